@@ -13,6 +13,8 @@ criterion=0.8.2 # As in workflows/examples/criterion/Cargo.toml.
 pytest=9.1.1
 pytest_benchmark=5.3.1
 k6=1.8.1
+jmh=1.37 # As in workflows/examples/jmh/pom.xml.
+divan=0.1.21 # As in workflows/examples/divan/Cargo.toml.
 
 # once FOLDER COMMAND... makes a folder of the cache by a command that gets its path, or leaves nothing behind.
 once() {
@@ -30,12 +32,30 @@ install_hyperfine() { cargo install --quiet --locked --version "$hyperfine" --ro
 install_k6() { GOBIN=$1 CGO_ENABLED=0 go install -trimpath -ldflags "-s -w" "go.k6.io/k6@v$k6"; }
 install_pytest() { python3 -m venv "$1" && "$1/bin/pip" install --quiet --disable-pip-version-check "pytest==$pytest" "pytest-benchmark==$pytest_benchmark"; }
 
+install_jmh() { mvn -q -B -f workflows/examples/jmh/pom.xml dependency:copy-dependencies -DoutputDirectory="$1"; }
+
 # Debian's packages are unpacked and not installed, which needs no root.
 install_google_benchmark() (
   cd "$1"
   apt-get download libbenchmark-dev libbenchmark1debian
   for package in *.deb; do dpkg -x "$package" .; done
 )
+
+install_catch2() (
+  cd "$1"
+  apt-get download catch2
+  dpkg -x catch2_*.deb .
+)
+
+# packaged PROGRAM links to a program of the system's packages, after it has installed it if it is not there.
+packaged() {
+  if ! command -v "$1" >/dev/null; then
+    echo "installing $1" >&2
+    apt-get update -qq >&2
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1" >&2
+  fi
+  ln -sf "$(command -v "$1")" "$programs/$1"
+}
 
 # prepare_TOOL leaves the example's program in $programs and what it reads in the folder where it runs.
 prepare_go-test() { (cd workflows/examples/go-test && CGO_ENABLED=0 go test -c -trimpath -o "$programs/join.test" .); }
@@ -73,7 +93,69 @@ prepare_k6() {
   (cd workflows/examples/k6/server && CGO_ENABLED=0 go build -trimpath -o "$programs/pages" .)
 }
 
+prepare_jmh() {
+  once "jmh-$jmh" install_jmh
+  rm -rf "$here/classes"
+  mkdir -p "$here/classes"
+  javac -cp "$cache/jmh-$jmh/*" -d "$here/classes" workflows/examples/jmh/Lookup.java
+  ln -sfn "$cache/jmh-$jmh" "$here/lib"
+  ln -sf "$(readlink -f "$(command -v java)")" "$programs/java"
+}
+
+prepare_benchmarkdotnet() {
+  rm -rf "$here/src" "$here/app"
+  mkdir -p "$here/src"
+  cp workflows/examples/benchmarkdotnet/lookups.csproj workflows/examples/benchmarkdotnet/Lookups.cs "$here/src/"
+  dotnet publish "$here/src" -c Release -o "$here/app" >&2
+  ln -sf "$here/app/lookups" "$programs/lookups"
+}
+
+prepare_fio() { packaged fio; }
+
+prepare_wrk() {
+  packaged wrk
+  (cd workflows/examples/k6/server && CGO_ENABLED=0 go build -trimpath -o "$programs/pages" .)
+}
+
+prepare_sysbench() { packaged sysbench; }
+
+prepare_divan() {
+  local made
+  made=$(cd workflows/examples/divan && CARGO_TARGET_DIR=$cache/divan-$divan cargo bench --quiet --locked --bench search --no-run --message-format=json |
+    grep -o '"executable":"[^"]*/search-[^"]*"' | tail -1 | cut -d'"' -f4)
+  cp "$made" "$programs/search"
+}
+
+prepare_catch2() {
+  once catch2 install_catch2
+  if [ ! "$programs/sums" -nt workflows/examples/catch2/sums.cc ]; then
+    g++ -O2 -std=c++17 -I"$cache/catch2/usr/include" workflows/examples/catch2/sums.cc -o "$programs/sums"
+  fi
+}
+
 prepare_csv() { :; }
+
+# has PROGRAM... reports whether all of them are on PATH.
+has() {
+  local program
+  for program; do
+    command -v "$program" >/dev/null || return 1
+  done
+}
+
+# lacking TOOL prints what its example needs and this system does not have.
+lacking() {
+  case $1 in
+  google-benchmark | catch2)
+    has apt-get dpkg g++ || echo "its library is taken from Debian's packages and this system is not Debian"
+    ;;
+  fio | wrk | sysbench)
+    has "$1" || { has apt-get && [ "$(id -u)" = 0 ]; } || echo "$1 is not on PATH"
+    ;;
+  jmh) has java javac mvn || echo "it needs a JDK and Maven on PATH" ;;
+  benchmarkdotnet) has dotnet || echo "it needs the .NET SDK on PATH" ;;
+  esac
+}
 
 # run TOOL runs its example and fails unless the verdict is Go, which is the known answer of all of them.
 run() {
@@ -91,17 +173,14 @@ run() {
 }
 
 tools=("$@")
-[ $# -gt 0 ] || tools=(go-test criterion google-benchmark hyperfine pytest-benchmark k6 csv)
+[ $# -gt 0 ] || tools=(go-test criterion google-benchmark hyperfine pytest-benchmark k6 jmh benchmarkdotnet fio wrk sysbench divan catch2 csv)
 passed=0 failed=0
 for tool in "${tools[@]}"; do
-  case $tool in
-  google-benchmark)
-    if ! command -v apt-get dpkg g++ >/dev/null; then
-      echo "example $tool: skipped, because its library is taken from Debian's packages and this system is not Debian"
-      continue
-    fi
-    ;;
-  esac
+  reason=$(lacking "$tool")
+  if [ -n "$reason" ]; then
+    echo "example $tool: skipped, because $reason"
+    continue
+  fi
   if run "$tool"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
 done
 echo "$passed passed, $failed failed"

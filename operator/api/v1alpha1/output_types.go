@@ -1,7 +1,7 @@
 package v1alpha1
 
 // OutputFormat is the form a workload's output has.
-// +kubebuilder:validation:Enum=AssayResult;GoBench;Criterion;GoogleBenchmark;Hyperfine;PytestBenchmark;K6;CSV;None
+// +kubebuilder:validation:Enum=AssayResult;GoBench;Criterion;GoogleBenchmark;Hyperfine;PytestBenchmark;K6;JMH;BenchmarkDotNet;Fio;Wrk;Sysbench;Divan;Catch2;CSV;None
 type OutputFormat string
 
 // Output formats. All but AssayResult and None are written by other tools: each metric then says where it is found (from).
@@ -20,6 +20,20 @@ const (
 	PytestBenchmarkOutput OutputFormat = "PytestBenchmark"
 	// K6Output is the JSON of --summary-export or handleSummary.
 	K6Output OutputFormat = "K6"
+	// JMHOutput is the JSON of -rf json.
+	JMHOutput OutputFormat = "JMH"
+	// BenchmarkDotNetOutput is the JSON of one of its JSON exporters.
+	BenchmarkDotNetOutput OutputFormat = "BenchmarkDotNet"
+	// FioOutput is the JSON of --output-format=json.
+	FioOutput OutputFormat = "Fio"
+	// WrkOutput is what wrk prints at the end, better with --latency.
+	WrkOutput OutputFormat = "Wrk"
+	// SysbenchOutput is what sysbench prints at the end.
+	SysbenchOutput OutputFormat = "Sysbench"
+	// DivanOutput is the table that divan prints.
+	DivanOutput OutputFormat = "Divan"
+	// Catch2Output is the XML of --reporter xml.
+	Catch2Output OutputFormat = "Catch2"
 	// CSVOutput is a table with a header: every row is a sample.
 	CSVOutput OutputFormat = "CSV"
 	// NoOutput is for programs that report nothing: a trial succeeds with exit code 0, and has what the runner reads of its
@@ -53,7 +67,7 @@ type MetricSource struct {
 	Benchmark string `json:"benchmark,omitempty"`
 
 	// field is the tool's name of the figure, such as ns/op, real_time or p(95); of CSV the column. Empty is what the format
-	// usually has. K6 and CSV have no such thing.
+	// usually has. K6, Sysbench and CSV have no such thing.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Field string `json:"field,omitempty"`

@@ -46,8 +46,8 @@ func newBenchCommand() *cobra.Command {
 			"--save writes the BenchmarkRun.\n\n" +
 			"A command is split into words as a shell splits it, and started without one. One block of trials runs first, to estimate how many " +
 			"fit into --budget.\n\n" +
-			"For programs that report figures of their own, --format names the form. A test binary of Go, Criterion or Google Benchmark that is " +
-			"named without arguments gets the arguments " +
+			"For programs that report figures of their own, --format names the form. A test binary of Go, Criterion, Google Benchmark, " +
+			"divan or Catch2 that is named without arguments gets the arguments " +
 			"that run its benchmarks; --benchmark selects one.\n\n" +
 			"Exit codes: 0 it is certain which is faster, or that every --require holds or does not; 3 it is not (Inconclusive or Invalid); 2 the " +
 			"commands or flags are wrong; 1 it failed.",

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -26,8 +27,13 @@ type Figures struct {
 // formats that a command line can have; an AssayResult needs a template that says what is in it.
 var formats = []assayv1alpha1.OutputFormat{
 	assayv1alpha1.NoOutput, assayv1alpha1.GoBenchOutput, assayv1alpha1.CriterionOutput, assayv1alpha1.GoogleBenchmarkOutput,
-	assayv1alpha1.HyperfineOutput, assayv1alpha1.PytestBenchmarkOutput, assayv1alpha1.K6Output, assayv1alpha1.CSVOutput,
+	assayv1alpha1.HyperfineOutput, assayv1alpha1.PytestBenchmarkOutput, assayv1alpha1.K6Output, assayv1alpha1.JMHOutput,
+	assayv1alpha1.BenchmarkDotNetOutput, assayv1alpha1.FioOutput, assayv1alpha1.WrkOutput, assayv1alpha1.SysbenchOutput,
+	assayv1alpha1.DivanOutput, assayv1alpha1.Catch2Output, assayv1alpha1.CSVOutput,
 }
+
+// withoutUsual are the formats of which no figure is the usual one.
+var withoutUsual = []assayv1alpha1.OutputFormat{assayv1alpha1.CSVOutput, assayv1alpha1.K6Output, assayv1alpha1.SysbenchOutput}
 
 // FormatNames are the words of --format.
 func FormatNames() []string {
@@ -60,7 +66,7 @@ func (f *Figures) check() error {
 		}
 		return nil
 	}
-	if f.Metric == "" && (f.Format == assayv1alpha1.CSVOutput || f.Format == assayv1alpha1.K6Output) {
+	if f.Metric == "" && slices.Contains(withoutUsual, f.Format) {
 		return fmt.Errorf("--format %s has no usual figure: name one with --metric", f.Format)
 	}
 	return nil
@@ -83,6 +89,10 @@ func (f *Figures) usual() []string {
 		return append([]string{"--bench", "--noplot", "--warm-up-time=0.1", "--measurement-time=0.5", "--sample-size=20"}, f.filter("")...)
 	case assayv1alpha1.GoogleBenchmarkOutput:
 		return append([]string{"--benchmark_format=json"}, f.filter("--benchmark_filter=")...)
+	case assayv1alpha1.DivanOutput:
+		return []string{"--bench", "--sample-count=50"}
+	case assayv1alpha1.Catch2Output:
+		return []string{"--reporter", "xml", "--benchmark-samples", "50", "--benchmark-warmup-time", "20"}
 	default:
 		return nil
 	}
@@ -98,13 +108,33 @@ func (f *Figures) filter(flag string) []string {
 // units of the figures that are no times; the rest of GoBench has its field as unit. Figures of other kinds are plain numbers.
 var units = map[string]string{
 	"B/op": "By", "allocs/op": "allocs", "MB/s": "By/s", "memory_usage_byte": "By", "bytes_per_second": "By/s", "items_per_second": "items/s",
-	"throughput": "elements/s", "ops": "operations/s",
+	"throughput": "elements/s", "ops": "operations/s", "iops": "operations/s", "bw_bytes": "By/s", "Requests/sec": "requests/s",
+	"Transfer/sec": "By/s", "events per second": "events/s", "gc.alloc.rate.norm": "By", "BytesAllocatedPerOperation": "By",
 }
+
+// rates are the units of usual figures that are no times.
+var rates = map[assayv1alpha1.OutputFormat]string{assayv1alpha1.FioOutput: "operations/s", assayv1alpha1.WrkOutput: "requests/s"}
 
 var times = []string{
 	"", "ns/op", "sample", "real_time", "cpu_time", "times", "data", "mean", "median", "slope", "std_dev", "median_abs_dev", "stddev", "min",
-	"max", "user",
-	"system", "iqr", "q1", "q3",
+	"max", "user", "system", "iqr", "q1", "q3", "score", "score.mean", "OriginalValues", "Mean", "Median", "Min", "Max", "P95", "fastest",
+	"slowest",
+}
+
+// isTime reports whether the figure is a time.
+func (f *Figures) isTime() bool {
+	switch f.Format {
+	case assayv1alpha1.CSVOutput, assayv1alpha1.K6Output:
+		return false
+	case assayv1alpha1.FioOutput:
+		return strings.Contains(f.Metric, "lat_ns.") && !strings.HasSuffix(f.Metric, ".N")
+	case assayv1alpha1.WrkOutput:
+		return strings.HasPrefix(f.Metric, "Latency ") && f.Metric != "Latency +/- Stdev"
+	case assayv1alpha1.SysbenchOutput:
+		return slices.Contains([]string{"min", "avg", "max", "sum", "total time"}, f.Metric) || strings.HasSuffix(f.Metric, " percentile")
+	default:
+		return slices.Contains(times, f.Metric)
+	}
 }
 
 var notMetricName = regexp.MustCompile(`[^A-Za-z0-9]+`)
@@ -118,7 +148,12 @@ func (f *Figures) metric() *assayv1alpha1.Metric {
 	switch unit := units[f.Metric]; {
 	case unit != "":
 		out.Unit = unit
-	case slices.Contains(times, f.Metric) && f.Format != assayv1alpha1.CSVOutput && f.Format != assayv1alpha1.K6Output:
+	case f.Metric == "" && rates[f.Format] != "":
+		out.Name, out.Unit = "rate", rates[f.Format]
+	case f.Format == assayv1alpha1.JMHOutput && f.HigherIsBetter && strings.HasPrefix(cmp.Or(f.Metric, "score"), "score"):
+		// In the mode of throughput a score is a rate.
+		out.Name, out.Unit = "rate", "operations/s"
+	case f.isTime():
 		out.Unit = "s"
 	case f.Format == assayv1alpha1.GoBenchOutput:
 		out.Unit = f.Metric

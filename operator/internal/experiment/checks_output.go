@@ -11,12 +11,18 @@ import (
 )
 
 // sampleFields are the figures of which a tool gives every sample; an empty name stands for what the format usually has. Of
-// formats that are not here, all figures have samples, or none (k6).
+// formats that are not here, all figures have samples; of those with an empty list, none.
 var sampleFields = map[assayv1alpha1.OutputFormat][]string{
 	assayv1alpha1.CriterionOutput:       {"", "sample", "throughput"},
 	assayv1alpha1.HyperfineOutput:       {"", "times", "memory_usage_byte"},
 	assayv1alpha1.PytestBenchmarkOutput: {"", "data"},
 	assayv1alpha1.K6Output:              {},
+	assayv1alpha1.BenchmarkDotNetOutput: {"", "OriginalValues"},
+	assayv1alpha1.FioOutput:             {},
+	assayv1alpha1.WrkOutput:             {},
+	assayv1alpha1.SysbenchOutput:        {},
+	assayv1alpha1.DivanOutput:           {},
+	assayv1alpha1.Catch2Output:          {},
 }
 
 // aggregates are the endings of benchmarks that Google Benchmark computes from repetitions.
@@ -58,6 +64,8 @@ func checkOutput(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invali
 			problems.add(field+".benchmark", "k6 has many metrics: name one, such as http_req_duration")
 		case output.Format == assayv1alpha1.K6Output && from.Field == "":
 			problems.add(field+".field", "k6 computes several figures of %s: name one, such as p(95)", from.Benchmark)
+		case output.Format == assayv1alpha1.SysbenchOutput && from.Field == "":
+			problems.add(field+".field", "sysbench reports several figures: name one, such as events per second")
 		case output.Format == assayv1alpha1.CSVOutput && from.Field == "":
 			problems.add(field+".field", "a table has several columns: name one")
 		case output.Format == assayv1alpha1.CSVOutput && from.Benchmark != "" && !strings.Contains(from.Benchmark, "="):
@@ -78,6 +86,9 @@ func hasSamples(output record.Output, metric string) bool {
 		if output.Path == "" {
 			return false // It prints medians.
 		}
+	case assayv1alpha1.JMHOutput:
+		// Every metric has its iterations, and beside them what JMH computes of those.
+		return !strings.HasSuffix(from.Field, ".mean") && !strings.Contains(from.Field, ".p(")
 	case assayv1alpha1.GoogleBenchmarkOutput:
 		return !slices.ContainsFunc(aggregates, func(ending string) bool { return strings.HasSuffix(from.Benchmark, ending) })
 	}

@@ -51,6 +51,14 @@ func TestFreezeRefusesOutputsThatCannotBeRead(t *testing.T) {
 			},
 			"template.metrics[0].from.field", "several columns: name one",
 		},
+		"a report of sysbench without a figure": {
+			func(_ *runSpec, t *templateSpec) {
+				hyperfine(t)
+				t.Output.Format = assayv1alpha1.SysbenchOutput
+				from(t, 1, assayv1alpha1.MetricSource{Field: "avg"})
+			},
+			"template.metrics[0].from.field", "such as events per second",
+		},
 		"rows that nothing chooses": {
 			func(_ *runSpec, t *templateSpec) {
 				hyperfine(t)
@@ -118,6 +126,17 @@ func TestFiguresWithSamplesHavePercentiles(t *testing.T) {
 		"rounds of pytest-benchmark":                 {assayv1alpha1.Output{Format: assayv1alpha1.PytestBenchmarkOutput}, assayv1alpha1.MetricSource{Field: "data"}, true},
 		"operations per second of pytest-benchmark":  {assayv1alpha1.Output{Format: assayv1alpha1.PytestBenchmarkOutput}, assayv1alpha1.MetricSource{Field: "ops"}, false},
 		"k6's percentile, which is a figure as such": {assayv1alpha1.Output{Format: assayv1alpha1.K6Output}, assayv1alpha1.MetricSource{Field: "p(95)"}, false},
+		"iterations of JMH":                          {assayv1alpha1.Output{Format: assayv1alpha1.JMHOutput}, assayv1alpha1.MetricSource{}, true},
+		"a profiler's iterations":                    {assayv1alpha1.Output{Format: assayv1alpha1.JMHOutput}, assayv1alpha1.MetricSource{Field: "gc.alloc.rate.norm"}, true},
+		"JMH's own mean":                             {assayv1alpha1.Output{Format: assayv1alpha1.JMHOutput}, assayv1alpha1.MetricSource{Field: "score.mean"}, false},
+		"JMH's own percentile":                       {assayv1alpha1.Output{Format: assayv1alpha1.JMHOutput}, assayv1alpha1.MetricSource{Field: "score.p(99.0)"}, false},
+		"iterations of BenchmarkDotNet":              {assayv1alpha1.Output{Format: assayv1alpha1.BenchmarkDotNetOutput}, assayv1alpha1.MetricSource{}, true},
+		"BenchmarkDotNet's own mean":                 {assayv1alpha1.Output{Format: assayv1alpha1.BenchmarkDotNetOutput}, assayv1alpha1.MetricSource{Field: "Mean"}, false},
+		"what fio computed":                          {assayv1alpha1.Output{Format: assayv1alpha1.FioOutput}, assayv1alpha1.MetricSource{}, false},
+		"what wrk computed":                          {assayv1alpha1.Output{Format: assayv1alpha1.WrkOutput}, assayv1alpha1.MetricSource{Field: "Latency 99%"}, false},
+		"what sysbench computed":                     {assayv1alpha1.Output{Format: assayv1alpha1.SysbenchOutput}, assayv1alpha1.MetricSource{Field: "avg"}, false},
+		"divan's median":                             {assayv1alpha1.Output{Format: assayv1alpha1.DivanOutput}, assayv1alpha1.MetricSource{}, false},
+		"Catch2's mean":                              {assayv1alpha1.Output{Format: assayv1alpha1.Catch2Output}, assayv1alpha1.MetricSource{}, false},
 		"rows of a table":                            {assayv1alpha1.Output{Format: assayv1alpha1.CSVOutput}, assayv1alpha1.MetricSource{Field: "ms"}, true},
 	}
 	for name, tc := range cases {

@@ -5,19 +5,27 @@
 //!
 //! Nothing here reads a file, runs a program or knows a clock.
 
+mod catch2;
 mod criterion;
 mod csv;
+mod divan;
+mod dotnet;
 mod fault;
+mod fio;
 mod google;
 mod gotest;
 mod hyperfine;
+mod jmh;
 mod json;
 mod k6;
 mod pytest;
 mod report;
 mod select;
 mod source;
+mod sysbench;
+mod text;
 mod unit;
+mod wrk;
 
 use assay_schema::Result;
 use assay_schema::wave::{Format, Output};
@@ -52,6 +60,13 @@ pub fn convert(output: &Output, sources: &[Source]) -> std::result::Result<Resul
         (Format::Criterion, [only]) => criterion::text(only),
         (Format::GoogleBenchmark, [only]) => google::read(only),
         (Format::Hyperfine, [only]) => hyperfine::read(only),
+        (Format::Jmh, [only]) => jmh::read(only),
+        (Format::BenchmarkDotNet, [only]) => dotnet::read(only),
+        (Format::Fio, [only]) => fio::read(only),
+        (Format::Wrk, [only]) => wrk::read(only),
+        (Format::Sysbench, [only]) => sysbench::read(only),
+        (Format::Divan, [only]) => divan::read(only),
+        (Format::Catch2, [only]) => catch2::read(only),
         (Format::PytestBenchmark, [only]) => pytest::read(only),
         (Format::K6, [only]) => k6::read(only),
         (Format::Csv, [only]) => csv::read(only, &output.metrics.clone().unwrap_or_default()),
@@ -70,6 +85,13 @@ fn empty(output: &Output) -> String {
         Format::GoogleBenchmark => "run with --benchmark_format=json, or write with --benchmark_out",
         Format::Hyperfine => "write with --export-json",
         Format::PytestBenchmark => "write with --benchmark-json",
+        Format::Jmh => "write with -rf json -rff FILE",
+        Format::BenchmarkDotNet => "write with --exporters json",
+        Format::Fio => "print with --output-format=json, or write that with --output=FILE",
+        Format::Wrk => "print wrk's report, better with --latency",
+        Format::Sysbench => "print the report of sysbench TEST run",
+        Format::Divan => "run with --bench and a filter that matches",
+        Format::Catch2 => "run with --reporter xml",
         Format::K6 => "write with --summary-export, or from handleSummary",
         Format::Csv => "print a line with the columns' names and one per sample",
     };

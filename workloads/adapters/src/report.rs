@@ -59,6 +59,23 @@ pub(crate) enum Reading {
     Summary(f64),
 }
 
+impl Report {
+    /// Names by their first alias those that have one name, so that each can be asked for.
+    pub(crate) fn distinguish(&mut self) {
+        let mut times: BTreeMap<String, usize> = BTreeMap::new();
+        for one in &self.benchmarks {
+            *times.entry(one.name.clone()).or_default() += 1;
+        }
+        for one in &mut self.benchmarks {
+            if times[&one.name] > 1
+                && let Some(alias) = one.aliases.first_mut()
+            {
+                std::mem::swap(&mut one.name, alias);
+            }
+        }
+    }
+}
+
 impl Field {
     pub(crate) fn of(name: &str, unit: Option<Unit>, reading: Result<Reading, String>) -> Self {
         Self { name: name.into(), unit, reading }

@@ -9,7 +9,7 @@ use assay_schema::result::Reading;
 use assay_schema::wave::{Format, MetricSource, Output};
 use proptest::prelude::*;
 
-const FORMATS: [(Format, &str); 7] = [
+const FORMATS: [(Format, &str); 16] = [
     (Format::GoBench, "go-1.26.8.txt"),
     (Format::GoBench, "go-1.26.8.json"),
     (Format::Criterion, "criterion-0.8.2-bencher.txt"),
@@ -17,7 +17,32 @@ const FORMATS: [(Format, &str); 7] = [
     (Format::Hyperfine, "hyperfine-1.20.0.json"),
     (Format::K6, "k6-1.8.1-summary-export.json"),
     (Format::Csv, "table.csv"),
+    (Format::Jmh, "jmh-1.37.json"),
+    (Format::Jmh, "jmh-1.37-sample-time.json"),
+    (Format::BenchmarkDotNet, "benchmarkdotnet-documented.json"),
+    (Format::Fio, "fio-3.33-two-jobs.json"),
+    (Format::Wrk, "wrk-4.1.0-socket-errors.txt"),
+    (Format::Sysbench, "sysbench-1.0.20-memory.txt"),
+    (Format::Sysbench, "sysbench-1.0.20-fileio.txt"),
+    (Format::Divan, "divan-0.1.21.txt"),
+    (Format::Catch2, "catch2-2.13.10.xml"),
 ];
+
+/// Outputs of which the end can be told, each with a figure of its last lines.
+const WHOLE: [(Format, &str, Option<&str>, Option<&str>, &str); 8] = [
+    (Format::Jmh, "jmh-1.37.json", Some("example.Sorting.sort:numbers=4000"), Some("gc.time"), "s"),
+    (Format::BenchmarkDotNet, "benchmarkdotnet-documented.json", Some("Example.Lookups.Set(Count: 1000)"), None, "s"),
+    (Format::Fio, "fio-3.33-two-jobs.json", Some("b"), Some("clat_ns.mean"), "s"),
+    (Format::Wrk, "wrk-4.1.0-script.txt", None, Some("Transfer/sec"), "By/s"),
+    (Format::Sysbench, "sysbench-1.0.20-cpu.txt", None, Some("execution time stddev"), "s"),
+    (Format::Divan, "divan-0.1.21-one.txt", None, Some("mean alloc bytes"), "By"),
+    (Format::Divan, "divan-0.1.21.txt", Some("collect"), None, "s"),
+    (Format::Catch2, "catch2-2.13.10.xml", Some("std::stable_sort <1000>"), Some("high standard deviation"), "s"),
+];
+
+fn fixture(name: &str) -> Vec<u8> {
+    fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name)).expect("a fixture")
+}
 
 fn output(format: Format, benchmark: Option<&str>, field: Option<&str>, unit: &str) -> Output {
     let metric = MetricSource {
@@ -65,6 +90,20 @@ fn figure() -> impl Strategy<Value = f64> {
     .prop_map(|figure| if figure.is_finite() { figure } else { 0.5 })
 }
 
+/// The formats of the schema are the ones that are known here, and none of them escapes the properties below.
+#[test]
+fn every_format_has_properties() {
+    let schema: serde_json::Value =
+        serde_json::from_str(include_str!("../../schema/wave.schema.json")).expect("a schema");
+    let names = schema.pointer("/properties/workload/properties/output/properties/format/enum").expect("output.format");
+    for name in names.as_array().expect("a list") {
+        let format: Format = serde_json::from_value(name.clone()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        // The first two have no adapter; the fixture of the last is too large to be damaged in many ways.
+        let apart = [Format::AssayResult, Format::None, Format::PytestBenchmark];
+        assert!(apart.contains(&format) || FORMATS.iter().any(|(known, _)| *known == format), "{name}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
@@ -80,10 +119,25 @@ proptest! {
     fn a_damaged_output_gets_an_answer(which in 0..FORMATS.len(), at in any::<prop::sample::Index>(),
                                        cut in any::<bool>(), byte in any::<u8>()) {
         let (format, name) = FORMATS[which];
-        let mut bytes = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name)).expect("a fixture");
+        let mut bytes = fixture(name);
         let at = at.index(bytes.len());
         if cut { bytes.truncate(at) } else { bytes[at] = byte }
         any_answer(format, "standard output", bytes);
+    }
+
+    /// A tool that was stopped while it wrote leaves the beginning of an output, and no figure of it is a shorter one.
+    #[test]
+    fn a_cut_output_is_refused_or_read_alike(which in 0..WHOLE.len(), at in any::<prop::sample::Index>()) {
+        let (format, name, benchmark, field, unit) = WHOLE[which];
+        let whole = fixture(name);
+        let read = |bytes: &[u8]| {
+            let sources = [Source { name: "standard output".into(), bytes: bytes.to_vec() }];
+            convert(&output(format, benchmark, field, unit), &sources).map(|result| result.metrics)
+        };
+        let expected = read(&whole).expect("a good output");
+        if let Ok(metrics) = read(&whole[..at.index(whole.len())]) {
+            prop_assert_eq!(metrics, expected);
+        }
     }
 
     #[test]
@@ -100,6 +154,33 @@ proptest! {
         prop_assert_eq!(through(Format::PytestBenchmark, pytest, None, None, "s"), figure);
         let k6 = format!(r#"{{"metrics": {{"http_req_duration": {{"med": {json}}}}}}}"#);
         prop_assert_eq!(through(Format::K6, k6, None, Some("med"), "s"), figure / 1e3);
+        let jmh = |unit: &str| {
+            let metric = format!(r#"{{"scoreUnit": "{unit}", "rawData": [[{json}]]}}"#);
+            format!(r#"[{{"benchmark": "x", "mode": "avgt", "primaryMetric": {metric}}}]"#)
+        };
+        prop_assert_eq!(through(Format::Jmh, jmh("us/op"), None, None, "s"), figure / 1e6);
+        prop_assert_eq!(through(Format::Jmh, jmh("ops/s"), None, None, "sorts/s"), figure);
+        let dotnet = format!(r#"{{"Benchmarks": [{{"FullName": "x", "Statistics": {{"OriginalValues": [{json}]}}}}]}}"#);
+        prop_assert_eq!(through(Format::BenchmarkDotNet, dotnet, None, None, "s"), figure / 1e9);
+        let fio = format!(r#"{{"jobs": [{{"jobname": "x", "read": {{"total_ios": 1, "lat_ns": {{"mean": {json}}}}}}}]}}"#);
+        prop_assert_eq!(through(Format::Fio, fio, None, Some("lat_ns.mean"), "s"), figure / 1e9);
+        // wrk writes no exponents.
+        let wrk = format!(
+            "Running 1s test @ u\n  1 requests in 1.00s, 1.00B read\nRequests/sec: {figure}\nTransfer/sec: 1.00B\n"
+        );
+        prop_assert_eq!(through(Format::Wrk, wrk, None, None, "1/s"), figure);
+        let sysbench = format!(
+            "Threads started!\nLatency (ms):\n  avg: {figure:?}\nThreads fairness:\n  execution time (avg/stddev): 1.0/0.0\n"
+        );
+        prop_assert_eq!(through(Format::Sysbench, sysbench, None, Some("avg"), "s"), figure / 1e3);
+        let divan = format!(
+            "p     fastest │ slowest │ median │ mean │ samples │ iters\n╰─ x  1 ns │ 1 ns │ {figure:?} ns │ 1 ns │ 1 │ 1\n\n"
+        );
+        prop_assert_eq!(through(Format::Divan, divan, None, None, "s"), figure / 1e9);
+        let catch2 = format!(
+            r#"<Catch><BenchmarkResults name="x"><mean value="{figure:?}" ci="0.95"/></BenchmarkResults></Catch>"#
+        );
+        prop_assert_eq!(through(Format::Catch2, catch2, None, None, "s"), figure / 1e9);
         let csv = format!("a,b\n{figure:?},1\n");
         prop_assert_eq!(through(Format::Csv, csv, None, Some("a"), "s"), figure);
     }

@@ -419,6 +419,420 @@ fn faults_of_k6_say_where_and_what_to_do() {
     says(&k6(&good, &[metric("latency", "s", "http_reqs", "rate", "-")]), &["metrics.http_reqs.rate", "it is in 1/s"]);
 }
 
+// --- JMH
+
+#[test]
+fn every_iteration_of_every_fork_of_jmh_is_a_sample() {
+    let thousand = "example.Sorting.sort:numbers=1000";
+    let metrics = [
+        metric("latency", "s", thousand, "-", "-"),
+        metric("mean", "us", thousand, "score.mean", "-"),
+        metric("slow", "s", thousand, "score.p(99.0)", "-"),
+        metric("rate", "By/s", thousand, "gc.alloc.rate", "-"),
+        metric("memory", "By", "example.Sorting.sort:numbers=4000", "gc.alloc.rate.norm.mean", "-"),
+    ];
+    let result = read(Format::Jmh, fixture("jmh-1.37.json"), &metrics);
+    assert_eq!(
+        samples(&result.metrics["latency"]),
+        [
+            434.19126288659794 / 1e6,
+            1224.9389428571428 / 1e6,
+            414.80378245614037 / 1e6,
+            380.85658362989324 / 1e6,
+            583.8391921568627 / 1e6,
+            1447.7085858585858 / 1e6
+        ]
+    );
+    assert_eq!(value(&result.metrics["mean"]), 747.7230583075371);
+    assert_eq!(value(&result.metrics["slow"]), 1447.7085858585858 / 1e6);
+    assert_eq!(effective(&result, "slow.statistic"), "score.p(99.0)");
+    assert_eq!(samples(&result.metrics["rate"])[0], 8.26610529445038 * 1024.0 * 1024.0, "MB/sec of JMH is MiB/s");
+    assert!(value(&result.metrics["memory"]) > 16_000.0);
+    assert_eq!(result.workload.version, "1.37");
+    assert_eq!(result.workload.build.expect("build")["jdkVersion"], "17.0.15");
+}
+
+#[test]
+fn every_mode_of_jmh_has_its_samples() {
+    let rate = [metric("rate", "sorts/s", "-", "-", "-")];
+    let result = read(Format::Jmh, fixture("jmh-1.37-throughput.json"), &rate);
+    assert_eq!(samples(&result.metrics["rate"]), [0.9562931305011696 * 1e3, 1.0714067570211911 * 1e3]);
+
+    let latency = [metric("latency", "s", "-", "-", "-")];
+    let result = read(Format::Jmh, fixture("jmh-1.37-sample-time.json"), &latency);
+    let every = samples(&result.metrics["latency"]);
+    assert_eq!((every.len(), every[0]), (626, 32.608000000000004 / 1e6), "a value as often as it came");
+
+    let single = [metric("latency", "s", "example.Sorting.sort", "-", "-")];
+    let result = read(Format::Jmh, fixture("jmh-1.37-single-shot.json"), &single);
+    assert_eq!(samples(&result.metrics["latency"]), [698.897 / 1e6]);
+    assert_eq!(effective(&result, "latency.benchmark"), "example.Sorting.sort:numbers=1000");
+}
+
+#[test]
+fn faults_of_jmh_say_where_and_what_to_do() {
+    let latency = [metric("latency", "s", "example.Sorting.sort:numbers=1000", "-", "-")];
+    let good = text("jmh-1.37.json");
+    let jmh = |text: &str, metrics: &[MetricSource]| fault(Format::Jmh, text, metrics);
+    // JMH itself ends with exit code 0 then.
+    says(&jmh(&text("jmh-1.37-failed.json"), &latency), &["no figures", "the list is empty", "-foe true"]);
+    says(&jmh("", &latency), &["is empty", "-rf json"]);
+    says(&jmh(&good[..4000], &latency), &["ends in the middle"]);
+    says(&jmh("{}", &latency), &["found an object", "-rf json"]);
+    says(&jmh("[{}]", &latency), &["[0].benchmark", "missing"]);
+    says(&jmh("[{\"benchmark\": \"a\", \"mode\": \"avgt\"}]", &latency), &["[0].primaryMetric", "\"a\""]);
+    says(&jmh(&good, &[metric("latency", "s", "example.Sorting.sort", "-", "-")]), &["2 benchmarks", "numbers=4000"]);
+    let none = good.replacen("434.19126288659794", "\"NaN\"", 1);
+    says(&jmh(&none, &latency), &["[0].score", "rawData[0][0]", "\"NaN\""]);
+    says(&jmh(&good, &[metric("rate", "1/s", "example.Sorting.sort:numbers=1000", "-", "-")]), &["it is in us/op"]);
+    let modes = good.replacen("\"avgt\"", "\"ss\"", 1).replace("\"4000\"", "\"1000\"");
+    says(&jmh(&modes, &latency), &["2 benchmarks", "numbers=1000:ss", "numbers=1000:avgt"]);
+    let histogram = |times: &str| {
+        let metric = format!("{{\"scoreUnit\": \"s/op\", \"rawDataHistogram\": [[[[1, {times}]]]]}}");
+        format!("[{{\"benchmark\": \"a\", \"mode\": \"sample\", \"primaryMetric\": {metric}}}]")
+    };
+    let any = [metric("latency", "s", "-", "-", "-")];
+    says(&jmh(&histogram("100001"), &any), &["[0].score", "more than 100000 samples", "score.mean"]);
+    says(&jmh(&histogram("18446744073709551615"), &any), &["more than 100000 samples"]);
+    says(&jmh(&histogram("-1"), &any), &["rawDataHistogram[0][0][0][1]", "whole number"]);
+    says(&jmh(&histogram("1, 2"), &any), &["rawDataHistogram[0][0][0]", "a list of 3"]);
+}
+
+// --- BenchmarkDotNet
+
+/// Not recorded: it has the form that the sources and the documentation of BenchmarkDotNet show.
+const DOTNET: &str = "benchmarkdotnet-documented.json";
+
+#[test]
+fn every_iteration_of_benchmarkdotnet_is_a_sample() {
+    let metrics = [
+        metric("latency", "s", "Example.Lookups.List(Count: 1000)", "-", "-"),
+        metric("mean", "s", "Lookups.Set: Job-A(IterationCount=4) [Count=1000]", "Mean", "-"),
+        metric("slow", "s", "Example.Lookups.List(Count: 1000)", "P95", "-"),
+        metric("memory", "By", "Example.Lookups.List(Count: 1000)", "BytesAllocatedPerOperation", "-"),
+        metric("misses", "misses", "Example.Lookups.List(Count: 1000)", "CacheMisses", "-"),
+    ];
+    let result = read(Format::BenchmarkDotNet, fixture(DOTNET), &metrics);
+    assert_eq!(
+        samples(&result.metrics["latency"]),
+        [412.5 / 1e9, 409.25 / 1e9, 415.0 / 1e9, 411.75 / 1e9],
+        "and no warm-up"
+    );
+    assert_eq!(value(&result.metrics["mean"]), 9.5 / 1e9);
+    assert_eq!(value(&result.metrics["slow"]), 414.625 / 1e9);
+    assert_eq!(value(&result.metrics["memory"]), 24.0);
+    assert_eq!(value(&result.metrics["misses"]), 7.0);
+    assert_eq!(result.workload.version, "0.14.0");
+    assert_eq!(result.workload.build.expect("build")["Configuration"], "RELEASE");
+}
+
+#[test]
+fn faults_of_benchmarkdotnet_say_where_and_what_to_do() {
+    let set = "Example.Lookups.Set(Count: 1000)";
+    let latency = [metric("latency", "s", set, "-", "-")];
+    let good = text(DOTNET);
+    let dotnet = |text: &str, metrics: &[MetricSource]| fault(Format::BenchmarkDotNet, text, metrics);
+    says(&dotnet("", &latency), &["is empty", "--exporters json"]);
+    says(&dotnet(&good[..900], &latency), &["ends in the middle"]);
+    says(&dotnet("{}", &latency), &["field Benchmarks", "JSON exporter"]);
+    says(&dotnet("{\"Benchmarks\": []}", &latency), &["--filter"]);
+    let failed = "{\"Benchmarks\": [{\"FullName\": \"a\", \"Statistics\": null}]}";
+    says(&dotnet(failed, &latency), &["Benchmarks[0].Statistics", "found null", "\"a\" failed"]);
+    says(&dotnet(&good.replacen("9.5,9.25", "9.5,\"\"", 1), &latency), &["Benchmarks[1].OriginalValues", "[1]"]);
+    // null: it could not be counted, which is not 0.
+    let memory = [metric("memory", "By", set, "BytesAllocatedPerOperation", "-")];
+    says(&dotnet(&good, &memory), &["no figure \"BytesAllocatedPerOperation\"", "OriginalValues"]);
+    let jobs = good.replace("Lookups.Set(", "Lookups.List(");
+    says(&dotnet(&jobs, &[metric("latency", "s", "-", "-", "-")]), &["2 benchmarks", "Lookups.Set: Job-A"]);
+}
+
+// --- fio
+
+#[test]
+fn fio_has_figures_of_each_direction() {
+    let metrics = [
+        metric("reads", "reads/s", "read4k:read", "-", "-"),
+        metric("bandwidth", "By/s", "read4k:read", "bw_bytes", "-"),
+        metric("same", "By/s", "read4k:read", "bw", "-"),
+        metric("slow", "s", "read4k:read", "clat_ns.percentile.99.000000", "-"),
+        metric("latency", "s", "read4k:write", "lat_ns.mean", "-"),
+        metric("runtime", "s", "read4k:write", "runtime", "-"),
+    ];
+    let result = read(Format::Fio, fixture("fio-3.33.json"), &metrics);
+    assert_eq!(value(&result.metrics["reads"]), 6427.272727);
+    assert_eq!(value(&result.metrics["bandwidth"]), 26_326_109.0);
+    assert_eq!(value(&result.metrics["same"]), 25_709.0 * 1024.0, "bw counts KiB");
+    assert_eq!(value(&result.metrics["slow"]), 3_981_312.0 / 1e9);
+    assert_eq!(effective(&result, "slow.statistic"), "clat_ns.percentile.99.000000");
+    assert_eq!(value(&result.metrics["latency"]), 5421.902208 / 1e9);
+    assert_eq!(value(&result.metrics["runtime"]), 0.11);
+    assert_eq!(iterations(&result, "reads.iterations"), 707.0);
+    assert_eq!(result.workload.version, "3.33");
+}
+
+#[test]
+fn a_job_of_fio_with_one_direction_is_meant_by_its_name() {
+    let metrics = [metric("reads", "1/s", "b", "-", "-"), metric("latency", "s", "a", "clat_ns.mean", "-")];
+    let result = read(Format::Fio, fixture("fio-3.33-two-jobs.json"), &metrics);
+    assert_eq!(value(&result.metrics["reads"]), 8000.0);
+    assert_eq!(value(&result.metrics["latency"]), 30_895.081055 / 1e9);
+    assert_eq!(effective(&result, "reads.benchmark"), "b:read");
+}
+
+#[test]
+fn faults_of_fio_say_where_and_what_to_do() {
+    let reads = [metric("reads", "1/s", "read4k:read", "-", "-")];
+    let good = text("fio-3.33.json");
+    let fio = |text: &str, metrics: &[MetricSource]| fault(Format::Fio, text, metrics);
+    says(&fio("", &reads), &["is empty", "--output-format=json"]);
+    says(&fio("fio-3.33\nStarting 1 process\n", &reads), &["no line begins with {", "--output-format=json"]);
+    says(&fio(&good[..3000], &reads), &["ends in the middle"]);
+    says(&fio(&text("fio-3.33-normal-and-json.txt"), &reads), &["line ", "trailing characters", "part: (groupid=0"]);
+    says(&fio(&text("fio-3.33-failed.json"), &reads), &["no job did any I/O", "\"nosuch:read\"", "total_ios is 0"]);
+    says(&fio("{}", &reads), &["field jobs", "--output-format=json"]);
+    says(&fio("{\"jobs\": [{}]}", &reads), &["jobs[0].jobname", "missing"]);
+    let failed = good.replacen("\"error\" : 0", "\"error\" : 28", 1);
+    says(&fio(&failed, &reads), &["jobs[0].error", "\"read4k\" ended with error 28"]);
+    says(&fio(&good, &[metric("reads", "1/s", "-", "-", "-")]), &["2 benchmarks", "read4k:write"]);
+    says(&fio(&good, &[metric("reads", "1/s", "read4k:trim", "-", "-")]), &["\"read4k:trim\"", "total_ios is 0"]);
+    says(&fio(&good, &[metric("reads", "1/s", "read4k:read", "IOPS", "-")]), &["jobs[0].read", "no figure \"IOPS\""]);
+    says(&fio(&good, &[metric("reads", "s", "read4k:read", "-", "-")]), &["jobs[0].read.iops", "it is in 1/s"]);
+    says(&fio(&good.replacen("6427.272727", "\"fast\"", 1), &reads), &["jobs[0].read.iops", "\"fast\""]);
+}
+
+// --- wrk
+
+#[test]
+fn wrk_has_figures_that_it_computed() {
+    let metrics = [
+        metric("rate", "requests/s", "-", "-", "-"),
+        metric("received", "By/s", "-", "Transfer/sec", "-"),
+        metric("latency", "s", "http://127.0.0.1:18765/", "Latency Avg", "-"),
+        metric("slow", "s", "-", "Latency 99%", "-"),
+        metric("within", "1", "-", "Latency +/- Stdev", "-"),
+        metric("timeouts", "1", "-", "Socket errors timeout", "-"),
+    ];
+    let result = read(Format::Wrk, fixture("wrk-4.1.0.txt"), &metrics);
+    assert_eq!(value(&result.metrics["rate"]), 83.82);
+    assert_eq!(value(&result.metrics["received"]), 9.79 * 1024.0, "a size has prefixes of 1024");
+    assert_eq!(value(&result.metrics["latency"]), 47.50 / 1e3);
+    assert_eq!(value(&result.metrics["slow"]), 108.51 / 1e3);
+    assert_eq!(effective(&result, "slow.statistic"), "Latency 99%");
+    assert_eq!(value(&result.metrics["within"]), 86.05 / 1e2);
+    assert_eq!(value(&result.metrics["timeouts"]), 0.0, "wrk leaves the line out when there are none");
+    assert_eq!(iterations(&result, "rate.iterations"), 168.0);
+
+    let metrics = [
+        metric("thread", "requests/s", "-", "Req/Sec Avg", "-"),
+        metric("latency", "s", "-", "Latency Avg", "-"),
+        metric("closed", "errors", "-", "Socket errors read", "-"),
+    ];
+    let result = read(Format::Wrk, fixture("wrk-4.1.0-socket-errors.txt"), &metrics);
+    assert_eq!(value(&result.metrics["thread"]), 40.68 * 1e3, "a count has prefixes of 1000");
+    assert_eq!(value(&result.metrics["latency"]), 435.92 / 1e6);
+    assert_eq!(value(&result.metrics["closed"]), 4.0);
+
+    let result = read(Format::Wrk, fixture("wrk-4.1.0-script.txt"), &[metric("rate", "1/s", "-", "-", "-")]);
+    assert_eq!(value(&result.metrics["rate"]), 91.66, "and what the script printed is not read");
+    let minutes = text("wrk-4.1.0.txt").replacen("47.50ms", "1.50m", 1);
+    let result = read(Format::Wrk, minutes, &[metric("latency", "s", "-", "Latency Avg", "-")]);
+    assert_eq!(value(&result.metrics["latency"]), 90.0);
+}
+
+#[test]
+fn faults_of_wrk_say_where_and_what_to_do() {
+    let rate = [metric("rate", "1/s", "-", "-", "-")];
+    let good = text("wrk-4.1.0.txt");
+    let wrk = |text: &str, metrics: &[MetricSource]| fault(Format::Wrk, text, metrics);
+    says(&wrk("", &rate), &["is empty", "--latency"]);
+    says(&wrk("hello\n", &rate), &["Running TIME test @ URL"]);
+    says(&wrk(good.trim_end(), &rate), &["no whole line with Transfer/sec"]);
+    let refused = "unable to connect to 127.0.0.1:18765 Connection refused\n";
+    says(&wrk(refused, &rate), &["line 1", "Connection refused", "does the server run"]);
+    // wrk itself ends with exit code 0 then.
+    says(&wrk(&text("wrk-4.1.0-no-answer.txt"), &rate), &["field requests", "no request was answered"]);
+    says(&wrk(&text("wrk-4.1.0-every-answer-404.txt"), &rate), &["Non-2xx or 3xx responses", "every answer"]);
+    let slow = [metric("slow", "s", "-", "Latency 99%", "-")];
+    says(&wrk(&text("wrk-4.1.0-without-latency.txt"), &slow), &["no figure \"Latency 99%\"", "Latency Avg"]);
+    says(&wrk(&good.replacen("83.82", "-nan", 1), &rate), &["Requests/sec", "\"-nan\""]);
+    says(&wrk(&good.replacen("83.82", "83.82q", 1), &rate), &["Requests/sec", "\"83.82q\"", "\"q\""]);
+    says(&wrk(&good, &[metric("rate", "s", "-", "-", "-")]), &["Requests/sec", "it is in 1/s"]);
+}
+
+// --- sysbench
+
+#[test]
+fn sysbench_has_figures_that_it_computed() {
+    let metrics = [
+        metric("rate", "events/s", "-", "events per second", "-"),
+        metric("latency", "s", "-", "avg", "-"),
+        metric("slow", "s", "-", "95th percentile", "-"),
+        metric("time", "s", "-", "total time", "-"),
+        metric("fairness", "events", "-", "events stddev", "-"),
+    ];
+    let result = read(Format::Sysbench, fixture("sysbench-1.0.20-cpu.txt"), &metrics);
+    assert_eq!(value(&result.metrics["rate"]), 10341.69);
+    assert_eq!(value(&result.metrics["latency"]), 0.19 / 1e3);
+    assert_eq!(value(&result.metrics["slow"]), 0.03 / 1e3);
+    assert_eq!(value(&result.metrics["time"]), 2.0030);
+    assert_eq!(value(&result.metrics["fairness"]), 1250.0);
+    assert_eq!(iterations(&result, "rate.iterations"), 20_738.0);
+    assert_eq!(result.workload.version, "1.0.20");
+
+    let metrics = [
+        metric("operations", "operations/s", "-", "Total operations per second", "-"),
+        metric("bandwidth", "By/s", "-", "transferred per second", "-"),
+        metric("written", "By", "-", "transferred", "-"),
+    ];
+    let result = read(Format::Sysbench, fixture("sysbench-1.0.20-memory.txt"), &metrics);
+    assert_eq!(value(&result.metrics["operations"]), 1_578_037.77);
+    assert_eq!(value(&result.metrics["bandwidth"]), 1541.05 * 1024.0 * 1024.0);
+    assert_eq!(value(&result.metrics["written"]), 1024.0 * 1024.0 * 1024.0);
+
+    let metrics = [metric("reads", "1/s", "-", "reads/s", "-"), metric("read", "By/s", "-", "read, MiB/s", "-")];
+    let result = read(Format::Sysbench, fixture("sysbench-1.0.20-fileio.txt"), &metrics);
+    assert_eq!(value(&result.metrics["reads"]), 5388.18);
+    assert_eq!(value(&result.metrics["read"]), 84.19 * 1024.0 * 1024.0);
+
+    let busy = [metric("busy", "s", "-", "execution time avg", "-")];
+    let result = read(Format::Sysbench, fixture("sysbench-1.0.20-mutex.txt"), &busy);
+    assert_eq!(value(&result.metrics["busy"]), 1.8331);
+}
+
+#[test]
+fn faults_of_sysbench_say_where_and_what_to_do() {
+    let rate = [metric("rate", "1/s", "-", "events per second", "-")];
+    let good = text("sysbench-1.0.20-cpu.txt");
+    let sysbench = |text: &str, metrics: &[MetricSource]| fault(Format::Sysbench, text, metrics);
+    says(&sysbench("", &rate), &["is empty", "sysbench TEST run"]);
+    says(&sysbench("hello\n", &rate), &["no line reads Threads started!"]);
+    says(&sysbench(good.trim_end(), &rate), &["Threads fairness", "was the output cut"]);
+    let fatal = "sysbench 1.0.20\n\nFATAL: Cannot find benchmark 'nosuch'\n";
+    says(&sysbench(fatal, &rate), &["line 3", "FATAL", "nosuch"]);
+    // The last report is of what came after the checkpoint only.
+    says(&sysbench(&text("sysbench-1.0.20-threads.txt"), &rate), &["line 13", "--report-checkpoints"]);
+    says(&sysbench(&good.replacen("20738", "0", 1), &rate), &["total number of events", "nothing was done"]);
+    says(&sysbench(&good, &[metric("rate", "1/s", "-", "-", "-")]), &["from.field", "\"events per second\""]);
+    let disabled = [metric("slow", "s", "-", "percentile stats", "-")];
+    says(&sysbench(&text("sysbench-1.0.20-fileio.txt"), &disabled), &["line 40", "\"disabled\"", "finite number"]);
+    let twice = good.replacen("min:", "avg:", 1);
+    says(&sysbench(&twice, &[metric("latency", "s", "-", "avg", "-")]), &["avg", "twice", "line 23"]);
+    says(&sysbench(&good, &[metric("rate", "s", "-", "events per second", "-")]), &["it is in 1/s"]);
+}
+
+// --- divan
+
+#[test]
+fn divan_has_four_statistics_of_a_benchmark() {
+    let metrics = [
+        metric("latency", "s", "typed::zero::u8", "-", "-"),
+        metric("slowest", "s", "collect", "slowest", "-"),
+        metric("mean", "s", "reverse::collect", "mean", "-"),
+        metric("bandwidth", "By/s", "swap::1000", "median bytes/s", "-"),
+        metric("rate", "items/s", "typed::zero::u8", "median items/s", "-"),
+        metric("peak", "By", "collect", "median max alloc bytes", "-"),
+        metric("allocations", "1", "threads::t=2", "slowest alloc", "-"),
+    ];
+    let result = read(Format::Divan, fixture("divan-0.1.21.txt"), &metrics);
+    assert_eq!(value(&result.metrics["latency"]), 14.08 / 1e9);
+    assert_eq!(effective(&result, "latency.statistic"), "median");
+    assert_eq!(value(&result.metrics["slowest"]), 8.081 / 1e6);
+    assert_eq!(value(&result.metrics["mean"]), 547.7 / 1e9);
+    assert_eq!(value(&result.metrics["bandwidth"]), 58.6 * 1e9);
+    assert_eq!(value(&result.metrics["rate"]), 7.1 * 1e9);
+    assert_eq!(value(&result.metrics["peak"]), 4.0 * 1e3);
+    assert_eq!(value(&result.metrics["allocations"]), 1.0);
+    assert_eq!(iterations(&result, "latency.iterations"), 2560.0);
+
+    let latency = [metric("latency", "s", "-", "-", "-")];
+    let result = read(Format::Divan, fixture("divan-0.1.21-one.txt"), &latency);
+    assert_eq!(value(&result.metrics["latency"]), 310.4 / 1e9);
+    assert_eq!(effective(&result, "latency.benchmark"), "collect");
+    let binary = text("divan-0.1.21.txt").replace("58.6 GB/s ", "58.6 KiB/s");
+    let result = read(Format::Divan, binary, &[metric("bandwidth", "By/s", "swap::1000", "median bytes/s", "-")]);
+    assert_eq!(value(&result.metrics["bandwidth"]), 58.6 * 1024.0);
+    let days = text("divan-0.1.21-one.txt").replace("310.4 ns", "2 d     ");
+    assert_eq!(value(&read(Format::Divan, days, &latency).metrics["latency"]), 2.0 * 24.0 * 3600.0);
+}
+
+#[test]
+fn faults_of_divan_say_where_and_what_to_do() {
+    let latency = [metric("latency", "s", "collect", "-", "-")];
+    let good = text("divan-0.1.21.txt");
+    let divan = |text: &str, metrics: &[MetricSource]| fault(Format::Divan, text, metrics);
+    says(&divan("", &latency), &["is empty", "--bench"]);
+    says(&divan(&text("divan-0.1.21-test.txt"), &latency), &["no table", "--bench"]);
+    says(&divan(good.trim_end(), &latency), &["the table has no end", "was the output cut"]);
+    let printed = good.replacen("├─ swap", "hello\n├─ swap", 1);
+    says(&divan(&printed, &latency), &["line 9", "\"hello\"", "does a benchmark print"]);
+    says(&divan(&good, &[metric("latency", "s", "-", "-", "-")]), &["7 benchmarks", "\"swap::1000\""]);
+    let ignored = [metric("latency", "s", "typed::skipped", "-", "-")];
+    says(&divan(&good, &ignored), &["ignored in line 30", "--include-ignored"]);
+    says(&divan(&good, &[metric("latency", "s", "swap", "-", "-")]), &["\"swap\"", "\"swap::4000\""]);
+    says(&divan(&good.replacen("119.4 ns", "119.4 xs", 1), &latency), &["line 2.median", "\"119.4 xs\"", "not a time"]);
+    says(&divan(&good.replacen("58.87 GB/s", "58.87 GB/d", 1), &latency), &["line 11", "\"58.87 GB/d\""]);
+    says(&divan(&good, &[metric("rate", "1/s", "collect", "-", "-")]), &["line 2.median", "it is in ns"]);
+}
+
+// --- Catch2
+
+#[test]
+fn catch2_has_a_mean_and_its_bounds() {
+    let metrics = [
+        metric("latency", "s", "std::sort", "-", "-"),
+        metric("low", "s", "sorting/std::sort", "low mean", "-"),
+        metric("spread", "ns", "std::stable_sort <1000>", "standard deviation", "-"),
+    ];
+    let result = read(Format::Catch2, fixture("catch2-2.13.10.xml"), &metrics);
+    assert_eq!(value(&result.metrics["latency"]), 17987.5 / 1e9);
+    assert_eq!(effective(&result, "latency.statistic"), "mean");
+    assert_eq!(value(&result.metrics["low"]), 10717.7 / 1e9);
+    assert_eq!(value(&result.metrics["spread"]), 4103.31);
+    assert_eq!(iterations(&result, "latency.iterations"), 40.0, "of a sample, times the samples");
+
+    // Version 3 has another element around it, and no groups.
+    let third = text("catch2-2.13.10.xml")
+        .replace("<Catch name=\"sort\">", "<Catch2TestRun name=\"sort\" rng-seed=\"1\" catch2-version=\"3.5.2\">")
+        .replace("</Catch>", "</Catch2TestRun>")
+        .replace("  <Group name=\"sort\">\n", "")
+        .replace("  </Group>\n", "");
+    let result = read(Format::Catch2, third, &metrics[..1]);
+    assert_eq!(value(&result.metrics["latency"]), 17987.5 / 1e9);
+    assert_eq!(result.workload.version, "3.5.2");
+}
+
+#[test]
+fn faults_of_catch2_say_where_and_what_to_do() {
+    let latency = [metric("latency", "s", "std::sort", "-", "-")];
+    let good = text("catch2-2.13.10.xml");
+    let catch2 = |text: &str, metrics: &[MetricSource]| fault(Format::Catch2, text, metrics);
+    says(&catch2("", &latency), &["is empty", "--reporter xml"]);
+    says(&catch2("All tests passed\n", &latency), &["line 1", "invalid XML", "--reporter xml"]);
+    says(&catch2(good.trim_end().trim_end_matches("</Catch>"), &latency), &["invalid XML", "write all of it"]);
+    says(&catch2("<testsuites/>", &latency), &["line 1", "\"testsuites\"", "Catch2TestRun"]);
+    says(&catch2("<Catch/>", &latency), &["no BENCHMARK ran", "CATCH_CONFIG_ENABLE_BENCHMARKING"]);
+    // Catch2 itself ends with exit code 0 then.
+    let thrown = text("catch2-2.13.10-thrown.xml");
+    says(&catch2(&thrown, &latency), &["line 6", "BenchmarkResults.failed", "\"throws\"", "boom & <bang>"]);
+    let failed = text("catch2-2.13.10-failed.xml");
+    says(&catch2(&failed, &latency), &["line 19", "OverallResult", "test case \"wrong\" failed"]);
+    // Without an analysis there is no interval: its bounds would be the mean again, and the deviation 0.
+    let alone = text("catch2-2.13.10-no-analysis.xml");
+    says(&catch2(&alone, &[metric("low", "s", "std::sort", "low mean", "-")]), &["no figure \"low mean\"", "\"mean\""]);
+    let same = good.replace("std::stable_sort &lt;1000>", "std::sort");
+    says(&catch2(&same, &latency), &["twice", "line 5", "line 11"]);
+    let other = "<TestCase name=\"other\"><BenchmarkResults name=\"std::sort\"><mean value=\"2\" ci=\"0.95\"/>\
+                 </BenchmarkResults></TestCase><OverallResults";
+    let cases = good.replacen("<OverallResults ", &format!("{other} "), 1);
+    says(&catch2(&cases, &latency), &["2 benchmarks", "other/std::sort", "sorting/std::sort"]);
+    let result = read(Format::Catch2, cases, &[metric("latency", "s", "other/std::sort", "-", "-")]);
+    assert_eq!(value(&result.metrics["latency"]), 2.0 / 1e9);
+    says(&catch2(&good.replacen("17987.5", "fast", 1), &latency), &["line 5.mean", "attribute value", "\"fast\""]);
+    says(&fault(Format::Catch2, b"<Catch>\xff</Catch>".to_vec(), &latency), &["UTF-8"]);
+    let entity = "<!DOCTYPE a [<!ENTITY b \"bb\">]><Catch>&b;</Catch>";
+    says(&catch2(entity, &latency), &["invalid XML"]);
+}
+
 // --- CSV
 
 #[test]

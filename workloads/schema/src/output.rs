@@ -19,6 +19,21 @@ pub enum Format {
     Hyperfine,
     /// The JSON of pytest-benchmark's `--benchmark-json`.
     PytestBenchmark,
+    /// The JSON of JMH's `-rf json`.
+    #[serde(rename = "JMH")]
+    Jmh,
+    /// The JSON of one of BenchmarkDotNet's JSON exporters.
+    BenchmarkDotNet,
+    /// The JSON of fio's `--output-format=json`.
+    Fio,
+    /// What wrk prints at the end, better with `--latency`.
+    Wrk,
+    /// What sysbench prints at the end.
+    Sysbench,
+    /// The table that divan prints.
+    Divan,
+    /// The XML of Catch2's `--reporter xml`.
+    Catch2,
     /// k6's summary at the end of a test, as JSON.
     K6,
     /// A table with a header.

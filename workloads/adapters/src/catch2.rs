@@ -1,0 +1,127 @@
+//! Catch2's XML, from `--reporter xml` of a test program with benchmarks.
+//!
+//! Catch2 keeps no samples in any of its reports: the mean and the standard deviation, each with the bounds of its bootstrap
+//! interval, are what it computed, in nanoseconds (Catch2, docs/benchmarks.md). A benchmark may stand in a test case or in a
+//! section of one.
+
+use std::collections::BTreeMap;
+
+use roxmltree::{Document, Node};
+
+use crate::fault::{Fault, quoted};
+use crate::report::{Benchmark, Field, Reading, Report};
+use crate::source::Source;
+use crate::text;
+use crate::unit::Unit;
+
+/// The elements with a figure, and what Catch2 calls each in its other reports.
+const STATISTICS: [(&str, &str); 2] = [("mean", "mean"), ("standardDeviation", "standard deviation")];
+
+pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
+    let text = std::str::from_utf8(&source.bytes)
+        .map_err(|error| Fault::whole(&source.name, format!("invalid UTF-8 at byte {}", error.valid_up_to())))?;
+    let document = Document::parse(text).map_err(|error| {
+        let problem =
+            format!("invalid XML: {error}; did the program write all of it, with --reporter xml and nothing else?");
+        Fault::at_line(&source.name, usize::try_from(error.pos().row).unwrap_or(usize::MAX), problem)
+    })?;
+    let root = document.root_element();
+    let name = root.tag_name().name();
+    // Version 3 renamed the element.
+    if !["Catch", "Catch2TestRun"].contains(&name) {
+        let problem =
+            format!("invalid element {}: allowed are Catch (version 2) and Catch2TestRun (version 3)", quoted(name));
+        return Err(Fault::at_line(&source.name, line(&document, root), problem));
+    }
+    if let Some(failed) = root.descendants().find(|node| is_failure(*node)) {
+        let case = failed.ancestors().find(|node| node.has_tag_name("TestCase"));
+        let case = case.and_then(|node| node.attribute("name")).unwrap_or_default();
+        let problem = format!("test case {} failed: figures of wrong answers mean nothing", quoted(case));
+        return Err(Fault { field: place(failed), ..Fault::at_line(&source.name, line(&document, failed), problem) });
+    }
+    let mut report = Report {
+        tool: "catch2",
+        version: root.attribute("catch2-version").map(str::to_owned),
+        build: BTreeMap::from([("program".to_owned(), root.attribute("name").unwrap_or_default().to_owned())]),
+        source: source.name.clone(),
+        usual_field: Some("mean"),
+        if_none: "no BENCHMARK ran: does the test specification match, and is a version 2 compiled with \
+                  CATCH_CONFIG_ENABLE_BENCHMARKING?"
+            .into(),
+        ..Report::default()
+    };
+    for node in root.descendants().filter(|node| node.has_tag_name("BenchmarkResults")) {
+        let name = node.attribute("name").unwrap_or_default();
+        if let Some(failed) = node.children().find(|child| child.has_tag_name("failed")) {
+            let said = quoted(failed.attribute("message").unwrap_or("no reason given"));
+            let problem = format!("{} did not run to its end: {said}", quoted(name));
+            return Err(Fault { field: place(failed), ..Fault::at_line(&source.name, line(&document, failed), problem) });
+        }
+        report.benchmarks.push(Benchmark {
+            name: name.into(),
+            aliases: vec![path(node)],
+            place: format!("line {}", line(&document, node)),
+            fields: fields(node),
+            iterations: iterations(node),
+        });
+    }
+    report.distinguish();
+    Ok(report)
+}
+
+/// Whether a node says that something did not hold. A test case that may fail has an OverallResult of success.
+fn is_failure(node: Node) -> bool {
+    node.has_tag_name("OverallResult") && node.attribute("success") == Some("false")
+}
+
+fn line(document: &Document, node: Node) -> usize {
+    usize::try_from(document.text_pos_at(node.range().start).row).unwrap_or(usize::MAX)
+}
+
+/// The element and those that hold it, for a message.
+fn place(node: Node) -> String {
+    let mut names: Vec<&str> = node.ancestors().filter(Node::is_element).map(|node| node.tag_name().name()).collect();
+    names.reverse();
+    names.join(".")
+}
+
+/// The benchmark's name below those of its test case and sections, which tells two of one name apart.
+fn path(node: Node) -> String {
+    let holds = |node: &Node| ["TestCase", "Section", "BenchmarkResults"].contains(&node.tag_name().name());
+    let mut names: Vec<&str> = node.ancestors().filter(holds).filter_map(|node| node.attribute("name")).collect();
+    names.reverse();
+    names.join("/")
+}
+
+/// What Catch2 computed. Without an analysis it has one mean only: no interval, and a deviation of nothing.
+fn fields(node: Node) -> Vec<Field> {
+    let analyzed = |child: &Node| child.attribute("ci").and_then(|ci| text::number(ci).ok()) != Some(0.0);
+    let mut fields = Vec::new();
+    for child in node.children().filter(Node::is_element) {
+        let Some((_, name)) = STATISTICS.iter().find(|(tag, _)| child.has_tag_name(*tag)) else { continue };
+        let analyzed = analyzed(&child);
+        if *name != "mean" && !analyzed {
+            continue;
+        }
+        let bounds = [("lowerBound", "low "), ("upperBound", "high ")];
+        let mut add = |attribute: &str, name: &str| {
+            fields.push(Field::of(name, Some(Unit::parse("ns")), figure(child, attribute)));
+        };
+        add("value", name);
+        for (attribute, prefix) in bounds.iter().filter(|_| analyzed) {
+            add(attribute, &format!("{prefix}{name}"));
+        }
+    }
+    fields
+}
+
+fn figure(node: Node, attribute: &str) -> Result<Reading, String> {
+    let text = node.attribute(attribute).ok_or_else(|| format!("attribute {attribute} is missing"))?;
+    text::summary(text, 1.0).map_err(|problem| format!("attribute {attribute}: {problem}"))
+}
+
+/// All iterations: those of one sample times the samples.
+fn iterations(node: Node) -> Option<f64> {
+    let number = |name: &str| node.attribute(name).and_then(|text| text::number(text).ok());
+    number("samples").zip(number("iterations")).map(|(samples, each)| samples * each)
+}

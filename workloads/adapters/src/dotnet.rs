@@ -1,0 +1,87 @@
+//! BenchmarkDotNet's JSON, from any of its JSON exporters.
+//!
+//! `Statistics` is of the measurements that BenchmarkDotNet counts, in nanoseconds per operation; `OriginalValues` are those, one
+//! per iteration. It is null for a benchmark that failed.
+
+use serde_json::Value;
+
+use crate::fault::{Fault, quoted};
+use crate::json;
+use crate::report::{Benchmark, Field, Report};
+use crate::source::Source;
+use crate::unit::Unit;
+
+/// What BenchmarkDotNet computes that has the unit of a time.
+const TIMES: [&str; 8] = ["Mean", "Median", "Min", "Max", "Q1", "Q3", "StandardDeviation", "StandardError"];
+
+pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
+    let document = json::parse(source)?;
+    let entries = json::list(source, &document, "Benchmarks", "is it what a JSON exporter of BenchmarkDotNet writes?")?;
+    let host = document.get("HostEnvironmentInfo").unwrap_or(&Value::Null);
+    let said = |key: &str| host.get(key).and_then(Value::as_str).map(str::to_owned);
+    let mut report = Report {
+        tool: "benchmarkdotnet",
+        version: said("BenchmarkDotNetVersion"),
+        source: source.name.clone(),
+        usual_field: Some("OriginalValues"),
+        if_none: "Benchmarks is empty; does --filter match?".into(),
+        ..Report::default()
+    };
+    for key in ["RuntimeVersion", "Architecture", "Configuration"] {
+        report.build.extend(said(key).map(|text| (key.to_owned(), text)));
+    }
+    for (i, entry) in entries.iter().enumerate() {
+        let place = format!("Benchmarks[{i}]");
+        let name = json::text(source, entry, &place, "FullName")?;
+        let Some(Value::Object(statistics)) = entry.get("Statistics") else {
+            let found = entry.get("Statistics").map_or_else(|| "nothing".to_owned(), json::found);
+            let problem =
+                format!("found {found}: {} failed, so that it has no figures; see what it printed", quoted(name));
+            return Err(Fault::at_field(&source.name, format!("{place}.Statistics"), problem));
+        };
+        let ns = || Some(Unit::parse("ns"));
+        let mut fields = Vec::new();
+        // Old versions, such as 0.9, leave the values out.
+        if let Some(values) = statistics.get("OriginalValues") {
+            fields.push(Field::of("OriginalValues", ns(), json::samples(values)));
+        }
+        for statistic in TIMES {
+            if let Some(value) = statistics.get(statistic) {
+                fields.push(Field::of(statistic, ns(), json::summary(value)));
+            }
+        }
+        if let Some(Value::Object(percentiles)) = statistics.get("Percentiles") {
+            fields.extend(percentiles.iter().map(|(name, value)| Field::of(name, ns(), json::summary(value))));
+        }
+        fields.extend(memory(entry));
+        fields.extend(metrics(entry));
+        // Jobs of one benchmark differ in this text only.
+        let shown = entry.get("DisplayInfo").and_then(Value::as_str).map(str::to_owned);
+        let aliases = shown.into_iter().collect();
+        report.benchmarks.push(Benchmark { name: name.into(), aliases, place, fields, ..Benchmark::default() });
+    }
+    report.distinguish();
+    Ok(report)
+}
+
+/// Of the memory diagnoser. Where it could not count it says null, which is no zero.
+fn memory(entry: &Value) -> Vec<Field> {
+    let Some(Value::Object(memory)) = entry.get("Memory") else { return Vec::new() };
+    let figure = |(name, value): (&String, &Value)| {
+        let unit = if name.starts_with("Bytes") { "By" } else { "1" };
+        (!value.is_null()).then(|| Field::of(name, Some(Unit::parse(unit)), json::summary(value)))
+    };
+    memory.iter().filter_map(figure).collect()
+}
+
+/// Of other diagnosers, such as hardware counters, under the name of the column.
+fn metrics(entry: &Value) -> Vec<Field> {
+    let Some(Value::Array(metrics)) = entry.get("Metrics") else { return Vec::new() };
+    let figure = |metric: &Value| {
+        let descriptor = metric.get("Descriptor")?;
+        let name = descriptor.get("Id").and_then(Value::as_str)?;
+        let unit = descriptor.get("Unit").and_then(Value::as_str).filter(|unit| !unit.is_empty()).map(Unit::parse);
+        Some(Field::of(name, unit, json::summary(metric.get("Value")?)))
+    };
+    metrics.iter().filter_map(figure).collect()
+}

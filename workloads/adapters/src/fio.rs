@@ -1,0 +1,106 @@
+//! fio's JSON, from `--output-format=json` or `json+`.
+//!
+//! A job has figures for each direction, `read`, `write` and `trim`, of which those without an I/O are all zero and no measurement.
+//! fio keeps no samples here: everything is what it computed, in units that its documentation fixes per field (fio, "JSON output").
+
+use serde_json::{Map, Value};
+
+use crate::fault::{Fault, quoted};
+use crate::json;
+use crate::report::{Benchmark, Field, Report};
+use crate::source::Source;
+use crate::unit::Unit;
+
+const DIRECTIONS: [&str; 3] = ["read", "write", "trim"];
+
+pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
+    let document = json::parse(&object(source)?)?;
+    let jobs = json::list(source, &document, "jobs", "is it what fio --output-format=json writes?")?;
+    let version = document.get("fio version").and_then(Value::as_str);
+    let mut report = Report {
+        tool: "fio",
+        version: version.map(|text| text.trim_start_matches("fio-").to_owned()),
+        source: source.name.clone(),
+        usual_field: Some("iops"),
+        if_none: "no job did any I/O; what did fio print on standard error?".into(),
+        ..Report::default()
+    };
+    for (i, job) in jobs.iter().enumerate() {
+        let place = format!("jobs[{i}]");
+        let name = json::text(source, job, &place, "jobname")?;
+        match job.get("error").and_then(Value::as_i64) {
+            Some(0) | None => {}
+            Some(error) => {
+                let problem =
+                    format!("job {} ended with error {error}: what did fio print on standard error?", quoted(name));
+                return Err(Fault::at_field(&source.name, format!("{place}.error"), problem));
+            }
+        }
+        let first = report.benchmarks.len();
+        for direction in DIRECTIONS {
+            let Some(Value::Object(figures)) = job.get(direction) else { continue };
+            let full = format!("{name}:{direction}");
+            if figures.get("total_ios").and_then(Value::as_u64) == Some(0) {
+                report.without.insert(full, format!("{place}.{direction}.total_ios is 0"));
+                continue;
+            }
+            let mut fields = Vec::new();
+            flatten("", figures, &mut fields);
+            let iterations = figures.get("total_ios").and_then(Value::as_f64);
+            let place = format!("{place}.{direction}");
+            report.benchmarks.push(Benchmark { name: full, aliases: Vec::new(), place, fields, iterations });
+        }
+        // A job that only reads is meant by its name.
+        if let [only] = &mut report.benchmarks[first..] {
+            only.aliases.push(name.to_owned());
+        }
+    }
+    Ok(report)
+}
+
+/// The source from the line on that begins the object. On lines above it, fio remarks on jobs that the command line has before
+/// `--output-format`. They are blanked and not cut off, so that a fault names the line that it is in.
+fn object(source: &Source) -> Result<Source, Fault> {
+    let mut begin = 0;
+    for line in source.bytes.split_inclusive(|&byte| byte == b'\n') {
+        if line.first() == Some(&b'{') {
+            let (above, object) = source.bytes.split_at(begin);
+            let blank = above.iter().map(|&byte| if byte == b'\n' { byte } else { b' ' });
+            return Ok(Source { name: source.name.clone(), bytes: blank.chain(object.iter().copied()).collect() });
+        }
+        begin += line.len();
+    }
+    let problem = "no line begins with {: is it what fio --output-format=json writes?";
+    Err(Fault::whole(&source.name, problem))
+}
+
+/// Every number below, under its path. The bins of json+ are a histogram, and no figures.
+fn flatten(path: &str, figures: &Map<String, Value>, fields: &mut Vec<Field>) {
+    for (name, value) in figures {
+        let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+        match value {
+            Value::Object(_) if name == "bins" => {}
+            Value::Object(below) => flatten(&path, below, fields),
+            value => fields.push(Field::of(&path, unit(&path), json::summary(value))),
+        }
+    }
+}
+
+/// The unit that fio documents. Its `bw` counts KiB, although it writes no unit.
+fn unit(path: &str) -> Option<Unit> {
+    let (of, figure) = path.split_once('.').unwrap_or(("", path));
+    let text = match (of, figure) {
+        (_, "N") => "1",
+        (of, _) if of.ends_with("_ns") => "ns",
+        (_, "io_bytes") => "By",
+        (_, "io_kbytes") => "KiB",
+        (_, "bw_bytes") => "By/s",
+        (_, "bw" | "bw_min" | "bw_max" | "bw_mean" | "bw_dev") => "KiB/s",
+        (_, "bw_agg") => "%",
+        (_, "iops" | "iops_min" | "iops_max" | "iops_mean" | "iops_stddev") => "1/s",
+        (_, "runtime") => "ms",
+        (_, "total_ios" | "short_ios" | "drop_ios" | "bw_samples" | "iops_samples") => "1",
+        _ => return None,
+    };
+    Some(Unit::parse(text))
+}

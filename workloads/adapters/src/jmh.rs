@@ -1,0 +1,162 @@
+//! JMH's JSON, from `-rf json`.
+//!
+//! A benchmark has its name, its mode and its parameters; one name with several of either comes several times. The primary metric
+//! and every secondary one, such as a profiler's, has its unit and its raw data: a list per fork with a figure per iteration. In
+//! sample mode the raw data is a histogram per iteration, a list of pairs of a value and how often it came.
+
+use serde_json::Value;
+
+use crate::fault::{Fault, quoted};
+use crate::json;
+use crate::report::{Benchmark, Field, Reading, Report};
+use crate::select::MOST_SAMPLES;
+use crate::source::Source;
+use crate::unit::Unit;
+
+pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
+    let document = json::parse(source)?;
+    let Value::Array(entries) = &document else {
+        let problem =
+            format!("found {}, not a list of benchmarks; is it what -rf json writes?", json::found(&document));
+        return Err(Fault::whole(&source.name, problem));
+    };
+    let mut report = Report {
+        tool: "jmh",
+        source: source.name.clone(),
+        usual_field: Some("score"),
+        if_none: "the list is empty; did every benchmark throw (see what JMH printed, or run with -foe true), and does \
+                  the pattern match?"
+            .into(),
+        ..Report::default()
+    };
+    for (i, entry) in entries.iter().enumerate() {
+        let place = format!("[{i}]");
+        let name = json::text(source, entry, &place, "benchmark")?;
+        let mode = json::text(source, entry, &place, "mode")?;
+        if let Some(version) = entry.get("jmhVersion").and_then(Value::as_str) {
+            report.version = Some(version.to_owned());
+        }
+        for key in ["jdkVersion", "vmName", "vmVersion"] {
+            if let Some(text) = entry.get(key).and_then(Value::as_str) {
+                report.build.insert(key.to_owned(), text.to_owned());
+            }
+        }
+        let Some(primary) = entry.get("primaryMetric").filter(|metric| metric.is_object()) else {
+            let problem = format!("{} has no primaryMetric with figures", quoted(name));
+            return Err(Fault::at_field(&source.name, format!("{place}.primaryMetric"), problem));
+        };
+        let parameters = parameters(entry);
+        let full = if parameters.is_empty() { name.to_owned() } else { format!("{name}:{parameters}") };
+        // One name in two modes is two benchmarks, which the first of these tells apart.
+        let aliases = vec![format!("{full}:{mode}"), name.to_owned(), format!("{name}:{mode}")];
+        let mut fields = metric("score", primary);
+        if let Some(Value::Object(secondary)) = entry.get("secondaryMetrics") {
+            fields.extend(secondary.iter().flat_map(|(name, figures)| metric(name, figures)));
+        }
+        report.benchmarks.push(Benchmark { name: full, aliases, place, fields, ..Benchmark::default() });
+    }
+    report.distinguish();
+    Ok(report)
+}
+
+/// `numbers=1000,way=plus`, by name.
+fn parameters(entry: &Value) -> String {
+    let Some(Value::Object(parameters)) = entry.get("params") else { return String::new() };
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    parameters.iter().map(|(name, value)| format!("{name}={}", text(value))).collect::<Vec<_>>().join(",")
+}
+
+/// The samples of a metric, and what JMH computed of them.
+fn metric(name: &str, figures: &Value) -> Vec<Field> {
+    let (unit, times) = match figures.get("scoreUnit").and_then(Value::as_str).map(unit) {
+        Some((unit, times)) => (Some(unit), times),
+        None => (None, 1.0),
+    };
+    let raw = match (figures.get("rawData"), figures.get("rawDataHistogram")) {
+        (Some(raw), _) => forks(raw).map_err(|problem| format!("rawData{problem}")),
+        (None, Some(raw)) => histograms(raw).map_err(|problem| format!("rawDataHistogram{problem}")),
+        (None, None) => Err("has no rawData; is it what -rf json writes?".into()),
+    };
+    let raw = raw.map(|samples| Reading::Samples(samples.into_iter().map(|sample| sample * times).collect()));
+    let mut fields = vec![Field::of(name, unit.clone(), raw)];
+    let computed = |name: String, value: &Value| {
+        let reading = json::number(value).map(|number| Reading::Summary(number * times));
+        Field::of(&name, unit.clone(), reading)
+    };
+    if let Some(score) = figures.get("score") {
+        fields.push(computed(format!("{name}.mean"), score));
+    }
+    if let Some(Value::Object(percentiles)) = figures.get("scorePercentiles") {
+        fields.extend(percentiles.iter().map(|(p, value)| computed(format!("{name}.p({p})"), value)));
+    }
+    fields
+}
+
+/// The unit of a score, and how many of it one is. JMH's names of times are its own (`day`, `hr`); a rate is of any of them; and
+/// what its profilers call a megabyte per second is 1024 times 1024 bytes (JMH, GCProfiler).
+fn unit(text: &str) -> (Unit, f64) {
+    const DAY: f64 = 24.0;
+    if let Some(per) = text.strip_prefix("ops/") {
+        let rate = match per {
+            "ns" => Some(1e9),
+            "us" => Some(1e6),
+            "ms" => Some(1e3),
+            "s" => Some(1.0),
+            "min" => Some(1.0 / 60.0),
+            "hr" => Some(1.0 / 3600.0),
+            "day" => Some(1.0 / (DAY * 3600.0)),
+            _ => None,
+        };
+        if let Some(times) = rate {
+            return (Unit::parse("1/s"), times);
+        }
+    }
+    match text {
+        "hr/op" => (Unit::parse("h"), 1.0),
+        "day/op" => (Unit::parse("h"), DAY),
+        "MB/sec" => (Unit::parse("MiB/s"), 1.0),
+        _ => (Unit::parse(text), 1.0),
+    }
+}
+
+/// All figures of all forks, in order.
+fn forks(raw: &Value) -> Result<Vec<f64>, String> {
+    let mut samples = Vec::new();
+    for (fork, figures) in list(raw, "")?.iter().enumerate() {
+        for (i, figure) in list(figures, &format!("[{fork}]"))?.iter().enumerate() {
+            samples.push(json::number(figure).map_err(|problem| format!("[{fork}][{i}]: {problem}"))?);
+        }
+    }
+    Ok(samples)
+}
+
+/// All figures of all histograms, each as often as it came.
+fn histograms(raw: &Value) -> Result<Vec<f64>, String> {
+    let mut samples = Vec::new();
+    for (fork, iterations) in list(raw, "")?.iter().enumerate() {
+        for (i, pairs) in list(iterations, &format!("[{fork}]"))?.iter().enumerate() {
+            let place = format!("[{fork}][{i}]");
+            for (j, pair) in list(pairs, &place)?.iter().enumerate() {
+                let place = format!("{place}[{j}]");
+                let [value, times] = list(pair, &place)? else {
+                    return Err(format!("{place}: found {}, not a value and how often it came", json::found(pair)));
+                };
+                let value = json::number(value).map_err(|problem| format!("{place}[0]: {problem}"))?;
+                let times = times.as_u64().and_then(|times| usize::try_from(times).ok());
+                let times = times.ok_or_else(|| format!("{place}[1]: not a whole number of times"))?;
+                if times > MOST_SAMPLES || samples.len() + times > MOST_SAMPLES {
+                    return Err(format!(
+                        ": more than {MOST_SAMPLES} samples, and a trial keeps no more: let it run for a shorter time, or \
+                         take score.mean or a percentile such as score.p(99.0) in from.field"
+                    ));
+                }
+                samples.extend(std::iter::repeat_n(value, times));
+            }
+        }
+    }
+    Ok(samples)
+}
+
+fn list<'a>(value: &'a Value, place: &str) -> Result<&'a [Value], String> {
+    value.as_array().map(Vec::as_slice).ok_or_else(|| format!("{place}: found {}, not a list", json::found(value)))
+}
