@@ -198,4 +198,6 @@ func warmFigures(parts []part) []calibrate.Figure {
 
 var notSlug = regexp.MustCompile(`[^a-z0-9]+`)
 
-func slug(name string) string { return strings.Trim(notSlug.ReplaceAllString(strings.ToLower(name), "-"), "-") }
+func slug(name string) string {
+	return strings.Trim(notSlug.ReplaceAllString(strings.ToLower(name), "-"), "-")
+}

@@ -55,7 +55,10 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
         if let Some(failed) = node.children().find(|child| child.has_tag_name("failed")) {
             let said = quoted(failed.attribute("message").unwrap_or("no reason given"));
             let problem = format!("{} did not run to its end: {said}", quoted(name));
-            return Err(Fault { field: place(failed), ..Fault::at_line(&source.name, line(&document, failed), problem) });
+            return Err(Fault {
+                field: place(failed),
+                ..Fault::at_line(&source.name, line(&document, failed), problem)
+            });
         }
         report.benchmarks.push(Benchmark {
             name: name.into(),

@@ -16,12 +16,8 @@ const STATISTICS: usize = 4;
 /// Where a name begins, the last of its parent or not.
 const BRANCHES: [&str; 2] = ["├─ ", "╰─ "];
 /// A throughput as it is written, what it counts and its unit.
-const RATES: [(&str, &str, &str); 4] = [
-    ("B/s", "bytes/s", "By/s"),
-    ("char/s", "chars/s", "1/s"),
-    ("item/s", "items/s", "1/s"),
-    ("Hz", "cycles/s", "1/s"),
-];
+const RATES: [(&str, &str, &str); 4] =
+    [("B/s", "bytes/s", "By/s"), ("char/s", "chars/s", "1/s"), ("item/s", "items/s", "1/s"), ("Hz", "cycles/s", "1/s")];
 const KI: f64 = 1024.0;
 const PREFIXES: [(&str, f64); 11] = [
     ("", 1.0),
@@ -52,8 +48,9 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
         tool: "divan",
         source: source.name.clone(),
         usual_field: Some("median"),
-        if_none: "no table with the columns fastest, slowest, median and mean; run with --bench and a filter that matches"
-            .into(),
+        if_none:
+            "no table with the columns fastest, slowest, median and mean; run with --bench and a filter that matches"
+                .into(),
         ..Report::default()
     };
     let mut table: Option<Table> = None;

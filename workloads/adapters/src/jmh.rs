@@ -24,9 +24,10 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
         tool: "jmh",
         source: source.name.clone(),
         usual_field: Some("score"),
-        if_none: "the list is empty; did every benchmark throw (see what JMH printed, or run with -foe true), and does \
+        if_none:
+            "the list is empty; did every benchmark throw (see what JMH printed, or run with -foe true), and does \
                   the pattern match?"
-            .into(),
+                .into(),
         ..Report::default()
     };
     for (i, entry) in entries.iter().enumerate() {

@@ -28,8 +28,11 @@ const FORMATS: [(Format, &str); 16] = [
     (Format::Catch2, "catch2-2.13.10.xml"),
 ];
 
+/// An output: its format, the two settings that its metrics are read by, and the text.
+type Whole = (Format, &'static str, Option<&'static str>, Option<&'static str>, &'static str);
+
 /// Outputs of which the end can be told, each with a figure of its last lines.
-const WHOLE: [(Format, &str, Option<&str>, Option<&str>, &str); 8] = [
+const WHOLE: [Whole; 8] = [
     (Format::Jmh, "jmh-1.37.json", Some("example.Sorting.sort:numbers=4000"), Some("gc.time"), "s"),
     (Format::BenchmarkDotNet, "benchmarkdotnet-documented.json", Some("Example.Lookups.Set(Count: 1000)"), None, "s"),
     (Format::Fio, "fio-3.33-two-jobs.json", Some("b"), Some("clat_ns.mean"), "s"),
