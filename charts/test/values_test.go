@@ -16,7 +16,7 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"a section that has another name now":              {`{minio: {mode: bundled}}`, "minio is called objectStore now"},
 		"a label of pods that selects them":                {`{podLabels: {app.kubernetes.io/component: x}}`, "/podLabels"},
 		"a variable without a name":                        {`{extraEnv: [{value: x}]}`, "/extraEnv/0"},
-		"an affinity that does not exist":                  {`{scheduling: {affinity: {nodeAfinity: {}}}}`, "/scheduling/affinity"}, //nolint:misspell // Wrong on purpose.
+		"an affinity that does not exist":                  {`{scheduling: {affinity: {nodeAfinity: {}}}}`, "/scheduling/affinity"},
 		"a spread over nothing":                            {`{scheduling: {topologySpreadConstraints: [{maxSkew: 1}]}}`, "/scheduling/topologySpreadConstraints/0"},
 		"a mode that does not exist":                       {`{argo: {mode: shared}}`, "/argo/mode"},
 		"no run namespace":                                 {`{runNamespaces: []}`, "/runNamespaces"},

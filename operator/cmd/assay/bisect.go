@@ -282,7 +282,7 @@ func (b *bisection) openFolder(ctx context.Context, name string) error {
 		return err
 	}
 	if err := json.Unmarshal(raw, &b.kept); err != nil || b.kept.Asked == "" {
-		return fmt.Errorf("%s in %s cannot be read (%v): delete the folder, and the search begins anew", bisectKey, b.folder, err)
+		return fmt.Errorf("%s in %s cannot be read (%w): delete the folder, and the search begins anew", bisectKey, b.folder, err)
 	}
 	return nil
 }

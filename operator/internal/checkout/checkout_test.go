@@ -132,8 +132,11 @@ func TestWhatIsWrongWithABuild(t *testing.T) {
 			}
 			if raw, err := os.ReadFile(filepath.Join(folder, "pid")); err == nil {
 				pid, err := strconv.Atoi(strings.TrimSpace(string(raw)))
+				if err != nil {
+					t.Fatal(err)
+				}
 				for range 100 { // Whoever inherits it takes a moment to notice its end.
-					if err = syscall.Kill(pid, 0); err != nil || zombie(pid) {
+					if syscall.Kill(pid, 0) != nil || zombie(pid) {
 						return
 					}
 					time.Sleep(20 * time.Millisecond)

@@ -28,7 +28,7 @@ const FORMATS: [(Format, &str); 16] = [
     (Format::Catch2, "catch2-2.13.10.xml"),
 ];
 
-/// An output: its format, the two settings that its metrics are read by, and the text.
+/// A format, the fixture of its output, the names of a benchmark and of a field of it, and the unit of that.
 type Whole = (Format, &'static str, Option<&'static str>, Option<&'static str>, &'static str);
 
 /// Outputs of which the end can be told, each with a figure of its last lines.
