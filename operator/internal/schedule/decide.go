@@ -28,7 +28,7 @@ const (
 // Decide decides what happens next.
 func Decide(o Observed, now time.Time) Decision {
 	p := &planner{o, o.Schedule, now}
-	for _, step := range []func() *Decision{p.deleted, p.begun, p.record, p.limit, p.forget, p.rival, p.suspended, p.confirm} {
+	for _, step := range []func() *Decision{p.deleted, p.begun, p.record, p.limit, p.forget, p.rival, p.suspended, p.confirm, p.locate} {
 		if decision := step(); decision != nil {
 			return *decision
 		}
@@ -202,6 +202,36 @@ func (p *planner) confirm() *Decision {
 	}
 }
 
+// locate brings the search for the culprits of a change on, as soon as nothing else of the schedule is under way: by a wave, or without one
+// where the search begins or has ended.
+func (p *planner) locate() *Decision {
+	status := &p.schedule.Status
+	if status.Locating == "" || len(status.Active) > 0 {
+		return nil
+	}
+	search := p.Search
+	switch {
+	case search == nil:
+		return &Decision{Needs: NeedsSearch}
+	case search.Change == "":
+		return nil
+	case len(search.Arms) == 0:
+		return &Decision{
+			Action: Locate{search.Change, p.Recorded()}, Scheduled: true,
+			Reason: assayv1alpha1.ReasonLocating, Message: "the revisions between the two sides of change " + search.Change + " are searched",
+		}
+	}
+	next, needs := p.number(p.now)
+	if needs != NeedsNothing {
+		return &Decision{Needs: needs}
+	}
+	next.Locates, next.Wave, next.Blocks, next.Arms = search.Change, search.Wave, search.Blocks, search.Arms
+	return &Decision{
+		Next: next, Scheduled: true, Reason: assayv1alpha1.ReasonRunStarting,
+		Message: fmt.Sprintf("BenchmarkRun %s is wave %d of the search for the culprits of change %s", next.Name, next.Wave, next.Locates),
+	}
+}
+
 // number is a new run with the number that follows the highest there is.
 func (p *planner) number(at time.Time) (*assayv1alpha1.ScheduledRun, Needs) {
 	last := p.schedule.Status.LastSequence
@@ -294,8 +324,8 @@ func (p *planner) concurrent(at time.Time) *Decision {
 	}
 	if policy == assayv1alpha1.ReplaceConcurrent {
 		for _, entry := range active {
-			// A suspicion is not dropped for a point.
-			if run := p.run(entry.Sequence); run != nil && !run.Cancelled && !run.Deleting && entry.Confirms == "" {
+			// What confirms or locates a change is not dropped for a point.
+			if run := p.run(entry.Sequence); run != nil && !run.Cancelled && !run.Deleting && entry.Confirms+entry.Locates == "" {
 				return &Decision{
 					Action: Cancel{*run}, Scheduled: true, Reason: assayv1alpha1.ReasonReplacing,
 					Message: fmt.Sprintf("BenchmarkRun %s is cancelled for the run that is due since %s", run.Name, stamp(at)),

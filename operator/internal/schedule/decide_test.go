@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/history/bisect"
 	"assay.dev/assay/operator/internal/history/watch"
 )
 
@@ -34,6 +35,9 @@ func told(d Decision) string {
 		}
 		if next.Gap != "" {
 			add("gap")
+		}
+		if next.Locates != "" {
+			add("wave %d of %s in %d blocks", next.Wave, next.Locates, next.Blocks)
 		}
 	}
 	if !d.Dealt.IsZero() {
@@ -84,6 +88,8 @@ func TestWhatAScheduleDoes(t *testing.T) {
 		o.Confirmation = &Confirmation{Change: "c1", Arms: []assayv1alpha1.ScheduledArm{
 			{Arm: "anchor", Revision: revision("a")}, {Arm: "old-1", Revision: revision("a")}, {Arm: "head", Revision: revision("b")}}}
 	}
+	locating := status(func(s *assayv1alpha1.BenchmarkScheduleStatus) { s.Locating = "c1" })
+	search := func(found Search) observed { return func(o *Observed) { o.Search = &found } }
 	revisions := func(take assayv1alpha1.TakeRevisions, list []Recorded) observed {
 		return func(o *Observed) { recorded(take)(o.Schedule); o.Revisions = list }
 	}
@@ -154,6 +160,21 @@ func TestWhatAScheduleDoes(t *testing.T) {
 		"a suspicion starts a run at any time":              {night.Add(-time.Hour), []observed{third, suspicion, confirmation}, "number 3, anchor=a, old-1=a, head=b, RunStarting"},
 		"a suspicion waits for the run that is under way":   {night.Add(-time.Hour), []observed{third, suspicion, confirmation, active(measuring(2, "b")), runs(running(2))}, "WaitingForTime, again in 1h0m0s"},
 		"a suspicion that has passed starts none":           {night.Add(-time.Hour), []observed{third, suspicion, func(o *Observed) { o.Confirmation = &Confirmation{} }}, "WaitingForTime, again in 1h0m0s"},
+		"a change that is located asks what is to be measured": {night.Add(-time.Hour), []observed{third, locating}, "needs Search"},
+		"a search begins without a run":                         {night.Add(-time.Hour), []observed{third, locating, search(Search{Change: "c1"})}, "search the culprits of change c1, LocatingChange"},
+		"a wave starts at any time": {night.Add(-time.Hour), []observed{third, locating, search(Search{Change: "c1", Wave: 2, Blocks: 10, Arms: waving("abc")})},
+			"number 3, r0=a, r1=b, r2=c, wave 2 of c1 in 10 blocks, RunStarting"},
+		"a wave is before the point that is due": {night, []observed{third, image("c"), locating, search(Search{Change: "c1", Wave: 1, Blocks: 10, Arms: waving("ab")})},
+			"number 3, r0=a, r1=b, wave 1 of c1 in 10 blocks, RunStarting"},
+		"a suspicion is before a wave":                           {night.Add(-time.Hour), []observed{third, suspicion, confirmation, locating}, "number 3, anchor=a, old-1=a, head=b, RunStarting"},
+		"a wave waits for the run that is under way":             {night.Add(-time.Hour), []observed{third, locating, active(measuring(2, "b")), runs(running(2))}, "WaitingForTime, again in 1h0m0s"},
+		"a change that nobody searches any more starts none":     {night.Add(-time.Hour), []observed{third, locating, search(Search{})}, "WaitingForTime, again in 1h0m0s"},
+		"a suspended schedule starts no wave":                    {night, []observed{third, locating, spec(func(s *assayv1alpha1.BenchmarkScheduleSpec) { s.Suspend = ptr.To(true) })}, "Suspended"},
+		"the younger one of two schedules starts no wave":        {night, []observed{third, locating, func(o *Observed) { o.Rival = "older" }}, "SeriesTaken"},
+		"Replace leaves a wave alone":                            {night, []observed{third, image("c"), active(wave(2, 1, "ab")), runs(running(2)), policy(assayv1alpha1.ReplaceConcurrent)}, "RunActive, again in 24h0m0s"},
+		"a wave that has ended is recorded":                      {night, []observed{third, locating, active(wave(2, 1, "ab")), runs(ended(2, true))}, "record what app-2 measured, RunActive"},
+		"a wave whose run was deleted is lost":                   {night, []observed{third, locating, active(wave(2, 1, "ab"))}, "record a gap as number 2, RunActive"},
+		"a wave that was given a number is created, and nothing": {night, []observed{third, locating, status(func(s *assayv1alpha1.BenchmarkScheduleStatus) { s.Next = ptr.To(wave(3, 1, "ab")) })}, "create BenchmarkRun app-3, RunStarting"},
 		"nothing recorded is nothing to measure":            {night, []observed{third, revisions(assayv1alpha1.TakeNewest, nil)}, "dealt with Nov 23 02:00, NothingNew"},
 		"the newest recorded revision is measured":          {night, []observed{third, revisions(assayv1alpha1.TakeNewest, reported(4, 3, 5))}, "number 3, anchor=a, predecessor=b, head=c, dealt with Nov 23 02:00, RunStarting"},
 		"every recorded revision is measured, oldest first": {night, []observed{third, revisions(assayv1alpha1.TakeEvery, reported(4, 3, 5))}, "number 3, anchor=a, head=b, dealt with Nov 23 02:00, RunStarting"},
@@ -286,10 +307,36 @@ func TestARunIsMadeOfTheTemplateAndTheRevisions(t *testing.T) {
 		schedule.Spec.RunTemplate.Spec.Design.Stop = &assayv1alpha1.Stop{RelativeHalfWidth: "1%"}
 		got := NewRun(schedule, &confirming).Spec
 		want := assayv1alpha1.Blocks{Min: watch.ConfirmingBlocks, Max: watch.ConfirmingBlocks}
-		if got.Design.Blocks != want || got.Design.Stop != nil || got.Budget.Trials != mostTrials {
+		if got.Design.Blocks != want || got.Design.Stop != nil || got.Budget.Trials != bisect.MostTrials {
 			t.Errorf("design %+v, budget %+v", got.Design, got.Budget)
 		}
 	})
+}
+
+// A wave has the revisions in the place of the arms: none of them is the head or the anchor, and the first one is the baseline.
+func TestTheRunOfAWave(t *testing.T) {
+	schedule, next := nightly(nil), wave(3, 2, "abc")
+	schedule.Spec.RunTemplate.Spec.Design.Stop = &assayv1alpha1.Stop{RelativeHalfWidth: "1%"}
+	schedule.Spec.RunTemplate.Spec.Gates[0].Candidate = "head"
+	schedule.Spec.RunTemplate.Spec.Predictions = []assayv1alpha1.Prediction{{}}
+	run := NewRun(schedule, &next)
+	rows := assayv1alpha1.ParameterValues{"rows": "8"}
+	want := []assayv1alpha1.Arm{
+		{Name: "r0", Baseline: true, Image: revision("a").Image, Parameters: rows},
+		{Name: "r1", Image: revision("b").Image, Parameters: rows},
+		{Name: "r2", Image: revision("c").Image, Parameters: rows},
+	}
+	if diff := cmp.Diff(want, run.Spec.Arms); diff != "" {
+		t.Errorf("arms (-want +got):\n%s", diff)
+	}
+	spec := run.Spec
+	if blocks := (assayv1alpha1.Blocks{Min: 10, Max: 10}); spec.Design.Blocks != blocks || spec.Design.Stop != nil ||
+		spec.Budget.Trials != bisect.MostTrials || spec.Gates[0].Candidate != "" || len(spec.Predictions) > 0 {
+		t.Errorf("the spec is %+v", spec)
+	}
+	if run.Name != "app-3" || run.Labels[SeriesLabel] != "scan" || metav1.GetControllerOf(run).UID != "s-1" {
+		t.Errorf("metadata is %+v", run.ObjectMeta)
+	}
 }
 
 func TestTheNumberOfARunIsInItsName(t *testing.T) {
@@ -380,6 +427,20 @@ func TestWhatAPassLeavesInTheStatus(t *testing.T) {
 			func(s *status) bool { return s.Suspicion == "" && s.Predecessor == nil }},
 		"one that was deleted too": {func(s *status) { s.Suspicion = "c1" }, Decision{Action: RecordGap{confirming}}, Outcome{},
 			func(s *status) bool { return s.Suspicion == "" }},
+		"a change that may be located is remembered": {nil, Decision{Action: Record{measuring(3, "c")}}, Outcome{Measured: true, Locating: "c1"},
+			func(s *status) bool { return s.Locating == "c1" }},
+		"a run without a point forgets no search": {func(s *status) { s.Locating = "c1" }, Decision{Action: Record{measuring(3, "c")}}, Outcome{},
+			func(s *status) bool { return s.Locating == "c1" }},
+		"a wave is no point": {func(s *status) { s.Predecessor = ptr.To(revision("b")) }, Decision{Action: Record{wave(3, 1, "ab")}}, Outcome{Measured: true},
+			func(s *status) bool { return s.Predecessor.Revision == "b" && s.Anchor == nil }},
+		"a wave whose run was deleted leaves the search": {func(s *status) { s.Locating = "c1" }, Decision{Action: RecordGap{wave(3, 1, "ab")}}, Outcome{},
+			func(s *status) bool { return s.Locating == "c1" }},
+		"a search that has ended leads to the next one": {func(s *status) { s.Locating = "c1" }, Decision{Action: Locate{Change: "c1"}}, Outcome{Locating: "c2"},
+			func(s *status) bool { return s.Locating == "c2" }},
+		"the last one ends it": {func(s *status) { s.Locating = "c1" }, Decision{Action: Locate{Change: "c1"}}, Outcome{},
+			func(s *status) bool { return s.Locating == "" }},
+		"a search that could not be written stays": {func(s *status) { s.Locating = "c1" }, Decision{Action: Locate{Change: "c1"}}, Outcome{Err: away, History: true, Reason: "HistoryUnreachable"},
+			func(s *status) bool { return s.Locating == "c1" }},
 		"a history that is away loses nothing": {func(s *status) { s.Active = []assayv1alpha1.ScheduledRun{measuring(3, "c")} }, Decision{Action: Record{measuring(3, "c")}, Reason: "RunActive", Scheduled: true}, Outcome{Err: away, History: true, Reason: "HistoryUnreachable"},
 			func(s *status) bool {
 				return len(s.Active) == 1 && meta.IsStatusConditionFalse(s.Conditions, "Recorded") &&

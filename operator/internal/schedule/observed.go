@@ -24,6 +24,8 @@ type Observed struct {
 	Image *Image
 	// Confirmation is the confirming run that is due; one without a change is none.
 	Confirmation *Confirmation
+	// Search is what the search for the culprits of a change waits for; one without a change is none.
+	Search *Search
 }
 
 // Needs is what a decision cannot be made without.
@@ -35,6 +37,7 @@ const (
 	NeedsPast         Needs = "Past"
 	NeedsImage        Needs = "Image"
 	NeedsConfirmation Needs = "Confirmation"
+	NeedsSearch       Needs = "Search"
 )
 
 // Run is a run of the schedule.
@@ -83,6 +86,17 @@ type Confirmation struct {
 	Change string
 	Arms   []assayv1alpha1.ScheduledArm
 }
+
+// Search is what the search for the culprits of a change waits for: a wave, or, without arms, to be begun or ended.
+type Search struct {
+	Change string
+	// Wave is the number of the wave, from 1.
+	Wave, Blocks int32
+	Arms         []assayv1alpha1.ScheduledArm
+}
+
+// Recorded are the recorded revisions, in their order.
+func (o *Observed) Recorded() []Recorded { return o.revisions(func(Recorded) bool { return true }) }
 
 // pending are the recorded revisions that were neither measured nor passed over, the oldest first.
 func (o *Observed) pending() []Recorded {

@@ -23,6 +23,8 @@ type Outcome struct {
 	// Measured reports whether a run gave a point, and Suspicion is the change that a confirming run is due for after it.
 	Measured  bool
 	Suspicion string
+	// Locating is the change whose culprits are searched after it.
+	Locating string
 }
 
 // maxMessageBytes keeps a condition readable and the status small.
@@ -46,6 +48,9 @@ func Status(o Observed, decision Decision, outcome Outcome, now time.Time) assay
 	}
 	if o.Confirmation != nil && o.Confirmation.Change == "" {
 		out.Suspicion = "" // It has passed, or waits for further points.
+	}
+	if o.Search != nil {
+		out.Locating = o.Search.Change
 	}
 	if decision.Next != nil {
 		give(&out, &decision)
@@ -92,9 +97,14 @@ func done(out *assayv1alpha1.BenchmarkScheduleStatus, action Action, outcome Out
 	case Record:
 		over(action.Run.Sequence)
 		out.Suspicion = outcome.Suspicion
-		if outcome.Measured && action.Run.Confirms == "" {
+		if outcome.Locating != "" {
+			out.Locating = outcome.Locating
+		}
+		if outcome.Measured && action.Run.Confirms+action.Run.Locates == "" {
 			measured(out, &action.Run)
 		}
+	case Locate:
+		out.Locating = outcome.Locating
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/history/bisect"
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
@@ -27,6 +28,8 @@ const (
 	seriesPrefix = "series/"
 	bookKey      = "changes.json"
 )
+
+func searchKey(change string) string { return "searches/" + change + ".json" }
 
 func seriesKey(key series.Key) string { return seriesPrefix + key.ID() + ".parquet" }
 
@@ -159,6 +162,50 @@ func parseBook(raw []byte) (change.Book, error) {
 	var out change.Book
 	if err := json.Unmarshal(raw, &out); err != nil {
 		return out, fmt.Errorf("%s: %w: it cannot be made again from ledgers, so restore it from a backup or correct it by hand", bookKey, err)
+	}
+	return out, nil
+}
+
+// Search is the search for the culprits of a change that its schedule made; nil where there was none.
+func (a *Archive) Search(ctx context.Context, change string) (*bisect.Bounded, error) {
+	raw, err := a.store.Get(ctx, searchKey(change))
+	if errors.Is(err, ledger.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return parseSearch(change, raw)
+}
+
+func parseSearch(change string, raw []byte) (*bisect.Bounded, error) {
+	var out bisect.Bounded
+	if err := json.Unmarshal(raw, &out); err != nil {
+		return nil, fmt.Errorf("%s: %w: delete it, and the search begins anew", searchKey(change), err)
+	}
+	return &out, nil
+}
+
+// UpdateSearch changes the search for the culprits of a change, as Update does the book: the function is given nil where there is none.
+func (a *Archive) UpdateSearch(ctx context.Context, change string, turn func(*bisect.Bounded) (*bisect.Bounded, error)) (
+	*bisect.Bounded, error) {
+	var out *bisect.Bounded
+	err := a.store.Update(ctx, searchKey(change), func(raw []byte) ([]byte, error) {
+		var old *bisect.Bounded
+		var err error
+		if raw != nil {
+			if old, err = parseSearch(change, raw); err != nil {
+				return nil, err
+			}
+		}
+		if out, err = turn(old); err != nil {
+			return nil, err
+		}
+		written, err := json.MarshalIndent(out, "", " ")
+		return append(written, '\n'), err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("search for the culprits of change %s: %w", change, err)
 	}
 	return out, nil
 }

@@ -18,6 +18,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/analyze"
+	"assay.dev/assay/operator/internal/history/bisect"
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
@@ -53,7 +54,7 @@ func labIn(t *testing.T, folder string) *lab {
 		t.Fatal(err)
 	}
 	return &lab{
-		t: t, history: &History{Store: store, Policy: watch.Default(), Clock: clocktesting.NewFakePassiveClock(night)},
+		t: t, history: &History{Store: store, Policy: watch.Default(), Clock: clocktesting.NewFakePassiveClock(night), Images: gone{}},
 		schedule: &assayv1alpha1.BenchmarkSchedule{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "nightly", UID: "schedule"},
 			Spec:       assayv1alpha1.BenchmarkScheduleSpec{Series: "scan"},
@@ -118,7 +119,7 @@ func (l *lab) measures(entry *assayv1alpha1.ScheduledRun, run *assayv1alpha1.Ben
 		spec.Arms, spec.Predictions = nil, nil
 		for _, arm := range entry.Arms {
 			spec.Arms = append(spec.Arms, assayv1alpha1.Arm{
-				Name: arm.Arm, Baseline: arm.Arm == points.Anchor, Parameters: assayv1alpha1.ParameterValues{"strategy": "loop"},
+				Name: arm.Arm, Baseline: arm.Arm == points.Anchor || arm.Arm == bisect.Arm(0), Parameters: assayv1alpha1.ParameterValues{"strategy": "loop"},
 			})
 		}
 		spec.Gates = []assayv1alpha1.Gate{{Name: "no-slower", Metric: "latency", Op: assayv1alpha1.RatioAtMost, Bound: "1.05"}}
