@@ -420,6 +420,11 @@ type BenchmarkScheduleStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	Locating string `json:"locating,omitempty"`
 
+	// history is where that of the namespace lies: the series of all its schedules, and their changes.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	History string `json:"history,omitempty"`
+
 	// observedGeneration is the generation this status speaks of.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`

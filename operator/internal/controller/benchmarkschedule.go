@@ -61,6 +61,7 @@ func (r *ScheduleReconciler) Reconcile(ctx context.Context, request ctrl.Request
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
 	}
+	observed.History = r.History.URL(&s)
 	// The API server keeps seconds.
 	now := r.Clock.Now().Truncate(time.Second)
 	decision, outcome := r.decide(ctx, &observed, now)

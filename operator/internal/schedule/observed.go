@@ -11,6 +11,8 @@ import (
 // Observed is what is known at one moment. The fields that Needs names are filled in only when a decision asks for them.
 type Observed struct {
 	Schedule *assayv1alpha1.BenchmarkSchedule
+	// History is where the history of the namespace lies.
+	History string
 	// Rival is an older schedule of the same series; empty where there is none.
 	Rival string
 	// Runs are those that the schedule owns, as the API server has them: what was created a moment ago is among them.

@@ -36,7 +36,7 @@ func Status(o Observed, decision Decision, outcome Outcome, now time.Time) assay
 	if !o.Schedule.DeletionTimestamp.IsZero() {
 		return out
 	}
-	out.ObservedGeneration = o.Schedule.Generation
+	out.ObservedGeneration, out.History = o.Schedule.Generation, o.History
 	out.PendingRevisions = int32(len(o.pending()))
 	if !decision.Dealt.IsZero() {
 		out.LastScheduleTime = ptr.To(metav1.NewTime(decision.Dealt))

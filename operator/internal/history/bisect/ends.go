@@ -65,7 +65,9 @@ func endsIn(c *change.Change, s *series.Series) *Ends {
 	return nil
 }
 
-func measured(p series.Point) points.Revision { return points.Revision{Revision: p.Revision, Image: p.Image} }
+func measured(p series.Point) points.Revision {
+	return points.Revision{Revision: p.Revision, Image: p.Image}
+}
 
 // betweenBuilds is the variance between builds that the points of a segment show; of few points that of the rehearsals.
 func betweenBuilds(found []series.Point) float64 {

@@ -74,6 +74,9 @@ func (h *History) archive(s *assayv1alpha1.BenchmarkSchedule) *archive.Archive {
 	return archive.Open(ledger.WithPrefix(h.Store, archive.Prefix(s.Namespace)))
 }
 
+// URL is where the history of a schedule's namespace lies.
+func (h *History) URL(s *assayv1alpha1.BenchmarkSchedule) string { return h.archive(s).URL() }
+
 // Past is what the history knows of a schedule's series.
 func (h *History) Past(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule) (*schedule.Past, error) {
 	kept := h.archive(s)
