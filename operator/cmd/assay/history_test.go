@@ -91,7 +91,7 @@ func TestTheHistoryOfANamespace(t *testing.T) {
 		wants []string
 		fails string
 	}{
-		"its points":             {[]string{"history", "sort", "-n", "bench"}, []string{"r7", "bench/sort"}, ""},
+		"its points":             {[]string{"history", "sort", "-n", "bench"}, []string{"r7", "bench sort"}, ""},
 		"its series":             {[]string{"history", "-n", "bench"}, []string{"sort", "latency.median"}, ""},
 		"its changes":            {[]string{"changes", "-n", "bench"}, []string{"3f2a9c", "Located", "r7: 1.1x, probability 0.999"}, ""},
 		"none of another":        {[]string{"history", "-n", "empty"}, nil, "namespace empty: found 0 BenchmarkSchedules"},
