@@ -92,9 +92,9 @@ func TestWhatIsSearched(t *testing.T) {
 	}
 }
 
-// boundedOf is a search in 40 commits.
-func boundedOf(bounds Bounds) *Bounded {
-	out := &Bounded{Search: *searchOf(40), Bounds: bounds, Began: night}
+// boundedOf is a search in so many commits.
+func boundedOf(commits int, bounds Bounds) *Bounded {
+	out := &Bounded{Search: *searchOf(commits), Bounds: bounds, Began: night}
 	out.Search.Question.Shift = 0.04
 	out.allow()
 	return out
@@ -130,7 +130,8 @@ func (b *Bounded) measures(t *testing.T) {
 
 func TestASearchStaysWithinItsBounds(t *testing.T) {
 	for name, tc := range map[string]struct {
-		bounds Bounds
+		commits int
+		bounds  Bounds
 		// lost are the runs, by their number from 1, that measure nothing, and stop the one after which somebody stops it.
 		lost []int
 		stop int
@@ -138,16 +139,17 @@ func TestASearchStaysWithinItsBounds(t *testing.T) {
 		why  string
 		runs int
 	}{
-		"with all it may cost it finds the commit":         {Bounds{Waves: 6, Runs: 8}, nil, 0, "c23", "", 3},
-		"a run that was lost is made again":                {Bounds{Waves: 6, Runs: 8}, []int{1, 3}, 0, "c23", "", 5},
-		"with two waves it finds where the commit is":      {Bounds{Waves: 2, Runs: 8}, nil, 0, "c23", "", 2},
-		"with two runs too":                                {Bounds{Waves: 6, Runs: 2}, nil, 0, "c23", "", 2},
-		"runs that are all lost end it":                    {Bounds{Waves: 6, Runs: 3}, []int{1, 2, 3}, 0, "", "3 runs were allowed, and 3 of them measured nothing: the last one because: run 3 failed", 3},
-		"a run that is lost at the end leaves it no other": {Bounds{Waves: 6, Runs: 2}, []int{2}, 0, "", "2 runs were allowed, and 1 of them", 2},
-		"one that is stopped has not found anything":       {Bounds{Waves: 6, Runs: 8}, nil, 1, "", "it was late", 1},
+		"with all it may cost it finds the commit":         {200, Bounds{Waves: 6, Runs: 8}, nil, 0, "c23", "", 3},
+		"a run that was lost is made again":                {200, Bounds{Waves: 6, Runs: 8}, []int{1, 3}, 0, "c23", "", 5},
+		"with two waves it finds where the commit is":      {200, Bounds{Waves: 2, Runs: 8}, nil, 0, "one of ", "", 2},
+		"with two runs too":                                {200, Bounds{Waves: 6, Runs: 2}, nil, 0, "one of ", "", 2},
+		"and where a lost one leaves two":                  {200, Bounds{Waves: 6, Runs: 3}, []int{2}, 0, "one of ", "", 3},
+		"runs that are all lost end it":                    {40, Bounds{Waves: 6, Runs: 3}, []int{1, 2, 3}, 0, "", "3 runs were allowed, and 3 of them measured nothing: the last one because: run 3 failed", 3},
+		"a run that is lost at the end leaves it no other": {40, Bounds{Waves: 6, Runs: 2}, []int{2}, 0, "", "2 runs were allowed, and 1 of them", 2},
+		"one that is stopped has not found anything":       {40, Bounds{Waves: 6, Runs: 8}, nil, 1, "", "it was late", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, runs := boundedOf(tc.bounds), 0
+			b, runs := boundedOf(tc.commits, tc.bounds), 0
 			for b.Search.Next().Wave != nil {
 				runs++
 				if slices.Contains(tc.lost, runs) {
@@ -165,7 +167,7 @@ func TestASearchStaysWithinItsBounds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if names := strings.Join(answer.Names(), ", "); names != tc.want || !strings.HasPrefix(answer.Why, tc.why) || runs != tc.runs {
+			if names := strings.Join(answer.Names(), ", "); !strings.HasPrefix(names, tc.want) || tc.want == "" && names != "" || !strings.HasPrefix(answer.Why, tc.why) || runs != tc.runs {
 				t.Errorf("%d runs found %q (%s), want %d and %q", runs, names, answer.Why, tc.runs, tc.want)
 			}
 			if runs > tc.bounds.Runs || len(b.Search.Done) > tc.bounds.Waves {
@@ -180,7 +182,7 @@ func TestASearchStaysWithinItsBounds(t *testing.T) {
 }
 
 func TestASearchHasItsTime(t *testing.T) {
-	b := boundedOf(Bounds{Waves: 6, Runs: 8, Within: 2 * time.Hour})
+	b := boundedOf(40, Bounds{Waves: 6, Runs: 8, Within: 2 * time.Hour})
 	for after, want := range map[time.Duration]string{
 		0: "", 2 * time.Hour: "", -time.Hour: "", 2*time.Hour + 1: "it began at 2026-11-23T02:00:00Z and was allowed 2h0m0s",
 	} {
@@ -192,7 +194,7 @@ func TestASearchHasItsTime(t *testing.T) {
 
 // A run has the arms whose images were there: the others are passed over, and a search without an end of its history ends.
 func TestAWaveIsAddedByItsArms(t *testing.T) {
-	b := boundedOf(Bounds{Waves: 6, Runs: 8})
+	b := boundedOf(40, Bounds{Waves: 6, Runs: 8})
 	wave := b.Search.Next().Wave
 	ran := Ran{Wave: wave, Failed: map[int]string{wave.Revisions[1]: "gone"}}
 	measure(t, &b.Search, &ran, slower(0.04, 23))
