@@ -19,8 +19,8 @@ func primes(t *testing.T, tag, method, path string) (archive string) {
 	t.Setenv("CGO_ENABLED", "0")
 	command(t, "go", "build", "-trimpath", "-ldflags", "-s -w -X main.method="+method, "-o", program,
 		"./workflows/examples/compare-two-images/primes/main.go")
-	archive = strings.TrimSpace(command(t, "bin/cluster", "images", "add", "--name", "assay.dev/primes:"+tag, "--file", path+"="+program, "--entrypoint", path,
-		"--user", "65532"))
+	archive = strings.TrimSpace(command(t, "bin/cluster", "images", "add", "--name", "assay.dev/primes:"+tag, "--file", path+"="+program,
+		"--entrypoint", path, "--user", "65532"))
 	mode := os.Getenv("CLUSTER")
 	if mode == "" {
 		mode = "embedded"

@@ -49,8 +49,8 @@ func (p *place) addFlags(command *cobra.Command, flags *genericclioptions.Config
 }
 
 // placeHelp is for commands that read a history.
-const placeHelp = "With -n NAMESPACE, and without --history, it is that of the schedules of the namespace on the cluster, reached as the ledger " +
-	"of a run is. For a URL an object store's credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+const placeHelp = "With -n NAMESPACE, and without --history, it is that of the schedules of the namespace on the cluster, reached as the " +
+	"ledger of a run is. For a URL an object store's credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
 
 func (p *place) open(ctx context.Context) (ledger.Store, func(), error) {
 	if p.where != defaultHistory || p.source.flags == nil || ptr.Deref(p.source.flags.Namespace, "") == "" {

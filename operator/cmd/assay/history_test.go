@@ -49,7 +49,8 @@ func namespaces(t *testing.T, schedules map[string][]assayv1alpha1.BenchmarkSche
 			list.APIVersion, list.Kind = group.String(), "BenchmarkScheduleList"
 			answer(w, http.StatusOK, list)
 		default:
-			answer(w, http.StatusNotFound, metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound})
+			missing := metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound}
+			answer(w, http.StatusNotFound, missing)
 		}
 	}))
 	t.Cleanup(server.Close)
@@ -116,7 +117,8 @@ func TestTheHistoryOfANamespace(t *testing.T) {
 			}
 		})
 	}
-	out, _, err := assay(t, "changes", "acknowledge", "3f2a9c", "--why", "the price", "--as", "accepted", "--who", "ada", "-n", "bench", "--server", server)
+	decides := strings.Fields("changes acknowledge 3f2a9c --why price --as accepted --who ada -n bench --server " + server)
+	out, _, err := assay(t, decides...)
 	if book, failed := kept.Book(t.Context()); err != nil || failed != nil || book.Changes[0].State != change.Accepted {
 		t.Errorf("decided %s, %v, %v: %+v", out, err, failed, book)
 	}

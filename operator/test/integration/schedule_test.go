@@ -697,7 +697,9 @@ func TestAWaveThatAPersonDeletesIsMeasuredAgain(t *testing.T) {
 		n.world.run = again
 		n.untilStarted()
 		n.finish()
-		n.untilStatus("the search has ended", func(s *assayv1alpha1.BenchmarkScheduleStatus) bool { return s.Locating == "" && len(s.Active) == 0 })
+		n.untilStatus("the search has ended", func(s *assayv1alpha1.BenchmarkScheduleStatus) bool {
+			return s.Locating == "" && len(s.Active) == 0
+		})
 		told := n.events("ChangeNotLocated")
 		if len(told) != 1 || !strings.Contains(told[0].Message, "locates changes no more") {
 			t.Errorf("told %+v", told)

@@ -167,7 +167,8 @@ func TestASearchStaysWithinItsBounds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if names := strings.Join(answer.Names(), ", "); !strings.HasPrefix(names, tc.want) || tc.want == "" && names != "" || !strings.HasPrefix(answer.Why, tc.why) || runs != tc.runs {
+			names := strings.Join(answer.Names(), ", ")
+			if !strings.HasPrefix(names, tc.want) || tc.want == "" && names != "" || !strings.HasPrefix(answer.Why, tc.why) || runs != tc.runs {
 				t.Errorf("%d runs found %q (%s), want %d and %q", runs, names, answer.Why, tc.runs, tc.want)
 			}
 			if runs > tc.bounds.Runs || len(b.Search.Done) > tc.bounds.Waves {

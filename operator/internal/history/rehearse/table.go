@@ -18,8 +18,8 @@ func PerCentury(count, years int) (value, low, high float64) {
 }
 
 // RatioOfRates is how often one thing happens as a multiple of how often another does, counted over different numbers of years, with its
-// 95 % limits: given how many there are in all, those of the one are a binomial share (Przyborowski, Wilenski 1940, Biometrika 31:313), whose
-// limits are exact (Clopper, Pearson 1934, Biometrika 26:404). There is none of something that was not seen to happen.
+// 95 % limits: given how many there are in all, those of the one are a binomial share (Przyborowski, Wilenski 1940, Biometrika 31:313),
+// whose limits are exact (Clopper, Pearson 1934, Biometrika 26:404). There is none of something that was not seen to happen.
 func RatioOfRates(count, years, other, otherYears int) (value, low, high float64, ok bool) {
 	if other == 0 || years == 0 {
 		return 0, 0, 0, false

@@ -80,7 +80,8 @@ func bounds(s *assayv1alpha1.BenchmarkSchedule) *bisect.Bounds {
 }
 
 // open is the search that a change asks for; nil where nothing lies between its ends.
-func (h *History) open(s *assayv1alpha1.BenchmarkSchedule, c *change.Change, all []*series.Series, recorded []schedule.Recorded) *bisect.Bounded {
+func (h *History) open(s *assayv1alpha1.BenchmarkSchedule, c *change.Change, all []*series.Series,
+	recorded []schedule.Recorded) *bisect.Bounded {
 	revisions := make([]points.Revision, 0, len(recorded))
 	for _, r := range recorded {
 		revisions = append(revisions, points.Revision{Revision: r.Revision.Revision, Image: r.Image})
@@ -177,8 +178,8 @@ func endless(search *bisect.Bounded, failed map[int]string) bool {
 	return failed[0] != "" || failed[len(search.Search.Revisions)-1] != ""
 }
 
-// Locate begins the search for the culprits of a change, or ends it where no further run is due. What it found is given again until Located.
-// It is nil while the search goes on, and where there is none.
+// Locate begins the search for the culprits of a change, or ends it where no further run is due. What it found is given again until
+// Located. It is nil while the search goes on, and where there is none.
 func (h *History) Locate(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, action *schedule.Locate) (*Finding, error) {
 	all, book, err := h.standing(ctx, s)
 	if err != nil {
@@ -221,7 +222,8 @@ func (h *History) Locate(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule
 	return &Finding{one.change.ID, len(answer.Culprits) > 0, answer.Story(), answer}, nil
 }
 
-// begin writes into the book that a change is being located. The search was written before: one that is in the book only is somebody else's.
+// begin writes into the book that a change is being located. The search was written before: one that is in the book only is somebody
+// else's.
 func (h *History) begin(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, one candidate) error {
 	why := fmt.Sprintf("%d revisions from %s to %s are searched", len(one.search.Search.Revisions), one.search.Search.Revisions[0].Revision,
 		one.search.Search.Revisions[len(one.search.Search.Revisions)-1].Revision)
