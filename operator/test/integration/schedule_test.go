@@ -736,7 +736,7 @@ func TestAScheduleThatCannotWorkIsRefused(t *testing.T) {
 		"an anchor by tag": {func(s *assayv1alpha1.BenchmarkSchedule) {
 			s.Spec.Anchor = &assayv1alpha1.Revision{Revision: "v1", Image: "a/b:v1"}
 		}, "spec.anchor.image"},
-		"a name that is too long": {func(s *assayv1alpha1.BenchmarkSchedule) { s.Name = strings.Repeat("a", 42) }, "at most 41 characters"},
+		"a name that is too long":             {func(s *assayv1alpha1.BenchmarkSchedule) { s.Name = strings.Repeat("a", 42) }, "at most 41 characters"},
 		"a change that nothing is done about": {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.OnChange = &assayv1alpha1.OnChange{} }, "at least 1 propert"},
 		"a search of one wave": {func(s *assayv1alpha1.BenchmarkSchedule) {
 			s.Spec.OnChange = &assayv1alpha1.OnChange{Locate: &assayv1alpha1.LocateChange{Waves: 1}}
