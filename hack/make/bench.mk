@@ -71,7 +71,7 @@ calibrate-history: build-calibration ## What histories find, on simulated years,
 
 .PHONY: calibrate-history-real
 calibrate-history-real: build-calibration ## What is told of real series on this machine with known changes, into docs/history.md (an hour; nothing else may run). REPEAT=n series of each.
-	@bin/calibrate nights --repeat $(or $(REPEAT),1) --out out/nights --update docs/history.md
+	@bin/calibrate nights --repeat $(or $(REPEAT),1) --update docs/history.md
 
 .PHONY: bench-history
 bench-history: build-calibration ## Figures of histories: false alerts, recall, delay, bisection, and what detection costs. OTAVA=python: beside Apache Otava.

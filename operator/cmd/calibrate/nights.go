@@ -165,8 +165,12 @@ func (o *nightsOptions) prepare(s *nightSeries) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(s.folder, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(s.folder), 0o755); err != nil {
 		return err
+	}
+	// What an earlier call left there would be a part of the series.
+	if err := os.Mkdir(s.folder, 0o755); err != nil {
+		return fmt.Errorf("invalid --out: %w: name another folder, or delete it", err)
 	}
 	return os.WriteFile(s.file(), raw, 0o644)
 }

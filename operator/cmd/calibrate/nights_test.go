@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -142,7 +143,7 @@ func TestANightThatLeavesNothingEndsTheSeries(t *testing.T) {
 		!strings.Contains(err.Error(), "assay said: no such file") {
 		t.Errorf("%v", err)
 	}
-	o.nights = 10
+	o.nights, o.out = 10, t.TempDir()
 	if _, err := o.measure(t.Context(), io.Discard); err == nil || !strings.Contains(err.Error(), "at least 24 are needed") {
 		t.Errorf("%v", err)
 	}
@@ -151,9 +152,12 @@ func TestANightThatLeavesNothingEndsTheSeries(t *testing.T) {
 // The run of a series is one that is accepted, and its programs do the work that the truth says.
 func TestTheRunOfARealSeriesIsAccepted(t *testing.T) {
 	o := nightsOptions{root: root}
-	s := &nightSeries{name: "spin-1-1", percent: -5, changed: 3, folder: t.TempDir()}
+	s := &nightSeries{name: "spin-1-1", percent: -5, changed: 3, folder: filepath.Join(t.TempDir(), "spin-1-1")}
 	if err := o.prepare(s); err != nil {
 		t.Fatal(err)
+	}
+	if err := o.prepare(s); err == nil || !strings.Contains(err.Error(), "name another folder") {
+		t.Errorf("a folder that is there: %v", err)
 	}
 	set, err := manifest.Read(s.file())
 	if err != nil {
