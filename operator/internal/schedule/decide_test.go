@@ -166,22 +166,23 @@ func TestWhatAScheduleDoes(t *testing.T) {
 			"number 3, r0=a, r1=b, r2=c, wave 2 of c1 in 10 blocks, RunStarting"},
 		"a wave is before the point that is due": {night, []observed{third, image("c"), locating, search(Search{Change: "c1", Wave: 1, Blocks: 10, Arms: waving("ab")})},
 			"number 3, r0=a, r1=b, wave 1 of c1 in 10 blocks, RunStarting"},
-		"a suspicion is before a wave":                           {night.Add(-time.Hour), []observed{third, suspicion, confirmation, locating}, "number 3, anchor=a, old-1=a, head=b, RunStarting"},
-		"a wave waits for the run that is under way":             {night.Add(-time.Hour), []observed{third, locating, active(measuring(2, "b")), runs(running(2))}, "WaitingForTime, again in 1h0m0s"},
-		"a change that nobody searches any more starts none":     {night.Add(-time.Hour), []observed{third, locating, search(Search{})}, "WaitingForTime, again in 1h0m0s"},
-		"a suspended schedule starts no wave":                    {night, []observed{third, locating, spec(func(s *assayv1alpha1.BenchmarkScheduleSpec) { s.Suspend = ptr.To(true) })}, "Suspended"},
-		"the younger one of two schedules starts no wave":        {night, []observed{third, locating, func(o *Observed) { o.Rival = "older" }}, "SeriesTaken"},
-		"Replace leaves a wave alone":                            {night, []observed{third, image("c"), active(wave(2, 1, "ab")), runs(running(2)), policy(assayv1alpha1.ReplaceConcurrent)}, "RunActive, again in 24h0m0s"},
-		"a wave that has ended is recorded":                      {night, []observed{third, locating, active(wave(2, 1, "ab")), runs(ended(2, true))}, "record what app-2 measured, RunActive"},
-		"a wave whose run was deleted is lost":                   {night, []observed{third, locating, active(wave(2, 1, "ab"))}, "record a gap as number 2, RunActive"},
-		"a wave that was given a number is created, and nothing": {night, []observed{third, locating, status(func(s *assayv1alpha1.BenchmarkScheduleStatus) { s.Next = ptr.To(wave(3, 1, "ab")) })}, "create BenchmarkRun app-3, RunStarting"},
-		"nothing recorded is nothing to measure":                 {night, []observed{third, revisions(assayv1alpha1.TakeNewest, nil)}, "dealt with Nov 23 02:00, NothingNew"},
-		"the newest recorded revision is measured":               {night, []observed{third, revisions(assayv1alpha1.TakeNewest, reported(4, 3, 5))}, "number 3, anchor=a, predecessor=b, head=c, dealt with Nov 23 02:00, RunStarting"},
-		"every recorded revision is measured, oldest first":      {night, []observed{third, revisions(assayv1alpha1.TakeEvery, reported(4, 3, 5))}, "number 3, anchor=a, head=b, dealt with Nov 23 02:00, RunStarting"},
-		"what was dealt with stays up to the limit":              {night.Add(-time.Hour), []observed{third, revisions(assayv1alpha1.TakeNewest, handled(5))}, "WaitingForTime, again in 1h0m0s"},
-		"and is forgotten beyond it":                             {night.Add(-time.Hour), []observed{third, revisions(assayv1alpha1.TakeNewest, handled(7))}, "forget 2 recorded revisions, WaitingForTime"},
-		"a larger flood is forgotten in few steps":               {night.Add(-time.Hour), []observed{third, revisions(assayv1alpha1.TakeNewest, slices.Repeat(reported(1), mostPending+100_000))}, "forget 1000 recorded revisions, WaitingForTime"},
-		"a flood of revisions is bounded":                        {night.Add(-time.Hour), []observed{third, revisions(assayv1alpha1.TakeNewest, slices.Repeat(reported(1), mostPending+3))}, "forget 3 recorded revisions, WaitingForTime"},
+		"a suspicion is before a wave":                                     {night.Add(-time.Hour), []observed{third, suspicion, confirmation, locating}, "number 3, anchor=a, old-1=a, head=b, RunStarting"},
+		"a wave waits for the run that is under way":                       {night.Add(-time.Hour), []observed{third, locating, active(measuring(2, "b")), runs(running(2))}, "WaitingForTime, again in 1h0m0s"},
+		"a change that nobody searches any more starts none":               {night.Add(-time.Hour), []observed{third, locating, search(Search{})}, "WaitingForTime, again in 1h0m0s"},
+		"a suspended schedule starts no wave":                              {night, []observed{third, locating, spec(func(s *assayv1alpha1.BenchmarkScheduleSpec) { s.Suspend = ptr.To(true) })}, "Suspended"},
+		"the younger one of two schedules starts no wave":                  {night, []observed{third, locating, func(o *Observed) { o.Rival = "older" }}, "SeriesTaken"},
+		"Replace leaves a wave alone":                                      {night, []observed{third, image("c"), active(wave(2, 1, "ab")), runs(running(2)), policy(assayv1alpha1.ReplaceConcurrent)}, "RunActive, again in 24h0m0s"},
+		"a wave that has ended is recorded":                                {night, []observed{third, locating, active(wave(2, 1, "ab")), runs(ended(2, true))}, "record what app-2 measured, RunActive"},
+		"a wave whose run was deleted is lost":                             {night, []observed{third, locating, active(wave(2, 1, "ab"))}, "record a gap as number 2, RunActive"},
+		"a wave that was given a number is created, and nothing":           {night, []observed{third, locating, status(func(s *assayv1alpha1.BenchmarkScheduleStatus) { s.Next = ptr.To(wave(3, 1, "ab")) })}, "create BenchmarkRun app-3, RunStarting"},
+		"nothing recorded is nothing to measure":                           {night, []observed{third, revisions(assayv1alpha1.TakeNewest, nil)}, "dealt with Nov 23 02:00, NothingNew"},
+		"the newest recorded revision is measured":                         {night, []observed{third, revisions(assayv1alpha1.TakeNewest, reported(4, 3, 5))}, "number 3, anchor=a, predecessor=b, head=c, dealt with Nov 23 02:00, RunStarting"},
+		"every recorded revision is measured, oldest first":                {night, []observed{third, revisions(assayv1alpha1.TakeEvery, reported(4, 3, 5))}, "number 3, anchor=a, head=b, dealt with Nov 23 02:00, RunStarting"},
+		"what was dealt with stays up to the limit":                        {night.Add(-time.Hour), []observed{third, revisions(assayv1alpha1.TakeNewest, handled(5))}, "WaitingForTime, again in 1h0m0s"},
+		"and is forgotten beyond it":                                       {night.Add(-time.Hour), []observed{third, revisions(assayv1alpha1.TakeNewest, handled(7))}, "forget 2 recorded revisions, WaitingForTime"},
+		"a larger flood is forgotten in few steps":                         {night.Add(-time.Hour), []observed{third, revisions(assayv1alpha1.TakeNewest, slices.Repeat(reported(1), mostPending+100_000))}, "forget 1000 recorded revisions, WaitingForTime"},
+		"a flood that a schedule of an image only searches is bounded too": {night.Add(-time.Hour), []observed{third, func(o *Observed) { o.Revisions = slices.Repeat(reported(1), mostPending+3) }}, "forget 3 recorded revisions, WaitingForTime"},
+		"a flood of revisions is bounded":                                  {night.Add(-time.Hour), []observed{third, revisions(assayv1alpha1.TakeNewest, slices.Repeat(reported(1), mostPending+3))}, "forget 3 recorded revisions, WaitingForTime"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := Observed{Schedule: nightly(nil)}
@@ -421,6 +422,7 @@ func TestWhatAPassLeavesInTheStatus(t *testing.T) {
 			func(s *status) bool { return len(s.Active) == 0 && s.Predecessor.Revision == "b" && s.Anchor == nil }},
 		"a bridge leads to its anchor": {func(s *status) { s.Active = []assayv1alpha1.ScheduledRun{bridged} }, Decision{Action: Record{bridged}}, Outcome{Measured: true},
 			func(s *status) bool { return s.Anchor.Revision == "d" }},
+		"revisions that are only searched wait for nothing": {nil, Decision{}, Outcome{}, func(s *status) bool { return s.PendingRevisions == 0 }},
 		"a suspicion is remembered": {nil, Decision{Action: Record{measuring(3, "c")}}, Outcome{Measured: true, Suspicion: "c1"},
 			func(s *status) bool { return s.Suspicion == "c1" }},
 		"a confirming run ends it, and is no point": {func(s *status) { s.Suspicion = "c1" }, Decision{Action: Record{confirming}}, Outcome{Measured: true},
@@ -448,7 +450,7 @@ func TestWhatAPassLeavesInTheStatus(t *testing.T) {
 			}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := Observed{Schedule: nightly(nil)}
+			o := Observed{Schedule: nightly(nil), Revisions: reported(1)}
 			if tc.before != nil {
 				tc.before(&o.Schedule.Status)
 			}

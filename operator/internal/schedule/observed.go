@@ -52,6 +52,11 @@ type Run struct {
 	Cancelled, Deleting bool
 }
 
+// ReadsRevisions reports whether a schedule looks at recorded revisions: to measure them, or for those between the sides of a change.
+func ReadsRevisions(s *assayv1alpha1.BenchmarkSchedule) bool {
+	return s.Spec.Source.Type == assayv1alpha1.RevisionSource || s.Spec.OnChange != nil && s.Spec.OnChange.Locate != nil
+}
+
 // Recorded is a BenchmarkRevision.
 type Recorded struct {
 	Name string

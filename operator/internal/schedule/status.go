@@ -37,7 +37,10 @@ func Status(o Observed, decision Decision, outcome Outcome, now time.Time) assay
 		return out
 	}
 	out.ObservedGeneration, out.History = o.Schedule.Generation, o.History
-	out.PendingRevisions = int32(len(o.pending()))
+	out.PendingRevisions = 0
+	if o.Schedule.Spec.Source.Type == assayv1alpha1.RevisionSource {
+		out.PendingRevisions = int32(len(o.pending()))
+	}
 	if !decision.Dealt.IsZero() {
 		out.LastScheduleTime = ptr.To(metav1.NewTime(decision.Dealt))
 		out.Missed += decision.Missed
