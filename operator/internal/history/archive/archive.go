@@ -186,38 +186,27 @@ func parseSearch(change string, raw []byte) (*bisect.Bounded, error) {
 	return &out, nil
 }
 
-// UpdateSearch changes the search for the culprits of a change, as Update does the book: the function is given nil where there is none.
+// UpdateSearch changes the search for the culprits of a change; the function is given nil where there is none. It is asked again when
+// somebody else changed the search in between.
 func (a *Archive) UpdateSearch(ctx context.Context, change string, turn func(*bisect.Bounded) (*bisect.Bounded, error)) (
 	*bisect.Bounded, error) {
-	var out *bisect.Bounded
-	err := a.store.Update(ctx, searchKey(change), func(raw []byte) ([]byte, error) {
-		var old *bisect.Bounded
-		var err error
-		if raw != nil {
-			if old, err = parseSearch(change, raw); err != nil {
-				return nil, err
-			}
-		}
-		if out, err = turn(old); err != nil {
-			return nil, err
-		}
-		written, err := json.MarshalIndent(out, "", " ")
-		return append(written, '\n'), err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("search for the culprits of change %s: %w", change, err)
-	}
-	return out, nil
+	parse := func(raw []byte) (*bisect.Bounded, error) { return parseSearch(change, raw) }
+	return update(ctx, a.store, searchKey(change), parse, turn)
 }
 
 // Update changes the book. The function is asked again when somebody else changed it in between; the book is as it was written.
 func (a *Archive) Update(ctx context.Context, turn func(change.Book) (change.Book, error)) (change.Book, error) {
-	var out change.Book
-	err := a.store.Update(ctx, bookKey, func(raw []byte) ([]byte, error) {
-		var old change.Book
+	return update(ctx, a.store, bookKey, parseBook, turn)
+}
+
+func update[T any](ctx context.Context, store ledger.Store, key string, parse func(raw []byte) (T, error), turn func(T) (T, error)) (
+	T, error) {
+	var out T
+	err := store.Update(ctx, key, func(raw []byte) ([]byte, error) {
+		var old T
 		var err error
 		if raw != nil {
-			if old, err = parseBook(raw); err != nil {
+			if old, err = parse(raw); err != nil {
 				return nil, err
 			}
 		}
