@@ -306,10 +306,14 @@ func TestARunIsMadeOfTheTemplateAndTheRevisions(t *testing.T) {
 		confirming := measuring(4, "c")
 		confirming.Confirms = "c1"
 		schedule.Spec.RunTemplate.Spec.Design.Stop = &assayv1alpha1.Stop{RelativeHalfWidth: "1%"}
-		got := NewRun(schedule, &confirming).Spec
+		made := NewRun(schedule, &confirming)
+		got := made.Spec
 		want := assayv1alpha1.Blocks{Min: watch.ConfirmingBlocks, Max: watch.ConfirmingBlocks}
 		if got.Design.Blocks != want || got.Design.Stop != nil || got.Budget.Trials != bisect.MostTrials {
 			t.Errorf("design %+v, budget %+v", got.Design, got.Budget)
+		}
+		if of, point := made.Annotations[ChangeAnnotation], run.Annotations[ChangeAnnotation]; of != "c1" || point != "" {
+			t.Errorf("it says that it is of change %q, and a point that it is of %q", of, point)
 		}
 	})
 }
@@ -335,7 +339,8 @@ func TestTheRunOfAWave(t *testing.T) {
 		spec.Budget.Trials != bisect.MostTrials || spec.Gates[0].Candidate != "" || len(spec.Predictions) > 0 {
 		t.Errorf("the spec is %+v", spec)
 	}
-	if run.Name != "app-3" || run.Labels[SeriesLabel] != "scan" || metav1.GetControllerOf(run).UID != "s-1" {
+	if run.Name != "app-3" || run.Labels[SeriesLabel] != "scan" || metav1.GetControllerOf(run).UID != "s-1" ||
+		run.Annotations[ChangeAnnotation] != "c1" || run.Annotations["why"] != "nightly" {
 		t.Errorf("metadata is %+v", run.ObjectMeta)
 	}
 }

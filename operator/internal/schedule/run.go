@@ -22,6 +22,9 @@ const (
 	SeriesLabel   = "assay.dev/series"
 )
 
+// ChangeAnnotation names the change that a run confirms or locates, for people.
+const ChangeAnnotation = "assay.dev/change"
+
 // nameOf is the name of the run with a number.
 func nameOf(schedule string, sequence int64) string { return fmt.Sprintf("%s-%d", schedule, sequence) }
 
@@ -42,7 +45,7 @@ func NewRun(schedule *assayv1alpha1.BenchmarkSchedule, next *assayv1alpha1.Sched
 	run := &assayv1alpha1.BenchmarkRun{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: schedule.Namespace, Name: next.Name,
-			Labels: map[string]string{}, Annotations: template.Metadata.Annotations,
+			Labels: map[string]string{}, Annotations: map[string]string{},
 			// Not one that blocks the owner's deletion: that would take a right on schedules which nothing else needs.
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: assayv1alpha1.GroupVersion.String(), Kind: "BenchmarkSchedule", Name: schedule.Name, UID: schedule.UID,
@@ -52,6 +55,10 @@ func NewRun(schedule *assayv1alpha1.BenchmarkSchedule, next *assayv1alpha1.Sched
 		Spec: template.Spec,
 	}
 	maps.Copy(run.Labels, template.Metadata.Labels)
+	maps.Copy(run.Annotations, template.Metadata.Annotations)
+	if of := next.Confirms + next.Locates; of != "" {
+		run.Annotations[ChangeAnnotation] = of
+	}
 	maps.Copy(run.Labels, map[string]string{ScheduleLabel: schedule.Name, SeriesLabel: schedule.Spec.Series})
 	head, baseline := template.Spec.Arms[0], points.Anchor
 	if next.Locates != "" {

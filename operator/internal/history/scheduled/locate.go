@@ -370,4 +370,4 @@ func (h *History) spend(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule,
 	return err
 }
 
-var errDeleted = errors.New("somebody deleted it in between")
+var errDeleted = errors.New("somebody deleted the search in between")
