@@ -420,6 +420,11 @@ type BenchmarkScheduleStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	Locating string `json:"locating,omitempty"`
 
+	// lastWave is the number of the newest run of a search. Where it is the newest of all, the point that is due goes first.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	LastWave int64 `json:"lastWave,omitempty"`
+
 	// history is where that of the namespace lies: the series of all its schedules, and their changes.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048

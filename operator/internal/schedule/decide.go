@@ -28,12 +28,21 @@ const (
 // Decide decides what happens next.
 func Decide(o Observed, now time.Time) Decision {
 	p := &planner{o, o.Schedule, now}
-	for _, step := range []func() *Decision{p.deleted, p.begun, p.record, p.limit, p.forget, p.rival, p.suspended, p.confirm, p.locate} {
+	for _, step := range []func() *Decision{p.deleted, p.begun, p.record, p.limit, p.forget, p.rival, p.suspended, p.confirm} {
 		if decision := step(); decision != nil {
 			return *decision
 		}
 	}
-	return p.due()
+	// Points and waves take turns, so that neither waits for all of the other.
+	due, status := p.due(), &p.schedule.Status
+	if decides := due.Needs != NeedsNothing || due.Action != nil || due.Next != nil || !due.Dealt.IsZero(); decides &&
+		status.LastWave != 0 && status.LastWave == status.LastSequence {
+		return due
+	}
+	if decision := p.locate(); decision != nil {
+		return *decision
+	}
+	return due
 }
 
 type planner struct {

@@ -76,6 +76,9 @@ func give(out *assayv1alpha1.BenchmarkScheduleStatus, decision *Decision) {
 	if next.Confirms != "" {
 		out.Suspicion = next.Confirms
 	}
+	if next.Locates != "" {
+		out.LastWave = next.Sequence
+	}
 }
 
 // done is what an action leaves that was carried out.
