@@ -1,6 +1,6 @@
 // Package scheduled keeps what the runs of schedules measured: it writes down what a run is for when it begins, adds its point to the
-// history of its namespace when it has ended, and says which confirming run is due, and which wave of a search for the culprits of a change.
-// Each of its writes can be repeated.
+// history of its namespace when it has ended, and says which confirming run is due, and which wave of a search for the culprits of a
+// change. Each of its writes can be repeated.
 package scheduled
 
 import (
