@@ -1,6 +1,7 @@
 package bisect
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -22,6 +23,8 @@ type Bounded struct {
 	Began time.Time `json:"began"`
 	// Lost are the runs that measured nothing.
 	Lost []Lost `json:"lost,omitempty"`
+	// Gone are the revisions that no node could get, with the reasons.
+	Gone map[string]string `json:"gone,omitempty"`
 	// Stopped is why it ended before it was through; empty where it was.
 	Stopped string `json:"stopped,omitempty"`
 	// Answer is what it found, once people were told.
@@ -120,7 +123,7 @@ func (b *Bounded) Measured(arms []string, exp *experiment.Experiment, found *ana
 	failed := map[int]string{}
 	for _, r := range wave.Revisions {
 		if !slices.Contains(arms, Arm(r)) {
-			failed[r] = "its image is gone"
+			failed[r] = cmp.Or(b.Gone[b.Search.Revisions[r].Revision], "its image is gone")
 		}
 	}
 	return b.Search.Add(Ran{Wave: wave, Failed: failed, Experiment: exp, Analysis: found, Ledger: ledger})
@@ -133,6 +136,19 @@ func (b *Bounded) Lose(sequence int64, why string) {
 	}
 	b.Lost = append(b.Lost, Lost{sequence, why})
 	b.allow()
+}
+
+// PassOver leaves a revision out of the waves to come. Without an end of its history a search is over, so that an end stays, and is asked
+// for again.
+func (b *Bounded) PassOver(revision, why string) {
+	ends := []string{b.Search.Revisions[0].Revision, b.Search.Revisions[len(b.Search.Revisions)-1].Revision}
+	if slices.Contains(ends, revision) {
+		return
+	}
+	if b.Gone == nil {
+		b.Gone = map[string]string{}
+	}
+	b.Gone[revision] = why
 }
 
 // Found is the answer of a search that has ended, and why there is no more of it.

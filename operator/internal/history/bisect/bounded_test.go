@@ -212,6 +212,13 @@ func TestAWaveIsAddedByItsArms(t *testing.T) {
 	if got := b.Search.Done[0].Levels[1]; got != want {
 		t.Errorf("the level is %+v", got)
 	}
+	last := b.Search.Revisions[39].Revision
+	for _, name := range []string{"c0", last, "c7"} {
+		b.PassOver(name, "no node gets it")
+	}
+	if b = again(t, b); len(b.Gone) != 1 || b.Gone["c7"] != "no node gets it" {
+		t.Errorf("passed over are %v", b.Gone)
+	}
 	b.Stop("enough")
 	if err := b.Measured(arms, ran.Experiment, ran.Analysis, "ledger"); err == nil || !strings.Contains(err.Error(), "the search has ended") {
 		t.Errorf("a wave after the end: %v", err)

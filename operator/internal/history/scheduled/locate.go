@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/history/archive"
@@ -160,15 +163,15 @@ func (h *History) stops(s *assayv1alpha1.BenchmarkSchedule, one candidate) strin
 // missing are the revisions of a wave whose images are gone, with the reasons. Of a registry that does not answer, or that the operator may
 // not ask, nothing is known, and its images are taken to be there.
 func (h *History) missing(ctx context.Context, search *bisect.Bounded, wave *locate.Wave) map[int]string {
-	out := map[int]string{}
+	out, answers := map[int]string{}, true
 	for _, r := range wave.Revisions {
-		found := h.Images.Resolve(ctx, search.Search.Revisions[r].Image)
-		if found.Problem != "" {
-			return out
+		of := search.Search.Revisions[r]
+		if out[r] = search.Gone[of.Revision]; out[r] != "" || !answers {
+			continue
 		}
-		if found.Vanished != "" {
-			out[r] = found.Vanished
-		}
+		found := h.Images.Resolve(ctx, of.Image)
+		answers = found.Problem == ""
+		out[r] = found.Vanished
 	}
 	return out
 }
@@ -340,6 +343,9 @@ func (h *History) wave(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, 
 		}
 		if lost != "" {
 			search.Lose(entry.Sequence, lost)
+			if revision := unpulled(entry, run); revision != "" {
+				search.PassOver(revision, lost)
+			}
 		}
 	}); err != nil {
 		return Recorded{}, err
@@ -349,6 +355,20 @@ func (h *History) wave(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, 
 		return Recorded{}, err
 	}
 	return h.leads(ctx, s, Recorded{}, all, book)
+}
+
+// unpulled is the revision of a run whose image no node could get, so that the run failed; empty for none.
+func unpulled(entry *assayv1alpha1.ScheduledRun, run *assayv1alpha1.BenchmarkRun) string {
+	failed := meta.FindStatusCondition(run.Status.Conditions, assayv1alpha1.ConditionFailed)
+	if failed == nil || failed.Reason != assayv1alpha1.ReasonImageNotPulled {
+		return ""
+	}
+	for _, arm := range entry.Arms {
+		if strings.Contains(failed.Message, strconv.Quote(arm.Image)) {
+			return arm.Revision.Revision
+		}
+	}
+	return ""
 }
 
 // spend adds what became of the run of a wave, unless it was added before.

@@ -175,6 +175,19 @@ func (l *search) ends() {
 	}
 }
 
+// unpulled is a wave that failed because no node gets an image.
+func (l *search) unpulled(image string) {
+	entry := l.wave(l.nextWave())
+	run := l.begins(entry)
+	run.Status.Conditions = []metav1.Condition{{
+		Type: assayv1alpha1.ConditionFailed, Status: metav1.ConditionTrue, Reason: assayv1alpha1.ReasonImageNotPulled,
+		Message: fmt.Sprintf("image %q cannot be pulled: not found; correct the image", image),
+	}}
+	for range 2 {
+		l.record(entry, run)
+	}
+}
+
 func (l *search) kept() *bisect.Bounded {
 	l.t.Helper()
 	kept, err := l.history.archive(l.schedule).Search(l.t.Context(), l.change)
@@ -257,6 +270,13 @@ func locating(t *testing.T, begun *search) {
 		"an image that is gone is passed over": {func(l *search) {
 			l.history.Images = gone{image(culprit): {Vanished: "it is gone"}}
 		}, change.Located, []string{"one of 2 revisions after r67 up to r69"}, "one of 2 revisions after r67 up to r69", 0},
+		"an image that no node gets is passed over": {func(l *search) {
+			l.unpulled(image(culprit))
+		}, change.Located, []string{"one of 2 revisions after r67 up to r69"}, "one of 2 revisions after r67 up to r69", 1},
+		"an end that no node gets is asked for again": {func(l *search) {
+			l.nextWave()
+			l.unpulled(l.kept().Search.Revisions[0].Image)
+		}, change.Located, []string{name}, name + ": 1.", 1},
 		"an end whose image is gone ends it": {func(l *search) {
 			l.nextWave()
 			good := l.kept().Search.Revisions[0]
