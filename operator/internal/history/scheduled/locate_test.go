@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -232,6 +233,7 @@ func TestAChangeIsLocatedByItsSchedule(t *testing.T) {
 	begun := newSearch(t, slowed(0.1, culprit))
 	t.Run("whatever happens", func(t *testing.T) { locating(t, begun) })
 	t.Run("unless there is nothing to locate", func(t *testing.T) { notLocated(t, begun) })
+	t.Run("in any order", func(t *testing.T) { anything(t, begun) })
 	t.Run("also where the operator dies at any write, and then it finds the same", func(t *testing.T) { interrupted(t, begun) })
 }
 
@@ -465,5 +467,131 @@ func interrupted(t *testing.T, begun *search) {
 			}
 			return
 		}
+	}
+}
+
+// world is a search in which anything happens between any two passes.
+type world struct {
+	*search
+	store  *dying
+	random *rand.Rand
+	// started are the runs that were made, by their numbers.
+	started map[int64]bool
+}
+
+// until does something again until the store lets it.
+func (w *world) until(do func() error) {
+	w.t.Helper()
+	for err := do(); err != nil; err = do() {
+		if !errors.Is(err, ledger.ErrUnreachable) {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// happens is what nobody asked for.
+func (w *world) happens() {
+	w.clock.SetTime(w.clock.Now().Add(time.Duration(w.random.IntN(180)-30) * time.Minute))
+	w.store.at, w.store.after = w.store.writes+1+w.random.IntN(6), w.random.IntN(2) == 0
+	found := gone{}
+	if n := culprit - 3 + w.random.IntN(6); w.random.IntN(4) == 0 {
+		found[revision(n).Image] = []schedule.Image{{Vanished: "it is gone"}, {Problem: "no answer"}}[w.random.IntN(2)]
+	}
+	w.history.Images = found
+	if w.random.IntN(30) == 0 {
+		w.schedule.Name += "-again" // It is created anew, under another name.
+	}
+}
+
+// pass is one of the operator's, and reports whether there is more to do.
+func (w *world) pass() bool {
+	w.t.Helper()
+	ctx := w.t.Context()
+	waits, err := w.history.Search(ctx, w.schedule, w.recorded)
+	w.must(err)
+	w.schedule.Status.Locating = waits.Change
+	if waits.Change == "" {
+		return false
+	}
+	if len(waits.Arms) == 0 {
+		found, err := w.history.Locate(ctx, w.schedule, &schedule.Locate{Change: waits.Change, Revisions: w.recorded})
+		if err != nil || found == nil {
+			return true
+		}
+		if before, told := w.told[found.Change]; told && before != found.What {
+			w.t.Errorf("told %q and then %q", before, found.What)
+		}
+		w.told[found.Change] = found.What
+		_, _ = w.history.Located(ctx, w.schedule, found)
+		return true
+	}
+	entry := w.wave(waits)
+	run := w.begins(entry)
+	w.started[entry.Sequence] = true
+	record := func() error { _, err := w.history.Record(ctx, w.schedule, entry, run); return err }
+	deleted := func() error { return w.history.Gap(ctx, w.schedule, entry, "it was deleted") }
+	switch w.random.IntN(6) {
+	case 0:
+		w.until(deleted)
+	case 1:
+		w.until(record) // It has no analysis.
+	default:
+		w.measures(entry, run, int(entry.Blocks), w.seconds)
+		w.until(record)
+		if w.random.IntN(3) == 0 {
+			w.until(deleted) // Before the status said that it was recorded.
+		}
+	}
+	return true
+}
+
+// Whatever happens, every run of a search counts once, it stays within its bounds, ends, is told in the same words, and names nothing that
+// did not do it.
+func anything(t *testing.T, begun *search) {
+	const worlds, passes = 25, 80
+	located, lost := 0, 0
+	for seed := range uint64(worlds) {
+		l := begun.again(t)
+		store := &dying{Store: l.history.Store}
+		l.history.Store = store
+		w := &world{l, store, rand.New(rand.NewPCG(seed, 1)), map[int64]bool{}}
+		more := true
+		for pass := 0; more && pass < passes; pass++ {
+			w.happens()
+			more = w.pass()
+		}
+		kept, found := w.kept(), w.found()
+		if more || kept.Answer == nil || len(w.told) != 1 || found.State == change.Locating {
+			t.Fatalf("world %d does not end: %s, told %v, %+v", seed, found.State, w.told, kept)
+		}
+		counted := map[int64]bool{}
+		for _, l := range kept.Lost {
+			counted[l.Sequence] = true
+		}
+		measured := 0
+		for _, where := range kept.Search.Ledgers {
+			if where != "" { // A wave without an end of its history has no run.
+				measured++
+			}
+		}
+		if len(counted) != len(kept.Lost) || len(counted)+measured != len(w.started) {
+			t.Errorf("world %d: %d runs were made, %d measured and %d lost: %+v", seed, len(w.started), measured, len(kept.Lost), kept.Lost)
+		}
+		if len(w.started) > kept.Bounds.Runs || measured > kept.Bounds.Waves {
+			t.Errorf("world %d: %d runs and %d waves, and it may have %+v", seed, len(w.started), measured, kept.Bounds)
+		}
+		lost += len(kept.Lost)
+		if found.State == change.Located {
+			located++
+		}
+		for _, c := range kept.Answer.Culprits {
+			if !slices.Contains(c.Among, revision(culprit).Revision) {
+				t.Errorf("world %d: %+v did nothing", seed, c)
+			}
+		}
+	}
+	// A world in which nothing happens shows nothing, and neither does one in which nothing works.
+	if located < worlds/2 || lost < worlds/3 {
+		t.Errorf("%d of %d were located, %d runs were lost", located, worlds, lost)
 	}
 }
