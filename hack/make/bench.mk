@@ -69,6 +69,10 @@ calibrate-smoke: build-calibration ## The same in minutes, for CI: fails if a ta
 calibrate-history: build-calibration ## What histories find, on simulated years, into docs/history.md (half an hour). OTAVA=python: beside Apache Otava.
 	@bin/calibrate history --years 300 --bisections 200 --otava "$(OTAVA)" --update docs/history.md
 
+.PHONY: calibrate-history-real
+calibrate-history-real: build-calibration ## What is told of real series on this machine with known changes, into docs/history.md (an hour; nothing else may run). REPEAT=n series of each.
+	@bin/calibrate nights --repeat $(or $(REPEAT),1) --update docs/history.md
+
 .PHONY: bench-history
 bench-history: build-calibration ## Figures of histories: false alerts, recall, delay, bisection, and what detection costs. OTAVA=python: beside Apache Otava.
 	@bin/calibrate history --otava "$(OTAVA)"

@@ -157,9 +157,10 @@ func run(ctx context.Context, options *options) error {
 	if err := nodes.SetupWithManager(manager); err != nil {
 		return fmt.Errorf("set up controller of nodes: %w", err)
 	}
+	images := &registry.Client{Hosts: options.registries}
 	schedules := &controller.ScheduleReconciler{
-		Live: manager.GetAPIReader(), Applier: applier, Registry: &registry.Client{Hosts: options.registries},
-		History:  &scheduled.History{Store: timed, Policy: watch.Default(), Clock: clock.RealClock{}, Retention: retention},
+		Live: manager.GetAPIReader(), Applier: applier, Registry: images,
+		History:  &scheduled.History{Store: timed, Policy: watch.Default(), Clock: clock.RealClock{}, Images: images, Retention: retention},
 		Recorder: manager.GetEventRecorderFor("assay-operator"), Clock: clock.RealClock{}, Retry: ledgerRetry,
 	}
 	if err := schedules.SetupWithManager(manager); err != nil {

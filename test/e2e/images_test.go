@@ -12,20 +12,21 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// primes builds the example's program by a method, puts it into an image and the image onto the cluster's node.
-func primes(t *testing.T, tag, method, path string) {
+// primes builds the example's program by a method, puts it into an image and the image onto the cluster's node, and returns its archive.
+func primes(t *testing.T, tag, method, path string) (archive string) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "primes")
 	t.Setenv("CGO_ENABLED", "0")
 	command(t, "go", "build", "-trimpath", "-ldflags", "-s -w -X main.method="+method, "-o", program,
 		"./workflows/examples/compare-two-images/primes/main.go")
-	archive := command(t, "bin/cluster", "images", "add", "--name", "assay.dev/primes:"+tag, "--file", path+"="+program, "--entrypoint", path,
-		"--user", "65532")
+	archive = strings.TrimSpace(command(t, "bin/cluster", "images", "add", "--name", "assay.dev/primes:"+tag, "--file", path+"="+program,
+		"--entrypoint", path, "--user", "65532"))
 	mode := os.Getenv("CLUSTER")
 	if mode == "" {
 		mode = "embedded"
 	}
-	command(t, "bin/cluster", "load", "--mode", mode, strings.TrimSpace(archive))
+	command(t, "bin/cluster", "load", "--mode", mode, archive)
+	return archive
 }
 
 func softKey(attempt map[string]any, key string) string {

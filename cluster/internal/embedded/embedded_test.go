@@ -23,6 +23,18 @@ sha256:bbbb                application/vnd.oci.image.manifest.v1+json sha256:aaa
 	}
 }
 
+func TestAnImageIsNamedByItsDigest(t *testing.T) {
+	for ref, want := range map[string]string{
+		"assay.dev/primes:old":        "assay.dev/primes@sha256:aa",
+		"localhost:5000/app":          "localhost:5000/app@sha256:aa",
+		"localhost:5000/team/app:1.2": "localhost:5000/team/app@sha256:aa",
+	} {
+		if got := pinned(ref, "sha256:aa"); got != want {
+			t.Errorf("%s is %s, want %s", ref, got, want)
+		}
+	}
+}
+
 func TestReadySince(t *testing.T) {
 	started := time.Date(2026, 1, 2, 3, 4, 5, 600e6, time.UTC)
 	for reason, tc := range map[string]struct {

@@ -469,16 +469,29 @@ func (c *Cluster) load(ctx context.Context, settings component.Settings, archive
 		if err != nil {
 			return err
 		}
-		if present[ref] == digest {
+		name := pinned(ref, digest)
+		if present[ref] == digest && present[name] == digest {
 			continue
 		}
 		started := time.Now()
 		if _, err := c.ctr(ctx, settings, "images", "import", "--digests=false", archive); err != nil {
 			return fmt.Errorf("importing %s: %w", archive, err)
 		}
+		// Whoever names it by its digest finds it, as after a pull.
+		if _, err := c.ctr(ctx, settings, "images", "tag", "--force", ref, name); err != nil {
+			return fmt.Errorf("naming %s by its digest: %w", archive, err)
+		}
 		c.say("image %s imported in %.1f s", ref, time.Since(started).Seconds())
 	}
 	return nil
+}
+
+// pinned is the name of an image with its digest in the place of its tag.
+func pinned(ref, digest string) string {
+	if colon := strings.LastIndexByte(ref, ':'); colon > strings.LastIndexByte(ref, '/') {
+		ref = ref[:colon]
+	}
+	return ref + "@" + digest
 }
 
 // parseImageList reads names and digests from `ctr images list`.

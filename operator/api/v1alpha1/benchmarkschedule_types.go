@@ -154,6 +154,40 @@ type BenchmarkRunTemplate struct {
 	Spec BenchmarkRunSpec `json:"spec"`
 }
 
+// OnChange is what a schedule does about a change of its series that was confirmed, beside the event.
+// +kubebuilder:validation:MinProperties=1
+type OnChange struct {
+	// locate searches the revisions between the two sides of the change for those that made it: the recorded ones, or those that have points.
+	// Without it nobody but people does.
+	// +optional
+	Locate *LocateChange `json:"locate,omitempty"`
+}
+
+// LocateChange bounds what a search may cost. What it begins with holds to its end.
+type LocateChange struct {
+	// waves is how many waves there may be. Each measures up to 16 revisions in the same blocks, as one run.
+	// +optional
+	// +kubebuilder:default=6
+	// +kubebuilder:validation:Minimum=2
+	// +kubebuilder:validation:Maximum=20
+	Waves int32 `json:"waves,omitempty"`
+
+	// runs is how many runs there may be: a wave whose run was deleted, or ended without an analysis, is measured again.
+	// +optional
+	// +kubebuilder:default=8
+	// +kubebuilder:validation:Minimum=2
+	// +kubebuilder:validation:Maximum=64
+	Runs int32 `json:"runs,omitempty"`
+
+	// within is how long after its beginning a search starts runs.
+	// +optional
+	// +kubebuilder:default="24h"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m')",message="must be a time such as 24h, of at least 1m"
+	Within metav1.Duration `json:"within,omitzero"`
+}
+
 // BenchmarkScheduleSpec is what is measured, when, and how much of it is kept.
 // +kubebuilder:validation:XValidation:rule="self.series == oldSelf.series",message="series is immutable: its history is in another one; create a new schedule"
 type BenchmarkScheduleSpec struct {
@@ -229,6 +263,10 @@ type BenchmarkScheduleSpec struct {
 	// runTemplate is what the runs are made from. A change of what it measures starts another segment of the series.
 	// +required
 	RunTemplate BenchmarkRunTemplate `json:"runTemplate"`
+
+	// onChange is what is done about a change that was confirmed. Without it people are told, and that is all.
+	// +optional
+	OnChange *OnChange `json:"onChange,omitempty"`
 }
 
 // ScheduledRun is a run of a schedule, or a due time without one.
@@ -238,7 +276,7 @@ type ScheduledRun struct {
 	// +kubebuilder:validation:Minimum=1
 	Sequence int64 `json:"sequence"`
 
-	// scheduleTime is the due time that it is for; a confirming run has the time at which it was asked for.
+	// scheduleTime is the due time that it is for; a run that confirms or locates a change has the time at which it was asked for.
 	// +required
 	ScheduleTime metav1.Time `json:"scheduleTime"`
 
@@ -268,6 +306,21 @@ type ScheduledRun struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Confirms string `json:"confirms,omitempty"`
+
+	// locates is the change whose culprits the run is one wave of the search for.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Locates string `json:"locates,omitempty"`
+
+	// wave is the number of that wave, from 1.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	Wave int32 `json:"wave,omitempty"`
+
+	// blocks of that wave.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	Blocks int32 `json:"blocks,omitempty"`
 }
 
 // ScheduledArm is the revision of one arm.
@@ -295,6 +348,7 @@ const (
 	ReasonRunStarting     = "RunStarting"
 	ReasonRunActive       = "RunActive"
 	ReasonReplacing       = "ReplacingRun"
+	ReasonLocating        = "LocatingChange"
 	ReasonNothingNew      = "NothingNew"
 	ReasonDeadlineMissed  = "DeadlineMissed"
 	ReasonScheduleInvalid = "ScheduleInvalid"
@@ -361,6 +415,21 @@ type BenchmarkScheduleStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	Suspicion string `json:"suspicion,omitempty"`
 
+	// locating is the change whose culprits are searched, or are about to be.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Locating string `json:"locating,omitempty"`
+
+	// lastWave is the number of the newest run of a search. Where it is the newest of all, the point that is due goes first.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	LastWave int64 `json:"lastWave,omitempty"`
+
+	// history is where that of the namespace lies: the series of all its schedules, and their changes.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	History string `json:"history,omitempty"`
+
 	// observedGeneration is the generation this status speaks of.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -383,6 +452,7 @@ type BenchmarkScheduleStatus struct {
 // +kubebuilder:printcolumn:name="Last",type=date,JSONPath=`.status.lastScheduleTime`
 // +kubebuilder:printcolumn:name="Runs",type=integer,JSONPath=`.status.lastSequence`
 // +kubebuilder:printcolumn:name="Suspicion",type=string,JSONPath=`.status.suspicion`,priority=1
+// +kubebuilder:printcolumn:name="Locating",type=string,JSONPath=`.status.locating`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 41",message="a schedule's name has at most 41 characters: the names of its runs are made from it"
 type BenchmarkSchedule struct {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"assay.dev/assay/operator/internal/history/archive"
 	"assay.dev/assay/operator/internal/history/change"
@@ -30,8 +31,9 @@ type changesView struct {
 	Silent []change.Alert `json:"silent,omitempty"`
 }
 
-func newChangesCommand() *cobra.Command {
-	var where, output, format, pages string
+func newChangesCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
+	var where place
+	var output, format, pages string
 	var all bool
 	var every days
 	command := &cobra.Command{
@@ -40,7 +42,7 @@ func newChangesCommand() *cobra.Command {
 		Long: "List the changes of a history. A suspicion is no change yet: it waits for a confirming run. A change that is confirmed is " +
 			"alerted once, however many series show it. --every reports series that stopped getting points.\n\n" +
 			"With the beginning of a name it shows that change, also one that is decided about. --format github writes Markdown for a comment " +
-			"on a pull request or an issue; --site is where the pages of assay site are, for its links.",
+			"on a pull request or an issue; --site is where the pages of assay site are, for its links.\n\n" + placeHelp,
 		Example: "  assay changes\n  assay changes --all -o json\n" +
 			"  assay changes 3f2a9c --format github --site https://bench.example.org\n" +
 			"  assay changes acknowledge 3f2a9c --as accepted --why 'the price of checksums'",
@@ -53,7 +55,7 @@ func newChangesCommand() *cobra.Command {
 			if err := checkAddress("--site", pages); err != nil {
 				return &exitCode{exitUsage, err}
 			}
-			found, err := readChanges(cmd.Context(), where, all || len(args) > 0, time.Duration(every), time.Now())
+			found, err := readChanges(cmd.Context(), &where, all || len(args) > 0, time.Duration(every), time.Now())
 			if err != nil {
 				return err
 			}
@@ -77,20 +79,21 @@ func newChangesCommand() *cobra.Command {
 			return to.write(cmd.OutOrStdout(), cmd.ErrOrStderr(), out.Bytes())
 		},
 	}
-	addHistory(command, &where)
+	where.addFlags(command, connection)
 	addDestination(command, &output, &format, "table", "json", "yaml", "github")
 	command.Flags().StringVar(&pages, "site", "", "address of the pages of the history, for the links of github")
 	command.Flags().BoolVar(&all, "all", false, "also those that are fixed, accepted, invalid or of the infrastructure")
 	command.Flags().Var(&every, "every", "days between two points: report series that had none for three times as long")
-	command.AddCommand(newAcknowledgeCommand())
+	command.AddCommand(newAcknowledgeCommand(connection))
 	return command
 }
 
-func readChanges(ctx context.Context, where string, ended bool, every time.Duration, now time.Time) (*changesView, error) {
-	store, err := openHistory(ctx, where)
+func readChanges(ctx context.Context, where *place, ended bool, every time.Duration, now time.Time) (*changesView, error) {
+	store, closeStore, err := where.open(ctx)
 	if err != nil {
 		return nil, err
 	}
+	defer closeStore()
 	history := archive.Open(store)
 	book, err := history.Book(ctx)
 	if err != nil {
@@ -156,7 +159,7 @@ func lastEvent(c *change.Change) string {
 		e = *c.Acknowledged
 	}
 	text := e.At.Format(time.DateOnly) + " " + e.Who
-	if e.Person && e.Why != "" {
+	if (e.Person || e.To == change.Located) && e.Why != "" {
 		text += ": " + e.Why
 	}
 	return text
@@ -168,14 +171,16 @@ var decisions = map[string]change.State{
 	"confirmed": change.Confirmed,
 }
 
-func newAcknowledgeCommand() *cobra.Command {
-	var where, form, as, who, why string
+func newAcknowledgeCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
+	var where place
+	var form, as, who, why string
 	command := &cobra.Command{
 		Use:   "acknowledge CHANGE --why TEXT [--as accepted|invalid|fixed|infrastructure]",
 		Short: "Take notice of a change, or decide about it",
 		Long: "Take notice of a change. With --as it is decided about: accepted, invalid (it is none), fixed, or infrastructure (the " +
 			"machine changed, " +
-			"and not the program); confirmed takes that back. Who and why stay with the change, whatever is computed later.",
+			"and not the program); confirmed takes that back. Who and why stay with the change, whatever is computed later.\n\n" + placeHelp +
+			" It has to be a Secret whose keys may write there (--secret).",
 		Example: "  assay changes acknowledge 3f2a9c --why 'looking at it'\n" +
 			"  assay changes acknowledge 3f2a9c --as accepted --why 'the price of checksums' --who ada",
 		Args: usage(cobra.ExactArgs(1)),
@@ -193,10 +198,11 @@ func newAcknowledgeCommand() *cobra.Command {
 			if who == "" {
 				who = currentUser()
 			}
-			store, err := openHistory(cmd.Context(), where)
+			store, closeStore, err := where.open(cmd.Context())
 			if err != nil {
 				return err
 			}
+			defer closeStore()
 			event := change.Event{At: time.Now().UTC(), Who: who, Person: true, Why: why, To: state}
 			var decided change.Change
 			if _, err := archive.Open(store).Update(cmd.Context(), func(book change.Book) (change.Book, error) {
@@ -212,7 +218,7 @@ func newAcknowledgeCommand() *cobra.Command {
 			return err
 		},
 	}
-	addHistory(command, &where)
+	where.addFlags(command, connection)
 	addOutput(command, &form, "text", "json", "yaml")
 	command.Flags().StringVar(&as, "as", "", "accepted, invalid, fixed, infrastructure or confirmed (default: nothing is decided)")
 	command.Flags().StringVar(&who, "who", "", "who says so (default: the user of this machine)")

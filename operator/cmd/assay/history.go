@@ -12,7 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/stat/distuv"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/history/archive"
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/detect"
@@ -30,6 +34,53 @@ const (
 
 func addHistory(command *cobra.Command, where *string) {
 	command.Flags().StringVar(where, "history", defaultHistory, historyHelp)
+}
+
+// place is where a history lies that is on this machine, behind a URL, or, with a namespace, on the cluster.
+type place struct {
+	where  string
+	source source
+}
+
+func (p *place) addFlags(command *cobra.Command, flags *genericclioptions.ConfigFlags) {
+	p.source.flags = flags
+	addHistory(command, &p.where)
+	p.source.addCredentials(command)
+}
+
+// placeHelp is for commands that read a history.
+const placeHelp = "With -n NAMESPACE, and without --history, it is that of the schedules of the namespace on the cluster, reached as the " +
+	"ledger of a run is. For a URL an object store's credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+
+func (p *place) open(ctx context.Context) (ledger.Store, func(), error) {
+	if p.where != defaultHistory || p.source.flags == nil || ptr.Deref(p.source.flags.Namespace, "") == "" {
+		store, err := openHistory(ctx, p.where)
+		return store, func() {}, err
+	}
+	cluster, err := connect(p.source.flags)
+	if err != nil {
+		return nil, nil, err
+	}
+	where, err := historyOf(ctx, cluster)
+	if err != nil {
+		return nil, nil, err
+	}
+	return p.source.openFrom(ctx, cluster, cluster.namespace, "status.history", where)
+}
+
+// historyOf is where the history of a namespace lies, as its schedules say.
+func historyOf(ctx context.Context, cluster *cluster) (string, error) {
+	var schedules assayv1alpha1.BenchmarkScheduleList
+	if err := cluster.List(ctx, &schedules, client.InNamespace(cluster.namespace)); err != nil {
+		return "", fmt.Errorf("list BenchmarkSchedules in namespace %s: %w; name the history with --history", cluster.namespace, err)
+	}
+	for i := range schedules.Items {
+		if where := schedules.Items[i].Status.History; where != "" {
+			return where, nil
+		}
+	}
+	return "", &exitCode{exitUsage, fmt.Errorf("namespace %s: found %d BenchmarkSchedules, and none says where its history lies "+
+		"(status.history): create one, or name the history with --history", cluster.namespace, len(schedules.Items))}
 }
 
 // ratioView is a ratio with its interval.
@@ -216,22 +267,22 @@ func dates(s *series.Series) []dateView {
 	return out
 }
 
-func newHistoryCommand() *cobra.Command {
-	var where, form string
+func newHistoryCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
+	var where place
+	var form string
 	command := &cobra.Command{
 		Use:   "history [SERIES]",
 		Short: "Show what is known of a program over its revisions",
 		Long: "Show what is known of a program over its revisions: of one series every point with its interval, the segments and the changes; " +
-			"without a name the newest point of every series.\n\n" +
-			"An object store's credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
-		Example: "  assay history\n  assay history sort -o json\n  assay history sort --history " +
+			"without a name the newest point of every series.\n\n" + placeHelp,
+		Example: "  assay history\n  assay history sort -o json\n  assay history sort -n bench\n  assay history sort --history " +
 			"'s3://assay/history/default?endpoint=http://minio:9000'",
 		Args: usage(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkForm(form, "table", "json", "yaml"); err != nil {
 				return err
 			}
-			found, err := readHistory(cmd.Context(), where, args)
+			found, err := readHistory(cmd.Context(), &where, args)
 			if err != nil {
 				return err
 			}
@@ -249,17 +300,18 @@ func newHistoryCommand() *cobra.Command {
 			return nil
 		},
 	}
-	addHistory(command, &where)
+	where.addFlags(command, connection)
 	addOutput(command, &form, "table", "json", "yaml")
 	command.AddCommand(newRebuildCommand(), newRetainCommand())
 	return command
 }
 
-func readHistory(ctx context.Context, where string, names []string) ([]historyView, error) {
-	store, err := openHistory(ctx, where)
+func readHistory(ctx context.Context, where *place, names []string) ([]historyView, error) {
+	store, closeStore, err := where.open(ctx)
 	if err != nil {
 		return nil, err
 	}
+	defer closeStore()
 	history := archive.Open(store)
 	keys, err := history.Keys(ctx)
 	if err != nil {

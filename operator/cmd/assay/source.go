@@ -167,11 +167,16 @@ func (s *source) store(ctx context.Context, where string) (ledger.Store, func(),
 
 // openRunLedger opens the run's ledger from outside the cluster.
 func (s *source) openRunLedger(ctx context.Context, cluster *cluster, run *assayv1alpha1.BenchmarkRun) (ledger.Store, func(), error) {
-	address, err := url.Parse(run.Status.Ledger)
+	return s.openFrom(ctx, cluster, run.Namespace, "status.ledger", run.Status.Ledger)
+}
+
+// openFrom opens what a status says lies in the object store of a namespace, from outside the cluster.
+func (s *source) openFrom(ctx context.Context, cluster *cluster, namespace, field, where string) (ledger.Store, func(), error) {
+	address, err := url.Parse(where)
 	if err != nil {
-		return nil, nil, fmt.Errorf("status.ledger %q: %w", run.Status.Ledger, err)
+		return nil, nil, fmt.Errorf("%s %q: %w", field, where, err)
 	}
-	options, err := s.credentials(ctx, cluster, run.Namespace)
+	options, err := s.credentials(ctx, cluster, namespace)
 	if err != nil {
 		return nil, nil, err
 	}

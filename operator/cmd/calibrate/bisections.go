@@ -27,7 +27,7 @@ func (o *historyOptions) bisect(log io.Writer) ([]calibrate.Figure, string) {
 			Figure: "bisect.correct_rate." + size, Value: share.Value(), Unit: "1", Low: share.Low, High: share.High, Samples: share.Of,
 		})
 		if history.Shift == rehearse.PromisedShift {
-			figures = append(figures, mean("bisect.waves", row.MeanWaves(), row.Of, "mean for one culprit of "+size+"; the last wave verifies"))
+			figures = append(figures, mean("bisect.waves", "waves", row.Waves, "mean for one culprit of "+size+"; the last wave verifies")...)
 		}
 	}
 	text := rehearse.SearchTable(rows, func(count, of int) string { return calibrate.NewShare(count, of).String() })

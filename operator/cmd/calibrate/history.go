@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os/exec"
+	"slices"
 	"sync"
 	"time"
 
@@ -107,9 +108,9 @@ func historyFigures(tallies []rehearse.Tally) []calibrate.Figure {
 		}
 		share := calibrate.NewShare(y.Found, y.Changes)
 		out = append(out,
-			calibrate.Figure{Figure: "history.recall.2pct", Value: share.Value(), Unit: "1", Low: share.Low, High: share.High, Samples: share.Of},
-			mean("history.delay_runs.2pct", y.MeanDelay(), y.Found,
-				"mean number of runs after the first one of the change until it is told, the confirming run counted in"))
+			calibrate.Figure{Figure: "history.recall.2pct", Value: share.Value(), Unit: "1", Low: share.Low, High: share.High, Samples: share.Of})
+		out = append(out, mean("history.delay_runs.2pct", "runs", y.Delay,
+			"mean after the first run of the change until it is told, the confirming run counted in")...)
 	}
 	value, low, high := rehearse.PerCentury(count, years)
 	return append(out, worst, calibrate.Figure{
@@ -117,9 +118,13 @@ func historyFigures(tallies []rehearse.Tally) []calibrate.Figure {
 	})
 }
 
-// mean is a figure without an interval of its own.
-func mean(name string, value float64, samples int, note string) calibrate.Figure {
-	return calibrate.Figure{Figure: name, Value: value, Unit: "1", Low: value, High: value, Samples: samples, Note: note}
+// mean is the figure of a mean; none of fewer than two values, whose limits nobody knows.
+func mean(name, unit string, of rehearse.Mean, note string) []calibrate.Figure {
+	if of.Of < 2 {
+		return nil
+	}
+	value, low, high := of.Limits()
+	return []calibrate.Figure{{Figure: name, Value: value, Unit: unit, Low: low, High: high, Samples: of.Of, Note: note}}
 }
 
 // peer has Otava look at the same years. Without one there is a message and no figure.
@@ -153,10 +158,14 @@ func (o *historyOptions) peer(
 			continue
 		}
 		theirs := rehearse.AtRecall(rows[y.Year.Name+", ratios"], float64(y.Found)/float64(y.Changes))
-		ours, _, most := rehearse.PerCentury(y.False+y.Misdated, y.Years)
+		ratio, low, high, ok := rehearse.RatioOfRates(y.False+y.Misdated, y.Years, theirs.False, theirs.Years)
+		if !ok {
+			fmt.Fprintf(log, "otava: no false date at equal recall in %d years: there is nothing to compare with\n", theirs.Years)
+			continue
+		}
 		others, _, _ := rehearse.PerCentury(theirs.False, theirs.Years)
 		figures = append(figures, calibrate.Figure{
-			Figure: "history.otava.false_alert_ratio", Value: ours / others, Unit: "1", High: most / others, Samples: y.Years,
+			Figure: "history.otava.false_alert_ratio", Value: ratio, Unit: "1", Low: low, High: high, Samples: y.Years,
 			Note: fmt.Sprintf("on the ratios of %s: %d of %d changes told here; Otava at p %s finds %d of %d with %.0f false dates per 100 years",
 				y.Year.Name, y.Found, y.Changes, theirs.Threshold, theirs.Matched, theirs.Changes, others),
 		})
@@ -175,18 +184,27 @@ func detectCost(workers int, seed uint64) calibrate.Figure {
 		}
 	}
 	policy := rehearse.Default()
+	took := make([]float64, 5)
+	for i := range took {
+		took[i] = detectAll(policy, all, workers).Seconds()
+	}
+	slices.Sort(took)
+	return calibrate.Figure{Figure: "history.detect_1k_series_s", Value: took[len(took)/2], Unit: "s", Low: took[0], High: took[len(took)-1],
+		Samples: len(took), Note: fmt.Sprintf("median, least and most; %d series at a time", workers)}
+}
+
+// detectAll is how long so many workers take for all series.
+func detectAll(policy rehearse.Policy, all [][]detect.Observation, workers int) time.Duration {
 	began := time.Now()
 	var group sync.WaitGroup
 	for worker := range workers {
 		group.Go(func() {
-			for i := worker; i < series; i += workers {
+			for i := worker; i < len(all); i += workers {
 				_ = policy.Online.Newest(all[i], 0)
 				_ = policy.Offline.Changes(all[i])
 			}
 		})
 	}
 	group.Wait()
-	seconds := time.Since(began).Seconds()
-	return calibrate.Figure{Figure: "history.detect_1k_series_s", Value: seconds, Unit: "s", Low: seconds, High: seconds, Samples: 1,
-		Note: fmt.Sprintf("%d series at a time", workers)}
+	return time.Since(began)
 }

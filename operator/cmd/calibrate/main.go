@@ -19,7 +19,7 @@ func main() {
 	}
 	root.AddCommand(newSimulateCommand(), newEstimatorsCommand(), newRejectionsCommand(), newRealCommand(), newFiguresCommand(),
 		newQuantilesCommand(),
-		newLimitsCommand(), newPerturbationCommand(), newAttacksCommand(), newHistoryCommand(), newCostCommand())
+		newLimitsCommand(), newPerturbationCommand(), newAttacksCommand(), newHistoryCommand(), newNightsCommand(), newCostCommand())
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "calibrate:", err)
 		os.Exit(1)

@@ -40,20 +40,24 @@ func (a *Applier) ScheduledRun(ctx context.Context, s *assayv1alpha1.BenchmarkSc
 	return &found, nil
 }
 
-// ChangeEvent is the event of a change that was confirmed. Its name is made of the change's, so that writing it again after an interruption
-// makes no second one.
-func (a *Applier) ChangeEvent(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, change, kind, message string, at time.Time) error {
+// ChangeEvent is what happened to a change of a series. Its name is made of the change's, so that writing it again after an interruption
+// makes no second event.
+type ChangeEvent struct{ Name, Type, Reason, Message string }
+
+// ChangeEvent records what happened to a change.
+func (a *Applier) ChangeEvent(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, of ChangeEvent, at time.Time) error {
+	message := of.Message
 	const most = 1024 // That the API server takes.
 	if len(message) > most {
 		message = strings.ToValidUTF8(message[:most], "")
 	}
 	stamp := metav1.NewTime(at)
 	event := &corev1.Event{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name + "." + change},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name + "." + of.Name},
 		InvolvedObject: corev1.ObjectReference{
 			APIVersion: assayv1alpha1.GroupVersion.String(), Kind: "BenchmarkSchedule", Namespace: s.Namespace, Name: s.Name, UID: s.UID,
 		},
-		Type: kind, Reason: "ChangeConfirmed", Message: message, Source: corev1.EventSource{Component: FieldOwner},
+		Type: of.Type, Reason: of.Reason, Message: message, Source: corev1.EventSource{Component: FieldOwner},
 		ReportingController: FieldOwner, FirstTimestamp: stamp, LastTimestamp: stamp, Count: 1,
 	}
 	return client.IgnoreAlreadyExists(a.Client.Create(ctx, event))

@@ -61,6 +61,7 @@ func (r *ScheduleReconciler) Reconcile(ctx context.Context, request ctrl.Request
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
 	}
+	observed.History = r.History.URL(&s)
 	// The API server keeps seconds.
 	now := r.Clock.Now().Truncate(time.Second)
 	decision, outcome := r.decide(ctx, &observed, now)
@@ -93,6 +94,8 @@ func (r *ScheduleReconciler) decide(ctx context.Context, observed *schedule.Obse
 			observed.Past, err = r.History.Past(ctx, observed.Schedule)
 		case schedule.NeedsConfirmation:
 			observed.Confirmation, err = r.History.Due(ctx, observed.Schedule)
+		case schedule.NeedsSearch:
+			observed.Search, err = r.History.Search(ctx, observed.Schedule, observed.Recorded())
 		}
 		if err != nil {
 			return schedule.Decision{}, historyError(err)
@@ -123,6 +126,8 @@ func (r *ScheduleReconciler) act(ctx context.Context, s *assayv1alpha1.Benchmark
 		if err := r.History.Gap(ctx, s, &action.Run, action.Run.Gap); err != nil {
 			return historyError(err)
 		}
+	case schedule.Locate:
+		return r.locate(ctx, s, &action)
 	case schedule.Cancel:
 		err = r.Applier.CancelRun(ctx, s.Namespace, action.Run)
 	case schedule.Delete:
@@ -173,7 +178,8 @@ func (r *ScheduleReconciler) record(ctx context.Context, s *assayv1alpha1.Benchm
 			kind, what = corev1.EventTypeNormal, "improvement"
 		}
 		text := fmt.Sprintf("%s confirmed, change %s of series %s: %s", what, alert.Change, s.Spec.Series, alert.What)
-		if err := r.Applier.ChangeEvent(ctx, s, alert.Change, kind, text, r.Clock.Now()); err != nil {
+		event := apply.ChangeEvent{Name: alert.Change, Type: kind, Reason: "ChangeConfirmed", Message: text}
+		if err := r.Applier.ChangeEvent(ctx, s, event, r.Clock.Now()); err != nil {
 			return writeError(err)
 		}
 	}
@@ -182,7 +188,34 @@ func (r *ScheduleReconciler) record(ctx context.Context, s *assayv1alpha1.Benchm
 			return historyError(err)
 		}
 	}
-	return schedule.Outcome{Measured: recorded.Measured, Suspicion: recorded.Suspicion}
+	return schedule.Outcome{Measured: recorded.Measured, Suspicion: recorded.Suspicion, Locating: recorded.Locating}
+}
+
+// locate begins or ends the search for the culprits of a change, and tells what it found before that is written down: once, since the event
+// has a name of its own.
+func (r *ScheduleReconciler) locate(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, action *schedule.Locate) schedule.Outcome {
+	found, err := r.History.Locate(ctx, s, action)
+	if err != nil {
+		return historyError(err)
+	}
+	if found == nil {
+		return schedule.Outcome{Locating: action.Change}
+	}
+	event := apply.ChangeEvent{
+		Name: found.Change + ".located", Type: corev1.EventTypeNormal, Reason: "ChangeLocated",
+		Message: fmt.Sprintf("change %s of series %s: %s", found.Change, s.Spec.Series, found.What),
+	}
+	if !found.Located {
+		event.Type, event.Reason = corev1.EventTypeWarning, "ChangeNotLocated"
+	}
+	if err := r.Applier.ChangeEvent(ctx, s, event, r.Clock.Now()); err != nil {
+		return writeError(err)
+	}
+	next, err := r.History.Located(ctx, s, found)
+	if err != nil {
+		return historyError(err)
+	}
+	return schedule.Outcome{Locating: next}
 }
 
 // tell says what a status that was written says for the first time.

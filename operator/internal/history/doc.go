@@ -9,7 +9,7 @@
 //	archive   where histories lie
 //	scheduled what runs of schedules add, on a cluster
 //	locate    which revision did it: bisection under noise
-//	bisect    the runs that such a search takes, and its answer
+//	bisect    the runs that such a search takes, what it may cost, and its answer
 //	rehearse  simulated years with a known truth, to count how often the parts above are wrong
 //
 // docs/history.md has the whole story, docs/decisions/0050 why it is so.

@@ -32,7 +32,7 @@ func Schedule(ctx context.Context, live client.Reader, s *assayv1alpha1.Benchmar
 		return out, fmt.Errorf("list schedules: %w", err)
 	}
 	out.Rival = rival(s, ofSeries)
-	if s.Spec.Source.Type != assayv1alpha1.RevisionSource {
+	if !schedule.ReadsRevisions(s) {
 		return out, nil
 	}
 	out.Revisions, err = revisionsOf(ctx, live, s)

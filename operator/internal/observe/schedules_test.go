@@ -121,4 +121,17 @@ func TestRecordedRevisionsAreReadAPageAtATime(t *testing.T) {
 	if reader.largest != pageSize {
 		t.Errorf("%d objects were held together, want %d", reader.largest, pageSize)
 	}
+	s.Spec.Source.Type = assayv1alpha1.ImageSource
+	for what, tc := range map[string]struct {
+		locate *assayv1alpha1.OnChange
+		want   int
+	}{
+		"a schedule of an image reads none":                 {nil, 0},
+		"one that locates changes reads those between them": {&assayv1alpha1.OnChange{Locate: &assayv1alpha1.LocateChange{}}, 6173},
+	} {
+		s.Spec.OnChange = tc.locate
+		if observed, err := Schedule(t.Context(), reader, s); err != nil || len(observed.Revisions) != tc.want {
+			t.Errorf("%s: %d revisions are known (%v)", what, len(observed.Revisions), err)
+		}
+	}
 }

@@ -33,7 +33,16 @@ func Decide(o Observed, now time.Time) Decision {
 			return *decision
 		}
 	}
-	return p.due()
+	// Points and waves take turns, so that neither waits for all of the other.
+	due, status := p.due(), &p.schedule.Status
+	if decides := due.Needs != NeedsNothing || due.Action != nil || due.Next != nil || !due.Dealt.IsZero(); decides &&
+		status.LastWave != 0 && status.LastWave == status.LastSequence {
+		return due
+	}
+	if decision := p.locate(); decision != nil {
+		return *decision
+	}
+	return due
 }
 
 type planner struct {
@@ -202,6 +211,36 @@ func (p *planner) confirm() *Decision {
 	}
 }
 
+// locate brings the search for the culprits of a change on, as soon as nothing else of the schedule is under way: by a wave, or without one
+// where the search begins or has ended.
+func (p *planner) locate() *Decision {
+	status := &p.schedule.Status
+	if status.Locating == "" || len(status.Active) > 0 {
+		return nil
+	}
+	search := p.Search
+	switch {
+	case search == nil:
+		return &Decision{Needs: NeedsSearch}
+	case search.Change == "":
+		return nil
+	case len(search.Arms) == 0:
+		return &Decision{
+			Action: Locate{search.Change, p.Recorded()}, Scheduled: true,
+			Reason: assayv1alpha1.ReasonLocating, Message: "the revisions between the two sides of change " + search.Change + " are searched",
+		}
+	}
+	next, needs := p.number(p.now)
+	if needs != NeedsNothing {
+		return &Decision{Needs: needs}
+	}
+	next.Locates, next.Wave, next.Blocks, next.Arms = search.Change, search.Wave, search.Blocks, search.Arms
+	return &Decision{
+		Next: next, Scheduled: true, Reason: assayv1alpha1.ReasonRunStarting,
+		Message: fmt.Sprintf("BenchmarkRun %s is wave %d of the search for the culprits of change %s", next.Name, next.Wave, next.Locates),
+	}
+}
+
 // number is a new run with the number that follows the highest there is.
 func (p *planner) number(at time.Time) (*assayv1alpha1.ScheduledRun, Needs) {
 	last := p.schedule.Status.LastSequence
@@ -294,8 +333,8 @@ func (p *planner) concurrent(at time.Time) *Decision {
 	}
 	if policy == assayv1alpha1.ReplaceConcurrent {
 		for _, entry := range active {
-			// A suspicion is not dropped for a point.
-			if run := p.run(entry.Sequence); run != nil && !run.Cancelled && !run.Deleting && entry.Confirms == "" {
+			// What confirms or locates a change is not dropped for a point.
+			if run := p.run(entry.Sequence); run != nil && !run.Cancelled && !run.Deleting && entry.Confirms+entry.Locates == "" {
 				return &Decision{
 					Action: Cancel{*run}, Scheduled: true, Reason: assayv1alpha1.ReasonReplacing,
 					Message: fmt.Sprintf("BenchmarkRun %s is cancelled for the run that is due since %s", run.Name, stamp(at)),

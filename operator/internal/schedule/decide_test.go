@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/history/bisect"
 	"assay.dev/assay/operator/internal/history/watch"
 )
 
@@ -34,6 +35,9 @@ func told(d Decision) string {
 		}
 		if next.Gap != "" {
 			add("gap")
+		}
+		if next.Locates != "" {
+			add("wave %d of %s in %d blocks", next.Wave, next.Locates, next.Blocks)
 		}
 	}
 	if !d.Dealt.IsZero() {
@@ -84,6 +88,8 @@ func TestWhatAScheduleDoes(t *testing.T) {
 		o.Confirmation = &Confirmation{Change: "c1", Arms: []assayv1alpha1.ScheduledArm{
 			{Arm: "anchor", Revision: revision("a")}, {Arm: "old-1", Revision: revision("a")}, {Arm: "head", Revision: revision("b")}}}
 	}
+	locating := status(func(s *assayv1alpha1.BenchmarkScheduleStatus) { s.Locating = "c1" })
+	search := func(found Search) observed { return func(o *Observed) { o.Search = &found } }
 	revisions := func(take assayv1alpha1.TakeRevisions, list []Recorded) observed {
 		return func(o *Observed) { recorded(take)(o.Schedule); o.Revisions = list }
 	}
@@ -150,17 +156,39 @@ func TestWhatAScheduleDoes(t *testing.T) {
 		"runs beyond the limits are deleted, the oldest first": {night.Add(-time.Hour), []observed{third, runs(ended(1, true), ended(2, false), ended(3, true), ended(4, false), ended(5, true), ended(6, true), running(7))}, "delete app-2, app-1, WaitingForTime"},
 		"a run that is under way or deleted already is not":    {night.Add(-time.Hour), []observed{third, runs(running(1), Run{Name: "app-2", Sequence: 2, Ended: true, Deleting: true}, ended(3, false))}, "WaitingForTime, again in 1h0m0s"},
 
-		"a suspicion asks what is to be confirmed":          {night.Add(-time.Hour), []observed{third, suspicion}, "needs Confirmation"},
-		"a suspicion starts a run at any time":              {night.Add(-time.Hour), []observed{third, suspicion, confirmation}, "number 3, anchor=a, old-1=a, head=b, RunStarting"},
-		"a suspicion waits for the run that is under way":   {night.Add(-time.Hour), []observed{third, suspicion, confirmation, active(measuring(2, "b")), runs(running(2))}, "WaitingForTime, again in 1h0m0s"},
-		"a suspicion that has passed starts none":           {night.Add(-time.Hour), []observed{third, suspicion, func(o *Observed) { o.Confirmation = &Confirmation{} }}, "WaitingForTime, again in 1h0m0s"},
-		"nothing recorded is nothing to measure":            {night, []observed{third, revisions(assayv1alpha1.TakeNewest, nil)}, "dealt with Nov 23 02:00, NothingNew"},
-		"the newest recorded revision is measured":          {night, []observed{third, revisions(assayv1alpha1.TakeNewest, reported(4, 3, 5))}, "number 3, anchor=a, predecessor=b, head=c, dealt with Nov 23 02:00, RunStarting"},
-		"every recorded revision is measured, oldest first": {night, []observed{third, revisions(assayv1alpha1.TakeEvery, reported(4, 3, 5))}, "number 3, anchor=a, head=b, dealt with Nov 23 02:00, RunStarting"},
-		"what was dealt with stays up to the limit":         {night.Add(-time.Hour), []observed{third, revisions(assayv1alpha1.TakeNewest, handled(5))}, "WaitingForTime, again in 1h0m0s"},
-		"and is forgotten beyond it":                        {night.Add(-time.Hour), []observed{third, revisions(assayv1alpha1.TakeNewest, handled(7))}, "forget 2 recorded revisions, WaitingForTime"},
-		"a larger flood is forgotten in few steps":          {night.Add(-time.Hour), []observed{third, revisions(assayv1alpha1.TakeNewest, slices.Repeat(reported(1), mostPending+100_000))}, "forget 1000 recorded revisions, WaitingForTime"},
-		"a flood of revisions is bounded":                   {night.Add(-time.Hour), []observed{third, revisions(assayv1alpha1.TakeNewest, slices.Repeat(reported(1), mostPending+3))}, "forget 3 recorded revisions, WaitingForTime"},
+		"a suspicion asks what is to be confirmed":             {night.Add(-time.Hour), []observed{third, suspicion}, "needs Confirmation"},
+		"a suspicion starts a run at any time":                 {night.Add(-time.Hour), []observed{third, suspicion, confirmation}, "number 3, anchor=a, old-1=a, head=b, RunStarting"},
+		"a suspicion waits for the run that is under way":      {night.Add(-time.Hour), []observed{third, suspicion, confirmation, active(measuring(2, "b")), runs(running(2))}, "WaitingForTime, again in 1h0m0s"},
+		"a suspicion that has passed starts none":              {night.Add(-time.Hour), []observed{third, suspicion, func(o *Observed) { o.Confirmation = &Confirmation{} }}, "WaitingForTime, again in 1h0m0s"},
+		"a change that is located asks what is to be measured": {night.Add(-time.Hour), []observed{third, locating}, "needs Search"},
+		"a search begins without a run":                        {night.Add(-time.Hour), []observed{third, locating, search(Search{Change: "c1"})}, "search the culprits of change c1, LocatingChange"},
+		"a wave starts at any time": {night.Add(-time.Hour), []observed{third, locating, search(Search{Change: "c1", Wave: 2, Blocks: 10, Arms: waving("abc")})},
+			"number 3, r0=a, r1=b, r2=c, wave 2 of c1 in 10 blocks, RunStarting"},
+		"a wave is before the point that is due": {night, []observed{third, image("c"), locating, search(Search{Change: "c1", Wave: 1, Blocks: 10, Arms: waving("ab")})},
+			"number 3, r0=a, r1=b, wave 1 of c1 in 10 blocks, RunStarting"},
+		"after a wave the point that is due is first": {night, []observed{third, image("c"), locating, status(func(s *assayv1alpha1.BenchmarkScheduleStatus) { s.LastWave = 2 }), search(Search{Change: "c1", Wave: 2, Blocks: 10, Arms: waving("ab")})},
+			"number 3, anchor=a, predecessor=b, head=c, dealt with Nov 23 02:00, RunStarting"},
+		"and where nothing is due the next wave": {night.Add(-time.Hour), []observed{third, locating, status(func(s *assayv1alpha1.BenchmarkScheduleStatus) { s.LastWave = 2 }), search(Search{Change: "c1", Wave: 2, Blocks: 10, Arms: waving("ab")})},
+			"number 3, r0=a, r1=b, wave 2 of c1 in 10 blocks, RunStarting"},
+		"a registry that is away holds up no wave": {night, []observed{third, func(o *Observed) { o.Image = &Image{Problem: "no answer"} }, locating, status(func(s *assayv1alpha1.BenchmarkScheduleStatus) { s.LastWave = 2 }), search(Search{Change: "c1", Wave: 2, Blocks: 10, Arms: waving("ab")})},
+			"number 3, r0=a, r1=b, wave 2 of c1 in 10 blocks, RunStarting"},
+		"a suspicion is before a wave":                                     {night.Add(-time.Hour), []observed{third, suspicion, confirmation, locating}, "number 3, anchor=a, old-1=a, head=b, RunStarting"},
+		"a wave waits for the run that is under way":                       {night.Add(-time.Hour), []observed{third, locating, active(measuring(2, "b")), runs(running(2))}, "WaitingForTime, again in 1h0m0s"},
+		"a change that nobody searches any more starts none":               {night.Add(-time.Hour), []observed{third, locating, search(Search{})}, "WaitingForTime, again in 1h0m0s"},
+		"a suspended schedule starts no wave":                              {night, []observed{third, locating, spec(func(s *assayv1alpha1.BenchmarkScheduleSpec) { s.Suspend = ptr.To(true) })}, "Suspended"},
+		"the younger one of two schedules starts no wave":                  {night, []observed{third, locating, func(o *Observed) { o.Rival = "older" }}, "SeriesTaken"},
+		"Replace leaves a wave alone":                                      {night, []observed{third, image("c"), active(wave(2, 1, "ab")), runs(running(2)), policy(assayv1alpha1.ReplaceConcurrent)}, "RunActive, again in 24h0m0s"},
+		"a wave that has ended is recorded":                                {night, []observed{third, locating, active(wave(2, 1, "ab")), runs(ended(2, true))}, "record what app-2 measured, RunActive"},
+		"a wave whose run was deleted is lost":                             {night, []observed{third, locating, active(wave(2, 1, "ab"))}, "record a gap as number 2, RunActive"},
+		"a wave that was given a number is created, and nothing":           {night, []observed{third, locating, status(func(s *assayv1alpha1.BenchmarkScheduleStatus) { s.Next = ptr.To(wave(3, 1, "ab")) })}, "create BenchmarkRun app-3, RunStarting"},
+		"nothing recorded is nothing to measure":                           {night, []observed{third, revisions(assayv1alpha1.TakeNewest, nil)}, "dealt with Nov 23 02:00, NothingNew"},
+		"the newest recorded revision is measured":                         {night, []observed{third, revisions(assayv1alpha1.TakeNewest, reported(4, 3, 5))}, "number 3, anchor=a, predecessor=b, head=c, dealt with Nov 23 02:00, RunStarting"},
+		"every recorded revision is measured, oldest first":                {night, []observed{third, revisions(assayv1alpha1.TakeEvery, reported(4, 3, 5))}, "number 3, anchor=a, head=b, dealt with Nov 23 02:00, RunStarting"},
+		"what was dealt with stays up to the limit":                        {night.Add(-time.Hour), []observed{third, revisions(assayv1alpha1.TakeNewest, handled(5))}, "WaitingForTime, again in 1h0m0s"},
+		"and is forgotten beyond it":                                       {night.Add(-time.Hour), []observed{third, revisions(assayv1alpha1.TakeNewest, handled(7))}, "forget 2 recorded revisions, WaitingForTime"},
+		"a larger flood is forgotten in few steps":                         {night.Add(-time.Hour), []observed{third, revisions(assayv1alpha1.TakeNewest, slices.Repeat(reported(1), mostPending+100_000))}, "forget 1000 recorded revisions, WaitingForTime"},
+		"a flood that a schedule of an image only searches is bounded too": {night.Add(-time.Hour), []observed{third, func(o *Observed) { o.Revisions = slices.Repeat(reported(1), mostPending+3) }}, "forget 3 recorded revisions, WaitingForTime"},
+		"a flood of revisions is bounded":                                  {night.Add(-time.Hour), []observed{third, revisions(assayv1alpha1.TakeNewest, slices.Repeat(reported(1), mostPending+3))}, "forget 3 recorded revisions, WaitingForTime"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := Observed{Schedule: nightly(nil)}
@@ -284,12 +312,43 @@ func TestARunIsMadeOfTheTemplateAndTheRevisions(t *testing.T) {
 		confirming := measuring(4, "c")
 		confirming.Confirms = "c1"
 		schedule.Spec.RunTemplate.Spec.Design.Stop = &assayv1alpha1.Stop{RelativeHalfWidth: "1%"}
-		got := NewRun(schedule, &confirming).Spec
+		made := NewRun(schedule, &confirming)
+		got := made.Spec
 		want := assayv1alpha1.Blocks{Min: watch.ConfirmingBlocks, Max: watch.ConfirmingBlocks}
-		if got.Design.Blocks != want || got.Design.Stop != nil || got.Budget.Trials != mostTrials {
+		if got.Design.Blocks != want || got.Design.Stop != nil || got.Budget.Trials != bisect.MostTrials {
 			t.Errorf("design %+v, budget %+v", got.Design, got.Budget)
 		}
+		if of, point := made.Annotations[ChangeAnnotation], run.Annotations[ChangeAnnotation]; of != "c1" || point != "" {
+			t.Errorf("it says that it is of change %q, and a point that it is of %q", of, point)
+		}
 	})
+}
+
+// A wave has the revisions in the place of the arms: none of them is the head or the anchor, and the first one is the baseline.
+func TestTheRunOfAWave(t *testing.T) {
+	schedule, next := nightly(nil), wave(3, 2, "abc")
+	schedule.Spec.RunTemplate.Spec.Design.Stop = &assayv1alpha1.Stop{RelativeHalfWidth: "1%"}
+	schedule.Spec.RunTemplate.Spec.Gates[0].Candidate = "head"
+	schedule.Spec.RunTemplate.Spec.Predictions = []assayv1alpha1.Prediction{{}}
+	run := NewRun(schedule, &next)
+	rows := assayv1alpha1.ParameterValues{"rows": "8"}
+	want := []assayv1alpha1.Arm{
+		{Name: "r0", Baseline: true, Image: revision("a").Image, Parameters: rows},
+		{Name: "r1", Image: revision("b").Image, Parameters: rows},
+		{Name: "r2", Image: revision("c").Image, Parameters: rows},
+	}
+	if diff := cmp.Diff(want, run.Spec.Arms); diff != "" {
+		t.Errorf("arms (-want +got):\n%s", diff)
+	}
+	spec := run.Spec
+	if blocks := (assayv1alpha1.Blocks{Min: 10, Max: 10}); spec.Design.Blocks != blocks || spec.Design.Stop != nil ||
+		spec.Budget.Trials != bisect.MostTrials || spec.Gates[0].Candidate != "" || len(spec.Predictions) > 0 {
+		t.Errorf("the spec is %+v", spec)
+	}
+	if run.Name != "app-3" || run.Labels[SeriesLabel] != "scan" || metav1.GetControllerOf(run).UID != "s-1" ||
+		run.Annotations[ChangeAnnotation] != "c1" || run.Annotations["why"] != "nightly" {
+		t.Errorf("metadata is %+v", run.ObjectMeta)
+	}
 }
 
 func TestTheNumberOfARunIsInItsName(t *testing.T) {
@@ -374,12 +433,31 @@ func TestWhatAPassLeavesInTheStatus(t *testing.T) {
 			func(s *status) bool { return len(s.Active) == 0 && s.Predecessor.Revision == "b" && s.Anchor == nil }},
 		"a bridge leads to its anchor": {func(s *status) { s.Active = []assayv1alpha1.ScheduledRun{bridged} }, Decision{Action: Record{bridged}}, Outcome{Measured: true},
 			func(s *status) bool { return s.Anchor.Revision == "d" }},
+		"revisions that are only searched wait for nothing": {nil, Decision{}, Outcome{}, func(s *status) bool { return s.PendingRevisions == 0 }},
 		"a suspicion is remembered": {nil, Decision{Action: Record{measuring(3, "c")}}, Outcome{Measured: true, Suspicion: "c1"},
 			func(s *status) bool { return s.Suspicion == "c1" }},
 		"a confirming run ends it, and is no point": {func(s *status) { s.Suspicion = "c1" }, Decision{Action: Record{confirming}}, Outcome{Measured: true},
 			func(s *status) bool { return s.Suspicion == "" && s.Predecessor == nil }},
 		"one that was deleted too": {func(s *status) { s.Suspicion = "c1" }, Decision{Action: RecordGap{confirming}}, Outcome{},
 			func(s *status) bool { return s.Suspicion == "" }},
+		"a change that may be located is remembered": {nil, Decision{Action: Record{measuring(3, "c")}}, Outcome{Measured: true, Locating: "c1"},
+			func(s *status) bool { return s.Locating == "c1" }},
+		"a run without a point forgets no search": {func(s *status) { s.Locating = "c1" }, Decision{Action: Record{measuring(3, "c")}}, Outcome{},
+			func(s *status) bool { return s.Locating == "c1" }},
+		"a wave is no point": {func(s *status) { s.Predecessor = ptr.To(revision("b")) }, Decision{Action: Record{wave(3, 1, "ab")}}, Outcome{Measured: true},
+			func(s *status) bool { return s.Predecessor.Revision == "b" && s.Anchor == nil }},
+		"a wave whose run was deleted leaves the search": {func(s *status) { s.Locating = "c1" }, Decision{Action: RecordGap{wave(3, 1, "ab")}}, Outcome{},
+			func(s *status) bool { return s.Locating == "c1" }},
+		"the number of a wave is remembered": {nil, Decision{Next: ptr.To(wave(3, 1, "ab"))}, Outcome{},
+			func(s *status) bool { return s.LastWave == 3 && s.LastSequence == 3 }},
+		"and stays when a point follows": {func(s *status) { s.LastWave = 2 }, Decision{Next: ptr.To(measuring(3, "c"))}, Outcome{},
+			func(s *status) bool { return s.LastWave == 2 && s.LastSequence == 3 }},
+		"a search that has ended leads to the next one": {func(s *status) { s.Locating = "c1" }, Decision{Action: Locate{Change: "c1"}}, Outcome{Locating: "c2"},
+			func(s *status) bool { return s.Locating == "c2" }},
+		"the last one ends it": {func(s *status) { s.Locating = "c1" }, Decision{Action: Locate{Change: "c1"}}, Outcome{},
+			func(s *status) bool { return s.Locating == "" }},
+		"a search that could not be written stays": {func(s *status) { s.Locating = "c1" }, Decision{Action: Locate{Change: "c1"}}, Outcome{Err: away, History: true, Reason: "HistoryUnreachable"},
+			func(s *status) bool { return s.Locating == "c1" }},
 		"a history that is away loses nothing": {func(s *status) { s.Active = []assayv1alpha1.ScheduledRun{measuring(3, "c")} }, Decision{Action: Record{measuring(3, "c")}, Reason: "RunActive", Scheduled: true}, Outcome{Err: away, History: true, Reason: "HistoryUnreachable"},
 			func(s *status) bool {
 				return len(s.Active) == 1 && meta.IsStatusConditionFalse(s.Conditions, "Recorded") &&
@@ -387,7 +465,7 @@ func TestWhatAPassLeavesInTheStatus(t *testing.T) {
 			}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := Observed{Schedule: nightly(nil)}
+			o := Observed{Schedule: nightly(nil), Revisions: reported(1)}
 			if tc.before != nil {
 				tc.before(&o.Schedule.Status)
 			}

@@ -59,6 +59,12 @@ type Record struct{ Run assayv1alpha1.ScheduledRun }
 // RecordGap puts a gap into the history: a due time, or a run, that measured nothing.
 type RecordGap struct{ Run assayv1alpha1.ScheduledRun }
 
+// Locate begins or ends the search for the culprits of a change. Revisions are those that were recorded, in their order.
+type Locate struct {
+	Change    string
+	Revisions []Recorded
+}
+
 // Cancel asks a run to end.
 type Cancel struct{ Run Run }
 
@@ -73,6 +79,8 @@ func (a Start) String() string { return "create BenchmarkRun " + a.Run.Name }
 func (a Record) String() string { return "record what " + a.Run.Name + " measured" }
 
 func (a RecordGap) String() string { return fmt.Sprintf("record a gap as number %d", a.Run.Sequence) }
+
+func (a Locate) String() string { return "search the culprits of change " + a.Change }
 
 func (a Cancel) String() string { return "cancel " + a.Run.Name }
 

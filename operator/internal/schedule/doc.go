@@ -6,5 +6,8 @@
 // has two runs. There is nothing to measure: it is skipped, with the reason. What should be measured has vanished: it gets a number and a
 // gap, with the reason, in the history.
 //
+// A run that confirms or locates a change has a number too, and no due time: it starts as soon as nothing else of the schedule is under
+// way.
+//
 // A run stays in status.active until the history has what it measured, and is deleted only then.
 package schedule

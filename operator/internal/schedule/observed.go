@@ -11,6 +11,8 @@ import (
 // Observed is what is known at one moment. The fields that Needs names are filled in only when a decision asks for them.
 type Observed struct {
 	Schedule *assayv1alpha1.BenchmarkSchedule
+	// History is where the history of the namespace lies.
+	History string
 	// Rival is an older schedule of the same series; empty where there is none.
 	Rival string
 	// Runs are those that the schedule owns, as the API server has them: what was created a moment ago is among them.
@@ -24,6 +26,8 @@ type Observed struct {
 	Image *Image
 	// Confirmation is the confirming run that is due; one without a change is none.
 	Confirmation *Confirmation
+	// Search is what the search for the culprits of a change waits for; one without a change is none.
+	Search *Search
 }
 
 // Needs is what a decision cannot be made without.
@@ -35,6 +39,7 @@ const (
 	NeedsPast         Needs = "Past"
 	NeedsImage        Needs = "Image"
 	NeedsConfirmation Needs = "Confirmation"
+	NeedsSearch       Needs = "Search"
 )
 
 // Run is a run of the schedule.
@@ -45,6 +50,11 @@ type Run struct {
 	Ended, Succeeded bool
 	// Cancelled reports whether it was asked to end, and Deleting whether it was deleted.
 	Cancelled, Deleting bool
+}
+
+// ReadsRevisions reports whether a schedule looks at recorded revisions: to measure them, or for those between the sides of a change.
+func ReadsRevisions(s *assayv1alpha1.BenchmarkSchedule) bool {
+	return s.Spec.Source.Type == assayv1alpha1.RevisionSource || s.Spec.OnChange != nil && s.Spec.OnChange.Locate != nil
 }
 
 // Recorded is a BenchmarkRevision.
@@ -83,6 +93,17 @@ type Confirmation struct {
 	Change string
 	Arms   []assayv1alpha1.ScheduledArm
 }
+
+// Search is what the search for the culprits of a change waits for: a wave, or, without arms, to be begun or ended.
+type Search struct {
+	Change string
+	// Wave is the number of the wave, from 1.
+	Wave, Blocks int32
+	Arms         []assayv1alpha1.ScheduledArm
+}
+
+// Recorded are the recorded revisions, in their order.
+func (o *Observed) Recorded() []Recorded { return o.revisions(func(Recorded) bool { return true }) }
 
 // pending are the recorded revisions that were neither measured nor passed over, the oldest first.
 func (o *Observed) pending() []Recorded {

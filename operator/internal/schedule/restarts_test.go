@@ -29,6 +29,9 @@ type world struct {
 	// given are the due times that a number was used for, and measured the revisions that runs were for, in their order.
 	given    map[time.Time]int64
 	measured []string
+	// search is the one of the history; ended are those before it.
+	search *searching
+	ended  []*searching
 	// quiet is a history that suspects nothing, and reports and gaps count what was reported, and what could not be measured.
 	quiet         bool
 	reports, gaps int
@@ -66,13 +69,55 @@ func (w *world) observe() Observed {
 	return o
 }
 
+// searching is a search for the culprits of a change: what the history keeps of it.
+type searching struct {
+	change                                    string
+	begun, over                               bool
+	waves                                     map[int32]int64
+	lost                                      map[int64]bool
+	mostWaves, mostRuns, started, wavesToTake int
+}
+
+// waits is what the search waits for.
+func (w *world) waits() *Search {
+	s := w.search
+	switch {
+	case s == nil:
+		return &Search{}
+	case !s.begun || len(s.waves) == s.wavesToTake || len(s.waves)+len(s.lost) >= s.mostRuns:
+		return &Search{Change: s.change}
+	default:
+		return &Search{Change: s.change, Wave: int32(len(s.waves) + 1), Blocks: 10, Arms: waving("abc")}
+	}
+}
+
+// spend adds what became of a wave to its search, as often as it is told.
+func (w *world) spend(run *assayv1alpha1.ScheduledRun, measured bool) {
+	for _, s := range append(w.ended, w.search) {
+		if s == nil || s.change != run.Locates || s.over || int32(len(s.waves)+1) != run.Wave {
+			continue
+		}
+		if s.lost[run.Sequence] {
+			continue // It is told again.
+		}
+		if measured {
+			s.waves[run.Wave] = run.Sequence
+		} else {
+			s.lost[run.Sequence] = true
+		}
+		if len(s.waves)+len(s.lost) > s.mostRuns || len(s.waves) > s.mostWaves {
+			w.fail("the search of %s took %d waves and lost %d runs", s.change, len(s.waves), len(s.lost))
+		}
+	}
+}
+
 // pass is one of the operator's, which dies at some point or not at all.
 func (w *world) pass() {
 	const points = 4
 	dies := w.random.IntN(3 * points)
 	o := w.observe()
 	decision := Decide(o, w.now)
-	for range 4 {
+	for range 5 {
 		switch decision.Needs {
 		case NeedsImage:
 			o.Image = ptr.To(w.image)
@@ -80,6 +125,8 @@ func (w *world) pass() {
 			o.Past = &Past{}
 		case NeedsConfirmation:
 			o.Confirmation = &Confirmation{Change: o.Schedule.Status.Suspicion, Arms: measuring(1, "a").Arms}
+		case NeedsSearch:
+			o.Search = w.waits()
 		case NeedsNothing:
 			w.carryOut(o, decision, dies)
 			return
@@ -109,7 +156,9 @@ func (w *world) act(action Action, dies int) Outcome {
 	case Start:
 		return w.create(action, dies)
 	case Record:
-		return w.record(action.Run.UID, action.Run.Confirms)
+		return w.record(action.Run.UID, &action.Run)
+	case Locate:
+		return w.locate(action.Change)
 	case RecordGap:
 		id := action.Run.UID
 		if id == "" {
@@ -117,7 +166,7 @@ func (w *world) act(action Action, dies int) Outcome {
 			w.use(action.Run)
 			w.gaps++
 		}
-		return w.record(id, action.Run.Confirms)
+		return w.record(id, &action.Run)
 	case Cancel:
 		w.runs[action.Run.Sequence].Cancelled = true
 	case Delete:
@@ -156,6 +205,9 @@ func (w *world) create(start Start, dies int) Outcome {
 		w.runs[sequence], w.entries[sequence] = run, start.Next
 		w.use(start.Next)
 		w.concurrency()
+		if start.Next.Locates != "" {
+			w.search.started++
+		}
 		if head, ok := arm(&start.Next, "head"); ok && start.Next.Confirms == "" {
 			w.measured = append(w.measured, head.Revision)
 		}
@@ -179,10 +231,10 @@ func (w *world) create(start Start, dies int) Outcome {
 // use notes that a due time was used.
 func (w *world) use(entry assayv1alpha1.ScheduledRun) {
 	at := entry.ScheduleTime.UTC()
-	if by, used := w.given[at]; used && by != entry.Sequence && entry.Confirms == "" {
+	if by, used := w.given[at]; used && by != entry.Sequence && entry.Confirms+entry.Locates == "" {
 		w.fail("the due time %s was used by %d and %d", stamp(at), by, entry.Sequence)
 	}
-	if entry.Confirms == "" {
+	if entry.Confirms+entry.Locates == "" {
 		w.given[at] = entry.Sequence
 	}
 }
@@ -199,16 +251,47 @@ func (w *world) concurrency() {
 	}
 }
 
-func (w *world) record(id, confirms string) Outcome {
+var noAnswer = Outcome{Err: errors.New("no answer"), History: true, Reason: assayv1alpha1.ReasonHistoryAway}
+
+func (w *world) record(id string, run *assayv1alpha1.ScheduledRun) Outcome {
 	if w.away {
-		return Outcome{Err: errors.New("no answer"), History: true, Reason: assayv1alpha1.ReasonHistoryAway}
+		return noAnswer
 	}
 	w.history[id]++ // Writing a record again is no second record.
 	out := Outcome{Measured: w.random.IntN(4) > 0}
-	if confirms == "" && !w.quiet && w.random.IntN(5) == 0 {
+	switch {
+	case run.Locates != "":
+		w.spend(run, out.Measured && w.runs[run.Sequence] != nil)
+	case run.Confirms == "" && !w.quiet && w.random.IntN(5) == 0:
 		out.Suspicion = fmt.Sprintf("change-%d", w.random.IntN(3))
+	case !w.quiet && w.search == nil && w.random.IntN(2) == 0:
+		most := 2 + w.random.IntN(4)
+		w.search = &searching{
+			change: fmt.Sprintf("located-%d", len(w.ended)), waves: map[int32]int64{}, lost: map[int64]bool{},
+			mostWaves: most, mostRuns: most + w.random.IntN(3), wavesToTake: 1 + w.random.IntN(most),
+		}
+	}
+	if w.search != nil {
+		out.Locating = w.search.change
 	}
 	return out
+}
+
+// locate begins a search, or ends it.
+func (w *world) locate(change string) Outcome {
+	switch s := w.search; {
+	case w.away:
+		return noAnswer
+	case s == nil || s.change != change:
+		return Outcome{} // An operator that died ended it.
+	case !s.begun:
+		s.begun = true
+		return Outcome{Locating: change}
+	default:
+		s.over = true
+		w.search, w.ended = nil, append(w.ended, s)
+		return Outcome{}
+	}
 }
 
 // happens is something that the operator did not do.
@@ -248,7 +331,7 @@ func (w *world) happens() {
 
 func TestWhateverHappensNothingIsCountedTwiceOrLost(t *testing.T) {
 	const worlds, steps = 120, 300
-	starts, gaps := 0, 0
+	starts, gaps, searches, waves := 0, 0, 0, 0
 	for seed := range uint64(worlds) {
 		w := newWorld(seed)
 		last := int64(0)
@@ -262,7 +345,14 @@ func TestWhateverHappensNothingIsCountedTwiceOrLost(t *testing.T) {
 			}
 		}
 		w.settle()
-		starts, gaps = starts+len(w.entries), gaps+w.gaps
+		starts, gaps, searches = starts+len(w.entries), gaps+w.gaps, searches+len(w.ended)
+		for _, s := range w.ended {
+			waves += len(s.waves)
+			// Every run of it was measured or lost, each once.
+			if s.started != len(s.waves)+len(s.lost) {
+				w.fail("the search of %s started %d runs: %d waves were measured and %d runs lost", s.change, s.started, len(s.waves), len(s.lost))
+			}
+		}
 		for i, problem := range w.problems {
 			if i < 3 {
 				t.Errorf("world %d: %s", seed, problem)
@@ -270,8 +360,8 @@ func TestWhateverHappensNothingIsCountedTwiceOrLost(t *testing.T) {
 		}
 	}
 	// A world in which nothing happens shows nothing.
-	if starts < 5*worlds || gaps < 1 {
-		t.Errorf("%d runs and %d gaps in %d worlds", starts, gaps, worlds)
+	if starts < 5*worlds || gaps < 1 || searches < worlds/2 || waves < worlds {
+		t.Errorf("%d runs, %d gaps and %d searches with %d waves in %d worlds", starts, gaps, searches, waves, worlds)
 	}
 }
 

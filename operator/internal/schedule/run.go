@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/history/bisect"
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/history/watch"
@@ -20,6 +21,9 @@ const (
 	ScheduleLabel = "assay.dev/schedule"
 	SeriesLabel   = "assay.dev/series"
 )
+
+// ChangeAnnotation names the change that a run confirms or locates, for people.
+const ChangeAnnotation = "assay.dev/change"
 
 // nameOf is the name of the run with a number.
 func nameOf(schedule string, sequence int64) string { return fmt.Sprintf("%s-%d", schedule, sequence) }
@@ -41,7 +45,7 @@ func NewRun(schedule *assayv1alpha1.BenchmarkSchedule, next *assayv1alpha1.Sched
 	run := &assayv1alpha1.BenchmarkRun{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: schedule.Namespace, Name: next.Name,
-			Labels: map[string]string{}, Annotations: template.Metadata.Annotations,
+			Labels: map[string]string{}, Annotations: map[string]string{},
 			// Not one that blocks the owner's deletion: that would take a right on schedules which nothing else needs.
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: assayv1alpha1.GroupVersion.String(), Kind: "BenchmarkSchedule", Name: schedule.Name, UID: schedule.UID,
@@ -51,13 +55,24 @@ func NewRun(schedule *assayv1alpha1.BenchmarkSchedule, next *assayv1alpha1.Sched
 		Spec: template.Spec,
 	}
 	maps.Copy(run.Labels, template.Metadata.Labels)
+	maps.Copy(run.Annotations, template.Metadata.Annotations)
+	if of := next.Confirms + next.Locates; of != "" {
+		run.Annotations[ChangeAnnotation] = of
+	}
 	maps.Copy(run.Labels, map[string]string{ScheduleLabel: schedule.Name, SeriesLabel: schedule.Spec.Series})
-	head := template.Spec.Arms[0]
+	head, baseline := template.Spec.Arms[0], points.Anchor
+	if next.Locates != "" {
+		baseline = bisect.Arm(0)
+	}
 	run.Spec.Arms = nil
 	for _, arm := range next.Arms {
 		one := *head.DeepCopy()
-		one.Name, one.Image, one.Baseline = arm.Arm, arm.Image, arm.Arm == points.Anchor
+		one.Name, one.Image, one.Baseline = arm.Arm, arm.Image, arm.Arm == baseline
 		run.Spec.Arms = append(run.Spec.Arms, one)
+	}
+	if next.Locates != "" {
+		bisect.Wave(&run.Spec, int(next.Blocks))
+		return run
 	}
 	for i := range run.Spec.Gates {
 		if gate := &run.Spec.Gates[i]; gate.Candidate == "" && gate.Op != assayv1alpha1.Completes {
@@ -80,8 +95,5 @@ func NewRun(schedule *assayv1alpha1.BenchmarkSchedule, next *assayv1alpha1.Sched
 func confirms(spec *assayv1alpha1.BenchmarkRunSpec) {
 	spec.Design.Blocks = assayv1alpha1.Blocks{Min: watch.ConfirmingBlocks, Max: watch.ConfirmingBlocks}
 	spec.Design.Stop, spec.Design.Confirm = nil, nil
-	spec.Budget.Trials = mostTrials
+	spec.Budget.Trials = bisect.MostTrials
 }
-
-// mostTrials is the most that the API takes as a budget.
-const mostTrials = 100000

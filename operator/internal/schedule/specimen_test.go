@@ -85,3 +85,18 @@ func ended(sequence int64, succeeded bool) Run {
 	run.Ended, run.Succeeded = true, succeeded
 	return run
 }
+
+// wave is a run that is one wave of the search for the culprits of change c1.
+func wave(sequence int64, number int32, names string) assayv1alpha1.ScheduledRun {
+	out := measuring(sequence, "a")
+	out.Locates, out.Wave, out.Blocks, out.Arms = "c1", number, 10, waving(names)
+	return out
+}
+
+// waving are the arms of a wave of these revisions.
+func waving(names string) (out []assayv1alpha1.ScheduledArm) {
+	for i, name := range strings.Split(names, "") {
+		out = append(out, assayv1alpha1.ScheduledArm{Arm: fmt.Sprintf("r%d", i), Revision: revision(name)})
+	}
+	return out
+}

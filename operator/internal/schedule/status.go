@@ -23,6 +23,8 @@ type Outcome struct {
 	// Measured reports whether a run gave a point, and Suspicion is the change that a confirming run is due for after it.
 	Measured  bool
 	Suspicion string
+	// Locating is the change whose culprits are searched after it.
+	Locating string
 }
 
 // maxMessageBytes keeps a condition readable and the status small.
@@ -34,8 +36,11 @@ func Status(o Observed, decision Decision, outcome Outcome, now time.Time) assay
 	if !o.Schedule.DeletionTimestamp.IsZero() {
 		return out
 	}
-	out.ObservedGeneration = o.Schedule.Generation
-	out.PendingRevisions = int32(len(o.pending()))
+	out.ObservedGeneration, out.History = o.Schedule.Generation, o.History
+	out.PendingRevisions = 0
+	if o.Schedule.Spec.Source.Type == assayv1alpha1.RevisionSource {
+		out.PendingRevisions = int32(len(o.pending()))
+	}
 	if !decision.Dealt.IsZero() {
 		out.LastScheduleTime = ptr.To(metav1.NewTime(decision.Dealt))
 		out.Missed += decision.Missed
@@ -46,6 +51,9 @@ func Status(o Observed, decision Decision, outcome Outcome, now time.Time) assay
 	}
 	if o.Confirmation != nil && o.Confirmation.Change == "" {
 		out.Suspicion = "" // It has passed, or waits for further points.
+	}
+	if o.Search != nil {
+		out.Locating = o.Search.Change
 	}
 	if decision.Next != nil {
 		give(&out, &decision)
@@ -67,6 +75,9 @@ func give(out *assayv1alpha1.BenchmarkScheduleStatus, decision *Decision) {
 	}
 	if next.Confirms != "" {
 		out.Suspicion = next.Confirms
+	}
+	if next.Locates != "" {
+		out.LastWave = next.Sequence
 	}
 }
 
@@ -92,9 +103,14 @@ func done(out *assayv1alpha1.BenchmarkScheduleStatus, action Action, outcome Out
 	case Record:
 		over(action.Run.Sequence)
 		out.Suspicion = outcome.Suspicion
-		if outcome.Measured && action.Run.Confirms == "" {
+		if outcome.Locating != "" {
+			out.Locating = outcome.Locating
+		}
+		if outcome.Measured && action.Run.Confirms+action.Run.Locates == "" {
 			measured(out, &action.Run)
 		}
+	case Locate:
+		out.Locating = outcome.Locating
 	}
 }
 

@@ -499,11 +499,13 @@ func (n *nightly) nights(count int) {
 }
 
 // alerts are the events of confirmed changes.
-func (n *nightly) alerts() []corev1.Event {
+func (n *nightly) alerts() []corev1.Event { return n.events("ChangeConfirmed") }
+
+func (n *nightly) events(reason string) []corev1.Event {
 	n.t.Helper()
 	var events corev1.EventList
 	n.must(admin.List(n.ctx, &events, client.InNamespace(n.namespace)))
-	return slices.DeleteFunc(events.Items, func(e corev1.Event) bool { return e.Reason != "ChangeConfirmed" })
+	return slices.DeleteFunc(events.Items, func(e corev1.Event) bool { return e.Reason != reason })
 }
 
 func TestASuspicionBecomesAChangeAndOneAlert(t *testing.T) {
@@ -515,7 +517,7 @@ func TestASuspicionBecomesAChangeAndOneAlert(t *testing.T) {
 	n.nights(12)
 
 	// The build f is slower than all before it.
-	n.slow = "@sha256:ffff"
+	n.slow = []string{"@sha256:ffff"}
 	n.push("f")
 	n.hour(2)
 	second, _ := n.untilRun(2)
@@ -567,6 +569,149 @@ func TestASuspicionBecomesAChangeAndOneAlert(t *testing.T) {
 	})
 }
 
+// located is a change that was confirmed between the revisions b and f of a schedule that locates changes. CI recorded c, d and e between
+// them, of which d is the first slow one.
+func located(t *testing.T) *nightly {
+	t.Helper()
+	n := newNightly(t, func(spec *assayv1alpha1.BenchmarkScheduleSpec) {
+		recordedRevisions(spec)
+		spec.OnChange = &assayv1alpha1.OnChange{Locate: &assayv1alpha1.LocateChange{}}
+	})
+	n.must(admin.Create(n.ctx, n.template))
+	n.must(n.record(admin, "scan-b", "b"))
+	n.hour(1)
+	first, _ := n.untilRun(1)
+	n.measures(first)
+	n.nights(12)
+	n.slow = []string{"@sha256:d", "@sha256:e", "@sha256:f"}
+	for i, letter := range []string{"c", "d", "e", "f"} {
+		revision := &assayv1alpha1.BenchmarkRevision{
+			ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: "scan-" + letter},
+			Spec: assayv1alpha1.BenchmarkRevisionSpec{
+				Series: "scan", Revision: build(letter), ReportedAt: &metav1.MicroTime{Time: n.began.Add(time.Duration(i) * time.Second)},
+			},
+		}
+		n.must(admin.Create(n.ctx, revision))
+	}
+	n.hour(2)
+	second, arms := n.untilRun(2)
+	if !strings.HasSuffix(arms, "head=f") {
+		t.Fatalf("the second run has %s", arms)
+	}
+	n.world.run = second
+	n.untilStarted()
+	n.finish()
+	n.untilStatus("it raises a suspicion", func(s *assayv1alpha1.BenchmarkScheduleStatus) bool { return s.Suspicion != "" })
+	confirming, _ := n.untilRun(3)
+	n.world.run = confirming
+	n.untilStarted()
+	n.finish()
+	return n
+}
+
+// wave plays the run with this number, which is a wave of a search, to its end, and returns the revisions that it had.
+func (n *nightly) wave(number int) string {
+	n.t.Helper()
+	run, arms := n.untilRun(number)
+	if !run.Spec.Arms[0].Baseline || run.Spec.Arms[0].Name != "r0" {
+		n.t.Errorf("run %d is no wave: %s", number, arms)
+	}
+	n.world.run = run
+	n.untilStarted()
+	n.finish()
+	return arms
+}
+
+func TestAConfirmedChangeIsLocatedByItsSchedule(t *testing.T) {
+	n := located(t)
+	status := n.untilStatus("the change is being located", func(s *assayv1alpha1.BenchmarkScheduleStatus) bool { return s.Locating != "" })
+	number := 4
+	arms := n.wave(number)
+	for name := range strings.FieldsSeq("r0=b r1=c r2=d r3=e r4=f") {
+		if !strings.Contains(arms, name) {
+			t.Errorf("the first wave has %s, want %s as well", arms, name)
+		}
+	}
+	n.until("the search ends", func() error {
+		now := n.get().Status
+		if now.Locating == "" {
+			return nil
+		}
+		if len(now.Active) > 0 && now.Active[0].Sequence > int64(number) {
+			number++
+			n.wave(number)
+		}
+		return errors.New("it goes on")
+	})
+	told := n.events("ChangeLocated")
+	if len(told) != 1 || told[0].InvolvedObject.Name != n.schedule.Name ||
+		!strings.Contains(told[0].Message, "change "+status.Locating+" of series scan: commit-d: 1.") {
+		t.Errorf("told %+v", told)
+	}
+	kept := archive.Open(ledger.WithPrefix(store, archive.Prefix(n.namespace)))
+	book, err := kept.Book(n.ctx)
+	n.must(err)
+	if len(book.Changes) != 1 || book.Changes[0].State != change.Located || !slices.Equal(book.Changes[0].Culprits, []string{"commit-d"}) {
+		t.Errorf("the book is %+v", book)
+	}
+	search, err := kept.Search(n.ctx, status.Locating)
+	n.must(err)
+	if search == nil || search.Answer == nil || len(search.Lost) > 0 || len(search.Search.Done) != number-3 {
+		t.Errorf("after %d runs the search is %+v", number, search)
+	}
+	if points := n.history(); len(points) != 14 {
+		t.Errorf("the series has %d points, want those of 12 nights and two runs", len(points))
+	}
+
+	t.Run("once", func(t *testing.T) {
+		n.must(n.record(admin, "scan-9", "9"))
+		n.hour(3)
+		next, arms := n.untilRun(number + 1)
+		if !strings.HasSuffix(arms, "head=9") {
+			t.Errorf("the next run has %s", arms)
+		}
+		n.measures(next)
+		if status := n.get().Status; status.Locating != "" || len(n.events("ChangeLocated")) != 1 {
+			t.Errorf("it is located again: %+v", status)
+		}
+	})
+}
+
+func TestAWaveThatAPersonDeletesIsMeasuredAgain(t *testing.T) {
+	n := located(t)
+	run, arms := n.untilRun(4)
+	n.must(admin.Delete(n.ctx, run))
+	again, same := n.untilRun(5)
+	if same != arms {
+		t.Errorf("the wave had %s, and measured again %s", arms, same)
+	}
+	kept := archive.Open(ledger.WithPrefix(store, archive.Prefix(n.namespace)))
+	search, err := kept.Search(n.ctx, n.get().Status.Locating)
+	n.must(err)
+	if len(search.Lost) != 1 || search.Lost[0].Sequence != 4 || !strings.Contains(search.Lost[0].Why, "was deleted before it was recorded") {
+		t.Errorf("lost are %+v", search.Lost)
+	}
+
+	t.Run("and a schedule that locates no more ends the search with it", func(t *testing.T) {
+		n.editSchedule(func(spec *assayv1alpha1.BenchmarkScheduleSpec) { spec.OnChange = nil })
+		n.world.run = again
+		n.untilStarted()
+		n.finish()
+		n.untilStatus("the search has ended", func(s *assayv1alpha1.BenchmarkScheduleStatus) bool {
+			return s.Locating == "" && len(s.Active) == 0
+		})
+		told := n.events("ChangeNotLocated")
+		if len(told) != 1 || !strings.Contains(told[0].Message, "locates changes no more") {
+			t.Errorf("told %+v", told)
+		}
+		book, err := kept.Book(n.ctx)
+		n.must(err)
+		if book.Changes[0].State != change.Confirmed {
+			t.Errorf("the book is %+v", book)
+		}
+	})
+}
+
 func TestAScheduleThatCannotWorkIsRefused(t *testing.T) {
 	n := newNightly(t, nil)
 	type spec = assayv1alpha1.BenchmarkScheduleSpec
@@ -591,7 +736,14 @@ func TestAScheduleThatCannotWorkIsRefused(t *testing.T) {
 		"an anchor by tag": {func(s *assayv1alpha1.BenchmarkSchedule) {
 			s.Spec.Anchor = &assayv1alpha1.Revision{Revision: "v1", Image: "a/b:v1"}
 		}, "spec.anchor.image"},
-		"a name that is too long": {func(s *assayv1alpha1.BenchmarkSchedule) { s.Name = strings.Repeat("a", 42) }, "at most 41 characters"},
+		"a name that is too long":             {func(s *assayv1alpha1.BenchmarkSchedule) { s.Name = strings.Repeat("a", 42) }, "at most 41 characters"},
+		"a change that nothing is done about": {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.OnChange = &assayv1alpha1.OnChange{} }, "at least 1 propert"},
+		"a search of one wave": {func(s *assayv1alpha1.BenchmarkSchedule) {
+			s.Spec.OnChange = &assayv1alpha1.OnChange{Locate: &assayv1alpha1.LocateChange{Waves: 1}}
+		}, "greater than or equal to 2"},
+		"a search without time": {func(s *assayv1alpha1.BenchmarkSchedule) {
+			s.Spec.OnChange = &assayv1alpha1.OnChange{Locate: &assayv1alpha1.LocateChange{Within: metav1.Duration{Duration: time.Second}}}
+		}, "of at least 1m"},
 		"labels of the operator": {func(s *assayv1alpha1.BenchmarkSchedule) {
 			s.Spec.RunTemplate.Metadata.Labels = map[string]string{"assay.dev/run": "x"}
 		}, "labels of assay.dev"},

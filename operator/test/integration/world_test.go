@@ -40,8 +40,8 @@ type world struct {
 	namespace string
 	template  *assayv1alpha1.BenchmarkTemplate
 	run       *assayv1alpha1.BenchmarkRun
-	// slow is a part of the name of the images that take 1.2 times as long; empty is none.
-	slow string
+	// slow are parts of the names of the images that take 1.2 times as long.
+	slow []string
 }
 
 // newWorld makes a namespace, a node and the objects of the scan experiment, of which only the node is created.
@@ -213,7 +213,7 @@ func (w *world) runBlocks(from, to int) {
 	all.Blocks = wave.Blocks[from:to]
 	seconds := func(point record.Point, name string) float64 {
 		arm := slices.IndexFunc(exp.Arms, func(arm record.Arm) bool { return arm.Name == name })
-		if w.slow != "" && strings.Contains(exp.Arms[arm].Image, w.slow) {
+		if slices.ContainsFunc(w.slow, func(slow string) bool { return strings.Contains(exp.Arms[arm].Image, slow) }) {
 			return 1.2 * simulate.ScanSeconds(point, name)
 		}
 		return simulate.ScanSeconds(point, name)

@@ -13,6 +13,7 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/history/bisect"
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
@@ -27,6 +28,8 @@ const (
 	seriesPrefix = "series/"
 	bookKey      = "changes.json"
 )
+
+func searchKey(change string) string { return "searches/" + change + ".json" }
 
 func seriesKey(key series.Key) string { return seriesPrefix + key.ID() + ".parquet" }
 
@@ -163,14 +166,47 @@ func parseBook(raw []byte) (change.Book, error) {
 	return out, nil
 }
 
+// Search is the search for the culprits of a change that its schedule made; nil where there was none.
+func (a *Archive) Search(ctx context.Context, change string) (*bisect.Bounded, error) {
+	raw, err := a.store.Get(ctx, searchKey(change))
+	if errors.Is(err, ledger.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return parseSearch(change, raw)
+}
+
+func parseSearch(change string, raw []byte) (*bisect.Bounded, error) {
+	var out bisect.Bounded
+	if err := json.Unmarshal(raw, &out); err != nil {
+		return nil, fmt.Errorf("%s: %w: delete it, and the search begins anew", searchKey(change), err)
+	}
+	return &out, nil
+}
+
+// UpdateSearch changes the search for the culprits of a change; the function is given nil where there is none. It is asked again when
+// somebody else changed the search in between.
+func (a *Archive) UpdateSearch(ctx context.Context, change string, turn func(*bisect.Bounded) (*bisect.Bounded, error)) (
+	*bisect.Bounded, error) {
+	parse := func(raw []byte) (*bisect.Bounded, error) { return parseSearch(change, raw) }
+	return update(ctx, a.store, searchKey(change), parse, turn)
+}
+
 // Update changes the book. The function is asked again when somebody else changed it in between; the book is as it was written.
 func (a *Archive) Update(ctx context.Context, turn func(change.Book) (change.Book, error)) (change.Book, error) {
-	var out change.Book
-	err := a.store.Update(ctx, bookKey, func(raw []byte) ([]byte, error) {
-		var old change.Book
+	return update(ctx, a.store, bookKey, parseBook, turn)
+}
+
+func update[T any](ctx context.Context, store ledger.Store, key string, parse func(raw []byte) (T, error), turn func(T) (T, error)) (
+	T, error) {
+	var out T
+	err := store.Update(ctx, key, func(raw []byte) ([]byte, error) {
+		var old T
 		var err error
 		if raw != nil {
-			if old, err = parseBook(raw); err != nil {
+			if old, err = parse(raw); err != nil {
 				return nil, err
 			}
 		}

@@ -87,7 +87,7 @@ func (s *Search) Next() locate.Step { return s.Question.Next(s.Done) }
 // Arm is the name of a revision in the runs of a search.
 func Arm(revision int) string { return fmt.Sprintf("r%d", revision) }
 
-// MostTrials is the most that a run may have as its budget: a wave has more arms than a point, and its blocks bound it.
+// MostTrials is the most that a run may have as its budget: a run that has more arms or blocks than a point is bounded by its time.
 const MostTrials = 100000
 
 // Spec is the run of a wave: the spec by which points of the series are measured, with the revisions in the place of its arms. Each is made
@@ -109,15 +109,20 @@ func (s *Search) Spec(of assayv1alpha1.BenchmarkRunSpec, wave *locate.Wave, fail
 		fill(&arm, s.Revisions[r])
 		spec.Arms = append(spec.Arms, arm)
 	}
+	Wave(&spec, wave.Blocks)
+	return spec, nil
+}
+
+// Wave makes the run of a wave of so many blocks from the spec of a point whose arms are the revisions already.
+func Wave(spec *assayv1alpha1.BenchmarkRunSpec, blocks int) {
 	// A gate says what is followed. It judges every arm, and nobody reads that.
 	for i := range spec.Gates {
 		spec.Gates[i].Candidate = ""
 	}
 	spec.Predictions = nil
-	spec.Design.Blocks = assayv1alpha1.Blocks{Min: int32(wave.Blocks), Max: int32(wave.Blocks)}
+	spec.Design.Blocks = assayv1alpha1.Blocks{Min: int32(blocks), Max: int32(blocks)}
 	spec.Design.Stop, spec.Design.Confirm = nil, nil
 	spec.Budget.Trials = MostTrials
-	return spec, nil
 }
 
 // Ran is a wave that has been measured, as far as it could be.

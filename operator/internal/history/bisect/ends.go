@@ -16,6 +16,8 @@ import (
 type Ends struct {
 	Key       series.Key
 	Good, Bad points.Revision
+	// Inside are the revisions that were measured between them, in the order of their points.
+	Inside []points.Revision
 	// Shift is its size, and Between the variance between builds of the series.
 	Shift, Between float64
 }
@@ -53,13 +55,18 @@ func endsIn(c *change.Change, s *series.Series) *Ends {
 			continue
 		}
 		// A change that may lie at the very first point has that one before it.
-		good, bad := found[max(0, before)], found[after]
-		return &Ends{
-			Key: s.Key, Good: points.Revision{Revision: good.Revision, Image: good.Image},
-			Bad: points.Revision{Revision: bad.Revision, Image: bad.Image}, Between: betweenBuilds(found),
+		good := max(0, before)
+		out := &Ends{Key: s.Key, Good: measured(found[good]), Bad: measured(found[after]), Between: betweenBuilds(found)}
+		for _, p := range found[good+1 : after] {
+			out.Inside = append(out.Inside, measured(p))
 		}
+		return out
 	}
 	return nil
+}
+
+func measured(p series.Point) points.Revision {
+	return points.Revision{Revision: p.Revision, Image: p.Image}
 }
 
 // betweenBuilds is the variance between builds that the points of a segment show; of few points that of the rehearsals.

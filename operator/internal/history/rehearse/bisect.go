@@ -41,12 +41,9 @@ type Searches struct {
 	Exact, Held int
 	// False answers hold no culprit.
 	False int
-	Waves int
+	Waves Mean
 	Arms  int
 }
-
-// MeanWaves of a search.
-func (s Searches) MeanWaves() float64 { return float64(s.Waves) / float64(s.Of) }
 
 // Bisect rehearses so many searches of a kind.
 func Bisect(h History, of, workers int, seed uint64) Searches {
@@ -55,7 +52,8 @@ func Bisect(h History, of, workers int, seed uint64) Searches {
 	out := Searches{History: h}
 	for _, s := range each {
 		out.Of, out.Exact, out.Held, out.False = out.Of+1, out.Exact+s.Exact, out.Held+s.Held, out.False+s.False
-		out.Waves, out.Arms = out.Waves+s.Waves, out.Arms+s.Arms
+		out.Waves.Add(s.Waves.Sum)
+		out.Arms += s.Arms
 	}
 	return out
 }
@@ -86,9 +84,10 @@ func search(h History, seed, stream uint64) Searches {
 	var done []locate.Measured
 	step := question.Next(nil)
 	for ; step.Wave != nil; step = question.Next(done) {
-		out.Waves, out.Arms = out.Waves+1, out.Arms+len(step.Wave.Revisions)*step.Wave.Blocks/blocks
+		out.Arms += len(step.Wave.Revisions) * step.Wave.Blocks / blocks
 		done = append(done, t.wave(step.Wave, broken))
 	}
+	out.Waves.Add(float64(len(done)))
 	held := 0
 	exact := true
 	for _, c := range step.Culprits {
@@ -165,9 +164,10 @@ func SearchTable(rows []Searches, share func(count, of int) string) string {
 		if s.History.Culprits > 0 {
 			shift = fmt.Sprintf("%.0f %%", 100*s.History.Shift)
 		}
+		waves, _, _ := s.Waves.Limits()
 		fmt.Fprintf(&out, "| %d | %s | %d | %s | %s | %d | %.2f | %.0f |\n", s.History.Culprits, shift, s.Of,
 			share(s.Exact, s.Of), share(s.Held, s.Of), s.False,
-			s.MeanWaves(), float64(s.Arms)/float64(s.Of))
+			waves, float64(s.Arms)/float64(s.Of))
 	}
 	return out.String()
 }

@@ -91,8 +91,10 @@ type Tally struct {
 	Years int
 	// Alerts, those without any change between the revisions compared, those whose change is not between the sides, and confirming runs.
 	Alerts, False, Misdated, Confirmations int
-	// Changes there were, how many were alerted within a month, and after how many runs altogether.
-	Changes, Found, Delay int
+	// Changes there were, and how many were alerted within a month.
+	Changes, Found int
+	// Delay is after how many runs, the confirming run counted in.
+	Delay Mean
 	// Dated intervals, and those without a change in them; Dates are the changes that have one.
 	Dated, DatedFalse, Dates int
 }
@@ -118,7 +120,7 @@ func (y *Tally) add(t *truth, w watched) {
 		for _, a := range w.alerts {
 			if a.night >= at && a.night < at+soon && a.old[0] < at && a.up == up {
 				y.Found++
-				y.Delay += a.night - at + 1 // The confirming run is one more.
+				y.Delay.Add(float64(a.night - at + 1)) // The confirming run is one more.
 				break
 			}
 		}

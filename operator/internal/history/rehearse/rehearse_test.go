@@ -2,11 +2,15 @@ package rehearse
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strconv"
 	"testing"
 	"time"
+
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/detect"
@@ -37,7 +41,8 @@ func TestNobodyIsToldOfNoise(t *testing.T) {
 
 func TestAChangeIsToldOnceAndSoon(t *testing.T) {
 	got := Default().Watch(year(t, StepName), 20, 2, 1, nil)
-	if got.Changes != 20 || got.Found < 19 || got.Alerts > 20 || got.False > 0 || got.Delay > 2*got.Found {
+	late := got.Delay.Of != got.Found || got.Delay.Sum > 2*float64(got.Found)
+	if got.Changes != 20 || got.Found < 19 || got.Alerts > 20 || got.False > 0 || late {
 		t.Errorf("%+v", got)
 	}
 	if got.Dates < 19 || got.DatedFalse > 1 {
@@ -162,8 +167,51 @@ func TestASearchTakesThreeWavesOnAverage(t *testing.T) {
 	histories := Histories()
 	promised := slices.IndexFunc(histories, func(h History) bool { return h.Culprits == 1 && h.Shift == PromisedShift })
 	got := Bisect(histories[promised], 200, 2, 1)
-	if got.MeanWaves() > 3 || got.Exact < 195 || got.False > 0 {
-		t.Errorf("%.3f waves; of %d searches %d found the commit and nothing else, and %d answers hold none", got.MeanWaves(), got.Of,
-			got.Exact, got.False)
+	waves, low, high := got.Waves.Limits()
+	if waves > 3 || low >= waves || high <= waves || got.Waves.Of != got.Of || got.Exact < 195 || got.False > 0 {
+		t.Errorf("%.3f waves [%.3f, %.3f]; of %d searches %d found the commit and nothing else, and %d answers hold none", waves, low, high,
+			got.Of, got.Exact, got.False)
+	}
+}
+
+// The limits of a mean hold it as often as they say, and those of a ratio of rates too.
+func TestTheLimitsOfAFigureHoldTheTruth(t *testing.T) {
+	const experiments, level = 2000, 0.95
+	random := rand.New(rand.NewPCG(1, 2))
+	means, ratios, defined := 0, 0, 0
+	ours, theirs := distuv.Poisson{Lambda: 6, Src: random}, distuv.Poisson{Lambda: 4, Src: random}
+	const years, theirYears = 300, 50
+	truth := (ours.Lambda / years) / (theirs.Lambda / theirYears)
+	for range experiments {
+		var m Mean
+		for range 8 {
+			m.Add(3 + random.NormFloat64())
+		}
+		if _, low, high := m.Limits(); low <= 3 && 3 <= high {
+			means++
+		}
+		value, low, high, ok := RatioOfRates(int(ours.Rand()), years, int(theirs.Rand()), theirYears)
+		if !ok {
+			continue
+		}
+		defined++
+		if low <= truth && truth <= high {
+			ratios++
+		}
+		if low > value || value > high {
+			t.Fatalf("%g is not in [%g, %g]", value, low, high)
+		}
+	}
+	if share := float64(means) / experiments; math.Abs(share-level) > 0.02 {
+		t.Errorf("the limits of a mean hold it in %.3f of cases", share)
+	}
+	if share := float64(ratios) / float64(defined); share < level {
+		t.Errorf("the limits of a ratio of rates hold it in %.3f of %d cases", share, defined)
+	}
+	if _, _, _, ok := RatioOfRates(0, years, 0, theirYears); ok {
+		t.Error("what never happened has a rate to compare with")
+	}
+	if _, low, high := (Mean{Of: 1, Sum: 3, Squares: 9}).Limits(); !math.IsInf(low, -1) || !math.IsInf(high, 1) {
+		t.Errorf("one value has limits: [%g, %g]", low, high)
 	}
 }

@@ -17,12 +17,42 @@ func PerCentury(count, years int) (value, low, high float64) {
 	return float64(count) * scale, low, distuv.ChiSquared{K: 2 * float64(count+1)}.Quantile(0.975) / 2 * scale
 }
 
-// MeanDelay is how many runs after the change it is alerted, on average over the changes that are found, the confirming run counted in.
-func (y Tally) MeanDelay() float64 {
-	if y.Found == 0 {
-		return math.NaN()
+// RatioOfRates is how often one thing happens as a multiple of how often another does, counted over different numbers of years, with its
+// 95 % limits: given how many there are in all, those of the one are a binomial share (Przyborowski, Wilenski 1940, Biometrika 31:313),
+// whose limits are exact (Clopper, Pearson 1934, Biometrika 26:404). There is none of something that was not seen to happen.
+func RatioOfRates(count, years, other, otherYears int) (value, low, high float64, ok bool) {
+	if other == 0 || years == 0 {
+		return 0, 0, 0, false
 	}
-	return float64(y.Delay) / float64(y.Found)
+	scale := float64(otherYears) / float64(years)
+	of := func(share float64) float64 { return share / (1 - share) * scale }
+	if count > 0 {
+		low = of(distuv.Beta{Alpha: float64(count), Beta: float64(other + 1)}.Quantile(0.025))
+	}
+	return float64(count) / float64(other) * scale, low, of(distuv.Beta{Alpha: float64(count + 1), Beta: float64(other)}.Quantile(0.975)), true
+}
+
+// Mean of values that were counted one by one.
+type Mean struct {
+	Of           int
+	Sum, Squares float64
+}
+
+// Add counts a value.
+func (m *Mean) Add(value float64) {
+	m.Of, m.Sum, m.Squares = m.Of+1, m.Sum+value, m.Squares+value*value
+}
+
+// Limits are the mean and its 95 % limits (Student 1908, Biometrika 6:1); the limits of fewer than two values are not known.
+func (m Mean) Limits() (value, low, high float64) {
+	n := float64(m.Of)
+	value = m.Sum / n
+	if m.Of < 2 {
+		return value, math.Inf(-1), math.Inf(1)
+	}
+	variance := max(0, m.Squares-n*value*value) / (n - 1)
+	half := distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(0.975) * math.Sqrt(variance/n)
+	return value, value - half, value + half
 }
 
 // Table of years in Markdown.
@@ -37,7 +67,8 @@ func Table(tallies []Tally) string {
 		if y.Changes > 0 {
 			found, dates = fmt.Sprintf("%d of %d", y.Found, y.Changes), fmt.Sprintf("%d of %d", y.Dates, y.Changes)
 			if y.Found > 0 {
-				delay = fmt.Sprintf("%.2f", y.MeanDelay())
+				mean, _, _ := y.Delay.Limits()
+				delay = fmt.Sprintf("%.2f", mean)
 			}
 		}
 		fmt.Fprintf(&out, "| %s | %d | %.2f [%.2f, %.2f] | %d | %.1f | %s | %s | %s | %d of %d |\n", y.Year.Name, y.Years, value, low, high,

@@ -1,5 +1,6 @@
 // Package scheduled keeps what the runs of schedules measured: it writes down what a run is for when it begins, adds its point to the
-// history of its namespace when it has ended, and says which confirming run is due. Each of its writes can be repeated.
+// history of its namespace when it has ended, and says which confirming run is due, and which wave of a search for the culprits of a
+// change. Each of its writes can be repeated.
 package scheduled
 
 import (
@@ -19,6 +20,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/history/archive"
+	"assay.dev/assay/operator/internal/history/bisect"
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
@@ -37,6 +39,10 @@ type History struct {
 	Store  ledger.Store
 	Policy watch.Policy
 	Clock  clock.PassiveClock
+	// Images reports which images are still there.
+	Images interface {
+		Resolve(ctx context.Context, reference string) schedule.Image
+	}
 	// Retention is what stays of each history; the zero value keeps all.
 	Retention series.Retention
 
@@ -51,6 +57,8 @@ type Recorded struct {
 	Measured bool
 	// Suspicion is the change that a confirming run is due for; empty without one.
 	Suspicion string
+	// Locating is a change whose culprits are searched, or may be; empty without one.
+	Locating string
 	// Alerts are what people are to be notified of. They are given again until Told.
 	Alerts []Alert
 }
@@ -66,6 +74,9 @@ type Alert struct {
 func (h *History) archive(s *assayv1alpha1.BenchmarkSchedule) *archive.Archive {
 	return archive.Open(ledger.WithPrefix(h.Store, archive.Prefix(s.Namespace)))
 }
+
+// URL is where the history of a schedule's namespace lies.
+func (h *History) URL(s *assayv1alpha1.BenchmarkSchedule) string { return h.archive(s).URL() }
 
 // Past is what the history knows of a schedule's series.
 func (h *History) Past(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule) (*schedule.Past, error) {
@@ -197,6 +208,9 @@ func (h *History) Begin(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule,
 	for _, arm := range entry.Arms {
 		point.Arms[arm.Arm] = points.Revision{Revision: arm.Revision.Revision, Image: arm.Image}
 	}
+	if entry.Locates != "" {
+		return nil // Its search has all of it.
+	}
 	store := observe.RunStore(h.Store, run)
 	if entry.Confirms != "" {
 		found, err := h.confirms(ctx, s, entry, store, &point)
@@ -285,8 +299,11 @@ func (h *History) Record(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule
 func (h *History) add(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledRun,
 	run *assayv1alpha1.BenchmarkRun) (Recorded, error) {
 	store := observe.RunStore(h.Store, run)
-	if entry.Confirms != "" {
+	switch {
+	case entry.Confirms != "":
 		return h.judge(ctx, s, run, store)
+	case entry.Locates != "":
+		return h.wave(ctx, s, entry, run, store)
 	}
 	records, isPoint, err := archive.Measured(ctx, store)
 	switch {
@@ -348,11 +365,13 @@ func (h *History) look(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, 
 	if err != nil {
 		return Recorded{}, err
 	}
-	return h.leads(out, all, book), nil
+	return h.leads(ctx, s, out, all, book)
 }
 
-// leads adds what a run leads to: the confirming run that is due after it, and the alerts that nobody was given yet.
-func (h *History) leads(out Recorded, all []*series.Series, book change.Book) Recorded {
+// leads adds what a run leads to: the confirming run that is due after it, the change that is located, and the alerts that nobody was given
+// yet.
+func (h *History) leads(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, out Recorded, all []*series.Series, book change.Book) (
+	Recorded, error) {
 	if due := h.Policy.Due(all, book); len(due) > 0 {
 		out.Suspicion = due[0].Change
 	}
@@ -361,7 +380,9 @@ func (h *History) leads(out Recorded, all []*series.Series, book change.Book) Re
 			out.Alerts = append(out.Alerts, Alert{alert.Change, alert.Improvement, story(book, alert.Change)})
 		}
 	}
-	return out
+	var err error
+	out.Locating, err = h.locates(ctx, s, all, book)
+	return out, err
 }
 
 // Told writes down that people were notified. Until then Record gives the alerts again, so that an operator that dies in between loses
@@ -425,7 +446,7 @@ func (h *History) judge(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule,
 	if err != nil {
 		return Recorded{}, err
 	}
-	return h.leads(Recorded{}, all, book), nil
+	return h.leads(ctx, s, Recorded{}, all, book)
 }
 
 // evidence is what a confirming run decides, what it is of, and what it found.
@@ -488,8 +509,11 @@ func story(book change.Book, id string) string {
 // Gap adds to every series of the schedule that a due time, or a run, measured nothing, with the reason. A series without any point has no
 // gaps either.
 func (h *History) Gap(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledRun, reason string) error {
-	if entry.Confirms != "" {
+	switch {
+	case entry.Confirms != "":
 		return nil // It would have been no further point.
+	case entry.Locates != "":
+		return h.spend(ctx, s, entry, func(search *bisect.Bounded) { search.Lose(entry.Sequence, reason) })
 	}
 	kept := h.archive(s)
 	keys, err := kept.Keys(ctx)

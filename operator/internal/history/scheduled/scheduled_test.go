@@ -18,6 +18,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/analyze"
+	"assay.dev/assay/operator/internal/history/bisect"
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
@@ -39,6 +40,8 @@ type lab struct {
 	runs     int
 	// warmups are trials that do not count, beside those of the specimen.
 	warmups int32
+	// measured are the objects of machines that have measured, by all that they depend on; nil is not to remember them.
+	measured map[string]map[string][]byte
 }
 
 func newLab(t *testing.T) *lab {
@@ -53,7 +56,7 @@ func labIn(t *testing.T, folder string) *lab {
 		t.Fatal(err)
 	}
 	return &lab{
-		t: t, history: &History{Store: store, Policy: watch.Default(), Clock: clocktesting.NewFakePassiveClock(night)},
+		t: t, history: &History{Store: store, Policy: watch.Default(), Clock: clocktesting.NewFakePassiveClock(night), Images: gone{}},
 		schedule: &assayv1alpha1.BenchmarkSchedule{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "nightly", UID: "schedule"},
 			Spec:       assayv1alpha1.BenchmarkScheduleSpec{Series: "scan"},
@@ -113,12 +116,31 @@ func (l *lab) measures(entry *assayv1alpha1.ScheduledRun, run *assayv1alpha1.Ben
 	seconds func(revision string) float64) {
 	l.t.Helper()
 	l.runs++
+	key := fmt.Sprint(l.runs, l.warmups, blocks)
+	for _, arm := range entry.Arms {
+		key += fmt.Sprint(" ", arm.Arm, "=", seconds(arm.Revision.Revision))
+	}
+	objects := l.measured[key]
+	if objects == nil {
+		objects = l.machine(entry, blocks, seconds)
+	}
+	if l.measured != nil {
+		l.measured[key] = objects
+	}
+	for key, raw := range objects {
+		l.must(observe.RunStore(l.history.Store, run).Create(l.t.Context(), key, raw))
+	}
+}
+
+// machine is what a ledger has after so many blocks.
+func (l *lab) machine(entry *assayv1alpha1.ScheduledRun, blocks int, seconds func(revision string) float64) map[string][]byte {
+	l.t.Helper()
 	exp, err := specimen.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Sweep.Axes = []assayv1alpha1.SweepAxis{{Name: "batchSize", Values: []string{"1"}}}
 		spec.Arms, spec.Predictions = nil, nil
 		for _, arm := range entry.Arms {
 			spec.Arms = append(spec.Arms, assayv1alpha1.Arm{
-				Name: arm.Arm, Baseline: arm.Arm == points.Anchor, Parameters: assayv1alpha1.ParameterValues{"strategy": "loop"},
+				Name: arm.Arm, Baseline: arm.Arm == points.Anchor || arm.Arm == bisect.Arm(0), Parameters: assayv1alpha1.ParameterValues{"strategy": "loop"},
 			})
 		}
 		spec.Gates = []assayv1alpha1.Gate{{Name: "no-slower", Metric: "latency", Op: assayv1alpha1.RatioAtMost, Bound: "1.05"}}
@@ -140,9 +162,7 @@ func (l *lab) measures(entry *assayv1alpha1.ScheduledRun, run *assayv1alpha1.Ben
 	found, err := json.Marshal(analyze.Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0))
 	l.must(err)
 	objects[ledger.AnalysisKey(0)] = found
-	for key, raw := range objects {
-		l.must(observe.RunStore(l.history.Store, run).Create(l.t.Context(), key, raw))
-	}
+	return objects
 }
 
 func (l *lab) must(err error) {

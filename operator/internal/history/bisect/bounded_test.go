@@ -1,0 +1,226 @@
+package bisect
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"assay.dev/assay/operator/internal/history/change"
+	"assay.dev/assay/operator/internal/history/locate"
+	"assay.dev/assay/operator/internal/history/points"
+	"assay.dev/assay/operator/internal/history/series"
+)
+
+var night = time.Date(2026, 11, 23, 2, 0, 0, 0, time.UTC)
+
+// commit is a revision with an image.
+func commit(n int) points.Revision {
+	return points.Revision{Revision: fmt.Sprint("c", n), Image: fmt.Sprintf("a/b@sha256:%064x", n)}
+}
+
+func commits(numbers ...int) (out []points.Revision) {
+	for _, n := range numbers {
+		out = append(out, commit(n))
+	}
+	return out
+}
+
+// confirmed is a change between runs 2 and 4 of a series that measured these commits.
+func confirmed(t *testing.T, measured ...int) (*change.Change, []*series.Series) {
+	t.Helper()
+	var records []series.Record
+	for i, n := range measured {
+		records = append(records, series.Record{
+			Kind: series.Measured, ID: fmt.Sprint("run-", i), Schedule: "s", Sequence: int64(i + 1), At: night.Add(time.Duration(i) * time.Hour),
+			Head: commit(n).Revision, Image: commit(n).Image, Anchor: "a", Machine: "m", Workload: "w",
+			Ratio: series.Estimate{LogRatio: 0.01 * float64(i), SE: 0.001, DF: 9, Blocks: 10},
+		})
+	}
+	s, err := series.Of(latency, records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &change.Change{ID: "x", Project: "team", From: 3, First: 3, To: 4, State: change.Confirmed,
+		Effects: []change.Effect{{Series: s.Key.ID(), LogRatio: 0.04, SE: 0.002, Worse: true}}}
+	return c, []*series.Series{s}
+}
+
+func TestWhatIsSearched(t *testing.T) {
+	imageless := commits(10, 11, 12, 30)
+	imageless[1].Image = ""
+	other := commits(9, 10, 11, 30, 31)
+	other[1].Image = "a/b@sha256:other"
+	for name, tc := range map[string]struct {
+		measured []int
+		recorded []points.Revision
+		want     string
+	}{
+		"what was recorded between the two sides":                {[]int{1, 10, 20, 30, 40}, commits(1, 10, 11, 12, 13, 20, 21, 30, 40), "c10 c11 c12 c13 c20 c21 c30"},
+		"what was measured between them, where nobody records":   {[]int{1, 10, 20, 30, 40}, nil, "c10 c20 c30"},
+		"what was measured, where an end was never recorded":     {[]int{1, 10, 20, 30, 40}, commits(1, 11, 12, 30), "c10 c20 c30"},
+		"what was measured, where the order was rewritten":       {[]int{1, 10, 20, 30, 40}, commits(30, 11, 12, 10), "c10 c20 c30"},
+		"a revision that was recorded twice, once":               {[]int{1, 10, 20, 30, 40}, commits(10, 11, 12, 11, 10, 30), "c10 c11 c12 c30"},
+		"nothing without an image":                               {[]int{1, 10, 20, 30, 40}, imageless, "c10 c12 c30"},
+		"the ends as they were measured":                         {[]int{1, 10, 20, 30, 40}, other, "c10 c11 c30"},
+		"nothing where no revision lies between":                 {[]int{1, 10, 30, 30, 40}, commits(10, 30), ""},
+		"nothing where one revision was measured on both sides":  {[]int{1, 10, 20, 10, 40}, commits(10, 20), ""},
+		"nothing where the change is at the end of its series":   {[]int{1, 10, 20}, commits(10, 20, 30), ""},
+		"nothing twice where a revision was measured once again": {[]int{1, 10, 10, 30, 40}, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, all := confirmed(t, tc.measured...)
+			found := Open(c, all, tc.recorded, Bounds{Waves: 6, Runs: 8, Within: time.Hour}, night)
+			var names []string
+			if found != nil {
+				for _, r := range found.Search.Revisions {
+					names = append(names, r.Revision)
+				}
+				if ends := found.Search.Revisions; ends[0] != commit(10) || ends[len(ends)-1] != commit(30) {
+					t.Errorf("the ends are %+v and %+v", ends[0], ends[len(ends)-1])
+				}
+				if found.Search.Change != "x" || found.Search.Question.Shift != 0.04 || !found.Began.Equal(night) {
+					t.Errorf("%+v", found)
+				}
+			}
+			if got := strings.Join(names, " "); got != tc.want {
+				t.Errorf("%q is searched, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// boundedOf is a search in so many commits.
+func boundedOf(commits int, bounds Bounds) *Bounded {
+	out := &Bounded{Search: *searchOf(commits), Bounds: bounds, Began: night}
+	out.Search.Question.Shift = 0.04
+	out.allow()
+	return out
+}
+
+// again is what another process knows of a search.
+func again(t *testing.T, b *Bounded) *Bounded {
+	t.Helper()
+	raw, err := json.Marshal(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := &Bounded{}
+	if err := json.Unmarshal(raw, out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// measures has the next wave of a search measured.
+func (b *Bounded) measures(t *testing.T) {
+	t.Helper()
+	ran := Ran{Wave: b.Search.Next().Wave, Failed: map[int]string{}}
+	measure(t, &b.Search, &ran, slower(0.04, 23))
+	var arms []string
+	for _, r := range ran.Wave.Revisions {
+		arms = append(arms, Arm(r))
+	}
+	if err := b.Measured(arms, ran.Experiment, ran.Analysis, fmt.Sprint("ledger-", b.Number())); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestASearchStaysWithinItsBounds(t *testing.T) {
+	for name, tc := range map[string]struct {
+		commits int
+		bounds  Bounds
+		// lost are the runs, by their number from 1, that measure nothing, and stop the one after which somebody stops it.
+		lost []int
+		stop int
+		want string
+		why  string
+		runs int
+	}{
+		"with all it may cost it finds the commit":         {200, Bounds{Waves: 6, Runs: 8}, nil, 0, "c23", "", 3},
+		"a run that was lost is made again":                {200, Bounds{Waves: 6, Runs: 8}, []int{1, 3}, 0, "c23", "", 5},
+		"with two waves it finds where the commit is":      {200, Bounds{Waves: 2, Runs: 8}, nil, 0, "one of ", "", 2},
+		"with two runs too":                                {200, Bounds{Waves: 6, Runs: 2}, nil, 0, "one of ", "", 2},
+		"and where a lost one leaves two":                  {200, Bounds{Waves: 6, Runs: 3}, []int{2}, 0, "one of ", "", 3},
+		"runs that are all lost end it":                    {40, Bounds{Waves: 6, Runs: 3}, []int{1, 2, 3}, 0, "", "3 runs were allowed, and 3 of them measured nothing: the last one because: run 3 failed", 3},
+		"a run that is lost at the end leaves it no other": {40, Bounds{Waves: 6, Runs: 2}, []int{2}, 0, "", "2 runs were allowed, and 1 of them", 2},
+		"one that is stopped has not found anything":       {40, Bounds{Waves: 6, Runs: 8}, nil, 1, "", "it was late", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, runs := boundedOf(tc.commits, tc.bounds), 0
+			for b.Search.Next().Wave != nil {
+				runs++
+				if slices.Contains(tc.lost, runs) {
+					b.Lose(int64(runs), fmt.Sprintf("run %d failed", runs))
+					b.Lose(int64(runs), "it is told again")
+				} else {
+					b.measures(t)
+				}
+				b = again(t, b)
+				if runs == tc.stop {
+					b.Stop("it was late")
+				}
+			}
+			answer, err := b.Found()
+			if err != nil {
+				t.Fatal(err)
+			}
+			names := strings.Join(answer.Names(), ", ")
+			if !strings.HasPrefix(names, tc.want) || tc.want == "" && names != "" || !strings.HasPrefix(answer.Why, tc.why) || runs != tc.runs {
+				t.Errorf("%d runs found %q (%s), want %d and %q", runs, names, answer.Why, tc.runs, tc.want)
+			}
+			if runs > tc.bounds.Runs || len(b.Search.Done) > tc.bounds.Waves {
+				t.Errorf("%d runs and %d waves, and it may have %+v", runs, len(b.Search.Done), tc.bounds)
+			}
+			b.Stop("after its end")
+			if b.Lose(99, "after its end"); b.Stopped == "after its end" {
+				t.Errorf("it was stopped after its end: %+v", b)
+			}
+		})
+	}
+}
+
+func TestASearchHasItsTime(t *testing.T) {
+	b := boundedOf(40, Bounds{Waves: 6, Runs: 8, Within: 2 * time.Hour})
+	for after, want := range map[time.Duration]string{
+		0: "", 2 * time.Hour: "", -time.Hour: "", 2*time.Hour + 1: "it began at 2026-11-23T02:00:00Z and was allowed 2h0m0s",
+	} {
+		if got := b.Late(night.Add(after)); got != want {
+			t.Errorf("%s after its beginning: %q, want %q", after, got, want)
+		}
+	}
+}
+
+// A run has the arms whose images were there: the others are passed over, and a search without an end of its history ends.
+func TestAWaveIsAddedByItsArms(t *testing.T) {
+	b := boundedOf(40, Bounds{Waves: 6, Runs: 8})
+	wave := b.Search.Next().Wave
+	ran := Ran{Wave: wave, Failed: map[int]string{wave.Revisions[1]: "gone"}}
+	measure(t, &b.Search, &ran, slower(0.04, 23))
+	var arms []string
+	for i, r := range wave.Revisions {
+		if i != 1 {
+			arms = append(arms, Arm(r))
+		}
+	}
+	if err := b.Measured(arms, ran.Experiment, ran.Analysis, "ledger"); err != nil {
+		t.Fatal(err)
+	}
+	want := locate.Level{Revision: wave.Revisions[1], Failed: true, Why: "its image is gone"}
+	if got := b.Search.Done[0].Levels[1]; got != want {
+		t.Errorf("the level is %+v", got)
+	}
+	last := b.Search.Revisions[39].Revision
+	for _, name := range []string{"c0", last, "c7"} {
+		b.PassOver(name, "no node gets it")
+	}
+	if b = again(t, b); len(b.Gone) != 1 || b.Gone["c7"] != "no node gets it" {
+		t.Errorf("passed over are %v", b.Gone)
+	}
+	b.Stop("enough")
+	if err := b.Measured(arms, ran.Experiment, ran.Analysis, "ledger"); err == nil || !strings.Contains(err.Error(), "the search has ended") {
+		t.Errorf("a wave after the end: %v", err)
+	}
+}

@@ -1,0 +1,393 @@
+package scheduled
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/history/archive"
+	"assay.dev/assay/operator/internal/history/bisect"
+	"assay.dev/assay/operator/internal/history/change"
+	"assay.dev/assay/operator/internal/history/locate"
+	"assay.dev/assay/operator/internal/history/points"
+	"assay.dev/assay/operator/internal/history/series"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/schedule"
+)
+
+// Finding is what a search for the culprits of a change found.
+type Finding struct {
+	Change string
+	// Located reports whether there are culprits.
+	Located bool
+	// What they are, or why there is none.
+	What   string
+	answer *bisect.Answer
+}
+
+// candidate is a change of the series of a schedule that is being located, or may be. Search is nil where it was not begun.
+type candidate struct {
+	change *change.Change
+	search *bisect.Bounded
+}
+
+// candidates are those changes, in the order of the book.
+func (h *History) candidates(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, all []*series.Series, book change.Book) (
+	[]candidate, error) {
+	begins := bounds(s) != nil
+	if !begins && s.Status.Locating == "" {
+		return nil, nil
+	}
+	var out []candidate
+	for i := range book.Changes {
+		c := &book.Changes[i]
+		ours := slices.ContainsFunc(all, func(one *series.Series) bool {
+			return slices.ContainsFunc(c.Effects, func(e change.Effect) bool { return e.Series == one.Key.ID() })
+		})
+		if !ours || c.State == change.Suspected {
+			continue
+		}
+		search, err := h.archive(s).Search(ctx, c.ID)
+		if err != nil {
+			return nil, err
+		}
+		fresh := search == nil && begins && (c.State == change.Confirmed && c.Open() || sought(c))
+		if fresh || search != nil && search.Answer == nil && search.Search.Key.Benchmark == s.Spec.Series {
+			out = append(out, candidate{c, search})
+		}
+	}
+	return out, nil
+}
+
+// sought reports whether a schedule is locating a change, and not somebody else, as with assay bisect.
+func sought(c *change.Change) bool {
+	return c.State == change.Locating && strings.HasPrefix(c.History[len(c.History)-1].Who, who)
+}
+
+// who is what a schedule is called in the book, before its name.
+const who = "BenchmarkSchedule "
+
+// bounds are those of the searches of a schedule; nil where it makes none.
+func bounds(s *assayv1alpha1.BenchmarkSchedule) *bisect.Bounds {
+	if s.Spec.OnChange == nil || s.Spec.OnChange.Locate == nil {
+		return nil
+	}
+	of := s.Spec.OnChange.Locate
+	return &bisect.Bounds{Waves: int(of.Waves), Runs: int(of.Runs), Within: of.Within.Duration}
+}
+
+// open is the search that a change asks for; nil where nothing lies between its ends.
+func (h *History) open(s *assayv1alpha1.BenchmarkSchedule, c *change.Change, all []*series.Series,
+	recorded []schedule.Recorded) *bisect.Bounded {
+	revisions := make([]points.Revision, 0, len(recorded))
+	for _, r := range recorded {
+		revisions = append(revisions, points.Revision{Revision: r.Revision.Revision, Image: r.Image})
+	}
+	out := bisect.Open(c, all, revisions, *bounds(s), h.now())
+	if out == nil || slices.ContainsFunc(out.Search.Revisions, func(r points.Revision) bool { return known(r.Revision, r.Image) == nil }) {
+		return nil
+	}
+	return out
+}
+
+// Search is what the search for the culprits of a change waits for; one without a change where there is none.
+func (h *History) Search(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, recorded []schedule.Recorded) (*schedule.Search, error) {
+	all, book, err := h.standing(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	candidates, err := h.candidates(ctx, s, all, book)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range candidates {
+		if one.search == nil {
+			if h.open(s, one.change, all, recorded) != nil {
+				return &schedule.Search{Change: one.change.ID}, nil
+			}
+			continue
+		}
+		out := &schedule.Search{Change: one.change.ID}
+		wave := one.search.Search.Next().Wave
+		// One that was begun, and not written into the book, is begun again.
+		if wave == nil || one.change.State == change.Confirmed || h.stops(s, one) != "" {
+			return out, nil
+		}
+		failed := h.missing(ctx, one.search, wave)
+		if endless(one.search, failed) {
+			return out, nil
+		}
+		out.Wave, out.Blocks = int32(one.search.Number()), int32(wave.Blocks)
+		for _, r := range wave.Revisions {
+			if failed[r] == "" {
+				of := one.search.Search.Revisions[r]
+				out.Arms = append(out.Arms, assayv1alpha1.ScheduledArm{
+					Arm: bisect.Arm(r), Revision: assayv1alpha1.Revision{Revision: of.Revision, Image: of.Image},
+				})
+			}
+		}
+		return out, nil
+	}
+	return &schedule.Search{}, nil
+}
+
+// standing are the series of a schedule, and the changes of its project.
+func (h *History) standing(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule) ([]*series.Series, change.Book, error) {
+	kept := h.archive(s)
+	all, err := kept.Of(ctx, s.Spec.Series)
+	if err != nil {
+		return nil, change.Book{}, err
+	}
+	book, err := kept.Book(ctx)
+	return all, book, err
+}
+
+// stops is why a search takes no further run; empty where it may.
+func (h *History) stops(s *assayv1alpha1.BenchmarkSchedule, one candidate) string {
+	switch {
+	case bounds(s) == nil:
+		return "BenchmarkSchedule " + s.Name + " locates changes no more (spec.onChange.locate)"
+	case one.change.State.Ended():
+		return "the change was decided meanwhile: it is " + string(one.change.State)
+	default:
+		return one.search.Late(h.now())
+	}
+}
+
+// missing are the revisions of a wave whose images are gone, with the reasons. Of a registry that does not answer, or that the operator may
+// not ask, nothing is known, and its images are taken to be there.
+func (h *History) missing(ctx context.Context, search *bisect.Bounded, wave *locate.Wave) map[int]string {
+	out, answers := map[int]string{}, true
+	for _, r := range wave.Revisions {
+		of := search.Search.Revisions[r]
+		if out[r] = search.Gone[of.Revision]; out[r] != "" || !answers {
+			continue
+		}
+		found := h.Images.Resolve(ctx, of.Image)
+		answers = found.Problem == ""
+		out[r] = found.Vanished
+	}
+	return out
+}
+
+// endless reports whether an end of the history of a search is among the revisions that are not there: nothing is measured then.
+func endless(search *bisect.Bounded, failed map[int]string) bool {
+	return failed[0] != "" || failed[len(search.Search.Revisions)-1] != ""
+}
+
+// Locate begins the search for the culprits of a change, or ends it where no further run is due. What it found is given again until
+// Located. It is nil while the search goes on, and where there is none.
+func (h *History) Locate(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, action *schedule.Locate) (*Finding, error) {
+	all, book, err := h.standing(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	candidates, err := h.candidates(ctx, s, all, book)
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(candidates, func(c candidate) bool { return c.change.ID == action.Change })
+	if at < 0 {
+		return nil, nil
+	}
+	one := candidates[at]
+	if one.search == nil {
+		opened := h.open(s, one.change, all, action.Revisions)
+		if opened == nil {
+			return nil, nil
+		}
+		if one.search, err = h.archive(s).UpdateSearch(ctx, one.change.ID, func(old *bisect.Bounded) (*bisect.Bounded, error) {
+			if old != nil {
+				return old, nil
+			}
+			return opened, nil
+		}); err != nil {
+			return nil, err
+		}
+	}
+	search, err := h.end(ctx, s, one)
+	if err != nil {
+		return nil, err
+	}
+	if search.Search.Next().Wave != nil {
+		return nil, h.begin(ctx, s, one)
+	}
+	answer, err := search.Found()
+	if err != nil {
+		return nil, err
+	}
+	return &Finding{one.change.ID, len(answer.Culprits) > 0, answer.Story(), answer}, nil
+}
+
+// begin writes into the book that a change is being located. The search was written before: one that is in the book only is somebody
+// else's.
+func (h *History) begin(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, one candidate) error {
+	why := fmt.Sprintf("%d revisions from %s to %s are searched", len(one.search.Search.Revisions), one.search.Search.Revisions[0].Revision,
+		one.search.Search.Revisions[len(one.search.Search.Revisions)-1].Revision)
+	return h.decide(ctx, s, one.change.ID, func(c change.Change, e change.Event) (change.Change, error) {
+		if c.State != change.Confirmed {
+			return c, nil // It is Locating already, or somebody decided.
+		}
+		e.Why = why
+		return c.Sought(e)
+	})
+}
+
+// end writes down why a search takes no further run, if anything but its answer ends it.
+func (h *History) end(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, one candidate) (*bisect.Bounded, error) {
+	wave := one.search.Search.Next().Wave
+	if wave == nil {
+		return one.search, nil
+	}
+	stop, failed := h.stops(s, one), map[int]string{}
+	if stop == "" {
+		failed = h.missing(ctx, one.search, wave)
+	}
+	if stop == "" && !endless(one.search, failed) {
+		return one.search, nil
+	}
+	number := one.search.Number()
+	return h.archive(s).UpdateSearch(ctx, one.change.ID, func(old *bisect.Bounded) (*bisect.Bounded, error) {
+		switch {
+		case old == nil:
+			return nil, errDeleted
+		case old.Number() != number:
+			return old, nil
+		case stop != "":
+			old.Stop(stop)
+			return old, nil
+		default:
+			return old, old.Search.Add(bisect.Ran{Wave: wave, Failed: failed})
+		}
+	})
+}
+
+// Located writes what a search found into the book, and reports which change is located next; empty for none.
+func (h *History) Located(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, found *Finding) (next string, err error) {
+	if err := h.decide(ctx, s, found.Change, func(c change.Change, e change.Event) (change.Change, error) {
+		e.Why = found.What
+		return c.Searched(found.answer.Names(), e)
+	}); err != nil {
+		return "", err
+	}
+	if _, err := h.archive(s).UpdateSearch(ctx, found.Change, func(old *bisect.Bounded) (*bisect.Bounded, error) {
+		if old == nil {
+			return nil, errDeleted
+		}
+		old.Answer = found.answer
+		return old, nil
+	}); err != nil {
+		return "", err
+	}
+	all, book, err := h.standing(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	return h.locates(ctx, s, all, book)
+}
+
+// locates is the first change that is being located, or may be.
+func (h *History) locates(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, all []*series.Series, book change.Book) (string, error) {
+	candidates, err := h.candidates(ctx, s, all, book)
+	if err != nil || len(candidates) == 0 {
+		return "", err
+	}
+	return candidates[0].change.ID, nil
+}
+
+func (h *History) decide(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, id string,
+	move func(change.Change, change.Event) (change.Change, error)) error {
+	_, err := h.archive(s).Update(ctx, func(book change.Book) (change.Book, error) {
+		at := slices.IndexFunc(book.Changes, func(c change.Change) bool { return c.ID == id })
+		if at < 0 {
+			return book, nil // Somebody removed it.
+		}
+		moved, err := move(book.Changes[at], change.Event{At: h.now(), Who: who + s.Name})
+		if err != nil {
+			return book, err
+		}
+		return book.Replace(moved), nil
+	})
+	return err
+}
+
+// wave adds what the run of a wave measured to its search. A run that measured nothing is lost, and the wave is measured again.
+func (h *History) wave(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledRun,
+	run *assayv1alpha1.BenchmarkRun, store ledger.Store) (Recorded, error) {
+	exp, found, err := archive.Newest(ctx, store)
+	if away(ctx, err) {
+		return Recorded{}, err
+	}
+	if err == nil && found == nil {
+		err = errors.New("its ledger has no analysis")
+	}
+	lost := ""
+	if err != nil {
+		lost = why(run, err.Error())
+	}
+	var arms []string
+	for _, arm := range entry.Arms {
+		arms = append(arms, arm.Arm)
+	}
+	if err := h.spend(ctx, s, entry, func(search *bisect.Bounded) {
+		if lost == "" {
+			if err := search.Measured(arms, exp, found, store.URL()); err != nil {
+				lost = err.Error()
+			}
+		}
+		if lost != "" {
+			search.Lose(entry.Sequence, lost)
+			if revision := unpulled(entry, run); revision != "" {
+				search.PassOver(revision, lost)
+			}
+		}
+	}); err != nil {
+		return Recorded{}, err
+	}
+	all, book, err := h.standing(ctx, s)
+	if err != nil {
+		return Recorded{}, err
+	}
+	return h.leads(ctx, s, Recorded{}, all, book)
+}
+
+// unpulled is the revision of a run whose image no node could get, so that the run failed; empty for none.
+func unpulled(entry *assayv1alpha1.ScheduledRun, run *assayv1alpha1.BenchmarkRun) string {
+	failed := meta.FindStatusCondition(run.Status.Conditions, assayv1alpha1.ConditionFailed)
+	if failed == nil || failed.Reason != assayv1alpha1.ReasonImageNotPulled {
+		return ""
+	}
+	for _, arm := range entry.Arms {
+		if strings.Contains(failed.Message, strconv.Quote(arm.Image)) {
+			return arm.Revision.Revision
+		}
+	}
+	return ""
+}
+
+// spend adds what became of the run of a wave, unless it was added before.
+func (h *History) spend(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledRun,
+	add func(*bisect.Bounded)) error {
+	kept := h.archive(s)
+	if search, err := kept.Search(ctx, entry.Locates); err != nil || search == nil {
+		return err // One that somebody deleted is missed by nobody.
+	}
+	_, err := kept.UpdateSearch(ctx, entry.Locates, func(old *bisect.Bounded) (*bisect.Bounded, error) {
+		if old == nil {
+			return nil, errDeleted
+		}
+		if old.Number() == int(entry.Wave) {
+			add(old)
+		}
+		return old, nil
+	})
+	return err
+}
+
+var errDeleted = errors.New("somebody deleted the search in between")
