@@ -1,5 +1,5 @@
-// Package browser opens the HTML report in a real browser, at the widths of a desk and of a phone, in the light and in the
-// dark, and looks for what makes a page hard to read.
+// Package browser opens the HTML report and the pages of a history in a real browser, at the widths of a desk and of a phone, in the light
+// and in the dark, and looks for what makes a page hard to read.
 package browser
 
 import (
@@ -40,8 +40,14 @@ func report(t *testing.T) string {
 	t.Helper()
 	path := os.Getenv("REPORT")
 	if path == "" {
-		t.Fatal("REPORT is not set: name the report.html of a ledger, or run make test-browser")
+		t.Fatal("REPORT is not set: name the report.html of a ledger, or run hack/browser.sh")
 	}
+	return addressOf(t, path)
+}
+
+// addressOf is a file as an address.
+func addressOf(t *testing.T, path string) string {
+	t.Helper()
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		t.Fatal(err)
@@ -103,8 +109,30 @@ func complaints(t *testing.T, ctx context.Context, what, expression string) {
 	}
 }
 
-func TestTheReportReadsWell(t *testing.T) {
-	address := report(t)
+func TestTheReportReadsWell(t *testing.T) { readsWell(t, report(t), "#repeat", "") }
+
+// The pages of a history read as well as a report does. They ask for their style sheet, and for nothing else.
+func TestTheSiteReadsWell(t *testing.T) {
+	folder := os.Getenv("SITE")
+	if folder == "" {
+		t.Fatal("SITE is not set: name the folder that assay site wrote, or run hack/browser.sh")
+	}
+	found, err := filepath.Glob(filepath.Join(folder, "*.html"))
+	if err != nil || len(found) < 2 {
+		t.Fatalf("%s has %d pages (%v): an index and a series are needed", folder, len(found), err)
+	}
+	const most = 4
+	for _, path := range found[:min(len(found), most)] {
+		name := strings.TrimSuffix(filepath.Base(path), ".html")
+		t.Run(name, func(t *testing.T) {
+			readsWell(t, addressOf(t, path), "main", name+"-", addressOf(t, filepath.Join(folder, "style.css")))
+		})
+	}
+}
+
+// readsWell opens a page in every look. It may ask for itself and for what belongs to it.
+func readsWell(t *testing.T, address, ready, prefix string, own ...string) {
+	own = append(own, address)
 	for _, l := range looks {
 		t.Run(l.name, func(t *testing.T) {
 			ctx := open(t, l)
@@ -126,7 +154,7 @@ func TestTheReportReadsWell(t *testing.T) {
 			if _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); err != nil {
 				t.Fatal(err)
 			}
-			if err := chromedp.Do(ctx, chromedp.Navigate(address), chromedp.WaitReady(chromedp.CSS("#repeat"))); err != nil {
+			if err := chromedp.Do(ctx, chromedp.Navigate(address), chromedp.WaitReady(chromedp.CSS(ready))); err != nil {
 				t.Fatal(err)
 			}
 
@@ -153,7 +181,7 @@ func TestTheReportReadsWell(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			keep(t, l.name+"-top.png", top)
+			keep(t, prefix+l.name+"-top.png", top)
 			complaints(t, ctx, "a mark that is tapped shows its figures", `
 				[...document.querySelectorAll("svg.chart")].filter(svg => svg.querySelector(".pick")).flatMap(svg => {
 				  const pick = svg.querySelector(".pick"); pick.focus();
@@ -172,12 +200,12 @@ func TestTheReportReadsWell(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			keep(t, l.name+".png", picture)
+			keep(t, prefix+l.name+".png", picture)
 
 			lock.Lock()
 			defer lock.Unlock()
 			for _, request := range requests {
-				if request != address {
+				if !slices.Contains(own, request) {
 					t.Errorf("the page asked for %.200s", request)
 				}
 			}
