@@ -155,6 +155,14 @@ type seriesPage struct {
 	Feed                                          string
 }
 
+// Unit is what the points of a series are counted in.
+func (p *seriesPage) Unit() string {
+	if p.Points == 1 {
+		return "point"
+	}
+	return "points"
+}
+
 type segmentView struct {
 	Class, Anchor, Because, Machine, Workload string
 	Rows                                      []pointRow
