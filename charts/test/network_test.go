@@ -202,7 +202,7 @@ func TestEveryPodReachesWhatItNeedsAndNothingElse(t *testing.T) {
 			{"prometheus", "monitoring", 9093}: true, {"prometheus", "a neighbour", 9093}: false, {"prometheus", "far away", 9093}: false,
 		}},
 		"with an Alertmanager far away": {`{prometheus: {alertmanagers: ["alerts.example.com:9093"]}}`, map[connection]bool{
-			{"prometheus", "far away", 9093}: true, {"prometheus", "far away", 443}: false, {"prometheus", "metadata", 9093}: false,
+			{"prometheus", "far away", 9093}: true, {"prometheus", "far away", 80}: false, {"prometheus", "metadata", 9093}: false,
 		}},
 		"with a store far away": {fmt.Sprintf(external, "s3.example.com"), map[connection]bool{
 			{"a run", "far away", 443}: true, {"a run", "far away, v6", 443}: true, {"a run", "metadata", 443}: false, {"a run", "metadata, v6", 443}: false,

@@ -78,7 +78,8 @@ func sampleHistory(t *testing.T) ([]*series.Series, change.Book, Options) {
 	}
 	const nights = 150
 	lookup, tail, scan := of("lookup", "latency", "median"), of("lookup", "latency", "p99"), of("scan", "throughput", "mean")
-	memory, insert, load := of("scan", "process.peakMemory", "max"), of("insert", "latency", "median"), of("load", "process.wallTime", "median")
+	memory, insert := of("scan", "process.peakMemory", "max"), of("insert", "latency", "median")
+	load := of("load", "process.wallTime", "median")
 	all := []*series.Series{
 		invented(t, lookup, nights, from(96, 1.062), func(r *series.Record) {
 			if r.Sequence == 120 {
@@ -93,7 +94,7 @@ func sampleHistory(t *testing.T) ([]*series.Series, change.Book, Options) {
 		}),
 		invented(t, memory, nights, from(nights-1, 1.04), nil),
 		invented(t, insert, nights-30, func(int) float64 { return 1 }, nil),
-		invented(t, load, 1, func(int) float64 { return 1 }, nil),
+		invented(t, load, 1, func(int) float64 { return 1 }, func(r *series.Record) { r.At = start.AddDate(0, 0, nights) }),
 		invented(t, of("load", "process.cpuTime", "median"), 0, nil, nil),
 	}
 	at := func(night, hour int) time.Time {

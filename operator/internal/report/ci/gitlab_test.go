@@ -13,8 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/report"
 )
 
-// codeQualitySchema is what GitLab asks of a Code Quality report: https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
-// A path that is not relative leads to no file of a repository.
+// codeQualitySchema is what GitLab asks of a Code Quality report. A path that is not relative leads to no file of a repository.
+// https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
 const codeQualitySchema = `{
   "$schema": "https://json-schema.org/draft/2020-12/schema",
   "type": "array",
@@ -148,7 +148,9 @@ func TestAnyResultIsWhatItsReadersTake(t *testing.T) {
 // anyResult is a result of any kind, with any text in it.
 func anyResult(random *rand.Rand) *Result {
 	text := func() string {
-		parts := []string{evil, "", " ", "\x00", "\uFFFE", "]]>", "a", "café", "\r\n", "&#0;", "\xed\xa0\x80", "<b/>", "1.5x", strings.Repeat("x", 3000)}
+		parts := []string{
+			evil, "", " ", "\x00", "\uFFFE", "]]>", "a", "café", "\r\n", "&#0;", "\xed\xa0\x80", "<b/>", "1.5x", strings.Repeat("x", 3000),
+		}
 		var out strings.Builder
 		for range random.IntN(4) {
 			out.WriteString(parts[random.IntN(len(parts))])

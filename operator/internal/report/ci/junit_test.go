@@ -54,7 +54,8 @@ func parse(raw []byte) (*element, error) {
 }
 
 // schema is an XML Schema in what junit-10.xsd uses of the language (https://www.w3.org/TR/xmlschema-1/): global elements, types with and
-// without names, sequences and choices, attributes, and strings with a pattern. Whatever else a schema has is an error and never passed over.
+// without names, sequences and choices, attributes, and strings with a pattern. Whatever else a schema has is an error, and never passed
+// over.
 type schema struct{ elements, types map[string]*element }
 
 func readSchema(raw []byte) (*schema, error) {
