@@ -20,8 +20,8 @@ import (
 
 var sampleFolder = flag.String("sample", "", "folder that the pages of the sample are written to, for a browser")
 
-// revision is the name of a commit, as git writes it.
-func revision(i int) string {
+// commit is the name of a commit, as git writes it.
+func commit(i int) string {
 	digest := sha256.Sum256(fmt.Append(nil, "revision ", i))
 	return hex.EncodeToString(digest[:20])
 }
@@ -38,7 +38,7 @@ func invented(t *testing.T, k series.Key, nights int, level func(night int) floa
 		ratio := series.Estimate{LogRatio: math.Log(level(i)) + se*random.NormFloat64(), SE: se, DF: 9, Blocks: 10}
 		r := series.Record{
 			Kind: series.Measured, ID: fmt.Sprintf("nightly-%d", i), Analysis: 1, Schedule: "nightly", Sequence: int64(i), At: start.AddDate(0, 0, i),
-			Head: revision(i), Anchor: revision(0), Ratio: ratio, Machine: "sha256:4ac7", Workload: "sha256:90b1",
+			Head: commit(i), Anchor: commit(0), Ratio: ratio, Machine: "sha256:4ac7", Workload: "sha256:90b1",
 			Ledger: fmt.Sprintf("s3://assay/nightly-%d", i),
 		}
 		if predecessor != "" {
@@ -105,7 +105,7 @@ func sampleHistory(t *testing.T) ([]*series.Series, change.Book, Options) {
 	}
 	alerted := at(100, 3)
 	book := change.Book{Changes: []change.Change{
-		{ID: "3f2a9c", Project: "storage", From: 96, First: 96, To: 96, State: change.Located, Alerted: &alerted, Culprits: []string{revision(96)},
+		{ID: "3f2a9c", Project: "storage", From: 96, First: 96, To: 96, State: change.Located, Alerted: &alerted, Culprits: []string{commit(96)},
 			Effects: []change.Effect{effect(lookup, 1.062, true), effect(tail, 1.055, true)},
 			History: []change.Event{
 				{At: at(99, 1), Who: "nightly", Why: "the newest points differ from those before", To: change.Suspected},
@@ -160,16 +160,22 @@ func TestTheSampleShowsEverythingThatAPageHas(t *testing.T) {
 			t.Errorf("no series is %s", state)
 		}
 	}
+	// What is worse is what people look for.
+	if index := pages[IndexName]; strings.Index(index, "change-3f2a9c") > strings.Index(index, "change-c91d04") ||
+		strings.Index(index, "change-c91d04") > strings.Index(index, "change-77b0e1") {
+		t.Error("open changes are not in the order of how much they matter")
+	}
 	for what, mark := range map[string]string{
-		"a segment after the first":      `class="border"`,
-		"a run that measured nothing":    `class="gap"`,
-		"a mark of a change":             `class="flag"`,
-		"a culprit that leads somewhere": `<a href="https://git.example.org/storage/commit/` + revision(96) + `">`,
-		"an acknowledgement":             "acknowledged by ada",
-		"a change that is over":          "Accepted regression",
-		"a point with a report":          ">report</a>",
-		"a point without one":            "<code>s3://assay/nightly-1</code>",
-		"a series of one point":          " 1 point.",
+		"a segment after the first":                         `class="border"`,
+		"a run that measured nothing":                       `class="gap"`,
+		"a mark of a change":                                `class="flag"`,
+		"a culprit that leads somewhere":                    `<a href="https://git.example.org/storage/commit/` + commit(96) + `"`,
+		"a commit in short, in full where it is pointed at": `title="` + commit(96) + `">` + commit(96)[:10] + `</a>`,
+		"an acknowledgement":                                "acknowledged by ada",
+		"a change that is over":                             "Accepted regression",
+		"a point with a report":                             ">report</a>",
+		"a point without one":                               "<code>s3://assay/nightly-1</code>",
+		"a series of one point":                             " 1 point.",
 	} {
 		if !strings.Contains(whole.String(), mark) {
 			t.Errorf("no page has %s: %s", what, mark)
