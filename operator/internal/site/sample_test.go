@@ -37,8 +37,8 @@ func invented(t *testing.T, k series.Key, nights int, level func(night int) floa
 		se := 0.003 + 0.002*random.Float64()
 		ratio := series.Estimate{LogRatio: math.Log(level(i)) + se*random.NormFloat64(), SE: se, DF: 9, Blocks: 10}
 		r := series.Record{
-			Kind: series.Measured, ID: fmt.Sprintf("nightly-%d", i), Analysis: 1, Schedule: "nightly", Sequence: int64(i), At: start.AddDate(0, 0, i),
-			Head: commit(i), Anchor: commit(0), Ratio: ratio, Machine: "sha256:4ac7", Workload: "sha256:90b1",
+			Kind: series.Measured, ID: fmt.Sprintf("nightly-%d", i), Analysis: 1, Schedule: "nightly", Sequence: int64(i),
+			At: start.AddDate(0, 0, i), Head: commit(i), Anchor: commit(0), Ratio: ratio, Machine: "sha256:4ac7", Workload: "sha256:90b1",
 			Ledger: fmt.Sprintf("s3://assay/nightly-%d", i),
 		}
 		if predecessor != "" {

@@ -353,8 +353,8 @@ func (b *builder) series(s *series.Series) *seriesPage {
 	}
 	for i, segment := range s.Segments {
 		view := segmentView{
-			Class: chart.Class(i), Anchor: b.revision(segment.Anchor), Because: sentence(segment.Because), Machine: segment.Machine, Workload: segment.Workload,
-			Key: chart.Legend(i),
+			Class: chart.Class(i), Key: chart.Legend(i), Anchor: b.revision(segment.Anchor), Because: sentence(segment.Because),
+			Machine: segment.Machine, Workload: segment.Workload,
 		}
 		stretch := chart.Stretch{Label: segment.Because}
 		for j := range segment.Points {

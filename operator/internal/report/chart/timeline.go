@@ -40,7 +40,7 @@ const (
 	// beside a change have a mark, however old they are.
 	pickedPoints = 120
 	// besideMark is how many points on each side of a change have a mark.
-	besideMark           = 3
+	besideMark = 3
 	// leastRuns is how many runs a plot has room for at least, so that the first points stand at its newest end too.
 	leastRuns            = 10
 	sparkWidth           = 150.0
