@@ -121,7 +121,7 @@ func TestTheSiteReadsWell(t *testing.T) {
 	if err != nil || len(found) < 2 {
 		t.Fatalf("%s has %d pages (%v): an index and a series are needed", folder, len(found), err)
 	}
-	const most = 4
+	const most = 8
 	for _, path := range found[:min(len(found), most)] {
 		name := strings.TrimSuffix(filepath.Base(path), ".html")
 		t.Run(name, func(t *testing.T) {
