@@ -164,7 +164,7 @@ func readsWell(t *testing.T, address, ready, prefix string, own ...string) {
 				l.width))
 			complaints(t, ctx, "no text is squeezed into a column of syllables", `
 				[...document.querySelectorAll("h1,h2,h3,p,li,td,th,dt,dd,figcaption,summary")].filter(e => !e.querySelector("svg") && e.textContent.trim().length >= 8)
-				  .map(e => [e, e.getBoundingClientRect(), parseFloat(getComputedStyle(e).fontSize)])
+				  .map(e => { const text = document.createRange(); text.selectNodeContents(e); return [e, text.getBoundingClientRect(), parseFloat(getComputedStyle(e).fontSize)] })
 				  .filter(([e, box, size]) => box.width > 0 && box.width < 5 * size && box.height > 5 * size)
 				  .map(([e, box]) => Math.round(box.width) + " wide: " + JSON.stringify(e.textContent.trim().slice(0, 40)))`)
 			complaints(t, ctx, "every label of a plot is inside it", `
@@ -189,14 +189,7 @@ func readsWell(t *testing.T, address, ready, prefix string, own ...string) {
 				t.Fatal(err)
 			}
 			keep(t, prefix+l.name+"-top.png", top)
-			complaints(t, ctx, "a mark that is tapped shows its figures", `
-				[...document.querySelectorAll("svg.chart")].filter(svg => svg.querySelector(".pick")).flatMap(svg => {
-				  const pick = svg.querySelector(".pick"); pick.focus();
-				  const readout = pick.querySelector(".readout"), b = readout.getBoundingClientRect(), box = svg.getBoundingClientRect();
-				  const hint = svg.querySelector(".hint").getBoundingClientRect(); pick.blur();
-				  return b.width == 0 ? ["nothing is shown in " + svg.querySelector("title").textContent]
-				    : b.right > box.right + 2 || b.bottom > box.bottom + 2 ? [JSON.stringify(readout.textContent) + " leaves its plot"]
-				    : hint.width > 0 ? ["the hint stays below the figures"] : [] })`)
+			// Before anything is tapped, which scrolls it.
 			complaints(t, ctx, "a plot that is scrolled shows what it is read by", `
 				[...document.querySelectorAll(".timeline")].flatMap(figure => { const seen = figure.getBoundingClientRect(), svg = figure.querySelector("svg");
 				  const inside = e => { const b = e.getBoundingClientRect(); return b.width > 0 && b.left >= seen.left - 2 && b.right <= seen.right + 2 };
@@ -205,6 +198,14 @@ func readsWell(t *testing.T, address, ready, prefix string, own ...string) {
 				  const hinted = inside(hint); pick.focus({preventScroll: true}); const told = inside(pick.querySelector(".readout")); pick.blur();
 				  return [...(scale.length && scale.every(inside) ? [] : ["its scale is out of sight"]), ...(hinted ? [] : ["its hint is out of sight"]),
 				    ...(told ? [] : ["the figures of its newest point are out of sight"])] })`)
+			complaints(t, ctx, "a mark that is tapped shows its figures", `
+				[...document.querySelectorAll("svg.chart")].filter(svg => svg.querySelector(".pick")).flatMap(svg => {
+				  const pick = svg.querySelector(".pick"); pick.focus();
+				  const readout = pick.querySelector(".readout"), b = readout.getBoundingClientRect(), box = svg.getBoundingClientRect();
+				  const hint = svg.querySelector(".hint").getBoundingClientRect(); pick.blur();
+				  return b.width == 0 ? ["nothing is shown in " + svg.querySelector("title").textContent]
+				    : b.right > box.right + 2 || b.bottom > box.bottom + 2 ? [JSON.stringify(readout.textContent) + " leaves its plot"]
+				    : hint.width > 0 ? ["the hint stays below the figures"] : [] })`)
 			complaints(t, ctx, "a series that is switched off is gone", `
 				[...document.querySelectorAll("input.show")].flatMap(box => { const section = box.closest("section"), name = [...box.classList].find(c => c != "show");
 				  const marks = () => [...section.querySelectorAll(".chart ." + name)].filter(e => e.getBoundingClientRect().width > 0).length;
