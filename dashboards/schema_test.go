@@ -274,4 +274,7 @@ func TestTheSchemaIsStrict(t *testing.T) {
 			t.Errorf("%s is accepted", name)
 		}
 	}
+	if _, err := closedLinks([]byte(`{"defaults": {"links": [{"title": "The run", "uri": "/d/assay-run"}]}}`)); err == nil {
+		t.Error("a misspelt address of a link of all fields is accepted")
+	}
 }

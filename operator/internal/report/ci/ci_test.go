@@ -55,8 +55,15 @@ func results(t *testing.T) map[string]*Result {
 		Gates: []Gate{{Name: "g", Candidate: "new", Outcome: experiment.VerdictInconclusive}}}
 	invalid := &Result{Title: "invalid", Verdict: experiment.VerdictInvalid, Sentence: "s", Trials: "0 of 4 trials used",
 		Gates: []Gate{{Name: "g", Candidate: "new", Outcome: experiment.VerdictInvalid}}}
+	everywhere := &Result{Title: "everywhere", Verdict: experiment.VerdictNoGo, Sentence: "s"}
+	for _, candidate := range []string{"new", "newer"} {
+		for _, point := range []string{"n=1", "n=2"} {
+			everywhere.Gates = append(everywhere.Gates, Gate{Name: "g", Candidate: candidate, Point: point, Outcome: experiment.VerdictNoGo})
+		}
+	}
 	return map[string]*Result{
-		"a Go beside a NoGo": scan(t, nil), "hostile": hostile, "many": many, "an Inconclusive that is allowed": allowed, "invalid": invalid,
+		"one gate, missed everywhere": everywhere,
+		"a Go beside a NoGo":          scan(t, nil), "hostile": hostile, "many": many, "an Inconclusive that is allowed": allowed, "invalid": invalid,
 		"failed": Failed("failed", "no runner"), "none": {Title: "none", Trials: "4 of 4 trials used", Sentence: "no gates"},
 	}
 }
