@@ -14,7 +14,7 @@ type Annotation struct {
 	Datasource common.DataSourceRef `json:"datasource"`
 	Enable     bool                 `json:"enable"`
 	IconColor  string               `json:"iconColor"`
-	// Expr gives the time of each event in milliseconds, as its value.
+	// Expr gives the time of each event in milliseconds, as its value. Where UseValueForTime is empty, it is 1 for as long as something lasts.
 	Expr            string `json:"expr"`
 	UseValueForTime string `json:"useValueForTime"`
 	TitleFormat     string `json:"titleFormat"`
@@ -38,6 +38,13 @@ func mark(name, color, expr, title, text string) Annotation {
 		TextFormat: text, Step: "60s"}
 }
 
+// during marks not when something happened, but from when to when it lasted.
+func during(name, color, expr, title, text string) Annotation {
+	out := mark(name, color, expr, title, text)
+	out.UseValueForTime = ""
+	return out
+}
+
 // Annotations are what each dashboard marks.
 func Annotations() map[string][]Annotation {
 	return map[string][]Annotation{
@@ -53,6 +60,10 @@ func Annotations() map[string][]Annotation {
 			mark("Runs that ended", plain, q.Ended(q.Workload), "{{verdict}}", "{{namespace}}/{{run}} ended: {{verdict}}"),
 			mark("Changes of the environment", unsure, q.FirstOfEnvironment(), "Environment {{fingerprint}}",
 				"The first run of those shown whose environment has the fingerprint {{fingerprint}}: figures of other environments do not compare"),
+			during("Regressions", bad, q.Waiting("regression"), "Change {{change}}",
+				"A regression in {{namespace}}, from its confirmation until somebody acknowledges it: assay changes {{change}}"),
+			during("Improvements", good, q.Waiting("improvement"), "Change {{change}}",
+				"An improvement in {{namespace}}, from its confirmation until somebody acknowledges it: assay changes {{change}}"),
 		},
 	}
 }

@@ -46,7 +46,10 @@ func TestEveryAnnotationHasAnAnswerThatItsWordsName(t *testing.T) {
 		if len(answer) == 0 {
 			t.Errorf("%s: nothing is there for %s", name, expression)
 		}
-		for labels := range answer {
+		for labels, value := range answer {
+			if each.UseValueForTime == "" && value != 1 {
+				t.Errorf("%s: it lasts, and the answer is %g and not 1", name, value)
+			}
 			if strings.Contains(labels, "instance") || strings.Contains(labels, "pod=") {
 				t.Errorf("%s: the answer has labels of the scrape: %s", name, labels)
 			}
@@ -56,7 +59,7 @@ func TestEveryAnnotationHasAnAnswerThatItsWordsName(t *testing.T) {
 				}
 			}
 		}
-		if *each.Datasource.Uid != "${datasource}" || each.UseValueForTime != "on" || !each.Enable || each.Name == "" || each.TextFormat == "" {
+		if *each.Datasource.Uid != "${datasource}" || !each.Enable || each.Name == "" || each.TextFormat == "" {
 			t.Errorf("%s is %+v", name, each)
 		}
 	}

@@ -109,6 +109,13 @@ func (s *samples) fleet() {
 			s.gauge("assay_node_noise_ratio", on+`,kind="steal",statistic="`+statistic+`"`, 0.005)
 		}
 	}
+	for state, count := range map[string]float64{"Confirmed": 1, "Suspected": 2, "Fixed": 0} {
+		s.gauge("assay_history_changes", `namespace="default",state="`+state+`"`, count)
+	}
+	for change, direction := range map[string]string{"3f2a9c": "regression", "77d01e": "improvement"} {
+		s.gauge("assay_history_change_info", `namespace="default",change="`+change+`",direction="`+direction+`"`, 1)
+	}
+	s.gauge("assay_history_last_point_timestamp_seconds", `namespace="default",series="scan-nightly"`, 1500)
 	held := `node="node-a",namespace="default",run="scan"`
 	s.gauge("assay_lease_held", held, 1)
 	s.gauge("assay_lease_expiry_timestamp_seconds", held, 3630)
@@ -231,6 +238,15 @@ func TestAnswers(t *testing.T) {
 		"what was counted is whole, and of the leader's time": {q.Increase("assay_lease_events_total", q.All, "event"), map[string]float64{`{event="acquired"}`: 200}},
 		"a share of breaches is of the node's trials":         {q.BreachShare(), map[string]float64{`{kind="steal", node="node-a"}`: 0.05, `{kind="steal", node="node-b"}`: 0.05}},
 		"runs of one workload, by verdict":                    {q.Verdicts(q.Workload), map[string]float64{`{verdict="Go"}`: 3}},
+		"changes by state, none of them twice": {q.Changes(), map[string]float64{
+			`{state="Confirmed"}`: 1, `{state="Suspected"}`: 2, `{state="Fixed"}`: 0,
+		}},
+		"changes that wait, in one direction": {q.Waiting("regression"), map[string]float64{
+			`{change="3f2a9c", direction="regression", namespace="default"}`: 1,
+		}},
+		"the newest point of a series, in milliseconds": {q.NewestPoints(), map[string]float64{
+			`{namespace="default", series="scan-nightly"}`: 1500000,
+		}},
 		"overhead over the time of the runs": {q.OverheadHistory(), map[string]float64{
 			`{created="600000", curve="0123"}`: 0.5, `{created="1200000", curve="0123"}`: 0.5, `{created="1800000", curve="4567"}`: 0.5,
 		}},

@@ -9,8 +9,9 @@ import (
 
 // History is what a workload achieved in run after run. Only runs with the same fingerprint of the environment are one line.
 func History() (dashboard.Dashboard, error) {
-	p := newPage(HistoryUID, "Assay / History", "The figures of one workload over its runs. A line joins runs with the same fingerprint of "+
-		"the environment: only these can be compared.", "now-30d", "5m")
+	p := newPage(HistoryUID, "Assay / History", "The figures of one workload over its runs, and the changes of programs that are followed. A "+
+		"line joins runs with the same fingerprint of the environment: only these can be compared. It goes back as far as Prometheus keeps "+
+		"samples; the pages of assay site go back to the first run.", "now-30d", "5m")
 	p.builder.
 		WithVariable(choice("template", "Workload", "BenchmarkTemplate of the runs", "label_values(assay_run_info, template)").Regex("/.+/")).
 		WithVariable(choices("namespace", "Namespace", "Namespaces of the runs",
@@ -31,6 +32,19 @@ func History() (dashboard.Dashboard, error) {
 		history("Over the baseline", "Each arm over the baseline of the same run, paired by block; dashed are the ends of the intervals. 1 is "+
 			"no difference. It moves less than the figures, as what disturbs a machine disturbs both.", ratio, tall,
 			q.History(q.Comparisons)),
+	)
+	p.row("Changes",
+		bars("Changes by state", "Changes in the histories of the namespaces. A suspicion is none yet: it waits for a run that confirms it.",
+			units.NoUnit, third, now("A", q.Changes(), "{{state}}")),
+		grid("Changes that wait", "Changes that a run has confirmed, and that nobody has acknowledged or decided about: assay changes has their "+
+			"figures, assay changes acknowledge ends their wait.", third, rows("A", q.Waiting(".*"))).
+			WithTransformation(arrange([]string{"namespace", "change", "direction"}, nil, "Time", "Value")).
+			OverrideByName("direction", coloured(directionLooks)),
+		grid("Newest points", "When the newest run of every series that is followed began. One that is older than three times the interval of "+
+			"its schedule is an alert.", third, rows("A", q.NewestPoints())).
+			WithTransformation(sortBy("Value", false)).
+			WithTransformation(arrange([]string{"namespace", "series", "Value"}, map[string]string{"Value": "newest point"}, "Time")).
+			OverrideByName("newest point", inUnit("dateTimeFromNow")),
 	)
 	p.row("Runs",
 		bars("Verdicts", "Runs of the workload that are shown one by one, by verdict.", units.NoUnit, third,

@@ -89,6 +89,8 @@ var (
 		look{"Invalid", "Invalid", broken}, look{"None", "no verdict", neutral})
 	phaseLooks = mapping(look{"Pending", "", neutral}, look{"Running", "", plain}, look{"Suspended", "", unsure},
 		look{"Analyzing", "", plain}, look{"Succeeded", "", good}, look{"Failed", "", bad}, look{"Cancelled", "", neutral})
+	directionLooks = mapping(look{"regression", "", bad}, look{"improvement", "", good})
+
 	upLooks    = mapping(look{"0", "down", bad}, look{"1", "up", good})
 	readyLooks = mapping(look{"0", "not ready", bad}, look{"1", "ready", good})
 	heldLooks  = mapping(look{"1", "held", plain})

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Opens an HTML report in headless Chromium and checks that it reads well: hack/browser.sh REPORT.html
+# Opens an HTML report, or the pages that assay site wrote, in headless Chromium and checks that they read well:
+# hack/browser.sh REPORT.html|FOLDER
 # Pictures go to out/browser/. Installs Chromium on Debian when run by root and none is there.
 set -euo pipefail
-report=$(realpath "${1:?name the report.html of a ledger}")
+shown=$(realpath "${1:?name the report.html of a ledger, or the folder of a site}")
 cd "$(dirname "$0")/.."
 if ! command -v chromium >/dev/null && ! command -v chromium-browser >/dev/null && ! command -v google-chrome >/dev/null; then
   if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
@@ -14,4 +15,9 @@ if ! command -v chromium >/dev/null && ! command -v chromium-browser >/dev/null 
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null
 fi
 cd test/browser
-REPORT=$report PICTURES=$PWD/../../out/browser go test -count=1 ./...
+export PICTURES=$PWD/../../out/browser
+if [ -d "$shown" ]; then
+  SITE=$shown go test -count=1 -run '^TestTheSite' ./...
+else
+  REPORT=$shown go test -count=1 -run '^TestTheReport' ./...
+fi

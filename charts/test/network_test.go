@@ -198,6 +198,12 @@ func TestEveryPodReachesWhatItNeedsAndNothingElse(t *testing.T) {
 			{"operator", "API server", 6443}: true, {"operator", "API server", 443}: false, {"operator", "far away", 6443}: false,
 			{"monitoring", "argo-server", 2746}: true, {"monitoring", "minio", 9001}: true, {"monitoring", "operator", 8080}: true,
 		}},
+		"with an Alertmanager in the cluster": {`{prometheus: {alertmanagers: ["alertmanager.monitoring.svc:9093"]}}`, map[connection]bool{
+			{"prometheus", "monitoring", 9093}: true, {"prometheus", "a neighbour", 9093}: false, {"prometheus", "far away", 9093}: false,
+		}},
+		"with an Alertmanager far away": {`{prometheus: {alertmanagers: ["alerts.example.com:9093"]}}`, map[connection]bool{
+			{"prometheus", "far away", 9093}: true, {"prometheus", "far away", 80}: false, {"prometheus", "metadata", 9093}: false,
+		}},
 		"with a store far away": {fmt.Sprintf(external, "s3.example.com"), map[connection]bool{
 			{"a run", "far away", 443}: true, {"a run", "far away, v6", 443}: true, {"a run", "metadata", 443}: false, {"a run", "metadata, v6", 443}: false,
 			{"operator", "far away", 443}: true, {"operator", "far away", 9000}: false, {"create-bucket", "far away", 443}: true, {"monitoring", "operator", 8080}: true,

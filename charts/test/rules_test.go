@@ -121,6 +121,59 @@ func TestTheBundledPrometheusLoadsTheRules(t *testing.T) {
 	}
 }
 
+func TestTheBundledPrometheusSendsAlertsWhereItIsTold(t *testing.T) {
+	type alerting struct {
+		Alertmanagers []struct {
+			StaticConfigs []struct {
+				Targets []string `json:"targets"`
+			} `json:"static_configs"`
+		} `json:"alertmanagers"`
+	}
+	for name, tc := range map[string]struct {
+		values string
+		want   []string
+	}{
+		"nowhere, unasked": {``, nil},
+		"to the Alertmanagers that are named": {
+			`{prometheus: {alertmanagers: ["alertmanager.monitoring.svc:9093", "192.0.2.7:9093"]}}`,
+			[]string{"alertmanager.monitoring.svc:9093", "192.0.2.7:9093"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, object := range render(t, tc.values).of("ConfigMap", releaseNamespace) {
+				text, found, err := unstructured.NestedString(object.Object, "data", "prometheus.yml")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !found {
+					continue
+				}
+				var config struct {
+					Alerting *alerting `json:"alerting"`
+				}
+				if err := yaml.Unmarshal([]byte(text), &config); err != nil {
+					t.Fatal(err)
+				}
+				if (config.Alerting != nil) != (tc.want != nil) {
+					t.Fatalf("alerting is %+v", config.Alerting)
+				}
+				if config.Alerting == nil {
+					continue
+				}
+				for _, manager := range config.Alerting.Alertmanagers {
+					for _, static := range manager.StaticConfigs {
+						got = append(got, static.Targets...)
+					}
+				}
+			}
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("alerts are sent to %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestAPrometheusOperatorGetsTheRules(t *testing.T) {
 	if found := render(t, "").of("PrometheusRule"); len(found) != 0 {
 		t.Errorf("unasked, there is %s", found[0].GetName())

@@ -78,6 +78,8 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"a secret key that MinIO refuses":                  {`{objectStore: {auth: {secretKey: short}}}`, "/objectStore/auth/secretKey"},
 		"an access key that MinIO refuses":                 {`{objectStore: {auth: {accessKey: ab}}}`, "/objectStore/auth/accessKey"},
 		"a retention that Prometheus does not understand":  {`{prometheus: {retention: 3 weeks}}`, "/prometheus/retention"},
+		"an Alertmanager without a port":                   {`{prometheus: {alertmanagers: [alerts.example.com]}}`, "/prometheus/alertmanagers/0"},
+		"an Alertmanager with a scheme":                    {`{prometheus: {alertmanagers: ["https://alerts.example.com:9093"]}}`, "/prometheus/alertmanagers/0"},
 		"an interval that Prometheus does not understand":  {`{prometheus: {scrapeInterval: "15"}}`, "/prometheus/scrapeInterval"},
 		"an authentication that Argo's server lacks":       {`{argo: {server: {authMode: none}}}`, "/argo/server/authMode"},
 	}

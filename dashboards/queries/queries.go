@@ -20,6 +20,8 @@ const (
 	Workload = `namespace=~"$namespace",template="$template",fingerprint=~"$fingerprint"`
 	// Figures selects one figure of many runs.
 	Figures = `namespace=~"$namespace",metric="$metric",statistic="$statistic",point=~"$point",arm=~"$arm"`
+	// Namespaces selects what namespaces have.
+	Namespaces = `namespace=~"$namespace"`
 	// All selects everything.
 	All = ``
 )
@@ -171,6 +173,21 @@ func FirstOfEnvironment() string {
 	return fmt.Sprintf("min by (fingerprint) (%s * on (namespace, run) group_left (fingerprint) topk by (namespace, run) (1, %s))",
 		Since("assay_run_created_timestamp_seconds", `namespace=~"$namespace"`),
 		Series("assay_run_info", Workload, "namespace", "run", "fingerprint"))
+}
+
+// Changes counts the changes of histories, by state.
+func Changes() string {
+	return fmt.Sprintf("sum by (state) (%s)", Series("assay_history_changes", Namespaces, "namespace", "state"))
+}
+
+// Waiting are the changes in a direction that were confirmed, and that nobody has acknowledged or decided about.
+func Waiting(direction string) string {
+	return Series("assay_history_change_info", Namespaces+`,direction=~"`+direction+`"`, "namespace", "change", "direction")
+}
+
+// NewestPoints is when every series that is followed had its newest point, in milliseconds of Unix time, as Grafana counts.
+func NewestPoints() string {
+	return "1000 * " + Series("assay_history_last_point_timestamp_seconds", Namespaces, "namespace", "series")
 }
 
 // History are lines over the time when runs were created: one for every point, arm and environment. created holds the time in

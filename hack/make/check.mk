@@ -74,8 +74,12 @@ test-rules: bin/cluster ## Prometheus rules: syntax, and the tests in dashboards
 	@promtool=$$(bin/cluster build --print-dir promtool)/promtool && cd dashboards/rules && \
 	  $$promtool check rules --lint=all --lint-fatal *.yaml >/dev/null && $$promtool test rules tests/*.yaml
 
+.PHONY: test-alertmanager
+test-alertmanager: bin/cluster ## The Alertmanager configuration of the documentation: that it is accepted, and where each alert goes.
+	@hack/alertmanager.sh "$$(bin/cluster build --print-dir amtool)/amtool"
+
 .PHONY: test-dashboards
-test-dashboards: test-rules ## Rules and dashboards.
+test-dashboards: test-rules test-alertmanager ## Rules, dashboards, and where alerts go.
 
 .PHONY: lint-workflows
 lint-workflows: bin/cluster ## argo lint of every workflow that is shipped, and of those that the operator makes.

@@ -9,3 +9,9 @@ sample-report: ## Write docs/sample-report again, with its picture (needs Chromi
 	@cd operator && go test -count=1 -run TestTheSampleReportIsOnView ./internal/report/html -update
 	@hack/browser.sh docs/sample-report/report.html
 	@cp out/browser/desk-light-top.png docs/sample-report/report.png
+
+.PHONY: sample-site
+sample-site: ## Write the pages of an invented history to out/sample-site, and their picture in the docs (needs Chromium).
+	@cd operator && go test -count=1 -run TestTheSampleShowsEverythingThatAPageHas ./internal/site -args -sample $(CURDIR)/out/sample-site
+	@hack/browser.sh out/sample-site
+	@cp out/browser/index-desk-light-top.png docs/tasks/publish-a-history.png

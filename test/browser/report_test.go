@@ -1,5 +1,5 @@
-// Package browser opens the HTML report in a real browser, at the widths of a desk and of a phone, in the light and in the
-// dark, and looks for what makes a page hard to read.
+// Package browser opens the HTML report and the pages of a history in a real browser, at the widths of a desk and of a phone, in the light
+// and in the dark, and looks for what makes a page hard to read.
 package browser
 
 import (
@@ -40,8 +40,14 @@ func report(t *testing.T) string {
 	t.Helper()
 	path := os.Getenv("REPORT")
 	if path == "" {
-		t.Fatal("REPORT is not set: name the report.html of a ledger, or run make test-browser")
+		t.Fatal("REPORT is not set: name the report.html of a ledger, or run hack/browser.sh")
 	}
+	return addressOf(t, path)
+}
+
+// addressOf is a file as an address.
+func addressOf(t *testing.T, path string) string {
+	t.Helper()
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		t.Fatal(err)
@@ -103,8 +109,30 @@ func complaints(t *testing.T, ctx context.Context, what, expression string) {
 	}
 }
 
-func TestTheReportReadsWell(t *testing.T) {
-	address := report(t)
+func TestTheReportReadsWell(t *testing.T) { readsWell(t, report(t), "#repeat", "") }
+
+// The pages of a history read as well as a report does. They ask for their style sheet, and for nothing else.
+func TestTheSiteReadsWell(t *testing.T) {
+	folder := os.Getenv("SITE")
+	if folder == "" {
+		t.Fatal("SITE is not set: name the folder that assay site wrote, or run hack/browser.sh")
+	}
+	found, err := filepath.Glob(filepath.Join(folder, "*.html"))
+	if err != nil || len(found) < 2 {
+		t.Fatalf("%s has %d pages (%v): an index and a series are needed", folder, len(found), err)
+	}
+	const most = 8
+	for _, path := range found[:min(len(found), most)] {
+		name := strings.TrimSuffix(filepath.Base(path), ".html")
+		t.Run(name, func(t *testing.T) {
+			readsWell(t, addressOf(t, path), "main", name+"-", addressOf(t, filepath.Join(folder, "style.css")))
+		})
+	}
+}
+
+// readsWell opens a page in every look. It may ask for itself and for what belongs to it.
+func readsWell(t *testing.T, address, ready, prefix string, own ...string) {
+	own = append(own, address)
 	for _, l := range looks {
 		t.Run(l.name, func(t *testing.T) {
 			ctx := open(t, l)
@@ -126,12 +154,19 @@ func TestTheReportReadsWell(t *testing.T) {
 			if _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); err != nil {
 				t.Fatal(err)
 			}
-			if err := chromedp.Do(ctx, chromedp.Navigate(address), chromedp.WaitReady(chromedp.CSS("#repeat"))); err != nil {
+			if err := chromedp.Do(ctx, chromedp.Navigate(address), chromedp.WaitReady(chromedp.CSS(ready))); err != nil {
 				t.Fatal(err)
 			}
 
-			complaints(t, ctx, "nothing is wider than the screen", `
-				document.documentElement.scrollWidth > innerWidth ? ["the page is " + document.documentElement.scrollWidth + " wide on a screen of " + innerWidth] : []`)
+			// A phone's browser makes its window as wide as a page that is too wide, so that the window says nothing.
+			complaints(t, ctx, "nothing is wider than the screen", fmt.Sprintf(`
+				document.documentElement.scrollWidth > %[1]d ? ["the page is " + document.documentElement.scrollWidth + " wide on a screen of %[1]d"] : []`,
+				l.width))
+			complaints(t, ctx, "no text is squeezed into a column of syllables", `
+				[...document.querySelectorAll("h1,h2,h3,p,li,td,th,dt,dd,figcaption,summary")].filter(e => !e.querySelector("svg") && e.textContent.trim().length >= 8)
+				  .map(e => { const text = document.createRange(); text.selectNodeContents(e); return [e, text.getBoundingClientRect(), parseFloat(getComputedStyle(e).fontSize)] })
+				  .filter(([e, box, size]) => box.width > 0 && box.width < 5 * size && box.height > 5 * size)
+				  .map(([e, box]) => Math.round(box.width) + " wide: " + JSON.stringify(e.textContent.trim().slice(0, 40)))`)
 			complaints(t, ctx, "every label of a plot is inside it", `
 				[...document.querySelectorAll("svg.chart")].flatMap(svg => { const box = svg.getBoundingClientRect();
 				  return [...svg.querySelectorAll("text")].filter(text => { const b = text.getBoundingClientRect();
@@ -153,7 +188,16 @@ func TestTheReportReadsWell(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			keep(t, l.name+"-top.png", top)
+			keep(t, prefix+l.name+"-top.png", top)
+			// Before anything is tapped, which scrolls it.
+			complaints(t, ctx, "a plot that is scrolled shows what it is read by", `
+				[...document.querySelectorAll(".timeline")].flatMap(figure => { const seen = figure.getBoundingClientRect(), svg = figure.querySelector("svg");
+				  const inside = e => { const b = e.getBoundingClientRect(); return b.width > 0 && b.left >= seen.left - 2 && b.right <= seen.right + 2 };
+				  const pick = [...svg.querySelectorAll(".pick")].pop(); if (!pick) return [];
+				  const scale = [...svg.querySelectorAll("text.tick[text-anchor=start]")], hint = svg.querySelector(".hint");
+				  const hinted = inside(hint); pick.focus({preventScroll: true}); const told = inside(pick.querySelector(".readout")); pick.blur();
+				  return [...(scale.length && scale.every(inside) ? [] : ["its scale is out of sight"]), ...(hinted ? [] : ["its hint is out of sight"]),
+				    ...(told ? [] : ["the figures of its newest point are out of sight"])] })`)
 			complaints(t, ctx, "a mark that is tapped shows its figures", `
 				[...document.querySelectorAll("svg.chart")].filter(svg => svg.querySelector(".pick")).flatMap(svg => {
 				  const pick = svg.querySelector(".pick"); pick.focus();
@@ -172,12 +216,12 @@ func TestTheReportReadsWell(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			keep(t, l.name+".png", picture)
+			keep(t, prefix+l.name+".png", picture)
 
 			lock.Lock()
 			defer lock.Unlock()
 			for _, request := range requests {
-				if request != address {
+				if !slices.Contains(own, request) {
 					t.Errorf("the page asked for %.200s", request)
 				}
 			}

@@ -49,6 +49,9 @@ var mayBeEmpty = map[string]string{
 	"Time left":           "the run ended",
 	"Left out":            "the run is far below the bounds",
 	"Search":              "the run does not search",
+	"Changes by state":    "no schedule follows a program there",
+	"Changes that wait":   "no schedule follows a program there",
+	"Newest points":       "no schedule follows a program there",
 }
 
 // overItsTime are queries that have an answer only while the run goes on: nobody holds a node after it.

@@ -48,6 +48,8 @@ const (
 	registryModule   = "github.com/distribution/distribution/v3"
 	versitygwModule  = "github.com/versity/versitygw"
 	gofakes3Module   = "github.com/johannesboyne/gofakes3"
+	// alertmanagerModule is for checking a configuration that the documentation shows.
+	alertmanagerModule = "github.com/prometheus/alertmanager"
 )
 
 // argoOverlay restores what Argo's module zip lacks: zips carry no symbolic links, and the UI bundle is not in Git.
@@ -93,6 +95,7 @@ func All() []Recipe {
 	return append(all,
 		Recipe{Name: "helm", Dir: "build/helm", Module: "helm.sh/helm/v4", Package: "helm.sh/helm/v4/cmd/helm", Stamp: stampHelm},
 		Recipe{Name: "kind", Dir: "build/kind", Module: "sigs.k8s.io/kind", Package: "sigs.k8s.io/kind"},
+		Recipe{Name: "amtool", Dir: "build/alertmanager", Module: alertmanagerModule, Package: alertmanagerModule + "/cmd/amtool"},
 		Recipe{Name: "registry", Dir: "build/registry", Module: registryModule, Package: registryModule + "/cmd/registry"},
 		Recipe{Name: "versitygw", Dir: "build/versitygw", Module: versitygwModule, Package: versitygwModule + "/cmd/versitygw"},
 		Recipe{Name: "gofakes3", Dir: "build/gofakes3", Module: gofakes3Module, Package: gofakes3Module + "/cmd/gofakes3"},
@@ -100,7 +103,7 @@ func All() []Recipe {
 }
 
 // onDemand names what only some users need, and is therefore built only when asked for by name.
-var onDemand = []string{"kind", "registry", "versitygw", "gofakes3"}
+var onDemand = []string{"kind", "amtool", "registry", "versitygw", "gofakes3"}
 
 // Select returns the recipes with the given names, in build order; no names mean all that every user needs.
 func Select(names ...string) ([]Recipe, error) {

@@ -42,11 +42,14 @@ func inForm(result *ci.Result, form string) ([]byte, error) {
 // result is how a run ended. Of the answer of a gate, that gate says whether it passed, and a run that failed has a result too.
 func (s *source) result(ctx context.Context, where, file string) (*ci.Result, error) {
 	var answer *gateAnswer
+	shown := file
 	if info, err := os.Stat(where); err == nil && info.Mode().IsRegular() {
 		if answer, err = readAnswer(where); err != nil {
 			return nil, err
 		}
-		file = cmp.Or(file, answer.File)
+		if file == "" && answer.File != "" {
+			file, shown = answer.File, inRepository(answer.File)
+		}
 	}
 	var out *ci.Result
 	if answer != nil && answer.Verdict == "" && answer.Ledger == "" && answer.Reason != "" {
@@ -64,7 +67,7 @@ func (s *source) result(ctx context.Context, where, file string) (*ci.Result, er
 		}
 	}
 	if file != "" && file != "-" {
-		out.File, out.Lines = filepath.ToSlash(filepath.Clean(file)), gateLines(file)
+		out.File, out.Lines = filepath.ToSlash(filepath.Clean(shown)), gateLines(file)
 		// A file that was refused says where by itself.
 		for _, match := range problemLine.FindAllStringSubmatch(out.Sentence, -1) {
 			if line, err := strconv.Atoi(match[2]); err == nil && filepath.Clean(match[1]) == filepath.Clean(file) && out.Lines[""] == 0 {
@@ -73,6 +76,34 @@ func (s *source) result(ctx context.Context, where, file string) (*ci.Result, er
 		}
 	}
 	return out, nil
+}
+
+// inRepository is a file as its repository has it, which is what a forge links to: below the nearest folder with a .git, else below the
+// working directory. A file in neither stays as it was named.
+func inRepository(file string) string {
+	whole, err := filepath.Abs(file)
+	if err != nil {
+		return file
+	}
+	root := filepath.Dir(whole)
+	for {
+		if _, err := os.Stat(filepath.Join(root, ".git")); err == nil {
+			break
+		}
+		above := filepath.Dir(root)
+		if above == root {
+			if root, err = os.Getwd(); err != nil {
+				return file
+			}
+			break
+		}
+		root = above
+	}
+	below, err := filepath.Rel(root, whole)
+	if err != nil || !filepath.IsLocal(below) {
+		return file
+	}
+	return below
 }
 
 // problemLine begins a problem of a file.

@@ -25,14 +25,19 @@ func ChangeSentence(c *change.Change, names map[string]string) string {
 	for _, e := range c.Effects {
 		effects = append(effects, SeriesName(e.Series, names)+" "+Effect(e))
 	}
-	text := strings.Join(effects, "; ") + ", with run " + fmt.Sprint(c.First)
-	if c.From != c.To {
-		text += fmt.Sprintf(" (of runs %d to %d)", c.From, c.To)
-	}
+	text := strings.Join(effects, "; ") + ", with " + ChangeRuns(c)
 	if len(c.Culprits) > 0 {
 		text += ", by " + strings.Join(c.Culprits, " and ")
 	}
 	return text
+}
+
+// ChangeRuns is the first run after a change, and of which runs it may be.
+func ChangeRuns(c *change.Change) string {
+	if c.From == c.To {
+		return fmt.Sprintf("run %d", c.First)
+	}
+	return fmt.Sprintf("run %d (of runs %d to %d)", c.First, c.From, c.To)
 }
 
 // SeriesName is the name of a series by its identity.

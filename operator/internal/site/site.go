@@ -10,9 +10,12 @@ import (
 	"html/template"
 	"math"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -79,7 +82,19 @@ func Pages(all []*series.Series, book change.Book, options Options) ([]File, err
 		out = append(out, File{name, page.Bytes()})
 		return nil
 	}
-	index := &indexPage{Title: options.Title, Feed: FeedName, Changes: b.changes(b.told(nil), "")}
+	index := &indexPage{Title: options.Title, Feed: FeedName}
+	for _, c := range b.told(nil) {
+		if row := b.change(c, ""); c.State.Ended() {
+			index.Decided = append(index.Decided, row)
+		} else {
+			index.Open = append(index.Open, row)
+		}
+	}
+	// What was shown to be worse goes first, then what has to be shown; of each the newest first, as they are told.
+	urgency := []string{classes[worse], classes[suspected], classes[better]}
+	slices.SortStableFunc(index.Open, func(x, y changeRow) int {
+		return cmp.Compare(slices.Index(urgency, x.Class), slices.Index(urgency, y.Class))
+	})
 	for _, s := range all {
 		shown := b.series(s)
 		index.add(shown)
@@ -107,8 +122,9 @@ type builder struct {
 type indexPage struct {
 	Title, Feed string
 	Benchmarks  []*benchmark
-	Changes     []changeRow
 	Counts      []count
+	// Open are the changes that somebody has to look at, and Decided those that somebody has decided about.
+	Open, Decided []changeRow
 }
 
 type benchmark struct {
@@ -145,7 +161,8 @@ type seriesPage struct {
 	Site, Name, File, Project, Benchmark, Measure string
 	State, Class                                  string
 	Points                                        int
-	Newest, When, Ratio, Anchor                   string
+	When, Ratio                                   string
+	Newest, Anchor                                revision
 	Spark, Plot                                   template.HTML
 	Confidence                                    string
 	Segments                                      []segmentView
@@ -155,17 +172,27 @@ type seriesPage struct {
 	Feed                                          string
 }
 
+// Unit is what the points of a series are counted in.
+func (p *seriesPage) Unit() string {
+	if p.Points == 1 {
+		return "point"
+	}
+	return "points"
+}
+
 type segmentView struct {
-	Class, Anchor, Because, Machine, Workload string
-	Rows                                      []pointRow
-	Key                                       template.HTML
+	Class, Because, Machine, Workload string
+	Anchor                            revision
+	Rows                              []pointRow
+	Key                               template.HTML
 }
 
 type pointRow struct {
-	ID, Run, When, Revision  string
-	Commit, Report           template.URL
+	ID, Run, When            string
+	Revision                 revision
+	Report                   template.URL
 	Again                    bool
-	Ratio, Step, Before      string
+	Ratio, Step              string
 	Blocks                   int
 	Ledger                   string
 	Changed                  string
@@ -175,18 +202,20 @@ type pointRow struct {
 type gapRow struct{ Run, When, Reason string }
 
 type changeRow struct {
-	ID, State, Class, Sentence, When, Who, Why string
-	Series                                     []link
-	Culprits                                   []culprit
-	Events                                     []eventRow
-	Acknowledged                               string
+	ID, State, Class, Runs, When, Who string
+	Effects                           []effectRow
+	Culprits                          []revision
+	Events                            []eventRow
+	Acknowledged                      string
 }
 
-type link struct{ Name, File string }
+// effectRow is what a change did to a series, whose page is not linked from itself.
+type effectRow struct{ Name, File, Says string }
 
-type culprit struct {
-	Revision string
-	Commit   template.URL
+// revision is one as it is shown: in short, with the name of a commit in full where it leads.
+type revision struct {
+	Name, Short string
+	Commit      template.URL
 }
 
 type eventRow struct{ When, Who, To, Why string }
@@ -272,30 +301,27 @@ func classOf(c *change.Change) string {
 	}
 }
 
-// changes of a list; the page that it is on is not linked.
-func (b *builder) changes(all []*change.Change, on string) []changeRow {
-	var out []changeRow
-	for _, c := range all {
-		last := lastOf(c)
-		row := changeRow{
-			ID: c.ID, State: report.ChangeWord(c), Class: classOf(c), Sentence: report.ChangeSentence(c, b.names), When: day(last.At), Who: last.Who,
-			Why: last.Why,
+// change on a page, which is not linked from itself.
+func (b *builder) change(c *change.Change, on string) changeRow {
+	last := lastOf(c)
+	out := changeRow{
+		ID: c.ID, State: report.ChangeWord(c), Class: classOf(c), Runs: report.ChangeRuns(c), When: day(last.At), Who: last.Who,
+	}
+	for _, e := range c.Effects {
+		row := effectRow{Name: report.SeriesName(e.Series, b.names), Says: report.Effect(e)}
+		if b.names[e.Series] != "" && fileOf(e.Series) != on {
+			row.File = fileOf(e.Series)
 		}
-		for _, e := range c.Effects {
-			if b.names[e.Series] != "" && fileOf(e.Series) != on {
-				row.Series = append(row.Series, link{b.names[e.Series], fileOf(e.Series)})
-			}
-		}
-		for _, revision := range c.Culprits {
-			row.Culprits = append(row.Culprits, culprit{revision, b.commit(revision)})
-		}
-		for _, e := range c.History {
-			row.Events = append(row.Events, eventRow{minute(e.At), e.Who, string(e.To), e.Why})
-		}
-		if c.Acknowledged != nil {
-			row.Acknowledged = c.Acknowledged.Who
-		}
-		out = append(out, row)
+		out.Effects = append(out.Effects, row)
+	}
+	for _, name := range c.Culprits {
+		out.Culprits = append(out.Culprits, b.revision(name))
+	}
+	for _, e := range c.History {
+		out.Events = append(out.Events, eventRow{minute(e.At), e.Who, string(e.To), e.Why})
+	}
+	if c.Acknowledged != nil {
+		out.Acknowledged = c.Acknowledged.Who
 	}
 	return out
 }
@@ -305,10 +331,12 @@ func (b *builder) series(s *series.Series) *seriesPage {
 	told := b.told(s)
 	out := &seriesPage{
 		Site: b.options.Title, Name: s.Key.String(), File: fileOf(s.Key.ID()), Project: s.Key.Project, Benchmark: s.Key.Benchmark,
-		Measure: measureOf(s.Key), State: state, Class: classes[state], Anchor: s.Anchor, Confidence: report.Confidence(Confidence),
+		Measure: measureOf(s.Key), State: state, Class: classes[state], Anchor: b.revision(s.Anchor), Confidence: report.Confidence(Confidence),
 		Feed: FeedName,
 	}
-	out.Changes = b.changes(told, out.File)
+	for _, c := range told {
+		out.Changes = append(out.Changes, b.change(c, out.File))
+	}
 	plot := chart.Timeline{Title: s.Key.String(), XLabel: "revision, in the order of the runs", Neutral: 1, Y: times}
 	at := map[int64]*change.Change{}
 	for _, c := range told {
@@ -325,8 +353,8 @@ func (b *builder) series(s *series.Series) *seriesPage {
 	}
 	for i, segment := range s.Segments {
 		view := segmentView{
-			Class: chart.Class(i), Anchor: segment.Anchor, Because: segment.Because, Machine: segment.Machine, Workload: segment.Workload,
-			Key: chart.Legend(i),
+			Class: chart.Class(i), Key: chart.Legend(i), Anchor: b.revision(segment.Anchor), Because: sentence(segment.Because),
+			Machine: segment.Machine, Workload: segment.Workload,
 		}
 		stretch := chart.Stretch{Label: segment.Because}
 		for j := range segment.Points {
@@ -338,7 +366,7 @@ func (b *builder) series(s *series.Series) *seriesPage {
 				X: float64(p.Sequence), Y: ratio, Low: &low, High: &high, Link: string(row.Report),
 				Title: fmt.Sprintf("run %d, %s: %s of %s", p.Sequence, short(p.Revision), row.Ratio, short(segment.Anchor)),
 			})
-			out.Newest, out.When, out.Ratio = p.Revision, day(p.At), row.Ratio
+			out.Newest, out.When, out.Ratio = row.Revision, day(p.At), row.Ratio
 		}
 		// The newest is what people look for.
 		slices.Reverse(view.Rows)
@@ -361,13 +389,12 @@ func (b *builder) series(s *series.Series) *seriesPage {
 
 func (b *builder) row(p *series.Point, c *change.Change) pointRow {
 	out := pointRow{
-		ID: fmt.Sprintf("run-%d", p.Sequence), Run: fmt.Sprint(p.Sequence), When: minute(p.At), Revision: p.Revision,
-		Commit: b.commit(p.Revision),
-		Again:  p.Again, Ratio: text(p.Ratio), Blocks: p.Ratio.Blocks, Ledger: p.Ledger,
+		ID: fmt.Sprintf("run-%d", p.Sequence), Run: fmt.Sprint(p.Sequence), When: minute(p.At), Revision: b.revision(p.Revision),
+		Again: p.Again, Ratio: text(p.Ratio), Blocks: p.Ratio.Blocks, Ledger: p.Ledger,
 		Report: template.URL(b.options.Reports[p.Ledger]), //nolint:gosec // Options promise its scheme.
 	}
 	if p.Step != nil {
-		out.Step, out.Before = text(*p.Step), p.Predecessor
+		out.Step = text(*p.Step)
 	}
 	if c != nil {
 		out.Changed, out.ChangedClass, out.ChangeLink = report.ChangeWord(c), classOf(c), "#change-"+c.ID
@@ -393,7 +420,7 @@ func Interval(e series.Estimate) (ratio, low, high float64) {
 
 func text(e series.Estimate) string {
 	ratio, low, high := Interval(e)
-	return fmt.Sprintf("%s [%s, %s]", times(ratio), quantity.Short(low, ""), quantity.Short(high, ""))
+	return quantity.Interval(ratio, &low, &high, quantity.Times)
 }
 
 func times(v float64) string { return quantity.Short(v, quantity.Times) }
@@ -415,7 +442,7 @@ func places(s *series.Series) []chart.Tick {
 	var all []chart.Tick
 	for _, segment := range s.Segments {
 		for _, p := range segment.Points {
-			all = append(all, chart.Tick{At: float64(p.Sequence), Label: short(p.Revision)})
+			all = append(all, chart.Tick{At: float64(p.Sequence), Label: tickOf(p.Revision)})
 		}
 	}
 	every := max(1, (len(all)+labels-1)/labels)
@@ -429,13 +456,34 @@ func places(s *series.Series) []chart.Tick {
 	return out
 }
 
-// short is a revision as people say it.
-func short(revision string) string {
-	const said = 10
-	if r := []rune(revision); len(r) > said {
-		return string(r[:said])
+func (b *builder) revision(name string) revision { return revision{name, short(name), b.commit(name)} }
+
+// sentence begins with a capital letter.
+func sentence(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[size:]
+}
+
+// said is how many digits of a commit people say.
+const said = 10
+
+// commitName is the name that git gives a commit, by SHA-1 or SHA-256.
+var commitName = regexp.MustCompile("^([0-9a-f]{40}|[0-9a-f]{64})$")
+
+// short is a revision as people say it: the beginning of a commit's name, and any other name in full.
+func short(name string) string {
+	if commitName.MatchString(name) {
+		return name[:said]
 	}
-	return revision
+	return name
+}
+
+// tickOf is a revision where there is little room. Names that people give, such as those of releases, differ in their ends.
+func tickOf(name string) string {
+	if r := []rune(short(name)); len(r) > said {
+		return "…" + string(r[len(r)-said+1:])
+	}
+	return short(name)
 }
 
 func day(t time.Time) string    { return t.UTC().Format(time.DateOnly) }

@@ -296,11 +296,30 @@ func TestWhatIsNoRevisionIsNoLink(t *testing.T) {
 	for _, name := range []string{IndexName, fileOf(k.ID())} {
 		for _, part := range []string{
 			`<a href="https://git.example.org/commit/feature%2F4f2a">feature/4f2a</a>`, "<code>one of 3 revisions after 1234 up to 5678</code>",
-			"by feature/4f2a and one of 3 revisions",
+			", by <a", "</a> and <code>",
 		} {
 			if !strings.Contains(pages[name], part) {
 				t.Errorf("%s has no %s", name, part)
 			}
+		}
+	}
+}
+
+func TestARevisionIsSaidAsPeopleSayIt(t *testing.T) {
+	full := strings.Repeat("4f2a", 10)
+	for what, tc := range map[string]struct{ name, short, tick string }{
+		"a commit":                      {full, "4f2a4f2a4f", "4f2a4f2a4f"},
+		"a commit by SHA-256":           {strings.Repeat("4f2a", 16), "4f2a4f2a4f", "4f2a4f2a4f"},
+		"a commit that is short":        {"4f2a", "4f2a", "4f2a"},
+		"a digest that is no commit":    {full + "0", full + "0", "…4f2a4f2a0"},
+		"releases differ in their ends": {"release-2026-03-01", "release-2026-03-01", "…026-03-01"},
+		"a name that fits":              {"v1.10.0-rc", "v1.10.0-rc", "v1.10.0-rc"},
+		"letters count and not bytes":   {"größenmaß1", "größenmaß1", "größenmaß1"},
+		"a range in words":              {"one of 3 revisions", "one of 3 revisions", "…revisions"},
+		"none":                          {"", "", ""},
+	} {
+		if short(tc.name) != tc.short || tickOf(tc.name) != tc.tick {
+			t.Errorf("%s: %q and %q, want %q and %q", what, short(tc.name), tickOf(tc.name), tc.short, tc.tick)
 		}
 	}
 }

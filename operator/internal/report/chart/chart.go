@@ -33,6 +33,9 @@ type Number func(float64) string
 type canvas struct {
 	strings.Builder
 	width, height float64
+	// left and right are the ends of the horizontal axis. The labels of the vertical one are before it, or behind it if behind is set.
+	left, right float64
+	behind      bool
 	// picks counts what shows its figures.
 	picks int
 }
@@ -53,7 +56,7 @@ func newPlot(height float64, title string) *canvas {
 }
 
 func begin(above, width, height, below float64, title string) *canvas {
-	c := &canvas{width: width, height: height}
+	c := &canvas{width: width, height: height, left: marginLeft, right: width - marginRight}
 	c.add(`<svg class="chart" viewBox="0 %s %s %s" role="img" xmlns="http://www.w3.org/2000/svg"><title>%s</title>`, px(-above), px(width),
 		px(above+height+below), esc(title))
 	return c
@@ -122,7 +125,11 @@ func (c *canvas) marker(class string, series int, x, y, r float64) {
 
 func (c *canvas) svg() template.HTML {
 	if c.picks > 0 {
-		c.text("note hint", "start", 4, c.height+readoutBaseline, "Point at a mark, or tap it, for its figures.")
+		anchor, at := "start", 4.0
+		if c.behind {
+			anchor, at = "end", c.width-4
+		}
+		c.text("note hint", anchor, at, c.height+readoutBaseline, "Point at a mark, or tap it, for its figures.")
 	}
 	c.add(`</svg>`)
 	return template.HTML(c.String()) //nolint:gosec // Every text in it passed through esc.

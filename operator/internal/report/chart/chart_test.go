@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -208,5 +209,28 @@ func TestOldPointsOfATimelineKeepTheirMarksBesideAChange(t *testing.T) {
 	}
 	if spark := string(timeline.Spark("go")); strings.Contains(spark, "<text") || strings.Count(spark, `class="dot go"`) != 1 {
 		t.Errorf("a spark has text, or not one newest point: %s", spark)
+	}
+}
+
+// A timeline is wider than a phone and scrolled from its newest end: everything that it is read by is there, also of a first point.
+func TestATimelineIsReadFromItsNewestEnd(t *testing.T) {
+	svg := string(Timeline{
+		Title: "one", XLabel: "revision", Neutral: 1, Y: plain, XTicks: []Tick{{7, "r7"}},
+		Stretches: []Stretch{{Points: []Point{{X: 7, Y: 1.02, Title: "run 7"}}}},
+	}.SVG())
+	placed := regexp.MustCompile(`<(?:text class="(?:tick|label|note hint|readout)" text-anchor="[a-z]+"|circle class="mark s0") c?x="([0-9.]+)"`)
+	found := placed.FindAllStringSubmatch(svg, -1)
+	if len(found) < 6 {
+		t.Fatalf("%d places in %s", len(found), svg)
+	}
+	for _, match := range found {
+		if at, err := strconv.ParseFloat(match[1], 64); err != nil || at < 0.7*timelineWidth {
+			t.Errorf("%s is not at the newest end of %g", match[0], timelineWidth)
+		}
+	}
+	for _, end := range []string{`class="label" text-anchor="end"`, `class="note hint" text-anchor="end"`, `class="readout" text-anchor="end"`} {
+		if !strings.Contains(svg, end) {
+			t.Errorf("no %s in %s", end, svg)
+		}
 	}
 }

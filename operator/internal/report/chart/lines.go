@@ -113,15 +113,19 @@ func padded(values []float64, from, to float64) scale {
 func (c *canvas) yAxis(y scale, number Number) {
 	for _, v := range y.ticks(ticks) {
 		at := y.at(v)
-		c.line("grid", marginLeft, at, c.width-marginRight, at)
-		c.text("tick", "end", marginLeft-gapOfTicks, at+fontHeight, number(v))
+		c.line("grid", c.left, at, c.right, at)
+		if c.behind {
+			c.text("tick", "start", c.right+gapOfTicks, at+fontHeight, number(v))
+			continue
+		}
+		c.text("tick", "end", c.left-gapOfTicks, at+fontHeight, number(v))
 	}
 }
 
 // xTicks labels as many places as there is room for.
 func (c *canvas) xTicks(x scale, all []Tick, label string) {
 	bottom := c.height - marginBottom
-	c.line("axis", marginLeft, bottom, c.width-marginRight, bottom)
+	c.line("axis", c.left, bottom, c.right, bottom)
 	last := math.Inf(-1)
 	for _, tick := range all {
 		at := x.at(tick.At)
@@ -133,7 +137,11 @@ func (c *canvas) xTicks(x scale, all []Tick, label string) {
 		last = at + half + 4
 		c.text("tick", "middle", at, bottom+14, tick.Label)
 	}
-	c.text("label", "middle", (marginLeft+c.width-marginRight)/2, c.height-8, label)
+	if c.behind {
+		c.text("label", "end", c.right, c.height-8, label)
+		return
+	}
+	c.text("label", "middle", (c.left+c.right)/2, c.height-8, label)
 }
 
 func (c *canvas) curve(x, y scale, series Series) {

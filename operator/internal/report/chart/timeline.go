@@ -40,7 +40,9 @@ const (
 	// beside a change have a mark, however old they are.
 	pickedPoints = 120
 	// besideMark is how many points on each side of a change have a mark.
-	besideMark           = 3
+	besideMark = 3
+	// leastRuns is how many runs a plot has room for at least, so that the first points stand at its newest end too.
+	leastRuns            = 10
 	sparkWidth           = 150.0
 	sparkHeight, sparkIn = 34.0, 4.0
 )
@@ -48,10 +50,12 @@ const (
 // SVG draws the plot.
 func (t Timeline) SVG() template.HTML {
 	c := begin(0, timelineWidth, timelineHeight, readoutHeight, t.Title)
-	x, y := t.scales(marginLeft, timelineWidth-marginRight, timelineHeight-marginBottom, marginTop)
+	// A plot that is scrolled is seen from its newest end: what it is read by is there.
+	c.left, c.right, c.behind = marginRight, timelineWidth-marginLeft, true
+	x, y := t.scales(c.left, c.right, timelineHeight-marginBottom, marginTop)
 	c.yAxis(y, t.Y)
 	c.xTicks(x, t.XTicks, t.XLabel)
-	c.line("neutral", marginLeft, y.at(t.Neutral), timelineWidth-marginRight, y.at(t.Neutral))
+	c.line("neutral", c.left, y.at(t.Neutral), c.right, y.at(t.Neutral))
 	for _, gap := range t.Gaps {
 		c.marker("gap", 4, x.at(gap), timelineHeight-marginBottom-4, 3)
 	}
@@ -119,6 +123,9 @@ func (t Timeline) scales(left, right, bottom, top float64) (x, y scale) {
 			xs, ys = append(xs, p.X), append(ys, p.Y)
 			ys = appendEnds(ys, p.Low, p.High)
 		}
+	}
+	if len(xs) > 0 {
+		xs = append(xs, slices.Max(xs)-leastRuns+1)
 	}
 	return padded(xs, left, right), newScale(ys, true, bottom, top)
 }

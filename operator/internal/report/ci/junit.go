@@ -94,7 +94,8 @@ func (r *Result) JUnit() ([]byte, error) {
 
 // judge notes what became of a test that is not Go.
 func (r *Result) judge(one *test, verdict experiment.Verdict, stands bool, kind, message string) {
-	says := &note{Type: kind, Message: legal(message)}
+	// GitLab shows the text and no attribute.
+	says := &note{Type: kind, Message: legal(message), Text: legal(message)}
 	switch {
 	case !stands && verdict == experiment.VerdictGo:
 	case !stands:
