@@ -16,12 +16,15 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
 )
 
 const dist = "../../dist"
@@ -198,6 +201,59 @@ func TestManifestsNameTheArchivesByTheirDigests(t *testing.T) {
 				t.Errorf("%s does not name %s with %q", manifest, archive, named[archive])
 			}
 		}
+	}
+}
+
+// plugin is what krew reads of a manifest.
+type plugin struct {
+	APIVersion string `yaml:"apiVersion"`
+	Kind       string
+	Metadata   struct{ Name string }
+	Spec       struct {
+		Version          string
+		ShortDescription string `yaml:"shortDescription"`
+		Platforms        []struct {
+			Selector struct {
+				MatchLabels map[string]string `yaml:"matchLabels"`
+			}
+			URI, SHA256, Bin string
+			Files            []struct{ From, To string }
+		}
+	}
+}
+
+// Krew's own code could not be had for this test: these are its rules, https://krew.sigs.k8s.io/docs/developer-guide/plugin-manifest/.
+func TestKrewFindsInTheArchivesWhatTheManifestNames(t *testing.T) {
+	var manifest plugin
+	if err := yaml.Unmarshal([]byte(read(t, "krew.yaml")), &manifest); err != nil {
+		t.Fatal(err)
+	}
+	if manifest.APIVersion != "krew.googlecontainertools.github.com/v1alpha2" || manifest.Kind != "Plugin" ||
+		manifest.Metadata.Name != "assay" || manifest.Spec.Version != "v"+version(t) || manifest.Spec.ShortDescription == "" {
+		t.Errorf("the manifest is %+v", manifest)
+	}
+	covered := map[string]bool{}
+	for _, platform := range manifest.Spec.Platforms {
+		name := platform.Selector.MatchLabels["os"] + "_" + platform.Selector.MatchLabels["arch"]
+		covered[name] = true
+		archive := "assay_" + version(t) + "_" + name + ".tar.gz"
+		if path.Base(platform.URI) != archive || platform.SHA256 != sums(t)[archive] {
+			t.Errorf("%s: %s with %s", name, platform.URI, platform.SHA256)
+		}
+		held, installed := files(t, archive), map[string]bool{}
+		for _, file := range platform.Files {
+			installed[file.From] = true
+			if held[file.From] == "" || file.To != "." {
+				t.Errorf("%s: %s goes to %q, and the archive has %v", name, file.From, file.To, slices.Sorted(maps.Keys(held)))
+			}
+		}
+		if !installed[platform.Bin] || !installed["LICENSE"] || len(installed) != len(held) {
+			t.Errorf("%s: of %v krew installs %v, and starts %s", name, slices.Sorted(maps.Keys(held)), slices.Sorted(maps.Keys(installed)),
+				platform.Bin)
+		}
+	}
+	if len(covered) != len(archived) {
+		t.Errorf("it is for %v", covered)
 	}
 }
 
