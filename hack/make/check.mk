@@ -72,7 +72,8 @@ test-stores-short: bin/cluster bin/assay ## The same against the bundled one alo
 
 .PHONY: test-rules
 test-rules: bin/cluster ## Prometheus rules: syntax, and the tests in dashboards/rules/tests.
-	@promtool=$$(bin/cluster build --print-dir promtool)/promtool && cd dashboards/rules && \
+	@echo 'building promtool from source, unless it is cached (the first time some minutes on 2 CPUs)'; \
+	  promtool=$$(bin/cluster build --print-dir promtool)/promtool && cd dashboards/rules && \
 	  $$promtool check rules --lint=all --lint-fatal *.yaml >/dev/null && $$promtool test rules tests/*.yaml
 
 .PHONY: test-dashboards

@@ -100,7 +100,7 @@ func All() []Recipe {
 }
 
 // onDemand names what only some users need, and is therefore built only when asked for by name.
-var onDemand = []string{"kind", "registry", "versitygw", "gofakes3"}
+var onDemand = []string{"promtool", "kind", "registry", "versitygw", "gofakes3"}
 
 // Select returns the recipes with the given names, in build order; no names mean all that every user needs.
 func Select(names ...string) ([]Recipe, error) {
