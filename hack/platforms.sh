@@ -94,7 +94,7 @@ build() {
   local bin=$PWD/out/bin/$os-$arch
   mkdir -p "$bin"
   echo "== $platform" >&2
-  local flags=(-trimpath -gcflags=all=-dwarf=false -ldflags "-s -w -X main.version=$version")
+  local flags=(-trimpath -ldflags "-s -w -X main.version=$version")
   (cd operator && CGO_ENABLED=0 GOOS=$os GOARCH=$arch go build "${flags[@]}" -o "$bin/assay" ./cmd/assay)
   [ "$os" = linux ] || return 0
   (cd operator && CGO_ENABLED=0 GOOS=$os GOARCH=$arch go build "${flags[@]}" -o "$bin/manager" ./cmd)
