@@ -14,6 +14,8 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path"
@@ -108,11 +110,11 @@ var coreutils = []string{
 	"sh", "tar", "gzip", "sha256sum", "uname", "mktemp", "cp", "mv", "mkdir", "chmod", "ln", "rm", "grep", "id", "cat", "true",
 }
 
-// bare is an environment whose PATH has these programs and nothing else.
-func bare(t *testing.T, prefix string) []string {
+// bare is an environment whose PATH has these programs, more of them if need be, and nothing else.
+func bare(t *testing.T, prefix string, more ...string) []string {
 	t.Helper()
 	bin := t.TempDir()
-	for _, program := range coreutils {
+	for _, program := range slices.Concat(coreutils, more) {
 		path, err := exec.LookPath(program)
 		if err != nil {
 			t.Fatal(err)
@@ -167,6 +169,41 @@ func TestTheCommandIsInstalledWhereThereIsNoToolchain(t *testing.T) {
 	}
 	if again, err := run(t, env, "sh", absolute(t, "install.sh")); err != nil {
 		t.Errorf("installed twice: %v\n%s", err, again)
+	}
+}
+
+// As a pipeline does it: the script comes from a pipe, and what it installs from a server.
+func TestTheCommandIsDownloaded(t *testing.T) {
+	server := httptest.NewServer(http.FileServer(http.Dir(dist)))
+	defer server.Close()
+	for sentence, tc := range map[string]struct {
+		programs []string
+		from     string
+		want     string
+		fails    bool
+	}{
+		"with curl":                       {[]string{"curl"}, server.URL, "installed assay " + version(t), false},
+		"with wget":                       {[]string{"wget"}, server.URL, "installed assay " + version(t), false},
+		"what the server does not have":   {[]string{"curl"}, server.URL + "/nothing", "cannot download " + server.URL + "/nothing/SHA256SUMS", true},
+		"the same with wget":              {[]string{"wget"}, server.URL + "/nothing", "cannot download " + server.URL + "/nothing/SHA256SUMS", true},
+		"without a program that can load": {nil, server.URL, "neither curl nor wget is on PATH", true},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			for _, program := range tc.programs {
+				if _, err := exec.LookPath(program); err != nil {
+					t.Skip(program + " is not on PATH")
+				}
+			}
+			prefix := t.TempDir()
+			env := append(bare(t, prefix, tc.programs...), "ASSAY_DOWNLOADS="+tc.from)
+			out, err := run(t, env, "sh", "-c", `cat "$0" | sh`, absolute(t, "install.sh"))
+			if (err != nil) != tc.fails || !strings.Contains(out, tc.want) {
+				t.Fatalf("%v\n%s\nwant %q", err, out, tc.want)
+			}
+			if _, err := os.Stat(filepath.Join(prefix, "bin", "assay")); (err != nil) != tc.fails {
+				t.Errorf("installed: %v", err)
+			}
+		})
 	}
 }
 
