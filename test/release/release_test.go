@@ -294,6 +294,16 @@ func TestKrewFindsInTheArchivesWhatTheManifestNames(t *testing.T) {
 	}
 }
 
+func TestTheFormulaIsRuby(t *testing.T) {
+	ruby, err := exec.LookPath("ruby")
+	if err != nil {
+		t.Skip("ruby is not on PATH")
+	}
+	if out, err := exec.CommandContext(t.Context(), ruby, "-wc", absolute(t, "assay.rb")).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 // files reads an archive into memory.
 func files(t *testing.T, name string) map[string]string {
 	t.Helper()
