@@ -146,6 +146,23 @@ func TestEveryStepOfTheWorkflowsExists(t *testing.T) {
 	}
 }
 
+func TestEveryCommandOfTheScriptsExists(t *testing.T) {
+	whole := tree(t)
+	scripts, err := filepath.Glob(filepath.Join(root, "hack", "*.sh"))
+	if err != nil || len(scripts) < 10 {
+		t.Fatalf("scripts %v: %v", scripts, err)
+	}
+	for _, script := range append(scripts, filepath.Join(root, ".ci", "run")) {
+		raw, err := os.ReadFile(script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, problem := range whole.Problems(string(raw)) {
+			t.Errorf("%s:%s", filepath.Base(script), problem)
+		}
+	}
+}
+
 func TestStepsOfAWorkflow(t *testing.T) {
 	workflow := "jobs:\n  check:\n    steps:\n    - run: make ${{ inputs.target }}\n    - name: two\n      run: |\n        a\n        b\n"
 	got, err := Steps([]byte(workflow))
