@@ -17,8 +17,8 @@ import (
 // the files of the tree.
 type Tree struct {
 	root string
-	// make is the text of the Makefile and what it includes.
-	make    string
+	// recipes is the text of the Makefile, of what it includes, and of the scripts that it starts.
+	recipes string
 	targets map[string]bool
 	// assay and cluster are flags by command, such as "assay history rebuild".
 	assay, cluster map[string]map[string]bool
@@ -50,15 +50,22 @@ func ReadTree(root string) (Tree, error) {
 	if err != nil {
 		return t, err
 	}
-	for _, file := range append(makefiles, filepath.Join(root, "Makefile")) {
+	scripts, err := filepath.Glob(filepath.Join(root, "hack", "*.sh"))
+	if err != nil {
+		return t, err
+	}
+	for _, file := range slices.Concat(makefiles, scripts, []string{filepath.Join(root, "Makefile")}) {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			return t, err
 		}
-		t.make += string(text)
-	}
-	for _, match := range target.FindAllStringSubmatch(t.make, -1) {
-		t.targets[match[1]] = true
+		t.recipes += string(text)
+		if filepath.Ext(file) == ".sh" {
+			continue
+		}
+		for _, match := range target.FindAllStringSubmatch(string(text), -1) {
+			t.targets[match[1]] = true
+		}
 	}
 	reference, err := os.ReadFile(filepath.Join(root, "docs", "reference", "cli.md"))
 	if err != nil {
@@ -200,7 +207,7 @@ func (t Tree) files(words []string) []string {
 		if _, err := os.Stat(filepath.Join(t.root, filepath.FromSlash(word))); inTree && os.IsNotExist(err) {
 			out = append(out, "the tree has no "+word)
 		}
-		if program, ok := strings.CutPrefix(word, "bin/"); ok && !hasWord(t.make, program) {
+		if program, ok := strings.CutPrefix(word, "bin/"); ok && !hasWord(t.recipes, program) {
 			out = append(out, "make builds no "+word)
 		}
 	}
@@ -217,7 +224,7 @@ func (t Tree) makes(args []string) []string {
 		name, _, isVariable := strings.Cut(arg, "=")
 		switch {
 		case strings.Contains(name, unknown), strings.HasPrefix(arg, "-"):
-		case isVariable && !hasWord(t.make, name):
+		case isVariable && !hasWord(t.recipes, name):
 			out = append(out, "make has no variable "+name)
 		case !isVariable && !t.targets[name]:
 			out = append(out, "make has no target "+name)
