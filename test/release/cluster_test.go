@@ -18,10 +18,10 @@ const onCluster = "ASSAY_RELEASE_E2E"
 // registry is the same name for this machine, by a port-forward, and for the node, where it listens.
 const registry = "localhost:5001"
 
-// command runs a program from the root of the tree.
+// command runs a program from the root of the tree, also when the test is over and cleans up, which ends its context.
 func command(t *testing.T, stdin string, name string, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 15*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Stdin, cmd.Stderr = "../..", strings.NewReader(stdin), os.Stderr
