@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -86,9 +87,12 @@ func serveRegistry(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { stop(); _ = forward.Wait() })
-	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.Contains(line, "Forwarding from") {
+	lines := bufio.NewReader(out)
+	if line, err := lines.ReadString('\n'); err != nil || !strings.Contains(line, "Forwarding from") {
 		t.Fatalf("kubectl port-forward says %q: %v", line, err)
 	}
+	// It prints a line for each connection, and would wait for somebody to read them.
+	go func() { _, _ = io.Copy(io.Discard, lines) }()
 }
 
 // unpack writes an archive of the release into a folder.
