@@ -82,7 +82,9 @@ func ReadTree(root string) (Tree, error) {
 			return t, err
 		}
 		for _, use := range useLine.FindAllStringSubmatch(string(text), -1) {
-			t.cluster[use[1]] = map[string]bool{}
+			if t.cluster[use[1]] == nil {
+				t.cluster[use[1]] = map[string]bool{}
+			}
 		}
 		for _, flag := range flagCall.FindAllStringSubmatch(string(text), -1) {
 			add(t.cluster, "cluster", "--"+flag[1])
@@ -207,11 +209,17 @@ func (t Tree) files(words []string) []string {
 		if _, err := os.Stat(filepath.Join(t.root, filepath.FromSlash(word))); inTree && os.IsNotExist(err) {
 			out = append(out, "the tree has no "+word)
 		}
-		if program, ok := strings.CutPrefix(word, "bin/"); ok && !hasWord(t.recipes, program) {
+		if program, ok := strings.CutPrefix(word, "bin/"); ok && !t.builds(program) {
 			out = append(out, "make builds no "+word)
 		}
 	}
 	return out
+}
+
+// builds reports whether a recipe writes a program into bin/.
+func (t Tree) builds(program string) bool {
+	name := regexp.QuoteMeta(program)
+	return regexp.MustCompile(`(?m)(-o \S*bin/|ln -sf \S+ bin/)` + name + `(\s|$)|^(KERNELS|RUST_PROGRAMS) :=.* ` + name + `( |$)`).MatchString(t.recipes)
 }
 
 func hasWord(text, word string) bool {

@@ -40,7 +40,9 @@ func TestKeyChangesWithTheCompiler(t *testing.T) {
 
 func TestKeyChangesWithAMainPackageOfOurOwn(t *testing.T) {
 	tree := t.TempDir()
-	for name, text := range map[string]string{"go.mod": "module m\n\nrequire example.com/dns v1.2.3\n", "go.sum": "", "main.go": "package main"} {
+	for name, text := range map[string]string{
+		"go.mod": "module m\n\nrequire example.com/dns v1.2.3\n", "go.sum": "", "main.go": "package main",
+	} {
 		if err := os.WriteFile(filepath.Join(tree, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
