@@ -50,7 +50,7 @@ func TestWhatCommandsNameThatTheTreeDoesNotHave(t *testing.T) {
 		"a file that the tree does not have":    {"hack/nothing.sh x", []string{"1: the tree has no hack/nothing.sh"}},
 		"a program that is not built":           {"bin/nothing", []string{"1: make builds no bin/nothing"}},
 		"a file whose name is known later":      {`cat "hack/$name.sh" hack/*.nothing`, nil},
-		"what no shell reads":                   {"if true; then", []string{"1:10: `then` must be followed by a statement list"}},
+		"what no shell reads":                   {"if ls; then", []string{"1:8: `then` must be followed by a statement list"}},
 		"two, in a loop":                        {"for x in 1 2; do\nmake one two\ndone", []string{"2: make has no target one", "2: make has no target two"}},
 		"a target that is only a word of a mk":  {"make unless", []string{"1: make has no target unless"}},
 		"a variable's name is no target":        {"make KERNELS", []string{"1: make has no target KERNELS"}},
