@@ -16,7 +16,9 @@ kubectl delete benchmarkrun "$name" --ignore-not-found --timeout=120s
 kubectl apply -f "$study"
 status=0
 bin/assay watch "$name" || status=$?
-bin/assay results "$name" || true
+mkdir -p out
+# What make readme-demo shows in README.
+bin/assay results "$name" | tee out/demo.txt || true
 cat <<END
 
 Look further:

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Steps that demo and e2e share. Sourced from the root of the tree.
 
 began=$SECONDS

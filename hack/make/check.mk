@@ -28,7 +28,8 @@ lint: ## Vet, staticcheck, golangci-lint, clippy and format checks (read only).
 	   && $(GOLANGCI) run --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
 	@cargo fmt --all --manifest-path workloads/Cargo.toml --check
 	@cargo clippy --manifest-path workloads/Cargo.toml --locked --all-targets -- -D warnings
-	@for f in hack/*.sh .ci/run; do bash -n $$f; done
+	@scripts=$$(git grep -lE '^#!.*[/ ](ba)?sh\b|^# shellcheck shell=' -- ':!*.md'); for f in $$scripts; do bash -n $$f; done; \
+	  if command -v shellcheck >/dev/null; then shellcheck $$scripts; else echo 'shellcheck is not on PATH: scripts are parsed only'; fi
 	@if git grep -lF '$(CURDIR)/' -- .; then echo 'these tracked files hold the path of this checkout: take it out, or the file out of the tree'; exit 1; fi
 
 .PHONY: verify
@@ -71,7 +72,8 @@ test-stores-short: bin/cluster bin/assay ## The same against the bundled one alo
 
 .PHONY: test-rules
 test-rules: bin/cluster ## Prometheus rules: syntax, and the tests in dashboards/rules/tests.
-	@promtool=$$(bin/cluster build --print-dir promtool)/promtool && cd dashboards/rules && \
+	@echo 'building promtool from source, unless it is cached (the first time some minutes on 2 CPUs)'; \
+	  promtool=$$(bin/cluster build --print-dir promtool)/promtool && cd dashboards/rules && \
 	  $$promtool check rules --lint=all --lint-fatal *.yaml >/dev/null && $$promtool test rules tests/*.yaml
 
 .PHONY: test-alertmanager

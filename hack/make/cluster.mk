@@ -8,6 +8,10 @@ quickstart: build-go build-rust ## The PIR study without a cluster, in a few min
 demo: ## The PIR study on a real cluster: build, start, install, run, print the verdicts.
 	@hack/demo.sh
 
+.PHONY: readme-demo
+readme-demo: ## Write what the last demo on this machine found into README.
+	@hack/readme-demo.sh out/demo.txt README.md
+
 .PHONY: demo-down
 demo-down: bin/cluster ## Remove the demo's cluster and everything it left.
 	@bin/cluster down

@@ -10,4 +10,7 @@
 // tells to do.
 //
 // The comment stands right above the block. Readers do not see it.
+//
+// Commands that nothing executes, in blocks, in sentences, in scripts and in the workflows of GitHub, are parsed, and what they name of
+// this tree has to be in it: targets and variables of make, commands of ours with their flags, values of the chart, files.
 package docs

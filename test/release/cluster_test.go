@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,10 +19,10 @@ const onCluster = "ASSAY_RELEASE_E2E"
 // registry is the same name for this machine, by a port-forward, and for the node, where it listens.
 const registry = "localhost:5001"
 
-// command runs a program from the root of the tree.
+// command runs a program from the root of the tree, also when the test is over and cleans up, which ends its context.
 func command(t *testing.T, stdin string, name string, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 15*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Stdin, cmd.Stderr = "../..", strings.NewReader(stdin), os.Stderr
@@ -86,9 +87,12 @@ func serveRegistry(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { stop(); _ = forward.Wait() })
-	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.Contains(line, "Forwarding from") {
+	lines := bufio.NewReader(out)
+	if line, err := lines.ReadString('\n'); err != nil || !strings.Contains(line, "Forwarding from") {
 		t.Fatalf("kubectl port-forward says %q: %v", line, err)
 	}
+	// It prints a line for each connection, and would wait for somebody to read them.
+	go func() { _, _ = io.Copy(io.Discard, lines) }()
 }
 
 // unpack writes an archive of the release into a folder.

@@ -2,3 +2,5 @@
 module assay.dev/assay/test/release
 
 go 1.26.0
+
+require go.yaml.in/yaml/v3 v3.0.6

@@ -14,14 +14,19 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
 )
 
 const dist = "../../dist"
@@ -92,7 +97,9 @@ func TestEveryFileIsNamedWithItsDigest(t *testing.T) {
 func TestWhatIsSignedSaysSo(t *testing.T) {
 	_, err := os.Stat(filepath.Join(dist, "SHA256SUMS.bundle"))
 	signed, notes := err == nil, read(t, "RELEASE_NOTES.md")
-	if signed == strings.Contains(notes, "Not signed") || signed != strings.Contains(notes, "cosign verify-blob") {
+	// What is new may speak of signatures too.
+	says, denies := strings.Contains(notes, "\nSigned: `cosign verify-blob --key cosign.pub"), strings.Contains(notes, "**Not signed:**")
+	if says != signed || denies == signed {
 		t.Errorf("signed: %v, and the notes say\n%s", signed, notes)
 	}
 	if !strings.Contains(notes, "# Assay "+version(t)) || strings.Count(notes, "\n* ") < 5 {
@@ -105,11 +112,11 @@ var coreutils = []string{
 	"sh", "tar", "gzip", "sha256sum", "uname", "mktemp", "cp", "mv", "mkdir", "chmod", "ln", "rm", "grep", "id", "cat", "true",
 }
 
-// bare is an environment whose PATH has these programs and nothing else.
-func bare(t *testing.T, prefix string) []string {
+// bare is an environment whose PATH has these programs, more of them if need be, and nothing else.
+func bare(t *testing.T, prefix string, more ...string) []string {
 	t.Helper()
 	bin := t.TempDir()
-	for _, program := range coreutils {
+	for _, program := range slices.Concat(coreutils, more) {
 		path, err := exec.LookPath(program)
 		if err != nil {
 			t.Fatal(err)
@@ -152,7 +159,7 @@ func TestTheCommandIsInstalledWhereThereIsNoToolchain(t *testing.T) {
 		"it says its version":              {[]string{"assay", "version"}, version(t)},
 		"it is a plugin of kubectl":        {[]string{"kubectl-assay", "version"}, version(t)},
 		"what executes trials came along":  {[]string{"assay-runner", "--version"}, version(t)},
-		"it has the templates that it had": {[]string{"assay", "init", "--template", "pir-scan"}, "pir-scan"},
+		"it has the templates that it had": {[]string{"assay", "init", "--template", "pir-scan", "--output", "-"}, "pir-scan"},
 		"two commands are compared":        {[]string{"assay", "bench", "--budget", "20s", "true", "sh -c :"}, "wall time"},
 	} {
 		out, err := run(t, env, tc.command...)
@@ -164,6 +171,41 @@ func TestTheCommandIsInstalledWhereThereIsNoToolchain(t *testing.T) {
 	}
 	if again, err := run(t, env, "sh", absolute(t, "install.sh")); err != nil {
 		t.Errorf("installed twice: %v\n%s", err, again)
+	}
+}
+
+// As a pipeline does it: the script comes from a pipe, and what it installs from a server.
+func TestTheCommandIsDownloaded(t *testing.T) {
+	server := httptest.NewServer(http.FileServer(http.Dir(dist)))
+	defer server.Close()
+	for sentence, tc := range map[string]struct {
+		programs []string
+		from     string
+		want     string
+		fails    bool
+	}{
+		"with curl":                       {[]string{"curl"}, server.URL, "installed assay " + version(t), false},
+		"with wget":                       {[]string{"wget"}, server.URL, "installed assay " + version(t), false},
+		"what the server does not have":   {[]string{"curl"}, server.URL + "/nothing", "cannot download " + server.URL + "/nothing/SHA256SUMS", true},
+		"the same with wget":              {[]string{"wget"}, server.URL + "/nothing", "cannot download " + server.URL + "/nothing/SHA256SUMS", true},
+		"without a program that can load": {nil, server.URL, "neither curl nor wget is on PATH", true},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			for _, program := range tc.programs {
+				if _, err := exec.LookPath(program); err != nil {
+					t.Skip(program + " is not on PATH")
+				}
+			}
+			prefix := t.TempDir()
+			env := append(bare(t, prefix, tc.programs...), "ASSAY_DOWNLOADS="+tc.from)
+			out, err := run(t, env, "sh", "-c", `cat "$0" | sh`, absolute(t, "install.sh"))
+			if (err != nil) != tc.fails || !strings.Contains(out, tc.want) {
+				t.Fatalf("%v\n%s\nwant %q", err, out, tc.want)
+			}
+			if _, err := os.Stat(filepath.Join(prefix, "bin", "assay")); (err != nil) != tc.fails {
+				t.Errorf("installed: %v", err)
+			}
+		})
 	}
 }
 
@@ -198,6 +240,69 @@ func TestManifestsNameTheArchivesByTheirDigests(t *testing.T) {
 				t.Errorf("%s does not name %s with %q", manifest, archive, named[archive])
 			}
 		}
+	}
+}
+
+// plugin is what krew reads of a manifest.
+type plugin struct {
+	APIVersion string `yaml:"apiVersion"`
+	Kind       string
+	Metadata   struct{ Name string }
+	Spec       struct {
+		Version          string
+		ShortDescription string `yaml:"shortDescription"`
+		Platforms        []struct {
+			Selector struct {
+				MatchLabels map[string]string `yaml:"matchLabels"`
+			}
+			URI, SHA256, Bin string
+			Files            []struct{ From, To string }
+		}
+	}
+}
+
+// Krew's own code could not be had for this test: these are its rules, https://krew.sigs.k8s.io/docs/developer-guide/plugin-manifest/.
+func TestKrewFindsInTheArchivesWhatTheManifestNames(t *testing.T) {
+	var manifest plugin
+	if err := yaml.Unmarshal([]byte(read(t, "krew.yaml")), &manifest); err != nil {
+		t.Fatal(err)
+	}
+	if manifest.APIVersion != "krew.googlecontainertools.github.com/v1alpha2" || manifest.Kind != "Plugin" ||
+		manifest.Metadata.Name != "assay" || manifest.Spec.Version != "v"+version(t) || manifest.Spec.ShortDescription == "" {
+		t.Errorf("the manifest is %+v", manifest)
+	}
+	covered := map[string]bool{}
+	for _, platform := range manifest.Spec.Platforms {
+		name := platform.Selector.MatchLabels["os"] + "_" + platform.Selector.MatchLabels["arch"]
+		covered[name] = true
+		archive := "assay_" + version(t) + "_" + name + ".tar.gz"
+		if path.Base(platform.URI) != archive || platform.SHA256 != sums(t)[archive] {
+			t.Errorf("%s: %s with %s", name, platform.URI, platform.SHA256)
+		}
+		held, installed := files(t, archive), map[string]bool{}
+		for _, file := range platform.Files {
+			installed[file.From] = true
+			if held[file.From] == "" || file.To != "." {
+				t.Errorf("%s: %s goes to %q, and the archive has %v", name, file.From, file.To, slices.Sorted(maps.Keys(held)))
+			}
+		}
+		if !installed[platform.Bin] || !installed["LICENSE"] || len(installed) != len(held) {
+			t.Errorf("%s: of %v krew installs %v, and starts %s", name, slices.Sorted(maps.Keys(held)), slices.Sorted(maps.Keys(installed)),
+				platform.Bin)
+		}
+	}
+	if len(covered) != len(archived) {
+		t.Errorf("it is for %v", covered)
+	}
+}
+
+func TestTheFormulaIsRuby(t *testing.T) {
+	ruby, err := exec.LookPath("ruby")
+	if err != nil {
+		t.Skip("ruby is not on PATH")
+	}
+	if out, err := exec.CommandContext(t.Context(), ruby, "-wc", absolute(t, "assay.rb")).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 
@@ -497,7 +602,7 @@ func TestTheCommandNeedsNothingOfTheSystemButItsKernel(t *testing.T) {
 	}{
 		"it says its version":              {[]string{"assay", "version"}, version(t)},
 		"what executes trials came along":  {[]string{"assay-runner", "--version"}, version(t)},
-		"it has the templates that it had": {[]string{"assay", "init", "--template", "pir-scan"}, "pir-scan"},
+		"it has the templates that it had": {[]string{"assay", "init", "--template", "pir-scan", "--output", "-"}, "pir-scan"},
 		"two commands are compared": {
 			[]string{"assay", "bench", "--budget", "20s", "assay version", "assay-runner --version"}, "wall time",
 		},

@@ -26,7 +26,7 @@ type Recipe struct {
 	Dir string
 	// Module is the module whose version is the binary's version; empty for this project's own code.
 	Module string
-	// Package is the main package.
+	// Package is the main package; with a dot in front it is in Dir, or in the module's own source tree if there is an overlay.
 	Package string
 	// Tags are build tags.
 	Tags []string
@@ -74,7 +74,7 @@ func All() []Recipe {
 	all = append(all,
 		Recipe{Name: "pause", Dir: ".", Package: "./cmd/pause"},
 		Recipe{Name: "network-policies", Dir: ".", Package: "./cmd/network-policies"},
-		Recipe{Name: "coredns", Dir: "build/coredns", Module: "github.com/coredns/coredns", Package: "github.com/coredns/coredns"},
+		Recipe{Name: "coredns", Dir: "build/coredns", Module: "github.com/coredns/coredns", Package: "."},
 	)
 	for _, name := range []string{"workflow-controller", "argoexec", "argo"} {
 		all = append(all, Recipe{
@@ -103,7 +103,7 @@ func All() []Recipe {
 }
 
 // onDemand names what only some users need, and is therefore built only when asked for by name.
-var onDemand = []string{"kind", "amtool", "registry", "versitygw", "gofakes3"}
+var onDemand = []string{"promtool", "kind", "amtool", "registry", "versitygw", "gofakes3"}
 
 // Select returns the recipes with the given names, in build order; no names mean all that every user needs.
 func Select(names ...string) ([]Recipe, error) {
@@ -173,8 +173,8 @@ func (r Recipe) Key(source, goVersion string) (string, error) {
 	sum := sha256.New()
 	fmt.Fprintln(sum, format, r.Name, r.Package, r.Tags, r.LDFlags(version), r.Overlay, goVersion)
 	inputs := []string{filepath.Join(source, r.Dir, "go.mod"), filepath.Join(source, r.Dir, "go.sum")}
-	if r.Module == "" {
-		own, err := goFiles(filepath.Join(source, r.Package))
+	if strings.HasPrefix(r.Package, ".") && len(r.Overlay) == 0 {
+		own, err := goFiles(filepath.Join(source, r.Dir, r.Package))
 		if err != nil {
 			return "", fmt.Errorf("recipe %s: %w", r.Name, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -37,6 +38,54 @@ func TestKeyChangesWithTheCompiler(t *testing.T) {
 	}
 }
 
+func TestKeyChangesWithAMainPackageOfOurOwn(t *testing.T) {
+	tree := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod": "module m\n\nrequire example.com/dns v1.2.3\n", "go.sum": "", "main.go": "package main",
+	} {
+		if err := os.WriteFile(filepath.Join(tree, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	recipe := Recipe{Name: "dns", Dir: ".", Module: "example.com/dns", Package: "."}
+	before, err := recipe.Key(tree, "go1.26.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(tree, "main.go"), []byte("package main // Changed."), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := recipe.Key(tree, "go1.26.0"); err != nil || after == before {
+		t.Errorf("a changed program has the key %s of the one before: %v", after, err)
+	}
+}
+
+// plugin is a line of a Corefile that a plugin reads.
+var plugin = regexp.MustCompile(`(?m)^ {8}([a-z_]+)( |$)`)
+
+// A directive without its plugin ends CoreDNS when it starts.
+func TestTheDNSServerHasThePluginsThatItsCorefileNames(t *testing.T) {
+	manifest, err := os.ReadFile(filepath.Join(source, "internal", "component", "files", "coredns.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	main, err := os.ReadFile(filepath.Join(source, "build", "coredns", "main.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, corefile, _ := strings.Cut(string(manifest), "Corefile: |\n")
+	corefile, _, _ = strings.Cut(corefile, "\n---\n")
+	names := plugin.FindAllStringSubmatch(corefile, -1)
+	if len(names) < 5 {
+		t.Fatalf("the Corefile names the plugins %v", names)
+	}
+	for _, name := range names {
+		if !strings.Contains(string(main), `"github.com/coredns/coredns/plugin/`+name[1]+`"`) {
+			t.Errorf("build/coredns/main.go lacks the plugin %s of the Corefile", name[1])
+		}
+	}
+}
+
 func TestSelect(t *testing.T) {
 	for reason, tc := range map[string]struct {
 		names []string
@@ -44,8 +93,9 @@ func TestSelect(t *testing.T) {
 	}{
 		"names come back in build order":        {[]string{"kubectl", "etcd"}, "etcd kubectl"},
 		"what few need is built only by name":   {[]string{"kind"}, "kind"},
+		"what only tests need, too":             {[]string{"promtool"}, "promtool"},
 		"an unknown name lists the known ones":  {[]string{"kubeadm"}, "error: unknown component"},
-		"no name means all that everyone needs": {nil, "etcd kube-apiserver kubectl kubelet kube-controller-manager kube-scheduler kube-proxy pause network-policies coredns workflow-controller argoexec argo minio prometheus promtool helm"},
+		"no name means all that everyone needs": {nil, "etcd kube-apiserver kubectl kubelet kube-controller-manager kube-scheduler kube-proxy pause network-policies coredns workflow-controller argoexec argo minio prometheus helm"},
 	} {
 		selected, err := Select(tc.names...)
 		var names []string

@@ -211,10 +211,10 @@ impl AesPath {
     /// Every way that this CPU has, the slowest first.
     #[must_use]
     pub fn available() -> Vec<Self> {
-        let mut all = vec![Self(Wish::Portable)];
+        let all = [Self(Wish::Portable)].into_iter();
         #[cfg(target_arch = "x86_64")]
-        all.extend(x86::Width::available().into_iter().map(|width| Self(width.wish())));
-        all
+        let all = all.chain(x86::Width::available().into_iter().map(|width| Self(width.wish())));
+        all.collect()
     }
 
     /// Its name on a command line and in a result.
