@@ -16,6 +16,9 @@ pub const MIN_VALUE: usize = 16;
 /// Where the replicas listen: a host and a port of each.
 pub type Addresses = [String; REPLICAS];
 
+/// One of the trials that the same replicas serve one after another.
+pub type Era = u64;
+
 /// A session's name.
 pub type ClientId = u32;
 /// A command's number within its session, from 1 without gaps. Zero is "none".

@@ -6,7 +6,7 @@ use assay_harness::{FlagError, Flags};
 
 use crate::command::{Addresses, LEADER, MAX_VALUE, MIN_VALUE, REPLICAS};
 use crate::process::record::Record;
-use crate::process::replica::{TimerKind, Writes};
+use crate::process::replica::{Settings, TimerKind, Writes};
 use crate::replica::batcher::Flush;
 use crate::replica::heap::Heap;
 use crate::replica::witness::Conflicts;
@@ -251,14 +251,13 @@ impl Parameters {
         }
         let here = |name, is_set: bool, found: String| match &self.replicas {
             Some(_) if is_set => {
-                Err(FlagError::new(name, found, "replicas that a trial does not start have settings of their own"))
+                Err(FlagError::new(name, found, "that needs replicas that the trial starts itself"))
             }
             _ => Ok(()),
         };
         here("fault", self.fault != Fault::None, assay_harness::flags::name(&self.fault, &Fault::CHOICES).to_owned())?;
         here("replica-cpus", self.replica_cpus > 0, self.replica_cpus.to_string())?;
         here("rtt-micros", self.rtt_micros > 0, self.rtt_micros.to_string())?;
-        here("slow-micros", self.slow_micros > 0, self.slow_micros.to_string())?;
         Ok(())
     }
 
@@ -268,10 +267,18 @@ impl Parameters {
         self.clients * self.threads
     }
 
-    /// The rule by which batches are sent.
+    /// How a replica is to do its work.
     #[must_use]
-    pub fn rule(&self) -> Flush {
-        self.flush.rule(self.batch_delay_micros)
+    pub fn settings(&self, id: u8) -> Settings {
+        Settings {
+            heap: self.heap,
+            conflicts: self.conflicts,
+            suspect_after: self.suspect_after_millis * 1_000_000,
+            slow: if id == self.slow_replica { self.slow_micros * 1000 } else { 0 },
+            flush: self.flush.rule(self.batch_delay_micros),
+            timer: self.timer,
+            writes: self.message_writes,
+        }
     }
 
     /// The replica that answers weak commands.

@@ -211,6 +211,7 @@ struct Cluster {
 
 fn start_replicas(p: &Parameters) -> Result<Cluster, Failure> {
     if let Some(addresses) = &p.replicas {
+        control::begin(addresses, CATCH_UP, |id| p.settings(id))?;
         let routes = [const { String::new() }; REPLICAS].map(|_| addresses.clone());
         return Ok(Cluster { replicas: Vec::new(), relays: Vec::new(), addresses: addresses.clone(), routes });
     }
@@ -261,19 +262,12 @@ fn cpus_of_replicas(p: &Parameters, allowed: &[usize]) -> Result<[Vec<usize>; RE
 }
 
 fn start_replica(p: &Parameters, id: u8, listen: &str, cpus: &[usize]) -> io::Result<Process> {
-    let slow = if id == p.slow_replica { p.slow_micros } else { 0 };
+    let settings = serde_json::to_string(&p.settings(id)).expect("settings are only numbers and names");
     let arguments = [
         "replica".to_owned(),
         format!("--id={id}"),
         format!("--listen={listen}"),
-        format!("--flush={}", flush_name(p)),
-        format!("--batch-delay-micros={}", p.batch_delay_micros),
-        format!("--timer={}", timer_name(p)),
-        format!("--message-writes={}", writes_name(p)),
-        format!("--conflicts={}", conflicts_name(p)),
-        format!("--heap={}", flags::name(&p.heap, &Heap::CHOICES)),
-        format!("--suspect-after-millis={}", p.suspect_after_millis),
-        format!("--slow-micros={slow}"),
+        format!("--settings={settings}"),
     ];
     Process::start(&format!("replica {id}"), &arguments, cpus)
 }
@@ -436,22 +430,6 @@ fn agree(statuses: &[Status], commands: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-fn flush_name(p: &Parameters) -> &'static str {
-    flags::name(&p.flush, &FlushKind::CHOICES)
-}
-
-fn timer_name(p: &Parameters) -> &'static str {
-    flags::name(&p.timer, &TimerKind::CHOICES)
-}
-
-fn writes_name(p: &Parameters) -> &'static str {
-    flags::name(&p.message_writes, &Writes::CHOICES)
-}
-
-fn conflicts_name(p: &Parameters) -> &'static str {
-    flags::name(&p.conflicts, &Conflicts::CHOICES)
-}
-
 fn report(p: &Parameters, outcome: &Outcome) -> Result<Report, Failure> {
     let mut report = Report::new("batch-curp-ho", assay_harness::VERSION);
     report.built();
@@ -480,13 +458,13 @@ fn effective(p: &Parameters, outcome: &Outcome, report: &mut Report) {
     measured.iter().for_each(|record| *by_key.entry(record.request.key).or_default() += 1);
     report
         .effective("mode", if p.mode == Mode::Open { "open" } else { "closed" })
-        .effective("flush", flush_name(p))
-        .effective("timer", timer_name(p))
-        .effective("messageWrites", writes_name(p))
+        .effective("flush", flags::name(&p.flush, &FlushKind::CHOICES))
+        .effective("timer", flags::name(&p.timer, &TimerKind::CHOICES))
+        .effective("messageWrites", flags::name(&p.message_writes, &Writes::CHOICES))
         .effective("batchDelayMicrosAsked", p.batch_delay_micros)
         .effective("heap", flags::name(&p.heap, &Heap::CHOICES))
         .effective("clientLog", if p.client_log { "each" } else { "none" })
-        .effective("conflicts", conflicts_name(p))
+        .effective("conflicts", flags::name(&p.conflicts, &Conflicts::CHOICES))
         .effective("rttMicrosAsked", p.rtt_micros)
         .effective("replicaCpus", p.replica_cpus as u64)
         .effective("nodelay", true)

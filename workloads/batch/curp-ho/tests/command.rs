@@ -1,9 +1,12 @@
 //! The command line is the contract with the platform.
 
 use std::process::{Command, Output};
+use std::time::Duration;
 
 use assay_harness::machine;
 use batch_curp_ho::parameters::Parameters;
+use batch_curp_ho::process::control;
+use batch_curp_ho::process::replica::Settings;
 use serde_json::Value;
 
 const SMALL: [&str; 4] =
@@ -179,7 +182,7 @@ fn reads_of_a_key_conflict_only_as_in_the_documents_program() {
 }
 
 #[test]
-fn a_trial_uses_replicas_that_others_have_started() {
+fn trials_use_replicas_that_others_have_started_one_after_another() {
     use std::io::{BufRead, BufReader};
     use std::process::Stdio;
     // Ports that are free now; the replicas call each other until all are there.
@@ -198,12 +201,40 @@ fn a_trial_uses_replicas_that_others_have_started() {
             BufReader::new(replica.stdout.take().unwrap()).lines().take(2).map(Result::unwrap).collect();
         assert!(lines[0].starts_with("listens ") && lines[1] == "ready", "{lines:?}");
     }
-    let result = result(&[&all, "--ceilings=false"]);
+    // Each begins with nothing of the one before, and the replicas do their work as it wants it done.
+    let alone = result(&["--ceilings=false"]);
+    for (flags, batches) in [
+        (&["--flush=natural"][..], false),
+        (&["--flush=timed", "--batch-delay-micros=3000", "--suspect-after-millis=5000"], true),
+        (&["--flush=immediate", "--message-writes=each", "--conflicts=any", "--slow-micros=100"], false),
+        (&["--heap=growing", "--operations=3000"], false),
+    ] {
+        let found = result(&[&[&*all, "--ceilings=false"], flags].concat());
+        assert_eq!(found["parity"], alone["parity"], "{flags:?}");
+        let counter = |name: &str| found["counters"][name]["value"].as_f64().unwrap();
+        let commands = if flags.contains(&"--operations=3000") { 3260.0 } else { 2260.0 };
+        let kept = if flags.contains(&"--heap=growing") { 3.0 * commands } else { 0.0 };
+        assert_eq!((counter("commands"), counter("descriptors")), (commands, kept), "{flags:?}");
+        assert_eq!(found["effective"]["batchDelayMicrosMedian"].as_f64().unwrap() >= 2900.0, batches, "{flags:?}");
+        // What an earlier trial did is not counted again.
+        assert!(counter("framesSent") < 20.0 * commands, "{flags:?}: {}", found["counters"]);
+    }
     for mut replica in replicas {
         replica.kill().unwrap();
         replica.wait().unwrap();
     }
-    assert_eq!(result["counters"]["commands"]["value"], 2260.0);
+}
+
+#[test]
+fn a_replica_that_is_not_there_is_named() {
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let error = control::begin(
+        &[nobody.to_string(), nobody.to_string(), nobody.to_string()],
+        Duration::from_millis(30),
+        |_| Settings::default(),
+    );
+    let error = error.unwrap_err().to_string();
+    assert!(error.starts_with(&nobody.to_string()), "{error}");
 }
 
 #[test]
@@ -305,9 +336,9 @@ fn bad_parameters_exit_with_2_and_print_nothing() {
         (&["run", "--replicas=a:1,b:2"], "3 addresses such as host:7000, with commas between them"),
         (&["run", "--replicas=a:1,b:2,c"], "3 addresses such as host:7000"),
         (&["run", "--replicas=a:1,b:2,c:0"], "3 addresses such as host:7000"),
-        (&["run", "--replicas=a:1,b:2,c:3", "--fault=kill"], "--fault=kill: replicas that a trial does not start"),
-        (&["run", "--replicas=a:1,b:2,c:3", "--replica-cpus=1"], "--replica-cpus=1: replicas that a trial"),
-        (&["run", "--replicas=a:1,b:2,c:3", "--slow-micros=1"], "--slow-micros=1: replicas that a trial"),
+        (&["run", "--replicas=a:1,b:2,c:3", "--fault=kill"], "--fault=kill: that needs replicas that the trial starts itself"),
+        (&["run", "--replicas=a:1,b:2,c:3", "--replica-cpus=1"], "--replica-cpus=1: that needs replicas"),
+        (&["replica", "--settings=fast"], "--settings=fast: settings as JSON"),
         (&["run", "--fault-replica=3"], "from 0 to 2"),
         (&["run", "--fault=kill", "--fault-after=40000"], "a fault comes before the last of --operations"),
         (&["run", "--time-limit-seconds=0"], "from 1 to 600"),
@@ -319,7 +350,7 @@ fn bad_parameters_exit_with_2_and_print_nothing() {
         (&["run", "rows"], "--name=value"),
         (&["replica", "--id=3"], "from 0 to 2"),
         (&["run", "--rtt-micros=1000001"], "from 0 to 1000000"),
-        (&["run", "--replicas=a:1,b:2,c:3", "--rtt-micros=1"], "--rtt-micros=1: replicas that a trial"),
+        (&["run", "--replicas=a:1,b:2,c:3", "--rtt-micros=1"], "--rtt-micros=1: that needs replicas"),
         (&["relay"], "--to=nothing: an address such as host:7000 is needed"),
         (&["load", "now"], "standard input"),
         (&["bench", "--rounds=5"], "from 6 to 1000"),

@@ -327,7 +327,9 @@ proptest! {
         let mut batch_bytes = Vec::new();
         batch.take(c, &mut batch_bytes);
         let messages = [
-            Message::PeerHello { replica, ballot: b, starting: flags.0 },
+            Message::PeerHello { replica, ballot: b, starting: flags.0, era: x },
+            Message::Begin { era: x, settings: &value },
+            Message::Begun { era: y },
             Message::Beat { ballot: b, executed: x },
             Message::Elect { ballot: b, view: c, last: x },
             Message::Vote { ballot: c },
@@ -403,7 +405,7 @@ fn who_does_not_lead_gives_no_slots_and_who_has_missed_some_asks_for_the_state()
         follower.peer(LEADER, &Message::decode(body(&frame)).unwrap(), 0, &mut out).unwrap();
     }
     assert_eq!(follower.executed(), 0);
-    let asked = [(LEADER, bytes(&Message::PeerHello { replica: 1, ballot: 0, starting: false }))];
+    let asked = [(LEADER, bytes(&Message::PeerHello { replica: 1, ballot: 0, starting: false, era: 0 }))];
     assert_eq!(out.peers, asked, "once is enough");
     assert_eq!(Malformed::Oversized(5000).code(), ErrorCode::Oversized);
 }

@@ -147,7 +147,7 @@ impl World {
     }
 
     fn fresh(&self, id: usize) -> Replica {
-        let mut replica = Replica::starting(id as u8, self.flush, Conflicts::Writes);
+        let mut replica = Replica::starting(id as u8, 0, self.flush, Conflicts::Writes);
         replica.suspect_after(PATIENCE);
         replica.keep_log();
         replica

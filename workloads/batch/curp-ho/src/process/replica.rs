@@ -1,14 +1,20 @@
 //! `batch-curp-ho replica`: one replica and its connections, on one thread.
 //!
-//! It prints `port N`, reads `peers N N N` from standard input, connects to the replicas before it, and prints `ready` once it is
-//! connected to both others. It ends when standard input does.
+//! It prints `listens HOST:PORT`, reads `replicas` and three addresses from standard input if it was not given them, connects to the
+//! replicas before it, and prints `ready` once it is connected to both others. It ends when standard input does, unless it was given them.
+//!
+//! It serves one trial after another. Each has an era: [`Message::Begin`] ends the one before, with all connections of it, and replicas of
+//! different eras do not listen to each other, so that none takes over what another still has of an older trial.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-use crate::command::{Addresses, ClientId, REPLICAS};
+use assay_harness::machine::PeakMemory;
+use serde::{Deserialize, Serialize};
+
+use crate::command::{Addresses, ClientId, Era, REPLICAS};
 use crate::net::{Connection, Dial, Poll, Ready, State, Timer, now, usage};
 use crate::replica::batcher::{Flush, Moment};
 use crate::replica::heap::Heap;
@@ -17,12 +23,13 @@ use crate::replica::{Outbox, Replica, Unexpected, Usage};
 use crate::wire::{ErrorCode, Malformed, Message};
 
 /// How a timed batch waits for its time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TimerKind {
     /// As the document's program did: an idle process sleeps in whole milliseconds, a busy one looks at the clock whenever it has
     /// handled its input.
     GoLike,
     /// To the nanosecond.
+    #[default]
     Precise,
 }
 
@@ -32,11 +39,12 @@ impl TimerKind {
 }
 
 /// When messages other than batches are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Writes {
     /// Each by itself, as the document's program did.
     Each,
     /// Together, once all input that was there has been handled.
+    #[default]
     Coalesced,
 }
 
@@ -47,13 +55,20 @@ impl Writes {
 
 /// The command line of a replica.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct Place {
     /// Which one it is.
     pub id: u8,
     /// The address that it listens at.
     pub listen: String,
     /// Where all replicas are, this one too. Where that is not given it is told by standard input, with whose end the replica ends.
     pub replicas: Option<Addresses>,
+    /// How it does its work until a trial says otherwise.
+    pub settings: Settings,
+}
+
+/// How a replica does its work: what a trial tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settings {
     /// What becomes of the descriptors of executed commands.
     pub heap: Heap,
     /// Which strong commands conflict.
@@ -70,6 +85,13 @@ pub struct Settings {
     pub writes: Writes,
 }
 
+impl Default for Settings {
+    fn default() -> Self {
+        let (heap, conflicts, timer, writes) = Default::default();
+        Self { heap, conflicts, suspect_after: 1_000_000_000, slow: 0, flush: Flush::Natural, timer, writes }
+    }
+}
+
 const LISTENER: u64 = u64::MAX;
 const STDIN: u64 = u64::MAX - 1;
 const TIMER: u64 = u64::MAX - 2;
@@ -81,14 +103,14 @@ const TICK: i32 = 10;
 /// # Errors
 ///
 /// When the system refuses, or the one that started it says something else than it should.
-pub fn run(settings: &Settings) -> io::Result<()> {
-    let listener = TcpListener::bind(&settings.listen)?;
+pub fn run(place: &Place) -> io::Result<()> {
+    let listener = TcpListener::bind(&place.listen)?;
     say(&format!("listens {}", listener.local_addr()?))?;
-    let addresses = match &settings.replicas {
+    let addresses = match &place.replicas {
         Some(addresses) => addresses.clone(),
         None => told_addresses()?,
     };
-    Server::new(settings, listener, addresses)?.serve()
+    Server::new(place, listener, addresses)?.serve()
 }
 
 /// The addresses of all replicas, from standard input.
@@ -138,6 +160,8 @@ struct Io {
     lost: Vec<u8>,
     writes: Writes,
     usage: Usage,
+    /// What the process had used when the trial began.
+    before: Usage,
 }
 
 struct Server {
@@ -149,11 +173,12 @@ struct Server {
     dials: [Option<Dial>; REPLICAS],
     /// When it last looked at the clock.
     looked: u64,
-    slow: u64,
+    settings: Settings,
     timer: Timer,
-    timer_kind: TimerKind,
     /// Who wants to know the state, and after how many slots.
     questions: Vec<(usize, u64)>,
+    /// Who wants to know when all replicas have begun anew.
+    beginner: Option<usize>,
     ready: bool,
     id: u8,
 }
@@ -173,7 +198,32 @@ impl From<Malformed> for Fault {
     }
 }
 
+impl Settings {
+    /// A replica that does its work like this.
+    fn replica(&self, id: u8, era: Era) -> Replica {
+        let mut replica = Replica::starting(id, era, self.flush, self.conflicts);
+        replica.suspect_after(self.suspect_after);
+        replica.heap(self.heap);
+        replica
+    }
+}
+
 impl Io {
+    /// What the process has used for the trial.
+    fn used(&self) -> Usage {
+        let mut used = usage(Usage { waits: self.poll.waits, ..self.usage });
+        (used.waits, used.cpu_seconds) = (used.waits - self.before.waits, used.cpu_seconds - self.before.cpu_seconds);
+        used
+    }
+
+    /// A trial begins, which has used nothing.
+    fn begin(&mut self) {
+        self.usage = Usage::default();
+        self.before = usage(Usage { waits: self.poll.waits, ..self.usage });
+        // Where the system keeps the old peak, it is that of the process and not of the trial.
+        PeakMemory::start();
+    }
+
     fn dial(&mut self, peer: u8, token: usize) {
         if let Some(link) = &mut self.links[token] {
             link.role = Role::Dialled(peer);
@@ -249,33 +299,47 @@ impl Outbox for Io {
 }
 
 impl Server {
-    fn new(settings: &Settings, listener: TcpListener, addresses: Addresses) -> io::Result<Self> {
+    fn new(place: &Place, listener: TcpListener, addresses: Addresses) -> io::Result<Self> {
         let (poll, timer) = (Poll::new()?, Timer::new()?);
         listener.set_nonblocking(true)?;
         poll.add(&listener, LISTENER)?;
         poll.add(&timer, TIMER)?;
-        if settings.replicas.is_none() {
+        if place.replicas.is_none() {
             poll.add(&io::stdin(), STDIN)?;
         }
-        let mut replica = Replica::starting(settings.id, settings.flush, settings.conflicts);
-        replica.suspect_after(settings.suspect_after);
-        replica.heap(settings.heap);
-        let (links, clients, dirty, lost) = Default::default();
-        let (writes, usage) = (settings.writes, Usage::default());
+        let settings = place.settings;
+        let (links, clients, dirty, lost, usage, before) = Default::default();
         Ok(Self {
-            replica,
-            io: Io { poll, links, clients, peers: [None; REPLICAS], dirty, lost, writes, usage },
+            replica: settings.replica(place.id, 0),
+            io: Io { poll, links, clients, peers: [None; REPLICAS], dirty, lost, writes: settings.writes, usage, before },
             listener,
             addresses,
             dials: Default::default(),
             looked: 0,
-            slow: settings.slow,
+            settings,
             timer,
-            timer_kind: settings.timer,
             questions: Vec::new(),
+            beginner: None,
             ready: false,
-            id: settings.id,
+            id: place.id,
         })
+    }
+
+    /// Forgets the trial before: its state, its connections and what it has used. Whoever asks for that stays connected.
+    fn begin(&mut self, era: Era, settings: Settings, beginner: usize) {
+        for (token, slot) in self.io.links.iter_mut().enumerate() {
+            if token != beginner && slot.as_ref().is_some_and(|link| link.role != Role::Stranger) {
+                *slot = None;
+            }
+        }
+        self.io.clients.clear();
+        self.io.peers = [None; REPLICAS];
+        self.io.lost.clear();
+        self.io.writes = settings.writes;
+        self.io.begin();
+        (self.settings, self.replica, self.beginner) = (settings, settings.replica(self.id, era), Some(beginner));
+        self.dials = Default::default();
+        self.questions.clear();
     }
 
     fn adopt(&mut self, stream: TcpStream) -> io::Result<usize> {
@@ -296,8 +360,8 @@ impl Server {
             let patience = self.patience()?;
             events.clear();
             events.extend(self.io.poll.wait(patience)?);
-            if self.slow > 0 && !events.is_empty() {
-                std::thread::sleep(Duration::from_nanos(self.slow));
+            if self.settings.slow > 0 && !events.is_empty() {
+                std::thread::sleep(Duration::from_nanos(self.settings.slow));
             }
             for event in &events {
                 match event.token {
@@ -310,6 +374,11 @@ impl Server {
             self.look_at_the_clock()?;
             self.flush(Moment::InputEmpty);
             self.answer_questions();
+            if self.replica.settled()
+                && let Some(beginner) = self.beginner.take()
+            {
+                self.io.send_to(beginner, &Message::Begun { era: self.replica.era() });
+            }
             self.io.write_dirty();
             if !self.ready && self.replica.settled() {
                 self.ready = true;
@@ -349,7 +418,7 @@ impl Server {
     /// How long to wait for input, in milliseconds.
     fn patience(&mut self) -> io::Result<i32> {
         let deadline = self.replica.batcher.deadline();
-        match (self.timer_kind, deadline) {
+        match (self.settings.timer, deadline) {
             (TimerKind::GoLike, Some(deadline)) => {
                 Ok(i32::try_from(deadline.saturating_sub(now()).div_ceil(1_000_000))
                     .map_or(TICK, |wait| wait.min(TICK)))
@@ -414,6 +483,7 @@ impl Server {
             if state == State::Closed {
                 self.io.close(token);
                 self.questions.retain(|(asker, _)| *asker != token);
+                self.beginner = self.beginner.filter(|beginner| *beginner != token);
             }
         }
         if event.writable {
@@ -426,6 +496,10 @@ impl Server {
         let role = self.io.links[token].as_ref().map_or(Role::Stranger, |link| link.role);
         let unexpected = |what: &str| Err(Fault(ErrorCode::Unexpected, what.to_owned()));
         match (message, role) {
+            // The era is told in every hello, and only there: a connection ends with it.
+            (Message::PeerHello { era, .. }, Role::Stranger | Role::Dialled(_)) if era != self.replica.era() => {
+                return unexpected("a hello from another era");
+            }
             (Message::PeerHello { replica, .. }, Role::Stranger) => {
                 if replica == self.id {
                     return unexpected("a hello from this replica itself");
@@ -459,6 +533,16 @@ impl Server {
             }
             (Message::Sync { seq }, Role::Client(client)) => self.replica.sync(client, seq, &mut self.io),
             (Message::StatusRequest { executed }, _) => self.questions.push((token, executed)),
+            (Message::Begin { era, settings }, Role::Stranger) => {
+                if era <= self.replica.era() {
+                    let newest = self.replica.era();
+                    return unexpected(&format!("era {era}, and this replica is in era {newest}"));
+                }
+                match serde_json::from_slice(settings) {
+                    Ok(settings) => self.begin(era, settings, token),
+                    Err(error) => return unexpected(&format!("settings that are none: {error}")),
+                }
+            }
             (
                 Message::PeerHello { .. }
                 | Message::Batch(_)
@@ -491,7 +575,7 @@ impl Server {
         while let Some(at) = self.questions.iter().position(|(_, after)| *after <= executed) {
             let (token, _) = self.questions.swap_remove(at);
             let mut status = self.replica.status();
-            status.process = usage(Usage { waits: self.io.poll.waits, ..self.io.usage });
+            status.process = self.io.used();
             let json = serde_json::to_vec(&status).expect("a status is only numbers, text and lists");
             self.io.send_to(token, &Message::Status { json: &json });
         }

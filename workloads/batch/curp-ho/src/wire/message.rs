@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::frame;
 use super::{FrameError, MAX_FRAME};
-use crate::command::{Ballot, Class, CommandId, Found, MAX_VALUE, Op, REPLICAS, Seq, Slot};
+use crate::command::{Ballot, Class, CommandId, Era, Found, MAX_VALUE, Op, REPLICAS, Seq, Slot};
 
 /// Messages of the largest batch, accepts and acknowledgements together.
 pub const MAX_BATCH: usize = 4096;
@@ -21,6 +21,8 @@ pub enum Message<'a> {
         ballot: Ballot,
         /// It has just been started, and may have forgotten what it once said.
         starting: bool,
+        /// The trial that it serves: replicas that serve different ones have nothing to do with each other.
+        era: Era,
     },
     /// The leader is alive.
     Beat {
@@ -104,6 +106,18 @@ pub enum Message<'a> {
     StatusRequest {
         /// So many.
         executed: Slot,
+    },
+    /// A trial begins: the replica is to forget all that it has, and to go on with these settings.
+    Begin {
+        /// The trial's era, newer than the replica's.
+        era: Era,
+        /// The settings, as JSON.
+        settings: &'a [u8],
+    },
+    /// All three replicas have begun anew in this era.
+    Begun {
+        /// The era.
+        era: Era,
     },
     /// A replica's state, as JSON.
     Status {
@@ -382,6 +396,8 @@ mod kind {
     pub(super) const VOTE: u8 = 16;
     pub(super) const STATE: u8 = 17;
     pub(super) const NEW_LEADER: u8 = 18;
+    pub(super) const BEGIN: u8 = 19;
+    pub(super) const BEGUN: u8 = 20;
     pub(super) const ERROR: u8 = 255;
 }
 
@@ -393,10 +409,20 @@ impl<'a> Message<'a> {
 
     fn body(&self, out: &mut Vec<u8>) {
         match *self {
-            Self::PeerHello { replica, ballot, starting } => {
+            Self::PeerHello { replica, ballot, starting, era } => {
                 out.extend([kind::PEER_HELLO, replica]);
                 out.extend(ballot.to_le_bytes());
                 out.push(u8::from(starting));
+                out.extend(era.to_le_bytes());
+            }
+            Self::Begin { era, settings } => {
+                out.push(kind::BEGIN);
+                out.extend(era.to_le_bytes());
+                out.extend(settings);
+            }
+            Self::Begun { era } => {
+                out.push(kind::BEGUN);
+                out.extend(era.to_le_bytes());
             }
             Self::Beat { ballot, executed } => {
                 out.push(kind::BEAT);
@@ -500,8 +526,11 @@ impl<'a> Message<'a> {
         let mut r = Reader(body);
         let message = match r.u8()? {
             kind::PEER_HELLO => {
-                Self::PeerHello { replica: r.replica()?, ballot: r.u32()?, starting: r.bool("starting")? }
+                let (replica, ballot, starting) = (r.replica()?, r.u32()?, r.bool("starting")?);
+                Self::PeerHello { replica, ballot, starting, era: r.u64()? }
             }
+            kind::BEGIN => Self::Begin { era: r.u64()?, settings: r.rest() },
+            kind::BEGUN => Self::Begun { era: r.u64()? },
             kind::BEAT => Self::Beat { ballot: r.u32()?, executed: r.u64()? },
             kind::ELECT => Self::Elect { ballot: r.u32()?, view: r.u32()?, last: r.u64()? },
             kind::VOTE => Self::Vote { ballot: r.u32()? },
