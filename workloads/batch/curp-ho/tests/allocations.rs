@@ -17,8 +17,13 @@ const CLIENTS: usize = 4;
 const WINDOW: usize = 15;
 
 /// Bytes on their way from one to another, in buffers that stay.
-#[derive(Default)]
 struct Ways<const N: usize>([Vec<u8>; N]);
+
+impl<const N: usize> Default for Ways<N> {
+    fn default() -> Self {
+        Self([const { Vec::new() }; N])
+    }
+}
 
 impl client::Outbox for Ways<REPLICAS> {
     fn send(&mut self, replica: u8, message: &Message<'_>) {

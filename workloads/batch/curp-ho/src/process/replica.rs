@@ -221,7 +221,7 @@ impl Io {
         self.usage = Usage::default();
         self.before = usage(Usage { waits: self.poll.waits, ..self.usage });
         // Where the system keeps the old peak, it is that of the process and not of the trial.
-        PeakMemory::start();
+        let _ = PeakMemory::start();
     }
 
     fn dial(&mut self, peer: u8, token: usize) {
