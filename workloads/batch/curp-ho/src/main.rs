@@ -1,29 +1,24 @@
-//! The command line: `batch-curp-ho run` measures one trial, `batch-curp-ho bench` the project's figures. The other commands are the
-//! processes that a trial starts, or finds.
+//! The command line: `batch-curp-ho run` measures one trial. The other commands are the processes that a trial starts, or finds.
 
 use std::process::ExitCode;
 
 use assay_harness::program::{self, Arguments};
 use assay_harness::{Failure, FlagError, Flags};
 use batch_curp_ho::command::REPLICAS;
-use batch_curp_ho::figures::{self, Settings};
 use batch_curp_ho::parameters::{Parameters, addresses};
 use batch_curp_ho::process::{load, relay, replica};
 use batch_curp_ho::run;
 
 const HELP: &str = "usage: batch-curp-ho run [--name=value ...]      one trial; prints its result as JSON
-       batch-curp-ho bench [--name=value ...]    the project's figures; one line of JSON each
        batch-curp-ho replica [--name=value ...]  one replica, as a trial starts it
        batch-curp-ho load                        one load generator, as a trial starts it
        batch-curp-ho relay [--name=value ...]    passes connections on, later
 See workloads/batch/curp-ho/README.md for the parameters.";
 
 fn main() -> ExitCode {
-    program::kernel(
-        env!("CARGO_PKG_NAME"),
+    program::trials(
         HELP,
         |arguments| run::run(&Parameters::parse(arguments)?),
-        |arguments, out| figures::bench(&Settings::parse(arguments)?, out),
         &[
             ("replica", &|arguments| Ok(replica::run(&replica_place(arguments)?)?)),
             ("load", &command_load),

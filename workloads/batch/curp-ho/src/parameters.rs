@@ -7,6 +7,7 @@ use assay_harness::{FlagError, Flags};
 use crate::command::{Addresses, LEADER, MAX_VALUE, MIN_VALUE, REPLICAS};
 use crate::process::record::Record;
 use crate::process::replica::{Settings, TimerKind, Writes};
+use crate::process::routines::WriteLock;
 use crate::replica::batcher::Flush;
 use crate::replica::heap::Heap;
 use crate::replica::witness::Conflicts;
@@ -140,6 +141,10 @@ pub struct Parameters {
     pub conflicts: Conflicts,
     /// What becomes of the replicas' descriptors of executed commands.
     pub heap: Heap,
+    /// How many commands may have a routine that writes their answers, at each replica.
+    pub descriptor_routines: usize,
+    /// What excludes one write of a replica from another.
+    pub write_lock: WriteLock,
     /// Whether clients log two lines for each command.
     pub client_log: bool,
     /// Milliseconds of a leader's silence after which it is taken for lost.
@@ -214,6 +219,8 @@ impl Parameters {
             script_operations: flags.integer("script-operations", 500, 1..=100_000)? as usize,
             conflicts: flags.choice("conflicts", Conflicts::Writes, &Conflicts::CHOICES)?,
             heap: flags.choice("heap", Heap::Bounded, &Heap::CHOICES)?,
+            descriptor_routines: flags.integer("descriptor-routines", 0, 0..=100_000)? as usize,
+            write_lock: flags.choice("write-lock", WriteLock::Connection, &WriteLock::CHOICES)?,
             client_log: flags.choice("client-log", false, &[("none", false), ("each", true)])?,
             suspect_after_millis: flags.integer("suspect-after-millis", 1000, 10..=60_000)?,
             replicas: addresses(&mut flags, "replicas")?,
@@ -239,6 +246,10 @@ impl Parameters {
     fn check(&self) -> Result<(), FlagError> {
         if self.batch_delay_micros > 0 && self.flush != FlushKind::Timed {
             return Err(FlagError::new("batch-delay-micros", self.batch_delay_micros, "a delay needs --flush=timed"));
+        }
+        if self.descriptor_routines > 0 && self.message_writes == Writes::Coalesced {
+            let allowed = "routines write answers one by one: that needs --message-writes=each";
+            return Err(FlagError::new("descriptor-routines", self.descriptor_routines, allowed));
         }
         let streams = self.streams();
         if self.operations < streams {
@@ -278,6 +289,8 @@ impl Parameters {
             flush: self.flush.rule(self.batch_delay_micros),
             timer: self.timer,
             writes: self.message_writes,
+            routines: self.descriptor_routines,
+            write_lock: self.write_lock,
         }
     }
 

@@ -18,6 +18,7 @@ use crate::process::load::{Orders, Stream, Summary};
 use crate::process::record::{self, Record};
 use crate::process::relay::Kept;
 use crate::process::replica::{TimerKind, Writes};
+use crate::process::routines::WriteLock;
 use crate::replica::heap::Heap;
 use crate::replica::tally::Tally;
 use crate::replica::witness::Conflicts;
@@ -136,7 +137,8 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
     if let Some(file) = history {
         history::write(&outcome.records, &mut BufWriter::new(file))?;
     }
-    if outcome.lost > 0 {
+    // After a fault it is what the trial is about: a number that gates judge.
+    if outcome.lost > 0 && outcome.fault.is_none() {
         return Err(Failure::error(format_args!("{} commands that had an answer were lost", outcome.lost)));
     }
     report(parameters, &outcome)
@@ -463,6 +465,8 @@ fn effective(p: &Parameters, outcome: &Outcome, report: &mut Report) {
         .effective("messageWrites", flags::name(&p.message_writes, &Writes::CHOICES))
         .effective("batchDelayMicrosAsked", p.batch_delay_micros)
         .effective("heap", flags::name(&p.heap, &Heap::CHOICES))
+        .effective("descriptorRoutines", p.descriptor_routines as u64)
+        .effective("writeLock", flags::name(&p.write_lock, &WriteLock::CHOICES))
         .effective("clientLog", if p.client_log { "each" } else { "none" })
         .effective("conflicts", flags::name(&p.conflicts, &Conflicts::CHOICES))
         .effective("rttMicrosAsked", p.rtt_micros)
@@ -532,8 +536,12 @@ fn metrics(p: &Parameters, outcome: &Outcome, report: &mut Report) {
         report.histogram("batchSize", Unit::ONE, &sizes);
     }
     let strong = outcome.measured().filter(|r| r.request.class == Class::Strong).count();
-    for (name, path) in [("fastPathShare", Path::Fast), ("overtakenShare", Path::Overtaken)] {
-        let on_path = outcome.measured().filter(|r| r.path == path).count();
+    for (name, paths) in [
+        ("fastPathShare", &[Path::Fast][..]),
+        ("overtakenShare", &[Path::Overtaken]),
+        ("oneRoundTripShare", &[Path::Fast, Path::Overtaken]),
+    ] {
+        let on_path = outcome.measured().filter(|r| paths.contains(&r.path)).count();
         if strong > 0 {
             report.value(name, Quantity::new(on_path as f64 / strong as f64, Unit::ONE));
         }
@@ -543,6 +551,9 @@ fn metrics(p: &Parameters, outcome: &Outcome, report: &mut Report) {
     if weak > 0 {
         let waits: u64 = outcome.statuses.iter().map(|status| status.weak_waits).sum();
         report.value("weakWaitShare", Quantity::new(waits as f64 / weak as f64, Unit::ONE));
+    }
+    if outcome.fault.is_some() {
+        report.value("lost", Quantity::count(outcome.lost));
     }
     if let Some(unavailable) = outcome.unavailable() {
         report.value("unavailable", Quantity::new(unavailable as f64 * 1e-9, Unit::SECONDS));

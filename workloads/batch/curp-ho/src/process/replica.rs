@@ -9,12 +9,14 @@
 use std::collections::HashMap;
 use std::io::{self, BufRead, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use assay_harness::machine::PeakMemory;
 use serde::{Deserialize, Serialize};
 
-use crate::command::{Addresses, ClientId, Era, REPLICAS};
+use super::routines::{Routines, Way, WriteLock};
+use crate::command::{Addresses, ClientId, CommandId, Era, REPLICAS};
 use crate::net::{Connection, Dial, Poll, Ready, State, Timer, now, usage};
 use crate::replica::batcher::{Flush, Moment};
 use crate::replica::heap::Heap;
@@ -83,12 +85,17 @@ pub struct Settings {
     pub timer: TimerKind,
     /// When other messages are sent.
     pub writes: Writes,
+    /// How many commands may have a routine that writes their answers; with none the thread that handles messages writes them all.
+    pub routines: usize,
+    /// What excludes one write from another.
+    pub write_lock: WriteLock,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        let (heap, conflicts, timer, writes) = Default::default();
-        Self { heap, conflicts, suspect_after: 1_000_000_000, slow: 0, flush: Flush::Natural, timer, writes }
+        let (heap, conflicts, timer, writes, routines, write_lock) = Default::default();
+        let (suspect_after, slow, flush) = (1_000_000_000, 0, Flush::Natural);
+        Self { heap, conflicts, suspect_after, slow, flush, timer, writes, routines, write_lock }
     }
 }
 
@@ -146,6 +153,8 @@ struct Link {
     role: Role,
     /// An error frame is on its way; nothing else is read or sent.
     closing: bool,
+    /// How routines write to it: a client's, if there are any.
+    way: Option<Arc<Way>>,
 }
 
 /// The connections.
@@ -159,6 +168,11 @@ struct Io {
     /// Replicas whose connection has ended.
     lost: Vec<u8>,
     writes: Writes,
+    /// The one lock that all writes take, if they take one.
+    lock: Option<Arc<Mutex<()>>>,
+    routines: Option<Routines>,
+    /// Commands that are not executed.
+    live: usize,
     usage: Usage,
     /// What the process had used when the trial began.
     before: Usage,
@@ -211,13 +225,20 @@ impl Settings {
 impl Io {
     /// What the process has used for the trial.
     fn used(&self) -> Usage {
-        let mut used = usage(Usage { waits: self.poll.waits, ..self.usage });
+        let (writes, bytes_sent) = self.routines.as_ref().map(Routines::written).unwrap_or_default();
+        let (writes, bytes_sent) = (self.usage.writes + writes, self.usage.bytes_sent + bytes_sent);
+        let mut used = usage(Usage { waits: self.poll.waits, writes, bytes_sent, ..self.usage });
         (used.waits, used.cpu_seconds) = (used.waits - self.before.waits, used.cpu_seconds - self.before.cpu_seconds);
         used
     }
 
     /// A trial begins, which has used nothing.
-    fn begin(&mut self) {
+    fn begin(&mut self, settings: &Settings) {
+        self.writes = settings.writes;
+        self.lock = (settings.write_lock == WriteLock::Replica).then(Arc::default);
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let routines = || Routines::new(settings.routines, threads, self.lock.clone());
+        self.routines = (settings.routines > 0).then(routines);
         self.usage = Usage::default();
         self.before = usage(Usage { waits: self.poll.waits, ..self.usage });
         // Where the system keeps the old peak, it is that of the process and not of the trial.
@@ -251,7 +272,9 @@ impl Io {
 
     fn write(&mut self, token: usize) {
         let Some(link) = &mut self.links[token] else { return };
+        let held = self.lock.as_deref().map(|lock| lock.lock().unwrap_or_else(PoisonError::into_inner));
         let state = link.connection.write(&mut self.usage);
+        drop(held);
         let has_output = link.connection.has_output();
         if state == State::Closed || (link.closing && !has_output) {
             self.close(token);
@@ -286,8 +309,18 @@ impl Io {
 
 impl Outbox for Io {
     fn send(&mut self, client: ClientId, message: &Message<'_>) {
-        if let Some(token) = self.clients.get(&client) {
-            self.send_to(*token, message);
+        let Some(&token) = self.clients.get(&client) else { return };
+        let way = self.links[token].as_ref().filter(|link| !link.closing).and_then(|link| link.way.as_ref());
+        let Some((routines, way)) = self.routines.as_ref().zip(way) else {
+            self.send_to(token, message);
+            return;
+        };
+        self.usage.frames_sent += 1;
+        let mut frame = Vec::new();
+        message.append(&mut frame);
+        match message.answers() {
+            Some(seq) => routines.answer(CommandId { client, seq }, self.live, way, frame),
+            None => routines.tell(way, &frame),
         }
     }
 
@@ -308,10 +341,14 @@ impl Server {
             poll.add(&io::stdin(), STDIN)?;
         }
         let settings = place.settings;
-        let (links, clients, dirty, lost, usage, before) = Default::default();
+        let (links, clients, dirty, lost, writes, lock) = Default::default();
+        let (peers, routines, live, usage, before) = Default::default();
+        let mut io =
+            Io { poll, links, clients, peers, dirty, lost, writes, lock, routines, live, usage, before };
+        io.begin(&settings);
         Ok(Self {
             replica: settings.replica(place.id, 0),
-            io: Io { poll, links, clients, peers: [None; REPLICAS], dirty, lost, writes: settings.writes, usage, before },
+            io,
             listener,
             addresses,
             dials: Default::default(),
@@ -335,15 +372,14 @@ impl Server {
         self.io.clients.clear();
         self.io.peers = [None; REPLICAS];
         self.io.lost.clear();
-        self.io.writes = settings.writes;
-        self.io.begin();
+        self.io.begin(&settings);
         (self.settings, self.replica, self.beginner) = (settings, settings.replica(self.id, era), Some(beginner));
         self.dials = Default::default();
         self.questions.clear();
     }
 
     fn adopt(&mut self, stream: TcpStream) -> io::Result<usize> {
-        let link = Link { connection: Connection::new(stream)?, role: Role::Stranger, closing: false };
+        let link = Link { connection: Connection::new(stream)?, role: Role::Stranger, closing: false, way: None };
         let free = self.io.links.iter().position(Option::is_none);
         let token = free.unwrap_or_else(|| {
             self.io.links.push(None);
@@ -521,6 +557,7 @@ impl Server {
                 }
                 if let Some(link) = &mut self.io.links[token] {
                     link.role = Role::Client(client);
+                    link.way = self.io.routines.as_ref().map(|_| Arc::new(Way::new(link.connection.stream())));
                 }
                 self.io.clients.insert(client, token);
                 self.replica.hello(client, bound, &mut self.io);
@@ -529,6 +566,7 @@ impl Server {
                 self.replica.hello(client, bound, &mut self.io);
             }
             (Message::Propose(proposal), Role::Client(client)) => {
+                self.io.live = self.replica.live();
                 self.replica.propose(client, &proposal, now(), &mut self.io)?;
             }
             (Message::Sync { seq }, Role::Client(client)) => self.replica.sync(client, seq, &mut self.io),

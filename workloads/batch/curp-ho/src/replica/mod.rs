@@ -193,6 +193,12 @@ impl Replica {
         self.log.executed()
     }
 
+    /// Commands in the log that are not executed.
+    #[must_use]
+    pub fn live(&self) -> usize {
+        self.log.len()
+    }
+
     /// A client's command.
     ///
     /// # Errors

@@ -517,6 +517,18 @@ impl<'a> Message<'a> {
         }
     }
 
+    /// The command of a session that this is an answer to.
+    #[must_use]
+    pub fn answers(&self) -> Option<Seq> {
+        match *self {
+            Self::Reply(Reply { seq, .. })
+            | Self::RecordAck(Ack { seq, .. })
+            | Self::SyncReply { seq, .. }
+            | Self::CausalReply { seq, .. } => Some(seq),
+            _ => None,
+        }
+    }
+
     /// The message in a frame's body.
     ///
     /// # Errors
@@ -761,7 +773,7 @@ mod tests {
             (&[77], Malformed::Kind(77)),
             (&[1], Malformed::Short),
             (&[1, 3], Malformed::Field("replica")),
-            (&[1, 0, 0, 0, 0, 0, 0, 0], Malformed::Long),
+            (&[16, 0, 0, 0, 0, 0], Malformed::Long),
             (&[8, 0, 0, 0, 0], Malformed::Field("sequence number")),
             (&[11, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 1, 0, 0, 0], Malformed::Oversized(0x1_0000_0000)),
             (&[11, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0], Malformed::Short),
