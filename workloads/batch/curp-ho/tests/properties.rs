@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 
 use batch_curp_ho::client::quorum::Path;
 use batch_curp_ho::client::{Request, Session};
-use batch_curp_ho::command::{Class, CommandId, LEADER, Op, REPLICAS};
+use batch_curp_ho::command::{Class, CommandId, LAST_BALLOT, LAST_SLOT, LEADER, Op, REPLICAS};
 use batch_curp_ho::replica::batcher::{Flush, Moment};
 use batch_curp_ho::replica::witness::Conflicts;
 use batch_curp_ho::replica::{Executed, Replica};
@@ -316,6 +316,7 @@ proptest! {
         verdict in prop::sample::select(vec![Verdict::Conflict, Verdict::Recorded, Verdict::Ordered]),
     ) {
         let (a, b, c, x, y) = numbers;
+        let (b, c, x, y) = (b & LAST_BALLOT, c & LAST_BALLOT, x & LAST_SLOT, y & LAST_SLOT);
         let seq = a.max(1);
         let class = if flags.0 { Class::Strong } else { Class::Weak };
         let op = Op { key: x, put: flags.1.then_some(&*value) };

@@ -320,10 +320,10 @@ impl Session {
             return Ok(());
         }
         let first = self.next() - self.sent.len() as Seq;
-        if known + 1 < first {
+        if known < first - 1 {
             return Err(Broken::Forgotten(known + 1));
         }
-        for seq in known + 1..self.next() {
+        for seq in known.saturating_add(1)..self.next() {
             let pending = self.pending(seq).cloned().unwrap_or_else(|| Pending {
                 request: self.sent[(seq - first) as usize],
                 intended: 0,

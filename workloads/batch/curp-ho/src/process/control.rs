@@ -23,7 +23,7 @@ pub fn begin(addresses: &Addresses, patience: Duration, settings: impl Fn(u8) ->
     for address in addresses {
         newest = newest.max(status(address, 0, patience)?.era);
     }
-    let era = newest + 1;
+    let era = newest.saturating_add(1);
     let mut asked = Vec::new();
     for (address, id) in addresses.iter().zip(0..) {
         let settings = serde_json::to_vec(&settings(id)).expect("settings are only numbers and names");

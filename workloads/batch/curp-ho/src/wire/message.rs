@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::frame;
 use super::{FrameError, MAX_FRAME};
-use crate::command::{Ballot, Class, CommandId, Era, Found, MAX_VALUE, Op, REPLICAS, Seq, Slot};
+use crate::command::{Ballot, Class, CommandId, Era, Found, LAST_BALLOT, LAST_SLOT, MAX_VALUE, Op, REPLICAS, Seq, Slot};
 
 /// Messages of the largest batch, accepts and acknowledgements together.
 pub const MAX_BATCH: usize = 4096;
@@ -538,21 +538,21 @@ impl<'a> Message<'a> {
         let mut r = Reader(body);
         let message = match r.u8()? {
             kind::PEER_HELLO => {
-                let (replica, ballot, starting) = (r.replica()?, r.u32()?, r.bool("starting")?);
+                let (replica, ballot, starting) = (r.replica()?, r.ballot()?, r.bool("starting")?);
                 Self::PeerHello { replica, ballot, starting, era: r.u64()? }
             }
             kind::BEGIN => Self::Begin { era: r.u64()?, settings: r.rest() },
             kind::BEGUN => Self::Begun { era: r.u64()? },
-            kind::BEAT => Self::Beat { ballot: r.u32()?, executed: r.u64()? },
-            kind::ELECT => Self::Elect { ballot: r.u32()?, view: r.u32()?, last: r.u64()? },
-            kind::VOTE => Self::Vote { ballot: r.u32()? },
-            kind::STATE => Self::State { ballot: r.u32()?, last: r.bool("last")?, bytes: r.rest() },
+            kind::BEAT => Self::Beat { ballot: r.ballot()?, executed: r.slot()? },
+            kind::ELECT => Self::Elect { ballot: r.ballot()?, view: r.ballot()?, last: r.slot()? },
+            kind::VOTE => Self::Vote { ballot: r.ballot()? },
+            kind::STATE => Self::State { ballot: r.ballot()?, last: r.bool("last")?, bytes: r.rest() },
             kind::CLIENT_HELLO => Self::ClientHello { client: r.u32()?, bound: r.replica()? },
             kind::WELCOME => Self::Welcome { replica: r.replica()?, known: r.u32()? },
-            kind::NEW_LEADER => Self::NewLeader { ballot: r.u32()?, base: r.u64()? },
+            kind::NEW_LEADER => Self::NewLeader { ballot: r.ballot()?, base: r.slot()? },
             of @ (kind::PROPOSE | kind::CAUSAL_PROPOSE) => {
                 let (seq, done_below, causal_dep) = (r.seq()?, r.u32()?, r.u32()?);
-                let (observed, ballot, sync) = (r.u64()?, r.u32()?, r.bool("sync")?);
+                let (observed, ballot, sync) = (r.slot()?, r.ballot()?, r.bool("sync")?);
                 let (class, op) = r.op()?;
                 if (class == Class::Strong) != (of == kind::PROPOSE) {
                     return Err(Malformed::Field("class"));
@@ -560,13 +560,13 @@ impl<'a> Message<'a> {
                 Self::Propose(Proposal { class, seq, done_below, causal_dep, observed, ballot, sync, op })
             }
             kind::REPLY => {
-                let (seq, ballot, ok) = (r.seq()?, r.u32()?, r.bool("ok")?);
+                let (seq, ballot, ok) = (r.seq()?, r.ballot()?, r.bool("ok")?);
                 Self::Reply(Reply { seq, ballot, ok, read_dep: r.id()?, found: r.found()? })
             }
             kind::RECORD_ACK => Self::RecordAck(Ack {
                 replica: r.replica()?,
                 seq: r.seq()?,
-                ballot: r.u32()?,
+                ballot: r.ballot()?,
                 verdict: match r.u8()? {
                     0 => Verdict::Conflict,
                     1 => Verdict::Recorded,
@@ -655,6 +655,14 @@ impl<'a> Reader<'a> {
         self.u8().and_then(|r| if usize::from(r) < REPLICAS { Ok(r) } else { Err(Malformed::Field("replica")) })
     }
 
+    fn ballot(&mut self) -> Result<Ballot, Malformed> {
+        self.u32().and_then(|ballot| if ballot <= LAST_BALLOT { Ok(ballot) } else { Err(Malformed::Field("ballot")) })
+    }
+
+    pub(crate) fn slot(&mut self) -> Result<Slot, Malformed> {
+        self.u64().and_then(|slot| if slot <= LAST_SLOT { Ok(slot) } else { Err(Malformed::Field("slot")) })
+    }
+
     fn seq(&mut self) -> Result<Seq, Malformed> {
         self.u32().and_then(|seq| if seq == 0 { Err(Malformed::Field("sequence number")) } else { Ok(seq) })
     }
@@ -674,7 +682,7 @@ impl<'a> Reader<'a> {
     }
 
     pub(crate) fn found(&mut self) -> Result<Found<'a>, Malformed> {
-        Ok(Found { version: self.u64()?, value: self.value()? })
+        Ok(Found { version: self.slot()?, value: self.value()? })
     }
 
     fn op(&mut self) -> Result<(Class, Op<'a>), Malformed> {
@@ -689,13 +697,13 @@ impl<'a> Reader<'a> {
     }
 
     pub(crate) fn accept(&mut self) -> Result<Accept<'a>, Malformed> {
-        let (slot, id) = (self.u64()?, self.id()?);
+        let (slot, id) = (self.slot()?, self.id()?);
         let (class, op) = self.op()?;
         Ok(Accept { slot, id, class, op })
     }
 
     fn batch(&mut self) -> Result<Batch<'a>, Malformed> {
-        let (ballot, accepts, acks) = (self.u32()?, self.u32()?, self.u32()?);
+        let (ballot, accepts, acks) = (self.ballot()?, self.u32()?, self.u32()?);
         let count = u64::from(accepts) + u64::from(acks);
         if count > MAX_BATCH as u64 {
             return Err(Malformed::Oversized(count));
@@ -769,11 +777,13 @@ mod tests {
 
     #[test]
     fn what_is_no_message_is_named() {
-        let cases: [(&[u8], Malformed); 9] = [
+        let cases: [(&[u8], Malformed); 11] = [
             (&[77], Malformed::Kind(77)),
             (&[1], Malformed::Short),
             (&[1, 3], Malformed::Field("replica")),
             (&[16, 0, 0, 0, 0, 0], Malformed::Long),
+            (&[16, 0, 0, 0, 0x80], Malformed::Field("ballot")),
+            (&[14, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80], Malformed::Field("slot")),
             (&[8, 0, 0, 0, 0], Malformed::Field("sequence number")),
             (&[11, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 1, 0, 0, 0], Malformed::Oversized(0x1_0000_0000)),
             (&[11, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0], Malformed::Short),
