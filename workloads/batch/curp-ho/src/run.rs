@@ -592,6 +592,8 @@ fn counters(outcome: &Outcome, report: &mut Report) {
         .counter("readCalls", Quantity::count(sum(|usage| usage.reads)))
         .counter("descriptors", Quantity::count(outcome.statuses.iter().map(|status| status.descriptors.0).sum()))
         .counter("collections", Quantity::count(outcome.statuses.iter().map(|status| status.descriptors.1).sum()))
+        .counter("routineAnswers", Quantity::count(outcome.statuses.iter().map(|status| status.answers.0).sum()))
+        .counter("answersBeyondBound", Quantity::count(outcome.statuses.iter().map(|status| status.answers.1).sum()))
         .counter("waitCalls", Quantity::count(sum(|usage| usage.waits)))
         .counter("writeCallsPerOperation", Quantity::new(writes as f64 / commands as f64, Unit::ONE))
         .counter("replicaCpu", cpu(&mut outcome.statuses.iter().map(|status| status.process.cpu_seconds)))

@@ -158,6 +158,20 @@ fn what_the_documents_program_had_can_be_had() {
 }
 
 #[test]
+fn commands_have_a_routine_up_to_the_bound() {
+    let answers = |flags: &[&str]| {
+        let result = result(&[flags, &["--message-writes=each", "--ceilings=false"]].concat());
+        ["routineAnswers", "answersBeyondBound"].map(|name| result["counters"][name]["value"].as_f64().unwrap())
+    };
+    assert_eq!(answers(&[]), [0.0, 0.0]);
+    let [by_routines, beyond] = answers(&["--descriptor-routines=100000"]);
+    // Each of 2,260 commands has at least the answer of the replica that it is bound to, or of all three.
+    assert!(by_routines >= 2260.0 && beyond == 0.0, "{by_routines} and {beyond}");
+    let [by_routines, beyond] = answers(&["--descriptor-routines=1", "--write-lock=replica"]);
+    assert!(by_routines > 0.0 && beyond > 0.0, "{by_routines} and {beyond}");
+}
+
+#[test]
 fn a_slow_replica_costs_the_fast_path_little_else() {
     let result = result(&["--slow-replica=2", "--slow-micros=2000", "--ceilings=false", "--suspect-after-millis=5000"]);
     assert!(result["metrics"]["fastPathShare"]["value"].as_f64().unwrap() < 0.9, "{}", result["metrics"]);

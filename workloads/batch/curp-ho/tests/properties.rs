@@ -363,7 +363,8 @@ proptest! {
             message.append(&mut bytes);
             prop_assert_eq!(Message::decode(body(&bytes)), Ok(message));
             // A message that is cut off is none, unless what is cut off is text that may have any length.
-            if !matches!(message, Message::Status { .. } | Message::Error { .. } | Message::State { .. }) {
+            let open = matches!(message, Message::Status { .. } | Message::Error { .. } | Message::State { .. } | Message::Begin { .. });
+            if !open {
                 let cut = &body(&bytes)[..body(&bytes).len() - 1];
                 prop_assert!(Message::decode(cut).is_err());
             }
@@ -372,7 +373,7 @@ proptest! {
 
     #[test]
     fn no_bytes_make_the_decoder_panic(kind: u8, bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let all = [&[kind % 20], &bytes[..]].concat();
+        let all = [&[kind % 21], &bytes[..]].concat();
         match Message::decode(&all) {
             Ok(message) => {
                 let mut again = Vec::new();

@@ -311,7 +311,7 @@ impl Outbox for Io {
     fn send(&mut self, client: ClientId, message: &Message<'_>) {
         let Some(&token) = self.clients.get(&client) else { return };
         let way = self.links[token].as_ref().filter(|link| !link.closing).and_then(|link| link.way.as_ref());
-        let Some((routines, way)) = self.routines.as_ref().zip(way) else {
+        let Some((routines, way)) = self.routines.as_mut().zip(way) else {
             self.send_to(token, message);
             return;
         };
@@ -507,6 +507,8 @@ impl Server {
                 match outcome {
                     Ok(()) => link.connection.put_back(input),
                     Err(Some(Fault(code, message))) => {
+                        // What is said last comes after all that was said before, and not into the middle of it.
+                        self.io.routines.iter().for_each(Routines::settle);
                         let error = Message::Error { code, message: &message };
                         link.connection.push(&error, &mut self.io.usage);
                         link.closing = true;
@@ -614,6 +616,7 @@ impl Server {
             let (token, _) = self.questions.swap_remove(at);
             let mut status = self.replica.status();
             status.process = self.io.used();
+            status.answers = self.io.routines.as_ref().map(Routines::answers).unwrap_or_default();
             let json = serde_json::to_vec(&status).expect("a status is only numbers, text and lists");
             self.io.send_to(token, &Message::Status { json: &json });
         }

@@ -66,6 +66,8 @@ struct Shared {
 #[derive(Debug)]
 pub(super) struct Routines {
     bound: usize,
+    /// Answers by routines, and those beyond the bound.
+    answers: (u64, u64),
     shared: Arc<Shared>,
     threads: Vec<(Sender<Job>, JoinHandle<()>)>,
 }
@@ -80,26 +82,38 @@ impl Routines {
             (sender, std::thread::spawn(move || shared.work(&jobs)))
         };
         let threads = (0..threads).map(start).collect();
-        Self { bound, shared, threads }
+        Self { bound, answers: (0, 0), shared, threads }
     }
 
     /// Writes an answer to `command`, while `live` commands are not executed: by a routine if it may have one, else at once.
-    pub(super) fn answer(&self, command: CommandId, live: usize, way: &Arc<Way>, frame: Vec<u8>) {
+    pub(super) fn answer(&mut self, command: CommandId, live: usize, way: &Arc<Way>, frame: Vec<u8>) {
         if live >= self.bound {
+            self.answers.1 += 1;
             self.shared.write(way, &frame);
             return;
         }
         let at = mix(u64::from(command.client) << 32 | u64::from(command.seq)) as usize % self.threads.len();
+        self.answers.0 += 1;
         self.shared.left.fetch_add(1, Ordering::Relaxed);
         self.threads[at].0.send((Arc::clone(way), frame)).expect("a routine ends with its sender");
     }
 
     /// Writes what is no answer, after all answers that were handed over before it.
     pub(super) fn tell(&self, way: &Way, frame: &[u8]) {
+        self.settle();
+        self.shared.write(way, frame);
+    }
+
+    /// Waits until all that was handed over is written.
+    pub(super) fn settle(&self) {
         while self.shared.left.load(Ordering::Acquire) > 0 {
             std::thread::yield_now();
         }
-        self.shared.write(way, frame);
+    }
+
+    /// Answers by routines, and those beyond the bound.
+    pub(super) fn answers(&self) -> (u64, u64) {
+        self.answers
     }
 
     /// Calls of `write`, and the bytes that they wrote.
@@ -176,7 +190,7 @@ mod tests {
         for lock in locks() {
             // All by routines, all by the one thread, and some by each.
             for bound in [usize::MAX, 0, 3] {
-                let routines = Routines::new(bound, 4, lock.clone());
+                let mut routines = Routines::new(bound, 4, lock.clone());
                 let ways = [pair(), pair()];
                 // A command's number, which of its answers it is, and much more: what is larger than a socket's buffer waits for its reader.
                 let answer = |seq: u32, part: u8| {
@@ -226,8 +240,11 @@ mod tests {
                     }
                     assert!(left.is_empty() && parts[1..].iter().all(|parts| *parts == 2), "bound {bound}: {parts:?}");
                 }
+                let all = u64::from(COMMANDS) * 4;
+                let by_routines = if bound == 3 { all * 3 / 5 } else { all * (bound as u64).min(1) };
+                assert_eq!(routines.answers(), (by_routines, all - by_routines));
                 let (calls, bytes) = routines.written();
-                assert!(bytes == written && calls >= u64::from(COMMANDS) * 4, "{calls} calls, {bytes} of {written} bytes");
+                assert!(bytes == written && calls >= all, "{calls} calls, {bytes} of {written} bytes");
             }
         }
     }

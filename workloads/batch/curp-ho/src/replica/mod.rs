@@ -86,7 +86,9 @@ pub struct Status {
     pub weak_waits: u64,
     /// Descriptors of commands that are done, and how often all of them were visited.
     pub descriptors: (u64, u64),
-    /// What the process did for it all; filled in by whoever runs the replica.
+    /// Answers that routines wrote, and those that came when no more commands could have one; filled in by whoever runs the replica.
+    pub answers: (u64, u64),
+    /// What the process did for it all; likewise.
     pub process: Usage,
 }
 
@@ -443,6 +445,7 @@ impl Replica {
             batch_delays: self.batcher.delays.clone(),
             weak_waits: self.weak_waits,
             descriptors: (self.descriptors.len() as u64, self.descriptors.collections),
+            answers: (0, 0),
             process: Usage::default(),
         }
     }

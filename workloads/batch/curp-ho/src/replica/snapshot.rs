@@ -123,7 +123,7 @@ mod tests {
         }
         assert_eq!(decode(&[&bytes[..], b"x"].concat(), 0b11).unwrap_err(), Malformed::Long);
         // After the last slot there is none.
-        assert_eq!(decode(&[&[0xff; 8], &bytes[8..]].concat(), 0b11).unwrap_err(), Malformed::Field("slot"));
+        assert_eq!(decode(&[&[0xff; 8][..], &bytes[8..]].concat(), 0b11).unwrap_err(), Malformed::Field("slot"));
         // Whatever is wrong with it, it is refused or it is another state.
         for bit in 0..bytes.len() * 8 {
             let mut damaged = bytes.clone();
