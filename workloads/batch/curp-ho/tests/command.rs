@@ -207,7 +207,8 @@ fn trials_use_replicas_that_others_have_started_one_after_another() {
     // Ports that are free now; the replicas call each other until all are there.
     let free = || std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let addresses = [free(), free(), free()];
-    let all = format!("--replicas={}", addresses.join(","));
+    // By a name, as pods find each other.
+    let all = format!("--replicas={}", addresses.join(",").replace("127.0.0.1", "localhost"));
     let mut replicas: Vec<_> = (0..3)
         .map(|id| {
             let arguments = [format!("--id={id}"), format!("--listen={}", addresses[id]), all.clone()];

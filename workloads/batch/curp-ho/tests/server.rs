@@ -229,10 +229,12 @@ fn a_trial_begins_when_all_replicas_have_forgotten_the_one_before() {
     assert_eq!(Message::decode(&control::receive(&mut asker).unwrap()), Ok(Message::Begun { era: 7 }));
     assert!(status(&server).settled);
 
+    let endless = serde_json::to_vec(&Settings { suspect_after: u64::MAX, ..Settings::default() }).unwrap();
     for (era, settings, part) in [
         (7, &*settings, "era 7, and this replica is in era 7"),
         (3, &settings, "era 3, and this replica is in era 7"),
-        (8, b"{}", "settings that are none"),
+        (8, b"{}", "settings that are none: missing field"),
+        (8, &endless, "settings that are none: suspect_after of 18446744073709551615 ns; at most 60000000000"),
     ] {
         let mut late = server.connect();
         let (code, message) = server.refused(&mut late, &bytes(&[Message::Begin { era, settings }]));

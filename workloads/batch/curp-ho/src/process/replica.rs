@@ -99,6 +99,8 @@ impl Default for Settings {
     }
 }
 
+/// The longest time that a setting may be, in nanoseconds.
+const LONGEST: u64 = 60_000_000_000;
 const LISTENER: u64 = u64::MAX;
 const STDIN: u64 = u64::MAX - 1;
 const TIMER: u64 = u64::MAX - 2;
@@ -213,6 +215,21 @@ impl From<Malformed> for Fault {
 }
 
 impl Settings {
+    /// The settings in `json`.
+    ///
+    /// # Errors
+    ///
+    /// When there are none, or one of them is out of bounds.
+    pub fn from_json(json: &[u8]) -> Result<Self, String> {
+        let settings: Self = serde_json::from_slice(json).map_err(|error| error.to_string())?;
+        let delay = if let Flush::Timed(delay) = settings.flush { delay } else { 0 };
+        let times = [("flush", delay), ("slow", settings.slow), ("suspect_after", settings.suspect_after)];
+        match times.into_iter().find(|(_, found)| *found > LONGEST) {
+            Some((name, found)) => Err(format!("{name} of {found} ns; at most {LONGEST} are allowed")),
+            None => Ok(settings),
+        }
+    }
+
     /// A replica that does its work like this.
     fn replica(&self, id: u8, era: Era) -> Replica {
         let mut replica = Replica::starting(id, era, self.flush, self.conflicts);
@@ -362,12 +379,10 @@ impl Server {
         })
     }
 
-    /// Forgets the trial before: its state, its connections and what it has used. Whoever asks for that stays connected.
+    /// Forgets the trial before: its state, its connections and what it has used. Strangers stay connected, and who asks for this is one.
     fn begin(&mut self, era: Era, settings: Settings, beginner: usize) {
-        for (token, slot) in self.io.links.iter_mut().enumerate() {
-            if token != beginner && slot.as_ref().is_some_and(|link| link.role != Role::Stranger) {
-                *slot = None;
-            }
+        for link in &mut self.io.links {
+            link.take_if(|link| link.role != Role::Stranger);
         }
         self.io.clients.clear();
         self.io.peers = [None; REPLICAS];
@@ -578,7 +593,7 @@ impl Server {
                     let newest = self.replica.era();
                     return unexpected(&format!("era {era}, and this replica is in era {newest}"));
                 }
-                match serde_json::from_slice(settings) {
+                match Settings::from_json(settings) {
                     Ok(settings) => self.begin(era, settings, token),
                     Err(error) => return unexpected(&format!("settings that are none: {error}")),
                 }
