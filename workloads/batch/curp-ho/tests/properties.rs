@@ -372,6 +372,47 @@ proptest! {
     }
 
     #[test]
+    fn no_messages_make_a_replica_panic(
+        id in 0..REPLICAS as u8,
+        steps in prop::collection::vec((0..6_u8, 1..4_u32, any::<(bool, bool)>(), 0..2_u64, 1..6_u64), 1..40),
+    ) {
+        let mut replica = Replica::new(id, Flush::Natural, Conflicts::Writes);
+        let mut out = FromReplica::default();
+        (1..=2).for_each(|client| replica.hello(client, id, &mut out));
+        let others: Vec<u8> = (0..REPLICAS as u8).filter(|other| *other != id).collect();
+        for (kind, seq, (strong, put), key, slot) in steps {
+            let class = if strong { Class::Strong } else { Class::Weak };
+            let op = Op { key, put: put.then_some(&[7; 16][..]) };
+            let (client, ballot, observed) = (1 + kind as u32 % 2, 0, slot);
+            let proposal = Proposal { class, seq, done_below: 1, causal_dep: 0, observed, ballot, sync: put, op };
+            // Clients that tell each replica something else, leaders that put anything into a slot, and answers that nobody asked for.
+            let heard = match kind {
+                0 | 1 => replica.propose(client, &proposal, 0, &mut out),
+                2 | 3 => {
+                    let bytes = accept(slot, CommandId { client, seq }, op);
+                    replica.peer(others[0], &Message::decode(body(&bytes)).unwrap(), 0, &mut out)
+                }
+                4 => {
+                    let mut batch = BatchWriter::default();
+                    (0..=slot).for_each(|slot| batch.ack(slot));
+                    let mut bytes = Vec::new();
+                    batch.take(0, &mut bytes);
+                    replica.peer(others[seq as usize % 2], &Message::decode(body(&bytes)).unwrap(), 0, &mut out)
+                }
+                _ => {
+                    replica.sync(client, seq, &mut out);
+                    Ok(())
+                }
+            };
+            // Whoever breaks the protocol is not listened to any more.
+            if heard.is_err() {
+                break;
+            }
+        }
+        let _ = replica.status();
+    }
+
+    #[test]
     fn no_bytes_make_the_decoder_panic(kind: u8, bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let all = [&[kind % 21], &bytes[..]].concat();
         match Message::decode(&all) {
@@ -392,6 +433,25 @@ fn accept(slot: u64, id: CommandId, op: Op<'_>) -> Vec<u8> {
     let mut bytes = Vec::new();
     batch.take(0, &mut bytes);
     bytes
+}
+
+#[test]
+fn a_leader_puts_a_sessions_commands_into_slots_in_their_order() {
+    let op = Op { key: 1, put: Some(&[1; 16]) };
+    for (slots, refused) in [
+        (&[(1, 1), (2, 2), (3, 3)][..], None),
+        (&[(1, 2)], Some("command 2 of client 1 in the slot after command 0")),
+        (&[(1, 1), (2, 3)], Some("command 3 of client 1 in the slot after command 1")),
+        (&[(1, 1), (2, 1)], Some("command 1 of client 1 in the slot after command 1")),
+    ] {
+        let mut follower = Replica::new(1, Flush::Natural, Conflicts::Writes);
+        let mut out = FromReplica::default();
+        let last = slots.iter().map(|(slot, seq)| {
+            let bytes = accept(*slot, CommandId { client: 1, seq: *seq }, op);
+            follower.peer(LEADER, &Message::decode(body(&bytes)).unwrap(), 0, &mut out).err().map(|error| error.0)
+        });
+        assert_eq!(last.last().unwrap().as_deref(), refused, "{slots:?}");
+    }
 }
 
 #[test]

@@ -366,6 +366,12 @@ impl Replica {
                 break;
             }
             if slot == self.log.next() {
+                let executed = || self.sessions.get(&id.client).map(|session| session.executed);
+                let newest = self.log.newest_of(id.client).or_else(executed).unwrap_or_default();
+                if newest.checked_add(1) != Some(id.seq) {
+                    let CommandId { client, seq } = id;
+                    return Err(Unexpected(format!("command {seq} of client {client} in the slot after command {newest}")));
+                }
                 let put = op.put.map(|value| self.pool.copy(value));
                 self.log.append(Entry { id, class, key: op.key, put, sync: false }, 1 << from | 1 << self.id);
             }
@@ -394,7 +400,8 @@ impl Replica {
             let session = self.sessions.entry(id.client).or_default();
             let recorded = session.execute(id.seq);
             if let Some(recorded) = recorded {
-                self.witness.remove(id, class, recorded.key, recorded.put);
+                // What a client has told this replica need not be what it has told the leader.
+                self.witness.remove(id, recorded.class, recorded.key, recorded.put);
             }
             if class == Class::Strong {
                 let found = if put.is_none() { self.store.get(key) } else { Found::default() };
