@@ -383,7 +383,7 @@ proptest! {
         for (kind, seq, (strong, put), key, slot) in steps {
             let class = if strong { Class::Strong } else { Class::Weak };
             let op = Op { key, put: put.then_some(&[7; 16][..]) };
-            let (client, ballot, observed) = (1 + kind as u32 % 2, 0, slot);
+            let (client, ballot, observed) = (1 + u32::from(kind % 2), 0, slot);
             let proposal = Proposal { class, seq, done_below: 1, causal_dep: 0, observed, ballot, sync: put, op };
             // Clients that tell each replica something else, leaders that put anything into a slot, and answers that nobody asked for.
             let heard = match kind {
@@ -394,7 +394,7 @@ proptest! {
                 }
                 4 => {
                     let mut batch = BatchWriter::default();
-                    (0..=slot).for_each(|slot| batch.ack(slot));
+                    (1..=slot).for_each(|slot| batch.ack(slot));
                     let mut bytes = Vec::new();
                     batch.take(0, &mut bytes);
                     replica.peer(others[seq as usize % 2], &Message::decode(body(&bytes)).unwrap(), 0, &mut out)
@@ -452,6 +452,20 @@ fn a_leader_puts_a_sessions_commands_into_slots_in_their_order() {
         });
         assert_eq!(last.last().unwrap().as_deref(), refused, "{slots:?}");
     }
+}
+
+#[test]
+fn a_leader_has_all_that_is_executed() {
+    let mut follower = Replica::new(1, Flush::Natural, Conflicts::Writes);
+    let mut out = FromReplica::default();
+    let bytes = accept(1, CommandId { client: 1, seq: 1 }, Op { key: 1, put: Some(&[1; 16]) });
+    follower.peer(LEADER, &Message::decode(body(&bytes)).unwrap(), 0, &mut out).unwrap();
+    assert_eq!(follower.executed(), 1, "the leader and itself are a majority");
+    // A state with nothing in it.
+    let state = Message::State { ballot: 3, last: true, bytes: &[0; 32] };
+    let refused = follower.peer(LEADER, &state, 0, &mut out).unwrap_err();
+    assert_eq!(refused.0, "a state without command 1 of client 1, which is executed");
+    assert_eq!((follower.executed(), follower.ballot()), (1, 0));
 }
 
 #[test]

@@ -313,6 +313,11 @@ impl Replica {
             let bytes = std::mem::take(&mut incoming.1);
             let snapshot = snapshot::decode(&bytes, 1 << from | 1 << self.id);
             let snapshot = snapshot.map_err(|malformed| Unexpected(format!("a state with {malformed}")))?;
+            let newest = |client: &ClientId| snapshot.newest.get(client).copied().unwrap_or_default();
+            if let Some((client, session)) = self.sessions.iter().find(|(client, session)| newest(client) < session.executed) {
+                let done = session.executed;
+                return Err(Unexpected(format!("a state without command {done} of client {client}, which is executed")));
+            }
             self.view.held = Some((ballot, snapshot));
             self.take_over(now, out);
         }
@@ -334,7 +339,7 @@ impl Replica {
         let Some((ballot, snapshot)) = self.view.held.take().filter(|(ballot, _)| *ballot >= self.view.ballot) else {
             return;
         };
-        let Snapshot { history, store, sessions, log } = snapshot;
+        let Snapshot { history, store, sessions, log, .. } = snapshot;
         (self.history, self.store, self.log) = (history, store, log);
         if let Some(kept) = &mut self.keep_log {
             kept.retain(|(slot, ..)| *slot <= self.log.executed());

@@ -24,6 +24,8 @@ pub(super) struct Snapshot {
     pub store: Store,
     pub sessions: Vec<(ClientId, Kept)>,
     pub log: Log,
+    /// The newest command of each session, executed or in the log.
+    pub newest: HashMap<ClientId, Seq>,
 }
 
 /// A leader's state, as bytes.
@@ -87,7 +89,7 @@ pub(super) fn decode(bytes: &[u8], accepted_by: u8) -> Result<Snapshot, Malforme
         let put = op.put.map(<[u8]>::to_vec);
         log.append(Entry { id, class, key: op.key, put, sync: false }, accepted_by);
     }
-    if r.0.is_empty() { Ok(Snapshot { history, store, sessions, log }) } else { Err(Malformed::Long) }
+    if r.0.is_empty() { Ok(Snapshot { history, store, sessions, log, newest }) } else { Err(Malformed::Long) }
 }
 
 #[cfg(test)]
