@@ -39,7 +39,8 @@ func TestTheReplicasOfTheCURPStudyAreWhereItsTrialsCallThem(t *testing.T) {
 		addresses = append(addresses, fmt.Sprintf("%s-%d.%s:%d", replicas.Name, i, replicas.Spec.ServiceName, port))
 	}
 	container := replicas.Spec.Template.Spec.Containers[0]
-	for _, argument := range []string{"--replicas=" + strings.Join(addresses, ","), fmt.Sprintf("--listen=0.0.0.0:%d", port), "--id=$(REPLICA)"} {
+	where := "--replicas=" + strings.Join(addresses, ",")
+	for _, argument := range []string{where, fmt.Sprintf("--listen=0.0.0.0:%d", port), "--id=$(REPLICA)"} {
 		if !slices.Contains(container.Args, argument) {
 			t.Errorf("the replicas are started with %v, want %s", container.Args, argument)
 		}
@@ -51,7 +52,8 @@ func TestTheReplicasOfTheCURPStudyAreWhereItsTrialsCallThem(t *testing.T) {
 	if got, want := set.Runs[0].Spec.Parameters["replicas"], strings.Join(addresses, ","); got != want {
 		t.Errorf("trials call %s, and the replicas are at %s", got, want)
 	}
-	if service.Name != replicas.Spec.ServiceName || service.Spec.ClusterIP != corev1.ClusterIPNone || !service.Spec.PublishNotReadyAddresses {
+	headless := service.Spec.ClusterIP == corev1.ClusterIPNone
+	if service.Name != replicas.Spec.ServiceName || !headless || !service.Spec.PublishNotReadyAddresses {
 		t.Errorf("a replica has a name of its own only through the headless service %q, at once: got %+v", replicas.Spec.ServiceName, service.Spec)
 	}
 	for key, value := range service.Spec.Selector {

@@ -24,7 +24,7 @@ pub struct FollowerSaid {
 }
 
 impl FollowerSaid {
-    /// What it has said now, after what it has said `before`. Answers may overtake each other, and once it has the command in order it does.
+    /// What it has said now, after what it has said `before`. Answers may overtake each other, and a command that it has in order stays so.
     #[must_use]
     pub fn after(before: Option<Self>, ack: &Ack) -> Self {
         let conflicted = ack.verdict == Verdict::Conflict || before.is_some_and(|before| before.conflicted);
