@@ -35,8 +35,9 @@ fn replica_place(arguments: impl Iterator<Item = String>) -> Result<replica::Pla
         replicas: addresses(&mut flags, "replicas")?,
         settings: match flags.text("settings") {
             None => replica::Settings::default(),
-            Some(json) => replica::Settings::from_json(json.as_bytes())
-                .map_err(|error| FlagError::new("settings", json, format_args!("settings as JSON: {error}").to_string()))?,
+            Some(json) => replica::Settings::from_json(json.as_bytes()).map_err(|error| {
+                FlagError::new("settings", json, format_args!("settings as JSON: {error}").to_string())
+            })?,
         },
     };
     flags.finish()?;

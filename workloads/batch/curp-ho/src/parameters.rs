@@ -261,9 +261,7 @@ impl Parameters {
             return Err(FlagError::new("fault-after", self.fault_after, allowed));
         }
         let here = |name, is_set: bool, found: String| match &self.replicas {
-            Some(_) if is_set => {
-                Err(FlagError::new(name, found, "that needs replicas that the trial starts itself"))
-            }
+            Some(_) if is_set => Err(FlagError::new(name, found, "that needs replicas that the trial starts itself")),
             _ => Ok(()),
         };
         here("fault", self.fault != Fault::None, assay_harness::flags::name(&self.fault, &Fault::CHOICES).to_owned())?;

@@ -265,12 +265,8 @@ fn cpus_of_replicas(p: &Parameters, allowed: &[usize]) -> Result<[Vec<usize>; RE
 
 fn start_replica(p: &Parameters, id: u8, listen: &str, cpus: &[usize]) -> io::Result<Process> {
     let settings = serde_json::to_string(&p.settings(id)).expect("settings are only numbers and names");
-    let arguments = [
-        "replica".to_owned(),
-        format!("--id={id}"),
-        format!("--listen={listen}"),
-        format!("--settings={settings}"),
-    ];
+    let arguments =
+        ["replica".to_owned(), format!("--id={id}"), format!("--listen={listen}"), format!("--settings={settings}")];
     Process::start(&format!("replica {id}"), &arguments, cpus)
 }
 

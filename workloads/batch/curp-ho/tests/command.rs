@@ -120,7 +120,10 @@ fn whatever_happens_to_the_leader_another_leads_and_nothing_is_lost() {
         ("pause", &["--suspect-after-millis=100", "--fault-millis=500", "--operations=60000"]),
         ("restart", &["--fault-millis=50", "--operations=60000"]),
         ("restart", &["--fault-millis=1", "--operations=60000", "--message-writes=each"]),
-        ("restart", &["--operations=60000", "--message-writes=each", "--descriptor-routines=20", "--write-lock=replica"]),
+        (
+            "restart",
+            &["--operations=60000", "--message-writes=each", "--descriptor-routines=20", "--write-lock=replica"],
+        ),
     ] {
         let fault_flag = format!("--fault={fault}");
         let common = [&*fault_flag, "--fault-replica=0", "--fault-after=500", "--ceilings=false"];
@@ -327,7 +330,10 @@ fn bad_parameters_exit_with_2_and_print_nothing() {
         (&["run", "--replicas=a:1,b:2"], "3 addresses such as host:7000, with commas between them"),
         (&["run", "--replicas=a:1,b:2,c"], "3 addresses such as host:7000"),
         (&["run", "--replicas=a:1,b:2,c:0"], "3 addresses such as host:7000"),
-        (&["run", "--replicas=a:1,b:2,c:3", "--fault=kill"], "--fault=kill: that needs replicas that the trial starts itself"),
+        (
+            &["run", "--replicas=a:1,b:2,c:3", "--fault=kill"],
+            "--fault=kill: that needs replicas that the trial starts itself",
+        ),
         (&["run", "--replicas=a:1,b:2,c:3", "--replica-cpus=1"], "--replica-cpus=1: that needs replicas"),
         (&["replica", "--settings=fast"], "--settings=fast: settings as JSON"),
         (&["run", "--fault-replica=3"], "from 0 to 2"),

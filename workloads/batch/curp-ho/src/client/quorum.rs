@@ -90,7 +90,8 @@ mod tests {
     fn answers_of_a_follower_say_the_same_in_any_order() {
         let ack = |verdict| Ack { replica: 1, seq: 5, ballot: 0, verdict, read_dep: CommandId::NONE };
         for verdicts in [[Conflict, Ordered], [Ordered, Conflict]] {
-            let said = verdicts.into_iter().fold(None, |before, verdict| Some(FollowerSaid::after(before, &ack(verdict))));
+            let said =
+                verdicts.into_iter().fold(None, |before, verdict| Some(FollowerSaid::after(before, &ack(verdict))));
             let expected = FollowerSaid { verdict: Ordered, conflicted: true, read_dep: CommandId::NONE };
             assert_eq!(said, Some(expected), "{verdicts:?}");
         }

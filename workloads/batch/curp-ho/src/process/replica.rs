@@ -360,8 +360,7 @@ impl Server {
         let settings = place.settings;
         let (links, clients, dirty, lost, writes, lock) = Default::default();
         let (peers, routines, live, usage, before) = Default::default();
-        let mut io =
-            Io { poll, links, clients, peers, dirty, lost, writes, lock, routines, live, usage, before };
+        let mut io = Io { poll, links, clients, peers, dirty, lost, writes, lock, routines, live, usage, before };
         io.begin(&settings);
         Ok(Self {
             replica: settings.replica(place.id, 0),

@@ -314,9 +314,13 @@ impl Replica {
             let snapshot = snapshot::decode(&bytes, 1 << from | 1 << self.id);
             let snapshot = snapshot.map_err(|malformed| Unexpected(format!("a state with {malformed}")))?;
             let newest = |client: &ClientId| snapshot.newest.get(client).copied().unwrap_or_default();
-            if let Some((client, session)) = self.sessions.iter().find(|(client, session)| newest(client) < session.executed) {
+            if let Some((client, session)) =
+                self.sessions.iter().find(|(client, session)| newest(client) < session.executed)
+            {
                 let done = session.executed;
-                return Err(Unexpected(format!("a state without command {done} of client {client}, which is executed")));
+                return Err(Unexpected(format!(
+                    "a state without command {done} of client {client}, which is executed"
+                )));
             }
             self.view.held = Some((ballot, snapshot));
             self.take_over(now, out);

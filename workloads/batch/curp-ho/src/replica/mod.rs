@@ -370,7 +370,9 @@ impl Replica {
                 let newest = self.log.newest_of(id.client).or_else(executed).unwrap_or_default();
                 if newest.checked_add(1) != Some(id.seq) {
                     let CommandId { client, seq } = id;
-                    return Err(Unexpected(format!("command {seq} of client {client} in the slot after command {newest}")));
+                    return Err(Unexpected(format!(
+                        "command {seq} of client {client} in the slot after command {newest}"
+                    )));
                 }
                 let put = op.put.map(|value| self.pool.copy(value));
                 self.log.append(Entry { id, class, key: op.key, put, sync: false }, 1 << from | 1 << self.id);

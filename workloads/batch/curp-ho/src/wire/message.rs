@@ -4,7 +4,9 @@ use std::fmt;
 
 use super::frame;
 use super::{FrameError, MAX_FRAME};
-use crate::command::{Ballot, Class, CommandId, Era, Found, LAST_BALLOT, LAST_SLOT, MAX_VALUE, Op, REPLICAS, Seq, Slot};
+use crate::command::{
+    Ballot, Class, CommandId, Era, Found, LAST_BALLOT, LAST_SLOT, MAX_VALUE, Op, REPLICAS, Seq, Slot,
+};
 
 /// Messages of the largest batch, accepts and acknowledgements together.
 pub const MAX_BATCH: usize = 4096;
