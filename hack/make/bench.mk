@@ -13,8 +13,8 @@ bench-rms24: build-figures ## Figures of the RMS24 client and server: the runs t
 	@bin/figures workflows/figures/rms24.yaml
 
 .PHONY: bench-curp
-bench-curp: build-rust ## Figures of the CURP-HO replicas.
-	@bin/batch-curp-ho bench
+bench-curp: build-figures ## Figures of the CURP-HO replicas: the runs that workflows/figures/curp.yaml names.
+	@bin/figures workflows/figures/curp.yaml
 
 .PHONY: bench-diskann
 bench-diskann: build-rust ## Figures of the vector index.

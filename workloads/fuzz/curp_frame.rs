@@ -1,6 +1,7 @@
 //! What a replica or a client of CURP-HO may receive: no frame is longer than allowed, and a message has one form.
 #![no_main]
 
+use batch_curp_ho::process::replica::Settings;
 use batch_curp_ho::wire::{HEADER, MAX_FRAME, Message, split};
 use libfuzzer_sys::fuzz_target;
 
@@ -18,6 +19,9 @@ fuzz_target!(|bytes: &[u8]| {
     }
     // Mutations find no lengths: the same without them.
     if let Ok(message) = Message::decode(bytes) {
+        if let Message::Begin { settings, .. } = message {
+            let _ = Settings::from_json(settings);
+        }
         let mut again = Vec::new();
         message.append(&mut again);
         assert_eq!(&again[HEADER..], bytes, "a message has one form");

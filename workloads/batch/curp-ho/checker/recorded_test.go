@@ -19,11 +19,17 @@ func record(t *testing.T, flags ...string) string {
 	}
 	file := filepath.Join(t.TempDir(), "history.jsonl")
 	arguments := append([]string{"run", "--history=" + file, "--ceilings=false", "--warmup-operations=100"}, flags...)
-	var stderr bytes.Buffer
+	var stdout, stderr bytes.Buffer
 	command := exec.Command(binary, arguments...)
-	command.Stderr = &stderr
+	command.Stdout, command.Stderr = &stdout, &stderr
 	if err := command.Run(); err != nil {
 		t.Fatalf("batch-curp-ho %s: %v: %s", strings.Join(arguments, " "), err, stderr.String())
+	}
+	var result struct {
+		Metrics struct{ Lost struct{ Value float64 } }
+	}
+	if err := json.Unmarshal(stdout.Bytes(), &result); err != nil || result.Metrics.Lost.Value > 0 {
+		t.Fatalf("batch-curp-ho %s: %v, %g commands lost", strings.Join(arguments, " "), err, result.Metrics.Lost.Value)
 	}
 	return file
 }
@@ -37,6 +43,7 @@ func TestRecordedHistories(t *testing.T) {
 		"immediate": {"--flush=immediate", "--message-writes=each"},
 		"timed":     {"--flush=timed", "--batch-delay-micros=150", "--timer=precise"},
 		"go-like":   {"--flush=timed", "--batch-delay-micros=150", "--timer=go-like", "--message-writes=each"},
+		"routines":  {"--message-writes=each", "--descriptor-routines=3", "--write-lock=replica"},
 	}
 	events := map[string][]string{
 		"all well":                  nil,
@@ -47,6 +54,7 @@ func TestRecordedHistories(t *testing.T) {
 		"the leader silent":         {"--fault=stop", "--fault-replica=0", "--fault-after=2000", "--suspect-after-millis=100"},
 		"the leader away":           {"--fault=pause", "--fault-replica=0", "--fault-after=500", "--fault-millis=300", "--suspect-after-millis=50"},
 		"the leader started again":  {"--fault=restart", "--fault-replica=0", "--fault-after=500", "--fault-millis=5"},
+		"a slow follower":           {"--slow-replica=2", "--slow-micros=500", "--suspect-after-millis=5000"},
 		"a follower started again":  {"--fault=restart", "--fault-replica=1", "--fault-after=500", "--fault-millis=5"},
 	}
 	for rule, ruleFlags := range rules {

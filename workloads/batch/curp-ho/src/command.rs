@@ -16,6 +16,9 @@ pub const MIN_VALUE: usize = 16;
 /// Where the replicas listen: a host and a port of each.
 pub type Addresses = [String; REPLICAS];
 
+/// One of the trials that the same replicas serve one after another.
+pub type Era = u64;
+
 /// A session's name.
 pub type ClientId = u32;
 /// A command's number within its session, from 1 without gaps. Zero is "none".
@@ -24,6 +27,10 @@ pub type Seq = u32;
 pub type Slot = u64;
 /// Whose turn it is to lead; a later leader has a larger one.
 pub type Ballot = u32;
+/// The last ballot and the last slot that are spoken of: those after them can be counted without an end in sight.
+pub const LAST_BALLOT: Ballot = Ballot::MAX / 2;
+/// See [`LAST_BALLOT`].
+pub const LAST_SLOT: Slot = Slot::MAX / 2;
 
 /// The replica that leads in a ballot: no two replicas ever share one.
 #[must_use]

@@ -7,7 +7,6 @@
 pub mod ceiling;
 pub mod client;
 pub mod command;
-pub mod figures;
 pub mod history;
 pub mod net;
 pub mod parameters;

@@ -1,60 +1,47 @@
-//! The command line: `batch-curp-ho run` measures one trial, `batch-curp-ho bench` the project's figures. The other commands are the
-//! processes that a trial starts, or finds.
+//! The command line: `batch-curp-ho run` measures one trial. The other commands are the processes that a trial starts, or finds.
 
 use std::process::ExitCode;
 
 use assay_harness::program::{self, Arguments};
 use assay_harness::{Failure, FlagError, Flags};
 use batch_curp_ho::command::REPLICAS;
-use batch_curp_ho::figures::{self, Settings};
-use batch_curp_ho::parameters::{FlushKind, Parameters, addresses};
-use batch_curp_ho::process::replica::{TimerKind, Writes};
+use batch_curp_ho::parameters::{Parameters, addresses};
 use batch_curp_ho::process::{load, relay, replica};
-use batch_curp_ho::replica::heap::Heap;
-use batch_curp_ho::replica::witness::Conflicts;
 use batch_curp_ho::run;
 
 const HELP: &str = "usage: batch-curp-ho run [--name=value ...]      one trial; prints its result as JSON
-       batch-curp-ho bench [--name=value ...]    the project's figures; one line of JSON each
        batch-curp-ho replica [--name=value ...]  one replica, as a trial starts it
        batch-curp-ho load                        one load generator, as a trial starts it
        batch-curp-ho relay [--name=value ...]    passes connections on, later
 See workloads/batch/curp-ho/README.md for the parameters.";
 
 fn main() -> ExitCode {
-    program::kernel(
-        env!("CARGO_PKG_NAME"),
+    program::trials(
         HELP,
         |arguments| run::run(&Parameters::parse(arguments)?),
-        |arguments, out| figures::bench(&Settings::parse(arguments)?, out),
         &[
-            ("replica", &|arguments| Ok(replica::run(&replica_settings(arguments)?)?)),
+            ("replica", &|arguments| Ok(replica::run(&replica_place(arguments)?)?)),
             ("load", &command_load),
             ("relay", &command_relay),
         ],
     )
 }
 
-fn replica_settings(arguments: impl Iterator<Item = String>) -> Result<replica::Settings, FlagError> {
+fn replica_place(arguments: impl Iterator<Item = String>) -> Result<replica::Place, FlagError> {
     let mut flags = Flags::parse(arguments)?;
-    let settings = replica::Settings {
+    let place = replica::Place {
         id: flags.integer("id", 0, 0..=REPLICAS as u64 - 1)? as u8,
         listen: flags.text("listen").unwrap_or_else(|| "127.0.0.1:0".to_owned()),
         replicas: addresses(&mut flags, "replicas")?,
-        heap: flags.choice("heap", Heap::Bounded, &Heap::CHOICES)?,
-        conflicts: flags.choice("conflicts", Conflicts::Writes, &Conflicts::CHOICES)?,
-        suspect_after: flags.integer("suspect-after-millis", 1000, 10..=60_000)? * 1_000_000,
-        slow: flags.integer("slow-micros", 0, 0..=1_000_000)? * 1000,
-        flush: flags.choice("flush", FlushKind::Natural, &FlushKind::CHOICES)?.rule(flags.integer(
-            "batch-delay-micros",
-            0,
-            0..=100_000,
-        )?),
-        timer: flags.choice("timer", TimerKind::Precise, &TimerKind::CHOICES)?,
-        writes: flags.choice("message-writes", Writes::Coalesced, &Writes::CHOICES)?,
+        settings: match flags.text("settings") {
+            None => replica::Settings::default(),
+            Some(json) => replica::Settings::from_json(json.as_bytes()).map_err(|error| {
+                FlagError::new("settings", json, format_args!("settings as JSON: {error}").to_string())
+            })?,
+        },
     };
     flags.finish()?;
-    Ok(settings)
+    Ok(place)
 }
 
 fn command_relay(arguments: Arguments) -> Result<(), Failure> {

@@ -6,7 +6,8 @@ use assay_harness::{FlagError, Flags};
 
 use crate::command::{Addresses, LEADER, MAX_VALUE, MIN_VALUE, REPLICAS};
 use crate::process::record::Record;
-use crate::process::replica::{TimerKind, Writes};
+use crate::process::replica::{Settings, TimerKind, Writes};
+use crate::process::routines::WriteLock;
 use crate::replica::batcher::Flush;
 use crate::replica::heap::Heap;
 use crate::replica::witness::Conflicts;
@@ -140,6 +141,10 @@ pub struct Parameters {
     pub conflicts: Conflicts,
     /// What becomes of the replicas' descriptors of executed commands.
     pub heap: Heap,
+    /// How many commands may have a routine that writes their answers, at each replica.
+    pub descriptor_routines: usize,
+    /// What excludes one write of a replica from another.
+    pub write_lock: WriteLock,
     /// Whether clients log two lines for each command.
     pub client_log: bool,
     /// Milliseconds of a leader's silence after which it is taken for lost.
@@ -214,6 +219,8 @@ impl Parameters {
             script_operations: flags.integer("script-operations", 500, 1..=100_000)? as usize,
             conflicts: flags.choice("conflicts", Conflicts::Writes, &Conflicts::CHOICES)?,
             heap: flags.choice("heap", Heap::Bounded, &Heap::CHOICES)?,
+            descriptor_routines: flags.integer("descriptor-routines", 0, 0..=100_000)? as usize,
+            write_lock: flags.choice("write-lock", WriteLock::Connection, &WriteLock::CHOICES)?,
             client_log: flags.choice("client-log", false, &[("none", false), ("each", true)])?,
             suspect_after_millis: flags.integer("suspect-after-millis", 1000, 10..=60_000)?,
             replicas: addresses(&mut flags, "replicas")?,
@@ -240,6 +247,10 @@ impl Parameters {
         if self.batch_delay_micros > 0 && self.flush != FlushKind::Timed {
             return Err(FlagError::new("batch-delay-micros", self.batch_delay_micros, "a delay needs --flush=timed"));
         }
+        if self.descriptor_routines > 0 && self.message_writes == Writes::Coalesced {
+            let allowed = "routines write answers one by one: that needs --message-writes=each";
+            return Err(FlagError::new("descriptor-routines", self.descriptor_routines, allowed));
+        }
         let streams = self.streams();
         if self.operations < streams {
             let allowed = format_args!("{streams} streams need at least one command each").to_string();
@@ -250,15 +261,12 @@ impl Parameters {
             return Err(FlagError::new("fault-after", self.fault_after, allowed));
         }
         let here = |name, is_set: bool, found: String| match &self.replicas {
-            Some(_) if is_set => {
-                Err(FlagError::new(name, found, "replicas that a trial does not start have settings of their own"))
-            }
+            Some(_) if is_set => Err(FlagError::new(name, found, "that needs replicas that the trial starts itself")),
             _ => Ok(()),
         };
         here("fault", self.fault != Fault::None, assay_harness::flags::name(&self.fault, &Fault::CHOICES).to_owned())?;
         here("replica-cpus", self.replica_cpus > 0, self.replica_cpus.to_string())?;
         here("rtt-micros", self.rtt_micros > 0, self.rtt_micros.to_string())?;
-        here("slow-micros", self.slow_micros > 0, self.slow_micros.to_string())?;
         Ok(())
     }
 
@@ -268,10 +276,20 @@ impl Parameters {
         self.clients * self.threads
     }
 
-    /// The rule by which batches are sent.
+    /// How a replica is to do its work.
     #[must_use]
-    pub fn rule(&self) -> Flush {
-        self.flush.rule(self.batch_delay_micros)
+    pub fn settings(&self, id: u8) -> Settings {
+        Settings {
+            heap: self.heap,
+            conflicts: self.conflicts,
+            suspect_after: self.suspect_after_millis * 1_000_000,
+            slow: if id == self.slow_replica { self.slow_micros * 1000 } else { 0 },
+            flush: self.flush.rule(self.batch_delay_micros),
+            timer: self.timer,
+            writes: self.message_writes,
+            routines: self.descriptor_routines,
+            write_lock: self.write_lock,
+        }
     }
 
     /// The replica that answers weak commands.

@@ -18,6 +18,7 @@ use crate::process::load::{Orders, Stream, Summary};
 use crate::process::record::{self, Record};
 use crate::process::relay::Kept;
 use crate::process::replica::{TimerKind, Writes};
+use crate::process::routines::WriteLock;
 use crate::replica::heap::Heap;
 use crate::replica::tally::Tally;
 use crate::replica::witness::Conflicts;
@@ -136,7 +137,8 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
     if let Some(file) = history {
         history::write(&outcome.records, &mut BufWriter::new(file))?;
     }
-    if outcome.lost > 0 {
+    // After a fault it is what the trial is about: a number that gates judge.
+    if outcome.lost > 0 && outcome.fault.is_none() {
         return Err(Failure::error(format_args!("{} commands that had an answer were lost", outcome.lost)));
     }
     report(parameters, &outcome)
@@ -211,6 +213,7 @@ struct Cluster {
 
 fn start_replicas(p: &Parameters) -> Result<Cluster, Failure> {
     if let Some(addresses) = &p.replicas {
+        control::begin(addresses, CATCH_UP, |id| p.settings(id))?;
         let routes = [const { String::new() }; REPLICAS].map(|_| addresses.clone());
         return Ok(Cluster { replicas: Vec::new(), relays: Vec::new(), addresses: addresses.clone(), routes });
     }
@@ -261,20 +264,9 @@ fn cpus_of_replicas(p: &Parameters, allowed: &[usize]) -> Result<[Vec<usize>; RE
 }
 
 fn start_replica(p: &Parameters, id: u8, listen: &str, cpus: &[usize]) -> io::Result<Process> {
-    let slow = if id == p.slow_replica { p.slow_micros } else { 0 };
-    let arguments = [
-        "replica".to_owned(),
-        format!("--id={id}"),
-        format!("--listen={listen}"),
-        format!("--flush={}", flush_name(p)),
-        format!("--batch-delay-micros={}", p.batch_delay_micros),
-        format!("--timer={}", timer_name(p)),
-        format!("--message-writes={}", writes_name(p)),
-        format!("--conflicts={}", conflicts_name(p)),
-        format!("--heap={}", flags::name(&p.heap, &Heap::CHOICES)),
-        format!("--suspect-after-millis={}", p.suspect_after_millis),
-        format!("--slow-micros={slow}"),
-    ];
+    let settings = serde_json::to_string(&p.settings(id)).expect("settings are only numbers and names");
+    let arguments =
+        ["replica".to_owned(), format!("--id={id}"), format!("--listen={listen}"), format!("--settings={settings}")];
     Process::start(&format!("replica {id}"), &arguments, cpus)
 }
 
@@ -438,22 +430,6 @@ fn agree(statuses: &[Status], commands: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-fn flush_name(p: &Parameters) -> &'static str {
-    flags::name(&p.flush, &FlushKind::CHOICES)
-}
-
-fn timer_name(p: &Parameters) -> &'static str {
-    flags::name(&p.timer, &TimerKind::CHOICES)
-}
-
-fn writes_name(p: &Parameters) -> &'static str {
-    flags::name(&p.message_writes, &Writes::CHOICES)
-}
-
-fn conflicts_name(p: &Parameters) -> &'static str {
-    flags::name(&p.conflicts, &Conflicts::CHOICES)
-}
-
 fn report(p: &Parameters, outcome: &Outcome) -> Result<Report, Failure> {
     let mut report = Report::new("batch-curp-ho", assay_harness::VERSION);
     report.built();
@@ -482,13 +458,15 @@ fn effective(p: &Parameters, outcome: &Outcome, report: &mut Report) {
     measured.iter().for_each(|record| *by_key.entry(record.request.key).or_default() += 1);
     report
         .effective("mode", if p.mode == Mode::Open { "open" } else { "closed" })
-        .effective("flush", flush_name(p))
-        .effective("timer", timer_name(p))
-        .effective("messageWrites", writes_name(p))
+        .effective("flush", flags::name(&p.flush, &FlushKind::CHOICES))
+        .effective("timer", flags::name(&p.timer, &TimerKind::CHOICES))
+        .effective("messageWrites", flags::name(&p.message_writes, &Writes::CHOICES))
         .effective("batchDelayMicrosAsked", p.batch_delay_micros)
         .effective("heap", flags::name(&p.heap, &Heap::CHOICES))
+        .effective("descriptorRoutines", p.descriptor_routines as u64)
+        .effective("writeLock", flags::name(&p.write_lock, &WriteLock::CHOICES))
         .effective("clientLog", if p.client_log { "each" } else { "none" })
-        .effective("conflicts", conflicts_name(p))
+        .effective("conflicts", flags::name(&p.conflicts, &Conflicts::CHOICES))
         .effective("rttMicrosAsked", p.rtt_micros)
         .effective("replicaCpus", p.replica_cpus as u64)
         .effective("nodelay", true)
@@ -556,8 +534,12 @@ fn metrics(p: &Parameters, outcome: &Outcome, report: &mut Report) {
         report.histogram("batchSize", Unit::ONE, &sizes);
     }
     let strong = outcome.measured().filter(|r| r.request.class == Class::Strong).count();
-    for (name, path) in [("fastPathShare", Path::Fast), ("overtakenShare", Path::Overtaken)] {
-        let on_path = outcome.measured().filter(|r| r.path == path).count();
+    for (name, paths) in [
+        ("fastPathShare", &[Path::Fast][..]),
+        ("overtakenShare", &[Path::Overtaken]),
+        ("oneRoundTripShare", &[Path::Fast, Path::Overtaken]),
+    ] {
+        let on_path = outcome.measured().filter(|r| paths.contains(&r.path)).count();
         if strong > 0 {
             report.value(name, Quantity::new(on_path as f64 / strong as f64, Unit::ONE));
         }
@@ -567,6 +549,9 @@ fn metrics(p: &Parameters, outcome: &Outcome, report: &mut Report) {
     if weak > 0 {
         let waits: u64 = outcome.statuses.iter().map(|status| status.weak_waits).sum();
         report.value("weakWaitShare", Quantity::new(waits as f64 / weak as f64, Unit::ONE));
+    }
+    if outcome.fault.is_some() {
+        report.value("lost", Quantity::count(outcome.lost));
     }
     if let Some(unavailable) = outcome.unavailable() {
         report.value("unavailable", Quantity::new(unavailable as f64 * 1e-9, Unit::SECONDS));
@@ -605,6 +590,8 @@ fn counters(outcome: &Outcome, report: &mut Report) {
         .counter("readCalls", Quantity::count(sum(|usage| usage.reads)))
         .counter("descriptors", Quantity::count(outcome.statuses.iter().map(|status| status.descriptors.0).sum()))
         .counter("collections", Quantity::count(outcome.statuses.iter().map(|status| status.descriptors.1).sum()))
+        .counter("routineAnswers", Quantity::count(outcome.statuses.iter().map(|status| status.answers.0).sum()))
+        .counter("answersBeyondBound", Quantity::count(outcome.statuses.iter().map(|status| status.answers.1).sum()))
         .counter("waitCalls", Quantity::count(sum(|usage| usage.waits)))
         .counter("writeCallsPerOperation", Quantity::new(writes as f64 / commands as f64, Unit::ONE))
         .counter("replicaCpu", cpu(&mut outcome.statuses.iter().map(|status| status.process.cpu_seconds)))

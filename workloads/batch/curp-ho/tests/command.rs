@@ -1,9 +1,12 @@
 //! The command line is the contract with the platform.
 
 use std::process::{Command, Output};
+use std::time::Duration;
 
 use assay_harness::machine;
 use batch_curp_ho::parameters::Parameters;
+use batch_curp_ho::process::control;
+use batch_curp_ho::process::replica::Settings;
 use serde_json::Value;
 
 const SMALL: [&str; 4] =
@@ -27,12 +30,15 @@ fn result(arguments: &[&str]) -> Value {
 }
 
 /// The ways in which batches and messages can be sent.
-const VARIANTS: [&[&str]; 5] = [
+const VARIANTS: [&[&str]; 8] = [
     &["--flush=natural"],
     &["--flush=immediate", "--message-writes=each"],
     &["--flush=timed", "--message-writes=each"],
     &["--flush=timed", "--batch-delay-micros=150", "--timer=precise"],
     &["--flush=timed", "--batch-delay-micros=150", "--timer=go-like", "--message-writes=each"],
+    &["--message-writes=each", "--descriptor-routines=500"],
+    &["--message-writes=each", "--descriptor-routines=2", "--write-lock=replica"],
+    &["--write-lock=replica"],
 ];
 
 #[test]
@@ -114,6 +120,10 @@ fn whatever_happens_to_the_leader_another_leads_and_nothing_is_lost() {
         ("pause", &["--suspect-after-millis=100", "--fault-millis=500", "--operations=60000"]),
         ("restart", &["--fault-millis=50", "--operations=60000"]),
         ("restart", &["--fault-millis=1", "--operations=60000", "--message-writes=each"]),
+        (
+            "restart",
+            &["--operations=60000", "--message-writes=each", "--descriptor-routines=20", "--write-lock=replica"],
+        ),
     ] {
         let fault_flag = format!("--fault={fault}");
         let common = [&*fault_flag, "--fault-replica=0", "--fault-after=500", "--ceilings=false"];
@@ -124,6 +134,7 @@ fn whatever_happens_to_the_leader_another_leads_and_nothing_is_lost() {
         let result = result(&[&common[..], &given.concat()].concat());
         assert!(result["effective"]["ballot"].as_u64().unwrap() > 0, "{fault}");
         assert!(result["metrics"]["unavailable"]["value"].as_f64().unwrap() > 0.0, "{fault}");
+        assert_eq!(result["metrics"]["lost"]["value"], 0.0, "{fault}");
         assert_eq!(result["metrics"].get("rejoin").is_some(), fault == "restart");
     }
 }
@@ -147,6 +158,20 @@ fn what_the_documents_program_had_can_be_had() {
     // 4,260 commands at each of three replicas, visited at 1024, 2048 and 4096 of them.
     assert_eq!((counter("commands"), counter("descriptors"), counter("collections")), (4260.0, 12_780.0, 9.0));
     assert_eq!(result["effective"]["clientLog"], "each");
+}
+
+#[test]
+fn commands_have_a_routine_up_to_the_bound() {
+    let answers = |flags: &[&str]| {
+        let result = result(&[flags, &["--message-writes=each", "--ceilings=false"]].concat());
+        ["routineAnswers", "answersBeyondBound"].map(|name| result["counters"][name]["value"].as_f64().unwrap())
+    };
+    assert_eq!(answers(&[]), [0.0, 0.0]);
+    let [by_routines, beyond] = answers(&["--descriptor-routines=100000"]);
+    // Each of 2,260 commands has at least the answer of the replica that it is bound to, or of all three.
+    assert!(by_routines >= 2260.0 && beyond == 0.0, "{by_routines} and {beyond}");
+    let [by_routines, beyond] = answers(&["--descriptor-routines=1", "--write-lock=replica"]);
+    assert!(by_routines > 0.0 && beyond > 0.0, "{by_routines} and {beyond}");
 }
 
 #[test]
@@ -179,13 +204,14 @@ fn reads_of_a_key_conflict_only_as_in_the_documents_program() {
 }
 
 #[test]
-fn a_trial_uses_replicas_that_others_have_started() {
+fn trials_use_replicas_that_others_have_started_one_after_another() {
     use std::io::{BufRead, BufReader};
     use std::process::Stdio;
     // Ports that are free now; the replicas call each other until all are there.
     let free = || std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let addresses = [free(), free(), free()];
-    let all = format!("--replicas={}", addresses.join(","));
+    // By a name, as pods find each other.
+    let all = format!("--replicas={}", addresses.join(",").replace("127.0.0.1", "localhost"));
     let mut replicas: Vec<_> = (0..3)
         .map(|id| {
             let arguments = [format!("--id={id}"), format!("--listen={}", addresses[id]), all.clone()];
@@ -198,12 +224,40 @@ fn a_trial_uses_replicas_that_others_have_started() {
             BufReader::new(replica.stdout.take().unwrap()).lines().take(2).map(Result::unwrap).collect();
         assert!(lines[0].starts_with("listens ") && lines[1] == "ready", "{lines:?}");
     }
-    let result = result(&[&all, "--ceilings=false"]);
+    // Each begins with nothing of the one before, and the replicas do their work as it wants it done.
+    let alone = result(&["--ceilings=false"]);
+    for (flags, batches) in [
+        (&["--flush=natural"][..], false),
+        (&["--flush=timed", "--batch-delay-micros=3000", "--suspect-after-millis=5000"], true),
+        (&["--flush=immediate", "--message-writes=each", "--conflicts=any", "--slow-micros=100"], false),
+        (&["--heap=growing", "--operations=3000"], false),
+    ] {
+        let found = result(&[&[&*all, "--ceilings=false"], flags].concat());
+        assert_eq!(found["parity"], alone["parity"], "{flags:?}");
+        let counter = |name: &str| found["counters"][name]["value"].as_f64().unwrap();
+        let commands = if flags.contains(&"--operations=3000") { 3260.0 } else { 2260.0 };
+        let kept = if flags.contains(&"--heap=growing") { 3.0 * commands } else { 0.0 };
+        assert_eq!((counter("commands"), counter("descriptors")), (commands, kept), "{flags:?}");
+        assert_eq!(found["effective"]["batchDelayMicrosMedian"].as_f64().unwrap() >= 2900.0, batches, "{flags:?}");
+        // What an earlier trial did is not counted again.
+        assert!(counter("framesSent") < 20.0 * commands, "{flags:?}: {}", found["counters"]);
+    }
     for mut replica in replicas {
         replica.kill().unwrap();
         replica.wait().unwrap();
     }
-    assert_eq!(result["counters"]["commands"]["value"], 2260.0);
+}
+
+#[test]
+fn a_replica_that_is_not_there_is_named() {
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let error = control::begin(
+        &[nobody.to_string(), nobody.to_string(), nobody.to_string()],
+        Duration::from_millis(30),
+        |_| Settings::default(),
+    );
+    let error = error.unwrap_err().to_string();
+    assert!(error.starts_with(&nobody.to_string()), "{error}");
 }
 
 #[test]
@@ -243,35 +297,6 @@ fn a_history_has_a_line_for_every_command() {
 }
 
 #[test]
-fn bench_prints_figures_and_nothing_else() {
-    let sizes = ["--operations=400", "--short-operations=400", "--long-operations=800", "--failover-operations=20000"];
-    let output = curp(&[&["bench", "--rounds=6"], &sizes[..]].concat());
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8(output.stdout).unwrap();
-    for line in text.lines() {
-        let figure: Value = serde_json::from_str(line).unwrap();
-        let number = |name: &str| figure[name].as_f64().unwrap();
-        assert!(number("low") <= number("value") && number("value") <= number("high"), "{line}");
-        if figure["figure"] == "curp.failover.lost" {
-            assert_eq!((&figure["samples"], &figure["value"]), (&12.into(), &0.0.into()), "{line}");
-        } else {
-            assert_eq!(figure["samples"], 6);
-        }
-    }
-    for name in [
-        "curp.failover.lost",
-        "curp.failover.unavailable_ms",
-        "curp.share_of_syscall_ceiling",
-        "curp.closed.ops",
-        "curp.closed.weak_p50_ms",
-        "curp.1m_over_10k",
-        "curp.delay150_over_0",
-    ] {
-        assert!(text.contains(&format!("{name}\"")), "{name} is missing");
-    }
-}
-
-#[test]
 fn bad_parameters_exit_with_2_and_print_nothing() {
     for (bad, part) in [
         (&["run", "--operations=0"][..], "--operations=0: a whole number from 1 to 4000000 is allowed"),
@@ -305,9 +330,12 @@ fn bad_parameters_exit_with_2_and_print_nothing() {
         (&["run", "--replicas=a:1,b:2"], "3 addresses such as host:7000, with commas between them"),
         (&["run", "--replicas=a:1,b:2,c"], "3 addresses such as host:7000"),
         (&["run", "--replicas=a:1,b:2,c:0"], "3 addresses such as host:7000"),
-        (&["run", "--replicas=a:1,b:2,c:3", "--fault=kill"], "--fault=kill: replicas that a trial does not start"),
-        (&["run", "--replicas=a:1,b:2,c:3", "--replica-cpus=1"], "--replica-cpus=1: replicas that a trial"),
-        (&["run", "--replicas=a:1,b:2,c:3", "--slow-micros=1"], "--slow-micros=1: replicas that a trial"),
+        (
+            &["run", "--replicas=a:1,b:2,c:3", "--fault=kill"],
+            "--fault=kill: that needs replicas that the trial starts itself",
+        ),
+        (&["run", "--replicas=a:1,b:2,c:3", "--replica-cpus=1"], "--replica-cpus=1: that needs replicas"),
+        (&["replica", "--settings=fast"], "--settings=fast: settings as JSON"),
         (&["run", "--fault-replica=3"], "from 0 to 2"),
         (&["run", "--fault=kill", "--fault-after=40000"], "a fault comes before the last of --operations"),
         (&["run", "--time-limit-seconds=0"], "from 1 to 600"),
@@ -319,10 +347,12 @@ fn bad_parameters_exit_with_2_and_print_nothing() {
         (&["run", "rows"], "--name=value"),
         (&["replica", "--id=3"], "from 0 to 2"),
         (&["run", "--rtt-micros=1000001"], "from 0 to 1000000"),
-        (&["run", "--replicas=a:1,b:2,c:3", "--rtt-micros=1"], "--rtt-micros=1: replicas that a trial"),
+        (&["run", "--replicas=a:1,b:2,c:3", "--rtt-micros=1"], "--rtt-micros=1: that needs replicas"),
         (&["relay"], "--to=nothing: an address such as host:7000 is needed"),
         (&["load", "now"], "standard input"),
-        (&["bench", "--rounds=5"], "from 6 to 1000"),
+        (&["bench"], "usage"),
+        (&["run", "--descriptor-routines=5"], "--descriptor-routines=5: routines write answers one by one"),
+        (&["run", "--write-lock=none"], "one of connection, replica"),
         (&["walk"], "usage"),
         (&[], "usage"),
     ] {

@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 
 use batch_curp_ho::client::quorum::Path;
 use batch_curp_ho::client::{Request, Session};
-use batch_curp_ho::command::{Class, CommandId, LEADER, Op, REPLICAS};
+use batch_curp_ho::command::{Class, CommandId, LAST_BALLOT, LAST_SLOT, LEADER, Op, REPLICAS};
 use batch_curp_ho::replica::batcher::{Flush, Moment};
 use batch_curp_ho::replica::witness::Conflicts;
 use batch_curp_ho::replica::{Executed, Replica};
@@ -316,6 +316,7 @@ proptest! {
         verdict in prop::sample::select(vec![Verdict::Conflict, Verdict::Recorded, Verdict::Ordered]),
     ) {
         let (a, b, c, x, y) = numbers;
+        let (b, c, x, y) = (b & LAST_BALLOT, c & LAST_BALLOT, x & LAST_SLOT, y & LAST_SLOT);
         let seq = a.max(1);
         let class = if flags.0 { Class::Strong } else { Class::Weak };
         let op = Op { key: x, put: flags.1.then_some(&*value) };
@@ -327,7 +328,9 @@ proptest! {
         let mut batch_bytes = Vec::new();
         batch.take(c, &mut batch_bytes);
         let messages = [
-            Message::PeerHello { replica, ballot: b, starting: flags.0 },
+            Message::PeerHello { replica, ballot: b, starting: flags.0, era: x },
+            Message::Begin { era: x, settings: &value },
+            Message::Begun { era: y },
             Message::Beat { ballot: b, executed: x },
             Message::Elect { ballot: b, view: c, last: x },
             Message::Vote { ballot: c },
@@ -360,7 +363,8 @@ proptest! {
             message.append(&mut bytes);
             prop_assert_eq!(Message::decode(body(&bytes)), Ok(message));
             // A message that is cut off is none, unless what is cut off is text that may have any length.
-            if !matches!(message, Message::Status { .. } | Message::Error { .. } | Message::State { .. }) {
+            let open = matches!(message, Message::Status { .. } | Message::Error { .. } | Message::State { .. } | Message::Begin { .. });
+            if !open {
                 let cut = &body(&bytes)[..body(&bytes).len() - 1];
                 prop_assert!(Message::decode(cut).is_err());
             }
@@ -368,8 +372,49 @@ proptest! {
     }
 
     #[test]
+    fn no_messages_make_a_replica_panic(
+        id in 0..REPLICAS as u8,
+        steps in prop::collection::vec((0..6_u8, 1..4_u32, any::<(bool, bool)>(), 0..2_u64, 1..6_u64), 1..40),
+    ) {
+        let mut replica = Replica::new(id, Flush::Natural, Conflicts::Writes);
+        let mut out = FromReplica::default();
+        (1..=2).for_each(|client| replica.hello(client, id, &mut out));
+        let others: Vec<u8> = (0..REPLICAS as u8).filter(|other| *other != id).collect();
+        for (kind, seq, (strong, put), key, slot) in steps {
+            let class = if strong { Class::Strong } else { Class::Weak };
+            let op = Op { key, put: put.then_some(&[7; 16][..]) };
+            let (client, ballot, observed) = (1 + u32::from(kind % 2), 0, slot);
+            let proposal = Proposal { class, seq, done_below: 1, causal_dep: 0, observed, ballot, sync: put, op };
+            // Clients that tell each replica something else, leaders that put anything into a slot, and answers that nobody asked for.
+            let heard = match kind {
+                0 | 1 => replica.propose(client, &proposal, 0, &mut out),
+                2 | 3 => {
+                    let bytes = accept(slot, CommandId { client, seq }, op);
+                    replica.peer(others[0], &Message::decode(body(&bytes)).unwrap(), 0, &mut out)
+                }
+                4 => {
+                    let mut batch = BatchWriter::default();
+                    (1..=slot).for_each(|slot| batch.ack(slot));
+                    let mut bytes = Vec::new();
+                    batch.take(0, &mut bytes);
+                    replica.peer(others[seq as usize % 2], &Message::decode(body(&bytes)).unwrap(), 0, &mut out)
+                }
+                _ => {
+                    replica.sync(client, seq, &mut out);
+                    Ok(())
+                }
+            };
+            // Whoever breaks the protocol is not listened to any more.
+            if heard.is_err() {
+                break;
+            }
+        }
+        let _ = replica.status();
+    }
+
+    #[test]
     fn no_bytes_make_the_decoder_panic(kind: u8, bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let all = [&[kind % 20], &bytes[..]].concat();
+        let all = [&[kind % 21], &bytes[..]].concat();
         match Message::decode(&all) {
             Ok(message) => {
                 let mut again = Vec::new();
@@ -391,6 +436,39 @@ fn accept(slot: u64, id: CommandId, op: Op<'_>) -> Vec<u8> {
 }
 
 #[test]
+fn a_leader_puts_a_sessions_commands_into_slots_in_their_order() {
+    let op = Op { key: 1, put: Some(&[1; 16]) };
+    for (slots, refused) in [
+        (&[(1, 1), (2, 2), (3, 3)][..], None),
+        (&[(1, 2)], Some("command 2 of client 1 in the slot after command 0")),
+        (&[(1, 1), (2, 3)], Some("command 3 of client 1 in the slot after command 1")),
+        (&[(1, 1), (2, 1)], Some("command 1 of client 1 in the slot after command 1")),
+    ] {
+        let mut follower = Replica::new(1, Flush::Natural, Conflicts::Writes);
+        let mut out = FromReplica::default();
+        let last = slots.iter().map(|(slot, seq)| {
+            let bytes = accept(*slot, CommandId { client: 1, seq: *seq }, op);
+            follower.peer(LEADER, &Message::decode(body(&bytes)).unwrap(), 0, &mut out).err().map(|error| error.0)
+        });
+        assert_eq!(last.last().unwrap().as_deref(), refused, "{slots:?}");
+    }
+}
+
+#[test]
+fn a_leader_has_all_that_is_executed() {
+    let mut follower = Replica::new(1, Flush::Natural, Conflicts::Writes);
+    let mut out = FromReplica::default();
+    let bytes = accept(1, CommandId { client: 1, seq: 1 }, Op { key: 1, put: Some(&[1; 16]) });
+    follower.peer(LEADER, &Message::decode(body(&bytes)).unwrap(), 0, &mut out).unwrap();
+    assert_eq!(follower.executed(), 1, "the leader and itself are a majority");
+    // A state with nothing in it.
+    let state = Message::State { ballot: 3, last: true, bytes: &[0; 32] };
+    let refused = follower.peer(LEADER, &state, 0, &mut out).unwrap_err();
+    assert_eq!(refused.0, "a state without command 1 of client 1, which is executed");
+    assert_eq!((follower.executed(), follower.ballot()), (1, 0));
+}
+
+#[test]
 fn who_does_not_lead_gives_no_slots_and_who_has_missed_some_asks_for_the_state() {
     let mut follower = Replica::new(1, Flush::Natural, Conflicts::Writes);
     let (id, op) = (CommandId { client: 1, seq: 1 }, Op { key: 1, put: Some(&[1; 16]) });
@@ -403,7 +481,7 @@ fn who_does_not_lead_gives_no_slots_and_who_has_missed_some_asks_for_the_state()
         follower.peer(LEADER, &Message::decode(body(&frame)).unwrap(), 0, &mut out).unwrap();
     }
     assert_eq!(follower.executed(), 0);
-    let asked = [(LEADER, bytes(&Message::PeerHello { replica: 1, ballot: 0, starting: false }))];
+    let asked = [(LEADER, bytes(&Message::PeerHello { replica: 1, ballot: 0, starting: false, era: 0 }))];
     assert_eq!(out.peers, asked, "once is enough");
     assert_eq!(Malformed::Oversized(5000).code(), ErrorCode::Oversized);
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use batch_curp_ho::command::{Class, CommandId, Op};
 use batch_curp_ho::process::control;
+use batch_curp_ho::process::replica::Settings;
 use batch_curp_ho::wire::{Accept, BatchWriter, ErrorCode, MAX_BATCH, MAX_FRAME, Message, Proposal};
 
 /// A replica whose two peers say hello, and nothing else.
@@ -26,13 +27,16 @@ impl Server {
         let address = line.trim_end().strip_prefix("listens ").unwrap().to_owned();
         writeln!(child.stdin.as_mut().unwrap(), "replicas {address} 127.0.0.1:1 127.0.0.1:2").unwrap();
         let mut server = Self { child, address, peers: Vec::new() };
-        for replica in [1, 2] {
-            let mut peer = server.connect();
-            peer.write_all(&bytes(&[Message::PeerHello { replica, ballot: 0, starting: true }])).unwrap();
-            control::receive(&mut peer).unwrap();
-            server.peers.push(peer);
-        }
+        server.peers = [1, 2].map(|replica| server.peer(replica, 0)).into();
         server
+    }
+
+    /// Another replica that has just been started in an era, and has greeted.
+    fn peer(&self, replica: u8, era: u64) -> TcpStream {
+        let mut peer = self.connect();
+        peer.write_all(&bytes(&[Message::PeerHello { replica, ballot: 0, starting: true, era }])).unwrap();
+        control::receive(&mut peer).unwrap();
+        peer
     }
 
     fn connect(&self) -> TcpStream {
@@ -105,7 +109,7 @@ fn every_mistake_gets_its_error_and_the_replica_lives() {
     use ErrorCode::{Malformed, Oversized, Unexpected};
     let mut server = Server::start();
     let hello = Message::ClientHello { client: 9, bound: 0 };
-    let peer = Message::PeerHello { replica: 1, ballot: 0, starting: true };
+    let peer = Message::PeerHello { replica: 1, ballot: 0, starting: true, era: 0 };
     let too_many = (MAX_BATCH as u32 + 1).to_le_bytes();
     let acks = |slot| {
         let mut batch = BatchWriter::default();
@@ -134,7 +138,7 @@ fn every_mistake_gets_its_error_and_the_replica_lives() {
         ("an empty slot acknowledged", [bytes(&[peer]), acks(5)].concat(), Unexpected, "slot 5, which is empty"),
         (
             "the replica itself",
-            bytes(&[Message::PeerHello { replica: 0, ballot: 0, starting: true }]),
+            bytes(&[Message::PeerHello { replica: 0, ballot: 0, starting: true, era: 0 }]),
             Unexpected,
             "a hello from this replica itself",
         ),
@@ -181,6 +185,62 @@ fn connections_that_end_in_the_middle_of_a_frame_leave_nothing_behind() {
     assert_eq!(Message::decode(&welcome), Ok(Message::Welcome { replica: 0, known: 0 }));
     let reply = control::receive(&mut stream).unwrap();
     assert!(matches!(Message::decode(&reply), Ok(Message::Reply(reply)) if reply.ok && reply.seq == 1));
+}
+
+#[test]
+fn a_trial_begins_when_all_replicas_have_forgotten_the_one_before() {
+    let mut server = Server::start();
+    let status = |server: &Server| control::status(&server.address, 0, Duration::from_secs(20)).unwrap();
+    // A command that the leader and a follower have: the replica has a state now.
+    let mut client = server.connect();
+    client.write_all(&bytes(&[Message::ClientHello { client: 9, bound: 0 }, proposal(1)])).unwrap();
+    (0..2).for_each(|_| drop(control::receive(&mut client).unwrap()));
+    let mut ack = BatchWriter::default();
+    ack.ack(1);
+    let mut acked = Vec::new();
+    ack.take(0, &mut acked);
+    server.peers[0].write_all(&acked).unwrap();
+    let before = control::status(&server.address, 1, Duration::from_secs(20)).unwrap();
+    assert_eq!((before.era, before.executed, before.keys), (0, 1, 1));
+
+    let settings = serde_json::to_vec(&Settings::default()).unwrap();
+    let mut asker = server.connect();
+    asker.write_all(&bytes(&[Message::Begin { era: 7, settings: &settings }])).unwrap();
+    // All connections of the trial before have ended, and nothing is left of it.
+    for mut old in server.peers.drain(..).chain([client]) {
+        while old.read(&mut [0; 256]).unwrap_or(0) > 0 {}
+    }
+    let after = status(&server);
+    assert_eq!((after.era, after.executed, after.keys, after.settled), (7, 0, 0, false));
+    // A replica that has not begun anew is not heard: neither its hello nor the state that it still has.
+    for era in [0, 6, 8] {
+        let mut other = server.connect();
+        let hello = Message::PeerHello { replica: 1, ballot: 3, starting: false, era };
+        let (code, message) = server.refused(&mut other, &bytes(&[hello]));
+        assert!(code == ErrorCode::Unexpected && message.contains("another era"), "{message}");
+    }
+    // It confirms that all have begun anew once it has heard so from both, and not before.
+    let _one = server.peer(1, 7);
+    asker.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    assert!(control::receive(&mut asker).is_err(), "one of them has not begun anew");
+    assert!(!status(&server).settled);
+    let _two = server.peer(2, 7);
+    asker.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    assert_eq!(Message::decode(&control::receive(&mut asker).unwrap()), Ok(Message::Begun { era: 7 }));
+    assert!(status(&server).settled);
+
+    let endless = serde_json::to_vec(&Settings { suspect_after: u64::MAX, ..Settings::default() }).unwrap();
+    for (era, settings, part) in [
+        (7, &*settings, "era 7, and this replica is in era 7"),
+        (3, &settings, "era 3, and this replica is in era 7"),
+        (8, b"{}", "settings that are none: missing field"),
+        (8, &endless, "settings that are none: suspect_after of 18446744073709551615 ns; at most 60000000000"),
+    ] {
+        let mut late = server.connect();
+        let (code, message) = server.refused(&mut late, &bytes(&[Message::Begin { era, settings }]));
+        assert!(code == ErrorCode::Unexpected && message.contains(part), "{message}");
+    }
+    server.lives();
 }
 
 #[test]

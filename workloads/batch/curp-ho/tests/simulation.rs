@@ -96,6 +96,8 @@ struct World {
     /// Whether sessions send already.
     begun: bool,
     window: usize,
+    /// Whether a replica's answers may overtake each other, as they do where routines write them.
+    overtaking: bool,
     random: u64,
 }
 
@@ -123,8 +125,10 @@ impl World {
             jump: 20_000_000,
             begun: false,
             window,
+            overtaking: false,
             random: seed,
         };
+        world.overtaking = world.draw(2) == 1;
         for id in 0..REPLICAS {
             let fresh = world.fresh(id);
             world.replicas.push(Some(fresh));
@@ -147,7 +151,7 @@ impl World {
     }
 
     fn fresh(&self, id: usize) -> Replica {
-        let mut replica = Replica::starting(id as u8, self.flush, Conflicts::Writes);
+        let mut replica = Replica::starting(id as u8, 0, self.flush, Conflicts::Writes);
         replica.suspect_after(PATIENCE);
         replica.keep_log();
         replica
@@ -248,7 +252,8 @@ impl World {
                 self.send_up(client, out);
             }
             Step::Deliver(from, to) => {
-                let bytes = self.pipe(from, to).queue.pop_front().unwrap();
+                let at = self.next_to_come(from, to);
+                let bytes = self.pipe(from, to).queue.remove(at).unwrap();
                 match to {
                     End::Client(client) => self.client_gets(index(from) as u8, client, &bytes),
                     End::Replica(replica) => self.replica_gets(from, replica, &bytes),
@@ -282,6 +287,16 @@ impl World {
                 self.sent(replica, out);
             }
         }
+    }
+
+    /// The place of the message that comes next: the first, or for a client any answer before which there are only answers.
+    fn next_to_come(&mut self, from: End, to: End) -> usize {
+        if !self.overtaking || !matches!(to, End::Client(_)) {
+            return 0;
+        }
+        let answers = |bytes: &&Vec<u8>| Message::decode(body(bytes)).unwrap().answers().is_some();
+        let answers = self.pipe(from, to).queue.iter().take_while(answers).count();
+        self.draw(answers.max(1))
     }
 
     fn client_gets(&mut self, from: u8, client: usize, bytes: &[u8]) {

@@ -10,7 +10,6 @@ use crate::command::{
     Ballot, Class, ClientId, CommandId, Found, Op, REPLICAS, Seq, Slot, fill_value, leader_of, writer_of,
 };
 use crate::replica::session::MAX_SPAN;
-use crate::wire::Verdict;
 use crate::wire::{Message, Proposal};
 
 /// Takes messages for replicas.
@@ -231,8 +230,7 @@ impl Session {
                 let current = ack.ballot == self.ballot && from != leader_of(ack.ballot);
                 let Some(pending) = self.pending(ack.seq).filter(|_| current) else { return Ok(None) };
                 let said = &mut pending.followers[usize::from(from)];
-                let conflicted = said.is_some_and(|said| said.conflicted) || ack.verdict == Verdict::Conflict;
-                *said = Some(FollowerSaid { verdict: ack.verdict, conflicted, read_dep: ack.read_dep });
+                *said = Some(FollowerSaid::after(*said, &ack));
                 Ok(self.decide(ack.seq, out))
             }
             Message::SyncReply { seq, found: answer } => {
@@ -322,10 +320,10 @@ impl Session {
             return Ok(());
         }
         let first = self.next() - self.sent.len() as Seq;
-        if known + 1 < first {
+        if known < first - 1 {
             return Err(Broken::Forgotten(known + 1));
         }
-        for seq in known + 1..self.next() {
+        for seq in known.saturating_add(1)..self.next() {
             let pending = self.pending(seq).cloned().unwrap_or_else(|| Pending {
                 request: self.sent[(seq - first) as usize],
                 intended: 0,

@@ -1,7 +1,7 @@
 //! When a strong command has its answer.
 
 use crate::command::{CommandId, FAST_QUORUM, MAJORITY};
-use crate::wire::Verdict;
+use crate::wire::{Ack, Verdict};
 
 /// What the leader said of a command's speculative result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +21,18 @@ pub struct FollowerSaid {
     pub conflicted: bool,
     /// The pending weak write that a read would have shown there.
     pub read_dep: CommandId,
+}
+
+impl FollowerSaid {
+    /// What it has said now, after what it has said `before`. Answers may overtake each other, and a command that it has in order stays so.
+    #[must_use]
+    pub fn after(before: Option<Self>, ack: &Ack) -> Self {
+        let conflicted = ack.verdict == Verdict::Conflict || before.is_some_and(|before| before.conflicted);
+        match before.filter(|before| before.verdict == Verdict::Ordered) {
+            Some(before) => Self { conflicted, ..before },
+            None => Self { verdict: ack.verdict, conflicted, read_dep: ack.read_dep },
+        }
+    }
 }
 
 /// How a command came to its answer.
@@ -73,6 +85,17 @@ pub fn nothing_else_will_come(leader: Option<LeaderSaid>, followers: &[Option<Fo
 mod tests {
     use super::*;
     use Verdict::{Conflict, Ordered, Recorded};
+
+    #[test]
+    fn answers_of_a_follower_say_the_same_in_any_order() {
+        let ack = |verdict| Ack { replica: 1, seq: 5, ballot: 0, verdict, read_dep: CommandId::NONE };
+        for verdicts in [[Conflict, Ordered], [Ordered, Conflict]] {
+            let said =
+                verdicts.into_iter().fold(None, |before, verdict| Some(FollowerSaid::after(before, &ack(verdict))));
+            let expected = FollowerSaid { verdict: Ordered, conflicted: true, read_dep: CommandId::NONE };
+            assert_eq!(said, Some(expected), "{verdicts:?}");
+        }
+    }
 
     #[test]
     fn each_path_is_taken_when_it_may_be() {

@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::replica::Usage;
@@ -25,7 +26,7 @@ pub enum State {
 /// A connection.
 #[derive(Debug)]
 pub struct Connection {
-    stream: TcpStream,
+    stream: Arc<TcpStream>,
     input: Input,
     output: Vec<u8>,
     sent: usize,
@@ -78,7 +79,7 @@ impl Connection {
         stream.set_nonblocking(true)?;
         stream.set_nodelay(true)?;
         Ok(Self {
-            stream,
+            stream: Arc::new(stream),
             input: Input::default(),
             output: Vec::new(),
             sent: 0,
@@ -87,10 +88,16 @@ impl Connection {
         })
     }
 
+    /// The stream itself, for whoever writes to it beside this connection.
+    #[must_use]
+    pub fn stream(&self) -> Arc<TcpStream> {
+        Arc::clone(&self.stream)
+    }
+
     /// Reads once.
     pub fn read(&mut self, usage: &mut Usage) -> State {
         usage.reads += 1;
-        match self.stream.read(self.input.room()) {
+        match (&*self.stream).read(self.input.room()) {
             Ok(0) => State::Closed,
             Ok(count) => {
                 self.input.end += count;
@@ -111,9 +118,9 @@ impl Connection {
         self.stream.set_nonblocking(false)?;
         self.stream.set_read_timeout(Some(patience))?;
         self.stream.set_write_timeout(Some(patience))?;
-        self.stream.write_all(&self.output[self.sent..])?;
+        (&*self.stream).write_all(&self.output[self.sent..])?;
         self.stream.shutdown(Shutdown::Write)?;
-        while self.stream.read(self.input.room())? > 0 {}
+        while (&*self.stream).read(self.input.room())? > 0 {}
         Ok(())
     }
 
@@ -152,7 +159,7 @@ impl Connection {
     pub fn write(&mut self, usage: &mut Usage) -> State {
         while self.has_output() {
             usage.writes += 1;
-            match self.stream.write(&self.output[self.sent..]) {
+            match (&*self.stream).write(&self.output[self.sent..]) {
                 Ok(count) => {
                     self.sent += count;
                     usage.bytes_sent += count as u64;

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::time::Duration;
 
 /// What is ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,6 +90,15 @@ impl Poll {
         }));
         Ok(&self.ready)
     }
+}
+
+/// Waits until a descriptor can be written to, and reports whether that was within `patience`.
+#[must_use]
+pub fn writable_within(fd: &impl AsRawFd, patience: Duration) -> bool {
+    let milliseconds = i32::try_from(patience.as_millis()).unwrap_or(i32::MAX);
+    let mut wanted = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
+    // SAFETY: the pointer is to one structure of our own, and one is what is named.
+    unsafe { libc::poll(&raw mut wanted, 1, milliseconds) > 0 }
 }
 
 /// A timer with nanosecond precision that is ready like a descriptor.

@@ -2,11 +2,66 @@
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::command::Slot;
+use super::replica::Settings;
+use crate::command::{Addresses, Slot};
 use crate::replica::Status;
 use crate::wire::{Message, split};
+
+/// How long to wait before somebody who was not there is called again.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Lets a trial begin with replicas that others have started: all forget what they have of an earlier one, and do their work as `settings`
+/// has it for each. When this returns they have all confirmed that.
+///
+/// # Errors
+///
+/// When one of them is not there in time, or does not confirm it.
+pub fn begin(addresses: &Addresses, patience: Duration, settings: impl Fn(u8) -> Settings) -> io::Result<()> {
+    let mut newest = 0;
+    for address in addresses {
+        newest = newest.max(status(address, 0, patience)?.era);
+    }
+    let era = newest.saturating_add(1);
+    let mut asked = Vec::new();
+    for (address, id) in addresses.iter().zip(0..) {
+        let settings = serde_json::to_vec(&settings(id)).expect("settings are only numbers and names");
+        let mut stream = connect(address, patience)?;
+        stream.set_read_timeout(Some(patience))?;
+        send(&mut stream, &Message::Begin { era, settings: &settings })?;
+        asked.push((address, stream));
+    }
+    for (address, mut stream) in asked {
+        let confirmed = |error: io::Error| {
+            let seconds = patience.as_secs_f64();
+            io::Error::other(format!("the replica at {address} has not begun anew within {seconds} s: {error}"))
+        };
+        match Message::decode(&receive(&mut stream).map_err(confirmed)?) {
+            Ok(Message::Begun { era: begun }) if begun == era => {}
+            other => return Err(io::Error::other(format!("the replica at {address} has not begun anew: {other:?}"))),
+        }
+    }
+    Ok(())
+}
+
+/// Connects to somebody who may not be there yet.
+fn connect(address: &str, patience: Duration) -> io::Result<TcpStream> {
+    let called = Instant::now();
+    loop {
+        match TcpStream::connect(address) {
+            Ok(stream) => return Ok(stream),
+            Err(error) if called.elapsed() >= patience => return Err(io::Error::other(format!("{address}: {error}"))),
+            Err(_) => std::thread::sleep(PAUSE),
+        }
+    }
+}
+
+fn send(stream: &mut TcpStream, message: &Message<'_>) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    message.append(&mut bytes);
+    stream.write_all(&bytes)
+}
 
 /// Asks the replica at `address` for its state once it has executed so many slots.
 ///
@@ -14,11 +69,9 @@ use crate::wire::{Message, split};
 ///
 /// When it does not answer in time, or with something else.
 pub fn status(address: &str, executed: Slot, patience: Duration) -> io::Result<Status> {
-    let mut stream = TcpStream::connect(address)?;
+    let mut stream = connect(address, patience)?;
     stream.set_read_timeout(Some(patience))?;
-    let mut bytes = Vec::new();
-    Message::StatusRequest { executed }.append(&mut bytes);
-    stream.write_all(&bytes)?;
+    send(&mut stream, &Message::StatusRequest { executed })?;
     let late = |error: io::Error| match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
             let seconds = patience.as_secs_f64();

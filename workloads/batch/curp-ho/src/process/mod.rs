@@ -8,3 +8,4 @@ pub mod log;
 pub mod record;
 pub mod relay;
 pub mod replica;
+pub mod routines;

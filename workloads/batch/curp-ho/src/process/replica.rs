@@ -1,14 +1,22 @@
 //! `batch-curp-ho replica`: one replica and its connections, on one thread.
 //!
-//! It prints `port N`, reads `peers N N N` from standard input, connects to the replicas before it, and prints `ready` once it is
-//! connected to both others. It ends when standard input does.
+//! It prints `listens HOST:PORT`, reads `replicas` and three addresses from standard input if it was not given them, connects to the
+//! replicas before it, and prints `ready` once it is connected to both others. It ends when standard input does, unless it was given them.
+//!
+//! It serves one trial after another. Each has an era: [`Message::Begin`] ends the one before, with all connections of it, and replicas of
+//! different eras do not listen to each other, so that none takes over what another still has of an older trial.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::command::{Addresses, ClientId, REPLICAS};
+use assay_harness::machine::PeakMemory;
+use serde::{Deserialize, Serialize};
+
+use super::routines::{Routines, Way, WriteLock};
+use crate::command::{Addresses, ClientId, CommandId, Era, REPLICAS};
 use crate::net::{Connection, Dial, Poll, Ready, State, Timer, now, usage};
 use crate::replica::batcher::{Flush, Moment};
 use crate::replica::heap::Heap;
@@ -17,12 +25,13 @@ use crate::replica::{Outbox, Replica, Unexpected, Usage};
 use crate::wire::{ErrorCode, Malformed, Message};
 
 /// How a timed batch waits for its time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TimerKind {
     /// As the document's program did: an idle process sleeps in whole milliseconds, a busy one looks at the clock whenever it has
     /// handled its input.
     GoLike,
     /// To the nanosecond.
+    #[default]
     Precise,
 }
 
@@ -32,11 +41,12 @@ impl TimerKind {
 }
 
 /// When messages other than batches are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Writes {
     /// Each by itself, as the document's program did.
     Each,
     /// Together, once all input that was there has been handled.
+    #[default]
     Coalesced,
 }
 
@@ -47,13 +57,20 @@ impl Writes {
 
 /// The command line of a replica.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct Place {
     /// Which one it is.
     pub id: u8,
     /// The address that it listens at.
     pub listen: String,
     /// Where all replicas are, this one too. Where that is not given it is told by standard input, with whose end the replica ends.
     pub replicas: Option<Addresses>,
+    /// How it does its work until a trial says otherwise.
+    pub settings: Settings,
+}
+
+/// How a replica does its work: what a trial tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settings {
     /// What becomes of the descriptors of executed commands.
     pub heap: Heap,
     /// Which strong commands conflict.
@@ -68,8 +85,22 @@ pub struct Settings {
     pub timer: TimerKind,
     /// When other messages are sent.
     pub writes: Writes,
+    /// How many commands may have a routine that writes their answers; with none the thread that handles messages writes them all.
+    pub routines: usize,
+    /// What excludes one write from another.
+    pub write_lock: WriteLock,
 }
 
+impl Default for Settings {
+    fn default() -> Self {
+        let (heap, conflicts, timer, writes, routines, write_lock) = Default::default();
+        let (suspect_after, slow, flush) = (1_000_000_000, 0, Flush::Natural);
+        Self { heap, conflicts, suspect_after, slow, flush, timer, writes, routines, write_lock }
+    }
+}
+
+/// The longest time that a setting may be, in nanoseconds.
+const LONGEST: u64 = 60_000_000_000;
 const LISTENER: u64 = u64::MAX;
 const STDIN: u64 = u64::MAX - 1;
 const TIMER: u64 = u64::MAX - 2;
@@ -81,14 +112,14 @@ const TICK: i32 = 10;
 /// # Errors
 ///
 /// When the system refuses, or the one that started it says something else than it should.
-pub fn run(settings: &Settings) -> io::Result<()> {
-    let listener = TcpListener::bind(&settings.listen)?;
+pub fn run(place: &Place) -> io::Result<()> {
+    let listener = TcpListener::bind(&place.listen)?;
     say(&format!("listens {}", listener.local_addr()?))?;
-    let addresses = match &settings.replicas {
+    let addresses = match &place.replicas {
         Some(addresses) => addresses.clone(),
         None => told_addresses()?,
     };
-    Server::new(settings, listener, addresses)?.serve()
+    Server::new(place, listener, addresses)?.serve()
 }
 
 /// The addresses of all replicas, from standard input.
@@ -124,6 +155,8 @@ struct Link {
     role: Role,
     /// An error frame is on its way; nothing else is read or sent.
     closing: bool,
+    /// How routines write to it: a client's, if there are any.
+    way: Option<Arc<Way>>,
 }
 
 /// The connections.
@@ -137,7 +170,14 @@ struct Io {
     /// Replicas whose connection has ended.
     lost: Vec<u8>,
     writes: Writes,
+    /// The one lock that all writes take, if they take one.
+    lock: Option<Arc<Mutex<()>>>,
+    routines: Option<Routines>,
+    /// Commands that are not executed.
+    live: usize,
     usage: Usage,
+    /// What the process had used when the trial began.
+    before: Usage,
 }
 
 struct Server {
@@ -149,11 +189,12 @@ struct Server {
     dials: [Option<Dial>; REPLICAS],
     /// When it last looked at the clock.
     looked: u64,
-    slow: u64,
+    settings: Settings,
     timer: Timer,
-    timer_kind: TimerKind,
     /// Who wants to know the state, and after how many slots.
     questions: Vec<(usize, u64)>,
+    /// Who wants to know when all replicas have begun anew.
+    beginner: Option<usize>,
     ready: bool,
     id: u8,
 }
@@ -173,7 +214,54 @@ impl From<Malformed> for Fault {
     }
 }
 
+impl Settings {
+    /// The settings in `json`.
+    ///
+    /// # Errors
+    ///
+    /// When there are none, or one of them is out of bounds.
+    pub fn from_json(json: &[u8]) -> Result<Self, String> {
+        let settings: Self = serde_json::from_slice(json).map_err(|error| error.to_string())?;
+        let delay = if let Flush::Timed(delay) = settings.flush { delay } else { 0 };
+        let times = [("flush", delay), ("slow", settings.slow), ("suspect_after", settings.suspect_after)];
+        match times.into_iter().find(|(_, found)| *found > LONGEST) {
+            Some((name, found)) => Err(format!("{name} of {found} ns; at most {LONGEST} are allowed")),
+            None => Ok(settings),
+        }
+    }
+
+    /// A replica that does its work like this.
+    fn replica(&self, id: u8, era: Era) -> Replica {
+        let mut replica = Replica::starting(id, era, self.flush, self.conflicts);
+        replica.suspect_after(self.suspect_after);
+        replica.heap(self.heap);
+        replica
+    }
+}
+
 impl Io {
+    /// What the process has used for the trial.
+    fn used(&self) -> Usage {
+        let (writes, bytes_sent) = self.routines.as_ref().map(Routines::written).unwrap_or_default();
+        let (writes, bytes_sent) = (self.usage.writes + writes, self.usage.bytes_sent + bytes_sent);
+        let mut used = usage(Usage { waits: self.poll.waits, writes, bytes_sent, ..self.usage });
+        (used.waits, used.cpu_seconds) = (used.waits - self.before.waits, used.cpu_seconds - self.before.cpu_seconds);
+        used
+    }
+
+    /// A trial begins, which has used nothing.
+    fn begin(&mut self, settings: &Settings) {
+        self.writes = settings.writes;
+        self.lock = (settings.write_lock == WriteLock::Replica).then(Arc::default);
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let routines = || Routines::new(settings.routines, threads, self.lock.clone());
+        self.routines = (settings.routines > 0).then(routines);
+        self.usage = Usage::default();
+        self.before = usage(Usage { waits: self.poll.waits, ..self.usage });
+        // Where the system keeps the old peak, it is that of the process and not of the trial.
+        let _ = PeakMemory::start();
+    }
+
     fn dial(&mut self, peer: u8, token: usize) {
         if let Some(link) = &mut self.links[token] {
             link.role = Role::Dialled(peer);
@@ -201,7 +289,9 @@ impl Io {
 
     fn write(&mut self, token: usize) {
         let Some(link) = &mut self.links[token] else { return };
+        let held = self.lock.as_deref().map(|lock| lock.lock().unwrap_or_else(PoisonError::into_inner));
         let state = link.connection.write(&mut self.usage);
+        drop(held);
         let has_output = link.connection.has_output();
         if state == State::Closed || (link.closing && !has_output) {
             self.close(token);
@@ -236,8 +326,18 @@ impl Io {
 
 impl Outbox for Io {
     fn send(&mut self, client: ClientId, message: &Message<'_>) {
-        if let Some(token) = self.clients.get(&client) {
-            self.send_to(*token, message);
+        let Some(&token) = self.clients.get(&client) else { return };
+        let way = self.links[token].as_ref().filter(|link| !link.closing).and_then(|link| link.way.as_ref());
+        let Some((routines, way)) = self.routines.as_mut().zip(way) else {
+            self.send_to(token, message);
+            return;
+        };
+        self.usage.frames_sent += 1;
+        let mut frame = Vec::new();
+        message.append(&mut frame);
+        match message.answers() {
+            Some(seq) => routines.answer(CommandId { client, seq }, self.live, way, frame),
+            None => routines.tell(way, &frame),
         }
     }
 
@@ -249,37 +349,51 @@ impl Outbox for Io {
 }
 
 impl Server {
-    fn new(settings: &Settings, listener: TcpListener, addresses: Addresses) -> io::Result<Self> {
+    fn new(place: &Place, listener: TcpListener, addresses: Addresses) -> io::Result<Self> {
         let (poll, timer) = (Poll::new()?, Timer::new()?);
         listener.set_nonblocking(true)?;
         poll.add(&listener, LISTENER)?;
         poll.add(&timer, TIMER)?;
-        if settings.replicas.is_none() {
+        if place.replicas.is_none() {
             poll.add(&io::stdin(), STDIN)?;
         }
-        let mut replica = Replica::starting(settings.id, settings.flush, settings.conflicts);
-        replica.suspect_after(settings.suspect_after);
-        replica.heap(settings.heap);
-        let (links, clients, dirty, lost) = Default::default();
-        let (writes, usage) = (settings.writes, Usage::default());
+        let settings = place.settings;
+        let (links, clients, dirty, lost, writes, lock) = Default::default();
+        let (peers, routines, live, usage, before) = Default::default();
+        let mut io = Io { poll, links, clients, peers, dirty, lost, writes, lock, routines, live, usage, before };
+        io.begin(&settings);
         Ok(Self {
-            replica,
-            io: Io { poll, links, clients, peers: [None; REPLICAS], dirty, lost, writes, usage },
+            replica: settings.replica(place.id, 0),
+            io,
             listener,
             addresses,
             dials: Default::default(),
             looked: 0,
-            slow: settings.slow,
+            settings,
             timer,
-            timer_kind: settings.timer,
             questions: Vec::new(),
+            beginner: None,
             ready: false,
-            id: settings.id,
+            id: place.id,
         })
     }
 
+    /// Forgets the trial before: its state, its connections and what it has used. Strangers stay connected, and who asks for this is one.
+    fn begin(&mut self, era: Era, settings: Settings, beginner: usize) {
+        for link in &mut self.io.links {
+            link.take_if(|link| link.role != Role::Stranger);
+        }
+        self.io.clients.clear();
+        self.io.peers = [None; REPLICAS];
+        self.io.lost.clear();
+        self.io.begin(&settings);
+        (self.settings, self.replica, self.beginner) = (settings, settings.replica(self.id, era), Some(beginner));
+        self.dials = Default::default();
+        self.questions.clear();
+    }
+
     fn adopt(&mut self, stream: TcpStream) -> io::Result<usize> {
-        let link = Link { connection: Connection::new(stream)?, role: Role::Stranger, closing: false };
+        let link = Link { connection: Connection::new(stream)?, role: Role::Stranger, closing: false, way: None };
         let free = self.io.links.iter().position(Option::is_none);
         let token = free.unwrap_or_else(|| {
             self.io.links.push(None);
@@ -296,8 +410,8 @@ impl Server {
             let patience = self.patience()?;
             events.clear();
             events.extend(self.io.poll.wait(patience)?);
-            if self.slow > 0 && !events.is_empty() {
-                std::thread::sleep(Duration::from_nanos(self.slow));
+            if self.settings.slow > 0 && !events.is_empty() {
+                std::thread::sleep(Duration::from_nanos(self.settings.slow));
             }
             for event in &events {
                 match event.token {
@@ -310,6 +424,11 @@ impl Server {
             self.look_at_the_clock()?;
             self.flush(Moment::InputEmpty);
             self.answer_questions();
+            if self.replica.settled()
+                && let Some(beginner) = self.beginner.take()
+            {
+                self.io.send_to(beginner, &Message::Begun { era: self.replica.era() });
+            }
             self.io.write_dirty();
             if !self.ready && self.replica.settled() {
                 self.ready = true;
@@ -349,7 +468,7 @@ impl Server {
     /// How long to wait for input, in milliseconds.
     fn patience(&mut self) -> io::Result<i32> {
         let deadline = self.replica.batcher.deadline();
-        match (self.timer_kind, deadline) {
+        match (self.settings.timer, deadline) {
             (TimerKind::GoLike, Some(deadline)) => {
                 Ok(i32::try_from(deadline.saturating_sub(now()).div_ceil(1_000_000))
                     .map_or(TICK, |wait| wait.min(TICK)))
@@ -402,6 +521,8 @@ impl Server {
                 match outcome {
                     Ok(()) => link.connection.put_back(input),
                     Err(Some(Fault(code, message))) => {
+                        // What is said last comes after all that was said before, and not into the middle of it.
+                        self.io.routines.iter().for_each(Routines::settle);
                         let error = Message::Error { code, message: &message };
                         link.connection.push(&error, &mut self.io.usage);
                         link.closing = true;
@@ -414,6 +535,7 @@ impl Server {
             if state == State::Closed {
                 self.io.close(token);
                 self.questions.retain(|(asker, _)| *asker != token);
+                self.beginner = self.beginner.filter(|beginner| *beginner != token);
             }
         }
         if event.writable {
@@ -426,6 +548,10 @@ impl Server {
         let role = self.io.links[token].as_ref().map_or(Role::Stranger, |link| link.role);
         let unexpected = |what: &str| Err(Fault(ErrorCode::Unexpected, what.to_owned()));
         match (message, role) {
+            // The era is told in every hello, and only there: a connection ends with it.
+            (Message::PeerHello { era, .. }, Role::Stranger | Role::Dialled(_)) if era != self.replica.era() => {
+                return unexpected("a hello from another era");
+            }
             (Message::PeerHello { replica, .. }, Role::Stranger) => {
                 if replica == self.id {
                     return unexpected("a hello from this replica itself");
@@ -447,6 +573,7 @@ impl Server {
                 }
                 if let Some(link) = &mut self.io.links[token] {
                     link.role = Role::Client(client);
+                    link.way = self.io.routines.as_ref().map(|_| Arc::new(Way::new(link.connection.stream())));
                 }
                 self.io.clients.insert(client, token);
                 self.replica.hello(client, bound, &mut self.io);
@@ -455,10 +582,21 @@ impl Server {
                 self.replica.hello(client, bound, &mut self.io);
             }
             (Message::Propose(proposal), Role::Client(client)) => {
+                self.io.live = self.replica.live();
                 self.replica.propose(client, &proposal, now(), &mut self.io)?;
             }
             (Message::Sync { seq }, Role::Client(client)) => self.replica.sync(client, seq, &mut self.io),
             (Message::StatusRequest { executed }, _) => self.questions.push((token, executed)),
+            (Message::Begin { era, settings }, Role::Stranger) => {
+                if era <= self.replica.era() {
+                    let newest = self.replica.era();
+                    return unexpected(&format!("era {era}, and this replica is in era {newest}"));
+                }
+                match Settings::from_json(settings) {
+                    Ok(settings) => self.begin(era, settings, token),
+                    Err(error) => return unexpected(&format!("settings that are none: {error}")),
+                }
+            }
             (
                 Message::PeerHello { .. }
                 | Message::Batch(_)
@@ -491,7 +629,8 @@ impl Server {
         while let Some(at) = self.questions.iter().position(|(_, after)| *after <= executed) {
             let (token, _) = self.questions.swap_remove(at);
             let mut status = self.replica.status();
-            status.process = usage(Usage { waits: self.io.poll.waits, ..self.io.usage });
+            status.process = self.io.used();
+            status.answers = self.io.routines.as_ref().map(Routines::answers).unwrap_or_default();
             let json = serde_json::to_vec(&status).expect("a status is only numbers, text and lists");
             self.io.send_to(token, &Message::Status { json: &json });
         }

@@ -1,11 +1,13 @@
 //! When what a replica has for the others is sent: the subject of the document.
 
+use serde::{Deserialize, Serialize};
+
 use super::tally::Tally;
 use crate::command::{Ballot, Slot};
 use crate::wire::{Accept, BatchWriter};
 
 /// The rule by which a batch is sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Flush {
     /// After every message that was handled.
     Immediate,

@@ -14,6 +14,7 @@
 //! both others, and has the state of a leader that neither of them has left behind (Liskov and Cowling, "Viewstamped Replication
 //! Revisited", 2012, section 4.3). If all three have just been started there is nothing to forget.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use super::batcher::Flush;
@@ -21,17 +22,23 @@ use super::log::Entry;
 use super::snapshot::{self, Kept, Snapshot};
 use super::view::{BEAT, Phase};
 use super::witness::Conflicts;
-use super::{Outbox, Replica, Unexpected};
-use crate::command::{Ballot, ClientId, CommandId, MAJORITY, REPLICAS, Slot, leader_of};
+use super::{Outbox, Replica, Unexpected, Waiting};
+use crate::command::{Ballot, ClientId, CommandId, Era, MAJORITY, REPLICAS, Slot, leader_of};
 use crate::wire::Message;
 
 impl Replica {
-    /// A replica that has just been started, and does not know whether it was there before.
+    /// A replica that has just been started in an era, and does not know whether it was there before.
     #[must_use]
-    pub fn starting(id: u8, flush: Flush, conflicts: Conflicts) -> Self {
+    pub fn starting(id: u8, era: Era, flush: Flush, conflicts: Conflicts) -> Self {
         let mut replica = Self::new(id, flush, conflicts);
-        replica.view.phase = Phase::Starting([None; REPLICAS]);
+        (replica.view.era, replica.view.phase) = (era, Phase::Starting([None; REPLICAS]));
         replica
+    }
+
+    /// The trial that it serves.
+    #[must_use]
+    pub fn era(&self) -> Era {
+        self.view.era
     }
 
     /// A leader that is silent for so many nanoseconds is taken for lost.
@@ -61,7 +68,7 @@ impl Replica {
     #[must_use]
     pub fn greeting(&self) -> Message<'static> {
         let starting = matches!(self.view.phase, Phase::Starting(_));
-        Message::PeerHello { replica: self.id, ballot: self.view.ballot, starting }
+        Message::PeerHello { replica: self.id, ballot: self.view.ballot, starting, era: self.view.era }
     }
 
     /// A session begins, or binds itself to another replica. It is welcome once this replica knows what it has forgotten.
@@ -306,6 +313,15 @@ impl Replica {
             let bytes = std::mem::take(&mut incoming.1);
             let snapshot = snapshot::decode(&bytes, 1 << from | 1 << self.id);
             let snapshot = snapshot.map_err(|malformed| Unexpected(format!("a state with {malformed}")))?;
+            let newest = |client: &ClientId| snapshot.newest.get(client).copied().unwrap_or_default();
+            if let Some((client, session)) =
+                self.sessions.iter().find(|(client, session)| newest(client) < session.executed)
+            {
+                let done = session.executed;
+                return Err(Unexpected(format!(
+                    "a state without command {done} of client {client}, which is executed"
+                )));
+            }
             self.view.held = Some((ballot, snapshot));
             self.take_over(now, out);
         }
@@ -327,7 +343,7 @@ impl Replica {
         let Some((ballot, snapshot)) = self.view.held.take().filter(|(ballot, _)| *ballot >= self.view.ballot) else {
             return;
         };
-        let Snapshot { history, store, sessions, log } = snapshot;
+        let Snapshot { history, store, sessions, log, .. } = snapshot;
         (self.history, self.store, self.log) = (history, store, log);
         if let Some(kept) = &mut self.keep_log {
             kept.retain(|(slot, ..)| *slot <= self.log.executed());
@@ -356,10 +372,13 @@ impl Replica {
         let view = &mut self.view;
         (view.phase, view.ballot, view.adopted) = (Phase::Settled, ballot, ballot);
         (view.base, view.heard, view.asked, view.held) = (base, now, false, None);
-        let later = self.waiting.split_off(&(ballot, 0));
-        for reads in std::mem::replace(&mut self.waiting, later).into_values() {
-            self.waiting.entry((ballot, base)).or_default().extend(reads);
-        }
+        let waiting = std::mem::take(&mut self.waiting).into_iter();
+        self.waiting = waiting
+            .map(|Reverse(read)| {
+                let seen = if read.seen < (ballot, 0) { (ballot, base) } else { read.seen };
+                Reverse(Waiting { seen, ..read })
+            })
+            .collect();
     }
 
     /// Tells all clients who leads, and if it has just been started, that they are welcome.

@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 use std::hint::black_box;
 
+use serde::{Deserialize, Serialize};
+
 use super::log::Entry;
 use crate::command::{CommandId, Slot};
 
 /// What becomes of the descriptors of executed commands.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Heap {
     /// They are freed.
     #[default]

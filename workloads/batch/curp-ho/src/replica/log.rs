@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::command::{Class, CommandId, MAJORITY, Op, Slot};
+use crate::command::{Class, ClientId, CommandId, MAJORITY, Op, Seq, Slot};
 
 /// A command in its slot. Values of writes are kept here until they are executed.
 #[derive(Debug, Clone)]
@@ -96,6 +96,12 @@ impl Log {
     #[must_use]
     pub fn slot_of(&self, id: CommandId) -> Option<Slot> {
         self.entries.iter().rposition(|(entry, _)| entry.id == id).map(|at| self.first + at as Slot)
+    }
+
+    /// The newest command of a session that is not executed yet.
+    #[must_use]
+    pub fn newest_of(&self, client: ClientId) -> Option<Seq> {
+        self.entries.iter().rev().find(|(entry, _)| entry.id.client == client).map(|(entry, _)| entry.id.seq)
     }
 
     /// Takes out the next entry to execute: the oldest, once a majority has accepted it.

@@ -12,6 +12,7 @@ mod election;
 mod hash;
 pub mod heap;
 pub mod log;
+mod pool;
 pub mod session;
 mod snapshot;
 pub mod store;
@@ -19,7 +20,8 @@ pub mod tally;
 mod view;
 pub mod witness;
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -28,12 +30,13 @@ use self::batcher::{Batcher, Flush};
 use self::hash::NumberMap;
 use self::heap::{Descriptors, Heap};
 use self::log::{Entry, Log};
+use self::pool::Pool;
 use self::session::{Admission, Recorded, Session};
 use self::store::Store;
 use self::tally::Tally;
 use self::view::View;
 use self::witness::{Conflicts, Witness};
-use crate::command::{Ballot, Class, ClientId, CommandId, Found, Seq, Slot, leader_of, mix};
+use crate::command::{Ballot, Class, ClientId, CommandId, Era, Found, Seq, Slot, leader_of, mix};
 use crate::wire::{Accept, Ack, Batch, Message, Proposal, Reply, Verdict};
 
 /// Takes messages. One for a client or a replica that is gone is dropped.
@@ -59,6 +62,8 @@ impl fmt::Display for Unexpected {
 pub struct Status {
     /// Which one it is.
     pub replica: u8,
+    /// The trial that it serves.
+    pub era: Era,
     /// The ballot of the leader that it has or waits for.
     pub ballot: Ballot,
     /// Whether it has a leader, or is one.
@@ -81,7 +86,9 @@ pub struct Status {
     pub weak_waits: u64,
     /// Descriptors of commands that are done, and how often all of them were visited.
     pub descriptors: (u64, u64),
-    /// What the process did for it all; filled in by whoever runs the replica.
+    /// Answers that routines wrote, and those that came when no more commands could have one; filled in by whoever runs the replica.
+    pub answers: (u64, u64),
+    /// What the process did for it all; likewise.
     pub process: Usage,
 }
 
@@ -116,8 +123,10 @@ pub struct Replica {
     store: Store,
     witness: Witness,
     sessions: NumberMap<ClientId, Session>,
-    /// Weak reads that wait for a slot of a ballot.
-    waiting: BTreeMap<(Ballot, Slot), Vec<Waiting>>,
+    /// Weak reads that wait, first those that wait for the oldest slot.
+    waiting: BinaryHeap<Reverse<Waiting>>,
+    /// The memory of values in slots and of answers.
+    pool: Pool,
     arrivals: u64,
     /// What is to be sent to the other replicas.
     pub batcher: Batcher,
@@ -128,8 +137,10 @@ pub struct Replica {
 }
 
 /// A weak read that waits.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Waiting {
+    /// The slot of a ballot that it waits for.
+    seen: (Ballot, Slot),
     id: CommandId,
     key: u64,
     causal_dep: Seq,
@@ -146,7 +157,8 @@ impl Replica {
             store: Store::default(),
             witness: Witness::new(conflicts),
             sessions: NumberMap::default(),
-            waiting: BTreeMap::new(),
+            waiting: BinaryHeap::new(),
+            pool: Pool::default(),
             arrivals: 0,
             batcher: Batcher::new(flush),
             history: 0,
@@ -183,6 +195,12 @@ impl Replica {
         self.log.executed()
     }
 
+    /// Commands in the log that are not executed.
+    #[must_use]
+    pub fn live(&self) -> usize {
+        self.log.len()
+    }
+
     /// A client's command.
     ///
     /// # Errors
@@ -196,7 +214,7 @@ impl Replica {
         out: &mut impl Outbox,
     ) -> Result<(), Unexpected> {
         let session = self.sessions.get_mut(&client).ok_or_else(|| Unexpected("a command before a hello".into()))?;
-        session.forget_below(p.done_below);
+        session.forget_below(p.done_below, &mut self.pool);
         match (session.admit(p.seq, p.done_below), p.class) {
             (Admission::Gap, _) => {
                 let known = session.known;
@@ -259,7 +277,7 @@ impl Replica {
         self.sessions.get_mut(&client).expect("a session that has just been looked up").record(recorded);
         if self.leads() {
             let sync = p.class == Class::Strong && (conflicted || p.sync);
-            let entry = Entry { id, class: p.class, key: op.key, put: op.put.map(<[u8]>::to_vec), sync };
+            let entry = Entry { id, class: p.class, key: op.key, put: op.put.map(|value| self.pool.copy(value)), sync };
             let slot = self.log.append(entry, 1 << self.id);
             self.batcher.accept(&Accept { slot, id, class: p.class, op }, now);
         }
@@ -302,13 +320,13 @@ impl Replica {
             out.send(client, &Message::CausalReply { seq: p.seq, found: Found::default() });
             return;
         }
-        let read = Waiting { id, key: p.op.key, causal_dep: p.causal_dep };
         // What the session has seen elsewhere must be visible here as well. That goes for its own pending writes too: what it saw may
         // have come after them.
         let seen = self.in_this_view(p.ballot, p.observed);
+        let read = Waiting { seen, id, key: p.op.key, causal_dep: p.causal_dep };
         if seen > (self.view.adopted, self.executed()) {
             self.weak_waits += 1;
-            self.waiting.entry(seen).or_default().push(read);
+            self.waiting.push(Reverse(read));
         } else {
             self.answer_weak_read(read, out);
         }
@@ -348,7 +366,15 @@ impl Replica {
                 break;
             }
             if slot == self.log.next() {
-                let put = op.put.map(<[u8]>::to_vec);
+                let executed = || self.sessions.get(&id.client).map(|session| session.executed);
+                let newest = self.log.newest_of(id.client).or_else(executed).unwrap_or_default();
+                if newest.checked_add(1) != Some(id.seq) {
+                    let CommandId { client, seq } = id;
+                    return Err(Unexpected(format!(
+                        "command {seq} of client {client} in the slot after command {newest}"
+                    )));
+                }
+                let put = op.put.map(|value| self.pool.copy(value));
                 self.log.append(Entry { id, class, key: op.key, put, sync: false }, 1 << from | 1 << self.id);
             }
             self.batcher.ack(slot, now);
@@ -376,11 +402,12 @@ impl Replica {
             let session = self.sessions.entry(id.client).or_default();
             let recorded = session.execute(id.seq);
             if let Some(recorded) = recorded {
-                self.witness.remove(id, class, recorded.key, recorded.put);
+                // What a client has told this replica need not be what it has told the leader.
+                self.witness.remove(id, recorded.class, recorded.key, recorded.put);
             }
             if class == Class::Strong {
                 let found = if put.is_none() { self.store.get(key) } else { Found::default() };
-                session.keep(id.seq, found);
+                session.keep(id.seq, found, &mut self.pool);
                 if leads {
                     if sync {
                         out.send(id.client, &Message::SyncReply { seq: id.seq, found });
@@ -393,6 +420,8 @@ impl Replica {
             }
             if let Some(log) = &mut self.keep_log {
                 log.push((slot, id, key, put));
+            } else if let Some(value) = put {
+                self.pool.take_back(value);
             }
             self.answer_waiting(out);
         }
@@ -401,30 +430,31 @@ impl Replica {
     /// Answers the weak reads whose slot is executed now.
     fn answer_waiting(&mut self, out: &mut impl Outbox) {
         let here = (self.view.adopted, self.executed());
-        while let Some(first) = self.waiting.first_entry().filter(|first| *first.key() <= here) {
-            for read in first.remove() {
-                self.answer_weak_read(read, out);
-            }
+        while self.waiting.peek().is_some_and(|Reverse(read)| read.seen <= here)
+            && let Some(Reverse(read)) = self.waiting.pop()
+        {
+            self.answer_weak_read(read, out);
         }
     }
 
     /// What the replica says about itself.
     #[must_use]
     pub fn status(&self) -> Status {
-        let waiting: usize = self.waiting.values().map(Vec::len).sum();
         Status {
             replica: self.id,
+            era: self.era(),
             ballot: self.ballot(),
             settled: self.settled(),
             executed: self.executed(),
             state: self.store.digest(),
             history: self.history,
             keys: self.store.len() as u64,
-            residue: (self.log.len() + self.witness.len() + waiting) as u64,
+            residue: (self.log.len() + self.witness.len() + self.waiting.len()) as u64,
             batch_sizes: self.batcher.sizes.clone(),
             batch_delays: self.batcher.delays.clone(),
             weak_waits: self.weak_waits,
             descriptors: (self.descriptors.len() as u64, self.descriptors.collections),
+            answers: (0, 0),
             process: Usage::default(),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::pool::Pool;
 use crate::command::{Class, Found, Seq, Slot};
 
 /// Commands that a session may have between the oldest without an answer and the newest.
@@ -100,8 +101,8 @@ impl Session {
     }
 
     /// Keeps the final answer to a strong command.
-    pub fn keep(&mut self, seq: Seq, found: Found<'_>) {
-        self.answers.push_back((seq, found.version, found.value.to_vec()));
+    pub(super) fn keep(&mut self, seq: Seq, found: Found<'_>, pool: &mut Pool) {
+        self.answers.push_back((seq, found.version, pool.copy(found.value)));
     }
 
     /// The final answer to a strong command, while it is kept.
@@ -112,9 +113,11 @@ impl Session {
     }
 
     /// Forgets the answers that the client has.
-    pub fn forget_below(&mut self, done_below: Seq) {
-        while self.answers.front().is_some_and(|(seq, ..)| *seq < done_below) {
-            self.answers.pop_front();
+    pub(super) fn forget_below(&mut self, done_below: Seq, pool: &mut Pool) {
+        while self.answers.front().is_some_and(|(seq, ..)| *seq < done_below)
+            && let Some((_, _, value)) = self.answers.pop_front()
+        {
+            pool.take_back(value);
         }
     }
 
@@ -167,8 +170,9 @@ mod tests {
     #[test]
     fn answers_are_kept_until_the_client_has_them() {
         let mut session = Session::default();
-        (1..=3).for_each(|seq| session.keep(seq, Found { version: 9, value: b"v" }));
-        session.forget_below(3);
+        let mut pool = Pool::default();
+        (1..=3).for_each(|seq| session.keep(seq, Found { version: 9, value: b"v" }, &mut pool));
+        session.forget_below(3, &mut pool);
         assert_eq!((session.answer(2), session.kept()), (None, 1));
         assert_eq!(session.answer(3), Some(Found { version: 9, value: b"v" }));
     }

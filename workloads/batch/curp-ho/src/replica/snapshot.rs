@@ -24,6 +24,8 @@ pub(super) struct Snapshot {
     pub store: Store,
     pub sessions: Vec<(ClientId, Kept)>,
     pub log: Log,
+    /// The newest command of each session, executed or in the log.
+    pub newest: HashMap<ClientId, Seq>,
 }
 
 /// A leader's state, as bytes.
@@ -59,7 +61,7 @@ pub(super) fn encode(history: u64, store: &Store, sessions: &NumberMap<ClientId,
 /// When there is none. No count is trusted, and the log's commands follow those that their sessions have executed.
 pub(super) fn decode(bytes: &[u8], accepted_by: u8) -> Result<Snapshot, Malformed> {
     let mut r = Reader(bytes);
-    let (executed, history) = (r.u64()?, r.u64()?);
+    let (executed, history) = (r.slot()?, r.u64()?);
     let mut store = Store::default();
     for _ in 0..r.u64()? {
         let (key, found) = (r.u64()?, r.found()?);
@@ -87,7 +89,7 @@ pub(super) fn decode(bytes: &[u8], accepted_by: u8) -> Result<Snapshot, Malforme
         let put = op.put.map(<[u8]>::to_vec);
         log.append(Entry { id, class, key: op.key, put, sync: false }, accepted_by);
     }
-    if r.0.is_empty() { Ok(Snapshot { history, store, sessions, log }) } else { Err(Malformed::Long) }
+    if r.0.is_empty() { Ok(Snapshot { history, store, sessions, log, newest }) } else { Err(Malformed::Long) }
 }
 
 #[cfg(test)]
@@ -122,6 +124,8 @@ mod tests {
             assert!(decode(&bytes[..cut], 0b11).is_err(), "{cut} of {} bytes", bytes.len());
         }
         assert_eq!(decode(&[&bytes[..], b"x"].concat(), 0b11).unwrap_err(), Malformed::Long);
+        // After the last slot there is none.
+        assert_eq!(decode(&[&[0xff; 8][..], &bytes[8..]].concat(), 0b11).unwrap_err(), Malformed::Field("slot"));
         // Whatever is wrong with it, it is refused or it is another state.
         for bit in 0..bytes.len() * 8 {
             let mut damaged = bytes.clone();

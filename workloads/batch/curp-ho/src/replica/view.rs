@@ -1,7 +1,7 @@
 //! What a replica knows of the others and of the leader.
 
 use super::snapshot::Snapshot;
-use crate::command::{Ballot, REPLICAS, Slot};
+use crate::command::{Ballot, Era, REPLICAS, Slot};
 
 /// How often a leader says that it is alive, and a replica repeats a question: nanoseconds.
 pub(super) const BEAT: u64 = 20_000_000;
@@ -11,6 +11,8 @@ const PATIENCE: u64 = 1_000_000_000;
 /// What a replica knows of the others and of the leader.
 #[derive(Debug)]
 pub(super) struct View {
+    /// The trial that it serves.
+    pub era: Era,
     pub phase: Phase,
     /// The newest ballot that this replica takes part in.
     pub ballot: Ballot,
@@ -44,6 +46,7 @@ pub(super) enum Phase {
 impl Default for View {
     fn default() -> Self {
         Self {
+            era: 0,
             phase: Phase::Settled,
             ballot: 0,
             adopted: 0,

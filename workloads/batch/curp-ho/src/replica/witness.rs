@@ -5,7 +5,10 @@
 //! show a weak write that is not final names it, and all replicas must name the same; with more than one such write on the key the
 //! replicas could name the same and order them differently, so that is a conflict too.
 
+use serde::{Deserialize, Serialize};
+
 use super::hash::NumberMap;
+use super::pool::Pool;
 use crate::command::{Class, ClientId, CommandId, Op, Seq};
 
 /// The pool. An entry leaves it when its command is executed, so it is as large as what is in flight.
@@ -13,10 +16,13 @@ use crate::command::{Class, ClientId, CommandId, Op, Seq};
 pub struct Witness {
     conflicts: Conflicts,
     keys: NumberMap<u64, Pending>,
+    values: Pool,
+    /// Lists of keys that have nothing pending.
+    lists: Vec<Vec<Write>>,
 }
 
 /// Which strong commands on a key conflict.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Conflicts {
     /// Those that do not commute: two of which one writes.
     #[default]
@@ -48,7 +54,7 @@ impl Witness {
     /// An empty pool.
     #[must_use]
     pub fn new(conflicts: Conflicts) -> Self {
-        Self { conflicts, keys: NumberMap::default() }
+        Self { conflicts, ..Self::default() }
     }
 
     /// Records a command.
@@ -56,11 +62,13 @@ impl Witness {
         if class == Class::Weak && op.put.is_none() {
             return;
         }
-        let pending = self.keys.entry(op.key).or_default();
+        let lists = &mut self.lists;
+        let empty = || Pending { writes: lists.pop().unwrap_or_default(), ..Pending::default() };
+        let pending = self.keys.entry(op.key).or_insert_with(empty);
         pending.strong += u32::from(class == Class::Strong);
         pending.strong_writes += u32::from(class == Class::Strong && op.put.is_some());
         if let Some(value) = op.put {
-            pending.writes.push(Write { id, class, value: value.to_vec() });
+            pending.writes.push(Write { id, class, value: self.values.copy(value) });
         }
     }
 
@@ -72,11 +80,11 @@ impl Witness {
         let Some(pending) = self.keys.get_mut(&key) else { return };
         pending.strong -= u32::from(class == Class::Strong);
         pending.strong_writes -= u32::from(class == Class::Strong && put);
-        if put {
-            pending.writes.retain(|write| write.id != id);
+        if let Some(at) = pending.writes.iter().position(|write| write.id == id) {
+            self.values.take_back(pending.writes.remove(at).value);
         }
         if pending.strong == 0 && pending.writes.is_empty() {
-            self.keys.remove(&key);
+            self.lists.extend(self.keys.remove(&key).map(|pending| pending.writes));
         }
     }
 

@@ -4,7 +4,9 @@ use std::fmt;
 
 use super::frame;
 use super::{FrameError, MAX_FRAME};
-use crate::command::{Ballot, Class, CommandId, Found, MAX_VALUE, Op, REPLICAS, Seq, Slot};
+use crate::command::{
+    Ballot, Class, CommandId, Era, Found, LAST_BALLOT, LAST_SLOT, MAX_VALUE, Op, REPLICAS, Seq, Slot,
+};
 
 /// Messages of the largest batch, accepts and acknowledgements together.
 pub const MAX_BATCH: usize = 4096;
@@ -21,6 +23,8 @@ pub enum Message<'a> {
         ballot: Ballot,
         /// It has just been started, and may have forgotten what it once said.
         starting: bool,
+        /// The trial that it serves: replicas that serve different ones have nothing to do with each other.
+        era: Era,
     },
     /// The leader is alive.
     Beat {
@@ -104,6 +108,18 @@ pub enum Message<'a> {
     StatusRequest {
         /// So many.
         executed: Slot,
+    },
+    /// A trial begins: the replica is to forget all that it has, and to go on with these settings.
+    Begin {
+        /// The trial's era, newer than the replica's.
+        era: Era,
+        /// The settings, as JSON.
+        settings: &'a [u8],
+    },
+    /// All three replicas have begun anew in this era.
+    Begun {
+        /// The era.
+        era: Era,
     },
     /// A replica's state, as JSON.
     Status {
@@ -382,6 +398,8 @@ mod kind {
     pub(super) const VOTE: u8 = 16;
     pub(super) const STATE: u8 = 17;
     pub(super) const NEW_LEADER: u8 = 18;
+    pub(super) const BEGIN: u8 = 19;
+    pub(super) const BEGUN: u8 = 20;
     pub(super) const ERROR: u8 = 255;
 }
 
@@ -393,10 +411,20 @@ impl<'a> Message<'a> {
 
     fn body(&self, out: &mut Vec<u8>) {
         match *self {
-            Self::PeerHello { replica, ballot, starting } => {
+            Self::PeerHello { replica, ballot, starting, era } => {
                 out.extend([kind::PEER_HELLO, replica]);
                 out.extend(ballot.to_le_bytes());
                 out.push(u8::from(starting));
+                out.extend(era.to_le_bytes());
+            }
+            Self::Begin { era, settings } => {
+                out.push(kind::BEGIN);
+                out.extend(era.to_le_bytes());
+                out.extend(settings);
+            }
+            Self::Begun { era } => {
+                out.push(kind::BEGUN);
+                out.extend(era.to_le_bytes());
             }
             Self::Beat { ballot, executed } => {
                 out.push(kind::BEAT);
@@ -491,6 +519,18 @@ impl<'a> Message<'a> {
         }
     }
 
+    /// The command of a session that this is an answer to.
+    #[must_use]
+    pub fn answers(&self) -> Option<Seq> {
+        match *self {
+            Self::Reply(Reply { seq, .. })
+            | Self::RecordAck(Ack { seq, .. })
+            | Self::SyncReply { seq, .. }
+            | Self::CausalReply { seq, .. } => Some(seq),
+            _ => None,
+        }
+    }
+
     /// The message in a frame's body.
     ///
     /// # Errors
@@ -500,18 +540,21 @@ impl<'a> Message<'a> {
         let mut r = Reader(body);
         let message = match r.u8()? {
             kind::PEER_HELLO => {
-                Self::PeerHello { replica: r.replica()?, ballot: r.u32()?, starting: r.bool("starting")? }
+                let (replica, ballot, starting) = (r.replica()?, r.ballot()?, r.bool("starting")?);
+                Self::PeerHello { replica, ballot, starting, era: r.u64()? }
             }
-            kind::BEAT => Self::Beat { ballot: r.u32()?, executed: r.u64()? },
-            kind::ELECT => Self::Elect { ballot: r.u32()?, view: r.u32()?, last: r.u64()? },
-            kind::VOTE => Self::Vote { ballot: r.u32()? },
-            kind::STATE => Self::State { ballot: r.u32()?, last: r.bool("last")?, bytes: r.rest() },
+            kind::BEGIN => Self::Begin { era: r.u64()?, settings: r.rest() },
+            kind::BEGUN => Self::Begun { era: r.u64()? },
+            kind::BEAT => Self::Beat { ballot: r.ballot()?, executed: r.slot()? },
+            kind::ELECT => Self::Elect { ballot: r.ballot()?, view: r.ballot()?, last: r.slot()? },
+            kind::VOTE => Self::Vote { ballot: r.ballot()? },
+            kind::STATE => Self::State { ballot: r.ballot()?, last: r.bool("last")?, bytes: r.rest() },
             kind::CLIENT_HELLO => Self::ClientHello { client: r.u32()?, bound: r.replica()? },
             kind::WELCOME => Self::Welcome { replica: r.replica()?, known: r.u32()? },
-            kind::NEW_LEADER => Self::NewLeader { ballot: r.u32()?, base: r.u64()? },
+            kind::NEW_LEADER => Self::NewLeader { ballot: r.ballot()?, base: r.slot()? },
             of @ (kind::PROPOSE | kind::CAUSAL_PROPOSE) => {
                 let (seq, done_below, causal_dep) = (r.seq()?, r.u32()?, r.u32()?);
-                let (observed, ballot, sync) = (r.u64()?, r.u32()?, r.bool("sync")?);
+                let (observed, ballot, sync) = (r.slot()?, r.ballot()?, r.bool("sync")?);
                 let (class, op) = r.op()?;
                 if (class == Class::Strong) != (of == kind::PROPOSE) {
                     return Err(Malformed::Field("class"));
@@ -519,13 +562,13 @@ impl<'a> Message<'a> {
                 Self::Propose(Proposal { class, seq, done_below, causal_dep, observed, ballot, sync, op })
             }
             kind::REPLY => {
-                let (seq, ballot, ok) = (r.seq()?, r.u32()?, r.bool("ok")?);
+                let (seq, ballot, ok) = (r.seq()?, r.ballot()?, r.bool("ok")?);
                 Self::Reply(Reply { seq, ballot, ok, read_dep: r.id()?, found: r.found()? })
             }
             kind::RECORD_ACK => Self::RecordAck(Ack {
                 replica: r.replica()?,
                 seq: r.seq()?,
-                ballot: r.u32()?,
+                ballot: r.ballot()?,
                 verdict: match r.u8()? {
                     0 => Verdict::Conflict,
                     1 => Verdict::Recorded,
@@ -614,6 +657,14 @@ impl<'a> Reader<'a> {
         self.u8().and_then(|r| if usize::from(r) < REPLICAS { Ok(r) } else { Err(Malformed::Field("replica")) })
     }
 
+    fn ballot(&mut self) -> Result<Ballot, Malformed> {
+        self.u32().and_then(|ballot| if ballot <= LAST_BALLOT { Ok(ballot) } else { Err(Malformed::Field("ballot")) })
+    }
+
+    pub(crate) fn slot(&mut self) -> Result<Slot, Malformed> {
+        self.u64().and_then(|slot| if slot <= LAST_SLOT { Ok(slot) } else { Err(Malformed::Field("slot")) })
+    }
+
     fn seq(&mut self) -> Result<Seq, Malformed> {
         self.u32().and_then(|seq| if seq == 0 { Err(Malformed::Field("sequence number")) } else { Ok(seq) })
     }
@@ -633,7 +684,7 @@ impl<'a> Reader<'a> {
     }
 
     pub(crate) fn found(&mut self) -> Result<Found<'a>, Malformed> {
-        Ok(Found { version: self.u64()?, value: self.value()? })
+        Ok(Found { version: self.slot()?, value: self.value()? })
     }
 
     fn op(&mut self) -> Result<(Class, Op<'a>), Malformed> {
@@ -648,13 +699,13 @@ impl<'a> Reader<'a> {
     }
 
     pub(crate) fn accept(&mut self) -> Result<Accept<'a>, Malformed> {
-        let (slot, id) = (self.u64()?, self.id()?);
+        let (slot, id) = (self.slot()?, self.id()?);
         let (class, op) = self.op()?;
         Ok(Accept { slot, id, class, op })
     }
 
     fn batch(&mut self) -> Result<Batch<'a>, Malformed> {
-        let (ballot, accepts, acks) = (self.u32()?, self.u32()?, self.u32()?);
+        let (ballot, accepts, acks) = (self.ballot()?, self.u32()?, self.u32()?);
         let count = u64::from(accepts) + u64::from(acks);
         if count > MAX_BATCH as u64 {
             return Err(Malformed::Oversized(count));
@@ -728,11 +779,13 @@ mod tests {
 
     #[test]
     fn what_is_no_message_is_named() {
-        let cases: [(&[u8], Malformed); 9] = [
+        let cases: [(&[u8], Malformed); 11] = [
             (&[77], Malformed::Kind(77)),
             (&[1], Malformed::Short),
             (&[1, 3], Malformed::Field("replica")),
-            (&[1, 0, 0, 0, 0, 0, 0, 0], Malformed::Long),
+            (&[16, 0, 0, 0, 0, 0], Malformed::Long),
+            (&[16, 0, 0, 0, 0x80], Malformed::Field("ballot")),
+            (&[14, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80], Malformed::Field("slot")),
             (&[8, 0, 0, 0, 0], Malformed::Field("sequence number")),
             (&[11, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 1, 0, 0, 0], Malformed::Oversized(0x1_0000_0000)),
             (&[11, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0], Malformed::Short),
