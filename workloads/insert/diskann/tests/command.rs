@@ -86,6 +86,9 @@ fn a_result_keeps_to_the_schema_and_says_what_was_done() {
             assert_eq!(metrics.get("peakMemory").is_some(), PeakMemory::start().is_some());
             let recall = metrics["recall"]["value"].as_f64().unwrap();
             assert!((0.5..=1.0).contains(&recall), "{strategy} {dataset}: {recall}");
+            let least = metrics["recallAtLeast"]["value"].as_f64().unwrap();
+            // Ten queries: a recall below one is known to some tenths.
+            assert!(least <= recall && (least < recall || recall == 1.0), "{strategy} {dataset}: {least} {recall}");
             let phases: Vec<&str> =
                 result["phases"].as_array().unwrap().iter().map(|phase| phase["name"].as_str().unwrap()).collect();
             let expected =
@@ -233,7 +236,9 @@ fn an_index_is_searched_while_it_is_written() {
         assert_eq!(searched["effective"]["searchers"], 2);
         let bytes = |result: &Value| result["metrics"]["indexMemory"]["value"].as_f64().unwrap();
         assert!(bytes(&searched) > bytes(&alone), "the copy is memory as well");
-        assert!(searched["metrics"]["searchThroughput"]["value"].as_f64().unwrap() > 0.0);
+        let metric = |name: &str| searched["metrics"][name]["value"].as_f64().unwrap();
+        // A stall of the machine may hit either; that many times as fast beside inserts would be another thing that is counted.
+        assert!(metric("searchThroughput") > 0.0 && (0.0..10.0).contains(&metric("searchesKept")), "{searched}");
         assert_eq!(searched["parity"] == alone["parity"], operation == "insert");
     }
 }
@@ -286,12 +291,8 @@ fn bad_parameters_exit_with_2_and_print_nothing() {
         (&["run", "--cache=a", "--cache=b"], "given twice"),
         (&["run", "--unknown=1"], "--unknown is unknown"),
         (&["run", "size"], "--name=value"),
-        (&["bench", "--rounds=5"], "6 to 10000"),
+        (&["bench"], "usage"),
         (&["peers", "--rounds=5"], "6 to 10000"),
-        (&["scale", "--budget-percent=0"], "1 to 100"),
-        (&["live", "--rounds=5"], "6 to 10000"),
-        (&["live", "--searchers=0"], "1 to 64"),
-        (&["live", "--size=500"], "5386 or more is allowed, for 2688 of them are deleted"),
         (&["run", "--consolidate-percent=0"], "1 to 100"),
         (&["run", "--operation=sort"], "one of insert, update, delete"),
         (&["run", "--operation=update"], "insert is allowed, or --strategy=ours"),

@@ -204,7 +204,7 @@ impl Parameters {
 }
 
 /// Refuses what does not fit.
-pub(crate) fn check_room(needed: u64, scratch: Scratch) -> Result<(), Failure> {
+fn check_room(needed: u64, scratch: Scratch) -> Result<(), Failure> {
     machine::check_memory(needed, "--items")?;
     Ok(scratch::check(scratch)?)
 }

@@ -161,7 +161,7 @@ fn bad_parameters_exit_with_2_and_print_nothing() {
         (&["run", "--variant=direct", "--threads=2", "--phases=inside"], "1 is allowed"),
         (&["run", "--unknown=1"], "--unknown is unknown"),
         (&["run", "items"], "--name=value"),
-        (&["bench", "--rounds=1"], "--rounds=1"),
+        (&["bench"], "usage"),
         (&["walk"], "usage"),
         (&[], "usage"),
     ] {

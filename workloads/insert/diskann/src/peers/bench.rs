@@ -18,14 +18,13 @@ use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use assay_harness::figures::{Estimate, Printer, Times, take_turns};
+use assay_harness::figures::{Estimate, Printer, Times, WARMUP_ROUNDS, take_turns};
 use assay_harness::{Failure, FlagError, Flags};
 
 use super::data;
 use crate::dataset::{self, Data, Kind};
 use crate::estimate::mean;
 use crate::exact::K;
-use crate::turns::{self, Turns};
 
 /// The peers: how an arm is called, how its search is called, and whether `--peers` starts it (or this program).
 ///
@@ -50,7 +49,13 @@ const LIST: usize = 64;
 /// The flags of `peers`.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    turns: Turns,
+    /// Vectors that an index begins with.
+    size: usize,
+    rounds: usize,
+    round_inserts: usize,
+    queries: usize,
+    /// Where prepared indexes are kept.
+    cache: Option<PathBuf>,
     dims: usize,
     insert_list: usize,
     recall: f64,
@@ -67,7 +72,11 @@ impl Settings {
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, FlagError> {
         let mut flags = Flags::parse(arguments)?;
         let settings = Self {
-            turns: Turns::take(&mut flags, turns::SIZES)?,
+            size: flags.integer("size", 10_000, 100..=1_000_000)? as usize,
+            rounds: flags.integer("rounds", 20, 6..=10_000)? as usize,
+            round_inserts: flags.integer("round-inserts", 128, 1..=10_000)? as usize,
+            queries: flags.integer("queries", 200, 10..=10_000)? as usize,
+            cache: flags.optional("cache").map(PathBuf::from),
             dims: flags.integer("dims", 128, 2..=4096)? as usize,
             insert_list: flags.integer("insert-list", 128, K as u64..=2000)? as usize,
             recall: flags.integer("recall-percent", 95, 1..=100)? as f64 / 100.0,
@@ -155,12 +164,12 @@ impl Drop for Folder {
 ///
 /// When an arm cannot be started, says what no arm says, or ends.
 pub fn bench(s: &Settings, program: &Path, out: &mut Printer<'_>) -> Result<(), Failure> {
-    let inserts = s.turns.vectors(assay_harness::figures::WARMUP_ROUNDS) - s.turns.size;
+    let inserts = (WARMUP_ROUNDS + s.rounds) * s.round_inserts;
     let folder = Folder(std::env::temp_dir().join(format!("insert-diskann-peers-{}", std::process::id())));
     std::fs::create_dir_all(&folder.0)?;
-    out.progress(format_args!("{} vectors, {}", s.turns.size, s.dataset.name()));
-    let data = Data::generate(s.dataset, s.dims, dataset::SEED, s.turns.size, inserts, s.turns.queries);
-    data::write(&folder.0, &data, s.turns.size)?;
+    out.progress(format_args!("{} vectors, {}", s.size, s.dataset.name()));
+    let data = Data::generate(s.dataset, s.dims, dataset::SEED, s.size, inserts, s.queries);
+    data::write(&folder.0, &data, s.size)?;
     let given = format!("--data={}", folder.0.display());
 
     let mut arms = Vec::new();
@@ -178,11 +187,8 @@ pub fn bench(s: &Settings, program: &Path, out: &mut Printer<'_>) -> Result<(), 
                 let kind = if name == "ours" { "strategy" } else { name };
                 command.args(["arm", "--strategy=ours", &format!("--arm={kind}")]);
                 command.args([format!("--dims={}", s.dims), format!("--insert-list={}", s.insert_list)]);
-                command.args([
-                    format!("--dataset={}", s.dataset.name()),
-                    format!("--fold-every={}", s.turns.round_inserts),
-                ]);
-                command.args(s.turns.cache.iter().map(|cache| format!("--cache={}", cache.display())));
+                command.args([format!("--dataset={}", s.dataset.name()), format!("--fold-every={}", s.round_inserts)]);
+                command.args(s.cache.iter().map(|cache| format!("--cache={}", cache.display())));
                 command
             }
         };
@@ -194,25 +200,25 @@ pub fn bench(s: &Settings, program: &Path, out: &mut Printer<'_>) -> Result<(), 
         arms.push(Arm::start(name, command)?);
     }
 
-    out.progress(format_args!("{} rounds of {} inserts", s.turns.rounds, s.turns.round_inserts));
-    let line = format!("insert {}", s.turns.round_inserts);
-    let times = take_turns(s.turns.rounds, arms.len(), |arm| Ok::<f64, Failure>(arms[arm].ask(&line)?[0]))?;
+    out.progress(format_args!("{} rounds of {} inserts", s.rounds, s.round_inserts));
+    let line = format!("insert {}", s.round_inserts);
+    let times = take_turns(s.rounds, arms.len(), |arm| Ok::<f64, Failure>(arms[arm].ask(&line)?[0]))?;
     let us = |times: &Times, arm: usize, of: usize| times.median(arm, 1e6 / of as f64);
     for (at, arm) in arms.iter_mut().enumerate() {
         let name = arm.name;
         if at > 0 {
             out.print(format_args!("diskann.insert10k.over_{name}"), "x", times.ratio(0, at))?;
         }
-        out.print(format_args!("diskann.peers.{name}.insert_us"), "us", us(&times, at, s.turns.round_inserts))?;
+        out.print(format_args!("diskann.peers.{name}.insert_us"), "us", us(&times, at, s.round_inserts))?;
         out.print(format_args!("diskann.peers.{name}.memory_bytes"), "By", one(arm.ask("memory")?[0]))?;
-        out.print(format_args!("diskann.peers.{name}.recall10"), "1", mean(&arm.search(LIST, s.turns.queries)?.1))?;
+        out.print(format_args!("diskann.peers.{name}.recall10"), "1", mean(&arm.search(LIST, s.queries)?.1))?;
     }
 
     out.progress(format_args!("queries at a recall of {}", s.recall));
     let mut able = Vec::new();
     for (at, arm) in arms.iter_mut().enumerate() {
         for list in LISTS {
-            let recall = mean(&arm.search(list, s.turns.queries)?.1);
+            let recall = mean(&arm.search(list, s.queries)?.1);
             if recall.value >= s.recall {
                 able.push((at, list, recall));
                 break;
@@ -222,9 +228,9 @@ pub fn bench(s: &Settings, program: &Path, out: &mut Printer<'_>) -> Result<(), 
             out.progress(format_args!("{} does not get there with a list of {}", arm.name, LISTS[LISTS.len() - 1]));
         }
     }
-    let times = take_turns(s.turns.rounds, able.len(), |turn| {
+    let times = take_turns(s.rounds, able.len(), |turn| {
         let (arm, list, _) = able[turn];
-        Ok::<f64, Failure>(arms[arm].search(list, s.turns.queries)?.0)
+        Ok::<f64, Failure>(arms[arm].search(list, s.queries)?.0)
     })?;
     for (turn, (at, list, recall)) in able.iter().enumerate() {
         let name = arms[*at].name;
@@ -232,7 +238,7 @@ pub fn bench(s: &Settings, program: &Path, out: &mut Printer<'_>) -> Result<(), 
         if let Some((_, search, _)) = PEERS.iter().find(|(peer, ..)| *peer == name).filter(|_| ours_is_able) {
             out.print(format_args!("diskann.search.qps_over_{search}"), "x", times.ratio(turn, 0))?;
         }
-        out.print(format_args!("diskann.peers.{name}.search_us"), "us", us(&times, turn, s.turns.queries))?;
+        out.print(format_args!("diskann.peers.{name}.search_us"), "us", us(&times, turn, s.queries))?;
         out.print(format_args!("diskann.peers.{name}.search_list"), "1", one(*list as f64))?;
         out.print(format_args!("diskann.peers.{name}.search_recall10"), "1", *recall)?;
     }
