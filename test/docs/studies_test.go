@@ -124,8 +124,8 @@ func rounds(written, exact string) bool {
 	return errWritten == nil && errExact == nil && math.Abs(w-e) <= 0.5*math.Pow(10, -float64(len(decimals)))*(1+1e-9)
 }
 
-// unfound are the ratios and intervals of a page that none of the reports has. An interval of a gate, or at its confidence, has to be one of a
-// report's gates.
+// unfound are the ratios and intervals of a page that none of the reports has. An interval of a gate, or at its confidence, has to be one
+// of a report's gates.
 func unfound(page string, reports []string) []string {
 	all := strings.Join(reports, "\n")
 	var ofGates strings.Builder
@@ -225,8 +225,8 @@ func TestAStudyExplainsOnlyWhatARunShows(t *testing.T) {
 	}
 	for _, s := range studies(t) {
 		for _, sentence := range unshown(s.page) {
-			t.Errorf("%s/README.md explains without a run: %q: name below the paragraph what shows it, as <!-- shown by run.yaml: GATE -->, or say what "+
-				"was measured and no more", s.folder, sentence)
+			t.Errorf("%s/README.md explains without a run: %q: name below the paragraph what shows it, as <!-- shown by run.yaml: GATE -->, "+
+				"or say what was measured and no more", s.folder, sentence)
 		}
 		for _, p := range passages(s.page) {
 			for _, shown := range p.shown {
@@ -257,6 +257,21 @@ func TestAStudyNamesAllItsRuns(t *testing.T) {
 					t.Errorf("%s/README.md has a place for the table %s, which %s has not", s.folder, table[1], name)
 				}
 			}
+		}
+	}
+}
+
+// What fits into the last-level cache says little of what does not.
+func TestAStudyHasARunBeyondTheLastLevelCache(t *testing.T) {
+	beyond := regexp.MustCompile(`(?i)beyond the\s+last-level cache`)
+	for _, s := range studies(t) {
+		found := false
+		// An item, a row or a paragraph that links the run.
+		for part := range strings.SplitSeq(regexp.MustCompile(`\n(\n|\* |\| )`).ReplaceAllString(s.page, "\x00"), "\x00") {
+			found = found || beyond.MatchString(part) && regexp.MustCompile(`\]\(run[a-z0-9-]*\.yaml\)`).MatchString(part)
+		}
+		if !found {
+			t.Errorf("%s/README.md links no run that is said to be beyond the last-level cache", s.folder)
 		}
 	}
 }
