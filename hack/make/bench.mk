@@ -25,8 +25,11 @@ bench-diskann-scale: build-figures ## Figures of 100,000 and of a million vector
 	@bin/figures workflows/figures/diskann-scale.yaml; status=$$?; rm -rf /var/tmp/assay-insert-diskann; exit $$status
 
 .PHONY: bench-diskann-peers
-bench-diskann-peers: build-rust ## Figures of the vector index beside others. PEERS_PYTHON=python with workflows/studies/diskann-insert/peers.txt installed.
-	@bin/insert-diskann peers $(if $(PEERS_PYTHON),--peers="$(PEERS_PYTHON) workflows/studies/diskann-insert/peers.py")
+bench-diskann-peers: build-figures ## Figures of the vector index beside others. PEERS_PYTHON=python with the wheels of the study's peers.txt.
+	@rm -f bin/diskann-peers
+	@$(if $(PEERS_PYTHON),printf '#!/bin/sh\nexec %s %s "$$@"\n' "$(abspath $(PEERS_PYTHON))" \
+		"$(CURDIR)/workflows/studies/diskann-insert/peers.py" >bin/diskann-peers && chmod +x bin/diskann-peers)
+	@bin/figures workflows/figures/diskann-peers.yaml
 
 .PHONY: bench-mork
 bench-mork: build-figures ## Figures of the MeTTa facts: the runs that workflows/figures/mork.yaml names.
