@@ -489,7 +489,7 @@ func (n *nightly) nights(count int) {
 		n.must(err)
 		for i := range count {
 			r, of := records[0], build(fmt.Sprintf("%x", i))
-			r.ID, r.Sequence, r.At = fmt.Sprintf("night-%d", i), int64(i-count+1), r.At.Add(time.Duration(i-count)*time.Hour)
+			r.ID, r.Sequence, r.At = fmt.Sprintf("night-%02d", i), 0, r.At.Add(time.Duration(i-count)*time.Hour)
 			r.Head, r.Image, r.Predecessor, r.Step = of.Revision, of.Image, "", nil
 			r.Ratio.LogRatio, r.Ratio.SE = 0.002*math.Sin(float64(i)*2.4), 0.002
 			added = append(added, points.Keyed{Key: s.Key, Record: r})
