@@ -108,20 +108,28 @@ func namesOf(run string) []string {
 	return out
 }
 
-// numbers of a page or a report: ratios such as 0.7458x, and intervals such as [0.7318, 0.7601].
+// numbers of a page or a report: ratios such as 0.7458x, of which a page may say that it is 1.3 times as fast, and intervals such as
+// [0.7318, 0.7601].
 var (
-	ratio    = regexp.MustCompile(`\b(\d+(?:\.\d+)?)x\b`)
+	ratio    = regexp.MustCompile(`\b(\d[\d,]*(?:\.\d+)?)(x| times)\b`)
 	interval = regexp.MustCompile(`\[(-?\d+(?:\.\d+)?), (-?\d+(?:\.\d+)?)\\?\]`)
 	gates    = regexp.MustCompile(`(?s)## Gates\n(.*?)\n## `)
 	verdict  = regexp.MustCompile(`\b(Go|NoGo|Inconclusive|Invalid)\b`)
 )
 
+// number is one as it is written.
+func number(written string) float64 {
+	value, err := strconv.ParseFloat(strings.ReplaceAll(written, ",", ""), 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return value
+}
+
 // rounds reports whether a number as it is written is another one, rounded to as many digits.
-func rounds(written, exact string) bool {
+func rounds(written string, exact float64) bool {
 	_, decimals, _ := strings.Cut(written, ".")
-	w, errWritten := strconv.ParseFloat(written, 64)
-	e, errExact := strconv.ParseFloat(exact, 64)
-	return errWritten == nil && errExact == nil && math.Abs(w-e) <= 0.5*math.Pow(10, -float64(len(decimals)))*(1+1e-9)
+	return math.Abs(number(written)-exact) <= 0.5*math.Pow(10, -float64(len(decimals)))*(1+1e-9)
 }
 
 // unfound are the ratios and intervals of a page that none of the reports has. An interval of a gate, or at its confidence, has to be one
@@ -137,7 +145,10 @@ func unfound(page string, reports []string) []string {
 	var out []string
 	for _, p := range passages(page) {
 		for _, written := range ratio.FindAllStringSubmatch(p.text, -1) {
-			if !slices.ContainsFunc(ratio.FindAllStringSubmatch(all, -1), func(exact []string) bool { return rounds(written[1], exact[1]) }) {
+			if !slices.ContainsFunc(ratio.FindAllStringSubmatch(all, -1), func(exact []string) bool {
+				value := number(exact[1])
+				return rounds(written[1], value) || written[2] == " times" && rounds(written[1], 1/value)
+			}) {
 				out = append(out, written[0])
 			}
 		}
@@ -149,7 +160,7 @@ func unfound(page string, reports []string) []string {
 			from = strings.ReplaceAll(from, `\[`, "[")
 			for _, written := range interval.FindAllStringSubmatch(sentence, -1) {
 				if !slices.ContainsFunc(interval.FindAllStringSubmatch(from, -1), func(exact []string) bool {
-					return rounds(written[1], exact[1]) && rounds(written[2], exact[2])
+					return rounds(written[1], number(exact[1])) && rounds(written[2], number(exact[2]))
 				}) {
 					out = append(out, written[0])
 				}
@@ -346,6 +357,8 @@ func TestWhichNumbersAreInNoReport(t *testing.T) {
 		"a ratio, rounded":                     {"It takes 0.97x.", nil},
 		"all its digits":                       {"It takes 0.9683x of it.", nil},
 		"a ratio that is rounded wrongly":      {"It takes 0.96x.", []string{"0.96x"}},
+		"how many times as fast":               {"It is 1.03 times as fast.", nil},
+		"how many times as fast it is not":     {"It is 1.05 times as fast.", []string{"1.05 times"}},
 		"an interval of results":               {"It takes 0.97x [0.87, 1.07].", nil},
 		"an interval that is none":             {"It takes 0.97x [0.85, 1.07].", []string{"[0.85, 1.07]"}},
 		"the interval of its gate":             {"The gate has [0.80, 1.17].", nil},
