@@ -66,7 +66,7 @@ func passages(page string) []passage {
 
 var (
 	// causal are the words by which a sentence explains another.
-	causal = regexp.MustCompile(`\b(because|due to|owing to|thanks to|therefore|hence|thus|caused? by|why|bottleneck|dominates?)\b|` +
+	causal = regexp.MustCompile(`\b(because|due to|owing to|thanks to|therefore|hence|thus|caused? by|why|reasons?|bottleneck|dominates?)\b|` +
 		`[,;:] so (it|its|the|they|their|what|no|nothing|an?)\b|, (for (it|its|they|their|all of|none of)|by what)\b`)
 	// open are sentences that ask or suppose.
 	open = regexp.MustCompile(`(?i)\b(if|whether|would|may|might|asks?|asked|and why)\b|\?$`)
