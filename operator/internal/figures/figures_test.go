@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -268,9 +269,26 @@ func TestEveryFigureThatIsNamedCanBeMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	kernels := map[string]bool{}
 	for _, path := range all {
+		kernels[filepath.Base(filepath.Dir(path))] = true
 		if !used[path] {
 			t.Errorf("%s is of no set: nothing executes it", path)
+		}
+	}
+	pages, err := filepath.Glob(filepath.Join(root, "workloads", "*", "*", "README.md"))
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("no pages of workloads found: %v", err)
+	}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, figure := range regexp.MustCompile("`([a-z0-9]+)(\\.[a-z0-9_]+)+`").FindAllStringSubmatch(string(text), -1) {
+			if name := strings.Trim(figure[0], "`"); kernels[figure[1]] && named[name] == "" {
+				t.Errorf("%s names the figure %s, which no run gives", page, name)
+			}
 		}
 	}
 }
