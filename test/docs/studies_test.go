@@ -2,6 +2,7 @@ package docs
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -283,6 +284,16 @@ func TestAStudyHasARunBeyondTheLastLevelCache(t *testing.T) {
 		}
 		if !found {
 			t.Errorf("%s/README.md links no run that is said to be beyond the last-level cache", s.folder)
+		}
+	}
+}
+
+// Two CPUs are those of a small machine.
+func TestAStudyHasARunForMoreThanTwoCPUs(t *testing.T) {
+	for _, s := range studies(t) {
+		many := func(run string) bool { return regexp.MustCompile(`placement: \{cpus: ([3-9]|\d\d)`).MatchString(run) }
+		if !slices.ContainsFunc(slices.Collect(maps.Values(s.runs)), many) {
+			t.Errorf("%s has no run for more than two CPUs", s.folder)
 		}
 	}
 }
