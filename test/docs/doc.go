@@ -10,4 +10,9 @@
 // tells to do.
 //
 // The comment stands right above the block. Readers do not see it.
+//
+// A study says below a paragraph that explains which of its runs shows it: a gate, an arm or a column, or a test of its workload.
+//
+//	<!-- shown by run-cause.yaml: gain-of-3 -->
+//	<!-- shown by test a_savepoint_that_is_released -->
 package docs
