@@ -24,11 +24,18 @@ trap finish EXIT
 
 install_assay
 
-step "Tests of the cluster itself: crashes, left-overs, tear-down (beside this one)"
-(cd cluster && ASSAY_CLUSTER_E2E=1 go test -count=1 -timeout 10m ./test/)
+step "Tests of the cluster itself (crashes, left-overs, tear-down; beside this one), while the histories of replicas are checked"
+mkdir -p out
+(cd workloads/batch/curp-ho/checker && CURP_BINARY=$OLDPWD/bin/batch-curp-ho go test -count=1 ./...) >out/e2e-histories.txt 2>&1 &
+histories=$!
+status=0
+(cd cluster && ASSAY_CLUSTER_E2E=1 go test -count=1 -timeout 10m ./test/) || status=$?
+wait "$histories" || status=$?
+cat out/e2e-histories.txt
+[ "$status" = 0 ] || exit "$status"
 
 step "The study without a cluster, smoke size"
-mkdir -p out && rm -rf out/e2e-local
+rm -rf out/e2e-local
 bin/assay run --local workflows/studies/pir-batch-scan/smoke.yaml --out "$PWD/out/e2e-local" | tee out/e2e-local.txt
 grep -q '^verdict: Go, best: fused-m4r$' out/e2e-local.txt
 
@@ -54,9 +61,6 @@ done
 
 step "The first study's report in a browser"
 hack/browser.sh out/e2e-local/analysis/000/report.html
-
-step "What clients of the replicas saw is linearizable, and causal where it is weak"
-(cd workloads/batch/curp-ho/checker && CURP_BINARY=$OLDPWD/bin/batch-curp-ho go test -count=1 ./...)
 
 step "What the documentation tells people to type"
 (export PATH=$PWD/bin:$PATH && cd test/docs && go run ./cmd/rundocs -root ../..)

@@ -22,6 +22,11 @@ var notHere = map[string]string{
 	"assay_search_value":                  "only a run with spec.search searches",
 	"assay_metrics_left_out_series":       "the run is far below the bounds",
 	"assay_ledger_operation_errors_total": "the store is well, unless another test took it away",
+
+	"assay_schedule_interval_seconds":            "there is no BenchmarkSchedule",
+	"assay_history_changes":                      "there is no BenchmarkSchedule",
+	"assay_history_change_info":                  "there is no BenchmarkSchedule",
+	"assay_history_last_point_timestamp_seconds": "there is no BenchmarkSchedule",
 }
 
 // described are the metrics of docs/reference/metrics.md with their types.
