@@ -1,8 +1,8 @@
 //! `insert-diskann peer`: one trial of ours or of another vector index, which runs in a process of its own.
 //!
 //! Every index begins with the same vectors, inserts the same next ones, one by one, and is asked the same queries. Ours writes to its file
-//! with `synchronous=normal`, each insert a transaction of its own; the others are as [`PEERS`] says. Searching is measured at equal recall:
-//! each index has the smallest list that finds the wanted share of the true neighbours, and no time of a query where none does.
+//! with `synchronous=normal`, each insert a transaction of its own; the others are as [`PEERS`] says. Searching is measured at equal
+//! recall: each index has the smallest list that finds the wanted share of the true neighbours, and no time of a query where none does.
 
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::{Path, PathBuf};
