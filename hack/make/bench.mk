@@ -17,25 +17,23 @@ bench-curp: build-figures ## Figures of the CURP-HO replicas: the runs that work
 	@bin/figures workflows/figures/curp.yaml
 
 .PHONY: bench-diskann
-bench-diskann: build-rust ## Figures of the vector index.
-	@bin/insert-diskann bench
+bench-diskann: build-figures ## Figures of the vector index: the runs that workflows/figures/diskann.yaml names.
+	@bin/figures workflows/figures/diskann.yaml
 
 .PHONY: bench-diskann-scale
-bench-diskann-scale: build-rust ## Figures of 100,000 and of a million vectors within a memory budget (half an hour, most of it to make them).
-	@bin/insert-diskann scale --size=100000
-	@bin/insert-diskann scale
+bench-diskann-scale: build-figures ## Figures of 100,000 and of a million vectors within a memory budget (an hour; 2 GB in /var/tmp meanwhile).
+	@bin/figures workflows/figures/diskann-scale.yaml; status=$$?; rm -rf /var/tmp/assay-insert-diskann; exit $$status
 
 .PHONY: bench-diskann-peers
-bench-diskann-peers: build-rust ## Figures of the vector index beside others. PEERS_PYTHON=python with workflows/studies/diskann-insert/peers.txt installed.
-	@bin/insert-diskann peers $(if $(PEERS_PYTHON),--peers="$(PEERS_PYTHON) workflows/studies/diskann-insert/peers.py")
-
-.PHONY: bench-diskann-live
-bench-diskann-live: build-rust ## Figures of the vector index while it is searched, updated and deleted from. SEARCHERS=n threads search.
-	@bin/insert-diskann live $(if $(SEARCHERS),--searchers=$(SEARCHERS))
+bench-diskann-peers: build-figures ## Figures of the vector index beside others. PEERS_PYTHON=python with the wheels of the study's peers.txt.
+	@rm -f bin/diskann-peers
+	@$(if $(PEERS_PYTHON),printf '#!/bin/sh\nexec %s %s "$$@"\n' "$(abspath $(PEERS_PYTHON))" \
+		"$(CURDIR)/workflows/studies/diskann-insert/peers.py" >bin/diskann-peers && chmod +x bin/diskann-peers)
+	@bin/figures workflows/figures/diskann-peers.yaml
 
 .PHONY: bench-mork
-bench-mork: build-rust ## Figures of the MeTTa facts.
-	@bin/insert-mork bench
+bench-mork: build-figures ## Figures of the MeTTa facts: the runs that workflows/figures/mork.yaml names.
+	@bin/figures workflows/figures/mork.yaml
 
 .PHONY: studies
 studies: ## Run every study at full size on this machine, into workflows/studies/*/results/local (two hours).

@@ -3,6 +3,7 @@
 package figures
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -47,13 +48,15 @@ type Run struct {
 	Figures []Rule `json:"figures"`
 }
 
-// Rule makes figures of the estimates of one metric, one for every point and arm that it selects. Of several rules that give one figure the
-// first counts.
+// Rule makes figures of the estimates of one metric, or of the times of one phase, one for every point and arm that it selects. Of several
+// rules that give one figure the first counts.
 type Rule struct {
 	// Figure is the name; {arm} in it stands for the arm, and {AXIS} for the point's value of an axis, both with _ for -.
-	Figure    string               `json:"figure"`
-	Metric    string               `json:"metric"`
+	Figure string `json:"figure"`
+	// Metric with its Statistic, or Phase: the mean seconds of one per iteration.
+	Metric    string               `json:"metric,omitempty"`
 	Statistic experiment.Statistic `json:"statistic,omitempty"`
+	Phase     string               `json:"phase,omitempty"`
 	// Arms and At select; without them it is every arm at every point.
 	Arms []string          `json:"arms,omitempty"`
 	At   map[string]string `json:"at,omitempty"`
@@ -110,7 +113,9 @@ func (r *Rule) check(exp *experiment.Experiment) string {
 	switch {
 	case r.Figure == "":
 		return "it has no name"
-	case metric == nil:
+	case r.Phase != "" && (r.Metric != "" || r.Statistic != "" || r.Compared):
+		return fmt.Sprintf("phase %q has a mean and nothing else: leave out metric, statistic and compared", r.Phase)
+	case r.Phase == "" && metric == nil:
 		return fmt.Sprintf("the run has no metric %q", r.Metric)
 	case !scaled:
 		return fmt.Sprintf("invalid scale %q: allowed are n, u, m, k, M, G, T, Ki, Mi, Gi and Ti", r.Scale)
@@ -131,7 +136,7 @@ func (r *Rule) check(exp *experiment.Experiment) string {
 			return fmt.Sprintf("arm %q is the baseline, which is not compared with itself", arm)
 		}
 	}
-	if !r.computed(exp, metric) {
+	if metric != nil && !r.computed(exp, metric) {
 		return fmt.Sprintf("the run's analysis has no %s of %s: leave statistic out for its %s, or ask for it in a gate", r.Statistic, r.Metric,
 			metric.Statistic)
 	}
@@ -147,10 +152,10 @@ func (r *Rule) check(exp *experiment.Experiment) string {
 
 // computed reports whether an analysis has the statistic: of a metric its own, of one that is better lower also p95, and those of gates.
 func (r *Rule) computed(exp *experiment.Experiment, metric *experiment.Metric) bool {
-	switch r.Statistic {
-	case "", metric.Statistic:
+	switch {
+	case r.Statistic == "" || r.Statistic == metric.Statistic:
 		return true
-	case experiment.StatisticP95:
+	case r.Statistic == experiment.StatisticP95:
 		return metric.Direction == experiment.LowerIsBetter
 	}
 	return slices.ContainsFunc(exp.Plan.Gates, func(gate experiment.Gate) bool {
@@ -219,12 +224,7 @@ func (r Run) Of(exp *experiment.Experiment, found *analysis.Analysis) (out []Fig
 
 // of is one figure; false where the analysis has no estimate of it, or one without an interval.
 func (r *Rule) of(exp *experiment.Experiment, found *analysis.Analysis, of selection) (Figure, bool) {
-	metric := exp.Metric(r.Metric)
-	statistic := r.Statistic
-	if statistic == "" {
-		statistic = metric.Statistic
-	}
-	estimate := r.estimate(found, of, statistic)
+	estimate, unit := r.estimate(exp, found, of)
 	if estimate == nil || estimate.Low == nil || estimate.High == nil {
 		return Figure{}, false
 	}
@@ -237,25 +237,36 @@ func (r *Rule) of(exp *experiment.Experiment, found *analysis.Analysis, of selec
 		if r.Per > 0 {
 			scale *= r.Per
 		}
-		out.Value, out.Low, out.High, out.Unit = out.Value/scale, out.Low/scale, out.High/scale, r.Scale+metric.Unit
+		out.Value, out.Low, out.High, out.Unit = out.Value/scale, out.Low/scale, out.High/scale, r.Scale+unit
 	}
 	return out, true
 }
 
-func (r *Rule) estimate(found *analysis.Analysis, of selection, statistic experiment.Statistic) *analysis.Estimate {
+// estimate is what the analysis has of a selection, nil for nothing, and its unit.
+func (r *Rule) estimate(exp *experiment.Experiment, found *analysis.Analysis, of selection) (*analysis.Estimate, string) {
+	if r.Phase != "" {
+		for i := range found.Phases {
+			if phase := &found.Phases[i]; phase.Point == of.point && phase.Arm == of.arm && phase.Phase == r.Phase {
+				return &phase.Estimate, "s"
+			}
+		}
+		return nil, "s"
+	}
+	metric := exp.Metric(r.Metric)
+	statistic := cmp.Or(r.Statistic, metric.Statistic)
 	if r.Compared {
 		for i := range found.Ratios {
 			ratio := &found.Ratios[i]
 			if ratio.Point == of.point && ratio.Candidate == of.arm && ratio.Metric == r.Metric && ratio.Statistic == statistic {
-				return &ratio.Estimate
+				return &ratio.Estimate, "x"
 			}
 		}
-		return nil
+		return nil, "x"
 	}
 	for i := range found.Arms {
 		if level := &found.Arms[i]; level.Point == of.point && level.Arm == of.arm && level.Metric == r.Metric && level.Statistic == statistic {
-			return &level.Estimate
+			return &level.Estimate, metric.Unit
 		}
 	}
-	return nil
+	return nil, metric.Unit
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -66,6 +67,7 @@ func TestFiguresAreTheAnalysissOwnEstimates(t *testing.T) {
 		"another statistic":      {"{figure: f, metric: latency, statistic: p95, arms: [loop], " + at8 + "}", "s", 0.10, 0.13},
 		"a ratio":                {"{figure: f, metric: latency, arms: [fused-m4r], compared: true, " + at8 + "}", "x", 0.14, 0.17},
 		"how many times as fast": {"{figure: f, metric: latency, arms: [fused-m4r], compared: true, inverse: true, " + at8 + "}", "x", 6, 7},
+		"a phase in millis":      {"{figure: f, phase: expand, arms: [loop], scale: m, " + at8 + "}", "ms", 10, 11},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := set(t, "  - "+tc.rule)
@@ -160,6 +162,7 @@ func TestWhatHasNoEstimateIsNoFigure(t *testing.T) {
 	}{
 		"an arm that gave no result is missing":    {"  - {figure: f, metric: latency, arms: [fused-m4r], " + at + "}", nil, []string{"f"}},
 		"a number without an interval is none":     {"  - {figure: f, metric: latency, arms: [fused-naive], " + at + "}", nil, []string{"f"}},
+		"a phase that nobody reports is missing":   {"  - {figure: f, phase: sort, arms: [loop], " + at + "}", nil, []string{"f"}},
 		"what not every CPU can do may be missing": {"  - {figure: f, metric: latency, arms: [fused-m4r], optional: true, " + at + "}", nil, nil},
 		"where one is missing the next rule's counts": {"  - {figure: f, metric: latency, arms: [fused-m4r], optional: true, " + at + "}\n" +
 			"  - {figure: f, metric: latency, arms: [loop], " + at + "}", []string{"f"}, nil},
@@ -187,6 +190,9 @@ func TestARuleThatCanGiveNoFigureIsRefused(t *testing.T) {
 		"a ratio in a unit":            {"{figure: f, metric: latency, arms: [fused-m4r], compared: true, scale: m}", "a ratio has no unit"},
 		"a scale that is none":         {"{figure: f, metric: latency, arms: [loop], scale: q}", `invalid scale "q"`},
 		"a part of less than nothing":  {"{figure: f, metric: latency, arms: [loop], per: -1}", "invalid per -1"},
+		"a phase and a metric":         {"{figure: f, phase: expand, metric: latency, arms: [loop]}", `phase "expand" has a mean and nothing else`},
+		"a phase beside another":       {"{figure: f, phase: expand, arms: [fused-m4r], compared: true}", "leave out metric, statistic and compared"},
+		"neither phase nor metric":     {"{figure: f, arms: [loop]}", `no metric ""`},
 		"a figure that nobody can ask": {"{metric: latency, arms: [loop]}", "it has no name"},
 		"a statistic that nobody asks": {"{figure: f, metric: throughput, statistic: p99, arms: [loop], at: {batchSize: '1', pendingDelta: '0'}}", "p99"},
 	} {
@@ -263,9 +269,26 @@ func TestEveryFigureThatIsNamedCanBeMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	kernels := map[string]bool{}
 	for _, path := range all {
+		kernels[filepath.Base(filepath.Dir(path))] = true
 		if !used[path] {
 			t.Errorf("%s is of no set: nothing executes it", path)
+		}
+	}
+	pages, err := filepath.Glob(filepath.Join(root, "workloads", "*", "*", "README.md"))
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("no pages of workloads found: %v", err)
+	}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, figure := range regexp.MustCompile("`([a-z0-9]+)(\\.[a-z0-9_]+)+`").FindAllStringSubmatch(string(text), -1) {
+			if name := strings.Trim(figure[0], "`"); kernels[figure[1]] && named[name] == "" {
+				t.Errorf("%s names the figure %s, which no run gives", page, name)
+			}
 		}
 	}
 }

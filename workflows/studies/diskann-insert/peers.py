@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One vector index from a Python wheel, as an arm of `insert-diskann peers`.
+"""One vector index from a Python wheel, as that of a trial of `insert-diskann peer`.
 
     peers.py PEER --data=FOLDER
 
@@ -77,7 +77,7 @@ class SqliteVec:
         return [row[0] for row in self.connection.execute(sql, (query.tobytes(), k))]
 
 
-PEERS = {"faiss_hnsw": FaissHnsw, "usearch": Usearch, "sqlite_vec": SqliteVec}
+PEERS = {"faiss-hnsw": FaissHnsw, "usearch": Usearch, "sqlite-vec": SqliteVec}
 
 
 def anonymous_bytes():

@@ -12,8 +12,7 @@
 //! * [`index`]: what the two have in common; [`start`]: where a walk begins.
 //! * [`sqlite`]: how a database file is opened; [`prepare`]: index files made once and checked before use.
 //! * [`crash`]: the moments at which a test kills the process.
-//! * [`run`], [`build`], [`verify`], [`figures`], [`scale`], [`live`] and [`peers`]: the commands; [`turns`]: the flags of those that
-//!   let arms take turns; [`findings`]: what checking gives.
+//! * [`run`], [`build`], [`verify`] and [`peers`]: the commands; [`findings`]: what checking gives.
 
 pub mod beam;
 pub mod blocks;
@@ -26,18 +25,14 @@ pub mod distance;
 pub mod error;
 pub mod estimate;
 pub mod exact;
-pub mod figures;
 pub mod findings;
 pub mod index;
-pub mod live;
 pub mod options;
 pub mod peers;
 pub mod prepare;
 pub mod run;
-pub mod scale;
 pub mod sqlite;
 pub mod start;
 pub mod strategy;
 pub mod system;
-pub mod turns;
 pub mod verify;

@@ -3,45 +3,26 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use assay_harness::figures::Printer;
 use assay_harness::program::{self, Arguments};
 use assay_harness::{Failure, Flags};
-use insert_diskann::figures::{self, Settings};
 use insert_diskann::run::{self, Parameters};
-use insert_diskann::{build, live, peers, scale, verify};
+use insert_diskann::{build, peers, verify};
 
 const HELP: &str = "usage: insert-diskann run [--name=value ...]               one trial; prints its result as JSON
-       insert-diskann bench [--name=value ...]             the project's figures; one line of JSON each
-       insert-diskann scale [--name=value ...]             figures of a million vectors within a memory budget
-       insert-diskann live [--name=value ...]              figures of an index that is searched, updated and deleted from meanwhile
-       insert-diskann peers [--peers=COMMAND] [--name=value ...]  figures of ours beside those of other indexes
-       insert-diskann arm --data=FOLDER [--name=value ...]  one of the indexes that `peers` compares
+       insert-diskann peer --peer=NAME [--name=value ...]  one trial of ours or of another index
+       insert-diskann arm --data=FOLDER [--name=value ...]  the index of such a trial, where it is of this program
        insert-diskann build --index=FILE [--name=value ...]  inserts into a file; prints every id once it is committed
        insert-diskann verify --index=FILE                  whether a file is a consistent index
 See workloads/insert/diskann/README.md for the parameters.";
 
 fn main() -> ExitCode {
-    program::kernel(
-        env!("CARGO_PKG_NAME"),
+    program::trials(
         HELP,
         |arguments| run::run(&Parameters::parse(arguments)?),
-        |arguments, out| figures::bench(&Settings::parse(arguments)?, out),
         &[
             ("build", &|arguments| build::build(&build::Parameters::parse(arguments)?, &mut std::io::stdout().lock())),
             ("verify", &command_verify),
-            ("scale", &|arguments| {
-                let mut out = std::io::stdout().lock();
-                scale::bench(&scale::Settings::parse(arguments)?, &mut Printer::new("insert-diskann", &mut out))
-            }),
-            ("live", &|arguments| {
-                let mut out = std::io::stdout().lock();
-                live::bench(&live::Settings::parse(arguments)?, &mut Printer::new("insert-diskann", &mut out))
-            }),
-            ("peers", &|arguments| {
-                let settings = peers::bench::Settings::parse(arguments)?;
-                let mut out = std::io::stdout().lock();
-                peers::bench::bench(&settings, &std::env::current_exe()?, &mut Printer::new("insert-diskann", &mut out))
-            }),
+            ("peer", &|arguments| Ok(peers::trial::run(&peers::trial::Parameters::parse(arguments)?)?.print()?)),
             ("arm", &|arguments| {
                 let parameters = peers::arm::Parameters::parse(arguments)?;
                 peers::arm::serve(&parameters, std::io::stdin().lock(), &mut std::io::stdout().lock())

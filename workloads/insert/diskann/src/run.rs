@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use assay_harness::ceiling::arithmetic_rate;
 use assay_harness::machine::PeakMemory;
@@ -14,6 +15,7 @@ use crate::ceiling;
 use crate::crash::Crash;
 use crate::dataset::Data;
 use crate::distance::Distance;
+use crate::estimate::mean;
 use crate::exact::{self, K};
 use crate::findings::Summary;
 use crate::index::{BackEdges, Editable, Index, NodeCache, Searcher, Stored, Work};
@@ -194,12 +196,12 @@ impl Parameters {
 pub(crate) const SIZES: &str = "--size, --inserts, --dims, --block-size";
 
 /// An index that does not hold what was put into it.
-pub(crate) fn lost(expected: u64, found: u64) -> Failure {
+fn lost(expected: u64, found: u64) -> Failure {
     Failure::error(format_args!("the index holds {found} vectors and not {expected}"))
 }
 
 /// Refuses what does not fit onto the disk.
-pub(crate) fn check_disk(needed: u64, cache: &Cache) -> Result<(), Failure> {
+fn check_disk(needed: u64, cache: &Cache) -> Result<(), Failure> {
     let of = format!("disk in --cache={}", cache.folder().display());
     machine::check_room(needed, system::free_bytes(cache.folder()).ok(), &of, SIZES)
 }
@@ -215,6 +217,8 @@ struct Measured {
     traffic: Option<(Traffic, Traffic)>,
     /// Queries that other threads answered meanwhile.
     searches: u64,
+    /// Queries per second that they answered afterwards, by themselves.
+    alone: f64,
 }
 
 /// How much room the index takes after the measured inserts, in bytes.
@@ -276,6 +280,7 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
         .effective("preparedIndex", origin.to_string())
         .effective("fileSystem", system::file_system(cache.folder()).unwrap_or_else(|_| "unknown".to_owned()))
         .value("recall", Quantity::new(judged.recall, Unit::ONE))
+        .value("recallAtLeast", Quantity::new(mean(&judged.recalls).low, Unit::ONE))
         .samples("queryLatency", Unit::SECONDS, &judged.latencies)
         .effective("controlRecall", fact(judged.control))
         .effective("nodeCacheHitShare", fact(share(work.cache_hits, work.cache_hits + work.node_reads)))
@@ -355,7 +360,7 @@ fn measure(p: &Parameters, index: &mut dyn Index, data: &Data, open_seconds: f64
 }
 
 /// An index as one that can be edited.
-pub(crate) fn editable(index: &mut dyn Index) -> Result<&mut (dyn Editable + '_), Failure> {
+fn editable(index: &mut dyn Index) -> Result<&mut (dyn Editable + '_), Failure> {
     index.editable().ok_or_else(|| Failure::error("nothing can be deleted from this index"))
 }
 
@@ -400,6 +405,7 @@ fn measure_beside(
         phases.end_iteration();
     }
     let seconds = whole.seconds();
+    let searches = answered.load(Ordering::Relaxed) - before;
     Ok(Measured {
         latencies,
         phases,
@@ -408,18 +414,27 @@ fn measure_beside(
         work: index.work().since(&work),
         distances: index.meter().count() - distances,
         traffic: traffic.zip(Traffic::now()),
-        searches: answered.load(Ordering::Relaxed) - before,
+        searches,
+        alone: if p.searchers > 0 { searches_alone(seconds, answered) } else { 0.0 },
     })
 }
 
+/// Queries per second that other threads answer while nothing is inserted, for as long as the inserts took.
+fn searches_alone(seconds: f64, answered: &AtomicU64) -> f64 {
+    const LEAST: f64 = 0.02;
+    let (before, watch) = (answered.load(Ordering::Relaxed), Stopwatch::start());
+    thread::sleep(Duration::from_secs_f64(seconds.max(LEAST)));
+    (answered.load(Ordering::Relaxed) - before) as f64 / watch.seconds()
+}
+
 /// How good the index is that came out.
-pub(crate) struct Judged {
-    pub(crate) recall: f64,
-    pub(crate) control: f64,
+struct Judged {
+    recall: f64,
+    control: f64,
     /// Recall of every query.
-    pub(crate) recalls: Vec<f64>,
+    recalls: Vec<f64>,
     /// Seconds of every query.
-    pub(crate) latencies: Vec<f64>,
+    latencies: Vec<f64>,
     digest: Digest,
 }
 
@@ -428,12 +443,7 @@ fn judge(p: &Parameters, index: &mut dyn Index, data: &Data) -> Result<Judged, F
 }
 
 /// Holds what an index finds against the truth, and what it stores against what was put in and, but for the first `deleted`, still is.
-pub(crate) fn judge_index(
-    index: &mut dyn Index,
-    data: &Data,
-    deleted: usize,
-    search_list: usize,
-) -> Result<Judged, Failure> {
+fn judge_index(index: &mut dyn Index, data: &Data, deleted: usize, search_list: usize) -> Result<Judged, Failure> {
     let vectors = || (1..).zip(data.vectors.chunks_exact(data.dims)).skip(deleted);
     let queries: Vec<&[f32]> = data.queries().collect();
     let truth: Vec<Vec<u64>> = queries.iter().map(|query| exact::nearest(query, vectors(), K)).collect();
@@ -524,6 +534,9 @@ fn report(
     if p.searchers > 0 {
         let rate = measured.searches as f64 / measured.seconds;
         report.value("searchThroughput", Quantity::new(rate, Unit::new("searches/s")));
+        if measured.alone > 0.0 {
+            report.value("searchesKept", Quantity::new(rate / measured.alone, Unit::ONE));
+        }
     }
     if let Some(peak) = room.peak {
         report.value("peakMemory", Quantity::bytes(peak));

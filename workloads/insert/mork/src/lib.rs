@@ -6,14 +6,13 @@
 //! * [`symbols`], [`query`]: symbols by number, and questions about what is there;
 //! * [`environment`]: what facts and rules are added to, the original's way and ours;
 //! * [`scratch`], [`cache`]: the two things the document's question turns on;
-//! * [`workload`], [`run`], [`figures`]: what is measured, one trial, the project's figures.
+//! * [`workload`], [`run`]: what is measured, and one trial.
 
 pub mod cache;
 pub mod ceiling;
 pub mod counting;
 pub mod encoding;
 pub mod environment;
-pub mod figures;
 pub mod laps;
 pub mod query;
 pub mod run;

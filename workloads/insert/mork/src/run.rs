@@ -204,7 +204,7 @@ impl Parameters {
 }
 
 /// Refuses what does not fit.
-pub(crate) fn check_room(needed: u64, scratch: Scratch) -> Result<(), Failure> {
+fn check_room(needed: u64, scratch: Scratch) -> Result<(), Failure> {
     machine::check_memory(needed, "--items")?;
     Ok(scratch::check(scratch)?)
 }
@@ -316,9 +316,9 @@ fn report(
         .samples("latency", Unit::SECONDS, latencies)
         .value("timePerItem", Quantity::new(seconds / added, Unit::SECONDS))
         .value("throughput", Quantity::new(added / seconds, Unit::new("items/s")))
+        .value("pageFaultsPerItem", Quantity::new(faults / added, Unit::ONE))
         .counter("items", Quantity::count(p.iterations as u64 * items.len() as u64))
         .counter("pageFaults", Quantity::new(faults, Unit::ONE))
-        .counter("pageFaultsPerItem", Quantity::new(faults / added, Unit::ONE))
         .counter("maxResident", Quantity::bytes(after.max_resident_bytes));
     if let Some(allocations) = allocations {
         report

@@ -14,7 +14,7 @@ use crate::index::{Work, phase};
 /// What a walk needs, kept from one to the next so that nothing is allocated anew.
 #[derive(Debug)]
 pub struct Walker {
-    beam: Beam,
+    beam: Beam<u64>,
     seen: IdSet,
 }
 

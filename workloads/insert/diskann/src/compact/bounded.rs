@@ -221,7 +221,7 @@ impl Nodes for Bounded {
     fn closest(
         &mut self,
         query: &[f32],
-        beam: &Beam,
+        beam: &Beam<u32>,
         k: usize,
         deleted: &Deleted,
         connection: &Connection,
@@ -229,8 +229,8 @@ impl Nodes for Bounded {
     ) -> Result<Vec<u64>> {
         let mut vector = vec![0.0; self.dims];
         let mut found = Vec::with_capacity(beam.candidates().len());
-        for candidate in beam.candidates().iter().filter(|candidate| !deleted.contains(candidate.id as u32)) {
-            let (slot, id) = (candidate.id as u32, candidate.id + 1);
+        for candidate in beam.candidates().iter().filter(|candidate| !deleted.contains(candidate.id)) {
+            let (slot, id) = (candidate.id, u64::from(candidate.id) + 1);
             let missing = || Error::Damaged(format!("vector {id} is missing"));
             let row = Table::Vector.read(connection, id.cast_signed())?.ok_or_else(missing)?;
             vector_of_row(slot, &row, &mut vector)?;

@@ -56,7 +56,7 @@ struct Compact<'c, N> {
     connection: &'c Connection,
     settings: Settings,
     nodes: N,
-    beam: Beam,
+    beam: Beam<u32>,
     meter: Meter,
     work: Work,
     draws: Draws,

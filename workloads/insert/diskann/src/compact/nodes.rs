@@ -77,7 +77,7 @@ pub(super) trait Nodes: Walked<Source = Connection> {
     fn closest(
         &mut self,
         query: &[f32],
-        beam: &Beam,
+        beam: &Beam<u32>,
         k: usize,
         deleted: &Deleted,
         connection: &Connection,
@@ -139,7 +139,7 @@ pub(super) fn walk<W: Walked>(
     nodes: &mut W,
     start: u32,
     target: &W::Target,
-    beam: &mut Beam,
+    beam: &mut Beam<u32>,
     seen: &mut Seen,
     source: &W::Source,
     meter: &mut Meter,
@@ -148,12 +148,12 @@ pub(super) fn walk<W: Walked>(
     seen.begin();
     nodes.ensure(start, source)?;
     seen.insert(start);
-    beam.offer(nodes.squared_to(start, target, meter), u64::from(start));
+    beam.offer(nodes.squared_to(start, target, meter), start);
     let mut expanded = Vec::new();
     let (mut edges, mut fresh) = (Vec::with_capacity(MOST_EDGES), Vec::with_capacity(MOST_EDGES));
     while let Some(candidate) = beam.expand() {
-        let slot = candidate.id as u32;
-        expanded.push(Candidate { distance: candidate.distance, slot });
+        let slot = candidate.id;
+        expanded.push(Candidate { distance: candidate.distance(), slot });
         nodes.copy_edges(slot, &mut edges, source)?;
         // First all that are new, so that what is compared is on the way before the first is needed.
         fresh.clear();
@@ -165,7 +165,7 @@ pub(super) fn walk<W: Walked>(
         }
         for &neighbour in &fresh {
             nodes.ensure(neighbour, source)?;
-            beam.offer(nodes.squared_to(neighbour, target, meter), u64::from(neighbour));
+            beam.offer(nodes.squared_to(neighbour, target, meter), neighbour);
         }
     }
     Ok(expanded)
@@ -188,7 +188,7 @@ pub(super) fn search<W: Walked>(
     seen: &mut Seen,
     source: &W::Source,
     meter: &mut Meter,
-) -> Result<Beam> {
+) -> Result<Beam<u32>> {
     let Question { query, start, list } = question;
     let (waiting, there) = (deleted.waiting().len(), nodes.len() - deleted.count() as usize);
     let target = nodes.target(query);
@@ -197,7 +197,7 @@ pub(super) fn search<W: Walked>(
     loop {
         let mut beam = Beam::new(length);
         walk(nodes, start, &target, &mut beam, seen, source, meter)?;
-        let found = beam.candidates().iter().filter(|candidate| !deleted.contains(candidate.id as u32)).count();
+        let found = beam.candidates().iter().filter(|candidate| !deleted.contains(candidate.id)).count();
         if found >= list.min(there) || length == longest {
             return Ok(beam);
         }
@@ -206,9 +206,9 @@ pub(super) fn search<W: Walked>(
 }
 
 /// The ids of the `k` closest that a walk over the vectors themselves found and that were not deleted.
-pub(super) fn closest_found(beam: &Beam, k: usize, deleted: &Deleted) -> Vec<u64> {
-    let found = beam.candidates().iter().filter(|candidate| !deleted.contains(candidate.id as u32));
-    found.take(k).map(|candidate| candidate.id + 1).collect()
+pub(super) fn closest_found(beam: &Beam<u32>, k: usize, deleted: &Deleted) -> Vec<u64> {
+    let found = beam.candidates().iter().filter(|candidate| !deleted.contains(candidate.id));
+    found.take(k).map(|candidate| u64::from(candidate.id) + 1).collect()
 }
 
 /// Gives `node` an edge to `new`, and prunes if that is one too many.

@@ -328,7 +328,7 @@ impl Nodes for Whole {
     fn closest(
         &mut self,
         _: &[f32],
-        beam: &Beam,
+        beam: &Beam<u32>,
         k: usize,
         deleted: &Deleted,
         _: &Connection,

@@ -18,16 +18,16 @@ use crate::sqlite;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// One of this kernel's strategies, on a file.
-    Strategy,
+    Ours,
     /// `hnsw_rs`, in memory.
     #[cfg(feature = "peer")]
     HnswRs,
 }
 
 const KINDS: &[(&str, Kind)] = &[
-    ("strategy", Kind::Strategy),
+    ("ours", Kind::Ours),
     #[cfg(feature = "peer")]
-    ("hnsw_rs", Kind::HnswRs),
+    ("hnsw-rs", Kind::HnswRs),
 ];
 
 /// What an arm is.
@@ -47,7 +47,7 @@ impl Parameters {
     /// When one is missing, unknown, of the wrong form or out of bounds.
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, FlagError> {
         let mut flags = Flags::parse(arguments)?;
-        let kind = flags.choice("arm", Kind::Strategy, KINDS)?;
+        let kind = flags.choice("arm", Kind::Ours, KINDS)?;
         let options = Options::take(&mut flags)?;
         let data = flags.optional("data").map(PathBuf::from);
         let cache = flags.optional("cache").map(PathBuf::from);
@@ -95,7 +95,7 @@ pub fn serve(p: &Parameters, lines: impl BufRead, out: &mut impl Write) -> Resul
     let given = data::read(&p.data)?;
     let size = given.sizes.size;
     match p.kind {
-        Kind::Strategy => {
+        Kind::Ours => {
             let distance = p.options.distance()?;
             let cache = Cache::open(p.cache.clone())?;
             let (prepared, _) = cache.prepare(&p.options, size, &given.data.vectors, || Ok::<(), Failure>(()))?;

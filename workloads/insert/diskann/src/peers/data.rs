@@ -92,12 +92,14 @@ pub fn read(folder: &Path) -> Result<Given, Failure> {
         Ok(words(name, expected)?.into_iter().map(f32::from_le_bytes).collect())
     };
     let Sizes { dims, size, inserts, queries, k } = sizes;
-    if dims == 0 || k == 0 {
-        return Err(Failure::error(format_args!("{SIZES}: invalid sizes {sizes:?}")));
-    }
-    let data =
-        Data { dims, vectors: floats(VECTORS, dims * (size + inserts))?, queries: floats(QUERIES, dims * queries)? };
-    let truth: Vec<u64> = words(TRUTH, k * queries)?.into_iter().map(|id| u32::from_le_bytes(id).into()).collect();
+    let numbers = |each: usize, of: Option<usize>| {
+        let count = of.and_then(|of| each.checked_mul(of)).filter(|_| dims > 0 && k > 0);
+        count.ok_or_else(|| Failure::error(format_args!("{SIZES}: invalid sizes {sizes:?}")))
+    };
+    let vectors = floats(VECTORS, numbers(dims, size.checked_add(inserts))?)?;
+    let data = Data { dims, vectors, queries: floats(QUERIES, numbers(dims, Some(queries))?)? };
+    let truth = words(TRUTH, numbers(k, Some(queries))?)?;
+    let truth: Vec<u64> = truth.into_iter().map(|id| u32::from_le_bytes(id).into()).collect();
     Ok(Given { sizes, data, truth: truth.chunks_exact(k).map(<[u64]>::to_vec).collect() })
 }
 
@@ -121,6 +123,9 @@ mod tests {
             (TRUTH, &[0; 8][..], "truth.u32 has 2 numbers, and data.json says 40"),
             (QUERIES, &[0; 7], "queries.f32 has 7 bytes"),
             (SIZES, b"{}", "missing field"),
+            (SIZES, br#"{"dims":0,"size":30,"inserts":10,"queries":4,"k":10}"#, "invalid sizes"),
+            (SIZES, br#"{"dims":8,"size":2305843009213693953,"inserts":10,"queries":4,"k":10}"#, "invalid sizes"),
+            (SIZES, br#"{"dims":8,"size":18446744073709551615,"inserts":10,"queries":4,"k":10}"#, "invalid sizes"),
         ] {
             fs::write(folder.join(name), bytes).unwrap();
             let failure = read(&folder).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Ours beside other vector indexes: each in a process of its own, with the same vectors, taking turns.
+//! Ours beside other vector indexes: each in a process of its own, with the same vectors.
 //!
 //! An arm is a process that builds its index of the first `size` vectors of a [folder](data), says `ready`, and then answers one line per
 //! line of standard input, all numbers in decimal:
@@ -13,7 +13,7 @@
 //! `workflows/studies/diskann-insert/peers.py` has those that are Python wheels.
 
 pub mod arm;
-pub mod bench;
 pub mod data;
 #[cfg(feature = "peer")]
 pub mod hnsw;
+pub mod trial;

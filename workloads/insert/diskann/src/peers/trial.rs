@@ -1,0 +1,241 @@
+//! `insert-diskann peer`: one trial of ours or of another vector index, which runs in a process of its own.
+//!
+//! Every index begins with the same vectors, inserts the same next ones, one by one, and is asked the same queries. Ours writes to its file
+//! with `synchronous=normal`, each insert a transaction of its own; the others are as [`PEERS`] says. Searching is measured at equal
+//! recall: each index has the smallest list that finds the wanted share of the true neighbours, and no time of a query where none does.
+
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use assay_harness::{Digest, Failure, FlagError, Flags, Quantity, Report, Unit};
+
+use super::data;
+use crate::dataset::{self, Data, Kind};
+use crate::estimate::mean;
+use crate::exact::K;
+
+/// The indexes: the first and the last are served by this program, the others by another.
+///
+/// | peer | how it is set |
+/// |---|---|
+/// | `faiss-hnsw` | `IndexHNSWFlat` of 16 neighbours, `efConstruction` 128, in memory |
+/// | `usearch` | 16 neighbours, `expansion_add` 128, 32-bit floats, in memory |
+/// | `sqlite-vec` | a `vec0` table in a file, WAL, `synchronous=normal`, a transaction per insert; its search is exact |
+/// | `hnsw-rs` | 16 neighbours, a list of 128, in memory |
+const PEERS: [(&str, &str); 5] = [
+    (OURS, OURS),
+    ("faiss-hnsw", "faiss-hnsw"),
+    ("usearch", "usearch"),
+    ("sqlite-vec", "sqlite-vec"),
+    (HNSW_RS, HNSW_RS),
+];
+
+const OURS: &str = "ours";
+const HNSW_RS: &str = "hnsw-rs";
+
+/// Lists that are tried, from the smallest.
+const LISTS: [usize; 15] = [10, 12, 16, 20, 24, 32, 40, 48, 64, 96, 128, 192, 256, 384, 512];
+/// The list at which every index's recall is shown.
+const LIST: usize = 64;
+/// The program that serves the others: beside this one, or in a folder of `PATH`.
+const SERVER: &str = "diskann-peers";
+
+/// The parameters of a trial.
+#[derive(Debug, Clone)]
+pub struct Parameters {
+    peer: &'static str,
+    /// Vectors that the index begins with.
+    size: usize,
+    warmup_inserts: usize,
+    inserts: usize,
+    queries: usize,
+    /// How often all queries are asked at the list that was found.
+    passes: usize,
+    dims: usize,
+    insert_list: usize,
+    recall: f64,
+    dataset: Kind,
+    /// The command that serves the others.
+    server: Option<String>,
+    /// Where prepared indexes are kept.
+    cache: Option<PathBuf>,
+}
+
+impl Parameters {
+    /// Reads the parameters.
+    ///
+    /// # Errors
+    ///
+    /// When one is unknown, of the wrong form or out of bounds.
+    pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, FlagError> {
+        let mut flags = Flags::parse(arguments)?;
+        let parameters = Self {
+            peer: flags.choice("peer", OURS, &PEERS)?,
+            size: flags.integer("size", 10_000, 100..=1_000_000)? as usize,
+            warmup_inserts: flags.integer("warmup-inserts", 256, 0..=100_000)? as usize,
+            inserts: flags.integer("inserts", 1024, 1..=100_000)? as usize,
+            queries: flags.integer("queries", 200, 10..=10_000)? as usize,
+            passes: flags.integer("passes", 5, 1..=1000)? as usize,
+            dims: flags.integer("dims", 128, 2..=4096)? as usize,
+            insert_list: flags.integer("insert-list", 128, K as u64..=2000)? as usize,
+            recall: flags.integer("recall-percent", 95, 1..=100)? as f64 / 100.0,
+            dataset: flags.choice("dataset", Kind::Clustered, &Kind::CHOICES)?,
+            server: flags.optional("server"),
+            cache: flags.optional("cache").map(PathBuf::from),
+        };
+        flags.finish()?;
+        Ok(parameters)
+    }
+
+    /// The process of the index, which reads `data`.
+    fn command(&self, data: &Path) -> Result<Command, Failure> {
+        let mut command = match (self.peer, &self.server) {
+            (OURS | HNSW_RS, _) => {
+                let mut command = Command::new(std::env::current_exe()?);
+                command.args(["arm", "--strategy=ours", &format!("--arm={}", self.peer)]);
+                command.args([format!("--dims={}", self.dims), format!("--insert-list={}", self.insert_list)]);
+                command.arg(format!("--dataset={}", self.dataset.name()));
+                command.args(self.cache.iter().map(|cache| format!("--cache={}", cache.display())));
+                command
+            }
+            (peer, Some(server)) => {
+                let mut words = server.split_whitespace();
+                let mut command = Command::new(words.next().unwrap_or_default());
+                command.args(words).arg(peer);
+                command
+            }
+            (peer, None) => {
+                let beside = std::env::current_exe()?.with_file_name(SERVER);
+                let mut command = Command::new(if beside.is_file() { beside } else { SERVER.into() });
+                command.arg(peer);
+                command
+            }
+        };
+        command.arg(format!("--data={}", data.display()));
+        Ok(command)
+    }
+}
+
+/// A process that answers.
+struct Arm {
+    name: &'static str,
+    child: Child,
+    input: Option<ChildStdin>,
+    answers: Lines<BufReader<ChildStdout>>,
+}
+
+impl Drop for Arm {
+    fn drop(&mut self) {
+        // Its input ends, and so does it; one that does not is not waited for.
+        drop(self.input.take());
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Arm {
+    /// Starts it, and waits until its index is built.
+    fn start(name: &'static str, mut command: Command) -> Result<Self, Failure> {
+        let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut child = spawned.map_err(|error| Failure::error(format_args!("{name}: {command:?}: {error}")))?;
+        let (input, output) = (child.stdin.take(), child.stdout.take());
+        let output = output.ok_or_else(|| Failure::error(format_args!("{name} has no standard output")))?;
+        let mut arm = Self { name, child, input, answers: BufReader::new(output).lines() };
+        match arm.line()?.as_str() {
+            "ready" => Ok(arm),
+            other => Err(Failure::error(format_args!("{name} says {other:?} and not that it is ready"))),
+        }
+    }
+
+    fn line(&mut self) -> Result<String, Failure> {
+        let line = self.answers.next();
+        line.ok_or_else(|| Failure::error(format_args!("{} ended", self.name)))?.map_err(Failure::from)
+    }
+
+    /// What it answers to a line: at least one number.
+    fn ask(&mut self, line: &str) -> Result<Vec<f64>, Failure> {
+        let gone = || Failure::error(format_args!("{} ended", self.name));
+        let input = self.input.as_mut().ok_or_else(gone)?;
+        writeln!(input, "{line}")?;
+        let answer = self.line()?;
+        let numbers: Result<Vec<f64>, _> = answer.split(' ').map(str::parse).collect();
+        numbers
+            .ok()
+            .filter(|numbers| numbers.iter().all(|number| number.is_finite() && *number >= 0.0))
+            .ok_or_else(|| Failure::error(format_args!("{}: {line}: {answer:?} are no numbers", self.name)))
+    }
+
+    /// Seconds of all queries, and the recall of each.
+    fn search(&mut self, list: usize, queries: usize) -> Result<(f64, Vec<f64>), Failure> {
+        let mut numbers = self.ask(&format!("search {list}"))?;
+        let recalls = numbers.split_off(1);
+        if recalls.len() != queries || recalls.iter().any(|recall| *recall > 1.0) {
+            let found = recalls.len();
+            return Err(Failure::error(format_args!("{}: {found} recalls for {queries} queries", self.name)));
+        }
+        Ok((numbers[0], recalls))
+    }
+}
+
+/// A folder that goes when this does.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Runs one trial.
+///
+/// # Errors
+///
+/// When the index cannot be started, says what none says, or ends.
+pub fn run(p: &Parameters) -> Result<Report, Failure> {
+    let folder = Folder(std::env::temp_dir().join(format!("insert-diskann-peer-{}", std::process::id())));
+    std::fs::create_dir_all(&folder.0)?;
+    let inserted = p.warmup_inserts + p.inserts;
+    let data = Data::generate(p.dataset, p.dims, dataset::SEED, p.size, inserted, p.queries);
+    data::write(&folder.0, &data, p.size)?;
+    let mut arm = Arm::start(p.peer, p.command(&folder.0)?)?;
+
+    if p.warmup_inserts > 0 {
+        arm.ask(&format!("insert {}", p.warmup_inserts))?;
+    }
+    let seconds = arm.ask(&format!("insert {}", p.inserts))?[0];
+    let memory = arm.ask("memory")?[0];
+    let recall = mean(&arm.search(LIST, p.queries)?.1);
+
+    let mut report = Report::new("insert-diskann", assay_harness::VERSION);
+    report
+        .built()
+        .effective("peer", p.peer)
+        .effective("dataset", p.dataset.name())
+        .value("timePerInsert", Quantity::new(seconds / p.inserts as f64, Unit::SECONDS))
+        .value("processMemory", Quantity::new(memory, Unit::BYTES))
+        .value("recall", Quantity::new(recall.value, Unit::ONE))
+        .value("recallAtLeast", Quantity::new(recall.low, Unit::ONE));
+    for list in LISTS {
+        let recall = mean(&arm.search(list, p.queries)?.1);
+        if recall.value < p.recall {
+            continue;
+        }
+        let mut samples = Vec::with_capacity(p.passes);
+        for _ in 0..p.passes {
+            samples.push(arm.search(list, p.queries)?.0 / p.queries as f64);
+        }
+        report
+            .samples("timePerQuery", Unit::SECONDS, &samples)
+            .value("searchList", Quantity::new(list as f64, Unit::ONE))
+            .value("searchRecall", Quantity::new(recall.value, Unit::ONE));
+        break;
+    }
+    // What all indexes of a comparison have in common: what they hold, and what they are asked.
+    let mut digest = Digest::new();
+    for vector in data.vectors.chunks_exact(data.dims).chain(data.queries()) {
+        digest.add(bytemuck::cast_slice(vector));
+    }
+    report.parity(&digest);
+    Ok(report)
+}
