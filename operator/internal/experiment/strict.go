@@ -130,12 +130,8 @@ func (n paths) checkReferences(e *Experiment) error {
 				len(e.Points))
 		}
 	}
-	if i := repeated(e.Cells, func(c record.Cell) string { return fmt.Sprint(c.Point, c.Arm) }); i >= 0 {
-		return fmt.Errorf("cells[%d] is arm %d at point %d, which another one is already", i, e.Cells[i].Arm, e.Cells[i].Point)
-	}
-	if wanted := len(e.Points) * len(e.Arms); len(e.Cells) != wanted {
-		return fmt.Errorf("cells has %d and %d points of %d arms have %d: write one for every arm at every point", len(e.Cells), len(e.Points),
-			len(e.Arms), wanted)
+	if err := checkCells(e); err != nil {
+		return err
 	}
 	for i, gate := range e.Plan.Gates {
 		field, judged := fmt.Sprintf("%s.gates[%d]", n.spec, i), e.Candidates()
@@ -175,6 +171,35 @@ func (n paths) checkReferences(e *Experiment) error {
 	return nil
 }
 
+// checkCells sees that every arm has a cell at every point, or of each of its builds one.
+func checkCells(e *Experiment) error {
+	if i := repeated(e.Cells, func(c record.Cell) string { return fmt.Sprintf("%d/%d/%s", c.Point, c.Arm, c.Build) }); i >= 0 {
+		c := e.Cells[i]
+		if c.Build != "" {
+			return fmt.Errorf("cells[%d] is build %q of arm %d at point %d, which another one is already", i, c.Build, c.Arm, c.Point)
+		}
+		return fmt.Errorf("cells[%d] is arm %d at point %d, which another one is already", i, c.Arm, c.Point)
+	}
+	// No two are alike: if they are as many as all builds of all arms at every point, they are these.
+	builds, wanted := make([]map[string]bool, len(e.Arms)), 0
+	for i, c := range e.Cells {
+		if builds[c.Arm] == nil {
+			builds[c.Arm] = map[string]bool{}
+		}
+		if builds[c.Arm][c.Build] = true; builds[c.Arm][""] && len(builds[c.Arm]) > 1 {
+			return fmt.Errorf("cells[%d] is of arm %d, which has cells with and without a build: write the build of each", i, c.Arm)
+		}
+	}
+	for _, of := range builds {
+		wanted += max(1, len(of)) * len(e.Points)
+	}
+	if len(e.Cells) != wanted {
+		return fmt.Errorf("cells has %d and %d points of %d arms have %d: write one for every arm, or each of its builds, at every point",
+			len(e.Cells), len(e.Points), len(e.Arms), wanted)
+	}
+	return nil
+}
+
 // repeated is the index of the first element whose name an earlier one has; -1 when there is none.
 func repeated[T any](of []T, name func(T) string) int {
 	seen := map[string]bool{}
@@ -203,6 +228,10 @@ func (n paths) checkNumbers(p *Plan) error {
 	}
 	number("design.confidence", p.Design.Confidence, 0.5, below1)
 	number("design.gateConfidence", p.Design.ConfidenceOfGates(), p.Design.Confidence, below1)
+	if p.Design.Stop != nil && p.Design.Blocks.Min < minStopBlocks {
+		errs = append(errs, fmt.Errorf("%s.design.blocks.min: invalid value %d: a stopping rule (%s.design.stop) needs at least %d blocks to take "+
+			"a first width from", n.spec, p.Design.Blocks.Min, n.spec, minStopBlocks))
+	}
 	bound := func(field string, c Condition) {
 		most := math.MaxFloat64
 		least := -most

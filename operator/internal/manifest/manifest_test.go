@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -213,7 +214,17 @@ func TestEveryStudyFreezesWithTheShippedTemplates(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if _, err := experiment.Freeze(record.Run{Name: set.Runs[i].Name, UID: "u"}, set.Runs[i].Spec, *template); err != nil {
+				frozen, err := experiment.Freeze(record.Run{Name: set.Runs[i].Name, UID: "u"}, set.Runs[i].Spec, *template)
+				if err != nil {
+					t.Error(err)
+					continue
+				}
+				// What is frozen is what the analysis can read.
+				raw, err := json.Marshal(frozen)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := experiment.Parse(raw); err != nil {
 					t.Error(err)
 				}
 			}

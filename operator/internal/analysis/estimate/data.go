@@ -105,3 +105,24 @@ func (d *Data) sawMeasured(c selection.Cell, block string) {
 	}
 	d.Measured[c][block] = true
 }
+
+// Before counts the blocks in which the used trials of an arm at a point came before another's, by their mean slots, and those in which
+// they came after. Where an order is balanced, as forwards and backwards, they came neither before nor after.
+func (d *Data) Before(point, mine, theirs int) (earlier, later int) {
+	places := func(arm int) map[string][]float64 {
+		out := map[string][]float64{}
+		for _, attempt := range d.Trials[selection.At(point, arm)] {
+			out[attempt.Block] = append(out[attempt.Block], float64(attempt.Slot))
+		}
+		return out
+	}
+	for _, behind := range blockDifferences(places(mine), places(theirs), false) {
+		switch {
+		case behind < 0:
+			earlier++
+		case behind > 0:
+			later++
+		}
+	}
+	return earlier, later
+}

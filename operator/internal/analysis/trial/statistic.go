@@ -11,10 +11,11 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// bar is a value and how often it was seen.
+// bar is a value, how often it was seen, and how wide the bucket is that it stands for.
 type bar struct {
 	value float64
 	count int64
+	width float64
 }
 
 // DecodeHistogram unpacks an HdrHistogram. Every value stands for its bucket as HdrHistogram's own percentiles do: by the
@@ -30,7 +31,7 @@ func DecodeHistogram(histogram *record.Histogram) ([]bar, error) {
 	var bars []bar
 	for _, b := range decoded.Distribution() {
 		if b.Count > 0 {
-			bars = append(bars, bar{float64(b.To) * histogram.Scale, b.Count})
+			bars = append(bars, bar{float64(b.To) * histogram.Scale, b.Count, float64(b.To-b.From+1) * histogram.Scale})
 		}
 	}
 	return bars, nil
@@ -63,6 +64,28 @@ func (h Histograms) Statistic(metric record.Metric, statistic experiment.Statist
 		return barStatistic(h[metric.Histogram], statistic)
 	}
 	return sampleStatistic(metric.Samples, statistic)
+}
+
+// Bucket is the value of a statistic of a histogram, and how wide the bucket is that it lies in.
+func (h Histograms) Bucket(histogram *record.Histogram, statistic experiment.Statistic) (value, width float64) {
+	bars := h[histogram]
+	if len(bars) == 0 {
+		return 0, 0
+	}
+	value, ok := barStatistic(bars, statistic)
+	if share, percentile := experiment.Percentiles[statistic]; percentile {
+		rank, below := stats.NearestRank(share, histogram.Count), int64(0)
+		for _, b := range bars {
+			if below += b.count; below >= rank {
+				return b.value, b.width
+			}
+		}
+	}
+	at := slices.IndexFunc(bars, func(b bar) bool { return b.value >= value })
+	if !ok || at < 0 {
+		at = len(bars) - 1
+	}
+	return value, bars[at].width
 }
 
 // PositivePercentile reports whether a percentile of one trial's samples is positive. If it is in every trial, it is in all of them
