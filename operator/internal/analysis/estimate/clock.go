@@ -32,6 +32,13 @@ const (
 	dithered = 0.5774
 	// finestStep, relative to the values, is the finest that can be distinguished from noise of the last binary digits.
 	finestStep = 1e-6
+	// accidental is how many times as large as the shared step an arm's own must be.
+	accidental = 3
+	// mostPerStep is how many different readings one step has at most, by the last digits that differences are wrong in. Where there are
+	// more, they are noise about a few values that lie a step apart by accident.
+	mostPerStep = 3
+	// lastDigits is the share of a step that readings differ by and are one.
+	lastDigits = 1e-5
 	// negligible is the share of an interval's half width that the bucket of a histogram may be without widening it.
 	negligible = 0.1
 	// fewestReadings is from how many readings on their all being the same says something of the clock.
@@ -152,8 +159,10 @@ func (d *Data) readBy(q Quantity, is, rate bool, shared analysis.Resolution) rea
 		return readBy{} // There are none, or a rate is 0.
 	}
 	out := readBy{step: shared.Step, near: math.Abs(center), assumed: shared.Assumed}
-	// What a single value seems to be a multiple of says less than what moves.
-	if own := d.clock(clockOf{q.Point, q.Metric, q.Arm}, is, rate); own.Step > out.step && (!own.Assumed || !d.othersMove(q, rate, 0)) {
+	// A few values are all multiples of two or three steps by accident, and what a single value seems to be a multiple of says less than what
+	// moves.
+	if own := d.clock(clockOf{q.Point, q.Metric, q.Arm}, is, rate); own.Step > accidental*out.step &&
+		(!own.Assumed || !d.othersMove(q, rate, 0)) {
 		out.step, out.assumed = own.Step, own.Assumed
 	}
 	// Readings that never move where those of another arm do are of a clock coarser than what moves these, and how coarse nobody knows:
@@ -163,7 +172,8 @@ func (d *Data) readBy(q Quantity, is, rate bool, shared analysis.Resolution) rea
 	}
 	out.together = out.step == shared.Step
 	out.silent = center == 0 && out.step == 0
-	out.averages = averaged && deviation(readings) >= dithered*out.step
+	// Steps that passed are half a step too few on average, which cancels where both arms have it.
+	out.averages = averaged && out.together && deviation(readings) >= dithered*out.step
 	if share := experiment.Percentiles[q.Statistic]; share > 0 && out.step > 0 {
 		if rate {
 			share = 1 - share
@@ -356,12 +366,15 @@ func fits(values []float64, step *float64) bool {
 		squares += multiple * multiple
 	}
 	*step = products / squares
+	multiples, readings := map[float64]bool{}, map[float64]bool{}
 	for _, value := range values {
-		if off := math.Abs(value/(*step) - math.Round(value/(*step))); off > 0.02 {
+		multiple := math.Round(value / *step)
+		multiples[multiple], readings[math.Round(value / *step / lastDigits)] = true, true
+		if math.Abs(value/(*step)-multiple) > 0.02 {
 			return false
 		}
 	}
-	return true
+	return len(readings) <= mostPerStep*len(multiples)
 }
 
 // lastDigit is the step of the last digit that a number is written with, of those that are known. Of a rate nobody knows how many digits

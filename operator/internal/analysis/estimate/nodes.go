@@ -1,6 +1,7 @@
 package estimate
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -39,7 +40,7 @@ func (d *Data) acrossNodes(pooled Inference, blocks []string, paired bool, of fu
 	for _, node := range slices.Sorted(maps.Keys(groups)) {
 		one := of(groups[node])
 		if estimate := one.Ratio(); estimate != nil && paired {
-			pooled.perNode = append(pooled.perNode, analysis.NodeResult{Node: node, Estimate: *estimate})
+			pooled.perNode = append(pooled.perNode, analysis.NodeResult{Node: cmp.Or(node, "unknown"), Estimate: *estimate})
 		}
 		if one.Blocks > 0 && !math.IsNaN(one.Value) {
 			found = append(found, one)

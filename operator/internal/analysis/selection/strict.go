@@ -115,7 +115,7 @@ func (s *Selection) findUnplannedWarmups(exp *experiment.Experiment, planned pla
 	}
 	var first *of
 	for in, n := range counts {
-		if n > exp.Plan.Design.WarmupTrials && (first == nil || cmp.Or(record.CompareNames(in.block, first.block), in.Arm-first.Arm) < 0) {
+		if n > exp.Plan.Design.WarmupTrials && (first == nil || cmp.Or(record.CompareNames(in.block, first.block), in.Arm-first.Arm, in.Point-first.Point) < 0) {
 			first = &in
 		}
 	}
@@ -138,28 +138,32 @@ func contradictsPurpose(plan *experiment.Plan, why record.Purpose) string {
 	return ""
 }
 
-// copied reports, of the used trials, the first two in different blocks that are one process: it began at one instant and took as long to
-// the last digit. Copies narrow an interval and measure nothing. Where most trials of a ledger begin at one and the same time, its times
-// say nothing of that.
+// copied reports, of the used trials, the first two in different blocks that are one process: it began at one instant on one node and took
+// as long to the last digit. Copies narrow an interval and measure nothing. A block whose trials all begin at once says nothing of when
+// they did.
 func copied(used []*record.Attempt) string {
 	type process struct {
+		node    string
 		began   int64
 		seconds float64
 	}
-	first, began := map[process]*record.Attempt{}, map[int64]bool{}
+	first, began := map[process]*record.Attempt{}, map[string]map[int64]bool{}
 	for _, attempt := range used {
-		began[attempt.StartedAt.UnixNano()] = true
-	}
-	if 2*len(began) <= len(used) {
-		return ""
+		if began[attempt.Block] == nil {
+			began[attempt.Block] = map[int64]bool{}
+		}
+		began[attempt.Block][attempt.StartedAt.UnixNano()] = true
 	}
 	for _, attempt := range used {
-		of := process{attempt.StartedAt.UnixNano(), attempt.DurationSeconds}
-		if before := first[of]; before != nil && before.Block != attempt.Block {
+		of := process{trial.NodeOf(attempt), attempt.StartedAt.UnixNano(), attempt.DurationSeconds}
+		switch before := first[of]; {
+		case len(began[attempt.Block]) < 2:
+		case before == nil:
+			first[of] = attempt
+		case before.Block != attempt.Block:
 			return fmt.Sprintf("trials %s and %s began at the same instant and took as long to the last digit, so that one is a copy of the other",
 				before.Trial, attempt.Trial)
 		}
-		first[of] = attempt
 	}
 	return ""
 }
