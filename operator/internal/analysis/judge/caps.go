@@ -132,9 +132,10 @@ func lostApart(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string
 	return lostDifferently(d, gate.Metric, point, selection.ArmIndex(d.Exp, gate.Candidate), d.Exp.Baseline())
 }
 
-// lostDifferently compares what two arms lost, at a point and over all of them; -1 is no arm.
+// lostDifferently compares what two arms lost, at a point and over all of them. Without another arm, -1, nothing shows that what was lost
+// is the machine's: it is compared with as many trials of which none is lost.
 func lostDifferently(d *estimate.Data, metric string, point, mine, theirs int) string {
-	if theirs < 0 || point < 0 {
+	if point < 0 {
 		return ""
 	}
 	// The gate's own point, and all points together: a little everywhere may be as telling.
@@ -160,7 +161,13 @@ func lostDifferently(d *estimate.Data, metric string, point, mine, theirs int) s
 		places, pairs, levels = places[:1], pairs[:1], []float64{lossLevel}
 	}
 	other := "the baseline"
-	if !d.Exp.Arms[theirs].Baseline {
+	switch {
+	case theirs < 0:
+		other = "as many of no arm"
+		for i := range pairs {
+			pairs[i][1] = selection.Balance{Of: pairs[i][0].Of}
+		}
+	case !d.Exp.Arms[theirs].Baseline:
 		other = "arm " + d.Exp.Arms[theirs].Name
 	}
 	for i, pair := range pairs {
