@@ -236,31 +236,31 @@ func TestIntervalsOfMixedClocksHoldTheTruth(t *testing.T) {
 	clocks := []float64{0, 1e-6, 1e-3, 1e-2, windows}
 	random := rand.New(rand.NewPCG(17, 3))
 	runs, missed := 0, 0
-	for _, old := range clocks {
-		for _, new := range clocks {
+	for _, baseline := range clocks {
+		for _, candidate := range clocks {
 			for _, noise := range []float64{0, 0.002, 0.03} {
 				for _, aligned := range []bool{true, false} {
 					for range 4 {
 						seconds, ratio := math.Exp(math.Log(0.02)+random.Float64()*math.Log(20)), math.Exp(0.1*random.NormFloat64())
 						got := judged(t, simulate.Scenario{Trial: 0.01}, nil, func(arm string, _ int) float64 {
-							true, step := seconds*math.Exp(noise*random.NormFloat64()), old
+							took, step := seconds*math.Exp(noise*random.NormFloat64()), baseline
 							if arm == "new" {
-								true, step = true*ratio, new
+								took, step = took*ratio, candidate
 							}
 							if step == 0 {
-								return true
+								return took
 							}
 							phase := 0.0
 							if !aligned {
 								phase = random.Float64()
 							}
-							return math.Floor(true/step+phase) * step
+							return math.Floor(took/step+phase) * step
 						})
 						runs++
 						if gate := got.Gates[0]; gate.Estimate != nil && gate.Estimate.Low != nil &&
 							(*gate.Estimate.Low > ratio*(1+1e-9) || *gate.Estimate.High < ratio*(1-1e-9)) {
 							missed++
-							t.Logf("clocks of %g and %g s, aligned %v, noise %g, %.4g s, ratio %.4f: %s", old, new, aligned, noise, seconds, ratio,
+							t.Logf("clocks of %g and %g s, aligned %v, noise %g, %.4g s, ratio %.4f: %s", baseline, candidate, aligned, noise, seconds, ratio,
 								gate.Message)
 						}
 					}
@@ -683,6 +683,26 @@ func TestTheBestIsDoubtedByWhatDoubtsAGate(t *testing.T) {
 			slices.Sort(best)
 			if got.Verdict != goes || !slices.Equal(best, c.want) {
 				t.Errorf("%s: the best are %q, want %q; %+v", got.Verdict, best, c.want, got.Candidates)
+			}
+		})
+	}
+}
+
+// A time that nobody could have waited for was not measured, in whatever unit, by whomever.
+func TestATimeOfCenturiesIsNoMeasurement(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(a *record.Attempt)
+		want  experiment.Verdict
+	}{
+		"a baseline that took two centuries":           {func(a *record.Attempt) { scaleTime(a, 6e9) }, goes},
+		"one that took three hundred million years":    {func(a *record.Attempt) { scaleTime(a, 1e16) }, inconclusive},
+		"one whose process did, by the runner's clock": {func(a *record.Attempt) { a.DurationSeconds = 1e16 }, inconclusive},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := pair(t, 0.94, nil)
+			l.each("old", c.spoil)
+			if got := l.analyze(); got.Verdict != c.want {
+				t.Errorf("%s: %s\nwant %s", got.Verdict, got.Candidates[0].Reason, c.want)
 			}
 		})
 	}

@@ -19,6 +19,8 @@ import (
 const (
 	smallestNumber = 1e-30
 	largestNumber  = 1e30
+	// longestTime, in seconds, is some three centuries: no trial takes longer, and a duration in nanoseconds could not hold it.
+	longestTime = 9e9
 )
 
 // need is a statistic of a metric that a gate looks at in a cell.
@@ -205,8 +207,12 @@ func meaningless(value float64, unit string) string {
 	case magnitude > largestNumber || magnitude != 0 && magnitude < smallestNumber:
 		return fmt.Sprintf("invalid value %g %s: allowed are 0 and magnitudes from %g to %g", value, unit, smallestNumber, largestNumber)
 	}
-	if _, time := trial.InSeconds(unit); time && value < 0 {
+	seconds, time := trial.InSeconds(unit)
+	switch {
+	case time && value < 0:
 		return fmt.Sprintf("%g %s is a negative time", value, unit)
+	case time && value*seconds > longestTime:
+		return fmt.Sprintf("invalid value %g %s: allowed are times up to %g s", value, unit, longestTime)
 	}
 	return ""
 }
