@@ -45,6 +45,8 @@ const (
 	fewestReadings = 3
 	// mostReadings bounds how many different readings are looked at: a clock so fine does not matter.
 	mostReadings = 20000
+	// mostTicks bounds in how many different readings a known tick is looked for: a trial has few ticks of a clock so coarse.
+	mostTicks = 1000
 )
 
 // knownTicks are steps of widespread clocks that no decimal number of digits writes exactly: the timer of Windows (64 Hz; Microsoft's
@@ -260,7 +262,7 @@ func (d *Data) clock(key clockOf, is, rate bool) analysis.Resolution {
 // knownTick is the step of a widespread clock that all values are multiples of, but for the digits they were written with; 0 where there
 // is none. A difference of two readings that were each rounded is a digit off at most.
 func knownTick(values []float64) float64 {
-	if len(values) == 0 || len(values) >= mostReadings {
+	if len(values) == 0 || len(values) > mostTicks {
 		return 0
 	}
 	digit := math.Inf(1)
