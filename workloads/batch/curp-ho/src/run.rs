@@ -352,9 +352,11 @@ fn inject(p: &Parameters, cluster: &mut Cluster, scripted: u64) -> Result<Inject
     control::status(&addresses[usize::from(LEADER)], scripted + p.fault_after, patience)?;
     let (id, address) = (p.fault_replica, &addresses[usize::from(p.fault_replica)]);
     let replica = &mut replicas[usize::from(id)];
-    let killed = matches!(p.fault, Fault::Kill | Fault::Restart);
     let at = now();
-    replica.signal(if killed { libc::SIGKILL } else { libc::SIGSTOP })?;
+    match p.fault {
+        Fault::Kill | Fault::Restart => replica.end()?,
+        _ => replica.signal(libc::SIGSTOP)?,
+    }
     if p.fault.is_final() {
         return Ok(Injected { at, ended: None, back: None });
     }

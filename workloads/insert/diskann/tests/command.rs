@@ -233,9 +233,16 @@ fn an_index_is_searched_while_it_is_written() {
         assert_eq!(searched["effective"]["searchers"], 2);
         let bytes = |result: &Value| result["metrics"]["indexMemory"]["value"].as_f64().unwrap();
         assert!(bytes(&searched) > bytes(&alone), "the copy is memory as well");
-        assert!(searched["metrics"]["searchThroughput"]["value"].as_f64().unwrap() > 0.0);
+        assert!(searched["metrics"]["searchThroughput"]["value"].as_f64().is_some());
         assert_eq!(searched["parity"] == alone["parity"], operation == "insert");
     }
+    // On a busy machine no search may end beside a few inserts; beside enough of them one does.
+    let throughput = |inserts: u32| {
+        let inserts = format!("--inserts={inserts}");
+        let searched = result(&folder, &["--strategy=ours", &inserts, "--searchers=2"]);
+        searched["metrics"]["searchThroughput"]["value"].as_f64().unwrap()
+    };
+    assert!([100, 400, 800].into_iter().any(|inserts| throughput(inserts) > 0.0), "no search ended beside 800 inserts");
 }
 
 #[test]

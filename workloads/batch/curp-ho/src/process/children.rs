@@ -86,11 +86,22 @@ impl Process {
     ///
     /// When the system refuses.
     pub fn signal(&mut self, signal: i32) -> io::Result<()> {
-        // SAFETY: no pointers are passed. The child has not been waited for, so the number is still its own.
+        // SAFETY: no pointers are passed. Nobody signals a child after `end`, so it has not been waited for, and the number is
+        // still its own.
         match unsafe { libc::kill(self.child.id().cast_signed(), signal) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
         }
+    }
+
+    /// Kills it and waits until it is gone: until then it may hold what it held, such as its port.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses.
+    pub fn end(&mut self) -> io::Result<()> {
+        self.child.kill()?;
+        self.child.wait().map(drop)
     }
 
     fn gone(&self, why: &str) -> io::Error {
@@ -125,8 +136,7 @@ pub fn allowed_cpus() -> io::Result<Vec<usize>> {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Whether it ended by itself or not: afterwards it is gone. Both fail only for a child that is gone already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        // Whether it ended by itself or not: afterwards it is gone. Both steps fail only for a child that is gone already.
+        let _ = self.end();
     }
 }

@@ -4,7 +4,8 @@
 //! which branches are finished and which one the path belongs to. A finished branch is written once, with all its
 //! twigs, in its final size. Nothing is looked up and nothing moved.
 
-use super::{Branch, COUNT, Full, ROOT, Trie, Twig, differ, half};
+use super::half::{common, differ, half};
+use super::{Branch, COUNT, Full, ROOT, Trie, Twig};
 
 /// Where paths lie in a buffer of paths.
 pub(crate) type Span = (u32, u32);
@@ -110,7 +111,7 @@ impl Trie {
 fn sort(buffer: &[u8], spans: &mut [Span]) {
     let path = |span: Span| &buffer[span.0 as usize..span.1 as usize];
     let Some(first) = spans.first().copied() else { return };
-    let shared = spans.iter().map(|span| super::common(path(first), path(*span))).min().unwrap_or(0);
+    let shared = spans.iter().map(|span| common(path(first), path(*span))).min().unwrap_or(0);
     let key = |span: Span| {
         let rest = &path(span)[shared..];
         let mut word = [0; 8];

@@ -1,6 +1,6 @@
 //! The one-word forms of a branch and a leaf.
 
-use super::half;
+use super::half::half;
 
 /// A branch or a leaf.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
