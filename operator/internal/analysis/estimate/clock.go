@@ -216,8 +216,17 @@ func (d *Data) bucket(q Quantity) (value, width float64) {
 	var values []float64
 	for _, attempt := range d.Trials[q.Cell] {
 		if metric, ok := attempt.Metric(q.Metric); ok && metric.Histogram != nil {
-			at, wide := d.Chosen.Histograms.Bucket(metric.Histogram, q.Statistic)
-			values, width = append(values, at), max(width, wide)
+			if d.precisions == nil {
+				d.precisions = map[*record.Histogram]trial.Precision{}
+			}
+			precision, known := d.precisions[metric.Histogram]
+			if !known {
+				precision = trial.PrecisionOf(metric.Histogram)
+				d.precisions[metric.Histogram] = precision
+			}
+			if at, ok := d.Chosen.Histograms.At(metric.Histogram, q.Statistic); ok {
+				values, width = append(values, at), max(width, precision.Width(at))
+			}
 		}
 	}
 	if len(values) == 0 {

@@ -2,6 +2,7 @@ package trial
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -11,11 +12,10 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// bar is a value, how often it was seen, and how wide the bucket is that it stands for.
+// bar is a value and how often it was seen.
 type bar struct {
 	value float64
 	count int64
-	width float64
 }
 
 // DecodeHistogram unpacks an HdrHistogram. Every value stands for its bucket as HdrHistogram's own percentiles do: by the
@@ -31,7 +31,7 @@ func DecodeHistogram(histogram *record.Histogram) ([]bar, error) {
 	var bars []bar
 	for _, b := range decoded.Distribution() {
 		if b.Count > 0 {
-			bars = append(bars, bar{float64(b.To) * histogram.Scale, b.Count, float64(b.To-b.From+1) * histogram.Scale})
+			bars = append(bars, bar{float64(b.To) * histogram.Scale, b.Count})
 		}
 	}
 	return bars, nil
@@ -66,26 +66,44 @@ func (h Histograms) Statistic(metric record.Metric, statistic experiment.Statist
 	return sampleStatistic(metric.Samples, statistic)
 }
 
-// Bucket is the value of a statistic of a histogram, and how wide the bucket is that it lies in.
-func (h Histograms) Bucket(histogram *record.Histogram, statistic experiment.Statistic) (value, width float64) {
+// At is a statistic of one histogram, percentiles too; false where it has none.
+func (h Histograms) At(histogram *record.Histogram, statistic experiment.Statistic) (float64, bool) {
 	bars := h[histogram]
-	if len(bars) == 0 {
-		return 0, 0
+	share, percentile := experiment.Percentiles[statistic]
+	if !percentile {
+		return barStatistic(bars, statistic)
 	}
-	value, ok := barStatistic(bars, statistic)
-	if share, percentile := experiment.Percentiles[statistic]; percentile {
-		rank, below := stats.NearestRank(share, histogram.Count), int64(0)
-		for _, b := range bars {
-			if below += b.count; below >= rank {
-				return b.value, b.width
-			}
+	rank, below := stats.NearestRank(share, histogram.Count), int64(0)
+	for _, b := range bars {
+		if below += b.count; below >= rank {
+			return b.value, true
 		}
 	}
-	at := slices.IndexFunc(bars, func(b bar) bool { return b.value >= value })
-	if !ok || at < 0 {
-		at = len(bars) - 1
+	return 0, false
+}
+
+// Precision is how finely a histogram distinguishes values: to so many significant digits, and no finer than a unit.
+type Precision struct{ unit, half, scale float64 }
+
+// PrecisionOf reads it from a histogram that can be decoded.
+func PrecisionOf(histogram *record.Histogram) Precision {
+	decoded, err := hdrhistogram.Decode([]byte(histogram.Data))
+	if err != nil {
+		return Precision{}
 	}
-	return value, bars[at].width
+	// Twice as many values as the digits have are distinguished, rounded up to a power of two, and of these the upper half in each
+	// doubling (Tene, HdrHistogram).
+	distinguished := math.Exp2(math.Ceil(math.Log2(2 * math.Pow10(int(decoded.SignificantFigures())))))
+	unit := math.Exp2(math.Floor(math.Log2(math.Max(1, float64(decoded.LowestTrackableValue())))))
+	return Precision{unit, distinguished / 2, histogram.Scale}
+}
+
+// Width is that of the bucket in which a value lies.
+func (p Precision) Width(value float64) float64 {
+	if p.half == 0 || !(value > 0) {
+		return 0
+	}
+	return p.scale * math.Max(p.unit, math.Exp2(math.Floor(math.Log2(value/p.scale)))/p.half)
 }
 
 // PositivePercentile reports whether a percentile of one trial's samples is positive. If it is in every trial, it is in all of them
