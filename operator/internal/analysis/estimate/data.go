@@ -108,9 +108,13 @@ func (d *Data) sawMeasured(c selection.Cell, block string) {
 	d.Measured[c][block] = true
 }
 
-// Before counts the blocks in which the used trials of an arm at a point came before another's, by their mean slots, and those in which
-// they came after. Where an order is balanced, as forwards and backwards, they came neither before nor after.
+// Before counts the blocks in which the trials of an arm at a point came before another's, by their mean slots, and those in which they
+// came after; those that noise limits reject had a place too. Where an order is balanced, as forwards and backwards, they came neither
+// before nor after.
 func (d *Data) Before(point, mine, theirs int) (earlier, later int) {
+	if d.Everything != nil {
+		d = d.Everything
+	}
 	places := func(arm int) map[string][]float64 {
 		out := map[string][]float64{}
 		for _, attempt := range d.Trials[selection.At(point, arm)] {
