@@ -22,13 +22,14 @@ import (
 
 // Resolution is what the clock of a metric can resolve at a point.
 type Resolution struct {
-	// Step of the clock, in the metric's unit; of a rate, the relative step of the time it is made of.
+	// Step of the clock, in the metric's unit; of a rate, that of the time it is made of; of a histogram, the width of its bucket.
 	Step float64 `json:"step"`
 	// Relative is the step over the values.
 	Relative float64 `json:"relative"`
 	// Widened reports whether readings did not spread over the steps, so that the interval was widened by one.
 	Widened bool `json:"widened,omitempty"`
-	// Assumed reports whether all readings were the same, so that the step is the last digit they were written with.
+	// Assumed reports whether all readings were the same, so that they do not show the step: it is the last digit they were written with,
+	// or where another arm's readings do move, the reading itself.
 	Assumed bool `json:"assumed,omitempty"`
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 )
 
 // The form of the names of waves, blocks and trials. Nothing else in this language knows it. A number has as many digits as the name
@@ -48,6 +49,16 @@ func WaveOf(name string) (wave int, ok bool) {
 	}
 	wave, err := strconv.Atoi(match[1])
 	return wave, err == nil
+}
+
+// BlockNumber is the number of a block, if the name is one.
+func BlockNumber(block string) (number int, ok bool) {
+	prefix := blockForm.FindString(block)
+	if prefix == "" {
+		return 0, false
+	}
+	number, err := strconv.Atoi(strings.TrimPrefix(block, prefix))
+	return number, err == nil
 }
 
 // CompareNames orders names and keys by their numbers: of two numbers at the same place that with more digits is the larger one. Names

@@ -72,13 +72,14 @@ func TestTimesThatOverlapAndTooFewBlocksAreSaid(t *testing.T) {
 				l.attempts[i].DurationSeconds += 0.05
 			}
 		}, ""},
-		"fewer blocks than asked for": {func(l *simulatedRun) { l.exp.Plan.Design.Blocks.Min = 40 }, "the figures rest on 10 blocks, and spec.design.blocks.min asks for at least 40"},
+		"more blocks than the design allows": {func(l *simulatedRun) { l.exp.Plan.Design.Blocks.Max = 9 }, "10 screening blocks ran every arm at every point, and spec.design.blocks.max allows 9"},
+		"fewer blocks than asked for":        {func(l *simulatedRun) { l.exp.Plan.Design.Blocks.Min = 40 }, "the figures rest on 10 blocks, and spec.design.blocks.min asks for at least 40"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := pair(t, 0.94, nil)
 			c.spoil(l)
 			said := strings.Join(l.analyze().Warnings, "\n")
-			if c.want == "" && (strings.Contains(said, "at the same time") || strings.Contains(said, "blocks.min")) ||
+			if c.want == "" && (strings.Contains(said, "at the same time") || strings.Contains(said, "blocks.m")) ||
 				!strings.Contains(said, c.want) {
 				t.Errorf("warnings:\n%s\nwant %q", said, c.want)
 			}

@@ -150,3 +150,66 @@ func TestTrialsThatBeganAndNeverEndedAreNamed(t *testing.T) {
 		}
 	}
 }
+
+// Each way in which a marker may not be what it seems to be: it is named, or counts for nothing, or counts as often as it happened.
+func TestWhichMarkersCount(t *testing.T) {
+	for name, c := range map[string]struct {
+		tamper   func(markers []record.Started) []record.Started
+		lost     string // Of the candidate, as the warning has it; empty is nothing.
+		excluded string
+		complete experiment.Verdict
+	}{
+		"as it was": {func(m []record.Started) []record.Started { return m }, "1 begun and never ended", "", inconclusive},
+		"two executions that did not end are two losses of one trial": {func(m []record.Started) []record.Started {
+			second := m[0]
+			second.ID = "lost_2/" + second.Trial
+			return append(m, second)
+		}, "2 begun and never ended", "", inconclusive},
+		"at a point that is not there": {func(m []record.Started) []record.Started {
+			m[0].Point = "size=2"
+			return m
+		}, "1 missing", `the experiment has no point "size=2"`, goes},
+		"of a trial that no wave planned": {func(m []record.Started) []record.Started {
+			m[0].Trial = record.TrialName(m[0].Block, 77, false)
+			m[0].ID = "lost_1/" + m[0].Trial
+			return m
+		}, "1 missing", "no wave planned trial w000-b0000-s00077", goes},
+		"of a wave that is not looked at yet": {func(m []record.Started) []record.Started {
+			m[0].Block = record.BlockName(1, 10)
+			m[0].Trial = record.TrialName(m[0].Block, 0, false)
+			m[0].ID = "lost_1/" + m[0].Trial
+			return m
+		}, "1 missing", "", goes},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := pair(t, 0.94, nil)
+			markers := c.tamper(cutShort(l, "new", 1, false))
+			got := Evidence(l.exp, record.Evidence{Waves: l.waves, Attempts: l.attempts, Unfinished: markers}, 0)
+			if warnings := strings.Join(got.Warnings, "\n"); !strings.Contains(warnings, c.lost) {
+				t.Errorf("warnings %s, want %q", warnings, c.lost)
+			}
+			if found := slices.ContainsFunc(got.Excluded, func(e analysis.Exclusion) bool {
+				return strings.HasPrefix(e.Attempt, "started/") && strings.Contains(e.Reason, c.excluded)
+			}); found != (c.excluded != "") {
+				t.Errorf("excluded %+v, want %q", got.Excluded, c.excluded)
+			}
+			at := slices.IndexFunc(got.Gates, func(g analysis.GateResult) bool { return g.Op == experiment.Completes && g.Candidate == "new" })
+			if got.Gates[at].Outcome != c.complete {
+				t.Errorf("completes is %s: %s", got.Gates[at].Outcome, got.Gates[at].Message)
+			}
+			checkInvariants(t, got)
+		})
+	}
+	t.Run("of a warm-up that is not compared", func(t *testing.T) {
+		l := pair(t, 0.94, func(spec *runSpec) { spec.Design.WarmupTrials = 1 })
+		block := l.waves[0].Blocks[0]
+		slot := slices.IndexFunc(block.Warmup, func(cell int) bool { return l.waves[0].Cells[cell].Arm == 1 })
+		trial := record.TrialName(block.ID, slot, true)
+		got := Evidence(l.exp, record.Evidence{Waves: l.waves, Attempts: l.attempts, Unfinished: []record.Started{{
+			Schema: record.StartedSchema, ID: "lost_1/" + trial, Trial: trial, Block: block.ID, Arm: "new", StartedAt: "2026-11-21T08:00:00Z",
+		}}}, 0)
+		if got.Verdict != goes {
+			t.Errorf("%s: %s", got.Verdict, got.Candidates[0].Reason)
+		}
+	})
+}

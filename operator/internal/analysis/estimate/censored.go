@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"assay.dev/assay/operator/internal/analysis/selection"
 	"assay.dev/assay/operator/internal/analysis/stats"
@@ -36,15 +35,15 @@ func (t timedOut) add(c selection.Cell, attempt *record.Attempt, timeout float64
 	t[c][attempt.Block] = append(t[c][attempt.Block], timeout)
 }
 
-// Censors reports whether a timeout bounds a metric, and on which side the truth may lie: a time is higher than what is known, and a
-// rate lower.
+// Censors reports whether a timeout bounds a metric, and on which side the truth may lie: a time that goes by while the trial runs is
+// higher than what is known, and a rate lower.
 func (d *Data) Censors(metric string) (higher, lower bool) {
 	found := d.Exp.Metric(metric)
-	if found == nil {
+	if found == nil || !trial.Elapses(metric) {
 		return false, false
 	}
-	return found.Direction == experiment.LowerIsBetter && found.Unit == "s",
-		found.Direction == experiment.HigherIsBetter && strings.HasSuffix(found.Unit, "/s")
+	_, time := trial.InSeconds(found.Unit)
+	return time && found.Direction == experiment.LowerIsBetter, trial.PerTime(found.Unit) && found.Direction == experiment.HigherIsBetter
 }
 
 // eachTimeout visits what the timed-out trials of a quantity's cell are known to have been at best, with the number of samples that
@@ -63,13 +62,14 @@ func (d *Data) eachTimeout(q Quantity, visit func(value float64, samples int64, 
 			return
 		}
 	}
+	unit, _ := trial.InSeconds(d.Exp.Metric(q.Metric).Unit)
 	samples := d.samplesPerTrial(q)
 	for _, block := range slices.Sorted(maps.Keys(d.TimedOut[q.Cell])) {
 		for _, seconds := range d.TimedOut[q.Cell][block] {
 			if lower {
 				visit(work/seconds, samples, block)
 			} else if seconds > 0 {
-				visit(seconds, samples, block)
+				visit(seconds/unit, samples, block)
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package estimate
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -10,14 +11,20 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/selection"
 	"assay.dev/assay/operator/internal/analysis/stats"
+	"assay.dev/assay/operator/internal/analysis/trial"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
 
+// clockOf is a metric's clock at a point: that of one arm, or of all of them.
 type clockOf struct {
 	point  int
 	metric string
+	arm    int
 }
+
+// everyArm stands for all arms of a point.
+const everyArm = -1
 
 const (
 	// dithered is the spread of readings, in steps, from which on their mean is unbiased: half a step of true spread, and what
@@ -25,15 +32,31 @@ const (
 	dithered = 0.5774
 	// finestStep, relative to the values, is the finest that can be distinguished from noise of the last binary digits.
 	finestStep = 1e-6
+	// accidental is how many times as large as the shared step an arm's own must be.
+	accidental = 3
+	// mostPerStep is how many different readings one step has at most, by the last digits that differences are wrong in. Where there are
+	// more, they are noise about a few values that lie a step apart by accident.
+	mostPerStep = 3
+	// lastDigits is the share of a step that readings differ by and are one.
+	lastDigits = 1e-5
+	// negligible is the share of an interval's half width that the bucket of a histogram may be without widening it.
+	negligible = 0.1
+	// fewestReadings is from how many readings on their all being the same says something of the clock.
+	fewestReadings = 3
 	// mostReadings bounds how many different readings are looked at: a clock so fine does not matter.
 	mostReadings = 20000
+	// mostTicks bounds in how many different readings a known tick is looked for: a trial has few ticks of a clock so coarse.
+	mostTicks = 1000
 )
+
+// knownTicks are steps of widespread clocks that no decimal number of digits writes exactly: the timer of Windows (64 Hz; Microsoft's
+// documentation of GetTickCount64 has it as 10 to 16 ms), and of what waits for a screen (60 Hz). All others are found in the readings.
+var knownTicks = []float64{1.0 / 60, 1.0 / 64}
 
 // byClock reports whether a metric is measured by a clock: a time, or a rate that is made of one. Counts and sizes are not, and
 // may be known without any error.
 func byClock(unit string) (is, rate bool) {
-	switch unit {
-	case "s", "ms", "us", "µs", "μs", "ns", "min", "h", "seconds":
+	if _, is = trial.InSeconds(unit); is {
 		return true, false
 	}
 	of, per, ok := strings.Cut(unit, "/")
@@ -47,52 +70,181 @@ func byClock(unit string) (is, rate bool) {
 	return is, is
 }
 
-// onClock widens the interval of a quantity, or of the ratio of several, by what their clock cannot resolve.
+// onClock widens the interval of a quantity, or of the ratio of several, by what the clocks of their arms cannot resolve. Arms that run
+// on one platform share a clock, and then their readings err in one direction; an arm with a coarser one has its own error beside.
 func (d *Data) onClock(found Inference, of ...Quantity) Inference {
 	metric := d.Exp.Metric(of[0].Metric)
 	if metric == nil || !found.HasInterval() {
 		return found
 	}
 	is, rate := byClock(metric.Unit)
-	if !is {
-		return found
-	}
-	resolution := d.clock(clockOf{of[0].Point, metric.Name}, rate)
-	if resolution.Step == 0 {
-		return found
-	}
-	coarsest := math.Inf(1)
+	shared := d.clock(clockOf{of[0].Point, metric.Name, everyArm}, is, rate)
+	var out analysis.Resolution
+	var together, apart float64
+	low, high := found.Ends(d.GateConfidence)
 	for _, q := range of {
-		readings, averaged := d.readings(q, rate)
-		if len(readings) == 0 {
+		read := d.readBy(q, is, rate, shared)
+		switch {
+		case read.silent:
+			found.Reason = fmt.Sprintf("every reading of %s is 0, so that its clock shows nothing", metric.Name)
 			return found
+		case read.step == 0:
+			continue
 		}
-		center := stats.Mean(readings)
-		coarsest = min(coarsest, math.Abs(center))
-		deviation := math.Sqrt(stats.Squares(readings, center) / float64(max(1, len(readings)-1)))
-		if !averaged || deviation < dithered*resolution.Step {
-			resolution.Widened = true
+		relative := read.step / read.near // Infinite where it reads 0 beside the steps of others.
+		half := (high - low) / 2
+		if !found.logarithmic {
+			half /= math.Abs(found.Value)
+		}
+		if read.bucket && relative < negligible*half {
+			continue
+		}
+		if out.Step == 0 || relative > out.Relative {
+			out.Step, out.Relative, out.Assumed = stats.Round(read.step), relative, read.assumed
+		}
+		if read.averages {
+			continue
+		}
+		out.Widened = true
+		if read.together {
+			together = max(together, relative)
+		} else {
+			apart += math.Log1p(relative)
 		}
 	}
-	resolution.Relative = stats.Round(resolution.Step / coarsest)
-	found.Resolution = &resolution
-	if !resolution.Widened {
+	if out.Step == 0 {
 		return found
 	}
-	width := math.Log1p(resolution.Relative)
+	width := math.Log1p(together) + apart
 	if !found.logarithmic {
-		width = resolution.Relative * math.Abs(found.Value)
+		if width = out.Step; rate {
+			width = out.Relative * math.Abs(found.Value)
+		}
+	}
+	if out.Relative = stats.Round(out.Relative); math.IsInf(out.Relative, 0) {
+		out.Relative = 1 // A step is all of a reading of 0.
+	}
+	found.Resolution = &out
+	if !out.Widened {
+		return found
 	}
 	return found.moved(width, width).At(d.Confidence)
 }
 
-// clock finds the step of a metric's clock at a point: arms share the clock.
-func (d *Data) clock(key clockOf, rate bool) analysis.Resolution {
-	if known, ok := d.clocks[key]; ok {
+// readBy is how a quantity was read.
+type readBy struct {
+	// step of the clock, and near which reading the statistic is.
+	step, near float64
+	// bucket reports whether the step is that of a histogram.
+	bucket bool
+	// assumed reports whether the readings do not show the step, averages whether they spread over so many that it averages out,
+	// together whether those of the other arms err in the same direction, and silent whether all are 0 and no other arm's show a step.
+	assumed, averages, together, silent bool
+}
+
+// readBy finds the step that a quantity was read by: the one that all arms' readings share, the coarser one of its own arm's, or of a
+// histogram the width of its buckets, whatever it counts.
+func (d *Data) readBy(q Quantity, is, rate bool, shared analysis.Resolution) readBy {
+	if value, width := d.bucket(q); width > 0 {
+		// A value stands for its whole bucket, as its top: many values together say no more of where inside of it they lie.
+		if rate && value > 0 {
+			value, width = 1/value, width/value/value
+		}
+		return readBy{step: width, near: value, bucket: true, together: true}
+	}
+	if !is {
+		return readBy{}
+	}
+	readings, averaged := d.readings(q, rate)
+	center := stats.Mean(readings)
+	if math.IsNaN(center) || math.IsInf(center, 0) {
+		return readBy{} // There are none, or a rate is 0.
+	}
+	out := readBy{step: shared.Step, near: math.Abs(center), assumed: shared.Assumed}
+	// A few values are all multiples of two or three steps by accident, and what a single value seems to be a multiple of says less than what
+	// moves.
+	if own := d.clock(clockOf{q.Point, q.Metric, q.Arm}, is, rate); own.Step > accidental*out.step &&
+		(!own.Assumed || !d.othersMove(q, rate, 0)) {
+		out.step, out.assumed = own.Step, own.Assumed
+	}
+	// Readings that never move where those of another arm do are of a clock coarser than what moves these, and how coarse nobody knows:
+	// at most as they are.
+	if len(readings) >= fewestReadings && !moves(readings) && out.near > out.step && d.othersMove(q, rate, shared.Step) {
+		out.step, out.assumed = out.near, true
+	}
+	out.together = out.step == shared.Step
+	out.silent = center == 0 && out.step == 0
+	// Steps that passed are half a step too few on average, which cancels where both arms have it.
+	out.averages = averaged && out.together && deviation(readings) >= dithered*out.step
+	if share := experiment.Percentiles[q.Statistic]; share > 0 && out.step > 0 {
+		if rate {
+			share = 1 - share
+		}
+		slices.Sort(readings)
+		out.near = math.Abs(readings[stats.NearestRank(share, int64(len(readings)))-1])
+	}
+	return out
+}
+
+// othersMove reports whether the readings of another arm at the point spread over more than the steps that all share.
+func (d *Data) othersMove(q Quantity, rate bool, shared float64) bool {
+	for arm := range d.Exp.Arms {
+		other := q
+		if other.Arm = arm; arm == q.Arm {
+			continue
+		}
+		readings, _ := d.readings(other, rate)
+		if len(readings) >= fewestReadings && moves(readings) && deviation(readings) >= dithered*shared {
+			return true
+		}
+	}
+	return false
+}
+
+// moves reports whether readings differ by more than their last binary digits.
+func moves(readings []float64) bool {
+	return deviation(readings) > 1e-9*math.Abs(stats.Mean(readings))
+}
+
+func deviation(values []float64) float64 {
+	return math.Sqrt(stats.Squares(values, stats.Mean(values)) / float64(max(1, len(values)-1)))
+}
+
+// bucket is about which value a statistic of histograms has, and the width of the widest bucket that it lies in; 0 where no trial has
+// one.
+func (d *Data) bucket(q Quantity) (value, width float64) {
+	var values []float64
+	for _, attempt := range d.Trials[q.Cell] {
+		if metric, ok := attempt.Metric(q.Metric); ok && metric.Histogram != nil {
+			if d.precisions == nil {
+				d.precisions = map[*record.Histogram]trial.Precision{}
+			}
+			precision, known := d.precisions[metric.Histogram]
+			if !known {
+				precision = trial.PrecisionOf(metric.Histogram)
+				d.precisions[metric.Histogram] = precision
+			}
+			if at, ok := d.Chosen.Histograms.At(metric.Histogram, q.Statistic); ok {
+				values, width = append(values, at), max(width, precision.Width(at))
+			}
+		}
+	}
+	if len(values) == 0 {
+		return 0, 0
+	}
+	return stats.Mean(values), width
+}
+
+// clock finds the step of a metric's clock at a point, from the readings of one arm or of all.
+func (d *Data) clock(key clockOf, is, rate bool) analysis.Resolution {
+	if known, ok := d.clocks[key]; ok || !is {
 		return known
 	}
 	different := map[float64]bool{}
 	for arm := range d.Exp.Arms {
+		if key.arm != everyArm && key.arm != arm {
+			continue
+		}
 		for _, attempt := range d.Trials[selection.At(key.point, arm)] {
 			for _, value := range raw(attempt, key.metric) {
 				if len(different) < mostReadings && value > 0 {
@@ -108,9 +260,34 @@ func (d *Data) clock(key clockOf, rate bool) analysis.Resolution {
 	case len(values) > 1 && len(values) < mostReadings:
 		out.Step = commonStep(values)
 	}
+	if !rate {
+		out.Step = max(out.Step, knownTick(slices.Sorted(maps.Keys(different))))
+	}
 	out.Step = stats.Round(out.Step)
 	d.clocks[key] = out
 	return out
+}
+
+// knownTick is the step of a widespread clock that all values are multiples of, but for the digits they were written with; 0 where there
+// is none. A difference of two readings that were each rounded is a digit off at most.
+func knownTick(values []float64) float64 {
+	if len(values) == 0 || len(values) > mostTicks {
+		return 0
+	}
+	digit := math.Inf(1)
+	for _, value := range values {
+		digit = min(digit, lastDigit(value, false))
+	}
+	for _, tick := range knownTicks {
+		off := func(value float64) bool {
+			ticks := math.Round(value / tick)
+			return ticks < 1 || math.Abs(value-ticks*tick) > digit*(1+1e-6)+1e-9*value
+		}
+		if digit < tick/4 && !slices.ContainsFunc(values, off) {
+			return tick
+		}
+	}
+	return 0
 }
 
 // reading is what the clock measured: of a rate, the time that one takes.
@@ -121,7 +298,7 @@ func reading(value float64, rate bool) float64 {
 	return value
 }
 
-// raw are the values as reported; a histogram's are its buckets', which have steps of their own.
+// raw are the values as reported, without those of histograms, whose steps are their buckets.
 func raw(attempt *record.Attempt, metric string) []float64 {
 	reported, ok := attempt.Metric(metric)
 	switch {
@@ -200,12 +377,15 @@ func fits(values []float64, step *float64) bool {
 		squares += multiple * multiple
 	}
 	*step = products / squares
+	multiples, readings := map[float64]bool{}, map[float64]bool{}
 	for _, value := range values {
-		if off := math.Abs(value/(*step) - math.Round(value/(*step))); off > 0.02 {
+		multiple := math.Round(value / *step)
+		multiples[multiple], readings[math.Round(value / *step / lastDigits)] = true, true
+		if math.Abs(value/(*step)-multiple) > 0.02 {
 			return false
 		}
 	}
-	return true
+	return len(readings) <= mostPerStep*len(multiples)
 }
 
 // lastDigit is the step of the last digit that a number is written with, of those that are known. Of a rate nobody knows how many digits

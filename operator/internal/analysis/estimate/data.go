@@ -32,6 +32,8 @@ type Data struct {
 	// started is when the first trial of a block began.
 	started map[string]time.Time
 	clocks  map[clockOf]analysis.Resolution
+	// precisions are those of the histograms.
+	precisions map[*record.Histogram]trial.Precision
 	// TimedOut are the trials that a timeout ended.
 	TimedOut timedOut
 
@@ -104,4 +106,29 @@ func (d *Data) sawMeasured(c selection.Cell, block string) {
 		d.Measured[c] = map[string]bool{}
 	}
 	d.Measured[c][block] = true
+}
+
+// Before counts the blocks in which the trials of an arm at a point came before another's, by their mean slots, and those in which they
+// came after; those that noise limits reject had a place too. Where an order is balanced, as forwards and backwards, they came neither
+// before nor after.
+func (d *Data) Before(point, mine, theirs int) (earlier, later int) {
+	if d.Everything != nil {
+		d = d.Everything
+	}
+	places := func(arm int) map[string][]float64 {
+		out := map[string][]float64{}
+		for _, attempt := range d.Trials[selection.At(point, arm)] {
+			out[attempt.Block] = append(out[attempt.Block], float64(attempt.Slot))
+		}
+		return out
+	}
+	for _, behind := range blockDifferences(places(mine), places(theirs), false) {
+		switch {
+		case behind < 0:
+			earlier++
+		case behind > 0:
+			later++
+		}
+	}
+	return earlier, later
 }

@@ -1,6 +1,7 @@
 package estimate
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -16,8 +17,9 @@ import (
 // verdict's level: a false alarm only widens an interval, and nodes whose difference is overlooked narrow it wrongly.
 const nodesDifferLevel = 0.1
 
-// acrossNodes lets several nodes speak for themselves. Of gives the inference that rests on some of the blocks alone; a node
-// takes part with two blocks, as its standard error rests on the variance within all nodes.
+// acrossNodes lets several nodes speak for themselves. Of gives the inference that rests on some of the blocks alone. A node takes part
+// with a single block, as its standard error rests on the variance within all nodes; if each has only one, blocks are nodes. Blocks
+// that do not say where they ran count as those of one more node.
 //
 // Paired numbers compare arms inside a block, so that a node's speed cancels: only nodes that differ by more than their blocks
 // explain widen the interval. Of three and more nodes it becomes a random-effects interval over nodes (DerSimonian and Laird
@@ -31,24 +33,23 @@ func (d *Data) acrossNodes(pooled Inference, blocks []string, paired bool, of fu
 	for _, block := range blocks {
 		groups[d.nodes[block]] = append(groups[d.nodes[block]], block)
 	}
-	if len(groups) < 2 || groups[""] != nil {
+	if len(groups) < 2 {
 		return pooled
-	}
-	fewest := 2
-	if !paired {
-		fewest = 1
 	}
 	var found []Inference
 	for _, node := range slices.Sorted(maps.Keys(groups)) {
 		one := of(groups[node])
 		if estimate := one.Ratio(); estimate != nil && paired {
-			pooled.perNode = append(pooled.perNode, analysis.NodeResult{Node: node, Estimate: *estimate})
+			pooled.perNode = append(pooled.perNode, analysis.NodeResult{Node: cmp.Or(node, "unknown"), Estimate: *estimate})
 		}
-		if one.Blocks >= fewest && !math.IsNaN(one.Value) {
+		if one.Blocks > 0 && !math.IsNaN(one.Value) {
 			found = append(found, one)
 		}
 	}
 	if !pooled.HasInterval() || len(found) < 2 {
+		return pooled
+	}
+	if _, df := varianceWithin(found); paired && df == 0 {
 		return pooled
 	}
 	found = poolWithin(found)

@@ -188,22 +188,23 @@ func (d *Data) percentileLevel(q Quantity, share float64) Inference {
 	if len(blocks) == 0 {
 		return Inference{Reason: "no block has a value"}
 	}
-	of := func(blocks map[string]int) Inference {
+	return d.percentileAcrossNodes(q.Statistic, blocks, false, func(blocks map[string]int, least int) Inference {
 		p := d.newPool(q, blocks)
 		out := Inference{Blocks: len(blocks), samples: p.size(), logarithmic: p.values[0] > 0}
-		return d.bootstrap(q, out, d.drawn(blocks, q.Cell), func(weights []int64) float64 { return p.percentile(share, weights) })
-	}
-	return d.percentileAcrossNodes(blocks, false, of)
+		return d.bootstrap(q, out, least, d.drawn(blocks, q.Cell), func(weights []int64) float64 { return p.percentile(share, weights) })
+	})
 }
 
-// percentileAcrossNodes lets every node have the percentile of its own blocks' merged samples.
-func (d *Data) percentileAcrossNodes(blocks map[string]int, paired bool, of func(blocks map[string]int) Inference) Inference {
-	return d.acrossNodes(of(blocks), slices.Sorted(maps.Keys(blocks)), paired, func(part []string) Inference {
+// percentileAcrossNodes lets every node have the percentile of its own blocks' merged samples. All nodes together must have the samples
+// that a percentile needs, and none of them by itself.
+func (d *Data) percentileAcrossNodes(statistic experiment.Statistic, blocks map[string]int, paired bool,
+	of func(blocks map[string]int, least int) Inference) Inference {
+	return d.acrossNodes(of(blocks, experiment.MinSamples(statistic)), slices.Sorted(maps.Keys(blocks)), paired, func(part []string) Inference {
 		in := make(map[string]bool, len(part))
 		for _, block := range part {
 			in[block] = true
 		}
-		return of(number(in))
+		return of(number(in), 1)
 	})
 }
 
@@ -219,23 +220,23 @@ func (d *Data) percentileRatio(mine, theirs Quantity, share float64) Inference {
 	if len(blocks) == 0 {
 		return Inference{Reason: "no block has trials of both arms"}
 	}
-	return d.percentileAcrossNodes(blocks, true, func(blocks map[string]int) Inference {
-		return d.percentileRatioIn(blocks, mine, theirs, share)
+	return d.percentileAcrossNodes(mine.Statistic, blocks, true, func(blocks map[string]int, least int) Inference {
+		return d.percentileRatioIn(blocks, mine, theirs, share, least)
 	})
 }
 
-func (d *Data) percentileRatioIn(blocks map[string]int, mine, theirs Quantity, share float64) Inference {
+func (d *Data) percentileRatioIn(blocks map[string]int, mine, theirs Quantity, share float64, least int) Inference {
 	a, b := d.newPool(mine, blocks), d.newPool(theirs, blocks)
 	out := Inference{Blocks: len(blocks), samples: a.size() + b.size(), logarithmic: true}
-	if need := experiment.MinSamples(mine.Statistic); min(a.size(), b.size()) < need {
-		out.Reason = fmt.Sprintf("%s needs at least %d samples of each arm and there are %d and %d", mine.Statistic, need, a.size(), b.size())
+	if min(a.size(), b.size()) < least {
+		out.Reason = fmt.Sprintf("%s needs at least %d samples of each arm and there are %d and %d", mine.Statistic, least, a.size(), b.size())
 		out.Value = math.NaN() // Absent, and not zero.
 		return out
 	}
 	if !a.positive(share) || !b.positive(share) {
 		return Inference{Reason: noRatio(mine.Metric, d.PerBlock(mine), d.PerBlock(theirs))}
 	}
-	return d.bootstrap(mine, out, d.drawn(blocks, mine.Cell, theirs.Cell), func(weights []int64) float64 {
+	return d.bootstrap(mine, out, least, d.drawn(blocks, mine.Cell, theirs.Cell), func(weights []int64) float64 {
 		return a.percentile(share, weights) / b.percentile(share, weights)
 	})
 }
@@ -245,7 +246,7 @@ func (d *Data) percentileRatioIn(blocks map[string]int, mine, theirs Quantity, s
 // further out than the level says, which repairs their known lack of width for few blocks (Hesterberg 2015, The American
 // Statistician 69:371, "expanded percentile interval").
 // Blocks of one build of an arm that is several are drawn together.
-func (d *Data) bootstrap(q Quantity, out Inference, units [][]int, statistic func(weights []int64) float64) Inference {
+func (d *Data) bootstrap(q Quantity, out Inference, least int, units [][]int, statistic func(weights []int64) float64) Inference {
 	n := len(units)
 	weights := make([]int64, out.Blocks)
 	if n < out.Blocks {
@@ -255,8 +256,8 @@ func (d *Data) bootstrap(q Quantity, out Inference, units [][]int, statistic fun
 		weights[i] = 1
 	}
 	out.Value = statistic(weights)
-	if need := experiment.MinSamples(q.Statistic); out.samples < need {
-		out.Reason = fmt.Sprintf("%s needs at least %d samples and there are %d", q.Statistic, need, out.samples)
+	if out.samples < least {
+		out.Reason = fmt.Sprintf("%s needs at least %d samples and there are %d", q.Statistic, least, out.samples)
 		return out
 	}
 	if n < stats.MinBlocks {

@@ -2,20 +2,17 @@ package explain
 
 import (
 	"fmt"
-	"regexp"
 
 	"assay.dev/assay/operator/internal/analysis/estimate"
 	"assay.dev/assay/operator/internal/analysis/selection"
 	"assay.dev/assay/operator/internal/analysis/stats"
+	"assay.dev/assay/operator/internal/analysis/trial"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 )
 
 // What a program says of itself cannot be proven. The runner reads the wall time and the CPU time of its process, and what the
 // program says can contradict that. These warnings hold whatever the program does.
-
-// timeUnits are the units in which a program can report a time.
-var timeUnits = map[string]float64{"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1, "min": 60}
 
 const (
 	// clockSlack is how much longer than its process a time may seem because two clocks were read, and tickSlack by how many seconds
@@ -29,15 +26,12 @@ const (
 	leastSaving = 0.2
 )
 
-// cpuTime is how a metric of CPU time is called: cpu, cpuTime, userCPU. Several threads may use more of it than the wall time.
-var cpuTime = regexp.MustCompile(`^cpu([A-Z0-9]|$)|Cpu([A-Z0-9]|$)|CPU`)
-
 // selfReportWarnings name the arms whose own figures contradict what the runner read of their processes.
 func selfReportWarnings(d *estimate.Data) []string {
 	var out []string
 	for arm, named := range d.Exp.Arms {
 		for _, metric := range d.Exp.Plan.Metrics {
-			scale, ok := timeUnits[metric.Unit]
+			scale, ok := trial.InSeconds(metric.Unit)
 			if !ok {
 				continue
 			}
@@ -58,7 +52,7 @@ func selfReportWarnings(d *estimate.Data) []string {
 				out = append(out, fmt.Sprintf("arm %s contradicts the runner's readings in %d trials: %s; one of the two is measured wrongly",
 					named.Name, beyond, example))
 			}
-			if !cpuTime.MatchString(metric.Name) {
+			if !trial.IsCPUTime(metric.Name) {
 				out = append(out, savingWarnings(d, arm, metric.Name, scale)...)
 			}
 		}
@@ -75,7 +69,7 @@ func contradicts(d *estimate.Data, attempt *record.Attempt, name string, scale f
 	switch {
 	case !ok:
 		return ""
-	case cpuTime.MatchString(name):
+	case trial.IsCPUTime(name):
 		if used := cpuSeconds(attempt); used != nil && sum > *used*clockSlack+tickSlack {
 			return fmt.Sprintf("reports %s of %s in all and the runner read %s of CPU time", inSeconds(sum), name, inSeconds(*used))
 		}

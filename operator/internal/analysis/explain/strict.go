@@ -20,8 +20,17 @@ func strictWarnings(d *estimate.Data) []string {
 	if overlap := simultaneous(d.Chosen.Used); overlap != "" {
 		out = append(out, overlap)
 	}
-	if ran, least := len(screened(d.Chosen)), d.Exp.Plan.Design.Blocks.Min; ran > 0 && ran < least && d.Exp.Plan.Search == nil {
+	if ran, least := len(blocksOf(d.Chosen, false)), d.Exp.Plan.Design.Blocks.Min; ran > 0 && ran < least && d.Exp.Plan.Search == nil {
 		out = append(out, fmt.Sprintf("the figures rest on %d blocks, and spec.design.blocks.min asks for at least %d", ran, least))
+	}
+	if confirm := d.Exp.Plan.Design.Confirm; confirm != nil && d.Exp.Plan.Search == nil {
+		if ran := blocksOf(d.Chosen, true); len(ran) > 0 && len(ran) < confirm.Blocks {
+			out = append(out, fmt.Sprintf("%d blocks confirm, and spec.design.confirm.blocks asks for %d", len(ran), confirm.Blocks))
+		}
+	}
+	if full, most := fullScreened(d), d.Exp.Plan.Design.Blocks.Max; most > 0 && full > most && d.Exp.Plan.Search == nil {
+		out = append(out, fmt.Sprintf("%d screening blocks ran every arm at every point, and spec.design.blocks.max allows %d: whoever adds "+
+			"blocks after looking decides more often than the gates' confidence says", full, most))
 	}
 	if d.Exp.Plan.Design.GateConfidence == 0 {
 		out = append(out, fmt.Sprintf("experiment.json: spec.design.gateConfidence is absent: gates are judged at spec.design.confidence, %g, "+
@@ -31,15 +40,36 @@ func strictWarnings(d *estimate.Data) []string {
 	return out
 }
 
-// screened are the blocks that trials are used of, without those that confirm.
-func screened(chosen *selection.Selection) map[string]bool {
+// blocksOf are the blocks that trials are used of: those that confirm, or all others.
+func blocksOf(chosen *selection.Selection, confirming bool) map[string]bool {
 	blocks := map[string]bool{}
 	for _, attempt := range chosen.Used {
-		if chosen.Purposes[attempt.Block] != record.Confirm {
+		if (chosen.Purposes[attempt.Block] == record.Confirm) == confirming {
 			blocks[attempt.Block] = true
 		}
 	}
 	return blocks
+}
+
+// fullScreened counts the screening blocks in which every arm has a used trial at every point: none of them was to be replaced.
+func fullScreened(d *estimate.Data) int {
+	cells := map[string]map[selection.Cell]bool{}
+	for _, attempt := range d.Chosen.Used {
+		if d.Chosen.Purposes[attempt.Block] == record.Confirm {
+			continue
+		}
+		if cells[attempt.Block] == nil {
+			cells[attempt.Block] = map[selection.Cell]bool{}
+		}
+		cells[attempt.Block][d.Chosen.Cells[attempt]] = true
+	}
+	full := 0
+	for _, in := range cells {
+		if len(in) == len(d.Exp.Points)*len(d.Exp.Arms) {
+			full++
+		}
+	}
+	return full
 }
 
 // overlapSlack is what two clocks, one of them adjusted meanwhile, may make of trials that ran one after the other.

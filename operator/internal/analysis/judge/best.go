@@ -68,17 +68,40 @@ func gain(d *estimate.Data, q estimate.Quantity) float64 {
 	return level
 }
 
-// beats reports whether a quantity is better than another beyond doubt, as one of several comparisons.
+// beats reports whether a quantity is better than another beyond doubt, as one of several comparisons: with the trials that noise limits
+// leave out as well, and where nothing is known that would take the decision from a gate between the two.
 func beats(d *estimate.Data, mine, theirs estimate.Quantity, comparisons float64) bool {
 	if mine.Point < 0 || mine.Point != theirs.Point || mine.Metric != theirs.Metric || mine.Statistic != theirs.Statistic {
 		return false
 	}
-	found := d.Compare(mine, theirs)
+	if d.Chosen.Apart != "" || placed(d, mine.Point, mine.Arm, theirs.Arm) != "" ||
+		lostDifferently(d, mine.Metric, mine.Point, mine.Arm, theirs.Arm) != "" {
+		return false
+	}
+	for _, counted := range []*estimate.Data{d, d.Everything} {
+		if counted != nil && !ahead(counted, mine, theirs, comparisons) {
+			return false
+		}
+	}
+	return true
+}
+
+// ahead reports whether the whole interval of one quantity over another says that it is better.
+func ahead(d *estimate.Data, mine, theirs estimate.Quantity, comparisons float64) bool {
+	metric := d.Exp.Metric(mine.Metric)
+	found := d.Rarely(d.Compare(mine, theirs), metric, mine.Statistic)
 	if !found.HasInterval() {
 		return false
 	}
+	if experiment.Percentiles[mine.Statistic] != 0 {
+		medians := [2]estimate.Quantity{mine, theirs}
+		medians[0].Statistic, medians[1].Statistic = experiment.StatisticMedian, experiment.StatisticMedian
+		if series := d.Compare(medians[0], medians[1]).Series; series != nil && series.Dependent {
+			return false
+		}
+	}
 	low, high := found.Ends(1 - (1-d.GateConfidence)/comparisons)
-	if d.Exp.Metric(mine.Metric).Direction == experiment.LowerIsBetter {
+	if metric.Direction == experiment.LowerIsBetter {
 		return high < 0
 	}
 	return low > 0 && !math.IsNaN(low)

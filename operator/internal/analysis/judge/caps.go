@@ -20,11 +20,13 @@ var caps = []func(d *estimate.Data, j *judgement, gate *analysis.GateResult) str
 	brokenBaseline,
 	lostApart,
 	missingWave,
+	copiedTrials,
 	apart,
 	otherWorkload,
 	rejectedUnevenly,
 	rejectionDecides,
 	sequentialOrder,
+	onePlace,
 	dependentPercentile,
 }
 
@@ -52,6 +54,42 @@ func sequentialOrder(d *estimate.Data, _ *judgement, _ *analysis.GateResult) str
 		return ""
 	}
 	return "every block ran the arms in the same order (spec.design.order: Sequential), so that what their place does looks like what they do"
+}
+
+// placeConfidence is how sure it must be that an arm came before the other more often than by chance.
+const placeConfidence = 0.99
+
+// onePlace doubts comparisons of arms of which one came before the other in every block, or so much more often that chance does not explain
+// it, whatever order the design names: that of the plan and of the attempts is what ran.
+func onePlace(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
+	if !gate.Op.Relative() {
+		return ""
+	}
+	point := slices.IndexFunc(d.Exp.Points, func(p record.Point) bool { return p.Key == gate.Point })
+	return placed(d, point, selection.ArmIndex(d.Exp, gate.Candidate), d.Exp.Baseline())
+}
+
+// placed describes how an arm had one place beside another one; empty where they took turns.
+func placed(d *estimate.Data, point, mine, theirs int) string {
+	earlier, later := d.Before(point, mine, theirs)
+	if earlier+later < stats.MinBlocks {
+		return ""
+	}
+	low, high := stats.ShareLimits(earlier, earlier+later, placeConfidence)
+	first, second, count := mine, theirs, earlier
+	if later > earlier {
+		first, second, count = theirs, mine, later
+	}
+	if count < earlier+later && low <= 0.5 && high >= 0.5 {
+		return ""
+	}
+	return fmt.Sprintf("arm %s ran before arm %s in %d of %d blocks, so that what their places do looks like what they do",
+		d.Exp.Arms[first].Name, d.Exp.Arms[second].Name, count, earlier+later)
+}
+
+// copiedTrials doubts every decision that rests on one process as if it were several.
+func copiedTrials(d *estimate.Data, _ *judgement, _ *analysis.GateResult) string {
+	return d.Chosen.Copied
 }
 
 // apart doubts gates of blocks whose trials were no neighbours.
@@ -90,31 +128,55 @@ const lossLevel = 0.05
 
 // lostApart describes how a candidate and the baseline lost trials so differently that what is left cannot be compared.
 func lostApart(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
-	baseline, arm := d.Exp.Baseline(), selection.ArmIndex(d.Exp, gate.Candidate)
-	if baseline < 0 {
+	point := slices.IndexFunc(d.Exp.Points, func(p record.Point) bool { return p.Key == gate.Point })
+	return lostDifferently(d, gate.Metric, point, selection.ArmIndex(d.Exp, gate.Candidate), d.Exp.Baseline())
+}
+
+// lostDifferently compares what two arms lost, at a point and over all of them. Without another arm, -1, nothing shows that what was lost
+// is the machine's: it is compared with as many trials of which none is lost.
+func lostDifferently(d *estimate.Data, metric string, point, mine, theirs int) string {
+	if point < 0 {
 		return ""
 	}
 	// The gate's own point, and all points together: a little everywhere may be as telling.
 	here, everywhere := [2]selection.Balance{}, [2]selection.Balance{}
-	for point := range d.Exp.Points {
-		for side, a := range []int{arm, baseline} {
-			everywhere[side].Add(d.Chosen.Lost[selection.At(point, a)])
-			if d.Exp.Points[point].Key == gate.Point {
-				here[side].Add(d.Chosen.Lost[selection.At(point, a)])
+	for p := range d.Exp.Points {
+		for side, a := range []int{mine, theirs} {
+			everywhere[side].Add(d.Chosen.Lost[selection.At(p, a)])
+			if p == point {
+				here[side].Add(d.Chosen.Lost[selection.At(p, a)])
 			}
 		}
 	}
 	// Timeouts are in the figures of what they censor.
-	higher, lower := d.Censors(gate.Metric)
-	places, pairs, levels := []string{"at " + analysis.PointName(gate.Point)}, [][2]selection.Balance{here}, []float64{lossLevel}
+	higher, lower := d.Censors(metric)
+	places, pairs, levels := []string{"at " + analysis.PointName(d.Exp.Points[point].Key)}, [][2]selection.Balance{here}, []float64{lossLevel}
 	if points := len(d.Exp.Points); points > 1 {
 		places, pairs = append(places, "at all points"), append(pairs, everywhere)
 		levels = []float64{lossLevel / 2 / float64(points), lossLevel / 2}
 	}
+	search := d.Exp.Plan.Search != nil
+	if search {
+		// Loads are no repetitions of each other, and what another arm lost at one excuses and accuses nobody.
+		places, pairs, levels = places[:1], pairs[:1], []float64{lossLevel}
+	}
+	other := "the baseline"
+	switch {
+	case theirs < 0:
+		other = "as many of no arm"
+		for i := range pairs {
+			pairs[i][1] = selection.Balance{Of: pairs[i][0].Of}
+		}
+	case !d.Exp.Arms[theirs].Baseline:
+		other = "arm " + d.Exp.Arms[theirs].Name
+	}
 	for i, pair := range pairs {
+		if search && pair[0].Lost.Total()*pair[1].Of <= pair[1].Lost.Total()*pair[0].Of {
+			continue
+		}
 		if p := stats.Fisher(pair[0].Besides(higher || lower), pair[0].Of, pair[1].Besides(higher || lower), pair[1].Of); p <= levels[i] {
-			return fmt.Sprintf("%s arm %s lost %s, and the baseline %s (Fisher's exact test: p = %s): what is left of the two may not be alike",
-				places[i], gate.Candidate, pair[0], pair[1], quantity.Plain(p, 2))
+			return fmt.Sprintf("%s arm %s lost %s, and %s %s (Fisher's exact test: p = %s): what is left of the two may not be alike",
+				places[i], d.Exp.Arms[mine].Name, pair[0], other, pair[1], quantity.Plain(p, 2))
 		}
 	}
 	return ""

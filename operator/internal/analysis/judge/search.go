@@ -92,7 +92,7 @@ func judgeLoad(d *estimate.Data, c selection.Cell, planned int, completed *selec
 		out.Outcome, out.Constraint = search.Uncertain, fmt.Sprintf("completing: trial %s was %s", completed.Unended, selection.LostUnended)
 	}
 	for _, constraint := range d.Exp.Plan.Search.SubjectTo {
-		outcome, breached := judgeConstraintTwice(d, c, constraint)
+		outcome, breached := judgeConstraint(d, c, constraint)
 		out.Breached = out.Breached || breached
 		// One that is missed decides; of the others, the first that is undecided is worth naming.
 		if outcome == search.Infeasible || outcome == search.Uncertain && out.Outcome == search.Feasible {
@@ -105,26 +105,35 @@ func judgeLoad(d *estimate.Data, c selection.Cell, planned int, completed *selec
 	return out
 }
 
-// judgeConstraint compares the whole interval with the bound, as a gate does; breached reports whether the estimate misses it.
+// judgeConstraint judges a load as a gate on it would be, twice and by all that takes a decision from a gate; breached reports whether the
+// estimate misses the bound.
 func judgeConstraint(d *estimate.Data, c selection.Cell, constraint experiment.Condition) (outcome search.Outcome, breached bool) {
-	metric := d.Exp.Metric(constraint.Metric)
-	if constraint.RewardsWorse(metric) != "" {
-		return search.Uncertain, false
+	gate := experiment.Gate{Condition: constraint, Severity: experiment.Blocking}
+	judged := func(d *estimate.Data) analysis.GateResult {
+		result := analysis.GateResult{
+			Candidate: d.Exp.Arms[c.Arm].Name, Point: d.Exp.Points[c.Point].Key, Op: gate.Op, Severity: gate.Severity, Metric: gate.Metric,
+			Statistic: gate.Statistic,
+		}
+		judgeTiming(d, &selection.Parity{}, gate, c.Point, &result) // Outputs that differ refuse the whole answer.
+		return result
 	}
-	bound, statistic := *constraint.Bound, constraint.Statistic
-	found := d.Level(estimate.Quantity{Cell: c, Metric: constraint.Metric, Statistic: statistic})
-	if !found.HasInterval() || !d.EnoughSamples(c, constraint.Metric, statistic) {
-		return search.Uncertain, false
+	result := judged(d)
+	if d.Rejected[c] > 0 {
+		again := judged(d.Everything)
+		result.WithRejected = &analysis.Twice{Outcome: again.Outcome, Without: result.Outcome, Estimate: again.Estimate, Rejected: d.Rejected[c]}
 	}
-	found = found.At(d.GateConfidence)
-	holds, fails, breached := atLeast(bound, found.High), below(bound, found.Low), below(bound, found.Value)
-	if constraint.Op == experiment.AtLeast {
-		holds, fails, breached = atLeast(found.Low, bound), below(found.High, bound), below(found.Value, bound)
+	alone := &judgement{gates: []analysis.GateResult{result}}
+	capGates(d, alone)
+	if estimate := result.Estimate; estimate != nil && estimate.Low != nil {
+		breached = below(estimate.Value, *constraint.Bound)
+		if !constraint.Op.AsksAtLeast() {
+			breached = below(*constraint.Bound, estimate.Value)
+		}
 	}
-	switch {
-	case holds:
+	switch alone.gates[0].Outcome {
+	case experiment.VerdictGo:
 		return search.Feasible, breached
-	case fails:
+	case experiment.VerdictNoGo:
 		return search.Infeasible, breached
 	default:
 		return search.Uncertain, breached

@@ -9,7 +9,6 @@ import (
 	"assay.dev/assay/operator/internal/analysis/stats"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/quantity"
-	"assay.dev/assay/operator/internal/search"
 )
 
 // A noise limit may make a verdict more precise, and must not make it another one: who leaves out trials by what was read while they ran
@@ -126,18 +125,4 @@ func rejectedUnevenly(d *estimate.Data, _ *judgement, gate *analysis.GateResult)
 		}
 	}
 	return ""
-}
-
-// judgeConstraintTwice is judgeConstraint for a load of a search: with the rejected trials, too, the estimate must lie on the side that
-// the trials used decide for.
-func judgeConstraintTwice(d *estimate.Data, c selection.Cell, constraint experiment.Condition) (outcome search.Outcome, breached bool) {
-	outcome, breached = judgeConstraint(d, c, constraint)
-	if d.Rejected[c] == 0 || outcome == search.Uncertain {
-		return outcome, breached
-	}
-	again, breachedAgain := judgeConstraint(d.Everything, c, constraint)
-	if again != outcome && (again != search.Uncertain || breachedAgain != breached) {
-		return search.Uncertain, breached
-	}
-	return outcome, breached
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/trial"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -21,6 +22,9 @@ type Losses map[string]int
 const (
 	lostMissing = "missing"
 	lostTimeout = "timed out"
+	// What failed where it is not counted did fail: in an execution that does not count, or before what is measured.
+	lostElsewhere = "failed in an execution that does not count"
+	lostWarmup    = "failed in a warm-up"
 )
 
 // howLost is how a trial was lost whose attempt was rejected, in a few words; empty if it was not.
@@ -118,22 +122,22 @@ const (
 // count counts what became of every trial, planned or seen. Each ends in exactly one of the counts.
 func (s *Selection) count(exp *experiment.Experiment, planned plan, attempts []*record.Attempt, problems []record.Problem) {
 	fates, warmups, ran := map[string]trialFate{}, map[string]bool{}, map[string]bool{}
-	for trial, slot := range planned.slots {
+	for name, slot := range planned.slots {
 		if slot.warmup {
-			warmups[trial] = true
+			warmups[name] = true
 			continue
 		}
-		fates[trial] = trialFate{fateMissing, slot.cell, slot.block, lostMissing}
+		fates[name] = trialFate{fateMissing, slot.cell, slot.block, lostMissing}
 	}
-	raise := func(trial string, to trialFate) {
-		if have, ok := fates[trial]; !ok || to.rank > have.rank {
-			fates[trial] = to
+	raise := func(name string, to trialFate) {
+		if have, ok := fates[name]; !ok || to.rank > have.rank {
+			fates[name] = to
 		}
 	}
 	// spoil counts a trial of which the ledger holds only something that may not be used.
-	spoil := func(trial, how string) {
-		if have, ok := fates[trial]; ok {
-			raise(trial, trialFate{fateInvalid, have.cell, have.block, how})
+	spoil := func(name, how string) {
+		if have, ok := fates[name]; ok {
+			raise(name, trialFate{fateInvalid, have.cell, have.block, how})
 		}
 	}
 	for _, attempt := range attempts {
@@ -170,8 +174,8 @@ func (s *Selection) count(exp *experiment.Experiment, planned plan, attempts []*
 		maps.Copy(fates, unplanned(exp, fates))
 	}
 	s.Trials.Planned, s.Trials.Warmups = len(fates)+len(warmups), len(warmups)
-	for _, trial := range slices.Sorted(maps.Keys(fates)) {
-		f := fates[trial]
+	for _, name := range slices.Sorted(maps.Keys(fates)) {
+		f := fates[name]
 		switch f.rank {
 		case fateUsed:
 			s.Trials.Used++
@@ -184,7 +188,7 @@ func (s *Selection) count(exp *experiment.Experiment, planned plan, attempts []*
 		}
 		one := Balance{Of: 1}
 		if f.rank != fateUsed && f.how != string(Noisy) {
-			one.Lost, one.Some = Losses{f.how: 1}, []string{trial}
+			one.Lost, one.Some = Losses{f.how: 1}, []string{name}
 		}
 		if ran[f.block] {
 			all := s.Lost[f.cell]
@@ -192,11 +196,26 @@ func (s *Selection) count(exp *experiment.Experiment, planned plan, attempts []*
 			s.Lost[f.cell] = all
 		}
 	}
+	alsoLost := func(c Cell, how, name string) {
+		all := s.Lost[c]
+		all.Add(Balance{Of: 1, Lost: Losses{how: 1}, Some: []string{name}})
+		s.Lost[c] = all
+	}
 	for _, one := range s.Unended {
 		if !one.warmup && one.Repeated {
-			all := s.Lost[one.Cell]
-			all.Add(Balance{Of: 1, Lost: Losses{LostUnended: 1}, Some: []string{one.ID}})
-			s.Lost[one.Cell] = all
+			alsoLost(one.Cell, LostUnended, one.ID)
+		}
+	}
+	for _, attempt := range attempts {
+		c, belongs := s.Cells[attempt]
+		kind := s.Kinds[attempt]
+		if !belongs || !trial.Started(attempt) || attempt.Outcome == record.Succeeded {
+			continue
+		}
+		if attempt.Warmup && kind == "" {
+			alsoLost(c, lostWarmup, attempt.Trial)
+		} else if kind == superseded {
+			alsoLost(c, lostElsewhere, attempt.ID)
 		}
 	}
 }

@@ -79,10 +79,10 @@ type Selection struct {
 	Digest    string
 	// Unended are the trials that began and left no attempt of that execution.
 	Unended []Unended
-	// Gaps are the plans that are missing or cannot be read.
+	// Gaps are the plans and blocks that are missing, cannot be read or contradict the experiment.
 	Gaps []string
-	// Apart describes trials of blocks that were no neighbours.
-	Apart string
+	// Apart describes trials of blocks that were no neighbours, and Copied those of two blocks that are one process.
+	Apart, Copied string
 	// Purposes of the planned blocks.
 	Purposes map[string]record.Purpose
 }
@@ -107,6 +107,8 @@ func Of(exp *experiment.Experiment, evidence record.Evidence, wave int) *Selecti
 			s.Genuine = append(s.Genuine, attempt)
 		}
 	}
+	s.findMissingBlocks(exp, planned, evidence, wave)
+	s.findUnplannedWarmups(exp, planned, genuine)
 	s.findUnended(exp, planned, evidence.Unfinished, wave, found)
 	s.Digest = found.digest()
 	used := s.chooseExecutions(s.rejectStale(evidence.Leases, exp.Run.UID, genuine))
@@ -115,7 +117,7 @@ func Of(exp *experiment.Experiment, evidence record.Evidence, wave int) *Selecti
 	used = s.rejectUnusable(exp, used)
 	used = s.rejectOtherPrograms(s.rejectOtherEnvironments(used))
 	s.Used = s.rejectNoisy(exp, genuine, used)
-	s.Apart = notNeighbours(s.Used)
+	s.Apart, s.Copied = notNeighbours(s.Used), copied(s.Used)
 	for _, attempt := range s.Used {
 		s.Isolation[attempt.Isolation.Level]++
 	}
@@ -184,7 +186,7 @@ func (s *Selection) indexPlan(exp *experiment.Experiment, waves []record.Wave, t
 			continue
 		}
 		out.known = true
-		if why := contradictsArms(exp.Arms, wave.Arms); why != "" {
+		if why := cmp.Or(contradictsArms(exp.Arms, wave.Arms), contradictsPurpose(&exp.Plan, wave.Why())); why != "" {
 			key := record.WaveKey(wave.Wave)
 			s.Gaps = append(s.Gaps, key)
 			s.reject(key, foreign, "the plan contradicts the experiment: %s", why)

@@ -1,9 +1,13 @@
 package selection
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"path"
 	"slices"
 
+	"assay.dev/assay/operator/internal/analysis/trial"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -45,4 +49,121 @@ func (s *Selection) findGaps(exp *experiment.Experiment, evidence record.Evidenc
 			s.reject(key, absent, "nothing of wave %d is there, and there are attempts of later ones: waves are numbered from 0 without a gap", wave)
 		}
 	}
+}
+
+// findMissingBlocks names the blocks that must have been there: they are numbered from 0 through all waves. Whoever takes some of them
+// out of the ledger, with their plans, chooses what is judged. Where a wave is missing so are its blocks, and it was named.
+func (s *Selection) findMissingBlocks(exp *experiment.Experiment, planned plan, evidence record.Evidence, through int) {
+	if len(s.Gaps) > 0 {
+		return
+	}
+	there := map[int]bool{}
+	see := func(block string) {
+		wave, ok := record.WaveOf(block)
+		if number, ok2 := record.BlockNumber(block); ok && ok2 && wave <= through {
+			there[number] = true
+		}
+	}
+	if planned.known {
+		for block := range s.Purposes {
+			see(block)
+		}
+	} else {
+		for i := range evidence.Attempts {
+			if attempt := &evidence.Attempts[i]; attempt.Run.UID == exp.Run.UID && attempt.Experiment == exp.Digest {
+				see(attempt.Block)
+			}
+		}
+		for _, problem := range evidence.Problems {
+			see(path.Base(path.Dir(path.Dir(problem.Key))))
+		}
+		for i := range evidence.Unfinished {
+			see(evidence.Unfinished[i].Block)
+		}
+	}
+	var missing []int
+	for number := range slices.Max(append(slices.Collect(maps.Keys(there)), -1)) + 1 {
+		if !there[number] {
+			missing = append(missing, number)
+		}
+	}
+	if len(missing) > 0 {
+		name := fmt.Sprintf("block %d", missing[0])
+		s.Gaps = append(s.Gaps, name)
+		s.reject(name, absent, "%d blocks are missing, and there are later ones: blocks are numbered from 0 through all waves without a gap",
+			len(missing))
+	}
+}
+
+// findUnplannedWarmups names the block in which an arm has more warm-ups than the design asks for. What is called a warm-up is not
+// compared, so that calling slow trials so would take them out.
+func (s *Selection) findUnplannedWarmups(exp *experiment.Experiment, planned plan, genuine []*record.Attempt) {
+	type of struct {
+		Cell
+		block, executor string
+	}
+	counts := map[of]int{}
+	for _, slot := range planned.slots {
+		if slot.warmup {
+			counts[of{slot.cell, slot.block, ""}]++
+		}
+	}
+	for _, attempt := range genuine {
+		if attempt.Warmup && !planned.known {
+			counts[of{s.Cells[attempt], attempt.Block, trial.Executor(attempt)}]++
+		}
+	}
+	var first *of
+	for in, n := range counts {
+		if n > exp.Plan.Design.WarmupTrials && (first == nil || cmp.Or(record.CompareNames(in.block, first.block), in.Arm-first.Arm, in.Point-first.Point) < 0) {
+			first = &in
+		}
+	}
+	if first != nil {
+		s.Gaps = append(s.Gaps, first.block)
+		s.reject(first.block, foreign, "it has %d warm-ups of arm %s at one point and the design asks for %d: what is called a warm-up is not "+
+			"compared", counts[*first], exp.Arms[first.Arm].Name, exp.Plan.Design.WarmupTrials)
+	}
+}
+
+// contradictsPurpose describes how a wave runs for something that the experiment does not ask for, so that its blocks would be left out
+// of what is judged; empty where it does.
+func contradictsPurpose(plan *experiment.Plan, why record.Purpose) string {
+	switch {
+	case why == record.Search && plan.Search == nil:
+		return "its purpose is search and the experiment has no search"
+	case why == record.Confirm && plan.Search == nil && plan.Design.Confirm == nil:
+		return "its purpose is confirm and the experiment confirms nothing"
+	}
+	return ""
+}
+
+// copied reports, of the used trials, the first two in different blocks that are one process: it began at one instant on one node and took
+// as long to the last digit. Copies narrow an interval and measure nothing. A block whose trials all begin at once says nothing of when
+// they did.
+func copied(used []*record.Attempt) string {
+	type process struct {
+		node    string
+		began   int64
+		seconds float64
+	}
+	first, began := map[process]*record.Attempt{}, map[string]map[int64]bool{}
+	for _, attempt := range used {
+		if began[attempt.Block] == nil {
+			began[attempt.Block] = map[int64]bool{}
+		}
+		began[attempt.Block][attempt.StartedAt.UnixNano()] = true
+	}
+	for _, attempt := range used {
+		of := process{trial.NodeOf(attempt), attempt.StartedAt.UnixNano(), attempt.DurationSeconds}
+		switch before := first[of]; {
+		case len(began[attempt.Block]) < 2:
+		case before == nil:
+			first[of] = attempt
+		case before.Block != attempt.Block:
+			return fmt.Sprintf("trials %s and %s began at the same instant and took as long to the last digit, so that one is a copy of the other",
+				before.Trial, attempt.Trial)
+		}
+	}
+	return ""
 }

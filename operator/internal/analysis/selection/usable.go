@@ -1,8 +1,10 @@
 package selection
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"assay.dev/assay/operator/internal/analysis/trial"
@@ -17,6 +19,8 @@ import (
 const (
 	smallestNumber = 1e-30
 	largestNumber  = 1e30
+	// longestTime, in seconds, is some three centuries: no trial takes longer, and a duration in nanoseconds could not hold it.
+	longestTime = 9e9
 )
 
 // need is a statistic of a metric that a gate looks at in a cell.
@@ -59,6 +63,7 @@ func needs(exp *experiment.Experiment) map[Cell][]need {
 // rejectUnusable drops attempts that contradict themselves, or whose result contradicts the template or gives a gate nothing.
 func (s *Selection) rejectUnusable(exp *experiment.Experiment, attempts []*record.Attempt) []*record.Attempt {
 	asked := needs(exp)
+	promised := promisesOf(exp, attempts)
 	var out []*record.Attempt
 	for _, attempt := range attempts {
 		reason := succeededAgainst(attempt)
@@ -68,7 +73,7 @@ func (s *Selection) rejectUnusable(exp *experiment.Experiment, attempts []*recor
 		case attempt.Result == nil:
 			reason = "it succeeded and holds no result"
 		default:
-			reason = s.checkResult(exp, attempt.Result)
+			reason = cmp.Or(s.checkResult(exp, attempt.Result), promised.broken(attempt))
 		}
 		for _, n := range asked[s.Cells[attempt]] {
 			if reason == "" {
@@ -82,6 +87,48 @@ func (s *Selection) rejectUnusable(exp *experiment.Experiment, attempts []*recor
 		out = append(out, attempt)
 	}
 	return out
+}
+
+// promises are, by metric and value of the parameter that fixes how many samples a trial has (samplesFrom), how many that is, where trials
+// keep to it. One with fewer lost the others, and were that let pass, a program would win by leaving out its slow samples.
+type promises struct {
+	metrics []experiment.Metric
+	kept    map[[2]string]int64
+}
+
+func promisesOf(exp *experiment.Experiment, attempts []*record.Attempt) promises {
+	out := promises{kept: map[[2]string]int64{}}
+	for _, metric := range exp.Plan.Metrics {
+		if metric.SamplesFrom == "" {
+			continue
+		}
+		out.metrics = append(out.metrics, metric)
+		for _, attempt := range attempts {
+			text := attempt.Parameters[metric.SamplesFrom]
+			reported := attempt.Reported().Metrics[metric.Name]
+			count, err := strconv.ParseInt(text, 10, 64)
+			if err == nil && reported != nil && reported.Value == nil && trial.Samples(*reported) >= count {
+				out.kept[[2]string{metric.Name, text}] = count
+			}
+		}
+	}
+	return out
+}
+
+// broken describes how an attempt has fewer samples than its parameter fixes; empty where it has them.
+func (p promises) broken(attempt *record.Attempt) string {
+	for _, metric := range p.metrics {
+		reported := attempt.Reported().Metrics[metric.Name]
+		if reported == nil || reported.Value != nil {
+			continue
+		}
+		text := attempt.Parameters[metric.SamplesFrom]
+		if count, found := p.kept[[2]string{metric.Name, text}], trial.Samples(*reported); found < count {
+			return fmt.Sprintf("metric %s has %d samples and %s fixes %d (samplesFrom): those that are left out may be the slow ones", metric.Name,
+				found, metric.SamplesFrom, count)
+		}
+	}
+	return ""
 }
 
 // succeededAgainst is what speaks against an attempt that says Succeeded.
@@ -159,8 +206,13 @@ func meaningless(value float64, unit string) string {
 		return fmt.Sprintf("invalid value %g: allowed are finite numbers", value)
 	case magnitude > largestNumber || magnitude != 0 && magnitude < smallestNumber:
 		return fmt.Sprintf("invalid value %g %s: allowed are 0 and magnitudes from %g to %g", value, unit, smallestNumber, largestNumber)
-	case value < 0 && unit == "s":
-		return fmt.Sprintf("%g s is a negative time", value)
+	}
+	seconds, time := trial.InSeconds(unit)
+	switch {
+	case time && value < 0:
+		return fmt.Sprintf("%g %s is a negative time", value, unit)
+	case time && value*seconds > longestTime:
+		return fmt.Sprintf("invalid value %g %s: allowed are times up to %g s", value, unit, longestTime)
 	}
 	return ""
 }

@@ -2,6 +2,7 @@ package trial
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -63,6 +64,46 @@ func (h Histograms) Statistic(metric record.Metric, statistic experiment.Statist
 		return barStatistic(h[metric.Histogram], statistic)
 	}
 	return sampleStatistic(metric.Samples, statistic)
+}
+
+// At is a statistic of one histogram, percentiles too; false where it has none.
+func (h Histograms) At(histogram *record.Histogram, statistic experiment.Statistic) (float64, bool) {
+	bars := h[histogram]
+	share, percentile := experiment.Percentiles[statistic]
+	if !percentile {
+		return barStatistic(bars, statistic)
+	}
+	rank, below := stats.NearestRank(share, histogram.Count), int64(0)
+	for _, b := range bars {
+		if below += b.count; below >= rank {
+			return b.value, true
+		}
+	}
+	return 0, false
+}
+
+// Precision is how finely a histogram distinguishes values: to so many significant digits, and no finer than a unit.
+type Precision struct{ unit, half, scale float64 }
+
+// PrecisionOf reads it from a histogram that can be decoded.
+func PrecisionOf(histogram *record.Histogram) Precision {
+	decoded, err := hdrhistogram.Decode([]byte(histogram.Data))
+	if err != nil {
+		return Precision{}
+	}
+	// Twice as many values as the digits have are distinguished, rounded up to a power of two, and of these the upper half in each
+	// doubling (Tene, HdrHistogram).
+	distinguished := math.Exp2(math.Ceil(math.Log2(2 * math.Pow10(int(decoded.SignificantFigures())))))
+	unit := math.Exp2(math.Floor(math.Log2(math.Max(1, float64(decoded.LowestTrackableValue())))))
+	return Precision{unit, distinguished / 2, histogram.Scale}
+}
+
+// Width is that of the bucket in which a value lies.
+func (p Precision) Width(value float64) float64 {
+	if p.half == 0 || !(value > 0) {
+		return 0
+	}
+	return p.scale * math.Max(p.unit, math.Exp2(math.Floor(math.Log2(value/p.scale)))/p.half)
 }
 
 // PositivePercentile reports whether a percentile of one trial's samples is positive. If it is in every trial, it is in all of them

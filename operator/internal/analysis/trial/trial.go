@@ -30,8 +30,13 @@ func ClockError(attempt *record.Attempt) time.Duration {
 	return Seconds(attempt.Kept.Clock.AheadSeconds + attempt.Kept.Clock.UncertaintySeconds)
 }
 
-// Seconds is a number of seconds as a duration.
-func Seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+// Seconds is a number of seconds as a duration, or the longest one where it is longer.
+func Seconds(s float64) time.Duration {
+	return time.Duration(max(-longest, min(longest, s*float64(time.Second))))
+}
+
+// longest is about the longest duration there is, as a number that a duration can hold.
+const longest = float64(1 << 62)
 
 // Started reports whether a process ran, whatever the attempt's outcome says.
 func Started(attempt *record.Attempt) bool {
