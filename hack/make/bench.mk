@@ -21,12 +21,12 @@ bench-diskann: build-rust ## Figures of the vector index.
 	@bin/insert-diskann bench
 
 .PHONY: bench-diskann-scale
-bench-diskann-scale: build-rust ## Figures of 100,000 and of a million vectors within a memory budget (half an hour, most of it to make them).
+bench-diskann-scale: build-rust ## Figures of 100,000 and of a million vectors within a memory budget (half an hour, most to make them).
 	@bin/insert-diskann scale --size=100000
 	@bin/insert-diskann scale
 
 .PHONY: bench-diskann-peers
-bench-diskann-peers: build-rust ## Figures of the vector index beside others. PEERS_PYTHON=python with workflows/studies/diskann-insert/peers.txt installed.
+bench-diskann-peers: build-rust ## Figures of the vector index beside others. PEERS_PYTHON=python with peers.txt of the study installed.
 	@bin/insert-diskann peers $(if $(PEERS_PYTHON),--peers="$(PEERS_PYTHON) workflows/studies/diskann-insert/peers.py")
 
 .PHONY: bench-diskann-live
@@ -50,7 +50,7 @@ build-calibration: build-go build-rust ## What calibrating needs beside the buil
 	@cd operator && $(GO_BUILD) -o ../bin/calibrate ./cmd/calibrate
 
 .PHONY: calibrate
-calibrate: build-calibration ## How often verdicts are wrong, on simulated machines and on this one, into docs/methodology.md (an hour; nothing else may run).
+calibrate: build-calibration ## How often verdicts are wrong, simulated and on this machine, into docs/methodology.md (an hour, alone).
 	@bin/calibrate simulate --runs 2000 --update docs/methodology.md
 	@bin/calibrate real --runs 30 --out out/calibration --json out/calibration.json --update docs/methodology.md
 	@bin/calibrate limits --ledgers out/calibration --update docs/methodology.md
@@ -66,11 +66,11 @@ calibrate-smoke: build-calibration ## The same in minutes, for CI: fails if a ta
 	@bin/calibrate attacks
 
 .PHONY: calibrate-history
-calibrate-history: build-calibration ## What histories find, on simulated years, into docs/history.md (half an hour). OTAVA=python: beside Apache Otava.
+calibrate-history: build-calibration ## What histories find, on simulated years, into docs/history.md (half an hour); OTAVA=python.
 	@bin/calibrate history --years 300 --bisections 200 --otava "$(OTAVA)" --update docs/history.md
 
 .PHONY: bench-history
-bench-history: build-calibration ## Figures of histories: false alerts, recall, delay, bisection, and what detection costs. OTAVA=python: beside Apache Otava.
+bench-history: build-calibration ## Figures of histories: false alerts, recall, delay, bisection, and the cost of detection; OTAVA=python.
 	@bin/calibrate history --otava "$(OTAVA)"
 
 .PHONY: bench-verdict
