@@ -58,8 +58,7 @@ func exitCodeOf(err error) int {
 	if err == nil {
 		return exitDone
 	}
-	var coded *exitCode
-	if errors.As(err, &coded) {
+	if coded, ok := errors.AsType[*exitCode](err); ok {
 		return coded.code
 	}
 	return exitError
