@@ -35,6 +35,7 @@ import (
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/local"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/registry"
 	"assay.dev/assay/operator/internal/schedule"
@@ -550,7 +551,7 @@ func (b *bisection) provide(ctx context.Context, revision string) (why string, e
 		b.printf("build %s: %s; see %s\n", short(revision), why, path)
 	} else {
 		b.kept.Built = append(b.kept.Built, revision)
-		b.printf("build %s: done in %s\n", short(revision), b.now().Sub(began).Round(time.Second))
+		b.printf("build %s: done in %s\n", short(revision), quantity.Seconds(b.now().Sub(began)))
 	}
 	return why, b.keep(ctx)
 }
@@ -768,7 +769,7 @@ func (b *bisection) print(answer *bisect.Answer) error {
 				fmt.Fprintf(out, "  %s\n", b.describe(revision))
 			}
 		}
-		fmt.Fprintf(out, "  %.4gx of the level before, probability %.3f\n", c.Ratio, c.Probability)
+		fmt.Fprintf(out, "  %sx of the level before, probability %s\n", quantity.Plain(c.Ratio, 4), quantity.Decimals(c.Probability, 3))
 		if c.Fresh != nil {
 			ratio := viewEstimate(series.Estimate(*c.Fresh))
 			fmt.Fprintf(out, "  %s of %s, in %d fresh blocks\n", ratio.text(), short(c.After), ratio.Blocks)
