@@ -43,9 +43,10 @@ func tooLong(name, text string) []int {
 	case ".md":
 		raw = fenced(lines)
 	}
+	whole := unbreakable[kind]
 	var out []int
 	for i, line := range lines {
-		if utf8.RuneCountInString(line) > widest && (raw == nil || !raw[i]) && !(unbreakable[kind] != nil && unbreakable[kind].MatchString(line)) {
+		if utf8.RuneCountInString(line) > widest && (raw == nil || !raw[i]) && (whole == nil || !whole.MatchString(line)) {
 			out = append(out, i+1)
 		}
 	}

@@ -145,7 +145,8 @@ func (o *historyOptions) peer(
 				return nil, "", err
 			}
 			rows[name+kind], order = points, append(order, name+kind)
-			fmt.Fprintf(log, "otava, %s: %d years in %s\n", name+kind, len(shown[name+kind]), quantity.Duration(time.Since(started), time.Millisecond))
+			fmt.Fprintf(log, "otava, %s: %d years in %s\n", name+kind, len(shown[name+kind]),
+				quantity.Duration(time.Since(started), time.Millisecond))
 		}
 	}
 	figures := []calibrate.Figure{}

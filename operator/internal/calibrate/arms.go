@@ -87,7 +87,8 @@ func ArmsTable(tallies []RealTally) string {
 		}
 		median, low, high, _ := t.overAll()
 		fmt.Fprintf(&out, "| %d | %d | %s | %s | %s | %s | %s | %s | %s |\n", t.Arms, len(t.Runs), t.blocks(), t.used(),
-			quantity.Decimals(median, 3), quantity.Decimals(low, 3), quantity.Decimals(high, 3), NewShare(falseGo+falseNoGo, candidates), NewShare(covered, candidates))
+			quantity.Decimals(median, 3), quantity.Decimals(low, 3), quantity.Decimals(high, 3),
+			NewShare(falseGo+falseNoGo, candidates), NewShare(covered, candidates))
 	}
 	return out.String()
 }

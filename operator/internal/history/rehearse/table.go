@@ -43,7 +43,8 @@ func Table(tallies []Tally) string {
 			}
 		}
 		fmt.Fprintf(&out, "| %s | %d | %s | %d | %s | %s | %s | %s | %d of %d |\n", y.Year.Name, y.Years,
-			quantity.WithEnds(value, low, high, 2), y.Misdated, quantity.Decimals(float64(y.Confirmations)/float64(y.Years), 1), found, delay, dates, y.DatedFalse, y.Dated)
+			quantity.WithEnds(value, low, high, 2), y.Misdated, quantity.Decimals(float64(y.Confirmations)/float64(y.Years), 1), found, delay, dates,
+			y.DatedFalse, y.Dated)
 	}
 	out.WriteString("\n")
 	for _, y := range tallies {
