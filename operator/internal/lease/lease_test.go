@@ -112,6 +112,9 @@ func TestTaints(t *testing.T) {
 	if !toleration.ToleratesTaint(&taint) {
 		t.Error("a run does not tolerate its own taint")
 	}
+	if taints := []corev1.Taint{other, taint}; !Tainted(taints, "1") || Tainted(taints, "2") || Tainted(taints[:1], "") {
+		t.Error("a node has the taint of another run, or lacks its own")
+	}
 	if others := Toleration("2"); others.ToleratesTaint(&taint) {
 		t.Error("a run tolerates another one's taint")
 	}
@@ -239,6 +242,9 @@ func TestALeaseSurvivesItsObject(t *testing.T) {
 	}
 	if Name(long+"1") == Name(long+"2") {
 		t.Error("two nodes share a Lease")
+	}
+	if fits := strings.Repeat("n", maxNameBytes-len("assay-node-")); Name(fits) != "assay-node-"+fits {
+		t.Errorf("a name that fits is cut to %s", Name(fits))
 	}
 }
 
