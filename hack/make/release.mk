@@ -19,7 +19,7 @@ images: bin/cluster ## Images of PLATFORMS (linux/amd64,linux/arm64) as OCI layo
 	@bin/cluster images layout out/images --bin 'out/bin/linux-{arch}' --platforms '$(PLATFORMS)'
 
 .PHONY: push
-push: bin/cluster ## Push the images of `make images` to REGISTRY, with the credentials of docker login; PUSH_ARGS=--all adds those of others.
+push: bin/cluster ## Push the images of `make images` to REGISTRY, with the credentials of docker login; PUSH_ARGS=--all adds others'.
 	@test -n "$(REGISTRY)" || { echo 'REGISTRY is not set: name a host, with a path if need be, such as REGISTRY=ghcr.io/acme'; exit 2; }
 	@hack/push.sh '$(REGISTRY)' '$(COSIGN_KEY)' --layouts out/images $(PUSH_ARGS)
 
@@ -41,6 +41,6 @@ test-release: ## Install from dist/ alone: the CLI where there is no toolchain, 
 	@cd test/release && go test -count=1 ./...
 
 .PHONY: e2e-release
-e2e-release: bin/cluster ## Push dist/ to a registry on the embedded cluster, install it from there by digest, and reach a verdict; removes the cluster.
+e2e-release: bin/cluster ## Push dist/ to a registry on the embedded cluster, install it from there, reach a verdict; removes the cluster.
 	@bin/cluster up && trap '$(CURDIR)/bin/cluster down' EXIT && PATH="$$(bin/cluster build --print-dir kubectl helm):$$PATH" \
 	  && export PATH KUBECONFIG="$$(bin/cluster kubeconfig)" ASSAY_RELEASE_E2E=1 && cd test/release && go test -count=1 -timeout 30m -v ./...
