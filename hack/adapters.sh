@@ -28,9 +28,14 @@ once() {
   touch "$folder/.done"
 }
 
-install_hyperfine() { cargo install --quiet --locked --version "$hyperfine" --root "$1" --target-dir "$1/target" hyperfine && rm -rf "$1/target"; }
+install_hyperfine() {
+  cargo install --quiet --locked --version "$hyperfine" --root "$1" --target-dir "$1/target" hyperfine && rm -rf "$1/target"
+}
 install_k6() { GOBIN=$1 CGO_ENABLED=0 go install -trimpath -ldflags "-s -w" "go.k6.io/k6@v$k6"; }
-install_pytest() { python3 -m venv "$1" && "$1/bin/pip" install --quiet --disable-pip-version-check "pytest==$pytest" "pytest-benchmark==$pytest_benchmark"; }
+install_pytest() {
+  python3 -m venv "$1" &&
+    "$1/bin/pip" install --quiet --disable-pip-version-check "pytest==$pytest" "pytest-benchmark==$pytest_benchmark"
+}
 
 install_jmh() { mvn -q -B -f workflows/examples/jmh/pom.xml dependency:copy-dependencies -DoutputDirectory="$1"; }
 
@@ -57,14 +62,19 @@ packaged() {
   ln -sf "$(command -v "$1")" "$programs/$1"
 }
 
+# cargo_bench EXAMPLE VERSION NAME builds a benchmark of cargo's and takes its program.
+cargo_bench() {
+  local made
+  made=$(cd "workflows/examples/$1" && CARGO_TARGET_DIR=$cache/$1-$2 cargo bench --quiet --locked --bench "$3" --no-run \
+    --message-format=json | grep -o '"executable":"[^"]*/'"$3"'-[^"]*"' | tail -1 | cut -d'"' -f4)
+  cp "$made" "$programs/$3"
+}
+
 # prepare_TOOL leaves the example's program in $programs and what it reads in the folder where it runs.
 prepare_go-test() { (cd workflows/examples/go-test && CGO_ENABLED=0 go test -c -trimpath -o "$programs/join.test" .); }
 
 prepare_criterion() {
-  local made
-  made=$(cd workflows/examples/criterion && CARGO_TARGET_DIR=$cache/criterion-$criterion cargo bench --quiet --locked --bench find --no-run --message-format=json |
-    grep -o '"executable":"[^"]*/find-[^"]*"' | tail -1 | cut -d'"' -f4)
-  cp "$made" "$programs/find"
+  cargo_bench criterion "$criterion" find
 }
 
 prepare_google-benchmark() {
@@ -72,7 +82,8 @@ prepare_google-benchmark() {
   local usr=$cache/google-benchmark/usr lib
   lib=$(dirname "$(find "$usr" -name libbenchmark.so | head -1)")
   if [ ! "$programs/sum" -nt workflows/examples/google-benchmark/sum.cc ]; then
-    g++ -O2 -std=c++17 -I"$usr/include" workflows/examples/google-benchmark/sum.cc -o "$programs/sum" -L"$lib" -lbenchmark -lpthread -Wl,-rpath,"$lib"
+    g++ -O2 -std=c++17 -I"$usr/include" workflows/examples/google-benchmark/sum.cc -o "$programs/sum" -L"$lib" \
+      -lbenchmark -lpthread -Wl,-rpath,"$lib"
   fi
 }
 
@@ -120,10 +131,7 @@ prepare_wrk() {
 prepare_sysbench() { packaged sysbench; }
 
 prepare_divan() {
-  local made
-  made=$(cd workflows/examples/divan && CARGO_TARGET_DIR=$cache/divan-$divan cargo bench --quiet --locked --bench search --no-run --message-format=json |
-    grep -o '"executable":"[^"]*/search-[^"]*"' | tail -1 | cut -d'"' -f4)
-  cp "$made" "$programs/search"
+  cargo_bench divan "$divan" search
 }
 
 prepare_catch2() {
@@ -166,14 +174,17 @@ run() {
   cp -f workflows/examples/"$tool"/*.py workflows/examples/"$tool"/*.js "$here/" 2>/dev/null || true
   rm -rf "$here/ledger"
   # Programs find their input where they run, as in their image.
-  (cd "$here" && "$root/bin/assay" run --local "$root/workflows/examples/$tool/smoke.yaml" --bin-dir "$root/bin" --bin-dir "$programs" --out "$here/ledger") >"$here/said.txt" 2>"$here/log.txt" ||
+  (cd "$here" && "$root/bin/assay" run --local "$root/workflows/examples/$tool/smoke.yaml" \
+    --bin-dir "$root/bin" --bin-dir "$programs" --out "$here/ledger") >"$here/said.txt" 2>"$here/log.txt" ||
     { tail -n 20 "$here/log.txt" >&2; cat "$here/said.txt" >&2; echo "example $tool: failed; its log is $here/log.txt" >&2; return 1; }
   grep -q '^verdict: Go,' "$here/said.txt" || { cat "$here/said.txt" >&2; echo "example $tool: the verdict is not Go" >&2; return 1; }
   echo "example $tool: Go, as it must be"
 }
 
 tools=("$@")
-[ $# -gt 0 ] || tools=(go-test criterion google-benchmark hyperfine pytest-benchmark k6 jmh benchmarkdotnet fio wrk sysbench divan catch2 csv)
+[ $# -gt 0 ] || tools=(
+  go-test criterion google-benchmark hyperfine pytest-benchmark k6 jmh benchmarkdotnet fio wrk sysbench divan catch2 csv
+)
 passed=0 failed=0
 for tool in "${tools[@]}"; do
   reason=$(lacking "$tool")

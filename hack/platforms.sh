@@ -86,7 +86,8 @@ cargo_for() {
     *) die "$arch: programs are built for amd64 and arm64" ;;
   esac
   RUSTC=$(rust_for "$target")
-  RUSTC=$RUSTC RUSTFLAGS="-C target-feature=+crt-static" cargo "$1" --manifest-path workloads/Cargo.toml --locked --target "$target" "${@:2}"
+  RUSTC=$RUSTC RUSTFLAGS="-C target-feature=+crt-static" cargo "$1" --manifest-path workloads/Cargo.toml --locked \
+    --target "$target" "${@:2}"
 }
 
 build() {

@@ -87,7 +87,10 @@ fill() {
   text=$(sed -e "s|@VERSION@|$version|g" -e "s|@DOWNLOADS@|$DOWNLOADS|g" "$1")
   for platform in linux_amd64 linux_arm64 darwin_amd64 darwin_arm64; do
     archive=$dist/assay_${version}_$platform.tar.gz
-    [ -f "$archive" ] || { [[ $text != *@SHA256_$platform@* ]] || { echo "$1 needs $archive: build that platform too" >&2; exit 2; }; continue; }
+    [ -f "$archive" ] || {
+      [[ $text != *@SHA256_$platform@* ]] || { echo "$1 needs $archive: build that platform too" >&2; exit 2; }
+      continue
+    }
     text=${text//@SHA256_$platform@/$(sha256sum "$archive" | cut -d ' ' -f 1)}
   done
   printf '%s\n' "$text"

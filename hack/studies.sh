@@ -40,7 +40,8 @@ keep() {
   local table
   while read -r table; do
     bin/assay results "$2" --table "$table" -o "$results/$table.csv"
-    bin/assay results "$2" --table "$table" | sed "s/^### /$heading /" | into "$(dirname "$1")/README.md" "$where/$(basename "$1" .yaml)/$table"
+    bin/assay results "$2" --table "$table" | sed "s/^### /$heading /" |
+      into "$(dirname "$1")/README.md" "$where/$(basename "$1" .yaml)/$table"
   done < <(sed -n '/^  report:/,/^  [a-z]*:/s/^    - name: *//p' "$1")
   archive "$1" "$2" "$results"
 }

@@ -97,8 +97,7 @@ func (c *cluster) installCRDs(t *testing.T) {
 func prometheusOperatorCRDs(t *testing.T) string {
 	t.Helper()
 	out, err := exec.Command("go", "mod", "download", "-json", prometheusOperator).Output()
-	var failed *exec.ExitError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 		t.Fatalf("go mod download %s: %s%s", prometheusOperator, out, failed.Stderr)
 	}
 	if err != nil {

@@ -48,7 +48,7 @@ build-calibration: build-go build-rust ## What calibrating needs beside the buil
 	@cd operator && $(GO_BUILD) -o ../bin/calibrate ./cmd/calibrate
 
 .PHONY: calibrate
-calibrate: build-calibration ## How often verdicts are wrong, on simulated machines and on this one, into docs/methodology.md (an hour; nothing else may run).
+calibrate: build-calibration ## How often verdicts are wrong, simulated and on this machine, into docs/methodology.md (an hour, alone).
 	@bin/calibrate simulate --runs 2000 --update docs/methodology.md
 	@bin/calibrate real --runs 30 --out out/calibration --json out/calibration.json --update docs/methodology.md
 	@bin/calibrate limits --ledgers out/calibration --update docs/methodology.md
@@ -64,7 +64,7 @@ calibrate-smoke: build-calibration ## The same in minutes, for CI: fails if a ta
 	@bin/calibrate attacks
 
 .PHONY: calibrate-history
-calibrate-history: build-calibration ## What histories find, on simulated years, into docs/history.md (half an hour). OTAVA=python: beside Apache Otava.
+calibrate-history: build-calibration ## What histories find, on simulated years, into docs/history.md (half an hour); OTAVA=python.
 	@bin/calibrate history --years 300 --bisections 200 --otava "$(OTAVA)" --update docs/history.md
 
 .PHONY: calibrate-history-real
@@ -72,7 +72,7 @@ calibrate-history-real: build-calibration ## What is told of real series on this
 	@bin/calibrate nights --repeat $(or $(REPEAT),1) --update docs/history.md
 
 .PHONY: bench-history
-bench-history: build-calibration ## Figures of histories: false alerts, recall, delay, bisection, and what detection costs. OTAVA=python: beside Apache Otava.
+bench-history: build-calibration ## Figures of histories: false alerts, recall, delay, bisection, and the cost of detection; OTAVA=python.
 	@bin/calibrate history --otava "$(OTAVA)"
 
 .PHONY: bench-verdict

@@ -3,7 +3,8 @@
 # What is linked without debug information is compiled without it, which is faster.
 GO_BUILD := CGO_ENABLED=0 go build -trimpath -gcflags=all=-dwarf=false -ldflags "-s -w -X main.version=$(VERSION)"
 # A runner that goes into any image, and kernels that run in an empty one, cannot look for a C library there.
-CARGO_RELEASE := RUSTFLAGS="-C target-feature=+crt-static" cargo build --manifest-path workloads/Cargo.toml --locked --release --target x86_64-unknown-linux-gnu
+CARGO_RELEASE := RUSTFLAGS="-C target-feature=+crt-static" cargo build --manifest-path workloads/Cargo.toml --locked --release \
+  --target x86_64-unknown-linux-gnu
 
 KERNELS := scan-pir batch-rms24 batch-curp-ho insert-diskann insert-mork spin-kernel
 RUST_PACKAGES := assay-runner assay-neighbour $(KERNELS)

@@ -4,14 +4,14 @@ GO_MODULES += test/chaos
 FUZZTIME ?= 1m
 FUZZ_SECONDS ?= 60
 # Every target by its package below operator/.
-FUZZ := internal/fuzz:FuzzSpec internal/fuzz:FuzzLedger internal/fuzz:FuzzReport internal/fuzz:FuzzRecord internal/fuzz:FuzzKeeper internal/fuzz:FuzzPolicy internal/ledger:FuzzArchive
+FUZZ := $(addprefix internal/fuzz:,FuzzSpec FuzzLedger FuzzReport FuzzRecord FuzzKeeper FuzzPolicy) internal/ledger:FuzzArchive
 
 .PHONY: chaos
 chaos: ## 200 faults against the embedded cluster while runs measure, then the attacks (more than an hour; figures on standard output).
 	@hack/chaos.sh chaos
 
 .PHONY: chaos-smoke
-chaos-smoke: ## Up to ten faults, by a seed, within four minutes; a part of make e2e. CHAOS_CLUSTER=running takes the cluster that is there; SEED=N, FAULTS=name,... choose.
+chaos-smoke: ## Up to ten faults, by a seed, within four minutes; a part of make e2e. CHAOS_CLUSTER=running, SEED=N, FAULTS=name,...
 	@hack/chaos.sh smoke
 
 .PHONY: attack
@@ -19,8 +19,9 @@ attack: ## What a tenant's specs and a hostile image may try, one test for each 
 	@hack/chaos.sh attack
 
 .PHONY: attack-guards
-attack-guards: bin/cluster ## Take every guard out, and demand that its attack succeeds (most of an hour; a figure). ONLY=words; CLUSTER_TOO=1 also those of a release that runs.
-	@assets="$$(bin/cluster build --print-dir etcd kube-apiserver kubectl minio helm)" && export KUBEBUILDER_ASSETS="$$assets" PATH="$$assets:$$PATH" \
+attack-guards: bin/cluster ## Take every guard out, and demand that its attack succeeds (an hour; a figure). ONLY=words, CLUSTER_TOO=1.
+	@assets="$$(bin/cluster build --print-dir etcd kube-apiserver kubectl minio helm)" \
+	  && export KUBEBUILDER_ASSETS="$$assets" PATH="$$assets:$$PATH" \
 	  && cd operator && go run ./test/attacks/guards $(if $(ONLY),-only '$(ONLY)') $(if $(CLUSTER_TOO),-cluster)
 
 # Coverage by the stable compiler, as cargo-fuzz asks for it without a sanitizer.
@@ -40,8 +41,9 @@ fuzz-rust: ## libFuzzer on the Rust decoders of what comes over sockets and from
 	  grep -E 'stat::(number_of_executed_units|new_units_added)' out/fuzz/$$f.log; done
 
 .PHONY: fuzz
-fuzz: fuzz-rust ## Go fuzzing of specs, ledgers, reports, records, messages of runners and policies, FUZZTIME each. What fails is kept in testdata/fuzz, and is a test from then on.
-	@for f in $(FUZZ); do (cd operator && go test ./$${f%%:*} -run '^$$' -fuzz "^$${f##*:}$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x) || exit 1; done
+fuzz: fuzz-rust ## Go fuzzing of what others write, FUZZTIME each; testdata/fuzz keeps what fails.
+	@for f in $(FUZZ); do \
+	  (cd operator && go test ./$${f%%:*} -run '^$$' -fuzz "^$${f##*:}$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x) || exit 1; done
 
 .PHONY: test-chaos
 test-chaos: ## The checks of the fault suite, on ledgers broken by hand.

@@ -1,6 +1,8 @@
 ##@ Check
 
 GO_MODULES := operator cluster charts/test test/e2e test/browser test/release test/docs hack/count workloads/batch/curp-ho/checker
+# Those of them that make programs: what none of their programs can reach is dead, whatever tests call.
+GO_PROGRAMS := operator cluster charts/test hack/count workloads/batch/curp-ho/checker
 TOOLS := -modfile=$(CURDIR)/hack/tools/go.mod
 # Built once, in about a minute and a half on 2 cores, and kept in Go's build cache.
 GOLANGCI := go tool -modfile=$(CURDIR)/hack/tools/lint.mod golangci-lint-kube-api-linter
@@ -10,7 +12,8 @@ generate: bin/cluster ## Regenerate what is generated (may write).
 	@cd operator && go tool $(TOOLS) controller-gen object paths=./api/... \
 	  && go tool $(TOOLS) controller-gen crd rbac:roleName=assay-operator paths=./... output:crd:dir=config/crd output:rbac:dir=config/rbac
 	@cd operator && go generate ./...
-	@cd operator && go tool $(TOOLS) crd-ref-docs --source-path=api/v1alpha1 --config=hack/api-reference.yaml --renderer=markdown --output-path=../docs/reference/api.md --log-level=ERROR
+	@cd operator && go tool $(TOOLS) crd-ref-docs --source-path=api/v1alpha1 --config=hack/api-reference.yaml --renderer=markdown \
+	  --output-path=../docs/reference/api.md --log-level=ERROR
 	@hack/version.sh
 	@ASSAY_VERSION= bin/cluster images chart charts/assay
 	@cd charts/test && go run ./cmd/chartgen
@@ -21,11 +24,15 @@ fmt: ## Format everything (may write).
 	@cargo fmt --all --manifest-path workloads/Cargo.toml
 
 .PHONY: lint
-lint: ## Vet, staticcheck, golangci-lint, clippy and format checks (read only).
+lint: ## Vet, staticcheck, golangci-lint, deadcode, clippy and format checks (read only).
 	@for m in $(GO_MODULES); do \
 	  (cd $$m && bad=$$(gofmt -l .) && if [ -n "$$bad" ]; then echo "not formatted, run make fmt: $$bad"; exit 1; fi \
 	   && go vet ./... && go run $(TOOLS) honnef.co/go/tools/cmd/staticcheck ./... \
 	   && $(GOLANGCI) run --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
+	@for m in $(GO_PROGRAMS); do \
+	  (cd $$m && dead=$$(go tool $(TOOLS) deadcode $$([ -d internal ] && echo ./cmd/... ./internal/... || echo ./...)) \
+	   && if [ -n "$$dead" ]; then echo "no program calls these, delete them or move them to the tests that do: $$dead"; exit 1; fi) \
+	  || exit 1; done
 	@cargo fmt --all --manifest-path workloads/Cargo.toml --check
 	@cargo clippy --manifest-path workloads/Cargo.toml --locked --all-targets -- -D warnings
 	@scripts=$$(git grep -lE '^#!.*[/ ](ba)?sh\b|^# shellcheck shell=' -- ':!*.md'); for f in $$scripts; do bash -n $$f; done; \
@@ -35,16 +42,18 @@ lint: ## Vet, staticcheck, golangci-lint, clippy and format checks (read only).
 .PHONY: verify
 verify: ## What CI checks first: generate and format leave no diff, others' files are whole, lint is clean.
 	@before=$$(hack/tree-state.sh); $(MAKE) --no-print-directory generate fmt; after=$$(hack/tree-state.sh); \
-	  if [ "$$before" != "$$after" ]; then echo 'generated or formatted files differ from what is committed; run "make generate fmt" and commit:'; git status --short; exit 1; fi
+	  if [ "$$before" != "$$after" ]; then \
+	    echo 'generated or formatted files differ from what is committed; run "make generate fmt" and commit:'; git status --short; exit 1; fi
 	@$(MAKE) --no-print-directory third-party lint
 	@echo "verify: generated files, others' files, formats and lints are clean"
 
 .PHONY: third-party
 third-party: ## Others' files are what they were when they were taken over.
-	@git ls-files '*/third_party/*/SHA256SUMS' | while read -r sums; do (cd $$(dirname $$sums) && sha256sum --quiet --strict --check SHA256SUMS) || exit 1; done
+	@git ls-files '*/third_party/*/SHA256SUMS' | while read -r sums; do \
+	  (cd $$(dirname $$sums) && sha256sum --quiet --strict --check SHA256SUMS) || exit 1; done
 
 .PHONY: test
-test: test-rust test-go test-stores-short test-dashboards ## All tests that need no cluster: Rust, Go units, envtest, chart and schema checks.
+test: test-rust test-go test-stores-short test-dashboards ## All tests that need no cluster.
 
 .PHONY: test-rust
 test-rust: ## Rust tests.
@@ -53,15 +62,18 @@ test-rust: ## Rust tests.
 .PHONY: test-go
 test-go: bin/cluster bin/assay-runner ## Go tests, with a real kube-apiserver, etcd and MinIO: those of KUBEBUILDER_ASSETS, or built here.
 	@if [ -n "$${KUBEBUILDER_ASSETS:-}" ]; then \
-	    echo "etcd, kube-apiserver and kubectl are those of KUBEBUILDER_ASSETS=$$KUBEBUILDER_ASSETS; without a minio in it, tests of the store's users are skipped"; \
+	    echo "etcd, kube-apiserver and kubectl are those of KUBEBUILDER_ASSETS=$$KUBEBUILDER_ASSETS;" \
+	      "without a minio in it, tests of the store's users are skipped"; \
 	  else \
-	    echo "building etcd, kube-apiserver, kubectl and MinIO from source, unless they are cached (the first time some ten minutes on 2 CPUs)"; \
+	    echo "building etcd, kube-apiserver, kubectl and MinIO from source, unless they are cached" \
+	      "(the first time some ten minutes on 2 CPUs)"; \
 	    KUBEBUILDER_ASSETS=$$(bin/cluster build --print-dir etcd kube-apiserver kubectl minio); \
 	  fi; export KUBEBUILDER_ASSETS; \
-	  for m in operator cluster charts/test test/docs hack/count; do echo "== go test $$m" && (cd $$m && go test -count=1 -timeout 15m ./...) || exit 1; done
+	  for m in operator cluster charts/test test/docs hack/count; do \
+	    echo "== go test $$m" && (cd $$m && go test -count=1 -timeout 15m ./...) || exit 1; done
 
 .PHONY: test-stores
-test-stores: bin/cluster bin/assay ## The ledger's tests against every object store that is built from source; writes docs/reference/object-stores.md.
+test-stores: bin/cluster bin/assay ## The ledger's tests against every store built from source, into docs/reference/object-stores.md.
 	@hack/stores.sh --write
 
 .PHONY: test-stores-short
@@ -86,7 +98,9 @@ test-dashboards: test-rules test-alertmanager ## Rules, dashboards, and where al
 .PHONY: lint-workflows
 lint-workflows: bin/cluster ## argo lint of every workflow that is shipped, and of those that the operator makes.
 	@argo=$$(bin/cluster build --print-dir argo)/argo && \
-	  $$argo lint --offline --no-color $$(grep -rlE '^kind: (ClusterWorkflowTemplate|CronWorkflow|Workflow|WorkflowTemplate)$$' --include='*.yaml' workflows operator/internal/workflow/testdata)
+	  $$argo lint --offline --no-color \
+	    $$(grep -rlE '^kind: (ClusterWorkflowTemplate|CronWorkflow|Workflow|WorkflowTemplate)$$' --include='*.yaml' \
+	      workflows operator/internal/workflow/testdata)
 
 .PHONY: count
 count: ## Lines of code, tests, fixtures, what is generated, of others, and text, by part.

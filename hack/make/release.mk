@@ -19,7 +19,7 @@ images: bin/cluster ## Images of PLATFORMS (linux/amd64,linux/arm64) as OCI layo
 	@bin/cluster images layout out/images --bin 'out/bin/linux-{arch}' --platforms '$(PLATFORMS)'
 
 .PHONY: push
-push: bin/cluster ## Push the images of `make images` to REGISTRY, with the credentials of docker login; PUSH_ARGS=--all adds those of others.
+push: bin/cluster ## Push the images of `make images` to REGISTRY, with the credentials of docker login; PUSH_ARGS=--all adds others'.
 	@test -n "$(REGISTRY)" || { echo 'REGISTRY is not set: name a host, with a path if need be, such as REGISTRY=ghcr.io/acme'; exit 2; }
 	@hack/push.sh '$(REGISTRY)' '$(COSIGN_KEY)' --layouts out/images $(PUSH_ARGS)
 

@@ -18,5 +18,6 @@ MIRI_CASES ?= 16
 
 .PHONY: miri
 miri: ## The vectors that all kernels share under Miri, which finds undefined behaviour (a few minutes, most of them to compile).
-	@RUSTFLAGS="-Ctarget-feature=+avx2,+fma,+aes" MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=$(MIRI_CASES) cargo +$(MIRI_TOOLCHAIN) miri test \
+	@RUSTFLAGS="-Ctarget-feature=+avx2,+fma,+aes" MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=$(MIRI_CASES) \
+	  cargo +$(MIRI_TOOLCHAIN) miri test \
 	  --manifest-path workloads/Cargo.toml --locked -p assay-harness --lib -- simd::

@@ -5,6 +5,7 @@ go 1.26.0
 
 tool (
 	github.com/elastic/crd-ref-docs
+	golang.org/x/tools/cmd/deadcode
 	golang.org/x/vuln/cmd/govulncheck
 	honnef.co/go/tools/cmd/staticcheck
 	sigs.k8s.io/controller-tools/cmd/controller-gen

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// widest is how many characters a line of Go, Rust or prose has at most; a tab is one. It is max_line_length of .editorconfig.
+// widest is how many characters a line has at most; a tab is one. It is max_line_length of .editorconfig.
 const widest = 140
 
 // Lines that cannot be broken: by the end of the file's name, those that match.
@@ -25,6 +25,8 @@ var unbreakable = map[string]*regexp.Regexp{
 	".rs": regexp.MustCompile(`^\s*//[!/] \||\br#*"`),
 	// Rows of tables, and links.
 	".md": regexp.MustCompile(`^\s*\||^\s*(<!-- .*-->|\S*)$`),
+	// Schemas of values.
+	".yaml": regexp.MustCompile(`^\s*# @schema `),
 }
 
 // tooLong returns the numbers of the lines of a file that are too long and could be broken.
@@ -41,9 +43,10 @@ func tooLong(name, text string) []int {
 	case ".md":
 		raw = fenced(lines)
 	}
+	whole := unbreakable[kind]
 	var out []int
 	for i, line := range lines {
-		if utf8.RuneCountInString(line) > widest && (raw == nil || !raw[i]) && !unbreakable[kind].MatchString(line) {
+		if utf8.RuneCountInString(line) > widest && (raw == nil || !raw[i]) && (whole == nil || !whole.MatchString(line)) {
 			out = append(out, i+1)
 		}
 	}
@@ -84,7 +87,7 @@ func fenced(lines []string) []bool {
 }
 
 func TestLinesFitOnAScreen(t *testing.T) {
-	list := exec.Command("git", "ls-files", "-z", "--", "*.go", "*.rs", "*.md",
+	list := exec.Command("git", "ls-files", "-z", "--", "*.go", "*.rs", "*.md", "*.yaml", "*.yml", "*.sh", "*.mk", "Makefile", ".ci/run",
 		":(exclude,attr:linguist-generated)", ":(exclude,attr:linguist-vendored)", ":(exclude)*/testdata/*", ":(exclude)*/fixtures/*")
 	list.Dir = root
 	found, err := list.Output()
@@ -137,6 +140,10 @@ func TestWhichLinesAreTooLong(t *testing.T) {
 		"a comment of Rust":                    {"a.rs", "// " + long, []int{1}},
 		"a row of a table in Rust":             {"a.rs", "//! | " + long + " |", nil},
 		"a raw string of Rust":                 {"a.rs", "const A: &str = r#\"" + long + "\"#;", nil},
+		"a row of YAML":                        {"a.yaml", "- {description: " + long + "}", []int{1}},
+		"a schema of a value":                  {"a.yaml", "# @schema {" + long + "}", nil},
+		"a command":                            {"a.sh", "echo " + long, []int{1}},
+		"a target's help":                      {"Makefile", "a: b ## " + long, []int{1}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -36,8 +36,7 @@ func exits(t *testing.T, code int, says string, args ...string) {
 	t.Helper()
 	out, err := try(args[0], args[1:]...)
 	got := 0
-	var ended *exec.ExitError
-	if errors.As(err, &ended) {
+	if ended, ok := errors.AsType[*exec.ExitError](err); ok {
 		got = ended.ExitCode()
 	} else if err != nil {
 		t.Fatal(err)

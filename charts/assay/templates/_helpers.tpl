@@ -399,8 +399,92 @@ size). */}}
 {{- div (mul 5 $megabytes) 4 }}M
 {{- end -}}
 
+{{/* What Prometheus reads to find whom to ask. */}}
+{{- define "assay.prometheusRules" -}}
+- apiGroups: [""]
+  resources: [services, pods]
+  verbs: [get, list, watch]
+- apiGroups: [discovery.k8s.io]
+  resources: [endpointslices]
+  verbs: [get, list, watch]
+{{- end -}}
+
 {{/* The rules of a role of operator/config/rbac, copied by make generate. Call with (dict "root" $ "role" "leases_role"). */}}
 {{- define "assay.writtenRules" -}}
 {{- $file := printf "files/rbac/%s.yaml" .role -}}
-{{- dict "rules" (.root.Files.Get $file | required (printf "%s is missing: run make generate" $file) | fromYaml).rules | toYaml -}}
+{{- (.root.Files.Get $file | required (printf "%s is missing: run make generate" $file) | fromYaml).rules | toYaml -}}
 {{- end -}}
+
+{{/* A Role with the binding that gives it to a ServiceAccount, or both for the whole cluster without a namespace. Call with (dict "root" $
+"component" "minio" "name" … "namespace" … "rules" TEXT "account" (list NAME NAMESPACE)). */}}
+{{- define "assay.rights" }}
+{{- $kind := ternary "Role" "ClusterRole" (hasKey . "namespace") }}
+{{- range list $kind (print $kind "Binding") }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: {{ . }}
+metadata:
+  name: {{ $.name }}
+  {{- with $.namespace }}
+  namespace: {{ . }}
+  {{- end }}
+  labels:
+    {{- include "assay.labels" $ | nindent 4 }}
+{{- if eq . $kind }}
+rules:
+{{ $.rules }}
+{{- else }}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: {{ $kind }}, name: {{ $.name }}}
+subjects:
+- {kind: ServiceAccount, name: {{ first $.account }}, namespace: {{ last $.account }}}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* A Service before a component, whose ports are called as those of its pods. Call with (dict "root" $ "component" "minio" "name" …
+"ports" (list (list NAME NUMBER)) "annotations" TEXT). */}}
+{{- define "assay.service" }}
+---
+apiVersion: v1
+kind: Service
+metadata:
+  name: {{ .name }}
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    {{- include "assay.labels" . | nindent 4 }}
+  {{- with .annotations }}
+  {{- . | nindent 2 }}
+  {{- end }}
+spec:
+  selector:
+    {{- include "assay.selectorLabels" . | nindent 4 }}
+  ports:
+  {{- range .ports }}
+  - {name: {{ first . }}, port: {{ last . }}, targetPort: {{ first . }}}
+  {{- end }}
+{{- end }}
+
+{{/* A claim of storage, if there is to be one. Call with (dict "root" $ "component" "minio" "name" … "persistence" … "size" …). */}}
+{{- define "assay.claim" }}
+{{- if and .persistence.enabled (not .persistence.existingClaim) }}
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata:
+  name: {{ .name }}
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    {{- include "assay.labels" . | nindent 4 }}
+  {{- if .persistence.keep }}
+  annotations:
+    helm.sh/resource-policy: keep
+  {{- end }}
+spec:
+  accessModes: [ReadWriteOnce]
+  {{- with .persistence.storageClassName }}
+  storageClassName: {{ . }}
+  {{- end }}
+  resources:
+    requests: {storage: {{ .size }}}
+---
+{{- end }}
+{{- end }}

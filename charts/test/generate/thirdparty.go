@@ -38,8 +38,7 @@ func argoModule(root string) (*module, error) {
 	}
 	wanted := "github.com/argoproj/argo-workflows/v4@" + values.Images.ArgoController.Tag
 	out, err := exec.Command("go", "mod", "download", "-json", wanted).Output()
-	var failed *exec.ExitError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 		return nil, fmt.Errorf("go mod download %s: %s%s", wanted, out, failed.Stderr)
 	}
 	if err != nil {

@@ -70,11 +70,6 @@ func controllers(options string) []string {
 	return names
 }
 
-// Unified reports whether the machine uses cgroup version 2 alone.
-func Unified(hierarchies []Hierarchy) bool {
-	return len(hierarchies) == 1 && hierarchies[0].V2
-}
-
 // Group is one control group in all hierarchies.
 type Group struct {
 	Name        string // relative, without a leading slash

@@ -24,23 +24,19 @@ func TestParseMountinfo(t *testing.T) {
 	for reason, tc := range map[string]struct {
 		mountinfo string
 		want      []Hierarchy
-		unified   bool
 	}{
 		"version 1, with a version 2 hierarchy beside it": {v1Mounts, []Hierarchy{
 			{Root: "/sys/fs/cgroup/cpu,cpuacct", Controllers: []string{"cpu", "cpuacct"}},
 			{Root: "/sys/fs/cgroup/cpuset", Controllers: []string{"cpuset"}},
 			{Root: "/sys/fs/cgroup/systemd", Controllers: []string{"name=systemd"}},
 			{Root: "/sys/fs/cgroup/unified", V2: true},
-		}, false},
-		"version 2 alone":    {v2Mounts, []Hierarchy{{Root: "/sys/fs/cgroup", V2: true}}, true},
-		"nothing is mounted": {"", nil, false},
+		}},
+		"version 2 alone":    {v2Mounts, []Hierarchy{{Root: "/sys/fs/cgroup", V2: true}}},
+		"nothing is mounted": {"", nil},
 	} {
 		got := parseMountinfo(tc.mountinfo)
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", reason, diff)
-		}
-		if Unified(got) != tc.unified {
-			t.Errorf("%s: unified is %v", reason, !tc.unified)
 		}
 	}
 }

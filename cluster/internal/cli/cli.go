@@ -27,8 +27,7 @@ func Main() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	if err := root().ExecuteContext(ctx); err != nil {
-		var code exitCode
-		if errors.As(err, &code) {
+		if code, ok := errors.AsType[exitCode](err); ok {
 			return int(code)
 		}
 		fmt.Fprintln(os.Stderr, "cluster:", err)

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -125,13 +126,13 @@ func (i Image) key(inputs []string) (string, error) {
 		Files  []string
 		Format string
 		Inputs []string
-	}{i, sorted(i.Files), format, inputs})
+	}{i, slices.Sorted(maps.Keys(i.Files)), format, inputs})
 	if err != nil {
 		return "", err
 	}
 	sum.Write(described)
 	if inputs == nil {
-		for _, inside := range sorted(i.Files) {
+		for _, inside := range slices.Sorted(maps.Keys(i.Files)) {
 			if err := hashFile(sum, i.Files[inside]); err != nil {
 				return "", err
 			}
@@ -211,14 +212,12 @@ func (i Image) open() (io.ReadCloser, error) {
 func (i Image) entries(out *tar.Writer) error {
 	texts := map[string]string{}
 	for _, from := range []map[string]string{base, i.Texts} {
-		for inside, text := range from {
-			texts[inside] = text
-		}
+		maps.Copy(texts, from)
 	}
 	if err := i.folders(out, texts); err != nil {
 		return err
 	}
-	for _, inside := range sorted(texts) {
+	for _, inside := range slices.Sorted(maps.Keys(texts)) {
 		header := &tar.Header{Name: inside[1:], Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(texts[inside])), ModTime: time.Unix(0, 0)}
 		if err := out.WriteHeader(header); err != nil {
 			return err
@@ -227,7 +226,7 @@ func (i Image) entries(out *tar.Writer) error {
 			return err
 		}
 	}
-	for _, inside := range sorted(i.Files) {
+	for _, inside := range slices.Sorted(maps.Keys(i.Files)) {
 		if err := addFile(out, inside, i.Files[inside]); err != nil {
 			return err
 		}
@@ -250,14 +249,14 @@ func (i Image) folders(out *tar.Writer, texts map[string]string) error {
 	for _, dir := range i.Dirs {
 		all[dir] = folder{0o755, owner}
 	}
-	for _, inside := range slices.Concat(sorted(i.Files), sorted(texts), i.Dirs) {
+	for _, inside := range slices.Concat(slices.Sorted(maps.Keys(i.Files)), slices.Sorted(maps.Keys(texts)), i.Dirs) {
 		for dir := path.Dir(inside); dir != "/"; dir = path.Dir(dir) {
 			if _, known := all[dir]; !known {
 				all[dir] = folder{0o755, 0}
 			}
 		}
 	}
-	for _, dir := range sorted(all) {
+	for _, dir := range slices.Sorted(maps.Keys(all)) {
 		header := &tar.Header{
 			Name: dir[1:] + "/", Typeflag: tar.TypeDir, Mode: all[dir].mode, Uid: all[dir].owner, Gid: all[dir].owner, ModTime: time.Unix(0, 0),
 		}
@@ -401,13 +400,4 @@ func Digest(archive string) (ref, digest string, err error) {
 		only := index.Manifests[0]
 		return only.Annotations["io.containerd.image.name"], only.Digest.String(), nil
 	}
-}
-
-func sorted[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -127,7 +129,7 @@ func (r *Row) complete(source, version string) error {
 // releaseOf is the release of the programs, as the project that publishes them names it.
 func releaseOf(programs map[string]string, source string) (string, error) {
 	var release string
-	for _, inside := range sorted(programs) {
+	for _, inside := range slices.Sorted(maps.Keys(programs)) {
 		selected, err := recipe.Select(programs[inside])
 		if err != nil {
 			return "", err
@@ -193,9 +195,7 @@ func (t Table) filter(keep func(Row) bool) Table {
 func (t Table) Programs() []string {
 	var names []string
 	for _, row := range t {
-		for _, name := range row.Programs {
-			names = append(names, name)
-		}
+		names = slices.AppendSeq(names, maps.Values(row.Programs))
 	}
 	return names
 }
@@ -204,7 +204,7 @@ func (t Table) Programs() []string {
 func (r Row) Compose(built map[string]recipe.Built) (composed Image, inputs []string) {
 	composed = r.image()
 	composed.Files = map[string]string{}
-	for _, inside := range sorted(r.Programs) {
+	for _, inside := range slices.Sorted(maps.Keys(r.Programs)) {
 		program := built[r.Programs[inside]]
 		composed.Files[inside] = program.Path
 		inputs = append(inputs, program.Name+"-"+program.Key)

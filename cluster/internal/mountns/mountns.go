@@ -5,6 +5,7 @@ package mountns
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -106,10 +107,5 @@ func Enter(file string) error {
 
 // Targets lists the folders of the machine that are covered, parents first.
 func (n Namespace) Targets() []string {
-	targets := make([]string, 0, len(n.Covers))
-	for target := range n.Covers {
-		targets = append(targets, target)
-	}
-	slices.Sort(targets)
-	return targets
+	return slices.Sorted(maps.Keys(n.Covers))
 }

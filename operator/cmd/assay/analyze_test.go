@@ -110,8 +110,7 @@ func TestAnalyzeSaysWhatIsWrong(t *testing.T) {
 				t.Fatalf("error %v, want one that says %q", err, c.says)
 			}
 			code := exitError
-			var coded *exitCode
-			if errors.As(err, &coded) {
+			if coded, ok := errors.AsType[*exitCode](err); ok {
 				code = coded.code
 			}
 			if code != c.code {

@@ -57,9 +57,6 @@ func newBenchCommand() *cobra.Command {
 			"  assay bench ./old ./new --save run.yaml",
 		Args: usage(cobra.ArbitraryArgs),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkForm(form, "text", "json", "yaml"); err != nil {
-				return err
-			}
 			return options.run(cmd.Context(), args, form, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}

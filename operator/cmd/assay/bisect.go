@@ -34,6 +34,7 @@ import (
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/local"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/registry"
@@ -90,9 +91,6 @@ func newBisectCommand(connection *genericclioptions.ConfigFlags) *cobra.Command 
 		ValidArgsFunction: completeManifests,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if o.file, err = manifestOf(args, o.file); err != nil {
-				return err
-			}
-			if err := checkForm(o.form, "text", "json", "yaml"); err != nil {
 				return err
 			}
 			if err := o.check(); err != nil {
@@ -272,7 +270,7 @@ func (b *bisection) openFolder(ctx context.Context, name string) error {
 	if err := os.MkdirAll(b.folder, 0o755); err != nil {
 		return err
 	}
-	if b.store, err = ledger.Open(ctx, ledger.FolderURL(b.folder), ledger.Options{}); err != nil {
+	if b.store, err = ledger.OpenFolder(ctx, b.folder); err != nil {
 		return err
 	}
 	raw, err := b.store.Get(ctx, bisectKey)
@@ -519,7 +517,7 @@ func (b *bisection) wave(ctx context.Context, wave *locate.Wave) error {
 
 // provide makes a revision one that can be measured, or says why it cannot be.
 func (b *bisection) provide(ctx context.Context, revision string) (why string, err error) {
-	if b.programs != "" && !isProgram(fill(b.programs, revision)) {
+	if b.programs != "" && !local.Executable(fill(b.programs, revision)) {
 		return fill(b.programs, revision) + " is no program", nil
 	}
 	if b.image != "" {
@@ -545,7 +543,7 @@ func (b *bisection) provide(ctx context.Context, revision string) (why string, e
 		return "", b.interrupted()
 	case err != nil:
 		return "", fmt.Errorf("build %s: %w", short(revision), err)
-	case !isProgram(b.built(revision)):
+	case !local.Executable(b.built(revision)):
 		why = fmt.Sprintf("the build makes no executable file %s", b.program)
 	}
 	if why != "" {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -32,9 +33,6 @@ func newCancelCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: completeRuns(flags, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkForm(form, "text", "json", "yaml"); err != nil {
-				return err
-			}
 			cluster, err := connect(flags)
 			if err != nil {
 				return err
@@ -63,7 +61,7 @@ func cancelRun(ctx context.Context, cluster *cluster, name, form string, out io.
 		return err
 	}
 	if answer.Ended {
-		_, err = fmt.Fprintf(out, "BenchmarkRun %s/%s has ended already: %s\n", run.Namespace, run.Name, dash(string(run.Status.Verdict)))
+		_, err = fmt.Fprintf(out, "BenchmarkRun %s/%s has ended already: %s\n", run.Namespace, run.Name, cmp.Or(string(run.Status.Verdict), "-"))
 	} else {
 		_, err = fmt.Fprintf(out, "BenchmarkRun %s/%s is being cancelled; %s watch %s shows what was measured\n", run.Namespace, run.Name,
 			program, run.Name)

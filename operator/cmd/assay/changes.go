@@ -185,9 +185,6 @@ func newAcknowledgeCommand(connection *genericclioptions.ConfigFlags) *cobra.Com
 			"  assay changes acknowledge 3f2a9c --as accepted --why 'the price of checksums' --who ada",
 		Args: usage(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkForm(form, "text", "json", "yaml"); err != nil {
-				return err
-			}
 			state, known := decisions[as]
 			if as != "" && !known {
 				return &exitCode{exitUsage, fmt.Errorf("invalid --as %q: use accepted, invalid, fixed, infrastructure or confirmed", as)}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 
@@ -27,9 +28,6 @@ func newCompareCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 		Args:              usage(cobra.ExactArgs(2)),
 		ValidArgsFunction: completeRunsOrFolders(flags, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkForm(form, "table", "json", "yaml"); err != nil {
-				return err
-			}
 			var runs [2]compare.Run
 			for i, arg := range args {
 				found, err := from.open(cmd.Context(), arg)
@@ -69,7 +67,7 @@ func printComparison(out io.Writer, c compare.Comparison) error {
 		if row.Ratio != nil {
 			ratio = analysis.Describe(row.Ratio)
 		}
-		rows = append(rows, []string{dash(row.Point), row.Arm, fmt.Sprintf("%s %s", row.Metric, row.Statistic), analysis.Describe(&row.A),
+		rows = append(rows, []string{cmp.Or(row.Point, "-"), row.Arm, fmt.Sprintf("%s %s", row.Metric, row.Statistic), analysis.Describe(&row.A),
 			analysis.Describe(&row.B), ratio})
 	}
 	for _, line := range report.Columns(rows, 3, 1, report.Width(out)) {

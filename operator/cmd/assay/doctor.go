@@ -40,9 +40,6 @@ func newDoctorCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 		Example: "  assay doctor\n  assay doctor -n team-a --system-namespace assay-system -o json",
 		Args:    usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkForm(form, "table", "json", "yaml"); err != nil {
-				return err
-			}
 			cluster, err := connect(flags)
 			if err != nil {
 				return err

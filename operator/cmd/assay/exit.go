@@ -31,16 +31,6 @@ var exitCodes = []struct {
 	{exitNoGo, "the verdict is NoGo", "never"},
 }
 
-// exitTable is exitCodes in Markdown.
-func exitTable() string {
-	var out strings.Builder
-	out.WriteString("| exit code | `assay gate` | any other command |\n|--:|---|---|\n")
-	for _, row := range exitCodes {
-		fmt.Fprintf(&out, "| %d | %s | %s |\n", row.code, row.gate, row.others)
-	}
-	return out.String()
-}
-
 // exitHelp is exitCodes in a sentence: of assay gate, or of the others.
 func exitHelp(gate bool) string {
 	var parts []string
@@ -68,8 +58,7 @@ func exitCodeOf(err error) int {
 	if err == nil {
 		return exitDone
 	}
-	var coded *exitCode
-	if errors.As(err, &coded) {
+	if coded, ok := errors.AsType[*exitCode](err); ok {
 		return coded.code
 	}
 	return exitError

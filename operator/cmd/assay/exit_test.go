@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,16 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
+
+// exitTable is exitCodes in Markdown.
+func exitTable() string {
+	var out strings.Builder
+	out.WriteString("| exit code | `assay gate` | any other command |\n|--:|---|---|\n")
+	for _, row := range exitCodes {
+		fmt.Fprintf(&out, "| %d | %s | %s |\n", row.code, row.gate, row.others)
+	}
+	return out.String()
+}
 
 func TestThePagesShowTheExitCodes(t *testing.T) {
 	for file, want := range map[string]string{

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,6 +24,7 @@ import (
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/history/watch"
 	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/local"
 )
 
 // localProject is the project of histories without a cluster, and localSchedule what measures their points.
@@ -127,15 +127,10 @@ func runSeries(ctx context.Context, connection *genericclioptions.ConfigFlags, f
 
 // openHistory opens a history, which need not exist yet in a folder.
 func openHistory(ctx context.Context, where string) (ledger.Store, error) {
-	address := where
 	if !strings.Contains(where, "://") {
-		folder, err := filepath.Abs(where)
-		if err != nil {
-			return nil, err
-		}
-		address = ledger.FolderURL(folder)
+		return ledger.OpenFolder(ctx, where)
 	}
-	store, err := ledger.Open(ctx, address, ledger.Options{})
+	store, err := ledger.Open(ctx, where, ledger.Options{})
 	if err != nil {
 		return nil, &exitCode{exitUsage, fmt.Errorf("--history: %w", err)}
 	}
@@ -211,7 +206,7 @@ func (f *follower) leaveOut(point *points.Run) error {
 	}
 	missing := func(arm string) string {
 		revision, ok := point.Arms[arm]
-		if path := fill(f.options.program, revision.Revision); ok && !isProgram(path) {
+		if path := fill(f.options.program, revision.Revision); ok && !local.Executable(path) {
 			return path
 		}
 		return ""
@@ -239,11 +234,6 @@ func (f *follower) leaveOut(point *points.Run) error {
 // fill puts a revision in the place of the placeholder.
 func fill(text, revision string) string {
 	return strings.ReplaceAll(text, points.Placeholder, revision)
-}
-
-func isProgram(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
 // prepare makes the run of a point, or of a confirming run, from the file.
@@ -332,13 +322,9 @@ func armsInOrder(arms map[string]points.Revision) []string {
 
 // record adds what a run found to the history, and prints what follows from it.
 func (f *follower) record(ctx context.Context, here *localRun, point *points.Run, found *analysis.Analysis) error {
-	point.Ledger = here.store.URL()
-	records, err := point.Of(here.experiment, found)
+	records, err := f.add(ctx, here, point, found)
 	if err != nil {
-		return &exitCode{exitUsage, err}
-	}
-	if err := f.archive.Append(ctx, records); err != nil {
-		return f.away(here, err)
+		return err
 	}
 	out := pointRecorded{Series: f.options.name, Sequence: point.Sequence, Revision: f.options.revision, Ledger: point.Ledger}
 	all, err := f.archive.Of(ctx, f.options.name)
@@ -373,6 +359,19 @@ func (f *follower) record(ctx context.Context, here *localRun, point *points.Run
 		return &exitCode{exitInconclusive, errors.New("nothing was measured: the run is a gap in its series")}
 	}
 	return nil
+}
+
+// add adds the records of a run to the history.
+func (f *follower) add(ctx context.Context, here *localRun, point *points.Run, found *analysis.Analysis) ([]points.Keyed, error) {
+	point.Ledger = here.store.URL()
+	records, err := point.Of(here.experiment, found)
+	if err != nil {
+		return nil, &exitCode{exitUsage, err}
+	}
+	if err := f.archive.Append(ctx, records); err != nil {
+		return nil, f.away(here, err)
+	}
+	return records, nil
 }
 
 // away is the error of a history that could not be written: what was measured is in the run's ledger.
@@ -486,7 +485,7 @@ func (f *follower) confirmOne(ctx context.Context, due *watch.Confirm) error {
 // built are the revisions of which there is a program.
 func (f *follower) built(sides []watch.Side) []watch.Side {
 	return slices.DeleteFunc(slices.Clone(sides), func(side watch.Side) bool {
-		return f.options.program != "" && !isProgram(fill(f.options.program, side.Revision))
+		return f.options.program != "" && !local.Executable(fill(f.options.program, side.Revision))
 	})
 }
 
@@ -513,13 +512,8 @@ func (f *follower) judge(ctx context.Context, here *localRun, point *points.Run,
 			fmt.Fprintf(f.stderr, "warning: %v\n", err)
 		}
 	}
-	point.Ledger = here.store.URL()
-	records, err := point.Of(here.experiment, found)
-	if err != nil {
-		return &exitCode{exitUsage, err}
-	}
-	if err := f.archive.Append(ctx, records); err != nil {
-		return f.away(here, err)
+	if _, err := f.add(ctx, here, point, found); err != nil {
+		return err
 	}
 	var outcome change.Outcome
 	var alerts []change.Alert

@@ -71,9 +71,6 @@ func newGateCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 		Args:              usage(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: completeRuns(flags, 1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if err := checkForm(options.form, "text", "json", "yaml"); err != nil {
-				return err
-			}
 			answer := &gateAnswer{}
 			defer func() {
 				answer.finish(err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -34,9 +35,6 @@ func newGetCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 		Example:           "  assay get\n  assay get my-run\n  assay get -A -l team=storage -o wide\n  assay get my-run -o json",
 		ValidArgsFunction: completeRuns(flags, 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkForm(options.form, "table", "wide", "json", "yaml", "name"); err != nil {
-				return err
-			}
 			selector, err := labels.Parse(options.selector)
 			if err != nil {
 				return &exitCode{exitUsage, fmt.Errorf("--selector %q: %w", options.selector, err)}
@@ -164,7 +162,7 @@ func listRuns(out io.Writer, runs []assayv1alpha1.BenchmarkRun, form string, hea
 	line := func(cells ...string) {
 		for i, cell := range cells {
 			if i > 0 {
-				cell = "\t" + dash(cell)
+				cell = "\t" + cmp.Or(cell, "-")
 			}
 			fmt.Fprint(table, cell)
 		}
@@ -215,11 +213,4 @@ func note(run *assayv1alpha1.BenchmarkRun) string {
 		return failed.Reason + ": " + failed.Message
 	}
 	return progress.Waits(run)
-}
-
-func dash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
 }

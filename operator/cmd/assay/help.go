@@ -49,9 +49,6 @@ func newVersionCommand() *cobra.Command {
 		Short: "Print the version of this program",
 		Args:  usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkForm(form, "text", "json", "yaml"); err != nil {
-				return err
-			}
 			if done, err := printStructured(cmd.OutOrStdout(), form, map[string]string{"version": version}); done {
 				return err
 			}

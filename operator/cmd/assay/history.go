@@ -279,9 +279,6 @@ func newHistoryCommand(connection *genericclioptions.ConfigFlags) *cobra.Command
 			"'s3://assay/history/default?endpoint=http://minio:9000'",
 		Args: usage(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkForm(form, "table", "json", "yaml"); err != nil {
-				return err
-			}
 			found, err := readHistory(cmd.Context(), &where, args)
 			if err != nil {
 				return err
@@ -313,7 +310,11 @@ func readHistory(ctx context.Context, where *place, names []string) ([]historyVi
 	}
 	defer closeStore()
 	history := archive.Open(store)
-	keys, err := history.Keys(ctx)
+	read := history.All
+	if len(names) > 0 {
+		read = func(ctx context.Context) ([]*series.Series, error) { return history.Of(ctx, names[0]) }
+	}
+	all, err := read(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -321,15 +322,8 @@ func readHistory(ctx context.Context, where *place, names []string) ([]historyVi
 	if err != nil {
 		return nil, err
 	}
-	out := []historyView{}
-	for _, key := range keys {
-		if len(names) > 0 && key.Benchmark != names[0] {
-			continue
-		}
-		s, err := history.Series(ctx, key)
-		if err != nil {
-			return nil, err
-		}
+	out := make([]historyView, 0, len(all))
+	for _, s := range all {
 		out = append(out, viewSeries(s, book))
 	}
 	if len(out) == 0 && len(names) > 0 {
@@ -430,9 +424,6 @@ func newRebuildCommand() *cobra.Command {
 		Example: "  assay history rebuild assay-ledger/*",
 		Args:    usage(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkForm(form, "text", "json", "yaml"); err != nil {
-				return err
-			}
 			store, err := openHistory(cmd.Context(), where)
 			if err != nil {
 				return err
@@ -474,9 +465,6 @@ func newRetainCommand() *cobra.Command {
 		Example: "  assay history retain --full 365 --every 7",
 		Args:    usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkForm(form, "text", "json", "yaml"); err != nil {
-				return err
-			}
 			if full <= 0 {
 				return &exitCode{exitUsage, errors.New("--full is missing: say for how many days every point is kept")}
 			}

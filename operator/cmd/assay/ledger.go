@@ -32,9 +32,6 @@ func newLedgerCommand() *cobra.Command {
 		Example: "  assay ledger create-bucket --ledger 's3://assay?endpoint=http://localhost:9000'",
 		Args:    usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkForm(form, "text", "json", "yaml"); err != nil {
-				return err
-			}
 			created, err := ledger.CreateBucket(cmd.Context(), url, ledger.Options{})
 			if err != nil {
 				return err
@@ -93,9 +90,6 @@ func newProbeCommand() *cobra.Command {
 		Example: "  assay ledger probe --ledger 's3://assay?endpoint=http://localhost:9000'",
 		Args:    usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkForm(form, "table", "json", "yaml"); err != nil {
-				return err
-			}
 			traits, err := probeLedger(cmd.Context(), url)
 			if err != nil {
 				return err
@@ -135,9 +129,6 @@ func newProvisionCommand() *cobra.Command {
 		Example: "  assay ledger provision --ledger 's3://assay?endpoint=http://localhost:9000' --users /etc/assay/users",
 		Args:    usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkForm(form, "text", "json", "yaml"); err != nil {
-				return err
-			}
 			users, err := storeusers.Read(folder)
 			if err != nil {
 				return &exitCode{exitUsage, fmt.Errorf("--users: %w", err)}
@@ -180,9 +171,6 @@ func newMetricsTokenCommand() *cobra.Command {
 		Example: "  assay ledger metrics-token --file /etc/prometheus/token",
 		Args:    usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkForm(form, "text", "json", "yaml"); err != nil {
-				return err
-			}
 			access, secret := os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY")
 			if access == "" || secret == "" {
 				return &exitCode{exitUsage, errors.New("no key to sign with: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")}

@@ -83,8 +83,7 @@ func (r *localRun) run(ctx context.Context) (*analysis.Analysis, error) {
 
 // refused makes a step that cannot be laid out the fault of what was asked for.
 func refused(err error) error {
-	var large *design.TooLarge
-	if errors.As(err, &large) {
+	if _, ok := errors.AsType[*design.TooLarge](err); ok {
 		return &exitCode{exitUsage, err}
 	}
 	return err

@@ -41,9 +41,6 @@ func newLogsCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: completeRuns(flags, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkForm(options.form, "text", "json"); err != nil {
-				return err
-			}
 			cluster, err := connect(flags)
 			if err != nil {
 				return err

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -74,7 +75,12 @@ func newRootCommand() *cobra.Command {
 	flags := genericclioptions.NewConfigFlags(true)
 	flags.AddFlags(root.PersistentFlags())
 	_ = root.RegisterFlagCompletionFunc("namespace", completeNamespaces(flags))
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exitCode{exitUsage, err} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		if said, ok := errors.AsType[*exitCode](err); ok {
+			return said
+		}
+		return &exitCode{exitUsage, err}
+	})
 	root.AddGroup(&cobra.Group{ID: experiments, Title: "Experiments:"}, &cobra.Group{ID: answers, Title: "Answers:"},
 		&cobra.Group{ID: installation, Title: "Installation:"})
 	add := func(group string, commands ...*cobra.Command) {

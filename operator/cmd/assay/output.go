@@ -20,9 +20,33 @@ import (
 
 // addOutput gives a command --output: its own form for people, and those for programs.
 func addOutput(command *cobra.Command, form *string, own string, others ...string) {
-	command.Flags().StringVarP(form, "output", "o", own, "one of "+list(append([]string{own}, others...)))
-	_ = command.RegisterFlagCompletionFunc("output",
-		cobra.FixedCompletions(append([]string{own}, others...), cobra.ShellCompDirectiveNoFileComp))
+	*form = own
+	forms := append([]string{own}, others...)
+	command.Flags().VarP(choice{form, forms}, "output", "o", "one of "+list(forms))
+	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(forms, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// choice is the value of --output where it is one of some words.
+type choice struct {
+	chosen *string
+	of     []string
+}
+
+func (c choice) String() string {
+	if c.chosen == nil {
+		return "" // pflag asks the zero value for its text.
+	}
+	return *c.chosen
+}
+
+func (c choice) Type() string { return "string" }
+
+func (c choice) Set(text string) error {
+	if !slices.Contains(c.of, text) {
+		return &exitCode{exitUsage, fmt.Errorf("invalid --output %q: use %s", text, list(c.of))}
+	}
+	*c.chosen = text
+	return nil
 }
 
 // list is "a, b or c".
@@ -32,14 +56,6 @@ func list(words []string) string {
 	}
 	last := len(words) - 1
 	return strings.Join(words[:last], ", ") + " or " + words[last]
-}
-
-// checkForm refuses an --output that the command does not have.
-func checkForm(form string, known ...string) error {
-	if slices.Contains(known, form) {
-		return nil
-	}
-	return &exitCode{exitUsage, fmt.Errorf("invalid --output %q: use %s", form, list(known))}
 }
 
 // printStructured prints a value for programs; done is false when the form is one for people.

@@ -60,9 +60,6 @@ func newPlanCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 		Args:              usage(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: completeManifests,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if err := checkForm(form, "text", "json", "yaml"); err != nil {
-				return err
-			}
 			if file, err = manifestOf(args, file); err != nil {
 				return err
 			}

@@ -57,9 +57,6 @@ func newPreflightCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 }
 
 func runPreflight(ctx context.Context, flags *genericclioptions.ConfigFlags, options preflightOptions, out io.Writer) error {
-	if err := checkForm(options.form, "table", "json", "yaml"); err != nil {
-		return err
-	}
 	spec, err := demands(options.file)
 	if err != nil {
 		return &exitCode{exitUsage, err}

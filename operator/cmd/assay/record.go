@@ -56,9 +56,6 @@ func newRecordCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 		Example: "  assay record --series scan --revision $(git rev-parse HEAD) --image ghcr.io/acme/scan:main",
 		Args:    usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkForm(r.form, "text", "json", "yaml"); err != nil {
-				return err
-			}
 			cluster, err := connect(flags)
 			if err != nil {
 				return err

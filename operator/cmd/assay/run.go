@@ -59,9 +59,6 @@ func newRunCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 			if what.file, err = manifestOf(args, what.file); err != nil {
 				return err
 			}
-			if err := checkForm(form, "text", "name", "json", "yaml"); err != nil {
-				return err
-			}
 			if err := point.check(here); err != nil {
 				return err
 			}
@@ -306,7 +303,7 @@ func startLedger(ctx context.Context, folder string, frozen *experiment.Experime
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, err
 	}
-	store, err := ledger.Open(ctx, ledger.FolderURL(folder), ledger.Options{})
+	store, err := ledger.OpenFolder(ctx, folder)
 	if err != nil {
 		return nil, err
 	}

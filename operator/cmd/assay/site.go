@@ -67,9 +67,6 @@ func newSiteCommand() *cobra.Command {
 			"--served s3://assay=https://bench.example.org/ledgers",
 		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkForm(form, "text", "json", "yaml"); err != nil {
-				return err
-			}
 			if err := o.check(); err != nil {
 				return &exitCode{exitUsage, err}
 			}

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -133,21 +132,15 @@ func readJudged(ctx context.Context, store ledger.Store, where string, wave int)
 
 // store opens the ledger, whatever is in it.
 func (s *source) store(ctx context.Context, where string) (ledger.Store, func(), error) {
-	address := ""
 	if strings.Contains(where, "://") {
-		address = where
-	} else if info, err := os.Stat(where); err == nil && (info.IsDir() || strings.HasSuffix(where, ledger.ArchiveExtension)) {
-		path, err := filepath.Abs(where)
-		if err != nil {
-			return nil, nil, err
-		}
-		address = ledger.FolderURL(path)
-	}
-	if address != "" {
-		store, err := ledger.Open(ctx, address, ledger.Options{})
+		store, err := ledger.Open(ctx, where, ledger.Options{})
 		if errors.Is(err, ledger.ErrBadURL) {
 			return nil, nil, &exitCode{exitUsage, err}
 		}
+		return store, func() {}, err
+	}
+	if info, err := os.Stat(where); err == nil && (info.IsDir() || strings.HasSuffix(where, ledger.ArchiveExtension)) {
+		store, err := ledger.OpenFolder(ctx, where)
 		return store, func() {}, err
 	}
 	cluster, err := connect(s.flags)

@@ -18,6 +18,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/calibrate"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/workflow"
 )
 
@@ -42,7 +43,7 @@ func (b *bench) dagOverhead(ctx context.Context, pairs int) (calibrate.Figure, e
 	if err != nil {
 		return figure, err
 	}
-	fmt.Fprintf(b.log, "warm-up: %.1f s\n", first.Seconds())
+	fmt.Fprintf(b.log, "warm-up: %s\n", quantity.Duration(first, 100*time.Millisecond))
 	template := &unstructured.Unstructured{}
 	template.SetGroupVersionKind(workflows)
 	if err := b.client.Get(ctx, client.ObjectKey{Namespace: b.namespace, Name: workflow.Name("bench-platform-0", 0)}, template); err != nil {
@@ -64,7 +65,8 @@ func (b *bench) dagOverhead(ctx context.Context, pairs int) (calibrate.Figure, e
 				return figure, err
 			}
 		}
-		fmt.Fprintf(b.log, "pair %d: run %.1f s, bare workflow %.1f s\n", pair+1, took[0].Seconds(), took[1].Seconds())
+		fmt.Fprintf(b.log, "pair %d: run %s, bare workflow %s\n", pair+1, quantity.Duration(took[0], 100*time.Millisecond),
+			quantity.Duration(took[1], 100*time.Millisecond))
 		logs = append(logs, math.Log(took[0].Seconds()/took[1].Seconds()))
 	}
 	mean, deviation := stat.MeanStdDev(logs, nil)

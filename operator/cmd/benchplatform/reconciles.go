@@ -8,6 +8,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/calibrate"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // The loaded run: 25 points of two arms, two trials each, in 100 blocks, which is 10,000 attempts.
@@ -39,7 +40,7 @@ func (b *bench) largeReconciles(ctx context.Context) (calibrate.Figure, error) {
 	if before == nil {
 		return calibrate.Figure{}, fmt.Errorf("run %s ended with %d trials, want %d", name, done, largeTrials)
 	}
-	fmt.Fprintf(b.log, "10,000 attempts: %.0f s\n", took.Seconds())
+	fmt.Fprintf(b.log, "10,000 attempts: %s\n", quantity.Seconds(took))
 	after, err := b.scrape(ctx)
 	if err != nil {
 		return calibrate.Figure{}, err

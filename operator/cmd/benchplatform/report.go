@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -28,11 +27,7 @@ func newReportCommand() *cobra.Command {
 // reportSize renders the report of a ledger's newest wave anew, so that it is this version's.
 func reportSize(ctx context.Context, folder string) (calibrate.Figure, error) {
 	figure := calibrate.Figure{Figure: "report.html_kib", Unit: "KiB", Samples: 1}
-	path, err := filepath.Abs(folder)
-	if err != nil {
-		return figure, err
-	}
-	store, err := ledger.Open(ctx, ledger.FolderURL(path), ledger.Options{})
+	store, err := ledger.OpenFolder(ctx, folder)
 	if err != nil {
 		return figure, err
 	}

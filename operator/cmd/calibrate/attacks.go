@@ -15,7 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/calibrate"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/ledger"
@@ -157,15 +156,14 @@ func giveAway(folder string) error {
 
 // judgement compares what a run's ledger says with the truth. An attempt that is missing or named is no forgery.
 func judgement(ctx context.Context, folder string) (string, error) {
-	raw, err := os.ReadFile(filepath.Join(folder, filepath.FromSlash(ledger.AnalysisKey(0))))
+	store, err := ledger.OpenFolder(ctx, folder)
 	if err != nil {
 		return "", err
 	}
-	var found analysis.Analysis
-	if err := json.Unmarshal(raw, &found); err != nil {
-		return "", err
+	_, found, err := ledger.ReadJudged(ctx, store)
+	if err == nil && found == nil {
+		err = errors.New("nothing was judged")
 	}
-	store, err := ledger.Open(ctx, ledger.FolderURL(folder), ledger.Options{})
 	if err != nil {
 		return "", err
 	}

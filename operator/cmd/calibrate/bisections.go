@@ -7,6 +7,7 @@ import (
 
 	"assay.dev/assay/operator/internal/calibrate"
 	"assay.dev/assay/operator/internal/history/rehearse"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // bisect rehearses searches for culprits.
@@ -18,11 +19,11 @@ func (o *historyOptions) bisect(log io.Writer) ([]calibrate.Figure, string) {
 		row := rehearse.Bisect(history, o.bisections, o.parallel, o.seed)
 		rows = append(rows, row)
 		fmt.Fprintf(log, "%d culprits of %g %%: %d searches in %s\n", history.Culprits, 100*history.Shift, row.Of,
-			time.Since(started).Round(time.Millisecond))
+			quantity.Duration(time.Since(started), time.Millisecond))
 		if history.Culprits != 1 {
 			continue
 		}
-		share, size := calibrate.NewShare(row.Exact, row.Of), fmt.Sprintf("%.0fpct", 100*history.Shift)
+		share, size := calibrate.NewShare(row.Exact, row.Of), quantity.Decimals(100*history.Shift, 0)+"pct"
 		figures = append(figures, calibrate.Figure{
 			Figure: "bisect.correct_rate." + size, Value: share.Value(), Unit: "1", Low: share.Low, High: share.High, Samples: share.Of,
 		})

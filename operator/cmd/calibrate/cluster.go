@@ -107,8 +107,7 @@ func (o *realOptions) kubectl(ctx context.Context, object any, out io.Writer, ar
 func (o *realOptions) assay(ctx context.Context, arguments ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, filepath.Join(o.binDir, "assay"), append(arguments, "--namespace", o.namespace)...)
 	raw, err := command.Output()
-	var failed *exec.ExitError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 		return nil, fmt.Errorf("assay %s: %w: %s", strings.Join(arguments, " "), err, bytes.TrimSpace(failed.Stderr))
 	}
 	return raw, err

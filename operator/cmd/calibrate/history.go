@@ -15,6 +15,7 @@ import (
 	"assay.dev/assay/operator/internal/calibrate"
 	"assay.dev/assay/operator/internal/history/detect"
 	"assay.dev/assay/operator/internal/history/rehearse"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // historyOptions are how much is rehearsed.
@@ -58,7 +59,7 @@ func (o *historyOptions) run(out, log io.Writer) error {
 				shown[year.Name+", bare values"] = append(shown[year.Name+", bare values"], rehearse.Shown{Changed: changed, Values: bare})
 			}
 		}))
-		fmt.Fprintf(log, "%s: %d years in %s\n", year.Name, o.years, time.Since(started).Round(time.Millisecond))
+		fmt.Fprintf(log, "%s: %d years in %s\n", year.Name, o.years, quantity.Duration(time.Since(started), time.Millisecond))
 	}
 	figures := historyFigures(tallies)
 	text := fmt.Sprintf("`calibrate history --years %d --seed %d`.\n\n", o.years, o.seed) + rehearse.Table(tallies)
@@ -149,7 +150,8 @@ func (o *historyOptions) peer(
 				return nil, "", err
 			}
 			rows[name+kind], order = points, append(order, name+kind)
-			fmt.Fprintf(log, "otava, %s: %d years in %s\n", name+kind, len(shown[name+kind]), time.Since(started).Round(time.Millisecond))
+			fmt.Fprintf(log, "otava, %s: %d years in %s\n", name+kind, len(shown[name+kind]),
+				quantity.Duration(time.Since(started), time.Millisecond))
 		}
 	}
 	figures := []calibrate.Figure{}
@@ -166,8 +168,8 @@ func (o *historyOptions) peer(
 		others, _, _ := rehearse.PerCentury(theirs.False, theirs.Years)
 		figures = append(figures, calibrate.Figure{
 			Figure: "history.otava.false_alert_ratio", Value: ratio, Unit: "1", Low: low, High: high, Samples: y.Years,
-			Note: fmt.Sprintf("on the ratios of %s: %d of %d changes told here; Otava at p %s finds %d of %d with %.0f false dates per 100 years",
-				y.Year.Name, y.Found, y.Changes, theirs.Threshold, theirs.Matched, theirs.Changes, others),
+			Note: fmt.Sprintf("on the ratios of %s: %d of %d changes told here; Otava at p %s finds %d of %d with %s false dates per 100 years",
+				y.Year.Name, y.Found, y.Changes, theirs.Threshold, theirs.Matched, theirs.Changes, quantity.Decimals(others, 0)),
 		})
 	}
 	return figures, rehearse.PeerTable("Otava 0.8.0", rows, order), nil

@@ -15,6 +15,7 @@ import (
 
 	"assay.dev/assay/operator/internal/calibrate"
 	"assay.dev/assay/operator/internal/noise"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -214,5 +215,5 @@ func at(shares []float64, level float64) string {
 	}
 	slices.Sort(shares)
 	rank := int(math.Ceil(level*float64(len(shares)))) - 1
-	return fmt.Sprintf("%.1f %%", 100*shares[max(rank, 0)])
+	return quantity.PercentTo(shares[max(rank, 0)], 1)
 }

@@ -30,6 +30,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"assay.dev/assay/operator/internal/calibrate"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -90,7 +91,7 @@ func (p perturbation) measure(ctx context.Context, log io.Writer) (*calibrate.Fi
 		if err != nil {
 			return nil, fmt.Errorf("block %d: %w", i, err)
 		}
-		fmt.Fprintf(log, "block %d: pod over host %.4f\n", i, math.Exp(middle))
+		fmt.Fprintf(log, "block %d: pod over host %s\n", i, quantity.Decimals(math.Exp(middle), 4))
 		logs = append(logs, middle)
 	}
 	mean, deviation := stat.MeanStdDev(logs, nil)

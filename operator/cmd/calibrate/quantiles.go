@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
 
@@ -12,6 +11,7 @@ import (
 
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/noise"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -42,11 +42,7 @@ func newQuantilesCommand() *cobra.Command {
 }
 
 func attemptsOf(ctx context.Context, folder string) ([]*record.Attempt, error) {
-	folder, err := filepath.Abs(folder)
-	if err != nil {
-		return nil, err
-	}
-	store, err := ledger.Open(ctx, ledger.FolderURL(folder), ledger.Options{})
+	store, err := ledger.OpenFolder(ctx, folder)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +71,7 @@ func printQuantiles(out io.Writer, summaries []noise.Summary) error {
 		row := []string{string(s.Kind), fmt.Sprint(s.Read), fmt.Sprint(s.Trials)}
 		for i := range noise.Levels {
 			if i < len(s.Quantiles) {
-				row = append(row, fmt.Sprintf("%.2f %%", 100*s.Quantiles[i]))
+				row = append(row, quantity.PercentTo(s.Quantiles[i], 2))
 			} else {
 				row = append(row, "")
 			}

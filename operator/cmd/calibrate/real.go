@@ -266,31 +266,22 @@ func (o *realOptions) run(ctx context.Context, r row, seed int64, where string) 
 }
 
 func readLedger(ctx context.Context, folder string, truth map[string]float64, busy []calibrate.Busy) (calibrate.RealRun, error) {
-	folder, err := filepath.Abs(folder)
+	store, err := ledger.OpenFolder(ctx, folder)
 	if err != nil {
 		return calibrate.RealRun{}, err
 	}
-	store, err := ledger.Open(ctx, ledger.FolderURL(folder), ledger.Options{})
-	if err != nil {
-		return calibrate.RealRun{}, err
+	_, found, err := ledger.ReadJudged(ctx, store)
+	if err == nil && found == nil {
+		err = errors.New("the run ended before anything was judged")
 	}
-	wave, err := ledger.LastWave(ctx, store)
 	if err != nil {
-		return calibrate.RealRun{}, err
-	}
-	raw, err := store.Get(ctx, ledger.AnalysisKey(wave))
-	if err != nil {
-		return calibrate.RealRun{}, err
-	}
-	var found analysis.Analysis
-	if err := json.Unmarshal(raw, &found); err != nil {
 		return calibrate.RealRun{}, err
 	}
 	attempts, _, err := ledger.ReadAttempts(ctx, store, -1)
 	if err != nil {
 		return calibrate.RealRun{}, err
 	}
-	return calibrate.Conclude(&found, attempts, truth, busy), nil
+	return calibrate.Conclude(found, attempts, truth, busy), nil
 }
 
 // The neighbour comes and goes, so that a run has quiet trials beside disturbed ones.

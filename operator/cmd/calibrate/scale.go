@@ -16,6 +16,7 @@ import (
 
 	"assay.dev/assay/operator/internal/calibrate"
 	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
 	"assay.dev/assay/operator/internal/specimen"
@@ -51,7 +52,7 @@ func analyzeCost(ctx context.Context, binDir string, of size, times int) ([]cali
 		widen(&memory, i, took.MiB)
 		cpu += took.CPUSeconds / float64(times)
 	}
-	seconds.Note = fmt.Sprintf("%.3g CPU seconds on %d CPUs", cpu, runtime.NumCPU())
+	seconds.Note = fmt.Sprintf("%s CPU seconds on %d CPUs", quantity.Plain(cpu, 3), runtime.NumCPU())
 	return []calibrate.Figure{seconds, memory}, nil
 }
 

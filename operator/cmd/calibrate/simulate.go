@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/operator/internal/calibrate"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/simulate"
 )
 
@@ -80,7 +81,7 @@ func (o *simulateOptions) simulate(log io.Writer) ([]calibrate.Tally, error) {
 		if err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(log, "%s: %d runs in %s\n", scenario.Name, o.runs*len(tallies), time.Since(started).Round(time.Millisecond))
+		fmt.Fprintf(log, "%s: %d runs in %s\n", scenario.Name, o.runs*len(tallies), quantity.Duration(time.Since(started), time.Millisecond))
 		out = append(out, tallies...)
 	}
 	return out, nil

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -135,29 +134,13 @@ func (o *options) execute(ctx context.Context, file, folder string, stderr io.Wr
 
 // judged is the run in a folder with its newest analysis.
 func judged(ctx context.Context, folder string) (*experiment.Experiment, *analysis.Analysis, error) {
-	folder, err := filepath.Abs(folder)
+	store, err := ledger.OpenFolder(ctx, folder)
 	if err != nil {
 		return nil, nil, err
 	}
-	store, err := ledger.Open(ctx, ledger.FolderURL(folder), ledger.Options{})
-	if err != nil {
-		return nil, nil, err
+	exp, found, err := ledger.ReadJudged(ctx, store)
+	if err == nil && found == nil {
+		err = fmt.Errorf("%s holds no analysis", folder)
 	}
-	exp, err := ledger.ReadExperiment(ctx, store)
-	if err != nil {
-		return nil, nil, err
-	}
-	wave, err := ledger.LastWave(ctx, store)
-	if err != nil {
-		return nil, nil, err
-	}
-	raw, err := store.Get(ctx, ledger.AnalysisKey(wave))
-	if err != nil {
-		return nil, nil, err
-	}
-	found := &analysis.Analysis{}
-	if err := json.Unmarshal(raw, found); err != nil {
-		return nil, nil, fmt.Errorf("%s of %s: %w", ledger.AnalysisKey(wave), folder, err)
-	}
-	return exp, found, nil
+	return exp, found, err
 }

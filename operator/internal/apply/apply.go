@@ -20,6 +20,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/dashboard"
+	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
@@ -84,11 +85,21 @@ func (a *Applier) Do(ctx context.Context, run *assayv1alpha1.BenchmarkRun, actio
 	case plan.AcquireLeases:
 		return a.takeLeases(ctx, run, action)
 	case plan.RetakeLeases:
-		return a.retakeLeases(ctx, run, action)
+		// In one write each, so that nobody else can take them in between. The ends of the old tokens are recorded with the next plan.
+		return a.editLeases(ctx, run, action.Nodes, "take anew", func(l lease.Lease) lease.Lease {
+			return l.Ended(lease.Released, a.now()).TakenBy(l.Holder, l.Whole, a.Lease.Duration, a.now())
+		})
 	case plan.RenewLeases:
-		return a.renewLeases(ctx, run, action)
+		return a.editLeases(ctx, run, action.Nodes, "renew", func(l lease.Lease) lease.Lease {
+			l.Renewed, l.Duration = a.now(), a.Lease.Duration
+			return l
+		})
 	case plan.DrainLeases:
-		return a.drainLeases(ctx, run, action)
+		// No block may start under them any more.
+		return a.editLeases(ctx, run, action.Nodes, "drain", func(l lease.Lease) lease.Lease {
+			l.Draining = true
+			return l
+		})
 	case plan.ReleaseLeases:
 		return a.releaseLeases(ctx, run, action)
 	case plan.DeleteRun:
@@ -230,10 +241,7 @@ func (a *Applier) finalizers(ctx context.Context, run *assayv1alpha1.BenchmarkRu
 }
 
 func identity(run *assayv1alpha1.BenchmarkRun) *unstructured.Unstructured {
-	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(assayv1alpha1.GroupVersion.WithKind("BenchmarkRun"))
-	object.SetNamespace(run.Namespace)
-	object.SetName(run.Name)
-	object.SetUID(run.UID)
-	return object
+	out := object("BenchmarkRun", run.Namespace, run.Name)
+	out.SetUID(run.UID)
+	return out
 }

@@ -77,56 +77,19 @@ func (a *Applier) takeLease(ctx context.Context, run *assayv1alpha1.BenchmarkRun
 	return taken, nil
 }
 
-// retakeLeases gives a run's own nodes new tokens, each in one write, so that nobody else can take them in between. The ends of the old
-// ones are recorded with the next plan.
-func (a *Applier) retakeLeases(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.RetakeLeases) error {
-	for _, node := range action.Nodes {
-		object, found, err := a.readLease(ctx, node)
+// editLeases writes leases of the run with a change. One that somebody else has by now is a conflict: the next pass sees it.
+func (a *Applier) editLeases(ctx context.Context, run *assayv1alpha1.BenchmarkRun, nodes []string, what string,
+	edit func(lease.Lease) lease.Lease) error {
+	for _, node := range nodes {
+		object, held, err := a.readLease(ctx, node)
 		if err != nil {
 			return err
 		}
-		if found.Holder != plan.HolderOf(run) {
+		if held.Holder != plan.HolderOf(run) {
 			return tooLate(node, "the run no longer holds it")
 		}
-		taken := found.Ended(lease.Released, a.now()).TakenBy(found.Holder, found.Whole, a.Lease.Duration, a.now())
-		if err := a.writeLease(ctx, object, taken); err != nil {
-			return fmt.Errorf("take the lease of node %s anew: %w", node, err)
-		}
-	}
-	return nil
-}
-
-// renewLeases keeps nodes. A lease that somebody else has by now is a conflict: the next pass sees it.
-func (a *Applier) renewLeases(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.RenewLeases) error {
-	for _, node := range action.Nodes {
-		object, found, err := a.readLease(ctx, node)
-		if err != nil {
-			return err
-		}
-		if found.Holder != plan.HolderOf(run) {
-			return tooLate(node, "the run no longer holds it")
-		}
-		found.Renewed, found.Duration = a.now(), a.Lease.Duration
-		if err := a.writeLease(ctx, object, found); err != nil {
-			return fmt.Errorf("renew the lease of node %s: %w", node, err)
-		}
-	}
-	return nil
-}
-
-// drainLeases marks leases of the run: no block may start under them any more.
-func (a *Applier) drainLeases(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.DrainLeases) error {
-	for _, node := range action.Nodes {
-		object, found, err := a.readLease(ctx, node)
-		if err != nil {
-			return err
-		}
-		if found.Holder != plan.HolderOf(run) {
-			return tooLate(node, "the run no longer holds it")
-		}
-		found.Draining = true
-		if err := a.writeLease(ctx, object, found); err != nil {
-			return fmt.Errorf("drain the lease of node %s: %w", node, err)
+		if err := a.writeLease(ctx, object, edit(held)); err != nil {
+			return fmt.Errorf("%s the lease of node %s: %w", what, node, err)
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // blocks is how many blocks a run took on average, and how many it might.
@@ -17,7 +18,7 @@ func (t RealTally) blocks() string {
 	for _, run := range t.Runs {
 		sum += run.Blocks
 	}
-	text := fmt.Sprintf("%.1f", float64(sum)/float64(len(t.Runs)))
+	text := quantity.Decimals(float64(sum)/float64(len(t.Runs)), 1)
 	if t.Budget > 0 {
 		text += fmt.Sprintf(" of %d", t.Budget)
 	}
@@ -85,7 +86,8 @@ func ArmsTable(tallies []RealTally) string {
 			}
 		}
 		median, low, high, _ := t.overAll()
-		fmt.Fprintf(&out, "| %d | %d | %s | %s | %.3f | %.3f | %.3f | %s | %s |\n", t.Arms, len(t.Runs), t.blocks(), t.used(), median, low, high,
+		fmt.Fprintf(&out, "| %d | %d | %s | %s | %s | %s | %s | %s | %s |\n", t.Arms, len(t.Runs), t.blocks(), t.used(),
+			quantity.Decimals(median, 3), quantity.Decimals(low, 3), quantity.Decimals(high, 3),
 			NewShare(falseGo+falseNoGo, candidates), NewShare(covered, candidates))
 	}
 	return out.String()

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/simulate"
 )
 
@@ -56,8 +57,9 @@ func Estimators(runs int, seed uint64) string {
 						found++
 					}
 				}
-				fmt.Fprintf(&out, "| %s | %d | %.0f %% | %.3f | %.4f | %.3f |\n", s.name, blocks, 100*share,
-					float64(covered)/float64(runs), float64(gateCovered)/float64(runs), float64(found)/float64(runs))
+				fmt.Fprintf(&out, "| %s | %d | %s | %s | %s | %s |\n", s.name, blocks, quantity.PercentTo(share, 0),
+					quantity.Decimals(float64(covered)/float64(runs), 3), quantity.Decimals(float64(gateCovered)/float64(runs), 4),
+					quantity.Decimals(float64(found)/float64(runs), 3))
 			}
 		}
 	}

@@ -1,10 +1,11 @@
 package calibrate
 
 import (
-	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // Share is a count of a number, with the interval in which the true share lies with 95 % confidence.
@@ -40,5 +41,5 @@ func (s Share) String() string {
 	if s.Of == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("%.4f [%.4f, %.4f]", s.Value(), s.Low, s.High)
+	return quantity.WithEnds(s.Value(), s.Low, s.High, 4)
 }

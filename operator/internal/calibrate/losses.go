@@ -8,6 +8,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
 	"assay.dev/assay/operator/internal/specimen"
@@ -46,8 +47,8 @@ func Censored(runs int, seed uint64, seen func(string)) (Share, error) {
 		found := analyze.Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
 		if found.Verdict == experiment.VerdictGo {
 			wrong++
-			seen(fmt.Sprintf("run %d: %d of %d trials lost (%s), %.1f %% faster in the others: %s", run, lost, trials, way.Name, 100*faster,
-				found.Candidates[0].Reason))
+			seen(fmt.Sprintf("run %d: %d of %d trials lost (%s), %s faster in the others: %s", run, lost, trials, way.Name,
+				quantity.PercentTo(faster, 1), found.Candidates[0].Reason))
 		}
 	}
 	return NewShare(wrong, runs), nil

@@ -8,6 +8,7 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -211,7 +212,7 @@ func RealTable(tallies []RealTally) string {
 		width := "-"
 		if len(widths) > 0 {
 			slices.Sort(widths)
-			width = fmt.Sprintf("%.2f %%", 100*widths[len(widths)/2])
+			width = quantity.PercentTo(widths[len(widths)/2], 2)
 		}
 		neighbour, found := "none", "-"
 		if t.Neighbour != "" {

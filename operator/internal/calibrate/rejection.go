@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // rejectionRules are ways to deal with the trials that a reading speaks against. Each gives the weight of a block whose arms have so
@@ -84,13 +86,13 @@ func Rejections(runs int, seed uint64) string {
 				t := &tallies[i]
 				width, coverage := "no interval", "-"
 				if half := medianOf(t.halves); !math.IsInf(half, 1) {
-					width = fmt.Sprintf("%.3f", half/medianOf(tallies[0].halves))
+					width = quantity.Decimals(half/medianOf(tallies[0].halves), 3)
 				}
 				if 2*t.intervals > runs {
-					coverage = fmt.Sprintf("%.3f", float64(t.covered)/float64(t.intervals))
+					coverage = quantity.Decimals(float64(t.covered)/float64(t.intervals), 3)
 				}
-				fmt.Fprintf(&out, "| %s | %d | %s | %.3f | %s | %s | %.3f |\n", condition.name, arms, rule.name, float64(t.used)/float64(t.of),
-					width, coverage, float64(t.power)/float64(runs))
+				fmt.Fprintf(&out, "| %s | %d | %s | %s | %s | %s | %s |\n", condition.name, arms, rule.name,
+					quantity.Decimals(float64(t.used)/float64(t.of), 3), width, coverage, quantity.Decimals(float64(t.power)/float64(runs), 3))
 			}
 		}
 	}

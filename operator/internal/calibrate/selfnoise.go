@@ -21,11 +21,6 @@ type SelfNoise struct {
 	Runs, FalseGo int
 }
 
-// Honest counts the runs beside a neighbour who hits both arms alike.
-type Honest struct {
-	Runs, Right, Wrong int
-}
-
 // signs are the readings by which a disturbance shows: each alone, and all together.
 var signs = []simulate.Neighbour{
 	{Throttled: 0.4}, {PressureMemory: 0.4}, {PressureIO: 0.6}, {OtherWork: 0.4}, {Steal: 0.2}, {Canary: 2}, {Spin: 2},
@@ -82,37 +77,6 @@ func AttackBySelfNoise(runs int, seed uint64) (SelfNoise, error) {
 		out.Runs++
 		if found.Verdict == experiment.VerdictGo {
 			out.FalseGo++
-		}
-	}
-	return out, nil
-}
-
-// BesideNeighbours judges runs beside somebody else who is there in a share of all trials' time, whatever arm they are of, and slows
-// those down; the candidate is faster by a gain.
-func BesideNeighbours(runs int, seed uint64, blocks int32, share, slowdown, gain float64) (Honest, error) {
-	out := Honest{}
-	for i := range runs {
-		random := rand.New(rand.NewPCG(seed, uint64(i)))
-		neighbour := simulate.Neighbour{Slowdown: slowdown, OtherWork: 0.4}
-		l, err := newRejectionRun(blocks)
-		if err != nil {
-			return out, err
-		}
-		found := l.judge(-math.Log1p(gain), random, func(attempts map[string][]*record.Attempt) {
-			for _, arm := range []string{"old", "new"} {
-				for _, attempt := range attempts[arm] {
-					if random.Float64() < share {
-						neighbour.Disturb(attempt)
-					}
-				}
-			}
-		})
-		out.Runs++
-		switch found.Verdict {
-		case experiment.VerdictGo:
-			out.Right++
-		case experiment.VerdictNoGo:
-			out.Wrong++
 		}
 	}
 	return out, nil

@@ -1,6 +1,14 @@
 package calibrate
 
-import "testing"
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/simulate"
+)
 
 // Whatever a candidate does to itself, however it shows: where it is slower over all its trials, it is never Go.
 func TestACandidateCannotExcuseItsOwnNoise(t *testing.T) {
@@ -15,11 +23,26 @@ func TestACandidateCannotExcuseItsOwnNoise(t *testing.T) {
 
 // A neighbour who hits both arms at random does not cost the verdict, where the gain is far from what he adds, and never turns it.
 func TestANeighbourOfBothArmsKeepsTheVerdict(t *testing.T) {
-	got, err := BesideNeighbours(100, 1, 20, 0.2, 1.5, 0.1)
-	if err != nil {
-		t.Fatal(err)
+	const runs, blocks, share, gain = 100, 20, 0.2, 0.1
+	neighbour := simulate.Neighbour{Slowdown: 1.5, OtherWork: 0.4}
+	verdicts := map[experiment.Verdict]int{}
+	for i := range uint64(runs) {
+		random := rand.New(rand.NewPCG(1, i))
+		l, err := newRejectionRun(blocks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		verdicts[l.judge(-math.Log1p(gain), random, func(attempts map[string][]*record.Attempt) {
+			for _, arm := range []string{"old", "new"} {
+				for _, attempt := range attempts[arm] {
+					if random.Float64() < share {
+						neighbour.Disturb(attempt)
+					}
+				}
+			}
+		}).Verdict]++
 	}
-	if got.Wrong > 0 || got.Right < 90 {
-		t.Errorf("%+v, want no NoGo and nearly every run Go", got)
+	if verdicts[experiment.VerdictNoGo] > 0 || verdicts[experiment.VerdictGo] < 90 {
+		t.Errorf("%v of %d runs, want no NoGo and nearly every run Go", verdicts, runs)
 	}
 }

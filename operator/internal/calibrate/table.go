@@ -3,6 +3,8 @@ package calibrate
 import (
 	"fmt"
 	"strings"
+
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // Table is the tallies as a Markdown table; every share has its own 95 % interval.
@@ -16,9 +18,9 @@ func Table(tallies []Tally) string {
 		if t.Effect > 0 {
 			power = NewShare(t.Right, t.Runs).String()
 		}
-		fmt.Fprintf(&out, "| %s | %.0f %% | %d | %s | %d | %d | %s | %s | %s | %.1f |\n", t.Scenario.Name, 100*t.Effect, t.Runs,
+		fmt.Fprintf(&out, "| %s | %s | %d | %s | %d | %d | %s | %s | %s | %s |\n", t.Scenario.Name, quantity.PercentTo(t.Effect, 0), t.Runs,
 			NewShare(t.False(), t.Runs), t.FalseGo, t.FalseNoGo, power, NewShare(t.Covered, t.Intervals), NewShare(t.PlainCovered, t.Intervals),
-			float64(t.Blocks)/float64(t.Runs))
+			quantity.Decimals(float64(t.Blocks)/float64(t.Runs), 1))
 	}
 	return out.String()
 }

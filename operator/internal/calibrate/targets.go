@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/simulate"
 )
 
@@ -147,8 +148,8 @@ func Check(figures []Figure) []string {
 			high = 0
 		}
 		if f.High < low || f.Low > high {
-			out = append(out, fmt.Sprintf("%s is %.4f [%.4f, %.4f] of %d runs and the target is %g to %g", f.Figure, f.Value, f.Low, f.High,
-				f.Samples, low, high))
+			out = append(out, fmt.Sprintf("%s is %s of %d runs and the target is %g to %g", f.Figure,
+				quantity.WithEnds(f.Value, f.Low, f.High, 4), f.Samples, low, high))
 		}
 	}
 	return out

@@ -139,8 +139,7 @@ func (r *ScheduleReconciler) act(ctx context.Context, s *assayv1alpha1.Benchmark
 }
 
 func writeError(err error) schedule.Outcome {
-	var foreign *apply.ForeignError
-	if errors.As(err, &foreign) {
+	if _, ok := errors.AsType[*apply.ForeignError](err); ok {
 		return schedule.Outcome{Err: err, Reason: assayv1alpha1.ReasonRunNameTaken}
 	}
 	return schedule.Outcome{Err: err, Reason: assayv1alpha1.ReasonWriteFailed}

@@ -19,6 +19,7 @@ import (
 
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/observe"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // Path of the page, and the port that the chart's operator has it on.
@@ -136,8 +137,7 @@ func (p *Page) ledger(ctx context.Context) Finding {
 		return out
 	}
 	out := Finding{Reason: observe.Problem(err), Found: err.Error()}
-	var fault *ledger.Fault
-	if errors.As(err, &fault) {
+	if fault, ok := errors.AsType[*ledger.Fault](err); ok {
 		out.Found, out.Remedy = fmt.Sprintf("%s: %s: %s", fault.Tried, fault.Cause, fault.Found), fault.Remedy
 	}
 	return out
@@ -155,14 +155,14 @@ func (p *Page) prometheus() Finding {
 	now, last := p.clock.Now(), p.scrapes.newest()
 	switch {
 	case now.Sub(last) < scrapePatience:
-		return Finding{OK: true, Found: fmt.Sprintf("the metrics were read %s ago", now.Sub(last).Round(time.Second))}
+		return Finding{OK: true, Found: fmt.Sprintf("the metrics were read %s ago", quantity.Seconds(now.Sub(last)))}
 	case now.Sub(p.started) < scrapePatience:
 		return Finding{OK: true, Found: fmt.Sprintf("nobody has read the metrics yet; the operator started %s ago",
-			now.Sub(p.started).Round(time.Second))}
+			quantity.Seconds(now.Sub(p.started)))}
 	}
-	since := "since the operator started, " + now.Sub(p.started).Round(time.Minute).String() + " ago"
+	since := "since the operator started, " + quantity.Duration(now.Sub(p.started), time.Minute) + " ago"
 	if !last.IsZero() {
-		since = "for " + now.Sub(last).Round(time.Minute).String()
+		since = "for " + quantity.Duration(now.Sub(last), time.Minute)
 	}
 	return Finding{
 		Found: "nobody has read the metrics " + since,

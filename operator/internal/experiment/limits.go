@@ -3,9 +3,11 @@ package experiment
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // What an experiment may grow to. A run of a few KiB can name a sweep of any size, and whoever expands it, the operator above
@@ -55,9 +57,9 @@ func withinLimits(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.
 }
 
 func tooManyCells(points float64, arms int, problems *Invalid) {
-	problems.add("spec.sweep", "%.0f points of %d arms, the null arm included, are %.0f cells and at most %d cells of %d points are "+
+	problems.add("spec.sweep", "%s points of %d arms, the null arm included, are %s cells and at most %d cells of %d points are "+
 		"allowed: use fewer values, arms or axes, mode Zip, or several runs",
-		points, arms, points*float64(arms), maxCells, maxCombinations)
+		quantity.Decimals(points, 0), arms, quantity.Decimals(points*float64(arms), 0), maxCells, maxCombinations)
 }
 
 // countCombinations is how many combinations a sweep has before exclude. It is a float because 256 values of eight axes are
@@ -95,12 +97,7 @@ func pointsOf(spec *assayv1alpha1.BenchmarkRunSpec) func(yield func(map[string]s
 		}
 		sweep := spec.Sweep
 		excluded := func() bool {
-			for _, at := range sweep.Exclude {
-				if Matches(at, values) {
-					return true
-				}
-			}
-			return false
+			return slices.ContainsFunc(sweep.Exclude, func(at assayv1alpha1.ParameterValues) bool { return Matches(at, values) })
 		}
 		for i := range int(countCombinations(sweep)) - len(sweep.Include) {
 			rest := i

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/search"
 )
@@ -77,8 +78,8 @@ func expandLoads(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 	}
 	if levels := countLoads(low, high, step); levels*float64(max(1, arms)) > maxLevels {
 		problems.add(field+".resolution",
-			"%.0f loads from %s to %s in steps of %s times %d arms are more than %d: use a coarser resolution or a smaller range",
-			levels, over.Low.String(), over.High.String(), over.Resolution, arms, maxLevels)
+			"%s loads from %s to %s in steps of %s times %d arms are more than %d: use a coarser resolution or a smaller range",
+			quantity.Decimals(levels, 0), over.Low.String(), over.High.String(), over.Resolution, arms, maxLevels)
 		return nil
 	}
 	var points []record.Point
@@ -122,11 +123,11 @@ func checkLoads(parameter *assayv1alpha1.Parameter, points []record.Point, field
 // formatLoad writes a load as a person would: whole for an Integer, five significant digits else, and never an exponent.
 func formatLoad(load float64, kind assayv1alpha1.ParameterType) string {
 	if kind == assayv1alpha1.IntegerParameter {
-		return strconv.FormatFloat(math.Round(load), 'f', 0, 64)
+		return quantity.Decimals(math.Round(load), 0)
 	}
-	rounded, err := strconv.ParseFloat(strconv.FormatFloat(load, 'g', 5, 64), 64)
+	rounded, err := strconv.ParseFloat(quantity.Plain(load, 5), 64)
 	if err != nil {
 		rounded = load
 	}
-	return strconv.FormatFloat(rounded, 'f', -1, 64)
+	return quantity.Decimals(rounded, -1)
 }

@@ -185,8 +185,8 @@ func explain(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var refused *api.ErrorResponse
-	if errors.As(err, &refused) && refused.Response != nil && refused.Response.StatusCode == http.StatusForbidden {
+	if refused, ok := errors.AsType[*api.ErrorResponse](err); ok && refused.Response != nil &&
+		refused.Response.StatusCode == http.StatusForbidden {
 		return fmt.Errorf("GitHub: %s: %w (%s)", what, ErrForbidden, refused.Message)
 	}
 	return fmt.Errorf("GitHub: %s: %w", what, err)

@@ -177,7 +177,7 @@ func (k *Keeper) identify(raw json.RawMessage) (identity, error) {
 	case found.Block != k.Block || found.ID != k.Executor+"/"+found.Trial:
 		return found, fmt.Errorf("by its own fields it is attempt %q of block %q, and this is execution %s of block %s", found.ID, found.Block,
 			k.Executor, k.Block)
-	case !k.planned(found.Trial):
+	case !slices.Contains(k.Trials, found.Trial):
 		return found, fmt.Errorf("block %s has no trial %q", k.Block, found.Trial)
 	case k.kept[found.Trial]:
 		return found, fmt.Errorf("trial %s has its attempt already", found.Trial)
@@ -185,15 +185,6 @@ func (k *Keeper) identify(raw json.RawMessage) (identity, error) {
 		return found, fmt.Errorf("it is of trial %s, and %s is under way", found.Trial, k.underway.trial)
 	}
 	return found, nil
-}
-
-func (k *Keeper) planned(trial string) bool {
-	for _, planned := range k.Trials {
-		if planned == trial {
-			return true
-		}
-	}
-	return false
 }
 
 func (k *Keeper) started(ctx context.Context, raw json.RawMessage) (string, error) {

@@ -112,6 +112,9 @@ func TestTaints(t *testing.T) {
 	if !toleration.ToleratesTaint(&taint) {
 		t.Error("a run does not tolerate its own taint")
 	}
+	if taints := []corev1.Taint{other, taint}; !Tainted(taints, "1") || Tainted(taints, "2") || Tainted(taints[:1], "db") {
+		t.Error("a node has the taint of another run, or lacks its own")
+	}
 	if others := Toleration("2"); others.ToleratesTaint(&taint) {
 		t.Error("a run tolerates another one's taint")
 	}
@@ -137,14 +140,15 @@ func TestTheQueue(t *testing.T) {
 		"an earlier one may take all it can use":    {[]string{"a", "b"}, []Waiter{waiter("older", -1, 5, "a", "b")}, waiter("me", 0, 1, "a", "b"), nil, 1},
 		"nothing is free":                           {nil, nil, waiter("me", 0, 1, "a"), nil, 0},
 		"what it cannot use is not taken":           {[]string{"b"}, nil, waiter("me", 0, 1, "a"), nil, 0},
-		"its own place in the queue is no obstacle": {[]string{"a"}, []Waiter{waiter("me", -1, 1, "a")}, waiter("me", 0, 1, "a"), []string{"a"}, 0},
+		"its own place in the queue is no obstacle": {[]string{"a"}, []Waiter{waiter("me", 0, 1, "a")}, waiter("me", 0, 1, "a"), []string{"a"}, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := Grant(tc.takeable, tc.queue, tc.me); !slices.Equal(got, tc.want) {
+			queue := NewQueue(tc.queue, nil)
+			if got := queue.Grant(tc.takeable, tc.me); !slices.Equal(got, tc.want) {
 				t.Errorf("granted %v, want %v", got, tc.want)
 			}
-			if got := Ahead(tc.queue, tc.me); got != tc.ahead {
+			if got := queue.Ahead(tc.me); got != tc.ahead {
 				t.Errorf("%d ahead, want %d", got, tc.ahead)
 			}
 		})
@@ -193,7 +197,7 @@ func TestEverybodySeesTheSameQueue(t *testing.T) {
 	}
 	owner := map[string]string{}
 	for _, me := range queue {
-		for _, node := range Grant([]string{"a", "b", "c"}, queue, me) {
+		for _, node := range NewQueue(queue, nil).Grant([]string{"a", "b", "c"}, me) {
 			if before, taken := owner[node]; taken {
 				t.Errorf("%s is granted to %s and %s", node, before, me.Run.Name)
 			}
@@ -238,6 +242,9 @@ func TestALeaseSurvivesItsObject(t *testing.T) {
 	}
 	if Name(long+"1") == Name(long+"2") {
 		t.Error("two nodes share a Lease")
+	}
+	if fits := strings.Repeat("n", maxNameBytes-len("assay-node-")); Name(fits) != "assay-node-"+fits {
+		t.Errorf("a name that fits is cut to %s", Name(fits))
 	}
 }
 

@@ -68,14 +68,11 @@ func NewQueue(waiters []Waiter, held map[string]int) *Queue {
 func (q *Queue) earlier(me Waiter, visit func(turn) bool) {
 	mine := turn{Waiter: me, number: q.held[me.Run.Namespace]}
 	for i := range q.waiters {
-		if other := &q.waiters[i]; other.Run.Namespace == me.Run.Namespace && other.Run != me.Run && other.Waiter.before(me) < 0 {
+		if other := &q.waiters[i]; other.Run.Namespace == me.Run.Namespace && other.Waiter.before(me) < 0 {
 			mine.number++
 		}
 	}
 	for _, other := range q.waiters {
-		if other.Run == me.Run {
-			continue
-		}
 		if other.before(mine) >= 0 || !visit(other) {
 			return
 		}
@@ -97,12 +94,10 @@ func (q *Queue) Grant(takeable []string, me Waiter) []string {
 		})
 		return granted
 	}
-	if len(left) > 0 {
-		q.earlier(me, func(other turn) bool {
-			take(other.Waiter)
-			return len(left) > 0
-		})
-	}
+	q.earlier(me, func(other turn) bool {
+		take(other.Waiter)
+		return len(left) > 0
+	})
 	return take(me)
 }
 
@@ -125,11 +120,3 @@ func (q *Queue) Ahead(me Waiter) int {
 	})
 	return count
 }
-
-// Grant is that of a queue of runs whose namespaces hold nothing.
-func Grant(takeable []string, queue []Waiter, me Waiter) []string {
-	return NewQueue(queue, nil).Grant(takeable, me)
-}
-
-// Ahead is that of a queue of runs whose namespaces hold nothing.
-func Ahead(queue []Waiter, me Waiter) int { return NewQueue(queue, nil).Ahead(me) }

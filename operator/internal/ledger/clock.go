@@ -8,6 +8,7 @@ import (
 
 	"github.com/minio/minio-go/v7"
 
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -37,7 +38,8 @@ func SkewOf(ctx context.Context, store Store, now func() time.Time) (*record.Clo
 	}
 	least, most := asked.Round(0).Sub(storeTime.Add(time.Second)).Seconds(), answered.Sub(storeTime).Seconds()
 	if most < least {
-		return nil, fmt.Errorf("this machine's clock was set back by at least %.3g s while the store was asked for the time", least-most)
+		return nil, fmt.Errorf("this machine's clock was set back by at least %s while the store was asked for the time",
+			quantity.Format(least-most, "s"))
 	}
 	return &record.Clock{AheadSeconds: (least + most) / 2, UncertaintySeconds: (most - least) / 2}, nil
 }

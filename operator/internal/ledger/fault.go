@@ -74,8 +74,7 @@ func (f *Fault) is() error {
 
 // CauseOf is the cause in an error of this package; empty if it has none.
 func CauseOf(err error) Cause {
-	var fault *Fault
-	if errors.As(err, &fault) {
+	if fault, ok := errors.AsType[*Fault](err); ok {
 		return fault.Cause
 	}
 	return ""

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"path"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -86,6 +87,15 @@ func Open(_ context.Context, rawURL string, options Options) (Store, error) {
 
 // FolderURL is the URL of a folder, whatever characters its path has.
 func FolderURL(path string) string { return (&url.URL{Scheme: "file", Path: path}).String() }
+
+// OpenFolder returns the store in a folder, or in an archive.
+func OpenFolder(ctx context.Context, path string) (Store, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	return Open(ctx, FolderURL(path), Options{})
+}
 
 // WithPrefix is the part of a store under a prefix, e.g. the ledger of one run inside a bucket. It shares the store's
 // connections.

@@ -190,22 +190,6 @@ func LastWave(ctx context.Context, store Store) (int, error) {
 	return last, nil
 }
 
-// CountTrials is how many trials have an attempt, warm-ups included. It looks at keys only: a trial that was executed
-// twice counts once.
-func CountTrials(ctx context.Context, store Store) (int, error) {
-	keys, err := store.List(ctx, AttemptsPrefix)
-	if err != nil {
-		return 0, err
-	}
-	trials := map[string]bool{}
-	for _, key := range keys {
-		if match := attemptKey.FindStringSubmatch(key); match != nil {
-			trials[match[3]] = true
-		}
-	}
-	return len(trials), nil
-}
-
 // readAll fetches and parses objects, some at a time, and returns them in the order of the keys.
 func readAll[T any](ctx context.Context, store Store, keys []string, parse func(key string, raw []byte) (*T, string)) ([]T,
 	[]record.Problem, error) {

@@ -219,6 +219,15 @@ func (s *s3) List(ctx context.Context, prefix string) ([]string, error) {
 }
 
 func (s *s3) Page(ctx context.Context, prefix, after string) (keys []string, more bool, err error) {
+	more, err = s.page(ctx, prefix, after, func(key string, _ int64) { keys = append(keys, key) })
+	if err != nil {
+		return nil, false, err
+	}
+	return keys, more, nil
+}
+
+// page visits the objects of one page, and reports whether there may be others after them.
+func (s *s3) page(ctx context.Context, prefix, after string, visit func(key string, size int64)) (more bool, err error) {
 	// Leaving the function ends the listing after its first page.
 	ctx, cancel := begin(ctx, s.timeout)
 	defer cancel()
@@ -226,19 +235,20 @@ func (s *s3) Page(ctx context.Context, prefix, after string) (keys []string, mor
 	if after != "" {
 		options.StartAfter = s.prefix + after
 	}
+	visited := 0
 	for object := range s.core.Client.ListObjects(ctx, s.bucket, options) {
 		if object.Err != nil {
-			return nil, false, s.explain(ctx, "list", prefix, object.Err)
+			return false, s.explain(ctx, "list", prefix, object.Err)
 		}
-		keys = append(keys, strings.TrimPrefix(object.Key, s.prefix))
-		if len(keys) == maxPage {
-			return keys, true, nil
+		visit(strings.TrimPrefix(object.Key, s.prefix), object.Size)
+		if visited++; visited == maxPage {
+			return true, nil
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, false, s.explain(ctx, "list", prefix, err)
+		return false, s.explain(ctx, "list", prefix, err)
 	}
-	return keys, false, nil
+	return false, nil
 }
 
 // Check lists one key: that needs the endpoint, the credentials and the bucket, and costs next to nothing.

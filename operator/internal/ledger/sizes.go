@@ -3,8 +3,6 @@ package ledger
 import (
 	"context"
 	"os"
-
-	"github.com/minio/minio-go/v7"
 )
 
 // Sizes are how many objects there are under some keys, and their bytes together.
@@ -21,27 +19,13 @@ type Sizer interface {
 }
 
 func (s *s3) SizesAfter(ctx context.Context, prefix, after string) (found Sizes, last string, more bool, err error) {
-	// Leaving the function ends the listing after its first page.
-	ctx, cancel := begin(ctx, s.timeout)
-	defer cancel()
-	options := minio.ListObjectsOptions{Prefix: s.prefix + prefix, Recursive: true}
-	if after != "" {
-		options.StartAfter = s.prefix + after
+	more, err = s.page(ctx, prefix, after, func(key string, size int64) {
+		found.Objects, found.Bytes, last = found.Objects+1, found.Bytes+size, key
+	})
+	if err != nil {
+		return Sizes{}, "", false, err
 	}
-	for object := range s.core.Client.ListObjects(ctx, s.bucket, options) {
-		if object.Err != nil {
-			return Sizes{}, "", false, s.explain(ctx, "list", prefix, object.Err)
-		}
-		found.Objects, found.Bytes = found.Objects+1, found.Bytes+object.Size
-		last = object.Key[len(s.prefix):]
-		if found.Objects == maxPage {
-			return found, last, true, nil
-		}
-	}
-	if err := ctx.Err(); err != nil {
-		return Sizes{}, "", false, s.explain(ctx, "list", prefix, err)
-	}
-	return found, last, false, nil
+	return found, last, more, nil
 }
 
 func (f folder) SizesAfter(ctx context.Context, prefix, after string) (found Sizes, last string, more bool, err error) {

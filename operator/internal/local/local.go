@@ -55,7 +55,7 @@ func (e *Executor) Run(ctx context.Context, wave *record.Wave, done func(block r
 }
 
 func (e *Executor) runBlock(ctx context.Context, wave string, block *record.Block) error {
-	store, err := ledger.Open(ctx, ledger.FolderURL(e.Folder), ledger.Options{})
+	store, err := ledger.OpenFolder(ctx, e.Folder)
 	if err != nil {
 		return err
 	}

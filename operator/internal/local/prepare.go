@@ -33,7 +33,7 @@ func ParseArmPrograms(given []string) (map[string][]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !executable(path) {
+		if !Executable(path) {
 			return nil, fmt.Errorf("--arm-binary %s: %s is not an executable file: build it, or make it executable", text, path)
 		}
 		out[arm] = append(out[arm], path)
@@ -189,7 +189,8 @@ func (f *finder) find(of owner, program string) (string, error) {
 	return path, err
 }
 
-func executable(path string) bool {
+// Executable reports whether a path is a program that can be started.
+func Executable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }

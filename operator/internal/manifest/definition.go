@@ -151,8 +151,7 @@ func hidesRules(err *field.Error) bool {
 }
 
 func metadataProblem(err error) Problem {
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return Problem{
 			Field:   strings.TrimSuffix("metadata."+wrong.Field, "."),
 			Message: fmt.Sprintf("invalid type: found %s, allowed is %s", typeName(wrong.Value), goTypeName(wrong.Type)),

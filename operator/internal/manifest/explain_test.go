@@ -133,8 +133,7 @@ func refused(root *yaml.Node) (found []experiment.Problem, placed []Problem) {
 	}
 	set := &Set{Runs: []assayv1alpha1.BenchmarkRun{run}, runOrigins: []origin{{file: "run.yaml", root: root}}}
 	_, err = experiment.Freeze(record.Run{Name: "r", UID: "u"}, run.Spec, *run.Spec.Template)
-	var invalid *experiment.Invalid
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*experiment.Invalid](err); ok {
 		for _, problem := range invalid.Problems {
 			found, placed = append(found, problem), append(placed, set.place(&set.Runs[0], problem))
 		}

@@ -2,8 +2,6 @@ package metrics
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -96,9 +94,12 @@ func (m *Metrics) forgetOthers(runs []*assayv1alpha1.BenchmarkRun) []*assayv1alp
 // read reads the newest analysis of a run that ended.
 func (m *Metrics) read(ctx context.Context, run *assayv1alpha1.BenchmarkRun) error {
 	store := observe.RunStore(m.store, run)
-	found, err := newestAnalysis(ctx, store, run)
-	if err != nil {
-		return err
+	var found *analysis.Analysis
+	if run.Status.Wave != nil {
+		var err error
+		if found, err = ledger.NewestAnalysis(ctx, store, int(*run.Status.Wave)); err != nil {
+			return err
+		}
 	}
 	if found == nil {
 		m.mutex.Lock()
@@ -112,26 +113,4 @@ func (m *Metrics) read(ctx context.Context, run *assayv1alpha1.BenchmarkRun) err
 	}
 	m.keep(run, exp, found)
 	return nil
-}
-
-// newestAnalysis is nil for a run that never had one.
-func newestAnalysis(ctx context.Context, store ledger.Store, run *assayv1alpha1.BenchmarkRun) (*analysis.Analysis, error) {
-	if run.Status.Wave == nil {
-		return nil, nil
-	}
-	for wave := int(*run.Status.Wave); wave >= 0; wave-- {
-		raw, err := ledger.GetAtMost(ctx, store, ledger.AnalysisKey(wave), analysis.MostBytes)
-		if errors.Is(err, ledger.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		found, err := analysis.Parse(raw)
-		if err != nil {
-			return nil, fmt.Errorf("invalid analysis %s: %w", ledger.AnalysisKey(wave), err)
-		}
-		return found, nil
-	}
-	return nil, nil
 }

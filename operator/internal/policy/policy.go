@@ -3,6 +3,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -87,24 +88,12 @@ func (p *Policy) Of(namespace string) Limits {
 		return Limits{}
 	}
 	out := p.Namespaces[namespace]
-	if out.MaxNodes == nil {
-		out.MaxNodes = p.Default.MaxNodes
-	}
-	if out.MaxCPUs == nil {
-		out.MaxCPUs = p.Default.MaxCPUs
-	}
-	if out.MaxWallClock == nil {
-		out.MaxWallClock = p.Default.MaxWallClock
-	}
-	if out.MaxRuns == nil {
-		out.MaxRuns = p.Default.MaxRuns
-	}
-	if out.MaxStored == nil {
-		out.MaxStored = p.Default.MaxStored
-	}
-	if out.MaxObjects == nil {
-		out.MaxObjects = p.Default.MaxObjects
-	}
+	out.MaxNodes = cmp.Or(out.MaxNodes, p.Default.MaxNodes)
+	out.MaxCPUs = cmp.Or(out.MaxCPUs, p.Default.MaxCPUs)
+	out.MaxWallClock = cmp.Or(out.MaxWallClock, p.Default.MaxWallClock)
+	out.MaxRuns = cmp.Or(out.MaxRuns, p.Default.MaxRuns)
+	out.MaxStored = cmp.Or(out.MaxStored, p.Default.MaxStored)
+	out.MaxObjects = cmp.Or(out.MaxObjects, p.Default.MaxObjects)
 	if out.Exclusive == nil {
 		out.Exclusive = p.Default.Exclusive
 	}

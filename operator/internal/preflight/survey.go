@@ -86,7 +86,7 @@ func text(value any) string {
 	case bool:
 		return strconv.FormatBool(v)
 	case float64:
-		return strconv.FormatFloat(v, 'f', -1, 64)
+		return quantity.Decimals(v, -1)
 	default:
 		return fmt.Sprint(v)
 	}

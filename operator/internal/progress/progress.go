@@ -2,6 +2,7 @@
 package progress
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -23,7 +24,7 @@ func Ended(run *assayv1alpha1.BenchmarkRun) bool {
 // Line is phase, trials done and planned, remaining time, how far the wanted precision is, and what the run waits for if it waits.
 func Line(run *assayv1alpha1.BenchmarkRun) string {
 	status := run.Status
-	parts := []string{fmt.Sprintf("%-10s", orPending(status.Phase))}
+	parts := []string{fmt.Sprintf("%-10s", cmp.Or(status.Phase, assayv1alpha1.PhasePending))}
 	if status.Wave != nil {
 		parts = append(parts, fmt.Sprintf("wave %d", *status.Wave))
 	}
@@ -72,12 +73,12 @@ func Summary(out io.Writer, run *assayv1alpha1.BenchmarkRun) {
 		}
 	}
 	if run.Spec.Search == nil {
-		fmt.Fprintf(out, "\nVERDICT  %s\n", orNone(string(status.Verdict)))
+		fmt.Fprintf(out, "\nVERDICT  %s\n", or(string(status.Verdict)))
 	}
 	if len(status.Search) > 0 {
 		rows := [][]string{{"ARM", "HIGHEST FEASIBLE", "LOWEST INFEASIBLE", "VALUE", "REASON"}}
 		for _, answer := range status.Search {
-			rows = append(rows, []string{answer.Arm, orNone(answer.FeasibleMax), orNone(answer.InfeasibleMin), orNone(answer.Value), answer.Reason})
+			rows = append(rows, []string{answer.Arm, or(answer.FeasibleMax), or(answer.InfeasibleMin), or(answer.Value), answer.Reason})
 		}
 		table(1, rows...)
 	}
@@ -95,28 +96,16 @@ func Summary(out io.Writer, run *assayv1alpha1.BenchmarkRun) {
 			if gate.Interval != nil {
 				between = "[" + gate.Interval.Low + ", " + gate.Interval.High + "]"
 			}
-			rows = append(rows, []string{gate.Name, gate.Candidate, orNone(gate.Point), string(gate.Outcome), orNone(gate.Bound),
-				orNone(gate.Estimate),
-				between, fmt.Sprint(gate.Blocks), orNone(gate.MinimumDetectableEffect)})
+			rows = append(rows, []string{gate.Name, gate.Candidate, or(gate.Point), string(gate.Outcome), or(gate.Bound),
+				or(gate.Estimate),
+				between, fmt.Sprint(gate.Blocks), or(gate.MinimumDetectableEffect)})
 		}
 		table(3, rows...)
 	}
 	for _, warning := range status.Warnings {
 		line("warning: %s", warning)
 	}
-	fmt.Fprintf(out, "\nledger   %s\nreport   %s\n", orNone(status.Ledger), orNone(status.Report))
+	fmt.Fprintf(out, "\nledger   %s\nreport   %s\n", or(status.Ledger), or(status.Report))
 }
 
-func orPending(phase assayv1alpha1.Phase) assayv1alpha1.Phase {
-	if phase == "" {
-		return assayv1alpha1.PhasePending
-	}
-	return phase
-}
-
-func orNone(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
-}
+func or(text string) string { return cmp.Or(text, "-") }

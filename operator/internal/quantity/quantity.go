@@ -116,9 +116,14 @@ func Rough(value float64, down bool) string {
 	return Decimals(scaled/scale, decimals)
 }
 
-// Decimals writes a number with so many decimals.
+// Decimals writes a number with so many decimals; with all that it has if that is -1.
 func Decimals(value float64, decimals int) string {
 	return strconv.FormatFloat(value, 'f', decimals, 64)
+}
+
+// WithEnds writes a value and the ends of its interval with so many decimals, for a column of them.
+func WithEnds(value, low, high float64, decimals int) string {
+	return Decimals(value, decimals) + " [" + Decimals(low, decimals) + ", " + Decimals(high, decimals) + "]"
 }
 
 // Plain writes so many significant digits as they are, for numbers that are read side by side, and for probabilities.

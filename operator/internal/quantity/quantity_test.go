@@ -40,6 +40,8 @@ func TestQuantitiesAsPeopleReadThem(t *testing.T) {
 		"numbers side by side":                    {Plain(0.00012345, 2), "0.00012"},
 		"every digit that there is":               {Full(0.1), "0.1"},
 		"a number with its sign":                  {Signed(0.126, 2), "+0.13"},
+		"a column of intervals":                   {WithEnds(1.234, 1, 2, 2), "1.23 [1.00, 2.00]"},
+		"all decimals there are":                  {Decimals(0.25, -1), "0.25"},
 		"a time to the second":                    {Seconds(61600 * time.Millisecond), "1m2s"},
 		"a time to a tenth of one":                {Duration(61630*time.Millisecond, 100*time.Millisecond), "1m1.6s"},
 		"a small file":                            {Bytes(12), "1 KiB"},
@@ -77,31 +79,49 @@ func TestWhatIsWrittenIsTheNumber(t *testing.T) {
 	}
 }
 
+// byHand is what formats a number: a verb with a precision or of a float, a float or a rounded duration as text.
+var byHand = regexp.MustCompile(`(?:^|[^%])%[-+#0]*[0-9*]*(?:\.[0-9*]*[eEfFgG]|[ef]\b)|` +
+	`strconv\.(?:Format|Append)Float\(|\.Round\((?:time\.|[0-9]+ ?\* ?time)`)
+
+func TestWhatFormatsByHand(t *testing.T) {
+	for code, want := range map[string]bool{
+		`"%.3g"`: true, `"took %.2f s"`: true, `"%+.1f"`: true, `"%-8.3f"`: true, `"%6.f"`: true, `"%.*f"`: true, `"%f"`: true, `"%08e"`: true,
+		`strconv.FormatFloat(v, 'g', 4, 64)`: true, `strconv.AppendFloat(b, v, 'f', 1, 64)`: true, `took.Round(time.Second)`: true,
+		`took.Round(10 * time.Millisecond)`: true,
+		`"%d %% faster"`:                    false, `"%d%%f"`: false, `"found %g"`: false, `"%s %d %v"`: false, `math.Round(v)`: false, `"%3E"`: false, `(i-1)%every`: false,
+	} {
+		if got := byHand.MatchString(code); got != want {
+			t.Errorf("%s formats a number: %v, want %v", code, got, want)
+		}
+	}
+}
+
 // Whoever formats a number for people by themselves, formats it in another way one day.
 func TestNothingElseWritesQuantities(t *testing.T) {
-	byHand := regexp.MustCompile(`%[+#]?[0-9]*\.[0-9]+[eEfFgG]|strconv\.FormatFloat\(|\.Round\((time\.|[0-9]+ ?\* ?time)`)
 	others := map[string]string{
-		"../analysis/stats/stats.go":    "rounds numbers for machines",
-		"../analysis/estimate/clock.go": "looks for the last digit of a number",
-		"../report/chart/chart.go":      "writes coordinates",
-		"../report/chart/scale.go":      "labels a scale to its step",
-		"../status/status.go":           "rounds a time that the API server keeps",
+		"analysis/stats/stats.go":    "rounds numbers for machines",
+		"analysis/estimate/clock.go": "looks for the last digit of a number",
+		"history/bisect/bisect.go":   "writes a ratio beside its probability",
+		"quantity/quantity.go":       "writes numbers",
+		"report/chart/chart.go":      "writes coordinates",
+		"report/chart/scale.go":      "labels a scale to its step",
+		"simulate/simulate.go":       "rounds a clock that attempts are dated by",
+		"status/status.go":           "rounds a time that the API server keeps",
 	}
-	for _, folder := range []string{
-		"../analysis", "../bench", "../compare", "../design", "../export", "../noise", "../plan", "../progress", "../report", "../status",
-		"../../cmd/assay",
-	} {
+	files := 0
+	for _, folder := range []string{"..", filepath.FromSlash("../../cmd"), filepath.FromSlash("../../api")} {
 		err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
 			}
+			files++
 			raw, err := os.ReadFile(path)
-			why, other := others[filepath.ToSlash(path)]
-			found := byHand.FindString(string(raw))
+			why, other := others[strings.TrimPrefix(filepath.ToSlash(path), "../")]
+			written := byHand.FindString(string(raw))
 			switch {
-			case found != "" && !other:
-				t.Errorf("%s formats a number by itself (%s): use package quantity, so that it reads as everywhere", path, found)
-			case found == "" && other:
+			case written != "" && !other:
+				t.Errorf("%s formats a number by itself (%s): use package quantity, so that it reads as everywhere", path, written)
+			case written == "" && other:
 				t.Errorf("%s no longer %s: remove it from this test", path, why)
 			}
 			return err
@@ -109,5 +129,8 @@ func TestNothingElseWritesQuantities(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
+	}
+	if files < 300 {
+		t.Errorf("%d files were read: this test looks in the wrong place", files)
 	}
 }

@@ -63,9 +63,6 @@ var schemas = sync.OnceValue(func() map[string]*jsonschema.Schema {
 	return out
 })
 
-// ParseAttempt reads one attempt. The error names the field that is wrong.
-func ParseAttempt(raw []byte) (*Attempt, error) { return parse[Attempt]("attempt", raw, strict) }
-
 // ParseWave reads the plan of one wave. The error names the field that is wrong.
 func ParseWave(raw []byte) (*Wave, error) {
 	wave, err := parse[Wave]("wave", raw, strict)
@@ -103,9 +100,6 @@ func (w *Wave) check() error {
 	}
 	return nil
 }
-
-// ParseResult reads what one process printed. The error names the field that is wrong.
-func ParseResult(raw []byte) (*Result, error) { return parse[Result]("result", raw, strict) }
 
 // parse checks the bytes against the schema and decodes them strictly: no unknown or repeated field, names in their exact
 // case. The schema is the format; the strict decoding catches what it cannot express.

@@ -9,7 +9,7 @@ const ProcessPrefix = "process."
 // ProcessQuantity is something that is known of every process without its help.
 type ProcessQuantity struct {
 	// Name follows the prefix, and where it is of another role than the one with the result that role's name and a dot.
-	Name, Unit, Description string
+	Name, Unit string
 	// OfRoles and OfResult are of which processes it is recorded.
 	OfRoles, OfResult bool
 	of                func(process) *float64
@@ -23,26 +23,32 @@ type process struct {
 
 // ProcessQuantities are all there are, in the order in which they are shown.
 var ProcessQuantities = []ProcessQuantity{
-	{"wallTime", "s", "from the launch of the process to its end, by the runner's clock", false, true,
-		func(p process) *float64 { return p.wall }},
-	{"readyTime", "s", "from the launch of the role until it was ready", true, false, func(p process) *float64 { return p.ready }},
-	{"cpuTime", "s", "CPU time of the process and its children, in user mode and in the kernel", true, true, func(p process) *float64 {
+	// From the launch of the process to its end, by the runner's clock.
+	{"wallTime", "s", false, true, func(p process) *float64 { return p.wall }},
+	// From the launch of the role until it was ready.
+	{"readyTime", "s", true, false, func(p process) *float64 { return p.ready }},
+	// CPU time of the process and its children, in user mode and in the kernel.
+	{"cpuTime", "s", true, true, func(p process) *float64 {
 		if p.used.UserSeconds == nil || p.used.SystemSeconds == nil {
 			return nil // Half of it would look like a fast program.
 		}
 		sum := *p.used.UserSeconds + *p.used.SystemSeconds
 		return &sum
 	}},
-	{"userTime", "s", "CPU time in user mode", true, true, func(p process) *float64 { return p.used.UserSeconds }},
-	{"systemTime", "s", "CPU time in the kernel", true, true, func(p process) *float64 { return p.used.SystemSeconds }},
-	{"peakMemory", "By", "the most memory that was resident at a time", true, true,
-		func(p process) *float64 { return count(p.used.MaxRSSBytes) }},
-	{"minorFaults", "faults", "page faults without a disk", true, true, func(p process) *float64 { return count(p.used.MinorFaults) }},
-	{"majorFaults", "faults", "page faults that read from a disk", true, true, func(p process) *float64 { return count(p.used.MajorFaults) }},
-	{"voluntaryContextSwitches", "switches", "how often the process waited", true, true,
-		func(p process) *float64 { return count(p.used.VoluntaryContextSwitches) }},
-	{"involuntaryContextSwitches", "switches", "how often the process was made to wait", true, true,
-		func(p process) *float64 { return count(p.used.InvoluntaryContextSwitches) }},
+	// CPU time in user mode.
+	{"userTime", "s", true, true, func(p process) *float64 { return p.used.UserSeconds }},
+	// CPU time in the kernel.
+	{"systemTime", "s", true, true, func(p process) *float64 { return p.used.SystemSeconds }},
+	// The most memory that was resident at a time.
+	{"peakMemory", "By", true, true, func(p process) *float64 { return count(p.used.MaxRSSBytes) }},
+	// Page faults without a disk.
+	{"minorFaults", "faults", true, true, func(p process) *float64 { return count(p.used.MinorFaults) }},
+	// Page faults that read from a disk.
+	{"majorFaults", "faults", true, true, func(p process) *float64 { return count(p.used.MajorFaults) }},
+	// How often the process waited.
+	{"voluntaryContextSwitches", "switches", true, true, func(p process) *float64 { return count(p.used.VoluntaryContextSwitches) }},
+	// How often the process was made to wait.
+	{"involuntaryContextSwitches", "switches", true, true, func(p process) *float64 { return count(p.used.InvoluntaryContextSwitches) }},
 }
 
 func count(of *int64) *float64 {

@@ -27,7 +27,7 @@ func NewSharing() *Sharing {
 	return s
 }
 
-// ParseAttempt is the function of that name.
+// ParseAttempt reads one attempt. The error names the field that is wrong.
 func (s *Sharing) ParseAttempt(raw []byte) (*Attempt, error) {
 	attempt, err := parse[Attempt]("attempt", raw, s.options)
 	if err != nil {

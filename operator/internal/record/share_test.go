@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestSharingReadsWhatParseAttemptDoes reads every fixture three times in a row, so that the later ones are from memory.
-func TestSharingReadsWhatParseAttemptDoes(t *testing.T) {
+// TestSharingReadsTheSame reads every fixture three times in a row, so that the later ones are from memory.
+func TestSharingReadsTheSame(t *testing.T) {
 	files, err := filepath.Glob("../../../workloads/schema/fixtures/valid/attempt*.json")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no fixtures: %v", err)
@@ -21,7 +21,7 @@ func TestSharingReadsWhatParseAttemptDoes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, err := ParseAttempt(raw)
+			want, err := parse[Attempt]("attempt", raw, strict)
 			if err != nil {
 				t.Fatal(err)
 			}

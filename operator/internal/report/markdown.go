@@ -49,8 +49,16 @@ func (d *document) line(format string, args ...any) {
 
 func (d *document) heading(title string) { d.line("\n## %s\n", title) }
 
+// Table is a header and rows of as many cells, as people read them.
+type Table struct {
+	Header []string
+	Rows   [][]string
+}
+
+func (t *Table) add(cells ...string) { t.Rows = append(t.Rows, cells) }
+
 // table writes a table; cells are escaped here.
-func (d *document) table(header []string, rows [][]string) {
+func (d *document) table(t Table) {
 	write := func(cells []string) {
 		escaped := make([]string, len(cells))
 		for i, cell := range cells {
@@ -58,9 +66,9 @@ func (d *document) table(header []string, rows [][]string) {
 		}
 		d.line("| %s |", strings.Join(escaped, " | "))
 	}
-	write(header)
-	d.line("|%s", strings.Repeat(" --- |", len(header)))
-	for _, row := range rows {
+	write(t.Header)
+	d.line("|%s", strings.Repeat(" --- |", len(t.Header)))
+	for _, row := range t.Rows {
 		write(row)
 	}
 }
@@ -101,14 +109,12 @@ func (v *view) verdict(out *document) {
 	out.line("# %s: %s\n", text(runName(v.exp)), text(title))
 	out.line("**%s**", text(Headline(v.exp, v.found)))
 	out.line("")
-	var rows [][]string
-	for _, candidate := range v.found.Candidates {
-		rows = append(rows, []string{
-			candidate.Name, verdictName(candidate.Verdict), Sentence(v.exp, v.found, candidate.Name), Why(v.exp, v.found, &candidate),
-		})
-	}
 	if v.exp.Plan.Search == nil {
-		out.table([]string{"candidate", "verdict", "in a sentence", "why"}, rows)
+		table := Table{Header: []string{"candidate", "verdict", "in a sentence", "why"}}
+		for _, c := range v.found.Candidates {
+			table.add(c.Name, verdictName(c.Verdict), Sentence(v.exp, v.found, c.Name), Why(v.exp, v.found, &c))
+		}
+		out.table(table)
 	}
 	if v.baseline != "" {
 		out.line("\nRatios are candidate over baseline (%s), paired within blocks. A title says the confidence of the intervals below it.",
@@ -138,7 +144,8 @@ func (v *view) gates(out *document) {
 		return
 	}
 	out.heading("Gates")
-	var rows [][]string
+	table := Table{Header: []string{"outcome", "gate", "candidate", "point", "asked", "estimate" + Interval(v.found.GateConfidence), "blocks",
+		"min. detectable", "share of ceiling", "message"}}
 	for _, gate := range v.found.Gates {
 		estimate, blocks, message := "", "", gate.Message
 		if gate.Estimate != nil {
@@ -150,13 +157,10 @@ func (v *view) gates(out *document) {
 			name += " (advisory)"
 		}
 		level := v.levels[row{gate.Point, gate.Candidate}][column{gate.Metric, gate.Statistic, ""}]
-		rows = append(rows, []string{
-			string(gate.Outcome), name, gate.Candidate, gate.Point, analysis.Asked(v.exp, gate.Condition()), estimate, blocks,
-			Detectable(&gate), analysis.DescribeShare(&level), message,
-		})
+		table.add(string(gate.Outcome), name, gate.Candidate, gate.Point, analysis.Asked(v.exp, gate.Condition()), estimate, blocks,
+			Detectable(&gate), analysis.DescribeShare(&level), message)
 	}
-	out.table([]string{"outcome", "gate", "candidate", "point", "asked", "estimate" + Interval(v.found.GateConfidence), "blocks",
-		"min. detectable", "share of ceiling", "message"}, rows)
+	out.table(table)
 	out.line("\nA gate is Go or NoGo only over its whole interval, which has %s confidence here. The minimum detectable effect is the "+
 		"smallest relative change that blocks this many and this noisy find four times in five.", Confidence(v.found.GateConfidence))
 	v.twice(out)
@@ -167,12 +171,8 @@ func (v *view) results(out *document) {
 		return
 	}
 	out.heading("Results")
-	header := append(slices.Clone(v.axes), "arm")
-	for _, c := range v.columns {
-		header = append(header, analysis.StatisticName(c.metric, c.statistic)+Interval(v.found.Confidence))
-	}
-	header = append(header, "blocks", "share of ceiling")
-	var rows [][]string
+	table := v.perArm("arm")
+	table.Header = append(table.Header, "blocks", "share of ceiling")
 	v.rows(func(parameters map[string]string, r row) {
 		cells := append(v.axisValues(parameters), r.arm)
 		blocks, ceiling := 0, ""
@@ -188,9 +188,18 @@ func (v *view) results(out *document) {
 				ceiling = analysis.DescribeShare(&result)
 			}
 		}
-		rows = append(rows, append(cells, fmt.Sprint(blocks), ceiling))
+		table.add(append(cells, fmt.Sprint(blocks), ceiling)...)
 	})
-	out.table(header, rows)
+	out.table(table)
+}
+
+// perArm is an empty table with a column for each axis, for the arm and for each statistic.
+func (v *view) perArm(arm string) Table {
+	table := Table{Header: append(slices.Clone(v.axes), arm)}
+	for _, c := range v.columns {
+		table.Header = append(table.Header, analysis.StatisticName(c.metric, c.statistic)+Interval(v.found.Confidence))
+	}
+	return table
 }
 
 func (v *view) axisValues(parameters map[string]string) []string {
@@ -206,11 +215,7 @@ func (v *view) comparisons(out *document) {
 		return
 	}
 	out.heading("Candidate over baseline")
-	header := append(slices.Clone(v.axes), "candidate")
-	for _, c := range v.columns {
-		header = append(header, analysis.StatisticName(c.metric, c.statistic)+Interval(v.found.Confidence))
-	}
-	var rows [][]string
+	table := v.perArm("candidate")
 	v.rows(func(parameters map[string]string, r row) {
 		if r.arm == v.baseline {
 			return
@@ -223,9 +228,9 @@ func (v *view) comparisons(out *document) {
 				cells = append(cells, "")
 			}
 		}
-		rows = append(rows, cells)
+		table.add(cells...)
 	})
-	out.table(header, rows)
+	out.table(table)
 }
 
 func (v *view) phases(out *document) {
@@ -233,11 +238,11 @@ func (v *view) phases(out *document) {
 		return
 	}
 	out.heading("Phases")
-	var rows [][]string
+	table := Table{Header: []string{"point", "arm", "phase", "mean per iteration" + Interval(v.found.Confidence)}}
 	for _, phase := range v.found.Phases {
-		rows = append(rows, []string{phase.Point, phase.Arm, phase.Phase, analysis.Describe(&phase.Estimate)})
+		table.add(phase.Point, phase.Arm, phase.Phase, analysis.Describe(&phase.Estimate))
 	}
-	out.table([]string{"point", "arm", "phase", "mean per iteration" + Interval(v.found.Confidence)}, rows)
+	out.table(table)
 }
 
 func (v *view) predictions(out *document) {
@@ -245,34 +250,33 @@ func (v *view) predictions(out *document) {
 		return
 	}
 	out.heading("Predictions")
-	var rows [][]string
+	table := Table{Header: []string{"point", "candidate", "metric", "predicted", "measured" + Interval(v.found.Confidence), "message"}}
 	for _, p := range v.found.Predicted {
-		rows = append(rows, []string{p.Point, p.Candidate, p.Metric, quantity.Format(p.Predicted, quantity.Times),
-			analysis.Describe(p.Measured), p.Message})
+		table.add(p.Point, p.Candidate, p.Metric, quantity.Format(p.Predicted, quantity.Times), analysis.Describe(p.Measured), p.Message)
 	}
-	out.table([]string{"point", "candidate", "metric", "predicted", "measured" + Interval(v.found.Confidence), "message"}, rows)
+	out.table(table)
 }
 
 func (v *view) trials(out *document) {
 	out.heading("Trials")
 	n := v.found.Trials
-	out.table([]string{"planned", "used", "warm-ups", "failed", "invalid", "missing", "attempts in the ledger"}, [][]string{{
-		fmt.Sprint(n.Planned), fmt.Sprint(n.Used), fmt.Sprint(n.Warmups), fmt.Sprint(n.Failed), fmt.Sprint(n.Invalid), fmt.Sprint(n.Missing),
-		fmt.Sprint(n.Attempts),
-	}})
-	if rows := ArmNoise(v.found); rows != nil {
+	table := Table{Header: []string{"planned", "used", "warm-ups", "failed", "invalid", "missing", "attempts in the ledger"}}
+	table.add(fmt.Sprint(n.Planned), fmt.Sprint(n.Used), fmt.Sprint(n.Warmups), fmt.Sprint(n.Failed), fmt.Sprint(n.Invalid),
+		fmt.Sprint(n.Missing), fmt.Sprint(n.Attempts))
+	out.table(table)
+	if noise := ArmNoise(v.found); noise.Rows != nil {
 		out.line("\nBy what was read around them:\n")
-		out.table(ArmNoiseHeader, rows)
+		out.table(noise)
 	}
 	if len(v.found.Excluded) == 0 {
 		return
 	}
 	out.line("\nNot in the figures:\n")
-	var rows [][]string
+	without := Table{Header: []string{"attempt or object", "reason"}}
 	for _, excluded := range v.found.Excluded[:min(shownExclusions, len(v.found.Excluded))] {
-		rows = append(rows, []string{excluded.Attempt, excluded.Reason})
+		without.add(excluded.Attempt, excluded.Reason)
 	}
-	out.table([]string{"attempt or object", "reason"}, rows)
+	out.table(without)
 	if more := len(v.found.Excluded) - shownExclusions; more > 0 {
 		out.line("\nand %d more: analysis.json lists all of them.", more)
 	}

@@ -9,16 +9,16 @@ import (
 )
 
 // Processes is a row per arm of what its processes used, with a column for what is known of any. It is empty where nothing is.
-func Processes(found *analysis.Analysis) (header []string, rows [][]string) {
+func Processes(found *analysis.Analysis) Table {
 	if found.Usage == nil || len(found.Usage.Processes) == 0 {
-		return nil, nil
+		return Table{}
 	}
 	var shown []record.ProcessQuantity
-	header = []string{"arm", "trials"}
+	table := Table{Header: []string{"arm", "trials"}}
 	for _, one := range record.ProcessQuantities {
 		for _, use := range found.Usage.Processes {
 			if _, ok := use.Used[one.Name]; ok {
-				shown, header = append(shown, one), append(header, one.Name)
+				shown, table.Header = append(shown, one), append(table.Header, one.Name)
 				break
 			}
 		}
@@ -36,9 +36,9 @@ func Processes(found *analysis.Analysis) (header []string, rows [][]string) {
 			}
 			row = append(row, cell)
 		}
-		rows = append(rows, row)
+		table.add(row...)
 	}
-	return header, rows
+	return table
 }
 
 // ProcessesNote explains what the table is.
@@ -46,11 +46,11 @@ const ProcessesNote = "The mean of a trial, over all points; of memory the most 
 	"process.wallTime and so on, point by point."
 
 func (v *view) processes(out *document) {
-	header, rows := Processes(v.found)
-	if len(rows) == 0 {
+	table := Processes(v.found)
+	if table.Rows == nil {
 		return
 	}
 	out.heading("What the processes used")
-	out.table(header, rows)
+	out.table(table)
 	out.line("\n%s", ProcessesNote)
 }

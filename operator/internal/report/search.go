@@ -35,27 +35,28 @@ func (v *view) search(out *document) {
 	out.heading("The highest feasible " + text(first.Axis))
 	out.line("Feasible means, over the whole interval at %s confidence: %s. Every trial has to complete.\n",
 		Confidence(v.found.GateConfidence), text(strings.Join(constraints, "; ")))
-	var answers, tried [][]string
+	answers := Table{Header: []string{"arm", "highest feasible", "lowest infeasible", "first estimate beyond", "binding constraint",
+		first.Metric + " there", "confirmed", "how it ended"}}
+	tried := Table{Header: []string{"arm", first.Axis, "found", "blocks", "found by fresh blocks", "blocks", "constraint"}}
 	for _, result := range v.found.Search {
-		answers = append(answers, []string{
-			result.Arm, or(result.FeasibleMax), or(result.InfeasibleMin), or(result.FirstBreach), or(result.BindingConstraint),
-			describeValue(result), yes(result.Confirmed), result.Reason,
-		})
+		value := "-"
+		if result.Value != nil {
+			value = analysis.Describe(result.Value)
+		}
+		answers.add(result.Arm, or(result.FeasibleMax), or(result.InfeasibleMin), or(result.FirstBreach), or(result.BindingConstraint),
+			value, yes(result.Confirmed), result.Reason)
 		for _, level := range result.Levels {
 			fresh, blocks := "", ""
 			if level.Fresh != nil {
 				fresh, blocks = string(level.Fresh.Outcome), fmt.Sprintf("%d of %d", level.Fresh.Blocks, level.Fresh.Planned)
 			}
-			tried = append(tried, []string{
-				result.Arm, level.Load, string(level.Probe.Outcome), fmt.Sprintf("%d of %d", level.Probe.Blocks, level.Probe.Planned),
-				fresh, blocks, deciding(level),
-			})
+			tried.add(result.Arm, level.Load, string(level.Probe.Outcome), fmt.Sprintf("%d of %d", level.Probe.Blocks, level.Probe.Planned),
+				fresh, blocks, deciding(level))
 		}
 	}
-	out.table([]string{"arm", "highest feasible", "lowest infeasible", "first estimate beyond", "binding constraint", first.Metric + " there",
-		"confirmed", "how it ended"}, answers)
+	out.table(answers)
 	out.heading("Loads tried")
-	out.table([]string{"arm", first.Axis, "found", "blocks", "found by fresh blocks", "blocks", "constraint"}, tried)
+	out.table(tried)
 }
 
 // answerLine is the answer of one arm in a line.
@@ -71,13 +72,6 @@ func answerLine(result analysis.SearchResult) string {
 		text += fmt.Sprintf(", %s %s", result.Metric, analysis.Describe(result.Value))
 	}
 	return result.Arm + ": " + text + ": " + result.Reason
-}
-
-func describeValue(result analysis.SearchResult) string {
-	if result.Value == nil {
-		return "-"
-	}
-	return analysis.Describe(result.Value)
 }
 
 func deciding(level search.Level) string {

@@ -10,10 +10,6 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// SeriesHeader belongs to the rows of Series, and SeriesNote explains them.
-var SeriesHeader = []string{"gate", "candidate", "point", "blocks", "autocorrelation", "skewness", "slow spread", "clock step",
-	"the interval is"}
-
 // SeriesNote explains what the columns of Series mean.
 const SeriesNote = "Autocorrelation is how much a block is like the one that ran before it, from -1 to 1: independent blocks are near 0. " +
 	"Skewness is how lopsided " +
@@ -23,7 +19,9 @@ const SeriesNote = "Autocorrelation is how much a block is like the one that ran
 
 // Series reports whether the blocks behave as their intervals take for granted, and has a row for every gate on figures. It is empty if
 // there is no such gate.
-func Series(found *analysis.Analysis) (says string, rows [][]string) {
+func Series(found *analysis.Analysis) (says string, table Table) {
+	table.Header = []string{"gate", "candidate", "point", "blocks", "autocorrelation", "skewness", "slow spread", "clock step",
+		"the interval is"}
 	widened := 0
 	for _, gate := range found.Gates {
 		if gate.Op == experiment.ParityEqual || gate.Op == experiment.Completes {
@@ -64,17 +62,17 @@ func Series(found *analysis.Analysis) (says string, rows [][]string) {
 		case gate.Series == nil:
 			how += ", and too few or too similar to show more"
 		}
-		rows = append(rows, []string{gate.Gate, gate.Candidate, gate.Point, blocks, correlation, skewness, slow, step, how})
+		table.add(gate.Gate, gate.Candidate, gate.Point, blocks, correlation, skewness, slow, step, how)
 	}
-	if len(rows) == 0 {
-		return "", nil
+	if table.Rows == nil {
+		return "", table
 	}
 	if widened == 0 {
 		return "No interval had to be widened: as far as they show, blocks are independent of each other and symmetric, " +
-			"and clocks fine enough.", rows
+			"and clocks fine enough.", table
 	}
 	return fmt.Sprintf("%d of %d intervals are wider than the spread of their blocks makes them, for what the blocks or the clock showed.",
-		widened, len(rows)), rows
+		widened, len(table.Rows)), table
 }
 
 func percentile(statistic experiment.Statistic) bool {
@@ -94,7 +92,7 @@ func signed(value *float64) string {
 
 // series is what the blocks' numbers do over the run, and what so many blocks cannot have seen.
 func (v *view) series(out *document) {
-	says, rows := Series(v.found)
+	says, table := Series(v.found)
 	if says == "" {
 		return
 	}
@@ -104,6 +102,6 @@ func (v *view) series(out *document) {
 		out.line("\nNot seen: %s.", text(v.found.Unseen))
 	}
 	out.line("")
-	out.table(SeriesHeader, rows)
+	out.table(table)
 	out.line("\n%s", SeriesNote)
 }

@@ -48,9 +48,9 @@ func TestTheReportSaysWhatTheBlocksOfEveryGateCanTell(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			says, rows := Series(&analysis.Analysis{Gates: []analysis.GateResult{c.gate}})
+			says, table := Series(&analysis.Analysis{Gates: []analysis.GateResult{c.gate}})
 			got := ""
-			for _, row := range rows {
+			for _, row := range table.Rows {
 				got += strings.Join(row, "|")
 			}
 			if got != c.row || !strings.HasPrefix(says, c.says) || (says == "") != (c.says == "") {

@@ -179,15 +179,16 @@ func (t OwnTable) Heading() string {
 }
 
 // Text is the table as people read it.
-func (t OwnTable) Text() (header []string, rows [][]string) {
+func (t OwnTable) Text() Table {
+	out := Table{Header: t.header}
 	for _, cells := range t.rows {
 		var line []string
 		for _, cell := range cells {
 			line = append(line, cell.String())
 		}
-		rows = append(rows, line)
+		out.add(line...)
 	}
-	return t.header, rows
+	return out
 }
 
 // String is the cell for people, in four significant digits.

@@ -3,24 +3,18 @@ package report
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/noise"
 )
 
-// ArmNoiseHeader belongs to the rows of ArmNoise.
-var ArmNoiseHeader = []string{"arm", "trials", "rejected", "beyond a limit"}
-
-// TwiceHeader belongs to the rows of Twice.
-func TwiceHeader(found *analysis.Analysis) []string {
-	estimate := "estimate" + Interval(found.GateConfidence)
-	return []string{"gate", "candidate", "point", "without them", estimate, "with them", estimate, "trials rejected"}
-}
-
 // Twice describes the gates' outcomes with the trials that noise limits reject, and has a row for every gate whose outcome then differs.
 // It is empty if nothing was rejected.
-func Twice(found *analysis.Analysis) (says string, rows [][]string) {
+func Twice(found *analysis.Analysis) (says string, table Table) {
+	estimate := "estimate" + Interval(found.GateConfidence)
+	table.Header = []string{"gate", "candidate", "point", "without them", estimate, "with them", estimate, "trials rejected"}
 	judged := 0
 	for _, gate := range found.Gates {
 		again := gate.WithRejected
@@ -29,56 +23,50 @@ func Twice(found *analysis.Analysis) (says string, rows [][]string) {
 		}
 		judged++
 		if again.Outcome != again.Without {
-			rows = append(rows, []string{
-				gate.Gate, gate.Candidate, gate.Point, verdictName(again.Without), analysis.Describe(gate.Estimate),
-				verdictName(again.Outcome), analysis.Describe(again.Estimate), strconv.Itoa(again.Rejected),
-			})
+			table.add(gate.Gate, gate.Candidate, gate.Point, verdictName(again.Without), analysis.Describe(gate.Estimate),
+				verdictName(again.Outcome), analysis.Describe(again.Estimate), strconv.Itoa(again.Rejected))
 		}
 	}
 	switch {
 	case judged == 0:
-		return "", nil
-	case len(rows) == 0:
-		return "Every gate has the same outcome with the trials that noise limits reject.", nil
+		return "", table
+	case table.Rows == nil:
+		return "Every gate has the same outcome with the trials that noise limits reject.", table
 	default:
 		return fmt.Sprintf("%d of %d gates have another outcome with the trials that noise limits reject. A gate stays decided only where its "+
-			"estimate keeps to its side with them:", len(rows), judged), rows
+			"estimate keeps to its side with them:", len(table.Rows), judged), table
 	}
 }
 
 // ArmNoise has a row for every arm, if any of them had a trial beyond a noise limit.
-func ArmNoise(found *analysis.Analysis) [][]string {
-	var rows [][]string
-	any := false
+func ArmNoise(found *analysis.Analysis) Table {
+	table, any := Table{Header: []string{"arm", "trials", "rejected", "beyond a limit"}}, false
 	for _, arm := range found.Noise {
-		kinds := ""
+		var kinds []string
 		for _, kind := range noise.Kinds {
 			if n := arm.Beyond[kind]; n > 0 {
-				if kinds != "" {
-					kinds += ", "
-				}
-				kinds += fmt.Sprintf("%s %d", kind, n)
+				kinds = append(kinds, fmt.Sprintf("%s %d", kind, n))
 				any = true
 			}
 		}
-		rows = append(rows, []string{arm.Arm, strconv.Itoa(arm.Trials), strconv.Itoa(arm.Rejected), kinds})
+		table.add(arm.Arm, strconv.Itoa(arm.Trials), strconv.Itoa(arm.Rejected), strings.Join(kinds, ", "))
 	}
 	if !any {
-		return nil
+		table.Rows = nil
 	}
-	return rows
+	return table
 }
 
 // twice is the gates with and without the rejected trials.
 func (v *view) twice(out *document) {
-	says, rows := Twice(v.found)
+	says, table := Twice(v.found)
 	if says == "" {
 		return
 	}
 	out.line("\n%s", says)
-	if len(rows) > 0 {
+	if table.Rows != nil {
 		out.line("")
-		out.table(TwiceHeader(v.found), rows)
+		out.table(table)
 	}
 }
 

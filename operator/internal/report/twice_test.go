@@ -37,9 +37,9 @@ func TestTheReportShowsBothVerdictsWhereTrialsAreRejected(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			found := &analysis.Analysis{Gates: tc.gates}
-			says, rows := Twice(found)
-			if !strings.HasPrefix(says, tc.says) || (tc.says == "") != (says == "") || len(rows) != tc.rows {
-				t.Errorf("says %q with %d rows, want %q with %d", says, len(rows), tc.says, tc.rows)
+			says, table := Twice(found)
+			if !strings.HasPrefix(says, tc.says) || (tc.says == "") != (says == "") || len(table.Rows) != tc.rows {
+				t.Errorf("says %q with %d rows, want %q with %d", says, len(table.Rows), tc.says, tc.rows)
 			}
 			if lines := strings.Join(twiceLines(found), "\n"); !strings.Contains(lines, tc.line) {
 				t.Errorf("the terminal shows %q, want %q", lines, tc.line)
@@ -50,11 +50,11 @@ func TestTheReportShowsBothVerdictsWhereTrialsAreRejected(t *testing.T) {
 
 func TestReadingsBeyondLimitsAreShownByArm(t *testing.T) {
 	quiet := analysis.ArmNoise{Arm: "old", Trials: 20}
-	if rows := ArmNoise(&analysis.Analysis{Noise: []analysis.ArmNoise{quiet}}); rows != nil {
+	if rows := ArmNoise(&analysis.Analysis{Noise: []analysis.ArmNoise{quiet}}).Rows; rows != nil {
 		t.Errorf("rows %v of a quiet run", rows)
 	}
 	loud := analysis.ArmNoise{Arm: "new", Trials: 20, Rejected: 1, Beyond: map[noise.Kind]int{noise.Canary: 3, noise.OtherWork: 1}}
-	rows := ArmNoise(&analysis.Analysis{Noise: []analysis.ArmNoise{quiet, loud}})
+	rows := ArmNoise(&analysis.Analysis{Noise: []analysis.ArmNoise{quiet, loud}}).Rows
 	if len(rows) != 2 || strings.Join(rows[1], "|") != "new|20|1|otherWork 1, canary 3" {
 		t.Errorf("rows %v", rows)
 	}

@@ -11,9 +11,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -148,11 +150,7 @@ func (a *Admin) policies(ctx context.Context) ([]string, error) {
 	if err := json.Unmarshal(raw, &found); err != nil {
 		return nil, fmt.Errorf("policies of %s: %w", a.endpoint, err)
 	}
-	out := make([]string, 0, len(found))
-	for name := range found {
-		out = append(out, name)
-	}
-	return out, nil
+	return slices.Collect(maps.Keys(found)), nil
 }
 
 // How a body with a secret is sealed under the caller's own secret key: salt, kind, nonce and what is sealed. The store takes three

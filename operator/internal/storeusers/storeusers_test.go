@@ -275,7 +275,7 @@ func TestAnAttemptThatWasWrittenOverCountsAsItWasFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	measured, err := record.ParseAttempt(raw)
+	measured, err := record.NewSharing().ParseAttempt(raw)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -120,19 +120,6 @@ pub fn take_turns<E>(rounds: usize, arms: usize, mut run: impl FnMut(usize) -> R
     Ok(Times(times))
 }
 
-/// Lets arms take turns, and times them. `run` does an arm's work.
-///
-/// # Errors
-///
-/// The first that `run` returns.
-pub fn time_turns<E>(rounds: usize, arms: usize, mut run: impl FnMut(usize) -> Result<(), E>) -> Result<Times, E> {
-    take_turns(rounds, arms, |arm| {
-        let watch = Stopwatch::start();
-        run(arm)?;
-        Ok(watch.seconds())
-    })
-}
-
 impl Times {
     /// The median of the rounds' ratios.
     ///

@@ -134,6 +134,35 @@ impl Flags {
     }
 }
 
+/// Gives the values of an enumeration their names on a command line and in a result: all are its `CHOICES`, and `name` is that of one.
+///
+/// ```
+/// #[derive(Clone, Copy)]
+/// enum Order {
+///     Ascending,
+///     AsGiven,
+/// }
+/// assay_harness::choices!(Order { "ascending" => Ascending, "as-given" => AsGiven });
+/// assert_eq!(Order::AsGiven.name(), Order::CHOICES[1].0);
+/// ```
+#[macro_export]
+macro_rules! choices {
+    ($kind:ident { $($name:literal => $value:ident),+ $(,)? }) => {
+        impl $kind {
+            /// All of them, by their names on a command line.
+            pub const CHOICES: [(&'static str, Self); [$($name),+].len()] = [$(($name, Self::$value)),+];
+
+            /// Its name on a command line and in a result.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$value => $name),+
+                }
+            }
+        }
+    };
+}
+
 /// What the choice `value` is called.
 #[must_use]
 pub fn name<T: PartialEq>(value: &T, choices: &[(&'static str, T)]) -> &'static str {

@@ -26,6 +26,28 @@ whole cluster, so that reading is granted there; writing never leaves the run na
   verbs: [list, watch]
 {{- end -}}
 
+{{/* What the controller does where it is. */}}
+{{- define "assay.argo.controllerOwnRules" -}}
+- apiGroups: [""]
+  resources: [configmaps]
+  resourceNames: [{{ include "assay.fullname" . }}-argo-controller]
+  verbs: [get]
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  verbs: [create, get, update]
+- apiGroups: [""]
+  resources: [events]
+  verbs: [create, patch]
+{{- end -}}
+
+{{/* The controller's configuration is the server's too. */}}
+{{- define "assay.argo.serverOwnRules" -}}
+- apiGroups: [""]
+  resources: [configmaps]
+  resourceNames: [{{ include "assay.fullname" . }}-argo-controller]
+  verbs: [get]
+{{- end -}}
+
 {{/* What the server reads to show workflows, their pods' logs and events. */}}
 {{- define "assay.argo.serverReadRules" -}}
 - apiGroups: [argoproj.io]

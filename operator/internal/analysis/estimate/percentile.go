@@ -171,13 +171,8 @@ func (d *Data) blocksWith(c selection.Cell, metric string) map[string]bool {
 }
 
 func number(blocks map[string]bool) map[string]int {
-	names := make([]string, 0, len(blocks))
-	for name := range blocks {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	out := make(map[string]int, len(names))
-	for i, name := range names {
+	out := make(map[string]int, len(blocks))
+	for i, name := range slices.Sorted(maps.Keys(blocks)) {
 		out[name] = i
 	}
 	return out

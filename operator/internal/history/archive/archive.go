@@ -274,29 +274,7 @@ func Measured(ctx context.Context, store ledger.Store) (records []points.Keyed, 
 
 // Newest is the experiment of a ledger and its newest analysis, nil without one.
 func Newest(ctx context.Context, store ledger.Store) (*experiment.Experiment, *analysis.Analysis, error) {
-	exp, err := ledger.ReadExperiment(ctx, store)
-	if err != nil {
-		return nil, nil, err
-	}
-	wave, err := ledger.LastWave(ctx, store)
-	if err != nil {
-		return nil, nil, err
-	}
-	for ; wave >= 0; wave-- {
-		raw, err := ledger.GetAtMost(ctx, store, ledger.AnalysisKey(wave), analysis.MostBytes)
-		if errors.Is(err, ledger.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		found, err := analysis.Parse(raw)
-		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", ledger.AnalysisKey(wave), err)
-		}
-		return exp, found, nil
-	}
-	return exp, nil, nil
+	return ledger.ReadJudged(ctx, store)
 }
 
 // Retain removes the records that a policy does not keep, and reports how many. What a change rests on stays.

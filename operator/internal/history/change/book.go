@@ -98,30 +98,6 @@ func (b Book) Replace(c Change) Book {
 	return out
 }
 
-// Ask is a confirming run that is to be started: the run before the change against the newest one, on fresh blocks.
-type Ask struct {
-	Change   string
-	Series   []string
-	Old, New int64
-}
-
-// Asks are the confirming runs that suspicions wait for.
-func (b Book) Asks() []Ask {
-	var out []Ask
-	for i := range b.Changes {
-		c := &b.Changes[i]
-		if c.State != Suspected {
-			continue
-		}
-		ask := Ask{Change: c.ID, Old: c.From - 1, New: max(c.Raised, c.To)}
-		for _, e := range c.Effects {
-			ask.Series = append(ask.Series, e.Series)
-		}
-		out = append(out, ask)
-	}
-	return out
-}
-
 // Alert is what people are notified of.
 type Alert struct {
 	// Change is its identity; empty for a series that fell silent.

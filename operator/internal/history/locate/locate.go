@@ -14,6 +14,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // Question is a history in which something changed.
@@ -155,7 +157,7 @@ func (q Question) Next(done []Measured) Step {
 			continue
 		}
 		if none := p.none(0, len(p.arms)-1); none >= q.Certain {
-			return Step{Why: fmt.Sprintf("the ends do not differ, with probability %.3f", none)}
+			return Step{Why: "the ends do not differ, with probability " + quantity.Decimals(none, 3)}
 		}
 		found, clear := p.suspects(q.Certain, spans, out.Culprits, q.mostSpans())
 		spans = found
@@ -210,8 +212,8 @@ func (q Question) between(ends Measured) (shift float64, why string) {
 	shift = bad.Log - good.Log
 	reach := distuv.UnitNormal.Quantile((1+q.Certain)/2) * math.Sqrt(good.SE*good.SE+bad.SE*bad.SE+2*q.Between)
 	if math.Abs(shift) <= reach {
-		return 0, fmt.Sprintf("the ends do not differ: they are %.2g %% apart, and blocks and builds explain %.2g %%", 100*math.Abs(shift),
-			100*reach)
+		return 0, fmt.Sprintf("the ends do not differ: they are %s apart, and blocks and builds explain %s",
+			quantity.Percent(math.Abs(shift), 2), quantity.Percent(reach, 2))
 	}
 	return shift, ""
 }

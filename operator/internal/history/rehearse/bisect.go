@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"assay.dev/assay/operator/internal/history/locate"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // History is a kind of history that is searched for its culprits.
@@ -162,12 +163,12 @@ func SearchTable(rows []Searches, share func(count, of int) string) string {
 	for _, s := range rows {
 		shift := "-"
 		if s.History.Culprits > 0 {
-			shift = fmt.Sprintf("%.0f %%", 100*s.History.Shift)
+			shift = quantity.PercentTo(s.History.Shift, 0)
 		}
 		waves, _, _ := s.Waves.Limits()
-		fmt.Fprintf(&out, "| %d | %s | %d | %s | %s | %d | %.2f | %.0f |\n", s.History.Culprits, shift, s.Of,
+		fmt.Fprintf(&out, "| %d | %s | %d | %s | %s | %d | %s | %s |\n", s.History.Culprits, shift, s.Of,
 			share(s.Exact, s.Of), share(s.Held, s.Of), s.False,
-			waves, float64(s.Arms)/float64(s.Of))
+			quantity.Decimals(waves, 2), quantity.Decimals(float64(s.Arms)/float64(s.Of), 0))
 	}
 	return out.String()
 }

@@ -6,6 +6,8 @@ import (
 	"math"
 	"os/exec"
 	"strings"
+
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // Peer is another program that finds changes in series. It reads one JSON object of names and values, null where there is none, and
@@ -118,7 +120,7 @@ func PeerTable(name string, rows map[string][]Point, order []string) string {
 				found = fmt.Sprintf("%d of %d", p.Matched, p.Changes)
 			}
 			value, low, high := PerCentury(p.False, p.Years)
-			fmt.Fprintf(&out, "| %s | %s | %d | %s | %.0f [%.0f, %.0f] |\n", what, p.Threshold, p.Years, found, value, low, high)
+			fmt.Fprintf(&out, "| %s | %s | %d | %s | %s |\n", what, p.Threshold, p.Years, found, quantity.WithEnds(value, low, high, 0))
 		}
 	}
 	return out.String()

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // PerCentury is how often something happens in a hundred years of nights, with its 95 % limits (Garwood 1936, Biometrika 28:437).
@@ -68,12 +70,12 @@ func Table(tallies []Tally) string {
 			found, dates = fmt.Sprintf("%d of %d", y.Found, y.Changes), fmt.Sprintf("%d of %d", y.Dates, y.Changes)
 			if y.Found > 0 {
 				mean, _, _ := y.Delay.Limits()
-				delay = fmt.Sprintf("%.2f", mean)
+				delay = quantity.Decimals(mean, 2)
 			}
 		}
-		fmt.Fprintf(&out, "| %s | %d | %.2f [%.2f, %.2f] | %d | %.1f | %s | %s | %s | %d of %d |\n", y.Year.Name, y.Years, value, low, high,
-			y.Misdated,
-			float64(y.Confirmations)/float64(y.Years), found, delay, dates, y.DatedFalse, y.Dated)
+		fmt.Fprintf(&out, "| %s | %d | %s | %d | %s | %s | %s | %s | %d of %d |\n", y.Year.Name, y.Years,
+			quantity.WithEnds(value, low, high, 2), y.Misdated, quantity.Decimals(float64(y.Confirmations)/float64(y.Years), 1), found, delay, dates,
+			y.DatedFalse, y.Dated)
 	}
 	out.WriteString("\n")
 	for _, y := range tallies {

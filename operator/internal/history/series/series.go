@@ -2,6 +2,7 @@ package series
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -119,12 +120,7 @@ func (s *Series) distinct(records []Record) []Record {
 			newest[r.ID] = known
 		}
 	}
-	out := make([]Record, 0, len(newest))
-	for _, r := range newest {
-		out = append(out, r)
-	}
-	slices.SortFunc(out, inOrder)
-	return out
+	return slices.SortedFunc(maps.Values(newest), inOrder)
 }
 
 // once records a problem that several copies of a record have.

@@ -13,6 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/detect"
 	"assay.dev/assay/operator/internal/history/series"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // Policy is how a schedule watches its series.
@@ -272,8 +273,8 @@ func (p Policy) Judge(c *Confirm, found map[string]series.Estimate, who string, 
 				Series: suspected.Key.ID(), LogRatio: estimate.LogRatio, SE: estimate.SE, Worse: suspected.Worse,
 			})
 		}
-		why += fmt.Sprintf("; %s: new over old %.4g with a standard error of %.2g %% in %d blocks", suspected.Key,
-			math.Exp(estimate.LogRatio), 100*estimate.SE, estimate.Blocks)
+		why += fmt.Sprintf("; %s: new over old %s with a standard error of %s in %d blocks", suspected.Key,
+			quantity.Plain(math.Exp(estimate.LogRatio), 4), quantity.Percent(estimate.SE, 2), estimate.Blocks)
 	}
 	if why == "" {
 		return book, "", errors.New("the confirming run measured none of the series that the suspicion is of: run it again")

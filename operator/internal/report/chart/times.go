@@ -3,6 +3,7 @@ package chart
 import (
 	"html/template"
 	"math"
+	"slices"
 )
 
 // Moment is one reading at a time.
@@ -23,12 +24,7 @@ type Times struct {
 
 // Moves reports whether there is anything to see: some reading is above zero.
 func (t Times) Moves() bool {
-	for _, p := range t.Points {
-		if p.Value > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.Points, func(p Moment) bool { return p.Value > 0 })
 }
 
 // shownMoments bounds the points of a plot: a page with ten thousand of them is slow and shows no more.

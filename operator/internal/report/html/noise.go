@@ -2,7 +2,6 @@ package html
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"assay.dev/assay/operator/internal/quantity"
@@ -46,8 +45,7 @@ func (b *builder) noise() (out panels, quiet, unread []string) {
 	for _, attempt := range b.trials {
 		used[attempt] = true
 	}
-	first := slices.MinFunc(b.all, func(a, b *record.Attempt) int { return a.StartedAt.Compare(b.StartedAt) }).StartedAt
-	last := slices.MaxFunc(b.all, func(a, b *record.Attempt) int { return a.StartedAt.Compare(b.StartedAt) }).StartedAt
+	first, last := b.span()
 	for _, r := range readings {
 		plot := chart.Times{Title: r.title, XLabel: "minutes since the first trial", Y: numberOf(r.unit),
 			Until: max(last.Sub(first).Minutes(), 0.1)}

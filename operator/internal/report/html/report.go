@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
@@ -30,22 +31,19 @@ type report struct {
 	Predictions                  []prediction
 	Axis, Maximized              string
 	Answers                      []answer
-	Loads                        table
-	Controls                     table
-	Screening                    table
+	Loads, Controls, Screening   summary.Table
 	TwiceSays                    string
-	Twice                        table
-	ArmNoise                     table
+	Twice, ArmNoise              summary.Table
 	SeriesSays, SeriesNote       string
 	Unseen                       string
-	Series                       table
+	Series                       summary.Table
 	GateConfidence               string
 	Own                          []ownTable
-	Results                      table
+	Results                      summary.Table
 	Trials                       analysis.Trials
 	Excluded                     []analysis.Exclusion
 	MoreExcluded                 int
-	Processes                    table
+	Processes                    summary.Table
 	ProcessesNote, Layout        string
 	Noise                        panels
 	Quiet, Unread                []string
@@ -109,15 +107,10 @@ type prediction struct{ Point, Candidate, Metric, Predicted, Measured, Message s
 // answer is what a search found for one arm.
 type answer struct{ Arm, Feasible, Value, Reason, Binding string }
 
-type table struct {
-	Header []string
-	Rows   [][]string
-}
-
 // ownTable is a table that the run asks for.
 type ownTable struct {
 	Title string
-	Table table
+	Table summary.Table
 }
 
 // shownExclusions bounds a list that could be as long as the ledger.
@@ -158,20 +151,17 @@ func newReport(exp *experiment.Experiment, found *analysis.Analysis, evidence re
 			prediction{p.Point, p.Candidate, p.Metric, quantity.Format(p.Predicted, quantity.Times), analysis.Describe(p.Measured), p.Message})
 	}
 	b.search(r)
-	r.Controls, r.Screening = b.controls(), b.screening()
-	r.TwiceSays, r.Twice.Rows = summary.Twice(found)
-	r.Twice.Header, r.ArmNoise = summary.TwiceHeader(found), table{summary.ArmNoiseHeader, summary.ArmNoise(found)}
-	r.SeriesSays, r.Series.Rows = summary.Series(found)
-	r.Series.Header, r.SeriesNote, r.Unseen = summary.SeriesHeader, summary.SeriesNote, found.Unseen
+	r.Controls, r.Screening, r.ArmNoise = summary.Controls(found), summary.Screening(found), summary.ArmNoise(found)
+	r.TwiceSays, r.Twice = summary.Twice(found)
+	r.SeriesSays, r.Series = summary.Series(found)
+	r.SeriesNote, r.Unseen = summary.SeriesNote, found.Unseen
 	for _, own := range summary.OwnTables(exp, found) {
-		header, rows := own.Text()
-		r.Own = append(r.Own, ownTable{own.Heading(), table{header, rows}})
+		r.Own = append(r.Own, ownTable{own.Heading(), own.Text()})
 	}
 	r.Results = b.results()
 	r.Excluded = found.Excluded[:min(shownExclusions, len(found.Excluded))]
 	r.MoreExcluded = len(found.Excluded) - len(r.Excluded)
-	r.Processes.Header, r.Processes.Rows = summary.Processes(found)
-	r.ProcessesNote = summary.ProcessesNote
+	r.Processes, r.ProcessesNote = summary.Processes(found), summary.ProcessesNote
 	r.Noise, r.Quiet, r.Unread = b.noise()
 	for _, level := range slices.Sorted(maps.Keys(found.Isolation)) {
 		r.Isolation = append(r.Isolation, [2]string{level, fmt.Sprintf("%d trials", found.Isolation[level])})
@@ -241,16 +231,14 @@ func (b *builder) when() string {
 	if len(b.all) == 0 {
 		return ""
 	}
-	first, last := b.all[0].StartedAt, b.all[0].StartedAt
-	for _, attempt := range b.all {
-		if attempt.StartedAt.Before(first) {
-			first = attempt.StartedAt
-		}
-		if attempt.StartedAt.After(last) {
-			last = attempt.StartedAt
-		}
-	}
+	first, last := b.span()
 	return first.UTC().Format("2 January 2006, 15:04") + last.UTC().Format(" to 15:04 UTC")
+}
+
+// span is when the first and the last trial started.
+func (b *builder) span() (first, last time.Time) {
+	early := func(a, b *record.Attempt) int { return a.StartedAt.Compare(b.StartedAt) }
+	return slices.MinFunc(b.all, early).StartedAt, slices.MaxFunc(b.all, early).StartedAt
 }
 
 func (b *builder) machine() string {

@@ -3,9 +3,6 @@ package html
 import (
 	"cmp"
 	"fmt"
-
-	"assay.dev/assay/operator/internal/analysis"
-	summary "assay.dev/assay/operator/internal/report"
 )
 
 // search fills in what a search found: the answer of every arm, and every load that was tried.
@@ -35,36 +32,4 @@ func (b *builder) search(r *report) {
 			})
 		}
 	}
-}
-
-// controls are the comparisons in which nothing may move.
-func (b *builder) controls() table {
-	out := table{Header: []string{"moved", "arm", "point", "what", "of the baseline's" + summary.Interval(b.found.GateConfidence), "message"}}
-	for _, c := range b.found.Controls {
-		moved, what, estimate := "no", "phase "+c.Phase, ""
-		if c.Moved {
-			moved = "yes"
-		}
-		if c.Phase == "" {
-			what = analysis.StatisticName(c.Metric, c.Statistic)
-		}
-		if c.Estimate != nil {
-			estimate = analysis.Describe(c.Estimate)
-		}
-		out.Rows = append(out.Rows, []string{moved, c.Arm, c.Point, what, estimate, c.Message})
-	}
-	return out
-}
-
-// screening is what the blocks said that chose what to confirm.
-func (b *builder) screening() table {
-	out := table{Header: []string{"screened", "gate", "candidate", "point", "estimate" + summary.Interval(b.found.GateConfidence), "blocks"}}
-	for _, g := range b.found.Screening {
-		estimate, blocks := "", ""
-		if g.Estimate != nil {
-			estimate, blocks = analysis.Describe(g.Estimate), fmt.Sprint(g.Estimate.Blocks)
-		}
-		out.Rows = append(out.Rows, []string{string(g.Outcome), g.Gate, g.Candidate, g.Point, estimate, blocks})
-	}
-	return out
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/stats"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
@@ -86,7 +87,7 @@ func (b *builder) distributions() panels {
 				row.Titles = nil
 			}
 			if len(row.Values) > 0 {
-				row.Median = median(row.Values)
+				row.Median = stats.Median(row.Values)
 				plot.Rows = append(plot.Rows, row)
 			}
 		}
@@ -116,18 +117,10 @@ func ofTrial(attempt *record.Attempt, name string) (float64, bool) {
 	case metric.Value != nil:
 		return *metric.Value, true
 	case len(metric.Samples) > 0:
-		return median(metric.Samples), true
+		return stats.Median(metric.Samples), true
 	default:
 		return 0, false
 	}
-}
-
-func median(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	if n := len(sorted); n%2 == 0 {
-		return (sorted[n/2-1] + sorted[n/2]) / 2
-	}
-	return sorted[len(sorted)/2]
 }
 
 // phases shows what the time of an iteration is made of.
@@ -171,7 +164,7 @@ func (b *builder) phases() (panels, []key) {
 }
 
 // results is the whole table: every point and arm with every statistic.
-func (b *builder) results() table {
+func (b *builder) results() summary.Table {
 	type column struct {
 		metric    string
 		statistic experiment.Statistic
@@ -191,7 +184,7 @@ func (b *builder) results() table {
 	for _, r := range b.found.Ratios {
 		ratios[at(r.Point, r.Candidate, column{r.Metric, r.Statistic})] = r
 	}
-	out := table{Header: []string{"point", "arm"}}
+	out := summary.Table{Header: []string{"point", "arm"}}
 	for _, c := range columns {
 		confidence := summary.Interval(b.found.Confidence)
 		out.Header = append(out.Header, analysis.StatisticName(c.metric, c.statistic)+confidence, "over "+b.baseline()+confidence)

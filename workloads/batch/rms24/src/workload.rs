@@ -14,19 +14,9 @@ pub enum Indices {
     Uniform,
 }
 
+assay_harness::choices!(Indices { "sequential" => Sequential, "uniform" => Uniform });
+
 impl Indices {
-    /// Every order, by the name it has on a command line.
-    pub const CHOICES: [(&'static str, Self); 2] = [("sequential", Self::Sequential), ("uniform", Self::Uniform)];
-
-    /// Its name on a command line and in a result.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Sequential => "sequential",
-            Self::Uniform => "uniform",
-        }
-    }
-
     /// The first `count` wanted entries.
     #[must_use]
     pub fn take(self, count: usize, entries: u32, seed: u64) -> Vec<u32> {

@@ -25,16 +25,7 @@ pub enum Path {
     Neon,
 }
 
-impl Path {
-    /// Every wish, by the name it has on a command line.
-    pub const CHOICES: [(&'static str, Self); 5] = [
-        ("auto", Self::Auto),
-        ("portable", Self::Portable),
-        ("avx2", Self::Avx2),
-        ("avx512", Self::Avx512),
-        ("neon", Self::Neon),
-    ];
-}
+crate::choices!(Path { "auto" => Auto, "portable" => Portable, "avx2" => Avx2, "avx512" => Avx512, "neon" => Neon });
 
 /// An instruction set that this CPU has.
 #[derive(Debug, Clone, Copy)]

@@ -29,20 +29,15 @@ pub enum Scope {
     ExpandOnly,
 }
 
+assay_harness::choices!(Scope {
+    "end-to-end" => EndToEnd,
+    "scan-only" => ScanOnly,
+    "bits-only" => BitsOnly,
+    "xor-only" => XorOnly,
+    "expand-only" => ExpandOnly,
+});
+
 impl Scope {
-    const CHOICES: [(&'static str, Self); 5] = [
-        ("end-to-end", Self::EndToEnd),
-        ("scan-only", Self::ScanOnly),
-        ("bits-only", Self::BitsOnly),
-        ("xor-only", Self::XorOnly),
-        ("expand-only", Self::ExpandOnly),
-    ];
-
-    fn name(self) -> &'static str {
-        let found = Self::CHOICES.into_iter().find(|(_, scope)| *scope == self);
-        found.expect("every scope has a name").0
-    }
-
     /// Whether it is a part by itself, which answers nothing.
     fn is_part(self) -> bool {
         matches!(self, Self::BitsOnly | Self::XorOnly | Self::ExpandOnly)

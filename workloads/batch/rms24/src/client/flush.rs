@@ -10,19 +10,9 @@ pub enum Flush {
     Full,
 }
 
+assay_harness::choices!(Flush { "one-per-query" => OnePerQuery, "full" => Full });
+
 impl Flush {
-    /// Every rule, by the name it has on a command line.
-    pub const CHOICES: [(&'static str, Self); 2] = [("one-per-query", Self::OnePerQuery), ("full", Self::Full)];
-
-    /// Its name on a command line and in a result.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::OnePerQuery => "one-per-query",
-            Self::Full => "full",
-        }
-    }
-
     /// How many batches of `batch` questions to send when `waiting` are there.
     #[must_use]
     pub fn due(self, waiting: usize, batch: usize) -> usize {

@@ -21,19 +21,7 @@ pub enum Dummy {
     Complement,
 }
 
-impl Dummy {
-    /// Every source, by the name it has on a command line.
-    pub const CHOICES: [(&'static str, Self); 2] = [("hint", Self::Hint), ("complement", Self::Complement)];
-
-    /// Its name on a command line and in a result.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Hint => "hint",
-            Self::Complement => "complement",
-        }
-    }
-}
+assay_harness::choices!(Dummy { "hint" => Hint, "complement" => Complement });
 
 /// The blocks of another hint. `None` if there is none.
 pub(super) fn of_another_hint(

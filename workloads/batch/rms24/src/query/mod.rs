@@ -29,19 +29,9 @@ pub enum Encoding {
     Halves,
 }
 
+assay_harness::choices!(Encoding { "pairs" => Pairs, "halves" => Halves });
+
 impl Encoding {
-    /// Every encoding, by the name it has on a command line.
-    pub const CHOICES: [(&'static str, Self); 2] = [("pairs", Self::Pairs), ("halves", Self::Halves)];
-
-    /// Its name on a command line and in a result.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Pairs => "pairs",
-            Self::Halves => "halves",
-        }
-    }
-
     /// Questions per query.
     #[must_use]
     pub fn questions(self) -> usize {

@@ -38,25 +38,9 @@ pub enum Way {
     Memory,
 }
 
-impl Scope {
-    const CHOICES: [(&'static str, Self); 2] = [("protocol", Self::Protocol), ("build-query", Self::BuildQuery)];
+assay_harness::choices!(Scope { "protocol" => Protocol, "build-query" => BuildQuery });
 
-    /// Its name on a command line and in a result.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        if self == Self::Protocol { "protocol" } else { "build-query" }
-    }
-}
-
-impl Way {
-    const CHOICES: [(&'static str, Self); 2] = [("tcp", Self::Tcp), ("memory", Self::Memory)];
-
-    /// Its name on a command line and in a result.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        if self == Self::Tcp { "tcp" } else { "memory" }
-    }
-}
+assay_harness::choices!(Way { "tcp" => Tcp, "memory" => Memory });
 
 /// Where the server takes entries from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,15 +51,9 @@ pub enum Contents {
     Computed,
 }
 
+assay_harness::choices!(Contents { "memory" => Memory, "computed" => Computed });
+
 impl Contents {
-    pub(crate) const CHOICES: [(&'static str, Self); 2] = [("memory", Self::Memory), ("computed", Self::Computed)];
-
-    /// Its name on a command line and in a result.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        if self == Self::Memory { "memory" } else { "computed" }
-    }
-
     /// The database.
     #[must_use]
     pub fn database(self, entries: Entries, pages: Pages) -> Database {
@@ -101,15 +79,7 @@ pub enum Complete {
     Wanted,
 }
 
-impl Complete {
-    const CHOICES: [(&'static str, Self); 2] = [("all", Self::All), ("wanted", Self::Wanted)];
-
-    /// Its name on a command line and in a result.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        if self == Self::All { "all" } else { "wanted" }
-    }
-}
+assay_harness::choices!(Complete { "all" => All, "wanted" => Wanted });
 
 /// At which ends of the connection `--nodelay` and `--framing` are what they say; the other end is as in the document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -38,22 +38,15 @@ pub enum Strategy {
     AesPacked,
 }
 
+assay_harness::choices!(Strategy {
+    "chacha-double" => ChaChaDouble,
+    "chacha-offset-first" => ChaChaOffsetFirst,
+    "chacha-early-exit" => ChaChaEarlyExit,
+    "aes-uniform" => AesUniform,
+    "aes-packed" => AesPacked,
+});
+
 impl Strategy {
-    /// Every strategy, by the name it has on a command line.
-    pub const CHOICES: [(&'static str, Self); 5] = [
-        ("chacha-double", Self::ChaChaDouble),
-        ("chacha-offset-first", Self::ChaChaOffsetFirst),
-        ("chacha-early-exit", Self::ChaChaEarlyExit),
-        ("aes-uniform", Self::AesUniform),
-        ("aes-packed", Self::AesPacked),
-    ];
-
-    /// Its name on a command line and in a result.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        Self::CHOICES.iter().find(|(_, strategy)| *strategy == self).map_or("", |(name, _)| name)
-    }
-
     /// The function that its hints are made of.
     #[must_use]
     pub fn prf(self) -> PrfKind {

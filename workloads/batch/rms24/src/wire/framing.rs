@@ -18,20 +18,7 @@ pub enum Framing {
     SingleWrite,
 }
 
-impl Framing {
-    /// Every way, by the name it has on a command line.
-    pub const CHOICES: [(&'static str, Self); 2] =
-        [("two-writes", Self::TwoWrites), ("single-write", Self::SingleWrite)];
-
-    /// Its name on a command line and in a result.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::TwoWrites => "two-writes",
-            Self::SingleWrite => "single-write",
-        }
-    }
-}
+assay_harness::choices!(Framing { "two-writes" => TwoWrites, "single-write" => SingleWrite });
 
 /// An empty frame to append a message to.
 #[must_use]

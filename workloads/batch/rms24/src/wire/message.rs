@@ -37,19 +37,7 @@ pub enum Answering {
     Prefetch,
 }
 
-impl Answering {
-    /// Every way, by the name it has on a command line.
-    pub const CHOICES: [(&'static str, Self); 2] = [("copy", Self::Copy), ("prefetch", Self::Prefetch)];
-
-    /// Its name on a command line and in a result.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Copy => "copy",
-            Self::Prefetch => "prefetch",
-        }
-    }
-}
+assay_harness::choices!(Answering { "copy" => Copy, "prefetch" => Prefetch });
 
 /// The first message of a client: RunConfig.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -19,19 +19,7 @@ pub enum KeyKind {
     Dpf,
 }
 
-impl KeyKind {
-    /// Every kind, by the name it has on a command line.
-    pub const CHOICES: [(&'static str, Self); 2] = [("toy", Self::Toy), ("dpf", Self::Dpf)];
-
-    /// Its name on a command line and in a result.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Toy => "toy",
-            Self::Dpf => "dpf",
-        }
-    }
-}
+assay_harness::choices!(KeyKind { "toy" => Toy, "dpf" => Dpf });
 
 /// The keys of a batch, all of one kind.
 #[derive(Debug, Clone)]

@@ -53,23 +53,15 @@ pub enum Strategy {
     FusedGfni,
 }
 
+assay_harness::choices!(Strategy {
+    "loop" => Loop,
+    "fused-naive" => FusedNaive,
+    "fused-tiled" => FusedTiled,
+    "fused-m4r" => FusedM4r,
+    "fused-gfni" => FusedGfni,
+});
+
 impl Strategy {
-    /// Every strategy, by the name it has on a command line.
-    pub const CHOICES: [(&'static str, Self); 5] = [
-        ("loop", Self::Loop),
-        ("fused-naive", Self::FusedNaive),
-        ("fused-tiled", Self::FusedTiled),
-        ("fused-m4r", Self::FusedM4r),
-        ("fused-gfni", Self::FusedGfni),
-    ];
-
-    /// Its name on a command line and in a result.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        let found = Self::CHOICES.into_iter().find(|(_, strategy)| *strategy == self);
-        found.expect("every strategy has a name").0
-    }
-
     /// How often it reads the matrix to answer `queries` queries.
     #[must_use]
     pub fn matrix_reads(self, queries: usize) -> usize {

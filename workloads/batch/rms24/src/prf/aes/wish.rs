@@ -1,7 +1,5 @@
 //! The names of the ways to compute AES.
 
-use assay_harness::flags;
-
 /// A wish for a way to compute AES.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wish {
@@ -17,19 +15,10 @@ pub enum Wish {
     Vaes512,
 }
 
-impl Wish {
-    /// Every wish, by the name it has on a command line.
-    pub const CHOICES: [(&'static str, Self); 5] = [
-        ("auto", Self::Auto),
-        ("portable", Self::Portable),
-        ("aes-ni", Self::AesNi),
-        ("vaes256", Self::Vaes256),
-        ("vaes512", Self::Vaes512),
-    ];
-
-    /// Its name on a command line and in a result.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        flags::name(&self, &Self::CHOICES)
-    }
-}
+assay_harness::choices!(Wish {
+    "auto" => Auto,
+    "portable" => Portable,
+    "aes-ni" => AesNi,
+    "vaes256" => Vaes256,
+    "vaes512" => Vaes512,
+});

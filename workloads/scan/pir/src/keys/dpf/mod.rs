@@ -37,6 +37,8 @@ mod aes_ni;
 mod node;
 mod portable;
 #[cfg(target_arch = "x86_64")]
+mod vaes;
+#[cfg(target_arch = "x86_64")]
 mod vaes256;
 #[cfg(target_arch = "x86_64")]
 mod vaes512;
@@ -315,16 +317,13 @@ pub enum Aes {
     Vaes512,
 }
 
-impl Aes {
-    /// Every wish, by the name it has on a command line.
-    pub const CHOICES: [(&'static str, Self); 5] = [
-        ("auto", Self::Auto),
-        ("portable", Self::Portable),
-        ("aes-ni", Self::AesNi),
-        ("vaes256", Self::Vaes256),
-        ("vaes512", Self::Vaes512),
-    ];
-}
+assay_harness::choices!(Aes {
+    "auto" => Auto,
+    "portable" => Portable,
+    "aes-ni" => AesNi,
+    "vaes256" => Vaes256,
+    "vaes512" => Vaes512,
+});
 
 /// The CPU does not have the way to compute AES that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]

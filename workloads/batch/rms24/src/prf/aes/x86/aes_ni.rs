@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 
 use assay_harness::aes::{self, vector};
 
-use super::wide::{WIDEST, Wide, Work};
+use super::wide::{WIDEST, Wide, Work, instructions};
 use crate::geometry::Place;
 
 /// Proof that the CPU has AES-NI and AVX2. It is made by [`AesNi::detect`] alone.
@@ -30,14 +30,6 @@ impl AesNi {
     }
 }
 
-/// Evaluates intrinsics in a method of [`AesNi`].
-macro_rules! aes_ni {
-    ($($body:tt)*) => {
-        // SAFETY: the methods that use this take a proof that AES-NI and AVX2 are there, and touch no memory.
-        unsafe { $($body)* }
-    };
-}
-
 impl Wide for AesNi {
     const BLOCKS: usize = 1;
     type Vector = __m128i;
@@ -50,7 +42,8 @@ impl Wide for AesNi {
     #[inline(always)]
     fn at_places(self, places: &[Place], low: u64, high: u64) -> __m128i {
         let [place] = places else { panic!("{} places for one block", places.len()) };
-        aes_ni!(_mm_set_epi64x(high.cast_signed(), (u64::from(place.block) << 32 | low).cast_signed()))
+        // SAFETY: `self` proves AES-NI and AVX2, and no memory is touched.
+        unsafe { _mm_set_epi64x(high.cast_signed(), (u64::from(place.block) << 32 | low).cast_signed()) }
     }
 
     #[inline(always)]
@@ -60,56 +53,30 @@ impl Wide for AesNi {
         unsafe { _mm_storeu_si128(to.as_mut_ptr().cast(), vector) }
     }
 
-    #[inline(always)]
-    fn round(self, vector: __m128i, key: __m128i) -> __m128i {
-        aes_ni!(_mm_aesenc_si128(vector, key))
-    }
-
-    #[inline(always)]
-    fn last_round(self, vector: __m128i, key: __m128i) -> __m128i {
-        aes_ni!(_mm_aesenclast_si128(vector, key))
-    }
-
-    #[inline(always)]
-    fn xor(self, a: __m128i, b: __m128i) -> __m128i {
-        aes_ni!(_mm_xor_si128(a, b))
-    }
-
-    #[inline(always)]
-    fn and(self, a: __m128i, b: __m128i) -> __m128i {
-        aes_ni!(_mm_and_si128(a, b))
-    }
-
-    #[inline(always)]
-    fn add64(self, a: __m128i, b: __m128i) -> __m128i {
-        aes_ni!(_mm_add_epi64(a, b))
-    }
-
-    #[inline(always)]
-    fn sub32(self, a: __m128i, b: __m128i) -> __m128i {
-        aes_ni!(_mm_sub_epi32(a, b))
-    }
-
-    #[inline(always)]
-    fn min32(self, a: __m128i, b: __m128i) -> __m128i {
-        aes_ni!(_mm_min_epu32(a, b))
-    }
-
-    #[inline(always)]
-    fn min16(self, a: __m128i, b: __m128i) -> __m128i {
-        aes_ni!(_mm_min_epu16(a, b))
+    instructions! {
+        __m128i:
+        round = _mm_aesenc_si128,
+        last_round = _mm_aesenclast_si128,
+        xor = _mm_xor_si128,
+        and = _mm_and_si128,
+        add64 = _mm_add_epi64,
+        sub32 = _mm_sub_epi32,
+        min32 = _mm_min_epu32,
+        min16 = _mm_min_epu16,
     }
 
     #[inline(always)]
     fn below32(self, a: __m128i, b: __m128i) -> u32 {
-        aes_ni!({
+        // SAFETY: `self` proves AES-NI and AVX2, and no memory is touched.
+        unsafe {
             let not_below = _mm_cmpeq_epi32(_mm_max_epu32(a, b), a);
             _mm_movemask_ps(_mm_castsi128_ps(not_below)).cast_unsigned() ^ 0xf
-        })
+        }
     }
 
     #[inline(always)]
     fn any_zero16(self, a: __m128i) -> bool {
-        aes_ni!(_mm_movemask_epi8(_mm_cmpeq_epi16(a, _mm_setzero_si128())) != 0)
+        // SAFETY: `self` proves AES-NI and AVX2, and no memory is touched.
+        unsafe { _mm_movemask_epi8(_mm_cmpeq_epi16(a, _mm_setzero_si128())) != 0 }
     }
 }

@@ -3,7 +3,7 @@
 use std::arch::x86_64::*;
 
 use super::aes_ni::AesNi;
-use super::wide::{WIDEST, Wide, Work};
+use super::wide::{WIDEST, Wide, Work, instructions};
 use crate::geometry::Place;
 
 /// Proof that the CPU has VAES and AVX2. It is made by [`Vaes256::detect`] alone.
@@ -25,14 +25,6 @@ impl Vaes256 {
     fn with_features<T: Work>(self, work: T) -> T::Output {
         work.run(self)
     }
-}
-
-/// Evaluates intrinsics in a method of [`Vaes256`].
-macro_rules! vaes256 {
-    ($($body:tt)*) => {
-        // SAFETY: the methods that use this take a proof that VAES and AVX2 are there, and touch no memory.
-        unsafe { $($body)* }
-    };
 }
 
 impl Wide for Vaes256 {
@@ -64,56 +56,30 @@ impl Wide for Vaes256 {
         unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), vector) }
     }
 
-    #[inline(always)]
-    fn round(self, vector: __m256i, key: __m256i) -> __m256i {
-        vaes256!(_mm256_aesenc_epi128(vector, key))
-    }
-
-    #[inline(always)]
-    fn last_round(self, vector: __m256i, key: __m256i) -> __m256i {
-        vaes256!(_mm256_aesenclast_epi128(vector, key))
-    }
-
-    #[inline(always)]
-    fn xor(self, a: __m256i, b: __m256i) -> __m256i {
-        vaes256!(_mm256_xor_si256(a, b))
-    }
-
-    #[inline(always)]
-    fn and(self, a: __m256i, b: __m256i) -> __m256i {
-        vaes256!(_mm256_and_si256(a, b))
-    }
-
-    #[inline(always)]
-    fn add64(self, a: __m256i, b: __m256i) -> __m256i {
-        vaes256!(_mm256_add_epi64(a, b))
-    }
-
-    #[inline(always)]
-    fn sub32(self, a: __m256i, b: __m256i) -> __m256i {
-        vaes256!(_mm256_sub_epi32(a, b))
-    }
-
-    #[inline(always)]
-    fn min32(self, a: __m256i, b: __m256i) -> __m256i {
-        vaes256!(_mm256_min_epu32(a, b))
-    }
-
-    #[inline(always)]
-    fn min16(self, a: __m256i, b: __m256i) -> __m256i {
-        vaes256!(_mm256_min_epu16(a, b))
+    instructions! {
+        __m256i:
+        round = _mm256_aesenc_epi128,
+        last_round = _mm256_aesenclast_epi128,
+        xor = _mm256_xor_si256,
+        and = _mm256_and_si256,
+        add64 = _mm256_add_epi64,
+        sub32 = _mm256_sub_epi32,
+        min32 = _mm256_min_epu32,
+        min16 = _mm256_min_epu16,
     }
 
     #[inline(always)]
     fn below32(self, a: __m256i, b: __m256i) -> u32 {
-        vaes256!({
+        // SAFETY: `self` proves AVX2, and no memory is touched.
+        unsafe {
             let not_below = _mm256_cmpeq_epi32(_mm256_max_epu32(a, b), a);
             _mm256_movemask_ps(_mm256_castsi256_ps(not_below)).cast_unsigned() ^ 0xff
-        })
+        }
     }
 
     #[inline(always)]
     fn any_zero16(self, a: __m256i) -> bool {
-        vaes256!(_mm256_movemask_epi8(_mm256_cmpeq_epi16(a, _mm256_setzero_si256())) != 0)
+        // SAFETY: `self` proves AVX2, and no memory is touched.
+        unsafe { _mm256_movemask_epi8(_mm256_cmpeq_epi16(a, _mm256_setzero_si256())) != 0 }
     }
 }

@@ -3,7 +3,7 @@
 use std::arch::x86_64::*;
 
 use super::aes_ni::AesNi;
-use super::wide::{WIDEST, Wide, Work};
+use super::wide::{WIDEST, Wide, Work, instructions};
 use crate::geometry::Place;
 
 /// Proof that the CPU has VAES and AVX-512 F, BW and VL. It is made by [`Vaes512::detect`] alone.
@@ -30,14 +30,6 @@ impl Vaes512 {
     fn with_features<T: Work>(self, work: T) -> T::Output {
         work.run(self)
     }
-}
-
-/// Evaluates intrinsics in a method of [`Vaes512`].
-macro_rules! vaes512 {
-    ($($body:tt)*) => {
-        // SAFETY: the methods that use this take a proof that VAES and AVX-512 are there, and touch no memory.
-        unsafe { $($body)* }
-    };
 }
 
 impl Wide for Vaes512 {
@@ -70,53 +62,27 @@ impl Wide for Vaes512 {
         unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), vector) }
     }
 
-    #[inline(always)]
-    fn round(self, vector: __m512i, key: __m512i) -> __m512i {
-        vaes512!(_mm512_aesenc_epi128(vector, key))
-    }
-
-    #[inline(always)]
-    fn last_round(self, vector: __m512i, key: __m512i) -> __m512i {
-        vaes512!(_mm512_aesenclast_epi128(vector, key))
-    }
-
-    #[inline(always)]
-    fn xor(self, a: __m512i, b: __m512i) -> __m512i {
-        vaes512!(_mm512_xor_si512(a, b))
-    }
-
-    #[inline(always)]
-    fn and(self, a: __m512i, b: __m512i) -> __m512i {
-        vaes512!(_mm512_and_si512(a, b))
-    }
-
-    #[inline(always)]
-    fn add64(self, a: __m512i, b: __m512i) -> __m512i {
-        vaes512!(_mm512_add_epi64(a, b))
-    }
-
-    #[inline(always)]
-    fn sub32(self, a: __m512i, b: __m512i) -> __m512i {
-        vaes512!(_mm512_sub_epi32(a, b))
-    }
-
-    #[inline(always)]
-    fn min32(self, a: __m512i, b: __m512i) -> __m512i {
-        vaes512!(_mm512_min_epu32(a, b))
-    }
-
-    #[inline(always)]
-    fn min16(self, a: __m512i, b: __m512i) -> __m512i {
-        vaes512!(_mm512_min_epu16(a, b))
+    instructions! {
+        __m512i:
+        round = _mm512_aesenc_epi128,
+        last_round = _mm512_aesenclast_epi128,
+        xor = _mm512_xor_si512,
+        and = _mm512_and_si512,
+        add64 = _mm512_add_epi64,
+        sub32 = _mm512_sub_epi32,
+        min32 = _mm512_min_epu32,
+        min16 = _mm512_min_epu16,
     }
 
     #[inline(always)]
     fn below32(self, a: __m512i, b: __m512i) -> u32 {
-        vaes512!(u32::from(_mm512_cmplt_epu32_mask(a, b)))
+        // SAFETY: `self` proves AVX-512, and no memory is touched.
+        unsafe { u32::from(_mm512_cmplt_epu32_mask(a, b)) }
     }
 
     #[inline(always)]
     fn any_zero16(self, a: __m512i) -> bool {
-        vaes512!(_mm512_testn_epi16_mask(a, a) != 0)
+        // SAFETY: `self` proves AVX-512, and no memory is touched.
+        unsafe { _mm512_testn_epi16_mask(a, a) != 0 }
     }
 }

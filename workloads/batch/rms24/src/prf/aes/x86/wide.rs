@@ -68,3 +68,16 @@ pub(in crate::prf::aes) trait Work {
     /// Computes it.
     fn run<W: Wide>(self, wide: W) -> Self::Output;
 }
+
+/// Operations of two registers, each by one instruction, in the implementation of [`Wide`] for a proof that the CPU has it.
+macro_rules! instructions {
+    ($vector:ty: $($operation:ident = $instruction:ident,)*) => {$(
+        #[inline(always)]
+        fn $operation(self, a: $vector, b: $vector) -> $vector {
+            // SAFETY: `self` proves that the CPU has the instruction, which touches no memory.
+            unsafe { $instruction(a, b) }
+        }
+    )*};
+}
+
+pub(super) use instructions;
