@@ -384,8 +384,9 @@ impl Connection {
 
     fn ready(address: SocketAddr) -> Self {
         let mut connection = Self::open(address);
-        let ready = Ready { batch_limit: 4, nodelay: true, huge_pages: false };
-        assert_eq!(connection.ask(&Request::RunConfig(hello())), Reply::Ready(ready));
+        // Whether so few entries got huge pages is the system's choice.
+        let answer = connection.ask(&Request::RunConfig(hello()));
+        assert!(matches!(answer, Reply::Ready(Ready { batch_limit: 4, nodelay: true, .. })), "{answer:?}");
         connection
     }
 

@@ -88,10 +88,14 @@ fn write(mut to: &TcpStream, pieces: &Receiver<(u64, Vec<u8>)>, kept: &Mutex<Kep
     for (due, piece) in pieces {
         sleep_until(due);
         let late = now() - due;
-        if piece.is_empty() || to.write_all(&piece).is_err() {
+        if piece.is_empty() {
             break;
         }
+        // First counted, then written: whoever has a piece finds it among those that were counted.
         kept.lock().expect("no thread panics while it holds this").late.add(late);
+        if to.write_all(&piece).is_err() {
+            break;
+        }
     }
     // Both directions: what comes the other way would find nobody any more.
     let _ = to.shutdown(Shutdown::Both);
