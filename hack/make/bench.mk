@@ -60,7 +60,7 @@ calibrate-cluster: build-calibration ## The same on the embedded cluster (hours;
 .PHONY: calibrate-smoke
 calibrate-smoke: build-calibration ## The same in minutes, for CI: fails if a target is missed for certain.
 	@bin/calibrate simulate --runs 200 --check
-	@bin/calibrate real --runs 1 --slowdown 0,5 --neighbour cpu --check
+	@bin/calibrate real --runs 2 --slowdown 0,5 --neighbour cpu --check
 	@bin/calibrate attacks
 
 .PHONY: calibrate-history

@@ -103,8 +103,8 @@ func TestASearchFindsTheLargestBatchWithinALatency(t *testing.T) {
 	}
 }
 
-// The other studies on the cluster: their images, templates and every trial work there. Their verdicts are those of the smoke runs
-// without a cluster, which take the same programs and more blocks.
+// The other studies on the cluster: their images, templates and every trial work there. Their verdicts are checked by
+// hack/e2e.sh on the smoke runs without a cluster, which take the same programs and more blocks.
 func TestTheOtherStudiesRunOnTheCluster(t *testing.T) {
 	for _, study := range []string{"rms24-batching", "curp-batch-delay", "diskann-insert", "mork-serialisation"} {
 		t.Run(study, func(t *testing.T) {

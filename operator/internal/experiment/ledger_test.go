@@ -74,7 +74,8 @@ func TestAnExperimentIsReadFromEveryFormOfTheLedger(t *testing.T) {
 			return f.later().replace("plan", `"gateConfidence":0.995`, `"gateConfidence":0.9`)
 		}, "plan.design.gateConfidence: invalid value 0.9", 0},
 		"and a plan that stops by the width of too few blocks": {func(f fields) fields {
-			return f.later().replace("plan", `"seed":`, `"stop":{"relativeHalfWidth":0.01},"seed":`).replace("plan", `"blocks":{"min":10`, `"blocks":{"min":4`)
+			stops := f.later().replace("plan", `"seed":`, `"stop":{"relativeHalfWidth":0.01},"seed":`)
+			return stops.replace("plan", `"blocks":{"min":10`, `"blocks":{"min":4`)
 		}, "plan.design.blocks.min: invalid value 4: a stopping rule (plan.design.stop) needs at least 10 blocks", 0},
 		"and a plan whose gate looks at a metric that is not there": {func(f fields) fields { return f.later().replace("plan", `"metric":"throughput"`, `"metric":"speed"`) }, `plan.gates[0].metric is "speed"`, 0},
 	}

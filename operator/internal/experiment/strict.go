@@ -229,8 +229,8 @@ func (n paths) checkNumbers(p *Plan) error {
 	number("design.confidence", p.Design.Confidence, 0.5, below1)
 	number("design.gateConfidence", p.Design.ConfidenceOfGates(), p.Design.Confidence, below1)
 	if p.Design.Stop != nil && p.Design.Blocks.Min < minStopBlocks {
-		errs = append(errs, fmt.Errorf("%s.design.blocks.min: invalid value %d: a stopping rule (%s.design.stop) needs at least %d blocks to take "+
-			"a first width from", n.spec, p.Design.Blocks.Min, n.spec, minStopBlocks))
+		errs = append(errs, fmt.Errorf("%s.design.blocks.min: invalid value %d: a stopping rule (%s.design.stop) needs "+
+			"at least %d blocks to take a first width from", n.spec, p.Design.Blocks.Min, n.spec, minStopBlocks))
 	}
 	bound := func(field string, c Condition) {
 		most := math.MaxFloat64
