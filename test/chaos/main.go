@@ -136,7 +136,7 @@ func run(ctx context.Context, s suite) error {
 	limited, end := context.WithTimeout(ctx, s.limit)
 	defer end()
 	if slices.ContainsFunc(s.kinds, func(k Kind) bool { return k.OwnStore }) {
-		if err := w.boundStore(limited); err != nil {
+		if err := w.ownStore(limited); err != nil {
 			return err
 		}
 	}
