@@ -43,6 +43,9 @@ func (l *simulatedRun) through() *analysis.Analysis {
 	return Evidence(l.exp, record.Evidence{Waves: l.waves, Attempts: l.attempts, Problems: l.problems}, len(l.waves))
 }
 
+// point8 is the point that at8 names.
+const point8 = "batchSize=8,pendingDelta=0"
+
 // numbered is the number of an attempt's block.
 func numbered(t *testing.T, a *record.Attempt) int {
 	t.Helper()
@@ -412,27 +415,34 @@ func TestNodesWithFewBlocksAreNodes(t *testing.T) {
 func TestPercentilesOfNodesThatHaveFewSamplesEach(t *testing.T) {
 	gate := assayv1alpha1.Gate{Name: "tail", Metric: "latency", Statistic: "p95", At: at8, Op: assayv1alpha1.RatioAtMost, Bound: "1.1",
 		Candidate: "fused-m4r"}
-	for name, apart := range map[string]bool{"nodes on which the candidate is alike": false, "nodes on which it is not": true} {
+	const runs = 20
+	for name, c := range map[string]struct {
+		slower      float64
+		least, most int // One in ten of those that are alike seems to differ, and more than six of 20 once in four hundred times.
+	}{"nodes on which the candidate is alike": {1, 0, 6}, "nodes on which it is not": {1.09, runs, runs}} {
 		t.Run(name, func(t *testing.T) {
-			l := simulated(t, 8, simulate.Machine{Seed: 1, Noise: simulate.Noise{Arm: 0.004, Trial: 0.004, Sample: 0.01}, Seconds: factor(1), Samples: 13},
-				gates(gate))
-			for i := range l.attempts {
-				a := &l.attempts[i]
-				node := string(rune('a' + numbered(t, a)%2))
-				a.Environment.Soft = map[string]any{"nodeName": node}
-				if apart && node == "b" && a.Arm == "fused-m4r" {
-					for s := range a.Result.Metrics["latency"].Samples {
-						a.Result.Metrics["latency"].Samples[s] *= 1.09
+			differ := 0
+			for seed := range runs {
+				noise := simulate.Noise{Arm: 0.004, Trial: 0.004, Sample: 0.01}
+				l := simulated(t, 8, simulate.Machine{Seed: uint64(seed), Noise: noise, Seconds: factor(1), Samples: 13}, gates(gate))
+				for i := range l.attempts {
+					a := &l.attempts[i]
+					node := string(rune('a' + numbered(t, a)%2))
+					a.Environment.Soft = map[string]any{"nodeName": node}
+					if node == "b" && a.Arm == "fused-m4r" {
+						for s := range a.Result.Metrics["latency"].Samples {
+							a.Result.Metrics["latency"].Samples[s] *= c.slower
+						}
+					}
+				}
+				for _, ratio := range l.analyze().Ratios {
+					if ratio.Metric == "latency" && ratio.Statistic == "p95" && ratio.Candidate == "fused-m4r" && ratio.Point == point8 && ratio.NodesDiffer {
+						differ++
 					}
 				}
 			}
-			got := l.analyze()
-			for _, ratio := range got.Ratios {
-				if ratio.Metric == "latency" && ratio.Statistic == "p95" && ratio.Candidate == "fused-m4r" && strings.HasPrefix(ratio.Point, "batchSize=8") {
-					if ratio.NodesDiffer != apart {
-						t.Errorf("nodes differ: %v, want %v: %+v", ratio.NodesDiffer, apart, ratio.PerNode)
-					}
-				}
+			if differ < c.least || differ > c.most {
+				t.Errorf("nodes differ in %d of %d runs, want %d to %d", differ, runs, c.least, c.most)
 			}
 		})
 	}
@@ -442,25 +452,23 @@ func TestPercentilesOfNodesThatHaveFewSamplesEach(t *testing.T) {
 func TestSamplesThatAreLeftOutAreALoss(t *testing.T) {
 	gate := assayv1alpha1.Gate{Name: "tail", Metric: "latency", Statistic: "p95", At: at8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05",
 		Candidate: "fused-m4r"}
-	shorten := func(arm string, every, to int) func(*simulatedRun) {
-		return func(l *simulatedRun) {
-			seen := 0
-			l.each(arm, func(a *record.Attempt) {
-				if seen++; seen%every == 0 {
-					samples := slices.Sorted(slices.Values(a.Result.Metrics["latency"].Samples))
-					a.Result.Metrics["latency"].Samples = samples[:to]
-				}
-			})
-		}
-	}
 	for name, c := range map[string]struct {
 		spoil func(*simulatedRun)
 		want  experiment.Verdict
 		says  string
 	}{
-		"all of them are there":                 {func(*simulatedRun) {}, goes, ""},
-		"the slowest three of 30 in each trial": {shorten("fused-m4r", 1, 27), noGo, "latency has 27 samples and iterations fixes 30"},
-		"one in one trial of the baseline":      {shorten("loop", 50, 29), inconclusive, "the baseline does not complete"},
+		"all of them are there": {func(*simulatedRun) {}, goes, ""},
+		"the slowest three of 30 in each trial": {func(l *simulatedRun) {
+			l.each("fused-m4r", func(a *record.Attempt) {
+				samples := slices.Sorted(slices.Values(a.Result.Metrics["latency"].Samples))
+				a.Result.Metrics["latency"].Samples = samples[:27]
+			})
+		}, noGo, "latency has 27 samples and iterations fixes 30"},
+		"one in one trial of the baseline": {func(l *simulatedRun) {
+			gate := slices.IndexFunc(l.attempts, func(a record.Attempt) bool { return a.Arm == "loop" && !a.Warmup && a.Point == point8 })
+			latency := l.attempts[gate].Result.Metrics["latency"]
+			latency.Samples = latency.Samples[1:]
+		}, inconclusive, "the baseline does not complete"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := simulated(t, 12, simulate.Machine{Seed: 1, Noise: quiet, Seconds: factor(1.2)}, gates(gate))
@@ -695,8 +703,8 @@ func TestATimeOfCenturiesIsNoMeasurement(t *testing.T) {
 		want  experiment.Verdict
 	}{
 		"a baseline that took two centuries":           {func(a *record.Attempt) { scaleTime(a, 6e9) }, goes},
-		"one that took three hundred million years":    {func(a *record.Attempt) { scaleTime(a, 1e16) }, inconclusive},
-		"one whose process did, by the runner's clock": {func(a *record.Attempt) { a.DurationSeconds = 1e16 }, inconclusive},
+		"one that took three hundred million years":    {func(a *record.Attempt) { scaleTime(a, 1e16) }, experiment.VerdictInvalid},
+		"one whose process did, by the runner's clock": {func(a *record.Attempt) { a.DurationSeconds = 1e16 }, experiment.VerdictInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := pair(t, 0.94, nil)

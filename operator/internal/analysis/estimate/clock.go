@@ -47,6 +47,9 @@ const (
 	mostReadings = 20000
 	// mostTicks bounds in how many different readings a known tick is looked for: a trial has few ticks of a clock so coarse.
 	mostTicks = 1000
+	// coarsestDigit is the share of a known tick that the last digit of readings may be, and coarsestSingle that of an arm's only reading: of
+	// numbers written in milliseconds every fourth is as near to some multiple of a tick.
+	coarsestDigit, coarsestSingle = 0.25, 0.01
 )
 
 // knownTicks are steps of widespread clocks that no decimal number of digits writes exactly: the timer of Windows (64 Hz; Microsoft's
@@ -261,7 +264,11 @@ func (d *Data) clock(key clockOf, is, rate bool) analysis.Resolution {
 		out.Step = commonStep(values)
 	}
 	if !rate {
-		out.Step = max(out.Step, knownTick(slices.Sorted(maps.Keys(different))))
+		coarsest := coarsestDigit
+		if key.arm != everyArm && len(different) == 1 {
+			coarsest = coarsestSingle
+		}
+		out.Step = max(out.Step, knownTick(slices.Sorted(maps.Keys(different)), coarsest))
 	}
 	out.Step = stats.Round(out.Step)
 	d.clocks[key] = out
@@ -269,8 +276,8 @@ func (d *Data) clock(key clockOf, is, rate bool) analysis.Resolution {
 }
 
 // knownTick is the step of a widespread clock that all values are multiples of, but for the digits they were written with; 0 where there
-// is none. A difference of two readings that were each rounded is a digit off at most.
-func knownTick(values []float64) float64 {
+// is none, or the digits are coarser than a share of the tick. A difference of two readings that were each rounded is a digit off at most.
+func knownTick(values []float64, coarsest float64) float64 {
 	if len(values) == 0 || len(values) > mostTicks {
 		return 0
 	}
@@ -283,7 +290,7 @@ func knownTick(values []float64) float64 {
 			ticks := math.Round(value / tick)
 			return ticks < 1 || math.Abs(value-ticks*tick) > digit*(1+1e-6)+1e-9*value
 		}
-		if digit < tick/4 && !slices.ContainsFunc(values, off) {
+		if digit < coarsest*tick && !slices.ContainsFunc(values, off) {
 			return tick
 		}
 	}
