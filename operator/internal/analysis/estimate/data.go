@@ -112,8 +112,8 @@ func (d *Data) sawMeasured(c selection.Cell, attempt *record.Attempt) {
 }
 
 // Before counts the blocks in which the trials of an arm at a point came before another's, by their mean slots, and those in which they
-// came after; those that failed or that noise limits reject had a place too. Where an order is balanced, as forwards and backwards, they came neither
-// before nor after.
+// came after; those that failed or that noise limits reject had a place too. Where an order is balanced, as forwards and backwards, they
+// came neither before nor after.
 func (d *Data) Before(point, mine, theirs int) (earlier, later int) {
 	if d.Everything != nil {
 		d = d.Everything
