@@ -103,12 +103,15 @@ func TestALedgerThatChoosesWhatIsJudgedDecidesNothing(t *testing.T) {
 		want   experiment.Verdict
 		reason string
 	}{
-		"nothing is left out":              {nothing, goes, ""},
-		"nothing, and there is no plan":    {planless(nothing), goes, ""},
-		"the last block of the plan":       {without(9), goes, ""}, // Who planned only nine says so.
-		"two blocks and their plans":       {without(3, 7), inconclusive, "block 3 is missing"},
-		"the first block and its plan":     {without(0), inconclusive, "block 0 is missing"},
-		"two blocks of a run without one":  {planless(without(3, 7)), inconclusive, "block 3 is missing"},
+		"nothing is left out":             {nothing, goes, ""},
+		"nothing, and there is no plan":   {planless(nothing), goes, ""},
+		"the last block of the plan":      {without(9), goes, ""}, // Who planned only nine says so.
+		"two blocks and their plans":      {without(3, 7), inconclusive, "block 3 is missing"},
+		"the first block and its plan":    {without(0), inconclusive, "block 0 is missing"},
+		"two blocks of a run without one": {planless(without(3, 7)), inconclusive, "block 3 is missing"},
+		"a later plan that cannot be read": {func(_ *testing.T, l *simulatedRun) {
+			l.problems = []record.Problem{{Source: record.Source{Key: "waves/001/wave.json"}, Reason: "x"}}
+		}, inconclusive, contradicts},
 		"slow trials that warm up":         {planless(warmups), inconclusive, "contradicts the experiment"},
 		"three blocks, each several times": {planless(copies), inconclusive, "one is a copy of the other"},
 		"a bad wave that searches, in a run that searches nothing": {
@@ -237,6 +240,28 @@ func TestAnArmOnACoarserClockIsWidenedByIt(t *testing.T) {
 			}
 			if got.Verdict == goes && c.new > c.old {
 				t.Errorf("%s: %s", got.Verdict, got.Candidates[0].Reason)
+			}
+		})
+	}
+}
+
+// Steps that passed are half a step too few, however many readings are averaged. That cancels only where both arms have it.
+func TestReadingsThatSpreadAreHalfAStepShortOfAnotherClock(t *testing.T) {
+	const step, seconds = 0.01, 0.2
+	for name, both := range map[string]bool{"one arm has the clock": false, "both have it": true} {
+		t.Run(name, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(13, 7))
+			many := func(spec *runSpec) { spec.Design.Blocks.Min, spec.Design.Blocks.Max = 40, 40 }
+			got := judged(t, simulate.Scenario{Trial: 0.01}, many, func(arm string, _ int) float64 {
+				took := seconds * math.Exp(0.03*random.NormFloat64())
+				if arm == "new" || both {
+					return math.Floor(took/step) * step
+				}
+				return took
+			})
+			gate := got.Gates[0]
+			if *gate.Estimate.Low > 1 || *gate.Estimate.High < 1 || got.Ratios[0].Resolution.Widened == both {
+				t.Errorf("%s: %s, resolution %+v", gate.Outcome, gate.Message, got.Ratios[0].Resolution)
 			}
 		})
 	}
@@ -676,34 +701,65 @@ func TestTheBestIsDoubtedByWhatDoubtsAGate(t *testing.T) {
 	seconds := func(point record.Point, arm string) float64 {
 		return simulate.ScanSeconds(point, "loop") / map[string]float64{"loop": 1, "fused-naive": 2, "fused-m4r": 2.2}[arm]
 	}
-	var count map[string]int
+	machine := simulate.Machine{Seed: 4, Noise: quiet, Seconds: seconds}
+	// measured changes one in so many measured trials of an arm.
+	measured := func(l *simulatedRun, arm string, every int, change func(a *record.Attempt)) {
+		seen := 0
+		l.each(arm, func(a *record.Attempt) {
+			if a.Warmup {
+				return
+			}
+			if seen++; seen%every == 0 {
+				change(a)
+			}
+		})
+	}
+	fail := func(a *record.Attempt) { a.Outcome, a.ExitCode, a.Result = record.Failed, ptr.To(1), nil }
+	both := []string{"fused-m4r", "fused-naive"}
 	for name, c := range map[string]struct {
-		spoil func(a *record.Attempt)
+		spoil func(l *simulatedRun)
 		edit  func(*runSpec)
 		want  []string
 	}{
 		"a tenth is enough": {nil, nil, []string{"fused-m4r"}},
-		"but not with a third of its trials half as fast beside their own noise": {func(a *record.Attempt) {
-			if count[a.Arm]++; count[a.Arm]%3 == 0 {
-				simulate.Neighbour{Slowdown: map[bool]float64{true: 1.5, false: 1}[a.Arm == "fused-m4r"], OtherWork: 0.5}.Disturb(a)
+		"but not with a third of its trials half as fast beside their own noise": {func(l *simulatedRun) {
+			for _, arm := range []string{"loop", "fused-naive", "fused-m4r"} {
+				slowdown := map[bool]float64{true: 1.5, false: 1}[arm == "fused-m4r"]
+				measured(l, arm, 3, func(a *record.Attempt) { simulate.Neighbour{Slowdown: slowdown, OtherWork: 0.5}.Disturb(a) })
 			}
-		}, nil, []string{"fused-m4r", "fused-naive"}},
+		}, nil, both},
+		"nor where the one ran before the other in every block, and both took turns with the baseline": {func(l *simulatedRun) {
+			wave := &l.waves[0]
+			for i := range wave.Blocks {
+				places := map[string]int{"fused-naive": 1, "fused-m4r": 2, "loop": i % 2 * 3}
+				slices.SortStableFunc(wave.Blocks[i].Order, func(a, b int) int {
+					a, b = wave.Cells[a].Point*10+places[wave.Arms[wave.Cells[a].Arm].Name], wave.Cells[b].Point*10+places[wave.Arms[wave.Cells[b].Arm].Name]
+					return a - b
+				})
+			}
+			l.attempts = machine.Run(l.exp, wave)
+		}, nil, both},
+		"nor where the other lost trials, and the baseline half as many": {func(l *simulatedRun) {
+			measured(l, "fused-naive", 9, fail)
+			measured(l, "loop", 19, fail)
+		}, completes("0.7", ""), both},
+		"where both lost as many it is enough": {func(l *simulatedRun) {
+			measured(l, "fused-naive", 19, fail)
+			measured(l, "fused-m4r", 19, fail)
+		}, completes("0.7", ""), []string{"fused-m4r"}},
 		"nor where blocks two fifths slower may be there": {
-			nil, func(spec *runSpec) { spec.Design.RareSlowdown = "40%" }, []string{"fused-m4r", "fused-naive"},
+			nil, func(spec *runSpec) { spec.Design.RareSlowdown = "40%" }, both,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			count = map[string]int{}
-			l := simulated(t, 12, simulate.Machine{Seed: 4, Noise: quiet, Seconds: seconds}, func(spec *runSpec, template *templateSpec) {
+			l := simulated(t, 12, machine, func(spec *runSpec, template *templateSpec) {
 				gates(gainAt8("1.1"))(spec, template)
 				if c.edit != nil {
 					c.edit(spec)
 				}
 			})
-			for i := range l.attempts {
-				if c.spoil != nil && !l.attempts[i].Warmup {
-					c.spoil(&l.attempts[i])
-				}
+			if c.spoil != nil {
+				c.spoil(l)
 			}
 			got := l.analyze()
 			best := slices.Clone(got.BestOf)
@@ -727,6 +783,13 @@ func TestATimeOfCenturiesIsNoMeasurement(t *testing.T) {
 		"a baseline that took two centuries":           {func(a *record.Attempt) { scaleTime(a, 6e9) }, goes},
 		"one that took three hundred million years":    {func(a *record.Attempt) { scaleTime(a, 1e16) }, experiment.VerdictInvalid},
 		"one whose process did, by the runner's clock": {func(a *record.Attempt) { a.DurationSeconds = 1e16 }, experiment.VerdictInvalid},
+		"one whose process computed for as long": {func(a *record.Attempt) {
+			a.Resources.UserSeconds = ptr.To(1e16)
+		}, experiment.VerdictInvalid},
+		"one whose server did": {func(a *record.Attempt) {
+			used := record.Resources{SystemSeconds: ptr.To(1e16)}
+			a.Roles = []record.RoleSeen{{Name: "server", Resources: &used}, {Name: "client", Result: true}}
+		}, experiment.VerdictInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := pair(t, 0.94, nil)
