@@ -105,16 +105,18 @@ func (l *search) night() {
 	}
 }
 
-// again is the same history for another test.
+// again is the same history for another test. The ledgers of the nights are not a part of it: no search reads them.
 func (l *search) again(t *testing.T) *search {
 	t.Helper()
+	const history = "/history"
 	folder := t.TempDir()
-	if err := os.CopyFS(folder, os.DirFS(strings.TrimPrefix(l.history.Store.URL(), "file://"))); err != nil {
+	if err := os.CopyFS(folder+history, os.DirFS(strings.TrimPrefix(l.history.Store.URL(), "file://")+history)); err != nil {
 		t.Fatal(err)
 	}
 	out := *l
 	out.lab, out.told, out.clock = labIn(t, folder), map[string]string{}, clocktesting.NewFakePassiveClock(night)
 	out.lab.runs, out.measured, out.history.Clock, out.schedule = l.runs, l.measured, out.clock, l.schedule.DeepCopy()
+	out.recorded = slices.Clone(l.recorded)
 	out.schedule.Status.Locating = l.change
 	return &out
 }
