@@ -37,7 +37,8 @@ lint: ## Vet, staticcheck, golangci-lint, deadcode, clippy and format checks (re
 	@cargo clippy --manifest-path workloads/Cargo.toml --locked --all-targets -- -D warnings
 	@scripts=$$(git grep -lE '^#!.*[/ ](ba)?sh\b|^# shellcheck shell=' -- ':!*.md'); for f in $$scripts; do bash -n $$f; done; \
 	  if command -v shellcheck >/dev/null; then shellcheck $$scripts; else echo 'shellcheck is not on PATH: scripts are parsed only'; fi
-	@if git grep -lF '$(CURDIR)/' -- .; then echo 'these tracked files hold the path of this checkout: take it out, or the file out of the tree'; exit 1; fi
+	@if git grep -lF '$(CURDIR)/' -- .; then \
+	  echo 'these tracked files hold the path of this checkout: take it out, or the file out of the tree'; exit 1; fi
 
 .PHONY: verify
 verify: ## What CI checks first: generate and format leave no diff, others' files are whole, lint is clean.

@@ -108,10 +108,12 @@ func TestALedgerThatChoosesWhatIsJudgedDecidesNothing(t *testing.T) {
 		"slow trials that warm up":         {planless(warmups), inconclusive, "contradicts the experiment"},
 		"three blocks, each several times": {planless(copies), inconclusive, "one is a copy of the other"},
 		"a bad wave that searches, in a run that searches nothing": {
-			func(t *testing.T, l *simulatedRun) { l.wave(t, record.Search, 1.2) }, inconclusive, "waves/001/wave.json is missing, cannot be read or contradicts",
+			func(t *testing.T, l *simulatedRun) { l.wave(t, record.Search, 1.2) },
+			inconclusive, "waves/001/wave.json is missing, cannot be read or contradicts",
 		},
 		"a bad wave that confirms, in a run that confirms nothing": {
-			func(t *testing.T, l *simulatedRun) { l.wave(t, record.Confirm, 1.2) }, inconclusive, "waves/001/wave.json is missing, cannot be read or contradicts",
+			func(t *testing.T, l *simulatedRun) { l.wave(t, record.Confirm, 1.2) },
+			inconclusive, "waves/001/wave.json is missing, cannot be read or contradicts",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -414,8 +416,8 @@ func TestPercentilesOfNodesThatHaveFewSamplesEach(t *testing.T) {
 		Candidate: "fused-m4r"}
 	for name, apart := range map[string]bool{"nodes on which the candidate is alike": false, "nodes on which it is not": true} {
 		t.Run(name, func(t *testing.T) {
-			l := simulated(t, 8, simulate.Machine{Seed: 1, Noise: simulate.Noise{Arm: 0.004, Trial: 0.004, Sample: 0.01}, Seconds: factor(1), Samples: 13},
-				gates(gate))
+			machine := simulate.Machine{Seed: 1, Noise: simulate.Noise{Arm: 0.004, Trial: 0.004, Sample: 0.01}, Seconds: factor(1), Samples: 13}
+			l := simulated(t, 8, machine, gates(gate))
 			for i := range l.attempts {
 				a := &l.attempts[i]
 				node := string(rune('a' + numbered(t, a)%2))
@@ -428,10 +430,10 @@ func TestPercentilesOfNodesThatHaveFewSamplesEach(t *testing.T) {
 			}
 			got := l.analyze()
 			for _, ratio := range got.Ratios {
-				if ratio.Metric == "latency" && ratio.Statistic == "p95" && ratio.Candidate == "fused-m4r" && strings.HasPrefix(ratio.Point, "batchSize=8") {
-					if ratio.NodesDiffer != apart {
-						t.Errorf("nodes differ: %v, want %v: %+v", ratio.NodesDiffer, apart, ratio.PerNode)
-					}
+				judged := ratio.Metric == "latency" && ratio.Statistic == "p95" && ratio.Candidate == "fused-m4r" &&
+					strings.HasPrefix(ratio.Point, "batchSize=8")
+				if judged && ratio.NodesDiffer != apart {
+					t.Errorf("nodes differ: %v, want %v: %+v", ratio.NodesDiffer, apart, ratio.PerNode)
 				}
 			}
 		})
@@ -530,7 +532,8 @@ func TestFailuresOutsideOfWhatIsComparedAreLosses(t *testing.T) {
 			if got.Verdict != c.want || !strings.Contains(got.Candidates[0].Reason, c.says) {
 				t.Errorf("%s: %s\nwant %s: %s", got.Verdict, got.Candidates[0].Reason, c.want, c.says)
 			}
-			if warned := strings.Contains(strings.Join(got.Warnings, "\n"), "failed in"); warned != (name != "a second execution of blocks in which nothing failed") {
+			failed := name != "a second execution of blocks in which nothing failed"
+			if warned := strings.Contains(strings.Join(got.Warnings, "\n"), "failed in"); warned != failed {
 				t.Errorf("warnings %q", got.Warnings)
 			}
 			checkInvariants(t, got)
@@ -594,7 +597,8 @@ func TestATimeoutBoundsTheTimeThatGoesByAndNoOther(t *testing.T) {
 			}
 			for _, arm := range got.Arms {
 				// Two of 20 trials took 300 s at least, and the others 0.8 s.
-				if want := (2*l.exp.Plan.Workload.TimeoutSeconds + 18*0.8) / 20 * scale; arm.Arm == "new" && math.Abs(arm.Estimate.Value/want-1) > 0.05 {
+				want := (2*l.exp.Plan.Workload.TimeoutSeconds + 18*0.8) / 20 * scale
+				if arm.Arm == "new" && math.Abs(arm.Estimate.Value/want-1) > 0.05 {
 					t.Errorf("the mean is %s, want about %g", analysis.Describe(&arm.Estimate), want)
 				}
 			}

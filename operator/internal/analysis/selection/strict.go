@@ -115,7 +115,10 @@ func (s *Selection) findUnplannedWarmups(exp *experiment.Experiment, planned pla
 	}
 	var first *of
 	for in, n := range counts {
-		if n > exp.Plan.Design.WarmupTrials && (first == nil || cmp.Or(record.CompareNames(in.block, first.block), in.Arm-first.Arm, in.Point-first.Point) < 0) {
+		if n <= exp.Plan.Design.WarmupTrials {
+			continue
+		}
+		if first == nil || cmp.Or(record.CompareNames(in.block, first.block), in.Arm-first.Arm, in.Point-first.Point) < 0 {
 			first = &in
 		}
 	}
