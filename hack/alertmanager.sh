@@ -10,7 +10,9 @@ awk '/^```yaml/{p=1;next} /^```/{p=0} p' docs/tasks/alert-with-alertmanager.md >
 "$amtool" check-config "$folder/alertmanager.yaml"
 
 # receiver and labels: every alert of the rules, then one that is not of Assay.
-awk '/- alert: /{alert=$3} /labels: .severity: /{gsub(/[{}]/, ""); split($0, part, "severity: "); print alert, part[2]}' dashboards/rules/alerts.yaml |
+awk '
+  /- alert: / { alert = $3 }
+  /labels: .severity: / { gsub(/[{}]/, ""); split($0, part, "severity: "); print alert, part[2] }' dashboards/rules/alerts.yaml |
   while read -r alert severity; do
     case "$alert/$severity" in
     AssayChangeConfirmed/* | AssaySeriesSilent/*) receiver=program ;;

@@ -4,7 +4,9 @@
 set -euo pipefail
 results=$1 page=$2
 [ -f "$results" ] || { echo "$results is not there: make demo writes it" >&2; exit 2; }
-grep -qx '<!-- demo -->' "$page" && grep -qx '<!-- /demo -->' "$page" || { echo "$page has no markers <!-- demo --> and <!-- /demo -->" >&2; exit 2; }
+for marker in '<!-- demo -->' '<!-- /demo -->'; do
+  grep -qxF -- "$marker" "$page" || { echo "$page has no line $marker, between the two of which a demo stands" >&2; exit 2; }
+done
 
 excerpt=$(awk '
   /^[^ ].*  arm  +throughput/ { print; table = 1; next }

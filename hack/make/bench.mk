@@ -21,11 +21,11 @@ bench-diskann: build-figures ## Figures of the vector index: the runs that workf
 	@bin/figures workflows/figures/diskann.yaml
 
 .PHONY: bench-diskann-scale
-bench-diskann-scale: build-figures ## Figures of 100,000 and of a million vectors within a memory budget (an hour; 2 GB in /var/tmp meanwhile).
+bench-diskann-scale: build-figures ## Figures of 100,000 and a million vectors within a memory budget (an hour; 2 GB in /var/tmp).
 	@bin/figures workflows/figures/diskann-scale.yaml; status=$$?; rm -rf /var/tmp/assay-insert-diskann; exit $$status
 
 .PHONY: bench-diskann-peers
-bench-diskann-peers: build-figures ## Figures of the vector index beside others. PEERS_PYTHON=python with the wheels of the study's peers.txt.
+bench-diskann-peers: build-figures ## Figures of the vector index beside others. PEERS_PYTHON=python with the study's peers.txt.
 	@rm -f bin/diskann-peers
 	@$(if $(PEERS_PYTHON),printf '#!/bin/sh\nexec %s %s "$$@"\n' "$(abspath $(PEERS_PYTHON))" \
 		"$(CURDIR)/workflows/studies/diskann-insert/peers.py" >bin/diskann-peers && chmod +x bin/diskann-peers)
@@ -68,7 +68,7 @@ calibrate-history: build-calibration ## What histories find, on simulated years,
 	@bin/calibrate history --years 300 --bisections 200 --otava "$(OTAVA)" --update docs/history.md
 
 .PHONY: calibrate-history-real
-calibrate-history-real: build-calibration ## What is told of real series on this machine with known changes, into docs/history.md (an hour; nothing else may run). REPEAT=n series of each.
+calibrate-history-real: build-calibration ## The same on real series of this machine (an hour, alone). REPEAT=n of each.
 	@bin/calibrate nights --repeat $(or $(REPEAT),1) --update docs/history.md
 
 .PHONY: bench-history

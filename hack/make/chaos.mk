@@ -1,5 +1,6 @@
 ##@ Hurt
 GO_MODULES += test/chaos
+GO_PROGRAMS += test/chaos
 
 FUZZTIME ?= 1m
 FUZZ_SECONDS ?= 60

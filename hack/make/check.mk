@@ -24,7 +24,7 @@ fmt: ## Format everything (may write).
 	@cargo fmt --all --manifest-path workloads/Cargo.toml
 
 .PHONY: lint
-lint: ## Vet, staticcheck, golangci-lint, deadcode, clippy and format checks (read only).
+lint: ## Vet, staticcheck, golangci-lint, deadcode, actionlint, clippy and format checks (read only).
 	@for m in $(GO_MODULES); do \
 	  (cd $$m && bad=$$(gofmt -l .) && if [ -n "$$bad" ]; then echo "not formatted, run make fmt: $$bad"; exit 1; fi \
 	   && go vet ./... && go run $(TOOLS) honnef.co/go/tools/cmd/staticcheck ./... \
@@ -33,11 +33,13 @@ lint: ## Vet, staticcheck, golangci-lint, deadcode, clippy and format checks (re
 	  (cd $$m && dead=$$(go tool $(TOOLS) deadcode $$([ -d internal ] && echo ./cmd/... ./internal/... || echo ./...)) \
 	   && if [ -n "$$dead" ]; then echo "no program calls these, delete them or move them to the tests that do: $$dead"; exit 1; fi) \
 	  || exit 1; done
+	@cd test/docs && go tool $(TOOLS) actionlint $(CURDIR)/.github/workflows/*.yaml
 	@cargo fmt --all --manifest-path workloads/Cargo.toml --check
 	@cargo clippy --manifest-path workloads/Cargo.toml --locked --all-targets -- -D warnings
 	@scripts=$$(git grep -lE '^#!.*[/ ](ba)?sh\b|^# shellcheck shell=' -- ':!*.md'); for f in $$scripts; do bash -n $$f; done; \
 	  if command -v shellcheck >/dev/null; then shellcheck $$scripts; else echo 'shellcheck is not on PATH: scripts are parsed only'; fi
-	@if git grep -lF '$(CURDIR)/' -- .; then echo 'these tracked files hold the path of this checkout: take it out, or the file out of the tree'; exit 1; fi
+	@if git grep -lF '$(CURDIR)/' -- .; then \
+	  echo 'these tracked files hold the path of this checkout: take it out, or the file out of the tree'; exit 1; fi
 
 .PHONY: verify
 verify: ## What CI checks first: generate and format leave no diff, others' files are whole, lint is clean.

@@ -41,6 +41,7 @@ test-release: ## Install from dist/ alone: the CLI where there is no toolchain, 
 	@cd test/release && go test -count=1 ./...
 
 .PHONY: e2e-release
-e2e-release: bin/cluster ## Push dist/ to a registry on the embedded cluster, install it from there by digest, and reach a verdict; removes the cluster.
+e2e-release: bin/cluster ## Push dist/ to a registry on the embedded cluster, install from it by digest, and reach a verdict.
 	@trap '$(CURDIR)/bin/cluster down' EXIT; bin/cluster up; PATH="$$(bin/cluster build --print-dir kubectl helm):$$PATH"; \
-	  KUBECONFIG="$$(bin/cluster kubeconfig)"; export PATH KUBECONFIG ASSAY_RELEASE_E2E=1; cd test/release && go test -count=1 -timeout 30m -v ./...
+	  KUBECONFIG="$$(bin/cluster kubeconfig)"; export PATH KUBECONFIG ASSAY_RELEASE_E2E=1; \
+	  cd test/release && go test -count=1 -timeout 30m -v ./...

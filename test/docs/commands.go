@@ -184,6 +184,11 @@ func (t Tree) command(words []string) []string {
 		program, args = "assay", args[1:]
 	}
 	switch strings.TrimPrefix(program, "bin/") {
+	case "trap":
+		if len(args) > 0 {
+			out = append(out, t.trapped(args[0])...)
+		}
+		return out
 	case "make":
 		return append(out, t.makes(args)...)
 	case "assay":
@@ -196,13 +201,27 @@ func (t Tree) command(words []string) []string {
 	return out
 }
 
+// trapped is what is wrong with the script of a trap, without its lines, which are within the trap's.
+func (t Tree) trapped(script string) []string {
+	if strings.Contains(script, unknown) {
+		return nil
+	}
+	var out []string
+	for _, problem := range t.Problems(script) {
+		_, problem, _ = strings.Cut(problem, ": ")
+		out = append(out, problem)
+	}
+	return out
+}
+
 // folders are those whose files commands name from the root of the tree.
 var folders = []string{"hack/", "workflows/", "charts/", "docs/", "operator/", "cluster/", "workloads/", "test/", "./workflows/"}
 
 func (t Tree) files(words []string) []string {
 	var out []string
-	for _, word := range words {
-		if strings.ContainsAny(word, unknown+"*{") {
+	for i, word := range words {
+		// What has a space is a script, and the program of a bisection is one of each commit's worktree.
+		if strings.ContainsAny(word, unknown+"*{ \n") || i > 0 && words[i-1] == "--program" {
 			continue
 		}
 		inTree := slices.ContainsFunc(folders, func(folder string) bool { return strings.HasPrefix(word, folder) })

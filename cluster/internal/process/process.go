@@ -150,19 +150,3 @@ func (r Records) Forget(name string) error {
 	}
 	return err
 }
-
-// All returns every process that is remembered.
-func (r Records) All() map[string]Record {
-	all := map[string]Record{}
-	entries, _ := os.ReadDir(r.Dir)
-	for _, entry := range entries {
-		name, isRecord := strings.CutSuffix(entry.Name(), ".json")
-		if !isRecord {
-			continue
-		}
-		if record, ok := r.Load(name); ok {
-			all[name] = record
-		}
-	}
-	return all
-}

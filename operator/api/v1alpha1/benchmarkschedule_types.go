@@ -185,7 +185,7 @@ type LocateChange struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m')",message="must be a time such as 24h, of at least 1m"
-	Within metav1.Duration `json:"within,omitzero"`
+	Within metav1.Duration `json:"within,omitempty,omitzero"`
 }
 
 // BenchmarkScheduleSpec is what is measured, when, and how much of it is kept.

@@ -27,6 +27,7 @@ import (
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/manifest"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // nightsOptions are series that are measured on this machine, in which changes of known sizes are put.
@@ -334,7 +335,7 @@ func nightTable(all []*nightSeries) string {
 		}
 		if t.delay.Of > 0 {
 			value, _, _ := t.delay.Limits()
-			after = fmt.Sprintf("%.2f", value)
+			after = quantity.Decimals(value, 2)
 		}
 		fmt.Fprintf(&out, "| %s | %d | %d | %s | %s | %d |\n", size, t.series, t.points, told, after, t.wrong)
 	}

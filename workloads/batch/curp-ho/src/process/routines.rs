@@ -192,7 +192,8 @@ mod tests {
             for bound in [usize::MAX, 0, 3] {
                 let mut routines = Routines::new(bound, 4, lock.clone());
                 let ways = [pair(), pair()];
-                // A command's number, which of its answers it is, and much more: what is larger than a socket's buffer waits for its reader.
+                // A command's number, which of its answers it is, and much more: what is larger than a socket's buffer waits for its
+                // reader.
                 let answer = |seq: u32, part: u8| {
                     let filler = vec![seq as u8 ^ part; (seq as usize * 7919) % 100_000];
                     [&seq.to_le_bytes()[..], &[part], &filler].concat()
