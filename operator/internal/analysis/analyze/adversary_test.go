@@ -216,7 +216,7 @@ func TestAnArmOnACoarserClockIsWidenedByIt(t *testing.T) {
 			}
 			return floor(1e-6, s)
 		}, 0.002},
-		"the candidate reads eight steps of 15.6 ms, which are 125 of the baseline's": {0.1275, 0.13, func(arm string, s float64) float64 {
+		"the candidate reads eight steps of 15.6 ms, which are 125 of the baseline's": {0.128, 0.13, func(arm string, s float64) float64 {
 			if arm == "new" {
 				return floor(windows, s)
 			}
