@@ -54,7 +54,8 @@ func TestTheReplicasOfTheCURPStudyAreWhereItsTrialsCallThem(t *testing.T) {
 	}
 	headless := service.Spec.ClusterIP == corev1.ClusterIPNone
 	if service.Name != replicas.Spec.ServiceName || !headless || !service.Spec.PublishNotReadyAddresses {
-		t.Errorf("a replica has a name of its own only through the headless service %q, at once: got %+v", replicas.Spec.ServiceName, service.Spec)
+		t.Errorf("a replica has a name of its own only through the headless service %q, at once: got %+v", replicas.Spec.ServiceName,
+			service.Spec)
 	}
 	for key, value := range service.Spec.Selector {
 		if replicas.Spec.Template.Labels[key] != value || replicas.Spec.Selector.MatchLabels[key] != value {
