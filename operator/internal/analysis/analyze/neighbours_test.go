@@ -38,11 +38,7 @@ func TestWhatContradictsThePlanOrTheOrderOfABlockDecidesNothing(t *testing.T) {
 		"a candidate of another century":   {each("new", func(_ int, a *record.Attempt) { a.StartedAt = a.StartedAt.AddDate(100, 0, 0) }), inconclusive, "were no neighbours"},
 		"all of it on one node":            {each("", node("a")), goes, ""},
 		"a candidate on a node of its own": {each("new", node("b")), inconclusive, `on node "" and slot 1 on "b"`},
-		"a candidate under an isolation of its own": {
-			each("new", func(_ int, a *record.Attempt) { a.Isolation.Level = "Shared" }), inconclusive,
-			`slot 0 ran under isolation "ExclusiveCPUs" and slot 1 under "Shared"`,
-		},
-		"a plan with another baseline": {func(l *simulatedRun) { l.waves[0].Arms = []record.Arm{{Name: "old"}, {Name: "new", Baseline: true}} }, inconclusive, "contradicts the experiment"},
+		"a plan with another baseline":     {func(l *simulatedRun) { l.waves[0].Arms = []record.Arm{{Name: "old"}, {Name: "new", Baseline: true}} }, inconclusive, "contradicts the experiment"},
 		"the newest plan that cannot be read": {func(l *simulatedRun) {
 			l.problems = []record.Problem{{Source: record.Source{Key: "waves/000/wave.json"}, Reason: "x"}}
 		}, inconclusive, "waves/000/wave.json"},

@@ -169,6 +169,10 @@ func TestWhichMarkersCount(t *testing.T) {
 			m[0].Point = "size=2"
 			return m
 		}, "1 missing", `the experiment has no point "size=2"`, goes},
+		"of an arm that is not there": {func(m []record.Started) []record.Started {
+			m[0].Arm = "newer"
+			return m
+		}, "1 missing", `the experiment has no arm "newer"`, goes},
 		"of a trial that no wave planned": {func(m []record.Started) []record.Started {
 			m[0].Trial = record.TrialName(m[0].Block, 77, false)
 			m[0].ID = "lost_1/" + m[0].Trial
