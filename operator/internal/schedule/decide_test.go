@@ -403,7 +403,8 @@ func TestWhatAPassLeavesInTheStatus(t *testing.T) {
 	away := errors.New("no answer")
 	bridged := measuring(3, "c")
 	bridged.Arms = append(bridged.Arms, assayv1alpha1.ScheduledArm{Arm: "next-anchor", Revision: revision("d")})
-	confirming := assayv1alpha1.ScheduledRun{Sequence: 3, Confirms: "c1", UID: "u-3"}
+	confirming := measuring(3, "c")
+	confirming.Confirms = "c1"
 	type status = assayv1alpha1.BenchmarkScheduleStatus
 	for name, tc := range map[string]struct {
 		before   func(*status)

@@ -3,7 +3,9 @@ package schedule
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -63,11 +65,14 @@ func newWorld(seed uint64) *world {
 
 func (w *world) observe() Observed {
 	o := Observed{Schedule: w.schedule.DeepCopy(), Revisions: w.revisions}
-	for _, run := range w.runs {
-		o.Runs = append(o.Runs, *run)
+	for _, sequence := range w.numbers() {
+		o.Runs = append(o.Runs, *w.runs[sequence])
 	}
 	return o
 }
+
+// numbers are those of the runs that are there, in order, so that a seed is always the same world.
+func (w *world) numbers() []int64 { return slices.Sorted(maps.Keys(w.runs)) }
 
 // searching is a search for the culprits of a change: what the history keeps of it.
 type searching struct {
@@ -302,8 +307,8 @@ func (w *world) happens() {
 	case 2:
 		w.now = w.now.Add(-time.Duration(w.random.IntN(3600)) * time.Second)
 	case 3:
-		for _, run := range w.runs {
-			if run.Cancelled || w.random.IntN(2) == 0 {
+		for _, sequence := range w.numbers() {
+			if run := w.runs[sequence]; run.Cancelled || w.random.IntN(2) == 0 {
 				run.Ended, run.Succeeded = true, w.random.IntN(3) > 0
 			}
 		}
@@ -319,7 +324,7 @@ func (w *world) happens() {
 		w.revisions = append(w.revisions, Recorded{Name: name, Revision: revision(name), CreatedAt: w.now})
 	case 7:
 		// A person deletes a run, though not one that the operator has not noted yet.
-		for sequence := range w.runs {
+		for _, sequence := range w.numbers() {
 			if w.schedule.Status.Next == nil && w.random.IntN(6) == 0 {
 				delete(w.runs, sequence)
 			}

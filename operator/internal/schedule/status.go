@@ -106,8 +106,8 @@ func done(out *assayv1alpha1.BenchmarkScheduleStatus, action Action, outcome Out
 		if outcome.Locating != "" {
 			out.Locating = outcome.Locating
 		}
-		if outcome.Measured && action.Run.Confirms+action.Run.Locates == "" {
-			measured(out, &action.Run)
+		if outcome.Measured && action.Run.Confirms == "" {
+			measured(out, &action.Run) // A wave has neither a head nor an anchor.
 		}
 	case Locate:
 		out.Locating = outcome.Locating
