@@ -389,7 +389,7 @@ proptest! {
             let heard = match kind {
                 0 | 1 => replica.propose(client, &proposal, 0, &mut out),
                 2 | 3 => {
-                    let bytes = accept(slot, CommandId { client, seq }, op);
+                    let bytes = accept(slot, CommandId { client, seq }, class, op);
                     replica.peer(others[0], &Message::decode(body(&bytes)).unwrap(), 0, &mut out)
                 }
                 4 => {
@@ -427,9 +427,9 @@ proptest! {
     }
 }
 
-fn accept(slot: u64, id: CommandId, op: Op<'_>) -> Vec<u8> {
+fn accept(slot: u64, id: CommandId, class: Class, op: Op<'_>) -> Vec<u8> {
     let mut batch = BatchWriter::default();
-    batch.accept(&Accept { slot, id, class: Class::Weak, op });
+    batch.accept(&Accept { slot, id, class, op });
     let mut bytes = Vec::new();
     batch.take(0, &mut bytes);
     bytes
@@ -447,7 +447,7 @@ fn a_leader_puts_a_sessions_commands_into_slots_in_their_order() {
         let mut follower = Replica::new(1, Flush::Natural, Conflicts::Writes);
         let mut out = FromReplica::default();
         let last = slots.iter().map(|(slot, seq)| {
-            let bytes = accept(*slot, CommandId { client: 1, seq: *seq }, op);
+            let bytes = accept(*slot, CommandId { client: 1, seq: *seq }, Class::Weak, op);
             follower.peer(LEADER, &Message::decode(body(&bytes)).unwrap(), 0, &mut out).err().map(|error| error.0)
         });
         assert_eq!(last.last().unwrap().as_deref(), refused, "{slots:?}");
@@ -455,10 +455,37 @@ fn a_leader_puts_a_sessions_commands_into_slots_in_their_order() {
 }
 
 #[test]
+fn what_a_client_told_a_replica_is_forgotten_whatever_it_told_the_leader() {
+    let value = [1; 16];
+    let commands: Vec<(Class, Op<'_>)> = [Class::Strong, Class::Weak]
+        .into_iter()
+        .flat_map(|class| {
+            [(1, true), (1, false), (2, true)].map(|(key, put)| (class, Op { key, put: put.then_some(&value[..]) }))
+        })
+        .collect();
+    for told in &commands {
+        for ordered in &commands {
+            let mut follower = Replica::new(1, Flush::Natural, Conflicts::Writes);
+            let mut out = FromReplica::default();
+            follower.hello(1, 1, &mut out);
+            let (class, op) = *told;
+            let (seq, done_below, causal_dep, observed, ballot, sync) = (1, 1, 0, 0, 0, false);
+            let proposal = Proposal { class, seq, done_below, causal_dep, observed, ballot, sync, op };
+            follower.propose(1, &proposal, 0, &mut out).unwrap();
+            let (class, op) = *ordered;
+            let bytes = accept(1, CommandId { client: 1, seq }, class, op);
+            follower.peer(LEADER, &Message::decode(body(&bytes)).unwrap(), 0, &mut out).unwrap();
+            let status = follower.status();
+            assert_eq!((status.executed, status.residue), (1, 0), "told {told:?}, and the leader ordered {ordered:?}");
+        }
+    }
+}
+
+#[test]
 fn a_leader_has_all_that_is_executed() {
     let mut follower = Replica::new(1, Flush::Natural, Conflicts::Writes);
     let mut out = FromReplica::default();
-    let bytes = accept(1, CommandId { client: 1, seq: 1 }, Op { key: 1, put: Some(&[1; 16]) });
+    let bytes = accept(1, CommandId { client: 1, seq: 1 }, Class::Weak, Op { key: 1, put: Some(&[1; 16]) });
     follower.peer(LEADER, &Message::decode(body(&bytes)).unwrap(), 0, &mut out).unwrap();
     assert_eq!(follower.executed(), 1, "the leader and itself are a majority");
     // A state with nothing in it.
@@ -473,10 +500,10 @@ fn who_does_not_lead_gives_no_slots_and_who_has_missed_some_asks_for_the_state()
     let mut follower = Replica::new(1, Flush::Natural, Conflicts::Writes);
     let (id, op) = (CommandId { client: 1, seq: 1 }, Op { key: 1, put: Some(&[1; 16]) });
     let mut out = FromReplica::default();
-    let frame = accept(1, id, op);
+    let frame = accept(1, id, Class::Weak, op);
     let refused = follower.peer(2, &Message::decode(body(&frame)).unwrap(), 0, &mut out).unwrap_err();
     assert_eq!(refused.to_string(), "an accept from replica 2, which does not lead");
-    let frame = accept(2, id, op);
+    let frame = accept(2, id, Class::Weak, op);
     for _ in 0..2 {
         follower.peer(LEADER, &Message::decode(body(&frame)).unwrap(), 0, &mut out).unwrap();
     }
@@ -502,7 +529,7 @@ fn a_weak_read_waits_until_its_replica_has_seen_what_its_session_has_seen() {
 
     let mut value = [0; 16];
     batch_curp_ho::command::fill_value(&mut value, CommandId { client: 1, seq: 1 });
-    let frame = accept(1, CommandId { client: 1, seq: 1 }, Op { key: 5, put: Some(&value) });
+    let frame = accept(1, CommandId { client: 1, seq: 1 }, Class::Weak, Op { key: 5, put: Some(&value) });
     follower.peer(LEADER, &Message::decode(body(&frame)).unwrap(), 0, &mut out).unwrap();
     let [(2, bytes)] = &out.clients[..] else { panic!("{} messages", out.clients.len()) };
     let found = batch_curp_ho::command::Found { version: 1, value: &value };
