@@ -136,7 +136,7 @@ func run(ctx context.Context, s suite) error {
 	limited, end := context.WithTimeout(ctx, s.limit)
 	defer end()
 	if slices.ContainsFunc(s.kinds, func(k Kind) bool { return k.OwnStore }) {
-		if err := w.boundStore(limited); err != nil {
+		if err := w.ownStore(limited); err != nil {
 			return err
 		}
 	}
@@ -170,7 +170,8 @@ func run(ctx context.Context, s suite) error {
 		})
 	})
 
-	injected := hurt(limited, w, Schedule(s.seed, s.kinds, s.faults, s.pause), s.duration)
+	// What finds nothing to hurt is no fault, and others are injected in its place.
+	injected := hurt(limited, w, Schedule(s.seed, s.kinds, 2*s.faults, s.pause), s.faults, s.duration)
 	enough()
 	workers.Wait()
 	say("%d faults injected; the runs that are left may end", total(injected))
@@ -252,8 +253,8 @@ func submit(ctx context.Context, w *world) {
 	})
 }
 
-// hurt injects what the schedule says, and counts what came about.
-func hurt(ctx context.Context, w *world, events []Event, duration time.Duration) map[string]int {
+// hurt injects what the schedule says until so many faults came about, and counts them by their kinds.
+func hurt(ctx context.Context, w *world, events []Event, faults int, duration time.Duration) map[string]int {
 	makeOf := map[string]func(*world, uint64) Fault{}
 	for _, made := range makes {
 		makeOf[made.Name] = made.make
@@ -261,7 +262,7 @@ func hurt(ctx context.Context, w *world, events []Event, duration time.Duration)
 	injected, began := map[string]int{}, time.Now()
 	for _, event := range events {
 		pause(ctx, event.After)
-		if ctx.Err() != nil || time.Since(began) > duration {
+		if ctx.Err() != nil || time.Since(began) > duration || total(injected) == faults {
 			break
 		}
 		fault := makeOf[event.Kind](w, event.Draw)

@@ -10,8 +10,7 @@ type Kind struct {
 	Name string
 	// Least and Most bound how long the fault lasts. Both are zero for one that is over when it has happened.
 	Least, Most time.Duration
-	// Long keeps it out of the short suite, and so does OwnStore: before it the store is moved to a volume of its own, and loses all that
-	// it held.
+	// Long keeps it out of the short suite, and so does OwnStore: it fills the store, whose volume has to be its own.
 	Long, OwnStore bool
 }
 

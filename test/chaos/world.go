@@ -8,9 +8,7 @@ import (
 	"os/exec"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -132,41 +130,19 @@ func (w *world) ready(ctx context.Context) error {
 	})
 }
 
-// boundStore gives the store a volume of its own, in memory, that can be filled without filling the machine's disk.
-func (w *world) boundStore(ctx context.Context) error {
-	var set appsv1.StatefulSet
-	if err := w.kube.Get(ctx, client.ObjectKey{Namespace: system, Name: "assay-minio"}, &set); err != nil {
+// ownStore refuses a store whose volume cannot be filled without filling the machine's disk.
+func (w *world) ownStore(ctx context.Context) error {
+	pod, err := w.pod(ctx, system, "minio", 0)
+	if err != nil {
 		return err
 	}
-	for i := range set.Spec.Template.Spec.Volumes {
-		volume := &set.Spec.Template.Spec.Volumes[i]
-		if volume.Name != "data" {
-			continue
-		}
-		if volume.EmptyDir == nil {
-			return errors.New("StatefulSet assay-minio keeps its data: this suite fills the store, and runs on one that is thrown away " +
-				"(objectStore.persistence.enabled=false)")
-		}
-		if volume.EmptyDir.Medium == corev1.StorageMediumMemory {
+	for _, volume := range pod.Spec.Volumes {
+		if volume.Name == "data" && volume.EmptyDir != nil && volume.EmptyDir.Medium == corev1.StorageMediumMemory {
 			return nil
 		}
-		volume.EmptyDir = &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory, SizeLimit: ptr.To(resource.MustParse("256Mi"))}
 	}
-	if err := w.kube.Update(ctx, &set); err != nil {
-		return err
-	}
-	return wait(ctx, 3*time.Minute, "the store has its new volume", func(ctx context.Context) error {
-		pod, err := w.pod(ctx, system, "minio", 0)
-		if err != nil {
-			return err
-		}
-		for _, volume := range pod.Spec.Volumes {
-			if volume.Name == "data" && volume.EmptyDir != nil && volume.EmptyDir.Medium == corev1.StorageMediumMemory {
-				return w.ready(ctx)
-			}
-		}
-		return errors.New("it still has the old one")
-	})
+	return fmt.Errorf("pod %s does not keep its data in memory, and a fault fills the store: install the chart with "+
+		"objectStore.persistence.enabled=false, .medium=Memory and .size=256Mi, or leave that fault out by FAULTS", pod.Name)
 }
 
 // smallRun takes seconds a block and wants its node for itself, so that any two blocks at once are a mistake.

@@ -9,9 +9,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -52,13 +54,10 @@ func digestOf(t *testing.T, archive string) string {
 	}
 }
 
-// CI records two revisions. The schedule measures each beside the anchor, and whoever may read the namespace reads its history by name.
-func TestAScheduleFollowsWhatCIRecords(t *testing.T) {
-	if mode := os.Getenv("CLUSTER"); mode != "" && mode != "embedded" {
-		t.Skipf("CLUSTER=%s: images that are loaded there have no name by digest; push them to a registry", mode)
-	}
-	// What a store has of an earlier run of this test is another series.
-	series := fmt.Sprintf("primes-%d", time.Now().Unix())
+// nightly creates a schedule that measures what CI records of a series, every minute. At the end of the test nothing of it is left but its
+// history.
+func nightly(t *testing.T, series string) *assayv1alpha1.BenchmarkSchedule {
+	t.Helper()
 	schedule := &assayv1alpha1.BenchmarkSchedule{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: series},
 		Spec: assayv1alpha1.BenchmarkScheduleSpec{
@@ -66,15 +65,17 @@ func TestAScheduleFollowsWhatCIRecords(t *testing.T) {
 			OnChange: &assayv1alpha1.OnChange{Locate: &assayv1alpha1.LocateChange{Waves: 2, Runs: 2}},
 			RunTemplate: assayv1alpha1.BenchmarkRunTemplate{Spec: assayv1alpha1.BenchmarkRunSpec{
 				Template: &assayv1alpha1.BenchmarkTemplateSpec{
+					// The runner works in it; what is measured are the images that CI records.
 					Image: "assay.dev/primes:old", Command: []string{"/primes"},
-					Parameters: []assayv1alpha1.Parameter{{Name: "below"}, {Name: "iterations"}},
+					Parameters: []assayv1alpha1.Parameter{{Name: "below"}, {Name: "iterations", Type: assayv1alpha1.IntegerParameter}},
 					Metrics: []assayv1alpha1.Metric{
 						{Name: "duration", Unit: "s", Direction: assayv1alpha1.LowerIsBetter, SamplesFrom: "iterations"},
 					},
 				},
 				Parameters:  values{"below": "300000", "iterations": "5"},
 				Arms:        []assayv1alpha1.Arm{{Name: "head"}},
-				Design:      assayv1alpha1.Design{Blocks: assayv1alpha1.Blocks{Min: 3, Max: 3}},
+				Design:      assayv1alpha1.Design{Blocks: assayv1alpha1.Blocks{Min: 5, Max: 5}},
+				Placement:   assayv1alpha1.Placement{CPUs: 1, Memory: resource.MustParse("256Mi")},
 				Environment: &assayv1alpha1.Environment{OnViolation: assayv1alpha1.ViolationWarn},
 				Gates:       []assayv1alpha1.Gate{{Name: "no-slower", Metric: "duration", Op: assayv1alpha1.RatioAtMost, Bound: "1.05"}},
 			}},
@@ -84,24 +85,79 @@ func TestAScheduleFollowsWhatCIRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_, _ = try("kubectl", "delete", "benchmarkschedule", series, "-n", namespace, "--ignore-not-found")
+		if t.Failed() {
+			out, _ := try("kubectl", "get", "benchmarkschedules,benchmarkrevisions", "-n", namespace, "-o", "yaml")
+			t.Logf("schedules and revisions:\n%s", out)
+		}
+		runs := scheduleNow(t, series).Status.LastSequence
+		command(t, "kubectl", "delete", "benchmarkschedule", series, "-n", namespace)
+		for i := range runs {
+			remove(t, fmt.Sprintf("%s-%d", series, i+1))
+		}
+		var recorded assayv1alpha1.BenchmarkRevisionList
+		if err := kube.List(context.Background(), &recorded, client.InNamespace(namespace)); err != nil {
+			t.Error(err)
+		}
+		for i := range recorded.Items {
+			if r := &recorded.Items[i]; r.Spec.Series == series {
+				if err := kube.Delete(context.Background(), r); client.IgnoreNotFound(err) != nil {
+					t.Error(err)
+				}
+			}
+		}
 	})
+	return schedule
+}
+
+// scheduleNow is what the API server has of a schedule. It is read into a new object: what an answer leaves out stays in an old one.
+func scheduleNow(t *testing.T, name string) *assayv1alpha1.BenchmarkSchedule {
+	t.Helper()
+	var s assayv1alpha1.BenchmarkSchedule
+	if err := kube.Get(context.Background(), client.ObjectKey{Namespace: namespace, Name: name}, &s); err != nil {
+		t.Fatalf("BenchmarkSchedule %s: %v", name, err)
+	}
+	return &s
+}
+
+// untilMeasured waits until the run with a number of a schedule has added the point of a revision, and fails when it ends without one.
+func untilMeasured(t *testing.T, series, revision string, number int64) {
+	t.Helper()
+	run := fmt.Sprintf("%s-%d", series, number)
+	eventually(t, 8*time.Minute, "the history has the point of "+revision, func() (bool, string) {
+		status := scheduleNow(t, series).Status
+		saw, err := json.Marshal(status)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dealt := status.LastSequence >= number && status.Next == nil && len(status.Active) == 0
+		if measured := status.Predecessor != nil && status.Predecessor.Revision == revision; dealt && !measured {
+			dump(t)
+			t.Fatalf("run %s has ended, and there is no point of %s: %s\nthe run: %s", run, revision, saw, conditions(getRun(t, run)))
+		}
+		if status.LastSequence > number {
+			t.Fatalf("number %d was given, want the newest to be %d: %s", status.LastSequence, number, saw)
+		}
+		return dealt, string(saw)
+	})
+}
+
+// CI records two revisions. The schedule measures each beside the anchor, and whoever may read the namespace reads its history by name.
+func TestAScheduleFollowsWhatCIRecords(t *testing.T) {
+	if mode := os.Getenv("CLUSTER"); mode != "" && mode != "embedded" {
+		t.Skipf("CLUSTER=%s: images that are loaded there have no name by digest; push them to a registry", mode)
+	}
+	primes(t, "old", "division", "/primes")
+	// What a store has of an earlier run of this test is another series.
+	series := fmt.Sprintf("primes-%d", time.Now().Unix())
+	nightly(t, series)
 	for i, build := range []struct{ revision, method string }{{"r1", "division"}, {"r2", "sieve"}} {
 		digest := digestOf(t, primes(t, build.revision, build.method, "/primes"))
 		recorded := []string{"record", "--series", series, "--revision", build.revision, "--image", "assay.dev/primes@" + digest, "-n", namespace}
 		command(t, "bin/assay", recorded...)
-		command(t, "bin/assay", recorded...) // A step of CI that is repeated records nothing more.
-		eventually(t, 6*time.Minute, build.revision+" is in the history", func() (bool, string) {
-			if err := kube.Get(context.Background(), client.ObjectKeyFromObject(schedule), schedule); err != nil {
-				return false, err.Error()
-			}
-			status := &schedule.Status
-			return status.Predecessor != nil && status.Predecessor.Revision == build.revision && len(status.Active) == 0,
-				fmt.Sprintf("%+v", *status)
-		})
-		if got := schedule.Status.LastSequence; got != int64(i+1) {
-			t.Errorf("after %s number %d was given", build.revision, got)
+		if again := command(t, "bin/assay", recorded...); !strings.Contains(again, "was recorded before") {
+			t.Errorf("a step of CI that is repeated says %q", again)
 		}
+		untilMeasured(t, series, build.revision, int64(i+1))
 	}
 	type view struct {
 		Anchor   string
@@ -113,10 +169,11 @@ func TestAScheduleFollowsWhatCIRecords(t *testing.T) {
 		}
 		Gaps []any
 	}
-	found := parse[[]view](t, command(t, "bin/assay", "history", series, "-n", namespace, "-o", "json"))
+	raw := command(t, "bin/assay", "history", series, "-n", namespace, "-o", "json")
+	found := parse[[]view](t, raw)
 	if len(found) != 1 || found[0].Anchor != "r1" || len(found[0].Segments) != 1 || len(found[0].Segments[0].Points) != 2 ||
 		len(found[0].Gaps) > 0 {
-		t.Fatalf("the history is %+v", found)
+		t.Fatalf("the history is %s", raw)
 	}
 	if last := found[0].Segments[0].Points[1]; last.Revision != "r2" || !(last.Ratio.Low > 0 && last.Ratio.High < 1) {
 		t.Errorf("a sieve is faster than division, and its point is %+v", last)

@@ -60,6 +60,18 @@ func TestSimulatedRuns(t *testing.T) {
 				t.Errorf("%d of %d right, %d blocks", last.Right, last.Runs, last.Blocks)
 			}
 		}},
+		"what the coarser of two clocks hides the finer one does not decide": {"clock-candidate-0.001-0.2", func(t *testing.T, tallies []Tally) {
+			for _, tally := range tallies {
+				if tally.False() > 0 || tally.Covered < tally.Intervals-1 {
+					t.Errorf("%v: %d wrong, %d of %d cover the truth", tally.Effect, tally.False(), tally.Covered, tally.Intervals)
+				}
+			}
+		}},
+		"a block on each of ten nodes says how much nodes differ": {"nodes-of-one-block", func(t *testing.T, tallies []Tally) {
+			if same := tallies[0]; same.False() > 3 || same.Blocks != 10*same.Runs {
+				t.Errorf("%d of %d wrong, %d blocks", same.False(), same.Runs, same.Blocks)
+			}
+		}},
 		"an accident of layout is a wrong verdict that no statistic within a run can see": {"layout", func(t *testing.T, tallies []Tally) {
 			if same := tallies[0]; same.False() < same.Runs/5 {
 				t.Errorf("%d of %d wrong: the scenario does not show what it is for", same.False(), same.Runs)

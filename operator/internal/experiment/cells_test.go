@@ -82,3 +82,10 @@ func TestEveryArmHasItsCellsAtEveryPoint(t *testing.T) {
 		})
 	}
 }
+
+func TestARunHasOneBaseline(t *testing.T) {
+	arms := []record.Arm{{Name: "old", Baseline: true}, {Name: "new", Baseline: true}}
+	if err := inPlan.checkReferences(&Experiment{Arms: arms}); err == nil || !strings.Contains(err.Error(), "arms[1].baseline is true") {
+		t.Errorf("%v, want an error that names arms[1].baseline", err)
+	}
+}

@@ -46,6 +46,18 @@ func scheduledAt(status corev1.ConditionStatus, when time.Time, reason, message 
 	}
 }
 
+// initialized is a pod of a workflow with one container that ended, and its sandbox since then or not.
+func initialized(sandbox corev1.ConditionStatus, when time.Time) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.OwnerReferences = []metav1.OwnerReference{{Kind: "Workflow", Name: "scan-w000", Controller: ptr.To(true)}}
+		ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
+		p.Status.InitContainerStatuses = []corev1.ContainerStatus{{State: ended}, {}}
+		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
+			Type: corev1.PodReadyToStartContainers, Status: sandbox, LastTransitionTime: metav1.NewTime(when),
+		})
+	}
+}
+
 func TestPods(t *testing.T) {
 	later := noon.Add(time.Minute)
 	cases := map[string]struct {
@@ -64,7 +76,7 @@ func TestPods(t *testing.T) {
 			plan.PodState{
 				Alive:    1,
 				Image:    &plan.ImageProblem{Image: "scan:1", Message: "it does not exist, its registry cannot be reached, or credentials are missing", Scheduled: later},
-				Starting: &plan.StartingPod{Name: "a", Scheduled: later},
+				Starting: &plan.StartingPod{Name: "a", Scheduled: later, Block: true},
 			},
 		},
 		"a name that is no image's": {
@@ -77,6 +89,18 @@ func TestPods(t *testing.T) {
 				pod("a", corev1.PodPending, scheduledAt(corev1.ConditionFalse, noon, corev1.PodReasonUnschedulable, "first")),
 			},
 			plan.PodState{Alive: 2, Unschedulable: "first"},
+		},
+		"a pod that lost its sandbox while it initialized goes before one that starts still": {
+			[]corev1.Pod{
+				pod("a", corev1.PodPending, scheduledAt(corev1.ConditionTrue, noon, "", "")),
+				pod("b", corev1.PodPending, scheduledAt(corev1.ConditionTrue, noon, "", ""), initialized(corev1.ConditionFalse, later)),
+				pod("c", corev1.PodPending, scheduledAt(corev1.ConditionTrue, noon, "", ""), initialized(corev1.ConditionTrue, later)),
+			},
+			plan.PodState{Alive: 3, Starting: &plan.StartingPod{Name: "b", Workflow: "scan-w000", Scheduled: noon, Lost: later, Block: true}},
+		},
+		"a pod that has its sandbox still has lost none": {
+			[]corev1.Pod{pod("c", corev1.PodPending, scheduledAt(corev1.ConditionTrue, noon, "", ""), initialized(corev1.ConditionTrue, later))},
+			plan.PodState{Alive: 1, Starting: &plan.StartingPod{Name: "c", Workflow: "scan-w000", Scheduled: noon, Block: true}},
 		},
 		"a pod that is being deleted is alive and has no problems but that it is there": {
 			[]corev1.Pod{pod("a", corev1.PodPending, waitingFor("scan:1", "ErrImagePull"),

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/internal/plan"
 )
@@ -42,12 +43,32 @@ func podState(pods []corev1.Pod) plan.PodState {
 		if out.Unschedulable == "" {
 			out.Unschedulable = unschedulable(pod)
 		}
-		if condition := podCondition(pod, corev1.PodScheduled); out.Starting == nil && condition != nil &&
-			condition.Status == corev1.ConditionTrue {
-			out.Starting = &plan.StartingPod{Name: pod.Name, Scheduled: condition.LastTransitionTime.Time}
+		if condition := podCondition(pod, corev1.PodScheduled); condition != nil && condition.Status == corev1.ConditionTrue {
+			starting := &plan.StartingPod{
+				Name: pod.Name, Node: pod.Spec.NodeName, Scheduled: condition.LastTransitionTime.Time,
+				Lost: sandboxLost(pod), Block: aliveBlock(pod),
+			}
+			if owner := metav1.GetControllerOf(pod); owner != nil {
+				starting.Workflow = owner.Name
+			}
+			if out.Starting == nil || out.Starting.Lost.IsZero() && !starting.Lost.IsZero() {
+				out.Starting = starting
+			}
 		}
 	}
 	return out
+}
+
+// sandboxLost is when a pod that still initializes lost the sandbox that its containers ran in; zero if it has one, or is to get its first.
+func sandboxLost(pod *corev1.Pod) time.Time {
+	ready := podCondition(pod, corev1.PodReadyToStartContainers)
+	ran := slices.ContainsFunc(pod.Status.InitContainerStatuses, func(status corev1.ContainerStatus) bool {
+		return status.State.Terminated != nil
+	})
+	if ready == nil || ready.Status != corev1.ConditionFalse || !ran {
+		return time.Time{}
+	}
+	return ready.LastTransitionTime.Time
 }
 
 func imageProblem(pod *corev1.Pod) *plan.ImageProblem {

@@ -23,6 +23,8 @@ const (
 const (
 	argoPatience = 30 * time.Second
 	podPatience  = 2 * time.Minute
+	// podGrace is how long a node may take to start a pod before another one is made. Large images take their time.
+	podGrace = 15 * time.Minute
 )
 
 // Decide returns what to do next. The first policy that has a decision wins; they are in the order of urgency.
@@ -42,6 +44,7 @@ func (p *planner) decide() Decision {
 		p.acceptance,
 		p.analysed,
 		p.argoReady,
+		p.neverStarting,
 		p.running,
 		p.analysisMissing,
 		p.start,

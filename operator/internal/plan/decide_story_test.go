@@ -191,8 +191,11 @@ func (w *world) do(action Action) {
 	case Analyze:
 		w.Analyses = append(w.Analyses, WorkflowState{Name: fmt.Sprintf("scan-w%03d-a%d", action.Wave, action.Try)})
 	case DeleteWorkflows:
-		if w.Wave != nil {
+		if w.Wave != nil && slices.Contains(action.Names, w.Wave.Name) {
 			w.Wave.Deleting = true
+		}
+		for i := range w.Analyses {
+			w.Analyses[i].Deleting = w.Analyses[i].Deleting || slices.Contains(action.Names, w.Analyses[i].Name)
 		}
 	case DeleteRun:
 		w.Run.DeletionTimestamp = ptr.To(metav1.NewTime(w.now))
@@ -503,6 +506,45 @@ func TestStories(t *testing.T) {
 			})
 			w.after(2*time.Minute).happens("two minutes later", func() {})
 			w.happens("the Secret is created", func() { w.Pods.Starting = nil })
+		},
+		"a reboot takes the sandbox of a block's pod while it starts": func(w *world) {
+			w.happens("the run is created", func() {})
+			w.after(time.Minute).happens("the node starts again", func() {
+				w.Pods = PodState{Alive: 2, Blocks: map[string]int{"node-a": 1, "node-b": 1}, Starting: &StartingPod{
+					Name: "scan-w000-block-1", Node: "node-a", Workflow: "scan-w000", Scheduled: w.now.Add(-time.Second), Lost: w.now, Block: true}}
+			})
+			w.after(2*time.Minute).happens("two minutes later a block runs on another node", func() {})
+			w.happens("that block has ended; the node is not ready", func() {
+				w.Pods.Alive = 1
+				w.Nodes[0].Ready, w.Nodes[0].ReadySince = false, w.now
+			})
+			w.happens("the node is ready", func() { w.ready("node-a", true) })
+			w.after(lookAtPods).happens("Argo has deleted the pod", func() { w.Pods = PodState{} })
+		},
+		"a reboot takes the sandbox of the analysis' pod while it starts": func(w *world) {
+			w.happens("the run is created", func() {})
+			w.blocksDone(4)
+			w.after(time.Minute).happens("the node starts again", func() {
+				w.Pods = PodState{Alive: 1, Starting: &StartingPod{Name: "scan-w000-analyze-1", Node: "node-a", Workflow: "scan-w000",
+					Scheduled: w.now.Add(-time.Second), Lost: w.now}}
+			})
+			w.after(2*time.Minute).happens("two minutes later", func() {})
+			w.happens("the workflow and its pod are gone", func() { w.Wave, w.Pods = nil, PodState{} })
+			w.after(time.Minute).happens("that analysis' pod is lost too", func() {
+				w.Pods = PodState{Alive: 1, Starting: &StartingPod{Name: "scan-w000-r1-analyze-1", Node: "node-a", Workflow: w.Analyses[0].Name,
+					Scheduled: w.now, Lost: w.now}}
+			})
+			w.after(2*time.Minute).happens("two minutes later again", func() {})
+		},
+		"a pod that never starts, and one of another's workflow": func(w *world) {
+			w.happens("the run is created", func() {})
+			stuck := StartingPod{Name: "scan-w000-block-1", Node: "node-a", Workflow: "scan-w000", Scheduled: w.now, Block: true}
+			w.happens("a ConfigMap that it mounts is deleted", func() { w.Pods = PodState{Alive: 1, Starting: &stuck} })
+			w.after(14*time.Minute).happens("14 minutes later", func() {})
+			w.after(time.Minute).happens("a minute later", func() {})
+			w.happens("another's pod says that it is the run's", func() {
+				w.Pods.Starting = &StartingPod{Name: "a", Node: "node-a", Workflow: "another", Scheduled: w.now.Add(-time.Hour)}
+			})
 		},
 		"two lanes": func(w *world) {
 			w.Run.Spec.Placement.MaxNodes = 5

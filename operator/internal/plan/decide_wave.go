@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -123,6 +124,33 @@ func (p *planner) notStarting() *Decision {
 			p.untilDeadline())
 	}
 	return nil
+}
+
+// neverStarting makes another pod in place of one that will not start: where a reboot took a pod's sandbox while it was initialized, the
+// kubelet leaves it pending for ever. What other pods measure ends first.
+func (p *planner) neverStarting() *Decision {
+	pod := p.Pods.Starting
+	if pod == nil || p.Pods.Alive > 1 || p.Pods.Image != nil || !p.node(pod.Node).Ready {
+		return nil
+	}
+	why := fmt.Sprintf("pod %s has a node since %s and has not started", pod.Name, stamp(pod.Scheduled))
+	switch {
+	case !pod.Lost.IsZero() && p.now.Sub(pod.Lost) >= podPatience:
+		why += ", and lost its sandbox"
+	case p.now.Sub(pod.Scheduled) < podGrace:
+		return nil
+	}
+	wave := p.Wave != nil && pod.Workflow == p.Wave.Name
+	if wave && pod.Block && !p.Wave.Ended && !p.Wave.Stopped {
+		return p.stopAndPlanAgain(why)
+	}
+	// Argo itself deletes the pending pods of a workflow that is stopped, all but its analysis'.
+	if pod.Block || !slices.ContainsFunc(p.workflows(), func(w WorkflowState) bool { return w.Name == pod.Workflow && !w.Deleting }) {
+		return nil
+	}
+	out := waiting(assayv1alpha1.ReasonPodNotStarted, why+": the analysis starts again", lookAtPods)
+	out.Action = DeleteWorkflows{[]string{pod.Workflow}}
+	return out
 }
 
 func (p *planner) waveMessage() string {

@@ -106,7 +106,7 @@ type PodState struct {
 	Image *ImageProblem
 	// Unschedulable is what the scheduler says of the first pod that finds no node.
 	Unschedulable string
-	// Starting is the first pod that has a node and whose containers do not run yet.
+	// Starting is the first pod that has a node and whose containers do not run yet; one that cannot any more goes before the others.
 	Starting *StartingPod
 }
 
@@ -119,8 +119,13 @@ type ImageProblem struct {
 
 // StartingPod is a pod that has a node and does not run yet.
 type StartingPod struct {
-	Name      string
-	Scheduled time.Time
+	Name, Node, Workflow string
+	Scheduled            time.Time
+	// Lost is when its sandbox was lost after containers had run in it, as in a reboot: a pod that may not restart gets no other. It is zero
+	// for a pod that may start still.
+	Lost time.Time
+	// Block means that it runs a block and no analysis.
+	Block bool
 }
 
 // EndingPod is a pod that is being deleted, and when its grace period ends.

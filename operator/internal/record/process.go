@@ -102,6 +102,31 @@ func (a *Attempt) Metric(name string) (Metric, bool) {
 	return Metric{Unit: quantity.Unit, Value: value}, value != nil
 }
 
+// EachRead visits everything that the runner read of the attempt's processes, by the names that metrics have. Of one that was not started
+// there is nothing.
+func (a *Attempt) EachRead(visit func(metric, unit string, value float64)) {
+	if a.Outcome == NotStarted {
+		return
+	}
+	of := func(role string, seen process) {
+		for i := range ProcessQuantities {
+			q := &ProcessQuantities[i]
+			if role == "" && !q.OfResult || role != "" && !q.OfRoles {
+				continue
+			}
+			if value := q.of(seen); value != nil {
+				visit(ProcessPrefix+role+q.Name, q.Unit, *value)
+			}
+		}
+	}
+	of("", process{wall: &a.DurationSeconds, used: &a.Resources})
+	for i := range a.Roles {
+		if role := &a.Roles[i]; !role.Result && role.Resources != nil {
+			of(role.Name+".", process{ready: role.ReadySeconds, used: role.Resources})
+		}
+	}
+}
+
 func (a *Attempt) role(name string) *RoleSeen {
 	for i := range a.Roles {
 		if a.Roles[i].Name == name && !a.Roles[i].Result {

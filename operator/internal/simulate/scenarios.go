@@ -36,11 +36,16 @@ func Scenarios() []Scenario {
 		{Name: "unequal-skewed", Trial: cv, Shape: Skewed, Candidate: 3, What: "lognormal noise, the candidate three times as noisy"},
 		{Name: "adaptive-unequal-skewed", Trial: cv, Shape: Skewed, Candidate: 3, Effects: same, Design: stop,
 			What: "the same, and repeated until the half width is 1 %"},
+		{Name: "nodes-of-one-block", Claimed: true, Trial: cv, Nodes: 10, NodeRatio: 0.02, Effects: same,
+			What: "ten nodes with one block each, on which the true ratio is 2 % apart"},
+		{Name: "nodes-of-few-blocks", Trial: cv, Nodes: 7, NodeRatio: 0.02, Effects: same,
+			What: "seven nodes, four of them with one block, on which the true ratio is 2 % apart"},
 		{Name: "uneven-nodes", Trial: cv, Nodes: 3, NodeRatio: 0.01, What: "three nodes on which the true ratio is 1 % apart"},
 		{Name: "layout", Trial: cv, Layout: 0.01, What: "every arm 1 % faster or slower for the whole run, as an accident of its layout"},
 		{Name: "layout-null-arm", Trial: cv, Layout: 0.01, Design: nullArm, What: "the same with a null arm, which has an accident of its own"},
 	}
 	out = append(out, onClocks()...)
+	out = append(out, onTwoClocks()...)
 	out = append(out, wandering()...)
 	out = append(out, rarelySlow()...)
 	out = append(out, BuildScenarios()...)
@@ -74,6 +79,34 @@ func onClocks() []Scenario {
 				Clock: 1e-3, Seconds: [2]float64{5e-3, 0.2}, Aligned: aligned,
 				What: fmt.Sprintf("times of 5 to 200 ms with %g %% of noise, on a clock with %s", 100*noise, what),
 			})
+		}
+	}
+	return out
+}
+
+// onTwoClocks have arms of two platforms, one of which has the timer of Windows.
+func onTwoClocks() []Scenario {
+	const coarse = 1.0 / 64
+	var out []Scenario
+	for _, fine := range []struct {
+		step float64
+		name string
+	}{{1e-6, "1 us"}, {1e-3, "1 ms"}} {
+		for _, noise := range []float64{0.002, 0.03} {
+			for _, candidate := range []bool{false, true} {
+				row := Scenario{
+					Name: fmt.Sprintf("clock-baseline-%g-%g", fine.step, 100*noise), Claimed: true, Figure: ClockFigure, Trial: noise,
+					Clock: coarse, CandidateClock: fine.step, Seconds: [2]float64{0.02, 0.4}, Aligned: true,
+				}
+				arm, other := "baseline", "candidate"
+				if candidate {
+					row.Name = fmt.Sprintf("clock-candidate-%g-%g", fine.step, 100*noise)
+					row.Clock, row.CandidateClock, arm, other = fine.step, coarse, other, arm
+				}
+				row.What = fmt.Sprintf("times of 20 to 400 ms with %g %% of noise, the %s's on a clock with steps of 15.6 ms and the %s's of %s, "+
+					"and trials that begin on a step", 100*noise, arm, other, fine.name)
+				out = append(out, row)
+			}
 		}
 	}
 	return out

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -50,10 +51,11 @@ type Scenario struct {
 	// these cost on average, so that the truth stays what it is.
 	Rare, Slowdown float64
 	// Clock is the step of the clock, relative to a second, and Seconds between which true times lie, drawn once per run.
-	// Aligned starts every trial on a step, so that its readings have no random phase.
-	Clock   float64
-	Seconds [2]float64
-	Aligned bool
+	// Aligned starts every trial on a step, so that its readings have no random phase. CandidateClock is the candidate's step if that has a
+	// clock of its own; 0 is the same one.
+	Clock, CandidateClock float64
+	Seconds               [2]float64
+	Aligned               bool
 	// Design is how a run on it differs from the smallest one there is.
 	Design Design
 }
@@ -178,9 +180,10 @@ func (w *World) Run(exp *experiment.Experiment, wave *record.Wave) []record.Atte
 			c := wave.Cells[index]
 			w.drift = correlation*w.drift + math.Sqrt(1-correlation*correlation)*s.Drift*w.random.NormFloat64()
 			noise := s.Trial * s.Shape.Draw(w.random)
-			level := shared + w.drift + w.layoutOf(c)
+			level, step := shared+w.drift+w.layoutOf(c), s.Clock
 			if arm := wave.Arms[c.Arm]; !arm.Baseline && !arm.Null {
 				level += w.effect + w.ratio[node] + own
+				step = cmp.Or(s.CandidateClock, step)
 				if s.Candidate > 0 {
 					noise *= s.Candidate
 				}
@@ -188,7 +191,7 @@ func (w *World) Run(exp *experiment.Experiment, wave *record.Wave) []record.Atte
 			if slot == 0 {
 				level += s.First
 			}
-			seconds := w.read(w.seconds * math.Exp(level+noise))
+			seconds := w.read(step, w.seconds*math.Exp(level+noise))
 			trial := record.TrialName(block.ID, slot, false)
 			out = append(out, record.Attempt{
 				Schema: record.AttemptSchema, ID: "simulated/" + trial, Trial: trial, Run: exp.Run, Experiment: exp.Digest,
@@ -225,9 +228,8 @@ func (w *World) candidate() float64 {
 	return out
 }
 
-// read is a time as the clock measures it: the steps that passed.
-func (w *World) read(seconds float64) float64 {
-	step := w.scenario.Clock
+// read is a time as a clock measures it: the steps that passed.
+func (w *World) read(step, seconds float64) float64 {
 	if step == 0 {
 		return seconds
 	}

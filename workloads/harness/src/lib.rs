@@ -13,7 +13,6 @@
 //! * [`prefetch`] asks for memory before it is needed;
 //! * [`simd`] is one algorithm for several instruction sets, each with a proof that the CPU has it;
 //! * `aes` has what kernels share that encrypt with the CPU's AES instructions (x86-64 only);
-//! * [`figures`] is what its `bench` prints, with intervals, from arms that take turns;
 //! * [`program`] is the frame of its command line, [`failure`] how it ends without a result;
 //! * [`report`] puts it all together and prints it.
 //!
@@ -24,7 +23,6 @@ pub mod aes;
 pub mod ceiling;
 pub mod clock;
 pub mod failure;
-pub mod figures;
 pub mod flags;
 pub mod histogram;
 pub mod machine;

@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 
 use crate::failure::Failure;
-use crate::figures::Printer;
 use crate::flags::USAGE;
 use crate::report::Report;
 
@@ -25,19 +24,6 @@ pub fn trials(help: &str, run: impl Fn(Arguments) -> Result<Report, Failure>, ot
             ExitCode::from(if failure.is_usage() { USAGE } else { 1 })
         }
     }
-}
-
-/// The same of the kernel `name` with one command more: `bench` prints figures that are not yet those of runs.
-pub fn kernel(
-    name: &'static str,
-    help: &str,
-    run: impl Fn(Arguments) -> Result<Report, Failure>,
-    bench: impl Fn(Arguments, &mut Printer<'_>) -> Result<(), Failure>,
-    others: &[Command<'_>],
-) -> ExitCode {
-    let bench = |arguments| bench(arguments, &mut Printer::new(name, &mut std::io::stdout().lock()));
-    let others: Vec<Command<'_>> = [("bench", &bench as _)].into_iter().chain(others.iter().copied()).collect();
-    trials(help, run, &others)
 }
 
 fn dispatch(arguments: Vec<String>, help: &str, commands: &[Command<'_>]) -> Result<(), Failure> {

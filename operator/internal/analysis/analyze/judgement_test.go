@@ -446,6 +446,7 @@ func TestNodes(t *testing.T) {
 		perNode int
 		outcome experiment.Verdict
 		warning string
+		without string
 	}{
 		"one node says nothing of nodes":                                 {nodes: []string{"a"}, blocks: 12, outcome: goes},
 		"nodes that agree change nothing":                                {nodes: []string{"a", "b"}, blocks: 12, perNode: 2, outcome: goes},
@@ -457,7 +458,14 @@ func TestNodes(t *testing.T) {
 		"nodes with two blocks each take part": {
 			nodes: []string{"a", "b"}, slower: map[string]float64{"b": 0.2}, blocks: 4, differ: true, perNode: 2, outcome: inconclusive, warning: "the interval spans both",
 		},
-		"a node with too few blocks to tell is left alone": {nodes: []string{"a", "a", "a", "a", "a", "a", "a", "a", "a", "a", "a", "b"}, slower: map[string]float64{"b": 0.2}, blocks: 12, perNode: 2, outcome: goes},
+		"a single block of a second node decides nothing, and is named": {
+			nodes: []string{"a", "a", "a", "a", "a", "a", "a", "a", "a", "a", "a", "b"}, slower: map[string]float64{"b": 0.2}, blocks: 12,
+			perNode: 2, outcome: goes, warning: "one block of a second node decides nothing",
+		},
+		"a single block of a second node that is like the others is not": {
+			nodes: []string{"a", "a", "a", "a", "a", "a", "a", "a", "a", "a", "a", "b"}, blocks: 12, perNode: 2, outcome: goes,
+			without: "depends on the node",
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -483,6 +491,9 @@ func TestNodes(t *testing.T) {
 			}
 			if !strings.Contains(strings.Join(got.Warnings, "\n"), c.warning) {
 				t.Errorf("warnings %q, want one with %q", got.Warnings, c.warning)
+			}
+			if c.without != "" && strings.Contains(strings.Join(got.Warnings, "\n"), c.without) {
+				t.Errorf("warnings %q, want none with %q", got.Warnings, c.without)
 			}
 			checkInvariants(t, got)
 		})

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -37,7 +38,11 @@ func TestWhatContradictsThePlanOrTheOrderOfABlockDecidesNothing(t *testing.T) {
 		"a candidate of another century":   {each("new", func(_ int, a *record.Attempt) { a.StartedAt = a.StartedAt.AddDate(100, 0, 0) }), inconclusive, "were no neighbours"},
 		"all of it on one node":            {each("", node("a")), goes, ""},
 		"a candidate on a node of its own": {each("new", node("b")), inconclusive, `on node "" and slot 1 on "b"`},
-		"a plan with another baseline":     {func(l *simulatedRun) { l.waves[0].Arms = []record.Arm{{Name: "old"}, {Name: "new", Baseline: true}} }, inconclusive, "contradicts the experiment"},
+		"a candidate under an isolation of its own": {
+			each("new", func(_ int, a *record.Attempt) { a.Isolation.Level = "Shared" }), inconclusive,
+			`slot 0 ran under isolation "ExclusiveCPUs" and slot 1 under "Shared"`,
+		},
+		"a plan with another baseline": {func(l *simulatedRun) { l.waves[0].Arms = []record.Arm{{Name: "old"}, {Name: "new", Baseline: true}} }, inconclusive, "contradicts the experiment"},
 		"the newest plan that cannot be read": {func(l *simulatedRun) {
 			l.problems = []record.Problem{{Source: record.Source{Key: "waves/000/wave.json"}, Reason: "x"}}
 		}, inconclusive, "waves/000/wave.json"},
@@ -84,5 +89,16 @@ func TestTimesThatOverlapAndTooFewBlocksAreSaid(t *testing.T) {
 				t.Errorf("warnings:\n%s\nwant %q", said, c.want)
 			}
 		})
+	}
+}
+
+// What one arm takes is compared with no neighbour.
+func TestALevelNeedsNoNeighbours(t *testing.T) {
+	l := pair(t, 0.94, func(spec *runSpec) {
+		spec.Gates = []assayv1alpha1.Gate{{Name: "fast", Metric: "time", Op: assayv1alpha1.AtMost, Bound: "2s"}}
+	})
+	l.each("old", func(a *record.Attempt) { a.StartedAt = a.StartedAt.AddDate(0, 0, -7) })
+	if got := l.analyze(); got.Verdict != goes {
+		t.Errorf("%s: %s", got.Verdict, got.Candidates[0].Reason)
 	}
 }

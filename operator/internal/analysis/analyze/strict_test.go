@@ -94,6 +94,7 @@ func TestAnExperimentThatMeansNothingIsNamed(t *testing.T) {
 		"a gate on no arm":                 {`"op":"RatioAtLeast"`, `"candidate":"fused-m5","op":"RatioAtLeast"`, `spec.gates[0].candidate: invalid value "fused-m5"`},
 		"a gate on no point":               {`"at":{"batchSize":"8"`, `"at":{"batchSize":"9"`, `spec.gates[0].at is map[batchSize:9`},
 		"two arms of one name":             {`{"name":"fused-m4r","baseline":false}`, `{"name":"fused-naive","baseline":false}`, `arms[2]`},
+		"a baseline that the spec has not": {`{"name":"fused-m4r","baseline":false}`, `{"name":"fused-m4r","baseline":true}`, `arms[2] is {Name:fused-m4r Baseline:true`},
 		"a cell of no arm":                 {`{"point":0,"arm":2`, `{"point":0,"arm":7`, "cells[2] is arm 7 at point 0"},
 		"a cell that is there twice":       {`{"point":0,"arm":2`, `{"point":0,"arm":1`, "cells[2] is arm 1 at point 0, which another one is already"},
 	} {

@@ -208,8 +208,8 @@ func TestWhichMarkersCount(t *testing.T) {
 		got := Evidence(l.exp, record.Evidence{Waves: l.waves, Attempts: l.attempts, Unfinished: []record.Started{{
 			Schema: record.StartedSchema, ID: "lost_1/" + trial, Trial: trial, Block: block.ID, Arm: "new", StartedAt: "2026-11-21T08:00:00Z",
 		}}}, 0)
-		if got.Verdict != goes {
-			t.Errorf("%s: %s", got.Verdict, got.Candidates[0].Reason)
+		if without := l.analyze(); got.Verdict != goes || got.Trials != without.Trials {
+			t.Errorf("%s: %s; trials %+v, and %+v without it", got.Verdict, got.Candidates[0].Reason, got.Trials, without.Trials)
 		}
 	})
 }

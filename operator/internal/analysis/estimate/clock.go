@@ -47,6 +47,9 @@ const (
 	mostReadings = 20000
 	// mostTicks bounds in how many different readings a known tick is looked for: a trial has few ticks of a clock so coarse.
 	mostTicks = 1000
+	// coarsestDigit is the share of a known tick that the last digit of readings may be, and coarsestSingle that of an arm's only reading: of
+	// numbers written in milliseconds every fourth is as near to some multiple of a tick, and one in fifty is one.
+	coarsestDigit, coarsestSingle = 0.25, 0.01
 )
 
 // knownTicks are steps of widespread clocks that no decimal number of digits writes exactly: the timer of Windows (64 Hz; Microsoft's
@@ -161,10 +164,10 @@ func (d *Data) readBy(q Quantity, is, rate bool, shared analysis.Resolution) rea
 		return readBy{} // There are none, or a rate is 0.
 	}
 	out := readBy{step: shared.Step, near: math.Abs(center), assumed: shared.Assumed}
-	// A few values are all multiples of two or three steps by accident, and what a single value seems to be a multiple of says less than what
-	// moves.
+	// A few values are all multiples of two or three steps by accident, and the digits of a single value say less than what moves. A tick of
+	// a widespread clock may be the step all the same: 125 ms is 125 steps of a millisecond, and eight of another.
 	if own := d.clock(clockOf{q.Point, q.Metric, q.Arm}, is, rate); own.Step > accidental*out.step &&
-		(!own.Assumed || !d.othersMove(q, rate, 0)) {
+		(!own.Assumed || isKnownTick(own.Step) || !d.othersMove(q, rate, 0)) {
 		out.step, out.assumed = own.Step, own.Assumed
 	}
 	// Readings that never move where those of another arm do are of a clock coarser than what moves these, and how coarse nobody knows:
@@ -261,7 +264,11 @@ func (d *Data) clock(key clockOf, is, rate bool) analysis.Resolution {
 		out.Step = commonStep(values)
 	}
 	if !rate {
-		out.Step = max(out.Step, knownTick(slices.Sorted(maps.Keys(different))))
+		coarsest := coarsestDigit
+		if key.arm != everyArm && len(different) == 1 {
+			coarsest = coarsestSingle
+		}
+		out.Step = max(out.Step, knownTick(slices.Sorted(maps.Keys(different)), coarsest))
 	}
 	out.Step = stats.Round(out.Step)
 	d.clocks[key] = out
@@ -269,8 +276,9 @@ func (d *Data) clock(key clockOf, is, rate bool) analysis.Resolution {
 }
 
 // knownTick is the step of a widespread clock that all values are multiples of, but for the digits they were written with; 0 where there
-// is none. A difference of two readings that were each rounded is a digit off at most.
-func knownTick(values []float64) float64 {
+// is none. Of digits coarser than a share of the tick a single value must be a multiple exactly, and several say nothing. A difference of
+// two readings that were each rounded is a digit off at most.
+func knownTick(values []float64, coarsest float64) float64 {
 	if len(values) == 0 || len(values) > mostTicks {
 		return 0
 	}
@@ -279,15 +287,26 @@ func knownTick(values []float64) float64 {
 		digit = min(digit, lastDigit(value, false))
 	}
 	for _, tick := range knownTicks {
+		rounded := digit * (1 + 1e-6)
+		if digit >= coarsest*tick {
+			if len(values) > 1 {
+				continue
+			}
+			rounded = 0
+		}
 		off := func(value float64) bool {
 			ticks := math.Round(value / tick)
-			return ticks < 1 || math.Abs(value-ticks*tick) > digit*(1+1e-6)+1e-9*value
+			return ticks < 1 || math.Abs(value-ticks*tick) > rounded+1e-9*value
 		}
-		if digit < tick/4 && !slices.ContainsFunc(values, off) {
+		if !slices.ContainsFunc(values, off) {
 			return tick
 		}
 	}
 	return 0
+}
+
+func isKnownTick(step float64) bool {
+	return slices.ContainsFunc(knownTicks, func(tick float64) bool { return stats.Round(tick) == step })
 }
 
 // reading is what the clock measured: of a rate, the time that one takes.

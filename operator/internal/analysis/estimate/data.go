@@ -27,6 +27,8 @@ type Data struct {
 	Everything *Data
 	// Measured are the blocks of a cell in which a trial was measured and counts, failed ones included.
 	Measured map[selection.Cell]map[string]bool
+	// slots are those of a cell's trials by block, also of trials that failed: they had their places beside the others.
+	slots map[selection.Cell]map[string][]float64
 	// nodes are the nodes of the blocks; empty when unknown.
 	nodes map[string]string
 	// started is when the first trial of a block began.
@@ -74,8 +76,8 @@ func dataOf(exp *experiment.Experiment, chosen *selection.Selection, attempts []
 	d := &Data{
 		Exp: exp, Chosen: chosen, Confidence: exp.Plan.Design.Confidence, GateConfidence: exp.Plan.Design.ConfidenceOfGates(),
 		Trials: map[selection.Cell][]*record.Attempt{}, Rejected: map[selection.Cell]int{},
-		Measured: map[selection.Cell]map[string]bool{}, nodes: map[string]string{},
-		started: map[string]time.Time{}, clocks: map[clockOf]analysis.Resolution{}, TimedOut: timedOut{},
+		Measured: map[selection.Cell]map[string]bool{}, slots: map[selection.Cell]map[string][]float64{},
+		nodes: map[string]string{}, started: map[string]time.Time{}, clocks: map[clockOf]analysis.Resolution{}, TimedOut: timedOut{},
 		series: map[Quantity]map[string][]float64{}, comparisons: map[comparison]Inference{}, levels: map[Quantity]Inference{},
 	}
 	for _, attempt := range attempts {
@@ -88,11 +90,11 @@ func dataOf(exp *experiment.Experiment, chosen *selection.Selection, attempts []
 		if first, ok := d.started[attempt.Block]; !ok || attempt.StartedAt.Before(first) {
 			d.started[attempt.Block] = attempt.StartedAt
 		}
-		d.sawMeasured(c, attempt.Block)
+		d.sawMeasured(c, attempt)
 	}
 	for attempt, kind := range chosen.Kinds {
 		if c, ok := chosen.Cells[attempt]; ok && (kind == selection.Failed || kind == selection.Unusable) && (in == nil || in(attempt.Block)) {
-			d.sawMeasured(c, attempt.Block)
+			d.sawMeasured(c, attempt)
 			if attempt.Outcome == record.TimedOut {
 				d.TimedOut.add(c, attempt, exp.Plan.Workload.TimeoutSeconds)
 			}
@@ -101,28 +103,22 @@ func dataOf(exp *experiment.Experiment, chosen *selection.Selection, attempts []
 	return d
 }
 
-func (d *Data) sawMeasured(c selection.Cell, block string) {
+func (d *Data) sawMeasured(c selection.Cell, attempt *record.Attempt) {
 	if d.Measured[c] == nil {
-		d.Measured[c] = map[string]bool{}
+		d.Measured[c], d.slots[c] = map[string]bool{}, map[string][]float64{}
 	}
-	d.Measured[c][block] = true
+	d.Measured[c][attempt.Block] = true
+	d.slots[c][attempt.Block] = append(d.slots[c][attempt.Block], float64(attempt.Slot))
 }
 
 // Before counts the blocks in which the trials of an arm at a point came before another's, by their mean slots, and those in which they
-// came after; those that noise limits reject had a place too. Where an order is balanced, as forwards and backwards, they came neither
-// before nor after.
+// came after; those that failed or that noise limits reject had a place too. Where an order is balanced, as forwards and backwards, they
+// came neither before nor after.
 func (d *Data) Before(point, mine, theirs int) (earlier, later int) {
 	if d.Everything != nil {
 		d = d.Everything
 	}
-	places := func(arm int) map[string][]float64 {
-		out := map[string][]float64{}
-		for _, attempt := range d.Trials[selection.At(point, arm)] {
-			out[attempt.Block] = append(out[attempt.Block], float64(attempt.Slot))
-		}
-		return out
-	}
-	for _, behind := range blockDifferences(places(mine), places(theirs), false) {
+	for _, behind := range blockDifferences(d.slots[selection.At(point, mine)], d.slots[selection.At(point, theirs)], false) {
 		switch {
 		case behind < 0:
 			earlier++

@@ -18,8 +18,9 @@ import (
 const nodesDifferLevel = 0.1
 
 // acrossNodes lets several nodes speak for themselves. Of gives the inference that rests on some of the blocks alone. A node takes part
-// with a single block, as its standard error rests on the variance within all nodes; if each has only one, blocks are nodes. Blocks
-// that do not say where they ran count as those of one more node.
+// with a single block, as its standard error rests on the variance within all nodes; if each has only one, blocks are nodes. Of two nodes
+// each needs two blocks to be asked what a ratio is on it: a gate that must hold on each would hold or fail by one block. Blocks that do
+// not say where they ran count as those of one more node.
 //
 // Paired numbers compare arms inside a block, so that a node's speed cancels: only nodes that differ by more than their blocks
 // explain widen the interval. Of three and more nodes it becomes a random-effects interval over nodes (DerSimonian and Laird
@@ -42,7 +43,8 @@ func (d *Data) acrossNodes(pooled Inference, blocks []string, paired bool, of fu
 		if estimate := one.Ratio(); estimate != nil && paired {
 			pooled.perNode = append(pooled.perNode, analysis.NodeResult{Node: cmp.Or(node, "unknown"), Estimate: *estimate})
 		}
-		if one.Blocks > 0 && !math.IsNaN(one.Value) {
+		alone := one.Blocks == 1 && paired && len(groups) == 2
+		if one.Blocks > 0 && !alone && !math.IsNaN(one.Value) {
 			found = append(found, one)
 		}
 	}

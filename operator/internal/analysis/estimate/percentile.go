@@ -194,8 +194,8 @@ func (d *Data) percentileLevel(q Quantity, share float64) Inference {
 // that a percentile needs, and none of them by itself.
 func (d *Data) percentileAcrossNodes(statistic experiment.Statistic, blocks map[string]int, paired bool,
 	of func(blocks map[string]int, least int) Inference) Inference {
-	together, names := of(blocks, experiment.MinSamples(statistic)), slices.Sorted(maps.Keys(blocks))
-	return d.acrossNodes(together, names, paired, func(part []string) Inference {
+	pooled := of(blocks, experiment.MinSamples(statistic))
+	return d.acrossNodes(pooled, slices.Sorted(maps.Keys(blocks)), paired, func(part []string) Inference {
 		in := make(map[string]bool, len(part))
 		for _, block := range part {
 			in[block] = true

@@ -6,6 +6,7 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/judge"
+	"assay.dev/assay/operator/internal/analysis/stats"
 )
 
 // controlWarnings raise what the controls show beside the gates: those that moved, those that could not be compared, and
@@ -41,10 +42,11 @@ func excludesOne(estimate *analysis.Estimate) bool {
 }
 
 // nodeWarnings describe where the answer depends on the node.
-func nodeWarnings(ratios []analysis.RatioResult) []string {
+func nodeWarnings(ratios []analysis.RatioResult, confidence float64) []string {
 	var out []string
 	for _, ratio := range ratios {
-		if !ratio.NodesDiffer {
+		alone := aloneApart(ratio.PerNode, confidence, aloneLevel/float64(len(ratios)))
+		if !ratio.NodesDiffer && !alone {
 			continue
 		}
 		text := ""
@@ -55,11 +57,35 @@ func nodeWarnings(ratios []analysis.RatioResult) []string {
 			text += fmt.Sprintf("%s %s", node.Node, analysis.Describe(&node.Estimate))
 		}
 		how := "the interval rests on the nodes"
-		if len(ratio.PerNode) == 2 {
+		switch {
+		case alone && !ratio.NodesDiffer:
+			how = "one block of a second node decides nothing, so the interval is that of all blocks: run two and more on each"
+		case len(ratio.PerNode) == 2:
 			how = "two nodes cannot show how much nodes vary, so the interval spans both"
 		}
 		out = append(out, fmt.Sprintf("%s %s of %s at %s depends on the node (%s): %s", ratio.Metric, ratio.Statistic, ratio.Candidate,
 			analysis.PointName(ratio.Point), text, how))
 	}
 	return out
+}
+
+// aloneLevel is how surprising the single block of a second node must be before a warning names it, over all ratios of a run.
+const aloneLevel = 0.05
+
+// aloneApart reports whether, of two nodes, one has a single block that lies where a further block of the other would not, by the
+// prediction interval of Student's: the difference of one more block and a mean of n has the root of n + 1 times the mean's error.
+func aloneApart(nodes []analysis.NodeResult, confidence, level float64) bool {
+	if len(nodes) != 2 {
+		return false
+	}
+	many, one := nodes[0].Estimate, nodes[1].Estimate
+	if many.Blocks == 1 {
+		many, one = one, many
+	}
+	if one.Blocks != 1 || many.Low == nil || one.Value <= 0 {
+		return false
+	}
+	n := float64(many.Blocks)
+	se := math.Log(*many.High / *many.Low) / 2 / stats.StudentQuantile((1+confidence)/2, n-1)
+	return 2*stats.DistanceTail(math.Abs(math.Log(one.Value/many.Value)), se*math.Sqrt(n+1), n-1) < level
 }

@@ -36,7 +36,7 @@ func Warnings(d *estimate.Data, parity *selection.Parity, found *analysis.Analys
 		predictionWarnings(found.Predicted),
 		rankingWarnings(d, parity),
 		controlWarnings(found),
-		nodeWarnings(found.Ratios),
+		nodeWarnings(found.Ratios, d.Confidence),
 		buildWarnings(d),
 		selfReportWarnings(d),
 		unfinishedWarnings(d.Exp, d.Chosen.Unended),

@@ -59,8 +59,8 @@ func sequentialOrder(d *estimate.Data, _ *judgement, _ *analysis.GateResult) str
 // placeConfidence is how sure it must be that an arm came before the other more often than by chance.
 const placeConfidence = 0.99
 
-// onePlace doubts comparisons of arms of which one came before the other in every block, or so much more often that chance does not explain
-// it, whatever order the design names: that of the plan and of the attempts is what ran.
+// onePlace doubts comparisons of arms of which one came before the other in more blocks than chance explains, whatever order the design
+// names: that of the plan and of the attempts is what ran. In fewer than eight blocks chance explains every order.
 func onePlace(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
 	if !gate.Op.Relative() {
 		return ""
@@ -72,15 +72,12 @@ func onePlace(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string 
 // placed describes how an arm had one place beside another one; empty where they took turns.
 func placed(d *estimate.Data, point, mine, theirs int) string {
 	earlier, later := d.Before(point, mine, theirs)
-	if earlier+later < stats.MinBlocks {
-		return ""
-	}
 	low, high := stats.ShareLimits(earlier, earlier+later, placeConfidence)
 	first, second, count := mine, theirs, earlier
 	if later > earlier {
 		first, second, count = theirs, mine, later
 	}
-	if count < earlier+later && low <= 0.5 && high >= 0.5 {
+	if low <= 0.5 && high >= 0.5 {
 		return ""
 	}
 	return fmt.Sprintf("arm %s ran before arm %s in %d of %d blocks, so that what their places do looks like what they do",

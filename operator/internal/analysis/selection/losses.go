@@ -206,6 +206,16 @@ func (s *Selection) count(exp *experiment.Experiment, planned plan, attempts []*
 			alsoLost(one.Cell, LostUnended, one.ID)
 		}
 	}
+	// A program that fails a block's measured trials fails its warm-up for the same reason, which is counted there.
+	measured := map[Cell]map[string]bool{}
+	for attempt, kind := range s.Kinds {
+		if c := s.Cells[attempt]; kind == Failed {
+			if measured[c] == nil {
+				measured[c] = map[string]bool{}
+			}
+			measured[c][attempt.Block] = true
+		}
+	}
 	for _, attempt := range attempts {
 		c, belongs := s.Cells[attempt]
 		kind := s.Kinds[attempt]
@@ -213,7 +223,9 @@ func (s *Selection) count(exp *experiment.Experiment, planned plan, attempts []*
 			continue
 		}
 		if attempt.Warmup && kind == "" {
-			alsoLost(c, lostWarmup, attempt.Trial)
+			if !measured[c][attempt.Block] {
+				alsoLost(c, lostWarmup, attempt.Trial)
+			}
 		} else if kind == superseded {
 			alsoLost(c, lostElsewhere, attempt.ID)
 		}

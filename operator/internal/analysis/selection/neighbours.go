@@ -10,11 +10,11 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Trials of a block are compared as neighbours: one after the other, on one machine. Attempts that say something else were not, and then
-// the hour or the machine looks like the arm.
+// Trials of a block are compared as neighbours: one after the other, on one machine, kept from others alike. Attempts that say something
+// else were not, and then the hour or the machine looks like the arm.
 
-// notNeighbours reports, of the first block whose used trials did not run in the order of their slots or ran on several nodes, what they
-// say instead; empty where all did.
+// notNeighbours reports, of the first block whose used trials did not run in the order of their slots, or ran on several nodes or under
+// several levels of isolation, what they say instead; empty where all did.
 func notNeighbours(used []*record.Attempt) string {
 	blocks := map[string][]*record.Attempt{}
 	for _, attempt := range used {
@@ -32,6 +32,9 @@ func notNeighbours(used []*record.Attempt) string {
 					attempt.StartedAt.Format(timeFormat))
 			case trial.NodeOf(attempt) != trial.NodeOf(before):
 				why = fmt.Sprintf("slot %d ran on node %q and slot %d on %q", before.Slot, trial.NodeOf(before), attempt.Slot, trial.NodeOf(attempt))
+			case attempt.Isolation.Level != before.Isolation.Level:
+				why = fmt.Sprintf("slot %d ran under isolation %q and slot %d under %q", before.Slot, before.Isolation.Level, attempt.Slot,
+					attempt.Isolation.Level)
 			default:
 				continue
 			}

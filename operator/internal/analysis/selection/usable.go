@@ -142,7 +142,13 @@ func succeededAgainst(attempt *record.Attempt) string {
 	case attempt.Signal != nil:
 		return fmt.Sprintf("outcome is Succeeded and signal %d: a process that succeeded exits and is not killed", *attempt.Signal)
 	}
-	return ""
+	reason := ""
+	attempt.EachRead(func(metric, unit string, value float64) {
+		if why := meaningless(value, unit); why != "" && reason == "" {
+			reason = metric + ": " + why
+		}
+	})
+	return reason
 }
 
 // failedAgainst is what speaks against an attempt that says it did not succeed; it counts as failed all the same, which favours

@@ -139,11 +139,11 @@ func TestASearchStaysWithinItsBounds(t *testing.T) {
 		why  string
 		runs int
 	}{
-		"with all it may cost it finds the commit":         {200, Bounds{Waves: 6, Runs: 8}, nil, 0, "c23", "", 3},
-		"a run that was lost is made again":                {200, Bounds{Waves: 6, Runs: 8}, []int{1, 3}, 0, "c23", "", 5},
-		"with two waves it finds where the commit is":      {200, Bounds{Waves: 2, Runs: 8}, nil, 0, "one of ", "", 2},
-		"with two runs too":                                {200, Bounds{Waves: 6, Runs: 2}, nil, 0, "one of ", "", 2},
-		"and where a lost one leaves two":                  {200, Bounds{Waves: 6, Runs: 3}, []int{2}, 0, "one of ", "", 3},
+		"with all it may cost it finds the commit":         {1000, Bounds{Waves: 6, Runs: 8}, nil, 0, "c23", "", 3},
+		"a run that was lost is made again":                {1000, Bounds{Waves: 6, Runs: 8}, []int{1, 3}, 0, "c23", "", 5},
+		"with two waves it finds where the commit is":      {1000, Bounds{Waves: 2, Runs: 8}, nil, 0, "one of ", "", 2},
+		"with two runs too":                                {1000, Bounds{Waves: 6, Runs: 2}, nil, 0, "one of ", "", 2},
+		"and where a lost one leaves two":                  {1000, Bounds{Waves: 6, Runs: 3}, []int{2}, 0, "one of ", "", 3},
 		"runs that are all lost end it":                    {40, Bounds{Waves: 6, Runs: 3}, []int{1, 2, 3}, 0, "", "3 runs were allowed, and 3 of them measured nothing: the last one because: run 3 failed", 3},
 		"a run that is lost at the end leaves it no other": {40, Bounds{Waves: 6, Runs: 2}, []int{2}, 0, "", "2 runs were allowed, and 1 of them", 2},
 		"one that is stopped has not found anything":       {40, Bounds{Waves: 6, Runs: 8}, nil, 1, "", "it was late", 1},

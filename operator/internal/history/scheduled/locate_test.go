@@ -105,16 +105,18 @@ func (l *search) night() {
 	}
 }
 
-// again is the same history for another test.
+// again is the same history for another test. The ledgers of the nights are not a part of it: no search reads them.
 func (l *search) again(t *testing.T) *search {
 	t.Helper()
+	const history = "/history"
 	folder := t.TempDir()
-	if err := os.CopyFS(folder, os.DirFS(strings.TrimPrefix(l.history.Store.URL(), "file://"))); err != nil {
+	if err := os.CopyFS(folder+history, os.DirFS(strings.TrimPrefix(l.history.Store.URL(), "file://")+history)); err != nil {
 		t.Fatal(err)
 	}
 	out := *l
 	out.lab, out.told, out.clock = labIn(t, folder), map[string]string{}, clocktesting.NewFakePassiveClock(night)
 	out.lab.runs, out.measured, out.history.Clock, out.schedule = l.runs, l.measured, out.clock, l.schedule.DeepCopy()
+	out.recorded = slices.Clone(l.recorded)
 	out.schedule.Status.Locating = l.change
 	return &out
 }
@@ -178,11 +180,17 @@ func (l *search) ends() {
 
 // unpulled is a wave that failed because no node gets an image.
 func (l *search) unpulled(image string) {
+	l.t.Helper()
+	l.fails(assayv1alpha1.ReasonImageNotPulled, fmt.Sprintf("image %q cannot be pulled: not found; correct the image", image))
+}
+
+// fails is a wave whose run failed and measured nothing.
+func (l *search) fails(reason, message string) {
+	l.t.Helper()
 	entry := l.wave(l.nextWave())
 	run := l.begins(entry)
 	run.Status.Conditions = []metav1.Condition{{
-		Type: assayv1alpha1.ConditionFailed, Status: metav1.ConditionTrue, Reason: assayv1alpha1.ReasonImageNotPulled,
-		Message: fmt.Sprintf("image %q cannot be pulled: not found; correct the image", image),
+		Type: assayv1alpha1.ConditionFailed, Status: metav1.ConditionTrue, Reason: reason, Message: message,
 	}}
 	for range 2 {
 		l.record(entry, run)
@@ -275,6 +283,9 @@ func locating(t *testing.T, begun *search) {
 		"an image that no node gets is passed over": {func(l *search) {
 			l.unpulled(image(culprit))
 		}, change.Located, []string{"one of 2 revisions after r67 up to r69"}, "one of 2 revisions after r67 up to r69", 1},
+		"an image that another failure names is measured all the same": {func(l *search) {
+			l.fails("Tested", fmt.Sprintf("the node went away while image %q was measured", image(culprit)))
+		}, change.Located, []string{name}, name + ": 1.", 1},
 		"an end that no node gets is asked for again": {func(l *search) {
 			l.nextWave()
 			l.unpulled(l.kept().Search.Revisions[0].Image)

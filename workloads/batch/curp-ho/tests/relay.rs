@@ -84,9 +84,9 @@ fn check(times: &[Duration], mut relay: Relay) {
     assert!(times[0] >= 2 * DELAY, "a round trip of {:?} although each way takes {DELAY:?}", times[0]);
     let late = relay.kept().late;
     assert_eq!(late.count(), 2 * TRIPS as u64, "each way of each trip is a piece");
-    // A trip is late by what its two ways are, and by what happens beside the relay.
-    let own = Duration::from_nanos(2 * late.quantile(0.0).unwrap() as u64);
-    assert!(times[0] + Duration::from_micros(50) >= 2 * DELAY + own, "{:?} {own:?}", times[0]);
+    // A trip is late by what its two ways are, and by what happens beside the relay; a tally may say 3.5 % more than that.
+    let own = Duration::from_nanos((2.0 * late.quantile(0.0).unwrap() / 1.035) as u64);
+    assert!(times[0] >= 2 * DELAY + own, "{:?} {own:?}", times[0]);
 }
 
 #[test]

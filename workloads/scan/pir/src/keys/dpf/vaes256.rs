@@ -1,9 +1,10 @@
 //! The generator with VAES on 256-bit vectors: two blocks per instruction, up to sixteen in flight. Some CPUs have it without AVX-512.
 
 use std::arch::x86_64::{
-    __m256i as Vector, _mm256_aesenc_epi128 as encrypt, _mm256_aesenclast_epi128 as encrypt_last, _mm256_and_si256 as and,
-    _mm256_andnot_si256 as and_not, _mm256_loadu_si256 as load, _mm256_shuffle_epi32 as shuffle, _mm256_slli_epi32 as shift_left,
-    _mm256_srai_epi32 as shift_right, _mm256_storeu_si256 as store, _mm256_xor_si256 as xor, *,
+    __m256i as Vector, _mm256_aesenc_epi128 as encrypt, _mm256_aesenclast_epi128 as encrypt_last,
+    _mm256_and_si256 as and, _mm256_andnot_si256 as and_not, _mm256_loadu_si256 as load,
+    _mm256_shuffle_epi32 as shuffle, _mm256_slli_epi32 as shift_left, _mm256_srai_epi32 as shift_right,
+    _mm256_storeu_si256 as store, _mm256_xor_si256 as xor, *,
 };
 
 use assay_harness::aes::ROUND_KEYS;

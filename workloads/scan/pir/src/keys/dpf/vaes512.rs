@@ -1,9 +1,10 @@
 //! The generator with VAES: four blocks per instruction, up to sixteen in flight.
 
 use std::arch::x86_64::{
-    __m512i as Vector, _mm512_aesenc_epi128 as encrypt, _mm512_aesenclast_epi128 as encrypt_last, _mm512_and_si512 as and,
-    _mm512_andnot_si512 as and_not, _mm512_loadu_si512 as load, _mm512_shuffle_epi32 as shuffle, _mm512_slli_epi32 as shift_left,
-    _mm512_srai_epi32 as shift_right, _mm512_storeu_si512 as store, _mm512_xor_si512 as xor, *,
+    __m512i as Vector, _mm512_aesenc_epi128 as encrypt, _mm512_aesenclast_epi128 as encrypt_last,
+    _mm512_and_si512 as and, _mm512_andnot_si512 as and_not, _mm512_loadu_si512 as load,
+    _mm512_shuffle_epi32 as shuffle, _mm512_slli_epi32 as shift_left, _mm512_srai_epi32 as shift_right,
+    _mm512_storeu_si512 as store, _mm512_xor_si512 as xor, *,
 };
 
 use assay_harness::aes::ROUND_KEYS;
