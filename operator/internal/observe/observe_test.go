@@ -50,7 +50,8 @@ func scheduledAt(status corev1.ConditionStatus, when time.Time, reason, message 
 func initialized(sandbox corev1.ConditionStatus, when time.Time) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.OwnerReferences = []metav1.OwnerReference{{Kind: "Workflow", Name: "scan-w000", Controller: ptr.To(true)}}
-		p.Status.InitContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}}, {}}
+		ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
+		p.Status.InitContainerStatuses = []corev1.ContainerStatus{{State: ended}, {}}
 		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
 			Type: corev1.PodReadyToStartContainers, Status: sandbox, LastTransitionTime: metav1.NewTime(when),
 		})
