@@ -157,7 +157,7 @@ func TestBenchOfRealPrograms(t *testing.T) {
 			filepath.Join(t.TempDir(), "ledger")}, more...)...)
 	}
 	began := time.Now()
-	stdout, stderr, err := ran(work+" -rounds 80000000", work+" -rounds 20000000 -mebibytes 64", "--name", "slow,fast")
+	stdout, stderr, err := ran(work+" -sleep 240ms", work+" -sleep 60ms -mebibytes 64", "--name", "slow,fast")
 	if err != nil || !strings.Contains(stdout, "verdict: Go, best: fast") || !strings.Contains(stdout, "x faster than slow [") {
 		t.Errorf("a program that takes a quarter of the time: %v\n%s\n%s", err, stdout, stderr)
 	}

@@ -1,17 +1,20 @@
-// Command work computes and allocates as much as it is told to.
+// Command work waits, computes and allocates as much as it is told to.
 package main
 
 import (
 	"flag"
 	"fmt"
 	"os"
+	"time"
 )
 
 func main() {
+	sleep := flag.Duration("sleep", 0, "time to wait, which is the same however busy the machine is")
 	rounds := flag.Int("rounds", 0, "rounds of arithmetic")
 	mebibytes := flag.Int("mebibytes", 0, "memory to touch")
 	code := flag.Int("exit", 0, "exit code")
 	flag.Parse()
+	time.Sleep(*sleep)
 	x := uint64(1)
 	for range *rounds {
 		x = x*6364136223846793005 + 1442695040888963407
