@@ -114,9 +114,8 @@ func (l Ledger) attempts(found *Findings) []attempt {
 	return out
 }
 
-// count finds the run's end, and of a run that reached a verdict what became of every trial that was planned.
-func (l Ledger) count(attempts []attempt, found *Findings) {
-	planned, last := map[string]bool{}, ""
+// waves are the run's, and the number of the newest as its keys have it.
+func (l Ledger) waves(found *Findings) (waves []wave, last string) {
 	for _, key := range slices.Sorted(maps.Keys(l.Objects)) {
 		rest, below := strings.CutPrefix(key, "waves/")
 		number, isWave := strings.CutSuffix(rest, "/wave.json")
@@ -129,12 +128,43 @@ func (l Ledger) count(attempts []attempt, found *Findings) {
 			found.Lost = append(found.Lost, fmt.Sprintf("%s/%s cannot be read: %v", l.Run, key, err))
 			continue
 		}
-		for _, block := range read.Blocks {
+		waves = append(waves, read)
+	}
+	return waves, last
+}
+
+// trials are those of which one attempt has to count. What a wave had not begun when it was stopped is in a later wave, block for block.
+func (l Ledger) trials(waves []wave, found *Findings) map[string]bool {
+	begun := map[string]bool{}
+	for key := range l.Objects {
+		if parts := strings.Split(key, "/"); len(parts) > 1 && (parts[0] == "attempts" || parts[0] == "started") {
+			begun[parts[1]] = true
+		}
+	}
+	planned, never, later := map[string]bool{}, 0, 0
+	for number, wave := range waves {
+		if number > 0 {
+			later += len(wave.Blocks)
+		}
+		for _, block := range wave.Blocks {
+			if number < len(waves)-1 && !begun[block.ID] {
+				never++
+				continue
+			}
 			for slot := range block.Order {
 				planned[fmt.Sprintf("%s-s%05d", block.ID, slot)] = true
 			}
 		}
 	}
+	if never > later {
+		found.Lost = append(found.Lost, fmt.Sprintf("%s: %d blocks never began, and %d were planned in their place", l.Run, never, later))
+	}
+	return planned
+}
+
+// count finds the run's end, and of a run that reached a verdict what became of every trial that was planned.
+func (l Ledger) count(attempts []attempt, found *Findings) {
+	waves, last := l.waves(found)
 	raw, analysed := l.Objects["analysis/"+last+"/analysis.json"]
 	if last == "" || !analysed {
 		if l.Ended == "" {
@@ -151,6 +181,7 @@ func (l Ledger) count(attempts []attempt, found *Findings) {
 	for _, exclusion := range judged.Excluded {
 		excluded[exclusion.Attempt] = exclusion.Reason
 	}
+	planned := l.trials(waves, found)
 	counted := map[string]int{}
 	for _, one := range attempts {
 		reason, out := excluded[one.ID]

@@ -58,6 +58,30 @@ func TestSoundLedgersHaveNoFinding(t *testing.T) {
 	}
 }
 
+// stopped is a run whose second block never began when its wave was stopped: it has another wave, and that has the analysis.
+func stopped(ledger *Ledger, seen Seen, next string) {
+	for slot := range 2 {
+		key, _ := attemptOf(1, slot, "pod", time.Time{})
+		delete(ledger.Objects, key)
+		delete(seen, ledger.Run+"/"+key)
+	}
+	ledger.Objects["waves/001/wave.json"] = []byte(next)
+	ledger.Objects["analysis/001/analysis.json"] = []byte(`{"trials": {"planned": 4, "used": 4}}`)
+}
+
+func TestABlockThatIsPlannedAgainIsNotLost(t *testing.T) {
+	ledgers, seen := sound()
+	stopped(&ledgers[0], seen, `{"blocks": [{"id": "w001-b0002", "order": [1, 0]}]}`)
+	for slot := range 2 {
+		key, object := attemptOf(2, slot, "pod", time.Date(2026, 1, 1, 12, 5, 3*slot, 0, time.UTC))
+		key, object = strings.ReplaceAll(key, "w000", "w001"), []byte(strings.ReplaceAll(string(object), "w000", "w001"))
+		ledgers[0].Objects[key] = object
+	}
+	if found := Check(ledgers, seen); len(found.Lost)+len(found.Doubled)+len(found.Stuck) > 0 || found.Trials != 8 {
+		t.Errorf("%+v", found)
+	}
+}
+
 // Every break is what one fault of the platform would leave, and moves one figure.
 func TestBrokenLedgersAreNamed(t *testing.T) {
 	const last = "attempts/w000-b0001/pod/w000-b0001-s00001.json"
@@ -76,6 +100,17 @@ func TestBrokenLedgersAreNamed(t *testing.T) {
 		"an attempt that was left out and not made up for": {func(first *Ledger, _ Seen) {
 			first.Objects["analysis/000/analysis.json"] = []byte(`{"trials": {"planned": 4, "used": 3, "missing": 1}, "excluded": [{"attempt": "pod/w000-b0001-s00001"}]}`)
 		}, "chaos.lost", "no attempt of trial w000-b0001-s00001"},
+		"a block that never began, and is in no later wave": {func(first *Ledger, seen Seen) {
+			stopped(first, seen, `{"blocks": []}`)
+		}, "chaos.lost", "1 blocks never began, and 0 were planned"},
+		"a block that never began, and one in its place that left nothing": {func(first *Ledger, seen Seen) {
+			stopped(first, seen, `{"blocks": [{"id": "w001-b0002", "order": [0]}]}`)
+		}, "chaos.lost", "no attempt of trial w001-b0002-s00000"},
+		"a block that began, left nothing, and is in a later wave": {func(first *Ledger, seen Seen) {
+			stopped(first, seen, `{"blocks": []}`)
+			first.Objects["waves/000/wave.json"] = []byte(`{"blocks": [{"id": "w000-b0000", "order": [0, 1]}, {"id": "w000-b0001", "order": [1]}]}`)
+			first.Objects["started/w000-b0001/pod/w000-b0001-s00000.json"] = []byte(`{}`)
+		}, "chaos.lost", "no attempt of trial w000-b0001-s00000"},
 		"an attempt that was cut short": {func(first *Ledger, _ Seen) {
 			first.Objects["attempts/w000-b0001/pod/x.json"] = first.Objects[last][:20]
 		}, "chaos.lost", "cannot be read"},
