@@ -614,7 +614,7 @@ func (n *nightly) wave(number int) string {
 	n.t.Helper()
 	run, arms := n.untilRun(number)
 	if !run.Spec.Arms[0].Baseline || run.Spec.Arms[0].Name != "r0" {
-		n.t.Errorf("run %d is no wave: %s", number, arms)
+		n.t.Errorf("run %d: arms %s, want those of a wave", number, arms)
 	}
 	n.world.run = run
 	n.untilStarted()
