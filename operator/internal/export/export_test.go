@@ -15,12 +15,10 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
-	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/analysis/trial"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
+	"assay.dev/assay/operator/test/scanned"
 )
 
 type story struct {
@@ -33,21 +31,10 @@ type story struct {
 func simulated(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec),
 	tamper func([]record.Attempt)) story {
 	t.Helper()
-	exp, err := specimen.Scan(edit)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wave, err := simulate.Wave(exp, 0, 0, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	attempts := simulate.Machine{Seed: 3, Noise: simulate.Noise{Block: 0.02, Arm: 0.005, Trial: 0.005, Sample: 0.02},
-		Seconds: simulate.ScanSeconds}.Run(exp, wave)
-	if tamper != nil {
-		tamper(attempts)
-	}
-	evidence := record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}
-	return story{exp, analyze.Evidence(exp, evidence, 0), evidence}
+	machine := scanned.Noisy
+	machine.Seed, machine.Noise.Block = 3, 0.02
+	exp, found, evidence := scanned.Run(t, machine, 3, edit, tamper)
+	return story{exp, found, evidence}
 }
 
 func (s story) parquet(t *testing.T) []Row {

@@ -2,7 +2,6 @@ package metrics
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,9 +29,8 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/specimen"
+	"assay.dev/assay/operator/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // busy is a cluster in which everything that has a metric has happened.
 func busy(t *testing.T) *world {
@@ -76,16 +74,7 @@ func searched(t *testing.T) *world {
 }
 
 func TestWhatAScrapeShows(t *testing.T) {
-	got := busy(t).scrape(true)
-	path := filepath.Join("testdata", "scrape.golden")
-	if *update {
-		must(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	must(t, err)
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("the scrape changed; look at it, then run go test ./internal/metrics -update (-want +got):\n%s", diff)
-	}
+	golden.Check(t, "testdata/scrape.golden", busy(t).scrape(true))
 }
 
 func TestEveryMetricIsAsTheCatalogSays(t *testing.T) {

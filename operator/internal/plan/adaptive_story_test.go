@@ -14,6 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/search"
+	"assay.dev/assay/operator/test/golden"
 )
 
 // analysisFinds is the analysis of a wave all of whose blocks ran: how many are valid in all and how wide the widest
@@ -216,7 +217,7 @@ func TestAdaptiveStories(t *testing.T) {
 				edit(&w.Run.Spec)
 			}
 			tc.story(w)
-			checkGolden(t, filepath.Join("adaptive", storyFile(name)), w.log.String())
+			golden.Check(t, filepath.Join("testdata", "adaptive", storyFile(name)), w.log.String())
 		})
 	}
 	found, err := filepath.Glob(filepath.Join("testdata", "adaptive", "*.golden"))

@@ -3,44 +3,26 @@ package report
 import (
 	"bytes"
 	"encoding/csv"
-	"flag"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
 	"assay.dev/assay/operator/internal/specimen"
+	"assay.dev/assay/operator/test/golden"
+	"assay.dev/assay/operator/test/scanned"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 func simulated(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec),
 	tamper func([]record.Attempt)) (*experiment.Experiment, *analysis.Analysis) {
 	t.Helper()
-	exp, err := specimen.Scan(edit)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wave, err := simulate.Wave(exp, 0, 0, 8)
-	if err != nil {
-		t.Fatal(err)
-	}
-	machine := simulate.Machine{Seed: 7, Noise: simulate.Noise{Block: 0.03, Arm: 0.005, Trial: 0.005, Sample: 0.02},
-		Seconds: simulate.ScanSeconds}
-	attempts := machine.Run(exp, wave)
-	if tamper != nil {
-		tamper(attempts)
-	}
-	return exp, analyze.Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
+	exp, found, _ := scanned.Run(t, scanned.Noisy, 8, edit, tamper)
+	return exp, found
 }
 
 func failOne(attempts []record.Attempt) {
@@ -56,24 +38,7 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, got := range map[string][]byte{"scan.md": Markdown(exp, found), "scan.csv": CSV(exp, found), "scan.txt": terminal.Bytes()} {
-		t.Run(name, func(t *testing.T) {
-			path := filepath.Join("testdata", name)
-			if *update {
-				if err := os.MkdirAll("testdata", 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(path, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Errorf("changed; look at it, then run go test ./internal/report -update (-want +got):\n%s", diff)
-			}
-		})
+		golden.Check(t, filepath.Join("testdata", name), string(got))
 	}
 }
 

@@ -2,11 +2,9 @@ package report
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
@@ -15,6 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/search"
 	"assay.dev/assay/operator/internal/specimen"
+	"assay.dev/assay/operator/test/golden"
 )
 
 func TestGoldenSearch(t *testing.T) {
@@ -70,20 +69,6 @@ func TestGoldenSearch(t *testing.T) {
 	}
 	for name, got := range map[string][]byte{"search.md": Markdown(exp, found), "search.csv": CSV(exp, found),
 		"search.txt": terminal.Bytes()} {
-		t.Run(name, func(t *testing.T) {
-			path := filepath.Join("testdata", name)
-			if *update {
-				if err := os.WriteFile(path, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Errorf("%s differs; run go test ./internal/report -update and read the diff (-want +got):\n%s", path, diff)
-			}
-		})
+		golden.Check(t, filepath.Join("testdata", name), string(got))
 	}
 }

@@ -11,28 +11,15 @@ import (
 	"unicode/utf8"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/experiment"
-	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/report"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
+	"assay.dev/assay/operator/test/scanned"
 )
 
 func scan(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec)) *Result {
 	t.Helper()
-	exp, err := specimen.Scan(edit)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wave, err := simulate.Wave(exp, 0, 0, 8)
-	if err != nil {
-		t.Fatal(err)
-	}
-	machine := simulate.Machine{Seed: 7, Noise: simulate.Noise{Block: 0.03, Arm: 0.005, Trial: 0.005, Sample: 0.02},
-		Seconds: simulate.ScanSeconds}
-	evidence := record.Evidence{Waves: []record.Wave{*wave}, Attempts: machine.Run(exp, wave)}
-	return From("scan", exp, analyze.Evidence(exp, evidence, 0))
+	exp, found, _ := scanned.Run(t, scanned.Noisy, 8, edit, nil)
+	return From("scan", exp, found)
 }
 
 const evil = "\"><script>alert(1)</script> | `x` @everyone --> ]]> %0A::error::\x00\xff\n# heading\n![](http://evil/x.png)"

@@ -16,13 +16,11 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
-	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 	summary "assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/report/chart"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
+	"assay.dev/assay/operator/test/scanned"
 )
 
 type story struct {
@@ -34,22 +32,8 @@ type story struct {
 func simulated(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec),
 	tamper func([]record.Attempt)) story {
 	t.Helper()
-	exp, err := specimen.Scan(edit)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wave, err := simulate.Wave(exp, 0, 0, 8)
-	if err != nil {
-		t.Fatal(err)
-	}
-	machine := simulate.Machine{Seed: 7, Noise: simulate.Noise{Block: 0.03, Arm: 0.005, Trial: 0.005, Sample: 0.02},
-		Seconds: simulate.ScanSeconds}
-	attempts := machine.Run(exp, wave)
-	if tamper != nil {
-		tamper(attempts)
-	}
-	evidence := record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}
-	return story{exp, analyze.Evidence(exp, evidence, 0), evidence}
+	exp, found, evidence := scanned.Run(t, scanned.Noisy, 8, edit, tamper)
+	return story{exp, found, evidence}
 }
 
 func (s story) page(t *testing.T) string {
