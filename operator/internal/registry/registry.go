@@ -2,6 +2,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,7 +48,8 @@ func (c *Client) Resolve(ctx context.Context, reference string) schedule.Image {
 	host := ref.Context().RegistryStr()
 	if !c.may(host) {
 		return problem("the operator may not ask registry %s for %s: it may ask %s; take another image, have CI report revisions by digest "+
-			"(a source of type Revisions), or ask the administrator to add the registry (--registries)", host, reference, orNone(c.Hosts))
+			"(a source of type Revisions), or ask the administrator to add the registry (--registries)", host, reference,
+			cmp.Or(strings.Join(c.Hosts, ", "), "none"))
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -148,11 +150,4 @@ func untagged(reference string) string {
 		out = out[:colon]
 	}
 	return out
-}
-
-func orNone(hosts []string) string {
-	if len(hosts) == 0 {
-		return "none"
-	}
-	return strings.Join(hosts, ", ")
 }
