@@ -136,10 +136,7 @@ func (n paths) checkReferences(e *Experiment) error {
 	for i, gate := range e.Plan.Gates {
 		field, judged := fmt.Sprintf("%s.gates[%d]", n.spec, i), e.Candidates()
 		if gate.Op == Completes {
-			judged = nil
-			for _, arm := range e.Arms {
-				judged = append(judged, arm.Name)
-			}
+			judged = e.ArmNames()
 		}
 		if gate.Op.Timed() && e.Metric(gate.Metric) == nil {
 			return fmt.Errorf("%s.metric is %q and the template has no such metric: a gate needs one", field, gate.Metric)

@@ -109,7 +109,7 @@ func (r Run) Check(exp *experiment.Experiment) error {
 func (r *Rule) check(exp *experiment.Experiment) string {
 	metric := exp.Metric(r.Metric)
 	_, scaled := experiment.ScaleOf(r.Scale)
-	arms := armNames(exp)
+	arms := exp.ArmNames()
 	switch {
 	case r.Figure == "":
 		return "it has no name"
@@ -163,21 +163,13 @@ func (r *Rule) computed(exp *experiment.Experiment, metric *experiment.Metric) b
 	})
 }
 
-func armNames(exp *experiment.Experiment) []string {
-	var out []string
-	for _, arm := range exp.Arms {
-		out = append(out, arm.Name)
-	}
-	return out
-}
-
 // selection is a point and arm that a rule selects, and the name of its figure.
 type selection struct{ name, point, arm string }
 
 func (r *Rule) selected(exp *experiment.Experiment) []selection {
 	arms := r.Arms
 	if len(arms) == 0 {
-		arms = armNames(exp)
+		arms = exp.ArmNames()
 		if r.Compared {
 			arms = exp.Candidates()
 		}

@@ -206,17 +206,8 @@ func (b *builder) arms(arms []analysis.ArmResult) {
 
 // axes shows where the points lie, for the axes that are numbers.
 func (b *builder) axes(exp *experiment.Experiment) {
-	var names []string
-	if exp.Plan.Sweep != nil {
-		for _, axis := range exp.Plan.Sweep.Axes {
-			names = append(names, axis.Name)
-		}
-	}
-	if exp.Plan.Search != nil {
-		names = append(names, exp.Plan.Search.Axis)
-	}
 	for _, point := range exp.Points {
-		for _, name := range names {
+		for _, name := range exp.Axes() {
 			if value, ok := number(point.Parameters[name]); ok {
 				b.row([]part{{"assay_point_axis_value", &value}}, point.Key, name)
 			}

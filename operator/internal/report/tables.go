@@ -72,9 +72,7 @@ func (v *view) each(asked *experiment.Table, visit func(names []figure, r row)) 
 		}
 		arms := asked.Arms
 		if len(arms) == 0 {
-			for _, arm := range v.exp.Arms {
-				arms = append(arms, arm.Name)
-			}
+			arms = v.exp.ArmNames()
 		}
 		for _, arm := range arms {
 			var names []figure
