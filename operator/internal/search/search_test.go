@@ -175,8 +175,8 @@ func TestStories(t *testing.T) {
 			golden.Check(t, filepath.Join("testdata", strings.ReplaceAll(name, " ", "-")+".golden"), story)
 		})
 	}
-	if found, err := filepath.Glob("testdata/*.golden"); err != nil || len(found) != len(stories) {
-		t.Errorf("%d stories and %d golden files (%v): delete those without a story", len(stories), len(found), err)
+	if got, err := filepath.Glob("testdata/*.golden"); err != nil || len(got) != len(stories) {
+		t.Errorf("%d stories and %d golden files (%v): delete those without a story", len(stories), len(got), err)
 	}
 }
 
