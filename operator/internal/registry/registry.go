@@ -59,13 +59,13 @@ func (c *Client) Resolve(ctx context.Context, reference string) schedule.Image {
 	if c.Keychain != nil {
 		options = append(options, remote.WithAuthFromKeychain(c.Keychain))
 	}
-	found, err := remote.Get(ref, options...)
+	descriptor, err := remote.Get(ref, options...)
 	if err != nil {
 		return unanswered(reference, host, err)
 	}
-	digest := found.Digest.String()
+	digest := descriptor.Digest.String()
 	out := schedule.Image{Revision: assayv1alpha1.Revision{Revision: digest, Image: untagged(reference) + "@" + digest}}
-	revision, err := labelled(found)
+	revision, err := labelled(descriptor)
 	if err != nil {
 		return unanswered(reference, host, err)
 	}
@@ -99,8 +99,8 @@ func (c *Client) may(host string) bool {
 
 // labelled is the revision that an image names as its own; empty where it names none. An index of several platforms is asked for the
 // library's own platform: all are built from one revision.
-func labelled(found *remote.Descriptor) (string, error) {
-	image, err := found.Image()
+func labelled(descriptor *remote.Descriptor) (string, error) {
+	image, err := descriptor.Image()
 	if err == nil {
 		config, failed := image.ConfigFile()
 		if failed == nil {
