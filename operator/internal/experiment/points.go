@@ -161,7 +161,7 @@ func checkSelectors(sweep *assayv1alpha1.Sweep, problems *Invalid) {
 // Matches reports whether the point has every value the selector names. An empty selector matches every point.
 func Matches(at assayv1alpha1.ParameterValues, point map[string]string) bool {
 	for name, value := range at {
-		if found, ok := point[name]; !ok || found != value {
+		if actual, ok := point[name]; !ok || actual != value {
 			return false
 		}
 	}

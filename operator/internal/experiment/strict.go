@@ -90,8 +90,8 @@ func (n paths) checkWords(p *Plan) error {
 	return cmp.Or(errs...)
 }
 
-func word[T ~string](field string, found T, allowed ...T) error {
-	if slices.Contains(allowed, found) {
+func word[T ~string](field string, value T, allowed ...T) error {
+	if slices.Contains(allowed, value) {
 		return nil
 	}
 	var words []string
@@ -100,7 +100,7 @@ func word[T ~string](field string, found T, allowed ...T) error {
 			words = append(words, string(one))
 		}
 	}
-	return fmt.Errorf("%s: invalid value %q: allowed are %s", field, found, strings.Join(words, ", "))
+	return fmt.Errorf("%s: invalid value %q: allowed are %s", field, value, strings.Join(words, ", "))
 }
 
 // checkReferences finds gates, cells and names that point nowhere, or at two things.
