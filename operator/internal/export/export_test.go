@@ -23,7 +23,7 @@ import (
 
 type story struct {
 	exp      *experiment.Experiment
-	found    *analysis.Analysis
+	result   *analysis.Analysis
 	evidence record.Evidence
 }
 
@@ -33,17 +33,17 @@ func simulated(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1
 	t.Helper()
 	machine := scanned.Noisy
 	machine.Seed, machine.Noise.Block = 3, 0.02
-	exp, found, evidence := scanned.Run(t, machine, 3, edit, tamper)
-	return story{exp, found, evidence}
+	exp, result, evidence := scanned.Run(t, machine, 3, edit, tamper)
+	return story{exp, result, evidence}
 }
 
 func (s story) parquet(t *testing.T) []Row {
 	t.Helper()
-	raw, err := Parquet(s.exp, s.found, s.evidence)
+	raw, err := Parquet(s.exp, s.result, s.evidence)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := Parquet(s.exp, s.found, s.evidence)
+	again, err := Parquet(s.exp, s.result, s.evidence)
 	if err != nil || !bytes.Equal(raw, again) {
 		t.Errorf("the same evidence gives other bytes (%v)", err)
 	}
@@ -88,8 +88,8 @@ func TestParquetHoldsEveryAttempt(t *testing.T) {
 	if len(seen) != len(s.evidence.Attempts) {
 		t.Errorf("%d attempts in the table, %d in the ledger", len(seen), len(s.evidence.Attempts))
 	}
-	if len(used) != s.found.Trials.Used {
-		t.Errorf("%d attempts are marked used, the analysis used %d", len(used), s.found.Trials.Used)
+	if len(used) != s.result.Trials.Used {
+		t.Errorf("%d attempts are marked used, the analysis used %d", len(used), s.result.Trials.Used)
 	}
 }
 
@@ -157,11 +157,11 @@ func read(t *testing.T, raw []byte) (results []*benchfmt.Result, units benchfmt.
 	t.Helper()
 	reader := benchfmt.NewReader(bytes.NewReader(raw), "results")
 	for reader.Scan() {
-		switch found := reader.Result().(type) {
+		switch result := reader.Result().(type) {
 		case *benchfmt.Result:
-			results = append(results, found.Clone())
+			results = append(results, result.Clone())
 		case *benchfmt.SyntaxError:
-			t.Errorf("line cannot be read: %v", found)
+			t.Errorf("line cannot be read: %v", result)
 		}
 	}
 	if err := reader.Err(); err != nil && !errors.Is(err, io.EOF) {
@@ -174,13 +174,13 @@ func TestBenchstatReadsWhatWasMeasured(t *testing.T) {
 	s := simulated(t, nil, func(attempts []record.Attempt) {
 		attempts[7].Outcome, attempts[7].Result = record.Failed, nil
 	})
-	raw, err := Benchstat(s.exp, s.found, s.evidence)
+	raw, err := Benchstat(s.exp, s.result, s.evidence)
 	if err != nil {
 		t.Fatal(err)
 	}
 	results, units := read(t, raw)
-	if len(results) != s.found.Trials.Used {
-		t.Errorf("%d lines, and %d trials were used:\n%.400s", len(results), s.found.Trials.Used, raw)
+	if len(results) != s.result.Trials.Used {
+		t.Errorf("%d lines, and %d trials were used:\n%.400s", len(results), s.result.Trials.Used, raw)
 	}
 	if units.GetBetter("latency-sec") != -1 || units.GetBetter("throughput-queries/s") != 1 {
 		t.Errorf("directions are wrong:\n%.400s", raw)
@@ -214,13 +214,13 @@ func TestBenchstatKeepsTextsInTheirPlace(t *testing.T) {
 		}
 		spec.Sweep.Axes[0].Values = []string{"1", "a/b c\nBenchmarkX 1 2 ns/op"}
 	}, nil)
-	raw, err := Benchstat(s.exp, s.found, s.evidence)
+	raw, err := Benchstat(s.exp, s.result, s.evidence)
 	if err != nil {
 		t.Fatal(err)
 	}
 	results, _ := read(t, raw)
-	if len(results) != s.found.Trials.Used {
-		t.Fatalf("%d lines, and %d trials were used", len(results), s.found.Trials.Used)
+	if len(results) != s.result.Trials.Used {
+		t.Fatalf("%d lines, and %d trials were used", len(results), s.result.Trials.Used)
 	}
 	arms := map[string]bool{}
 	for _, result := range results {
@@ -275,7 +275,7 @@ func TestWhatTheRunnerReadsIsExportedWhereTheRunNamesIt(t *testing.T) {
 	if n := len(s.evidence.Attempts); seen["process.peakMemory"] != n || seen["process.wallTime"] != n || seen["process.cpuTime"] != 0 {
 		t.Errorf("of %d attempts: %v", n, seen)
 	}
-	raw, err := Benchstat(s.exp, s.found, s.evidence)
+	raw, err := Benchstat(s.exp, s.result, s.evidence)
 	if err != nil || !strings.Contains(string(raw), " process.peakMemory-B") || !strings.Contains(string(raw), " process.wallTime-sec") {
 		t.Errorf("%v:\n%.600s", err, raw)
 	}
