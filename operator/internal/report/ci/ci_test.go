@@ -18,8 +18,8 @@ import (
 
 func scan(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec)) *Result {
 	t.Helper()
-	exp, found, _ := scanned.Run(t, scanned.Noisy, 8, edit, nil)
-	return From("scan", exp, found)
+	exp, result, _ := scanned.Run(t, scanned.Noisy, 8, edit, nil)
+	return From("scan", exp, result)
 }
 
 const evil = "\"><script>alert(1)</script> | `x` @everyone --> ]]> %0A::error::\x00\xff\n# heading\n![](http://evil/x.png)"
@@ -60,16 +60,16 @@ func TestEveryFormAgreesOnWhetherTheRunPasses(t *testing.T) {
 	for name, result := range results(t) {
 		t.Run(name, func(t *testing.T) {
 			raw, err := result.CodeQuality()
-			var found []quality
+			var issues []quality
 			if err == nil {
-				err = json.Unmarshal(raw, &found)
+				err = json.Unmarshal(raw, &issues)
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
 			failures, errored := counted(t, result)
 			for form, stands := range map[string]bool{
-				"Code Quality": len(found) > 0, "annotations": len(result.Annotations()) > 0, "JUnit": failures+errored > 0,
+				"Code Quality": len(issues) > 0, "annotations": len(result.Annotations()) > 0, "JUnit": failures+errored > 0,
 			} {
 				if stands == result.Passed {
 					t.Errorf("%s says that something stands in the way: %v; passed: %v", form, stands, result.Passed)
@@ -162,18 +162,18 @@ func TestCodeQualityPointsAtTheGate(t *testing.T) {
 			{Name: "advice", Candidate: "new", Outcome: experiment.VerdictNoGo, Advisory: true}},
 	}
 	raw, err := result.CodeQuality()
-	var found []quality
+	var issues []quality
 	if err == nil {
-		err = json.Unmarshal(raw, &found)
+		err = json.Unmarshal(raw, &issues)
 	}
-	if err != nil || len(found) != 2 {
+	if err != nil || len(issues) != 2 {
 		t.Fatalf("%v: %s", err, raw)
 	}
-	first, second := found[0], found[1]
+	first, second := issues[0], issues[1]
 	if first.Location.Path != "benchmarks/run.yaml" || first.Location.Lines.Begin != 22 || first.Severity != "critical" ||
 		second.Severity != "major" ||
 		second.Location.Lines.Begin != 1 || first.Fingerprint == second.Fingerprint {
-		t.Errorf("%+v", found)
+		t.Errorf("%+v", issues)
 	}
 	result.Gates[0].Message = "other figures"
 	again, err := result.CodeQuality()
