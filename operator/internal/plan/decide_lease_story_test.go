@@ -284,12 +284,12 @@ func TestLeaseStories(t *testing.T) {
 			golden.Check(t, filepath.Join("testdata", "leases", storyFile(name)), w.log.String())
 		})
 	}
-	found, err := filepath.Glob(filepath.Join("testdata", "leases", "*.golden"))
+	got, err := filepath.Glob(filepath.Join("testdata", "leases", "*.golden"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(found) != len(stories) {
-		t.Errorf("%d stories and %d golden files in testdata/leases: delete those without a story", len(stories), len(found))
+	if len(got) != len(stories) {
+		t.Errorf("%d stories and %d golden files in testdata/leases: delete those without a story", len(stories), len(got))
 	}
 }
 

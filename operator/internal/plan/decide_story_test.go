@@ -234,14 +234,14 @@ func (w *world) blocksDone(blocks int) {
 }
 
 func (w *world) analysis(verdict experiment.Verdict) {
-	w.found(string(verdict), design.Findings{}, func(f *design.Findings) {
+	w.analyzed(string(verdict), design.Findings{}, func(f *design.Findings) {
 		w.Ledger.Verdict = verdict
 		f.Valid = (&design.Course{Waves: w.Ledger.Waves}).Blocks() - len(w.Ledger.Open)
 	})
 }
 
-// found is an analysis of which edit says what it found.
-func (w *world) found(what string, findings design.Findings, edit func(*design.Findings)) {
+// analyzed is an analysis of which edit says what it found.
+func (w *world) analyzed(what string, findings design.Findings, edit func(*design.Findings)) {
 	w.happens("the analysis is in the ledger: "+what, func() {
 		findings.Unrun = append(findings.Unrun, w.Ledger.Open...)
 		edit(&findings)
