@@ -42,7 +42,7 @@ func TestGoldenSearch(t *testing.T) {
 		return out
 	}
 	throughput := &analysis.Estimate{Value: 199, Unit: "queries/s", Low: ptr.To(198.0), High: ptr.To(200.0), Blocks: 19}
-	found := &analysis.Analysis{
+	result := &analysis.Analysis{
 		Wave: 3, Confidence: 0.95, GateConfidence: 0.995,
 		Arms: []analysis.ArmResult{{Point: "rate=200", Arm: "loop", Metric: "throughput", Statistic: experiment.StatisticValue, Estimate: *throughput}},
 		Search: []analysis.SearchResult{
@@ -64,10 +64,10 @@ func TestGoldenSearch(t *testing.T) {
 		},
 	}
 	var terminal bytes.Buffer
-	if err := Terminal(&terminal, exp, found); err != nil {
+	if err := Terminal(&terminal, exp, result); err != nil {
 		t.Fatal(err)
 	}
-	for name, got := range map[string][]byte{"search.md": Markdown(exp, found), "search.csv": CSV(exp, found),
+	for name, got := range map[string][]byte{"search.md": Markdown(exp, result), "search.csv": CSV(exp, result),
 		"search.txt": terminal.Bytes()} {
 		golden.Check(t, filepath.Join("testdata", name), string(got))
 	}
