@@ -90,7 +90,8 @@ func TestATableHasTheColumnsTheRunAsksForInTheirScale(t *testing.T) {
 }
 
 func TestPhasesAreShownWithTheirShareOfTheTotal(t *testing.T) {
-	result, tables := ownTables(t, assayv1alpha1.ReportTable{Name: "phases", Rows: assayv1alpha1.PhaseRows, Unit: "us", Arms: []string{"loop"}})
+	result, tables := ownTables(t, assayv1alpha1.ReportTable{Name: "phases", Rows: assayv1alpha1.PhaseRows, Unit: "us",
+		Arms: []string{"loop"}})
 	if len(result.Phases) == 0 {
 		t.Fatal("the simulated program has no phases")
 	}
