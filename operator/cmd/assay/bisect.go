@@ -244,9 +244,9 @@ func (b *bisection) open(ctx context.Context) error {
 		if b.kept.Asked == "" {
 			b.kept = bisected{Asked: digest, Search: *search, Subjects: subjects}
 		}
-		if found := b.kept.Search.Revisions; b.kept.Asked != digest || !slices.Equal(found, search.Revisions) {
+		if revisions := b.kept.Search.Revisions; b.kept.Asked != digest || !slices.Equal(revisions, search.Revisions) {
 			return &exitCode{exitUsage, fmt.Errorf("folder %s holds another search, of %d revisions from %s to %s: name another one with --state, "+
-				"or delete it", b.folder, len(found), short(found[0].Revision), short(found[len(found)-1].Revision))}
+				"or delete it", b.folder, len(revisions), short(revisions[0].Revision), short(revisions[len(revisions)-1].Revision))}
 		}
 	}
 	if b.kept.Failed == nil {
@@ -368,11 +368,11 @@ func (b *bisection) ends(ctx context.Context) (*bisect.Ends, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := bisect.EndsOf(c, all)
+	both, err := bisect.EndsOf(c, all)
 	if err != nil {
 		return nil, &exitCode{exitUsage, err}
 	}
-	return found, nil
+	return both, nil
 }
 
 // known is the change that is located.
@@ -564,21 +564,21 @@ func (b *bisection) pushed(ctx context.Context, revision string) (why string, er
 	const again = 15 * time.Second
 	name, until := fill(b.image, revision), b.now().Add(b.wait)
 	for {
-		found := b.resolve(ctx, name)
+		image := b.resolve(ctx, name)
 		switch {
 		case ctx.Err() != nil:
 			return "", b.interrupted()
-		case found.Problem != "":
-			return "", fmt.Errorf("image of %s: %s", short(revision), found.Problem)
-		case found.Vanished == "":
-			b.kept.Images[revision] = found.Image
+		case image.Problem != "":
+			return "", fmt.Errorf("image of %s: %s", short(revision), image.Problem)
+		case image.Vanished == "":
+			b.kept.Images[revision] = image.Image
 			return "", b.keep(ctx)
 		case !b.now().Before(until):
-			b.kept.Failed[revision] = found.Vanished
-			b.printf("image of %s: %s\n", short(revision), found.Vanished)
-			return found.Vanished, b.keep(ctx)
+			b.kept.Failed[revision] = image.Vanished
+			b.printf("image of %s: %s\n", short(revision), image.Vanished)
+			return image.Vanished, b.keep(ctx)
 		}
-		b.printf("image of %s: %s; waiting for it until %s\n", short(revision), found.Vanished, until.Format(time.TimeOnly))
+		b.printf("image of %s: %s; waiting for it until %s\n", short(revision), image.Vanished, until.Format(time.TimeOnly))
 		select {
 		case <-ctx.Done():
 		case <-time.After(min(again, until.Sub(b.now()))):
@@ -622,14 +622,14 @@ func (b *bisection) ordered(ctx context.Context, run *assayv1alpha1.BenchmarkRun
 	prefix := run.Name[:min(len(run.Name), nameLength-len(suffix))]
 	run.ObjectMeta = metav1.ObjectMeta{Namespace: run.Namespace, Name: prefix + suffix}
 	run.Spec.TemplateRef, run.Spec.Template = nil, b.asked.template
-	found, err := b.execute(ctx, run)
+	result, err := b.execute(ctx, run)
 	if ctx.Err() != nil {
 		return b.interrupted()
 	}
 	if err != nil {
 		return err
 	}
-	ran.Experiment, ran.Analysis, ran.Ledger = found.experiment, found.analysis, found.where
+	ran.Experiment, ran.Analysis, ran.Ledger = result.experiment, result.analysis, result.where
 	return nil
 }
 

@@ -135,9 +135,9 @@ func TestWhatABisectionFinds(t *testing.T) {
 			if exitCodeOf(err) != tc.code || tc.says != "" && !strings.Contains(err.Error(), tc.says) {
 				t.Fatalf("it ends with %d: %v\n%s", exitCodeOf(err), err, stderr)
 			}
-			var found, want [][2]string
+			var culprits, want [][2]string
 			for _, c := range got.Culprits {
-				found = append(found, [2]string{c.After, c.At})
+				culprits = append(culprits, [2]string{c.After, c.At})
 				if c.Probability < 0.95 || c.Fresh == nil || len(c.Among) != 1 && !tc.skipped {
 					t.Errorf("%+v", c)
 				}
@@ -145,8 +145,8 @@ func TestWhatABisectionFinds(t *testing.T) {
 			for _, c := range tc.want {
 				want = append(want, [2]string{s.hash(c[0]), s.hash(c[1])})
 			}
-			if !slices.Equal(found, want) {
-				t.Errorf("%v (%s), want %v\n%s", found, got.Why, want, stderr)
+			if !slices.Equal(culprits, want) {
+				t.Errorf("%v (%s), want %v\n%s", culprits, got.Why, want, stderr)
 			}
 			if (len(got.Skipped) > 0) != tc.skipped {
 				t.Errorf("passed over: %+v", got.Skipped)
@@ -328,11 +328,11 @@ func TestAChangeOfAHistoryIsLocated(t *testing.T) {
 	}
 	book := func() change.Change {
 		t.Helper()
-		found, err := h.archive().Book(t.Context())
-		if err != nil || len(found.Changes) != 1 {
-			t.Fatalf("%+v, %v", found, err)
+		got, err := h.archive().Book(t.Context())
+		if err != nil || len(got.Changes) != 1 {
+			t.Fatalf("%+v, %v", got, err)
 		}
-		return found.Changes[0]
+		return got.Changes[0]
 	}
 	_, _, err := search(book().ID)
 	if err == nil || !strings.Contains(err.Error(), "cannot follow Suspected") || exitCodeOf(err) != exitUsage {

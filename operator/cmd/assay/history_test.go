@@ -69,11 +69,11 @@ func TestTheHistoryOfANamespace(t *testing.T) {
 	}
 	kept := archive.Open(store)
 	key := series.Key{Project: "bench", Benchmark: "sort", Metric: "latency", Statistic: "median"}
-	found := points.Keyed{Key: key, Record: series.Record{
+	added := points.Keyed{Key: key, Record: series.Record{
 		Kind: series.Measured, ID: "run", Schedule: "nightly", Sequence: 1, At: time.Unix(1e9, 0).UTC(), Head: "r7", Anchor: "r1", Machine: "m",
 		Workload: "w", Ratio: series.Estimate{LogRatio: 0.1, SE: 0.01, DF: 9, Blocks: 10},
 	}}
-	if err := kept.Append(t.Context(), []points.Keyed{found}); err != nil {
+	if err := kept.Append(t.Context(), []points.Keyed{added}); err != nil {
 		t.Fatal(err)
 	}
 	located := change.Change{ID: "3f2a9c", Project: "bench", From: 1, First: 1, To: 1, State: change.Located, Culprits: []string{"r7"},

@@ -94,9 +94,9 @@ func (p *planner) idle(nodes []string) (idle []string, problem string) {
 // of an earlier wave that arrive late are distinguished from this one's (fencing).
 func (p *planner) usedTokens(nodes []string) []string {
 	return slices.DeleteFunc(slices.Clone(nodes), func(node string) bool {
-		found := p.leaseOf(node)
-		current := record.Lease{Node: node, Token: found.Token}
-		return !found.Draining && !slices.ContainsFunc(p.Ledger.Waves, func(wave record.Wave) bool {
+		held := p.leaseOf(node)
+		current := record.Lease{Node: node, Token: held.Token}
+		return !held.Draining && !slices.ContainsFunc(p.Ledger.Waves, func(wave record.Wave) bool {
 			return slices.ContainsFunc(wave.Blocks, func(block record.Block) bool { return block.Lease != nil && *block.Lease == current })
 		})
 	})
@@ -127,11 +127,11 @@ func (p *planner) sharedLanes(usable []string, wants int) ([]design.Lane, *Decis
 	var lanes []design.Lane
 	taken := ""
 	for _, name := range usable {
-		found := p.leaseOf(name)
-		if found.Whole || slices.ContainsFunc(p.node(name).Taints, isLeaseTaint) {
+		current := p.leaseOf(name)
+		if current.Whole || slices.ContainsFunc(p.node(name).Taints, isLeaseTaint) {
 			taken = fmt.Sprintf("a run that has node %s for itself", name)
-			if found.Held() {
-				taken = fmt.Sprintf("run %s, which has node %s for itself since %s", found.Holder.Run(), name, stamp(found.Acquired))
+			if current.Held() {
+				taken = fmt.Sprintf("run %s, which has node %s for itself since %s", current.Holder.Run(), name, stamp(current.Acquired))
 			}
 			continue
 		}
@@ -159,11 +159,11 @@ func (p *planner) waitForLease(me lease.Waiter) *Decision {
 	after := lookAtQueue
 	var parts []string
 	for _, name := range me.Nodes {
-		found := p.leaseOf(name)
-		if left := found.ExpiresAt().Sub(p.now); found.Held() && left > 0 {
+		current := p.leaseOf(name)
+		if left := current.ExpiresAt().Sub(p.now); current.Held() && left > 0 {
 			after = min(after, left)
 		}
-		parts = append(parts, describeLease(name, found, p.now))
+		parts = append(parts, describeLease(name, current, p.now))
 	}
 	const shown = 5
 	if len(parts) > shown {
@@ -181,17 +181,17 @@ func (p *planner) waitForLease(me lease.Waiter) *Decision {
 	return waiting(assayv1alpha1.ReasonWaitingForLease, message, after)
 }
 
-func describeLease(name string, found lease.Lease, now time.Time) string {
+func describeLease(name string, current lease.Lease, now time.Time) string {
 	switch {
-	case !found.Held():
+	case !current.Held():
 		return name + " is free"
-	case !found.Expired(now):
-		return fmt.Sprintf("%s is leased by %s since %s", name, found.Holder.Run(), stamp(found.Acquired))
-	case found.Busy == "":
-		return fmt.Sprintf("%s was leased by %s until %s", name, found.Holder.Run(), stamp(found.ExpiresAt()))
+	case !current.Expired(now):
+		return fmt.Sprintf("%s is leased by %s since %s", name, current.Holder.Run(), stamp(current.Acquired))
+	case current.Busy == "":
+		return fmt.Sprintf("%s was leased by %s until %s", name, current.Holder.Run(), stamp(current.ExpiresAt()))
 	default:
-		return fmt.Sprintf("%s was leased by %s until %s, and is taken over once %s has ended", name, found.Holder.Run(),
-			stamp(found.ExpiresAt()), found.Busy)
+		return fmt.Sprintf("%s was leased by %s until %s, and is taken over once %s has ended", name, current.Holder.Run(),
+			stamp(current.ExpiresAt()), current.Busy)
 	}
 }
 

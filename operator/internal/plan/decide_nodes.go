@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/labels"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
@@ -23,7 +24,7 @@ func usableNodes(placement experiment.Placement, overhead corev1.ResourceList, a
 	var usable, refusals []string
 	selected := 0
 	for _, node := range nodes {
-		if !hasLabels(node, placement.NodeSelector) {
+		if !labels.SelectorFromSet(placement.NodeSelector).Matches(labels.Set(node.Labels)) {
 			continue
 		}
 		selected++
@@ -63,15 +64,6 @@ func demand(placement experiment.Placement, overhead corev1.ResourceList) corev1
 	return corev1.ResourceList{corev1.ResourceCPU: cpu, corev1.ResourceMemory: memory}
 }
 
-func hasLabels(node Node, selector map[string]string) bool {
-	for key, value := range selector {
-		if actual, ok := node.Labels[key]; !ok || actual != value {
-			return false
-		}
-	}
-	return true
-}
-
 // refuse is why a node cannot run a block; empty when it can.
 func refuse(node Node, placement experiment.Placement, need corev1.ResourceList) string {
 	switch {
@@ -105,11 +97,7 @@ func describeSelector(selector map[string]string) string {
 	if len(selector) == 0 {
 		return "(empty: every node)"
 	}
-	var parts []string
-	for _, key := range slices.Sorted(maps.Keys(selector)) {
-		parts = append(parts, key+"="+selector[key])
-	}
-	return strings.Join(parts, ",")
+	return labels.FormatLabels(selector)
 }
 
 // node is the node as it was observed; without a name when it is gone.

@@ -82,16 +82,16 @@ func (p *planner) leaseOf(node string) lease.Lease {
 
 // outOfForce is why blocks may no longer run on a lane; empty when they may.
 func (p *planner) outOfForce(lane design.Lane) string {
-	found := p.leaseOf(lane.Node)
-	switch mine := found.Holder == HolderOf(p.Run) && found.Token == lane.Token; {
-	case lane.Token == 0, mine && !found.Draining:
+	current := p.leaseOf(lane.Node)
+	switch mine := current.Holder == HolderOf(p.Run) && current.Token == lane.Token; {
+	case lane.Token == 0, mine && !current.Draining:
 		return ""
 	case mine:
 		return fmt.Sprintf("the lease of node %s with token %d is being given back", lane.Node, lane.Token)
 	}
 	text := fmt.Sprintf("the lease of node %s with token %d is lost", lane.Node, lane.Token)
-	if found.Held() && found.Holder != HolderOf(p.Run) {
-		text += fmt.Sprintf(": %s holds the node since %s", found.Holder.Run(), stamp(found.Acquired))
+	if current.Held() && current.Holder != HolderOf(p.Run) {
+		text += fmt.Sprintf(": %s holds the node since %s", current.Holder.Run(), stamp(current.Acquired))
 	}
 	return text
 }

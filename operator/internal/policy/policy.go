@@ -104,8 +104,8 @@ func (p *Policy) Of(namespace string) Limits {
 func (p *Policy) Refuses(namespace string, spec *assayv1alpha1.BenchmarkRunSpec) string {
 	limits := p.Of(namespace)
 	var parts []string
-	add := func(field string, found, allowed any) {
-		parts = append(parts, fmt.Sprintf("%s is %v and namespace %s may have %v", field, found, namespace, allowed))
+	add := func(field string, value, allowed any) {
+		parts = append(parts, fmt.Sprintf("%s is %v and namespace %s may have %v", field, value, namespace, allowed))
 	}
 	placement := spec.Placement
 	if limits.MaxNodes != nil && placement.MaxNodes > *limits.MaxNodes {
