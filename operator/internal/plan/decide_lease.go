@@ -84,7 +84,7 @@ func (p *planner) idle(nodes []string) (idle []string, problem string) {
 		return nil, fmt.Sprintf("waiting for pods of an earlier wave that have no node yet: %d", waiting)
 	}
 	idle = slices.DeleteFunc(slices.Clone(nodes), func(node string) bool { return p.Pods.Blocks[node] > 0 })
-	if len(idle) == 0 && len(nodes) > 0 {
+	if len(idle) == 0 {
 		return nil, fmt.Sprintf("waiting for pods of an earlier wave on %s: they have not ended", strings.Join(nodes, ", "))
 	}
 	return idle, ""
@@ -232,10 +232,10 @@ func (p *planner) cannotGoOn() *Decision {
 
 // surplus releases, while a wave runs, nodes that only an earlier wave used, once the last pod there is gone.
 func (p *planner) surplus() *Decision {
-	lanes := design.LanesOf(p.Ledger.Newest)
-	if lanes == nil || p.Pods.Blocks[""] > 0 {
+	if p.Pods.Blocks[""] > 0 {
 		return nil
 	}
+	lanes := design.LanesOf(p.Ledger.Newest)
 	idle := slices.DeleteFunc(p.held(), func(held lease.Lease) bool {
 		return p.Pods.Blocks[held.Node] > 0 || slices.ContainsFunc(lanes, func(lane design.Lane) bool { return lane.Node == held.Node })
 	})
@@ -249,17 +249,12 @@ func (p *planner) surplus() *Decision {
 
 // suspendedForLong stops the wave of a suspended run once no block runs, so that its nodes are released.
 func (p *planner) suspendedForLong() *Decision {
-	if !Suspended(p.Run) || !p.Wave.Suspended || len(p.held()) == 0 {
+	if !Suspended(p.Run) || len(p.held()) == 0 || len(p.Pods.Blocks) > 0 {
 		return nil
 	}
 	since := p.Run.Status.SuspendedSince
 	if since == nil {
 		return nil
-	}
-	for _, pods := range p.Pods.Blocks {
-		if pods > 0 {
-			return nil
-		}
 	}
 	if settled := since.Add(suspendSettles); p.now.Before(settled) {
 		p.wake(settled)

@@ -133,11 +133,11 @@ func (p *planner) lost(name string) (why string, dead bool) {
 // cordoned one, end first. Open counts, by node, the blocks that did not run to their end.
 func (p *planner) nodesLost(open map[string]int) *Decision {
 	var reasons []string
-	blocks, elsewhere := 0, 0
+	blocks, elsewhere := 0, false
 	for _, name := range slices.Sorted(maps.Keys(open)) {
 		why, _ := p.lost(name)
 		if why == "" {
-			elsewhere += open[name]
+			elsewhere = true
 			continue
 		}
 		blocks += open[name]
@@ -147,15 +147,15 @@ func (p *planner) nodesLost(open map[string]int) *Decision {
 		return nil
 	}
 	why := fmt.Sprintf("%s with %d blocks to run", strings.Join(reasons, ", "), blocks)
-	for name, pods := range p.Pods.Blocks {
-		if _, dead := p.lost(name); name != "" && pods > 0 && !dead {
+	for name := range p.Pods.Blocks {
+		if _, dead := p.lost(name); !dead {
 			return &Decision{
 				Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, After: p.untilDeadline(),
 				Message: why + ": they are planned again once the blocks that run now have ended",
 			}
 		}
 	}
-	if elsewhere == 0 {
+	if !elsewhere {
 		return p.stopAndPlanAgain(why)
 	}
 	// No pod runs at all: that may be the moment between two blocks of a lane.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -132,11 +133,14 @@ func (p *planner) keepLeases(decision Decision) Decision {
 			p.wake(p.now)
 		}
 	}
-	if left := p.wakeAt.Sub(p.now); !p.wakeAt.IsZero() && !decision.followedAtOnce() && (decision.After == 0 || left < decision.After) {
-		decision.After = left
+	if !p.wakeAt.IsZero() && !decision.followedAtOnce() {
+		decision.After = soonest(decision.After, p.wakeAt.Sub(p.now))
 	}
 	return decision
 }
+
+// soonest is the earlier of two times to reconcile; the first may be 0, which is never.
+func soonest(after, other time.Duration) time.Duration { return min(cmp.Or(after, other), other) }
 
 // releaseIdle adds to a decision to wait the release of the leases that the run does not keep, as soon as nothing of it can run there.
 func (p *planner) releaseIdle(keep []string, meanwhile *Decision) *Decision {
@@ -154,8 +158,8 @@ func (p *planner) releaseIdle(keep []string, meanwhile *Decision) *Decision {
 	switch {
 	case len(idle) > 0:
 		meanwhile.Action, meanwhile.After = releaseStep(idle)
-	case left && (meanwhile.After == 0 || meanwhile.After > lookAtPods):
-		meanwhile.After = lookAtPods
+	case left:
+		meanwhile.After = soonest(meanwhile.After, lookAtPods)
 	}
 	return meanwhile
 }
