@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"assay.dev/assay/operator/internal/analysis"
@@ -23,6 +24,22 @@ import (
 
 // Prefix is where the history of a project lies in a bucket with the ledgers of many.
 func Prefix(project string) string { return path.Join("history", project) }
+
+// Projects are those that have a history in a bucket with the ledgers of many.
+func Projects(ctx context.Context, store ledger.Store) ([]string, error) {
+	keys, err := store.List(ctx, Prefix("")+"/")
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, key := range keys {
+		if parts := strings.SplitN(key, "/", 3); len(parts) == 3 {
+			out = append(out, parts[1])
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
+}
 
 const (
 	seriesPrefix = "series/"
