@@ -45,7 +45,8 @@ import (
 type bisectOptions struct {
 	file                     string
 	good, bad, change        string
-	series, history, metric  string
+	series, metric           string
+	history                  place
 	repository               string
 	build, program, programs string
 	image                    string
@@ -82,7 +83,7 @@ func newBisectCommand(connection *genericclioptions.ConfigFlags) *cobra.Command 
 			"revision lies; or {revision} in a parameter is enough. A commit that does not build is passed over. With --image every wave is a " +
 			"BenchmarkRun, whose arms are the images of the revisions.\n\n" +
 			"With --change the ends, the size and the series come from the history, and the culprits are recorded there. " +
-			"What was measured is kept in --state: an interrupted search goes on when it is started again.\n\n" +
+			"What was measured is kept in --state: an interrupted search goes on when it is started again.\n\n" + placeHelp + "\n\n" +
 			exitHelp(false),
 		Example: "  assay bisect run.yaml --good v1.4 --bad main --build 'make server' --program bin/server\n" +
 			"  assay bisect run.yaml --change 3f2a9c --build 'cargo build --release' --program target/release/server\n" +
@@ -106,7 +107,7 @@ func newBisectCommand(connection *genericclioptions.ConfigFlags) *cobra.Command 
 	flags.StringVar(&o.bad, "bad", "", "a later revision that has it")
 	flags.StringVar(&o.change, "change", "", "a change of the history, in place of --good and --bad")
 	flags.StringVar(&o.series, "series", "", "series of the history: how far its builds are apart is known from there")
-	addHistory(command, &o.history)
+	addHistory(command, &o.history.where)
 	flags.StringVar(&o.metric, "metric", "",
 		"what is followed, such as 'latency.median at batchSize=8' (default: what the only ratio gate judges)")
 	flags.StringVar(&o.repository, "repository", ".", "folder of the git checkout")
@@ -183,6 +184,8 @@ type bisection struct {
 	asked   *asked
 	commits checkout.Repository
 	archive *archive.Archive
+	// project is that of the series that was named.
+	project string
 	store   ledger.Store
 	folder  string
 	kept    bisected
@@ -195,11 +198,20 @@ func (o *bisectOptions) run(ctx context.Context, connection *genericclioptions.C
 	}
 	b := &bisection{bisectOptions: *o, asked: question, commits: checkout.Repository{Folder: o.repository}}
 	if o.change != "" || o.series != "" {
-		store, err := openHistory(ctx, o.history)
+		b.history.source = o.source
+		store, closeStore, err := b.history.open(ctx)
 		if err != nil {
 			return err
 		}
+		defer closeStore()
 		b.archive = archive.Open(store)
+		all, err := b.archive.Of(ctx, o.series)
+		if err != nil {
+			return err
+		}
+		if len(all) > 0 {
+			b.project = all[0].Key.Project
+		}
 	}
 	if err := b.open(ctx); err != nil {
 		return err
@@ -432,7 +444,7 @@ func (b *bisection) keys(search *bisect.Search) ([]series.Key, error) {
 	if err != nil {
 		return nil, &exitCode{exitUsage, b.asked.explain(err)}
 	}
-	run := points.Run{Project: cmp.Or(search.Key.Project, localProject), Benchmark: cmp.Or(b.series, search.Key.Benchmark, b.asked.run.Name)}
+	run := points.Run{Project: cmp.Or(search.Key.Project, b.project, localProject), Benchmark: cmp.Or(b.series, search.Key.Benchmark, b.asked.run.Name)}
 	return run.Keys(frozen), nil
 }
 

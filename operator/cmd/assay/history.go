@@ -40,6 +40,8 @@ func addHistory(command *cobra.Command, where *string) {
 type place struct {
 	where  string
 	source source
+	// cluster is where it was found; nil for one on this machine or behind a URL.
+	cluster *cluster
 }
 
 func (p *place) addFlags(command *cobra.Command, flags *genericclioptions.ConfigFlags) {
@@ -65,7 +67,17 @@ func (p *place) open(ctx context.Context) (ledger.Store, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	p.cluster = cluster
 	return p.source.openFrom(ctx, cluster, cluster.namespace, "status.history", where)
+}
+
+// ledger opens that of a point, which lies where the history does.
+func (p *place) ledger(ctx context.Context, at string) (ledger.Store, func(), error) {
+	if p.cluster != nil {
+		return p.source.openFrom(ctx, p.cluster, p.cluster.namespace, "ledger", at)
+	}
+	store, err := ledger.Open(ctx, at, ledger.Options{})
+	return store, func() {}, err
 }
 
 // historyOf is where the history of a namespace lies, as its schedules say.

@@ -39,6 +39,16 @@ type Limits struct {
 	MaxObjects *int32             `json:"maxObjects,omitempty"`
 	// Exclusive are the values that spec.placement.exclusive may have.
 	Exclusive []assayv1alpha1.Exclusivity `json:"exclusive,omitempty"`
+	// History is what stays of the histories of the namespace; left out and empty are all of it.
+	History *History `json:"history,omitempty"`
+}
+
+// History is how long the points of a history stay: all of them for Full, then one of every Every, and after Thinned none. What a change
+// rests on stays in any case.
+type History struct {
+	Full    metav1.Duration `json:"full,omitzero"`
+	Every   metav1.Duration `json:"every,omitzero"`
+	Thinned metav1.Duration `json:"thinned,omitzero"`
 }
 
 var exclusivities = []assayv1alpha1.Exclusivity{assayv1alpha1.ExclusiveNode, assayv1alpha1.ExclusiveCPUs, assayv1alpha1.ExclusiveNone}
@@ -94,6 +104,7 @@ func (p *Policy) Of(namespace string) Limits {
 	out.MaxRuns = cmp.Or(out.MaxRuns, p.Default.MaxRuns)
 	out.MaxStored = cmp.Or(out.MaxStored, p.Default.MaxStored)
 	out.MaxObjects = cmp.Or(out.MaxObjects, p.Default.MaxObjects)
+	out.History = cmp.Or(out.History, p.Default.History)
 	if out.Exclusive == nil {
 		out.Exclusive = p.Default.Exclusive
 	}
