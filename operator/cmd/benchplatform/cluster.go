@@ -34,13 +34,13 @@ type bench struct {
 
 func newClusterCommand() *cobra.Command {
 	b := &bench{}
-	idle, pairs, large := time.Minute, 6, true
+	idle, runs, large := time.Minute, 6, true
 	command := &cobra.Command{
 		Use: "cluster", Short: "Figures of the operator on the cluster of the kubeconfig, where the chart is installed as assay",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if pairs < 2 {
-				return errors.New("invalid --pairs: an interval needs at least 2")
+			if runs < 2 {
+				return errors.New("invalid --runs: an interval needs at least 2")
 			}
 			b.log = cmd.ErrOrStderr()
 			if err := b.connect(); err != nil {
@@ -54,7 +54,7 @@ func newClusterCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ratio, err := b.dagOverhead(cmd.Context(), pairs)
+			ratio, err := b.dagOverhead(cmd.Context(), runs)
 			if err != nil {
 				return err
 			}
@@ -80,7 +80,7 @@ func newClusterCommand() *cobra.Command {
 	flags.StringVar(&b.system, "system", "assay-system", "namespace of the release")
 	flags.StringVar(&b.namespace, "namespace", "default", "namespace for the runs")
 	flags.DurationVar(&idle, "idle", idle, "how long to leave the operator alone before its memory is read")
-	flags.IntVar(&pairs, "pairs", pairs, "how often a run is compared with a bare workflow")
+	flags.IntVar(&runs, "runs", runs, "how many runs are compared with the workflows of their blocks")
 	flags.BoolVar(&large, "large", large, "also measure the reconciles of a run with 10,000 attempts, which takes half an hour")
 	return command
 }
