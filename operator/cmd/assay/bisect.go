@@ -444,7 +444,10 @@ func (b *bisection) keys(search *bisect.Search) ([]series.Key, error) {
 	if err != nil {
 		return nil, &exitCode{exitUsage, b.asked.explain(err)}
 	}
-	run := points.Run{Project: cmp.Or(search.Key.Project, b.project, localProject), Benchmark: cmp.Or(b.series, search.Key.Benchmark, b.asked.run.Name)}
+	run := points.Run{
+		Project:   cmp.Or(search.Key.Project, b.project, localProject),
+		Benchmark: cmp.Or(b.series, search.Key.Benchmark, b.asked.run.Name),
+	}
 	return run.Keys(frozen), nil
 }
 

@@ -63,7 +63,8 @@ func newSiteCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 			"Points lead to the reports of their runs. --reports link leads to where a ledger lies: beside the pages, or where --served says " +
 			"that a store can be read; copy puts the reports into the pages, none reads no ledger.\n\n" +
 			placeHelp,
-		Example: "  assay site --out public\n  assay site --out public -n bench --reports copy\n  assay site --out public --reports copy --base https://bench.example.org " +
+		Example: "  assay site --out public\n  assay site --out public -n bench --reports copy\n" +
+			"  assay site --out public --reports copy --base https://bench.example.org " +
 			"--commit 'https://github.com/acme/sort/commit/{revision}'\n" +
 			"  assay site --out public --history 's3://assay/history/default?endpoint=http://minio:9000' " +
 			"--served s3://assay=https://bench.example.org/ledgers",

@@ -80,7 +80,7 @@ func newClusterCommand() *cobra.Command {
 	flags.StringVar(&b.system, "system", "assay-system", "namespace of the release")
 	flags.StringVar(&b.namespace, "namespace", "default", "namespace for the runs")
 	flags.DurationVar(&idle, "idle", idle, "how long to leave the operator alone before its memory is read")
-	flags.IntVar(&runs, "runs", runs, "how many runs are compared with the workflows of their blocks")
+	flags.IntVar(&runs, "runs", runs, "how many runs are compared with their workflows")
 	flags.BoolVar(&large, "large", large, "also measure the reconciles of a run with 10,000 attempts, which takes half an hour")
 	return command
 }

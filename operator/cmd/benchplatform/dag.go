@@ -28,8 +28,8 @@ const blocksPerRun = 6
 // patience is how long one run or workflow may take.
 const patience = time.Hour
 
-// dagOverhead compares the wall time of a run with that of the workflow of its blocks: what planning, leasing and judging add to the pods
-// that measure. A workflow cannot be executed again without its run: its blocks refuse a lease that has ended.
+// dagOverhead compares the wall time of a run with that of its workflow: what accepting, planning and leasing add to the pods that
+// measure and judge. A workflow cannot be executed again without its run: its blocks refuse a lease that has ended.
 func (b *bench) dagOverhead(ctx context.Context, runs int) (calibrate.Figure, error) {
 	figure := calibrate.Figure{Figure: "platform.dag_overhead_ratio", Unit: "1", Samples: runs}
 	var logs []float64
@@ -39,15 +39,15 @@ func (b *bench) dagOverhead(ctx context.Context, runs int) (calibrate.Figure, er
 		if err != nil {
 			return figure, err
 		}
-		blocks, err := b.workflowTime(ctx, workflow.Name(name, 0))
+		flow, err := b.workflowTime(ctx, workflow.Name(name, 0))
 		b.remove(name)
 		if err != nil {
 			return figure, err
 		}
-		fmt.Fprintf(b.log, "run %d: %s, its blocks %s\n", i, quantity.Duration(whole, 100*time.Millisecond),
-			quantity.Duration(blocks, 100*time.Millisecond))
+		fmt.Fprintf(b.log, "run %d: %s, its workflow %s\n", i, quantity.Duration(whole, 100*time.Millisecond),
+			quantity.Duration(flow, 100*time.Millisecond))
 		if i > 0 { // The first one warms up.
-			logs = append(logs, math.Log(whole.Seconds()/blocks.Seconds()))
+			logs = append(logs, math.Log(whole.Seconds()/flow.Seconds()))
 		}
 	}
 	mean, deviation := stat.MeanStdDev(logs, nil)
@@ -56,23 +56,24 @@ func (b *bench) dagOverhead(ctx context.Context, runs int) (calibrate.Figure, er
 	return figure, nil
 }
 
-// workflowTime is the time from creating a workflow to its end, in whole seconds as Argo writes both.
+// workflowTime is the time from creating a workflow to its end, in whole seconds as Argo writes both. The run may be complete before.
 func (b *bench) workflowTime(ctx context.Context, name string) (time.Duration, error) {
-	flow := &unstructured.Unstructured{}
-	flow.SetGroupVersionKind(schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Workflow"})
-	if err := b.client.Get(ctx, client.ObjectKey{Namespace: b.namespace, Name: name}, flow); err != nil {
-		return 0, err
-	}
-	text, _, _ := unstructured.NestedString(flow.Object, "status", "finishedAt")
-	finished, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return 0, fmt.Errorf("workflow %s: invalid status.finishedAt: %w", name, err)
-	}
-	took := finished.Sub(flow.GetCreationTimestamp().Time)
-	if took <= 0 {
-		return 0, fmt.Errorf("workflow %s ended at %s, not after it was created", name, text)
-	}
-	return took, nil
+	flows := &unstructured.UnstructuredList{}
+	flows.SetGroupVersionKind(schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Workflow"})
+	var took time.Duration
+	err := b.until(ctx, flows, name, func(object client.Object) (bool, error) {
+		text, _, _ := unstructured.NestedString(object.(*unstructured.Unstructured).Object, "status", "finishedAt")
+		if text == "" {
+			return false, nil
+		}
+		finished, err := time.Parse(time.RFC3339, text)
+		took = finished.Sub(object.GetCreationTimestamp().Time)
+		if err == nil && took <= 0 {
+			err = fmt.Errorf("it ended at %s, not after it was created", text)
+		}
+		return true, err
+	})
+	return took, err
 }
 
 // scanSpec compares two ways to scan a small matrix at so many points, with four trials at each in every block.

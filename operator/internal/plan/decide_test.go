@@ -337,7 +337,9 @@ func TestTriesToExpandAnExperiment(t *testing.T) {
 			}
 		})
 	}
-	for tries, want := range map[int32]string{MaxAcceptanceTries: assayv1alpha1.ReasonAccepted, MaxAcceptanceTries + 1: assayv1alpha1.ReasonSetAside} {
+	for tries, want := range map[int32]string{
+		MaxAcceptanceTries: assayv1alpha1.ReasonAccepted, MaxAcceptanceTries + 1: assayv1alpha1.ReasonSetAside,
+	} {
 		w := newWorld(t)
 		w.Run.Status.AcceptanceTries = tries
 		if got := Decide(w.Observed, testSettings, w.now); got.Reason != want {

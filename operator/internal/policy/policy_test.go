@@ -80,7 +80,8 @@ namespaces:
 		t.Fatal(err)
 	}
 	hours := func(full, every, thinned time.Duration) History {
-		return History{metav1.Duration{Duration: full * time.Hour}, metav1.Duration{Duration: every * time.Hour}, metav1.Duration{Duration: thinned * time.Hour}}
+		of := func(n time.Duration) metav1.Duration { return metav1.Duration{Duration: n * time.Hour} }
+		return History{of(full), of(every), of(thinned)}
 	}
 	for name, want := range map[string]History{
 		"any":     hours(8760, 168, 43800),
