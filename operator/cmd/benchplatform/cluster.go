@@ -50,6 +50,10 @@ func newClusterCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			// Each as soon as it is measured: what fails later takes none of them.
+			if err := printFigures(cmd.OutOrStdout(), memory); err != nil {
+				return err
+			}
 			before, err := b.scrape(cmd.Context())
 			if err != nil {
 				return err
@@ -66,7 +70,7 @@ func newClusterCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := printFigures(cmd.OutOrStdout(), memory, reconciles, ratio); err != nil || !large {
+			if err := printFigures(cmd.OutOrStdout(), reconciles, ratio); err != nil || !large {
 				return err
 			}
 			loaded, err := b.largeReconciles(cmd.Context())
