@@ -203,7 +203,9 @@ func measure(t *testing.T, name string, exp *experiment.Experiment, blocks int) 
 	}
 	run.Status = assayv1alpha1.BenchmarkRunStatus{
 		Phase: assayv1alpha1.PhaseSucceeded, Verdict: assayv1alpha1.Verdict(result.Verdict), Best: result.Best, Wave: ptr.To[int32](0),
-		Trials:         assayv1alpha1.TrialCounts{Planned: int32(result.Trials.Planned), Done: int32(result.Trials.Used), Invalid: int32(result.Trials.Invalid)},
+		Trials: assayv1alpha1.TrialCounts{
+			Planned: int32(result.Trials.Planned), Done: int32(result.Trials.Used), Invalid: int32(result.Trials.Invalid),
+		},
 		StartTime:      ptr.To(metav1.NewTime(began.Add(time.Minute))),
 		CompletionTime: ptr.To(metav1.NewTime(began.Add(time.Hour))),
 		Conditions: []metav1.Condition{
