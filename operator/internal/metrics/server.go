@@ -7,12 +7,8 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
-
-// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
-// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 
 // filterProvider makes what stands before the metrics.
 type filterProvider = func(*rest.Config, *http.Client) (metricsserver.Filter, error)
@@ -28,7 +24,7 @@ func ServerOptions(address string, secure bool, seen filterProvider) metricsserv
 	// HTTP/2 lets one client hold many requests open, and nobody who reads metrics needs it.
 	out.TLSOpts = []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }}
 	out.FilterProvider = func(config *rest.Config, client *http.Client) (metricsserver.Filter, error) {
-		guard, guardErr := filters.WithAuthenticationAndAuthorization(config, client)
+		reviewed, guardErr := newGuard(config, client)
 		notice, noticeErr := seen(config, client)
 		if err := errors.Join(guardErr, noticeErr); err != nil {
 			return nil, err
@@ -38,7 +34,7 @@ func ServerOptions(address string, secure bool, seen filterProvider) metricsserv
 			if err != nil {
 				return nil, err
 			}
-			return guard(log, noticed)
+			return reviewed(log, noticed)
 		}, nil
 	}
 	return out

@@ -1,0 +1,22 @@
+package main
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// TestTheOperatorLinksNoServer holds what the operator is linked with: every page of a program that is read counts as memory of its pod.
+func TestTheOperatorLinksNoServer(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, linked := range strings.Fields(string(out)) {
+		for _, not := range []string{"k8s.io/apiserver/", "github.com/google/cel-go/", "google.golang.org/grpc/", "go.opentelemetry.io/"} {
+			if strings.HasPrefix(linked, not) {
+				t.Errorf("the operator is linked with %s: see docs/decisions/0105, and `go mod why` for who imports it", linked)
+			}
+		}
+	}
+}

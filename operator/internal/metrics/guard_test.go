@@ -1,0 +1,116 @@
+package metrics
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/go-logr/logr"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/client-go/rest"
+)
+
+// TestWhoMayReadTheMetrics asks a server of the API that knows two tokens, of which one may get /metrics.
+func TestWhoMayReadTheMetrics(t *testing.T) {
+	var asked []authorizationv1.SubjectAccessReviewSpec
+	away := false
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if away {
+			http.Error(w, "{}", http.StatusServiceUnavailable)
+			return
+		}
+		switch r.URL.Path {
+		case "/apis/authentication.k8s.io/v1/tokenreviews":
+			var review authenticationv1.TokenReview
+			decode(t, r, &review)
+			user := map[string]string{"of-prometheus": "prometheus", "of-a-tenant": "tenant"}[review.Spec.Token]
+			review.Status.Authenticated = user != ""
+			review.Status.User = authenticationv1.UserInfo{
+				Username: user, UID: "1", Groups: []string{"scrapers"}, Extra: map[string]authenticationv1.ExtraValue{"pod": {"p"}},
+			}
+			encode(t, w, review)
+		case "/apis/authorization.k8s.io/v1/subjectaccessreviews":
+			var review authorizationv1.SubjectAccessReview
+			decode(t, r, &review)
+			asked = append(asked, review.Spec)
+			review.Status.Allowed = review.Spec.User == "prometheus" &&
+				*review.Spec.NonResourceAttributes == authorizationv1.NonResourceAttributes{Path: "/metrics", Verb: "get"}
+			encode(t, w, review)
+		default:
+			t.Errorf("asked for %s", r.URL.Path)
+		}
+	}))
+	defer api.Close()
+	filter, err := newGuard(&rest.Config{Host: api.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}, api.Client())
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := 0
+	guarded, err := filter(logr.Discard(), http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served++ }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		method, path, authorization string
+		away                        bool
+		want                        int
+	}{
+		"a token that is allowed reads":         {authorization: "Bearer of-prometheus", want: http.StatusOK},
+		"the scheme is written in any case":     {authorization: "bearer  of-prometheus", want: http.StatusOK},
+		"a token that is known and not allowed": {authorization: "Bearer of-a-tenant", want: http.StatusForbidden},
+		"another path":                          {path: "/debug", authorization: "Bearer of-prometheus", want: http.StatusForbidden},
+		"another method":                        {method: http.MethodPost, authorization: "Bearer of-prometheus", want: http.StatusForbidden},
+		"a token that nobody knows":             {authorization: "Bearer guessed", want: http.StatusUnauthorized},
+		"no token":                              {want: http.StatusUnauthorized},
+		"an empty token":                        {authorization: "Bearer ", want: http.StatusUnauthorized},
+		"a password":                            {authorization: "Basic of-prometheus", want: http.StatusUnauthorized},
+		"an API server that does not answer":    {away: true, authorization: "Bearer of-prometheus", want: http.StatusInternalServerError},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := served
+			away = c.away
+			if c.method == "" {
+				c.method = http.MethodGet
+			}
+			if c.path == "" {
+				c.path = "/metrics"
+			}
+			request := httptest.NewRequest(c.method, c.path, nil)
+			if c.authorization != "" {
+				request.Header.Set("Authorization", c.authorization)
+			}
+			response := httptest.NewRecorder()
+			guarded.ServeHTTP(response, request)
+			if response.Code != c.want {
+				t.Errorf("status %d, want %d: %s", response.Code, c.want, response.Body)
+			}
+			if let := served > before; let != (c.want == http.StatusOK) {
+				t.Errorf("the request was served: %t", let)
+			}
+		})
+	}
+	for _, spec := range asked {
+		if spec.UID != "1" || len(spec.Groups) != 1 || !maps.EqualFunc(spec.Extra, map[string]authorizationv1.ExtraValue{"pod": {"p"}},
+			func(a, b authorizationv1.ExtraValue) bool { return len(a) == 1 && a[0] == b[0] }) {
+			t.Errorf("asked for the access of %+v: all that the token says of its user is missing", spec)
+		}
+	}
+}
+
+func decode(t *testing.T, r *http.Request, into any) {
+	t.Helper()
+	if err := json.NewDecoder(r.Body).Decode(into); err != nil {
+		t.Error(err)
+	}
+}
+
+func encode(t *testing.T, w http.ResponseWriter, value any) {
+	t.Helper()
+	if err := json.NewEncoder(w).Encode(value); err != nil {
+		t.Error(err)
+	}
+}
