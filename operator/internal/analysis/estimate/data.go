@@ -78,9 +78,7 @@ func New(exp *experiment.Experiment, chosen *selection.Selection, in func(block 
 	if elsewhere := blocksIn(maps.Keys(chosen.Elsewhere), in); len(elsewhere) > 0 {
 		here := blocksIn(slices.Values(chosen.Judged), in)
 		if float64(len(elsewhere)) > fewBlocks*float64(len(elsewhere)+len(here)) {
-			all := slices.AppendSeq(slices.Clone(chosen.Used), maps.Keys(chosen.Elsewhere))
-			slices.SortFunc(all, func(a, b *record.Attempt) int { return record.CompareNames(a.Trial, b.Trial) })
-			d.Everywhere = dataOf(exp, chosen, all, in)
+			d.Everywhere = dataOf(exp, chosen, chosen.Everywhere(), in)
 		}
 	}
 	return d

@@ -371,6 +371,13 @@ func (s *Selection) rejectOtherEnvironments(attempts []*record.Attempt) []*recor
 	return out
 }
 
+// Everywhere are the attempts used and those of other environments, in the order of their trials.
+func (s *Selection) Everywhere() []*record.Attempt {
+	out := slices.AppendSeq(slices.Clone(s.Used), maps.Keys(s.Elsewhere))
+	slices.SortFunc(out, func(a, b *record.Attempt) int { return record.CompareNames(a.Trial, b.Trial) })
+	return out
+}
+
 // Own are the attempts up to a wave that are this experiment's.
 func (s *Selection) Own(evidence record.Evidence, wave int) []*record.Attempt {
 	return slices.DeleteFunc(upTo(evidence.Attempts, wave), func(attempt *record.Attempt) bool { _, ok := s.Cells[attempt]; return !ok })
