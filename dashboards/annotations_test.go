@@ -74,8 +74,8 @@ func TestAnnotationsAreWhereTheirEventsAre(t *testing.T) {
 		"history.json: Runs that ended":            {910_000, 1_510_000, 2_110_000},
 		"history.json: Changes of the environment": {600_000, 1_800_000},
 	} {
-		each, found := all[name]
-		if !found {
+		each, ok := all[name]
+		if !ok {
 			t.Errorf("there is no %s among %v", name, slices.Sorted(maps.Keys(all)))
 			continue
 		}

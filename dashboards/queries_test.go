@@ -40,8 +40,8 @@ func contract(t *testing.T) map[string][]string {
 	if len(out) < 40 {
 		t.Fatalf("only %d metrics are in docs/reference/metrics.md: is the table another one?", len(out))
 	}
-	_, libraries, found := strings.Cut(text, "## From libraries")
-	if !found {
+	_, libraries, ok := strings.Cut(text, "## From libraries")
+	if !ok {
 		t.Fatal("docs/reference/metrics.md has no section From libraries")
 	}
 	for _, name := range []string{"controller_runtime_reconcile_time_seconds", "controller_runtime_reconcile_errors_total"} {

@@ -168,8 +168,8 @@ func closedLinks(raw []byte) ([]byte, error) {
 	if err := json.Unmarshal(source["defaults"], &defaults); err != nil {
 		return nil, fmt.Errorf("defaults: %w", err)
 	}
-	if found, has := defaults["links"]; has {
-		if err := readStrictly(found, &links{}); err != nil {
+	if got, has := defaults["links"]; has {
+		if err := readStrictly(got, &links{}); err != nil {
 			return nil, fmt.Errorf("defaults.links: %w", err)
 		}
 		delete(defaults, "links")

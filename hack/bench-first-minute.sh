@@ -4,6 +4,8 @@
 # with nothing compiled, which takes three quarters of an hour. Downloaded modules and crates are those that this machine has.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source hack/lib.sh
+[ -f dist/SHA256SUMS ] || { echo "dist/ holds no release: run make release first" >&2; exit 2; }
 exec 3>&1 1>&2
 export CLUSTER=embedded
 unset CARGO_TARGET_DIR
@@ -15,7 +17,13 @@ work=$(mktemp -d)
 export ASSAY_CACHE=$work/cache GOCACHE=$work/go
 finish() {
   status=$?
-  [ ! -x "$work/tree/bin/cluster" ] || "$work/tree/bin/cluster" down || status=1
+  if cd "$work/tree" && [ -x bin/cluster ]; then
+    KUBECONFIG=$(bin/cluster kubeconfig)
+    export KUBECONFIG
+    if [ "$status" != 0 ] && [ -e "$KUBECONFIG" ]; then PATH=$(bin/cluster build --print-dir kubectl):$PATH show_cluster; fi
+    bin/cluster down || status=1
+  fi
+  cd /
   rm -rf "$work"
   exit "$status"
 }

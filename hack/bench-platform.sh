@@ -39,4 +39,4 @@ export HELM_ARGS="--set operator.metrics.secure=false ${HELM_ARGS:-}"
 install_assay
 
 step "The operator on the cluster"
-bin/benchplatform cluster --pairs "${BENCH_PAIRS:-6}" >&3
+bin/benchplatform cluster --runs "${BENCH_RUNS:-6}" >&3

@@ -6,21 +6,7 @@ cd "$(dirname "$0")/.."
 source hack/lib.sh
 export CLUSTER=embedded
 
-finish() {
-  status=$?
-  if [ "$status" != 0 ] && [ -n "${KUBECONFIG:-}" ]; then
-    step "It failed; this is what the cluster looks like"
-    kubectl get nodes,pods,benchmarkruns,workflows -A -o wide || true
-    kubectl get events -A --sort-by=.lastTimestamp | tail -n 40 || true
-    bin/cluster status || true
-  fi
-  if [ "${E2E_KEEP:-}" != 1 ]; then
-    step "Taking the cluster down"
-    bin/cluster down || status=1
-  fi
-  exit "$status"
-}
-trap finish EXIT
+trap take_down EXIT
 
 install_assay
 

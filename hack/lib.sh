@@ -4,6 +4,25 @@
 began=$SECONDS
 step() { printf '\n== %s  (%d:%02d elapsed)\n' "$*" $(((SECONDS - began) / 60)) $(((SECONDS - began) % 60)); }
 
+# show_cluster prints what the cluster looks like, for whoever reads of a failure.
+show_cluster() {
+  step "It failed; this is what the cluster looks like"
+  kubectl get nodes,pods,benchmarkruns,workflows -A -o wide || true
+  kubectl get events -A --sort-by=.lastTimestamp | tail -n 40 || true
+  bin/cluster status || true
+}
+
+# take_down is the end of a script that starts the embedded cluster. E2E_KEEP=1 keeps the cluster to poke at.
+take_down() {
+  status=$?
+  if [ "$status" != 0 ] && [ -n "${KUBECONFIG:-}" ]; then show_cluster; fi
+  if [ "${E2E_KEEP:-}" != 1 ]; then
+    step "Taking the cluster down"
+    bin/cluster down || status=1
+  fi
+  exit "$status"
+}
+
 # install_assay brings up a cluster with Assay on it and leaves KUBECONFIG and PATH pointing at it.
 install_assay() {
   step "Building the cluster tool"

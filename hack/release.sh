@@ -6,7 +6,6 @@
 #   REGISTRY       where the images of the packaged chart are; the names in images.yaml without it
 #   DOWNLOADS      where the files of dist/ will be downloaded from
 #   COSIGN_KEY     a key of cosign, whose password is COSIGN_PASSWORD; without one nothing is signed, and the notes say so
-#   PLATFORMS      of images and of the command on Linux, by default linux/amd64,linux/arm64
 #
 # The same tree gives the same archives, images and chart: times are those of the last commit.
 set -euo pipefail
@@ -14,14 +13,23 @@ cd "$(dirname "$0")/.."
 source hack/lib.sh
 version=${ASSAY_VERSION:-$(cat VERSION)}
 export ASSAY_VERSION=$version
-platforms=${PLATFORMS:-linux/amd64,linux/arm64}
+downloads=${DOWNLOADS:?run it by make release, which says where the files will be downloaded from}
+platforms=linux/amd64,linux/arm64
 epoch=$(git log -1 --format=%ct)
 commit=$(git rev-parse HEAD)
 dirty=$(git status --porcelain --untracked-files=no)
 dist=$PWD/dist work=$PWD/out/release
 tool() { (cd hack/tools && go tool -modfile="$PWD/release.mod" "$@"); }
-# What is wrong with the version is said before anything is built; programs of another version are not packed.
+die() { echo "release.sh: $*" >&2; exit 2; }
+# What is wrong with the variables is said before anything is built, and before the last release is removed.
 bin/cluster images list >/dev/null
+[ "${PLATFORMS:-$platforms}" = "$platforms" ] || die "PLATFORMS is $PLATFORMS: a release is for $platforms; make images takes fewer"
+if [ -n "${COSIGN_KEY:-}" ]; then
+  step "The key (the first time cosign is compiled)"
+  key=$(realpath -e "$COSIGN_KEY") || die "COSIGN_KEY is $COSIGN_KEY: name a key that cosign generate-key-pair wrote"
+  public=$(tool cosign public-key --key "$key") || die "COSIGN_KEY is $COSIGN_KEY, which COSIGN_PASSWORD does not open"
+fi
+# Programs of another version are not packed.
 rm -rf "$dist" "$work" out/bin
 mkdir -p "$dist" "$work"
 
@@ -37,10 +45,8 @@ step "Release notes of $version"
 section() { awk -v want="$1" '/^## /{p = index($0 " ", " " want " ") > 0; next} p' CHANGELOG.md >"$work/notes"; }
 section "$version"
 grep -q '[^[:space:]]' "$work/notes" || section '(unreleased)'
-if ! grep -q '[^[:space:]]' "$work/notes"; then
-  echo "CHANGELOG.md has neither a section \"## $version\" nor one that is \"(unreleased)\": write what is new" >&2
-  exit 2
-fi
+grep -q '[^[:space:]]' "$work/notes" ||
+  die "CHANGELOG.md has neither a section \"## $version\" nor one that is \"(unreleased)\": write what is new"
 
 step "Programs"
 hack/platforms.sh programs "$platforms,darwin/amd64,darwin/arm64"
@@ -48,7 +54,6 @@ hack/platforms.sh programs "$platforms,darwin/amd64,darwin/arm64"
 step "Archives of the command"
 for platform in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do
   folder=$work/cli/${platform/\//-}
-  [ -x "out/bin/${platform/\//-}/assay" ] || continue
   mkdir -p "$folder"
   cp "out/bin/${platform/\//-}/assay" LICENSE "$folder/"
   [ ! -f "out/bin/${platform/\//-}/assay-runner" ] || cp "out/bin/${platform/\//-}/assay-runner" "$folder/"
@@ -84,14 +89,9 @@ done
 step "Manifests of package managers, and the install script"
 fill() {
   local text platform
-  text=$(sed -e "s|@VERSION@|$version|g" -e "s|@DOWNLOADS@|$DOWNLOADS|g" "$1")
+  text=$(sed -e "s|@VERSION@|$version|g" -e "s|@DOWNLOADS@|$downloads|g" "$1")
   for platform in linux_amd64 linux_arm64 darwin_amd64 darwin_arm64; do
-    archive=$dist/assay_${version}_$platform.tar.gz
-    [ -f "$archive" ] || {
-      [[ $text != *@SHA256_$platform@* ]] || { echo "$1 needs $archive: build that platform too" >&2; exit 2; }
-      continue
-    }
-    text=${text//@SHA256_$platform@/$(sha256sum "$archive" | cut -d ' ' -f 1)}
+    text=${text//@SHA256_$platform@/$(sha256sum "$dist/assay_${version}_$platform.tar.gz" | cut -d ' ' -f 1)}
   done
   printf '%s\n' "$text"
 }
@@ -118,18 +118,17 @@ step "Notes, provenance, checksums"
 # Written elsewhere first, because it names every file of the folder.
 bin/cluster provenance "$dist" --commit "$commit" ${dirty:+--dirty} --builder "${BUILDER_ID:-https://assay.dev/make-release}" \
   --parameter "VERSION=$version" --parameter "PLATFORMS=$platforms" --parameter "REGISTRY=${REGISTRY:-}" \
-  --parameter "DOWNLOADS=$DOWNLOADS" --tool "go=$(go env GOVERSION)" --tool "rustc=$(rustc --version)" >"$work/provenance.intoto.json"
+  --parameter "DOWNLOADS=$downloads" --tool "go=$(go env GOVERSION)" --tool "rustc=$(rustc --version)" >"$work/provenance.intoto.json"
 mv "$work/provenance.intoto.json" "$dist/"
 (cd "$dist" && find . -type f -printf '%P\n' | LC_ALL=C sort | xargs sha256sum) >"$work/SHA256SUMS"
 mv "$work/SHA256SUMS" "$dist/"
 if [ -n "${COSIGN_KEY:-}" ]; then
   step "Signatures"
-  key=$(realpath "$COSIGN_KEY")
   # Without a transparency log: a release can be made where no service is reached, and before anyone is told of it.
   offline=(--yes --key "$key" --tlog-upload=false --use-signing-config=false)
   tool cosign sign-blob "${offline[@]}" --bundle "$dist/SHA256SUMS.bundle" "$dist/SHA256SUMS" >/dev/null
   tool cosign attest-blob "${offline[@]}" --bundle "$dist/provenance.bundle" --statement "$dist/provenance.intoto.json" >/dev/null
-  tool cosign public-key --key "$key" --outfile "$dist/cosign.pub"
+  printf '%s\n' "$public" >"$dist/cosign.pub"
   # Cosign writes bundles that only their owner may read.
   chmod 644 "$dist"/*.bundle "$dist/cosign.pub"
 fi

@@ -330,14 +330,14 @@ func TestObjects(t *testing.T) {
 			want:   []string{"PodDisruptionBudget/assay-system/assay-operator", "PodDisruptionBudget/assay-system/assay-argo-controller", "PodDisruptionBudget/assay-system/assay-argo-server"},
 			check: func(t *testing.T, chart *rendered) {
 				for _, budget := range chart.of("PodDisruptionBudget") {
-					found := into[policyv1.PodDisruptionBudget](t, budget)
-					pod := chart.pods(t)["Deployment/assay-system/"+found.Name]
-					if !labels.SelectorFromSet(found.Spec.Selector.MatchLabels).Matches(labels.Set(pod.Labels)) ||
-						found.Spec.MaxUnavailable.IntValue() != 1 {
-						t.Errorf("%s is %+v", found.Name, found.Spec)
+					pdb := into[policyv1.PodDisruptionBudget](t, budget)
+					pod := chart.pods(t)["Deployment/assay-system/"+pdb.Name]
+					if !labels.SelectorFromSet(pdb.Spec.Selector.MatchLabels).Matches(labels.Set(pod.Labels)) ||
+						pdb.Spec.MaxUnavailable.IntValue() != 1 {
+						t.Errorf("%s is %+v", pdb.Name, pdb.Spec)
 					}
-					if spread := pod.Spec.TopologySpreadConstraints; len(spread) != 1 || !reflect.DeepEqual(spread[0].LabelSelector, found.Spec.Selector) {
-						t.Errorf("%s: spread is %+v", found.Name, spread)
+					if spread := pod.Spec.TopologySpreadConstraints; len(spread) != 1 || !reflect.DeepEqual(spread[0].LabelSelector, pdb.Spec.Selector) {
+						t.Errorf("%s: spread is %+v", pdb.Name, spread)
 					}
 				}
 			},
@@ -546,8 +546,8 @@ func TestImagesComeFromOnePlace(t *testing.T) {
 
 func templateImage(t *testing.T, template unstructured.Unstructured) string {
 	t.Helper()
-	image, found, err := unstructured.NestedString(template.Object, "spec", "image")
-	if err != nil || !found {
+	image, ok, err := unstructured.NestedString(template.Object, "spec", "image")
+	if err != nil || !ok {
 		t.Fatalf("%s has no image: %v", identity(template), err)
 	}
 	return image
@@ -567,8 +567,8 @@ func TestAGlobalRegistryTakesThePlaceOfEveryHost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if found := hosts.Find(raw); found != nil && object.GetKind() != "CustomResourceDefinition" {
-				t.Errorf("%s: %s: %s… is not from the global registry", registry, identity(object), found)
+			if got := hosts.Find(raw); got != nil && object.GetKind() != "CustomResourceDefinition" {
+				t.Errorf("%s: %s: %s… is not from the global registry", registry, identity(object), got)
 			}
 		}
 		for name, want := range map[string]string{

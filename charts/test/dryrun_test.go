@@ -80,11 +80,11 @@ func (c *cluster) installCRDs(t *testing.T) {
 	folder := prometheusOperatorCRDs(t)
 	var files []string
 	for _, pattern := range []string{chartDir + "/crds/*.yaml", chartDir + "/third_party/argo-workflows/*.yaml"} {
-		found, err := filepath.Glob(pattern)
+		matches, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
 		}
-		files = append(files, found...)
+		files = append(files, matches...)
 	}
 	for _, kind := range []string{"servicemonitors", "prometheusrules"} {
 		files = append(files, filepath.Join(folder, "monitoring.coreos.com_"+kind+".yaml"))

@@ -13,8 +13,8 @@ import (
 // gateContainer is the container of the template that other pipelines call.
 func gateContainer(t *testing.T, object unstructured.Unstructured) corev1.Container {
 	t.Helper()
-	templates, found, err := unstructured.NestedSlice(object.Object, "spec", "templates")
-	if err != nil || !found {
+	templates, ok, err := unstructured.NestedSlice(object.Object, "spec", "templates")
+	if err != nil || !ok {
 		t.Fatal(err)
 	}
 	for _, template := range templates {

@@ -115,12 +115,12 @@ func TestMakeInstallsAndDeploys(t *testing.T) {
 	// is reports whether the object is there to stay.
 	is := func(object unstructured.Unstructured) bool {
 		t.Helper()
-		found := object.DeepCopy()
-		err := c.Get(t.Context(), client.ObjectKeyFromObject(&object), found)
+		got := object.DeepCopy()
+		err := c.Get(t.Context(), client.ObjectKeyFromObject(&object), got)
 		if err != nil && !apierrors.IsNotFound(err) {
 			t.Fatal(err)
 		}
-		return err == nil && found.GetDeletionTimestamp() == nil
+		return err == nil && got.GetDeletionTimestamp() == nil
 	}
 	definitions, all := kustomized(t, "crd"), kustomized(t, "default")
 
@@ -137,11 +137,11 @@ func TestMakeInstallsAndDeploys(t *testing.T) {
 		}
 	}
 	var deployed appsv1.Deployment
-	found := all.find(t, "Deployment/assay-system/assay-operator")
-	if err := c.Get(t.Context(), client.ObjectKeyFromObject(&found), &found); err != nil {
+	operator := all.find(t, "Deployment/assay-system/assay-operator")
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(&operator), &operator); err != nil {
 		t.Fatal(err)
 	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, &deployed); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(operator.Object, &deployed); err != nil {
 		t.Fatal(err)
 	}
 	manager := deployed.Spec.Template.Spec.Containers[0]

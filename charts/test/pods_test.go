@@ -226,8 +226,8 @@ func TestWhateverHasAWebInterfaceCanHaveAnIngress(t *testing.T) {
 		"by default": ``, "of what is external": combined(t, everyIngress, variations["everything external"]),
 		"of a server that is off": `{argo: {server: {enabled: false, ingress: {enabled: true, host: argo.example.com}}}}`,
 	} {
-		if found := render(t, values).of("Ingress"); len(found) > 0 {
-			t.Errorf("%s there is %s", name, identity(found[0]))
+		if got := render(t, values).of("Ingress"); len(got) > 0 {
+			t.Errorf("%s there is %s", name, identity(got[0]))
 		}
 	}
 }

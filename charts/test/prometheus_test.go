@@ -19,7 +19,7 @@ const prometheus = "Deployment/assay-system/assay-prometheus"
 func argument(t *testing.T, pod corev1.PodTemplateSpec, name string) string {
 	t.Helper()
 	for _, arg := range pod.Spec.Containers[0].Args {
-		if value, found := strings.CutPrefix(arg, name+"="); found {
+		if value, ok := strings.CutPrefix(arg, name+"="); ok {
 			return value
 		}
 	}

@@ -66,8 +66,8 @@ func tryRender(t *testing.T, values string) (*rendered, error) {
 		chart *rendered
 		err   error
 	}
-	if found, ok := once.Load(values); ok {
-		return found.(outcome).chart, found.(outcome).err
+	if cached, ok := once.Load(values); ok {
+		return cached.(outcome).chart, cached.(outcome).err
 	}
 	chart, err := tryRenderFor(t, values, withPrometheusOperator)
 	once.Store(values, outcome{chart, err})
@@ -198,8 +198,8 @@ func into[T any](t *testing.T, object unstructured.Unstructured, path ...string)
 	t.Helper()
 	content := object.Object
 	if len(path) > 0 {
-		part, found, err := unstructured.NestedMap(content, path...)
-		if err != nil || !found {
+		part, ok, err := unstructured.NestedMap(content, path...)
+		if err != nil || !ok {
 			t.Fatalf("%s has no %s: %v", identity(object), strings.Join(path, "."), err)
 		}
 		content = part

@@ -76,7 +76,7 @@ type scrapeConfig struct {
 }
 
 func TestTheBundledPrometheusLoadsTheRules(t *testing.T) {
-	var found []string
+	var got []string
 	for _, object := range render(t, "").of("ConfigMap", releaseNamespace) {
 		if object.GetName() != "assay-prometheus" {
 			continue
@@ -112,12 +112,12 @@ func TestTheBundledPrometheusLoadsTheRules(t *testing.T) {
 			if matched, err := filepath.Match(filepath.Base(config.RuleFiles[0]), name); err != nil || !matched {
 				continue
 			}
-			found = append(found, groupsOf(t, text)...)
+			got = append(got, groupsOf(t, text)...)
 		}
 	}
-	slices.Sort(found)
-	if want := written(t); !slices.Equal(found, want) {
-		t.Errorf("rules are %v, want %v", found, want)
+	slices.Sort(got)
+	if want := written(t); !slices.Equal(got, want) {
+		t.Errorf("rules are %v, want %v", got, want)
 	}
 }
 
@@ -142,11 +142,11 @@ func TestTheBundledPrometheusSendsAlertsWhereItIsTold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			for _, object := range render(t, tc.values).of("ConfigMap", releaseNamespace) {
-				text, found, err := unstructured.NestedString(object.Object, "data", "prometheus.yml")
+				text, ok, err := unstructured.NestedString(object.Object, "data", "prometheus.yml")
 				if err != nil {
 					t.Fatal(err)
 				}
-				if !found {
+				if !ok {
 					continue
 				}
 				var config struct {
@@ -175,8 +175,8 @@ func TestTheBundledPrometheusSendsAlertsWhereItIsTold(t *testing.T) {
 }
 
 func TestAPrometheusOperatorGetsTheRules(t *testing.T) {
-	if found := render(t, "").of("PrometheusRule"); len(found) != 0 {
-		t.Errorf("unasked, there is %s", found[0].GetName())
+	if got := render(t, "").of("PrometheusRule"); len(got) != 0 {
+		t.Errorf("unasked, there is %s", got[0].GetName())
 	}
 	made := render(t, "prometheus: {mode: external, operator: {enabled: true, labels: {release: kube-prometheus-stack}}}\ngrafana: {mode: "+
 		"external}").of("PrometheusRule")

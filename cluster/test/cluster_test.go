@@ -249,14 +249,14 @@ func (m *machine) killUpAfter(delay time.Duration) {
 // traces lists what a cluster could leave on this machine.
 func traces(t *testing.T) map[string][]string {
 	t.Helper()
-	found := map[string][]string{}
+	left := map[string][]string{}
 	mountinfo, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(mountinfo)) {
 		if point := strings.Fields(line)[4]; strings.Contains(point, clusterName) {
-			found["mounts"] = append(found["mounts"], point)
+			left["mounts"] = append(left["mounts"], point)
 		}
 	}
 	for what, pattern := range map[string]string{
@@ -274,25 +274,25 @@ func traces(t *testing.T) map[string][]string {
 			if err != nil {
 				t.Fatal(err)
 			}
-			found[what] = append(found[what], paths...)
+			left[what] = append(left[what], paths...)
 		}
-		slices.Sort(found[what])
+		slices.Sort(left[what])
 	}
 	for _, sysctl := range []string{"vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys"} {
 		value, err := os.ReadFile("/proc/sys/" + sysctl)
 		if err != nil {
 			t.Fatal(err)
 		}
-		found["settings"] = append(found["settings"], sysctl+"="+strings.TrimSpace(string(value)))
+		left["settings"] = append(left["settings"], sysctl+"="+strings.TrimSpace(string(value)))
 	}
-	found["packet filter"] = packetFilter(t)
+	left["packet filter"] = packetFilter(t)
 	commands, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range commands {
 		if command, err := os.ReadFile(file); err == nil && strings.Contains(string(command), "/var/lib/"+clusterName) {
-			found["processes"] = append(found["processes"], file+" "+strings.ReplaceAll(string(command), "\x00", " "))
+			left["processes"] = append(left["processes"], file+" "+strings.ReplaceAll(string(command), "\x00", " "))
 		}
 	}
-	return found
+	return left
 }
 
 // packetFilter lists the machine's own iptables rules, with the cluster's copy of the tool.

@@ -50,9 +50,9 @@ func main() {
 	if len(os.Args) > 1 {
 		root = os.Args[1]
 	}
-	found, err := countTree(root)
+	counted, err := countTree(root)
 	if err == nil {
-		err = found.print(os.Stdout)
+		err = counted.print(os.Stdout)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "count: "+err.Error())

@@ -58,12 +58,12 @@ func TestACheckoutIsCountedByPart(t *testing.T) {
 	if err := os.Remove(filepath.Join(root, "a/b.go")); err != nil {
 		t.Fatal(err)
 	}
-	found, err := countTree(root)
+	counted, err := countTree(root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	if err := found.print(&out); err != nil {
+	if err := counted.print(&out); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Fields(out.String())

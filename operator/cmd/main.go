@@ -23,6 +23,7 @@ import (
 	"assay.dev/assay/operator/internal/controller"
 	"assay.dev/assay/operator/internal/dependencies"
 	"assay.dev/assay/operator/internal/history/scheduled"
+	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/history/watch"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/metrics"
@@ -92,10 +93,6 @@ func run(ctx context.Context, options *options) error {
 	if err != nil {
 		return err
 	}
-	retention, err := options.retention()
-	if err != nil {
-		return err
-	}
 	opened, err := ledger.Open(ctx, options.ledger,
 		ledger.Options{CredentialsDir: options.credentialsDir, CAFile: options.caFile, Prove: true})
 	if err != nil {
@@ -119,6 +116,13 @@ func run(ctx context.Context, options *options) error {
 	// Not the guarded store: a listing of everything must not delay reconciles.
 	meter := &quota.Meter{Store: opened, Clock: clock.RealClock{}}
 	if err := manager.Add(meter); err != nil {
+		return err
+	}
+	// Nor here: it reads whole histories, once a day.
+	if err := manager.Add(&scheduled.Retainer{
+		Store: opened, Namespaces: options.namespaces, Clock: clock.RealClock{},
+		Of: func(namespace string) series.Retention { return retentionOf(allowed.Of(namespace).History) },
+	}); err != nil {
 		return err
 	}
 	page := dependencies.New(store, workflows, scrapes, clock.RealClock{})
@@ -160,7 +164,7 @@ func run(ctx context.Context, options *options) error {
 	images := &registry.Client{Hosts: options.registries}
 	schedules := &controller.ScheduleReconciler{
 		Live: manager.GetAPIReader(), Applier: applier, Registry: images,
-		History:  &scheduled.History{Store: timed, Policy: watch.Default(), Clock: clock.RealClock{}, Images: images, Retention: retention},
+		History:  &scheduled.History{Store: timed, Policy: watch.Default(), Clock: clock.RealClock{}, Images: images},
 		Recorder: manager.GetEventRecorderFor("assay-operator"), Clock: clock.RealClock{}, Retry: ledgerRetry,
 	}
 	if err := schedules.SetupWithManager(manager); err != nil {

@@ -3,7 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,7 +40,6 @@ type options struct {
 	metricsSecure                                     bool
 	pageAddress                                       string
 	registries                                        []string
-	history                                           series.Retention
 	metricsRuns, metricsSeries                        int
 	dashboardOptions
 }
@@ -72,14 +73,12 @@ func (o *options) bind(command *cobra.Command) {
 		"namespace of the Leases of nodes: the same for all operators of a cluster, or they do not see each other's")
 	flags.DurationVar(&o.leaseDuration, "lease-duration", lease.DefaultDuration,
 		"how long a run keeps a node that it does not renew, in whole seconds; it renews after a third")
-	flags.DurationVar(&o.history.Full, "history-full", 0,
-		"how long every point of a history stays, such as 8760h for a year; 0 is without an end. What a change rests on stays in any case")
-	flags.DurationVar(&o.history.Every, "history-every", 0, "with --history-full: of older points one of every so long stays, such as 168h")
-	flags.DurationVar(&o.history.Thinned, "history-thinned", 0, "with --history-full: how long those stay; 0 is without an end")
 	flags.StringSliceVar(&o.registries, "registries", nil,
 		"registries that may be asked for the digests of schedules' images, without credentials, such as ghcr.io,docker.io; none: schedules "+
 			"measure what CI records")
-	flags.StringVar(&o.policy, "policy", "", "what the runs of each namespace may ask for, as YAML or JSON; empty: all that the API allows")
+	flags.StringVar(&o.policy, "policy", "",
+		"what the runs of each namespace may ask for, and what stays of its histories, as YAML or JSON; empty: all that the API allows, and "+
+			"all of them")
 	flags.BoolVar(&o.leaderElect, "leader-elect", false, "elect a leader among the operators by a Lease in this namespace")
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", "address of /metrics; 0 turns it off")
 	flags.BoolVar(&o.metricsSecure, "metrics-secure", false,
@@ -124,14 +123,6 @@ func (o *options) metrics() (*metrics.Metrics, error) {
 	return metrics.New(metrics.Settings{Runs: o.metricsRuns, SeriesPerRun: o.metricsSeries}), nil
 }
 
-// retention is what stays of histories.
-func (o *options) retention() (series.Retention, error) {
-	if err := o.history.Check(); err != nil {
-		return o.history, fmt.Errorf("--history-full, --history-every, --history-thinned: %w", err)
-	}
-	return o.history, nil
-}
-
 // minLease leaves room for two renewals that fail and for clocks that differ.
 const minLease = 10 * time.Second
 
@@ -156,7 +147,23 @@ func (o *options) allowed() (*policy.Policy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--policy: %w", err)
 	}
+	if err := retentionOf(out.Default.History).Check(); err != nil {
+		return nil, fmt.Errorf("--policy: default.history: %w", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(out.Namespaces)) {
+		if err := retentionOf(out.Namespaces[name].History).Check(); err != nil {
+			return nil, fmt.Errorf("--policy: namespaces.%s.history: %w", name, err)
+		}
+	}
 	return out, nil
+}
+
+// retentionOf is what a policy keeps of a history; without one all of it.
+func retentionOf(allowed *policy.History) series.Retention {
+	if allowed == nil {
+		return series.Retention{}
+	}
+	return series.Retention{Full: allowed.Full.Duration, Every: allowed.Every.Duration, Thinned: allowed.Thinned.Duration}
 }
 
 func (o *options) workflowConfig() (workflow.Config, error) {

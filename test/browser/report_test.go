@@ -64,8 +64,8 @@ func open(t *testing.T, l look) context.Context {
 	t.Helper()
 	program := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
-		if found, err := exec.LookPath(name); err == nil {
-			program = found
+		if path, err := exec.LookPath(name); err == nil {
+			program = path
 			break
 		}
 	}
@@ -100,11 +100,11 @@ func open(t *testing.T, l look) context.Context {
 // complaints runs an expression in the page and fails the test with whatever list of complaints it returns.
 func complaints(t *testing.T, ctx context.Context, what, expression string) {
 	t.Helper()
-	found, err := chromedp.Run(ctx, chromedp.Evaluate[[]string](expression))
+	got, err := chromedp.Run(ctx, chromedp.Evaluate[[]string](expression))
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
-	for _, complaint := range found[:min(len(found), 10)] {
+	for _, complaint := range got[:min(len(got), 10)] {
 		t.Errorf("%s: %s", what, complaint)
 	}
 }
@@ -117,12 +117,12 @@ func TestTheSiteReadsWell(t *testing.T) {
 	if folder == "" {
 		t.Fatal("SITE is not set: name the folder that assay site wrote, or run hack/browser.sh")
 	}
-	found, err := filepath.Glob(filepath.Join(folder, "*.html"))
-	if err != nil || len(found) < 2 {
-		t.Fatalf("%s has %d pages (%v): an index and a series are needed", folder, len(found), err)
+	pages, err := filepath.Glob(filepath.Join(folder, "*.html"))
+	if err != nil || len(pages) < 2 {
+		t.Fatalf("%s has %d pages (%v): an index and a series are needed", folder, len(pages), err)
 	}
 	const most = 8
-	for _, path := range found[:min(len(found), most)] {
+	for _, path := range pages[:min(len(pages), most)] {
 		name := strings.TrimSuffix(filepath.Base(path), ".html")
 		t.Run(name, func(t *testing.T) {
 			readsWell(t, addressOf(t, path), "main", name+"-", addressOf(t, filepath.Join(folder, "style.css")))

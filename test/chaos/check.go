@@ -67,46 +67,46 @@ type analysis struct {
 
 // Check judges runs by what they left, whatever happened to them.
 func Check(ledgers []Ledger, seen Seen) Findings {
-	var found Findings
+	var findings Findings
 	var spans []span
 	final := Seen{}
 	for _, ledger := range ledgers {
-		found.Runs++
-		attempts := ledger.attempts(&found)
-		ledger.count(attempts, &found)
+		findings.Runs++
+		attempts := ledger.attempts(&findings)
+		ledger.count(attempts, &findings)
 		spans = append(spans, spansOf(ledger.Run, attempts)...)
 		for key := range ledger.Objects {
 			final.Add(ledger.Run+"/"+key, "")
 		}
 	}
-	found.Blocks = len(spans)
-	found.Overlaps = overlaps(spans)
+	findings.Blocks = len(spans)
+	findings.Overlaps = overlaps(spans)
 	for _, key := range slices.Sorted(maps.Keys(seen)) {
 		switch {
 		case !isAttempt(key):
 		case len(seen[key]) > 1:
-			found.Overwritten = append(found.Overwritten, fmt.Sprintf("%s was seen with %d contents", key, len(seen[key])))
+			findings.Overwritten = append(findings.Overwritten, fmt.Sprintf("%s was seen with %d contents", key, len(seen[key])))
 		case final[key] == nil:
-			found.Overwritten = append(found.Overwritten, key+" was seen and is gone")
+			findings.Overwritten = append(findings.Overwritten, key+" was seen and is gone")
 		}
 	}
-	return found
+	return findings
 }
 
 func isAttempt(key string) bool {
 	return strings.HasPrefix(key, "attempts/") || strings.Contains(key, "/attempts/")
 }
 
-func (l Ledger) attempts(found *Findings) []attempt {
+func (l Ledger) attempts(findings *Findings) []attempt {
 	var out []attempt
 	for _, key := range slices.Sorted(maps.Keys(l.Objects)) {
 		if !isAttempt(key) {
 			continue
 		}
-		found.Objects++
+		findings.Objects++
 		var read attempt
 		if err := json.Unmarshal(l.Objects[key], &read); err != nil || read.Trial == "" {
-			found.Lost = append(found.Lost, fmt.Sprintf("%s/%s cannot be read: %v", l.Run, key, err))
+			findings.Lost = append(findings.Lost, fmt.Sprintf("%s/%s cannot be read: %v", l.Run, key, err))
 			continue
 		}
 		out = append(out, read)
@@ -115,7 +115,7 @@ func (l Ledger) attempts(found *Findings) []attempt {
 }
 
 // waves are the run's, and the number of the newest as its keys have it.
-func (l Ledger) waves(found *Findings) (waves []wave, last string) {
+func (l Ledger) waves(findings *Findings) (waves []wave, last string) {
 	for _, key := range slices.Sorted(maps.Keys(l.Objects)) {
 		rest, below := strings.CutPrefix(key, "waves/")
 		number, isWave := strings.CutSuffix(rest, "/wave.json")
@@ -125,7 +125,7 @@ func (l Ledger) waves(found *Findings) (waves []wave, last string) {
 		last = number
 		var read wave
 		if err := json.Unmarshal(l.Objects[key], &read); err != nil {
-			found.Lost = append(found.Lost, fmt.Sprintf("%s/%s cannot be read: %v", l.Run, key, err))
+			findings.Lost = append(findings.Lost, fmt.Sprintf("%s/%s cannot be read: %v", l.Run, key, err))
 			continue
 		}
 		waves = append(waves, read)
@@ -134,7 +134,7 @@ func (l Ledger) waves(found *Findings) (waves []wave, last string) {
 }
 
 // trials are those of which one attempt has to count. What a wave had not begun when it was stopped is in a later wave, block for block.
-func (l Ledger) trials(waves []wave, found *Findings) map[string]bool {
+func (l Ledger) trials(waves []wave, findings *Findings) map[string]bool {
 	begun := map[string]bool{}
 	for key := range l.Objects {
 		if parts := strings.Split(key, "/"); len(parts) > 1 && (parts[0] == "attempts" || parts[0] == "started") {
@@ -157,31 +157,31 @@ func (l Ledger) trials(waves []wave, found *Findings) map[string]bool {
 		}
 	}
 	if never > later {
-		found.Lost = append(found.Lost, fmt.Sprintf("%s: %d blocks never began, and %d were planned in their place", l.Run, never, later))
+		findings.Lost = append(findings.Lost, fmt.Sprintf("%s: %d blocks never began, and %d were planned in their place", l.Run, never, later))
 	}
 	return planned
 }
 
 // count finds the run's end, and of a run that reached a verdict what became of every trial that was planned.
-func (l Ledger) count(attempts []attempt, found *Findings) {
-	waves, last := l.waves(found)
+func (l Ledger) count(attempts []attempt, findings *Findings) {
+	waves, last := l.waves(findings)
 	raw, analysed := l.Objects["analysis/"+last+"/analysis.json"]
 	if last == "" || !analysed {
 		if l.Ended == "" {
-			found.Stuck = append(found.Stuck, l.Run+" has no analysis of its newest wave and does not say why")
+			findings.Stuck = append(findings.Stuck, l.Run+" has no analysis of its newest wave and does not say why")
 		}
 		return
 	}
 	var judged analysis
 	if err := json.Unmarshal(raw, &judged); err != nil {
-		found.Stuck = append(found.Stuck, fmt.Sprintf("%s: its analysis cannot be read: %v", l.Run, err))
+		findings.Stuck = append(findings.Stuck, fmt.Sprintf("%s: its analysis cannot be read: %v", l.Run, err))
 		return
 	}
 	excluded := map[string]string{}
 	for _, exclusion := range judged.Excluded {
 		excluded[exclusion.Attempt] = exclusion.Reason
 	}
-	planned := l.trials(waves, found)
+	planned := l.trials(waves, findings)
 	counted := map[string]int{}
 	for _, one := range attempts {
 		reason, out := excluded[one.ID]
@@ -190,21 +190,21 @@ func (l Ledger) count(attempts []attempt, found *Findings) {
 			counted[one.Trial]++
 		}
 	}
-	found.Trials += len(planned)
+	findings.Trials += len(planned)
 	for _, trial := range slices.Sorted(maps.Keys(planned)) {
 		switch counts := counted[trial]; {
 		case counts == 0:
-			found.Lost = append(found.Lost, fmt.Sprintf("%s: no attempt of trial %s counts", l.Run, trial))
+			findings.Lost = append(findings.Lost, fmt.Sprintf("%s: no attempt of trial %s counts", l.Run, trial))
 		case counts > 1:
-			found.Doubled = append(found.Doubled, fmt.Sprintf("%s: %d attempts of trial %s count", l.Run, counts, trial))
+			findings.Doubled = append(findings.Doubled, fmt.Sprintf("%s: %d attempts of trial %s count", l.Run, counts, trial))
 		}
 	}
 	trials := judged.Trials
 	sum := trials.Used + trials.Failed + trials.Invalid + trials.Missing
 	if short := trials.Planned - sum; short > 0 {
-		found.Lost = append(found.Lost, fmt.Sprintf("%s: its analysis accounts for %d of %d trials", l.Run, sum, trials.Planned))
+		findings.Lost = append(findings.Lost, fmt.Sprintf("%s: its analysis accounts for %d of %d trials", l.Run, sum, trials.Planned))
 	} else if short < 0 {
-		found.Doubled = append(found.Doubled,
+		findings.Doubled = append(findings.Doubled,
 			fmt.Sprintf("%s: its analysis accounts for %d trials, and %d were planned", l.Run, sum, trials.Planned))
 	}
 }
@@ -217,7 +217,7 @@ type span struct {
 
 // spansOf are the executions of blocks, by the attempts that ran something on a node that the run had alone.
 func spansOf(run string, attempts []attempt) []span {
-	found := map[string]*span{}
+	spans := map[string]*span{}
 	for _, one := range attempts {
 		if one.Lease == nil || one.Outcome == "NotStarted" {
 			continue
@@ -225,9 +225,9 @@ func spansOf(run string, attempts []attempt) []span {
 		executor := strings.TrimSuffix(one.ID, "/"+one.Trial)
 		to := one.StartedAt.Add(time.Duration(one.DurationSeconds * float64(time.Second)))
 		key := one.Block + " " + executor + " " + one.Lease.Node
-		known := found[key]
+		known := spans[key]
 		if known == nil {
-			found[key] = &span{run, one.Block + "/" + executor, one.Lease.Node, one.StartedAt, to}
+			spans[key] = &span{run, one.Block + "/" + executor, one.Lease.Node, one.StartedAt, to}
 			continue
 		}
 		if one.StartedAt.Before(known.from) {
@@ -238,8 +238,8 @@ func spansOf(run string, attempts []attempt) []span {
 		}
 	}
 	var out []span
-	for _, key := range slices.Sorted(maps.Keys(found)) {
-		out = append(out, *found[key])
+	for _, key := range slices.Sorted(maps.Keys(spans)) {
+		out = append(out, *spans[key])
 	}
 	return out
 }

@@ -44,17 +44,17 @@ func attemptOf(block, slot int, executor string, at time.Time) (key string, obje
 }
 
 func TestSoundLedgersHaveNoFinding(t *testing.T) {
-	found := Check(sound())
-	for _, figure := range found.Figures(5) {
+	findings := Check(sound())
+	for _, figure := range findings.Figures(5) {
 		if want := map[bool]float64{true: 5}[figure.Figure == "chaos.faults"]; figure.Value != want {
-			t.Errorf("%s is %g: %+v", figure.Figure, figure.Value, found)
+			t.Errorf("%s is %g: %+v", figure.Figure, figure.Value, findings)
 		}
 		if figure.Samples == 0 {
 			t.Errorf("%s rests on nothing", figure.Figure)
 		}
 	}
-	if found.Trials != 8 || found.Runs != 2 || found.Blocks != 4 || found.Objects != 8 {
-		t.Errorf("%+v", found)
+	if findings.Trials != 8 || findings.Runs != 2 || findings.Blocks != 4 || findings.Objects != 8 {
+		t.Errorf("%+v", findings)
 	}
 }
 
@@ -77,8 +77,8 @@ func TestABlockThatIsPlannedAgainIsNotLost(t *testing.T) {
 		key, object = strings.ReplaceAll(key, "w000", "w001"), []byte(strings.ReplaceAll(string(object), "w000", "w001"))
 		ledgers[0].Objects[key] = object
 	}
-	if found := Check(ledgers, seen); len(found.Lost)+len(found.Doubled)+len(found.Stuck) > 0 || found.Trials != 8 {
-		t.Errorf("%+v", found)
+	if findings := Check(ledgers, seen); len(findings.Lost)+len(findings.Doubled)+len(findings.Stuck) > 0 || findings.Trials != 8 {
+		t.Errorf("%+v", findings)
 	}
 }
 
@@ -145,12 +145,12 @@ func TestBrokenLedgersAreNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ledgers, seen := sound()
 			tc.spoil(&ledgers[0], seen)
-			found := Check(ledgers, seen)
+			findings := Check(ledgers, seen)
 			said := map[string][]string{
-				"chaos.lost": found.Lost, "chaos.doubled": found.Doubled, "chaos.overlaps": found.Overlaps,
-				"chaos.stuck": found.Stuck, "chaos.overwritten": found.Overwritten,
+				"chaos.lost": findings.Lost, "chaos.doubled": findings.Doubled, "chaos.overlaps": findings.Overlaps,
+				"chaos.stuck": findings.Stuck, "chaos.overwritten": findings.Overwritten,
 			}
-			for _, figure := range found.Figures(0) {
+			for _, figure := range findings.Figures(0) {
 				want := map[bool]float64{true: 1}[figure.Figure == tc.figure]
 				if figure.Value != want {
 					t.Errorf("%s is %g, want %g: %v", figure.Figure, figure.Value, want, said[figure.Figure])

@@ -90,27 +90,27 @@ func program(name string) victim {
 
 // inBlock is a container of a block that runs. It is waited for, as a pod outlives its containers for a moment.
 func inBlock(name string) victim {
-	return func(ctx context.Context, w *world, draw uint64) (found []process, err error) {
+	return func(ctx context.Context, w *world, draw uint64) (processes []process, err error) {
 		err = wait(ctx, time.Minute, "the container "+name+" of a block runs", func(ctx context.Context) error {
 			pod, err := w.block(ctx, draw)
 			if err == nil {
-				found, err = w.node.container(container(pod, name))
+				processes, err = w.node.container(container(pod, name))
 			}
 			return err
 		})
-		return found, err
+		return processes, err
 	}
 }
 
-func shim(ctx context.Context, w *world, draw uint64) (found []process, err error) {
+func shim(ctx context.Context, w *world, draw uint64) (processes []process, err error) {
 	err = wait(ctx, time.Minute, "the shim of a block runs", func(ctx context.Context) error {
 		inside, err := inBlock("main")(ctx, w, draw)
 		if err == nil {
-			found, err = w.node.shimOf(inside)
+			processes, err = w.node.shimOf(inside)
 		}
 		return err
 	})
-	return found, err
+	return processes, err
 }
 
 func everything(_ context.Context, w *world, _ uint64) ([]process, error) {
@@ -134,11 +134,11 @@ func killedAndStarted(find victim) func(*world, uint64) Fault {
 }
 
 func (f *killing) Inject(ctx context.Context) error {
-	found, err := f.find(ctx, f.w, f.draw)
+	processes, err := f.find(ctx, f.w, f.draw)
 	if err != nil {
 		return err
 	}
-	return signalAll(found, syscall.SIGKILL)
+	return signalAll(processes, syscall.SIGKILL)
 }
 
 func (f *killing) Heal(ctx context.Context) error {
@@ -172,10 +172,10 @@ func (f *reboot) Heal(ctx context.Context) error {
 
 // freezing stops processes, which stay where they are and answer nobody.
 type freezing struct {
-	w     *world
-	draw  uint64
-	find  victim
-	found []process
+	w         *world
+	draw      uint64
+	find      victim
+	processes []process
 }
 
 func frozen(find victim) func(*world, uint64) Fault {
@@ -183,13 +183,13 @@ func frozen(find victim) func(*world, uint64) Fault {
 }
 
 func (f *freezing) Inject(ctx context.Context) (err error) {
-	if f.found, err = f.find(ctx, f.w, f.draw); err != nil {
+	if f.processes, err = f.find(ctx, f.w, f.draw); err != nil {
 		return err
 	}
-	return signalAll(f.found, syscall.SIGSTOP)
+	return signalAll(f.processes, syscall.SIGSTOP)
 }
 
-func (f *freezing) Heal(context.Context) error { return signalAll(f.found, syscall.SIGCONT) }
+func (f *freezing) Heal(context.Context) error { return signalAll(f.processes, syscall.SIGCONT) }
 
 // slow lets the store run for a tenth of the time.
 type slow struct {
@@ -201,7 +201,7 @@ type slow struct {
 }
 
 func (f *slow) Inject(ctx context.Context) error {
-	found, err := component("minio")(ctx, f.w, f.draw)
+	processes, err := component("minio")(ctx, f.w, f.draw)
 	if err != nil {
 		return err
 	}
@@ -209,12 +209,12 @@ func (f *slow) Inject(ctx context.Context) error {
 	running, f.stop = context.WithCancel(ctx)
 	f.ended.Go(func() {
 		for signal, pause := syscall.SIGSTOP, 450*time.Millisecond; ; signal, pause = other(signal, pause) {
-			if f.err = signalAll(found, signal); f.err != nil {
+			if f.err = signalAll(processes, signal); f.err != nil {
 				return
 			}
 			select {
 			case <-running.Done():
-				f.err = signalAll(found, syscall.SIGCONT)
+				f.err = signalAll(processes, syscall.SIGCONT)
 				return
 			case <-time.After(pause):
 			}
@@ -249,11 +249,11 @@ type full struct {
 const largestVolume = 1 << 30
 
 func (f *full) Inject(ctx context.Context) error {
-	found, err := component("minio")(ctx, f.w, 0)
+	processes, err := component("minio")(ctx, f.w, 0)
 	if err != nil {
 		return err
 	}
-	data := fmt.Sprintf("/proc/%d/root/data", found[0].pid)
+	data := fmt.Sprintf("/proc/%d/root/data", processes[0].pid)
 	var volume syscall.Statfs_t
 	if err := syscall.Statfs(data, &volume); err != nil {
 		return err
@@ -285,11 +285,11 @@ func (f *full) Heal(ctx context.Context) error {
 		return nil
 	}
 	return wait(ctx, time.Minute, "the store's volume has room", func(ctx context.Context) error {
-		found, err := component("minio")(ctx, f.w, 0)
+		processes, err := component("minio")(ctx, f.w, 0)
 		if err != nil {
 			return err
 		}
-		err = os.Remove(fmt.Sprintf("/proc/%d/root/data/%s", found[0].pid, filepath.Base(f.file)))
+		err = os.Remove(fmt.Sprintf("/proc/%d/root/data/%s", processes[0].pid, filepath.Base(f.file)))
 		if errors.Is(err, os.ErrNotExist) {
 			return nil
 		}
@@ -346,11 +346,11 @@ func (f *twoOperators) Inject(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	found, err := component("operator")(ctx, f.w, f.draw)
+	processes, err := component("operator")(ctx, f.w, f.draw)
 	if err != nil {
 		return err
 	}
-	return signalAll(found, syscall.SIGKILL)
+	return signalAll(processes, syscall.SIGKILL)
 }
 
 func (f *twoOperators) Heal(ctx context.Context) error {
@@ -379,11 +379,11 @@ type outOfMemory struct {
 }
 
 func (f *outOfMemory) Inject(ctx context.Context) error {
-	found, err := inBlock("main")(ctx, f.w, f.draw)
+	processes, err := inBlock("main")(ctx, f.w, f.draw)
 	if err != nil {
 		return err
 	}
-	file, usage, err := memoryLimit(found[0].pid)
+	file, usage, err := memoryLimit(processes[0].pid)
 	if err != nil {
 		return err
 	}

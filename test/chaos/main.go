@@ -183,20 +183,20 @@ func run(ctx context.Context, s suite) error {
 	watcher.Wait()
 	judging, judged := context.WithTimeout(ctx, 2*time.Minute)
 	defer judged()
-	found, err := judge(judging, w, store, prefix, seen, s.out)
+	findings, err := judge(judging, w, store, prefix, seen, s.out)
 	if err != nil {
 		return errors.Join(healed, err)
 	}
-	say("%d runs, %d trials, %d attempts, listed %d times; faults: %v", found.Runs, found.Trials, found.Objects, looks, injected)
+	say("%d runs, %d trials, %d attempts, listed %d times; faults: %v", findings.Runs, findings.Trials, findings.Objects, looks, injected)
 	var wrong []string
-	for _, lines := range [][]string{found.Lost, found.Doubled, found.Overlaps, found.Stuck, found.Overwritten} {
+	for _, lines := range [][]string{findings.Lost, findings.Doubled, findings.Overlaps, findings.Stuck, findings.Overwritten} {
 		wrong = append(wrong, lines...)
 	}
 	for _, line := range wrong {
 		say("FOUND %s", line)
 	}
 	encoder := json.NewEncoder(os.Stdout)
-	for _, figure := range found.Figures(total(injected)) {
+	for _, figure := range findings.Figures(total(injected)) {
 		if err := encoder.Encode(figure); err != nil {
 			return err
 		}
@@ -204,8 +204,8 @@ func run(ctx context.Context, s suite) error {
 	if len(wrong) > 0 {
 		return errors.Join(healed, fmt.Errorf("%d findings; seed %d makes the same schedule again", len(wrong), s.seed))
 	}
-	if total(injected) == 0 || found.Trials == 0 {
-		return errors.Join(healed, fmt.Errorf("%d faults and %d trials show nothing", total(injected), found.Trials))
+	if total(injected) == 0 || findings.Trials == 0 {
+		return errors.Join(healed, fmt.Errorf("%d faults and %d trials show nothing", total(injected), findings.Trials))
 	}
 	if healed != nil {
 		return healed
@@ -338,7 +338,7 @@ func judge(ctx context.Context, w *world, store *objects, prefix string, seen Se
 			}
 		}
 	}
-	found := Check(ledgers, seen)
-	found.Stuck = append(found.Stuck, there.kept()...)
-	return found, nil
+	findings := Check(ledgers, seen)
+	findings.Stuck = append(findings.Stuck, there.kept()...)
+	return findings, nil
 }

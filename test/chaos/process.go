@@ -111,11 +111,11 @@ func (n node) container(id string) ([]process, error) {
 	if id == "" {
 		return nil, errNoVictim
 	}
-	found, err := n.members(func(_ int, cgroups string) bool { return strings.Contains(cgroups, id) })
-	if err == nil && len(found) == 0 {
+	processes, err := n.members(func(_ int, cgroups string) bool { return strings.Contains(cgroups, id) })
+	if err == nil && len(processes) == 0 {
 		err = errNoVictim
 	}
-	return found, err
+	return processes, err
 }
 
 // shimOf is the shim that a container's first process was started by: the parent of one that is outside of the container.

@@ -48,7 +48,7 @@ func TestAScheduleIsFairAndWithinItsBounds(t *testing.T) {
 }
 
 func TestNoKindsAreNoFaults(t *testing.T) {
-	if found := Schedule(1, nil, 10, time.Second); len(found) != 0 {
-		t.Errorf("%v", found)
+	if got := Schedule(1, nil, 10, time.Second); len(got) != 0 {
+		t.Errorf("%v", got)
 	}
 }

@@ -61,12 +61,12 @@ func (w *world) pod(ctx context.Context, namespace, component string, draw uint6
 }
 
 // block is the pod of a block that runs its trials. It is waited for, as runs come and go.
-func (w *world) block(ctx context.Context, draw uint64) (found *corev1.Pod, err error) {
+func (w *world) block(ctx context.Context, draw uint64) (pod *corev1.Pod, err error) {
 	err = wait(ctx, time.Minute, "a block runs", func(ctx context.Context) error {
-		found, err = w.pick(ctx, draw, client.InNamespace(namespace), client.MatchingLabels{"assay.dev/part": "block"})
+		pod, err = w.pick(ctx, draw, client.InNamespace(namespace), client.MatchingLabels{"assay.dev/part": "block"})
 		return err
 	})
-	return found, err
+	return pod, err
 }
 
 func (w *world) pick(ctx context.Context, draw uint64, options ...client.ListOption) (*corev1.Pod, error) {

@@ -352,30 +352,30 @@ func declaration(file, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, found := range parsed.Decls {
-		if declares(found, name) {
+	for _, decl := range parsed.Decls {
+		if declares(decl, name) {
 			var text bytes.Buffer
-			err := format.Node(&text, files, found)
+			err := format.Node(&text, files, decl)
 			return text.String(), err
 		}
 	}
 	return "", fmt.Errorf("%s has no %s", file, name)
 }
 
-func declares(found ast.Decl, name string) bool {
-	switch found := found.(type) {
+func declares(decl ast.Decl, name string) bool {
+	switch decl := decl.(type) {
 	case *ast.FuncDecl:
-		if found.Recv == nil {
-			return found.Name.Name == name
+		if decl.Recv == nil {
+			return decl.Name.Name == name
 		}
-		receiver := found.Recv.List[0].Type
+		receiver := decl.Recv.List[0].Type
 		if star, ok := receiver.(*ast.StarExpr); ok {
 			receiver = star.X
 		}
 		of, ok := receiver.(*ast.Ident)
-		return ok && of.Name+"."+found.Name.Name == name
+		return ok && of.Name+"."+decl.Name.Name == name
 	case *ast.GenDecl:
-		return slices.ContainsFunc(found.Specs, func(spec ast.Spec) bool {
+		return slices.ContainsFunc(decl.Specs, func(spec ast.Spec) bool {
 			of, ok := spec.(*ast.TypeSpec)
 			return ok && of.Name.Name == name
 		})

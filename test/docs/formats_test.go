@@ -33,17 +33,17 @@ func TestEveryFormatIsDescribedAndHasAnExample(t *testing.T) {
 		if rows := strings.Count(reference, "\n| `"+format+"`"); rows < 2 {
 			t.Errorf("docs/reference/adapters.md has %d rows of %s: say who writes it, and which fields it has", rows, format)
 		}
-		found := ""
+		example := ""
 		for _, path := range examples {
 			if text := textOf(t, strings.TrimPrefix(path, root+"/")); strings.Contains(text, "output: {format: "+format+"}") ||
 				strings.Contains(text, "output: {format: "+format+",") {
-				found = filepath.Base(filepath.Dir(path))
+				example = filepath.Base(filepath.Dir(path))
 			}
 		}
-		if found == "" {
+		if example == "" {
 			t.Errorf("no run.yaml in workflows/examples has output: {format: %s}", format)
-		} else if !strings.Contains(script, "\nprepare_"+found+"()") {
-			t.Errorf("hack/adapters.sh does not prepare the example %s", found)
+		} else if !strings.Contains(script, "\nprepare_"+example+"()") {
+			t.Errorf("hack/adapters.sh does not prepare the example %s", example)
 		}
 	}
 }

@@ -90,11 +90,11 @@ func TestLinesFitOnAScreen(t *testing.T) {
 	list := exec.Command("git", "ls-files", "-z", "--", "*.go", "*.rs", "*.md", "*.yaml", "*.yml", "*.sh", "*.mk", "Makefile", ".ci/run",
 		":(exclude,attr:linguist-generated)", ":(exclude,attr:linguist-vendored)", ":(exclude)*/testdata/*", ":(exclude)*/fixtures/*")
 	list.Dir = root
-	found, err := list.Output()
+	files, err := list.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := strings.Split(strings.TrimSuffix(string(found), "\x00"), "\x00")
+	names := strings.Split(strings.TrimSuffix(string(files), "\x00"), "\x00")
 	if len(names) < 100 {
 		t.Fatalf("git lists %d files", len(names))
 	}

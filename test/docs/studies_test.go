@@ -202,11 +202,11 @@ type study struct {
 func studies(t *testing.T) []study {
 	t.Helper()
 	glob := func(pattern ...string) []string {
-		found, err := filepath.Glob(filepath.Join(append([]string{root, "workflows", "studies"}, pattern...)...))
-		if err != nil || len(found) == 0 {
+		paths, err := filepath.Glob(filepath.Join(append([]string{root, "workflows", "studies"}, pattern...)...))
+		if err != nil || len(paths) == 0 {
 			t.Fatalf("nothing at %v: %v", pattern, err)
 		}
-		return found
+		return paths
 	}
 	read := func(path string) string {
 		text, err := os.ReadFile(path)
@@ -277,12 +277,12 @@ func TestAStudyNamesAllItsRuns(t *testing.T) {
 func TestAStudyHasARunBeyondTheLastLevelCache(t *testing.T) {
 	beyond := regexp.MustCompile(`(?i)beyond the\s+last-level cache`)
 	for _, s := range studies(t) {
-		found := false
+		linked := false
 		// An item, a row or a paragraph that links the run.
 		for part := range strings.SplitSeq(regexp.MustCompile(`\n(\n|\* |\| )`).ReplaceAllString(s.page, "\x00"), "\x00") {
-			found = found || beyond.MatchString(part) && regexp.MustCompile(`\]\(run[a-z0-9-]*\.yaml\)`).MatchString(part)
+			linked = linked || beyond.MatchString(part) && regexp.MustCompile(`\]\(run[a-z0-9-]*\.yaml\)`).MatchString(part)
 		}
-		if !found {
+		if !linked {
 			t.Errorf("%s/README.md links no run that is said to be beyond the last-level cache", s.folder)
 		}
 	}
@@ -319,11 +319,11 @@ func glob(t *testing.T, patterns ...string) []string {
 	t.Helper()
 	var out []string
 	for _, pattern := range patterns {
-		found, err := filepath.Glob(filepath.Join(root, pattern))
+		paths, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, path := range found {
+		for _, path := range paths {
 			out = append(out, strings.TrimPrefix(path, root+"/"))
 		}
 	}

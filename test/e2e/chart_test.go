@@ -116,7 +116,7 @@ func TestAStoreOfOnesOwnOverTLS(t *testing.T) {
 	}
 	// The job that makes the bucket would be told as well, and the upgrade with it.
 	command(t, "helm", append(own, "--no-hooks")...)
-	run := smallScan("own-store", 5)
+	run := smallScan("own-store", 3)
 	apply(t, run)
 	untilCondition(t, run.Name, assayv1alpha1.ConditionLedgerReady, "False", assayv1alpha1.ReasonLedgerCertificate, 2*time.Minute)
 	untilCondition(t, run.Name, assayv1alpha1.ConditionLedgerReady, "False", "objectStore.external.ca", time.Minute)

@@ -145,16 +145,18 @@ func (b *board) check(t *testing.T, from, to time.Time, variables map[string]str
 	}
 }
 
-func TestEveryPanelShowsAFinishedRun(t *testing.T) {
-	run := smallScan("dashboards", 5)
+func TestPrometheusAndEveryPanelShowAFinishedRun(t *testing.T) {
+	run := smallScan("dashboards", 3)
 	run.Spec.Predictions = []assayv1alpha1.Prediction{{Metric: "throughput", At: values{"batchSize": "8"}, Ratio: "1.5"}}
 	apply(t, run)
 	ended := untilComplete(t, run.Name, 5*time.Minute)
 	eventually(t, 2*time.Minute, "Prometheus has the run's verdict and when it ended", func() (bool, string) {
 		selector := fmt.Sprintf("{namespace=%q,run=%q}", namespace, run.Name)
-		found := query(t, `assay_run_info{verdict="`+string(ended.Status.Verdict)+`",phase="Succeeded"} and on (namespace, run) assay_run_completion_timestamp_seconds`+selector)
-		return len(found) == 1, fmt.Sprint(query(t, "assay_run_info"+selector))
+		got := query(t, `assay_run_info{verdict="`+string(ended.Status.Verdict)+
+			`",phase="Succeeded"} and on (namespace, run) assay_run_completion_timestamp_seconds`+selector)
+		return len(got) == 1 && got[0].Metric["uid"] == string(ended.UID), fmt.Sprint(query(t, "assay_run_info"+selector), query(t, "up"))
 	})
+	t.Run("every metric of the reference", func(t *testing.T) { checkMetrics(t, ended) })
 	variables := map[string]string{
 		"namespace": namespace, "run": run.Name, "metric": "throughput", "statistic": "value", "axis": "batchSize", "node": ".*",
 		"template": "pir-scan", "fingerprint": ".*", "point": ".*", "arm": ".*",

@@ -8,24 +8,27 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 )
 
-// onCluster are the tests that need the embedded cluster without Assay on it, and helm and kubectl on PATH.
+// onCluster are the tests that need the embedded cluster without Assay on it, and helm and kubectl on PATH. What they leave on it goes with
+// the cluster: hack/e2e-release.sh shows it first if a test has failed.
 const onCluster = "ASSAY_RELEASE_E2E"
 
-// registry is the same name for this machine, by a port-forward, and for the node, where it listens.
-const registry = "localhost:5001"
+// nodeRegistry is the same name for this machine, by a port-forward, and for the node, where it listens.
+const nodeRegistry = "localhost:5001"
 
-// command runs a program from the root of the tree, also when the test is over and cleans up, which ends its context.
+// command runs a program from the root of the tree, which takes the version from the release.
 func command(t *testing.T, stdin string, name string, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 15*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Stdin, cmd.Stderr = "../..", strings.NewReader(stdin), os.Stderr
+	cmd.Env = append(os.Environ(), "ASSAY_VERSION="+version(t))
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
@@ -55,10 +58,8 @@ spec:
   - {name: data, emptyDir: {}}
 `
 
-const registryConfig = `version: 0.1
-storage: {filesystem: {rootdirectory: /data}}
-http: {addr: "127.0.0.1:5001"}
-`
+// verdict is how assay watch ends.
+var verdict = regexp.MustCompile(`(?m)^VERDICT  (Go|NoGo|Inconclusive|Invalid)$`)
 
 // serveRegistry runs a registry on the node and makes this machine reach it under the same name.
 func serveRegistry(t *testing.T) {
@@ -68,17 +69,15 @@ func serveRegistry(t *testing.T) {
 		"/registry="+filepath.Join(built, "registry"),
 		"--entrypoint", "/registry")
 	command(t, "", "bin/cluster", "load", archive)
-	t.Cleanup(func() {
-		command(t, "", "kubectl", "-n", "kube-system", "delete", "pod/registry", "configmap/registry", "--ignore-not-found")
-	})
-	config := command(t, "", "kubectl", "-n", "kube-system", "create", "configmap", "registry", "--from-literal=registry.yaml="+registryConfig,
-		"--dry-run=client", "-o", "yaml")
+	config := command(t, "", "kubectl", "-n", "kube-system", "create", "configmap", "registry",
+		"--from-literal=registry.yaml="+registryConfig("127.0.0.1:5001", "/data"), "--dry-run=client", "-o", "yaml")
 	command(t, config, "kubectl", "apply", "-f", "-")
 	command(t, registryPod, "kubectl", "apply", "-f", "-")
 	command(t, "", "kubectl", "-n", "kube-system", "wait", "pod/registry", "--for=condition=Ready", "--timeout=2m")
 
 	ctx, stop := context.WithCancel(context.Background())
 	forward := exec.CommandContext(ctx, "kubectl", "-n", "kube-system", "port-forward", "pod/registry", "5001:5001", "--address", "127.0.0.1")
+	forward.Stderr = os.Stderr
 	out, err := forward.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -95,50 +94,23 @@ func serveRegistry(t *testing.T) {
 	go func() { _, _ = io.Copy(io.Discard, lines) }()
 }
 
-// unpack writes an archive of the release into a folder.
-func unpack(t *testing.T, archive, dir string) {
-	t.Helper()
-	for path, content := range files(t, archive) {
-		if path == "" || strings.HasSuffix(path, "/") {
-			continue
-		}
-		file := filepath.Join(dir, path)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 func TestAReleaseIsPushedPulledByDigestAndReachesAVerdict(t *testing.T) {
 	if os.Getenv(onCluster) == "" {
 		t.Skip(onCluster + " is not set: make e2e-release sets it, on a cluster without Assay")
 	}
 	serveRegistry(t)
-	layouts, chart := t.TempDir(), t.TempDir()
-	for _, image := range []string{"operator", "runner", "scan", "batch", "insert"} {
-		unpack(t, "assay-"+image+"_"+version(t)+".oci.tar", filepath.Join(layouts, "assay-"+image))
-	}
-	unpack(t, "assay-chart_"+version(t)+".oci.tar", chart)
-	pushed := strings.Fields(command(t, "", "bin/cluster", "images", "push", "--registry", registry, "--layouts", layouts, "--chart", chart,
-		"--all"))
-	released := pushed[len(pushed)-1]
-	if !strings.HasPrefix(released, registry+"/charts/assay@sha256:") {
-		t.Fatalf("the chart was pushed as %s", released)
-	}
+	images, chart := layouts(t)
+	pushed := push(t, nodeRegistry, "", images, chart)
+	// Images of others have the path of their own registries, which ours need not have.
+	command(t, "", "bin/cluster", "images", "push", "--registry", nodeRegistry, "--layouts", images, "--all")
 
-	command(t, "", "helm", "install", "assay", "oci://"+released, "--plain-http", "--namespace", "assay-system", "--create-namespace",
-		"--set", "global.imageRegistry="+registry,
+	command(t, "", "helm", "install", "assay", "oci://"+pushed[len(released)], "--plain-http", "--namespace", "assay-system",
+		"--create-namespace", "--set", "global.imageRegistry="+nodeRegistry,
 		"--set", "grafana.mode=external,objectStore.persistence.enabled=false,prometheus.persistence.enabled=false", "--wait", "--timeout", "5m")
-	t.Cleanup(func() {
-		command(t, "", "helm", "uninstall", "assay", "--namespace", "assay-system", "--wait", "--timeout", "3m")
-	})
 	running := command(t, "", "kubectl", "get", "pods", "-n", "assay-system", "-o",
 		`jsonpath={range .items[*].spec.containers[*]}{.image}{"\n"}{end}`)
 	for _, image := range strings.Fields(running) {
-		if !strings.HasPrefix(image, registry+"/") {
+		if !strings.HasPrefix(image, nodeRegistry+"/") {
 			t.Errorf("a pod of the release runs %s, which is not from the registry", image)
 		}
 	}
@@ -148,31 +120,12 @@ func TestAReleaseIsPushedPulledByDigestAndReachesAVerdict(t *testing.T) {
 	if out, err := run(t, env, "sh", absolute(t, "install.sh")); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	smoke, err := filepath.Abs("../../workflows/studies/pir-batch-scan/smoke.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	command(t, "", "kubectl", "apply", "-n", "default", "-f", smoke)
-	t.Cleanup(func() { command(t, "", "kubectl", "delete", "-n", "default", "-f", smoke, "--ignore-not-found") })
-	out, err := run(t, env, "assay", "watch", "--namespace", "default", nameIn(t, smoke))
+	const smoke = "workflows/studies/pir-batch-scan/smoke.yaml"
+	name := command(t, "", "kubectl", "create", "-n", "default", "-f", smoke, "-o", "jsonpath={.metadata.name}")
+	out, err := run(t, env, "assay", "watch", "--namespace", "default", name)
 	var exit *exec.ExitError
-	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 3) || !strings.Contains(out, "verdict") {
-		t.Errorf("assay watch: %v\n%s", err, out)
+	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 3) || !verdict.MatchString(out) {
+		t.Fatalf("assay watch: %v\n%s", err, out)
 	}
-}
-
-// nameIn is the name of the run in a file.
-func nameIn(t *testing.T, file string) string {
-	t.Helper()
-	raw, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(raw)) {
-		if name, ok := strings.CutPrefix(line, "  name: "); ok {
-			return strings.TrimSpace(name)
-		}
-	}
-	t.Fatalf("%s has no name", file)
-	return ""
+	t.Log(out)
 }

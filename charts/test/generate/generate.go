@@ -96,11 +96,11 @@ func (c copies) add(root string, files map[string][]byte) error {
 func Stale(root string, files map[string][]byte) ([]string, error) {
 	var stale []string
 	for _, c := range manifests {
-		found, err := filepath.Glob(filepath.Join(root, c.into))
+		there, err := filepath.Glob(filepath.Join(root, c.into))
 		if err != nil {
 			return nil, err
 		}
-		for _, file := range found {
+		for _, file := range there {
 			name := path.Join(path.Dir(c.into), filepath.Base(file))
 			if _, made := files[name]; !made {
 				stale = append(stale, name)

@@ -44,34 +44,34 @@ func argoModule(root string) (*module, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := &module{}
-	if err := json.Unmarshal(out, found); err != nil {
+	mod := &module{}
+	if err := json.Unmarshal(out, mod); err != nil {
 		return nil, fmt.Errorf("go mod download %s: %w", wanted, err)
 	}
-	return found, nil
+	return mod, nil
 }
 
 // argoCRDs finds the CRDs in Argo's module.
 func argoCRDs(root string) (string, error) {
-	found, err := argoModule(root)
+	mod, err := argoModule(root)
 	if err != nil {
 		return "", err
 	}
-	return filepath.Join(found.Dir, "manifests/base/crds/minimal/argoproj.io_*.yaml"), nil
+	return filepath.Join(mod.Dir, "manifests/base/crds/minimal/argoproj.io_*.yaml"), nil
 }
 
 // addProvenance puts beside Argo's files their licence, which module they are of, and the digest of each, as sha256sum --check reads it.
 func addProvenance(root string, files map[string][]byte) error {
-	found, err := argoModule(root)
+	mod, err := argoModule(root)
 	if err != nil {
 		return err
 	}
-	licence, err := os.ReadFile(filepath.Join(found.Dir, "LICENSE"))
+	licence, err := os.ReadFile(filepath.Join(mod.Dir, "LICENSE"))
 	if err != nil {
 		return err
 	}
 	files[argo+"/LICENSE"] = licence
-	files[argo+"/VERSION"] = fmt.Appendf(nil, "%s %s %s\n", found.Path, found.Version, found.Sum)
+	files[argo+"/VERSION"] = fmt.Appendf(nil, "%s %s %s\n", mod.Path, mod.Version, mod.Sum)
 	var digests strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if path.Dir(name) == argo {

@@ -33,6 +33,18 @@ var definitions = map[string]any{
 			"limits":   map[string]any{"$ref": "#/$defs/quantities"},
 		},
 	},
+	"duration": map[string]any{"type": "string", "pattern": `^([0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h))+$`},
+	// What else a policy limits is checked by the operator at its start.
+	"limits": map[string]any{
+		"type": "object", "properties": map[string]any{"history": map[string]any{
+			"type": "object", "additionalProperties": false, "properties": map[string]any{
+				"full":    map[string]any{"$ref": "#/$defs/duration"},
+				"every":   map[string]any{"$ref": "#/$defs/duration"},
+				"thinned": map[string]any{"$ref": "#/$defs/duration"},
+			},
+			"dependentRequired": map[string]any{"full": []string{"every"}, "thinned": []string{"full"}},
+		}},
+	},
 	"ingress": map[string]any{
 		"type": "object", "additionalProperties": false, "properties": map[string]any{
 			"enabled": map[string]any{"type": "boolean"}, "className": map[string]any{"type": "string"},

@@ -28,16 +28,16 @@ func Detect() ([]Hierarchy, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := parseMountinfo(string(data))
-	if len(found) == 0 {
+	hierarchies := parseMountinfo(string(data))
+	if len(hierarchies) == 0 {
 		return nil, errors.New("no cgroup file system is mounted under /sys/fs/cgroup: mount cgroup2 there, or one cgroup v1 hierarchy per " +
 			"controller")
 	}
-	return found, nil
+	return hierarchies, nil
 }
 
 func parseMountinfo(mountinfo string) []Hierarchy {
-	var found []Hierarchy
+	var hierarchies []Hierarchy
 	seen := map[string]bool{}
 	for line := range strings.Lines(mountinfo) {
 		before, after, ok := strings.Cut(line, " - ")
@@ -51,12 +51,12 @@ func parseMountinfo(mountinfo string) []Hierarchy {
 		}
 		switch right[0] {
 		case "cgroup2":
-			found, seen[root] = append(found, Hierarchy{Root: root, V2: true}), true
+			hierarchies, seen[root] = append(hierarchies, Hierarchy{Root: root, V2: true}), true
 		case "cgroup":
-			found, seen[root] = append(found, Hierarchy{Root: root, Controllers: controllers(right[2])}), true
+			hierarchies, seen[root] = append(hierarchies, Hierarchy{Root: root, Controllers: controllers(right[2])}), true
 		}
 	}
-	return found
+	return hierarchies
 }
 
 // controllers picks the controllers out of a version 1 mount's options.

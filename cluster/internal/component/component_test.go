@@ -31,11 +31,11 @@ func all(t *testing.T, s Settings) map[string]Component {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]Component{}
+	components := map[string]Component{}
 	for _, part := range All(s, certs) {
-		found[part.Name] = part
+		components[part.Name] = part
 	}
-	return found
+	return components
 }
 
 func TestEveryComponentRunsWhereTearDownFindsIt(t *testing.T) {

@@ -108,7 +108,7 @@ func (c *Cluster) Remains() []string {
 
 // processesBelow lists processes whose program or working folder lies below a folder.
 func processesBelow(dir string) []int {
-	var found []int
+	var pids []int
 	for _, link := range []string{"exe", "cwd"} {
 		paths, _ := filepath.Glob("/proc/[0-9]*/" + link)
 		for _, path := range paths {
@@ -117,12 +117,12 @@ func processesBelow(dir string) []int {
 				continue
 			}
 			if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
-				found = append(found, pid)
+				pids = append(pids, pid)
 			}
 		}
 	}
-	slices.Sort(found)
-	return slices.Compact(found)
+	slices.Sort(pids)
+	return slices.Compact(pids)
 }
 
 func commandName(pid int) string {
@@ -146,7 +146,7 @@ func (c *Cluster) Statuses(ctx context.Context) (all []Status, ok bool) {
 	ok = true
 	for _, name := range component.Names {
 		status := Status{Name: name, Health: "not running"}
-		if record, found := c.records.Load(name); found && record.Alive() {
+		if record, known := c.records.Load(name); known && record.Alive() {
 			status.PID, status.Since = record.PID, record.Age().Round(time.Second).String()
 			status.Health = "healthy"
 			if err := c.healthy(ctx, name); err != nil {

@@ -126,14 +126,14 @@ func (c *Cluster) CheckOwner() error {
 		return fmt.Errorf("state folder: %w", err)
 	}
 	data, err := os.ReadFile(c.Marker())
-	var found marker
-	if err != nil || json.Unmarshal(data, &found) != nil || found.Owner != owner {
+	var marked marker
+	if err != nil || json.Unmarshal(data, &marked) != nil || marked.Owner != owner {
 		return fmt.Errorf("state folder %s holds files that are not a cluster's (%s, …): empty it or set ASSAY_CLUSTER_STATE to another folder",
 			c.State, entries[0].Name())
 	}
-	if found.Name != c.Name {
+	if marked.Name != c.Name {
 		return fmt.Errorf("state folder %s belongs to the cluster %q, not %q: set ASSAY_CLUSTER_STATE to another folder, or "+
-			"ASSAY_CLUSTER_NAME to %q", c.State, found.Name, c.Name, found.Name)
+			"ASSAY_CLUSTER_NAME to %q", c.State, marked.Name, c.Name, marked.Name)
 	}
 	return nil
 }

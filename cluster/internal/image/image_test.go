@@ -31,19 +31,19 @@ func example(t *testing.T) Image {
 
 func entries(t *testing.T, reader io.Reader) map[string]*tar.Header {
 	t.Helper()
-	found := map[string]*tar.Header{}
+	headers := map[string]*tar.Header{}
 	for in := tar.NewReader(reader); ; {
 		header, err := in.Next()
 		if errors.Is(err, io.EOF) {
-			return found
+			return headers
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		if found[header.Name] != nil {
+		if headers[header.Name] != nil {
 			t.Errorf("%s is there twice", header.Name)
 		}
-		found[header.Name] = header
+		headers[header.Name] = header
 	}
 }
 
@@ -53,14 +53,14 @@ func TestImageHoldsWhatProgramsExpect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := entries(t, content)
+	headers := entries(t, content)
 	for name, want := range map[string]struct {
 		mode int64
 		uid  int
 	}{
 		"tmp/": {0o1777, 0}, "bin/tool": {0o755, 0}, "data/": {0o755, 65532}, "etc/passwd": {0o644, 0}, "bin/": {0o755, 0},
 	} {
-		header := found[name]
+		header := headers[name]
 		if header == nil || header.Mode != want.mode || header.Uid != want.uid {
 			t.Errorf("%s: got %+v, want %+v", name, header, want)
 		}
@@ -114,16 +114,16 @@ func TestArchiveIsACompleteOCILayout(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	found := entries(t, file)
+	headers := entries(t, file)
 	manifest := blobs(t, path)
 	for _, descriptor := range append(manifest.Layers, manifest.Config) {
 		name := "blobs/sha256/" + descriptor.Digest.Hex
-		if found[name] == nil || found[name].Size != descriptor.Size {
-			t.Errorf("%s: got %+v, want size %d", name, found[name], descriptor.Size)
+		if headers[name] == nil || headers[name].Size != descriptor.Size {
+			t.Errorf("%s: got %+v, want size %d", name, headers[name], descriptor.Size)
 		}
 	}
 	for _, name := range []string{"index.json", "oci-layout", "manifest.json"} {
-		if found[name] == nil {
+		if headers[name] == nil {
 			t.Errorf("%s is missing", name)
 		}
 	}

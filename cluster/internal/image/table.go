@@ -138,11 +138,11 @@ func releaseOf(programs map[string]string, source string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		found := selected[0].Published(version)
-		if release != "" && release != found {
-			return "", fmt.Errorf("programs are of the releases %s and %s: put them into two images, or write the tag", release, found)
+		published := selected[0].Published(version)
+		if release != "" && release != published {
+			return "", fmt.Errorf("programs are of the releases %s and %s: put them into two images, or write the tag", release, published)
 		}
-		release = found
+		release = published
 	}
 	return release, nil
 }

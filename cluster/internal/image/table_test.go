@@ -122,9 +122,9 @@ func TestNoFileNamesAnotherVersionOfOurImages(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(out)) {
-		for _, found := range ours.FindAllStringSubmatch(line, -1) {
-			if found[2] != version {
-				t.Errorf("%s is not %s, the version in %s: run make generate: %s", found[0], version, VersionFile, strings.TrimSpace(line))
+		for _, match := range ours.FindAllStringSubmatch(line, -1) {
+			if match[2] != version {
+				t.Errorf("%s is not %s, the version in %s: run make generate: %s", match[0], version, VersionFile, strings.TrimSpace(line))
 			}
 		}
 	}

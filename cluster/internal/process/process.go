@@ -46,10 +46,10 @@ func Identify(pid int) (id Identity, ok bool) {
 
 // parseStat reads the state and start time from a /proc/PID/stat line, whose second field may hold spaces and parentheses.
 func parseStat(line string) (state string, start uint64, err error) {
-	_, after, found := strings.Cut(line[max(0, strings.LastIndexByte(line, ')')):], ") ")
+	_, after, ok := strings.Cut(line[max(0, strings.LastIndexByte(line, ')')):], ") ")
 	fields := strings.Fields(after)
 	// The start time is field 22 of the line, and field 3 is the first after the name.
-	if !found || len(fields) < 20 {
+	if !ok || len(fields) < 20 {
 		return "", 0, fmt.Errorf("unexpected /proc/PID/stat line %q", line)
 	}
 	start, err = strconv.ParseUint(fields[19], 10, 64)

@@ -105,8 +105,8 @@ func (o origin) reference(version string) string {
 
 // replaceBlock replaces the lines below the only line that begins a block of text, as far as they are indented deeper.
 func replaceBlock(text []byte, begin, lines string) ([]byte, error) {
-	before, after, found := strings.Cut(string(text), begin)
-	if !found || strings.Contains(after, begin) {
+	before, after, ok := strings.Cut(string(text), begin)
+	if !ok || strings.Contains(after, begin) {
 		return nil, fmt.Errorf("there has to be one line %q", strings.TrimSpace(begin))
 	}
 	for strings.HasPrefix(after, "    ") {
@@ -118,8 +118,8 @@ func replaceBlock(text []byte, begin, lines string) ([]byte, error) {
 // replaceLine replaces the only line that matches a pattern as a whole.
 func replaceLine(text []byte, pattern, line string) ([]byte, error) {
 	expression := regexp.MustCompile(`(?m)^` + pattern + `$`)
-	if found := len(expression.FindAllIndex(text, -1)); found != 1 {
-		return nil, fmt.Errorf("%d lines match %q: there has to be one", found, pattern)
+	if matches := len(expression.FindAllIndex(text, -1)); matches != 1 {
+		return nil, fmt.Errorf("%d lines match %q: there has to be one", matches, pattern)
 	}
 	return expression.ReplaceAllLiteral(text, []byte(line)), nil
 }

@@ -69,15 +69,15 @@ func TestAnImageArrivesInARegistryForEveryPlatformUnderTheDigestOfItsLayout(t *t
 		t.Fatal(err)
 	}
 	for _, architecture := range []string{"amd64", "arm64"} {
-		found, err := remote.Image(reference, remote.WithPlatform(v1.Platform{OS: "linux", Architecture: architecture}))
+		got, err := remote.Image(reference, remote.WithPlatform(v1.Platform{OS: "linux", Architecture: architecture}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		config, err := found.ConfigFile()
+		config, err := got.ConfigFile()
 		if err != nil || config.Architecture != architecture || config.Config.Labels["org.opencontainers.image.version"] != "1.2.3" {
 			t.Errorf("%s: config %+v, %v", architecture, config, err)
 		}
-		layers, err := found.Layers()
+		layers, err := got.Layers()
 		if err != nil || len(layers) != 1 {
 			t.Fatalf("%s: %d layers, %v", architecture, len(layers), err)
 		}
@@ -156,16 +156,16 @@ func TestAChartIsWhatHelmPushes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := remote.Image(reference)
+	got, err := remote.Image(reference)
 	if err != nil {
 		t.Fatal(err)
 	}
-	manifest, err := found.Manifest()
+	manifest, err := got.Manifest()
 	if err != nil || manifest.Config.MediaType != chartConfig || len(manifest.Layers) != 1 || manifest.Layers[0].MediaType != chartContent ||
 		manifest.Annotations["org.opencontainers.image.version"] != "1.2.3" {
 		t.Errorf("manifest %+v, %v", manifest, err)
 	}
-	if config, err := found.RawConfigFile(); err != nil || !bytes.Contains(config, []byte(`"name":"assay"`)) {
+	if config, err := got.RawConfigFile(); err != nil || !bytes.Contains(config, []byte(`"name":"assay"`)) {
 		t.Errorf("config %s, %v", config, err)
 	}
 	if _, err := Chart("publish_test.go", dir); err == nil {

@@ -43,8 +43,8 @@ func readAction(t *testing.T) action {
 func TestTheStepsOfTheActionAreCommands(t *testing.T) {
 	control := regexp.MustCompile(`\b(if|then|else|case|for|while|test)\b|\[\[|&&|\|\||\$\{\{`)
 	for _, step := range readAction(t).Runs.Steps {
-		if found := control.FindString(step.Run); found != "" {
-			t.Errorf("step %q decides something itself: %q", step.Name, found)
+		if got := control.FindString(step.Run); got != "" {
+			t.Errorf("step %q decides something itself: %q", step.Name, got)
 		}
 		if step.Name != "Install assay" && !strings.Contains(step.Run, "assay ") {
 			t.Errorf("step %q is no command of the CLI", step.Name)

@@ -41,12 +41,12 @@ func TestAnalyzePrintsTheAnalysis(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var found analysis.Analysis
-	if err := json.Unmarshal([]byte(out), &found); err != nil {
+	var result analysis.Analysis
+	if err := json.Unmarshal([]byte(out), &result); err != nil {
 		t.Fatalf("%v in %s", err, out)
 	}
-	if found.Verdict != "Go" || found.Best != "new" {
-		t.Errorf("verdict %s, best %q", found.Verdict, found.Best)
+	if result.Verdict != "Go" || result.Best != "new" {
+		t.Errorf("verdict %s, best %q", result.Verdict, result.Best)
 	}
 	if _, err := os.Stat(filepath.Join(folder, "analysis")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the ledger was written to without --write: %v", err)

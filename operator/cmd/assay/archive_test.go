@@ -72,11 +72,11 @@ func TestAnArchiveIsReadAsTheLedgerIs(t *testing.T) {
 func published(t *testing.T) []string {
 	t.Helper()
 	out := []string{filepath.Join("testdata", "published")}
-	found, err := filepath.Glob("../../../workflows/studies/*/results/*/*/ledger" + ledger.ArchiveExtension)
+	got, err := filepath.Glob("../../../workflows/studies/*/results/*/*/ledger" + ledger.ArchiveExtension)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range found {
+	for _, file := range got {
 		out = append(out, filepath.Dir(file))
 	}
 	return out

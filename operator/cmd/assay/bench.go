@@ -229,7 +229,7 @@ func tryOut(ctx context.Context, here *localRun, question *bench.Question) (time
 	}
 	budget, cancel := context.WithTimeout(ctx, question.Budget)
 	defer cancel()
-	found, took, err := here.pilot(budget, 1)
+	result, took, err := here.pilot(budget, 1)
 	switch {
 	case ctx.Err() != nil:
 		return 0, ctx.Err()
@@ -240,7 +240,7 @@ func tryOut(ctx context.Context, here *localRun, question *bench.Question) (time
 	case err != nil:
 		return 0, err
 	}
-	for _, attempt := range found.evidence.Attempts {
+	for _, attempt := range result.evidence.Attempts {
 		if attempt.Outcome == record.Succeeded {
 			continue
 		}

@@ -36,9 +36,9 @@ func TestBenchAnswersInWordsAndWritesTheRunThatItWas(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s\n%s", err, stdout, stderr)
 	}
-	_, found := readLocal(t, out)
-	if found.Verdict != experiment.VerdictGo {
-		t.Errorf("verdict %s", found.Verdict)
+	_, result := readLocal(t, out)
+	if result.Verdict != experiment.VerdictGo {
+		t.Errorf("verdict %s", result.Verdict)
 	}
 	for _, want := range []string{"new is 2.", "x faster than old [", "] (wall time), certain at 99.5 %", "memory 1"} {
 		if !strings.Contains(stdout, want) {

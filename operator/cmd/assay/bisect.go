@@ -45,7 +45,8 @@ import (
 type bisectOptions struct {
 	file                     string
 	good, bad, change        string
-	series, history, metric  string
+	series, metric           string
+	history                  place
 	repository               string
 	build, program, programs string
 	image                    string
@@ -82,7 +83,7 @@ func newBisectCommand(connection *genericclioptions.ConfigFlags) *cobra.Command 
 			"revision lies; or {revision} in a parameter is enough. A commit that does not build is passed over. With --image every wave is a " +
 			"BenchmarkRun, whose arms are the images of the revisions.\n\n" +
 			"With --change the ends, the size and the series come from the history, and the culprits are recorded there. " +
-			"What was measured is kept in --state: an interrupted search goes on when it is started again.\n\n" +
+			"What was measured is kept in --state: an interrupted search goes on when it is started again.\n\n" + placeHelp + "\n\n" +
 			exitHelp(false),
 		Example: "  assay bisect run.yaml --good v1.4 --bad main --build 'make server' --program bin/server\n" +
 			"  assay bisect run.yaml --change 3f2a9c --build 'cargo build --release' --program target/release/server\n" +
@@ -106,7 +107,7 @@ func newBisectCommand(connection *genericclioptions.ConfigFlags) *cobra.Command 
 	flags.StringVar(&o.bad, "bad", "", "a later revision that has it")
 	flags.StringVar(&o.change, "change", "", "a change of the history, in place of --good and --bad")
 	flags.StringVar(&o.series, "series", "", "series of the history: how far its builds are apart is known from there")
-	addHistory(command, &o.history)
+	addHistory(command, &o.history.where)
 	flags.StringVar(&o.metric, "metric", "",
 		"what is followed, such as 'latency.median at batchSize=8' (default: what the only ratio gate judges)")
 	flags.StringVar(&o.repository, "repository", ".", "folder of the git checkout")
@@ -183,6 +184,8 @@ type bisection struct {
 	asked   *asked
 	commits checkout.Repository
 	archive *archive.Archive
+	// project is that of the series that was named.
+	project string
 	store   ledger.Store
 	folder  string
 	kept    bisected
@@ -195,11 +198,20 @@ func (o *bisectOptions) run(ctx context.Context, connection *genericclioptions.C
 	}
 	b := &bisection{bisectOptions: *o, asked: question, commits: checkout.Repository{Folder: o.repository}}
 	if o.change != "" || o.series != "" {
-		store, err := openHistory(ctx, o.history)
+		b.history.source = o.source
+		store, closeStore, err := b.history.open(ctx)
 		if err != nil {
 			return err
 		}
+		defer closeStore()
 		b.archive = archive.Open(store)
+		all, err := b.archive.Of(ctx, o.series)
+		if err != nil {
+			return err
+		}
+		if len(all) > 0 {
+			b.project = all[0].Key.Project
+		}
 	}
 	if err := b.open(ctx); err != nil {
 		return err
@@ -244,9 +256,9 @@ func (b *bisection) open(ctx context.Context) error {
 		if b.kept.Asked == "" {
 			b.kept = bisected{Asked: digest, Search: *search, Subjects: subjects}
 		}
-		if found := b.kept.Search.Revisions; b.kept.Asked != digest || !slices.Equal(found, search.Revisions) {
+		if revisions := b.kept.Search.Revisions; b.kept.Asked != digest || !slices.Equal(revisions, search.Revisions) {
 			return &exitCode{exitUsage, fmt.Errorf("folder %s holds another search, of %d revisions from %s to %s: name another one with --state, "+
-				"or delete it", b.folder, len(found), short(found[0].Revision), short(found[len(found)-1].Revision))}
+				"or delete it", b.folder, len(revisions), short(revisions[0].Revision), short(revisions[len(revisions)-1].Revision))}
 		}
 	}
 	if b.kept.Failed == nil {
@@ -368,11 +380,11 @@ func (b *bisection) ends(ctx context.Context) (*bisect.Ends, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := bisect.EndsOf(c, all)
+	both, err := bisect.EndsOf(c, all)
 	if err != nil {
 		return nil, &exitCode{exitUsage, err}
 	}
-	return found, nil
+	return both, nil
 }
 
 // known is the change that is located.
@@ -432,7 +444,10 @@ func (b *bisection) keys(search *bisect.Search) ([]series.Key, error) {
 	if err != nil {
 		return nil, &exitCode{exitUsage, b.asked.explain(err)}
 	}
-	run := points.Run{Project: cmp.Or(search.Key.Project, localProject), Benchmark: cmp.Or(b.series, search.Key.Benchmark, b.asked.run.Name)}
+	run := points.Run{
+		Project:   cmp.Or(search.Key.Project, b.project, localProject),
+		Benchmark: cmp.Or(b.series, search.Key.Benchmark, b.asked.run.Name),
+	}
 	return run.Keys(frozen), nil
 }
 
@@ -564,21 +579,21 @@ func (b *bisection) pushed(ctx context.Context, revision string) (why string, er
 	const again = 15 * time.Second
 	name, until := fill(b.image, revision), b.now().Add(b.wait)
 	for {
-		found := b.resolve(ctx, name)
+		image := b.resolve(ctx, name)
 		switch {
 		case ctx.Err() != nil:
 			return "", b.interrupted()
-		case found.Problem != "":
-			return "", fmt.Errorf("image of %s: %s", short(revision), found.Problem)
-		case found.Vanished == "":
-			b.kept.Images[revision] = found.Image
+		case image.Problem != "":
+			return "", fmt.Errorf("image of %s: %s", short(revision), image.Problem)
+		case image.Vanished == "":
+			b.kept.Images[revision] = image.Image
 			return "", b.keep(ctx)
 		case !b.now().Before(until):
-			b.kept.Failed[revision] = found.Vanished
-			b.printf("image of %s: %s\n", short(revision), found.Vanished)
-			return found.Vanished, b.keep(ctx)
+			b.kept.Failed[revision] = image.Vanished
+			b.printf("image of %s: %s\n", short(revision), image.Vanished)
+			return image.Vanished, b.keep(ctx)
 		}
-		b.printf("image of %s: %s; waiting for it until %s\n", short(revision), found.Vanished, until.Format(time.TimeOnly))
+		b.printf("image of %s: %s; waiting for it until %s\n", short(revision), image.Vanished, until.Format(time.TimeOnly))
 		select {
 		case <-ctx.Done():
 		case <-time.After(min(again, until.Sub(b.now()))):
@@ -622,14 +637,14 @@ func (b *bisection) ordered(ctx context.Context, run *assayv1alpha1.BenchmarkRun
 	prefix := run.Name[:min(len(run.Name), nameLength-len(suffix))]
 	run.ObjectMeta = metav1.ObjectMeta{Namespace: run.Namespace, Name: prefix + suffix}
 	run.Spec.TemplateRef, run.Spec.Template = nil, b.asked.template
-	found, err := b.execute(ctx, run)
+	result, err := b.execute(ctx, run)
 	if ctx.Err() != nil {
 		return b.interrupted()
 	}
 	if err != nil {
 		return err
 	}
-	ran.Experiment, ran.Analysis, ran.Ledger = found.experiment, found.analysis, found.where
+	ran.Experiment, ran.Analysis, ran.Ledger = result.experiment, result.analysis, result.where
 	return nil
 }
 

@@ -22,6 +22,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/history/bisect"
 	"assay.dev/assay/operator/internal/history/change"
+	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/schedule"
 	"assay.dev/assay/operator/internal/simulate"
@@ -135,9 +136,9 @@ func TestWhatABisectionFinds(t *testing.T) {
 			if exitCodeOf(err) != tc.code || tc.says != "" && !strings.Contains(err.Error(), tc.says) {
 				t.Fatalf("it ends with %d: %v\n%s", exitCodeOf(err), err, stderr)
 			}
-			var found, want [][2]string
+			var culprits, want [][2]string
 			for _, c := range got.Culprits {
-				found = append(found, [2]string{c.After, c.At})
+				culprits = append(culprits, [2]string{c.After, c.At})
 				if c.Probability < 0.95 || c.Fresh == nil || len(c.Among) != 1 && !tc.skipped {
 					t.Errorf("%+v", c)
 				}
@@ -145,8 +146,8 @@ func TestWhatABisectionFinds(t *testing.T) {
 			for _, c := range tc.want {
 				want = append(want, [2]string{s.hash(c[0]), s.hash(c[1])})
 			}
-			if !slices.Equal(found, want) {
-				t.Errorf("%v (%s), want %v\n%s", found, got.Why, want, stderr)
+			if !slices.Equal(culprits, want) {
+				t.Errorf("%v (%s), want %v\n%s", culprits, got.Why, want, stderr)
 			}
 			if (len(got.Skipped) > 0) != tc.skipped {
 				t.Errorf("passed over: %+v", got.Skipped)
@@ -322,17 +323,18 @@ func TestAChangeOfAHistoryIsLocated(t *testing.T) {
 	h.nights(12)
 	h.must("r2-120")
 	state := filepath.Join(t.TempDir(), "state")
+	where := []string{"--history", h.folder}
 	search := func(id string) (string, string, error) {
-		return assay(t, "bisect", h.file, "--bin-dir", h.bin, "--pin=false", "--history", h.folder, "--state", state, "--change", id,
-			"--revisions", "night11-100,a-100,b-100,c-120,d-120,r2-120")
+		return assay(t, append([]string{"bisect", h.file, "--bin-dir", h.bin, "--pin=false", "--state", state, "--change", id,
+			"--revisions", "night11-100,a-100,b-100,c-120,d-120,r2-120"}, where...)...)
 	}
 	book := func() change.Change {
 		t.Helper()
-		found, err := h.archive().Book(t.Context())
-		if err != nil || len(found.Changes) != 1 {
-			t.Fatalf("%+v, %v", found, err)
+		got, err := h.archive().Book(t.Context())
+		if err != nil || len(got.Changes) != 1 {
+			t.Fatalf("%+v, %v", got, err)
 		}
-		return found.Changes[0]
+		return got.Changes[0]
 	}
 	_, _, err := search(book().ID)
 	if err == nil || !strings.Contains(err.Error(), "cannot follow Suspected") || exitCodeOf(err) != exitUsage {
@@ -347,8 +349,14 @@ func TestAChangeOfAHistoryIsLocated(t *testing.T) {
 		!strings.Contains(c.History[len(c.History)-1].Why, "c-120: 1.") || c.History[len(c.History)-2].To != change.Locating {
 		t.Errorf("the change is %+v", c)
 	}
-	// Later points date the change anew, and what was found is told again.
+	// Later points date the change anew, and what was found is told again, also by the namespace that has the history.
 	h.must("r3-120", "--confirm")
+	nightly := assayv1alpha1.BenchmarkSchedule{}
+	nightly.Status.History = ledger.FolderURL(h.folder)
+	server := namespaces(t, map[string][]assayv1alpha1.BenchmarkSchedule{"bench": {nightly}})
+	t.Setenv("AWS_ACCESS_KEY_ID", "mine")
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	where = []string{"-n", "bench", "--server", server}
 	if stdout, _, err = search(book().ID); err != nil || !strings.Contains(stdout, "culprit c-120") {
 		t.Errorf("%v\n%s", err, stdout)
 	}

@@ -55,24 +55,24 @@ func newChangesCommand(connection *genericclioptions.ConfigFlags) *cobra.Command
 			if err := checkAddress("--site", pages); err != nil {
 				return &exitCode{exitUsage, err}
 			}
-			found, err := readChanges(cmd.Context(), &where, all || len(args) > 0, time.Duration(every), time.Now())
+			view, err := readChanges(cmd.Context(), &where, all || len(args) > 0, time.Duration(every), time.Now())
 			if err != nil {
 				return err
 			}
 			if len(args) > 0 {
-				at, err := changeNamed(change.Book{Changes: found.Changes}, args[0])
+				at, err := changeNamed(change.Book{Changes: view.Changes}, args[0])
 				if err != nil {
 					return err
 				}
-				found.Changes = found.Changes[at : at+1]
+				view.Changes = view.Changes[at : at+1]
 			}
 			var out bytes.Buffer
 			if to.form == "github" {
-				out.WriteString(ci.Changes(found.Changes, found.Series, pages))
-			} else if done, err := printStructured(&out, to.form, found); err != nil {
+				out.WriteString(ci.Changes(view.Changes, view.Series, pages))
+			} else if done, err := printStructured(&out, to.form, view); err != nil {
 				return err
 			} else if !done {
-				if err := found.print(&out); err != nil {
+				if err := view.print(&out); err != nil {
 					return err
 				}
 			}
@@ -258,9 +258,9 @@ func changeNamed(book change.Book, name string) (int, error) {
 
 // currentUser is the name of who runs this program; empty where the machine does not know.
 func currentUser() string {
-	found, err := user.Current()
+	current, err := user.Current()
 	if err != nil {
 		return ""
 	}
-	return found.Username
+	return current.Username
 }

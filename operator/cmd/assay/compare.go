@@ -30,12 +30,12 @@ func newCompareCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var runs [2]compare.Run
 			for i, arg := range args {
-				found, err := from.open(cmd.Context(), arg)
+				result, err := from.open(cmd.Context(), arg)
 				if err != nil {
 					return err
 				}
-				found.close()
-				runs[i] = compare.Run{Experiment: found.experiment, Analysis: found.analysis}
+				result.close()
+				runs[i] = compare.Run{Experiment: result.experiment, Analysis: result.analysis}
 			}
 			result := compare.Runs(runs[0], runs[1])
 			if done, err := printStructured(cmd.OutOrStdout(), form, result); done {

@@ -118,11 +118,11 @@ func checkFrozen(ctx context.Context, reader client.Reader, set *manifest.Set) e
 		if run.Spec.TemplateRef == nil || run.Spec.Template != nil {
 			return err
 		}
-		var found assayv1alpha1.BenchmarkTemplate
-		if err := reader.Get(ctx, types.NamespacedName{Namespace: run.Namespace, Name: run.Spec.TemplateRef.Name}, &found); err != nil {
+		var existing assayv1alpha1.BenchmarkTemplate
+		if err := reader.Get(ctx, types.NamespacedName{Namespace: run.Namespace, Name: run.Spec.TemplateRef.Name}, &existing); err != nil {
 			return missingTemplate(err, run)
 		}
-		template = &found.Spec
+		template = &existing.Spec
 	}
 	_, err = experiment.Freeze(record.Run{Namespace: run.Namespace, Name: run.Name + run.GenerateName, UID: uuid.NewString()},
 		*run.Spec.DeepCopy(), *template.DeepCopy())
@@ -152,14 +152,14 @@ func ensureTemplate(ctx context.Context, cluster *cluster, template *assayv1alph
 		}
 		return nil
 	}
-	var found assayv1alpha1.BenchmarkTemplate
-	if err := cluster.Get(ctx, client.ObjectKeyFromObject(template), &found); err != nil {
+	var existing assayv1alpha1.BenchmarkTemplate
+	if err := cluster.Get(ctx, client.ObjectKeyFromObject(template), &existing); err != nil {
 		return fmt.Errorf("read BenchmarkTemplate %s/%s: %w", template.Namespace, template.Name, err)
 	}
 	// The API server fills in what the file leaves out.
 	experiment.Default(&assayv1alpha1.BenchmarkRunSpec{}, wanted)
-	experiment.Default(&assayv1alpha1.BenchmarkRunSpec{}, &found.Spec)
-	if !equality.Semantic.DeepEqual(*wanted, found.Spec) {
+	experiment.Default(&assayv1alpha1.BenchmarkRunSpec{}, &existing.Spec)
+	if !equality.Semantic.DeepEqual(*wanted, existing.Spec) {
 		return &exitCode{exitUsage, fmt.Errorf("BenchmarkTemplate %s/%s exists and differs from the one in the file: kubectl apply the file to "+
 			"change it, or give it another name", template.Namespace, template.Name)}
 	}
@@ -195,9 +195,9 @@ func templateOnCluster(ctx context.Context, flags *genericclioptions.ConfigFlags
 	if namespace == "" || *flags.Namespace != "" {
 		namespace = cluster.namespace
 	}
-	var found assayv1alpha1.BenchmarkTemplate
-	if err := cluster.Get(ctx, types.NamespacedName{Namespace: namespace, Name: run.Spec.TemplateRef.Name}, &found); err != nil {
+	var existing assayv1alpha1.BenchmarkTemplate
+	if err := cluster.Get(ctx, types.NamespacedName{Namespace: namespace, Name: run.Spec.TemplateRef.Name}, &existing); err != nil {
 		return nil, err
 	}
-	return &found.Spec, nil
+	return &existing.Spec, nil
 }

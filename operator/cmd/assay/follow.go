@@ -151,16 +151,16 @@ func (f *follower) measure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	found, err := here.run(ctx)
+	result, err := here.run(ctx)
 	if err != nil {
 		return err
 	}
 	if f.form == "text" {
-		if err := here.printFound(found, "", f.stdout); err != nil {
+		if err := here.printFound(result, "", f.stdout); err != nil {
 			return err
 		}
 	}
-	return f.record(context.WithoutCancel(ctx), here, point, found)
+	return f.record(context.WithoutCancel(ctx), here, point, result)
 }
 
 // next is the point that comes after those that are known.
@@ -321,8 +321,8 @@ func armsInOrder(arms map[string]points.Revision) []string {
 }
 
 // record adds what a run found to the history, and prints what follows from it.
-func (f *follower) record(ctx context.Context, here *localRun, point *points.Run, found *analysis.Analysis) error {
-	records, err := f.add(ctx, here, point, found)
+func (f *follower) record(ctx context.Context, here *localRun, point *points.Run, result *analysis.Analysis) error {
+	records, err := f.add(ctx, here, point, result)
 	if err != nil {
 		return err
 	}
@@ -362,9 +362,9 @@ func (f *follower) record(ctx context.Context, here *localRun, point *points.Run
 }
 
 // add adds the records of a run to the history.
-func (f *follower) add(ctx context.Context, here *localRun, point *points.Run, found *analysis.Analysis) ([]points.Keyed, error) {
+func (f *follower) add(ctx context.Context, here *localRun, point *points.Run, result *analysis.Analysis) ([]points.Keyed, error) {
 	point.Ledger = here.store.URL()
-	records, err := point.Of(here.experiment, found)
+	records, err := point.Of(here.experiment, result)
 	if err != nil {
 		return nil, &exitCode{exitUsage, err}
 	}
@@ -475,11 +475,11 @@ func (f *follower) confirmOne(ctx context.Context, due *watch.Confirm) error {
 	if err != nil {
 		return err
 	}
-	found, err := here.run(ctx)
+	result, err := here.run(ctx)
 	if err != nil {
 		return err
 	}
-	return f.judge(context.WithoutCancel(ctx), here, point, found, due, over, under)
+	return f.judge(context.WithoutCancel(ctx), here, point, result, due, over, under)
 }
 
 // built are the revisions of which there is a program.
@@ -502,17 +502,17 @@ func (f *follower) confirming() *follower {
 	return &out
 }
 
-func (f *follower) judge(ctx context.Context, here *localRun, point *points.Run, found *analysis.Analysis, due *watch.Confirm, over,
+func (f *follower) judge(ctx context.Context, here *localRun, point *points.Run, result *analysis.Analysis, due *watch.Confirm, over,
 	under []string) error {
 	estimates := map[string]series.Estimate{}
 	for _, suspected := range due.Series {
-		if estimate, err := points.Difference(here.experiment, found, suspected.Key, over, under); err == nil {
+		if estimate, err := points.Difference(here.experiment, result, suspected.Key, over, under); err == nil {
 			estimates[suspected.Key.ID()] = estimate
 		} else {
 			fmt.Fprintf(f.stderr, "warning: %v\n", err)
 		}
 	}
-	if _, err := f.add(ctx, here, point, found); err != nil {
+	if _, err := f.add(ctx, here, point, result); err != nil {
 		return err
 	}
 	var outcome change.Outcome

@@ -129,16 +129,16 @@ func gate(ctx context.Context, cluster *cluster, name string, options *gateOptio
 func (o *localOptions) gate(ctx context.Context, flags *genericclioptions.ConfigFlags, file string, options *gateOptions,
 	answer *gateAnswer,
 	stdout, stderr io.Writer) error {
-	here, found, err := runManifest(ctx, flags, file, *o, stderr)
+	here, result, err := runManifest(ctx, flags, file, *o, stderr)
 	if err != nil {
 		return err
 	}
 	run := &assayv1alpha1.BenchmarkRun{}
 	run.Namespace, run.Name = here.experiment.Run.Namespace, here.experiment.Run.Name
-	status.Results(&run.Status, here.experiment, found, here.file(ledger.HTMLKey(found.Wave)))
+	status.Results(&run.Status, here.experiment, result, here.file(ledger.HTMLKey(result.Wave)))
 	answer.Ledger = ledger.FolderURL(here.executor.Folder)
 	run.Status.Ledger = here.executor.Folder
-	run.Spec.Design.GateConfidence = quantity.Full(found.GateConfidence)
+	run.Spec.Design.GateConfidence = quantity.Full(result.GateConfidence)
 	return answer.give(run, options, stdout)
 }
 

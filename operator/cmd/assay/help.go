@@ -163,7 +163,7 @@ func wrapped(text string) string {
 func flagUsages(flags *pflag.FlagSet) string {
 	if home, err := os.UserHomeDir(); err == nil {
 		flags.VisitAll(func(flag *pflag.Flag) {
-			if below, found := strings.CutPrefix(flag.DefValue, home+"/"); found {
+			if below, ok := strings.CutPrefix(flag.DefValue, home+"/"); ok {
 				flag.DefValue = "~/" + below
 			}
 		})

@@ -40,6 +40,8 @@ func addHistory(command *cobra.Command, where *string) {
 type place struct {
 	where  string
 	source source
+	// cluster is where it was found; nil for one on this machine or behind a URL.
+	cluster *cluster
 }
 
 func (p *place) addFlags(command *cobra.Command, flags *genericclioptions.ConfigFlags) {
@@ -65,7 +67,17 @@ func (p *place) open(ctx context.Context) (ledger.Store, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	p.cluster = cluster
 	return p.source.openFrom(ctx, cluster, cluster.namespace, "status.history", where)
+}
+
+// ledger opens that of a point, which lies where the history does.
+func (p *place) ledger(ctx context.Context, at string) (ledger.Store, func(), error) {
+	if p.cluster != nil {
+		return p.source.openFrom(ctx, p.cluster, p.cluster.namespace, "ledger", at)
+	}
+	store, err := ledger.Open(ctx, at, ledger.Options{})
+	return store, func() {}, err
 }
 
 // historyOf is where the history of a namespace lies, as its schedules say.
@@ -279,18 +291,18 @@ func newHistoryCommand(connection *genericclioptions.ConfigFlags) *cobra.Command
 			"'s3://assay/history/default?endpoint=http://minio:9000'",
 		Args: usage(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			found, err := readHistory(cmd.Context(), &where, args)
+			views, err := readHistory(cmd.Context(), &where, args)
 			if err != nil {
 				return err
 			}
-			if done, err := printStructured(cmd.OutOrStdout(), form, found); done {
+			if done, err := printStructured(cmd.OutOrStdout(), form, views); done {
 				return err
 			}
 			if len(args) == 0 {
-				return printSeries(cmd.OutOrStdout(), found)
+				return printSeries(cmd.OutOrStdout(), views)
 			}
-			for i := range found {
-				if err := found[i].print(cmd.OutOrStdout()); err != nil {
+			for i := range views {
+				if err := views[i].print(cmd.OutOrStdout()); err != nil {
 					return err
 				}
 			}
@@ -332,11 +344,11 @@ func readHistory(ctx context.Context, where *place, names []string) ([]historyVi
 	return out, nil
 }
 
-func printSeries(out io.Writer, found []historyView) error {
+func printSeries(out io.Writer, views []historyView) error {
 	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "SERIES\tWHAT\tPOINTS\tSEGMENTS\tNEWEST\tREVISION\tRATIO\tCHANGES")
-	for i := range found {
-		h := &found[i]
+	for i := range views {
+		h := &views[i]
 		count, newest, revision, ratio := 0, "-", "-", (*ratioView)(nil)
 		for _, segment := range h.Segments {
 			count += len(segment.Points)
@@ -512,9 +524,9 @@ func (d *days) Set(text string) error {
 }
 
 // silences are the alerts of series that should have a point every so often and have none.
-func silences(found []*series.Series, every time.Duration, now time.Time) []change.Alert {
+func silences(all []*series.Series, every time.Duration, now time.Time) []change.Alert {
 	var out []change.Alert
-	for _, s := range found {
+	for _, s := range all {
 		if s.Last.IsZero() {
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -69,11 +70,18 @@ func TestTheHistoryOfANamespace(t *testing.T) {
 	}
 	kept := archive.Open(store)
 	key := series.Key{Project: "bench", Benchmark: "sort", Metric: "latency", Statistic: "median"}
-	found := points.Keyed{Key: key, Record: series.Record{
+	added := points.Keyed{Key: key, Record: series.Record{
 		Kind: series.Measured, ID: "run", Schedule: "nightly", Sequence: 1, At: time.Unix(1e9, 0).UTC(), Head: "r7", Anchor: "r1", Machine: "m",
-		Workload: "w", Ratio: series.Estimate{LogRatio: 0.1, SE: 0.01, DF: 9, Blocks: 10},
+		Workload: "w", Ratio: series.Estimate{LogRatio: 0.1, SE: 0.01, DF: 9, Blocks: 10}, Ledger: ledger.FolderURL(t.TempDir()),
 	}}
-	if err := kept.Append(t.Context(), []points.Keyed{found}); err != nil {
+	run, err := ledger.Open(t.Context(), added.Record.Ledger, ledger.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Create(t.Context(), ledger.HTMLKey(0), []byte("a report")); err != nil {
+		t.Fatal(err)
+	}
+	if err := kept.Append(t.Context(), []points.Keyed{added}); err != nil {
 		t.Fatal(err)
 	}
 	located := change.Change{ID: "3f2a9c", Project: "bench", From: 1, First: 1, To: 1, State: change.Located, Culprits: []string{"r7"},
@@ -95,6 +103,9 @@ func TestTheHistoryOfANamespace(t *testing.T) {
 		"its points":             {[]string{"history", "sort", "-n", "bench"}, []string{"r7", "bench sort"}, ""},
 		"its series":             {[]string{"history", "-n", "bench"}, []string{"sort", "latency.median"}, ""},
 		"its changes":            {[]string{"changes", "-n", "bench"}, []string{"3f2a9c", "Located", "r7: 1.1x, probability 0.999"}, ""},
+		"its pages":              {[]string{"site", "-n", "bench", "--out", t.TempDir(), "--reports", "copy"}, []string{"1 series, 1 report"}, ""},
+		"no pages of another":    {[]string{"site", "-n", "empty", "--out", t.TempDir()}, nil, "namespace empty: found 0 BenchmarkSchedules"},
+		"no search of another":   {[]string{"bisect", filepath.Join("testdata", "bisect.yaml"), "-n", "empty", "--change", "3f2a9c"}, nil, "namespace empty: found 0 BenchmarkSchedules"},
 		"none of another":        {[]string{"history", "-n", "empty"}, nil, "namespace empty: found 0 BenchmarkSchedules"},
 		"none of a new one":      {[]string{"changes", "-n", "new"}, nil, "namespace new: found 1 BenchmarkSchedules, and none says where its history lies"},
 		"--history is before it": {[]string{"history", "-n", "bench", "--history", t.TempDir(), "-o", "json"}, []string{"[]"}, ""},
@@ -117,6 +128,15 @@ func TestTheHistoryOfANamespace(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a search in one of its series", func(t *testing.T) {
+		s := newSearch(t, levels(3, map[int]float64{1: 110}))
+		_, stderr, err := s.answer("--good", "v0", "--bad", "v2", "--series", "sort", "-n", "bench", "--server", server)
+		raw, missing := os.ReadFile(filepath.Join(s.state, bisectKey))
+		var searched bisected
+		if err != nil || missing != nil || json.Unmarshal(raw, &searched) != nil || searched.Search.Key != key {
+			t.Errorf("%v, %v\n%s\nsearched is %s", err, missing, stderr, searched.Search.Key)
+		}
+	})
 	decides := strings.Fields("changes acknowledge 3f2a9c --why price --as accepted --who ada -n bench --server " + server)
 	out, _, err := assay(t, decides...)
 	if book, failed := kept.Book(t.Context()); err != nil || failed != nil || book.Changes[0].State != change.Accepted {

@@ -128,10 +128,10 @@ func (l *live) follow(run *localRun) func(ctx context.Context, done, total int, 
 		}
 		if l.terminal == nil || time.Since(l.shown) >= refresh {
 			l.shown = time.Now()
-			if found, err := analyzeLedger(ctx, run.store, len(run.course.Waves)-1); err == nil {
+			if result, err := analyzeLedger(ctx, run.store, len(run.course.Waves)-1); err == nil {
 				var parts []string
 				for _, candidate := range run.experiment.Candidates() {
-					parts = append(parts, bench.Short(run.experiment, found.analysis, candidate))
+					parts = append(parts, bench.Short(run.experiment, result.analysis, candidate))
 				}
 				l.estimate = strings.Join(parts, "; ")
 			}

@@ -50,20 +50,20 @@ func (r *localRun) run(ctx context.Context) (*analysis.Analysis, error) {
 	defer cancel()
 	var result *analysis.Analysis
 	r.course = design.Begin(r.experiment)
-	left, err := r.course.Follow(anywhere, func(laid *record.Wave, why string) (found design.Findings, stopped bool, err error) {
+	left, err := r.course.Follow(anywhere, func(laid *record.Wave, why string) (findings design.Findings, stopped bool, err error) {
 		r.printExpected(result)
 		wave, err := r.keep(ctx, laid)
 		if err != nil {
-			return found, false, err
+			return findings, false, err
 		}
 		if stopped, err = r.execute(budget, wave, why); err != nil {
-			return found, stopped, err
+			return findings, stopped, err
 		}
 		if err := r.executor.Untouched(context.WithoutCancel(ctx), r.store); err != nil {
-			return found, stopped, err
+			return findings, stopped, err
 		}
 		if result, err = judge(context.WithoutCancel(ctx), r.store, wave.Wave); err != nil {
-			return found, stopped, err
+			return findings, stopped, err
 		}
 		return result.Findings(), stopped, nil
 	})
@@ -90,17 +90,17 @@ func refused(err error) error {
 }
 
 // printExpected says what is expected of the blocks to come, once something was found.
-func (r *localRun) printExpected(found *analysis.Analysis) {
-	if found == nil {
+func (r *localRun) printExpected(result *analysis.Analysis) {
+	if result == nil {
 		return
 	}
-	if text := explain.ExpectedText(r.experiment, found); text != "" {
+	if text := explain.ExpectedText(r.experiment, result); text != "" {
 		fmt.Fprintf(r.log, "%s: %s\n", r.experiment.Run.Name, text)
 	}
 }
 
 // pilot runs the first step of the run, with so many blocks, in a folder of its own that is gone afterwards. It is no part of the run.
-func (r *localRun) pilot(ctx context.Context, blocks int) (found *analyzed, took time.Duration, err error) {
+func (r *localRun) pilot(ctx context.Context, blocks int) (result *analyzed, took time.Duration, err error) {
 	folder, err := os.MkdirTemp("", "assay-pilot-")
 	if err != nil {
 		return nil, 0, err
@@ -124,8 +124,8 @@ func (r *localRun) pilot(ctx context.Context, blocks int) (found *analyzed, took
 		return nil, 0, err
 	}
 	took = time.Since(began)
-	found, err = analyzeLedger(ctx, pilot.store, wave.Wave)
-	return found, took, err
+	result, err = analyzeLedger(ctx, pilot.store, wave.Wave)
+	return result, took, err
 }
 
 // keep writes a wave, as this machine executes it, to the ledger, which the first one starts.

@@ -221,7 +221,7 @@ func TestAnAdaptiveRunAddsWavesAndConfirms(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s\n%s", err, stdout, stderr)
 	}
-	waves, found := readLocal(t, folder)
+	waves, result := readLocal(t, folder)
 	if len(waves) < 3 || waves[len(waves)-1].Why() != record.Confirm || waves[len(waves)-2].Why() != record.Screen {
 		t.Errorf("want at least two screening waves and one that confirms, got %d:\n%s", len(waves), stderr)
 	}
@@ -234,9 +234,9 @@ func TestAnAdaptiveRunAddsWavesAndConfirms(t *testing.T) {
 			seen[block.ID[5:]] = true
 		}
 	}
-	if found.Verdict != experiment.VerdictGo || found.Screened != experiment.VerdictGo || found.RelativeHalfWidth == nil ||
-		*found.RelativeHalfWidth > 0.01 {
-		t.Errorf("verdict %s, screened %s, half width %v\n%s", found.Verdict, found.Screened, found.RelativeHalfWidth, stdout)
+	if result.Verdict != experiment.VerdictGo || result.Screened != experiment.VerdictGo || result.RelativeHalfWidth == nil ||
+		*result.RelativeHalfWidth > 0.01 {
+		t.Errorf("verdict %s, screened %s, half width %v\n%s", result.Verdict, result.Screened, result.RelativeHalfWidth, stdout)
 	}
 	if !strings.Contains(stderr, "design.stop asks for ±1 %") || !strings.Contains(stderr, "screened Go is confirmed on fresh blocks") {
 		t.Errorf("the log does not say why waves are added:\n%s", stderr)
@@ -248,12 +248,12 @@ func TestASearchFindsTheCapacityOfEveryArm(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s\n%s", err, stdout, stderr)
 	}
-	_, found := readLocal(t, folder)
-	if found.Verdict != "" || len(found.Search) != 2 {
-		t.Fatalf("verdict %q, search %+v", found.Verdict, found.Search)
+	_, result := readLocal(t, folder)
+	if result.Verdict != "" || len(result.Search) != 2 {
+		t.Fatalf("verdict %q, search %+v", result.Verdict, result.Search)
 	}
 	for i, capacity := range []float64{600, 1500} {
-		answer := found.Search[i]
+		answer := result.Search[i]
 		low, high := number(t, answer.FeasibleMax), number(t, answer.InfeasibleMin)
 		if !(low <= capacity && capacity < high && high/low < 1.25) || !answer.Confirmed || !answer.Complete || answer.Value == nil ||
 			answer.BindingConstraint != "latency median at most 4.000 ms" {

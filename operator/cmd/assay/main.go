@@ -92,7 +92,7 @@ func newRootCommand() *cobra.Command {
 	add(experiments, newBenchCommand(), newInitCommand(), newPlanCommand(flags), newRunCommand(flags), newGetCommand(flags),
 		newWatchCommand(flags), newLogsCommand(flags), newCancelCommand(flags), newRecordCommand(flags))
 	add(answers, newReportCommand(flags), newResultsCommand(flags), newCompareCommand(flags), newGateCommand(flags), newAnalyzeCommand(),
-		newHistoryCommand(flags), newChangesCommand(flags), newSiteCommand(), newBisectCommand(flags))
+		newHistoryCommand(flags), newChangesCommand(flags), newSiteCommand(flags), newBisectCommand(flags))
 	add(installation, newPreflightCommand(flags), newDoctorCommand(flags), newLedgerCommand(), newVersionCommand())
 	root.AddCommand(newOptionsCommand(), newReferenceCommand(), newKeepCommand())
 	root.SetUsageTemplate(usageTemplate)

@@ -221,12 +221,12 @@ func (p *planned) measure(ctx context.Context, question *asked, blocks int, binD
 	if err != nil {
 		return err
 	}
-	found, took, err := here.pilot(ctx, blocks)
+	result, took, err := here.pilot(ctx, blocks)
 	if err != nil {
 		return err
 	}
 	perBlock := took.Seconds() / float64(blocks)
 	least := perBlock * float64(p.MinBlocks)
-	p.Pilot, p.BlockSeconds, p.MinSeconds, p.Precision = blocks, &perBlock, &least, explain.Precisions(here.experiment, found.analysis.Gates)
+	p.Pilot, p.BlockSeconds, p.MinSeconds, p.Precision = blocks, &perBlock, &least, explain.Precisions(here.experiment, result.analysis.Gates)
 	return nil
 }

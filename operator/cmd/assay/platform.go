@@ -102,8 +102,8 @@ func fromOperator(check string, state dependencies.Finding, remedy string) findi
 
 // setup is what the operator was started with; the zero value is what charts/assay starts it with.
 type setup struct {
-	flags        map[string]string
-	found, ready bool
+	flags          map[string]string
+	present, ready bool
 }
 
 func findInstallation(ctx context.Context, reader client.Reader, system string) (setup, error) {
@@ -111,7 +111,7 @@ func findInstallation(ctx context.Context, reader client.Reader, system string) 
 	if err := reader.List(ctx, &list, client.InNamespace(system), ours); err != nil {
 		return setup{}, err
 	}
-	out := setup{flags: map[string]string{}, found: len(list.Items) > 0}
+	out := setup{flags: map[string]string{}, present: len(list.Items) > 0}
 	for _, deployment := range list.Items {
 		out.ready = out.ready || deployment.Status.ReadyReplicas > 0
 		for _, container := range deployment.Spec.Template.Spec.Containers {
@@ -159,9 +159,9 @@ func (i setup) secrets(ctx context.Context, reader client.Reader, namespace stri
 
 func secret(ctx context.Context, reader client.Reader, namespace, name string, keys ...string) finding {
 	f := finding{Check: "Secret " + namespace + "/" + name}
-	var found corev1.Secret
-	err := reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &found)
-	empty := slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return len(found.Data[key]) > 0 })
+	var object corev1.Secret
+	err := reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &object)
+	empty := slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return len(object.Data[key]) > 0 })
 	switch {
 	case apierrors.IsNotFound(err):
 		f.Found, f.Remedy = "missing", "add "+namespace+" to runNamespaces of charts/assay, or create the Secret if it is your own"

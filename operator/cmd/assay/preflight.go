@@ -169,7 +169,7 @@ func inspectCluster(ctx context.Context, flags *genericclioptions.ConfigFlags, s
 		return machines, []finding{{Check: "platform", OK: true, Found: err.Error(),
 			Remedy: "to check the object store and Argo, preflight needs to list deployments in " + system}}, nil
 	}
-	if !installed.found {
+	if !installed.present {
 		// Before an installation there is nobody to ask, and nothing is wrong with that.
 		return machines, []finding{{Check: "platform", OK: true, Found: "no operator is in " + system,
 			Remedy: "install charts/assay, or name its namespace with --system-namespace"}}, nil

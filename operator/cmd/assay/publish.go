@@ -55,12 +55,12 @@ func (s *source) result(ctx context.Context, where, file string) (*ci.Result, er
 	if answer != nil && answer.Verdict == "" && answer.Ledger == "" && answer.Reason != "" {
 		out = ci.Failed(cmp.Or(answer.Title, answer.Name, answer.File, "assay"), answer.Reason)
 	} else {
-		found, err := s.open(ctx, where)
+		result, err := s.open(ctx, where)
 		if err != nil {
 			return nil, err
 		}
-		defer found.close()
-		out = ci.From(found.experiment.Run.Name, found.experiment, found.analysis)
+		defer result.close()
+		out = ci.From(result.experiment.Run.Name, result.experiment, result.analysis)
 		if answer != nil {
 			out.Title, out.Passed, out.Report = cmp.Or(answer.Title, out.Title), answer.Passed, answer.Report
 			out.Verdict = cmp.Or(experiment.Verdict(answer.Verdict), out.Verdict)

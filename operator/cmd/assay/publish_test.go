@@ -49,8 +49,8 @@ func TestForgesAreToldTheFileAsItsRepositoryHasIt(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v\n%s", err, stderr)
 			}
-			var found []struct{ Location struct{ Path string } }
-			if err := json.Unmarshal([]byte(stdout), &found); err != nil || len(found) != 1 || found[0].Location.Path != tc.want {
+			var got []struct{ Location struct{ Path string } }
+			if err := json.Unmarshal([]byte(stdout), &got); err != nil || len(got) != 1 || got[0].Location.Path != tc.want {
 				t.Errorf("%v: the path is not %s in %s", err, tc.want, stdout)
 			}
 		})

@@ -76,11 +76,11 @@ func newRecordCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 // record writes the object, or finds it written.
 func (r *recording) record(ctx context.Context, cluster *cluster, out io.Writer) error {
 	if !strings.Contains(r.revision.Image, "@") {
-		found := r.resolve(ctx, r.revision.Image)
-		if problem := found.Problem + found.Vanished; problem != "" {
+		image := r.resolve(ctx, r.revision.Image)
+		if problem := image.Problem + image.Vanished; problem != "" {
 			return errors.New(problem)
 		}
-		r.revision.Image = found.Image
+		r.revision.Image = image.Image
 	}
 	object := &assayv1alpha1.BenchmarkRevision{
 		ObjectMeta: metav1.ObjectMeta{Namespace: cluster.namespace, Name: revisionName(r.series, r.revision.Revision)},
@@ -110,14 +110,14 @@ func (r *recording) record(ctx context.Context, cluster *cluster, out io.Writer)
 
 // same reports what was recorded under the same revision and is something else.
 func (r *recording) same(ctx context.Context, cluster *cluster, object *assayv1alpha1.BenchmarkRevision) error {
-	var found assayv1alpha1.BenchmarkRevision
-	if err := cluster.Get(ctx, client.ObjectKeyFromObject(object), &found); err != nil {
+	var existing assayv1alpha1.BenchmarkRevision
+	if err := cluster.Get(ctx, client.ObjectKeyFromObject(object), &existing); err != nil {
 		return err
 	}
-	if found.Spec.Series != r.series || found.Spec.Revision != r.revision {
+	if existing.Spec.Series != r.series || existing.Spec.Revision != r.revision {
 		return fmt.Errorf("invalid image %s: revision %s of series %s was recorded as %s, and a revision never changes; record the new "+
 			"build under a revision of its own, or delete BenchmarkRevision %s if that one was a mistake", r.revision.Image,
-			found.Spec.Revision.Revision, found.Spec.Series, found.Spec.Image, found.Name)
+			existing.Spec.Revision.Revision, existing.Spec.Series, existing.Spec.Image, existing.Name)
 	}
 	return nil
 }

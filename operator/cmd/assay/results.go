@@ -55,13 +55,13 @@ func newResultsCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 
 // deliverTable puts one of the run's own tables where it was asked for.
 func deliverTable(ctx context.Context, from *source, where, name string, to destination, stdout, stderr io.Writer) error {
-	found, err := from.open(ctx, where)
+	result, err := from.open(ctx, where)
 	if err != nil {
 		return err
 	}
-	defer found.close()
+	defer result.close()
 	var names []string
-	for _, table := range report.OwnTables(found.experiment, found.analysis) {
+	for _, table := range report.OwnTables(result.experiment, result.analysis) {
 		if table.Name == name {
 			raw := table.Markdown()
 			if to.form == "csv" {
@@ -89,22 +89,22 @@ func addDestination(command *cobra.Command, output, format *string, own string, 
 
 // deliver puts what a run measured where it was asked for.
 func deliver(ctx context.Context, from *source, where string, to destination, stdout, stderr io.Writer) error {
-	found, err := from.open(ctx, where)
+	result, err := from.open(ctx, where)
 	if err != nil {
 		return err
 	}
-	defer found.close()
+	defer result.close()
 	if to.form == "table" {
 		if to.file == "" {
-			return report.Terminal(stdout, found.experiment, found.analysis)
+			return report.Terminal(stdout, result.experiment, result.analysis)
 		}
 		var table bytes.Buffer
-		if err := report.Terminal(&table, found.experiment, found.analysis); err != nil {
+		if err := report.Terminal(&table, result.experiment, result.analysis); err != nil {
 			return err
 		}
 		return to.write(stdout, stderr, table.Bytes())
 	}
-	raw, err := found.in(ctx, to.form)
+	raw, err := result.in(ctx, to.form)
 	if err != nil {
 		return err
 	}

@@ -279,8 +279,8 @@ func readRun(ctx context.Context, connection *genericclioptions.ConfigFlags, fil
 		return out, nil
 	}
 	if run.Spec.TemplateRef != nil && run.Spec.Template == nil {
-		if found, clusterErr := templateOnCluster(ctx, connection, run); clusterErr == nil {
-			out.template = found
+		if existing, clusterErr := templateOnCluster(ctx, connection, run); clusterErr == nil {
+			out.template = existing
 			return out, nil
 		}
 	}

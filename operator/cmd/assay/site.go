@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"assay.dev/assay/operator/internal/history/archive"
 	"assay.dev/assay/operator/internal/history/points"
@@ -44,12 +45,13 @@ type siteWritten struct {
 }
 
 type siteOptions struct {
-	history, out, title, base, commit, reports string
-	served                                     []string
-	every                                      days
+	history                           place
+	out, title, base, commit, reports string
+	served                            []string
+	every                             days
 }
 
-func newSiteCommand() *cobra.Command {
+func newSiteCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 	var o siteOptions
 	var form string
 	command := &cobra.Command{
@@ -60,8 +62,9 @@ func newSiteCommand() *cobra.Command {
 			"the folder to any web server.\n\n" +
 			"Points lead to the reports of their runs. --reports link leads to where a ledger lies: beside the pages, or where --served says " +
 			"that a store can be read; copy puts the reports into the pages, none reads no ledger.\n\n" +
-			"An object store's credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
-		Example: "  assay site --out public\n  assay site --out public --reports copy --base https://bench.example.org " +
+			placeHelp,
+		Example: "  assay site --out public\n  assay site --out public -n bench --reports copy\n" +
+			"  assay site --out public --reports copy --base https://bench.example.org " +
 			"--commit 'https://github.com/acme/sort/commit/{revision}'\n" +
 			"  assay site --out public --history 's3://assay/history/default?endpoint=http://minio:9000' " +
 			"--served s3://assay=https://bench.example.org/ledgers",
@@ -89,7 +92,7 @@ func newSiteCommand() *cobra.Command {
 			return err
 		},
 	}
-	addHistory(command, &o.history)
+	o.history.addFlags(command, connection)
 	addOutput(command, &form, "text", "json", "yaml")
 	flags := command.Flags()
 	flags.StringVar(&o.out, "out", "", "folder to write to, or its URL: s3://bucket/prefix?endpoint=http://host:port; required")
@@ -141,10 +144,11 @@ func checkAddress(flag, address string) error {
 
 // writeSite writes the pages of a history. Pages of series that are gone stay as they are: nothing leads to them any more.
 func writeSite(ctx context.Context, o siteOptions, now time.Time) (*siteWritten, error) {
-	from, err := openHistory(ctx, o.history)
+	from, closeStore, err := o.history.open(ctx)
 	if err != nil {
 		return nil, err
 	}
+	defer closeStore()
 	to, err := openHistory(ctx, o.out)
 	if err != nil {
 		return nil, err
@@ -228,10 +232,11 @@ func (o *siteOptions) reportOf(ctx context.Context, at, here string) (string, []
 			return "", nil, err
 		}
 	}
-	store, err := ledger.Open(ctx, at, ledger.Options{})
+	store, closeStore, err := o.history.ledger(ctx, at)
 	if err != nil {
 		return "", nil, err
 	}
+	defer closeStore()
 	// Of the analyses of all waves the newest has the last key.
 	report := ledger.HTMLKey(0)
 	keys, err := store.List(ctx, path.Dir(path.Dir(report))+"/")

@@ -55,11 +55,11 @@ func TestASiteOfAHistory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			written, out, page := write(t, tc.args...)
-			found := link.FindAllStringSubmatch(page, -1)
-			if written.Reports != tc.reports || len(found) != tc.reports || len(written.Missing) > 0 {
-				t.Fatalf("%d links, %+v", len(found), written)
+			got := link.FindAllStringSubmatch(page, -1)
+			if written.Reports != tc.reports || len(got) != tc.reports || len(written.Missing) > 0 {
+				t.Fatalf("%d links, %+v", len(got), written)
 			}
-			for _, match := range found {
+			for _, match := range got {
 				relative, err := url.PathUnescape(match[1])
 				if err != nil {
 					t.Fatal(err)

@@ -82,13 +82,13 @@ func (s *source) open(ctx context.Context, where string) (*judged, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := readJudged(ctx, store, where, s.wave)
+	result, err := readJudged(ctx, store, where, s.wave)
 	if err != nil {
 		closeStore()
 		return nil, err
 	}
-	found.close = closeStore
-	return found, nil
+	result.close = closeStore
+	return result, nil
 }
 
 // readJudged reads the analysis of a wave, or with a negative wave the newest there is.

@@ -41,15 +41,15 @@ func TestTheStoresCredentialsAreFoundUnderTheKeysTheyHave(t *testing.T) {
 			if tc.keys == nil {
 				from.keys = []string{"accessKey", "secretKey"}
 			}
-			found, err := from.credentials(t.Context(), fake.NewClientBuilder().WithObjects(tc.objects...).Build(), "team-a")
+			got, err := from.credentials(t.Context(), fake.NewClientBuilder().WithObjects(tc.objects...).Build(), "team-a")
 			if tc.refused != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.refused) {
 					t.Fatalf("error %v, want one that says %q", err, tc.refused)
 				}
 				return
 			}
-			if err != nil || found.AccessKey != tc.want {
-				t.Errorf("access key %q, %v; want %q", found.AccessKey, err, tc.want)
+			if err != nil || got.AccessKey != tc.want {
+				t.Errorf("access key %q, %v; want %q", got.AccessKey, err, tc.want)
 			}
 		})
 	}

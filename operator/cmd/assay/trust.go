@@ -17,9 +17,9 @@ const chartAuthority = "assay-ledger-ca"
 // are believed.
 func authority(ctx context.Context, reader client.Reader, namespace, secret string) []byte {
 	for _, name := range []string{strings.TrimSuffix(secret, "-read") + "-ca", chartAuthority} {
-		var found corev1.Secret
-		if err := reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &found); err == nil && len(found.Data["ca.crt"]) > 0 {
-			return found.Data["ca.crt"]
+		var object corev1.Secret
+		if err := reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &object); err == nil && len(object.Data["ca.crt"]) > 0 {
+			return object.Data["ca.crt"]
 		}
 	}
 	return nil

@@ -123,14 +123,14 @@ func followOnce(ctx context.Context, cluster *cluster, name string,
 			if !ok {
 				return nil, nil
 			}
-			found, ok := event.Object.(*assayv1alpha1.BenchmarkRun)
+			current, ok := event.Object.(*assayv1alpha1.BenchmarkRun)
 			switch {
 			case !ok:
 				return nil, nil
 			case event.Type == watch.Deleted:
 				return nil, errors.New("the run was deleted; its ledger stays")
-			case ended(found):
-				return found, nil
+			case ended(current):
+				return current, nil
 			}
 		}
 	}

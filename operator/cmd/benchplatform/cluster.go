@@ -34,13 +34,13 @@ type bench struct {
 
 func newClusterCommand() *cobra.Command {
 	b := &bench{}
-	idle, pairs, large := time.Minute, 6, true
+	idle, runs, large := time.Minute, 6, true
 	command := &cobra.Command{
 		Use: "cluster", Short: "Figures of the operator on the cluster of the kubeconfig, where the chart is installed as assay",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if pairs < 2 {
-				return errors.New("invalid --pairs: an interval needs at least 2")
+			if runs < 2 {
+				return errors.New("invalid --runs: an interval needs at least 2")
 			}
 			b.log = cmd.ErrOrStderr()
 			if err := b.connect(); err != nil {
@@ -50,11 +50,15 @@ func newClusterCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			// Each as soon as it is measured: what fails later takes none of them.
+			if err := printFigures(cmd.OutOrStdout(), memory); err != nil {
+				return err
+			}
 			before, err := b.scrape(cmd.Context())
 			if err != nil {
 				return err
 			}
-			ratio, err := b.dagOverhead(cmd.Context(), pairs)
+			ratio, err := b.dagOverhead(cmd.Context(), runs)
 			if err != nil {
 				return err
 			}
@@ -66,7 +70,7 @@ func newClusterCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := printFigures(cmd.OutOrStdout(), memory, reconciles, ratio); err != nil || !large {
+			if err := printFigures(cmd.OutOrStdout(), reconciles, ratio); err != nil || !large {
 				return err
 			}
 			loaded, err := b.largeReconciles(cmd.Context())
@@ -80,7 +84,7 @@ func newClusterCommand() *cobra.Command {
 	flags.StringVar(&b.system, "system", "assay-system", "namespace of the release")
 	flags.StringVar(&b.namespace, "namespace", "default", "namespace for the runs")
 	flags.DurationVar(&idle, "idle", idle, "how long to leave the operator alone before its memory is read")
-	flags.IntVar(&pairs, "pairs", pairs, "how often a run is compared with a bare workflow")
+	flags.IntVar(&runs, "runs", runs, "how many runs are compared with their workflows")
 	flags.BoolVar(&large, "large", large, "also measure the reconciles of a run with 10,000 attempts, which takes half an hour")
 	return command
 }

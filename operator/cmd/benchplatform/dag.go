@@ -28,56 +28,52 @@ const blocksPerRun = 6
 // patience is how long one run or workflow may take.
 const patience = time.Hour
 
-// instanceIDLabel names which of several Argo controllers runs a workflow.
-const instanceIDLabel = "workflows.argoproj.io/controller-instanceid"
-
-var workflows = schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Workflow"}
-
-// dagOverhead compares the wall time of a run with that of its own workflow created without a run: the same pods, with
-// nobody who plans, leases and judges. They take turns, and who is first changes from pair to pair.
-func (b *bench) dagOverhead(ctx context.Context, pairs int) (calibrate.Figure, error) {
-	figure := calibrate.Figure{Figure: "platform.dag_overhead_ratio", Unit: "1", Samples: pairs}
-	// The first run is not counted. Its plan, which the bare workflows execute again, stays as long as it does.
-	first, err := b.run(ctx, "bench-platform-0")
-	defer b.remove("bench-platform-0")
-	if err != nil {
-		return figure, err
-	}
-	fmt.Fprintf(b.log, "warm-up: %s\n", quantity.Duration(first, 100*time.Millisecond))
-	template := &unstructured.Unstructured{}
-	template.SetGroupVersionKind(workflows)
-	if err := b.client.Get(ctx, client.ObjectKey{Namespace: b.namespace, Name: workflow.Name("bench-platform-0", 0)}, template); err != nil {
-		return figure, err
-	}
+// dagOverhead compares the wall time of a run with that of its workflow: what accepting, planning and leasing add to the pods that
+// measure and judge. A workflow cannot be executed again without its run: its blocks refuse a lease that has ended.
+func (b *bench) dagOverhead(ctx context.Context, runs int) (calibrate.Figure, error) {
+	figure := calibrate.Figure{Figure: "platform.dag_overhead_ratio", Unit: "1", Samples: runs}
 	var logs []float64
-	for pair := range pairs {
-		var took [2]time.Duration // The run, the bare workflow.
-		for turn := range 2 {
-			which := (pair + turn) % 2
-			if which == 0 {
-				name := fmt.Sprintf("bench-platform-%d", pair+1)
-				took[0], err = b.run(ctx, name)
-				b.remove(name)
-			} else {
-				took[1], err = b.bare(ctx, fmt.Sprintf("bench-platform-bare-%d", pair+1), template)
-			}
-			if err != nil {
-				return figure, err
-			}
+	for i := range runs + 1 {
+		name := fmt.Sprintf("bench-platform-%d", i)
+		whole, err := b.runSpec(ctx, name, scanSpec(blocksPerRun, 2), nil)
+		if err != nil {
+			return figure, err
 		}
-		fmt.Fprintf(b.log, "pair %d: run %s, bare workflow %s\n", pair+1, quantity.Duration(took[0], 100*time.Millisecond),
-			quantity.Duration(took[1], 100*time.Millisecond))
-		logs = append(logs, math.Log(took[0].Seconds()/took[1].Seconds()))
+		flow, err := b.workflowTime(ctx, workflow.Name(name, 0))
+		b.remove(name)
+		if err != nil {
+			return figure, err
+		}
+		fmt.Fprintf(b.log, "run %d: %s, its workflow %s\n", i, quantity.Duration(whole, 100*time.Millisecond),
+			quantity.Duration(flow, 100*time.Millisecond))
+		if i > 0 { // The first one warms up.
+			logs = append(logs, math.Log(whole.Seconds()/flow.Seconds()))
+		}
 	}
 	mean, deviation := stat.MeanStdDev(logs, nil)
-	half := distuv.StudentsT{Sigma: 1, Nu: float64(pairs - 1)}.Quantile(0.975) * deviation / math.Sqrt(float64(pairs))
+	half := distuv.StudentsT{Sigma: 1, Nu: float64(runs - 1)}.Quantile(0.975) * deviation / math.Sqrt(float64(runs))
 	figure.Value, figure.Low, figure.High = math.Exp(mean), math.Exp(mean-half), math.Exp(mean+half)
 	return figure, nil
 }
 
-// run is the time from creating a run to its end.
-func (b *bench) run(ctx context.Context, name string) (time.Duration, error) {
-	return b.runSpec(ctx, name, scanSpec(blocksPerRun, 2), nil)
+// workflowTime is the time from creating a workflow to its end, in whole seconds as Argo writes both. The run may be complete before.
+func (b *bench) workflowTime(ctx context.Context, name string) (time.Duration, error) {
+	flows := &unstructured.UnstructuredList{}
+	flows.SetGroupVersionKind(schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Workflow"})
+	var took time.Duration
+	err := b.until(ctx, flows, name, func(object client.Object) (bool, error) {
+		text, _, _ := unstructured.NestedString(object.(*unstructured.Unstructured).Object, "status", "finishedAt")
+		if text == "" {
+			return false, nil
+		}
+		finished, err := time.Parse(time.RFC3339, text)
+		took = finished.Sub(object.GetCreationTimestamp().Time)
+		if err == nil && took <= 0 {
+			err = fmt.Errorf("it ended at %s, not after it was created", text)
+		}
+		return true, err
+	})
+	return took, err
 }
 
 // scanSpec compares two ways to scan a small matrix at so many points, with four trials at each in every block.
@@ -122,37 +118,6 @@ func (b *bench) runSpec(ctx context.Context, name string, spec assayv1alpha1.Ben
 			return false, errors.New(failed.Message)
 		}
 		return meta.IsStatusConditionTrue(status.Conditions, assayv1alpha1.ConditionComplete), nil
-	})
-	return time.Since(began), err
-}
-
-// bare is the time from creating a workflow to its end.
-func (b *bench) bare(ctx context.Context, name string, template *unstructured.Unstructured) (time.Duration, error) {
-	bare := &unstructured.Unstructured{Object: map[string]any{"spec": template.DeepCopy().Object["spec"]}}
-	bare.SetGroupVersionKind(workflows)
-	bare.SetNamespace(b.namespace)
-	bare.SetName(name)
-	// Argo's own label says which controller runs it; Assay's would make it a part of the run.
-	labels := map[string]string{}
-	for key, value := range template.GetLabels() {
-		if key == instanceIDLabel {
-			labels[key] = value
-		}
-	}
-	bare.SetLabels(labels)
-	defer func() { _ = b.client.Delete(context.WithoutCancel(ctx), bare) }()
-	began := time.Now()
-	if err := b.client.Create(ctx, bare); err != nil {
-		return 0, err
-	}
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(workflows)
-	err := b.until(ctx, list, name, func(object client.Object) (bool, error) {
-		phase, _, _ := unstructured.NestedString(object.(*unstructured.Unstructured).Object, "status", "phase")
-		if phase == "Failed" || phase == "Error" {
-			return false, fmt.Errorf("it is %s", phase)
-		}
-		return phase == "Succeeded", nil
 	})
 	return time.Since(began), err
 }

@@ -146,7 +146,7 @@ func statusOfLarge() (calibrate.Figure, error) {
 			attempts[i].Outcome, attempts[i].Result, attempts[i].Message = record.Failed, nil, "exit status 134: aborted"
 		}
 	}
-	found := analyze.Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
+	result := analyze.Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
 	spec, _, err := specimen.Written(exp)
 	if err != nil {
 		return figure, err
@@ -156,12 +156,12 @@ func statusOfLarge() (calibrate.Figure, error) {
 	world := &observe.World{
 		Observed: plan.Observed{Run: run, Ledger: plan.LedgerState{
 			Experiment: exp, Waves: []record.Wave{*wave}, Newest: wave, Trials: largeTrials, Done: largeTrials, DoneBlocks: largeBlocks,
-			Analysed: true, Verdict: found.Verdict, Findings: found.Findings(),
+			Analysed: true, Verdict: result.Verdict, Findings: result.Findings(),
 		}},
-		Analysis: found, LedgerURL: "s3://assay/runs/x", ReportURL: "s3://assay/runs/x/report.html",
+		Analysis: result, LedgerURL: "s3://assay/runs/x", ReportURL: "s3://assay/runs/x/report.html",
 	}
 	decision := plan.Decision{Ending: &plan.Ending{Analysed: true, Reason: assayv1alpha1.ReasonVerdictReached,
-		Message: "verdict " + string(found.Verdict)}}
+		Message: "verdict " + string(result.Verdict)}}
 	after := status.Compute(status.Outcome{World: world, Decision: decision}, time.Now())
 	raw, err := json.Marshal(after)
 	if err != nil {

@@ -135,12 +135,12 @@ func attackOnce(ctx context.Context, binDir, name string) (string, error) {
 	if ctx.Err() != nil {
 		return accepted + "the run hangs", nil
 	}
-	found, readErr := judgement(ctx, filepath.Join(folder, "ledger"))
+	judged, readErr := judgement(ctx, filepath.Join(folder, "ledger"))
 	if readErr != nil {
 		lines := strings.Split(strings.TrimSpace(string(output)), "\n")
 		return fmt.Sprintf("refused: %s (%v)", lines[len(lines)-1], err), nil
 	}
-	return found, nil
+	return judged, nil
 }
 
 func place(from, to, name string) error {
@@ -160,8 +160,8 @@ func judgement(ctx context.Context, folder string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_, found, err := ledger.ReadJudged(ctx, store)
-	if err == nil && found == nil {
+	_, result, err := ledger.ReadJudged(ctx, store)
+	if err == nil && result == nil {
 		err = errors.New("nothing was judged")
 	}
 	if err != nil {
@@ -183,13 +183,13 @@ func judgement(ctx context.Context, folder string) (string, error) {
 			return accepted + "attempt " + attempt.ID + " is forged", nil
 		}
 	}
-	switch found.Verdict {
+	switch result.Verdict {
 	case experiment.VerdictNoGo:
 		return untouched, nil
 	case experiment.VerdictGo:
 		return accepted + "the verdict is Go", nil
 	default:
-		return fmt.Sprintf("%s: %d failed, %d missing, %d may not be used of %d trials", found.Verdict, found.Trials.Failed, found.Trials.Missing,
-			found.Trials.Invalid, found.Trials.Planned), nil
+		return fmt.Sprintf("%s: %d failed, %d missing, %d may not be used of %d trials", result.Verdict, result.Trials.Failed,
+			result.Trials.Missing, result.Trials.Invalid, result.Trials.Planned), nil
 	}
 }

@@ -52,12 +52,12 @@ func (o *realOptions) onCluster(ctx context.Context, r row, run *assayv1alpha1.B
 	if err := o.kubectl(ctx, nil, nil, "wait", "benchmarkrun/"+run.Name, "--for=condition=Complete", "--timeout=30m"); err != nil {
 		return out, err
 	}
-	var found analysis.Analysis
+	var result analysis.Analysis
 	raw, err := o.assay(ctx, "results", run.Name, "-o", "json")
 	if err != nil {
 		return out, err
 	}
-	if err := json.Unmarshal(raw, &found); err != nil {
+	if err := json.Unmarshal(raw, &result); err != nil {
 		return out, fmt.Errorf("analysis of %s: %w", run.Name, err)
 	}
 	raw, err = o.assay(ctx, "results", run.Name, "-o", "attempts")
@@ -78,7 +78,7 @@ func (o *realOptions) onCluster(ctx context.Context, r row, run *assayv1alpha1.B
 			return out, err
 		}
 	}
-	out = calibrate.Conclude(&found, attempts, truth, busy)
+	out = calibrate.Conclude(&result, attempts, truth, busy)
 	out.Seconds = time.Since(started).Seconds()
 	return out, nil
 }

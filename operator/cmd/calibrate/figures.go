@@ -38,8 +38,8 @@ func (o *figureOptions) steps() []figureStep {
 				return calibrate.Figures(tallies), err
 			}},
 		{[]string{calibrate.SelfNoiseFigure}, func(context.Context, io.Writer) ([]calibrate.Figure, error) {
-			found, err := calibrate.AttackBySelfNoise(o.selfNoise, o.simulated.seed)
-			return []calibrate.Figure{found.Figure()}, err
+			attacked, err := calibrate.AttackBySelfNoise(o.selfNoise, o.simulated.seed)
+			return []calibrate.Figure{attacked.Figure()}, err
 		}},
 		{[]string{calibrate.CensoredFigure}, func(_ context.Context, log io.Writer) ([]calibrate.Figure, error) {
 			share, err := calibrate.Censored(o.simulated.runs, o.simulated.seed, func(what string) { fmt.Fprintln(log, what) })

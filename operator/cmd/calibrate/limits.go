@@ -106,11 +106,11 @@ func newVerdicts(limits noise.Limits) *verdicts {
 
 func (v *verdicts) add(reference *noise.Reference, attempt *record.Attempt, condition string) {
 	v.trials[condition]++
-	found, _ := reference.Judge(v.limits, attempt)
-	for _, violation := range found {
+	violations, _ := reference.Judge(v.limits, attempt)
+	for _, violation := range violations {
 		v.beyond[violation.Kind][condition]++
 	}
-	if len(found) > 0 {
+	if len(violations) > 0 {
 		v.beyond[anyLimit][condition]++
 	}
 }

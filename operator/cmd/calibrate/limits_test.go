@@ -34,9 +34,9 @@ func TestReadingsAreSortedByWhatWasBesideTheTrial(t *testing.T) {
 	collect(all, judged, []*record.Attempt{trial(0, 0.3), trial(1, 0.1)}, neighboured{
 		Kind: "cpu", Busy: []calibrate.Busy{{From: begin, To: begin.Add(time.Second)}},
 	})
-	found := all["steal"]
-	if len(found["quiet"]) != 2 || len(found["cpu"]) != 1 || found["cpu"][0] != 0.3 {
-		t.Fatalf("%v", found)
+	got := all["steal"]
+	if len(got["quiet"]) != 2 || len(got["cpu"]) != 1 || got["cpu"][0] != 0.3 {
+		t.Fatalf("%v", got)
 	}
 	if table := limitsTable(all); !strings.Contains(table, "| steal | 2 | 1.0 % | 2.0 % | 2.0 % | 30.0 % | 30.0 % |  |  |  |  | 2 % |\n") {
 		t.Errorf("the table is:\n%s", table)

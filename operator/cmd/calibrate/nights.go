@@ -48,9 +48,9 @@ type nightSeries struct {
 	percent float64
 	changed int
 	folder  string
-	// points are the nights that gave one, and told the changes that were confirmed, in their order.
-	points []int
-	told   []toldChange
+	// points are the nights that gave one; confirmed are changes, in the order in which they were confirmed.
+	points    []int
+	confirmed []toldChange
 }
 
 // toldChange is a change that was confirmed: after which night, and between which two the level moved.
@@ -215,8 +215,8 @@ func (o *nightsOptions) onThisMachine(ctx context.Context, s *nightSeries, night
 		"--bin-dir", o.binDir, "--out", ledgers)
 	said, err := command.CombinedOutput()
 	if o.out == "" {
-		found, globErr := filepath.Glob(ledgers + "*")
-		for _, folder := range found {
+		folders, globErr := filepath.Glob(ledgers + "*")
+		for _, folder := range folders {
 			err = errors.Join(err, os.RemoveAll(folder))
 		}
 		err = errors.Join(err, globErr)
@@ -252,9 +252,9 @@ func (s *nightSeries) read(ctx context.Context, night int) error {
 		return err
 	}
 	for _, c := range book.Changes {
-		known := slices.ContainsFunc(s.told, func(t toldChange) bool { return t.id == c.ID })
+		known := slices.ContainsFunc(s.confirmed, func(t toldChange) bool { return t.id == c.ID })
 		if !known && c.State != change.Suspected && c.State != change.Invalid {
-			s.told = append(s.told, toldChange{c.ID, night, int(c.From), int(c.To), c.Regression()})
+			s.confirmed = append(s.confirmed, toldChange{c.ID, night, int(c.From), int(c.To), c.Regression()})
 		}
 	}
 	return nil
@@ -262,23 +262,23 @@ func (s *nightSeries) read(ctx context.Context, night int) error {
 
 // count is whether the change of a series was told, with how many runs until then, the confirming run counted in, and how many of those
 // that were told are not it: at another night, in the other direction, or a second time.
-func (s *nightSeries) count() (found bool, delay, wrong int) {
-	for _, t := range s.told {
+func (s *nightSeries) count() (detected bool, delay, wrong int) {
+	for _, t := range s.confirmed {
 		right := s.changed != 0 && t.from <= s.changed && s.changed <= t.to && t.slower == (s.percent > 0)
-		if !right || found {
+		if !right || detected {
 			wrong++
 			continue
 		}
-		found, delay = true, t.after-s.changed+1
+		detected, delay = true, t.after-s.changed+1
 	}
-	return found, delay, wrong
+	return detected, delay, wrong
 }
 
 // nightTally counts the series of one size of change.
 type nightTally struct {
-	percent                      float64
-	series, points, found, wrong int
-	delay                        rehearse.Mean
+	percent                         float64
+	series, points, detected, wrong int
+	delay                           rehearse.Mean
 }
 
 // tallied counts series by the size of their change, in their order.
@@ -289,11 +289,11 @@ func tallied(all []*nightSeries) []nightTally {
 		if at < 0 {
 			at, out = len(out), append(out, nightTally{percent: s.percent})
 		}
-		found, delay, wrong := s.count()
+		detected, delay, wrong := s.count()
 		t := &out[at]
 		t.series, t.points, t.wrong = t.series+1, t.points+len(s.points), t.wrong+wrong
-		if found {
-			t.found++
+		if detected {
+			t.detected++
 			t.delay.Add(float64(delay))
 		}
 	}
@@ -308,7 +308,7 @@ func nightFigures(all []*nightSeries) []calibrate.Figure {
 		if t.percent == 0 {
 			continue
 		}
-		share, size := calibrate.NewShare(t.found, t.series), fmt.Sprintf("%gpct", t.percent)
+		share, size := calibrate.NewShare(t.detected, t.series), fmt.Sprintf("%gpct", t.percent)
 		out = append(out, calibrate.Figure{
 			Figure: "history.real.recall." + size, Value: share.Value(), Unit: "1", Low: share.Low, High: share.High, Samples: share.Of,
 		})
@@ -329,15 +329,15 @@ func nightTable(all []*nightSeries) string {
 	var out strings.Builder
 	out.WriteString("| change | series | points | told | after runs | told wrongly |\n| --: | --: | --: | --: | --: | --: |\n")
 	for _, t := range tallied(all) {
-		size, told, after := "none", "-", "-"
+		size, share, after := "none", "-", "-"
 		if t.percent != 0 {
-			size, told = fmt.Sprintf("%+g %%", t.percent), fmt.Sprintf("%d of %d", t.found, t.series)
+			size, share = fmt.Sprintf("%+g %%", t.percent), fmt.Sprintf("%d of %d", t.detected, t.series)
 		}
 		if t.delay.Of > 0 {
 			value, _, _ := t.delay.Limits()
 			after = quantity.Decimals(value, 2)
 		}
-		fmt.Fprintf(&out, "| %s | %d | %d | %s | %s | %d |\n", size, t.series, t.points, told, after, t.wrong)
+		fmt.Fprintf(&out, "| %s | %d | %d | %s | %s | %d |\n", size, t.series, t.points, share, after, t.wrong)
 	}
 	return out.String()
 }

@@ -60,8 +60,8 @@ func pretend(random *rand.Rand, policy watch.Policy) func(context.Context, *nigh
 				for _, side := range due.New {
 					fresh += level(nightOf(side.Revision)) / float64(len(due.New))
 				}
-				found := map[string]series.Estimate{key.ID(): {LogRatio: fresh - old, SE: se / 2, DF: 19, Blocks: 20}}
-				if book, _, err = policy.Judge(&due, found, "a test", book, tonight.At); err != nil {
+				estimates := map[string]series.Estimate{key.ID(): {LogRatio: fresh - old, SE: se / 2, DF: 19, Blocks: 20}}
+				if book, _, err = policy.Judge(&due, estimates, "a test", book, tonight.At); err != nil {
 					return book, err
 				}
 			}
@@ -116,8 +116,8 @@ func TestWhatIsToldOfASeries(t *testing.T) {
 	for name, tc := range map[string]struct {
 		percent      float64
 		changed      int
-		told         []toldChange
-		found        bool
+		confirmed    []toldChange
+		detected     bool
 		delay, wrong int
 	}{
 		"nothing of nothing":               {0, 0, nil, false, 0, 0},
@@ -130,9 +130,9 @@ func TestWhatIsToldOfASeries(t *testing.T) {
 		"an improvement":                   {-2, 19, []toldChange{at(19, 19, 19, false)}, true, 1, 0},
 		"a change that nobody was told of": {2, 19, nil, false, 0, 0},
 	} {
-		s := nightSeries{percent: tc.percent, changed: tc.changed, told: tc.told}
-		if found, delay, wrong := s.count(); found != tc.found || delay != tc.delay || wrong != tc.wrong {
-			t.Errorf("%s: %v after %d, %d wrong; want %v after %d, %d wrong", name, found, delay, wrong, tc.found, tc.delay, tc.wrong)
+		s := nightSeries{percent: tc.percent, changed: tc.changed, confirmed: tc.confirmed}
+		if detected, delay, wrong := s.count(); detected != tc.detected || delay != tc.delay || wrong != tc.wrong {
+			t.Errorf("%s: %v after %d, %d wrong; want %v after %d, %d wrong", name, detected, delay, wrong, tc.detected, tc.delay, tc.wrong)
 		}
 	}
 }

@@ -190,12 +190,12 @@ func (o *realOptions) measure(ctx context.Context, log io.Writer) ([]calibrate.R
 				continue
 			}
 			where := filepath.Join(folder, fmt.Sprintf("%02d-%03d", i, run))
-			found, err := o.run(ctx, r, o.seed+int64(run), where)
+			done, err := o.run(ctx, r, o.seed+int64(run), where)
 			if err != nil {
 				return nil, fmt.Errorf("%s, run %d: %w", r.file, run, err)
 			}
-			fmt.Fprintf(log, "%s %s run %d of %d: %s, %s\n", r.file, r.neighbour, run+1, o.runs, found.Verdict, analysis.Describe(found.Ratio))
-			out[i].Runs = append(out[i].Runs, found)
+			fmt.Fprintf(log, "%s %s run %d of %d: %s, %s\n", r.file, r.neighbour, run+1, o.runs, done.Verdict, analysis.Describe(done.Ratio))
+			out[i].Runs = append(out[i].Runs, done)
 			if err := o.save(out); err != nil {
 				return nil, err
 			}
@@ -257,12 +257,12 @@ func (o *realOptions) run(ctx context.Context, r row, seed int64, where string) 
 	}
 	seconds := time.Since(started).Seconds()
 	// A verdict that decides nothing is an exit code too; what counts is the analysis.
-	found, readErr := readLedger(ctx, folder, truth, busy)
+	done, readErr := readLedger(ctx, folder, truth, busy)
 	if readErr != nil {
 		return calibrate.RealRun{}, errors.Join(readErr, err, fmt.Errorf("assay said: %s", bytes.TrimSpace(output)))
 	}
-	found.Seconds = seconds
-	return found, neighbourErr
+	done.Seconds = seconds
+	return done, neighbourErr
 }
 
 func readLedger(ctx context.Context, folder string, truth map[string]float64, busy []calibrate.Busy) (calibrate.RealRun, error) {
@@ -270,8 +270,8 @@ func readLedger(ctx context.Context, folder string, truth map[string]float64, bu
 	if err != nil {
 		return calibrate.RealRun{}, err
 	}
-	_, found, err := ledger.ReadJudged(ctx, store)
-	if err == nil && found == nil {
+	_, result, err := ledger.ReadJudged(ctx, store)
+	if err == nil && result == nil {
 		err = errors.New("the run ended before anything was judged")
 	}
 	if err != nil {
@@ -281,7 +281,7 @@ func readLedger(ctx context.Context, folder string, truth map[string]float64, bu
 	if err != nil {
 		return calibrate.RealRun{}, err
 	}
-	return calibrate.Conclude(found, attempts, truth, busy), nil
+	return calibrate.Conclude(result, attempts, truth, busy), nil
 }
 
 // The neighbour comes and goes, so that a run has quiet trials beside disturbed ones.

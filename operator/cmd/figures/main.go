@@ -80,7 +80,7 @@ func (o *options) measure(ctx context.Context, file string, stdout, stderr io.Wr
 		if err := o.execute(ctx, path, folder, stderr); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
-		exp, found, err := judged(ctx, folder)
+		exp, result, err := judged(ctx, folder)
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
@@ -88,7 +88,7 @@ func (o *options) measure(ctx context.Context, file string, stdout, stderr io.Wr
 			return fmt.Errorf("%s: %w", file, err)
 		}
 		// At once: figures that took minutes are not lost with a run after them.
-		measured, without := run.Of(exp, found)
+		measured, without := run.Of(exp, result)
 		for _, figure := range measured {
 			if err := figure.Write(stdout); err != nil {
 				return err
@@ -138,9 +138,9 @@ func judged(ctx context.Context, folder string) (*experiment.Experiment, *analys
 	if err != nil {
 		return nil, nil, err
 	}
-	exp, found, err := ledger.ReadJudged(ctx, store)
-	if err == nil && found == nil {
+	exp, result, err := ledger.ReadJudged(ctx, store)
+	if err == nil && result == nil {
 		err = fmt.Errorf("%s holds no analysis", folder)
 	}
-	return exp, found, err
+	return exp, result, err
 }

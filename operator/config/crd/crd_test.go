@@ -75,17 +75,17 @@ func textsOf(schema *apiextensionsv1.JSONSchemaProps, self bool, field string) [
 		})
 	}
 	var out []*apiextensionsv1.JSONSchemaProps
-	for _, found := range roots {
+	for _, root := range roots {
 		for _, name := range strings.Split(field, ".") {
-			if found != nil {
-				next, ok := found.Properties[name]
-				if found = &next; !ok {
-					found = nil
+			if root != nil {
+				next, ok := root.Properties[name]
+				if root = &next; !ok {
+					root = nil
 				}
 			}
 		}
-		if found != nil && found.Type == "string" {
-			out = append(out, found)
+		if root != nil && root.Type == "string" {
+			out = append(out, root)
 		}
 	}
 	return out

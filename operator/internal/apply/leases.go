@@ -51,26 +51,26 @@ func (a *Applier) takeLeases(ctx context.Context, run *assayv1alpha1.BenchmarkRu
 }
 
 func (a *Applier) takeLease(ctx context.Context, run *assayv1alpha1.BenchmarkRun, node string, whole bool) (lease.Lease, error) {
-	object, found, err := a.readLease(ctx, node)
-	if err != nil || found.Holder == plan.HolderOf(run) {
-		return found, err
+	object, current, err := a.readLease(ctx, node)
+	if err != nil || current.Holder == plan.HolderOf(run) {
+		return current, err
 	}
-	if found.Held() {
+	if current.Held() {
 		// Somebody did not renew. Its time ends here, in the open, before anybody else's begins.
-		if found, err = a.endLease(ctx, object, found, lease.Expired); err != nil {
+		if current, err = a.endLease(ctx, object, current, lease.Expired); err != nil {
 			return lease.Lease{}, err
 		}
 	}
-	if err := a.recordEnd(ctx, found.Last); err != nil {
+	if err := a.recordEnd(ctx, current.Last); err != nil {
 		return lease.Lease{}, err
 	}
 	if object.ResourceVersion == "" {
 		// A Lease object that somebody deleted comes back with a token that this run never had.
-		if found.Token, err = ledger.LastToken(ctx, observe.RunStore(a.Store, run), node); err != nil {
+		if current.Token, err = ledger.LastToken(ctx, observe.RunStore(a.Store, run), node); err != nil {
 			return lease.Lease{}, &LedgerError{err}
 		}
 	}
-	taken := found.TakenBy(plan.HolderOf(run), whole, a.Lease.Duration, a.now())
+	taken := current.TakenBy(plan.HolderOf(run), whole, a.Lease.Duration, a.now())
 	if err := a.writeLease(ctx, object, taken); err != nil {
 		return lease.Lease{}, fmt.Errorf("take the lease of node %s: %w", node, err)
 	}
@@ -98,17 +98,17 @@ func (a *Applier) editLeases(ctx context.Context, run *assayv1alpha1.BenchmarkRu
 // releaseLeases releases drained leases. Nothing of the run can have started on their nodes since they were drained.
 func (a *Applier) releaseLeases(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.ReleaseLeases) error {
 	for _, node := range action.Nodes {
-		object, found, err := a.readLease(ctx, node)
+		object, current, err := a.readLease(ctx, node)
 		if err != nil {
 			return err
 		}
-		if found.Holder != plan.HolderOf(run) {
+		if current.Holder != plan.HolderOf(run) {
 			continue
 		}
-		if !found.Draining {
+		if !current.Draining {
 			return tooLate(node, "blocks may start there")
 		}
-		ended := found.Ended(lease.Released, a.now())
+		ended := current.Ended(lease.Released, a.now())
 		if err := a.writeLease(ctx, object, ended); err != nil {
 			return fmt.Errorf("release the lease of node %s: %w", node, err)
 		}
@@ -122,30 +122,30 @@ func (a *Applier) releaseLeases(ctx context.Context, run *assayv1alpha1.Benchmar
 
 // Reclaim ends a lease that expired and whose run is over or gone, if nothing of it runs on the node.
 func (a *Applier) Reclaim(ctx context.Context, node string) error {
-	object, found, err := a.readLease(ctx, node)
-	if err != nil || !found.Expired(a.now()) {
+	object, current, err := a.readLease(ctx, node)
+	if err != nil || !current.Expired(a.now()) {
 		return err
 	}
-	_, err = a.endLease(ctx, object, found, lease.Expired)
+	_, err = a.endLease(ctx, object, current, lease.Expired)
 	return err
 }
 
 // endLease ends another run's time, after asking the API server itself whether something of it still runs.
-func (a *Applier) endLease(ctx context.Context, object *coordinationv1.Lease, found lease.Lease, why string) (lease.Lease, error) {
-	if !found.Expired(a.now()) {
-		return lease.Lease{}, tooLate(found.Node,
-			fmt.Sprintf("run %s holds it until %s", found.Holder.Run(), found.ExpiresAt().Format(time.RFC3339)))
+func (a *Applier) endLease(ctx context.Context, object *coordinationv1.Lease, current lease.Lease, why string) (lease.Lease, error) {
+	if !current.Expired(a.now()) {
+		return lease.Lease{}, tooLate(current.Node,
+			fmt.Sprintf("run %s holds it until %s", current.Holder.Run(), current.ExpiresAt().Format(time.RFC3339)))
 	}
-	busy, err := observe.Busy(ctx, a.Live, found.Holder, found.Node, "")
+	busy, err := observe.Busy(ctx, a.Live, current.Holder, current.Node, "")
 	if err != nil {
 		return lease.Lease{}, err
 	}
 	if busy != "" {
-		return lease.Lease{}, tooLate(found.Node, fmt.Sprintf("%s of run %s has not ended", busy, found.Holder.Run()))
+		return lease.Lease{}, tooLate(current.Node, fmt.Sprintf("%s of run %s has not ended", busy, current.Holder.Run()))
 	}
-	ended := found.Ended(why, a.now())
+	ended := current.Ended(why, a.now())
 	if err := a.writeLease(ctx, object, ended); err != nil {
-		return lease.Lease{}, fmt.Errorf("end the lease of node %s: %w", found.Node, err)
+		return lease.Lease{}, fmt.Errorf("end the lease of node %s: %w", current.Node, err)
 	}
 	return ended, nil
 }
@@ -159,14 +159,14 @@ func (a *Applier) inForce(ctx context.Context, run *assayv1alpha1.BenchmarkRun, 
 			continue
 		}
 		seen[*block.Lease] = true
-		_, found, err := a.readLease(ctx, block.Lease.Node)
+		_, current, err := a.readLease(ctx, block.Lease.Node)
 		if err != nil {
 			return nil, err
 		}
-		if found.Holder != plan.HolderOf(run) || found.Token != block.Lease.Token || found.Draining || found.Expired(a.now()) {
+		if current.Holder != plan.HolderOf(run) || current.Token != block.Lease.Token || current.Draining || current.Expired(a.now()) {
 			return nil, tooLate(block.Lease.Node, fmt.Sprintf("wave %d needs it with token %d", wave.Wave, block.Lease.Token))
 		}
-		out = append(out, found)
+		out = append(out, current)
 	}
 	return out, nil
 }
@@ -224,8 +224,8 @@ func (a *Applier) readLease(ctx context.Context, node string) (*coordinationv1.L
 			"it, or give the operator another --lease-namespace",
 			object.Name, object.Namespace, workflow.ManagedByLabel, workflow.ManagedBy)
 	}
-	found, err := lease.FromObject(object)
-	return object, found, err
+	current, err := lease.FromObject(object)
+	return object, current, err
 }
 
 // writeLease writes a lease that was read, and fails with a conflict when somebody else wrote it since.

@@ -66,11 +66,11 @@ func (r *releasing) holds() bool {
 	if err := r.Client.Get(r.t.Context(), client.ObjectKey{Namespace: "assay-system", Name: lease.Name("node-a")}, &object); err != nil {
 		r.t.Fatal(err)
 	}
-	found, err := lease.FromObject(&object)
+	current, err := lease.FromObject(&object)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return found.Holder == plan.HolderOf(r.run)
+	return current.Holder == plan.HolderOf(r.run)
 }
 
 func TestANodeIsGivenBackInTwoStepsBetweenWhichNothingStarts(t *testing.T) {

@@ -18,16 +18,16 @@ func (a *Applier) own(ctx context.Context, run *assayv1alpha1.BenchmarkRun, obje
 	if err != nil {
 		return err
 	}
-	var found metav1.PartialObjectMetadata
-	found.SetGroupVersionKind(kind)
-	err = a.Live.Get(ctx, client.ObjectKeyFromObject(object), &found)
+	var current metav1.PartialObjectMetadata
+	current.SetGroupVersionKind(kind)
+	err = a.Live.Get(ctx, client.ObjectKeyFromObject(object), &current)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("look for %s %s: %w", kind.Kind, object.GetName(), err)
 	}
-	controller := metav1.GetControllerOf(&found)
+	controller := metav1.GetControllerOf(&current)
 	if controller != nil && controller.UID == run.UID {
 		return nil
 	}

@@ -29,15 +29,15 @@ func (a *Applier) ScheduledRun(ctx context.Context, s *assayv1alpha1.BenchmarkSc
 	if !apierrors.IsAlreadyExists(err) {
 		return created, err
 	}
-	var found assayv1alpha1.BenchmarkRun
-	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(run), &found); err != nil {
+	var current assayv1alpha1.BenchmarkRun
+	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(run), &current); err != nil {
 		return nil, err
 	}
-	if !metav1.IsControlledBy(&found, s) {
+	if !metav1.IsControlledBy(&current, s) {
 		return nil, &ForeignError{fmt.Sprintf("BenchmarkRun %s in namespace %s exists and is not this schedule's: delete it, or create this "+
 			"schedule under another name", run.Name, run.Namespace)}
 	}
-	return &found, nil
+	return &current, nil
 }
 
 // ChangeEvent is what happened to a change of a series. Its name is made of the change's, so that writing it again after an interruption

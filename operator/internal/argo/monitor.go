@@ -84,7 +84,7 @@ func (m *Monitor) Refresh(ctx context.Context) {
 	try := before.Problem != "" || now.Sub(m.tried) >= tryEvery
 	asking, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	found, err := m.checker.check(asking, try)
+	state, err := m.checker.check(asking, try)
 	log := ctrl.LoggerFrom(ctx).WithName("argo")
 	if err != nil {
 		if ctx.Err() == nil {
@@ -94,16 +94,16 @@ func (m *Monitor) Refresh(ctx context.Context) {
 	}
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	if m.state = found; try {
+	if m.state = state; try {
 		m.tried = now
 	}
 	switch {
-	case found.Problem != "" && found != before:
-		log.Info("Argo Workflows cannot run waves; runs wait", "reason", found.Problem, "message", found.Message)
-	case found.Problem == "" && before.Problem != "":
+	case state.Problem != "" && state != before:
+		log.Info("Argo Workflows cannot run waves; runs wait", "reason", state.Problem, "message", state.Message)
+	case state.Problem == "" && before.Problem != "":
 		log.Info("Argo Workflows is available")
 	}
-	if !found.Absent {
+	if !state.Absent {
 		select {
 		case <-m.ready:
 		default:

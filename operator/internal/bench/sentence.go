@@ -16,39 +16,39 @@ var people = map[string]string{
 }
 
 // Sentence describes how a candidate compares with the baseline: by the metric that it is asked about, then by what its process took.
-func Sentence(exp *experiment.Experiment, found *analysis.Analysis, candidate string) string {
-	asked := judged(exp, found, candidate)
+func Sentence(exp *experiment.Experiment, result *analysis.Analysis, candidate string) string {
+	asked := judged(exp, result, candidate)
 	text := candidate + " " + comparison(exp, asked) + doubt(asked)
 	var beside []string
-	for i := range found.Ratios {
-		ratio := &found.Ratios[i]
+	for i := range result.Ratios {
+		ratio := &result.Ratios[i]
 		if word := people[ratio.Metric]; ratio.Candidate == candidate && ratio.Metric != asked.Metric && word != "" {
 			beside = append(beside, word+" "+analysis.Describe(&ratio.Estimate))
 		}
 	}
 	if len(beside) > 0 {
-		text += fmt.Sprintf("; with %s confidence: %s", quantity.Percent(found.Confidence, 4), strings.Join(beside, ", "))
+		text += fmt.Sprintf("; with %s confidence: %s", quantity.Percent(result.Confidence, 4), strings.Join(beside, ", "))
 	}
 	return text
 }
 
 // Short is how a candidate compares so far.
-func Short(exp *experiment.Experiment, found *analysis.Analysis, candidate string) string {
-	return candidate + " " + comparison(exp, judged(exp, found, candidate))
+func Short(exp *experiment.Experiment, result *analysis.Analysis, candidate string) string {
+	return candidate + " " + comparison(exp, judged(exp, result, candidate))
 }
 
 // judged is the gate that says whether a candidate is faster. Where others are asked for, it is what its first metric is.
-func judged(exp *experiment.Experiment, found *analysis.Analysis, candidate string) *analysis.GateResult {
-	for i := range found.Gates {
-		if gate := &found.Gates[i]; gate.Gate == Faster && gate.Candidate == candidate {
+func judged(exp *experiment.Experiment, result *analysis.Analysis, candidate string) *analysis.GateResult {
+	for i := range result.Gates {
+		if gate := &result.Gates[i]; gate.Gate == Faster && gate.Candidate == candidate {
 			return gate
 		}
 	}
 	metric := exp.Metrics()[0].Name
 	out := &analysis.GateResult{Metric: metric}
-	i := slices.IndexFunc(found.Ratios, func(r analysis.RatioResult) bool { return r.Candidate == candidate && r.Metric == metric })
+	i := slices.IndexFunc(result.Ratios, func(r analysis.RatioResult) bool { return r.Candidate == candidate && r.Metric == metric })
 	if i >= 0 {
-		out.Estimate, out.Confidence = &found.Ratios[i].Estimate, found.Confidence
+		out.Estimate, out.Confidence = &result.Ratios[i].Estimate, result.Confidence
 	}
 	return out
 }

@@ -27,13 +27,13 @@ func (t RealTally) blocks() string {
 
 // power is the share of the runs that found the effect.
 func (t RealTally) power() Share {
-	found := 0
+	detected := 0
 	for _, run := range t.Runs {
 		if run.Verdict == experiment.VerdictNoGo {
-			found++
+			detected++
 		}
 	}
-	return NewShare(found, len(t.Runs))
+	return NewShare(detected, len(t.Runs))
 }
 
 // used is the share of the measured trials that count.

@@ -16,7 +16,7 @@ func TestFiguresOfRunsWithManyArms(t *testing.T) {
 	gate := func(candidate string, half float64, again *analysis.Twice) analysis.GateResult {
 		return analysis.GateResult{Gate: "faster", Candidate: candidate, Metric: "latency", Estimate: estimate(half), WithRejected: again}
 	}
-	found := &analysis.Analysis{
+	result := &analysis.Analysis{
 		Verdict: "Inconclusive", ValidBlocks: 12, Trials: analysis.Trials{Planned: 100, Warmups: 20, Used: 76},
 		Gates: []analysis.GateResult{
 			gate("same", 0.01, nil), gate("slower", 0.01, &analysis.Twice{Estimate: estimate(0.02)}), gate("alone", 0.03, &analysis.Twice{}),
@@ -24,7 +24,7 @@ func TestFiguresOfRunsWithManyArms(t *testing.T) {
 		Candidates: []analysis.Candidate{{Name: "same", Verdict: "NoGo"}, {Name: "slower", Verdict: "NoGo"}, {Name: "alone", Verdict: "Go"}},
 		Ratios:     []analysis.RatioResult{{Candidate: "slower", Metric: "latency", Estimate: *estimate(0.03)}},
 	}
-	run := Conclude(found, nil, map[string]float64{"slower": 0.02, "alone": 0.05}, nil)
+	run := Conclude(result, nil, map[string]float64{"slower": 0.02, "alone": 0.05}, nil)
 	tally := RealTally{Workload: "spin", Arms: 6, Runs: []RealRun{run}}
 	if falseGo, falseNoGo, right := tally.Counts(); falseGo != 1 || falseNoGo != 1 || right != 1 {
 		t.Errorf("%d false Go, %d false NoGo, %d right; want one of each", falseGo, falseNoGo, right)

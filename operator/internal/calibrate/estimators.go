@@ -37,7 +37,7 @@ func Estimators(runs int, seed uint64) string {
 				df := float64(blocks - 2*trimmed - 1)
 				inner := distuv.StudentsT{Sigma: 1, Nu: df}.Quantile(0.975)
 				outer := distuv.StudentsT{Sigma: 1, Nu: df}.Quantile(0.9975)
-				var covered, gateCovered, found int
+				var covered, gateCovered, detected int
 				for range runs {
 					differences := make([]float64, blocks)
 					for i := range differences {
@@ -54,12 +54,12 @@ func Estimators(runs int, seed uint64) string {
 						gateCovered++
 					}
 					if center+math.Log1p(effect) > outer*se {
-						found++
+						detected++
 					}
 				}
 				fmt.Fprintf(&out, "| %s | %d | %s | %s | %s | %s |\n", s.name, blocks, quantity.PercentTo(share, 0),
 					quantity.Decimals(float64(covered)/float64(runs), 3), quantity.Decimals(float64(gateCovered)/float64(runs), 4),
-					quantity.Decimals(float64(found)/float64(runs), 3))
+					quantity.Decimals(float64(detected)/float64(runs), 3))
 			}
 		}
 	}

@@ -44,11 +44,11 @@ func Censored(runs int, seed uint64, seen func(string)) (Share, error) {
 		trials := 2 * blocks
 		lost := int(math.Ceil(float64(trials) * (0.4 + 0.4*random.Float64())))
 		attempts = way.Spoil(random, attempts, "new", lost)
-		found := analyze.Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
-		if found.Verdict == experiment.VerdictGo {
+		result := analyze.Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
+		if result.Verdict == experiment.VerdictGo {
 			wrong++
 			seen(fmt.Sprintf("run %d: %d of %d trials lost (%s), %s faster in the others: %s", run, lost, trials, way.Name,
-				quantity.PercentTo(faster, 1), found.Candidates[0].Reason))
+				quantity.PercentTo(faster, 1), result.Candidates[0].Reason))
 		}
 	}
 	return NewShare(wrong, runs), nil

@@ -80,23 +80,23 @@ func (t RealTally) Counts() (falseGo, falseNoGo, right int) {
 
 // Conclude reads one run's outcome from its analysis and attempts.
 // Truth has the candidates' true slowdowns.
-func Conclude(found *analysis.Analysis, attempts []record.Attempt, truth map[string]float64, busy []Busy) RealRun {
-	out := RealRun{Verdict: found.Verdict, Used: found.Trials.Used, Measured: found.Trials.Planned - found.Trials.Warmups,
-		Blocks: found.ValidBlocks}
-	for _, gate := range found.Gates {
+func Conclude(result *analysis.Analysis, attempts []record.Attempt, truth map[string]float64, busy []Busy) RealRun {
+	out := RealRun{Verdict: result.Verdict, Used: result.Trials.Used, Measured: result.Trials.Planned - result.Trials.Warmups,
+		Blocks: result.ValidBlocks}
+	for _, gate := range result.Gates {
 		out.Arms = append(out.Arms, RealArm{
-			Effect: truth[gate.Candidate], Verdict: verdictOf(found, gate.Candidate), Covered: covers(found, gate, truth[gate.Candidate]),
+			Effect: truth[gate.Candidate], Verdict: verdictOf(result, gate.Candidate), Covered: covers(result, gate, truth[gate.Candidate]),
 			OverAll: overAll(gate),
 		})
 	}
 	var gate analysis.GateResult
-	if len(found.Gates) > 0 {
-		gate = found.Gates[0]
+	if len(result.Gates) > 0 {
+		gate = result.Gates[0]
 		out.Ratio = gate.Estimate
 	}
-	out.Covered = covers(found, gate, truth[gate.Candidate])
+	out.Covered = covers(result, gate, truth[gate.Candidate])
 	flagged := map[string]bool{}
-	for _, exclusion := range found.Excluded {
+	for _, exclusion := range result.Excluded {
 		flagged[exclusion.Attempt] = true
 	}
 	for i := range attempts {
@@ -121,8 +121,8 @@ func Conclude(found *analysis.Analysis, attempts []record.Attempt, truth map[str
 }
 
 // covers reports whether the results' interval of what a gate looks at holds the truth.
-func covers(found *analysis.Analysis, gate analysis.GateResult, effect float64) bool {
-	for _, ratio := range found.Ratios {
+func covers(result *analysis.Analysis, gate analysis.GateResult, effect float64) bool {
+	for _, ratio := range result.Ratios {
 		if ratio.Candidate == gate.Candidate && ratio.Metric == gate.Metric && ratio.Statistic == gate.Statistic && ratio.Estimate.Low != nil &&
 			ratio.Estimate.High != nil {
 			return *ratio.Estimate.Low <= 1+effect && 1+effect <= *ratio.Estimate.High
@@ -131,8 +131,8 @@ func covers(found *analysis.Analysis, gate analysis.GateResult, effect float64) 
 	return false
 }
 
-func verdictOf(found *analysis.Analysis, candidate string) experiment.Verdict {
-	for _, c := range found.Candidates {
+func verdictOf(result *analysis.Analysis, candidate string) experiment.Verdict {
+	for _, c := range result.Candidates {
 		if c.Name == candidate {
 			return c.Verdict
 		}
@@ -214,15 +214,15 @@ func RealTable(tallies []RealTally) string {
 			slices.Sort(widths)
 			width = quantity.PercentTo(widths[len(widths)/2], 2)
 		}
-		neighbour, found := "none", "-"
+		neighbour, share := "none", "-"
 		if t.Neighbour != "" {
-			neighbour, found = t.Neighbour, NewShare(flagged, disturbed).String()
+			neighbour, share = t.Neighbour, NewShare(flagged, disturbed).String()
 		}
 		fmt.Fprintf(&out, "| %s | %g %% | %s | %d | %d | %d | %d | %d | %s | %s | %s | %s | %s | %s |\n", t.Workload, 100*t.Effect, neighbour,
 			len(t.Runs),
 			verdicts[experiment.VerdictGo], verdicts[experiment.VerdictNoGo], verdicts[experiment.VerdictInconclusive],
 			verdicts[experiment.VerdictInvalid],
-			NewShare(falseGo+falseNoGo, len(t.Runs)), NewShare(covered, len(t.Runs)), width, found, NewShare(alarms, quiet), t.blocks())
+			NewShare(falseGo+falseNoGo, len(t.Runs)), NewShare(covered, len(t.Runs)), width, share, NewShare(alarms, quiet), t.blocks())
 		if t.Effect == 0 {
 			same += len(t.Runs)
 			wrong += falseGo + falseNoGo

@@ -22,8 +22,8 @@ func TestDisturbedTrialsAreThoseBesideANeighbour(t *testing.T) {
 	warmup := attempt("warmup", 3, 1)
 	warmup.Warmup = true
 	attempts = append(attempts, warmup)
-	found := &analysis.Analysis{Verdict: "Inconclusive", Excluded: []analysis.Exclusion{{Attempt: "inside"}, {Attempt: "after"}}}
-	got := Conclude(found, attempts, nil, []Busy{{at(2.5), at(4.4)}, {at(4.5), at(6)}})
+	result := &analysis.Analysis{Verdict: "Inconclusive", Excluded: []analysis.Exclusion{{Attempt: "inside"}, {Attempt: "after"}}}
+	got := Conclude(result, attempts, nil, []Busy{{at(2.5), at(4.4)}, {at(4.5), at(6)}})
 	if got.Disturbed != 3 || got.Flagged != 1 || got.Quiet != 2 || got.FalseAlarms != 1 {
 		t.Errorf("%+v, want 3 disturbed (mostly, inside, missed), 1 flagged, 2 quiet, 1 false alarm", got)
 	}

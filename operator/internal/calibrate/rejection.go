@@ -40,8 +40,8 @@ var rejectionConditions = []struct {
 	{"a neighbour in 30 % of the time, 10 % slower", 0.3, 0.1, 0.0035},
 }
 
-// found is how many of the trials beside a neighbour a reading speaks against.
-const found = 0.97
+// flaggedShare is how many of the trials beside a neighbour a reading speaks against.
+const flaggedShare = 0.97
 
 // Rejections compares them for several numbers of arms, as a Markdown table: 20 blocks, ABBA, trials with a standard deviation of 1 %,
 // and a neighbour whose visits last for two trials on average.
@@ -73,7 +73,7 @@ func Rejections(runs int, seed uint64) string {
 						seen := trialSeen{arm: (arm + b) % arms, value: cv * random.NormFloat64(), flagged: random.Float64() < condition.alarms}
 						if there {
 							seen.value += math.Log1p(condition.slow)
-							seen.flagged = seen.flagged || random.Float64() < found
+							seen.flagged = seen.flagged || random.Float64() < flaggedShare
 						}
 						trials[b][slot] = seen
 					}

@@ -58,7 +58,7 @@ func AttackBySelfNoise(runs int, seed uint64) (SelfNoise, error) {
 		// In every other run its baseline has as many such readings, which do it no harm: what is left out is the same in both.
 		masked := i/len(signs)/len(sizes)%2 == 1
 		own := truth - float64(hit)/float64(trials)*math.Log(disturbance.Slowdown)
-		found := l.judge(own, random, func(attempts map[string][]*record.Attempt) {
+		result := l.judge(own, random, func(attempts map[string][]*record.Attempt) {
 			for _, arm := range []string{"old", "new"} {
 				of := attempts[arm]
 				random.Shuffle(len(of), func(a, b int) { of[a], of[b] = of[b], of[a] })
@@ -75,7 +75,7 @@ func AttackBySelfNoise(runs int, seed uint64) (SelfNoise, error) {
 			}
 		})
 		out.Runs++
-		if found.Verdict == experiment.VerdictGo {
+		if result.Verdict == experiment.VerdictGo {
 			out.FalseGo++
 		}
 	}

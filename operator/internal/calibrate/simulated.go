@@ -132,21 +132,21 @@ func stream(scenario string, effect float64, run int) uint64 {
 // one runs an experiment to its end, wave by wave as the design asks.
 func one(exp *experiment.Experiment, lanes []design.Lane, world *simulate.World, truth float64) (outcome, error) {
 	course, evidence := design.Begin(exp), record.Evidence{}
-	var found *analysis.Analysis
+	var result *analysis.Analysis
 	_, err := course.Follow(lanes, func(wave *record.Wave, _ string) (design.Findings, bool, error) {
 		evidence.Waves, evidence.Attempts = course.Waves, append(evidence.Attempts, world.Run(exp, wave)...)
-		found = analyze.Evidence(exp, evidence, wave.Wave)
-		return found.Findings(), false, nil
+		result = analyze.Evidence(exp, evidence, wave.Wave)
+		return result.Findings(), false, nil
 	})
 	if err != nil {
 		return outcome{}, err
 	}
-	return conclude(found, truth, course.Blocks()), nil
+	return conclude(result, truth, course.Blocks()), nil
 }
 
-func conclude(found *analysis.Analysis, truth float64, blocks int) outcome {
-	out := outcome{truth: truth, verdict: found.Verdict, blocks: blocks}
-	for _, ratio := range found.Ratios {
+func conclude(result *analysis.Analysis, truth float64, blocks int) outcome {
+	out := outcome{truth: truth, verdict: result.Verdict, blocks: blocks}
+	for _, ratio := range result.Ratios {
 		if ratio.Candidate == "new" && ratio.Statistic == experiment.StatisticValue && ratio.Estimate.Low != nil && ratio.Estimate.High != nil {
 			out.hasInterval = true
 			out.covered = *ratio.Estimate.Low <= math.Exp(truth) && math.Exp(truth) <= *ratio.Estimate.High

@@ -48,7 +48,7 @@ func figure(name string, share Share) Figure {
 // too wide intervals get.
 func Figures(tallies []Tally) []Figure {
 	var out []Figure
-	if worst, found := worstFalse(tallies, ""); found {
+	if worst, ok := worstFalse(tallies, ""); ok {
 		out = append(out, figure("verdict.aa.false_rate", worst))
 	}
 	for _, t := range tallies {
@@ -62,7 +62,7 @@ func Figures(tallies []Tally) []Figure {
 	}
 	for _, name := range []string{simulate.AutocorrFigure, simulate.RareSlowFigure, simulate.NodeLevelsFigure, simulate.LayoutFigure,
 		simulate.GatesFigure} {
-		if worst, found := worstFalse(tallies, name); found {
+		if worst, ok := worstFalse(tallies, name); ok {
 			out = append(out, figure(name, worst))
 		}
 	}
@@ -74,13 +74,13 @@ func Figures(tallies []Tally) []Figure {
 }
 
 // worstFalse is the highest rate of wrong verdicts among the claimed scenarios of a figure, without a true difference.
-func worstFalse(tallies []Tally, name string) (worst Share, found bool) {
+func worstFalse(tallies []Tally, name string) (worst Share, ok bool) {
 	for _, t := range tallies {
-		if share := NewShare(t.False(), t.Runs); t.claimedFor(name) && t.Effect == 0 && (!found || share.Value() > worst.Value()) {
-			worst, found = share, true
+		if share := NewShare(t.False(), t.Runs); t.claimedFor(name) && t.Effect == 0 && (!ok || share.Value() > worst.Value()) {
+			worst, ok = share, true
 		}
 	}
-	return worst, found
+	return worst, ok
 }
 
 func (t Tally) claimedFor(name string) bool { return t.Scenario.Claimed && t.Scenario.Figure == name }

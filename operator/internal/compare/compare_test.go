@@ -23,12 +23,12 @@ func estimate(logs []float64, confidence float64) analysis.Estimate {
 }
 
 func run(name string, environment map[string]any, arms ...analysis.ArmResult) Run {
-	found := &analysis.Analysis{Confidence: 0.95, Environment: environment, Arms: arms}
-	found.Run.Name = name
+	result := &analysis.Analysis{Confidence: 0.95, Environment: environment, Arms: arms}
+	result.Run.Name = name
 	return Run{&experiment.Experiment{
 		Points: []record.Point{{Key: "size=1"}}, Arms: []record.Arm{{Name: "x"}},
 		Cells: []record.Cell{{Parameters: map[string]string{"size": "1", "rows": "10"}}},
-	}, found}
+	}, result}
 }
 
 func withRows(r Run, rows string) Run {
@@ -53,8 +53,8 @@ func TestTheIntervalCoversTheTruthAsOftenAsItSays(t *testing.T) {
 	covered := 0
 	for range runs {
 		// Different spreads and numbers of blocks: where Student's pooled test would be wrong.
-		found := Runs(run("a", nil, arm("latency", estimate(draw(5, 0.01), 0.95))), run("b", nil, arm("latency", estimate(draw(12, 0.05), 0.95))))
-		ratio := found.Rows[0].Ratio
+		got := Runs(run("a", nil, arm("latency", estimate(draw(5, 0.01), 0.95))), run("b", nil, arm("latency", estimate(draw(12, 0.05), 0.95))))
+		ratio := got.Rows[0].Ratio
 		if *ratio.Low <= 1 && 1 <= *ratio.High {
 			covered++
 		}

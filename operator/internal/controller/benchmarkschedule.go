@@ -193,24 +193,24 @@ func (r *ScheduleReconciler) record(ctx context.Context, s *assayv1alpha1.Benchm
 // locate begins or ends the search for the culprits of a change, and tells what it found before that is written down: once, since the event
 // has a name of its own.
 func (r *ScheduleReconciler) locate(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, action *schedule.Locate) schedule.Outcome {
-	found, err := r.History.Locate(ctx, s, action)
+	finding, err := r.History.Locate(ctx, s, action)
 	if err != nil {
 		return historyError(err)
 	}
-	if found == nil {
+	if finding == nil {
 		return schedule.Outcome{Locating: action.Change}
 	}
 	event := apply.ChangeEvent{
-		Name: found.Change + ".located", Type: corev1.EventTypeNormal, Reason: "ChangeLocated",
-		Message: fmt.Sprintf("change %s of series %s: %s", found.Change, s.Spec.Series, found.What),
+		Name: finding.Change + ".located", Type: corev1.EventTypeNormal, Reason: "ChangeLocated",
+		Message: fmt.Sprintf("change %s of series %s: %s", finding.Change, s.Spec.Series, finding.What),
 	}
-	if !found.Located {
+	if !finding.Located {
 		event.Type, event.Reason = corev1.EventTypeWarning, "ChangeNotLocated"
 	}
 	if err := r.Applier.ChangeEvent(ctx, s, event, r.Clock.Now()); err != nil {
 		return writeError(err)
 	}
-	next, err := r.History.Located(ctx, s, found)
+	next, err := r.History.Located(ctx, s, finding)
 	if err != nil {
 		return historyError(err)
 	}

@@ -34,33 +34,33 @@ type NodeReconciler struct {
 // Reconcile reconciles one node with its lease.
 func (r *NodeReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	node := request.Name
-	found, err := r.lease(ctx, node)
+	current, err := r.lease(ctx, node)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if changed, err := r.Applier.Taint(ctx, node, found.Taint()); err != nil {
+	if changed, err := r.Applier.Taint(ctx, node, current.Taint()); err != nil {
 		return afterConflict(fmt.Errorf("taint node %s: %w", node, err))
 	} else if changed {
-		ctrl.LoggerFrom(ctx).Info("Changed the node's taint", "node", node, "holder", found.Holder.Run())
+		ctrl.LoggerFrom(ctx).Info("Changed the node's taint", "node", node, "holder", current.Holder.Run())
 	}
-	if !found.Held() {
+	if !current.Held() {
 		return ctrl.Result{}, nil
 	}
-	if left := found.ExpiresAt().Sub(r.Clock.Now()); left > 0 {
+	if left := current.ExpiresAt().Sub(r.Clock.Now()); left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
-	over, err := r.over(ctx, found.Holder)
+	over, err := r.over(ctx, current.Holder)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	if !over {
 		// Its run renews the lease, or the next run in the queue takes over the node.
-		return ctrl.Result{RequeueAfter: found.Duration}, nil
+		return ctrl.Result{RequeueAfter: current.Duration}, nil
 	}
 	if err := r.Applier.Reclaim(ctx, node); err != nil && !apierrors.IsConflict(err) {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{RequeueAfter: found.Duration}, nil
+	return ctrl.Result{RequeueAfter: current.Duration}, nil
 }
 
 func afterConflict(err error) (ctrl.Result, error) {

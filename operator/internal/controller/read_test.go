@@ -57,14 +57,14 @@ func (r *twoReaders) write(progress string, behind bool, edits ...func(*assayv1a
 		edit(run)
 	}
 	put := func(c client.Client) string {
-		found := &assayv1alpha1.BenchmarkRun{}
-		if err := c.Get(r.t.Context(), scan, found); apierrors.IsNotFound(err) {
+		current := &assayv1alpha1.BenchmarkRun{}
+		if err := c.Get(r.t.Context(), scan, current); apierrors.IsNotFound(err) {
 			out := run.DeepCopy()
 			must(c.Create(r.t.Context(), out))
 			return out.ResourceVersion
 		}
 		out := run.DeepCopy()
-		out.ResourceVersion = found.ResourceVersion
+		out.ResourceVersion = current.ResourceVersion
 		must(c.Update(r.t.Context(), out))
 		return out.ResourceVersion
 	}

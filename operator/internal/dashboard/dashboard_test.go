@@ -2,18 +2,16 @@ package dashboard
 
 import (
 	"encoding/json"
-	"flag"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/test/golden"
 )
 
 var (
@@ -23,8 +21,6 @@ var (
 )
 
 const uid = types.UID("6f1c0f5e-8d3b-4a55-9d0c-1f2e3d4c5b6a")
-
-var update = flag.Bool("update", false, "rewrite the golden file")
 
 func testRun() *assayv1alpha1.BenchmarkRun {
 	return &assayv1alpha1.BenchmarkRun{
@@ -225,7 +221,6 @@ func TestTheDashboardOfARunThatGoesOnFollowsIt(t *testing.T) {
 
 // What is changed of the template is kept as a file, which the tests of dashboards/ hold against Grafana's schema.
 func TestWhatIsChangedIsInTheGoldenFile(t *testing.T) {
-	const golden = "testdata/pinned.golden.json"
 	got := made(t, Config{ConfigMaps: true, LabelKey: "grafana_dashboard", LabelValue: "1", ReportsURL: "https://minio.example.com/assay"},
 		complete())
 	got["panels"] = got["panels"].([]any)[:2] // A row and the verdict; the others are the template's.
@@ -233,17 +228,5 @@ func TestWhatIsChangedIsInTheGoldenFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw = append(raw, '\n')
-	if *update {
-		if err := os.WriteFile(golden, raw, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(raw)); diff != "" {
-		t.Errorf("with -update the file is written again (-want +got):\n%s", diff)
-	}
+	golden.Check(t, "testdata/pinned.golden.json", string(raw)+"\n")
 }

@@ -54,15 +54,15 @@ func render(run *assayv1alpha1.BenchmarkRun, pin Pin) ([]byte, error) {
 
 // fix makes a variable a constant.
 func fix(out object, name, value string) error {
-	found, err := variable(out, name)
+	entry, err := variable(out, name)
 	if err != nil {
 		return err
 	}
-	label := found["label"]
-	clear(found)
-	found["type"], found["name"], found["label"] = "constant", name, label
-	found["query"], found["current"] = value, object{"text": value, "value": value}
-	found["hide"], found["skipUrlSync"] = 2, true // 2 hides it and its label.
+	label := entry["label"]
+	clear(entry)
+	entry["type"], entry["name"], entry["label"] = "constant", name, label
+	entry["query"], entry["current"] = value, object{"text": value, "value": value}
+	entry["hide"], entry["skipUrlSync"] = 2, true // 2 hides it and its label.
 	return nil
 }
 
@@ -71,11 +71,11 @@ func choose(out object, name, value string) error {
 	if value == "" {
 		return nil
 	}
-	found, err := variable(out, name)
+	entry, err := variable(out, name)
 	if err != nil {
 		return err
 	}
-	found["current"] = object{"text": value, "value": value}
+	entry["current"] = object{"text": value, "value": value}
 	return nil
 }
 
@@ -83,8 +83,8 @@ func variable(out object, name string) (object, error) {
 	templating, _ := out["templating"].(object)
 	list, _ := templating["list"].([]any)
 	for _, each := range list {
-		if found, ok := each.(object); ok && found["name"] == name {
-			return found, nil
+		if entry, ok := each.(object); ok && entry["name"] == name {
+			return entry, nil
 		}
 	}
 	return nil, fmt.Errorf("run.json has no variable %s", name)

@@ -23,12 +23,12 @@ type LostTurn struct{ Block, Point, Arm string }
 
 // buildTurns counts the turns that builds had in the blocks of a purpose, by the cells that are left to judge. What was lost was no
 // turn, so that the blocks in its place are of the builds that lost theirs.
-func buildTurns(exp *experiment.Experiment, waves []record.Wave, purpose record.Purpose, found Findings) map[BuildTurn]int {
+func buildTurns(exp *experiment.Experiment, waves []record.Wave, purpose record.Purpose, findings Findings) map[BuildTurn]int {
 	if exp.CellsPerBlock() == len(exp.Cells) {
 		return nil // Every arm is one build.
 	}
 	lost := map[LostTurn]bool{}
-	for _, turn := range found.LostTurns {
+	for _, turn := range findings.LostTurns {
 		lost[turn] = true
 	}
 	out := map[BuildTurn]int{}
@@ -39,7 +39,7 @@ func buildTurns(exp *experiment.Experiment, waves []record.Wave, purpose record.
 		}
 		names := buildNames(wave.Cells)
 		for _, block := range wave.Blocks {
-			if slices.Contains(found.Unrun, block.ID) {
+			if slices.Contains(findings.Unrun, block.ID) {
 				continue
 			}
 			for _, index := range slices.Compact(slices.Sorted(slices.Values(block.Order))) {

@@ -241,8 +241,8 @@ func TestOfACellThatWasLostTheBuildComesAgain(t *testing.T) {
 		return ""
 	}
 	for _, block := range wave.Blocks {
-		found := Findings{Valid: 11, Lost: 1, LostTurns: []LostTurn{{block.ID, "size=2", "old"}}}
-		again, err := BuildStep(exp, 1, 12, (&Course{exp, []record.Wave{*wave}, found}).Next(), []Lane{{}})
+		findings := Findings{Valid: 11, Lost: 1, LostTurns: []LostTurn{{block.ID, "size=2", "old"}}}
+		again, err := BuildStep(exp, 1, 12, (&Course{exp, []record.Wave{*wave}, findings}).Next(), []Lane{{}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -267,9 +267,9 @@ func TestConfirmingBlocksHaveTurnsOfTheirOwn(t *testing.T) {
 			lost[block.ID] = true
 		}
 	}
-	found := whatIsLeft(exp, []record.Wave{*wave}, lost, nil)
-	found.Screened = experiment.VerdictGo
-	confirming, err := BuildStep(exp, 1, 12, (&Course{exp, []record.Wave{*wave}, found}).Next(), []Lane{{}})
+	findings := whatIsLeft(exp, []record.Wave{*wave}, lost, nil)
+	findings.Screened = experiment.VerdictGo
+	confirming, err := BuildStep(exp, 1, 12, (&Course{exp, []record.Wave{*wave}, findings}).Next(), []Lane{{}})
 	if err != nil {
 		t.Fatal(err)
 	}

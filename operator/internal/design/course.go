@@ -21,7 +21,7 @@ func Begin(exp *experiment.Experiment) *Course { return &Course{Experiment: exp}
 // Next decides the next step. It is the whole of the stopping rule, for the operator, the local executor and the calibration alike. It does
 // not depend on the verdict, except that a verdict may have to be confirmed.
 func (c *Course) Next() Step {
-	t := &target{exp: c.Experiment, found: c.Found, tally: count(c.Waves, c.Found.Unrun)}
+	t := &target{exp: c.Experiment, findings: c.Found, tally: count(c.Waves, c.Found.Unrun)}
 	step := t.next(c.Waves)
 	step.Earlier = begun(c.Waves)
 	step.BuildTurns = buildTurns(c.Experiment, c.Waves, step.Purpose, c.Found)
@@ -45,7 +45,7 @@ func (c *Course) Blocks() int {
 
 // Execute measures a wave, which the course already has, and returns the findings of an analysis of all waves. Stopped means that no
 // further wave can be executed.
-type Execute func(wave *record.Wave, why string) (found Findings, stopped bool, err error)
+type Execute func(wave *record.Wave, why string) (findings Findings, stopped bool, err error)
 
 // Follow executes wave after wave until the design is satisfied or execute was stopped, and returns the step that is next then.
 func (c *Course) Follow(lanes []Lane, execute Execute) (Step, error) {

@@ -26,8 +26,8 @@ func TestACourseIsFollowedToItsEnd(t *testing.T) {
 	broken := errors.New("the runner is gone")
 	valid := func(n int) Findings { return Findings{Valid: n} }
 	cases := map[string]struct {
-		edit  func(*experiment.Plan)
-		found []Findings
+		edit     func(*experiment.Plan)
+		findings []Findings
 		// stops and breaks are the waves at which that happens, counted from 1.
 		stops, breaks int
 		blocks        []int
@@ -56,7 +56,7 @@ func TestACourseIsFollowedToItsEnd(t *testing.T) {
 				if want := record.BlockName(wave.Wave, course.Blocks()-1); wave.Blocks[len(wave.Blocks)-1].ID != want {
 					t.Errorf("the last block of %d is %s, want %s", course.Blocks(), wave.Blocks[len(wave.Blocks)-1].ID, want)
 				}
-				return tc.found[len(blocks)-1], len(blocks) == tc.stops, nil
+				return tc.findings[len(blocks)-1], len(blocks) == tc.stops, nil
 			})
 			if (err != nil) != (tc.err != "") || err != nil && !strings.Contains(err.Error(), tc.err) {
 				t.Errorf("error %v, want %q", err, tc.err)
@@ -72,7 +72,7 @@ func TestACourseIsFollowedToItsEnd(t *testing.T) {
 func TestACourseThatIsReadAnewGoesTheSameWay(t *testing.T) {
 	for seed := range uint64(100) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		found := func(wave *record.Wave, before Findings) Findings {
+		findings := func(wave *record.Wave, before Findings) Findings {
 			draw := rand.New(rand.NewPCG(seed, uint64(wave.Wave)))
 			lost := draw.IntN(len(wave.Blocks) + 1)
 			width := 0.01 + 0.02*draw.Float64()
@@ -88,7 +88,7 @@ func TestACourseThatIsReadAnewGoesTheSameWay(t *testing.T) {
 		lanes := []Lane{{Node: "a", Token: 1}, {Node: "b", Token: 1}}[:1+random.IntN(2)]
 		followed := courseOf(edit)
 		last, err := followed.Follow(lanes, func(wave *record.Wave, _ string) (Findings, bool, error) {
-			return found(wave, followed.Found), false, nil
+			return findings(wave, followed.Found), false, nil
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -100,7 +100,7 @@ func TestACourseThatIsReadAnewGoesTheSameWay(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			read = &Course{read.Experiment, append(slices.Clone(read.Waves), *wave), found(wave, read.Found)}
+			read = &Course{read.Experiment, append(slices.Clone(read.Waves), *wave), findings(wave, read.Found)}
 			step = read.Next()
 		}
 		if diff := cmp.Diff(followed.Waves, read.Waves); diff != "" || step.Why != last.Why {

@@ -14,8 +14,8 @@ func TestAStepIsCutToWhatFits(t *testing.T) {
 	exp.Plan.Design.Seed = 1
 	limit := func(fixed, perBlock, allowed int) Fits {
 		return func(_ *experiment.Experiment, wave *record.Wave, _ []Lane) error {
-			if found := fixed + perBlock*len(wave.Blocks); found > allowed {
-				return &TooLarge{What: "the Workflow", Found: found, Allowed: allowed, Blocks: len(wave.Blocks)}
+			if got := fixed + perBlock*len(wave.Blocks); got > allowed {
+				return &TooLarge{What: "the Workflow", Found: got, Allowed: allowed, Blocks: len(wave.Blocks)}
 			}
 			return nil
 		}

@@ -18,7 +18,7 @@ type SearchedArm struct {
 // has anything else to try, so that a wave has one purpose.
 func (t *target) search() Step {
 	known := map[string][]search.Level{}
-	for _, arm := range t.found.Search {
+	for _, arm := range t.findings.Search {
 		known[arm.Arm] = arm.Levels
 	}
 	rules := t.exp.Search()

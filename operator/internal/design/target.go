@@ -117,9 +117,9 @@ func nodes(waves []record.Wave, purpose record.Purpose) []string {
 }
 
 type target struct {
-	exp   *experiment.Experiment
-	found Findings
-	tally tally
+	exp      *experiment.Experiment
+	findings Findings
+	tally    tally
 }
 
 // screen asks for screening blocks. Once confirmation has started, there are no more: what is confirmed must not change.
@@ -137,7 +137,7 @@ func (t *target) screenFurther() Step {
 	if planned == 0 {
 		return t.within(Step{Purpose: record.Screen, Blocks: design.Blocks.Min}, 0)
 	}
-	step, short := t.replace(record.Screen, design.Blocks.Min, t.found.Valid, t.found.Lost)
+	step, short := t.replace(record.Screen, design.Blocks.Min, t.findings.Valid, t.findings.Lost)
 	if step != nil {
 		if room := design.Blocks.Max - planned; room > 0 {
 			step.Blocks = min(step.Blocks, room)
@@ -181,8 +181,8 @@ const (
 // root of their number.
 func (t *target) narrow(planned int) Step {
 	design := t.exp.Plan.Design
-	asked, valid, more := design.Stop.RelativeHalfWidth, t.found.Valid, 0
-	switch width := t.found.HalfWidth; {
+	asked, valid, more := design.Stop.RelativeHalfWidth, t.findings.Valid, 0
+	switch width := t.findings.HalfWidth; {
 	case width != nil && *width <= asked:
 		return Step{Done: true}
 	case width == nil && valid >= max(minInterval, design.Blocks.Min):
@@ -194,8 +194,8 @@ func (t *target) narrow(planned int) Step {
 		more = max(growthAtLeast, min(need, growthAtMost*valid)-valid)
 	}
 	have := "no interval yet"
-	if t.found.HalfWidth != nil {
-		have = fmt.Sprintf("the widest interval is ±%s and design.stop asks for ±%s", quantity.Percent(*t.found.HalfWidth, 3),
+	if t.findings.HalfWidth != nil {
+		have = fmt.Sprintf("the widest interval is ±%s and design.stop asks for ±%s", quantity.Percent(*t.findings.HalfWidth, 3),
 			quantity.Percent(asked, 3))
 	}
 	room := design.Blocks.Max - planned
@@ -211,11 +211,11 @@ func (t *target) narrow(planned int) Step {
 
 // further describes how many more blocks are expected to be needed.
 func (t *target) further(asked float64) string {
-	if t.found.HalfWidth == nil || t.found.Valid == 0 {
+	if t.findings.HalfWidth == nil || t.findings.Valid == 0 {
 		return ""
 	}
-	ratio := *t.found.HalfWidth / asked
-	more := math.Ceil(float64(t.found.Valid)*ratio*ratio) - float64(t.found.Valid)
+	ratio := *t.findings.HalfWidth / asked
+	more := math.Ceil(float64(t.findings.Valid)*ratio*ratio) - float64(t.findings.Valid)
 	return "; about " + quantity.Decimals(max(1, more), 0) + " further blocks would do"
 }
 
@@ -230,16 +230,16 @@ func (t *target) reserved() int {
 // confirm asks for fresh blocks once the screening has an answer. It is nil when there is nothing to confirm.
 func (t *target) confirm(shortOf string) *Step {
 	design := t.exp.Plan.Design
-	if design.Confirm == nil || t.found.Screened != experiment.VerdictGo && t.found.Screened != experiment.VerdictNoGo {
+	if design.Confirm == nil || t.findings.Screened != experiment.VerdictGo && t.findings.Screened != experiment.VerdictNoGo {
 		return nil
 	}
 	wanted := design.Confirm.Blocks
 	var step *Step
 	if t.tally.waves[record.Confirm] == 0 {
-		step = &Step{Purpose: record.Confirm, Blocks: wanted, Why: fmt.Sprintf("screened %s is confirmed on fresh blocks", t.found.Screened)}
+		step = &Step{Purpose: record.Confirm, Blocks: wanted, Why: fmt.Sprintf("screened %s is confirmed on fresh blocks", t.findings.Screened)}
 	} else {
 		var short string
-		if step, short = t.replace(record.Confirm, wanted, t.found.ConfirmValid, t.found.ConfirmLost); step == nil && short != "" {
+		if step, short = t.replace(record.Confirm, wanted, t.findings.ConfirmValid, t.findings.ConfirmLost); step == nil && short != "" {
 			return &Step{Done: true, Why: short}
 		}
 	}

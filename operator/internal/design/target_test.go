@@ -41,10 +41,10 @@ func TestNext(t *testing.T) {
 	}
 	width := func(w float64) *float64 { return &w }
 	cases := map[string]struct {
-		edit  func(*experiment.Plan)
-		waves []record.Wave
-		found Findings
-		want  string
+		edit     func(*experiment.Plan)
+		waves    []record.Wave
+		findings Findings
+		want     string
 	}{
 		"a run begins with blocks.min":                         {fixed, nil, Findings{}, "screen 10"},
 		"a fixed design ends with blocks.min valid blocks":     {fixed, wavesOf(10), Findings{Valid: 10}, "done"},
@@ -90,7 +90,7 @@ func TestNext(t *testing.T) {
 			if len(tc.waves) > 0 {
 				tc.waves[0].Blocks[0].Lease = &record.Lease{Node: "node-a", Token: 1}
 			}
-			got := describeStep((&Course{exp, tc.waves, tc.found}).Next())
+			got := describeStep((&Course{exp, tc.waves, tc.findings}).Next())
 			if !strings.HasPrefix(got, tc.want) || tc.want == "done" && got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}

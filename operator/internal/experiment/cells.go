@@ -122,10 +122,7 @@ func axisField(spec *assayv1alpha1.BenchmarkRunSpec, name, value string) string 
 
 // checkNames reports values given for parameters that the template does not have, and arms that overrule an axis.
 func checkNames(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) {
-	known := make([]string, 0, len(template.Parameters))
-	for _, parameter := range template.Parameters {
-		known = append(known, parameter.Name)
-	}
+	known := parameterNames(template)
 	check := func(field string, values assayv1alpha1.ParameterValues) {
 		for name := range sorted(values) {
 			if !slices.Contains(known, name) {

@@ -189,12 +189,8 @@ func findParameter(template *assayv1alpha1.BenchmarkTemplateSpec, name string) *
 	return nil
 }
 
-func parameterNames(template *assayv1alpha1.BenchmarkTemplateSpec) string {
-	names := make([]string, 0, len(template.Parameters))
-	for _, parameter := range template.Parameters {
-		names = append(names, parameter.Name)
-	}
-	return strings.Join(names, ", ")
+func parameterNames(template *assayv1alpha1.BenchmarkTemplateSpec) []string {
+	return namesOf(template.Parameters, func(p assayv1alpha1.Parameter) string { return p.Name })
 }
 
 func formatValues(values assayv1alpha1.ParameterValues) string {

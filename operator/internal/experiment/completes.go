@@ -66,10 +66,7 @@ func (e *Experiment) Completions() []Completion {
 
 // checkCompletes checks what is particular to a gate of op Completes.
 func checkCompletes(spec *assayv1alpha1.BenchmarkRunSpec, gate Gate, field string, problems *Invalid) {
-	var names []string
-	for _, arm := range arms(spec) {
-		names = append(names, arm.Name)
-	}
+	names := armNames(arms(spec))
 	if gate.Candidate != "" && !slices.Contains(names, gate.Candidate) {
 		problems.add(field+".candidate", "invalid candidate %q: allowed are %s", gate.Candidate, strings.Join(names, ", "))
 	}

@@ -128,6 +128,22 @@ func armName(spec *assayv1alpha1.BenchmarkRunSpec, arm int) string {
 	return NullArm
 }
 
+// ArmNames are the names of all arms.
+func (e *Experiment) ArmNames() []string { return armNames(e.Arms) }
+
+func armNames(arms []record.Arm) []string {
+	return namesOf(arms, func(a record.Arm) string { return a.Name })
+}
+
+// namesOf are the names of some things, in their order.
+func namesOf[T any](all []T, name func(T) string) []string {
+	out := make([]string, 0, len(all))
+	for _, one := range all {
+		out = append(out, name(one))
+	}
+	return out
+}
+
 func candidates(arms []record.Arm) []string {
 	var out []string
 	for _, arm := range arms {

@@ -264,13 +264,13 @@ func checkRefusals(t *testing.T, sound func() assayv1alpha1.BenchmarkRunSpec, ca
 			if !errors.As(err, &invalid) {
 				t.Fatalf("Freeze: got %v, want *Invalid", err)
 			}
-			found := 0
+			got := 0
 			for _, p := range invalid.Problems {
 				if p.Field == tc.field && strings.Contains(p.Message, tc.says) {
-					found++
+					got++
 				}
 			}
-			if found != 1 {
+			if got != 1 {
 				t.Errorf("want exactly one problem at %s that says %q, got:\n%s", tc.field, tc.says, strings.ReplaceAll(err.Error(), "; ", "\n"))
 			}
 		})

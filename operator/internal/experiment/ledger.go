@@ -86,11 +86,11 @@ func Parse(raw []byte) (*Experiment, error) {
 		return nil, err
 	}
 	says, err := json.Marshal(e.Plan)
-	found, err2 := json.Marshal(recorded)
+	asWritten, err2 := json.Marshal(recorded)
 	if err := errors.Join(err, err2); err != nil {
 		return nil, err
 	}
-	if string(says) != string(found) {
+	if string(says) != string(asWritten) {
 		return nil, fmt.Errorf("plan is not what spec and template say: leave plan and api out, and it is read from them, or write %s", says)
 	}
 	return e, nil

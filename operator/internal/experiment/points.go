@@ -134,11 +134,8 @@ func noAxis(sweep *assayv1alpha1.Sweep, name string) string {
 	if sweep == nil || len(sweep.Axes) == 0 {
 		return fmt.Sprintf("invalid axis %q: the run has no axes; remove it, or add the axis to spec.sweep.axes", name)
 	}
-	names := make([]string, 0, len(sweep.Axes))
-	for _, axis := range sweep.Axes {
-		names = append(names, axis.Name)
-	}
-	return fmt.Sprintf("invalid axis %q: allowed are %s", name, strings.Join(names, ", "))
+	allowed := namesOf(sweep.Axes, func(a assayv1alpha1.SweepAxis) string { return a.Name })
+	return fmt.Sprintf("invalid axis %q: allowed are %s", name, strings.Join(allowed, ", "))
 }
 
 func checkSelectors(sweep *assayv1alpha1.Sweep, problems *Invalid) {
@@ -164,7 +161,7 @@ func checkSelectors(sweep *assayv1alpha1.Sweep, problems *Invalid) {
 // Matches reports whether the point has every value the selector names. An empty selector matches every point.
 func Matches(at assayv1alpha1.ParameterValues, point map[string]string) bool {
 	for name, value := range at {
-		if found, ok := point[name]; !ok || found != value {
+		if actual, ok := point[name]; !ok || actual != value {
 			return false
 		}
 	}
@@ -172,11 +169,7 @@ func Matches(at assayv1alpha1.ParameterValues, point map[string]string) bool {
 }
 
 func pointKey(sweep *assayv1alpha1.Sweep, values map[string]string) string {
-	parts := make([]string, 0, len(sweep.Axes))
-	for _, axis := range sweep.Axes {
-		parts = append(parts, axis.Name+"="+values[axis.Name])
-	}
-	return strings.Join(parts, ",")
+	return strings.Join(namesOf(sweep.Axes, func(a assayv1alpha1.SweepAxis) string { return a.Name + "=" + values[a.Name] }), ",")
 }
 
 func isAxis(sweep *assayv1alpha1.Sweep, name string) bool {

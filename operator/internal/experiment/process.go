@@ -26,10 +26,7 @@ func (p *Plan) metric(name string) *Metric {
 }
 
 func (p *Plan) metricNames() string {
-	names := make([]string, 0, len(p.Metrics))
-	for _, metric := range p.Metrics {
-		names = append(names, metric.Name)
-	}
+	names := namesOf(p.Metrics, func(m Metric) string { return m.Name })
 	return strings.Join(append(names, p.processMetricNames()...), ", ")
 }
 

@@ -53,8 +53,8 @@ func TestWhatTheRunnerReadsIsAMetricOfEveryTemplate(t *testing.T) {
 				t.Errorf("shown are %v, want %v", got, tc.shown)
 			}
 			for _, metric := range frozen.Metrics() {
-				if found := frozen.Metric(metric.Name); found == nil || *found != *metric {
-					t.Errorf("Metric(%q) is %+v", metric.Name, found)
+				if got := frozen.Metric(metric.Name); got == nil || *got != *metric {
+					t.Errorf("Metric(%q) is %+v", metric.Name, got)
 				}
 			}
 		})

@@ -120,11 +120,7 @@ func theRoles(template *assayv1alpha1.BenchmarkTemplateSpec) string {
 	if len(template.Roles) == 0 {
 		return ": it has none, so there is no port"
 	}
-	names := make([]string, 0, len(template.Roles))
-	for _, role := range template.Roles {
-		names = append(names, role.Name)
-	}
-	return "; it has " + strings.Join(names, ", ")
+	return "; it has " + strings.Join(namesOf(template.Roles, func(r assayv1alpha1.Role) string { return r.Name }), ", ")
 }
 
 // defaultRoles fills in what the API server fills in from the schema.

@@ -215,13 +215,13 @@ func expectProblem(t *testing.T, err error, field, says string) {
 	if !errors.As(err, &invalid) {
 		t.Fatalf("got %v, want a problem at %s", err, field)
 	}
-	found := 0
+	got := 0
 	for _, p := range invalid.Problems {
 		if p.Field == field && strings.Contains(p.Message, says) {
-			found++
+			got++
 		}
 	}
-	if found != 1 {
+	if got != 1 {
 		t.Errorf("want exactly one problem at %s that says %q, got:\n%s", field, says, strings.ReplaceAll(err.Error(), "; ", "\n"))
 	}
 }

@@ -3,6 +3,7 @@ package experiment
 import (
 	"math"
 	"strconv"
+	"strings"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/quantity"
@@ -38,11 +39,7 @@ func (e *Experiment) Axes() []string {
 	if e.Plan.Sweep == nil {
 		return nil
 	}
-	var out []string
-	for _, axis := range e.Plan.Sweep.Axes {
-		out = append(out, axis.Name)
-	}
-	return out
+	return namesOf(e.Plan.Sweep.Axes, func(a Axis) string { return a.Name })
 }
 
 // expandLoads returns one point per load of the grid low, low*(1+resolution), … and, last, high.
@@ -65,7 +62,7 @@ func expandLoads(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 	parameter := findParameter(template, over.Axis)
 	switch {
 	case parameter == nil:
-		problems.add(field+".axis", "the template has no parameter %q; it has %s", over.Axis, parameterNames(template))
+		problems.add(field+".axis", "the template has no parameter %q; it has %s", over.Axis, strings.Join(parameterNames(template), ", "))
 	case parameter.Type != assayv1alpha1.IntegerParameter && parameter.Type != assayv1alpha1.NumberParameter:
 		problems.add(field+".axis", "parameter %q has type %s: a load must be an Integer or a Number", over.Axis, parameter.Type)
 	}

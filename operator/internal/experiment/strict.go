@@ -90,8 +90,8 @@ func (n paths) checkWords(p *Plan) error {
 	return cmp.Or(errs...)
 }
 
-func word[T ~string](field string, found T, allowed ...T) error {
-	if slices.Contains(allowed, found) {
+func word[T ~string](field string, value T, allowed ...T) error {
+	if slices.Contains(allowed, value) {
 		return nil
 	}
 	var words []string
@@ -100,7 +100,7 @@ func word[T ~string](field string, found T, allowed ...T) error {
 			words = append(words, string(one))
 		}
 	}
-	return fmt.Errorf("%s: invalid value %q: allowed are %s", field, found, strings.Join(words, ", "))
+	return fmt.Errorf("%s: invalid value %q: allowed are %s", field, value, strings.Join(words, ", "))
 }
 
 // checkReferences finds gates, cells and names that point nowhere, or at two things.
@@ -136,10 +136,7 @@ func (n paths) checkReferences(e *Experiment) error {
 	for i, gate := range e.Plan.Gates {
 		field, judged := fmt.Sprintf("%s.gates[%d]", n.spec, i), e.Candidates()
 		if gate.Op == Completes {
-			judged = nil
-			for _, arm := range e.Arms {
-				judged = append(judged, arm.Name)
-			}
+			judged = e.ArmNames()
 		}
 		if gate.Op.Timed() && e.Metric(gate.Metric) == nil {
 			return fmt.Errorf("%s.metric is %q and the template has no such metric: a gate needs one", field, gate.Metric)

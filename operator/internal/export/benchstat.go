@@ -19,14 +19,15 @@ import (
 // Benchstat is the Go benchmark format: one line per trial that counts, named Benchmark<template>/<axis>=<value>/arm=<name>,
 // with every metric in a unit of its own such as latency-sec. benchstat -col /arm compares the arms; it knows nothing of
 // blocks, so its intervals are wider than the report's.
-func Benchstat(exp *experiment.Experiment, found *analysis.Analysis, evidence record.Evidence) ([]byte, error) {
+func Benchstat(exp *experiment.Experiment, analyzed *analysis.Analysis, evidence record.Evidence) ([]byte, error) {
 	excluded := map[string]string{}
-	for _, exclusion := range found.Excluded {
+	for _, exclusion := range analyzed.Excluded {
 		excluded[exclusion.Attempt] = exclusion.Reason
 	}
 	var out bytes.Buffer
 	// Configuration lines would make benchstat put two runs into two tables: what only identifies the run is a comment.
-	fmt.Fprintf(&out, "# run %s/%s %s, experiment %s, evidence %s\n", exp.Run.Namespace, exp.Run.Name, exp.Run.UID, exp.Digest, found.Evidence)
+	fmt.Fprintf(&out, "# run %s/%s %s, experiment %s, evidence %s\n", exp.Run.Namespace, exp.Run.Name, exp.Run.UID, exp.Digest,
+		analyzed.Evidence)
 	w, processes := benchfmt.NewWriter(&out), processMetrics(exp)
 	for _, metric := range exp.Metrics() {
 		if err := w.Write(&benchfmt.UnitMetadata{OrigUnit: unitOf(metric.Name, metric.Unit),
@@ -36,13 +37,13 @@ func Benchstat(exp *experiment.Experiment, found *analysis.Analysis, evidence re
 	}
 	for i := range evidence.Attempts {
 		attempt := &evidence.Attempts[i]
-		if attempt.Wave > found.Wave || !counts(attempt, excluded) {
+		if attempt.Wave > analyzed.Wave || !counts(attempt, excluded) {
 			continue
 		}
-		result := &benchfmt.Result{Config: config(found), Name: benchmarkName(exp, attempt), Iters: 1}
+		result := &benchfmt.Result{Config: config(analyzed), Name: benchmarkName(exp, attempt), Iters: 1}
 		for _, name := range metricNames(attempt, processes) {
-			reported, found := attempt.Metric(name)
-			if !found {
+			reported, known := attempt.Metric(name)
+			if !known {
 				continue
 			}
 			value, samples, ok := oneNumber(exp, name, reported)
@@ -107,10 +108,10 @@ func tidy(unit string) string {
 }
 
 // config are the keys that benchstat shows above its tables, and by which it refuses to mix machines.
-func config(found *analysis.Analysis) []benchfmt.Config {
+func config(result *analysis.Analysis) []benchfmt.Config {
 	var out []benchfmt.Config
 	for _, key := range []struct{ name, from string }{{"goarch", "architecture"}, {"cpu", "cpuModel"}} {
-		if value, ok := found.Environment[key.from].(string); ok && value != "" {
+		if value, ok := result.Environment[key.from].(string); ok && value != "" {
 			value = cmp.Or(architectures[value], strings.Join(strings.Fields(value), " "))
 			out = append(out, benchfmt.Config{Key: key.name, Value: []byte(value), File: true})
 		}

@@ -15,17 +15,15 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
-	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/analysis/trial"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
+	"assay.dev/assay/operator/test/scanned"
 )
 
 type story struct {
 	exp      *experiment.Experiment
-	found    *analysis.Analysis
+	result   *analysis.Analysis
 	evidence record.Evidence
 }
 
@@ -33,30 +31,19 @@ type story struct {
 func simulated(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec),
 	tamper func([]record.Attempt)) story {
 	t.Helper()
-	exp, err := specimen.Scan(edit)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wave, err := simulate.Wave(exp, 0, 0, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	attempts := simulate.Machine{Seed: 3, Noise: simulate.Noise{Block: 0.02, Arm: 0.005, Trial: 0.005, Sample: 0.02},
-		Seconds: simulate.ScanSeconds}.Run(exp, wave)
-	if tamper != nil {
-		tamper(attempts)
-	}
-	evidence := record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}
-	return story{exp, analyze.Evidence(exp, evidence, 0), evidence}
+	machine := scanned.Noisy
+	machine.Seed, machine.Noise.Block = 3, 0.02
+	exp, result, evidence := scanned.Run(t, machine, 3, edit, tamper)
+	return story{exp, result, evidence}
 }
 
 func (s story) parquet(t *testing.T) []Row {
 	t.Helper()
-	raw, err := Parquet(s.exp, s.found, s.evidence)
+	raw, err := Parquet(s.exp, s.result, s.evidence)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := Parquet(s.exp, s.found, s.evidence)
+	again, err := Parquet(s.exp, s.result, s.evidence)
 	if err != nil || !bytes.Equal(raw, again) {
 		t.Errorf("the same evidence gives other bytes (%v)", err)
 	}
@@ -101,8 +88,8 @@ func TestParquetHoldsEveryAttempt(t *testing.T) {
 	if len(seen) != len(s.evidence.Attempts) {
 		t.Errorf("%d attempts in the table, %d in the ledger", len(seen), len(s.evidence.Attempts))
 	}
-	if len(used) != s.found.Trials.Used {
-		t.Errorf("%d attempts are marked used, the analysis used %d", len(used), s.found.Trials.Used)
+	if len(used) != s.result.Trials.Used {
+		t.Errorf("%d attempts are marked used, the analysis used %d", len(used), s.result.Trials.Used)
 	}
 }
 
@@ -170,11 +157,11 @@ func read(t *testing.T, raw []byte) (results []*benchfmt.Result, units benchfmt.
 	t.Helper()
 	reader := benchfmt.NewReader(bytes.NewReader(raw), "results")
 	for reader.Scan() {
-		switch found := reader.Result().(type) {
+		switch result := reader.Result().(type) {
 		case *benchfmt.Result:
-			results = append(results, found.Clone())
+			results = append(results, result.Clone())
 		case *benchfmt.SyntaxError:
-			t.Errorf("line cannot be read: %v", found)
+			t.Errorf("line cannot be read: %v", result)
 		}
 	}
 	if err := reader.Err(); err != nil && !errors.Is(err, io.EOF) {
@@ -187,13 +174,13 @@ func TestBenchstatReadsWhatWasMeasured(t *testing.T) {
 	s := simulated(t, nil, func(attempts []record.Attempt) {
 		attempts[7].Outcome, attempts[7].Result = record.Failed, nil
 	})
-	raw, err := Benchstat(s.exp, s.found, s.evidence)
+	raw, err := Benchstat(s.exp, s.result, s.evidence)
 	if err != nil {
 		t.Fatal(err)
 	}
 	results, units := read(t, raw)
-	if len(results) != s.found.Trials.Used {
-		t.Errorf("%d lines, and %d trials were used:\n%.400s", len(results), s.found.Trials.Used, raw)
+	if len(results) != s.result.Trials.Used {
+		t.Errorf("%d lines, and %d trials were used:\n%.400s", len(results), s.result.Trials.Used, raw)
 	}
 	if units.GetBetter("latency-sec") != -1 || units.GetBetter("throughput-queries/s") != 1 {
 		t.Errorf("directions are wrong:\n%.400s", raw)
@@ -227,13 +214,13 @@ func TestBenchstatKeepsTextsInTheirPlace(t *testing.T) {
 		}
 		spec.Sweep.Axes[0].Values = []string{"1", "a/b c\nBenchmarkX 1 2 ns/op"}
 	}, nil)
-	raw, err := Benchstat(s.exp, s.found, s.evidence)
+	raw, err := Benchstat(s.exp, s.result, s.evidence)
 	if err != nil {
 		t.Fatal(err)
 	}
 	results, _ := read(t, raw)
-	if len(results) != s.found.Trials.Used {
-		t.Fatalf("%d lines, and %d trials were used", len(results), s.found.Trials.Used)
+	if len(results) != s.result.Trials.Used {
+		t.Fatalf("%d lines, and %d trials were used", len(results), s.result.Trials.Used)
 	}
 	arms := map[string]bool{}
 	for _, result := range results {
@@ -288,7 +275,7 @@ func TestWhatTheRunnerReadsIsExportedWhereTheRunNamesIt(t *testing.T) {
 	if n := len(s.evidence.Attempts); seen["process.peakMemory"] != n || seen["process.wallTime"] != n || seen["process.cpuTime"] != 0 {
 		t.Errorf("of %d attempts: %v", n, seen)
 	}
-	raw, err := Benchstat(s.exp, s.found, s.evidence)
+	raw, err := Benchstat(s.exp, s.result, s.evidence)
 	if err != nil || !strings.Contains(string(raw), " process.peakMemory-B") || !strings.Contains(string(raw), " process.wallTime-sec") {
 		t.Errorf("%v:\n%.600s", err, raw)
 	}

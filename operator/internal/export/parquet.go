@@ -16,19 +16,19 @@ import (
 const rowsPerWrite = 4096
 
 // Parquet is one row per attempt, metric and statistic. The same evidence gives the same bytes.
-func Parquet(exp *experiment.Experiment, found *analysis.Analysis, evidence record.Evidence) ([]byte, error) {
+func Parquet(exp *experiment.Experiment, result *analysis.Analysis, evidence record.Evidence) ([]byte, error) {
 	var out bytes.Buffer
 	w := parquet.NewGenericWriter[Row](&out,
 		parquet.Compression(&zstd.Codec{}), parquet.CreatedBy("assay", "v1alpha1", "parquet-go"),
 		parquet.KeyValueMetadata("assay.schema", "assay.dev/attempts/v1alpha1"),
-		parquet.KeyValueMetadata("assay.evidence", found.Evidence))
+		parquet.KeyValueMetadata("assay.evidence", result.Evidence))
 	batch := make([]Row, 0, rowsPerWrite)
 	flush := func() error {
 		_, err := w.Write(batch)
 		batch = batch[:0]
 		return err
 	}
-	for row := range rows(exp, found, evidence) {
+	for row := range rows(exp, result, evidence) {
 		if batch = append(batch, row); len(batch) == rowsPerWrite {
 			if err := flush(); err != nil {
 				return nil, fmt.Errorf("parquet: %w", err)

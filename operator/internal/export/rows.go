@@ -65,9 +65,9 @@ type Row struct {
 }
 
 // rows are those of every attempt that the analysis read, in the order of the ledger.
-func rows(exp *experiment.Experiment, found *analysis.Analysis, evidence record.Evidence) iter.Seq[Row] {
+func rows(exp *experiment.Experiment, result *analysis.Analysis, evidence record.Evidence) iter.Seq[Row] {
 	excluded := map[string]string{}
-	for _, exclusion := range found.Excluded {
+	for _, exclusion := range result.Excluded {
 		excluded[exclusion.Attempt] = exclusion.Reason
 	}
 	purposes := map[int]record.Purpose{}
@@ -78,7 +78,7 @@ func rows(exp *experiment.Experiment, found *analysis.Analysis, evidence record.
 	return func(yield func(Row) bool) {
 		for i := range evidence.Attempts {
 			attempt := &evidence.Attempts[i]
-			if attempt.Wave > found.Wave {
+			if attempt.Wave > result.Wave {
 				continue
 			}
 			for _, row := range ofAttempt(exp, attempt, processes, common(exp, attempt, purposes, excluded)) {

@@ -109,7 +109,7 @@ func (r Run) Check(exp *experiment.Experiment) error {
 func (r *Rule) check(exp *experiment.Experiment) string {
 	metric := exp.Metric(r.Metric)
 	_, scaled := experiment.ScaleOf(r.Scale)
-	arms := armNames(exp)
+	arms := exp.ArmNames()
 	switch {
 	case r.Figure == "":
 		return "it has no name"
@@ -163,21 +163,13 @@ func (r *Rule) computed(exp *experiment.Experiment, metric *experiment.Metric) b
 	})
 }
 
-func armNames(exp *experiment.Experiment) []string {
-	var out []string
-	for _, arm := range exp.Arms {
-		out = append(out, arm.Name)
-	}
-	return out
-}
-
 // selection is a point and arm that a rule selects, and the name of its figure.
 type selection struct{ name, point, arm string }
 
 func (r *Rule) selected(exp *experiment.Experiment) []selection {
 	arms := r.Arms
 	if len(arms) == 0 {
-		arms = armNames(exp)
+		arms = exp.ArmNames()
 		if r.Compared {
 			arms = exp.Candidates()
 		}
@@ -202,14 +194,14 @@ func (r *Rule) selected(exp *experiment.Experiment) []selection {
 }
 
 // Of finds the figures of a run in its analysis. Missing are those that it had to give and did not.
-func (r Run) Of(exp *experiment.Experiment, found *analysis.Analysis) (out []Figure, missing []string) {
+func (r Run) Of(exp *experiment.Experiment, result *analysis.Analysis) (out []Figure, missing []string) {
 	given := map[string]bool{}
 	for _, rule := range r.Figures {
 		for _, of := range rule.selected(exp) {
 			if given[of.name] {
 				continue
 			}
-			figure, ok := rule.of(exp, found, of)
+			figure, ok := rule.of(exp, result, of)
 			switch {
 			case ok:
 				given[of.name] = true
@@ -223,8 +215,8 @@ func (r Run) Of(exp *experiment.Experiment, found *analysis.Analysis) (out []Fig
 }
 
 // of is one figure; false where the analysis has no estimate of it, or one without an interval.
-func (r *Rule) of(exp *experiment.Experiment, found *analysis.Analysis, of selection) (Figure, bool) {
-	estimate, unit := r.estimate(exp, found, of)
+func (r *Rule) of(exp *experiment.Experiment, result *analysis.Analysis, of selection) (Figure, bool) {
+	estimate, unit := r.estimate(exp, result, of)
 	if estimate == nil || estimate.Low == nil || estimate.High == nil {
 		return Figure{}, false
 	}
@@ -243,10 +235,10 @@ func (r *Rule) of(exp *experiment.Experiment, found *analysis.Analysis, of selec
 }
 
 // estimate is what the analysis has of a selection, nil for nothing, and its unit.
-func (r *Rule) estimate(exp *experiment.Experiment, found *analysis.Analysis, of selection) (*analysis.Estimate, string) {
+func (r *Rule) estimate(exp *experiment.Experiment, result *analysis.Analysis, of selection) (*analysis.Estimate, string) {
 	if r.Phase != "" {
-		for i := range found.Phases {
-			if phase := &found.Phases[i]; phase.Point == of.point && phase.Arm == of.arm && phase.Phase == r.Phase {
+		for i := range result.Phases {
+			if phase := &result.Phases[i]; phase.Point == of.point && phase.Arm == of.arm && phase.Phase == r.Phase {
 				return &phase.Estimate, "s"
 			}
 		}
@@ -255,16 +247,16 @@ func (r *Rule) estimate(exp *experiment.Experiment, found *analysis.Analysis, of
 	metric := exp.Metric(r.Metric)
 	statistic := cmp.Or(r.Statistic, metric.Statistic)
 	if r.Compared {
-		for i := range found.Ratios {
-			ratio := &found.Ratios[i]
+		for i := range result.Ratios {
+			ratio := &result.Ratios[i]
 			if ratio.Point == of.point && ratio.Candidate == of.arm && ratio.Metric == r.Metric && ratio.Statistic == statistic {
 				return &ratio.Estimate, "x"
 			}
 		}
 		return nil, "x"
 	}
-	for i := range found.Arms {
-		if level := &found.Arms[i]; level.Point == of.point && level.Arm == of.arm && level.Metric == r.Metric && level.Statistic == statistic {
+	for i := range result.Arms {
+		if level := &result.Arms[i]; level.Point == of.point && level.Arm == of.arm && level.Metric == r.Metric && level.Statistic == statistic {
 			return &level.Estimate, metric.Unit
 		}
 	}

@@ -55,7 +55,7 @@ func names(of []Figure) []string {
 }
 
 func TestFiguresAreTheAnalysissOwnEstimates(t *testing.T) {
-	exp, found := measured(t)
+	exp, result := measured(t)
 	const at8 = "at: {batchSize: '8', pendingDelta: '0'}"
 	for name, tc := range map[string]struct {
 		rule, unit string
@@ -74,7 +74,7 @@ func TestFiguresAreTheAnalysissOwnEstimates(t *testing.T) {
 			if err := run.Check(exp); err != nil {
 				t.Fatal(err)
 			}
-			out, missing := run.Of(exp, found)
+			out, missing := run.Of(exp, result)
 			if len(out) != 1 || len(missing) != 0 {
 				t.Fatalf("got %v, and %v is missing", out, missing)
 			}
@@ -86,11 +86,11 @@ func TestFiguresAreTheAnalysissOwnEstimates(t *testing.T) {
 		})
 	}
 	t.Run("the interval is the analysis's, in the figure's unit", func(t *testing.T) {
-		out, _ := set(t, "  - {figure: f, metric: latency, arms: [fused-m4r], compared: true, inverse: true, "+at8+"}").Of(exp, found)
-		i := slices.IndexFunc(found.Ratios, func(r analysis.RatioResult) bool {
+		out, _ := set(t, "  - {figure: f, metric: latency, arms: [fused-m4r], compared: true, inverse: true, "+at8+"}").Of(exp, result)
+		i := slices.IndexFunc(result.Ratios, func(r analysis.RatioResult) bool {
 			return r.Point == "batchSize=8,pendingDelta=0" && r.Candidate == "fused-m4r" && r.Metric == "latency" && r.Statistic == "median"
 		})
-		want := found.Ratios[i].Estimate
+		want := result.Ratios[i].Estimate
 		if math.Abs(out[0].Low**want.High-1) > 1e-12 || math.Abs(out[0].High**want.Low-1) > 1e-12 {
 			t.Errorf("got [%g, %g] of the ratio [%g, %g]", out[0].Low, out[0].High, *want.Low, *want.High)
 		}
@@ -99,24 +99,24 @@ func TestFiguresAreTheAnalysissOwnEstimates(t *testing.T) {
 
 // Of several statistics of one metric a figure is the one that its rule names.
 func TestAFigureIsOfTheStatisticThatItsRuleNames(t *testing.T) {
-	exp, found := measured(t)
+	exp, result := measured(t)
 	// No two estimates of it are alike.
-	for i := range found.Arms {
-		found.Arms[i].Estimate.Value += float64(i)
+	for i := range result.Arms {
+		result.Arms[i].Estimate.Value += float64(i)
 	}
-	for i := range found.Ratios {
-		found.Ratios[i].Estimate.Value += float64(i)
+	for i := range result.Ratios {
+		result.Ratios[i].Estimate.Value += float64(i)
 	}
 	const point, arm = "batchSize=8,pendingDelta=0", "fused-m4r"
 	for _, statistic := range []experiment.Statistic{"median", "p95"} {
-		level := found.Arms[slices.IndexFunc(found.Arms, func(r analysis.ArmResult) bool {
+		level := result.Arms[slices.IndexFunc(result.Arms, func(r analysis.ArmResult) bool {
 			return r.Point == point && r.Arm == arm && r.Metric == "latency" && r.Statistic == statistic
 		})].Estimate
-		ratio := found.Ratios[slices.IndexFunc(found.Ratios, func(r analysis.RatioResult) bool {
+		ratio := result.Ratios[slices.IndexFunc(result.Ratios, func(r analysis.RatioResult) bool {
 			return r.Point == point && r.Candidate == arm && r.Metric == "latency" && r.Statistic == statistic
 		})].Estimate
 		rule := "{metric: latency, statistic: " + string(statistic) + ", arms: [fused-m4r], at: {batchSize: '8', pendingDelta: '0'}, figure: "
-		out, missing := set(t, "  - "+rule+"level}\n  - "+rule+"ratio, compared: true}").Of(exp, found)
+		out, missing := set(t, "  - "+rule+"level}\n  - "+rule+"ratio, compared: true}").Of(exp, result)
 		want := []Figure{
 			{"level", level.Value, "s", *level.Low, *level.High, level.Blocks}, {"ratio", ratio.Value, "x", *ratio.Low, *ratio.High, ratio.Blocks},
 		}
@@ -127,13 +127,13 @@ func TestAFigureIsOfTheStatisticThatItsRuleNames(t *testing.T) {
 }
 
 func TestARuleNamesAFigureForEveryPointAndArmThatItSelects(t *testing.T) {
-	exp, found := measured(t)
+	exp, result := measured(t)
 	run := set(t, `  - {figure: "q{batchSize}.{arm}", metric: throughput, at: {pendingDelta: "1"}, compared: true}
   - {figure: "q{batchSize}.{arm}", metric: latency, at: {pendingDelta: "0"}}`)
 	if err := run.Check(exp); err != nil {
 		t.Fatal(err)
 	}
-	out, missing := run.Of(exp, found)
+	out, missing := run.Of(exp, result)
 	// The first rule to give a figure counts: of the second only the baseline is left.
 	want := []string{"q1.fused_naive", "q1.fused_m4r", "q8.fused_naive", "q8.fused_m4r", "q1.loop", "q8.loop"}
 	if diff := cmp.Diff(want, names(out)); diff != "" || len(missing) > 0 {
@@ -147,9 +147,9 @@ func TestARuleNamesAFigureForEveryPointAndArmThatItSelects(t *testing.T) {
 }
 
 func TestWhatHasNoEstimateIsNoFigure(t *testing.T) {
-	exp, found := measured(t)
-	lost := *found
-	lost.Arms = slices.DeleteFunc(slices.Clone(found.Arms), func(r analysis.ArmResult) bool { return r.Arm == "fused-m4r" })
+	exp, result := measured(t)
+	lost := *result
+	lost.Arms = slices.DeleteFunc(slices.Clone(result.Arms), func(r analysis.ArmResult) bool { return r.Arm == "fused-m4r" })
 	for i := range lost.Arms {
 		if lost.Arms[i].Arm == "fused-naive" {
 			lost.Arms[i].Estimate.Low = nil

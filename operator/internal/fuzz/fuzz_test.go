@@ -158,7 +158,7 @@ func (o objects) URL() string { return "memory:" }
 func handwritten(t testing.TB) objects {
 	t.Helper()
 	folder := filepath.Join("..", "analysis", "analyze", "testdata", "handwritten")
-	found := objects{}
+	stored := objects{}
 	for _, pattern := range []string{"experiment.json", "attempts/*/*/*.json"} {
 		paths, err := filepath.Glob(filepath.Join(folder, pattern))
 		if err != nil || len(paths) == 0 {
@@ -169,19 +169,19 @@ func handwritten(t testing.TB) objects {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if found[filepath.ToSlash(key)], err = os.ReadFile(path); err != nil {
+			if stored[filepath.ToSlash(key)], err = os.ReadFile(path); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	return found
+	return stored
 }
 
 // sealed gives an experiment the digest that belongs to it, and its attempts too: a ledger whose digest is wrong is refused, and
 // nothing behind that would be tried.
-func sealed(found objects) {
+func sealed(stored objects) {
 	var exp experiment.Experiment
-	if json.Unmarshal(found["experiment.json"], &exp) != nil {
+	if json.Unmarshal(stored["experiment.json"], &exp) != nil {
 		return
 	}
 	before := exp.Digest
@@ -189,8 +189,8 @@ func sealed(found objects) {
 	if err != nil || before == "" {
 		return
 	}
-	for key, data := range found {
-		found[key] = bytes.ReplaceAll(data, []byte(`"`+before+`"`), []byte(`"`+digest+`"`))
+	for key, data := range stored {
+		stored[key] = bytes.ReplaceAll(data, []byte(`"`+before+`"`), []byte(`"`+digest+`"`))
 	}
 }
 
@@ -214,15 +214,15 @@ func FuzzLedger(f *testing.F) {
 	f.Add(uint8(len(keys)+3), []byte(strings.Repeat("0", 64)+"  attempts/w000-b0000/laptop/w000-b0000-s00000.json\n"))
 	keys = append(keys, added...)
 	f.Fuzz(func(t *testing.T, which uint8, data []byte) {
-		found := maps.Clone(base)
-		found[keys[int(which)%len(keys)]] = data
-		sealed(found)
+		stored := maps.Clone(base)
+		stored[keys[int(which)%len(keys)]] = data
+		sealed(stored)
 		ctx := t.Context()
-		exp, err := ledger.ReadExperiment(ctx, found)
+		exp, err := ledger.ReadExperiment(ctx, stored)
 		if err != nil {
 			return
 		}
-		evidence, err := ledger.ReadEvidence(ctx, found, 0)
+		evidence, err := ledger.ReadEvidence(ctx, stored, 0)
 		if err != nil {
 			return
 		}
@@ -250,9 +250,9 @@ var harmless = strings.NewReplacer("<", "x", ">", "x", "&", "x", `"`, "x", "'", 
 func withoutCode(markdown string) string {
 	var out strings.Builder
 	for {
-		before, rest, found := strings.Cut(markdown, "`")
+		before, rest, ok := strings.Cut(markdown, "`")
 		out.WriteString(before)
-		if !found {
+		if !ok {
 			return out.String()
 		}
 		more := len(rest) - len(strings.TrimLeft(rest, "`"))
@@ -285,13 +285,13 @@ func FuzzReport(f *testing.F) {
 	last := &attempts[len(attempts)-1]
 	last.Outcome, last.Result, last.Message, last.StderrTail = record.Failed, nil, "spoken", "spoken"
 	evidence := record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}
-	found := analyze.Evidence(exp, evidence, 0)
-	found.Warnings = append(found.Warnings, "spoken")
+	result := analyze.Evidence(exp, evidence, 0)
+	result.Warnings = append(result.Warnings, "spoken")
 	story := struct {
 		Exp      *experiment.Experiment
 		Found    *analysis.Analysis
 		Evidence record.Evidence
-	}{exp, found, evidence}
+	}{exp, result, evidence}
 	raw := marshal(f, story)
 	// What comes from outside, each everywhere that it is.
 	words := []string{"fused-m4r", "batchSize", "throughput", "queries/s", "gain-at-8", "assay.dev/pir-scan:0.1.0", "pir-batch-scan",
@@ -304,17 +304,17 @@ func FuzzReport(f *testing.F) {
 	f.Fuzz(func(t *testing.T, which uint8, text string) {
 		show := func(text string) (string, string) {
 			quoted := bytes.Trim(marshal(t, text), `"`)
-			told := story
-			told.Exp, told.Found = nil, nil
+			changed := story
+			changed.Exp, changed.Found = nil, nil
 			word := words[int(which)%len(words)]
-			if json.Unmarshal(bytes.ReplaceAll(raw, []byte(word), quoted), &told) != nil {
+			if json.Unmarshal(bytes.ReplaceAll(raw, []byte(word), quoted), &changed) != nil {
 				t.Skip("the word cannot stand here")
 			}
-			page, err := html.Render(told.Exp, told.Found, told.Evidence)
+			page, err := html.Render(changed.Exp, changed.Found, changed.Evidence)
 			if err != nil {
 				t.Fatalf("no report: %v", err)
 			}
-			return string(page), withoutCode(string(report.Markdown(told.Exp, told.Found)))
+			return string(page), withoutCode(string(report.Markdown(changed.Exp, changed.Found)))
 		}
 		plainPage, plainText := show(harmless.Replace(text))
 		page, markdown := show(text)
@@ -397,10 +397,10 @@ func FuzzKeeper(f *testing.F) {
 	f.Add([]byte(`{"started":` + attempt(trials[1]) + "}\n" + `{"failed":"it did"}`))
 	f.Add([]byte(`{"attempt":` + attempt("../../experiment") + "}\n" + `{"stopped":"SIGTERM"}`))
 	f.Fuzz(func(t *testing.T, said []byte) {
-		found := objects{}
-		k := &keeper.Keeper{Store: found, Block: block, Executor: executor, Trials: trials}
+		stored := objects{}
+		k := &keeper.Keeper{Store: stored, Block: block, Executor: executor, Trials: trials}
 		_ = k.Serve(t.Context(), spoken{bytes.NewReader(said)})
-		for key := range found {
+		for key := range stored {
 			if !slices.ContainsFunc(trials, func(trial string) bool {
 				return key == ledger.AttemptKey(block, executor, trial) || key == ledger.StartedKey(block, executor, trial)
 			}) {

@@ -157,13 +157,13 @@ func (c *Client) Check(ctx context.Context, check Check) error {
 	if strings.HasPrefix(check.Details, "https://") || strings.HasPrefix(check.Details, "http://") {
 		details = &check.Details
 	}
-	found, _, err := c.rest.Checks.ListCheckRunsForRef(ctx, c.place.Owner, c.place.Repository, c.place.Commit, &api.ListCheckRunsOptions{
+	runs, _, err := c.rest.Checks.ListCheckRunsForRef(ctx, c.place.Owner, c.place.Repository, c.place.Commit, &api.ListCheckRunsOptions{
 		CheckName: &check.Name, Filter: ptr.To("latest"),
 	})
 	if err != nil {
 		return explain("checks of the commit", err)
 	}
-	for _, run := range found.CheckRuns {
+	for _, run := range runs.CheckRuns {
 		// GitHub adds annotations to those that are there: a check with some is superseded by one of the same name.
 		if run.GetName() != check.Name || run.GetOutput().GetAnnotationsCount() > 0 {
 			continue

@@ -59,13 +59,13 @@ func newHub(t *testing.T) *hub {
 		http.NotFound(w, r)
 	})
 	mux.HandleFunc("GET /repos/o/r/commits/{sha}/check-runs", func(w http.ResponseWriter, r *http.Request) {
-		var found []map[string]any
+		var got []map[string]any
 		for _, check := range h.checks {
 			if check["head_sha"] == r.PathValue("sha") && check["name"] == r.URL.Query().Get("check_name") {
-				found = append(found, check)
+				got = append(got, check)
 			}
 		}
-		h.answer(w, map[string]any{"total_count": len(found), "check_runs": found})
+		h.answer(w, map[string]any{"total_count": len(got), "check_runs": got})
 	})
 	mux.HandleFunc("POST /repos/o/r/check-runs", func(w http.ResponseWriter, r *http.Request) {
 		check := h.fixture("check.json")

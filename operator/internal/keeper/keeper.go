@@ -169,55 +169,55 @@ type identity struct {
 }
 
 func (k *Keeper) identify(raw json.RawMessage) (identity, error) {
-	var found identity
-	if err := json.Unmarshal(raw, &found); err != nil {
-		return found, fmt.Errorf("invalid attempt: %w", err)
+	var id identity
+	if err := json.Unmarshal(raw, &id); err != nil {
+		return id, fmt.Errorf("invalid attempt: %w", err)
 	}
 	switch {
-	case found.Block != k.Block || found.ID != k.Executor+"/"+found.Trial:
-		return found, fmt.Errorf("by its own fields it is attempt %q of block %q, and this is execution %s of block %s", found.ID, found.Block,
+	case id.Block != k.Block || id.ID != k.Executor+"/"+id.Trial:
+		return id, fmt.Errorf("by its own fields it is attempt %q of block %q, and this is execution %s of block %s", id.ID, id.Block,
 			k.Executor, k.Block)
-	case !slices.Contains(k.Trials, found.Trial):
-		return found, fmt.Errorf("block %s has no trial %q", k.Block, found.Trial)
-	case k.kept[found.Trial]:
-		return found, fmt.Errorf("trial %s has its attempt already", found.Trial)
-	case k.underway != nil && k.underway.trial != found.Trial:
-		return found, fmt.Errorf("it is of trial %s, and %s is under way", found.Trial, k.underway.trial)
+	case !slices.Contains(k.Trials, id.Trial):
+		return id, fmt.Errorf("block %s has no trial %q", k.Block, id.Trial)
+	case k.kept[id.Trial]:
+		return id, fmt.Errorf("trial %s has its attempt already", id.Trial)
+	case k.underway != nil && k.underway.trial != id.Trial:
+		return id, fmt.Errorf("it is of trial %s, and %s is under way", id.Trial, k.underway.trial)
 	}
-	return found, nil
+	return id, nil
 }
 
 func (k *Keeper) started(ctx context.Context, raw json.RawMessage) (string, error) {
-	found, err := k.identify(raw)
+	id, err := k.identify(raw)
 	if err != nil {
 		return "", err
 	}
-	if k.begun[found.Trial] {
-		return "", fmt.Errorf("trial %s has started already", found.Trial)
+	if k.begun[id.Trial] {
+		return "", fmt.Errorf("trial %s has started already", id.Trial)
 	}
 	if k.ended {
 		return "", k.noLonger()
 	}
 	marker, err := json.Marshal(record.Started{
-		Schema: record.StartedSchema, ID: found.ID, Trial: found.Trial, Block: found.Block, Point: found.Point, Arm: found.Arm,
-		StartedAt: found.StartedAt,
+		Schema: record.StartedSchema, ID: id.ID, Trial: id.Trial, Block: id.Block, Point: id.Point, Arm: id.Arm,
+		StartedAt: id.StartedAt,
 	})
 	if err != nil {
 		return "", err
 	}
-	if err := k.write(ctx, ledger.StartedKey(k.Block, k.Executor, found.Trial), append(marker, '\n')); err != nil {
+	if err := k.write(ctx, ledger.StartedKey(k.Block, k.Executor, id.Trial), append(marker, '\n')); err != nil {
 		return "", err
 	}
-	k.begun[found.Trial] = true
-	k.underway = &underway{trial: found.Trial, attempt: bytes.Clone(raw), began: time.Now()}
+	k.begun[id.Trial] = true
+	k.underway = &underway{trial: id.Trial, attempt: bytes.Clone(raw), began: time.Now()}
 	if k.Kills != nil {
 		k.underway.kills, k.underway.counted = k.Kills()
 	}
-	return found.Trial, nil
+	return id.Trial, nil
 }
 
 func (k *Keeper) attempt(ctx context.Context, raw json.RawMessage) (string, error) {
-	found, err := k.identify(raw)
+	id, err := k.identify(raw)
 	if err != nil {
 		return "", err
 	}
@@ -225,7 +225,7 @@ func (k *Keeper) attempt(ctx context.Context, raw json.RawMessage) (string, erro
 	if err := k.inForce(ctx); err != nil {
 		return "", err
 	}
-	key := ledger.AttemptKey(k.Block, k.Executor, found.Trial)
+	key := ledger.AttemptKey(k.Block, k.Executor, id.Trial)
 	data, err := k.stamped(raw)
 	if err != nil {
 		return "", err
@@ -233,12 +233,12 @@ func (k *Keeper) attempt(ctx context.Context, raw json.RawMessage) (string, erro
 	if err := k.write(ctx, key, data); err != nil {
 		return "", err
 	}
-	k.kept[found.Trial], k.underway = true, nil
+	k.kept[id.Trial], k.underway = true, nil
 	sum := sha256.Sum256(data)
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	k.sums[key] = hex.EncodeToString(sum[:])
-	return found.Trial, nil
+	return id.Trial, nil
 }
 
 // inForce notes whether the ledger has the end of the block's lease.
@@ -366,13 +366,13 @@ func (k *Keeper) before(ctx context.Context) (map[string]string, error) {
 		if err := k.persist(ctx, "read "+key, func() (err error) { raw, err = k.Store.Get(ctx, key); return err }); err != nil {
 			return nil, err
 		}
-		var found struct {
+		var attempt struct {
 			Trial, ID, Message string
 			EndedExecution     bool
 		}
 		// Whatever is wrong with it is for the analysis to say.
-		if json.Unmarshal(raw, &found) == nil && found.EndedExecution {
-			ended[found.Trial] = found.ID + ": " + found.Message
+		if json.Unmarshal(raw, &attempt) == nil && attempt.EndedExecution {
+			ended[attempt.Trial] = attempt.ID + ": " + attempt.Message
 		}
 	}
 	return ended, nil

@@ -226,10 +226,10 @@ func TestWhateverEndsTheRunnerATrialThatBeganLeavesATrace(t *testing.T) {
 				}
 				return
 			}
-			found := s.attempt(t, "pod_1", trials[1])
-			if found["outcome"] != "Failed" || found["endedExecution"] != true || !strings.Contains(fmt.Sprint(found["message"]), tc.message) ||
-				found["arm"] != "new" {
-				t.Errorf("recorded as %v", found)
+			got := s.attempt(t, "pod_1", trials[1])
+			if got["outcome"] != "Failed" || got["endedExecution"] != true || !strings.Contains(fmt.Sprint(got["message"]), tc.message) ||
+				got["arm"] != "new" {
+				t.Errorf("recorded as %v", got)
 			}
 		})
 	}
@@ -411,12 +411,12 @@ func TestAnAttemptSaysHowFarTheClockIsOff(t *testing.T) {
 		r.started("pod_1", trials[0])
 		r.attempt("pod_1", trials[0], "")
 		_ = r.leave()
-		var found record.Attempt
-		if err := json.Unmarshal(s.objects[ledger.AttemptKey(block, "pod_1", trials[0])], &found); err != nil || found.Kept == nil ||
-			found.Kept.Clock == nil {
-			t.Fatalf("%v: %+v", err, found.Kept)
+		var got record.Attempt
+		if err := json.Unmarshal(s.objects[ledger.AttemptKey(block, "pod_1", trials[0])], &got); err != nil || got.Kept == nil ||
+			got.Kept.Clock == nil {
+			t.Fatalf("%v: %+v", err, got.Kept)
 		}
-		if read := found.Kept.Clock; math.Abs(read.AheadSeconds-ahead.Seconds()) > read.UncertaintySeconds || read.UncertaintySeconds > 5 {
+		if read := got.Kept.Clock; math.Abs(read.AheadSeconds-ahead.Seconds()) > read.UncertaintySeconds || read.UncertaintySeconds > 5 {
 			t.Errorf("a clock that is ahead by %s is read as %+v", ahead, *read)
 		}
 	}

@@ -135,17 +135,17 @@ func Toleration(uid string) corev1.Toleration {
 }
 
 // Taints replaces the lease taints of a node by the one that its lease asks for, and reports whether that changed the list.
-func Taints(found []corev1.Taint, wanted *corev1.Taint) (taints []corev1.Taint, changed bool) {
-	kept := slices.DeleteFunc(slices.Clone(found), func(t corev1.Taint) bool { return t.Key == TaintKey })
-	ours := len(found) - len(kept)
+func Taints(existing []corev1.Taint, wanted *corev1.Taint) (taints []corev1.Taint, changed bool) {
+	kept := slices.DeleteFunc(slices.Clone(existing), func(t corev1.Taint) bool { return t.Key == TaintKey })
+	ours := len(existing) - len(kept)
 	if wanted == nil {
 		if ours == 0 {
-			return found, false
+			return existing, false
 		}
 		return kept, true
 	}
-	if ours == 1 && slices.ContainsFunc(found, func(t corev1.Taint) bool { return t.MatchTaint(wanted) && t.Value == wanted.Value }) {
-		return found, false
+	if ours == 1 && slices.ContainsFunc(existing, func(t corev1.Taint) bool { return t.MatchTaint(wanted) && t.Value == wanted.Value }) {
+		return existing, false
 	}
 	return append(kept, *wanted), true
 }

@@ -87,10 +87,10 @@ func TestTaints(t *testing.T) {
 	}
 	whole := Lease{Node: "node-a"}.TakenBy(first, true, time.Minute, eight)
 	cases := map[string]struct {
-		found   []corev1.Taint
-		lease   Lease
-		want    []corev1.Taint
-		changed bool
+		existing []corev1.Taint
+		lease    Lease
+		want     []corev1.Taint
+		changed  bool
 	}{
 		"a node for itself is tainted beside what is there": {[]corev1.Taint{other}, whole, []corev1.Taint{other, ours("1")}, true},
 		"it stays as it is":                                    {[]corev1.Taint{ours("1"), other}, whole, []corev1.Taint{ours("1"), other}, false},
@@ -102,7 +102,7 @@ func TestTaints(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, changed := Taints(tc.found, tc.lease.Taint())
+			got, changed := Taints(tc.existing, tc.lease.Taint())
 			if changed != tc.changed || len(got)+len(tc.want) > 0 && !slices.Equal(got, tc.want) {
 				t.Errorf("taints are %v, changed %v, want %v, %v", got, changed, tc.want, tc.changed)
 			}

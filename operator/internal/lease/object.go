@@ -71,15 +71,15 @@ func FromObject(object *coordinationv1.Lease) (Lease, error) {
 		out.Renewed = object.Spec.RenewTime.UTC()
 	}
 	if text := object.Annotations[LastAnnotation]; text != "" {
-		var found last
-		if err := json.Unmarshal([]byte(text), &found); err != nil {
+		var ended last
+		if err := json.Unmarshal([]byte(text), &ended); err != nil {
 			return fail("metadata.annotations: "+LastAnnotation, err)
 		}
-		holder, err := ParseHolder(found.Holder)
+		holder, err := ParseHolder(ended.Holder)
 		if err != nil {
 			return fail("metadata.annotations: "+LastAnnotation, err)
 		}
-		out.Last = &End{Node: out.Node, Holder: holder, Token: found.Token, At: found.At.UTC(), Why: found.Why}
+		out.Last = &End{Node: out.Node, Holder: holder, Token: ended.Token, At: ended.At.UTC(), Why: ended.Why}
 	}
 	return out, nil
 }

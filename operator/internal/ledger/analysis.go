@@ -20,11 +20,11 @@ func NewestAnalysis(ctx context.Context, store Store, wave int) (*analysis.Analy
 		if err != nil {
 			return nil, err
 		}
-		found, err := analysis.Parse(raw)
+		result, err := analysis.Parse(raw)
 		if err != nil {
 			return nil, fmt.Errorf("invalid analysis %s: %w", AnalysisKey(wave), err)
 		}
-		return found, nil
+		return result, nil
 	}
 	return nil, nil
 }
@@ -39,6 +39,6 @@ func ReadJudged(ctx context.Context, store Store) (*experiment.Experiment, *anal
 	if err != nil {
 		return nil, nil, err
 	}
-	found, err := NewestAnalysis(ctx, store, wave)
-	return exp, found, err
+	result, err := NewestAnalysis(ctx, store, wave)
+	return exp, result, err
 }

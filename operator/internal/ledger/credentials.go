@@ -22,7 +22,7 @@ const credentialsAge = 5 * time.Second
 
 // findCredentials returns where the credentials come from, and whether there are none. What is given comes first, then
 // files, then the environment, then the identity that a cloud gives to a pod.
-func findCredentials(options Options) (found *credentials.Credentials, anonymous bool) {
+func findCredentials(options Options) (creds *credentials.Credentials, anonymous bool) {
 	access := cmp.Or(options.AccessKey, os.Getenv("AWS_ACCESS_KEY_ID"))
 	secret := cmp.Or(options.SecretKey, os.Getenv("AWS_SECRET_ACCESS_KEY"))
 	switch {

@@ -119,15 +119,15 @@ var remedies = map[Cause]string{
 	CauseOther: "check that the endpoint is right and that the store runs",
 }
 
-func newFault(tried string, cause Cause, found string, err error) *Fault {
-	return &Fault{Cause: cause, Tried: tried, Found: found, Remedy: remedies[cause], err: err}
+func newFault(tried string, cause Cause, answer string, err error) *Fault {
+	return &Fault{Cause: cause, Tried: tried, Found: answer, Remedy: remedies[cause], err: err}
 }
 
 // diagnose finds from an error of the client what is wrong. anonymous means that it had no credentials to send.
 func diagnose(tried string, err error, anonymous bool) *Fault {
 	if response := minio.ToErrorResponse(err); response.StatusCode != 0 || response.Code != "" {
-		cause, found := answered(response, anonymous)
-		return newFault(tried, cause, found, err)
+		cause, answer := answered(response, anonymous)
+		return newFault(tried, cause, answer, err)
 	}
 	cause := unanswered(err)
 	return newFault(tried, cause, err.Error(), err)
@@ -155,25 +155,25 @@ var codes = map[string]Cause{
 
 // answered is what a store's own words mean.
 func answered(response minio.ErrorResponse, anonymous bool) (Cause, string) {
-	found := fmt.Sprintf("the store answers %s (HTTP %d)", response.Code, response.StatusCode)
+	text := fmt.Sprintf("the store answers %s (HTTP %d)", response.Code, response.StatusCode)
 	if response.Message != "" && response.Message != response.Code {
-		found += ": " + strings.TrimSuffix(response.Message, ".")
+		text += ": " + strings.TrimSuffix(response.Message, ".")
 	}
 	cause, known := codes[response.Code]
 	switch {
 	case known:
-		return cause, found
+		return cause, text
 	case strings.Contains(response.Message, "HTTP request to an HTTPS server"):
-		return CauseNeedsTLS, found
+		return CauseNeedsTLS, text
 	case response.StatusCode == http.StatusForbidden, response.StatusCode == http.StatusUnauthorized:
 		if anonymous {
-			return CauseNoCredentials, found
+			return CauseNoCredentials, text
 		}
-		return CauseDenied, found
+		return CauseDenied, text
 	case response.StatusCode >= http.StatusInternalServerError:
-		return CauseServer, found
+		return CauseServer, text
 	default:
-		return CauseOther, found
+		return CauseOther, text
 	}
 }
 

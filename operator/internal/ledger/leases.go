@@ -58,21 +58,21 @@ func ReadLeases(ctx context.Context, store Store) (record.Leases, []record.Probl
 	}
 	out := record.Leases{}
 	taken, problems, err := readAll(ctx, store, matching(leaseTakenKey), func(key string, raw []byte) (*record.LeaseTaken, string) {
-		found, err := record.ParseLeaseTaken(raw)
-		if err == nil && LeaseTakenKey(found.Lease) != key {
-			err = fmt.Errorf("it is the lease of node %s with token %d", found.Node, found.Token)
+		parsed, err := record.ParseLeaseTaken(raw)
+		if err == nil && LeaseTakenKey(parsed.Lease) != key {
+			err = fmt.Errorf("it is the lease of node %s with token %d", parsed.Node, parsed.Token)
 		}
-		return orReason(found, err)
+		return orReason(parsed, err)
 	})
 	if err != nil {
 		return record.Leases{}, nil, err
 	}
 	ends, more, err := readAll(ctx, store, matching(leaseEndKey), func(key string, raw []byte) (*record.LeaseEnd, string) {
-		found, err := record.ParseLeaseEnd(raw)
-		if err == nil && LeaseEndKey(found.Lease) != key {
-			err = fmt.Errorf("it is the end of the lease of node %s with token %d", found.Node, found.Token)
+		parsed, err := record.ParseLeaseEnd(raw)
+		if err == nil && LeaseEndKey(parsed.Lease) != key {
+			err = fmt.Errorf("it is the end of the lease of node %s with token %d", parsed.Node, parsed.Token)
 		}
-		return orReason(found, err)
+		return orReason(parsed, err)
 	})
 	out.Taken, out.Ends, out.Known = taken, ends, len(taken)+len(problems) > 0
 	return out, append(problems, more...), err

@@ -17,8 +17,8 @@ func TestLeasesAreReadAsTheyWereWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found, problems, err := ReadLeases(ctx, store); err != nil || found.Known || len(problems) > 0 {
-		t.Fatalf("an empty ledger says %+v, %v, %v", found, problems, err)
+	if leases, problems, err := ReadLeases(ctx, store); err != nil || leases.Known || len(problems) > 0 {
+		t.Fatalf("an empty ledger says %+v, %v, %v", leases, problems, err)
 	}
 	run := record.Run{Namespace: "lab", Name: "scan", UID: "u"}
 	when := time.Date(2026, 11, 21, 8, 0, 0, 123000, time.UTC)
@@ -88,7 +88,7 @@ func TestALeaseRecordThatCannotBeUsedIsNamed(t *testing.T) {
 			if err := store.Create(ctx, tc.key, []byte(tc.raw)); err != nil {
 				t.Fatal(err)
 			}
-			found, problems, err := ReadLeases(ctx, store)
+			leases, problems, err := ReadLeases(ctx, store)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,8 +96,8 @@ func TestALeaseRecordThatCannotBeUsedIsNamed(t *testing.T) {
 				t.Errorf("problems are %+v, want %q of %s", problems, tc.want, tc.key)
 			}
 			// A ledger with a damaged record is one that keeps records: its attempts need them.
-			if wasTaken := !strings.HasSuffix(tc.key, ".end.json"); found.Known != wasTaken || len(found.Taken)+len(found.Ends) > 0 {
-				t.Errorf("leases are %+v", found)
+			if wasTaken := !strings.HasSuffix(tc.key, ".end.json"); leases.Known != wasTaken || len(leases.Taken)+len(leases.Ends) > 0 {
+				t.Errorf("leases are %+v", leases)
 			}
 		})
 	}

@@ -152,9 +152,9 @@ func (s subStore) Page(ctx context.Context, prefix, after string) ([]string, boo
 }
 
 func (s subStore) URL() string {
-	address, query, found := strings.Cut(s.Store.URL(), "?")
+	address, query, ok := strings.Cut(s.Store.URL(), "?")
 	address = strings.TrimSuffix(address, "/") + "/" + (&url.URL{Path: s.prefix}).EscapedPath()
-	if found {
+	if ok {
 		address += "?" + query
 	}
 	return address

@@ -15,27 +15,27 @@ type Sizes struct {
 type Sizer interface {
 	// SizesAfter sums up objects whose keys start with the prefix and come after another one, as many as one operation of the store
 	// tells of. Last is the key of the last of them, and more reports whether there may be others after it.
-	SizesAfter(ctx context.Context, prefix, after string) (found Sizes, last string, more bool, err error)
+	SizesAfter(ctx context.Context, prefix, after string) (sizes Sizes, last string, more bool, err error)
 }
 
-func (s *s3) SizesAfter(ctx context.Context, prefix, after string) (found Sizes, last string, more bool, err error) {
+func (s *s3) SizesAfter(ctx context.Context, prefix, after string) (sizes Sizes, last string, more bool, err error) {
 	more, err = s.page(ctx, prefix, after, func(key string, size int64) {
-		found.Objects, found.Bytes, last = found.Objects+1, found.Bytes+size, key
+		sizes.Objects, sizes.Bytes, last = sizes.Objects+1, sizes.Bytes+size, key
 	})
 	if err != nil {
 		return Sizes{}, "", false, err
 	}
-	return found, last, more, nil
+	return sizes, last, more, nil
 }
 
-func (f folder) SizesAfter(ctx context.Context, prefix, after string) (found Sizes, last string, more bool, err error) {
+func (f folder) SizesAfter(ctx context.Context, prefix, after string) (sizes Sizes, last string, more bool, err error) {
 	keys, more, err := f.Page(ctx, prefix, after)
 	for _, key := range keys {
 		info, err := os.Stat(f.path(key))
 		if err != nil {
 			return Sizes{}, "", false, err
 		}
-		found.Objects, found.Bytes, last = found.Objects+1, found.Bytes+info.Size(), key
+		sizes.Objects, sizes.Bytes, last = sizes.Objects+1, sizes.Bytes+info.Size(), key
 	}
-	return found, last, more, err
+	return sizes, last, more, err
 }

@@ -78,9 +78,10 @@ func parseStarted(key string, raw []byte) (*record.Started, string) {
 
 // parseContradiction turns what a keeper wrote down into a problem: there is nothing to use in it.
 func parseContradiction(_ string, raw []byte) (*record.Contradiction, string) {
-	var found record.Contradiction
-	if err := json.Unmarshal(raw, &found); err != nil || found.Schema != record.ContradictionSchema {
+	var contradiction record.Contradiction
+	if err := json.Unmarshal(raw, &contradiction); err != nil || contradiction.Schema != record.ContradictionSchema {
 		return nil, fmt.Sprintf("invalid record of a contradiction: it needs schema %q, key, sha256 and reason", record.ContradictionSchema)
 	}
-	return nil, fmt.Sprintf("%s was to be written with sha256 %s and holds other content: %s", found.Key, found.SHA256, found.Reason)
+	return nil, fmt.Sprintf("%s was to be written with sha256 %s and holds other content: %s", contradiction.Key,
+		contradiction.SHA256, contradiction.Reason)
 }

@@ -54,7 +54,7 @@ func Prepare(wave *record.Wave, programs Programs) (*record.Wave, error) {
 		prepared.Arms[i].Image = ""
 	}
 	prepared.Cells = slices.Clone(wave.Cells)
-	find := finder{wave: wave, programs: programs, found: map[string]string{}}
+	find := finder{wave: wave, programs: programs, paths: map[string]string{}}
 	for i := range prepared.Cells {
 		cell := &prepared.Cells[i]
 		owner := find.owner(cell)
@@ -95,7 +95,7 @@ func checkArms(wave *record.Wave, programs map[string][]string) error {
 type finder struct {
 	wave     *record.Wave
 	programs Programs
-	found    map[string]string
+	paths    map[string]string
 }
 
 // owner is the arm, or the build of an arm, whose programs a cell runs.
@@ -137,13 +137,13 @@ func (f *finder) replace(owner owner, argv []string) ([]string, error) {
 		return nil, errors.New("a command names no program")
 	}
 	key := owner.name + "\x00" + argv[0]
-	path, ok := f.found[key]
+	path, ok := f.paths[key]
 	if !ok {
 		var err error
 		if path, err = f.find(owner, argv[0]); err != nil {
 			return nil, err
 		}
-		f.found[key] = path
+		f.paths[key] = path
 	}
 	return append([]string{path}, argv[1:]...), nil
 }

@@ -77,33 +77,33 @@ func (e *Executor) Untouched(ctx context.Context, store ledger.Store) error {
 	if err != nil {
 		return err
 	}
-	var found []string
+	var touched []string
 	for _, key := range keys {
 		want, kept := e.sums[key]
 		if !kept {
-			found = append(found, key+" was added")
+			touched = append(touched, key+" was added")
 			continue
 		}
 		raw, err := store.Get(ctx, key)
 		sum := sha256.Sum256(raw)
 		if got := hex.EncodeToString(sum[:]); err != nil || got != want {
-			found = append(found, fmt.Sprintf("%s was kept with sha256 %s and has %s now", key, want, got))
+			touched = append(touched, fmt.Sprintf("%s was kept with sha256 %s and has %s now", key, want, got))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(e.sums)) {
 		if _, there := slices.BinarySearch(keys, key); !there {
-			found = append(found, key+" was deleted")
+			touched = append(touched, key+" was deleted")
 		}
 	}
-	if len(found) == 0 {
+	if len(touched) == 0 {
 		return nil
 	}
 	const shown = 5
 	more := ""
-	if len(found) > shown {
-		more = fmt.Sprintf("; and %d more", len(found)-shown)
-		found = found[:shown]
+	if len(touched) > shown {
+		more = fmt.Sprintf("; and %d more", len(touched)-shown)
+		touched = touched[:shown]
 	}
 	return fmt.Errorf("%w, so nothing is judged: %s%s; a program of the run does this, or somebody else who may write to %s", ErrTouched,
-		strings.Join(found, "; "), more, e.Folder)
+		strings.Join(touched, "; "), more, e.Folder)
 }

@@ -104,7 +104,7 @@ const standIn = "xxxxx"
 // check finds what the API server would refuse, in its order: unknown fields, metadata, schema and lists, and where those hold, the
 // rules. It changes the object as the API server does.
 func (d *definition) check(object map[string]any) []Problem {
-	metadata, found, unknown, err := objectmeta.GetObjectMetaWithOptions(object, objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
+	metadata, ok, unknown, err := objectmeta.GetObjectMetaWithOptions(object, objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
 	if err != nil {
 		return []Problem{metadataProblem(err)}
 	}
@@ -117,7 +117,7 @@ func (d *definition) check(object map[string]any) []Problem {
 	defaulting.PruneNonNullableNullsWithoutDefaults(object, d.schema)
 	defaulting.Default(object, d.schema)
 	delete(object, "status") // The API server takes none from who creates an object.
-	if !found {
+	if !ok {
 		metadata = &metav1.ObjectMeta{}
 	}
 	metadata.Namespace = cmp.Or(metadata.Namespace, standIn)

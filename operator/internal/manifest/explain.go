@@ -17,8 +17,8 @@ func (s *Set) Explain(run *assayv1alpha1.BenchmarkRun, err error) error {
 		return err
 	}
 	problems := make([]Problem, 0, len(invalid.Problems))
-	for _, found := range invalid.Problems {
-		problems = append(problems, s.place(run, found))
+	for _, problem := range invalid.Problems {
+		problems = append(problems, s.place(run, problem))
 	}
 	out := joined(problems)
 	if n := invalid.Further(); n > 0 {
@@ -31,10 +31,10 @@ func (s *Set) Explain(run *assayv1alpha1.BenchmarkRun, err error) error {
 const templateField = "template."
 
 // place is where a problem of a run is.
-func (s *Set) place(run *assayv1alpha1.BenchmarkRun, found experiment.Problem) Problem {
-	out := Problem{File: "BenchmarkRun " + run.Name + run.GenerateName, Field: found.Field, Message: found.Message}
+func (s *Set) place(run *assayv1alpha1.BenchmarkRun, problem experiment.Problem) Problem {
+	out := Problem{File: "BenchmarkRun " + run.Name + run.GenerateName, Field: problem.Field, Message: problem.Message}
 	from := s.originOf(run)
-	if field, ok := strings.CutPrefix(found.Field, templateField); ok {
+	if field, ok := strings.CutPrefix(problem.Field, templateField); ok {
 		if run.Spec.Template != nil {
 			out.Field = "spec.template." + field
 		} else {

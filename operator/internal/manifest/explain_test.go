@@ -124,7 +124,7 @@ func TestAProblemOfATemplateThatIsShippedNamesItsFile(t *testing.T) {
 
 // refused is what Freeze refuses of a document, as it is placed. The document is read without the checks of the schema: Freeze has to be
 // right about whatever it is given.
-func refused(root *yaml.Node) (found []experiment.Problem, placed []Problem) {
+func refused(root *yaml.Node) (problems []experiment.Problem, placed []Problem) {
 	reader := reading{within: map[*yaml.Node]bool{}}
 	raw, err := json.Marshal(reader.value(root, definitions["BenchmarkRun"]().read, ""))
 	var run assayv1alpha1.BenchmarkRun
@@ -135,10 +135,10 @@ func refused(root *yaml.Node) (found []experiment.Problem, placed []Problem) {
 	_, err = experiment.Freeze(record.Run{Name: "r", UID: "u"}, run.Spec, *run.Spec.Template)
 	if invalid, ok := errors.AsType[*experiment.Invalid](err); ok {
 		for _, problem := range invalid.Problems {
-			found, placed = append(found, problem), append(placed, set.place(&set.Runs[0], problem))
+			problems, placed = append(problems, problem), append(placed, set.place(&set.Runs[0], problem))
 		}
 	}
-	return found, placed
+	return problems, placed
 }
 
 // lines are the places of everything that is written in a document, by its path: of a value, and of its key where it has one.
@@ -327,7 +327,7 @@ func TestEveryProblemOfAnExperimentHasALine(t *testing.T) {
 	schema := definitions["BenchmarkRun"]().schema
 	for name, base := range bases(t) {
 		check := func() {
-			found, placed := refused(base)
+			problems, placed := refused(base)
 			written := map[string][]int{}
 			if len(placed) > 0 {
 				lines(base, "", nil, written)
@@ -336,11 +336,11 @@ func TestEveryProblemOfAnExperimentHasALine(t *testing.T) {
 				want := nearestLines(written, problem.Field)
 				if known := inSchema(schema, problem.Field); !known || !slices.Contains(want, problem.Line) {
 					if wrong++; wrong <= 20 {
-						t.Errorf("%s: %v\nnamed %s; the line is one of %d, in the schema: %v", name, problem, found[i].Field, want, known)
+						t.Errorf("%s: %v\nnamed %s; the line is one of %d, in the schema: %v", name, problem, problems[i].Field, want, known)
 					}
 				}
 				for site, pattern := range unseen {
-					if pattern.MatchString(found[i].Message) {
+					if pattern.MatchString(problems[i].Message) {
 						delete(unseen, site)
 					}
 				}

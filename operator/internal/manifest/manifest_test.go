@@ -239,9 +239,9 @@ func TestTheReadmesRunFreezes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, found := strings.Cut(string(readme), "```yaml\n")
+	_, rest, ok := strings.Cut(string(readme), "```yaml\n")
 	document, _, closed := strings.Cut(rest, "```")
-	if !found || !closed {
+	if !ok || !closed {
 		t.Fatal("README.md has no yaml block")
 	}
 	set, err := Read(write(t, document), filepath.Join(root, "charts", "assay", "files", "benchmarktemplates"))

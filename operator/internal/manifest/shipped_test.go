@@ -12,11 +12,11 @@ import (
 func TestTheProgramHasTheTemplatesOfTheChart(t *testing.T) {
 	const chart = "../../../charts/assay/files/benchmarktemplates"
 	files := func(folder string) (names []string) {
-		found, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
-		if err != nil || len(found) == 0 {
+		got, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+		if err != nil || len(got) == 0 {
 			t.Fatalf("%s: %v", folder, err)
 		}
-		for _, file := range found {
+		for _, file := range got {
 			names = append(names, filepath.Base(file))
 		}
 		return names

@@ -97,17 +97,17 @@ func (m *Metrics) collectRuns(ctx context.Context, out chan<- prometheus.Metric)
 	newest := runs[:min(len(runs), m.settings.Runs)]
 	out <- gauge("assay_metrics_left_out_runs", float64(len(runs)-len(newest)))
 	out <- gauge("assay_metrics_unread_analyses", float64(m.unread.Load()))
-	found := m.found(newest)
+	shown := m.findingsOf(newest)
 	left := catalog.Series
 	for i, run := range newest {
-		left = collectRun(run, found[i], left, out)
+		left = collectRun(run, shown[i], left, out)
 	}
-	collectNoise(found, out)
+	collectNoise(shown, out)
 	return nil
 }
 
-// found is what is kept of some runs; nothing where nothing is.
-func (m *Metrics) found(runs []*assayv1alpha1.BenchmarkRun) []*findings {
+// findingsOf is what is kept of some runs; nothing where nothing is.
+func (m *Metrics) findingsOf(runs []*assayv1alpha1.BenchmarkRun) []*findings {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	out := make([]*findings, len(runs))
@@ -124,7 +124,7 @@ func phase(run *assayv1alpha1.BenchmarkRun) string {
 }
 
 // collectRun shows one run, with results if all runs' bound has room for them, and returns how much room is left.
-func collectRun(run *assayv1alpha1.BenchmarkRun, found *findings, left int, out chan<- prometheus.Metric) int {
+func collectRun(run *assayv1alpha1.BenchmarkRun, shown *findings, left int, out chan<- prometheus.Metric) int {
 	show := func(metric string, value float64, values ...string) {
 		out <- gauge(metric, value, append([]string{run.Namespace, run.Name}, values...)...)
 	}
@@ -138,7 +138,7 @@ func collectRun(run *assayv1alpha1.BenchmarkRun, found *findings, left int, out 
 	if run.Spec.TemplateRef != nil {
 		template = run.Spec.TemplateRef.Name
 	}
-	show("assay_run_info", 1, string(run.UID), template, phase(run), verdict(state.Verdict), state.Best, found.fingerprint)
+	show("assay_run_info", 1, string(run.UID), template, phase(run), verdict(state.Verdict), state.Best, shown.fingerprint)
 	for _, condition := range state.Conditions {
 		show("assay_run_condition", truth(condition.Status == metav1.ConditionTrue), condition.Type, condition.Reason)
 	}
@@ -155,15 +155,15 @@ func collectRun(run *assayv1alpha1.BenchmarkRun, found *findings, left int, out 
 		show("assay_run_trials", float64(state.Trials.Invalid), "invalid")
 		show("assay_run_trials", float64(state.Trials.Failed), "failed")
 	}
-	for _, sample := range found.about {
+	for _, sample := range shown.about {
 		out <- sample
 	}
-	leftOut := found.leftOut
-	if len(found.results) > left {
-		leftOut += len(found.results)
+	leftOut := shown.leftOut
+	if len(shown.results) > left {
+		leftOut += len(shown.results)
 	} else {
-		left -= len(found.results)
-		for _, sample := range found.results {
+		left -= len(shown.results)
+		for _, sample := range shown.results {
 			out <- sample
 		}
 	}
@@ -176,9 +176,9 @@ func collectRun(run *assayv1alpha1.BenchmarkRun, found *findings, left int, out 
 // collectNoise shows of every node what the run with the newest trial there has read.
 func collectNoise(all []*findings, out chan<- prometheus.Metric) {
 	newest := map[string]*analysis.NodeUsage{}
-	for _, found := range all {
-		for i := range found.nodes {
-			node := &found.nodes[i]
+	for _, shown := range all {
+		for i := range shown.nodes {
+			node := &shown.nodes[i]
 			if have := newest[node.Node]; have == nil || node.Newest.After(have.Newest) {
 				newest[node.Node] = node
 			}

@@ -33,34 +33,34 @@ type findings struct {
 func nothing() *findings { return &findings{wave: -1} }
 
 // keep replaces what is kept of a run, if it is of another analysis.
-func (m *Metrics) keep(run *assayv1alpha1.BenchmarkRun, exp *experiment.Experiment, found *analysis.Analysis) {
+func (m *Metrics) keep(run *assayv1alpha1.BenchmarkRun, exp *experiment.Experiment, result *analysis.Analysis) {
 	m.mutex.Lock()
 	have := m.shown[run.UID]
 	m.mutex.Unlock()
-	if have != nil && have.wave == found.Wave && have.evidence == found.Evidence {
+	if have != nil && have.wave == result.Wave && have.evidence == result.Evidence {
 		return
 	}
-	built := find(run, exp, found, m.settings.SeriesPerRun)
+	built := find(run, exp, result, m.settings.SeriesPerRun)
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	m.shown[run.UID] = built
 }
 
 // find makes the samples of an analysis, at most limit results.
-func find(run *assayv1alpha1.BenchmarkRun, exp *experiment.Experiment, found *analysis.Analysis, limit int) *findings {
+func find(run *assayv1alpha1.BenchmarkRun, exp *experiment.Experiment, result *analysis.Analysis, limit int) *findings {
 	b := &builder{
 		namespace: run.Namespace, run: run.Name, limit: limit, seen: map[string]bool{}, texts: map[string]string{},
-		findings: &findings{wave: found.Wave, evidence: strings.Clone(found.Evidence), fingerprint: found.Fingerprint()},
+		findings: &findings{wave: result.Wave, evidence: strings.Clone(result.Evidence), fingerprint: result.Fingerprint()},
 	}
-	b.summary(found)
+	b.summary(result)
 	// What decides comes first, because what comes last is left out first.
-	b.gates(found.Gates)
-	b.ratios(found.Ratios)
-	b.arms(found.Arms)
+	b.gates(result.Gates)
+	b.ratios(result.Ratios)
+	b.arms(result.Arms)
 	b.axes(exp)
-	b.phases(found.Phases)
-	b.predictions(exp, found.Predicted)
-	b.search(found.Search)
+	b.phases(result.Phases)
+	b.predictions(exp, result.Predicted)
+	b.search(result.Search)
 	b.results = slices.Clip(b.results)
 	return b.findings
 }
@@ -122,36 +122,36 @@ func (b *builder) always(metric string, value float64, values ...string) {
 	b.about = append(b.about, gauge(metric, value, append([]string{b.namespace, b.run}, values...)...))
 }
 
-func (b *builder) summary(found *analysis.Analysis) {
-	b.always("assay_run_valid_blocks", float64(found.ValidBlocks))
-	if found.RelativeHalfWidth != nil {
-		b.always("assay_run_relative_half_width_ratio", *found.RelativeHalfWidth)
+func (b *builder) summary(result *analysis.Analysis) {
+	b.always("assay_run_valid_blocks", float64(result.ValidBlocks))
+	if result.RelativeHalfWidth != nil {
+		b.always("assay_run_relative_half_width_ratio", *result.RelativeHalfWidth)
 	}
 	moved := 0
-	for _, control := range found.Controls {
+	for _, control := range result.Controls {
 		if control.Moved {
 			moved++
 		}
 	}
 	b.always("assay_run_moved_controls", float64(moved))
-	b.always("assay_run_warnings", float64(len(found.Warnings)))
-	if found.Usage == nil {
+	b.always("assay_run_warnings", float64(len(result.Warnings)))
+	if result.Usage == nil {
 		return // An analysis that is older than this field.
 	}
-	b.nodes = found.Usage.Nodes
-	b.always("assay_run_trial_seconds", found.Usage.TrialSeconds)
-	b.always("assay_run_block_seconds", found.Usage.BlockSeconds)
-	if found.Usage.OverheadSeconds != nil {
-		b.always("assay_run_trial_overhead_seconds", *found.Usage.OverheadSeconds)
+	b.nodes = result.Usage.Nodes
+	b.always("assay_run_trial_seconds", result.Usage.TrialSeconds)
+	b.always("assay_run_block_seconds", result.Usage.BlockSeconds)
+	if result.Usage.OverheadSeconds != nil {
+		b.always("assay_run_trial_overhead_seconds", *result.Usage.OverheadSeconds)
 	}
 	// These two are shown also where they are zero: that nothing was stale is worth knowing.
 	excluded := map[analysis.Reason]int{analysis.StaleLease: 0}
-	maps.Copy(excluded, found.Usage.Excluded)
+	maps.Copy(excluded, result.Usage.Excluded)
 	for _, reason := range slices.Sorted(maps.Keys(excluded)) {
 		b.always("assay_run_excluded_attempts", float64(excluded[reason]), string(reason))
 	}
 	for _, kind := range noise.Kinds {
-		b.always("assay_run_noisy_trials", float64(found.Usage.Noisy[kind]), string(kind))
+		b.always("assay_run_noisy_trials", float64(result.Usage.Noisy[kind]), string(kind))
 	}
 }
 
@@ -206,17 +206,8 @@ func (b *builder) arms(arms []analysis.ArmResult) {
 
 // axes shows where the points lie, for the axes that are numbers.
 func (b *builder) axes(exp *experiment.Experiment) {
-	var names []string
-	if exp.Plan.Sweep != nil {
-		for _, axis := range exp.Plan.Sweep.Axes {
-			names = append(names, axis.Name)
-		}
-	}
-	if exp.Plan.Search != nil {
-		names = append(names, exp.Plan.Search.Axis)
-	}
 	for _, point := range exp.Points {
-		for _, name := range names {
+		for _, name := range exp.Axes() {
 			if value, ok := number(point.Parameters[name]); ok {
 				b.row([]part{{"assay_point_axis_value", &value}}, point.Key, name)
 			}

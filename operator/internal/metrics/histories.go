@@ -62,21 +62,21 @@ func (m *Metrics) readHistories(ctx context.Context) {
 	m.mutex.Lock()
 	before := m.histories
 	m.mutex.Unlock()
-	var found []historyOf
+	var histories []historyOf
 	for _, namespace := range slices.Compact(namespaces) {
 		read, err := m.readHistory(ctx, namespace)
 		if err == nil {
-			found = append(found, read)
+			histories = append(histories, read)
 			continue
 		}
 		logger.Info("Cannot show a history", "namespace", namespace, "error", err.Error())
 		if i := slices.IndexFunc(before, func(h historyOf) bool { return h.namespace == namespace }); i >= 0 {
-			found = append(found, before[i])
+			histories = append(histories, before[i])
 		}
 	}
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	m.histories, m.historiesRead = found, now
+	m.histories, m.historiesRead = histories, now
 }
 
 func (m *Metrics) readHistory(ctx context.Context, namespace string) (historyOf, error) {

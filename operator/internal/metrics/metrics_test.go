@@ -2,7 +2,6 @@ package metrics
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,9 +29,8 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/specimen"
+	"assay.dev/assay/operator/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // busy is a cluster in which everything that has a metric has happened.
 func busy(t *testing.T) *world {
@@ -66,7 +64,7 @@ func searched(t *testing.T) *world {
 	m := measure(t, "sought", exp, 4)
 	m.exp.Plan.Search = &experiment.Search{Axis: "rate"}
 	m.exp.Points = []record.Point{{Key: "rate=1k", Parameters: map[string]string{"rate": "1k"}}}
-	m.found.Search = []analysis.SearchResult{{
+	m.result.Search = []analysis.SearchResult{{
 		Arm: "old", Axis: "rate", Metric: "time", Statistic: "value", FeasibleMax: "12k", InfeasibleMin: "12600", FirstBreach: "none",
 		Value: &analysis.Estimate{Value: 0.002, Unit: "s", Blocks: 4},
 	}}
@@ -76,16 +74,7 @@ func searched(t *testing.T) *world {
 }
 
 func TestWhatAScrapeShows(t *testing.T) {
-	got := busy(t).scrape(true)
-	path := filepath.Join("testdata", "scrape.golden")
-	if *update {
-		must(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	must(t, err)
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("the scrape changed; look at it, then run go test ./internal/metrics -update (-want +got):\n%s", diff)
-	}
+	golden.Check(t, "testdata/scrape.golden", busy(t).scrape(true))
 }
 
 func TestEveryMetricIsAsTheCatalogSays(t *testing.T) {
@@ -201,7 +190,7 @@ func TestBounds(t *testing.T) {
 	})
 	t.Run("of one run what decides stays, and the rest is counted", func(t *testing.T) {
 		const limit = 30
-		all := len(find(newRun(t, "x").run, newRun(t, "x").exp, newRun(t, "x").found, 100000).results)
+		all := len(find(newRun(t, "x").run, newRun(t, "x").exp, newRun(t, "x").result, 100000).results)
 		w := show(Settings{Runs: 2, SeriesPerRun: limit}, runs(1))
 		results := len(w.metrics.shown["uid-of-run-0"].results)
 		if results > limit || results < limit-4 {
@@ -216,7 +205,7 @@ func TestBounds(t *testing.T) {
 	})
 	t.Run("of all runs the newest have results", func(t *testing.T) {
 		m, out := newRun(t, "x"), make(chan prometheus.Metric, 1000)
-		built := find(m.run, m.exp, m.found, 1000)
+		built := find(m.run, m.exp, m.result, 1000)
 		if left := collectRun(m.run, built, len(built.results), out); left != 0 {
 			t.Errorf("room for %d is left", left)
 		}
@@ -292,7 +281,7 @@ func TestALedgerThatIsDamagedIsCounted(t *testing.T) {
 
 func TestAnotherAnalysisReplacesTheFirst(t *testing.T) {
 	w, m := busy(t), newRun(t, "scan")
-	m.found.Wave, m.found.Ratios = 1, m.found.Ratios[:1]
+	m.result.Wave, m.result.Ratios = 1, m.result.Ratios[:1]
 	w.metrics.Observed(m.world())
 	if got := w.with("assay_comparison_ratio{"); len(got) != 1 {
 		t.Errorf("%d ratios are shown, want 1", len(got))
@@ -301,9 +290,9 @@ func TestAnotherAnalysisReplacesTheFirst(t *testing.T) {
 
 func TestASeriesThatIsThereTwiceIsShownOnce(t *testing.T) {
 	w, m := busy(t), newRun(t, "scan")
-	m.found.Wave = 1
-	m.found.Ratios = append(m.found.Ratios, m.found.Ratios...)
-	m.found.Gates = append(m.found.Gates, m.found.Gates...)
+	m.result.Wave = 1
+	m.result.Ratios = append(m.result.Ratios, m.result.Ratios...)
+	m.result.Gates = append(m.result.Gates, m.result.Gates...)
 	before := len(w.with("assay_comparison_ratio{"))
 	w.metrics.Observed(m.world())
 	if after := len(w.with("assay_comparison_ratio{")); after != before {
@@ -313,8 +302,8 @@ func TestASeriesThatIsThereTwiceIsShownOnce(t *testing.T) {
 
 func TestAGateThatCouldNotBeJudgedHasNoFigure(t *testing.T) {
 	w, m := busy(t), newRun(t, "scan")
-	m.found.Wave = 1
-	m.found.Gates = []analysis.GateResult{{
+	m.result.Wave = 1
+	m.result.Gates = []analysis.GateResult{{
 		Gate: "slo", Candidate: "fused-m4r", Metric: "latency", Statistic: "p99", Op: experiment.AtMost, Bound: ptr.To(0.02),
 		Severity: experiment.Blocking, Outcome: experiment.VerdictInvalid, Estimate: &analysis.Estimate{Unit: "s", Blocks: 4},
 	}}
@@ -425,10 +414,10 @@ func TestWithoutMetricsNothingHappens(*testing.T) {
 // What is kept of the results is bounded, however much the runs found: the limit of the chart's operator is 256 MiB.
 func TestWhatIsKeptFitsIntoMemory(t *testing.T) {
 	m := newRun(t, "scan")
-	m.found.Arms = nil
+	m.result.Arms = nil
 	for i := range 10000 {
 		e := analysis.Estimate{Value: float64(i), Unit: "s", Low: ptr.To(1.0), High: ptr.To(2.0), Blocks: 3}
-		m.found.Arms = append(m.found.Arms,
+		m.result.Arms = append(m.result.Arms,
 			analysis.ArmResult{Point: fmt.Sprintf("batchSize=%d", i), Arm: "fused-m4r", Metric: "latency", Statistic: "p95", Estimate: e})
 	}
 	heap := func() int {
@@ -440,7 +429,7 @@ func TestWhatIsKeptFitsIntoMemory(t *testing.T) {
 	before := heap()
 	var kept []*findings
 	for range catalog.Series / catalog.SeriesPerRun {
-		kept = append(kept, find(m.run, m.exp, m.found, catalog.SeriesPerRun))
+		kept = append(kept, find(m.run, m.exp, m.result, catalog.SeriesPerRun))
 	}
 	const most = 32 << 20
 	if grown := heap() - before; grown > most {
@@ -454,10 +443,10 @@ func BenchmarkScrape(b *testing.B) {
 	m := New(DefaultSettings)
 	run := &assayv1alpha1.BenchmarkRun{}
 	run.Namespace, run.Name = "lab", "scan"
-	found := &analysis.Analysis{}
+	result := &analysis.Analysis{}
 	for i := range 2000 {
 		e := analysis.Estimate{Value: float64(i), Unit: "s", Low: ptr.To(1.0), High: ptr.To(2.0), Blocks: 3}
-		found.Arms = append(found.Arms,
+		result.Arms = append(result.Arms,
 			analysis.ArmResult{Point: fmt.Sprintf("batchSize=%d", i), Arm: "fused-m4r", Metric: "latency", Statistic: "p95", Estimate: e})
 	}
 	exp, err := specimen.Scan(nil)
@@ -466,7 +455,7 @@ func BenchmarkScrape(b *testing.B) {
 	}
 	var all []*findings
 	for range 25 {
-		all = append(all, find(run, exp, found, m.settings.SeriesPerRun))
+		all = append(all, find(run, exp, result, m.settings.SeriesPerRun))
 	}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -480,8 +469,8 @@ func BenchmarkScrape(b *testing.B) {
 			done <- count
 		}()
 		left := catalog.Series
-		for _, found := range all {
-			left = collectRun(run, found, left, out)
+		for _, shown := range all {
+			left = collectRun(run, shown, left, out)
 		}
 		close(out)
 		if count := <-done; count < catalog.Series*9/10 {

@@ -74,17 +74,17 @@ func (m *Metrics) Reported(world *observe.World, after *assayv1alpha1.BenchmarkR
 	}
 }
 
-func (m *Metrics) ended(namespace string, found *analysis.Analysis) {
-	if found == nil {
+func (m *Metrics) ended(namespace string, result *analysis.Analysis) {
+	if result == nil {
 		return
 	}
 	for outcome, count := range map[string]int{
-		"used": found.Trials.Used, "warmup": found.Trials.Warmups, "failed": found.Trials.Failed,
-		"invalid": found.Trials.Invalid, "missing": found.Trials.Missing,
+		"used": result.Trials.Used, "warmup": result.Trials.Warmups, "failed": result.Trials.Failed,
+		"invalid": result.Trials.Invalid, "missing": result.Trials.Missing,
 	} {
 		m.trials.WithLabelValues(namespace, outcome).Add(float64(count))
 	}
-	for _, gate := range found.Gates {
+	for _, gate := range result.Gates {
 		m.gates.WithLabelValues(namespace, string(gate.Severity), verdict(gate.Outcome)).Inc()
 	}
 }

@@ -80,9 +80,9 @@ func (m *Metrics) forgetOthers(runs []*assayv1alpha1.BenchmarkRun) []*assayv1alp
 	kept := make(map[types.UID]*findings, len(runs))
 	var missing []*assayv1alpha1.BenchmarkRun
 	for _, run := range runs {
-		switch found := m.shown[run.UID]; {
-		case found != nil:
-			kept[run.UID] = found
+		switch shown := m.shown[run.UID]; {
+		case shown != nil:
+			kept[run.UID] = shown
 		case plan.Ended(run):
 			missing = append(missing, run)
 		}
@@ -94,14 +94,14 @@ func (m *Metrics) forgetOthers(runs []*assayv1alpha1.BenchmarkRun) []*assayv1alp
 // read reads the newest analysis of a run that ended.
 func (m *Metrics) read(ctx context.Context, run *assayv1alpha1.BenchmarkRun) error {
 	store := observe.RunStore(m.store, run)
-	var found *analysis.Analysis
+	var result *analysis.Analysis
 	if run.Status.Wave != nil {
 		var err error
-		if found, err = ledger.NewestAnalysis(ctx, store, int(*run.Status.Wave)); err != nil {
+		if result, err = ledger.NewestAnalysis(ctx, store, int(*run.Status.Wave)); err != nil {
 			return err
 		}
 	}
-	if found == nil {
+	if result == nil {
 		m.mutex.Lock()
 		defer m.mutex.Unlock()
 		m.shown[run.UID] = nothing()
@@ -111,6 +111,6 @@ func (m *Metrics) read(ctx context.Context, run *assayv1alpha1.BenchmarkRun) err
 	if err != nil {
 		return err
 	}
-	m.keep(run, exp, found)
+	m.keep(run, exp, result)
 	return nil
 }

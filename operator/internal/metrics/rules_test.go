@@ -40,9 +40,9 @@ func readRules(t *testing.T) []rule {
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
 		must(t, err)
-		var found rulesFile
-		must(t, yaml.Unmarshal(raw, &found))
-		for _, group := range found.Groups {
+		var got rulesFile
+		must(t, yaml.Unmarshal(raw, &got))
+		for _, group := range got.Groups {
 			out = append(out, group.Rules...)
 		}
 	}
@@ -102,9 +102,9 @@ func TestEveryAlertIsTestedAndExplained(t *testing.T) {
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
 		must(t, err)
-		var found ruleTests
-		must(t, yaml.Unmarshal(raw, &found))
-		for _, test := range found.Tests {
+		var got ruleTests
+		must(t, yaml.Unmarshal(raw, &got))
+		for _, test := range got.Tests {
 			for _, alert := range test.Alerts {
 				fires[alert.Name] = fires[alert.Name] || len(alert.Expect) > 0
 				quiet[alert.Name] = quiet[alert.Name] || len(alert.Expect) == 0

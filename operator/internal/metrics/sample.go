@@ -45,11 +45,11 @@ func gauge(name string, value float64, values ...string) *sample {
 }
 
 func description(name string) *prometheus.Desc {
-	found := descriptions[name]
-	if found == nil {
+	desc := descriptions[name]
+	if desc == nil {
 		panic("gauge " + name + " is not in the catalog")
 	}
-	return found
+	return desc
 }
 
 // labels are those of a metric with their values, by name as a scrape wants them.

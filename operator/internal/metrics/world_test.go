@@ -160,9 +160,9 @@ func (w *world) with(texts ...string) []string {
 
 // measured is a run that ended, with what it found.
 type measured struct {
-	run   *assayv1alpha1.BenchmarkRun
-	exp   *experiment.Experiment
-	found *analysis.Analysis
+	run    *assayv1alpha1.BenchmarkRun
+	exp    *experiment.Experiment
+	result *analysis.Analysis
 }
 
 // newRun is one that ended: two points, two arms, four blocks on two nodes, on one of which a neighbour worked for a while.
@@ -194,7 +194,7 @@ func measure(t *testing.T, name string, exp *experiment.Experiment, blocks int) 
 	for i := range attempts {
 		attempts[i].Kept = &record.Kept{Clock: &record.Clock{AheadSeconds: -0.25, UncertaintySeconds: 0.5}}
 	}
-	found := analyze.Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
+	result := analyze.Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
 	spec, _, err := specimen.Written(exp)
 	must(t, err)
 	run := &assayv1alpha1.BenchmarkRun{
@@ -202,8 +202,10 @@ func measure(t *testing.T, name string, exp *experiment.Experiment, blocks int) 
 		Spec:       spec,
 	}
 	run.Status = assayv1alpha1.BenchmarkRunStatus{
-		Phase: assayv1alpha1.PhaseSucceeded, Verdict: assayv1alpha1.Verdict(found.Verdict), Best: found.Best, Wave: ptr.To[int32](0),
-		Trials:         assayv1alpha1.TrialCounts{Planned: int32(found.Trials.Planned), Done: int32(found.Trials.Used), Invalid: int32(found.Trials.Invalid)},
+		Phase: assayv1alpha1.PhaseSucceeded, Verdict: assayv1alpha1.Verdict(result.Verdict), Best: result.Best, Wave: ptr.To[int32](0),
+		Trials: assayv1alpha1.TrialCounts{
+			Planned: int32(result.Trials.Planned), Done: int32(result.Trials.Used), Invalid: int32(result.Trials.Invalid),
+		},
 		StartTime:      ptr.To(metav1.NewTime(began.Add(time.Minute))),
 		CompletionTime: ptr.To(metav1.NewTime(began.Add(time.Hour))),
 		Conditions: []metav1.Condition{
@@ -211,7 +213,7 @@ func measure(t *testing.T, name string, exp *experiment.Experiment, blocks int) 
 			{Type: assayv1alpha1.ConditionComplete, Status: metav1.ConditionTrue, Reason: assayv1alpha1.ReasonVerdictReached},
 		},
 	}
-	return &measured{run, exp, found}
+	return &measured{run, exp, result}
 }
 
 // waiting is a run that waits for a node since a time.
@@ -231,7 +233,7 @@ func waiting(name string, since time.Time) *assayv1alpha1.BenchmarkRun {
 
 func (m *measured) world() *observe.World {
 	return &observe.World{
-		Observed: plan.Observed{Run: m.run, Ledger: plan.LedgerState{Experiment: m.exp}}, Analysis: m.found,
+		Observed: plan.Observed{Run: m.run, Ledger: plan.LedgerState{Experiment: m.exp}}, Analysis: m.result,
 	}
 }
 
@@ -239,7 +241,7 @@ func (m *measured) world() *observe.World {
 func (m *measured) write(t *testing.T, store ledger.Store) {
 	t.Helper()
 	own := observe.RunStore(store, m.run)
-	for key, value := range map[string]any{ledger.ExperimentKey: m.exp, ledger.AnalysisKey(0): m.found} {
+	for key, value := range map[string]any{ledger.ExperimentKey: m.exp, ledger.AnalysisKey(0): m.result} {
 		raw, err := json.Marshal(value)
 		must(t, err)
 		must(t, own.Replace(t.Context(), key, raw))

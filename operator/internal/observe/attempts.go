@@ -31,17 +31,17 @@ const maxGaps = 8
 // open: those of which no execution has an attempt of every trial. Attempts come one by one.
 func (p *progress) count(ctx context.Context, store ledger.Store, newest *record.Wave) (trials int, open []string, err error) {
 	for wave := len(p.earlier); wave < newest.Wave; wave++ {
-		found := newListing()
-		if err := found.list(ctx, store, ledger.WaveAttemptsPrefix(wave)); err != nil {
+		listed := newListing()
+		if err := listed.list(ctx, store, ledger.WaveAttemptsPrefix(wave)); err != nil {
 			return 0, nil, err
 		}
 		// A copy: the older progress may still be read concurrently.
-		p.earlier = append(slices.Clone(p.earlier), found.trials())
+		p.earlier = append(slices.Clone(p.earlier), listed.trials())
 	}
 	if p.wave != newest.Wave {
 		p.wave, p.ended = newest.Wave, nil
 	}
-	found, err := p.unknown(ctx, store, newest)
+	latest, err := p.unknown(ctx, store, newest)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -52,10 +52,10 @@ func (p *progress) count(ctx context.Context, store ledger.Store, newest *record
 	for _, block := range newest.Blocks {
 		switch _, known := ended[block.ID]; {
 		case known:
-		case found.most(block.ID) >= max(block.Trials(), 1):
-			ended[block.ID] = len(found.seen[block.ID])
+		case latest.most(block.ID) >= max(block.Trials(), 1):
+			ended[block.ID] = len(latest.seen[block.ID])
 		default:
-			trials += len(found.seen[block.ID])
+			trials += len(latest.seen[block.ID])
 			open = append(open, block.ID)
 		}
 	}
@@ -77,18 +77,18 @@ func (p *progress) unknown(ctx context.Context, store ledger.Store, newest *reco
 	for _, block := range newest.Blocks {
 		groups[len(block.ID)] = append(groups[len(block.ID)], block.ID)
 	}
-	found := newListing()
+	listed := newListing()
 	for _, length := range slices.Sorted(maps.Keys(groups)) {
 		slices.Sort(groups[length])
-		if err := p.unknownOf(ctx, store, groups[length], found); err != nil {
-			return found, err
+		if err := p.unknownOf(ctx, store, groups[length], listed); err != nil {
+			return listed, err
 		}
 	}
-	return found, nil
+	return listed, nil
 }
 
 // unknownOf lists those of blocks whose names are of one length, in their order.
-func (p *progress) unknownOf(ctx context.Context, store ledger.Store, blocks []string, found listing) error {
+func (p *progress) unknownOf(ctx context.Context, store ledger.Store, blocks []string, listed listing) error {
 	var gaps, tail []string
 	// Before the first key of the first block, and after the last one of the last.
 	first, last := ledger.AttemptsPrefix+blocks[0], ledger.AfterBlock(blocks[len(blocks)-1])
@@ -102,17 +102,17 @@ func (p *progress) unknownOf(ctx context.Context, store ledger.Store, blocks []s
 		tail = append(tail, block)
 	}
 	if len(gaps) > maxGaps {
-		return found.listBetween(ctx, store, first, last)
+		return listed.listBetween(ctx, store, first, last)
 	}
 	for _, block := range gaps {
-		if err := found.list(ctx, store, ledger.AttemptsPrefix+block+"/"); err != nil {
+		if err := listed.list(ctx, store, ledger.AttemptsPrefix+block+"/"); err != nil {
 			return err
 		}
 	}
 	if len(tail) == 0 {
 		return nil
 	}
-	return found.listBetween(ctx, store, after, last)
+	return listed.listBetween(ctx, store, after, last)
 }
 
 // mostKnown is how many trials and executions a listing holds. A run has at most 100,000 trials, and whoever may write attempts may write

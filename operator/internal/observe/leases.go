@@ -33,9 +33,9 @@ func leases(ctx context.Context, reader client.Reader, namespace string) (out []
 	}
 	versions = map[string]string{}
 	for i := range list.Items {
-		if found, err := lease.FromObject(&list.Items[i]); err == nil {
-			out = append(out, found)
-			versions[found.Node] = list.Items[i].ResourceVersion
+		if current, err := lease.FromObject(&list.Items[i]); err == nil {
+			out = append(out, current)
+			versions[current.Node] = list.Items[i].ResourceVersion
 		}
 	}
 	return out, versions, nil
@@ -51,8 +51,8 @@ func Busy(ctx context.Context, reader client.Reader, holder lease.Holder, node, 
 		return "", fmt.Errorf("list workflows of run %s: %w", holder.Run(), err)
 	}
 	for i := range workflows.Items {
-		if found := &workflows.Items[i]; runsBlocks(found) && found.Name != besides {
-			return "workflow " + found.Name, nil
+		if flow := &workflows.Items[i]; runsBlocks(flow) && flow.Name != besides {
+			return "workflow " + flow.Name, nil
 		}
 	}
 	var pods corev1.PodList
@@ -60,19 +60,19 @@ func Busy(ctx context.Context, reader client.Reader, holder lease.Holder, node, 
 		return "", fmt.Errorf("list pods of run %s: %w", holder.Run(), err)
 	}
 	for i := range pods.Items {
-		if found := &pods.Items[i]; aliveBlock(found) && (found.Spec.NodeName == "" || found.Spec.NodeName == node) {
-			return "pod " + found.Name, nil
+		if owned := &pods.Items[i]; aliveBlock(owned) && (owned.Spec.NodeName == "" || owned.Spec.NodeName == node) {
+			return "pod " + owned.Name, nil
 		}
 	}
 	return "", nil
 }
 
 // runsBlocks reports whether a workflow may start blocks: it has not ended, is not being deleted and is not an analysis only.
-func runsBlocks(found *workflow.Workflow) bool {
+func runsBlocks(flow *workflow.Workflow) bool {
 	wave := 0
-	_, err := fmt.Sscan(found.Labels[workflow.WaveLabel], &wave)
-	analyses := err == nil && found.Name != workflow.Name(found.Labels[workflow.RunLabel], wave)
-	return !analyses && !found.Status.Ended() && found.DeletionTimestamp.IsZero()
+	_, err := fmt.Sscan(flow.Labels[workflow.WaveLabel], &wave)
+	analyses := err == nil && flow.Name != workflow.Name(flow.Labels[workflow.RunLabel], wave)
+	return !analyses && !flow.Status.Ended() && flow.DeletionTimestamp.IsZero()
 }
 
 func aliveBlock(pod *corev1.Pod) bool {
@@ -88,40 +88,40 @@ func aliveBlock(pod *corev1.Pod) bool {
 // has the version that was read there last. They are read one by one, because a consistent list waits for etcd's progress notification,
 // up to a tenth of a second.
 func (o *Observer) leases(ctx context.Context, world *World) error {
-	found, versions, err := leases(ctx, o.Client, o.LeaseNamespace)
+	all, versions, err := leases(ctx, o.Client, o.LeaseNamespace)
 	if err != nil {
 		return err
 	}
 	me := plan.HolderOf(world.Run)
 	if plan.Leased(experiment.PlacementOf(world.Run.Spec.Placement)) {
-		for _, node := range o.own(world, found) {
+		for _, node := range o.own(world, all) {
 			if version, ok := o.Memory.lease(node); ok && version == versions[node] {
 				continue
 			}
-			if found, err = o.refresh(ctx, found, node); err != nil {
+			if all, err = o.refresh(ctx, all, node); err != nil {
 				return err
 			}
 		}
 	}
-	for i := range found {
-		if found[i].Holder == me && found[i].Draining {
-			if found[i].Busy, err = Busy(ctx, o.Live, me, found[i].Node, besides(world, found[i].Node)); err != nil {
+	for i := range all {
+		if all[i].Holder == me && all[i].Draining {
+			if all[i].Busy, err = Busy(ctx, o.Live, me, all[i].Node, besides(world, all[i].Node)); err != nil {
 				return err
 			}
 		}
-		if !found[i].Held() || found[i].Holder == me {
+		if !all[i].Held() || all[i].Holder == me {
 			continue
 		}
-		if where := found[i].Holder.Namespace; len(o.Namespaces) > 0 && !slices.Contains(o.Namespaces, where) {
-			found[i].Busy = "what it started in namespace " + where + ", which this operator does not watch,"
+		if where := all[i].Holder.Namespace; len(o.Namespaces) > 0 && !slices.Contains(o.Namespaces, where) {
+			all[i].Busy = "what it started in namespace " + where + ", which this operator does not watch,"
 			continue
 		}
-		if found[i].Busy, err = Busy(ctx, o.Client, found[i].Holder, found[i].Node, ""); err != nil {
+		if all[i].Busy, err = Busy(ctx, o.Client, all[i].Holder, all[i].Node, ""); err != nil {
 			return err
 		}
 	}
-	lease.Sort(found)
-	world.Leases = found
+	lease.Sort(all)
+	world.Leases = all
 	return nil
 }
 
@@ -135,9 +135,9 @@ func besides(world *World, node string) string {
 }
 
 // own are the nodes that the run holds, according to any source that may be stale.
-func (o *Observer) own(world *World, found []lease.Lease) []string {
+func (o *Observer) own(world *World, all []lease.Lease) []string {
 	nodes := slices.Clone(o.Memory.Noted(world.Run.UID).Taken)
-	for _, l := range found {
+	for _, l := range all {
 		if l.Holder == plan.HolderOf(world.Run) {
 			nodes = append(nodes, l.Node)
 		}
@@ -157,17 +157,17 @@ func (o *Observer) own(world *World, found []lease.Lease) []string {
 }
 
 // refresh replaces a cached lease by the API server's. As in Leases, one that cannot be parsed is left out.
-func (o *Observer) refresh(ctx context.Context, found []lease.Lease, node string) ([]lease.Lease, error) {
-	found = slices.DeleteFunc(found, func(l lease.Lease) bool { return l.Node == node })
+func (o *Observer) refresh(ctx context.Context, all []lease.Lease, node string) ([]lease.Lease, error) {
+	all = slices.DeleteFunc(all, func(l lease.Lease) bool { return l.Node == node })
 	var object coordinationv1.Lease
 	if err := o.Live.Get(ctx, client.ObjectKey{Namespace: o.LeaseNamespace, Name: lease.Name(node)}, &object); err != nil {
-		return found, client.IgnoreNotFound(err)
+		return all, client.IgnoreNotFound(err)
 	}
 	o.Memory.keepLease(node, object.ResourceVersion)
 	if fresh, err := lease.FromObject(&object); err == nil {
-		found = append(found, fresh)
+		all = append(all, fresh)
 	}
-	return found, nil
+	return all, nil
 }
 
 // holds reports whether the run holds a lease.

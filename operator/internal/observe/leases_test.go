@@ -228,8 +228,8 @@ func TestWhatOfARunIsOnANodeThatItGivesBack(t *testing.T) {
 			}
 			cache := fake.NewClientBuilder().WithScheme(scheme).WithObjects(object.DeepCopy()).Build()
 			there := []client.Object{object.DeepCopy()}
-			for _, found := range tc.there {
-				there = append(there, found.DeepCopyObject().(client.Object))
+			for _, got := range tc.there {
+				there = append(there, got.DeepCopyObject().(client.Object))
 			}
 			live := fake.NewClientBuilder().WithScheme(scheme).WithObjects(there...).Build()
 			o := &Observer{Client: cache, Live: live, LeaseNamespace: "assay-system", Memory: &Memory{}}

@@ -133,24 +133,24 @@ func belongs(run *assayv1alpha1.BenchmarkRun, frozen *experiment.Experiment) err
 func readAnalysis(ctx context.Context, store ledger.Store, world *World, known *remembered) error {
 	newest := world.Ledger.Newest.Wave
 	for wave := newest; wave >= 0; wave-- {
-		found := known.judged
-		if found == nil || wave == newest || wave != known.judgedWave {
+		result := known.judged
+		if result == nil || wave == newest || wave != known.judgedWave {
 			var err error
-			if found, err = getAnalysis(ctx, store, wave, known); err != nil {
+			if result, err = getAnalysis(ctx, store, wave, known); err != nil {
 				return err
 			}
 		}
-		if found == nil {
+		if result == nil {
 			continue
 		}
-		world.Analysis = found
+		world.Analysis = result
 		world.ReportURL = ledger.WithPrefix(store, ledger.HTMLKey(wave)).URL()
 		if wave == newest {
-			world.Ledger.Analysed, world.Ledger.Verdict, world.Ledger.Why = true, found.Verdict, why(found)
-			world.Ledger.Findings = found.Findings()
+			world.Ledger.Analysed, world.Ledger.Verdict, world.Ledger.Why = true, result.Verdict, why(result)
+			world.Ledger.Findings = result.Findings()
 			return nil
 		}
-		known.judged, known.judgedWave = found, wave
+		known.judged, known.judgedWave = result, wave
 		return nil
 	}
 	return nil
@@ -165,18 +165,18 @@ func getAnalysis(ctx context.Context, store ledger.Store, wave int, known *remem
 	if err != nil {
 		return nil, err
 	}
-	found, err := analysis.Parse(raw)
+	result, err := analysis.Parse(raw)
 	if err != nil {
 		return nil, fmt.Errorf("invalid analysis %s: %w; delete it and it is made again", ledger.AnalysisKey(wave), err)
 	}
 	known.judgedBytes = len(raw)
-	return found, nil
+	return result, nil
 }
 
 // answers joins the reasons of a search's answers in a line.
-func answers(found []analysis.SearchResult) string {
+func answers(results []analysis.SearchResult) string {
 	var parts []string
-	for _, result := range found {
+	for _, result := range results {
 		parts = append(parts, result.Arm+": "+result.Reason)
 	}
 	return strings.Join(parts, "; ")
@@ -186,20 +186,20 @@ func answers(found []analysis.SearchResult) string {
 const maxWhy = 600
 
 // why is the reason of the candidate that decided and, if trials failed, the message of the first.
-func why(found *analysis.Analysis) string {
-	text := answers(found.Search)
-	for _, candidate := range found.Candidates {
-		if candidate.Verdict != "" && candidate.Verdict == found.Verdict && (found.Best == "" || candidate.Name == found.Best) {
+func why(result *analysis.Analysis) string {
+	text := answers(result.Search)
+	for _, candidate := range result.Candidates {
+		if candidate.Verdict != "" && candidate.Verdict == result.Verdict && (result.Best == "" || candidate.Name == result.Best) {
 			text = candidate.Name + ": " + candidate.Reason
 			break
 		}
 	}
-	if bad := found.Trials.Failed + found.Trials.Invalid; bad > 0 && len(found.Excluded) > 0 {
+	if bad := result.Trials.Failed + result.Trials.Invalid; bad > 0 && len(result.Excluded) > 0 {
 		if text != "" {
 			text += "; "
 		}
-		text += fmt.Sprintf("%d of %d trials failed or may not be used, the first (%s): %s", bad, found.Trials.Planned, found.Excluded[0].Attempt,
-			found.Excluded[0].Reason)
+		text += fmt.Sprintf("%d of %d trials failed or may not be used, the first (%s): %s", bad, result.Trials.Planned,
+			result.Excluded[0].Attempt, result.Excluded[0].Reason)
 	}
 	if runes := []rune(text); len(runes) > maxWhy {
 		text = string(runes[:maxWhy]) + "…"

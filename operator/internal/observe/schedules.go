@@ -85,14 +85,14 @@ func revisionsOf(ctx context.Context, live client.Reader, s *assayv1alpha1.Bench
 // runsOf are the runs that a schedule owns. They are found by their label, which anybody may change who may change runs; those that matter
 // most, which the history does not have yet, by their names as well.
 func runsOf(ctx context.Context, live client.Reader, s *assayv1alpha1.BenchmarkSchedule) ([]schedule.Run, error) {
-	found := map[string]bool{}
+	seen := map[string]bool{}
 	var out []schedule.Run
 	add := func(run *assayv1alpha1.BenchmarkRun) {
 		sequence := schedule.SequenceOf(s.Name, run.Name)
-		if found[run.Name] || sequence == 0 || !metav1.IsControlledBy(run, s) {
+		if seen[run.Name] || sequence == 0 || !metav1.IsControlledBy(run, s) {
 			return
 		}
-		found[run.Name] = true
+		seen[run.Name] = true
 		out = append(out, schedule.Run{
 			Name: run.Name, UID: string(run.UID), Sequence: sequence,
 			Ended: plan.Ended(run), Succeeded: run.Status.Phase == assayv1alpha1.PhaseSucceeded,
@@ -107,7 +107,7 @@ func runsOf(ctx context.Context, live client.Reader, s *assayv1alpha1.BenchmarkS
 		return nil, fmt.Errorf("list runs: %w", err)
 	}
 	for _, active := range s.Status.Active {
-		if found[active.Name] {
+		if seen[active.Name] {
 			continue
 		}
 		var run assayv1alpha1.BenchmarkRun

@@ -61,12 +61,12 @@ func TestTheRunsOfAScheduleAreThoseThatItOwns(t *testing.T) {
 		run("mine", "app", "s-1"),         // With a name that has no number.
 		run("app-4", "taken-away", "s-1"), // Recorded, with another label: nobody misses it.
 	).Build()
-	found, err := runsOf(t.Context(), live, s)
+	got, err := runsOf(t.Context(), live, s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var names []string
-	for _, run := range found {
+	for _, run := range got {
 		names = append(names, run.Name)
 	}
 	if strings.Join(names, " ") != "app-1 app-2" {

@@ -12,8 +12,8 @@ func TestWhyNamesWhatDecided(t *testing.T) {
 	slow := analysis.Candidate{Name: "slow", Verdict: experiment.VerdictNoGo, Reason: "gain: missed"}
 	fast := analysis.Candidate{Name: "fast", Verdict: experiment.VerdictGo, Reason: "all gates hold"}
 	cases := map[string]struct {
-		found analysis.Analysis
-		want  string
+		result analysis.Analysis
+		want   string
 	}{
 		"the best candidate of a Go":    {analysis.Analysis{Verdict: "Go", Best: "fast", Candidates: []analysis.Candidate{slow, fast}}, "fast: all gates hold"},
 		"the first candidate of a NoGo": {analysis.Analysis{Verdict: "NoGo", Candidates: []analysis.Candidate{slow}}, "slow: gain: missed"},
@@ -30,7 +30,7 @@ func TestWhyNamesWhatDecided(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := why(&tc.found); got != tc.want {
+			if got := why(&tc.result); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})

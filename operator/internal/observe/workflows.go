@@ -17,18 +17,18 @@ func sortWorkflows(world *World, all []workflow.Workflow) {
 		newest = world.Ledger.Newest.Wave
 	}
 	for i := range all {
-		found := &all[i]
-		if found.Labels[workflow.RunUIDLabel] != string(world.Run.UID) {
+		flow := &all[i]
+		if flow.Labels[workflow.RunUIDLabel] != string(world.Run.UID) {
 			world.Older = true
 			continue
 		}
 		// While the ledger does not answer, the newest wave is the newest workflow's.
 		wave := 0
-		if _, err := fmt.Sscan(found.Labels[workflow.WaveLabel], &wave); err != nil || known && wave != newest {
+		if _, err := fmt.Sscan(flow.Labels[workflow.WaveLabel], &wave); err != nil || known && wave != newest {
 			continue
 		}
-		state := workflowState(found)
-		if found.Name == workflow.Name(world.Run.Name, wave) {
+		state := workflowState(flow)
+		if flow.Name == workflow.Name(world.Run.Name, wave) {
 			world.Wave = &state
 		} else {
 			world.Analyses = append(world.Analyses, state)
@@ -36,13 +36,13 @@ func sortWorkflows(world *World, all []workflow.Workflow) {
 	}
 }
 
-func workflowState(found *workflow.Workflow) plan.WorkflowState {
+func workflowState(flow *workflow.Workflow) plan.WorkflowState {
 	return plan.WorkflowState{
-		Name: found.Name, CreatedAt: found.CreationTimestamp.Time,
-		Seen: found.Status.Phase != "", Ended: found.Status.Ended(), Message: found.Status.Message,
-		Suspended: found.Spec.Suspend != nil && *found.Spec.Suspend,
-		Stopped:   found.Spec.Shutdown != "",
-		Again:     found.Annotations[workflow.AgainAnnotation],
-		Deleting:  !found.DeletionTimestamp.IsZero(),
+		Name: flow.Name, CreatedAt: flow.CreationTimestamp.Time,
+		Seen: flow.Status.Phase != "", Ended: flow.Status.Ended(), Message: flow.Status.Message,
+		Suspended: flow.Spec.Suspend != nil && *flow.Spec.Suspend,
+		Stopped:   flow.Spec.Shutdown != "",
+		Again:     flow.Annotations[workflow.AgainAnnotation],
+		Deleting:  !flow.DeletionTimestamp.IsZero(),
 	}
 }

@@ -14,13 +14,14 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/search"
+	"assay.dev/assay/operator/test/golden"
 )
 
 // analysisFinds is the analysis of a wave all of whose blocks ran: how many are valid in all and how wide the widest
 // interval is.
 func (w *world) analysisFinds(verdict experiment.Verdict, valid int, halfWidth float64) {
 	what := fmt.Sprintf("%s from %d valid blocks, ±%.1f %%", verdict, valid, 100*halfWidth)
-	w.found(what, design.Findings{}, func(f *design.Findings) {
+	w.analyzed(what, design.Findings{}, func(f *design.Findings) {
 		w.Ledger.Verdict = verdict
 		f.Valid, f.HalfWidth = valid, &halfWidth
 	})
@@ -56,7 +57,7 @@ func confirming(spec *assayv1alpha1.BenchmarkRunSpec) {
 
 // screened is the analysis of a screening that has something to confirm.
 func (w *world) screened(verdict experiment.Verdict) {
-	w.found("screened "+string(verdict), design.Findings{Screened: verdict, Valid: 4}, func(*design.Findings) {
+	w.analyzed("screened "+string(verdict), design.Findings{Screened: verdict, Valid: 4}, func(*design.Findings) {
 		w.Ledger.Verdict, w.Ledger.Why = experiment.VerdictInconclusive, "fused: screened "+string(verdict)+", not confirmed"
 	})
 }
@@ -69,22 +70,22 @@ func TestAdaptiveStories(t *testing.T) {
 		"blocks lost to noise are replaced": {nil, func(w *world) {
 			w.happens("the run is created", func() {})
 			w.runs(4)
-			w.found("one of 4 blocks is noisy", design.Findings{Valid: 3, Lost: 1},
+			w.analyzed("one of 4 blocks is noisy", design.Findings{Valid: 3, Lost: 1},
 				func(*design.Findings) { w.Ledger.Verdict = experiment.VerdictInconclusive })
 			w.runs(1)
-			w.found("4 blocks are valid", design.Findings{Valid: 4, Lost: 1}, func(*design.Findings) { w.Ledger.Verdict = experiment.VerdictGo })
+			w.analyzed("4 blocks are valid", design.Findings{Valid: 4, Lost: 1}, func(*design.Findings) { w.Ledger.Verdict = experiment.VerdictGo })
 		}},
 		"blocks that the program fails are not replaced": {nil, func(w *world) {
 			w.happens("the run is created", func() {})
 			w.runs(4)
-			w.found("the candidate crashed in 2 blocks", design.Findings{Valid: 2},
+			w.analyzed("the candidate crashed in 2 blocks", design.Findings{Valid: 2},
 				func(*design.Findings) { w.Ledger.Verdict = experiment.VerdictInvalid })
 		}},
 		"a machine that is never quiet": {nil, func(w *world) {
 			w.happens("the run is created", func() {})
 			w.runs(4)
 			for wave := 1; wave <= 4; wave++ {
-				w.found("every block so far is noisy", design.Findings{Lost: 4 * wave},
+				w.analyzed("every block so far is noisy", design.Findings{Lost: 4 * wave},
 					func(*design.Findings) { w.Ledger.Verdict = experiment.VerdictInvalid })
 				if Ended(w.Run) {
 					return
@@ -130,7 +131,7 @@ func TestAdaptiveStories(t *testing.T) {
 			w.runs(4)
 			w.screened(experiment.VerdictGo)
 			w.runs(3)
-			w.found("confirmed", design.Findings{Screened: experiment.VerdictGo, Valid: 4, ConfirmValid: 3}, func(*design.Findings) {
+			w.analyzed("confirmed", design.Findings{Screened: experiment.VerdictGo, Valid: 4, ConfirmValid: 3}, func(*design.Findings) {
 				w.Ledger.Verdict, w.Ledger.Why = experiment.VerdictGo, "fused: confirmed on fresh blocks"
 			})
 		}},
@@ -140,12 +141,12 @@ func TestAdaptiveStories(t *testing.T) {
 			w.runs(4)
 			w.screened(experiment.VerdictGo)
 			w.runs(3)
-			w.found("a confirming block is noisy", design.Findings{Screened: experiment.VerdictGo, Valid: 4, ConfirmValid: 2, ConfirmLost: 1},
+			w.analyzed("a confirming block is noisy", design.Findings{Screened: experiment.VerdictGo, Valid: 4, ConfirmValid: 2, ConfirmLost: 1},
 				func(*design.Findings) {
 					w.Ledger.Verdict, w.Ledger.Why = experiment.VerdictInconclusive, "fused: screened Go, not confirmed"
 				})
 			w.runs(1)
-			w.found("not confirmed", design.Findings{Screened: experiment.VerdictGo, Valid: 4, ConfirmValid: 3, ConfirmLost: 1},
+			w.analyzed("not confirmed", design.Findings{Screened: experiment.VerdictGo, Valid: 4, ConfirmValid: 3, ConfirmLost: 1},
 				func(*design.Findings) {
 					w.Ledger.Verdict, w.Ledger.Why = experiment.VerdictInconclusive, "fused: screened Go, not confirmed"
 				})
@@ -216,15 +217,15 @@ func TestAdaptiveStories(t *testing.T) {
 				edit(&w.Run.Spec)
 			}
 			tc.story(w)
-			checkGolden(t, filepath.Join("adaptive", storyFile(name)), w.log.String())
+			golden.Check(t, filepath.Join("testdata", "adaptive", storyFile(name)), w.log.String())
 		})
 	}
-	found, err := filepath.Glob(filepath.Join("testdata", "adaptive", "*.golden"))
+	got, err := filepath.Glob(filepath.Join("testdata", "adaptive", "*.golden"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(found) != len(stories) {
-		t.Errorf("%d stories and %d golden files in testdata/adaptive: delete those without a story", len(stories), len(found))
+	if len(got) != len(stories) {
+		t.Errorf("%d stories and %d golden files in testdata/adaptive: delete those without a story", len(stories), len(got))
 	}
 }
 
@@ -267,7 +268,7 @@ func (w *world) searched(capacity map[string]int) {
 	for _, arm := range findings.Search {
 		text += fmt.Sprintf("; %s: %s", arm.Arm, rules.Conclude(arm.Levels).Reason)
 	}
-	w.found(text[2:], findings, func(*design.Findings) { w.Ledger.Verdict, w.Ledger.Why = "", text[2:] })
+	w.analyzed(text[2:], findings, func(*design.Findings) { w.Ledger.Verdict, w.Ledger.Why = "", text[2:] })
 }
 
 // countBlock counts one block of one load.

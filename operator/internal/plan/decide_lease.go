@@ -84,7 +84,7 @@ func (p *planner) idle(nodes []string) (idle []string, problem string) {
 		return nil, fmt.Sprintf("waiting for pods of an earlier wave that have no node yet: %d", waiting)
 	}
 	idle = slices.DeleteFunc(slices.Clone(nodes), func(node string) bool { return p.Pods.Blocks[node] > 0 })
-	if len(idle) == 0 && len(nodes) > 0 {
+	if len(idle) == 0 {
 		return nil, fmt.Sprintf("waiting for pods of an earlier wave on %s: they have not ended", strings.Join(nodes, ", "))
 	}
 	return idle, ""
@@ -94,9 +94,9 @@ func (p *planner) idle(nodes []string) (idle []string, problem string) {
 // of an earlier wave that arrive late are distinguished from this one's (fencing).
 func (p *planner) usedTokens(nodes []string) []string {
 	return slices.DeleteFunc(slices.Clone(nodes), func(node string) bool {
-		found := p.leaseOf(node)
-		current := record.Lease{Node: node, Token: found.Token}
-		return !found.Draining && !slices.ContainsFunc(p.Ledger.Waves, func(wave record.Wave) bool {
+		held := p.leaseOf(node)
+		current := record.Lease{Node: node, Token: held.Token}
+		return !held.Draining && !slices.ContainsFunc(p.Ledger.Waves, func(wave record.Wave) bool {
 			return slices.ContainsFunc(wave.Blocks, func(block record.Block) bool { return block.Lease != nil && *block.Lease == current })
 		})
 	})
@@ -127,11 +127,11 @@ func (p *planner) sharedLanes(usable []string, wants int) ([]design.Lane, *Decis
 	var lanes []design.Lane
 	taken := ""
 	for _, name := range usable {
-		found := p.leaseOf(name)
-		if found.Whole || slices.ContainsFunc(p.node(name).Taints, isLeaseTaint) {
+		current := p.leaseOf(name)
+		if current.Whole || slices.ContainsFunc(p.node(name).Taints, isLeaseTaint) {
 			taken = fmt.Sprintf("a run that has node %s for itself", name)
-			if found.Held() {
-				taken = fmt.Sprintf("run %s, which has node %s for itself since %s", found.Holder.Run(), name, stamp(found.Acquired))
+			if current.Held() {
+				taken = fmt.Sprintf("run %s, which has node %s for itself since %s", current.Holder.Run(), name, stamp(current.Acquired))
 			}
 			continue
 		}
@@ -159,11 +159,11 @@ func (p *planner) waitForLease(me lease.Waiter) *Decision {
 	after := lookAtQueue
 	var parts []string
 	for _, name := range me.Nodes {
-		found := p.leaseOf(name)
-		if left := found.ExpiresAt().Sub(p.now); found.Held() && left > 0 {
+		current := p.leaseOf(name)
+		if left := current.ExpiresAt().Sub(p.now); current.Held() && left > 0 {
 			after = min(after, left)
 		}
-		parts = append(parts, describeLease(name, found, p.now))
+		parts = append(parts, describeLease(name, current, p.now))
 	}
 	const shown = 5
 	if len(parts) > shown {
@@ -181,17 +181,17 @@ func (p *planner) waitForLease(me lease.Waiter) *Decision {
 	return waiting(assayv1alpha1.ReasonWaitingForLease, message, after)
 }
 
-func describeLease(name string, found lease.Lease, now time.Time) string {
+func describeLease(name string, current lease.Lease, now time.Time) string {
 	switch {
-	case !found.Held():
+	case !current.Held():
 		return name + " is free"
-	case !found.Expired(now):
-		return fmt.Sprintf("%s is leased by %s since %s", name, found.Holder.Run(), stamp(found.Acquired))
-	case found.Busy == "":
-		return fmt.Sprintf("%s was leased by %s until %s", name, found.Holder.Run(), stamp(found.ExpiresAt()))
+	case !current.Expired(now):
+		return fmt.Sprintf("%s is leased by %s since %s", name, current.Holder.Run(), stamp(current.Acquired))
+	case current.Busy == "":
+		return fmt.Sprintf("%s was leased by %s until %s", name, current.Holder.Run(), stamp(current.ExpiresAt()))
 	default:
-		return fmt.Sprintf("%s was leased by %s until %s, and is taken over once %s has ended", name, found.Holder.Run(),
-			stamp(found.ExpiresAt()), found.Busy)
+		return fmt.Sprintf("%s was leased by %s until %s, and is taken over once %s has ended", name, current.Holder.Run(),
+			stamp(current.ExpiresAt()), current.Busy)
 	}
 }
 
@@ -232,10 +232,10 @@ func (p *planner) cannotGoOn() *Decision {
 
 // surplus releases, while a wave runs, nodes that only an earlier wave used, once the last pod there is gone.
 func (p *planner) surplus() *Decision {
-	lanes := design.LanesOf(p.Ledger.Newest)
-	if lanes == nil || p.Pods.Blocks[""] > 0 {
+	if p.Pods.Blocks[""] > 0 {
 		return nil
 	}
+	lanes := design.LanesOf(p.Ledger.Newest)
 	idle := slices.DeleteFunc(p.held(), func(held lease.Lease) bool {
 		return p.Pods.Blocks[held.Node] > 0 || slices.ContainsFunc(lanes, func(lane design.Lane) bool { return lane.Node == held.Node })
 	})
@@ -249,17 +249,12 @@ func (p *planner) surplus() *Decision {
 
 // suspendedForLong stops the wave of a suspended run once no block runs, so that its nodes are released.
 func (p *planner) suspendedForLong() *Decision {
-	if !Suspended(p.Run) || !p.Wave.Suspended || len(p.held()) == 0 {
+	if !Suspended(p.Run) || len(p.held()) == 0 || len(p.Pods.Blocks) > 0 {
 		return nil
 	}
 	since := p.Run.Status.SuspendedSince
 	if since == nil {
 		return nil
-	}
-	for _, pods := range p.Pods.Blocks {
-		if pods > 0 {
-			return nil
-		}
 	}
 	if settled := since.Add(suspendSettles); p.now.Before(settled) {
 		p.wake(settled)

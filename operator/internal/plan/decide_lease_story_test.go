@@ -14,6 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/test/golden"
 )
 
 // setLease puts a lease in the place of the node's.
@@ -280,15 +281,15 @@ func TestLeaseStories(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			story(w)
-			checkGolden(t, filepath.Join("leases", storyFile(name)), w.log.String())
+			golden.Check(t, filepath.Join("testdata", "leases", storyFile(name)), w.log.String())
 		})
 	}
-	found, err := filepath.Glob(filepath.Join("testdata", "leases", "*.golden"))
+	got, err := filepath.Glob(filepath.Join("testdata", "leases", "*.golden"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(found) != len(stories) {
-		t.Errorf("%d stories and %d golden files in testdata/leases: delete those without a story", len(stories), len(found))
+	if len(got) != len(stories) {
+		t.Errorf("%d stories and %d golden files in testdata/leases: delete those without a story", len(stories), len(got))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/labels"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
@@ -23,7 +24,7 @@ func usableNodes(placement experiment.Placement, overhead corev1.ResourceList, a
 	var usable, refusals []string
 	selected := 0
 	for _, node := range nodes {
-		if !hasLabels(node, placement.NodeSelector) {
+		if !labels.SelectorFromSet(placement.NodeSelector).Matches(labels.Set(node.Labels)) {
 			continue
 		}
 		selected++
@@ -63,15 +64,6 @@ func demand(placement experiment.Placement, overhead corev1.ResourceList) corev1
 	return corev1.ResourceList{corev1.ResourceCPU: cpu, corev1.ResourceMemory: memory}
 }
 
-func hasLabels(node Node, selector map[string]string) bool {
-	for key, value := range selector {
-		if actual, ok := node.Labels[key]; !ok || actual != value {
-			return false
-		}
-	}
-	return true
-}
-
 // refuse is why a node cannot run a block; empty when it can.
 func refuse(node Node, placement experiment.Placement, need corev1.ResourceList) string {
 	switch {
@@ -105,11 +97,7 @@ func describeSelector(selector map[string]string) string {
 	if len(selector) == 0 {
 		return "(empty: every node)"
 	}
-	var parts []string
-	for _, key := range slices.Sorted(maps.Keys(selector)) {
-		parts = append(parts, key+"="+selector[key])
-	}
-	return strings.Join(parts, ",")
+	return labels.FormatLabels(selector)
 }
 
 // node is the node as it was observed; without a name when it is gone.
@@ -145,11 +133,11 @@ func (p *planner) lost(name string) (why string, dead bool) {
 // cordoned one, end first. Open counts, by node, the blocks that did not run to their end.
 func (p *planner) nodesLost(open map[string]int) *Decision {
 	var reasons []string
-	blocks, elsewhere := 0, 0
+	blocks, elsewhere := 0, false
 	for _, name := range slices.Sorted(maps.Keys(open)) {
 		why, _ := p.lost(name)
 		if why == "" {
-			elsewhere += open[name]
+			elsewhere = true
 			continue
 		}
 		blocks += open[name]
@@ -159,15 +147,15 @@ func (p *planner) nodesLost(open map[string]int) *Decision {
 		return nil
 	}
 	why := fmt.Sprintf("%s with %d blocks to run", strings.Join(reasons, ", "), blocks)
-	for name, pods := range p.Pods.Blocks {
-		if _, dead := p.lost(name); name != "" && pods > 0 && !dead {
+	for name := range p.Pods.Blocks {
+		if _, dead := p.lost(name); !dead {
 			return &Decision{
 				Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, After: p.untilDeadline(),
 				Message: why + ": they are planned again once the blocks that run now have ended",
 			}
 		}
 	}
-	if elsewhere == 0 {
+	if !elsewhere {
 		return p.stopAndPlanAgain(why)
 	}
 	// No pod runs at all: that may be the moment between two blocks of a lane.

@@ -1,17 +1,13 @@
 package plan
 
 import (
-	"errors"
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,9 +16,8 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden stories anew")
 
 // world plays the cluster: it does what the planner decides and writes down what happened.
 type world struct {
@@ -239,14 +234,14 @@ func (w *world) blocksDone(blocks int) {
 }
 
 func (w *world) analysis(verdict experiment.Verdict) {
-	w.found(string(verdict), design.Findings{}, func(f *design.Findings) {
+	w.analyzed(string(verdict), design.Findings{}, func(f *design.Findings) {
 		w.Ledger.Verdict = verdict
 		f.Valid = (&design.Course{Waves: w.Ledger.Waves}).Blocks() - len(w.Ledger.Open)
 	})
 }
 
-// found is an analysis of which edit says what it found.
-func (w *world) found(what string, findings design.Findings, edit func(*design.Findings)) {
+// analyzed is an analysis of which edit says what it found.
+func (w *world) analyzed(what string, findings design.Findings, edit func(*design.Findings)) {
 	w.happens("the analysis is in the ledger: "+what, func() {
 		findings.Unrun = append(findings.Unrun, w.Ledger.Open...)
 		edit(&findings)
@@ -555,7 +550,7 @@ func TestStories(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			story(w)
-			checkGolden(t, storyFile(name), w.log.String())
+			golden.Check(t, filepath.Join("testdata", storyFile(name)), w.log.String())
 		})
 	}
 	checkNoStrayGoldens(t, stories)
@@ -563,23 +558,6 @@ func TestStories(t *testing.T) {
 
 func storyFile(name string) string {
 	return strings.NewReplacer(" ", "-", ",", "").Replace(name) + ".golden"
-}
-
-func checkGolden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := errors.Join(os.MkdirAll("testdata", 0o755), os.WriteFile(path, []byte(got), 0o644)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs; run go test ./internal/plan -update and read the diff (-want +got):\n%s", path, diff)
-	}
 }
 
 func checkNoStrayGoldens(t *testing.T, stories map[string]func(*world)) {

@@ -39,9 +39,6 @@ func (p *planner) analysed() *Decision {
 		ending.Reason, ending.Message = assayv1alpha1.ReasonCancelled, "cancelled; what was measured before is analysed"
 	case short && p.overBudget():
 		ending.Reason, ending.Message = assayv1alpha1.ReasonBudgetExhausted, p.budgetMessage()+"; what was measured before is analysed"
-		if !step.Done && step.Why != "" {
-			ending.Message += "; " + step.Why
-		}
 	case p.Ledger.Experiment.Plan.Search != nil:
 		ending.Reason, ending.Message = assayv1alpha1.ReasonSearchEnded, because("the search ended", p.Ledger.Why)
 	case len(p.Run.Spec.Gates) == 0:
@@ -51,7 +48,7 @@ func (p *planner) analysed() *Decision {
 		ending.Message = because("too little valid data is left to judge", p.Ledger.Why) +
 			"; the report lists what was excluded and why: repair the workload, its arguments or its timeout, and create a new run"
 	}
-	if step.Done && step.Why != "" {
+	if step.Why != "" && (step.Done || ending.Reason == assayv1alpha1.ReasonBudgetExhausted) {
 		ending.Message += "; " + step.Why
 	}
 	return &Decision{Reason: assayv1alpha1.ReasonFinished, Message: ending.Message, Ending: ending}

@@ -115,11 +115,7 @@ func (a PlanWave) String() string { return "plan " + describeWave(a.Wave, a.Lane
 func (a StartWave) String() string { return "start " + describeWave(a.Wave, a.Lanes) }
 
 func describeWave(wave *record.Wave, lanes []design.Lane) string {
-	var nodes []string
-	for _, lane := range lanes {
-		nodes = append(nodes, lane.Node)
-	}
-	return fmt.Sprintf("wave %d: %d blocks on %s", wave.Wave, len(wave.Blocks), strings.Join(nodes, ", "))
+	return fmt.Sprintf("wave %d: %d blocks on %s", wave.Wave, len(wave.Blocks), strings.Join(nodesOf(lanes), ", "))
 }
 
 func (a Suspend) String() string { return "suspend " + a.Workflow }

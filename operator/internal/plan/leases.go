@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -82,16 +83,16 @@ func (p *planner) leaseOf(node string) lease.Lease {
 
 // outOfForce is why blocks may no longer run on a lane; empty when they may.
 func (p *planner) outOfForce(lane design.Lane) string {
-	found := p.leaseOf(lane.Node)
-	switch mine := found.Holder == HolderOf(p.Run) && found.Token == lane.Token; {
-	case lane.Token == 0, mine && !found.Draining:
+	current := p.leaseOf(lane.Node)
+	switch mine := current.Holder == HolderOf(p.Run) && current.Token == lane.Token; {
+	case lane.Token == 0, mine && !current.Draining:
 		return ""
 	case mine:
 		return fmt.Sprintf("the lease of node %s with token %d is being given back", lane.Node, lane.Token)
 	}
 	text := fmt.Sprintf("the lease of node %s with token %d is lost", lane.Node, lane.Token)
-	if found.Held() && found.Holder != HolderOf(p.Run) {
-		text += fmt.Sprintf(": %s holds the node since %s", found.Holder.Run(), stamp(found.Acquired))
+	if current.Held() && current.Holder != HolderOf(p.Run) {
+		text += fmt.Sprintf(": %s holds the node since %s", current.Holder.Run(), stamp(current.Acquired))
 	}
 	return text
 }
@@ -132,11 +133,14 @@ func (p *planner) keepLeases(decision Decision) Decision {
 			p.wake(p.now)
 		}
 	}
-	if left := p.wakeAt.Sub(p.now); !p.wakeAt.IsZero() && !decision.followedAtOnce() && (decision.After == 0 || left < decision.After) {
-		decision.After = left
+	if !p.wakeAt.IsZero() && !decision.followedAtOnce() {
+		decision.After = soonest(decision.After, p.wakeAt.Sub(p.now))
 	}
 	return decision
 }
+
+// soonest is the earlier of two times to reconcile; the first may be 0, which is never.
+func soonest(after, other time.Duration) time.Duration { return min(cmp.Or(after, other), other) }
 
 // releaseIdle adds to a decision to wait the release of the leases that the run does not keep, as soon as nothing of it can run there.
 func (p *planner) releaseIdle(keep []string, meanwhile *Decision) *Decision {
@@ -154,8 +158,8 @@ func (p *planner) releaseIdle(keep []string, meanwhile *Decision) *Decision {
 	switch {
 	case len(idle) > 0:
 		meanwhile.Action, meanwhile.After = releaseStep(idle)
-	case left && (meanwhile.After == 0 || meanwhile.After > lookAtPods):
-		meanwhile.After = lookAtPods
+	case left:
+		meanwhile.After = soonest(meanwhile.After, lookAtPods)
 	}
 	return meanwhile
 }

@@ -98,7 +98,7 @@ type WorkflowState struct {
 type PodState struct {
 	// Alive counts pods that have not ended.
 	Alive int
-	// Blocks counts those that are blocks, by the node they are on; "" are those without a node yet.
+	// Blocks counts those that are blocks, by the node they are on, and has no node without one; "" are those without a node yet.
 	Blocks map[string]int
 	// Ending is the first pod that was told to end and has not; nil when there is none.
 	Ending *EndingPod

@@ -39,6 +39,16 @@ type Limits struct {
 	MaxObjects *int32             `json:"maxObjects,omitempty"`
 	// Exclusive are the values that spec.placement.exclusive may have.
 	Exclusive []assayv1alpha1.Exclusivity `json:"exclusive,omitempty"`
+	// History is what stays of the histories of the namespace; left out and empty are all of it.
+	History *History `json:"history,omitempty"`
+}
+
+// History is how long the points of a history stay: all of them for Full, then one of every Every, and after Thinned none. What a change
+// rests on stays in any case.
+type History struct {
+	Full    metav1.Duration `json:"full,omitzero"`
+	Every   metav1.Duration `json:"every,omitzero"`
+	Thinned metav1.Duration `json:"thinned,omitzero"`
 }
 
 var exclusivities = []assayv1alpha1.Exclusivity{assayv1alpha1.ExclusiveNode, assayv1alpha1.ExclusiveCPUs, assayv1alpha1.ExclusiveNone}
@@ -94,6 +104,7 @@ func (p *Policy) Of(namespace string) Limits {
 	out.MaxRuns = cmp.Or(out.MaxRuns, p.Default.MaxRuns)
 	out.MaxStored = cmp.Or(out.MaxStored, p.Default.MaxStored)
 	out.MaxObjects = cmp.Or(out.MaxObjects, p.Default.MaxObjects)
+	out.History = cmp.Or(out.History, p.Default.History)
 	if out.Exclusive == nil {
 		out.Exclusive = p.Default.Exclusive
 	}
@@ -104,8 +115,8 @@ func (p *Policy) Of(namespace string) Limits {
 func (p *Policy) Refuses(namespace string, spec *assayv1alpha1.BenchmarkRunSpec) string {
 	limits := p.Of(namespace)
 	var parts []string
-	add := func(field string, found, allowed any) {
-		parts = append(parts, fmt.Sprintf("%s is %v and namespace %s may have %v", field, found, namespace, allowed))
+	add := func(field string, value, allowed any) {
+		parts = append(parts, fmt.Sprintf("%s is %v and namespace %s may have %v", field, value, namespace, allowed))
 	}
 	placement := spec.Placement
 	if limits.MaxNodes != nil && placement.MaxNodes > *limits.MaxNodes {

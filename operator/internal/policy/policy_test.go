@@ -68,6 +68,37 @@ func TestWhatAnAdministratorAllows(t *testing.T) {
 	}
 }
 
+func TestWhatStaysOfHistories(t *testing.T) {
+	policy, err := Parse([]byte(`
+default: {history: {full: 8760h, every: 168h, thinned: 43800h}}
+namespaces:
+  all: {history: {}}
+  short: {history: {full: 24h, every: 24h}}
+  limited: {maxRuns: 1}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hours := func(full, every, thinned time.Duration) History {
+		of := func(n time.Duration) metav1.Duration { return metav1.Duration{Duration: n * time.Hour} }
+		return History{of(full), of(every), of(thinned)}
+	}
+	for name, want := range map[string]History{
+		"any":     hours(8760, 168, 43800),
+		"limited": hours(8760, 168, 43800),
+		"all":     {}, // Nothing of the default is added to what a namespace has of its own.
+		"short":   hours(24, 24, 0),
+	} {
+		if got := policy.Of(name).History; got == nil || *got != want {
+			t.Errorf("namespace %s: %+v, want %+v", name, got, want)
+		}
+	}
+	var none *Policy
+	if got := none.Of("any").History; got != nil {
+		t.Errorf("without a policy: %+v", got)
+	}
+}
+
 func TestAPolicyThatSaysNothingClearIsRefused(t *testing.T) {
 	for text, says := range map[string]string{
 		"maxNode: 2":                       "unknown field",
@@ -75,6 +106,7 @@ func TestAPolicyThatSaysNothingClearIsRefused(t *testing.T) {
 		"namespaces: {a: {maxRuns: -2}}":   "namespaces.a.maxRuns -2",
 		"default: {maxWallClock: 0s}":      "default.maxWallClock",
 		"default: {exclusive: [Machines]}": "allowed are Node, CPUs and None",
+		"default: {history: {fully: 1h}}":  "unknown field",
 	} {
 		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: error %v, want %q", text, err, says)

@@ -49,11 +49,11 @@ func exclusive(m *Machine) (Support, string) {
 
 func required(key, want string) judge {
 	return func(m *Machine) (Support, string) {
-		found, ok := m.environment[key]
+		value, ok := m.environment[key]
 		if !ok {
 			return Unknown, "not known here"
 		}
-		return yesIf(found == want), fmt.Sprintf("is %q, must be %q", found, want)
+		return yesIf(value == want), fmt.Sprintf("is %q, must be %q", value, want)
 	}
 }
 
@@ -114,14 +114,14 @@ func poll(machines []*Machine, meets judge) (Support, string) {
 	best := No
 	var reasons []string
 	for _, m := range machines {
-		support, found := meets(m)
+		support, reason := meets(m)
 		if support == Yes {
 			return Yes, ""
 		}
 		if support == Unknown {
 			best = Unknown
 		}
-		reasons = append(reasons, m.Name+": "+found)
+		reasons = append(reasons, m.Name+": "+reason)
 	}
 	return best, strings.Join(reasons, "; ")
 }

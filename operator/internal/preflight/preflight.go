@@ -82,11 +82,11 @@ func (m *Machine) Finding(claim Claim) Finding {
 	return Finding{Claim: claim, Supported: Unknown, Found: "not checked"}
 }
 
-func (m *Machine) add(claim Claim, supported Support, found, how string) {
+func (m *Machine) add(claim Claim, supported Support, seen, how string) {
 	if supported == Yes {
 		how = ""
 	}
-	m.Findings = append(m.Findings, Finding{claim, supported, found, how})
+	m.Findings = append(m.Findings, Finding{claim, supported, seen, how})
 }
 
 // SurveySchema identifies what `assay-runner probe` prints.

@@ -37,7 +37,7 @@ func TestWhatTheRunnerSees(t *testing.T) {
 		edit  func(*Survey)
 		claim Claim
 		want  Support
-		found string
+		seen  string
 		how   string
 	}{
 		"CPUs of its own":             {nil, ExclusiveCPUs, Yes, "isolates CPU 3", ""},
@@ -66,7 +66,7 @@ func TestWhatTheRunnerSees(t *testing.T) {
 				tc.edit(survey)
 			}
 			machine := FromSurvey(survey)
-			assertFinding(t, machine.Finding(tc.claim), tc.want, tc.found, tc.how)
+			assertFinding(t, machine.Finding(tc.claim), tc.want, tc.seen, tc.how)
 		})
 	}
 }
@@ -97,39 +97,39 @@ func TestWhatTheAPITells(t *testing.T) {
 		why    error
 		claim  Claim
 		want   Support
-		found  string
+		seen   string
 		how    string
 	}{
-		"a static CPU manager":                 {config: static, claim: ExclusiveCPUs, want: Yes, found: "static"},
-		"the default CPU manager":              {config: &KubeletConfig{CPUManagerPolicy: "none"}, claim: ExclusiveCPUs, want: No, found: `"none"`, how: "cpu_manager_state"},
-		"a kubelet one may not ask":            {why: errors.New("nodes/proxy is forbidden"), claim: ExclusiveCPUs, want: Unknown, found: "forbidden", how: "nodes/proxy"},
-		"whole CPUs are rounded down":          {config: static, claim: WholeCPUs, want: Yes, found: "3 whole of 3800m"},
-		"a static manager without CPUs":        {edit: func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourceCPU] = resource.MustParse("800m") }, config: static, claim: ExclusiveCPUs, want: No, found: "static", how: "no whole CPU"},
-		"part of a CPU is not a whole one":     {edit: func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourceCPU] = resource.MustParse("800m") }, config: static, claim: WholeCPUs, want: No, found: "0 whole", how: "larger node"},
-		"a node that is ready":                 {config: static, claim: Available, want: Yes, found: "ready"},
-		"a node that is not":                   {edit: func(n *corev1.Node) { n.Status.Conditions = nil }, claim: Available, want: No, found: "not ready", how: "kubectl describe node node-a"},
-		"a cordoned node":                      {edit: func(n *corev1.Node) { n.Spec.Unschedulable = true }, claim: Available, want: No, found: "cordoned", how: "uncordon node-a"},
-		"a tainted node":                       {edit: func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "gpu", Value: "yes", Effect: "NoSchedule"}} }, claim: Available, want: Unknown, found: "gpu=yes:NoSchedule", how: "tolerations"},
-		"a taint that only prefers":            {edit: func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "x", Effect: "PreferNoSchedule"}} }, claim: Available, want: Yes, found: "ready"},
-		"what the API does not tell":           {config: static, claim: FixedGovernor, want: Unknown, found: "node-feature-discovery", how: "environment.require"},
-		"a label that tells the governor":      {edit: label("cpu-pstate.scaling_governor", "performance"), claim: FixedGovernor, want: Yes, found: "performance"},
-		"a label that tells of siblings":       {edit: label("cpu-hardware_multithreading", "true"), claim: NoSMT, want: No, found: "true", how: "firmware"},
-		"a kubelet that refuses swap":          {config: static, claim: NoSwap, want: Yes, found: "refuses"},
-		"a kubelet that allows swap":           {config: &KubeletConfig{FailSwapOn: ptr.To(false)}, claim: NoSwap, want: Unknown, found: "with swap", how: "swapTotalBytes"},
-		"the noise of a node is not looked at": {config: static, claim: Quiet, want: Unknown, found: "not checked"},
+		"a static CPU manager":                 {config: static, claim: ExclusiveCPUs, want: Yes, seen: "static"},
+		"the default CPU manager":              {config: &KubeletConfig{CPUManagerPolicy: "none"}, claim: ExclusiveCPUs, want: No, seen: `"none"`, how: "cpu_manager_state"},
+		"a kubelet one may not ask":            {why: errors.New("nodes/proxy is forbidden"), claim: ExclusiveCPUs, want: Unknown, seen: "forbidden", how: "nodes/proxy"},
+		"whole CPUs are rounded down":          {config: static, claim: WholeCPUs, want: Yes, seen: "3 whole of 3800m"},
+		"a static manager without CPUs":        {edit: func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourceCPU] = resource.MustParse("800m") }, config: static, claim: ExclusiveCPUs, want: No, seen: "static", how: "no whole CPU"},
+		"part of a CPU is not a whole one":     {edit: func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourceCPU] = resource.MustParse("800m") }, config: static, claim: WholeCPUs, want: No, seen: "0 whole", how: "larger node"},
+		"a node that is ready":                 {config: static, claim: Available, want: Yes, seen: "ready"},
+		"a node that is not":                   {edit: func(n *corev1.Node) { n.Status.Conditions = nil }, claim: Available, want: No, seen: "not ready", how: "kubectl describe node node-a"},
+		"a cordoned node":                      {edit: func(n *corev1.Node) { n.Spec.Unschedulable = true }, claim: Available, want: No, seen: "cordoned", how: "uncordon node-a"},
+		"a tainted node":                       {edit: func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "gpu", Value: "yes", Effect: "NoSchedule"}} }, claim: Available, want: Unknown, seen: "gpu=yes:NoSchedule", how: "tolerations"},
+		"a taint that only prefers":            {edit: func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "x", Effect: "PreferNoSchedule"}} }, claim: Available, want: Yes, seen: "ready"},
+		"what the API does not tell":           {config: static, claim: FixedGovernor, want: Unknown, seen: "node-feature-discovery", how: "environment.require"},
+		"a label that tells the governor":      {edit: label("cpu-pstate.scaling_governor", "performance"), claim: FixedGovernor, want: Yes, seen: "performance"},
+		"a label that tells of siblings":       {edit: label("cpu-hardware_multithreading", "true"), claim: NoSMT, want: No, seen: "true", how: "firmware"},
+		"a kubelet that refuses swap":          {config: static, claim: NoSwap, want: Yes, seen: "refuses"},
+		"a kubelet that allows swap":           {config: &KubeletConfig{FailSwapOn: ptr.To(false)}, claim: NoSwap, want: Unknown, seen: "with swap", how: "swapTotalBytes"},
+		"the noise of a node is not looked at": {config: static, claim: Quiet, want: Unknown, seen: "not checked"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			machine := FromNode(node(tc.edit), tc.config, tc.why)
-			assertFinding(t, machine.Finding(tc.claim), tc.want, tc.found, tc.how)
+			assertFinding(t, machine.Finding(tc.claim), tc.want, tc.seen, tc.how)
 		})
 	}
 }
 
-func assertFinding(t *testing.T, got Finding, want Support, found, how string) {
+func assertFinding(t *testing.T, got Finding, want Support, seen, how string) {
 	t.Helper()
-	if got.Supported != want || !strings.Contains(got.Found, found) || !strings.Contains(got.How, how) {
-		t.Errorf("got %+v, want %s, found %q, how %q", got, want, found, how)
+	if got.Supported != want || !strings.Contains(got.Found, seen) || !strings.Contains(got.How, how) {
+		t.Errorf("got %+v, want %s, found %q, how %q", got, want, seen, how)
 	}
 	if got.Supported == Yes && got.How != "" {
 		t.Errorf("it is there, and still it says how to get it: %s", got.How)

@@ -50,12 +50,12 @@ func FromSurvey(survey *Survey) Machine {
 
 // equals supports a claim when a key of the fingerprint has a value.
 func (m *Machine) equals(claim Claim, key, want, how string) {
-	found, ok := m.environment[key]
+	value, ok := m.environment[key]
 	switch {
 	case !ok:
 		m.add(claim, Unknown, "this machine does not report "+key, how)
 	default:
-		m.add(claim, yesIf(found == want), key+" is "+found, how)
+		m.add(claim, yesIf(value == want), key+" is "+value, how)
 	}
 }
 
@@ -99,9 +99,9 @@ func yesIf(condition bool) Support {
 	return No
 }
 
-func orAbsent(found string, there bool) string {
+func orAbsent(where string, there bool) string {
 	if there {
-		return found
+		return where
 	}
 	return "absent"
 }

@@ -44,16 +44,16 @@ func (m *Meter) Of(namespace string) (ledger.Sizes, bool) {
 	m.prepare()
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	found := m.known[namespace]
-	if found == nil {
-		found = &reading{}
-		m.known[namespace] = found
+	known := m.known[namespace]
+	if known == nil {
+		known = &reading{}
+		m.known[namespace] = known
 		select {
 		case m.asked <- struct{}{}:
 		default:
 		}
 	}
-	return found.sizes, !found.at.IsZero()
+	return known.sizes, !known.at.IsZero()
 }
 
 // All are the namespaces that are known.
@@ -62,9 +62,9 @@ func (m *Meter) All() map[string]ledger.Sizes {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	out := map[string]ledger.Sizes{}
-	for namespace, found := range m.known {
-		if !found.at.IsZero() {
-			out[namespace] = found.sizes
+	for namespace, known := range m.known {
+		if !known.at.IsZero() {
+			out[namespace] = known.sizes
 		}
 	}
 	return out
@@ -98,10 +98,10 @@ func (m *Meter) Refresh(ctx context.Context) time.Duration {
 		}
 		sizes, err := Sum(ctx, m.Store, "runs/"+namespace+"/")
 		m.mutex.Lock()
-		found := m.known[namespace]
-		found.tried = m.Clock.Now()
+		known := m.known[namespace]
+		known.tried = m.Clock.Now()
 		if err == nil {
-			found.sizes, found.at = sizes, found.tried
+			known.sizes, known.at = sizes, known.tried
 		}
 		m.mutex.Unlock()
 		if err != nil && ctx.Err() == nil {
@@ -126,11 +126,11 @@ func Sum(ctx context.Context, store ledger.Store, prefix string) (ledger.Sizes, 
 	var out ledger.Sizes
 	after := ""
 	for {
-		found, last, more, err := sizer.SizesAfter(ctx, prefix, after)
+		sizes, last, more, err := sizer.SizesAfter(ctx, prefix, after)
 		if err != nil {
 			return ledger.Sizes{}, err
 		}
-		out.Objects, out.Bytes = out.Objects+found.Objects, out.Bytes+found.Bytes
+		out.Objects, out.Bytes = out.Objects+sizes.Objects, out.Bytes+sizes.Bytes
 		if !more || last == "" {
 			return out, nil
 		}

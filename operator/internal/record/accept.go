@@ -70,18 +70,18 @@ func (c *acceptCompiler) at(file, pointer string) (*acceptor, error) {
 	if known, ok := c.done[address]; ok {
 		return known, nil
 	}
-	var found any = c.documents[file]
+	var node any = c.documents[file]
 	for _, step := range strings.Split(strings.TrimPrefix(pointer, "/"), "/") {
 		if step == "" {
 			continue
 		}
-		object, ok := found.(map[string]any)
+		object, ok := node.(map[string]any)
 		if !ok || object[step] == nil {
 			return nil, fmt.Errorf("no schema at %s", address)
 		}
-		found = object[step]
+		node = object[step]
 	}
-	schema, ok := found.(map[string]any)
+	schema, ok := node.(map[string]any)
 	if !ok {
 		return nil, fmt.Errorf("the schema at %s is not an object", address)
 	}

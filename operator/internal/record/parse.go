@@ -192,12 +192,12 @@ func explain(err error) string {
 	if !errors.As(err, &violation) {
 		return err.Error()
 	}
-	var found []string
+	var lines []string
 	printer := message.NewPrinter(language.English)
 	var walk func(*jsonschema.ValidationError)
 	walk = func(v *jsonschema.ValidationError) {
 		if len(v.Causes) == 0 {
-			found = append(found, fmt.Sprintf("%s: %s", strings.Join(append([]string{"$"}, v.InstanceLocation...), "."),
+			lines = append(lines, fmt.Sprintf("%s: %s", strings.Join(append([]string{"$"}, v.InstanceLocation...), "."),
 				v.ErrorKind.LocalizedString(printer)))
 		}
 		for _, cause := range v.Causes {
@@ -205,11 +205,11 @@ func explain(err error) string {
 		}
 	}
 	walk(violation)
-	slices.Sort(found)
-	found = slices.Compact(found)
+	slices.Sort(lines)
+	lines = slices.Compact(lines)
 	const shown = 3
-	if len(found) > shown {
-		found = append(found[:shown], fmt.Sprintf("and %d more", len(found)-shown))
+	if len(lines) > shown {
+		lines = append(lines[:shown], fmt.Sprintf("and %d more", len(lines)-shown))
 	}
-	return strings.Join(found, "; ")
+	return strings.Join(lines, "; ")
 }

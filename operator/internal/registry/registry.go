@@ -2,6 +2,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,7 +48,8 @@ func (c *Client) Resolve(ctx context.Context, reference string) schedule.Image {
 	host := ref.Context().RegistryStr()
 	if !c.may(host) {
 		return problem("the operator may not ask registry %s for %s: it may ask %s; take another image, have CI report revisions by digest "+
-			"(a source of type Revisions), or ask the administrator to add the registry (--registries)", host, reference, orNone(c.Hosts))
+			"(a source of type Revisions), or ask the administrator to add the registry (--registries)", host, reference,
+			cmp.Or(strings.Join(c.Hosts, ", "), "none"))
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -57,13 +59,13 @@ func (c *Client) Resolve(ctx context.Context, reference string) schedule.Image {
 	if c.Keychain != nil {
 		options = append(options, remote.WithAuthFromKeychain(c.Keychain))
 	}
-	found, err := remote.Get(ref, options...)
+	descriptor, err := remote.Get(ref, options...)
 	if err != nil {
 		return unanswered(reference, host, err)
 	}
-	digest := found.Digest.String()
+	digest := descriptor.Digest.String()
 	out := schedule.Image{Revision: assayv1alpha1.Revision{Revision: digest, Image: untagged(reference) + "@" + digest}}
-	revision, err := labelled(found)
+	revision, err := labelled(descriptor)
 	if err != nil {
 		return unanswered(reference, host, err)
 	}
@@ -97,8 +99,8 @@ func (c *Client) may(host string) bool {
 
 // labelled is the revision that an image names as its own; empty where it names none. An index of several platforms is asked for the
 // library's own platform: all are built from one revision.
-func labelled(found *remote.Descriptor) (string, error) {
-	image, err := found.Image()
+func labelled(descriptor *remote.Descriptor) (string, error) {
+	image, err := descriptor.Image()
 	if err == nil {
 		config, failed := image.ConfigFile()
 		if failed == nil {
@@ -148,11 +150,4 @@ func untagged(reference string) string {
 		out = out[:colon]
 	}
 	return out
-}
-
-func orNone(hosts []string) string {
-	if len(hosts) == 0 {
-		return "none"
-	}
-	return strings.Join(hosts, ", ")
 }

@@ -7,9 +7,9 @@ import (
 )
 
 // Screening is what the screening blocks said, once the gates rest on the confirming ones; without rows, nothing was confirmed.
-func Screening(found *analysis.Analysis) Table {
-	table := Table{Header: []string{"screened", "gate", "candidate", "point", "estimate" + Interval(found.GateConfidence), "blocks"}}
-	for _, gate := range found.Screening {
+func Screening(result *analysis.Analysis) Table {
+	table := Table{Header: []string{"screened", "gate", "candidate", "point", "estimate" + Interval(result.GateConfidence), "blocks"}}
+	for _, gate := range result.Screening {
 		estimate, blocks := "", ""
 		if gate.Estimate != nil {
 			estimate, blocks = analysis.Describe(gate.Estimate), fmt.Sprint(gate.Estimate.Blocks)
@@ -20,7 +20,7 @@ func Screening(found *analysis.Analysis) Table {
 }
 
 func (v *view) screening(out *document) {
-	if table := Screening(v.found); table.Rows != nil {
+	if table := Screening(v.result); table.Rows != nil {
 		out.line("\nThese gates rest on the confirming blocks alone, which played no part in choosing what to confirm. The screening blocks " +
 			"showed:\n")
 		out.table(table)
@@ -28,9 +28,9 @@ func (v *view) screening(out *document) {
 }
 
 // Controls are the comparisons in which nothing may move.
-func Controls(found *analysis.Analysis) Table {
-	table := Table{Header: []string{"moved", "arm", "point", "what", "of the baseline's" + Interval(found.GateConfidence), "message"}}
-	for _, c := range found.Controls {
+func Controls(result *analysis.Analysis) Table {
+	table := Table{Header: []string{"moved", "arm", "point", "what", "of the baseline's" + Interval(result.GateConfidence), "message"}}
+	for _, c := range result.Controls {
 		what, estimate := "phase "+c.Phase, ""
 		if c.Phase == "" {
 			what = analysis.StatisticName(c.Metric, c.Statistic)
@@ -44,7 +44,7 @@ func Controls(found *analysis.Analysis) Table {
 }
 
 func (v *view) controls(out *document) {
-	table := Controls(v.found)
+	table := Controls(v.result)
 	if table.Rows == nil {
 		return
 	}
@@ -56,9 +56,9 @@ func (v *view) controls(out *document) {
 
 // nodes shows the ratios of every node, when the blocks ran on several.
 func (v *view) nodes(out *document) {
-	table := Table{Header: []string{"point", "candidate", "metric", "node", "ratio there" + Interval(v.found.Confidence), "blocks",
+	table := Table{Header: []string{"point", "candidate", "metric", "node", "ratio there" + Interval(v.result.Confidence), "blocks",
 		"nodes differ"}}
-	for _, ratio := range v.found.Ratios {
+	for _, ratio := range v.result.Ratios {
 		for _, node := range ratio.PerNode {
 			table.add(ratio.Point, ratio.Candidate, analysis.StatisticName(ratio.Metric, ratio.Statistic), node.Node,
 				analysis.Describe(&node.Estimate), fmt.Sprint(node.Estimate.Blocks), yes(ratio.NodesDiffer))

@@ -33,8 +33,8 @@ func TestMarkdownShowsControlsScreeningAndNodes(t *testing.T) {
 		evidence.Attempts = append(evidence.Attempts, world.Run(exp, wave)...)
 		evidence.Waves = append(evidence.Waves, *wave)
 	}
-	found := analyze.Evidence(exp, evidence, 1)
-	page := string(Markdown(exp, found))
+	result := analyze.Evidence(exp, evidence, 1)
+	page := string(Markdown(exp, result))
 	for what, want := range map[string]string{
 		"the confidence of gates":           "which has 99.5 % confidence here",
 		"the null arm":                      "| no | null |  | time |",
@@ -47,11 +47,11 @@ func TestMarkdownShowsControlsScreeningAndNodes(t *testing.T) {
 			t.Errorf("%s is missing: no %q in\n%s", what, want, page)
 		}
 	}
-	found.Controls, found.Screening = nil, nil
-	for i := range found.Ratios {
-		found.Ratios[i].PerNode = nil
+	result.Controls, result.Screening = nil, nil
+	for i := range result.Ratios {
+		result.Ratios[i].PerNode = nil
 	}
-	page = string(Markdown(exp, found))
+	page = string(Markdown(exp, result))
 	for _, heading := range []string{"## Controls", "## Nodes", "screening blocks showed"} {
 		if strings.Contains(page, heading) {
 			t.Errorf("%q stands over nothing", heading)

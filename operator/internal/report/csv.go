@@ -14,8 +14,8 @@ import (
 // CSV is one row per point and arm: the sweep's axes, the arm, then for every statistic of every metric its estimate with
 // interval, blocks and samples, and the ratio to the baseline. A search has a row per load tried, with what was found there.
 // A number that does not exist is an empty field.
-func CSV(exp *experiment.Experiment, found *analysis.Analysis) []byte {
-	v := newView(exp, found)
+func CSV(exp *experiment.Experiment, analyzed *analysis.Analysis) []byte {
+	v := newView(exp, analyzed)
 	var out bytes.Buffer
 	w := csv.NewWriter(&out)
 	header := append(append([]string{}, v.axes...), "arm")

@@ -17,8 +17,8 @@ import (
 const shownExclusions = 50
 
 // Markdown is the report for a colleague: the verdict first, then what it rests on, then how to repeat it.
-func Markdown(exp *experiment.Experiment, found *analysis.Analysis) []byte {
-	v := newView(exp, found)
+func Markdown(exp *experiment.Experiment, result *analysis.Analysis) []byte {
+	v := newView(exp, result)
 	out := &document{}
 	v.verdict(out)
 	v.warnings(out)
@@ -102,17 +102,17 @@ func code(s string) string {
 }
 
 func (v *view) verdict(out *document) {
-	title := verdictName(v.found.Verdict)
+	title := verdictName(v.result.Verdict)
 	if v.exp.Plan.Search != nil {
 		title = "the highest feasible " + v.exp.Plan.Search.Axis
 	}
 	out.line("# %s: %s\n", text(runName(v.exp)), text(title))
-	out.line("**%s**", text(Headline(v.exp, v.found)))
+	out.line("**%s**", text(Headline(v.exp, v.result)))
 	out.line("")
 	if v.exp.Plan.Search == nil {
 		table := Table{Header: []string{"candidate", "verdict", "in a sentence", "why"}}
-		for _, c := range v.found.Candidates {
-			table.add(c.Name, verdictName(c.Verdict), Sentence(v.exp, v.found, c.Name), Why(v.exp, v.found, &c))
+		for _, c := range v.result.Candidates {
+			table.add(c.Name, verdictName(c.Verdict), Sentence(v.exp, v.result, c.Name), Why(v.exp, v.result, &c))
 		}
 		out.table(table)
 	}
@@ -120,13 +120,13 @@ func (v *view) verdict(out *document) {
 		out.line("\nRatios are candidate over baseline (%s), paired within blocks. A title says the confidence of the intervals below it.",
 			text(v.baseline))
 	}
-	if v.found.Layout != "" {
-		out.line("\n%s", text(v.found.Layout))
+	if v.result.Layout != "" {
+		out.line("\n%s", text(v.result.Layout))
 	}
 }
 
 func (v *view) warnings(out *document) {
-	all := Warnings(v.exp, v.found)
+	all := Warnings(v.exp, v.result)
 	if len(all) == 0 {
 		return
 	}
@@ -140,13 +140,13 @@ func (v *view) warnings(out *document) {
 }
 
 func (v *view) gates(out *document) {
-	if len(v.found.Gates) == 0 {
+	if len(v.result.Gates) == 0 {
 		return
 	}
 	out.heading("Gates")
-	table := Table{Header: []string{"outcome", "gate", "candidate", "point", "asked", "estimate" + Interval(v.found.GateConfidence), "blocks",
+	table := Table{Header: []string{"outcome", "gate", "candidate", "point", "asked", "estimate" + Interval(v.result.GateConfidence), "blocks",
 		"min. detectable", "share of ceiling", "message"}}
-	for _, gate := range v.found.Gates {
+	for _, gate := range v.result.Gates {
 		estimate, blocks, message := "", "", gate.Message
 		if gate.Estimate != nil {
 			estimate, blocks = analysis.Describe(gate.Estimate), fmt.Sprint(gate.Estimate.Blocks)
@@ -162,7 +162,7 @@ func (v *view) gates(out *document) {
 	}
 	out.table(table)
 	out.line("\nA gate is Go or NoGo only over its whole interval, which has %s confidence here. The minimum detectable effect is the "+
-		"smallest relative change that blocks this many and this noisy find four times in five.", Confidence(v.found.GateConfidence))
+		"smallest relative change that blocks this many and this noisy find four times in five.", Confidence(v.result.GateConfidence))
 	v.twice(out)
 }
 
@@ -197,7 +197,7 @@ func (v *view) results(out *document) {
 func (v *view) perArm(arm string) Table {
 	table := Table{Header: append(slices.Clone(v.axes), arm)}
 	for _, c := range v.columns {
-		table.Header = append(table.Header, analysis.StatisticName(c.metric, c.statistic)+Interval(v.found.Confidence))
+		table.Header = append(table.Header, analysis.StatisticName(c.metric, c.statistic)+Interval(v.result.Confidence))
 	}
 	return table
 }
@@ -211,7 +211,7 @@ func (v *view) axisValues(parameters map[string]string) []string {
 }
 
 func (v *view) comparisons(out *document) {
-	if len(v.found.Ratios) == 0 {
+	if len(v.result.Ratios) == 0 {
 		return
 	}
 	out.heading("Candidate over baseline")
@@ -234,24 +234,24 @@ func (v *view) comparisons(out *document) {
 }
 
 func (v *view) phases(out *document) {
-	if len(v.found.Phases) == 0 {
+	if len(v.result.Phases) == 0 {
 		return
 	}
 	out.heading("Phases")
-	table := Table{Header: []string{"point", "arm", "phase", "mean per iteration" + Interval(v.found.Confidence)}}
-	for _, phase := range v.found.Phases {
+	table := Table{Header: []string{"point", "arm", "phase", "mean per iteration" + Interval(v.result.Confidence)}}
+	for _, phase := range v.result.Phases {
 		table.add(phase.Point, phase.Arm, phase.Phase, analysis.Describe(&phase.Estimate))
 	}
 	out.table(table)
 }
 
 func (v *view) predictions(out *document) {
-	if len(v.found.Predicted) == 0 {
+	if len(v.result.Predicted) == 0 {
 		return
 	}
 	out.heading("Predictions")
-	table := Table{Header: []string{"point", "candidate", "metric", "predicted", "measured" + Interval(v.found.Confidence), "message"}}
-	for _, p := range v.found.Predicted {
+	table := Table{Header: []string{"point", "candidate", "metric", "predicted", "measured" + Interval(v.result.Confidence), "message"}}
+	for _, p := range v.result.Predicted {
 		table.add(p.Point, p.Candidate, p.Metric, quantity.Format(p.Predicted, quantity.Times), analysis.Describe(p.Measured), p.Message)
 	}
 	out.table(table)
@@ -259,38 +259,38 @@ func (v *view) predictions(out *document) {
 
 func (v *view) trials(out *document) {
 	out.heading("Trials")
-	n := v.found.Trials
+	n := v.result.Trials
 	table := Table{Header: []string{"planned", "used", "warm-ups", "failed", "invalid", "missing", "attempts in the ledger"}}
 	table.add(fmt.Sprint(n.Planned), fmt.Sprint(n.Used), fmt.Sprint(n.Warmups), fmt.Sprint(n.Failed), fmt.Sprint(n.Invalid),
 		fmt.Sprint(n.Missing), fmt.Sprint(n.Attempts))
 	out.table(table)
-	if noise := ArmNoise(v.found); noise.Rows != nil {
+	if noise := ArmNoise(v.result); noise.Rows != nil {
 		out.line("\nBy what was read around them:\n")
 		out.table(noise)
 	}
-	if len(v.found.Excluded) == 0 {
+	if len(v.result.Excluded) == 0 {
 		return
 	}
 	out.line("\nNot in the figures:\n")
 	without := Table{Header: []string{"attempt or object", "reason"}}
-	for _, excluded := range v.found.Excluded[:min(shownExclusions, len(v.found.Excluded))] {
+	for _, excluded := range v.result.Excluded[:min(shownExclusions, len(v.result.Excluded))] {
 		without.add(excluded.Attempt, excluded.Reason)
 	}
 	out.table(without)
-	if more := len(v.found.Excluded) - shownExclusions; more > 0 {
+	if more := len(v.result.Excluded) - shownExclusions; more > 0 {
 		out.line("\nand %d more: analysis.json lists all of them.", more)
 	}
 }
 
 func (v *view) environment(out *document) {
 	out.heading("Environment")
-	for _, level := range slices.Sorted(maps.Keys(v.found.Isolation)) {
-		out.line("* isolation %s: %d attempts", text(level), v.found.Isolation[level])
+	for _, level := range slices.Sorted(maps.Keys(v.result.Isolation)) {
+		out.line("* isolation %s: %d attempts", text(level), v.result.Isolation[level])
 	}
-	for _, key := range slices.Sorted(maps.Keys(v.found.Environment)) {
-		raw, err := json.Marshal(v.found.Environment[key])
+	for _, key := range slices.Sorted(maps.Keys(v.result.Environment)) {
+		raw, err := json.Marshal(v.result.Environment[key])
 		if err != nil {
-			raw = fmt.Append(nil, v.found.Environment[key])
+			raw = fmt.Append(nil, v.result.Environment[key])
 		}
 		out.line("* %s: %s", text(key), code(string(raw)))
 	}
@@ -298,10 +298,10 @@ func (v *view) environment(out *document) {
 
 func (v *view) reproduction(out *document) {
 	out.heading("How to repeat this")
-	out.line("* experiment: %s", code(v.found.Experiment))
-	out.line("* evidence: %s (sha256 of the attempts' sha256sum lines, sorted by key)", code(v.found.Evidence))
-	out.line("* run uid: %s, waves up to %d, seed %d, confidence %g, of gates %g", code(v.exp.Run.UID), v.found.Wave, v.found.Seed,
-		v.found.Confidence, v.found.GateConfidence)
+	out.line("* experiment: %s", code(v.result.Experiment))
+	out.line("* evidence: %s (sha256 of the attempts' sha256sum lines, sorted by key)", code(v.result.Evidence))
+	out.line("* run uid: %s, waves up to %d, seed %d, confidence %g, of gates %g", code(v.exp.Run.UID), v.result.Wave, v.result.Seed,
+		v.result.Confidence, v.result.GateConfidence)
 	out.line("* image: %s", code(v.exp.ImageNames()))
-	out.line("* judge the same evidence again, offline: %s", code(fmt.Sprintf("assay analyze --ledger URL --wave %d", v.found.Wave)))
+	out.line("* judge the same evidence again, offline: %s", code(fmt.Sprintf("assay analyze --ledger URL --wave %d", v.result.Wave)))
 }

@@ -9,21 +9,21 @@ import (
 )
 
 // Processes is a row per arm of what its processes used, with a column for what is known of any. It is empty where nothing is.
-func Processes(found *analysis.Analysis) Table {
-	if found.Usage == nil || len(found.Usage.Processes) == 0 {
+func Processes(result *analysis.Analysis) Table {
+	if result.Usage == nil || len(result.Usage.Processes) == 0 {
 		return Table{}
 	}
 	var shown []record.ProcessQuantity
 	table := Table{Header: []string{"arm", "trials"}}
 	for _, one := range record.ProcessQuantities {
-		for _, use := range found.Usage.Processes {
+		for _, use := range result.Usage.Processes {
 			if _, ok := use.Used[one.Name]; ok {
 				shown, table.Header = append(shown, one), append(table.Header, one.Name)
 				break
 			}
 		}
 	}
-	for _, use := range found.Usage.Processes {
+	for _, use := range result.Usage.Processes {
 		row := []string{use.Arm, fmt.Sprint(use.Trials)}
 		for _, one := range shown {
 			cell := ""
@@ -46,7 +46,7 @@ const ProcessesNote = "The mean of a trial, over all points; of memory the most 
 	"process.wallTime and so on, point by point."
 
 func (v *view) processes(out *document) {
-	table := Processes(v.found)
+	table := Processes(v.result)
 	if table.Rows == nil {
 		return
 	}

@@ -16,7 +16,7 @@ type row struct{ point, arm string }
 // view is an analysis indexed for tables.
 type view struct {
 	exp      *experiment.Experiment
-	found    *analysis.Analysis
+	result   *analysis.Analysis
 	axes     []string
 	baseline string
 	columns  []column
@@ -35,22 +35,22 @@ type column struct {
 
 func (c column) key() column { return column{c.metric, c.statistic, ""} }
 
-func newView(exp *experiment.Experiment, found *analysis.Analysis) *view {
-	v := &view{exp: exp, found: found, levels: map[row]map[column]analysis.ArmResult{}, ratios: map[row]map[column]analysis.RatioResult{}}
+func newView(exp *experiment.Experiment, analyzed *analysis.Analysis) *view {
+	v := &view{exp: exp, result: analyzed, levels: map[row]map[column]analysis.ArmResult{}, ratios: map[row]map[column]analysis.RatioResult{}}
 	v.axes = exp.Axes()
 	v.tried = levels(v)
 	if baseline := exp.Baseline(); baseline >= 0 {
 		v.baseline = exp.Arms[baseline].Name
 	}
 	present := map[column]bool{}
-	for _, result := range found.Arms {
+	for _, result := range analyzed.Arms {
 		r, c := row{result.Point, result.Arm}, column{result.Metric, result.Statistic, ""}
 		if v.levels[r] == nil {
 			v.levels[r] = map[column]analysis.ArmResult{}
 		}
 		v.levels[r][c], present[c] = result, true
 	}
-	for _, result := range found.Ratios {
+	for _, result := range analyzed.Ratios {
 		r, c := row{result.Point, result.Candidate}, column{result.Metric, result.Statistic, ""}
 		if v.ratios[r] == nil {
 			v.ratios[r] = map[column]analysis.RatioResult{}
@@ -59,7 +59,7 @@ func newView(exp *experiment.Experiment, found *analysis.Analysis) *view {
 	}
 	// Columns in the template's order, and inside a metric in the order the results have.
 	for _, metric := range exp.Metrics() {
-		for _, result := range found.Arms {
+		for _, result := range analyzed.Arms {
 			c := column{result.Metric, result.Statistic, ""}
 			if result.Metric == metric.Name && present[c] {
 				present[c] = false

@@ -3,44 +3,26 @@ package report
 import (
 	"bytes"
 	"encoding/csv"
-	"flag"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
 	"assay.dev/assay/operator/internal/specimen"
+	"assay.dev/assay/operator/test/golden"
+	"assay.dev/assay/operator/test/scanned"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 func simulated(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec),
 	tamper func([]record.Attempt)) (*experiment.Experiment, *analysis.Analysis) {
 	t.Helper()
-	exp, err := specimen.Scan(edit)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wave, err := simulate.Wave(exp, 0, 0, 8)
-	if err != nil {
-		t.Fatal(err)
-	}
-	machine := simulate.Machine{Seed: 7, Noise: simulate.Noise{Block: 0.03, Arm: 0.005, Trial: 0.005, Sample: 0.02},
-		Seconds: simulate.ScanSeconds}
-	attempts := machine.Run(exp, wave)
-	if tamper != nil {
-		tamper(attempts)
-	}
-	return exp, analyze.Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
+	exp, result, _ := scanned.Run(t, scanned.Noisy, 8, edit, tamper)
+	return exp, result
 }
 
 func failOne(attempts []record.Attempt) {
@@ -50,30 +32,13 @@ func failOne(attempts []record.Attempt) {
 
 func TestGolden(t *testing.T) {
 	t.Setenv("COLUMNS", "")
-	exp, found := simulated(t, nil, failOne)
+	exp, result := simulated(t, nil, failOne)
 	var terminal bytes.Buffer
-	if err := Terminal(&terminal, exp, found); err != nil {
+	if err := Terminal(&terminal, exp, result); err != nil {
 		t.Fatal(err)
 	}
-	for name, got := range map[string][]byte{"scan.md": Markdown(exp, found), "scan.csv": CSV(exp, found), "scan.txt": terminal.Bytes()} {
-		t.Run(name, func(t *testing.T) {
-			path := filepath.Join("testdata", name)
-			if *update {
-				if err := os.MkdirAll("testdata", 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(path, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Errorf("changed; look at it, then run go test ./internal/report -update (-want +got):\n%s", diff)
-			}
-		})
+	for name, got := range map[string][]byte{"scan.md": Markdown(exp, result), "scan.csv": CSV(exp, result), "scan.txt": terminal.Bytes()} {
+		golden.Check(t, filepath.Join("testdata", name), string(got))
 	}
 }
 
@@ -100,9 +65,9 @@ func hostileRun(t *testing.T) (*experiment.Experiment, *analysis.Analysis) {
 var unescaped = regexp.MustCompile(`(^|[^\\])(\\\\)*\|`)
 
 func TestMarkdownTablesHoldWhateverValuesThereAre(t *testing.T) {
-	exp, found := hostileRun(t)
+	exp, result := hostileRun(t)
 	columns, tables := 0, 0
-	for line := range strings.Lines(string(Markdown(exp, found))) {
+	for line := range strings.Lines(string(Markdown(exp, result))) {
 		line = strings.TrimSuffix(line, "\n")
 		if !strings.HasPrefix(line, "|") {
 			columns = 0
@@ -133,8 +98,8 @@ func TestMarkdownTablesHoldWhateverValuesThereAre(t *testing.T) {
 }
 
 func TestCSVKeepsWhateverValuesThereAre(t *testing.T) {
-	exp, found := hostileRun(t)
-	rows, err := csv.NewReader(bytes.NewReader(CSV(exp, found))).ReadAll()
+	exp, result := hostileRun(t)
+	rows, err := csv.NewReader(bytes.NewReader(CSV(exp, result))).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,9 +116,9 @@ func TestCSVKeepsWhateverValuesThereAre(t *testing.T) {
 }
 
 func TestTerminalPrintsNoControlCharacters(t *testing.T) {
-	exp, found := hostileRun(t)
+	exp, result := hostileRun(t)
 	var out bytes.Buffer
-	if err := Terminal(&out, exp, found); err != nil {
+	if err := Terminal(&out, exp, result); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range out.String() {
@@ -168,33 +133,33 @@ func TestReportsOfEmptyAnalyses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := analyze.Evidence(exp, record.Evidence{}, 0)
+	result := analyze.Evidence(exp, record.Evidence{}, 0)
 	var out bytes.Buffer
-	if err := Terminal(&out, exp, found); err != nil {
+	if err := Terminal(&out, exp, result); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), "verdict: Invalid") {
 		t.Errorf("terminal:\n%s", out.String())
 	}
-	if md := string(Markdown(exp, found)); !strings.Contains(md, "# benchmarks/pir-batch-scan: Invalid") {
+	if md := string(Markdown(exp, result)); !strings.Contains(md, "# benchmarks/pir-batch-scan: Invalid") {
 		t.Errorf("markdown:\n%s", md)
 	}
-	if rows, err := csv.NewReader(bytes.NewReader(CSV(exp, found))).ReadAll(); err != nil || len(rows) != 13 {
+	if rows, err := csv.NewReader(bytes.NewReader(CSV(exp, result))).ReadAll(); err != nil || len(rows) != 13 {
 		t.Errorf("%d rows, %v", len(rows), err)
 	}
 }
 
 func TestSingleArmHasNoRatioColumns(t *testing.T) {
-	exp, found := simulated(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+	exp, result := simulated(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Arms = spec.Arms[:1]
 		spec.Arms[0].Baseline = false
 		spec.Gates, spec.Predictions = nil, nil
 	}, nil)
-	if table := string(CSV(exp, found)); strings.Contains(table, "ratio") {
+	if table := string(CSV(exp, result)); strings.Contains(table, "ratio") {
 		t.Errorf("table of a single arm:\n%s", table)
 	}
 	var out bytes.Buffer
-	if err := Terminal(&out, exp, found); err != nil {
+	if err := Terminal(&out, exp, result); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), "verdict: no verdict") {

@@ -12,7 +12,7 @@ import (
 // levels are the loads that a search tried, by point and arm.
 func levels(v *view) map[row]search.Level {
 	out := map[row]search.Level{}
-	for _, result := range v.found.Search {
+	for _, result := range v.result.Search {
 		for _, level := range result.Levels {
 			if level.Index < len(v.exp.Points) {
 				out[row{v.exp.Points[level.Index].Key, result.Arm}] = level
@@ -24,21 +24,21 @@ func levels(v *view) map[row]search.Level {
 
 // search is the answer for every arm, and what was found at every load tried.
 func (v *view) search(out *document) {
-	if len(v.found.Search) == 0 {
+	if len(v.result.Search) == 0 {
 		return
 	}
-	first := v.found.Search[0]
+	first := v.result.Search[0]
 	var constraints []string
 	for _, c := range v.exp.Plan.Search.SubjectTo {
 		constraints = append(constraints, analysis.Asked(v.exp, c))
 	}
 	out.heading("The highest feasible " + text(first.Axis))
 	out.line("Feasible means, over the whole interval at %s confidence: %s. Every trial has to complete.\n",
-		Confidence(v.found.GateConfidence), text(strings.Join(constraints, "; ")))
+		Confidence(v.result.GateConfidence), text(strings.Join(constraints, "; ")))
 	answers := Table{Header: []string{"arm", "highest feasible", "lowest infeasible", "first estimate beyond", "binding constraint",
 		first.Metric + " there", "confirmed", "how it ended"}}
 	tried := Table{Header: []string{"arm", first.Axis, "found", "blocks", "found by fresh blocks", "blocks", "constraint"}}
-	for _, result := range v.found.Search {
+	for _, result := range v.result.Search {
 		value := "-"
 		if result.Value != nil {
 			value = analysis.Describe(result.Value)

@@ -2,11 +2,9 @@ package report
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
@@ -15,6 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/search"
 	"assay.dev/assay/operator/internal/specimen"
+	"assay.dev/assay/operator/test/golden"
 )
 
 func TestGoldenSearch(t *testing.T) {
@@ -43,7 +42,7 @@ func TestGoldenSearch(t *testing.T) {
 		return out
 	}
 	throughput := &analysis.Estimate{Value: 199, Unit: "queries/s", Low: ptr.To(198.0), High: ptr.To(200.0), Blocks: 19}
-	found := &analysis.Analysis{
+	result := &analysis.Analysis{
 		Wave: 3, Confidence: 0.95, GateConfidence: 0.995,
 		Arms: []analysis.ArmResult{{Point: "rate=200", Arm: "loop", Metric: "throughput", Statistic: experiment.StatisticValue, Estimate: *throughput}},
 		Search: []analysis.SearchResult{
@@ -65,25 +64,11 @@ func TestGoldenSearch(t *testing.T) {
 		},
 	}
 	var terminal bytes.Buffer
-	if err := Terminal(&terminal, exp, found); err != nil {
+	if err := Terminal(&terminal, exp, result); err != nil {
 		t.Fatal(err)
 	}
-	for name, got := range map[string][]byte{"search.md": Markdown(exp, found), "search.csv": CSV(exp, found),
+	for name, got := range map[string][]byte{"search.md": Markdown(exp, result), "search.csv": CSV(exp, result),
 		"search.txt": terminal.Bytes()} {
-		t.Run(name, func(t *testing.T) {
-			path := filepath.Join("testdata", name)
-			if *update {
-				if err := os.WriteFile(path, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Errorf("%s differs; run go test ./internal/report -update and read the diff (-want +got):\n%s", path, diff)
-			}
-		})
+		golden.Check(t, filepath.Join("testdata", name), string(got))
 	}
 }

@@ -14,29 +14,29 @@ import (
 
 // Headline is the verdict in a sentence that somebody can repeat who has not read the report: what differs by how much, at least, with
 // which confidence.
-func Headline(exp *experiment.Experiment, found *analysis.Analysis) string {
+func Headline(exp *experiment.Experiment, result *analysis.Analysis) string {
 	switch {
 	case exp.Plan.Search != nil:
-		return searchHeadline(found)
-	case found.Verdict == "":
+		return searchHeadline(result)
+	case result.Verdict == "":
 		return "No blocking gate decides this run: it has results and no verdict."
 	}
-	lead, rest := leading(found), 0
+	lead, rest := leading(result), 0
 	if lead == nil {
 		return "The run has no candidate to judge."
 	}
-	for _, candidate := range found.Candidates {
+	for _, candidate := range result.Candidates {
 		if candidate.Verdict != "" && candidate.Name != lead.Name {
 			rest++
 		}
 	}
-	text := Sentence(exp, found, lead.Name)
+	text := Sentence(exp, result, lead.Name)
 	switch {
-	case found.Verdict == experiment.VerdictGo && len(found.BestOf) > 1:
-		return "The blocks do not show whether " + strings.Join(found.BestOf, " or ") + " is best: " + text + "."
-	case found.Verdict == experiment.VerdictNoGo && rest > 0:
+	case result.Verdict == experiment.VerdictGo && len(result.BestOf) > 1:
+		return "The blocks do not show whether " + strings.Join(result.BestOf, " or ") + " is best: " + text + "."
+	case result.Verdict == experiment.VerdictNoGo && rest > 0:
 		return fmt.Sprintf("None of %d candidates meets the gates: %s.", rest+1, text)
-	case found.Verdict == experiment.VerdictInconclusive:
+	case result.Verdict == experiment.VerdictInconclusive:
 		return "It" + strings.TrimPrefix(text, "it") + "."
 	default:
 		return text + "."
@@ -44,35 +44,35 @@ func Headline(exp *experiment.Experiment, found *analysis.Analysis) string {
 }
 
 // leading is the candidate that the verdict is about: the best, or the first that stands in the way.
-func leading(found *analysis.Analysis) *analysis.Candidate {
-	name := found.Best
-	if name == "" && len(found.BestOf) > 0 {
-		name = found.BestOf[0]
+func leading(result *analysis.Analysis) *analysis.Candidate {
+	name := result.Best
+	if name == "" && len(result.BestOf) > 0 {
+		name = result.BestOf[0]
 	}
-	i := slices.IndexFunc(found.Candidates, func(c analysis.Candidate) bool {
-		return name != "" && c.Name == name || name == "" && c.Verdict == found.Verdict
+	i := slices.IndexFunc(result.Candidates, func(c analysis.Candidate) bool {
+		return name != "" && c.Name == name || name == "" && c.Verdict == result.Verdict
 	})
 	if i < 0 {
 		return nil
 	}
-	return &found.Candidates[i]
+	return &result.Candidates[i]
 }
 
 // Sentence is the verdict on one candidate, without a full stop.
-func Sentence(exp *experiment.Experiment, found *analysis.Analysis, name string) string {
-	i := slices.IndexFunc(found.Candidates, func(c analysis.Candidate) bool { return c.Name == name })
+func Sentence(exp *experiment.Experiment, result *analysis.Analysis, name string) string {
+	i := slices.IndexFunc(result.Candidates, func(c analysis.Candidate) bool { return c.Name == name })
 	if i < 0 {
 		return name + " is no candidate"
 	}
-	candidate := &found.Candidates[i]
-	gate := decidingOf(found, candidate)
+	candidate := &result.Candidates[i]
+	gate := decidingOf(result, candidate)
 	switch {
 	case gate == nil:
 		return name + ": " + candidate.Reason
 	case candidate.Verdict == experiment.VerdictGo:
-		return name + " " + measured(exp, gate) + sameAnswers(exp, found, name)
+		return name + " " + measured(exp, gate) + sameAnswers(exp, result, name)
 	case candidate.Verdict == experiment.VerdictNoGo:
-		return name + " " + measured(exp, gate) + ", where " + analysis.Asked(exp, gate.Condition()) + " was asked for" + others(found, gate)
+		return name + " " + measured(exp, gate) + ", where " + analysis.Asked(exp, gate.Condition()) + " was asked for" + others(result, gate)
 	case candidate.Verdict == experiment.VerdictInconclusive:
 		text := fmt.Sprintf("it is not decided whether %s has %s: it %s", name, analysis.Asked(exp, gate.Condition()), measured(exp, gate))
 		if gate.MoreBlocks != nil {
@@ -85,9 +85,9 @@ func Sentence(exp *experiment.Experiment, found *analysis.Analysis, name string)
 }
 
 // Why is the reason for the verdict on a candidate where its sentence does not say it.
-func Why(exp *experiment.Experiment, found *analysis.Analysis, candidate *analysis.Candidate) string {
+func Why(exp *experiment.Experiment, result *analysis.Analysis, candidate *analysis.Candidate) string {
 	decided := candidate.Verdict == experiment.VerdictNoGo || candidate.Verdict == experiment.VerdictInconclusive
-	if decided && decidingOf(found, candidate) != nil || Sentence(exp, found, candidate.Name) == candidate.Name+": "+candidate.Reason {
+	if decided && decidingOf(result, candidate) != nil || Sentence(exp, result, candidate.Name) == candidate.Name+": "+candidate.Reason {
 		return ""
 	}
 	return candidate.Reason
@@ -95,17 +95,17 @@ func Why(exp *experiment.Experiment, found *analysis.Analysis, candidate *analys
 
 // Deciding is the gate on figures that the verdict rests on most: of a candidate that is Go its gain, of any other what stands in its
 // way. It is nil where no such gate has an interval.
-func Deciding(exp *experiment.Experiment, found *analysis.Analysis) *analysis.GateResult {
-	if lead := leading(found); lead != nil && exp.Plan.Search == nil {
-		return decidingOf(found, lead)
+func Deciding(exp *experiment.Experiment, result *analysis.Analysis) *analysis.GateResult {
+	if lead := leading(result); lead != nil && exp.Plan.Search == nil {
+		return decidingOf(result, lead)
 	}
 	return nil
 }
 
-func decidingOf(found *analysis.Analysis, candidate *analysis.Candidate) *analysis.GateResult {
+func decidingOf(result *analysis.Analysis, candidate *analysis.Candidate) *analysis.GateResult {
 	var first *analysis.GateResult
-	for i := range found.Gates {
-		gate := &found.Gates[i]
+	for i := range result.Gates {
+		gate := &result.Gates[i]
 		if gate.Candidate != candidate.Name || gate.Severity != experiment.Blocking || gate.Outcome != candidate.Verdict {
 			continue
 		}
@@ -127,9 +127,9 @@ func decidingOf(found *analysis.Analysis, candidate *analysis.Candidate) *analys
 }
 
 // others counts the gates with the same outcome beside one.
-func others(found *analysis.Analysis, of *analysis.GateResult) string {
+func others(result *analysis.Analysis, of *analysis.GateResult) string {
 	n := -1
-	for _, gate := range found.Gates {
+	for _, gate := range result.Gates {
 		if gate.Candidate == of.Candidate && gate.Outcome == of.Outcome && gate.Severity == experiment.Blocking {
 			n++
 		}
@@ -144,9 +144,9 @@ func others(found *analysis.Analysis, of *analysis.GateResult) string {
 	}
 }
 
-func sameAnswers(exp *experiment.Experiment, found *analysis.Analysis, name string) string {
+func sameAnswers(exp *experiment.Experiment, result *analysis.Analysis, name string) string {
 	agree := exp.Plan.Workload.ParityRequired && exp.Plan.Parity == experiment.ParityOfAll
-	for _, gate := range found.Gates {
+	for _, gate := range result.Gates {
 		if gate.Op == experiment.ParityEqual && gate.Candidate == name {
 			agree = agree || gate.Outcome == experiment.VerdictGo
 			if gate.Outcome != experiment.VerdictGo {
@@ -249,9 +249,9 @@ func Confidence(level float64) string { return quantity.InPercent(level) + " %" 
 // Interval is what a column of intervals adds to its title, so that each says its confidence where it stands.
 func Interval(level float64) string { return " [" + Confidence(level) + "]" }
 
-func searchHeadline(found *analysis.Analysis) string {
+func searchHeadline(analyzed *analysis.Analysis) string {
 	var parts []string
-	for _, result := range found.Search {
+	for _, result := range analyzed.Search {
 		switch {
 		case result.FeasibleMax == "":
 			parts = append(parts, fmt.Sprintf("%s meets the constraints at no %s that was tried", result.Arm, result.Axis))
@@ -264,7 +264,7 @@ func searchHeadline(found *analysis.Analysis) string {
 	if len(parts) == 0 {
 		return "The search has no answer yet."
 	}
-	return strings.Join(parts, "; ") + " (" + Confidence(found.GateConfidence) + " confidence)."
+	return strings.Join(parts, "; ") + " (" + Confidence(analyzed.GateConfidence) + " confidence)."
 }
 
 // Detectable is the smallest relative change that blocks this many and this noisy find four times in five. Where that is more than the

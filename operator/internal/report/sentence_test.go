@@ -53,8 +53,8 @@ func TestTheVerdictIsASentence(t *testing.T) {
 	undecided := gate("latency", "median", experiment.RatioAtMost, experiment.VerdictInconclusive, ratio(0.97, 0.94, 0.99))
 	undecided.MoreBlocks = ptr.To(14)
 	for name, tc := range map[string]struct {
-		found *analysis.Analysis
-		want  string
+		result *analysis.Analysis
+		want   string
 	}{
 		"many more, with the same answers": {
 			of(experiment.VerdictGo, parity, at8),
@@ -114,7 +114,7 @@ func TestTheVerdictIsASentence(t *testing.T) {
 		"no candidate at all": {&analysis.Analysis{Verdict: experiment.VerdictInvalid}, "The run has no candidate to judge."},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Headline(exp, tc.found); got != tc.want {
+			if got := Headline(exp, tc.result); got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
 			}
 		})
@@ -122,31 +122,31 @@ func TestTheVerdictIsASentence(t *testing.T) {
 }
 
 func TestSeveralCandidatesAndSearchesHaveASentenceToo(t *testing.T) {
-	exp, found := simulated(t, nil, nil)
-	if got := Headline(exp, found); !strings.HasPrefix(got,
+	exp, result := simulated(t, nil, nil)
+	if got := Headline(exp, result); !strings.HasPrefix(got,
 		"fused-m4r handles 6.5 times as many queries per second as loop at batchSize=8,pendingDelta=0 (at least 6.3 times, 99.5 % ") {
 		t.Error(got)
 	}
-	found.Best, found.BestOf = "", []string{"fused-m4r", "fused-naive"}
-	if got := Headline(exp, found); !strings.HasPrefix(got,
+	result.Best, result.BestOf = "", []string{"fused-m4r", "fused-naive"}
+	if got := Headline(exp, result); !strings.HasPrefix(got,
 		"The blocks do not show whether fused-m4r or fused-naive is best: fused-m4r handles") {
 		t.Error(got)
 	}
-	found.Verdict, found.BestOf = experiment.VerdictNoGo, nil
-	for i := range found.Candidates {
-		found.Candidates[i].Verdict = experiment.VerdictNoGo
+	result.Verdict, result.BestOf = experiment.VerdictNoGo, nil
+	for i := range result.Candidates {
+		result.Candidates[i].Verdict = experiment.VerdictNoGo
 	}
-	if got := Headline(exp, found); !strings.HasPrefix(got, "None of 2 candidates meets the gates: fused-naive handles 13 % fewer") {
+	if got := Headline(exp, result); !strings.HasPrefix(got, "None of 2 candidates meets the gates: fused-naive handles 13 % fewer") {
 		t.Error(got)
 	}
 	exp.Plan.Search = &experiment.Search{Axis: "rate"}
-	found.GateConfidence = 0.995
-	found.Search = []analysis.SearchResult{{Arm: "old", Axis: "rate", FeasibleMax: "600", Interval: &analysis.LoadInterval{}},
+	result.GateConfidence = 0.995
+	result.Search = []analysis.SearchResult{{Arm: "old", Axis: "rate", FeasibleMax: "600", Interval: &analysis.LoadInterval{}},
 		{Arm: "new", Axis: "rate", FeasibleMax: "1500"}, {Arm: "bad", Axis: "rate"}}
 	want := "old meets the constraints up to rate 600; new meets the constraints up to rate 1500 or more; bad meets the constraints at no " +
 		"rate that was tried " +
 		"(99.5 % confidence)."
-	if got := Headline(exp, found); got != want {
+	if got := Headline(exp, result); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -178,12 +178,12 @@ func TestAnEffectAboveTheFigureItselfIsLeftOut(t *testing.T) {
 
 // Every interval stands below a title that says its confidence, or beside it.
 func TestEveryIntervalSaysItsConfidence(t *testing.T) {
-	exp, found := simulated(t, nil, failOne)
+	exp, result := simulated(t, nil, failOne)
 	interval := regexp.MustCompile(`\[[0-9.]+, [0-9.]+\]`)
 	for _, form := range []struct {
 		name,
 		text string
-	}{{"markdown", strings.NewReplacer(`\[`, "[", `\]`, "]").Replace(string(Markdown(exp, found)))}} {
+	}{{"markdown", strings.NewReplacer(`\[`, "[", `\]`, "]").Replace(string(Markdown(exp, result)))}} {
 		var header []string
 		for line := range strings.Lines(form.text) {
 			if !strings.HasPrefix(line, "| ") {
@@ -205,23 +205,23 @@ func TestEveryIntervalSaysItsConfidence(t *testing.T) {
 }
 
 func TestWarningsThatSayTheSameAreOne(t *testing.T) {
-	exp, found := simulated(t, nil, nil)
-	found.Warnings = []string{
+	exp, result := simulated(t, nil, nil)
+	result.Warnings = []string{
 		"arm loop lost 1 of 64 trials", "arm fused-m4r lost 3 of 64 trials", "arm loop lost 1 of 64 trials",
 		"throughput of loop at batchSize=8,pendingDelta=0: 6.5x", "throughput of fused-naive at batchSize=1,pendingDelta=1: 0.1x [0.09, 0.2]",
 		"throughput of fused-naive at batchSize=1,pendingDelta=0: 1e-3x", "the clock is coarse",
 	}
-	got := Warnings(exp, found)
+	got := Warnings(exp, result)
 	var texts []string
 	total := 0
 	for _, warning := range got {
 		texts = append(texts, warning.Text)
 		total += 1 + len(warning.More)
 	}
-	if want := []string{found.Warnings[0], found.Warnings[3], found.Warnings[4], "the clock is coarse"}; !slices.Equal(texts, want) {
+	if want := []string{result.Warnings[0], result.Warnings[3], result.Warnings[4], "the clock is coarse"}; !slices.Equal(texts, want) {
 		t.Errorf("got %q\nwant %q", texts, want)
 	}
-	if total != len(found.Warnings)-1 {
-		t.Errorf("%d warnings of %d that differ are left", total, len(found.Warnings)-1)
+	if total != len(result.Warnings)-1 {
+		t.Errorf("%d warnings of %d that differ are left", total, len(result.Warnings)-1)
 	}
 }

@@ -19,11 +19,11 @@ const SeriesNote = "Autocorrelation is how much a block is like the one that ran
 
 // Series reports whether the blocks behave as their intervals take for granted, and has a row for every gate on figures. It is empty if
 // there is no such gate.
-func Series(found *analysis.Analysis) (says string, table Table) {
+func Series(result *analysis.Analysis) (says string, table Table) {
 	table.Header = []string{"gate", "candidate", "point", "blocks", "autocorrelation", "skewness", "slow spread", "clock step",
 		"the interval is"}
 	widened := 0
-	for _, gate := range found.Gates {
+	for _, gate := range result.Gates {
 		if gate.Op == experiment.ParityEqual || gate.Op == experiment.Completes {
 			continue
 		}
@@ -92,14 +92,14 @@ func signed(value *float64) string {
 
 // series is what the blocks' numbers do over the run, and what so many blocks cannot have seen.
 func (v *view) series(out *document) {
-	says, table := Series(v.found)
+	says, table := Series(v.result)
 	if says == "" {
 		return
 	}
 	out.heading("What the blocks can show")
 	out.line("%s", says)
-	if v.found.Unseen != "" {
-		out.line("\nNot seen: %s.", text(v.found.Unseen))
+	if v.result.Unseen != "" {
+		out.line("\nNot seen: %s.", text(v.result.Unseen))
 	}
 	out.line("")
 	out.table(table)

@@ -48,8 +48,8 @@ func share(part *float64) figure {
 }
 
 // OwnTables are the tables of spec.report.tables, in its order.
-func OwnTables(exp *experiment.Experiment, found *analysis.Analysis) []OwnTable {
-	v := newView(exp, found)
+func OwnTables(exp *experiment.Experiment, result *analysis.Analysis) []OwnTable {
+	v := newView(exp, result)
 	var out []OwnTable
 	for i := range exp.Plan.Tables {
 		asked := &exp.Plan.Tables[i]
@@ -72,9 +72,7 @@ func (v *view) each(asked *experiment.Table, visit func(names []figure, r row)) 
 		}
 		arms := asked.Arms
 		if len(arms) == 0 {
-			for _, arm := range v.exp.Arms {
-				arms = append(arms, arm.Name)
-			}
+			arms = v.exp.ArmNames()
 		}
 		for _, arm := range arms {
 			var names []figure
@@ -121,8 +119,8 @@ func (v *view) pointRows(asked *experiment.Table, table *OwnTable) {
 }
 
 func (v *view) phase(r row, name string) *analysis.Estimate {
-	for i := range v.found.Phases {
-		if phase := &v.found.Phases[i]; phase.Point == r.point && phase.Arm == r.arm && phase.Phase == name {
+	for i := range v.result.Phases {
+		if phase := &v.result.Phases[i]; phase.Point == r.point && phase.Arm == r.arm && phase.Phase == name {
 			return &phase.Estimate
 		}
 	}
@@ -138,7 +136,7 @@ func (v *view) phaseRows(asked *experiment.Table, table *OwnTable) {
 		if metric := v.exp.Metric(asked.Total); metric != nil {
 			level, hasTotal = v.levels[r][column{asked.Total, metric.Statistic, ""}]
 		}
-		for _, phase := range v.found.Phases {
+		for _, phase := range v.result.Phases {
 			if phase.Point == r.point && phase.Arm == r.arm {
 				sum += phase.Estimate.Value
 			}
@@ -146,8 +144,8 @@ func (v *view) phaseRows(asked *experiment.Table, table *OwnTable) {
 		if total = sum; hasTotal {
 			total = level.Estimate.Value
 		}
-		for i := range v.found.Phases {
-			phase := &v.found.Phases[i]
+		for i := range v.result.Phases {
+			phase := &v.result.Phases[i]
 			if phase.Point != r.point || phase.Arm != r.arm || total <= 0 {
 				continue
 			}
@@ -164,7 +162,7 @@ func (v *view) phaseRows(asked *experiment.Table, table *OwnTable) {
 }
 
 func (v *view) ownTables(out *document) {
-	for _, table := range OwnTables(v.exp, v.found) {
+	for _, table := range OwnTables(v.exp, v.result) {
 		out.heading(text(table.Heading()))
 		out.table(table.Text())
 	}

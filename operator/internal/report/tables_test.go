@@ -13,10 +13,10 @@ import (
 
 func ownTables(t *testing.T, tables ...assayv1alpha1.ReportTable) (*analysis.Analysis, []OwnTable) {
 	t.Helper()
-	exp, found := simulated(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+	exp, result := simulated(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Report = &assayv1alpha1.Report{Tables: tables}
 	}, nil)
-	return found, OwnTables(exp, found)
+	return result, OwnTables(exp, result)
 }
 
 // cells reads a table's CSV as records by column.
@@ -51,7 +51,7 @@ func near(t *testing.T, what, got string, want float64) {
 }
 
 func TestATableHasTheColumnsTheRunAsksForInTheirScale(t *testing.T) {
-	found, tables := ownTables(t, assayv1alpha1.ReportTable{
+	analyzed, tables := ownTables(t, assayv1alpha1.ReportTable{
 		Name: "document", Title: "The document's table", Arms: []string{"loop", "fused-m4r"},
 		Columns: []assayv1alpha1.ReportColumn{
 			{Title: "ms/batch", Metric: "latency", Scale: "m"},
@@ -62,7 +62,7 @@ func TestATableHasTheColumnsTheRunAsksForInTheirScale(t *testing.T) {
 	rows := cells(t, tables[0])
 	checked := 0
 	for _, row := range rows {
-		for _, result := range found.Arms {
+		for _, result := range analyzed.Arms {
 			if result.Arm == row["arm"] && at(result.Point, row) && result.Metric == "latency" && result.Statistic == experiment.StatisticMedian {
 				near(t, "ms/batch", row["ms/batch"], 1000*result.Estimate.Value)
 				near(t, "the lower end", row["ms/batch low"], 1000**result.Estimate.Low)
@@ -90,8 +90,9 @@ func TestATableHasTheColumnsTheRunAsksForInTheirScale(t *testing.T) {
 }
 
 func TestPhasesAreShownWithTheirShareOfTheTotal(t *testing.T) {
-	found, tables := ownTables(t, assayv1alpha1.ReportTable{Name: "phases", Rows: assayv1alpha1.PhaseRows, Unit: "us", Arms: []string{"loop"}})
-	if len(found.Phases) == 0 {
+	result, tables := ownTables(t, assayv1alpha1.ReportTable{Name: "phases", Rows: assayv1alpha1.PhaseRows, Unit: "us",
+		Arms: []string{"loop"}})
+	if len(result.Phases) == 0 {
 		t.Fatal("the simulated program has no phases")
 	}
 	shares := map[string]float64{}
@@ -101,7 +102,7 @@ func TestPhasesAreShownWithTheirShareOfTheTotal(t *testing.T) {
 			t.Fatalf("%v: %v", row, err)
 		}
 		shares[row["batchSize"]+","+row["pendingDelta"]] += share
-		for _, phase := range found.Phases {
+		for _, phase := range result.Phases {
 			if phase.Arm == "loop" && phase.Phase == row["phase"] && at(phase.Point, row) {
 				near(t, "the time", row["time (us)"], 1e6*phase.Estimate.Value)
 			}

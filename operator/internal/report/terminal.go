@@ -25,8 +25,8 @@ var colours = map[experiment.Verdict]string{
 }
 
 // Terminal prints the results, then the verdicts, in lines that fit the writer's width.
-func Terminal(w io.Writer, exp *experiment.Experiment, found *analysis.Analysis) error {
-	v := newView(exp, found)
+func Terminal(w io.Writer, exp *experiment.Experiment, analyzed *analysis.Analysis) error {
+	v := newView(exp, analyzed)
 	width := Width(w)
 	file, ok := w.(*os.File)
 	colour := ok && term.IsTerminal(int(file.Fd())) && os.Getenv("NO_COLOR") == ""
@@ -35,7 +35,7 @@ func Terminal(w io.Writer, exp *experiment.Experiment, found *analysis.Analysis)
 	for _, c := range v.columns {
 		header = append(header, analysis.StatisticName(c.metric, c.statistic))
 		if v.baseline != "" {
-			header = append(header, "/"+v.baseline+Interval(found.Confidence))
+			header = append(header, "/"+v.baseline+Interval(analyzed.Confidence))
 		}
 	}
 	rows := [][]string{header}
@@ -72,39 +72,39 @@ func Terminal(w io.Writer, exp *experiment.Experiment, found *analysis.Analysis)
 		out.WriteString(row + "\n")
 	}
 	out.WriteByte('\n')
-	for _, result := range found.Search {
+	for _, result := range analyzed.Search {
 		line("%s", answerLine(result))
 	}
-	for _, candidate := range found.Candidates {
+	for _, candidate := range analyzed.Candidates {
 		if exp.Plan.Search != nil {
 			break // It has an answer, and no verdict.
 		}
-		text := Sentence(exp, found, candidate.Name)
-		if why := Why(exp, found, &candidate); why != "" {
+		text := Sentence(exp, analyzed, candidate.Name)
+		if why := Why(exp, analyzed, &candidate); why != "" {
 			text += "; " + why
 		}
 		line("%s  %s", verdictName(candidate.Verdict), text)
 	}
-	for _, warning := range Warnings(exp, found) {
+	for _, warning := range Warnings(exp, analyzed) {
 		more := ""
 		if n := len(warning.More); n > 0 {
 			more = fmt.Sprintf(" (and %d more like it, in the report)", n)
 		}
 		line("warning: %s%s", warning.Text, more)
 	}
-	for _, text := range twiceLines(found) {
+	for _, text := range twiceLines(analyzed) {
 		line("%s", text)
 	}
-	if found.Unseen != "" && exp.Plan.Search == nil {
-		line("not seen: %s", found.Unseen)
+	if analyzed.Unseen != "" && exp.Plan.Search == nil {
+		line("not seen: %s", analyzed.Unseen)
 	}
-	line("%s", Trials(found))
-	if len(found.Candidates) != 1 || exp.Plan.Search != nil {
-		line("%s", Headline(exp, found))
+	line("%s", Trials(analyzed))
+	if len(analyzed.Candidates) != 1 || exp.Plan.Search != nil {
+		line("%s", Headline(exp, analyzed))
 	}
 	if exp.Plan.Search == nil {
-		text := "verdict: " + verdictName(found.Verdict)
-		if best := found.BestText(); best != "" {
+		text := "verdict: " + verdictName(analyzed.Verdict)
+		if best := analyzed.BestText(); best != "" {
 			text += ", best: " + best
 		}
 		line("%s", text)
@@ -118,8 +118,8 @@ func Terminal(w io.Writer, exp *experiment.Experiment, found *analysis.Analysis)
 }
 
 // Trials counts the trials by what became of them.
-func Trials(found *analysis.Analysis) string {
-	n := found.Trials
+func Trials(result *analysis.Analysis) string {
+	n := result.Trials
 	return fmt.Sprintf("%d of %d trials used (%d warm-ups, %d failed, %d invalid, %d missing)", n.Used, n.Planned, n.Warmups, n.Failed,
 		n.Invalid,
 		n.Missing)

@@ -12,11 +12,11 @@ import (
 
 // Twice describes the gates' outcomes with the trials that noise limits reject, and has a row for every gate whose outcome then differs.
 // It is empty if nothing was rejected.
-func Twice(found *analysis.Analysis) (says string, table Table) {
-	estimate := "estimate" + Interval(found.GateConfidence)
+func Twice(result *analysis.Analysis) (says string, table Table) {
+	estimate := "estimate" + Interval(result.GateConfidence)
 	table.Header = []string{"gate", "candidate", "point", "without them", estimate, "with them", estimate, "trials rejected"}
 	judged := 0
-	for _, gate := range found.Gates {
+	for _, gate := range result.Gates {
 		again := gate.WithRejected
 		if again == nil {
 			continue
@@ -39,9 +39,9 @@ func Twice(found *analysis.Analysis) (says string, table Table) {
 }
 
 // ArmNoise has a row for every arm, if any of them had a trial beyond a noise limit.
-func ArmNoise(found *analysis.Analysis) Table {
+func ArmNoise(result *analysis.Analysis) Table {
 	table, any := Table{Header: []string{"arm", "trials", "rejected", "beyond a limit"}}, false
-	for _, arm := range found.Noise {
+	for _, arm := range result.Noise {
 		var kinds []string
 		for _, kind := range noise.Kinds {
 			if n := arm.Beyond[kind]; n > 0 {
@@ -59,7 +59,7 @@ func ArmNoise(found *analysis.Analysis) Table {
 
 // twice is the gates with and without the rejected trials.
 func (v *view) twice(out *document) {
-	says, table := Twice(v.found)
+	says, table := Twice(v.result)
 	if says == "" {
 		return
 	}
@@ -71,13 +71,13 @@ func (v *view) twice(out *document) {
 }
 
 // twiceLines are the same for a terminal.
-func twiceLines(found *analysis.Analysis) []string {
-	says, _ := Twice(found)
+func twiceLines(result *analysis.Analysis) []string {
+	says, _ := Twice(result)
 	if says == "" {
 		return nil
 	}
 	lines := []string{says}
-	for _, gate := range found.Gates {
+	for _, gate := range result.Gates {
 		if again := gate.WithRejected; again != nil && again.Outcome != again.Without && gate.Severity == experiment.Blocking {
 			lines = append(lines, fmt.Sprintf("  %s of %s at %s: without them %s %s, with %d of them %s %s", gate.Gate, gate.Candidate,
 				analysis.PointName(gate.Point),

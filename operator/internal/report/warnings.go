@@ -18,7 +18,7 @@ type Warning struct {
 var digitsOf = regexp.MustCompile(`[0-9][0-9.,eE+-]*`)
 
 // Warnings groups what the analysis warns of.
-func Warnings(exp *experiment.Experiment, found *analysis.Analysis) []Warning {
+func Warnings(exp *experiment.Experiment, result *analysis.Analysis) []Warning {
 	var names []string
 	for _, arm := range exp.Arms {
 		names = append(names, arm.Name, "\x00")
@@ -34,7 +34,7 @@ func Warnings(exp *experiment.Experiment, found *analysis.Analysis) []Warning {
 	replacer := strings.NewReplacer(slices.Concat(pairs...)...)
 	var out []Warning
 	at := map[string]int{}
-	for _, text := range found.Warnings {
+	for _, text := range result.Warnings {
 		shape := digitsOf.ReplaceAllString(replacer.Replace(text), "\x00")
 		i, seen := at[shape]
 		switch {

@@ -66,11 +66,11 @@ size  arm  throughput       /old
 }
 
 func TestTheTerminalsLinesFit(t *testing.T) {
-	exp, found := simulated(t, nil, failOne)
+	exp, result := simulated(t, nil, failOne)
 	for _, columns := range []int{40, 80, 100, 255} {
 		t.Setenv("COLUMNS", fmt.Sprint(columns))
 		var out bytes.Buffer
-		if err := Terminal(&out, exp, found); err != nil {
+		if err := Terminal(&out, exp, result); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(out.String()) {

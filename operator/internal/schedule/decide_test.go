@@ -18,8 +18,8 @@ import (
 	"assay.dev/assay/operator/internal/history/watch"
 )
 
-// told is a decision as these tests write one: what is done, given or dealt with, then why.
-func told(d Decision) string {
+// describe writes a decision as these tests do: what is done, given or dealt with, then why.
+func describe(d Decision) string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	if d.Needs != NeedsNothing {
@@ -89,7 +89,7 @@ func TestWhatAScheduleDoes(t *testing.T) {
 			{Arm: "anchor", Revision: revision("a")}, {Arm: "old-1", Revision: revision("a")}, {Arm: "head", Revision: revision("b")}}}
 	}
 	locating := status(func(s *assayv1alpha1.BenchmarkScheduleStatus) { s.Locating = "c1" })
-	search := func(found Search) observed { return func(o *Observed) { o.Search = &found } }
+	search := func(searched Search) observed { return func(o *Observed) { o.Search = &searched } }
 	revisions := func(take assayv1alpha1.TakeRevisions, list []Recorded) observed {
 		return func(o *Observed) { recorded(take)(o.Schedule); o.Revisions = list }
 	}
@@ -195,7 +195,7 @@ func TestWhatAScheduleDoes(t *testing.T) {
 			for _, edit := range tc.with {
 				edit(&o)
 			}
-			if got := told(Decide(o, tc.now)); got != tc.want {
+			if got := describe(Decide(o, tc.now)); got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
 			}
 		})

@@ -1,21 +1,18 @@
 package search
 
 import (
-	"errors"
-	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/stat/distuv"
-)
 
-var update = flag.Bool("update", false, "write the golden stories anew")
+	"assay.dev/assay/operator/test/golden"
+)
 
 // bound is what the latency of every system here must not exceed.
 const bound = 2.0
@@ -175,23 +172,11 @@ func TestStories(t *testing.T) {
 	for name, tc := range stories {
 		t.Run(name, func(t *testing.T) {
 			_, _, story := find(t, tc.search, newNoisy(tc.system, tc.sigma, 1))
-			path := filepath.Join("testdata", strings.ReplaceAll(name, " ", "-")+".golden")
-			if *update {
-				if err := errors.Join(os.MkdirAll("testdata", 0o755), os.WriteFile(path, []byte(story), 0o644)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), story); diff != "" {
-				t.Errorf("%s differs; run go test ./internal/search -update and read the diff (-want +got):\n%s", path, diff)
-			}
+			golden.Check(t, filepath.Join("testdata", strings.ReplaceAll(name, " ", "-")+".golden"), story)
 		})
 	}
-	if found, err := filepath.Glob("testdata/*.golden"); err != nil || len(found) != len(stories) {
-		t.Errorf("%d stories and %d golden files (%v): delete those without a story", len(stories), len(found), err)
+	if got, err := filepath.Glob("testdata/*.golden"); err != nil || len(got) != len(stories) {
+		t.Errorf("%d stories and %d golden files (%v): delete those without a story", len(stories), len(got), err)
 	}
 }
 

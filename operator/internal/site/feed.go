@@ -29,7 +29,7 @@ func (b *builder) feed(all []*series.Series) ([]byte, error) {
 		Title: b.options.Title, Description: "Changes that a confirming run has shown", Author: &feeds.Author{Name: "Assay"},
 		Link: &feeds.Link{Href: b.address(FeedName), Rel: "self"},
 	}
-	for _, c := range b.told(nil) {
+	for _, c := range b.shown(nil) {
 		if c.State == change.Suspected {
 			continue
 		}

@@ -83,7 +83,7 @@ func Pages(all []*series.Series, book change.Book, options Options) ([]File, err
 		return nil
 	}
 	index := &indexPage{Title: options.Title, Feed: FeedName}
-	for _, c := range b.told(nil) {
+	for _, c := range b.shown(nil) {
 		if row := b.change(c, ""); c.State.Ended() {
 			index.Decided = append(index.Decided, row)
 		} else {
@@ -237,28 +237,28 @@ func (b *builder) state(s *series.Series) string {
 	if s.Newest() == nil {
 		return empty
 	}
-	found := []string{steady}
-	for _, c := range b.told(s) {
+	states := []string{steady}
+	for _, c := range b.shown(s) {
 		for _, e := range c.Effects {
 			switch {
 			case e.Series != s.Key.ID() || c.State.Ended():
 			case c.State == change.Suspected:
-				found = append(found, suspected)
+				states = append(states, suspected)
 			case e.Worse:
-				found = append(found, worse)
+				states = append(states, worse)
 			default:
-				found = append(found, better)
+				states = append(states, better)
 			}
 		}
 	}
 	if b.options.Every > 0 && change.Silence(s.Key.String(), s.Last, b.options.Every, b.options.Now) != nil {
-		found = append(found, silent)
+		states = append(states, silent)
 	}
-	return slices.MinFunc(found, func(x, y string) int { return cmp.Compare(slices.Index(stateOrder, x), slices.Index(stateOrder, y)) })
+	return slices.MinFunc(states, func(x, y string) int { return cmp.Compare(slices.Index(stateOrder, x), slices.Index(stateOrder, y)) })
 }
 
-// told are the changes that are shown, the newest first: not those that a run refuted. Of one series, or of all.
-func (b *builder) told(s *series.Series) []*change.Change {
+// shown are the changes that are shown, the newest first: not those that a run refuted. Of one series, or of all.
+func (b *builder) shown(s *series.Series) []*change.Change {
 	var out []*change.Change
 	for i := range b.book.Changes {
 		c := &b.book.Changes[i]
@@ -328,18 +328,18 @@ func (b *builder) change(c *change.Change, on string) changeRow {
 
 func (b *builder) series(s *series.Series) *seriesPage {
 	state := b.state(s)
-	told := b.told(s)
+	changes := b.shown(s)
 	out := &seriesPage{
 		Site: b.options.Title, Name: s.Key.String(), File: fileOf(s.Key.ID()), Project: s.Key.Project, Benchmark: s.Key.Benchmark,
 		Measure: measureOf(s.Key), State: state, Class: classes[state], Anchor: b.revision(s.Anchor), Confidence: report.Confidence(Confidence),
 		Feed: FeedName,
 	}
-	for _, c := range told {
+	for _, c := range changes {
 		out.Changes = append(out.Changes, b.change(c, out.File))
 	}
 	plot := chart.Timeline{Title: s.Key.String(), XLabel: "revision, in the order of the runs", Neutral: 1, Y: times}
 	at := map[int64]*change.Change{}
-	for _, c := range told {
+	for _, c := range changes {
 		if at[c.First] == nil {
 			at[c.First] = c
 		}

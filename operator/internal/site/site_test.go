@@ -180,9 +180,9 @@ func TestPagesNeedNeitherScriptNorNetworkAndTextStaysText(t *testing.T) {
 		if name == FeedName {
 			continue
 		}
-		for _, found := range outward.FindAllString(page, -1) {
-			if !strings.HasPrefix(found, `href="https://git.example.org/commit/`) {
-				t.Errorf("%s: leads outward: %s", name, found)
+		for _, got := range outward.FindAllString(page, -1) {
+			if !strings.HasPrefix(got, `href="https://git.example.org/commit/`) {
+				t.Errorf("%s: leads outward: %s", name, got)
 			}
 		}
 	}
@@ -196,8 +196,8 @@ func TestLinksLeadToWhatIsThere(t *testing.T) {
 	pages := render(t, both, change.Book{Changes: []change.Change{c}}, Options{Title: "x"})
 	links := regexp.MustCompile(`href="([^"#]*)(#[^"]*)?"`)
 	for name, page := range pages {
-		for _, found := range links.FindAllStringSubmatch(page, -1) {
-			target, fragment := found[1], strings.TrimPrefix(found[2], "#")
+		for _, got := range links.FindAllStringSubmatch(page, -1) {
+			target, fragment := got[1], strings.TrimPrefix(got[2], "#")
 			if target == "" {
 				target = name
 			}
@@ -259,13 +259,13 @@ func TestTheFeedTellsOfChangesOnce(t *testing.T) {
 	if len(feed.Entries) != 0 || feed.Title == "" || feed.Updated == "" || feed.Author.Name == "" {
 		t.Errorf("a suspicion is told, or the feed lacks something: %+v", feed)
 	}
-	told := slower(k, change.Confirmed, 30)
-	first := read(t, Options{Title: "x", Base: "https://bench.example.org/"}, told)
+	confirmed := slower(k, change.Confirmed, 30)
+	first := read(t, Options{Title: "x", Base: "https://bench.example.org/"}, confirmed)
 	if len(first.Entries) != 1 || first.Entries[0].Link[0].Href != "https://bench.example.org/index.html#change-c0ffee" ||
 		!strings.Contains(first.Entries[0].Title, "Confirmed regression: team sort latency.median worse: 1.05x") {
 		t.Fatalf("%+v", first)
 	}
-	accepted, err := told.Move(change.Event{At: start.AddDate(1, 0, 0), Who: "ada", Person: true, Why: "checksums", To: change.Accepted})
+	accepted, err := confirmed.Move(change.Event{At: start.AddDate(1, 0, 0), Who: "ada", Person: true, Why: "checksums", To: change.Accepted})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,31 +33,31 @@ func setResults(out *assayv1alpha1.BenchmarkRunStatus, world *observe.World) {
 }
 
 // Results copies what an analysis says, also of a run that no cluster knows. The ledger has all of it.
-func Results(out *assayv1alpha1.BenchmarkRunStatus, exp *experiment.Experiment, found *analysis.Analysis, report string) {
-	out.Verdict, out.Best, out.Report = assayv1alpha1.Verdict(found.Verdict), truncate(found.BestText(), maxBest), report
-	out.Candidates, out.Gain = candidates(found)
-	out.Gates = gates(exp, found.Gates)
-	out.Search = searchAnswers(found.Search)
+func Results(out *assayv1alpha1.BenchmarkRunStatus, exp *experiment.Experiment, result *analysis.Analysis, report string) {
+	out.Verdict, out.Best, out.Report = assayv1alpha1.Verdict(result.Verdict), truncate(result.BestText(), maxBest), report
+	out.Candidates, out.Gain = candidates(result)
+	out.Gates = gates(exp, result.Gates)
+	out.Search = searchAnswers(result.Search)
 	out.Expected = ""
 	if exp != nil && exp.Plan.Search == nil {
-		out.Expected = truncate(explain.ExpectedText(exp, found), maxExpected)
+		out.Expected = truncate(explain.ExpectedText(exp, result), maxExpected)
 	}
 	out.Warnings = nil
-	for _, warning := range found.Warnings[:min(len(found.Warnings), maxWarnings)] {
+	for _, warning := range result.Warnings[:min(len(result.Warnings), maxWarnings)] {
 		out.Warnings = append(out.Warnings, truncate(warning, maxText))
 	}
 	// For blocks that ran since the analysis this is not known yet.
-	out.Trials.Failed, out.Trials.Invalid = int32(found.Trials.Failed), int32(found.Trials.Invalid)
-	out.Trials.Done = max(out.Trials.Done-out.Trials.Failed-out.Trials.Invalid, int32(found.Trials.Used))
+	out.Trials.Failed, out.Trials.Invalid = int32(result.Trials.Failed), int32(result.Trials.Invalid)
+	out.Trials.Done = max(out.Trials.Done-out.Trials.Failed-out.Trials.Invalid, int32(result.Trials.Used))
 }
 
-func candidates(found *analysis.Analysis) (out []assayv1alpha1.CandidateStatus, gain string) {
-	for _, c := range found.Candidates {
+func candidates(result *analysis.Analysis) (out []assayv1alpha1.CandidateStatus, gain string) {
+	for _, c := range result.Candidates {
 		status := assayv1alpha1.CandidateStatus{Name: c.Name, Verdict: assayv1alpha1.Verdict(c.Verdict)}
 		if c.Gain != nil {
 			status.Gain = truncate(analysis.Describe(c.Gain), maxShortText)
 		}
-		if gain == "" || c.Name == found.Best || len(found.BestOf) > 0 && c.Name == found.BestOf[0] {
+		if gain == "" || c.Name == result.Best || len(result.BestOf) > 0 && c.Name == result.BestOf[0] {
 			gain = status.Gain
 		}
 		// Without gates there is no verdict, and a candidate's is required.

@@ -12,9 +12,9 @@ const (
 )
 
 // searchAnswers are the answers so far, for every arm.
-func searchAnswers(found []analysis.SearchResult) []assayv1alpha1.SearchStatus {
+func searchAnswers(results []analysis.SearchResult) []assayv1alpha1.SearchStatus {
 	var out []assayv1alpha1.SearchStatus
-	for _, result := range found[:min(len(found), maxSearched)] {
+	for _, result := range results[:min(len(results), maxSearched)] {
 		status := assayv1alpha1.SearchStatus{
 			Arm:         result.Arm,
 			FeasibleMax: truncate(result.FeasibleMax, maxNumber), InfeasibleMin: truncate(result.InfeasibleMin, maxNumber),

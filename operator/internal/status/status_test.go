@@ -240,22 +240,22 @@ func TestTrialsThatFailedInAnEarlierWaveStayFailed(t *testing.T) {
 func TestTheLargestStatusFits(t *testing.T) {
 	world := testWorld()
 	long := strings.Repeat("ü", 100000)
-	found := &analysis.Analysis{Verdict: experiment.VerdictInvalid}
+	result := &analysis.Analysis{Verdict: experiment.VerdictInvalid}
 	for i := range 10000 {
-		found.Gates = append(found.Gates,
+		result.Gates = append(result.Gates,
 			analysis.GateResult{Gate: "g", Candidate: "c", Point: long, Message: long, Outcome: experiment.VerdictInvalid,
 				Estimate: &analysis.Estimate{Value: float64(i), Unit: long, Low: ptr.To(1.0), High: ptr.To(2.0)}})
-		found.Warnings = append(found.Warnings, long)
+		result.Warnings = append(result.Warnings, long)
 	}
 	for i := range 16 {
-		found.Candidates = append(found.Candidates,
+		result.Candidates = append(result.Candidates,
 			analysis.Candidate{Name: fmt.Sprintf("c%d", i), Verdict: experiment.VerdictInvalid, Gain: &analysis.Estimate{Unit: long}})
 	}
 	for i := range 100 {
-		found.Search = append(found.Search, analysis.SearchResult{Arm: fmt.Sprintf("c%d", i), FeasibleMax: long, InfeasibleMin: long,
+		result.Search = append(result.Search, analysis.SearchResult{Arm: fmt.Sprintf("c%d", i), FeasibleMax: long, InfeasibleMin: long,
 			FirstBreach: long, BindingConstraint: long, Reason: long})
 	}
-	world.Analysis = found
+	world.Analysis = result
 	got := Compute(Outcome{World: world, Decision: plan.Decision{Reason: "Test", Message: long}}, began)
 	raw, err := json.Marshal(got)
 	if err != nil {

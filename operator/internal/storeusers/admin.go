@@ -146,11 +146,11 @@ func (a *Admin) policies(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var found map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &found); err != nil {
+	var byName map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &byName); err != nil {
 		return nil, fmt.Errorf("policies of %s: %w", a.endpoint, err)
 	}
-	return slices.Collect(maps.Keys(found)), nil
+	return slices.Collect(maps.Keys(byName)), nil
 }
 
 // How a body with a secret is sealed under the caller's own secret key: salt, kind, nonce and what is sealed. The store takes three

@@ -100,8 +100,8 @@ var unsafeInTask = regexp.MustCompile(`[^A-Za-z0-9-]`)
 
 // taskName is the name of a block in the graph: b0003-on-node-a. People see its displayName.
 func taskName(block string, lane design.Lane) string {
-	_, short, found := strings.Cut(block, "-")
-	if !found {
+	_, short, ok := strings.Cut(block, "-")
+	if !ok {
 		short = block
 	}
 	node := unsafeInTask.ReplaceAllString(lane.Node, "-")

@@ -154,13 +154,7 @@ func describePoints(exp *experiment.Experiment, wave *record.Wave, b record.Bloc
 	return plain(fmt.Sprintf("%d: %s", len(points), strings.Join(keys, "; ")))
 }
 
-func describeArms(exp *experiment.Experiment) string {
-	var arms []string
-	for _, arm := range exp.Arms {
-		arms = append(arms, arm.Name)
-	}
-	return strings.Join(arms, ", ")
-}
+func describeArms(exp *experiment.Experiment) string { return strings.Join(exp.ArmNames(), ", ") }
 
 func describeTrials(b record.Block) string {
 	if len(b.Warmup) > 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"assay.dev/assay/operator/internal/design"
+	"assay.dev/assay/operator/test/golden"
 )
 
 const (
@@ -56,7 +57,7 @@ func TestTheReadmeShowsTheGraphOfAWave(t *testing.T) {
 	if !begins || !ends {
 		t.Fatalf("README.md has no place for the graph: write %s and %s", strings.TrimSpace(graphBegins), strings.TrimSpace(graphEnds))
 	}
-	if *update {
+	if *golden.Update {
 		if err := os.WriteFile(path, []byte(before+graphBegins+want+graphEnds+after), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -81,8 +81,8 @@ func traps(random *rand.Rand) (string, string) {
 // anyBraces are what Argo could take for a reference, wherever it begins.
 var anyBraces = regexp.MustCompile(`\{\{[^}]*\}?\}?`)
 
-// found are the references in a Workflow as Argo gets it, which replaces them in its JSON.
-func found(t *testing.T, built *Workflow) []string {
+// referencesOf are the references in a Workflow as Argo gets it, which replaces them in its JSON.
+func referencesOf(t *testing.T, built *Workflow) []string {
 	t.Helper()
 	raw, err := json.Marshal(built)
 	if err != nil {
@@ -113,7 +113,7 @@ func TestNothingThatPeopleWroteIsTemplated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := found(t, build(t, exp, wave, lanes))
+	want := referencesOf(t, build(t, exp, wave, lanes))
 
 	visited := 0
 	texts("", reflect.ValueOf(newTrapped(t)).Elem(), func(string, func() string, func(string)) { visited++ })
@@ -156,7 +156,7 @@ func TestNothingThatPeopleWroteIsTemplated(t *testing.T) {
 			refusals++
 			continue
 		}
-		if got := found(t, built); !slices.Equal(got, want) {
+		if got := referencesOf(t, built); !slices.Equal(got, want) {
 			t.Errorf("seed %d: %q in %s: the workflow has the references %q, want %q", seed, whole, strings.Join(places, " and "), got, want)
 		}
 	}

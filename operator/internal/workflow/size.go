@@ -28,8 +28,8 @@ func (c Config) Fits(exp *experiment.Experiment, wave *record.Wave, lanes []desi
 	if err != nil {
 		return err
 	}
-	if found := len(raw) + statusBytesPerBlock*len(wave.Blocks); found > maxWorkflowBytes {
-		return &design.TooLarge{What: "the Argo Workflow", Found: found, Allowed: maxWorkflowBytes, Blocks: len(wave.Blocks)}
+	if size := len(raw) + statusBytesPerBlock*len(wave.Blocks); size > maxWorkflowBytes {
+		return &design.TooLarge{What: "the Argo Workflow", Found: size, Allowed: maxWorkflowBytes, Blocks: len(wave.Blocks)}
 	}
 	return nil
 }

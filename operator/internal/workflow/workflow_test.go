@@ -2,8 +2,6 @@ package workflow
 
 import (
 	"encoding/json"
-	"flag"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,9 +19,8 @@ import (
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/specimen"
+	"assay.dev/assay/operator/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 func testConfig(t *testing.T) Config {
 	t.Helper()
@@ -67,19 +64,7 @@ func TestWorkflowsReadAsTheExperiment(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			path := filepath.Join("testdata", name+".golden.yaml")
-			if *update {
-				if err := os.WriteFile(path, raw, 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), string(raw)); diff != "" {
-				t.Errorf("%s differs; run go test ./internal/workflow -update and read the diff (-want +got):\n%s", path, diff)
-			}
+			golden.Check(t, filepath.Join("testdata", name+".golden.yaml"), string(raw))
 		})
 	}
 }

@@ -43,26 +43,27 @@ func (w *World) remove(t *testing.T, run *assayv1alpha1.BenchmarkRun) {
 
 func (w *World) get(t *testing.T, run *assayv1alpha1.BenchmarkRun) *assayv1alpha1.BenchmarkRun {
 	t.Helper()
-	var found assayv1alpha1.BenchmarkRun
-	if err := w.Kube.Get(t.Context(), client.ObjectKeyFromObject(run), &found); err != nil {
+	var current assayv1alpha1.BenchmarkRun
+	if err := w.Kube.Get(t.Context(), client.ObjectKeyFromObject(run), &current); err != nil {
 		t.Fatal(err)
 	}
-	return &found
+	return &current
 }
 
 // untilCondition waits until a condition of a run has a status and a reason.
 func (w *World) untilCondition(t *testing.T, run *assayv1alpha1.BenchmarkRun, kind string, status metav1.ConditionStatus,
 	reason string) *metav1.Condition {
 	t.Helper()
-	var found *metav1.Condition
+	var condition *metav1.Condition
 	until(t, fmt.Sprintf("%s of %s is %s (%s)", kind, run.Name, status, reason), func() error {
 		now := w.get(t, run)
-		if found = meta.FindStatusCondition(now.Status.Conditions, kind); found == nil || found.Status != status || found.Reason != reason {
+		if condition = meta.FindStatusCondition(now.Status.Conditions, kind); condition == nil || condition.Status != status ||
+			condition.Reason != reason {
 			return fmt.Errorf("conditions %+v", now.Status.Conditions)
 		}
 		return nil
 	})
-	return found
+	return condition
 }
 
 func merge(patch string) client.Patch {
@@ -88,8 +89,8 @@ func bornWithAVerdict(t *testing.T, w *World) {
 	if err := w.create(t, run); err != nil {
 		t.Fatal(err)
 	}
-	if found := w.get(t, run).Status; found.Verdict != "" || found.Phase == assayv1alpha1.PhaseSucceeded {
-		t.Errorf("it is %s with the verdict %s", found.Phase, found.Verdict)
+	if status := w.get(t, run).Status; status.Verdict != "" || status.Phase == assayv1alpha1.PhaseSucceeded {
+		t.Errorf("it is %s with the verdict %s", status.Phase, status.Verdict)
 	}
 }
 
@@ -148,10 +149,10 @@ func configMapInTheWay(t *testing.T, w *World) {
 		t.Fatal(err)
 	}
 	w.untilCondition(t, run, assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonWriteFailed)
-	var found corev1.ConfigMap
-	if err := w.Kube.Get(t.Context(), client.ObjectKeyFromObject(theirs), &found); err != nil || len(found.Data) != 1 ||
-		found.Data["precious"] != "yes" {
-		t.Errorf("it holds %v (%v)", found.Data, err)
+	var configMap corev1.ConfigMap
+	if err := w.Kube.Get(t.Context(), client.ObjectKeyFromObject(theirs), &configMap); err != nil || len(configMap.Data) != 1 ||
+		configMap.Data["precious"] != "yes" {
+		t.Errorf("it holds %v (%v)", configMap.Data, err)
 	}
 }
 

@@ -51,9 +51,9 @@ func beyondThePolicy(t *testing.T, w *World) {
 		if err := w.create(t, run); err != nil {
 			t.Fatal(err)
 		}
-		found := w.untilCondition(t, run, assayv1alpha1.ConditionAccepted, metav1.ConditionFalse, assayv1alpha1.ReasonNotAllowed)
-		if !strings.Contains(found.Message, tc.says) {
-			t.Errorf("%s: %q does not say %q", name, found.Message, tc.says)
+		condition := w.untilCondition(t, run, assayv1alpha1.ConditionAccepted, metav1.ConditionFalse, assayv1alpha1.ReasonNotAllowed)
+		if !strings.Contains(condition.Message, tc.says) {
+			t.Errorf("%s: %q does not say %q", name, condition.Message, tc.says)
 		}
 	}
 }

@@ -30,9 +30,9 @@ func promises(t *testing.T) []promise {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, found := strings.Cut(string(raw), "| promise | against | shown by | attacks |\n|---|---|---|---|\n")
+	_, table, ok := strings.Cut(string(raw), "| promise | against | shown by | attacks |\n|---|---|---|---|\n")
 	table, _, ended := strings.Cut(table, "\n\n")
-	if !found || !ended {
+	if !ok || !ended {
 		t.Fatal("docs/threat-model.md has no table of promises with their attacks")
 	}
 	var out []promise
@@ -125,8 +125,8 @@ func TestEveryAttackIsCarriedOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, maps, _ := strings.Cut(string(raw), "\tbyName = ")
-	maps, _, found := strings.Cut(maps, "\n)\n")
-	if !found {
+	maps, _, ok := strings.Cut(maps, "\n)\n")
+	if !ok {
 		t.Fatal("test/e2e/attack_test.go has no attacks by name")
 	}
 	there := map[string]bool{}
@@ -213,9 +213,9 @@ func TestTheDocumentHasTheGuardOfEveryAttack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, found := strings.Cut(string(raw), "| attack | guard |\n|---|---|\n")
+	_, table, ok := strings.Cut(string(raw), "| attack | guard |\n|---|---|\n")
 	table, _, ended := strings.Cut(table, "\n\n")
-	if !found || !ended {
+	if !ok || !ended {
 		t.Fatal("docs/threat-model.md has no table of attacks with their guards")
 	}
 	var want strings.Builder

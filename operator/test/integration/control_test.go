@@ -18,14 +18,14 @@ import (
 func (w *world) untilWorkflow(what string, check func(workflow.Spec) bool) {
 	w.t.Helper()
 	w.until("the workflow "+what, func() error {
-		found, err := w.getWorkflow("scan-w000")
-		if err == nil && !check(found.Spec) {
-			err = fmt.Errorf("suspend %v, shutdown %q", found.Spec.Suspend, found.Spec.Shutdown)
+		wf, err := w.getWorkflow("scan-w000")
+		if err == nil && !check(wf.Spec) {
+			err = fmt.Errorf("suspend %v, shutdown %q", wf.Spec.Suspend, wf.Spec.Shutdown)
 		}
 		return err
 	})
 	// A change never loses the rest of the workflow.
-	if found, err := w.getWorkflow("scan-w000"); err != nil || len(found.Spec.Templates) != 3 || found.Spec.Entrypoint == "" {
+	if wf, err := w.getWorkflow("scan-w000"); err != nil || len(wf.Spec.Templates) != 3 || wf.Spec.Entrypoint == "" {
 		w.t.Errorf("the workflow lost its templates: %v", err)
 	}
 }

@@ -32,11 +32,11 @@ func TestEveryRunHasADashboard(t *testing.T) {
 	w := started(t, nil)
 	var first corev1.ConfigMap
 	w.until("the run has a dashboard, and its address is in the status", func() error {
-		found := w.dashboardsOf()
-		if len(found) != 1 {
-			return fmt.Errorf("%d dashboards", len(found))
+		configMaps := w.dashboardsOf()
+		if len(configMaps) != 1 {
+			return fmt.Errorf("%d dashboards", len(configMaps))
 		}
-		first = found[0]
+		first = configMaps[0]
 		if want := "https://grafana.example.com/d/" + dashboard.UID(w.get()); w.get().Status.Dashboard != want {
 			return fmt.Errorf("status.dashboard is %q, want %q", w.get().Status.Dashboard, want)
 		}
@@ -72,8 +72,8 @@ func TestEveryRunHasADashboard(t *testing.T) {
 	w.argoSays("scan-w000", "Succeeded", "")
 	w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonVerdictReached)
 	w.until("the dashboard ends with the run", func() error {
-		if found := w.dashboardsOf(); len(found) != 1 || strings.Contains(content(found[0]), `"to":"now"`) {
-			return fmt.Errorf("it does not, or there are %d", len(found))
+		if configMaps := w.dashboardsOf(); len(configMaps) != 1 || strings.Contains(content(configMaps[0]), `"to":"now"`) {
+			return fmt.Errorf("it does not, or there are %d", len(configMaps))
 		}
 		return nil
 	})
@@ -100,7 +100,7 @@ func TestARunThatIsNotAcceptedHasNoDashboard(t *testing.T) {
 	w := newWorld(t, nil)
 	w.must(admin.Create(w.ctx, w.run))
 	run := w.untilCondition(assayv1alpha1.ConditionAccepted, metav1.ConditionFalse, assayv1alpha1.ReasonTemplateNotFound)
-	if found := w.dashboardsOf(); len(found) != 0 || run.Status.Dashboard != "" {
-		t.Errorf("%d dashboards, and status.dashboard is %q", len(found), run.Status.Dashboard)
+	if configMaps := w.dashboardsOf(); len(configMaps) != 0 || run.Status.Dashboard != "" {
+		t.Errorf("%d dashboards, and status.dashboard is %q", len(configMaps), run.Status.Dashboard)
 	}
 }

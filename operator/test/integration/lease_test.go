@@ -78,16 +78,16 @@ func (w *world) leaseOf(node string) lease.Lease {
 		return lease.Lease{Node: node}
 	}
 	w.must(err)
-	found, err := lease.FromObject(&object)
+	current, err := lease.FromObject(&object)
 	w.must(err)
-	return found
+	return current
 }
 
 func (w *world) untilReleased(node string) {
 	w.t.Helper()
 	w.until("nobody holds "+node, func() error {
-		if found := w.leaseOf(node); found.Held() {
-			return fmt.Errorf("%s holds it", found.Holder)
+		if current := w.leaseOf(node); current.Held() {
+			return fmt.Errorf("%s holds it", current.Holder)
 		}
 		return nil
 	})
@@ -95,14 +95,14 @@ func (w *world) untilReleased(node string) {
 
 func (w *world) untilHolds(node string) lease.Lease {
 	w.t.Helper()
-	var found lease.Lease
+	var current lease.Lease
 	w.until(w.run.Name+" holds "+node, func() error {
-		if found = w.leaseOf(node); found.Holder != plan.HolderOf(w.get()) {
-			return fmt.Errorf("%s holds it", found.Holder)
+		if current = w.leaseOf(node); current.Holder != plan.HolderOf(w.get()) {
+			return fmt.Errorf("%s holds it", current.Holder)
 		}
 		return nil
 	})
-	return found
+	return current
 }
 
 // expire moves a lease into the past, as if nobody had renewed it for an hour.
@@ -158,11 +158,11 @@ func (h *history) add(w *world, event watch.Event) {
 	s := state{}
 	switch object := event.Object.(type) {
 	case *coordinationv1.Lease:
-		found, err := lease.FromObject(object)
-		if err != nil || !strings.HasPrefix(found.Node, w.namespace+"-") {
+		current, err := lease.FromObject(object)
+		if err != nil || !strings.HasPrefix(current.Node, w.namespace+"-") {
 			return
 		}
-		s.lease = &found
+		s.lease = &current
 		s.version, _ = strconv.Atoi(object.ResourceVersion)
 	case *workflow.Workflow:
 		s.run, s.ended = object.Labels[workflow.RunUIDLabel], object.Status.Ended() || event.Type == watch.Deleted
@@ -361,10 +361,10 @@ func TestEveryEndingGivesTheNodeBack(t *testing.T) {
 
 			want := record.Lease{Node: node, Token: held.Token}
 			w.until("the ledger says that the lease was taken and released", func() error {
-				found, _, err := ledger.ReadLeases(w.ctx, ledgerOfRun)
-				if err == nil && (len(found.Taken) != 1 || found.Taken[0].Lease != want || len(found.Ends) != 1 || found.Ends[0].Lease != want ||
-					found.Ends[0].Reason != lease.Released) {
-					err = fmt.Errorf("it says %+v, want %+v", found, want)
+				leases, _, err := ledger.ReadLeases(w.ctx, ledgerOfRun)
+				if err == nil && (len(leases.Taken) != 1 || leases.Taken[0].Lease != want || len(leases.Ends) != 1 || leases.Ends[0].Lease != want ||
+					leases.Ends[0].Reason != lease.Released) {
+					err = fmt.Errorf("it says %+v, want %+v", leases, want)
 				}
 				return err
 			})
@@ -399,9 +399,9 @@ func TestANodeForItselfIsTaintedWhileItIsHeld(t *testing.T) {
 	w.untilStarted()
 	uid := string(w.get().UID)
 	w.untilTaint(node, uid)
-	found, err := w.getWorkflow("scan-w000")
+	wf, err := w.getWorkflow("scan-w000")
 	w.must(err)
-	for _, template := range found.Spec.Templates {
+	for _, template := range wf.Spec.Templates {
 		own := slices.Contains(template.Tolerations, lease.Toleration(uid))
 		if isPod := template.Container != nil; isPod != own {
 			t.Errorf("template %s tolerates the run's own taint: %v", template.Name, own)
@@ -439,16 +439,16 @@ func (w *world) untilTaint(name, uid string) {
 		if err := admin.Get(w.ctx, client.ObjectKey{Name: name}, &node); err != nil {
 			return err
 		}
-		var found []string
+		var got []string
 		for _, taint := range node.Spec.Taints {
 			if taint.Key == lease.TaintKey {
-				found = append(found, taint.Value)
+				got = append(got, taint.Value)
 			}
 		}
-		if uid == "" && len(found) == 0 || len(found) == 1 && found[0] == uid {
+		if uid == "" && len(got) == 0 || len(got) == 1 && got[0] == uid {
 			return nil
 		}
-		return fmt.Errorf("taints are %v", found)
+		return fmt.Errorf("taints are %v", got)
 	})
 }
 
@@ -469,9 +469,9 @@ func TestATakeoverWaitsForThePodsAndFencesTheVictim(t *testing.T) {
 	gone.Finalizers = nil
 	victim.must(admin.Update(victim.ctx, gone))
 	victim.must(admin.Delete(victim.ctx, gone))
-	found, err := victim.getWorkflow("scan-w000")
+	wf, err := victim.getWorkflow("scan-w000")
 	victim.must(err)
-	victim.must(admin.Delete(victim.ctx, found))
+	victim.must(admin.Delete(victim.ctx, wf))
 	victim.expire(node)
 	operator, err = startOperator()
 	victim.must(err)
@@ -555,9 +555,9 @@ func TestAnOperatorMayNotStartAWaveUnderALeaseThatItLost(t *testing.T) {
 	})
 	operator.stop()
 	// While the operator is away, the wave's workflow is lost and the node goes to another run.
-	found, err := w.getWorkflow("scan-w000")
+	wf, err := w.getWorkflow("scan-w000")
 	w.must(err)
-	w.must(admin.Delete(w.ctx, found))
+	w.must(admin.Delete(w.ctx, wf))
 	var object coordinationv1.Lease
 	w.must(admin.Get(w.ctx, client.ObjectKey{Namespace: leaseNamespace, Name: lease.Name(node)}, &object))
 	thief := w.leaseOf(node).Ended(lease.Expired, time.Now()).TakenBy(lease.Holder{Namespace: w.namespace, Name: "thief", UID: "2"}, false,
@@ -589,9 +589,9 @@ func TestANodeThatIsCordonedMidwayIsLeft(t *testing.T) {
 	w.runBlocks(2, 3)
 	w.deletePod(pod)
 	w.untilWorkflow("is stopped", func(spec workflow.Spec) bool { return spec.Shutdown == workflow.Stop })
-	found, err := w.getWorkflow("scan-w000")
+	wf, err := w.getWorkflow("scan-w000")
 	w.must(err)
-	if why := found.Annotations[workflow.AgainAnnotation]; !strings.Contains(why, "cordoned with 1 blocks to run") {
+	if why := wf.Annotations[workflow.AgainAnnotation]; !strings.Contains(why, "cordoned with 1 blocks to run") {
 		t.Errorf("the workflow does not say that its blocks are planned again: %q", why)
 	}
 }

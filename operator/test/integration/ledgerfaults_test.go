@@ -66,8 +66,8 @@ func TestAStoreThatHangsHoldsNobodyElse(t *testing.T) {
 	}
 	w.untilCondition(assayv1alpha1.ConditionLedgerReady, metav1.ConditionFalse, assayv1alpha1.ReasonLedgerUnreachable, "the next try")
 	w.until("the lease is renewed", func() error {
-		if found := w.leaseOf(node); found.Token != held.Token || !found.Renewed.After(held.Renewed) {
-			return fmt.Errorf("it was last renewed at %s", found.Renewed)
+		if current := w.leaseOf(node); current.Token != held.Token || !current.Renewed.After(held.Renewed) {
+			return fmt.Errorf("it was last renewed at %s", current.Renewed)
 		}
 		return nil
 	})

@@ -75,8 +75,8 @@ func TestMutatedSpecsAreRefusedByFieldAndLeaveNothing(t *testing.T) {
 		w.must(client.IgnoreNotFound(admin.Delete(w.ctx, one)))
 	}
 	w.until("nothing is left of them", func() error { return left(w) })
-	if found := panics(t); found > 0 {
-		t.Errorf("the operator panicked %g times", found)
+	if got := panics(t); got > 0 {
+		t.Errorf("the operator panicked %g times", got)
 	}
 	// And who comes next is served.
 	w.must(admin.Create(w.ctx, w.template))
@@ -101,21 +101,21 @@ func left(w *world) error {
 		admin.List(w.ctx, &maps, client.InNamespace(w.namespace))); err != nil {
 		return err
 	}
-	var found []string
+	var got []string
 	for _, one := range runs.Items {
-		found = append(found, "BenchmarkRun "+one.Name)
+		got = append(got, "BenchmarkRun "+one.Name)
 	}
 	for _, one := range workflows.Items {
-		found = append(found, "Workflow "+one.Name)
+		got = append(got, "Workflow "+one.Name)
 	}
 	for _, one := range maps.Items {
 		// Nobody collects what is owned here; the API server alone does not.
 		if one.Name != "kube-root-ca.crt" && len(one.OwnerReferences) == 0 {
-			found = append(found, "ConfigMap "+one.Name)
+			got = append(got, "ConfigMap "+one.Name)
 		}
 	}
-	if len(found) > 0 {
-		return fmt.Errorf("left: %s", strings.Join(found, ", "))
+	if len(got) > 0 {
+		return fmt.Errorf("left: %s", strings.Join(got, ", "))
 	}
 	return nil
 }

@@ -243,12 +243,12 @@ func TestNothingIsLostWhenWorkflowsAndPodsVanishEarly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := started(t, nil)
 			story(w, func(name string) {
-				found, err := w.getWorkflow(name)
+				wf, err := w.getWorkflow(name)
 				w.must(err)
-				if found.Spec.TTLStrategy == nil || found.Spec.PodGC == nil {
-					t.Errorf("when workflow %s goes is left to Argo's own settings: %+v", name, found.Spec)
+				if wf.Spec.TTLStrategy == nil || wf.Spec.PodGC == nil {
+					t.Errorf("when workflow %s goes is left to Argo's own settings: %+v", name, wf.Spec)
 				}
-				w.must(admin.Delete(w.ctx, found))
+				w.must(admin.Delete(w.ctx, wf))
 			})
 			ended := w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonVerdictReached).Status
 			if want := (assayv1alpha1.TrialCounts{Planned: 144, Done: 144}); ended.Trials != want || ended.Verdict != assayv1alpha1.VerdictGo {
@@ -286,8 +286,8 @@ func TestAnEarlierRunsWorkflowIsNotTakenOver(t *testing.T) {
 	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonWaitingForNode, "earlier run")
 	w.must(admin.Delete(w.ctx, older))
 	w.until("the run's own workflow exists", func() error {
-		found, err := w.getWorkflow("scan-w000")
-		if err == nil && found.Labels[workflow.RunUIDLabel] != string(w.get().UID) {
+		wf, err := w.getWorkflow("scan-w000")
+		if err == nil && wf.Labels[workflow.RunUIDLabel] != string(w.get().UID) {
 			return fmt.Errorf("it is the earlier one")
 		}
 		return err

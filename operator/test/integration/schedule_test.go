@@ -266,13 +266,13 @@ func TestAScheduleMeasuresATagWhenItNamesAnotherDigest(t *testing.T) {
 	})
 
 	records := n.history()
-	var told []string
+	var got []string
 	for _, r := range records {
-		told = append(told, fmt.Sprintf("%d %s %s %s", r.Sequence, r.Kind, r.Head, r.Reason))
+		got = append(got, fmt.Sprintf("%d %s %s %s", r.Sequence, r.Kind, r.Head, r.Reason))
 	}
 	want := []string{"1 Measured commit-a ", "2 Measured commit-b ", "3 Gap  the tag is gone"}
-	if !slices.Equal(told, want) {
-		t.Errorf("the history is %q, want %q", told, want)
+	if !slices.Equal(got, want) {
+		t.Errorf("the history is %q, want %q", got, want)
 	}
 	status := n.get().Status
 	if status.Anchor == nil || *status.Anchor != build("a") || status.Predecessor == nil || *status.Predecessor != build("b") {
@@ -303,11 +303,11 @@ func TestAScheduleMeasuresWhatCIRecords(t *testing.T) {
 		if err := admin.List(n.ctx, &list, client.InNamespace(n.namespace)); err != nil {
 			return err
 		}
-		var told []string
+		var revisions []string
 		for _, r := range list.Items {
-			told = append(told, fmt.Sprintf("%s %d %v", r.Name, r.Status.Sequence, r.Status.Measured))
+			revisions = append(revisions, fmt.Sprintf("%s %d %v", r.Name, r.Status.Sequence, r.Status.Measured))
 		}
-		if got := strings.Join(told, ", "); got != "scan-b 1 false, scan-c 1 true" {
+		if got := strings.Join(revisions, ", "); got != "scan-b 1 false, scan-c 1 true" {
 			return errors.New(got)
 		}
 		return nil
@@ -525,8 +525,8 @@ func TestASuspicionBecomesAChangeAndOneAlert(t *testing.T) {
 	n.untilStarted()
 	n.finish()
 	status := n.untilStatus("it raises a suspicion", func(s *assayv1alpha1.BenchmarkScheduleStatus) bool { return s.Suspicion != "" })
-	if told := n.alerts(); len(told) > 0 {
-		t.Errorf("a suspicion is an alert: %+v", told)
+	if events := n.alerts(); len(events) > 0 {
+		t.Errorf("a suspicion is an alert: %+v", events)
 	}
 	confirming, arms := n.untilRun(3)
 	if !strings.Contains(arms, "anchor=a ") || !strings.Contains(arms, " old-1=") || !strings.HasSuffix(arms, " head=f") {
@@ -535,10 +535,10 @@ func TestASuspicionBecomesAChangeAndOneAlert(t *testing.T) {
 	n.measures(confirming)
 
 	n.until("somebody is told, once", func() error {
-		told := n.alerts()
-		if len(told) != 1 || told[0].InvolvedObject.Name != n.schedule.Name || told[0].Type != corev1.EventTypeWarning ||
-			!strings.Contains(told[0].Message, "regression confirmed, change "+status.Suspicion+" of series scan") {
-			return fmt.Errorf("%+v", told)
+		events := n.alerts()
+		if len(events) != 1 || events[0].InvolvedObject.Name != n.schedule.Name || events[0].Type != corev1.EventTypeWarning ||
+			!strings.Contains(events[0].Message, "regression confirmed, change "+status.Suspicion+" of series scan") {
+			return fmt.Errorf("%+v", events)
 		}
 		return nil
 	})
@@ -560,8 +560,8 @@ func TestASuspicionBecomesAChangeAndOneAlert(t *testing.T) {
 		n.hour(3)
 		next, _ := n.untilRun(4)
 		n.measures(next)
-		if told := n.alerts(); len(told) != 1 {
-			t.Errorf("the alerts are %+v", told)
+		if events := n.alerts(); len(events) != 1 {
+			t.Errorf("the alerts are %+v", events)
 		}
 		if book, err = kept.Book(n.ctx); err != nil || book.Changes[0].Alerted == nil {
 			t.Errorf("the book is %+v, %v", book, err)
@@ -643,10 +643,10 @@ func TestAConfirmedChangeIsLocatedByItsSchedule(t *testing.T) {
 		}
 		return errors.New("it goes on")
 	})
-	told := n.events("ChangeLocated")
-	if len(told) != 1 || told[0].InvolvedObject.Name != n.schedule.Name ||
-		!strings.Contains(told[0].Message, "change "+status.Locating+" of series scan: commit-d: 1.") {
-		t.Errorf("told %+v", told)
+	events := n.events("ChangeLocated")
+	if len(events) != 1 || events[0].InvolvedObject.Name != n.schedule.Name ||
+		!strings.Contains(events[0].Message, "change "+status.Locating+" of series scan: commit-d: 1.") {
+		t.Errorf("told %+v", events)
 	}
 	kept := archive.Open(ledger.WithPrefix(store, archive.Prefix(n.namespace)))
 	book, err := kept.Book(n.ctx)
@@ -700,9 +700,9 @@ func TestAWaveThatAPersonDeletesIsMeasuredAgain(t *testing.T) {
 		n.untilStatus("the search has ended", func(s *assayv1alpha1.BenchmarkScheduleStatus) bool {
 			return s.Locating == "" && len(s.Active) == 0
 		})
-		told := n.events("ChangeNotLocated")
-		if len(told) != 1 || !strings.Contains(told[0].Message, "locates changes no more") {
-			t.Errorf("told %+v", told)
+		events := n.events("ChangeNotLocated")
+		if len(events) != 1 || !strings.Contains(events[0].Message, "locates changes no more") {
+			t.Errorf("told %+v", events)
 		}
 		book, err := kept.Book(n.ctx)
 		n.must(err)

@@ -87,9 +87,9 @@ func runSuite(m *testing.M) int {
 	code := m.Run()
 	operator.stop()
 	// Only the whole suite can tell that a right is not needed.
-	if found := used.unused(); code == 0 && flag.Lookup("test.run").Value.String() == "" && len(found) > 0 {
+	if got := used.unused(); code == 0 && flag.Lookup("test.run").Value.String() == "" && len(got) > 0 {
 		fmt.Fprintf(os.Stderr, "config/rbac gives the operator rights that nothing here uses: take them away, or show in a test what they are "+
-			"for:\n  %s\n", strings.Join(found, "\n  "))
+			"for:\n  %s\n", strings.Join(got, "\n  "))
 		code = 1
 	}
 	if err := environment.Stop(); err != nil {

@@ -113,10 +113,10 @@ func TestAConfigMapThatIsNotTheRunsIsNotOverwritten(t *testing.T) {
 	w.must(admin.Create(w.ctx, w.run))
 	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonWriteFailed,
 		"ConfigMap scan-w000", w.namespace, "not this run's", "delete or rename it")
-	var found corev1.ConfigMap
-	w.must(admin.Get(w.ctx, client.ObjectKeyFromObject(theirs), &found))
-	if len(found.Data) != 1 || found.Data["precious"] != "yes" || found.Immutable != nil || len(found.OwnerReferences) > 0 {
-		t.Errorf("it was changed: %+v", found)
+	var configMap corev1.ConfigMap
+	w.must(admin.Get(w.ctx, client.ObjectKeyFromObject(theirs), &configMap))
+	if len(configMap.Data) != 1 || configMap.Data["precious"] != "yes" || configMap.Immutable != nil || len(configMap.OwnerReferences) > 0 {
+		t.Errorf("it was changed: %+v", configMap)
 	}
 	w.must(admin.Delete(w.ctx, theirs))
 	w.until("the run goes on once the name is free", func() error { _, err := w.getWorkflow("scan-w000"); return err })

@@ -169,23 +169,23 @@ func (w *world) addNode(name, cpu string) *corev1.Node {
 // ---- Argo
 
 func (w *world) getWorkflow(name string) (*workflow.Workflow, error) {
-	var found workflow.Workflow
-	err := admin.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: name}, &found)
-	return &found, err
+	var wf workflow.Workflow
+	err := admin.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: name}, &wf)
+	return &wf, err
 }
 
 // argoSays sets a workflow's phase, as Argo's controller does.
 func (w *world) argoSays(name, phase, message string) {
 	w.t.Helper()
 	w.until("workflow "+name+" is "+phase, func() error {
-		found, err := w.getWorkflow(name)
+		wf, err := w.getWorkflow(name)
 		if err != nil {
 			return err
 		}
-		found.Status = workflow.Status{Phase: phase, Message: message}
-		before := found.DeepCopy()
+		wf.Status = workflow.Status{Phase: phase, Message: message}
+		before := wf.DeepCopy()
 		before.Status = workflow.Status{}
-		return admin.Patch(w.ctx, found, client.MergeFrom(before))
+		return admin.Patch(w.ctx, wf, client.MergeFrom(before))
 	})
 }
 

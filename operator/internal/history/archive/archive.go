@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"assay.dev/assay/operator/internal/analysis"
@@ -23,6 +24,22 @@ import (
 
 // Prefix is where the history of a project lies in a bucket with the ledgers of many.
 func Prefix(project string) string { return path.Join("history", project) }
+
+// Projects are those that have a history in a bucket with the ledgers of many.
+func Projects(ctx context.Context, store ledger.Store) ([]string, error) {
+	keys, err := store.List(ctx, Prefix("")+"/")
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, key := range keys {
+		if parts := strings.SplitN(key, "/", 3); len(parts) == 3 {
+			out = append(out, parts[1])
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
+}
 
 const (
 	seriesPrefix = "series/"
@@ -277,7 +294,8 @@ func Newest(ctx context.Context, store ledger.Store) (*experiment.Experiment, *a
 	return ledger.ReadJudged(ctx, store)
 }
 
-// Retain removes the records that a policy does not keep, and reports how many. What a change rests on stays.
+// Retain removes the records that a policy does not keep, and reports how many. What a change rests on stays. A series that cannot be
+// retained keeps no other from it.
 func (a *Archive) Retain(ctx context.Context, policy series.Retention, now time.Time) (int, error) {
 	if err := policy.Check(); err != nil {
 		return 0, err
@@ -290,7 +308,7 @@ func (a *Archive) Retain(ctx context.Context, policy series.Retention, now time.
 	if err != nil {
 		return 0, err
 	}
-	total := 0
+	total, failed := 0, []error(nil)
 	for _, key := range keys {
 		removed := 0
 		if err := a.store.Update(ctx, seriesKey(key), func(raw []byte) ([]byte, error) {
@@ -299,15 +317,13 @@ func (a *Archive) Retain(ctx context.Context, policy series.Retention, now time.
 				return nil, err
 			}
 			stay, gone := policy.Retain(records, now, watch.Default().Rests(key, records, book))
-			if removed = len(gone); len(stay) == 0 {
-				// The newest says what the next run compares with, and that there is a series.
-				stay, removed = records[len(records)-1:], removed-1
-			}
+			removed = len(gone)
 			return series.Encode(key, stay)
 		}); err != nil {
-			return total, fmt.Errorf("history of %q: %w", key, err)
+			failed = append(failed, fmt.Errorf("history of %q: %w", key, err))
+			continue
 		}
 		total += removed
 	}
-	return total, nil
+	return total, errors.Join(failed...)
 }

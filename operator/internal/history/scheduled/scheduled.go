@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -43,12 +42,6 @@ type History struct {
 	Images interface {
 		Resolve(ctx context.Context, reference string) schedule.Image
 	}
-	// Retention is what stays of each history; the zero value keeps all.
-	Retention series.Retention
-
-	mutex sync.Mutex
-	// retained is when the histories of namespaces were thinned last.
-	retained map[string]time.Time
 }
 
 // Recorded is what came of a run that has ended.
@@ -259,44 +252,9 @@ func create(ctx context.Context, store ledger.Store, key string, value any) erro
 	return nil
 }
 
-// retainEvery is how often what has grown too old is removed.
-const retainEvery = 24 * time.Hour
-
-// retain removes what the retention does not keep, once a day. Doing it twice removes nothing more.
-func (h *History) retain(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule) error {
-	if h.Retention.Full == 0 {
-		return nil
-	}
-	h.mutex.Lock()
-	last, done := h.retained[s.Namespace]
-	h.mutex.Unlock()
-	if done && h.now().Sub(last) < retainEvery {
-		return nil
-	}
-	if _, err := h.archive(s).Retain(ctx, h.Retention, h.now()); err != nil {
-		return err
-	}
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	if h.retained == nil {
-		h.retained = map[string]time.Time{}
-	}
-	h.retained[s.Namespace] = h.now()
-	return nil
-}
-
-// Record adds what a run measured that has ended, and removes what has grown too old. A store that does not answer is an error, and
-// nothing is lost; a ledger that answers nothing is a gap.
+// Record adds what a run measured that has ended. A store that does not answer is an error, and nothing is lost; a ledger that answers
+// nothing is a gap.
 func (h *History) Record(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledRun,
-	run *assayv1alpha1.BenchmarkRun) (Recorded, error) {
-	out, err := h.add(ctx, s, entry, run)
-	if err == nil {
-		err = h.retain(ctx, s)
-	}
-	return out, err
-}
-
-func (h *History) add(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledRun,
 	run *assayv1alpha1.BenchmarkRun) (Recorded, error) {
 	store := observe.RunStore(h.Store, run)
 	switch {

@@ -482,38 +482,6 @@ func TestARevisionWhoseImageIsNotKnownIsNotConfirmed(t *testing.T) {
 	}
 }
 
-func TestWhatIsTooOldIsRemovedOnceADay(t *testing.T) {
-	l := newLab(t)
-	clock := clocktesting.NewFakePassiveClock(night.AddDate(0, 0, 4))
-	l.history.Clock = clock
-	for number := 1; number <= 4; number++ {
-		l.point(number)
-	}
-	if records := l.records(); len(records) != 4 {
-		t.Fatalf("without a retention %d of 4 records stay", len(records))
-	}
-	l.history.Retention = series.Retention{Full: 36 * time.Hour, Every: 30 * 24 * time.Hour}
-	clock.SetTime(night.AddDate(0, 0, 5))
-	l.point(5)
-	stay := func(what string, want ...int64) {
-		t.Helper()
-		var got []int64
-		for _, r := range l.records() {
-			got = append(got, r.Sequence)
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%s the records of %v stay, want %v", what, got, want)
-		}
-	}
-	stay("of what is older than a day and a half one a month:", 1, 4, 5)
-	clock.SetTime(night.AddDate(0, 0, 5).Add(12 * time.Hour))
-	l.point(6)
-	stay("within a day:", 1, 4, 5, 6)
-	clock.SetTime(night.AddDate(0, 0, 9))
-	l.point(7)
-	stay("days later:", 1)
-}
-
 // TestBadInput holds docs/history.md to what it says of input that is wrong: every row named here is there, nothing is lost, and nothing
 // counts twice.
 func TestBadInput(t *testing.T) {

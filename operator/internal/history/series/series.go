@@ -62,13 +62,17 @@ func Of(key Key, records []Record) (*Series, error) {
 		return nil, err
 	}
 	out := &Series{Key: key}
-	kept := out.distinct(records)
-	kept = out.ofOneSchedule(kept)
-	b := builder{series: out, bridges: map[string][]Record{}, bridged: math.MinInt64}
-	for i := range kept {
-		b.add(kept[i])
-	}
+	out.build(out.ofOneSchedule(out.distinct(records)))
 	return out, nil
+}
+
+// build adds the records that count, in their order, and returns them.
+func (s *Series) build(counted []Record) []Record {
+	b := builder{series: s, bridges: map[string][]Record{}, bridged: math.MinInt64}
+	for i := range counted {
+		b.add(counted[i])
+	}
+	return counted
 }
 
 // Newest is the newest point, or nil.
@@ -146,13 +150,7 @@ func (s *Series) ofOneSchedule(records []Record) []Record {
 	if len(records) == 0 {
 		return nil
 	}
-	first := slices.MinFunc(records, func(a, b Record) int {
-		if c := a.At.Compare(b.At); c != 0 {
-			return c
-		}
-		return inOrder(a, b)
-	})
-	s.Schedule = first.Schedule
+	s.Schedule = begins(records).Schedule
 	return slices.DeleteFunc(records, func(r Record) bool {
 		if r.Schedule != s.Schedule {
 			s.problem(r.ID, "schedule %q measures this series too, which %q began: its record is kept and not counted; "+
@@ -160,6 +158,16 @@ func (s *Series) ofOneSchedule(records []Record) []Record {
 			return true
 		}
 		return false
+	})
+}
+
+// begins is the record that was made first: the series is its schedule's.
+func begins(records []Record) Record {
+	return slices.MinFunc(records, func(a, b Record) int {
+		if c := a.At.Compare(b.At); c != 0 {
+			return c
+		}
+		return inOrder(a, b)
 	})
 }
 

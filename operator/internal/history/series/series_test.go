@@ -326,7 +326,8 @@ func TestWhatRetentionKeeps(t *testing.T) {
 			count[r.ID]++
 		}
 	}
-	if want := map[string]int{"full": 31, "thinned": 24, "run-020": 1, "bridge-run-005": 1}; !cmp.Equal(want, count) {
+	// run-000 says whose series it is.
+	if want := map[string]int{"full": 31, "thinned": 24, "run-000": 1, "run-020": 1, "bridge-run-005": 1}; !cmp.Equal(want, count) {
 		t.Error(cmp.Diff(want, count))
 	}
 	if again, more := policy.Retain(stay, now, map[string]bool{"run-020": true}); len(more) != 0 || !cmp.Equal(again, stay) {
@@ -342,11 +343,102 @@ func TestWhatRetentionKeeps(t *testing.T) {
 	}
 }
 
+// What the next run, and who reads the series, take from it is the same however little of it stays.
+func TestRetentionLeavesWhatTheNextRunTakesUp(t *testing.T) {
+	const day = 24 * time.Hour
+	next := func(records []Record) string {
+		s, err := Of(key, records)
+		if err != nil {
+			t.Fatal(err)
+		}
+		image, newest := "", ""
+		for _, r := range records {
+			if r.Kind != Gap && r.Head == s.Anchor && r.Schedule == s.Schedule && r.Image != "" {
+				image = "known"
+			}
+		}
+		if s.Newest() != nil {
+			newest = fmt.Sprint(s.Newest().ID, s.Newest().Step)
+		}
+		return fmt.Sprint(s.Schedule, s.Number, s.Anchor, image, newest, len(s.Key.Parts()))
+	}
+	for seed := range uint64(400) {
+		random := rand.New(rand.NewPCG(seed, 19))
+		anchor, image := "v1", ""
+		var records []Record
+		for n := range 1 + random.IntN(120) {
+			edit := func(r *Record) {
+				r.Anchor, r.Image, r.Step = anchor, image, nil
+				if random.IntN(10) == 0 {
+					r.Schedule = "second"
+				}
+				if random.IntN(10) == 0 {
+					r.Analysis = 2
+				}
+				if random.IntN(10) == 0 {
+					r.Kind, r.Reason = Gap, "nothing was measured"
+				}
+				if random.IntN(20) == 0 {
+					r.At = start.AddDate(0, 0, -random.IntN(100))
+				}
+			}
+			records = append(records, measured(n, edit))
+			switch random.IntN(12) {
+			case 0:
+				image = fmt.Sprint("image@", n)
+			case 1: // Somebody analyzed it again, and it says something else.
+				records = append(records, measured(n, edit, func(r *Record) { r.Analysis, r.Ratio.LogRatio = 3, 0.5 }))
+			case 2:
+				records = append(records, bridge(n, fmt.Sprint("v", n+2), anchor, 0))
+				anchor = fmt.Sprint("v", n+2)
+			case 3:
+				anchor = fmt.Sprint("r", n)
+			}
+		}
+		records = Merge(records, nil)
+		policy := Retention{Full: time.Duration(1+random.IntN(30)) * day, Every: time.Duration(1+random.IntN(20)) * day}
+		if random.IntN(2) == 0 {
+			policy.Thinned = policy.Full + policy.Every + time.Duration(random.IntN(60))*day
+		}
+		rests := map[string]bool{records[random.IntN(len(records))].ID: true, records[random.IntN(len(records))].ID: true}
+		before := now(records)
+		for late := range 5 {
+			at := before.AddDate(0, 0, 40*late)
+			stay, gone := policy.Retain(records, at, rests)
+			if got, want := next(stay), next(records); got != want {
+				t.Fatalf("seed %d, %d of %d records stay: %s, want %s", seed, len(stay), len(records), got, want)
+			}
+			kept := map[string]bool{}
+			for _, r := range stay {
+				kept[r.ID] = true
+			}
+			for _, r := range gone {
+				if kept[r.ID] || rests[r.ID] || r.Kind == Bridge {
+					t.Fatalf("seed %d: %s %s, analysis %d, goes", seed, r.Kind, r.ID, r.Analysis)
+				}
+			}
+			again, more := policy.Retain(stay, at, rests)
+			if len(more) > 0 || !cmp.Equal(again, stay) {
+				t.Fatalf("seed %d: retaining twice takes %d more away", seed, len(more))
+			}
+			later, _ := policy.Retain(stay, at.Add(day), rests)
+			if direct, _ := policy.Retain(records, at.Add(day), rests); !cmp.Equal(direct, later) {
+				t.Fatalf("seed %d: retaining every day differs from retaining once: %s", seed, cmp.Diff(direct, later))
+			}
+		}
+	}
+}
+
+// now is when the newest record was made.
+func now(records []Record) time.Time {
+	return slices.MaxFunc(records, func(a, b Record) int { return a.At.Compare(b.At) }).At
+}
+
 func TestRetentionsThatContradictThemselvesAreRefused(t *testing.T) {
 	day := 24 * time.Hour
 	for want, p := range map[string]Retention{
 		"none may be below 0": {Full: -day}, "every is 0": {Full: day}, "full has no end": {Thinned: day},
-		"less than full": {Full: 2 * day, Every: day, Thinned: day},
+		"less than full": {Full: 2 * day, Every: day, Thinned: day}, "no whole span": {Full: day, Every: 2 * day, Thinned: 2 * day},
 	} {
 		if err := p.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -54,7 +55,7 @@ func Markdown() string {
 		fmt.Fprintf(&out, "At most: %s.\n\n| metric | type | unit | labels | meaning | there once |\n|---|---|---|---|---|---|\n", group.Bound)
 		for _, metric := range group.Metrics {
 			fmt.Fprintf(&out, "| `%s` | %s | %s | %s | %s | %s |\n",
-				metric.Name, metric.Type, metric.Unit, code(metric.Labels), escape(metric.Help), orAlways(metric.When))
+				metric.Name, metric.Type, metric.Unit, code(metric.Labels), escape(metric.Help), cmp.Or(metric.When, "always"))
 		}
 		out.WriteString("\n")
 	}
@@ -76,10 +77,3 @@ func code(names []string) string {
 
 // escape keeps a bar from ending a cell of the table.
 func escape(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
-
-func orAlways(text string) string {
-	if text == "" {
-		return "always"
-	}
-	return text
-}

@@ -219,11 +219,11 @@ func TestATimelineIsReadFromItsNewestEnd(t *testing.T) {
 		Stretches: []Stretch{{Points: []Point{{X: 7, Y: 1.02, Title: "run 7"}}}},
 	}.SVG())
 	placed := regexp.MustCompile(`<(?:text class="(?:tick|label|note hint|readout)" text-anchor="[a-z]+"|circle class="mark s0") c?x="([0-9.]+)"`)
-	found := placed.FindAllStringSubmatch(svg, -1)
-	if len(found) < 6 {
-		t.Fatalf("%d places in %s", len(found), svg)
+	got := placed.FindAllStringSubmatch(svg, -1)
+	if len(got) < 6 {
+		t.Fatalf("%d places in %s", len(got), svg)
 	}
-	for _, match := range found {
+	for _, match := range got {
 		if at, err := strconv.ParseFloat(match[1], 64); err != nil || at < 0.7*timelineWidth {
 			t.Errorf("%s is not at the newest end of %g", match[0], timelineWidth)
 		}

@@ -45,17 +45,17 @@ type Gate struct {
 }
 
 // From is the result of an analysis.
-func From(title string, exp *experiment.Experiment, found *analysis.Analysis) *Result {
+func From(title string, exp *experiment.Experiment, result *analysis.Analysis) *Result {
 	out := &Result{
-		Title: title, Verdict: found.Verdict, Passed: found.Verdict == experiment.VerdictGo, Sentence: report.Headline(exp, found),
-		Confidence: found.GateConfidence, Candidates: found.Candidates, Warnings: report.Warnings(exp, found), Trials: report.Trials(found),
+		Title: title, Verdict: result.Verdict, Passed: result.Verdict == experiment.VerdictGo, Sentence: report.Headline(exp, result),
+		Confidence: result.GateConfidence, Candidates: result.Candidates, Warnings: report.Warnings(exp, result), Trials: report.Trials(result),
 	}
-	for _, candidate := range found.Candidates {
-		if candidate.Name == found.Best && candidate.Gain != nil {
+	for _, candidate := range result.Candidates {
+		if candidate.Name == result.Best && candidate.Gain != nil {
 			out.Gain = quantity.Format(candidate.Gain.Value, candidate.Gain.Shown())
 		}
 	}
-	for _, g := range found.Gates {
+	for _, g := range result.Gates {
 		gate := Gate{
 			Name: g.Gate, Candidate: g.Candidate, Point: g.Point, Asked: analysis.Asked(exp, g.Condition()), Message: g.Message, Outcome: g.Outcome,
 			Advisory: g.Severity == experiment.Advisory,

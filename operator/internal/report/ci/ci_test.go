@@ -11,28 +11,15 @@ import (
 	"unicode/utf8"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/experiment"
-	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/report"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
+	"assay.dev/assay/operator/test/scanned"
 )
 
 func scan(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec)) *Result {
 	t.Helper()
-	exp, err := specimen.Scan(edit)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wave, err := simulate.Wave(exp, 0, 0, 8)
-	if err != nil {
-		t.Fatal(err)
-	}
-	machine := simulate.Machine{Seed: 7, Noise: simulate.Noise{Block: 0.03, Arm: 0.005, Trial: 0.005, Sample: 0.02},
-		Seconds: simulate.ScanSeconds}
-	evidence := record.Evidence{Waves: []record.Wave{*wave}, Attempts: machine.Run(exp, wave)}
-	return From("scan", exp, analyze.Evidence(exp, evidence, 0))
+	exp, result, _ := scanned.Run(t, scanned.Noisy, 8, edit, nil)
+	return From("scan", exp, result)
 }
 
 const evil = "\"><script>alert(1)</script> | `x` @everyone --> ]]> %0A::error::\x00\xff\n# heading\n![](http://evil/x.png)"
@@ -73,16 +60,16 @@ func TestEveryFormAgreesOnWhetherTheRunPasses(t *testing.T) {
 	for name, result := range results(t) {
 		t.Run(name, func(t *testing.T) {
 			raw, err := result.CodeQuality()
-			var found []quality
+			var issues []quality
 			if err == nil {
-				err = json.Unmarshal(raw, &found)
+				err = json.Unmarshal(raw, &issues)
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
 			failures, errored := counted(t, result)
 			for form, stands := range map[string]bool{
-				"Code Quality": len(found) > 0, "annotations": len(result.Annotations()) > 0, "JUnit": failures+errored > 0,
+				"Code Quality": len(issues) > 0, "annotations": len(result.Annotations()) > 0, "JUnit": failures+errored > 0,
 			} {
 				if stands == result.Passed {
 					t.Errorf("%s says that something stands in the way: %v; passed: %v", form, stands, result.Passed)
@@ -175,18 +162,18 @@ func TestCodeQualityPointsAtTheGate(t *testing.T) {
 			{Name: "advice", Candidate: "new", Outcome: experiment.VerdictNoGo, Advisory: true}},
 	}
 	raw, err := result.CodeQuality()
-	var found []quality
+	var issues []quality
 	if err == nil {
-		err = json.Unmarshal(raw, &found)
+		err = json.Unmarshal(raw, &issues)
 	}
-	if err != nil || len(found) != 2 {
+	if err != nil || len(issues) != 2 {
 		t.Fatalf("%v: %s", err, raw)
 	}
-	first, second := found[0], found[1]
+	first, second := issues[0], issues[1]
 	if first.Location.Path != "benchmarks/run.yaml" || first.Location.Lines.Begin != 22 || first.Severity != "critical" ||
 		second.Severity != "major" ||
 		second.Location.Lines.Begin != 1 || first.Fingerprint == second.Fingerprint {
-		t.Errorf("%+v", found)
+		t.Errorf("%+v", issues)
 	}
 	result.Gates[0].Message = "other figures"
 	again, err := result.CodeQuality()

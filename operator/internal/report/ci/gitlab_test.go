@@ -64,11 +64,11 @@ func readCodeQualitySchema(t *testing.T) *jsonschema.Schema {
 
 // validCodeQuality holds a report against the schema.
 func validCodeQuality(schema *jsonschema.Schema, raw []byte) error {
-	found, err := jsonschema.UnmarshalJSON(strings.NewReader(string(raw)))
+	got, err := jsonschema.UnmarshalJSON(strings.NewReader(string(raw)))
 	if err != nil {
 		return err
 	}
-	return schema.Validate(found)
+	return schema.Validate(got)
 }
 
 func TestCodeQualityIsWhatGitLabTakes(t *testing.T) {
@@ -82,18 +82,18 @@ func TestCodeQualityIsWhatGitLabTakes(t *testing.T) {
 			if err := validCodeQuality(schema, raw); err != nil {
 				t.Errorf("%v in\n%.3000s", err, raw)
 			}
-			var found []quality
-			if err := json.Unmarshal(raw, &found); err != nil {
+			var issues []quality
+			if err := json.Unmarshal(raw, &issues); err != nil {
 				t.Fatal(err)
 			}
 			// GitLab shows one of those that share a fingerprint.
 			var seen []string
-			for _, one := range found {
+			for _, one := range issues {
 				seen = append(seen, one.Fingerprint)
 			}
 			slices.Sort(seen)
-			if n := len(slices.Compact(seen)); n != len(found) {
-				t.Errorf("%d findings have %d fingerprints", len(found), n)
+			if n := len(slices.Compact(seen)); n != len(issues) {
+				t.Errorf("%d findings have %d fingerprints", len(issues), n)
 			}
 		})
 	}

@@ -91,7 +91,7 @@ func (s *schema) validate(raw []byte) error {
 }
 
 // element holds an element against its declaration.
-func (s *schema) element(declared, found *element) error {
+func (s *schema) element(declared, actual *element) error {
 	if ref := declared.attributes["ref"]; ref != "" {
 		declared = s.elements[ref]
 	}
@@ -100,10 +100,10 @@ func (s *schema) element(declared, found *element) error {
 	case len(declared.children) == 1 && declared.children[0].name == "complexType":
 		kind = declared.children[0]
 	case kind == nil || kind.name != "complexType":
-		if len(found.children)+len(found.attributes) > 0 {
-			return fmt.Errorf("%s has more than text", found.name)
+		if len(actual.children)+len(actual.attributes) > 0 {
+			return fmt.Errorf("%s has more than text", actual.name)
 		}
-		return s.text(declared.attributes["type"], found.text)
+		return s.text(declared.attributes["type"], actual.text)
 	}
 	content, attributes := "", map[string]*element{}
 	declarations := map[string]*element{}
@@ -121,30 +121,30 @@ func (s *schema) element(declared, found *element) error {
 		}
 	}
 	for name, attribute := range attributes {
-		value, has := found.attributes[name]
+		value, has := actual.attributes[name]
 		if !has && attribute.attributes["use"] == "required" {
-			return fmt.Errorf("%s lacks %s", found.name, name)
+			return fmt.Errorf("%s lacks %s", actual.name, name)
 		}
 		if err := s.text(attribute.attributes["type"], value); has && err != nil {
-			return fmt.Errorf("%s of %s: %w", name, found.name, err)
+			return fmt.Errorf("%s of %s: %w", name, actual.name, err)
 		}
 	}
-	for name := range found.attributes {
+	for name := range actual.attributes {
 		if attributes[name] == nil {
-			return fmt.Errorf("%s has %s", found.name, name)
+			return fmt.Errorf("%s has %s", actual.name, name)
 		}
 	}
-	if kind.attributes["mixed"] != "true" && strings.TrimSpace(found.text) != "" {
-		return fmt.Errorf("%s has text: %.40q", found.name, found.text)
+	if kind.attributes["mixed"] != "true" && strings.TrimSpace(actual.text) != "" {
+		return fmt.Errorf("%s has text: %.40q", actual.name, actual.text)
 	}
 	var names strings.Builder
-	for _, child := range found.children {
+	for _, child := range actual.children {
 		names.WriteString(child.name + " ")
 	}
 	if !regexp.MustCompile("^(?:" + content + ")$").MatchString(names.String()) {
-		return fmt.Errorf("%s has %.80q, which is not %s", found.name, names.String(), content)
+		return fmt.Errorf("%s has %.80q, which is not %s", actual.name, names.String(), content)
 	}
-	for _, child := range found.children {
+	for _, child := range actual.children {
 		if err := s.element(declarations[child.name], child); err != nil {
 			return err
 		}
@@ -185,14 +185,14 @@ func particle(declared *element, declarations map[string]*element) (string, erro
 }
 
 // text holds text against a type of strings.
-func (s *schema) text(kind, found string) error {
+func (s *schema) text(kind, got string) error {
 	if kind == "xs:string" {
 		return nil
 	}
 	if of := s.types[kind]; of != nil && of.name == "simpleType" && len(of.children) == 1 && of.children[0].name == "restriction" {
 		if rules := of.children[0]; rules.attributes["base"] == "xs:string" && len(rules.children) == 1 && rules.children[0].name == "pattern" {
-			if pattern := rules.children[0].attributes["value"]; !regexp.MustCompile("^(?:" + pattern + ")$").MatchString(found) {
-				return fmt.Errorf("%q is not %s", found, pattern)
+			if pattern := rules.children[0].attributes["value"]; !regexp.MustCompile("^(?:" + pattern + ")$").MatchString(got) {
+				return fmt.Errorf("%q is not %s", got, pattern)
 			}
 			return nil
 		}

@@ -46,7 +46,7 @@ func (b *builder) lines(axis string) []line {
 	at := map[string]int{}
 	zipped := b.exp.Plan.Sweep != nil && b.exp.Plan.Sweep.Zipped
 	measured := map[string]bool{}
-	for _, result := range b.found.Arms {
+	for _, result := range b.result.Arms {
 		measured[result.Point] = true
 	}
 	for _, point := range b.exp.Points {
@@ -101,8 +101,8 @@ func (b *builder) curves() panels {
 	return b.alongSweep(func(metric *experiment.Metric) (string, chart.Number, []chart.Rule) {
 		return analysis.StatisticName(metric.Name, metric.Statistic) + " (" + quantity.Unit(metric.Unit) + ")", numberOf(metric.Unit), nil
 	}, func(metric *experiment.Metric, point, arm string) *analysis.Estimate {
-		for i := range b.found.Arms {
-			r := &b.found.Arms[i]
+		for i := range b.result.Arms {
+			r := &b.result.Arms[i]
 			if r.Point == point && r.Arm == arm && r.Metric == metric.Name && r.Statistic == metric.Statistic {
 				return &r.Estimate
 			}
@@ -116,8 +116,8 @@ func (b *builder) ratioCurves() panels {
 	return b.alongSweep(func(metric *experiment.Metric) (string, chart.Number, []chart.Rule) {
 		return analysis.StatisticName(metric.Name, metric.Statistic) + " over " + b.baseline(), numberOf(quantity.Times), b.rules(metric)
 	}, func(metric *experiment.Metric, point, arm string) *analysis.Estimate {
-		for i := range b.found.Ratios {
-			r := &b.found.Ratios[i]
+		for i := range b.result.Ratios {
+			r := &b.result.Ratios[i]
 			if r.Point == point && r.Candidate == arm && r.Metric == metric.Name && r.Statistic == metric.Statistic {
 				return &r.Estimate
 			}
@@ -130,7 +130,7 @@ func (b *builder) ratioCurves() panels {
 func (b *builder) rules(metric *experiment.Metric) []chart.Rule {
 	out := []chart.Rule{{At: 1, Label: "no change"}}
 	seen := map[float64]bool{1: true}
-	for _, g := range b.found.Gates {
+	for _, g := range b.result.Gates {
 		relative := g.Op.Relative()
 		if relative && g.Metric == metric.Name && g.Statistic == metric.Statistic && g.Bound != nil && !seen[*g.Bound] {
 			seen[*g.Bound] = true
@@ -163,7 +163,7 @@ func (b *builder) alongSweep(describe func(*experiment.Metric) (string, chart.Nu
 						series.Points = append(series.Points, chart.Point{
 							X: at[j], Y: e.Value, Low: e.Low, High: e.High,
 							Title: fmt.Sprintf("%s, %s=%s: %s%s", arm.Name, axis, point.Parameters[axis], analysis.Describe(e),
-								confidenceOf(e, b.found.Confidence)),
+								confidenceOf(e, b.result.Confidence)),
 						})
 					}
 				}

@@ -24,12 +24,12 @@ type file struct {
 const maxEmbedded, maxShownText = 1 << 20, 256 << 10
 
 // embed puts the run and its data into the page.
-func (r *report) embed(exp *experiment.Experiment, found *analysis.Analysis) error {
+func (r *report) embed(exp *experiment.Experiment, result *analysis.Analysis) error {
 	manifest, err := summary.Manifest(exp)
 	if err != nil {
 		return err
 	}
-	whole, err := json.MarshalIndent(found, "", " ")
+	whole, err := json.MarshalIndent(result, "", " ")
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (r *report) embed(exp *experiment.Experiment, found *analysis.Analysis) err
 		read             bool
 	}{
 		{"run.yaml", "the experiment, for assay and kubectl", "application/yaml", manifest, true},
-		{"table.csv", "the results, for a spreadsheet", "text/csv", summary.CSV(exp, found), true},
+		{"table.csv", "the results, for a spreadsheet", "text/csv", summary.CSV(exp, result), true},
 		{"analysis.json", "everything that was found, block by block", "application/json", whole, false},
 	} {
 		if len(of.data) > maxEmbedded {

@@ -14,7 +14,7 @@ import (
 func (b *builder) gates() []gate {
 	var out []gate
 	agreeing := map[[2]string]int{}
-	for _, g := range b.found.Gates {
+	for _, g := range b.result.Gates {
 		// Outputs that agree at every point are one line, not one for each.
 		if g.Op == experiment.ParityEqual && g.Outcome == experiment.VerdictGo {
 			if at, ok := agreeing[[2]string{g.Gate, g.Candidate}]; ok {
@@ -40,8 +40,8 @@ func (b *builder) gates() []gate {
 }
 
 func (b *builder) share(g analysis.GateResult) string {
-	for i := range b.found.Arms {
-		arm := &b.found.Arms[i]
+	for i := range b.result.Arms {
+		arm := &b.result.Arms[i]
 		if arm.Point == g.Point && arm.Arm == g.Candidate && arm.Metric == g.Metric && arm.Statistic == g.Statistic {
 			return analysis.DescribeShare(arm)
 		}

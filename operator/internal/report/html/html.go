@@ -28,10 +28,10 @@ var page = template.Must(template.New("page.html.tmpl").Funcs(template.FuncMap{
 }).ParseFS(files, "page.html.tmpl"))
 
 // Render writes the report of an analysis. The evidence is what was analysed: the plots of single trials come from it.
-func Render(exp *experiment.Experiment, found *analysis.Analysis, evidence record.Evidence) ([]byte, error) {
+func Render(exp *experiment.Experiment, result *analysis.Analysis, evidence record.Evidence) ([]byte, error) {
 	var out bytes.Buffer
-	shown := newReport(exp, found, evidence)
-	err := shown.embed(exp, found)
+	shown := newReport(exp, result, evidence)
+	err := shown.embed(exp, result)
 	if err == nil {
 		err = page.Execute(&out, shown)
 	}

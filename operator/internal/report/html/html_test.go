@@ -16,45 +16,29 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
-	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 	summary "assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/report/chart"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
+	"assay.dev/assay/operator/test/scanned"
 )
 
 type story struct {
 	exp      *experiment.Experiment
-	found    *analysis.Analysis
+	result   *analysis.Analysis
 	evidence record.Evidence
 }
 
 func simulated(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec),
 	tamper func([]record.Attempt)) story {
 	t.Helper()
-	exp, err := specimen.Scan(edit)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wave, err := simulate.Wave(exp, 0, 0, 8)
-	if err != nil {
-		t.Fatal(err)
-	}
-	machine := simulate.Machine{Seed: 7, Noise: simulate.Noise{Block: 0.03, Arm: 0.005, Trial: 0.005, Sample: 0.02},
-		Seconds: simulate.ScanSeconds}
-	attempts := machine.Run(exp, wave)
-	if tamper != nil {
-		tamper(attempts)
-	}
-	evidence := record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}
-	return story{exp, analyze.Evidence(exp, evidence, 0), evidence}
+	exp, result, evidence := scanned.Run(t, scanned.Noisy, 8, edit, tamper)
+	return story{exp, result, evidence}
 }
 
 func (s story) page(t *testing.T) string {
 	t.Helper()
-	raw, err := Render(s.exp, s.found, s.evidence)
+	raw, err := Render(s.exp, s.result, s.evidence)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +103,7 @@ func TestEveryGateIsDrawnAgainstItsBound(t *testing.T) {
 	s := simulated(t, nil, nil)
 	page := s.page(t)
 	judged := 0
-	for _, gate := range s.found.Gates {
+	for _, gate := range s.result.Gates {
 		if gate.Bound != nil && gate.Estimate != nil && gate.Estimate.Low != nil {
 			judged++
 		}
@@ -258,11 +242,11 @@ func TestTheGatesSayWhatTheirBlocksCanTell(t *testing.T) {
 // embedded is a file in the page, as a browser downloads it.
 func embedded(t *testing.T, page, name string) string {
 	t.Helper()
-	found := regexp.MustCompile(`<a download="` + regexp.QuoteMeta(name) + `" href="data:[a-z/]+;base64,([^"]*)"`).FindStringSubmatch(page)
-	if found == nil {
+	got := regexp.MustCompile(`<a download="` + regexp.QuoteMeta(name) + `" href="data:[a-z/]+;base64,([^"]*)"`).FindStringSubmatch(page)
+	if got == nil {
 		t.Fatalf("the page does not hold %s", name)
 	}
-	raw, err := base64.StdEncoding.DecodeString(stdhtml.UnescapeString(found[1]))
+	raw, err := base64.StdEncoding.DecodeString(stdhtml.UnescapeString(got[1]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,17 +263,17 @@ func TestTheRunAndItsDataAreInThePage(t *testing.T) {
 	if got := embedded(t, page, "run.yaml"); got != string(manifest) {
 		t.Errorf("run.yaml is\n%s", got)
 	}
-	if got := embedded(t, page, "table.csv"); got != string(summary.CSV(s.exp, s.found)) {
+	if got := embedded(t, page, "table.csv"); got != string(summary.CSV(s.exp, s.result)) {
 		t.Errorf("table.csv is\n%s", got)
 	}
-	var found analysis.Analysis
-	if err := json.Unmarshal([]byte(embedded(t, page, "analysis.json")), &found); err != nil || found.Evidence != s.found.Evidence {
-		t.Errorf("analysis.json is of %q (%v)", found.Evidence, err)
+	var result analysis.Analysis
+	if err := json.Unmarshal([]byte(embedded(t, page, "analysis.json")), &result); err != nil || result.Evidence != s.result.Evidence {
+		t.Errorf("analysis.json is of %q (%v)", result.Evidence, err)
 	}
 	if !strings.Contains(page, `<pre class="whole">apiVersion: assay.dev/v1alpha1`) {
 		t.Error("the manifest cannot be copied")
 	}
-	s.found.Unseen = strings.Repeat("x", maxEmbedded)
+	s.result.Unseen = strings.Repeat("x", maxEmbedded)
 	if page := s.page(t); strings.Contains(page, `download="analysis.json"`) ||
 		!strings.Contains(page, "Too large for the page, and in the ledger beside it: analysis.json (1 MiB)") {
 		t.Error("what does not fit vanishes without a word")
@@ -308,7 +292,7 @@ func TestPlotsThatAreNotDrawnAreNamed(t *testing.T) {
 	if !strings.Contains(page, "more plots are not drawn; their figures are in analysis.json") {
 		t.Error("block by block has more than 12 plots, and nothing says which are left out")
 	}
-	b := &builder{exp: s.exp, found: s.found}
+	b := &builder{exp: s.exp, result: s.result}
 	all := b.pairs()
 	// A plot for each of 9 points, 2 candidates and 3 gates on figures, each of which has a point of the other axis; slo has both.
 	if want := 9 * 2 * 3; len(all.Plots) != maxPanels || len(all.Plots)+len(all.Left) != want {
@@ -352,9 +336,9 @@ func TestSeriesCanBeHiddenWithoutAScript(t *testing.T) {
 
 func TestALeastEffectThatMeansNothingIsLeftOut(t *testing.T) {
 	s := simulated(t, nil, nil)
-	for i := range s.found.Gates {
+	for i := range s.result.Gates {
 		huge := 20.788
-		s.found.Gates[i].MinimumDetectableEffect = &huge
+		s.result.Gates[i].MinimumDetectableEffect = &huge
 	}
 	if page := s.page(t); strings.Contains(page, "2078.8 %") {
 		t.Error("it is shown")

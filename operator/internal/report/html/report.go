@@ -116,27 +116,27 @@ type ownTable struct {
 // shownExclusions bounds a list that could be as long as the ledger.
 const shownExclusions = 30
 
-func newReport(exp *experiment.Experiment, found *analysis.Analysis, evidence record.Evidence) *report {
-	b := &builder{exp: exp, found: found, trials: usedTrials(found, evidence), all: measured(evidence)}
+func newReport(exp *experiment.Experiment, result *analysis.Analysis, evidence record.Evidence) *report {
+	b := &builder{exp: exp, result: result, trials: usedTrials(result, evidence), all: measured(evidence)}
 	r := &report{
-		Name: strings.TrimPrefix(exp.Run.Namespace+"/"+exp.Run.Name, "/"), Verdict: verdictName(found.Verdict),
-		Class:  verdictClass(found.Verdict),
-		Answer: summary.Headline(exp, found), When: b.when(), Machine: b.machine(),
-		Warnings: summary.Warnings(exp, found), Layout: found.Layout, Trials: found.Trials, Decides: b.decides(),
-		Experiment: found.Experiment, Evidence: found.Evidence, UID: exp.Run.UID, Image: exp.ImageNames(),
-		GateConfidence: summary.Confidence(found.GateConfidence),
-		Wave:           found.Wave, Seed: found.Seed, Confidence: summary.Confidence(found.Confidence), Command: exp.Plan.Command,
+		Name: strings.TrimPrefix(exp.Run.Namespace+"/"+exp.Run.Name, "/"), Verdict: verdictName(result.Verdict),
+		Class:  verdictClass(result.Verdict),
+		Answer: summary.Headline(exp, result), When: b.when(), Machine: b.machine(),
+		Warnings: summary.Warnings(exp, result), Layout: result.Layout, Trials: result.Trials, Decides: b.decides(),
+		Experiment: result.Experiment, Evidence: result.Evidence, UID: exp.Run.UID, Image: exp.ImageNames(),
+		GateConfidence: summary.Confidence(result.GateConfidence),
+		Wave:           result.Wave, Seed: result.Seed, Confidence: summary.Confidence(result.Confidence), Command: exp.Plan.Command,
 	}
 	if baseline := exp.Baseline(); baseline >= 0 {
 		r.Baseline = exp.Arms[baseline].Name
 	}
-	for _, c := range found.Candidates {
+	for _, c := range result.Candidates {
 		shown := candidate{Name: c.Name, Verdict: verdictName(c.Verdict), Class: verdictClass(c.Verdict), Gain: gain(c.Gain),
-			Reason: summary.Why(exp, found, &c)}
+			Reason: summary.Why(exp, result, &c)}
 		if c.Gain != nil {
 			shown.Of = b.gainOf(c.Name)
 		}
-		shown.Sentence = summary.Sentence(exp, found, c.Name)
+		shown.Sentence = summary.Sentence(exp, result, c.Name)
 		r.Candidates = append(r.Candidates, shown)
 	}
 	for i, arm := range exp.Arms {
@@ -146,43 +146,43 @@ func newReport(exp *experiment.Experiment, found *analysis.Analysis, evidence re
 	r.Curves, r.Ratios = b.curves(), b.ratioCurves()
 	r.Pairs, r.Distributions = b.pairs(), b.distributions()
 	r.Phases, r.PhaseKeys = b.phases()
-	for _, p := range found.Predicted {
+	for _, p := range result.Predicted {
 		r.Predictions = append(r.Predictions,
 			prediction{p.Point, p.Candidate, p.Metric, quantity.Format(p.Predicted, quantity.Times), analysis.Describe(p.Measured), p.Message})
 	}
 	b.search(r)
-	r.Controls, r.Screening, r.ArmNoise = summary.Controls(found), summary.Screening(found), summary.ArmNoise(found)
-	r.TwiceSays, r.Twice = summary.Twice(found)
-	r.SeriesSays, r.Series = summary.Series(found)
-	r.SeriesNote, r.Unseen = summary.SeriesNote, found.Unseen
-	for _, own := range summary.OwnTables(exp, found) {
+	r.Controls, r.Screening, r.ArmNoise = summary.Controls(result), summary.Screening(result), summary.ArmNoise(result)
+	r.TwiceSays, r.Twice = summary.Twice(result)
+	r.SeriesSays, r.Series = summary.Series(result)
+	r.SeriesNote, r.Unseen = summary.SeriesNote, result.Unseen
+	for _, own := range summary.OwnTables(exp, result) {
 		r.Own = append(r.Own, ownTable{own.Heading(), own.Text()})
 	}
 	r.Results = b.results()
-	r.Excluded = found.Excluded[:min(shownExclusions, len(found.Excluded))]
-	r.MoreExcluded = len(found.Excluded) - len(r.Excluded)
-	r.Processes, r.ProcessesNote = summary.Processes(found), summary.ProcessesNote
+	r.Excluded = result.Excluded[:min(shownExclusions, len(result.Excluded))]
+	r.MoreExcluded = len(result.Excluded) - len(r.Excluded)
+	r.Processes, r.ProcessesNote = summary.Processes(result), summary.ProcessesNote
 	r.Noise, r.Quiet, r.Unread = b.noise()
-	for _, level := range slices.Sorted(maps.Keys(found.Isolation)) {
-		r.Isolation = append(r.Isolation, [2]string{level, fmt.Sprintf("%d trials", found.Isolation[level])})
+	for _, level := range slices.Sorted(maps.Keys(result.Isolation)) {
+		r.Isolation = append(r.Isolation, [2]string{level, fmt.Sprintf("%d trials", result.Isolation[level])})
 	}
-	for _, name := range slices.Sorted(maps.Keys(found.Environment)) {
-		r.Environment = append(r.Environment, [2]string{name, fmt.Sprint(found.Environment[name])})
+	for _, name := range slices.Sorted(maps.Keys(result.Environment)) {
+		r.Environment = append(r.Environment, [2]string{name, fmt.Sprint(result.Environment[name])})
 	}
 	return r
 }
 
 // builder holds what the sections are made from.
 type builder struct {
-	exp   *experiment.Experiment
-	found *analysis.Analysis
+	exp    *experiment.Experiment
+	result *analysis.Analysis
 	// trials are those that count, all are those that were measured.
 	trials, all []*record.Attempt
 }
 
 // decides draws the gate that the verdict rests on, with every candidate that it judges there.
 func (b *builder) decides() *decision {
-	gate := summary.Deciding(b.exp, b.found)
+	gate := summary.Deciding(b.exp, b.result)
 	if gate == nil || gate.Bound == nil {
 		return nil
 	}
@@ -198,7 +198,7 @@ func (b *builder) decides() *decision {
 		plot.Neutral = &one
 		note += " The thin line is no change from " + b.baseline() + "."
 	}
-	for _, g := range b.found.Gates {
+	for _, g := range b.result.Gates {
 		if g.Gate == gate.Gate && g.Point == gate.Point && g.Estimate != nil && g.Estimate.Low != nil && g.Estimate.High != nil {
 			plot.Rows = append(plot.Rows, chart.Estimate{
 				Name: g.Candidate + ": " + analysis.Describe(g.Estimate), Value: g.Estimate.Value, Low: *g.Estimate.Low, High: *g.Estimate.High,
@@ -211,7 +211,7 @@ func (b *builder) decides() *decision {
 
 // gainOf says what a candidate's gain is of: it is that of its first blocking gate on a ratio.
 func (b *builder) gainOf(candidate string) string {
-	for _, g := range b.found.Gates {
+	for _, g := range b.result.Gates {
 		if g.Candidate == candidate && g.Severity == experiment.Blocking && g.Op.Relative() {
 			return "of " + b.baseline() + "’s " + analysis.StatisticName(g.Metric, g.Statistic) + atPoint(g.Point) + summary.Interval(g.Confidence)
 		}
@@ -244,7 +244,7 @@ func (b *builder) span() (first, last time.Time) {
 func (b *builder) machine() string {
 	var parts []string
 	for _, name := range []string{"cpuModel", "machine"} {
-		if text, ok := b.found.Environment[name].(string); ok && text != "" {
+		if text, ok := b.result.Environment[name].(string); ok && text != "" {
 			parts = append(parts, text)
 		}
 	}
@@ -285,14 +285,14 @@ func measured(evidence record.Evidence) []*record.Attempt {
 }
 
 // usedTrials are the attempts that the figures rest on.
-func usedTrials(found *analysis.Analysis, evidence record.Evidence) []*record.Attempt {
+func usedTrials(result *analysis.Analysis, evidence record.Evidence) []*record.Attempt {
 	excluded := map[string]bool{}
-	for _, e := range found.Excluded {
+	for _, e := range result.Excluded {
 		excluded[e.Attempt] = true
 	}
 	var out []*record.Attempt
 	for _, attempt := range measured(evidence) {
-		if attempt.Outcome == record.Succeeded && !excluded[attempt.ID] && attempt.Wave <= found.Wave {
+		if attempt.Outcome == record.Succeeded && !excluded[attempt.ID] && attempt.Wave <= result.Wave {
 			out = append(out, attempt)
 		}
 	}

@@ -7,12 +7,12 @@ import (
 
 // search fills in what a search found: the answer of every arm, and every load that was tried.
 func (b *builder) search(r *report) {
-	if len(b.found.Search) == 0 {
+	if len(b.result.Search) == 0 {
 		return
 	}
-	r.Axis, r.Maximized = b.found.Search[0].Axis, b.found.Search[0].Metric
+	r.Axis, r.Maximized = b.result.Search[0].Axis, b.result.Search[0].Metric
 	r.Loads.Header = []string{"arm", r.Axis, "found", "blocks", "by fresh blocks", "constraint"}
-	for _, result := range b.found.Search {
+	for _, result := range b.result.Search {
 		feasible := "none"
 		switch {
 		case result.Interval != nil:

@@ -17,11 +17,11 @@ import (
 // pairs shows, for every ratio that a gate judges, the ratio of every single block.
 func (b *builder) pairs() panels {
 	out := panels{Where: inAnalysis}
-	for _, g := range b.found.Gates {
+	for _, g := range b.result.Gates {
 		if g.Bound == nil {
 			continue
 		}
-		for _, r := range b.found.Ratios {
+		for _, r := range b.result.Ratios {
 			if r.Point != g.Point || r.Candidate != g.Candidate || r.Metric != g.Metric || r.Statistic != g.Statistic || len(r.PerBlock) == 0 {
 				continue
 			}
@@ -55,7 +55,7 @@ func atPoint(point string) string {
 func (b *builder) distributions() panels {
 	type subject struct{ metric, point string }
 	var subjects []subject
-	for _, g := range b.found.Gates {
+	for _, g := range b.result.Gates {
 		if s := (subject{g.Metric, g.Point}); g.Metric != "" && !slices.Contains(subjects, s) {
 			subjects = append(subjects, s)
 		}
@@ -126,7 +126,7 @@ func ofTrial(attempt *record.Attempt, name string) (float64, bool) {
 // phases shows what the time of an iteration is made of.
 func (b *builder) phases() (panels, []key) {
 	var names []string
-	for _, p := range b.found.Phases {
+	for _, p := range b.result.Phases {
 		if !slices.Contains(names, p.Phase) {
 			names = append(names, p.Phase)
 		}
@@ -139,12 +139,12 @@ func (b *builder) phases() (panels, []key) {
 		plot := chart.Stack{Title: "time per iteration" + atPoint(point.Key), X: numberOf("s")}
 		for _, arm := range b.exp.Arms {
 			bar := chart.Bar{Name: arm.Name}
-			for _, p := range b.found.Phases {
+			for _, p := range b.result.Phases {
 				if p.Point == point.Key && p.Arm == arm.Name {
 					bar.Parts = append(bar.Parts, chart.Part{
 						Index: slices.Index(names, p.Phase), Value: p.Estimate.Value,
 						Title: fmt.Sprintf("%s, %s: %s%s", arm.Name, p.Phase, analysis.Describe(&p.Estimate),
-							confidenceOf(&p.Estimate, b.found.Confidence)),
+							confidenceOf(&p.Estimate, b.result.Confidence)),
 					})
 				}
 			}
@@ -174,19 +174,19 @@ func (b *builder) results() summary.Table {
 	at := func(point, arm string, c column) string {
 		return fmt.Sprintf("%q %q %q %q", point, arm, c.metric, c.statistic)
 	}
-	for _, r := range b.found.Arms {
+	for _, r := range b.result.Arms {
 		c := column{r.Metric, r.Statistic}
 		if !slices.Contains(columns, c) {
 			columns = append(columns, c)
 		}
 		levels[at(r.Point, r.Arm, c)] = r
 	}
-	for _, r := range b.found.Ratios {
+	for _, r := range b.result.Ratios {
 		ratios[at(r.Point, r.Candidate, column{r.Metric, r.Statistic})] = r
 	}
 	out := summary.Table{Header: []string{"point", "arm"}}
 	for _, c := range columns {
-		confidence := summary.Interval(b.found.Confidence)
+		confidence := summary.Interval(b.result.Confidence)
 		out.Header = append(out.Header, analysis.StatisticName(c.metric, c.statistic)+confidence, "over "+b.baseline()+confidence)
 	}
 	out.Header = append(out.Header, "blocks", "share of ceiling")

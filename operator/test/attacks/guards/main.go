@@ -186,15 +186,15 @@ func (t tree) attempt(ctx context.Context, attack attacks.Attack) (outcome, stri
 	command.Dir = filepath.Join(string(t), of.folder)
 	// That it fails is what is looked for; what else may be wrong is in what it printed.
 	output, err := command.CombinedOutput()
-	found := of.judge(attack.Name, string(output))
-	if found == untried {
-		return found, "", fmt.Errorf("attack %q was not tried: %w\n%s", attack.Name, err, output)
+	result := of.judge(attack.Name, string(output))
+	if result == untried {
+		return result, "", fmt.Errorf("attack %q was not tried: %w\n%s", attack.Name, err, output)
 	}
-	return found, string(output), ctx.Err()
+	return result, string(output), ctx.Err()
 }
 
 // without tries an attack whose guard is taken out, and puts the guard back.
-func (t tree) without(ctx context.Context, attack attacks.Attack, guard attacks.Guard) (found outcome, output string, err error) {
+func (t tree) without(ctx context.Context, attack attacks.Attack, guard attacks.Guard) (result outcome, output string, err error) {
 	for _, edit := range guard.Edits {
 		path := filepath.Join(string(t), edit.File)
 		raw, err := os.ReadFile(path)

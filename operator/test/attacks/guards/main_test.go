@@ -36,8 +36,8 @@ func TestWhatAnAttacksTestPrintsIsItsOutcome(t *testing.T) {
 // go test splits a pattern at slashes, and takes each part as a regular expression.
 func TestEveryAttackIsPickedAlone(t *testing.T) {
 	for _, attack := range attacks.All {
-		test, sub, found := strings.Cut(suites[attack.Needs].pattern(attack.Name), "/")
-		if !found || strings.Contains(sub, "/") || test == "" {
+		test, sub, ok := strings.Cut(suites[attack.Needs].pattern(attack.Name), "/")
+		if !ok || strings.Contains(sub, "/") || test == "" {
 			t.Errorf("%q has the pattern %s/%s", attack.Name, test, sub)
 		}
 		picked := 0

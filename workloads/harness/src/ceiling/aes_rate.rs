@@ -128,7 +128,6 @@ mod tests {
         {
             let (vaes, wide) = (is_x86_feature_detected!("vaes"), is_x86_feature_detected!("avx512f"));
             let aes = is_x86_feature_detected!("aes");
-            assert_eq!(aes_rate().is_some(), aes);
             let widest = if vaes && wide {
                 "vaes512"
             } else if vaes {
@@ -142,6 +141,7 @@ mod tests {
             }
         }
         let limits = ["aes-ni", "vaes256", "vaes512"].map(|name| aes_rate_with(name, 1));
+        assert_eq!(aes_rate().is_some(), limits.iter().any(Option::is_some));
         assert!(limits.into_iter().flatten().all(|limit| limit.value > 1e5 && limit.threads == Some(1)));
     }
 }

@@ -161,12 +161,12 @@ func (w World) lines(direction way, pod Pod, namespace string, r rule) ([]string
 		ends = nil
 	}
 	for _, peer := range r.peers {
-		found, ok, err := w.end(direction, namespace, peer)
+		other, ok, err := w.end(direction, namespace, peer)
 		if err != nil {
 			return nil, err
 		}
 		if ok {
-			ends = append(ends, found)
+			ends = append(ends, other)
 		}
 	}
 	var lines []string
@@ -193,7 +193,7 @@ func (w World) lines(direction way, pod Pod, namespace string, r rule) ([]string
 }
 
 // end finds a peer's addresses. ok is false if it has none at present.
-func (w World) end(direction way, namespace string, peer networkingv1.NetworkPolicyPeer) (found end, ok bool, err error) {
+func (w World) end(direction way, namespace string, peer networkingv1.NetworkPolicyPeer) (other end, ok bool, err error) {
 	header := "ip " + direction.other + " "
 	if peer.IPBlock != nil {
 		block, err := netip.ParsePrefix(peer.IPBlock.CIDR)
@@ -226,12 +226,12 @@ func (w World) end(direction way, namespace string, peer networkingv1.NetworkPol
 	var addresses []string
 	for _, pod := range w.Pods {
 		if inNamespace(pod.Namespace) && matches(pod.Labels) {
-			found.pods = append(found.pods, pod)
+			other.pods = append(other.pods, pod)
 			addresses = append(addresses, pod.Address.String())
 		}
 	}
-	found.match = header + "{ " + strings.Join(addresses, ", ") + " }"
-	return found, len(addresses) > 0, nil
+	other.match = header + "{ " + strings.Join(addresses, ", ") + " }"
+	return other, len(addresses) > 0, nil
 }
 
 func matcher(selector *metav1.LabelSelector) (func(labels.Set) bool, error) {

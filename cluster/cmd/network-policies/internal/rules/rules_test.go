@@ -43,8 +43,8 @@ func policy(t *testing.T, text string) *networkingv1.NetworkPolicy {
 
 // chain returns the lines of one chain, or nil if there is none.
 func chain(text, name string) []string {
-	_, rest, found := strings.Cut(text, "\tchain "+name+" {\n")
-	if !found {
+	_, rest, ok := strings.Cut(text, "\tchain "+name+" {\n")
+	if !ok {
 		return nil
 	}
 	body, _, _ := strings.Cut(rest, "\t}\n")

@@ -1,0 +1,349 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/design"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/lease"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// accepted is a run whose experiment is frozen and of which nothing is planned yet.
+func accepted(t *testing.T, edit func(*world)) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.Run.CreationTimestamp = metav1.NewTime(w.began)
+	edit(w)
+	frozen, err := experiment.Freeze(record.Run{Namespace: w.Run.Namespace, Name: w.Run.Name, UID: string(w.Run.UID)}, w.Run.Spec, *w.Template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Ledger.Experiment = frozen
+	return w
+}
+
+// under is a run under way: its first wave runs on node-a.
+func under(t *testing.T, edit func(*world)) *world {
+	t.Helper()
+	w := newWorld(t)
+	edit(w)
+	w.happens("the run is created", func() {})
+	return w
+}
+
+func asIs(*world) {}
+
+// holds lets the run of the story hold nodes.
+func (w *world) holds(nodes ...string) {
+	for _, node := range nodes {
+		w.setLease(w.leaseOf(node).TakenBy(HolderOf(w.Run), false, lease.DefaultDuration, w.now))
+	}
+}
+
+func (w *world) cancel() { w.Run.Spec.Cancel = ptr.To(true) }
+
+// allDone is a wave that Argo has ended, and all of whose blocks left their attempts and were analysed.
+func (w *world) allDone(verdict experiment.Verdict, valid int) {
+	w.Ledger.DoneBlocks, w.Ledger.Done, w.Ledger.Open = len(w.Ledger.Newest.Blocks), w.Ledger.Trials, nil
+	w.Wave.Ended, w.Ledger.Analysed, w.Ledger.Verdict = true, true, verdict
+	w.Ledger.Findings = design.Findings{Valid: valid, Lost: 4 - valid}
+}
+
+// unleased runs beside others.
+func unleased(w *world) { w.Run.Spec.Placement.Exclusive = assayv1alpha1.ExclusiveNone }
+
+// What a run does where the stories do not pass: at the ends of its times, and where one of several conditions decides.
+func TestWhatIsDecided(t *testing.T) {
+	overdue := func(by time.Duration) func(*world) {
+		return func(w *world) {
+			w.cancel()
+			w.Wave.Stopped, w.Wave.Ended, w.Ledger.Done = true, true, 8
+			w.Pods.Blocks, w.Pods.Ending = map[string]int{"node-a": 1}, &EndingPod{Name: "block", Node: "node-a", By: w.now.Add(-by)}
+		}
+	}
+	suspendedFor := func(d time.Duration) func(*world) {
+		return func(w *world) {
+			w.Run.Spec.Suspend, w.Wave.Suspended = ptr.To(true), true
+			w.Run.Status.SuspendedSince = ptr.To(metav1.NewTime(w.now.Add(-d)))
+		}
+	}
+	all := func(edits ...func(*world)) func(*world) {
+		return func(w *world) {
+			for _, edit := range edits {
+				edit(w)
+			}
+		}
+	}
+	blockRuns := func(w *world) { w.Pods.Blocks = map[string]int{"node-a": 1} }
+	for name, tc := range map[string]struct {
+		// before is edited before the first wave starts, and change while it runs.
+		before, change func(*world)
+		// action is how the action begins, and says is in the message.
+		action, says string
+	}{
+		"a block's pod that is overdue is not waited for": {asIs, overdue(podPatience), "analyse wave 0 again, try 1", ""},
+		"a block's pod that is almost overdue is":         {asIs, overdue(podPatience - time.Second), "<nil>", "1 block on node-a to end"},
+
+		"Argo may take half a minute to look at a workflow": {asIs, func(w *world) {
+			w.Wave.Seen, w.Wave.CreatedAt = false, w.now.Add(-argoPatience+time.Second)
+		}, "<nil>", "workflow scan-w000 runs"},
+		"after that people are told": {asIs, func(w *world) {
+			w.Wave.Seen, w.Wave.CreatedAt = false, w.now.Add(-argoPatience)
+		}, "<nil>", "no Argo workflow controller has looked at workflow scan-w000"},
+
+		"a workflow that somebody stops in Argo": {asIs, func(w *world) { w.Wave.Stopped = true },
+			"<nil>", "workflow scan-w000 was stopped in Argo: what was measured will be analysed"},
+		"its analysis ends the run, which says its verdict": {asIs, func(w *world) {
+			w.Wave.Stopped = true
+			w.allDone(experiment.VerdictInconclusive, 2)
+		}, "", "verdict Inconclusive"},
+
+		"the next wave on the same node need not wait for Argo to end the workflow": {asIs, func(w *world) {
+			w.allDone(experiment.VerdictInconclusive, 3)
+			w.Wave.Ended = false
+		}, "take the lease of node-a anew", ""},
+
+		"a lease that was given back": {asIs, func(w *world) { w.setLease(w.leaseOf("node-a").Ended(lease.Released, w.now)) },
+			"stop scan-w000: the lease of node node-a with token 1 is lost", "token 1 is lost: what was measured"},
+		"a lease that the run has under another token": {asIs, func(w *world) {
+			w.setLease(w.leaseOf("node-a").Ended(lease.Released, w.now))
+			w.holds("node-a")
+		}, "stop scan-w000: the lease of node node-a with token 1 is lost", "token 1 is lost: what was measured"},
+		"another run's lease that has the token of this one's": {asIs, func(w *world) {
+			l := w.leaseOf("node-a")
+			l.Holder = w.other("thief", 0).Run
+			w.setLease(l)
+		}, "stop scan-w000: the lease of node node-a with token 1 is lost: lab/thief holds the node", ""},
+
+		"a node that only an earlier wave used is given back": {asIs, func(w *world) { w.holds("node-b") }, "drain the lease of node-b", "workflow scan-w000 runs"},
+		"but not while a pod may still come to it":            {asIs, func(w *world) { w.holds("node-b"); w.Pods.Blocks = map[string]int{"": 1} }, "<nil>", ""},
+
+		"suspended for long, a run gives its nodes to others":   {asIs, suspendedFor(suspendSettles), "stop scan-w000: spec.suspend is true and no block runs", ""},
+		"but not while a block runs":                            {asIs, all(suspendedFor(time.Hour), blockRuns), "<nil>", "no new block starts"},
+		"and one that holds no node has nothing to give":        {unleased, suspendedFor(time.Hour), "<nil>", "no new block starts"},
+		"one that is resumed in the same moment keeps its node": {asIs, suspendedFor(suspendSettles - time.Second), "<nil>", "no new block starts"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := under(t, tc.before)
+			tc.change(w)
+			got := Decide(w.Observed, testSettings, w.now)
+			if action := fmt.Sprint(got.Action); !strings.HasPrefix(action, tc.action) || !strings.Contains(got.Message, tc.says) {
+				t.Errorf("action %q and message %q, want %q and %q", action, got.Message, tc.action, tc.says)
+			}
+		})
+	}
+}
+
+// A reason is added to the end of a run once.
+func TestHowARunEnds(t *testing.T) {
+	short := func(w *world) { w.now = w.now.Add(3 * time.Hour) }
+	for name, tc := range map[string]struct {
+		change          func(*world)
+		reason, message string
+	}{
+		"cancelled after the last analysis": {func(w *world) { w.allDone(experiment.VerdictGo, 4); w.cancel() },
+			assayv1alpha1.ReasonVerdictReached, "verdict Go"},
+		"out of time after the last analysis": {func(w *world) { w.allDone(experiment.VerdictGo, 4); short(w) },
+			assayv1alpha1.ReasonVerdictReached, "verdict Go"},
+		"with all that its design asks for": {func(w *world) { w.allDone(experiment.VerdictGo, 4) }, assayv1alpha1.ReasonVerdictReached, "verdict Go"},
+		"stopped in Argo with blocks to repeat": {func(w *world) { w.allDone(experiment.VerdictInconclusive, 3); w.Wave.Stopped = true },
+			assayv1alpha1.ReasonVerdictReached, "verdict Inconclusive"},
+		"out of time with blocks to repeat": {func(w *world) { w.allDone(experiment.VerdictInconclusive, 3); short(w) }, assayv1alpha1.ReasonBudgetExhausted,
+			"spec.budget.wallClock of 2h0m0s is used up; what was measured before is analysed; in place of 1 block lost to noise or infrastructure"},
+		"cancelled with blocks to repeat": {func(w *world) { w.allDone(experiment.VerdictInconclusive, 3); w.cancel() }, assayv1alpha1.ReasonCancelled,
+			"cancelled; what was measured before is analysed"},
+		"out of time in a stopped wave that completed its blocks": {func(w *world) { w.allDone(experiment.VerdictGo, 4); w.Wave.Stopped = true; short(w) },
+			assayv1alpha1.ReasonBudgetExhausted, "spec.budget.wallClock of 2h0m0s is used up; what was measured before is analysed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := under(t, asIs)
+			tc.change(w)
+			got := Decide(w.Observed, testSettings, w.now)
+			if got.Ending == nil || got.Ending.Reason != tc.reason || got.Ending.Message != tc.message {
+				t.Errorf("ending %+v, want %s: %s", got.Ending, tc.reason, tc.message)
+			}
+		})
+	}
+}
+
+// A write that is postponed for the renewal of a lease ends nothing yet.
+func TestARunEndsOnceItsLastWriteIsDone(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*world)
+		ends   bool
+	}{
+		"nothing is to be written": {func(w *world) { w.Wave.Ended = true; w.Pods.Blocks = map[string]int{"": 1} }, true},
+		"a workflow is to be terminated": {func(w *world) {
+			w.Pods.Image = &ImageProblem{Image: "lab/scan:1", Message: "ErrImagePull"}
+			w.Run.Status.Grace = &assayv1alpha1.GraceStatus{For: assayv1alpha1.GraceForImage, Since: metav1.NewTime(w.began)}
+			w.now = w.began.Add(time.Hour)
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := under(t, asIs)
+			w.now = w.now.Add(lease.DefaultDuration * 2 / 3)
+			tc.change(w)
+			got := Decide(w.Observed, testSettings, w.now)
+			if _, renews := got.Action.(RenewLeases); !renews || (got.Ending != nil) != tc.ends {
+				t.Errorf("%v, ending %v (%s), want a renewal and an ending: %v", got.Action, got.Ending, got.Message, tc.ends)
+			}
+		})
+	}
+}
+
+func TestWhenARunIsLookedAtAgain(t *testing.T) {
+	// expires is another run's lease of the only node that expires in a while.
+	expires := func(in time.Duration, busy string) func(*world) {
+		return func(w *world) {
+			w.Nodes = w.Nodes[:1]
+			w.takes("other", "node-a")
+			w.Leases[0].Renewed, w.Leases[0].Busy = w.now.Add(in-lease.DefaultDuration), busy
+		}
+	}
+	const never = -1
+	for name, tc := range map[string]struct {
+		change func(*world)
+		look   time.Duration
+	}{
+		"the node is taken for long":                        {expires(50*time.Second, ""), lookAtQueue},
+		"its lease expires in three seconds":                {expires(3*time.Second, ""), 3 * time.Second},
+		"its lease expires now, and a pod runs on":          {expires(0, "pod"), lookAtQueue},
+		"its lease expired a minute ago, and a pod runs on": {expires(-time.Minute, "pod"), lookAtQueue},
+		"the node is free since a moment, and an older run goes": {func(w *world) {
+			expires(3*time.Second, "")(w)
+			w.setLease(w.Leases[0].Ended(lease.Released, w.now))
+			w.Waiting = []WaitingRun{w.other("older", -time.Hour)}
+		}, lookAtQueue},
+		"it holds a node, and plans a wave":       {func(w *world) { w.holds("node-a") }, 0},
+		"it holds none, and the store is away":    {func(w *world) { w.Ledger.Problem = assayv1alpha1.ReasonLedgerUnreachable }, testSettings.LedgerRetry},
+		"it holds none, and waits for a new node": {func(w *world) { w.Nodes = nil }, never},
+		"it has ended, and a block may still start": {func(w *world) {
+			w.holds("node-a")
+			w.Wave = &WorkflowState{Name: "scan-w000", CreatedAt: w.now}
+			w.Run.Spec.TTLSecondsAfterFinished = ptr.To[int32](3600)
+			w.end()
+		}, lookAtPods},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := accepted(t, tc.change)
+			if w.Run.Status.CompletionTime == nil && w.Ledger.Problem != "" {
+				w.Ledger.Experiment = nil
+			}
+			got := Decide(w.Observed, testSettings, w.now)
+			after, again := got.LookAgain()
+			if again != (tc.look != never) || again && after != tc.look {
+				t.Errorf("%v (%s): looked at after %s (%v), want %s", got.Action, got.Message, after, again, tc.look)
+			}
+		})
+	}
+	if after, again := (Decision{Ending: &Ending{}}).LookAgain(); !again || after != 0 {
+		t.Errorf("a run that ended is looked at after %s (%v), want at once: its time to live begins", after, again)
+	}
+}
+
+func TestNodesOfARunThatStarts(t *testing.T) {
+	resize := func(cpu, memory string) func(*world) {
+		return func(w *world) { w.Nodes = []Node{testNode("node-a", cpu, memory)} }
+	}
+	many := func(count int, edit func(*world, *Node)) func(*world) {
+		return func(w *world) {
+			w.Nodes = nil
+			for i := range count {
+				w.Nodes = append(w.Nodes, testNode(fmt.Sprintf("node-%d", i), "4", "8Gi"))
+				edit(w, &w.Nodes[i])
+			}
+		}
+	}
+	taken := func(w *world, node *Node) { w.takes("other", node.Name) }
+	cordoned := func(_ *world, node *Node) { node.Unschedulable = true }
+	for name, tc := range map[string]struct {
+		change              func(*world)
+		action, says, lacks string
+	}{
+		"a node with just what a block and Argo's containers take": {resize("2050m", "1152Mi"), "take the lease of node-a", "", ""},
+		"a node with a thousandth of a CPU less":                   {resize("2049m", "1152Mi"), "<nil>", "has 2049m of cpu", ""},
+		"it holds two and wants one":                               {func(w *world) { w.holds("node-a", "node-b") }, "drain the lease of node-b", "", ""},
+		"five are taken, and are named":                            {many(5, taken), "<nil>", "node-4 is leased by", "more"},
+		"seven are taken, and five are named":                      {many(7, taken), "<nil>", "; 2 more nodes; this run", "node-5"},
+		"five are cordoned, and are named":                         {many(5, cordoned), "<nil>", "node-4 is cordoned", "more"},
+		"seven are cordoned, and five are named":                   {many(7, cordoned), "<nil>", "node-4 is cordoned and 2 more", "node-5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := accepted(t, tc.change)
+			got := Decide(w.Observed, testSettings, w.now)
+			if action := fmt.Sprint(got.Action); action != tc.action || !strings.Contains(got.Message, tc.says) ||
+				tc.lacks != "" && strings.Contains(got.Message, tc.lacks) {
+				t.Errorf("action %q and message %q, want %q and %q without %q", action, got.Message, tc.action, tc.says, tc.lacks)
+			}
+		})
+	}
+}
+
+// The namespace of a run has its turn later for each node that it holds, and not for runs that no node fits.
+func TestTheTurnOfANamespace(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(w *world)
+		ahead  int
+	}{
+		"of two namespaces the older run's is first":      {asIs, 0},
+		"the other is first where one's own holds a node": {func(w *world) { w.takes("holder", "node-a") }, 1},
+		"an older run of one's own that fits nowhere is none": {func(w *world) {
+			large := w.other("large", -time.Hour)
+			large.Placement.CPUs = 64
+			w.Waiting = append(w.Waiting, large)
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := accepted(t, func(w *world) {
+				younger := w.other("younger", time.Minute)
+				younger.Run.Namespace = "elsewhere"
+				w.Waiting = []WaitingRun{younger}
+				tc.change(w)
+			})
+			if got := Decide(w.Observed, testSettings, w.now); got.Queue == nil || got.Queue.Ahead != tc.ahead {
+				t.Errorf("%+v runs ahead, want %d (%s)", got.Queue, tc.ahead, got.Message)
+			}
+		})
+	}
+}
+
+// Only what would be expanded is counted as a try, and after two tries that killed the operator there is no third.
+func TestTriesToExpandAnExperiment(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change  func(w *world)
+		expands bool
+	}{
+		"a new run":                         {asIs, true},
+		"a run that is being deleted":       {func(w *world) { w.Run.DeletionTimestamp = ptr.To(metav1.NewTime(w.now)) }, false},
+		"a run that has ended":              {func(w *world) { w.end() }, false},
+		"a run that is cancelled":           {func(w *world) { w.cancel() }, false},
+		"a run whose ledger is away":        {func(w *world) { w.Ledger.Problem = assayv1alpha1.ReasonLedgerUnreachable }, false},
+		"a run that is accepted":            {func(w *world) { w.Ledger.Experiment = &experiment.Experiment{} }, false},
+		"a run that waits for its template": {func(w *world) { w.Template = nil }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			tc.change(w)
+			if got := Expands(w.Observed); got != tc.expands {
+				t.Errorf("expands: %v, want %v", got, tc.expands)
+			}
+		})
+	}
+	for tries, want := range map[int32]string{
+		MaxAcceptanceTries: assayv1alpha1.ReasonAccepted, MaxAcceptanceTries + 1: assayv1alpha1.ReasonSetAside,
+	} {
+		w := newWorld(t)
+		w.Run.Status.AcceptanceTries = tries
+		if got := Decide(w.Observed, testSettings, w.now); got.Reason != want {
+			t.Errorf("in try %d: %s (%s), want %s", tries, got.Reason, got.Message, want)
+		}
+	}
+}
