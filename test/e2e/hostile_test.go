@@ -24,7 +24,7 @@ func hostileRun(name, attack string) *assayv1alpha1.BenchmarkRun {
 			},
 			Arms: []assayv1alpha1.Arm{
 				{Name: "victim", Baseline: true, Parameters: values{"value": "0.00123"}},
-				{Name: "hostile", Parameters: values{"value": "0.00257", "attack": attack}},
+				{Name: "hostile", Parameters: values{"value": "0.0257", "attack": attack}},
 			},
 			Environment: &assayv1alpha1.Environment{OnViolation: assayv1alpha1.ViolationWarn},
 			Design:      assayv1alpha1.Design{Blocks: assayv1alpha1.Blocks{Min: 3, Max: 3}},
@@ -40,7 +40,7 @@ func TestAHostileCandidateChangesNothing(t *testing.T) {
 	apply(t, run)
 	done := untilComplete(t, run.Name, 4*time.Minute)
 	if done.Status.Verdict != assayv1alpha1.VerdictNoGo {
-		t.Errorf("verdict %s, and the candidate is twice as slow: %s", done.Status.Verdict, conditions(done))
+		t.Errorf("verdict %s, and the candidate is twenty times as slow: %s", done.Status.Verdict, conditions(done))
 	}
 	all := attempts(t, run.Name)
 	if planned := number(t, results(t, run.Name), "trials", "planned"); len(all) != planned {
@@ -49,7 +49,7 @@ func TestAHostileCandidateChangesNothing(t *testing.T) {
 	for _, attempt := range all {
 		want := 0.00123
 		if attempt["arm"] == "hostile" {
-			want = 0.00257
+			want = 0.0257
 			said, _ := attempt["stderrTail"].(string)
 			if !strings.Contains(said, "refused") {
 				t.Errorf("attempt %v does not say what came of its attacks: %q", attempt["id"], said)

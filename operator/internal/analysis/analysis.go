@@ -237,6 +237,8 @@ type GateResult struct {
 	MoreBlocks *int `json:"moreBlocks,omitempty"`
 	// WithRejected is what the gate says with the trials that noise limits reject; absent where they reject none.
 	WithRejected *Twice `json:"withRejected,omitempty"`
+	// Everywhere is what it says with the trials of other environments than most trials have; absent where these are few.
+	Everywhere *Twice `json:"everywhere,omitempty"`
 	// Series and Resolution are those of the quantity judged.
 	Series     *BlockSeries `json:"series,omitempty"`
 	Resolution *Resolution  `json:"resolution,omitempty"`

@@ -361,9 +361,13 @@ func TestVerdicts(t *testing.T) {
 		"attempts that did not have their CPUs to themselves raise a warning": {
 			edit: gates(gainAt8("1.5")),
 			tamper: func(l *simulatedRun) {
-				l.each("loop", func(a *record.Attempt) { a.Isolation.Level = "Shared" })
+				for i := range l.attempts {
+					if a := &l.attempts[i]; numbered(t, a) == 3 {
+						a.Isolation.Level = "Shared"
+					}
+				}
 			},
-			verdict: goes, best: "fused-m4r", arms: verdicts{"fused-m4r": goes, "fused-naive": noGo}, warning: "of 192 attempts used 64 had isolation Shared",
+			verdict: goes, best: "fused-m4r", arms: verdicts{"fused-m4r": goes, "fused-naive": noGo}, warning: "of 192 attempts used 24 had isolation Shared",
 		},
 	}
 	for name, c := range cases {

@@ -58,9 +58,9 @@ func TestIntervalsHoldWhatTheClockCannotTell(t *testing.T) {
 		relative float64
 		widened  bool
 	}{
-		"14.0 and 14.2 ms both read 14":              {times: constant(0.014, 0.014), truth: 1.0142, relative: 1. / 14, widened: true},
-		"a multiple that binary digits cannot write": {times: constant(0.035000000000000003, 0.035000000000000003), truth: 1.01, relative: 1. / 35, widened: true},
-		"one arm reads a step more, always":          {times: constant(0.014, 0.015), truth: 1.005, relative: 1. / 14, widened: true},
+		"14.0 and 14.2 ms both read 14":              {times: constant(0.014, 0.014), truth: 1.0142, relative: 1, widened: true},
+		"a multiple that binary digits cannot write": {times: constant(0.035000000000000003, 0.035000000000000003), truth: 1.01, relative: 1, widened: true},
+		"one arm reads a step more, always":          {times: constant(0.014, 0.015), truth: 1.005, relative: 1, widened: true},
 		"a difference of many steps is still told": {times: func(arm string, i int) float64 {
 			return math.Round(100*map[string]float64{"old": 1, "new": 1.5}[arm]+float64(i%5)) * 1e-3
 		}, truth: 1, excludes: true, relative: 0.01},
@@ -152,5 +152,59 @@ func TestACoarseClockIsNamed(t *testing.T) {
 	if result := found.Gates[0]; result.Outcome != experiment.VerdictInconclusive ||
 		!strings.Contains(result.Message, "its clock has steps of 1 times the value") {
 		t.Errorf("%s: %s", result.Outcome, result.Message)
+	}
+}
+
+// TestAClockOfAnyStepDecidesOnlyWhatItShows is the property: whatever step a clock has, nobody being told, and with whatever digits its
+// readings are written, be it that they never move or that they are the same few: the interval has a width and holds the truth.
+func TestAClockOfAnyStepDecidesOnlyWhatItShows(t *testing.T) {
+	random := rand.New(rand.NewPCG(23, 29))
+	uniform := func(low, high float64) float64 { return math.Exp(math.Log(low) + random.Float64()*math.Log(high/low)) }
+	never, missed := 0, 0
+	for range 400 {
+		step := uniform(1e-3, 0.1)
+		seconds, ratio, noise := uniform(step, 10*step), math.Exp(0.2*random.NormFloat64()), []float64{0, 1e-5, 1e-3}[random.IntN(3)]
+		digit := []float64{1e-9, 1e-7, 1e-6, step / 1000}[random.IntN(4)]
+		level := random.IntN(2) == 0
+		own := random.IntN(2) == 0 // The candidate has a clock of its own, that everybody knows.
+		edit := func(spec *runSpec) {
+			if level {
+				spec.Gates = []assayv1alpha1.Gate{{Name: "fast", Metric: "time", Op: assayv1alpha1.AtMost, Bound: "1s"}}
+			}
+		}
+		different := map[float64]bool{}
+		got := judged(t, simulate.Scenario{Trial: 0.01}, edit, func(arm string, _ int) float64 {
+			took, step := seconds*math.Exp(noise*random.NormFloat64()), step
+			if arm == "new" {
+				if took *= max(ratio, step/seconds); own {
+					step = 1e-6
+				}
+			}
+			read := math.Round(math.Floor(took/step)*step/digit) * digit
+			different[read] = true
+			return read
+		})
+		if len(different) < 3 {
+			never++
+		}
+		truth := max(ratio, step/seconds)
+		if level {
+			truth *= seconds
+		}
+		estimate := got.Gates[0].Estimate
+		if estimate == nil || estimate.Low == nil || estimate.High == nil {
+			continue
+		}
+		if *estimate.Low == *estimate.High {
+			t.Errorf("step %g, digit %g: %s has no width", step, digit, analysis.Describe(estimate))
+		}
+		if *estimate.Low > truth*(1+1e-9) || *estimate.High < truth*(1-1e-9) {
+			missed++
+			t.Logf("step %g, digit %g, noise %g, %g s: %s is the interval of %.4f", step, digit, noise, seconds, analysis.Describe(estimate), truth)
+		}
+	}
+	// At a confidence of 0.995 two are expected of 400, and more than eight once in a thousand times.
+	if missed > 8 || never < 50 {
+		t.Errorf("%d intervals miss the truth; in %d runs no reading moved", missed, never)
 	}
 }

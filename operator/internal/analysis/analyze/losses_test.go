@@ -98,7 +98,7 @@ func TestLossesNeverHelp(t *testing.T) {
 		},
 		"trials that never started are missing": {lost: []lost{{"not-started", "new", 10}}, want: inconclusive, reason: "10 missing"},
 		"trials of another experiment are lost": {lost: []lost{{"foreign", "new", 10}}, want: inconclusive, reason: "10 not part of this experiment"},
-		"trials of another environment too":     {lost: []lost{{"environment", "new", 8}}, want: inconclusive, reason: "8 from another environment"},
+		"trials of another environment too":     {lost: []lost{{"environment", "new", 8}}, want: inconclusive, reason: `environment.hard.cpuModel is "simulated" in slot 2`},
 		"a metric absent in 9 trials is NoGo":   {lost: []lost{{"absent", "new", 9}}, want: noGo, reason: "metric time is absent"},
 		"a time of 0 is NoGo, not Invalid":      {lost: []lost{{"zero", "new", 1}}, want: noGo, reason: "value of metric time is 0"},
 		"a slower candidate stays NoGo when it reports a 0": {

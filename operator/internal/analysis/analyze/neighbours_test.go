@@ -37,7 +37,7 @@ func TestWhatContradictsThePlanOrTheOrderOfABlockDecidesNothing(t *testing.T) {
 		"a baseline of another day":        {each("old", func(_ int, a *record.Attempt) { a.StartedAt = a.StartedAt.AddDate(0, 0, -7) }), inconclusive, "were no neighbours"},
 		"a candidate of another century":   {each("new", func(_ int, a *record.Attempt) { a.StartedAt = a.StartedAt.AddDate(100, 0, 0) }), inconclusive, "were no neighbours"},
 		"all of it on one node":            {each("", node("a")), goes, ""},
-		"a candidate on a node of its own": {each("new", node("b")), inconclusive, `on node "" and slot 1 on "b"`},
+		"a candidate on a node of its own": {each("new", node("b")), inconclusive, `environment.soft.nodeName is absent in slot 0 and "b" in slot 1`},
 		"a plan with another baseline":     {func(l *simulatedRun) { l.waves[0].Arms = []record.Arm{{Name: "old"}, {Name: "new", Baseline: true}} }, inconclusive, "contradicts the experiment"},
 		"the newest plan that cannot be read": {func(l *simulatedRun) {
 			l.problems = []record.Problem{{Source: record.Source{Key: "waves/000/wave.json"}, Reason: "x"}}

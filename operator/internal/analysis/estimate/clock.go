@@ -47,9 +47,11 @@ const (
 	mostReadings = 20000
 	// mostTicks bounds in how many different readings a known tick is looked for: a trial has few ticks of a clock so coarse.
 	mostTicks = 1000
-	// coarsestDigit is the share of a known tick that the last digit of readings may be, and coarsestSingle that of an arm's only reading: of
-	// numbers written in milliseconds every fourth is as near to some multiple of a tick, and one in fifty is one.
-	coarsestDigit, coarsestSingle = 0.25, 0.01
+	// fewValues is how many different readings that repeat show the step of their clock, roundedTwice by how many last digits two of the same
+	// may differ, and alikeTo by which share of themselves.
+	fewValues, roundedTwice, alikeTo = 3, 2.5, 1e-4
+	// coarsestDigit is the share of a known tick that the last digit of readings may be.
+	coarsestDigit = 0.25
 )
 
 // knownTicks are steps of widespread clocks that no decimal number of digits writes exactly: the timer of Windows (64 Hz; Microsoft's
@@ -164,14 +166,12 @@ func (d *Data) readBy(q Quantity, is, rate bool, shared analysis.Resolution) rea
 		return readBy{} // There are none, or a rate is 0.
 	}
 	out := readBy{step: shared.Step, near: math.Abs(center), assumed: shared.Assumed}
-	// A few values are all multiples of two or three steps by accident, and the digits of a single value say less than what moves. A tick of
-	// a widespread clock may be the step all the same: 125 ms is 125 steps of a millisecond, and eight of another.
-	if own := d.clock(clockOf{q.Point, q.Metric, q.Arm}, is, rate); own.Step > accidental*out.step &&
-		(!own.Assumed || isKnownTick(own.Step) || !d.othersMove(q, rate, 0)) {
+	// A few values are all multiples of two or three steps by accident. A single value has no digits that say how coarse its clock was.
+	if own := d.clock(clockOf{q.Point, q.Metric, q.Arm}, is, rate); own.Assumed || own.Step > accidental*out.step {
 		out.step, out.assumed = own.Step, own.Assumed
 	}
-	// Readings that never move where those of another arm do are of a clock coarser than what moves these, and how coarse nobody knows:
-	// at most as they are.
+	// A statistic that never moves where that of another arm does is of a clock coarser than what moves this one, and how coarse nobody
+	// knows: at most as it is.
 	if len(readings) >= fewestReadings && !moves(readings) && out.near > out.step && d.othersMove(q, rate, shared.Step) {
 		out.step, out.assumed = out.near, true
 	}
@@ -243,7 +243,7 @@ func (d *Data) clock(key clockOf, is, rate bool) analysis.Resolution {
 	if known, ok := d.clocks[key]; ok || !is {
 		return known
 	}
-	different := map[float64]bool{}
+	different, count := map[float64]bool{}, 0
 	for arm := range d.Exp.Arms {
 		if key.arm != everyArm && key.arm != arm {
 			continue
@@ -252,23 +252,25 @@ func (d *Data) clock(key clockOf, is, rate bool) analysis.Resolution {
 			for _, value := range raw(attempt, key.metric) {
 				if len(different) < mostReadings && value > 0 {
 					different[reading(value, rate)] = true
+					count++
 				}
 			}
 		}
 	}
 	var out analysis.Resolution
-	switch values := slices.Sorted(maps.Keys(different)); {
+	values := slices.Sorted(maps.Keys(different))
+	switch {
 	case len(values) == 1:
-		out = analysis.Resolution{Step: lastDigit(values[0], rate), Assumed: true}
+		// No time that is measured is the same to its last digit again and again. The step may be all of it.
+		out = analysis.Resolution{Step: values[0], Assumed: true}
 	case len(values) > 1 && len(values) < mostReadings:
 		out.Step = commonStep(values)
 	}
 	if !rate {
-		coarsest := coarsestDigit
-		if key.arm != everyArm && len(different) == 1 {
-			coarsest = coarsestSingle
-		}
-		out.Step = max(out.Step, knownTick(slices.Sorted(maps.Keys(different)), coarsest))
+		out.Step = max(out.Step, knownTick(values))
+	}
+	if key.arm != everyArm {
+		out.Step = max(out.Step, repeated(values, count))
 	}
 	out.Step = stats.Round(out.Step)
 	d.clocks[key] = out
@@ -276,37 +278,45 @@ func (d *Data) clock(key clockOf, is, rate bool) analysis.Resolution {
 }
 
 // knownTick is the step of a widespread clock that all values are multiples of, but for the digits they were written with; 0 where there
-// is none. Of digits coarser than a share of the tick a single value must be a multiple exactly, and several say nothing. A difference of
-// two readings that were each rounded is a digit off at most.
-func knownTick(values []float64, coarsest float64) float64 {
-	if len(values) == 0 || len(values) > mostTicks {
+// is none, or the digits are too coarse to tell. A difference of two readings that were each rounded is a digit off at most.
+func knownTick(values []float64) float64 {
+	if len(values) < 2 || len(values) > mostTicks {
 		return 0
 	}
-	digit := math.Inf(1)
-	for _, value := range values {
-		digit = min(digit, lastDigit(value, false))
-	}
+	digit := finestDigit(values)
 	for _, tick := range knownTicks {
-		rounded := digit * (1 + 1e-6)
-		if digit >= coarsest*tick {
-			if len(values) > 1 {
-				continue
-			}
-			rounded = 0
-		}
 		off := func(value float64) bool {
 			ticks := math.Round(value / tick)
-			return ticks < 1 || math.Abs(value-ticks*tick) > rounded+1e-9*value
+			return ticks < 1 || math.Abs(value-ticks*tick) > digit*(1+1e-6)+1e-9*value
 		}
-		if !slices.ContainsFunc(values, off) {
+		if digit < coarsestDigit*tick && !slices.ContainsFunc(values, off) {
 			return tick
 		}
 	}
 	return 0
 }
 
-func isKnownTick(step float64) bool {
-	return slices.ContainsFunc(knownTicks, func(tick float64) bool { return stats.Round(tick) == step })
+// repeated is the step of a clock of which an arm's readings are the same few again and again: the smallest distance between two of them,
+// or all of it where there is one. Whatever digits they are written with, what is measured finer than it varies does not repeat. It is 0
+// where they do not.
+func repeated(values []float64, count int) float64 {
+	if len(values) == 0 || len(values) > mostTicks {
+		return 0
+	}
+	digit, step, alike := finestDigit(values), math.Inf(1), 1
+	for i, value := range values[1:] {
+		// Differences of readings that were each rounded are a digit off.
+		if gap := value - values[i]; gap > min(roundedTwice*digit, alikeTo*value) {
+			step, alike = min(step, gap), alike+1
+		}
+	}
+	switch {
+	case alike > fewValues || count < fewestReadings*alike:
+		return 0
+	case alike == 1:
+		return values[len(values)-1]
+	}
+	return step
 }
 
 // reading is what the clock measured: of a rate, the time that one takes.
@@ -407,12 +417,17 @@ func fits(values []float64, step *float64) bool {
 	return len(readings) <= mostPerStep*len(multiples)
 }
 
-// lastDigit is the step of the last digit that a number is written with, of those that are known. Of a rate nobody knows how many digits
-// its time had.
-func lastDigit(value float64, rate bool) float64 {
-	if rate {
-		value = 1 / value
+// finestDigit is the step of the last digit of the values.
+func finestDigit(values []float64) float64 {
+	digit := math.Inf(1)
+	for _, value := range values {
+		digit = min(digit, lastDigit(value))
 	}
+	return digit
+}
+
+// lastDigit is the step of the last digit that a number is written with, of those that are known.
+func lastDigit(value float64) float64 {
 	text := strconv.FormatFloat(stats.Round(value), 'e', -1, 64)
 	mantissa, exponent, _ := strings.Cut(text, "e")
 	power, err := strconv.Atoi(exponent)
@@ -420,9 +435,5 @@ func lastDigit(value float64, rate bool) float64 {
 		return 0
 	}
 	_, decimals, _ := strings.Cut(mantissa, ".")
-	digit := math.Pow10(power - len(decimals))
-	if rate {
-		return digit / value / value
-	}
-	return digit
+	return math.Pow10(power - len(decimals))
 }

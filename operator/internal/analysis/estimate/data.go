@@ -3,6 +3,10 @@
 package estimate
 
 import (
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
 	"time"
 
 	"assay.dev/assay/operator/internal/analysis"
@@ -25,6 +29,8 @@ type Data struct {
 	// Rejected counts the trials of a cell that noise limits took, and Everything is the data with them; nil if there are none.
 	Rejected   map[selection.Cell]int
 	Everything *Data
+	// Everywhere is the data with the trials of other environments, each environment being a node; nil where they are few.
+	Everywhere *Data
 	// Measured are the blocks of a cell in which a trial was measured and counts, failed ones included.
 	Measured map[selection.Cell]map[string]bool
 	// slots are those of a cell's trials by block, also of trials that failed: they had their places beside the others.
@@ -42,6 +48,7 @@ type Data struct {
 	series      map[Quantity]map[string][]float64
 	comparisons map[comparison]Inference
 	levels      map[Quantity]Inference
+	conditions  map[selection.Cell]map[string]map[string]int
 }
 
 // Quantity is one statistic of one metric of an arm at a point.
@@ -68,7 +75,26 @@ func New(exp *experiment.Experiment, chosen *selection.Selection, in func(block 
 	if len(d.Rejected) > 0 {
 		d.Everything = dataOf(exp, chosen, chosen.Judged, in)
 	}
+	if elsewhere := blocksIn(maps.Keys(chosen.Elsewhere), in); len(elsewhere) > 0 {
+		here := blocksIn(slices.Values(chosen.Judged), in)
+		if float64(len(elsewhere)) > fewBlocks*float64(len(elsewhere)+len(here)) {
+			d.Everywhere = dataOf(exp, chosen, chosen.Everywhere(), in)
+		}
+	}
 	return d
+}
+
+// fewBlocks is the share of blocks that may have run in other environments before a verdict is asked for there too.
+const fewBlocks = 0.1
+
+func blocksIn(attempts iter.Seq[*record.Attempt], in func(block string) bool) map[string]bool {
+	out := map[string]bool{}
+	for attempt := range attempts {
+		if in == nil || in(attempt.Block) {
+			out[attempt.Block] = true
+		}
+	}
+	return out
 }
 
 // dataOf indexes the attempts that count, be it with or without those that noise limits reject.
@@ -79,6 +105,7 @@ func dataOf(exp *experiment.Experiment, chosen *selection.Selection, attempts []
 		Measured: map[selection.Cell]map[string]bool{}, slots: map[selection.Cell]map[string][]float64{},
 		nodes: map[string]string{}, started: map[string]time.Time{}, clocks: map[clockOf]analysis.Resolution{}, TimedOut: timedOut{},
 		series: map[Quantity]map[string][]float64{}, comparisons: map[comparison]Inference{}, levels: map[Quantity]Inference{},
+		conditions: map[selection.Cell]map[string]map[string]int{},
 	}
 	for _, attempt := range attempts {
 		if in != nil && !in(attempt.Block) {
@@ -87,6 +114,9 @@ func dataOf(exp *experiment.Experiment, chosen *selection.Selection, attempts []
 		c := chosen.Cells[attempt]
 		d.Trials[c] = append(d.Trials[c], attempt)
 		d.nodes[attempt.Block] = trial.NodeOf(attempt)
+		if other := chosen.Elsewhere[attempt]; other > 0 {
+			d.nodes[attempt.Block] += fmt.Sprintf(", environment %d", other)
+		}
 		if first, ok := d.started[attempt.Block]; !ok || attempt.StartedAt.Before(first) {
 			d.started[attempt.Block] = attempt.StartedAt
 		}
@@ -127,4 +157,12 @@ func (d *Data) Before(point, mine, theirs int) (earlier, later int) {
 		}
 	}
 	return earlier, later
+}
+
+// Conditions counts, of a cell's trials, by what they were measured: how many had which value, by the condition's name.
+func (d *Data) Conditions(c selection.Cell) map[string]map[string]int {
+	if _, known := d.conditions[c]; !known {
+		d.conditions[c] = selection.Conditions(d.Trials[c])
+	}
+	return d.conditions[c]
 }

@@ -29,6 +29,7 @@ func Warnings(d *estimate.Data, parity *selection.Parity, found *analysis.Analys
 		lossWarnings(d),
 		strictWarnings(d),
 		isolationWarnings(d, found.Isolation),
+		conditionWarnings(d),
 		metricWarnings(d),
 		ceilingWarnings(d),
 		phaseWarnings(d),
@@ -92,6 +93,20 @@ func isolationWarnings(d *estimate.Data, levels map[string]int) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("the run asks for exclusive CPUs; of %d attempts used %s", total, strings.Join(parts, ", "))}
+}
+
+// conditionWarnings name what blocks were measured by differently. Ratios compare inside of blocks; levels do not.
+func conditionWarnings(d *estimate.Data) []string {
+	const shown = 3
+	apart := selection.BlocksApart(d.Chosen.Everywhere())
+	if len(apart) == 0 {
+		return nil
+	}
+	text := "blocks were measured differently: " + strings.Join(apart[:min(shown, len(apart))], "; ")
+	if more := len(apart) - shown; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return []string{text + ": keep it the same for a whole run, and name it in spec.environment.require"}
 }
 
 // metricWarnings name metrics that some results lack and none should.

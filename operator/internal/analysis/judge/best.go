@@ -9,7 +9,6 @@ import (
 	"assay.dev/assay/operator/internal/analysis/estimate"
 	"assay.dev/assay/operator/internal/analysis/selection"
 	"assay.dev/assay/operator/internal/experiment"
-	"assay.dev/assay/operator/internal/record"
 )
 
 // Best is a comparison of several candidates, picked after they were seen. The one with the best estimate need not be the best:
@@ -34,8 +33,7 @@ func Best(d *estimate.Data, found *analysis.Analysis) []string {
 		c := contender{name: candidate.Name, at: estimate.Quantity{Cell: selection.Cell{Point: -1}}}
 		for _, gate := range found.Gates {
 			if gate.Candidate == candidate.Name && gate.Severity == experiment.Blocking && gate.Metric != "" {
-				point := slices.IndexFunc(d.Exp.Points, func(p record.Point) bool { return p.Key == gate.Point })
-				at := selection.At(point, selection.ArmIndex(d.Exp, candidate.Name))
+				at := selection.At(pointOf(d, &gate), selection.ArmIndex(d.Exp, candidate.Name))
 				statistic := cmp.Or(gate.Statistic, d.Exp.Metric(gate.Metric).Statistic)
 				c.at = estimate.Quantity{Cell: at, Metric: gate.Metric, Statistic: statistic}
 				c.gain = gain(d, c.at)
@@ -75,10 +73,10 @@ func beats(d *estimate.Data, mine, theirs estimate.Quantity, comparisons float64
 		return false
 	}
 	if d.Chosen.Apart != "" || placed(d, mine.Point, mine.Arm, theirs.Arm) != "" ||
-		lostDifferently(d, mine.Metric, mine.Point, mine.Arm, theirs.Arm) != "" {
+		lostDifferently(d, mine.Metric, mine.Point, mine.Arm, theirs.Arm) != "" || unlike(d, mine.Point, mine.Arm, theirs.Arm) != "" {
 		return false
 	}
-	for _, counted := range []*estimate.Data{d, d.Everything} {
+	for _, counted := range []*estimate.Data{d, d.Everything, d.Everywhere} {
 		if counted != nil && !ahead(counted, mine, theirs, comparisons) {
 			return false
 		}

@@ -2,7 +2,6 @@ package judge
 
 import (
 	"fmt"
-	"slices"
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/estimate"
@@ -10,7 +9,6 @@ import (
 	"assay.dev/assay/operator/internal/analysis/stats"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/quantity"
-	"assay.dev/assay/operator/internal/record"
 )
 
 // caps are the findings that leave a gate at most Inconclusive, in the order in which their reasons are written. Each looks at
@@ -18,10 +16,12 @@ import (
 var caps = []func(d *estimate.Data, j *judgement, gate *analysis.GateResult) string{
 	movedControl,
 	brokenBaseline,
+	apart,
+	measuredUnlike,
 	lostApart,
 	missingWave,
 	copiedTrials,
-	apart,
+	environmentDecides,
 	otherWorkload,
 	rejectedUnevenly,
 	rejectionDecides,
@@ -65,7 +65,7 @@ func onePlace(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string 
 	if !gate.Op.Relative() {
 		return ""
 	}
-	point := slices.IndexFunc(d.Exp.Points, func(p record.Point) bool { return p.Key == gate.Point })
+	point := pointOf(d, gate)
 	return placed(d, point, selection.ArmIndex(d.Exp, gate.Candidate), d.Exp.Baseline())
 }
 
@@ -125,7 +125,7 @@ const lossLevel = 0.05
 
 // lostApart describes how a candidate and the baseline lost trials so differently that what is left cannot be compared.
 func lostApart(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
-	point := slices.IndexFunc(d.Exp.Points, func(p record.Point) bool { return p.Key == gate.Point })
+	point := pointOf(d, gate)
 	return lostDifferently(d, gate.Metric, point, selection.ArmIndex(d.Exp, gate.Candidate), d.Exp.Baseline())
 }
 
@@ -197,7 +197,7 @@ func dependentPercentile(d *estimate.Data, _ *judgement, gate *analysis.GateResu
 
 // seriesOf is what the medians of a percentile gate's blocks do over the run.
 func seriesOf(d *estimate.Data, gate *analysis.GateResult) *analysis.BlockSeries {
-	point := slices.IndexFunc(d.Exp.Points, func(p record.Point) bool { return p.Key == gate.Point })
+	point := pointOf(d, gate)
 	arm := selection.ArmIndex(d.Exp, gate.Candidate)
 	if point < 0 || arm < 0 {
 		return nil

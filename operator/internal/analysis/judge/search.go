@@ -120,7 +120,11 @@ func judgeConstraint(d *estimate.Data, c selection.Cell, constraint experiment.C
 	result := judged(d)
 	if d.Rejected[c] > 0 {
 		again := judged(d.Everything)
-		result.WithRejected = &analysis.Twice{Outcome: again.Outcome, Without: result.Outcome, Estimate: again.Estimate, Rejected: d.Rejected[c]}
+		result.WithRejected = twice(d, d.Everything, &result, &again)
+	}
+	if d.Everywhere != nil {
+		again := judged(d.Everywhere)
+		result.Everywhere = twice(d, d.Everywhere, &result, &again)
 	}
 	alone := &judgement{gates: []analysis.GateResult{result}}
 	capGates(d, alone)

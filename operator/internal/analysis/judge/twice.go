@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"slices"
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/estimate"
@@ -9,6 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis/stats"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/record"
 )
 
 // A noise limit may make a verdict more precise, and must not make it another one: who leaves out trials by what was read while they ran
@@ -18,21 +20,50 @@ import (
 // UnevenLevel is how improbable a difference between two arms' rejected trials may be before it stops being chance.
 const UnevenLevel = 0.05
 
-// judgeTwice adds to every gate on times what it says if nothing is rejected. Without a rejected trial there is nothing to add.
+// judgeTwice adds to every gate on times what it says if nothing is rejected, and what it says if other environments count. Without such
+// trials there is nothing to add.
 func judgeTwice(d *estimate.Data, parity *selection.Parity, gates []analysis.GateResult) {
-	if d.Everything == nil {
-		return
-	}
-	again, p := judgeGates(d.Everything, parity)
-	holm(d.Everything, again, p)
-	for i := range gates {
-		if gates[i].Op.Timed() {
-			// The same gates, candidates and points were judged, in the same order.
-			gates[i].WithRejected = &analysis.Twice{
-				Outcome: again[i].Outcome, Without: gates[i].Outcome, Estimate: again[i].Estimate, Rejected: rejectedOf(d, &gates[i]),
+	judgeAgain := func(more *estimate.Data, add func(gate *analysis.GateResult, again *analysis.Twice)) {
+		if more == nil {
+			return
+		}
+		again, p := judgeGates(more, parity)
+		holm(more, again, p)
+		for i := range gates {
+			if gates[i].Op.Timed() {
+				// The same gates, candidates and points were judged, in the same order.
+				add(&gates[i], twice(d, more, &gates[i], &again[i]))
 			}
 		}
 	}
+	judgeAgain(d.Everything, func(gate *analysis.GateResult, again *analysis.Twice) { gate.WithRejected = again })
+	judgeAgain(d.Everywhere, func(gate *analysis.GateResult, again *analysis.Twice) { gate.Everywhere = again })
+}
+
+// twice is what a gate says with more trials.
+func twice(d, more *estimate.Data, gate, again *analysis.GateResult) *analysis.Twice {
+	out := &analysis.Twice{Outcome: again.Outcome, Without: gate.Outcome, Estimate: again.Estimate}
+	point := pointOf(d, gate)
+	for _, arm := range gateArms(d, gate) {
+		c := selection.At(point, arm)
+		out.Rejected += len(more.Trials[c]) - len(d.Trials[c])
+	}
+	return out
+}
+
+// environmentDecides doubts a gate that says something else where other environments count, each as a node of its own: which of them most
+// trials had must not be what decides.
+func environmentDecides(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
+	again := gate.Everywhere
+	if again == nil || again.Outcome == gate.Outcome {
+		return ""
+	}
+	found := ""
+	if again.Estimate != nil && again.Estimate.Low != nil && again.Estimate.High != nil {
+		found = analysis.Describe(again.Estimate) + ", "
+	}
+	return fmt.Sprintf("with the %s of other environments (%s), each of which counts as a node, it is %s%s",
+		quantity.Count(again.Rejected, "trial"), d.Chosen.OtherKeys, found, again.Outcome)
 }
 
 // gateArms are the arms that a gate rests on: its candidate, and the baseline if it compares.
@@ -44,16 +75,9 @@ func gateArms(d *estimate.Data, gate *analysis.GateResult) []int {
 	return arms
 }
 
-func rejectedOf(d *estimate.Data, gate *analysis.GateResult) int {
-	sum := 0
-	for point := range d.Exp.Points {
-		if d.Exp.Points[point].Key == gate.Point {
-			for _, arm := range gateArms(d, gate) {
-				sum += d.Rejected[selection.At(point, arm)]
-			}
-		}
-	}
-	return sum
+// pointOf is the place of a gate's point in the experiment.
+func pointOf(d *estimate.Data, gate *analysis.GateResult) int {
+	return slices.IndexFunc(d.Exp.Points, func(p record.Point) bool { return p.Key == gate.Point })
 }
 
 // rejectionDecides doubts a gate that is decided by what was left out. With everything counted the gate may be less sure, as

@@ -6,18 +6,17 @@ import (
 	"slices"
 	"strings"
 
-	"assay.dev/assay/operator/internal/analysis/trial"
 	"assay.dev/assay/operator/internal/record"
 )
 
 // Trials of a block are compared as neighbours: one after the other, on one machine. Attempts that say something else were not, and then
 // the hour or the machine looks like the arm.
 
-// notNeighbours reports, of the first block whose used trials did not run in the order of their slots or ran on several nodes, what they
-// say instead; empty where all did.
-func notNeighbours(used []*record.Attempt) string {
+// notNeighbours reports, of the first block whose measured trials did not run in the order of their slots or were measured differently in
+// what is the same for a block, what they say instead; empty where all did.
+func notNeighbours(measured []*record.Attempt) string {
 	blocks := map[string][]*record.Attempt{}
-	for _, attempt := range used {
+	for _, attempt := range measured {
 		blocks[attempt.Block] = append(blocks[attempt.Block], attempt)
 	}
 	first, strange := "", 0
@@ -26,16 +25,15 @@ func notNeighbours(used []*record.Attempt) string {
 		why := ""
 		for i, attempt := range trials[1:] {
 			before := trials[i]
-			switch {
-			case attempt.StartedAt.Before(before.StartedAt):
+			if attempt.StartedAt.Before(before.StartedAt) {
 				why = fmt.Sprintf("slot %d began at %s and slot %d at %s", before.Slot, before.StartedAt.Format(timeFormat), attempt.Slot,
 					attempt.StartedAt.Format(timeFormat))
-			case trial.NodeOf(attempt) != trial.NodeOf(before):
-				why = fmt.Sprintf("slot %d ran on node %q and slot %d on %q", before.Slot, trial.NodeOf(before), attempt.Slot, trial.NodeOf(attempt))
-			default:
-				continue
+			} else {
+				why = measuredApart(before, attempt)
 			}
-			break
+			if why != "" {
+				break
+			}
 		}
 		if why == "" {
 			continue

@@ -66,8 +66,11 @@ type Selection struct {
 	Kinds      map[*record.Attempt]Rejection
 	Histograms trial.Histograms
 	Hard       map[string]any
-	Isolation  map[string]int
-	Noise      Noise
+	// Elsewhere are the attempts of other environments than the one most have, by a number for each, and OtherKeys how the first differs.
+	Elsewhere map[*record.Attempt]int
+	OtherKeys string
+	Isolation map[string]int
+	Noise     Noise
 	// Judged are the attempts that the noise limits were set against: those used, and those they rejected.
 	Judged []*record.Attempt
 	Lost   map[Cell]Balance
@@ -91,7 +94,7 @@ type Selection struct {
 func Of(exp *experiment.Experiment, evidence record.Evidence, wave int) *Selection {
 	s := &Selection{
 		Cells: map[*record.Attempt]Cell{}, Histograms: trial.Histograms{},
-		Isolation: map[string]int{}, Lost: map[Cell]Balance{}, Kinds: map[*record.Attempt]Rejection{},
+		Isolation: map[string]int{}, Lost: map[Cell]Balance{}, Elsewhere: map[*record.Attempt]int{}, Kinds: map[*record.Attempt]Rejection{},
 		Purposes: map[string]record.Purpose{},
 	}
 	attempts := upTo(evidence.Attempts, wave)
@@ -115,9 +118,10 @@ func Of(exp *experiment.Experiment, evidence record.Evidence, wave int) *Selecti
 	s.Changed = s.changedArms(genuine)
 	s.Strangers = strangers(exp, evidence.Waves, s.workloads(genuine))
 	used = s.rejectUnusable(exp, used)
+	s.Apart = notNeighbours(used)
 	used = s.rejectOtherPrograms(s.rejectOtherEnvironments(used))
 	s.Used = s.rejectNoisy(exp, genuine, used)
-	s.Apart, s.Copied = notNeighbours(s.Used), copied(s.Used)
+	s.Copied = copied(s.Used)
 	for _, attempt := range s.Used {
 		s.Isolation[attempt.Isolation.Level]++
 	}
@@ -333,15 +337,15 @@ func (s *Selection) chooseExecutions(attempts []*record.Attempt) []*record.Attem
 // rejectOtherEnvironments keeps the attempts of the environment that most of them share.
 func (s *Selection) rejectOtherEnvironments(attempts []*record.Attempt) []*record.Attempt {
 	type group struct {
-		hard  map[string]any
-		count int
+		hard          map[string]any
+		count, number int
 	}
 	groups := map[string]*group{}
 	of := make([]*group, len(attempts))
 	for i, attempt := range attempts {
 		raw, _ := json.Marshal(attempt.Environment.Hard) // What was read as JSON can be written as JSON.
 		if groups[string(raw)] == nil {
-			groups[string(raw)] = &group{hard: attempt.Environment.Hard}
+			groups[string(raw)] = &group{hard: attempt.Environment.Hard, number: len(groups) + 1}
 		}
 		of[i] = groups[string(raw)]
 		of[i].count++
@@ -356,13 +360,21 @@ func (s *Selection) rejectOtherEnvironments(attempts []*record.Attempt) []*recor
 	s.Hard = majority.hard
 	out := attempts[:0:0]
 	for i, attempt := range attempts {
-		if of[i] != majority {
-			s.rejectAttempt(attempt, environment, "its environment cannot be compared with that of most attempts: %s",
-				strings.Join(differences(attempt.Environment.Hard, s.Hard, hardKey), "; "))
+		if of[i] == majority {
+			out = append(out, attempt)
 			continue
 		}
-		out = append(out, attempt)
+		how := strings.Join(differences(attempt.Environment.Hard, s.Hard, hardKey), "; ")
+		s.rejectAttempt(attempt, environment, "its environment cannot be compared with that of most attempts: %s", how)
+		s.Elsewhere[attempt], s.OtherKeys = of[i].number, cmp.Or(s.OtherKeys, how)
 	}
+	return out
+}
+
+// Everywhere are the attempts used and those of other environments, in the order of their trials.
+func (s *Selection) Everywhere() []*record.Attempt {
+	out := slices.AppendSeq(slices.Clone(s.Used), maps.Keys(s.Elsewhere))
+	slices.SortFunc(out, func(a, b *record.Attempt) int { return record.CompareNames(a.Trial, b.Trial) })
 	return out
 }
 

@@ -1,0 +1,90 @@
+package judge
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/estimate"
+	"assay.dev/assay/operator/internal/analysis/selection"
+	"assay.dev/assay/operator/internal/analysis/stats"
+	"assay.dev/assay/operator/internal/quantity"
+)
+
+// Arms are compared because their trials were measured alike. What is the same for a block is compared trial by trial (see apart). What is
+// read of every trial, such as whether its CPUs were its own, may change by accident, so that arms are asked whether it differs between
+// them by more than chance explains.
+
+// measuredUnlike doubts comparisons of arms that were measured differently, in what may change from trial to trial.
+func measuredUnlike(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
+	if !gate.Op.Relative() {
+		return ""
+	}
+	return unlike(d, pointOf(d, gate), selection.ArmIndex(d.Exp, gate.Candidate), d.Exp.Baseline())
+}
+
+// unlike describes how two arms were measured differently, at a point or over all of them.
+func unlike(d *estimate.Data, point, mine, theirs int) string {
+	places, where, levels := [][]int{{point}}, []string{"at " + analysis.PointName(d.Exp.Points[point].Key)}, []float64{lossLevel}
+	if points := len(d.Exp.Points); points > 1 && d.Exp.Plan.Search == nil {
+		everywhere := make([]int, points)
+		for p := range everywhere {
+			everywhere[p] = p
+		}
+		places, where = append(places, everywhere), append(where, "over all points")
+		levels = []float64{lossLevel / 2 / float64(points), lossLevel / 2}
+	}
+	for i, points := range places {
+		a, b := conditionsOf(d, points, mine), conditionsOf(d, points, theirs)
+		for _, name := range slices.Sorted(maps.Keys(a)) {
+			if why := differs(a[name], b[name], levels[i]); why != "" {
+				return fmt.Sprintf("%s %s of arm %s is %s, and of arm %s %s (%s), so that what measured them looks like what they do", where[i], name,
+					d.Exp.Arms[mine].Name, selection.Tally(a[name], "trial"), d.Exp.Arms[theirs].Name, selection.Tally(b[name], "trial"), why)
+			}
+		}
+	}
+	return ""
+}
+
+// conditionsOf counts how many of an arm's trials had which value, by the condition's name.
+func conditionsOf(d *estimate.Data, points []int, arm int) map[string]map[string]int {
+	out := map[string]map[string]int{}
+	for _, p := range points {
+		for name, counts := range d.Conditions(selection.At(p, arm)) {
+			if out[name] == nil {
+				out[name] = map[string]int{}
+			}
+			for value, n := range counts {
+				out[name][value] += n
+			}
+		}
+	}
+	return out
+}
+
+// differs says why two arms' values are not alike: no trial of the one has a value of the other, however few trials there are, or one value
+// is more frequent than chance explains. It is empty where they are alike.
+func differs(a, b map[string]int, level float64) string {
+	sum := func(counts map[string]int) (n int) {
+		for _, count := range counts {
+			n += count
+		}
+		return n
+	}
+	ofA, ofB := sum(a), sum(b)
+	values := maps.Clone(a)
+	maps.Copy(values, b)
+	if ofA == 0 || ofB == 0 || len(values) < 2 {
+		return ""
+	}
+	if len(values) == len(a)+len(b) {
+		return "in no trial the same"
+	}
+	for _, value := range slices.Sorted(maps.Keys(values)) {
+		if p := stats.Fisher(a[value], ofA, b[value], ofB); p <= level/float64(len(values)) {
+			return "Fisher's exact test: p = " + quantity.Plain(p, 2)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,220 @@
+package selection
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// How a trial was measured must not depend on its arm. What the ledger records of that is in one table: where it differs between the arms
+// that a gate compares, the difference may be the machine's, the runner's or the limits', and nothing is decided.
+
+// condition is one thing that is recorded of how a trial was measured.
+type condition struct {
+	// name is its field in an attempt.
+	name string
+	// value is nil where the attempt has none; values can be compared.
+	value func(*record.Attempt) any
+	scope scope
+}
+
+// scope is how widely a condition holds.
+type scope int
+
+const (
+	// ofBlock is read once for a block: trials of which it differs were no neighbours.
+	ofBlock scope = iota
+	// ofPlace is ofBlock, and other blocks have another one as a matter of course.
+	ofPlace
+	// ofTrial is read of every trial and may change by accident: the arms' trials are compared by a test.
+	ofTrial
+)
+
+// conditions is that table.
+var conditions = slices.Concat(
+	fields(ofPlace, map[string]func(*record.Attempt) any{
+		"lease": func(a *record.Attempt) any {
+			if a.Lease == nil {
+				return nil
+			}
+			return *a.Lease
+		},
+	}),
+	keys(ofPlace, "environment.soft", soft, "bootId", "hostname", "nodeName"),
+	keys(ofBlock, "environment.soft", soft, "bandwidthProbeBytes", "hugepagesTotal", "kernelVersion", "pressureOf", "runnerVersion",
+		"swapTotalBytes"),
+	keys(ofBlock, "environment.hard", hard, record.HardKeys...),
+	fields(ofBlock, map[string]func(*record.Attempt) any{
+		// A ledger of another runner may have keys that this one does not know.
+		"environment.hard": func(a *record.Attempt) any { return unknownKeys(a.Environment.Hard) },
+		"isolation.cpuQuota": func(a *record.Attempt) any {
+			if a.Isolation.CPUQuota == nil {
+				return nil
+			}
+			return *a.Isolation.CPUQuota
+		},
+		"isolation.memoryLimitBytes": func(a *record.Attempt) any {
+			if a.Isolation.MemoryLimitBytes == nil {
+				return nil
+			}
+			return *a.Isolation.MemoryLimitBytes
+		},
+	}),
+	fields(ofTrial, map[string]func(*record.Attempt) any{
+		"isolation.level":       func(a *record.Attempt) any { return scalar(a.Isolation.Level) },
+		"isolation.cpusAllowed": func(a *record.Attempt) any { return scalar(a.Isolation.CPUsAllowed) },
+		"roles[].cpus":          seats,
+	}),
+	keys(ofTrial, "environment.soft", soft, "roleCpus"),
+)
+
+func fields(of scope, values map[string]func(*record.Attempt) any) []condition {
+	var out []condition
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		out = append(out, condition{name, values[name], of})
+	}
+	return out
+}
+
+func keys(of scope, prefix string, in func(*record.Attempt) map[string]any, names ...string) []condition {
+	var out []condition
+	for _, key := range names {
+		out = append(out, condition{prefix + "." + key, func(a *record.Attempt) any { return scalar(in(a)[key]) }, of})
+	}
+	return out
+}
+
+func soft(a *record.Attempt) map[string]any { return a.Environment.Soft }
+func hard(a *record.Attempt) map[string]any { return a.Environment.Hard }
+
+// scalar is a value that can be compared; an empty text is absent.
+func scalar(value any) any {
+	switch value := value.(type) {
+	case string:
+		if value == "" {
+			return nil
+		}
+		return value
+	case nil, float64, bool:
+		return value
+	default:
+		return fmt.Sprintf("%#v", value)
+	}
+}
+
+func unknownKeys(environment map[string]any) any {
+	known := 0
+	for _, key := range record.HardKeys {
+		if _, ok := environment[key]; ok {
+			known++
+		}
+	}
+	if known == len(environment) {
+		return nil
+	}
+	var out []string
+	for _, key := range slices.Sorted(maps.Keys(environment)) {
+		if !slices.Contains(record.HardKeys, key) {
+			out = append(out, fmt.Sprintf("%s=%#v", key, environment[key]))
+		}
+	}
+	return strings.Join(out, ",")
+}
+
+// seats are the CPUs that the processes of a trial had, each for itself or with others.
+func seats(a *record.Attempt) any {
+	var out []string
+	for _, role := range a.Roles {
+		text := role.Name + "=" + cmp.Or(role.CPUs, "any")
+		if role.Shared {
+			text += " shared"
+		}
+		out = append(out, text)
+	}
+	return scalar(strings.Join(out, ", "))
+}
+
+// shown is a condition's value for people.
+func shown(value any) string {
+	switch value := value.(type) {
+	case nil:
+		return "absent"
+	case record.Lease:
+		return fmt.Sprintf("token %d of node %s", value.Token, value.Node)
+	default:
+		return fmt.Sprintf("%#v", value)
+	}
+}
+
+// measuredApart describes how two trials of a block were measured differently, in what is the same for a block; empty where they were not.
+func measuredApart(a, b *record.Attempt) string {
+	for _, c := range conditions {
+		if c.scope == ofTrial {
+			continue
+		}
+		if mine, theirs := c.value(a), c.value(b); mine != theirs {
+			return fmt.Sprintf("%s is %s in slot %d and %s in slot %d", c.name, shown(mine), a.Slot, shown(theirs), b.Slot)
+		}
+	}
+	return ""
+}
+
+func tally(attempts []*record.Attempt, c condition) map[string]int {
+	counts := map[any]int{}
+	for _, attempt := range attempts {
+		counts[c.value(attempt)]++
+	}
+	out := map[string]int{}
+	for value, n := range counts {
+		out[shown(value)] = n
+	}
+	return out
+}
+
+// Conditions counts, of some trials, how many had which value of what may change from trial to trial, by its name.
+func Conditions(attempts []*record.Attempt) map[string]map[string]int {
+	out := map[string]map[string]int{}
+	for _, c := range conditions {
+		if c.scope != ofTrial {
+			continue
+		}
+		out[c.name] = tally(attempts, c)
+	}
+	return out
+}
+
+// BlocksApart describes what blocks were measured by differently, beside the place, with the number of blocks that had each value.
+func BlocksApart(attempts []*record.Attempt) []string {
+	var first []*record.Attempt
+	seen := map[string]bool{}
+	for _, attempt := range attempts {
+		if !seen[attempt.Block] {
+			seen[attempt.Block] = true
+			first = append(first, attempt)
+		}
+	}
+	var out []string
+	for _, c := range conditions {
+		if c.scope != ofBlock {
+			continue
+		}
+		if counts := tally(first, c); len(counts) > 1 {
+			out = append(out, c.name+" is "+Tally(counts, "block"))
+		}
+	}
+	return out
+}
+
+// Tally lists values with how many of something had them.
+func Tally(counts map[string]int, of string) string {
+	var out []string
+	for _, value := range slices.Sorted(maps.Keys(counts)) {
+		out = append(out, fmt.Sprintf("%s in %s", value, quantity.Count(counts[value], of)))
+	}
+	return strings.Join(out, " and ")
+}
