@@ -7,7 +7,9 @@ $(CARGO_DENY):
 	@cargo install --locked --root $(ASSAY_CACHE)/cargo-deny-$(CARGO_DENY_VERSION) cargo-deny@$(CARGO_DENY_VERSION)
 
 .PHONY: audit
-audit: $(CARGO_DENY) ## Known vulnerabilities in what is linked, and licences and sources of crates (asks the databases of the day).
+audit: $(CARGO_DENY) ## Licences and sources of crates, and known vulnerabilities in what is linked (asks the databases of the day; VULNDB=URL).
+	@echo "== cargo deny, which finds workloads/deny.toml beside the manifest"
+	@$(CARGO_DENY) --manifest-path workloads/Cargo.toml check bans licenses sources
 	@for m in operator cluster; do \
-	  echo "== govulncheck $$m" && (cd $$m && go run $(TOOLS) golang.org/x/vuln/cmd/govulncheck ./...) || exit 1; done
-	@$(CARGO_DENY) --manifest-path workloads/Cargo.toml check --config workloads/deny.toml
+	  echo "== govulncheck $$m" && (cd $$m && go run $(TOOLS) golang.org/x/vuln/cmd/govulncheck $(if $(VULNDB),-db $(VULNDB)) ./...) || exit 1; done
+	@$(CARGO_DENY) --manifest-path workloads/Cargo.toml check advisories

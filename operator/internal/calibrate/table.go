@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/report"
 )
 
 // Table is the tallies as a Markdown table; every share has its own 95 % interval.
@@ -25,6 +26,9 @@ func Table(tallies []Tally) string {
 	return out.String()
 }
 
+// pageWidth is how long a line of a document may be, tables apart.
+const pageWidth = 140
+
 // Legend explains the machines of the table.
 func Legend(tallies []Tally) string {
 	var out strings.Builder
@@ -38,7 +42,8 @@ func Legend(tallies []Tally) string {
 		if !t.Scenario.Claimed {
 			claim = " **Not claimed:** here the method ends."
 		}
-		fmt.Fprintf(&out, "* `%s`: %s.%s\n", t.Scenario.Name, t.Scenario.What, claim)
+		line := fmt.Sprintf("* `%s`: %s.%s", t.Scenario.Name, t.Scenario.What, claim)
+		out.WriteString(strings.Join(report.Wrap(line, pageWidth), "\n") + "\n")
 	}
 	return out.String()
 }

@@ -60,7 +60,9 @@ func recorded() map[string][2]any {
 				}
 			}
 		case reflect.Map:
-			names := map[string][]string{"environment.hard": slices.Concat(record.HardKeys, []string{"ofAnotherRunner"}), "environment.soft": record.SoftKeys}[path]
+			names := map[string][]string{
+				"environment.hard": slices.Concat(record.HardKeys, []string{"ofAnotherRunner"}), "environment.soft": record.SoftKeys,
+			}[path]
 			for _, key := range names {
 				walk(path+"."+key, reflect.TypeFor[string]())
 			}
@@ -181,8 +183,8 @@ func TestArmsThatWereMeasuredDifferentlyAreNotCompared(t *testing.T) {
 var changes = []string{"lease.node", "lease.token", "environment.soft.bootId", "environment.soft.hostname", "environment.soft.nodeName",
 	"isolation.level", "isolation.cpusAllowed", "roles.cpus", "roles.shared", "environment.soft.roleCpus", "environment.hard.ofAnotherRunner"}
 
-// A verdict is not that of the environment that most trials happened to have: where more than a tenth of the blocks had another one, it holds
-// in both or it does not stand.
+// A verdict is not that of the environment that most trials happened to have: where more than a tenth of the blocks had another one, it
+// holds in both or it does not stand.
 func TestNoVerdictHangsOnWhichEnvironmentMostTrialsHad(t *testing.T) {
 	ratio := func(*runSpec) {}
 	level := func(spec *runSpec) {
