@@ -32,7 +32,7 @@ type figureStep struct {
 
 func (o *figureOptions) steps() []figureStep {
 	return []figureStep{
-		{[]string{"verdict.aa.false_rate", "verdict.power.effect2pct", "verdict.coverage.95", "verdict.coverage.95.highest"},
+		{calibrate.SimulatedFigures,
 			func(_ context.Context, log io.Writer) ([]calibrate.Figure, error) {
 				tallies, err := o.simulated.simulate(log)
 				return calibrate.Figures(tallies), err

@@ -190,6 +190,21 @@ func TestFiguresTakeTheWorstOfWhatIsClaimed(t *testing.T) {
 	}
 }
 
+// Each figure can be asked for by its name, which is known before anything is simulated.
+func TestTheNamesOfAllFiguresOfTheScenariosAreKnown(t *testing.T) {
+	var tallies []Tally
+	for _, s := range slices.Concat(simulate.Scenarios(), simulate.BuildScenarios()) {
+		tallies = append(tallies, Tally{Scenario: s, Runs: 1, Intervals: 1}, Tally{Scenario: s, Effect: powerEffect, Runs: 1, Intervals: 1})
+	}
+	var names []string
+	for _, f := range Figures(tallies) {
+		names = append(names, f.Figure)
+	}
+	if diff := cmp.Diff(slices.Sorted(slices.Values(SimulatedFigures)), slices.Sorted(slices.Values(names))); diff != "" {
+		t.Errorf("figures (-known +made):\n%s", diff)
+	}
+}
+
 func TestNothingWidensWhatHasNothingToWidenFor(t *testing.T) {
 	// Student's interval is wide there by itself: the slow first trials cancel in the mean and not in the spread, and outliers widen it.
 	for _, name := range []string{"slots", "outliers"} {

@@ -29,6 +29,16 @@ const (
 	OverAllFigure   = "verdict.real.six_arms.halfwidth_over_all_trials"
 )
 
+// rates are the figures that are the worst rate of wrong verdicts among their scenarios.
+var rates = []string{
+	simulate.AutocorrFigure, simulate.RareSlowFigure, simulate.NodeLevelsFigure, simulate.LayoutFigure, simulate.GatesFigure,
+}
+
+// SimulatedFigures are the names of all that Figures may give.
+var SimulatedFigures = append([]string{
+	"verdict.aa.false_rate", "verdict.power.effect2pct", "verdict.coverage.95", "verdict.coverage.95.highest", simulate.ClockFigure,
+}, rates...)
+
 // Targets of the figures.
 const (
 	MaxFalseRate               = 0.01
@@ -60,8 +70,7 @@ func Figures(tallies []Tally) []Figure {
 		out = append(out, slices.MinFunc(rows, byCoverage).figure("verdict.coverage.95", len(rows)),
 			slices.MaxFunc(rows, byCoverage).figure("verdict.coverage.95.highest", len(rows)))
 	}
-	for _, name := range []string{simulate.AutocorrFigure, simulate.RareSlowFigure, simulate.NodeLevelsFigure, simulate.LayoutFigure,
-		simulate.GatesFigure} {
+	for _, name := range rates {
 		if worst, ok := worstFalse(tallies, name); ok {
 			out = append(out, figure(name, worst))
 		}
