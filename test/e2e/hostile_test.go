@@ -11,7 +11,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// hostileRun compares a program with one that says it takes twice as long and attacks whatever measures it.
+// hostileRun compares a program with one that says it takes twenty times as long and attacks whatever measures it.
 func hostileRun(name, attack string) *assayv1alpha1.BenchmarkRun {
 	return &assayv1alpha1.BenchmarkRun{
 		ObjectMeta: metav1.ObjectMeta{Name: name},

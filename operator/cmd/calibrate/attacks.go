@@ -21,16 +21,16 @@ import (
 )
 
 const (
-	// victimSeconds and hostileSeconds are what the two arms report: the truth is twice as slow. Their digits are those of a fine
-	// clock: one and two milliseconds could be told by a clock of one, which cannot tell how much slower.
-	victimSeconds, hostileSeconds = 0.00102347, 0.00204691
+	// victimSeconds and hostileSeconds are what the two arms report: the truth is twenty times as slow. What is always the same may be one
+	// step of a clock, which decides beyond a factor of four only (decision 0104).
+	victimSeconds, hostileSeconds = 0.00102347, 0.0204691
 	// nobody attacks, and nobody is attacked: root could do everything.
 	nobody = 65532
 	// patience is how long one run may take: one that hangs has been attacked successfully.
 	patience = 2 * time.Minute
 )
 
-// attackedRun compares a program that says how long it took with one that says twice as much and attacks. Words in
+// attackedRun compares a program that says how long it took with one that says twenty times as much and attacks. Words in
 // capitals are replaced.
 const attackedRun = `
 apiVersion: assay.dev/v1alpha1
