@@ -145,7 +145,7 @@ func publish(t *testing.T, folder string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	attempts := simulate.Machine{Seed: 17, Seconds: simulate.ScanSeconds}.Run(exp, wave)
+	attempts := simulate.Machine{Seed: 17, Seconds: simulate.ScanSeconds, Noise: simulate.Noise{Block: 0.02, Trial: 0.01}}.Run(exp, wave)
 	objects, err := simulate.Objects(exp, []*record.Wave{wave}, attempts)
 	if err != nil {
 		t.Fatal(err)

@@ -292,7 +292,7 @@ func TestMetricsAreForWhomTheClusterAllows(t *testing.T) {
 		want       int
 	}{
 		"nobody":                          {metrics, "", http.StatusUnauthorized},
-		"somebody with a made-up token":   {metrics, "made.up.token", http.StatusInternalServerError}, // As the API server cannot tell whose it is.
+		"somebody with a made-up token":   {metrics, "made.up.token", http.StatusUnauthorized},
 		"somebody whom nobody allowed to": {metrics, other, http.StatusForbidden},
 		"nobody, without TLS":             {strings.Replace(metrics, "https", "http", 1), "", http.StatusBadRequest},
 	} {
