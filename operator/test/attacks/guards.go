@@ -5,6 +5,8 @@ type Guard struct {
 	// Edits of the tree take it out, and so do Values of the release, as helm upgrade --set takes them.
 	Edits  []Edit
 	Values string
+	// Builds is the make target of the programs that have the edits, where these are in an image of the cluster.
+	Builds string
 	// Kept is why neither does.
 	Kept string
 }
@@ -21,10 +23,16 @@ const (
 	runsFile     = "operator/config/crd/assay.dev_benchmarkruns.yaml"
 	usersFile    = storeGuard
 
-	inTheImages = "it is in the images: build them without it, and run make attack"
+	goPrograms = "build-go"
 )
 
 func edit(file, before, after string) Guard { return Guard{Edits: []Edit{{file, before, after}}} }
+
+func built(target, file, before, after string) Guard {
+	guard := edit(file, before, after)
+	guard.Builds = target
+	return guard
+}
 
 // Rights that are given to who must not have them.
 var (
@@ -112,10 +120,15 @@ var Guards = map[string]Guard{
 	"Argo's server without a token": {Values: "argo.server.authMode=server"},
 	"a pod that is not restricted in a namespace that the chart makes": edit("charts/assay/templates/runs/namespaces.yaml",
 		"pod-security.kubernetes.io/enforce: restricted", "pod-security.kubernetes.io/enforce: privileged"),
-	"a program reaches what is not its own":                 {Values: "networkPolicies.enabled=false"},
-	"a program fills the disk of its node":                  {Values: "operator.resources.limits.ephemeral-storage=null"},
-	"a program looks for credentials and rights in its pod": {Kept: inTheImages},
-	"a hostile candidate":                                   {Kept: inTheImages},
-	"a candidate that ends its block":                       {Kept: inTheImages},
-	"expressions in parameters":                             {Kept: inTheImages},
+	"a program reaches what is not its own": {Values: "networkPolicies.enabled=false"},
+	"a program fills the disk of its node":  {Values: "operator.resources.limits.ephemeral-storage=null"},
+	"a program looks for credentials and rights in its pod": built(goPrograms, "operator/internal/workflow/pod.go",
+		"AllowPrivilegeEscalation: ptr.To(false)", "AllowPrivilegeEscalation: ptr.To(true)"),
+	"a hostile candidate": built("bin/assay-runner", "workloads/runner/src/privacy.rs",
+		"DumpableBehavior::NotDumpable)", "DumpableBehavior::Dumpable)"),
+	"a candidate that ends its block": built(goPrograms, "operator/internal/keeper/keeper.go",
+		"func (k *Keeper) abandon(ctx context.Context, why string) error {\n\tif k.underway == nil {",
+		"func (k *Keeper) abandon(ctx context.Context, why string) error {\n\tif k.underway != nil {"),
+	"expressions in parameters": {
+		Kept: "parameters are in a ConfigMap, of which a Workflow has the name: there is nothing to take out that would put them into it"},
 }

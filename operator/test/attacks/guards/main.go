@@ -152,12 +152,29 @@ func copied(ctx context.Context) (_ tree, remove func(), err error) {
 			return "", nil, err
 		}
 	}
-	// Programs that were built are the same.
-	if err := os.Symlink(filepath.Join(root, "bin"), filepath.Join(folder, "bin")); err != nil {
+	// Programs that were built are the same, until some are built anew here.
+	if err := copyFolder(filepath.Join(root, programs), filepath.Join(folder, programs)); err != nil {
 		remove()
 		return "", nil, err
 	}
 	return tree(folder), remove, nil
+}
+
+// programs is the folder of what was built.
+const programs = "bin"
+
+// copyFolder copies the files of a folder that may not be there.
+func copyFolder(from, to string) error {
+	entries, err := os.ReadDir(from)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	for _, entry := range entries {
+		if err := copyFile(filepath.Join(from, entry.Name()), filepath.Join(to, entry.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func copyFile(from, to string) error {
@@ -224,15 +241,58 @@ func (t tree) without(ctx context.Context, attack attacks.Attack, guard attacks.
 			return "", "", err
 		}
 	}
+	if guard.Builds != "" {
+		kept := filepath.Join(string(t), "programs-with-the-guard")
+		if err := copyFolder(filepath.Join(string(t), programs), kept); err != nil {
+			return "", "", err
+		}
+		defer func() {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(string(t), programs)), os.Rename(kept, filepath.Join(string(t), programs)),
+				t.deploy(context.WithoutCancel(ctx)))
+		}()
+		if err := t.do(ctx, "make", guard.Builds); err != nil {
+			return "", "", err
+		}
+		if err := t.deploy(ctx); err != nil {
+			return "", "", err
+		}
+	}
 	return t.attempt(ctx, attack)
 }
 
-func (t tree) upgrade(ctx context.Context, values string, more ...string) error {
-	command := exec.CommandContext(ctx, "helm", append([]string{"upgrade", "assay", "charts/assay", "-n", "assay-system", "--reset-values",
-		"--values", values, "--wait", "--timeout", "3m"}, more...)...)
-	command.Dir = string(t)
-	if out, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("helm upgrade: %w\n%s", err, out)
+// deploy gives the release on the embedded cluster the images of the tree's programs.
+func (t tree) deploy(ctx context.Context) error {
+	cluster := filepath.Join(programs, "cluster")
+	list := exec.CommandContext(ctx, filepath.Join(string(t), cluster), "images", "--bin", programs)
+	list.Dir = string(t)
+	archives, err := list.Output()
+	if err != nil {
+		return fmt.Errorf("assemble images: %w", err)
+	}
+	operator := []string{"deploy/assay-operator", "--namespace", "assay-system"}
+	for _, command := range [][]string{
+		append([]string{filepath.Join(string(t), cluster), "load", "--mode", "embedded"}, strings.Fields(string(archives))...),
+		append([]string{"kubectl", "rollout", "restart"}, operator...),
+		append([]string{"kubectl", "rollout", "status", "--timeout", "3m"}, operator...),
+	} {
+		if err := t.do(ctx, command...); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// do executes a command in the tree.
+func (t tree) do(ctx context.Context, arguments ...string) error {
+	command := exec.CommandContext(ctx, arguments[0], arguments[1:]...)
+	command.Dir = string(t)
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", strings.Join(arguments, " "), err, out)
+	}
+	return nil
+}
+
+func (t tree) upgrade(ctx context.Context, values string, more ...string) error {
+	return t.do(ctx, append([]string{"helm", "upgrade", "assay", "charts/assay", "-n", "assay-system", "--reset-values",
+		"--values", values, "--wait", "--timeout", "3m"}, more...)...)
 }
