@@ -16,6 +16,7 @@ import (
 	"helm.sh/helm/v4/pkg/kube"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -116,6 +117,26 @@ func (c *cluster) secret(t *testing.T, namespace, name string) map[string][]byte
 	return secret.Data
 }
 
+// runsReach are the addresses to which the policy of the default namespace lets the pods of runs.
+func (c *cluster) runsReach(t *testing.T) (cidrs []string) {
+	t.Helper()
+	var policy networkingv1.NetworkPolicy
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "assay-runs"}, &policy); err != nil {
+		t.Fatal(err)
+	}
+	for _, rule := range policy.Spec.Egress {
+		for _, peer := range rule.To {
+			if peer.IPBlock != nil {
+				cidrs = append(cidrs, peer.IPBlock.CIDR)
+			}
+		}
+	}
+	if len(cidrs) < 2 {
+		t.Errorf("the pods of runs reach the addresses %v, and no API server", cidrs)
+	}
+	return cidrs
+}
+
 func (c *cluster) createNamespace(t *testing.T, name string) {
 	t.Helper()
 	if err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
@@ -143,6 +164,11 @@ func TestReleaseFromInstallToUninstall(t *testing.T) {
 	c.wantObjects(t, render(t, ""))
 	if got := users(); !slices.Equal(got, []string{"metrics", "operator", "read.default", "run.default"}) {
 		t.Errorf("install: the job makes the users %v", got)
+	}
+	for _, cidr := range c.runsReach(t) {
+		if !strings.HasSuffix(cidr, "/32") && !strings.HasSuffix(cidr, "/128") {
+			t.Errorf("install: the pods of runs reach %s", cidr)
+		}
 	}
 	// Helm keeps the release in a Secret, and a Secret holds 1 MiB.
 	if size := len(c.secret(t, releaseNamespace, "sh.helm.release.v1.assay.v1")["release"]); size > 768<<10 {

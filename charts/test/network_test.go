@@ -169,6 +169,7 @@ func TestEveryPodReachesWhatItNeedsAndNothingElse(t *testing.T) {
 		{"a run", "far away", 80}: false, {"a run", "a neighbour", 8080}: false, {"a run", "metadata", 80}: false, {"a run", "metadata, v6", 80}: false,
 		{"a run", "metadata", 443}: false, {"a run", "metadata", 53}: false,
 		{"operator", "metadata", 443}: false, {"operator", "metadata, v6", 443}: false, {"argo-controller", "metadata", 443}: false,
+		{"operator", "far away", 53}: false, {"a run", "far away", 53}: false, {"a run", "a neighbour", 53}: false,
 		{"operator", "metadata", 53}: false, {"operator", "a cache", 53}: true, {"a run", "a cache", 53}: true, {"a run", "a cache", 443}: false,
 		{"operator", "far away", 80}: false, {"argo-controller", "minio", 9000}: false, {"create-bucket", "API server", 6443}: false,
 		{"minio", "far away", 443}: false, {"minio", "names", 53}: false, {"prometheus", "far away", 80}: false,
@@ -197,6 +198,9 @@ func TestEveryPodReachesWhatItNeedsAndNothingElse(t *testing.T) {
 		"with the API server's address": {variations["runs kept apart"], map[connection]bool{
 			{"operator", "API server", 6443}: true, {"operator", "API server", 443}: false, {"operator", "far away", 6443}: false,
 			{"monitoring", "argo-server", 2746}: true, {"monitoring", "minio", 9001}: true, {"monitoring", "operator", 8080}: true,
+		}},
+		"with names elsewhere": {`{networkPolicies: {names: {to: [{ipBlock: {cidr: 203.0.113.0/24}}]}}}`, map[connection]bool{
+			{"a run", "far away", 53}: true, {"a run", "names", 53}: false, {"operator", "far away", 53}: true,
 		}},
 		"with an Alertmanager in the cluster": {`{prometheus: {alertmanagers: ["alertmanager.monitoring.svc:9093"]}}`, map[connection]bool{
 			{"prometheus", "monitoring", 9093}: true, {"prometheus", "a neighbour", 9093}: false, {"prometheus", "far away", 9093}: false,

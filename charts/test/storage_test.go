@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // A pod that fills its node's disk takes others with it.
@@ -31,5 +32,42 @@ func TestNoPodOfTheReleaseFillsADisk(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What others make pods of is held to the same, wherever in an object it stands.
+func TestNothingOfTheReleaseMakesPodsThatFillADisk(t *testing.T) {
+	checked := 0
+	var walk func(id string, value any)
+	walk = func(id string, value any) {
+		switch value := value.(type) {
+		case []any:
+			for _, item := range value {
+				walk(id, item)
+			}
+		case map[string]any:
+			if empty, ok := value["emptyDir"].(map[string]any); ok {
+				if checked++; empty["sizeLimit"] == nil {
+					t.Errorf("%s: volume %v may fill the node's disk", id, value["name"])
+				}
+			}
+			_, image := value["image"].(string)
+			_, command := value["command"].([]any)
+			if image && command {
+				checked++
+				if limit, _, _ := unstructured.NestedString(value, "resources", "limits", "ephemeral-storage"); limit == "" {
+					t.Errorf("%s: container %v may fill the node's disk", id, value["name"])
+				}
+			}
+			for _, item := range value {
+				walk(id, item)
+			}
+		}
+	}
+	for _, object := range render(t, `{benchmarkGate: {enabled: true}}`).of("WorkflowTemplate") {
+		walk(identity(object), object.Object)
+	}
+	if checked != 2 {
+		t.Errorf("%d volumes and containers were looked at, want 2", checked)
 	}
 }

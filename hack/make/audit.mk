@@ -7,7 +7,7 @@ $(CARGO_DENY):
 	@cargo install --locked --root $(ASSAY_CACHE)/cargo-deny-$(CARGO_DENY_VERSION) cargo-deny@$(CARGO_DENY_VERSION)
 
 .PHONY: audit
-audit: $(CARGO_DENY) ## Licences and sources of crates, and known vulnerabilities in what is linked (asks the databases of the day; VULNDB=URL).
+audit: $(CARGO_DENY) ## Licences and sources of crates, and vulnerabilities known today in what is linked (VULNDB=URL).
 	@echo "== cargo deny, which finds workloads/deny.toml beside the manifest"
 	@$(CARGO_DENY) --manifest-path workloads/Cargo.toml check bans licenses sources
 	@for m in operator cluster; do \

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
+	"strconv"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -64,10 +66,29 @@ func newCommand() *cobra.Command {
 		Args:          cobra.NoArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), options) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := limitHeap(os.Getenv("ASSAY_MEMORY_LIMIT")); err != nil {
+				return err
+			}
+			return run(cmd.Context(), options)
+		},
 	}
 	options.bind(command)
 	return command
+}
+
+// limitHeap keeps what Go manages below four fifths of the bytes that the pod may have; the rest is the program's own pages. GOMEMLIMIT is
+// for who knows better.
+func limitHeap(pod string) error {
+	if pod == "" || os.Getenv("GOMEMLIMIT") != "" {
+		return nil
+	}
+	limit, err := strconv.ParseInt(pod, 10, 64)
+	if err != nil || limit <= 0 {
+		return fmt.Errorf("invalid ASSAY_MEMORY_LIMIT %q: want a number of bytes", pod)
+	}
+	debug.SetMemoryLimit(limit / 5 * 4)
+	return nil
 }
 
 func run(ctx context.Context, options *options) error {

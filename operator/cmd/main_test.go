@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"runtime/debug"
 	"strings"
 	"testing"
 )
@@ -43,5 +44,26 @@ func TestWrongFlagsAreNamed(t *testing.T) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
 		})
+	}
+}
+
+func TestTheHeapStaysBelowWhatThePodMayHave(t *testing.T) {
+	before := debug.SetMemoryLimit(-1)
+	t.Cleanup(func() { debug.SetMemoryLimit(before) })
+	t.Setenv("GOMEMLIMIT", "")
+	if err := limitHeap("268435456"); err != nil || debug.SetMemoryLimit(-1) >= 256<<20 {
+		t.Errorf("of 256 MiB the heap may have %d (%v)", debug.SetMemoryLimit(-1), err)
+	}
+	debug.SetMemoryLimit(before)
+	if err := limitHeap(""); err != nil || debug.SetMemoryLimit(-1) != before {
+		t.Errorf("without a limit the heap may have %d (%v)", debug.SetMemoryLimit(-1), err)
+	}
+	t.Setenv("GOMEMLIMIT", "100MiB")
+	if err := limitHeap("268435456"); err != nil || debug.SetMemoryLimit(-1) != before {
+		t.Errorf("beside GOMEMLIMIT the heap may have %d (%v)", debug.SetMemoryLimit(-1), err)
+	}
+	t.Setenv("GOMEMLIMIT", "")
+	if err := limitHeap("much"); err == nil || !strings.Contains(err.Error(), `invalid ASSAY_MEMORY_LIMIT "much"`) {
+		t.Errorf("error %v", err)
 	}
 }

@@ -35,8 +35,8 @@ func TestAPodOfARunReachesTheStoreAndNothingOfOthers(t *testing.T) {
 		t.Skipf("CLUSTER=%s: whether policies are enforced is that cluster's affair", mode)
 	}
 	program := loadProbe(t)
-	serveAt(t, program, metadata)
-	serveAt(t, program, outside)
+	serveAt(t, program, metadata, "8080")
+	serveAt(t, program, outside, "8080", "443", "6443", "53")
 	ensureNamespace(t, beyond)
 	run := map[string]string{"app.kubernetes.io/managed-by": "assay-operator"}
 	probe(t, beyond, "neighbour", nil)
@@ -58,6 +58,9 @@ func TestAPodOfARunReachesTheStoreAndNothingOfOthers(t *testing.T) {
 		"another namespace's pod": neighbour,
 		"a cloud's metadata":      metadata + ":8080",
 		"the internet":            outside + ":8080",
+		"an HTTPS server":         outside + ":443",
+		"another API server":      outside + ":6443",
+		"another server of names": outside + ":53",
 		"a pod beside it":         podAddress(t, namespace, client.MatchingLabels{"probe": "as-anybody"}, "web"),
 	} {
 		eventually(t, 20*time.Second, "a pod that is no run's reaches "+what, func() (bool, string) {
@@ -93,8 +96,8 @@ func loadProbe(t *testing.T) string {
 	return program
 }
 
-// serveAt answers at an address, inside the cluster's network namespace and nowhere else.
-func serveAt(t *testing.T, program, address string) {
+// serveAt answers at ports of an address, inside the cluster's network namespace and nowhere else.
+func serveAt(t *testing.T, program, address string, ports ...string) {
 	t.Helper()
 	name := os.Getenv("ASSAY_CLUSTER_NAME")
 	if name == "" {
@@ -106,14 +109,16 @@ func serveAt(t *testing.T, program, address string) {
 	t.Cleanup(func() {
 		_, _ = try("nsenter", append(inside, "ip", "address", "delete", address+"/32", "dev", "lo")...)
 	})
-	server := exec.Command("nsenter", append(inside, program, "serve", address+":8080")...)
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
+	for _, port := range ports {
+		server := exec.Command("nsenter", append(inside, program, "serve", address+":"+port)...)
+		if err := server.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = server.Process.Kill()
+			_ = server.Wait()
+		})
 	}
-	t.Cleanup(func() {
-		_ = server.Process.Kill()
-		_ = server.Wait()
-	})
 }
 
 func ensureNamespace(t *testing.T, name string) {

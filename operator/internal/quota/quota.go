@@ -96,7 +96,7 @@ func (m *Meter) Refresh(ctx context.Context) time.Duration {
 			next = min(next, left)
 			continue
 		}
-		sizes, err := Sum(ctx, m.Store, "runs/"+namespace+"/")
+		sizes, err := Sum(ctx, m.Store, "runs/"+namespace+"/", "argo/"+namespace+"/")
 		m.mutex.Lock()
 		known := m.known[namespace]
 		known.tried = m.Clock.Now()
@@ -117,23 +117,22 @@ func (m *Meter) namespaces() []string {
 	return slices.Sorted(maps.Keys(m.known))
 }
 
-// Sum adds up everything below a prefix.
-func Sum(ctx context.Context, store ledger.Store, prefix string) (ledger.Sizes, error) {
+// Sum adds up everything below prefixes: the keys of a namespace may write its ledgers and what its other workflows keep.
+func Sum(ctx context.Context, store ledger.Store, prefixes ...string) (ledger.Sizes, error) {
 	sizer, ok := store.(ledger.Sizer)
 	if !ok {
 		return ledger.Sizes{}, fmt.Errorf("the store %s does not report sizes, which a quota needs", store.URL())
 	}
 	var out ledger.Sizes
-	after := ""
-	for {
-		sizes, last, more, err := sizer.SizesAfter(ctx, prefix, after)
-		if err != nil {
-			return ledger.Sizes{}, err
+	for _, prefix := range prefixes {
+		for after, more := "", true; more; {
+			sizes, last, next, err := sizer.SizesAfter(ctx, prefix, after)
+			if err != nil {
+				return ledger.Sizes{}, err
+			}
+			out.Objects, out.Bytes = out.Objects+sizes.Objects, out.Bytes+sizes.Bytes
+			after, more = last, next && last != ""
 		}
-		out.Objects, out.Bytes = out.Objects+sizes.Objects, out.Bytes+sizes.Bytes
-		if !more || last == "" {
-			return out, nil
-		}
-		after = last
 	}
+	return out, nil
 }

@@ -33,7 +33,7 @@ func (p *paged) SizesAfter(_ context.Context, prefix, after string) (ledger.Size
 
 func TestANamespaceIsSummedUpNowAndThenAndNotWheneverSomebodyAsks(t *testing.T) {
 	now := testingclock.NewFakeClock(time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC))
-	store := &paged{objects: map[string]int{"runs/a/": 5, "runs/b/": 0}}
+	store := &paged{objects: map[string]int{"runs/a/": 5, "argo/a/": 1, "runs/b/": 0}}
 	meter := &Meter{Store: store, Clock: now}
 	of := func(when, namespace string, want ledger.Sizes, known bool, asked int) {
 		t.Helper()
@@ -43,25 +43,25 @@ func TestANamespaceIsSummedUpNowAndThenAndNotWheneverSomebodyAsks(t *testing.T) 
 	}
 	of("before the first time", "a", ledger.Sizes{}, false, 0)
 	meter.Refresh(t.Context())
-	of("summed up over three pages", "a", ledger.Sizes{Objects: 5, Bytes: 50}, true, 3)
-	of("another one", "b", ledger.Sizes{}, false, 3)
+	of("summed up over three pages, and what its other workflows keep", "a", ledger.Sizes{Objects: 6, Bytes: 60}, true, 4)
+	of("another one", "b", ledger.Sizes{}, false, 4)
 	now.Step(time.Minute)
 	if next := meter.Refresh(t.Context()); next != Every-time.Minute {
 		t.Errorf("the next one is due in %s", next)
 	}
-	of("only the new one is listed", "b", ledger.Sizes{}, true, 4)
+	of("only the new one is listed", "b", ledger.Sizes{}, true, 6)
 	store.objects["runs/a/"] = 6
 	now.Step(Every)
 	store.fails = true
 	meter.Refresh(t.Context())
-	of("a store that is away leaves what was known", "a", ledger.Sizes{Objects: 5, Bytes: 50}, true, 6)
+	of("a store that is away leaves what was known", "a", ledger.Sizes{Objects: 6, Bytes: 60}, true, 8)
 	store.fails = false
 	meter.Refresh(t.Context())
-	of("it is not asked at once again", "a", ledger.Sizes{Objects: 5, Bytes: 50}, true, 6)
+	of("it is not asked at once again", "a", ledger.Sizes{Objects: 6, Bytes: 60}, true, 8)
 	now.Step(Every)
 	meter.Refresh(t.Context())
-	of("and then is", "a", ledger.Sizes{Objects: 6, Bytes: 60}, true, 10)
-	if all := meter.All(); len(all) != 2 || all["a"].Bytes != 60 {
+	of("and then is", "a", ledger.Sizes{Objects: 7, Bytes: 70}, true, 14)
+	if all := meter.All(); len(all) != 2 || all["a"].Bytes != 70 {
 		t.Errorf("all are %v", all)
 	}
 }
@@ -71,12 +71,12 @@ func TestAFolderTellsSizes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"runs/a/x/1", "runs/a/y/2", "runs/ab/x/1"} {
+	for _, key := range []string{"runs/a/x/1", "runs/a/y/2", "runs/ab/x/1", "argo/a/x"} {
 		if err := store.Create(t.Context(), key, []byte("12345")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got, err := Sum(t.Context(), store, "runs/a/"); err != nil || got != (ledger.Sizes{Objects: 2, Bytes: 10}) {
+	if got, err := Sum(t.Context(), store, "runs/a/", "argo/a/"); err != nil || got != (ledger.Sizes{Objects: 3, Bytes: 15}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -85,15 +85,29 @@ EC2's own prefix, as clouds put further services there; a block that a rule name
 {{- end -}}
 {{- end -}}
 
-{{/* To names. Where a cluster resolves them is its own affair, also by a cache on each node, whose address is link-local by convention
-(https://kubernetes.io/docs/tasks/administer-cluster/nodelocaldns/). */}}
+{{/* To names: who answers them, and a cache of them on each node, whose address is link-local by convention
+(https://kubernetes.io/docs/tasks/administer-cluster/nodelocaldns/) or that of their Service. */}}
 {{- define "assay.network.toNames" -}}
+{{- range $i, $peer := .Values.networkPolicies.names.to }}
+{{- with $peer.ipBlock }}
+{{- include "assay.network.refuseMetadata" (dict "block" . "field" (printf "networkPolicies.names.to[%d].ipBlock" $i)) }}
+{{- end }}
+{{- end -}}
 - ports:
   - {protocol: UDP, port: 53}
   - {protocol: TCP, port: 53}
   to:
-  {{- include "assay.network.anywhere" . | nindent 2 }}
+  {{- toYaml .Values.networkPolicies.names.to | nindent 2 }}
+  {{- $service := lookup "v1" "Service" "kube-system" "kube-dns" | default dict }}
+  {{- range dig "spec" "clusterIPs" list $service }}{{ if ne . "None" }}
+  - ipBlock: {cidr: {{ include "assay.network.host" . | quote }}}
+  {{- end }}{{ end }}
   - ipBlock: {cidr: 169.254.20.10/32}
+{{- end -}}
+
+{{/* One address, as a CIDR. */}}
+{{- define "assay.network.host" -}}
+{{- printf "%s/%d" . (ternary 128 32 (contains ":" .)) -}}
 {{- end -}}
 
 {{/* To the API server, which no label selects. */}}
@@ -111,6 +125,24 @@ EC2's own prefix, as clouds put further services there; a block that a rule name
   {{- else }}
   {{- include "assay.network.anywhere" . | nindent 2 }}
   {{- end }}
+{{- end -}}
+
+{{/* The same for the pods of runs, which nobody trusts: without cidrs the addresses that the API server has when the chart is installed
+or upgraded. A chart that is rendered without a cluster cannot ask for them. */}}
+{{- define "assay.network.runsToAPIServer" -}}
+{{- $given := .Values.networkPolicies.apiServer -}}
+{{- $cidrs := list -}}
+{{- $ports := $given.ports -}}
+{{- if not $given.cidrs -}}
+{{- range dig "spec" "clusterIPs" list (lookup "v1" "Service" "default" "kubernetes" | default dict) -}}
+{{- $cidrs = append $cidrs (include "assay.network.host" .) -}}
+{{- end -}}
+{{- $slice := lookup "discovery.k8s.io/v1" "EndpointSlice" "default" "kubernetes" | default dict -}}
+{{- range dig "endpoints" list $slice }}{{ range .addresses }}{{ $cidrs = append $cidrs (include "assay.network.host" .) }}{{ end }}{{ end -}}
+{{- range dig "ports" list $slice }}{{ $ports = append $ports .port }}{{ end -}}
+{{- end -}}
+{{- $server := dict "cidrs" ($given.cidrs | default (uniq $cidrs)) "ports" (uniq $ports) -}}
+{{- include "assay.network.toAPIServer" (dict "Values" (dict "networkPolicies" (dict "apiServer" $server))) -}}
 {{- end -}}
 
 {{/* To the object store: the bundled one, the namespace of one in the cluster, whose pods may have other ports than its
