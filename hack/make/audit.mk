@@ -11,5 +11,6 @@ audit: $(CARGO_DENY) ## Licences and sources of crates, and vulnerabilities know
 	@echo "== cargo deny, which finds workloads/deny.toml beside the manifest"
 	@$(CARGO_DENY) --manifest-path workloads/Cargo.toml check bans licenses sources
 	@for m in operator cluster; do \
-	  echo "== govulncheck $$m" && (cd $$m && go run $(TOOLS) golang.org/x/vuln/cmd/govulncheck $(if $(VULNDB),-db $(VULNDB)) ./...) || exit 1; done
+	  echo "== govulncheck $$m" && (cd $$m && \
+	    go run $(TOOLS) golang.org/x/vuln/cmd/govulncheck $(if $(VULNDB),-db $(VULNDB)) ./...) || exit 1; done
 	@$(CARGO_DENY) --manifest-path workloads/Cargo.toml check advisories
