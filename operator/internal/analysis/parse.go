@@ -11,7 +11,7 @@ import (
 const (
 	// MostBytes bounds its JSON, and mostRoom what it takes when it is read.
 	MostBytes = 16 << 20
-	mostRoom  = 128 << 20
+	mostRoom  = 64 << 20
 	// An element of a list takes at most elementRoom, as the largest of the results does, an object that is a member of another one
 	// objectRoom, and a name with its value memberRoom.
 	elementRoom, objectRoom, memberRoom = 512, 192, 64
@@ -25,7 +25,7 @@ func Parse(raw []byte) (*Analysis, error) {
 	if len(raw) > MostBytes {
 		return nil, fmt.Errorf("it has %d bytes and at most %d are read", len(raw), MostBytes)
 	}
-	if room := roomOf(raw); room > mostRoom {
+	if room := RoomOf(raw); room > mostRoom {
 		return nil, fmt.Errorf("its lists take some %d bytes when they are read and at most %d are allowed", room, mostRoom)
 	}
 	parsing.Lock()
@@ -37,8 +37,8 @@ func Parse(raw []byte) (*Analysis, error) {
 	return &out, nil
 }
 
-// roomOf is at least the room that JSON takes when it is read. What is no JSON takes none.
-func roomOf(raw []byte) int {
+// RoomOf is at least the room, in bytes, that JSON takes when it is read. What is no JSON takes none.
+func RoomOf(raw []byte) int {
 	room, lists := len(raw), []bool{}
 	inList := func() bool { return len(lists) > 0 && lists[len(lists)-1] }
 	for i := 0; i < len(raw) && room <= mostRoom; i++ {

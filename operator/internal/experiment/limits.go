@@ -15,7 +15,7 @@ import (
 const (
 	// maxCombinations bounds what is looked at one by one: combinations of the axes and included points, before exclude.
 	maxCombinations = 10000
-	// maxCells bounds points times arms. A cell takes some 250 bytes in the plan of a wave, which a ConfigMap of 1 MiB holds.
+	// maxCells bounds points times the builds of all arms. A cell takes some 250 bytes in the plan of a wave, which a ConfigMap of 1 MiB holds.
 	maxCells = 4096
 	// maxExpandedBytes bounds the points' names and values and the cells' arguments, variables and parameters together. It is
 	// four times what fits into the plan of a wave, because a search plans a part of its cells at a time. In memory and with
@@ -30,17 +30,22 @@ func withinLimits(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.
 	if arms == 0 {
 		return true // Reported when the arms are checked; without one there is no cell.
 	}
+	// A cell is of one build: an arm without builds of its own has one.
+	builds := 0
+	for arm := range arms {
+		builds += len(buildsOf(spec, arm))
+	}
 	if spec.Search == nil && spec.Sweep != nil {
 		combinations := countCombinations(spec.Sweep)
-		if combinations > maxCombinations || len(spec.Sweep.Exclude) == 0 && combinations*float64(arms) > maxCells {
-			tooManyCells(combinations, arms, problems)
+		if combinations > maxCombinations || len(spec.Sweep.Exclude) == 0 && combinations*float64(builds) > maxCells {
+			tooManyCells(combinations, arms, builds, problems)
 			return false
 		}
 	}
 	counter := newCounter(spec, template)
 	points := 0
 	for values := range pointsOf(spec) {
-		if points++; points*arms <= maxCells {
+		if points++; points*builds <= maxCells {
 			counter.point(values)
 		}
 	}
@@ -48,18 +53,22 @@ func withinLimits(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.
 		points = loadsOf(spec.Search, arms)
 		counter.total *= points
 	}
-	if points*arms > maxCells {
-		tooManyCells(float64(points), arms, problems)
+	if points*builds > maxCells {
+		tooManyCells(float64(points), arms, builds, problems)
 	} else if counter.total > maxExpandedBytes {
-		counter.refuse(points*arms, problems)
+		counter.refuse(points*builds, problems)
 	}
 	return len(problems.Problems) == before
 }
 
-func tooManyCells(points float64, arms int, problems *Invalid) {
-	problems.add("spec.sweep", "%s points of %d arms, the null arm included, are %s cells and at most %d cells of %d points are "+
-		"allowed: use fewer values, arms or axes, mode Zip, or several runs",
-		quantity.Decimals(points, 0), arms, quantity.Decimals(points*float64(arms), 0), maxCells, maxCombinations)
+func tooManyCells(points float64, arms, builds int, problems *Invalid) {
+	what, fewer := fmt.Sprintf("%d arms, the null arm included,", arms), "arms"
+	if builds > arms {
+		what, fewer = fmt.Sprintf("%d builds of %s", builds, what), "arms, builds"
+	}
+	problems.add("spec.sweep", "%s points of %s are %s cells and at most %d cells of %d points are "+
+		"allowed: use fewer values, %s or axes, mode Zip, or several runs",
+		quantity.Decimals(points, 0), what, quantity.Decimals(points*float64(builds), 0), maxCells, maxCombinations, fewer)
 }
 
 // countCombinations is how many combinations a sweep has before exclude. It is a float because 256 values of eight axes are
@@ -183,10 +192,14 @@ func (c *counter) point(values map[string]string) {
 		}
 	}
 	for arm := range c.arms {
-		c.total += c.fixed
+		builds := buildsOf(c.spec, arm)
+		c.total += len(builds) * c.fixed
+		for _, build := range builds {
+			c.total += len(build.Program)
+		}
 		for i := range c.template.Parameters {
 			bytes := c.times[i] * len(c.value(i, values, source(c.spec, arm)))
-			c.total += bytes
+			c.total += len(builds) * bytes
 			if bytes > c.most {
 				c.most, c.parameter = bytes, i
 			}

@@ -41,6 +41,16 @@ func armsOf(count int, parameters values) []assayv1alpha1.Arm {
 	return out
 }
 
+// inBuilds gives every arm as many builds.
+func inBuilds(arms []assayv1alpha1.Arm, count int) []assayv1alpha1.Arm {
+	for i := range arms {
+		for j := range count {
+			arms[i].Builds = append(arms[i].Builds, assayv1alpha1.Build{Name: fmt.Sprintf("b%d", j), Program: fmt.Sprintf("/p%d-%d", i, j)})
+		}
+	}
+	return arms
+}
+
 func TestAnExperimentThatIsTooLargeIsRefusedBeforeItIsExpanded(t *testing.T) {
 	axes := func(count, size, width int) *assayv1alpha1.Sweep {
 		out := &assayv1alpha1.Sweep{}
@@ -86,6 +96,14 @@ func TestAnExperimentThatIsTooLargeIsRefusedBeforeItIsExpanded(t *testing.T) {
 		"a null arm counts": {
 			assayv1alpha1.BenchmarkRunSpec{Arms: armsOf(16, nil), Design: assayv1alpha1.Design{NullArm: true}, Sweep: axes(1, 256, 3)}, free("a"),
 			[]string{"spec.sweep", "256 points of 17 arms", "4352 cells"},
+		},
+		"builds count": {
+			assayv1alpha1.BenchmarkRunSpec{Arms: inBuilds(armsOf(16, nil), 64), Sweep: axes(1, 256, 3)}, free("a"),
+			[]string{"spec.sweep", "256 points of 1024 builds of 16 arms", "262144 cells", "fewer values, arms, builds or axes"},
+		},
+		"builds count without a sweep": {
+			assayv1alpha1.BenchmarkRunSpec{Arms: inBuilds(armsOf(16, values{"a": strings.Repeat("x", 4096)}), 64)}, free("a"),
+			[]string{"template.parameters", `parameter "a"`, "1024 cells", "at most 4194304"},
 		},
 		"one value that a command repeats": {
 			assayv1alpha1.BenchmarkRunSpec{Arms: armsOf(1, nil), Parameters: values{"a": strings.Repeat("x", 4096)}},
@@ -176,6 +194,10 @@ func TestTheCountIsThatOfWhatIsBuilt(t *testing.T) {
 			spec.Sweep.Include = []assayv1alpha1.ParameterValues{{"a": "x", "cD": "y"}}
 		}
 		spec.Design.NullArm = len(spec.Arms) > 1 && random.IntN(2) == 0
+		if random.IntN(2) == 0 {
+			inBuilds(spec.Arms, 2+random.IntN(3))
+			spec.Design.Blocks.Min = 12
+		}
 		exp, err := Freeze(testRun, spec, template)
 		if err != nil {
 			t.Fatal(err)

@@ -177,14 +177,16 @@ func ReadEvidence(ctx context.Context, store Store, through int) (record.Evidenc
 func LastWave(ctx context.Context, store Store) (int, error) {
 	last := 0
 	for prefix, form := range map[string]*regexp.Regexp{"waves/": waveKey, AttemptsPrefix: attemptKey} {
-		keys, err := store.List(ctx, prefix)
+		err := EachPage(ctx, store, prefix, func(keys []string) error {
+			for _, key := range keys {
+				if wave, ok := waveOf(form, key); ok {
+					last = max(last, wave)
+				}
+			}
+			return nil
+		})
 		if err != nil {
 			return 0, err
-		}
-		for _, key := range keys {
-			if wave, ok := waveOf(form, key); ok {
-				last = max(last, wave)
-			}
 		}
 	}
 	return last, nil

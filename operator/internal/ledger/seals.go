@@ -77,14 +77,17 @@ func CountUnread(ctx context.Context, store Store, wave int) (int, error) {
 // parseSeal reads lines of a sum in hex, two spaces and a key.
 func parseSeal(text string) (map[string]string, string) {
 	out := map[string]string{}
-	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
+	i := 0
+	// Not split at once: who may write a list may write one of nothing but ends of lines.
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		i++
 		if line == "" && text == "" {
 			continue // An analysis of no attempt at all.
 		}
 		sum, key, ok := strings.Cut(line, "  ")
 		if raw, err := hex.DecodeString(sum); !ok || err != nil || len(raw) != 32 || !strings.HasPrefix(key, AttemptsPrefix) {
 			return nil, fmt.Sprintf("line %d is not the sha256sum of an attempt: what was analysed before "+
-				"cannot be compared with what is there now", i+1)
+				"cannot be compared with what is there now", i)
 		}
 		out[key] = sum
 	}

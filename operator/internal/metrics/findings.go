@@ -50,7 +50,7 @@ func (m *Metrics) keep(run *assayv1alpha1.BenchmarkRun, exp *experiment.Experime
 func find(run *assayv1alpha1.BenchmarkRun, exp *experiment.Experiment, result *analysis.Analysis, limit int) *findings {
 	b := &builder{
 		namespace: run.Namespace, run: run.Name, limit: limit, seen: map[string]bool{}, texts: map[string]string{},
-		findings: &findings{wave: result.Wave, evidence: strings.Clone(result.Evidence), fingerprint: result.Fingerprint()},
+		findings: &findings{wave: result.Wave, evidence: strings.Clone(result.Evidence), fingerprint: short(result.Fingerprint())},
 	}
 	b.summary(result)
 	// What decides comes first, because what comes last is left out first.
@@ -81,13 +81,34 @@ type part struct {
 	value  *float64
 }
 
+// mostLabel bounds the bytes of a label's value: an analysis may hold names of megabytes, and every scrape would.
+const mostLabel = 256
+
+// short is the beginning and the end of a text that is longer than a label.
+func short(text string) string {
+	const end = 48
+	if len(text) <= mostLabel {
+		return text
+	}
+	return strings.ToValidUTF8(text[:mostLabel-end], "") + "…" + strings.ToValidUTF8(text[len(text)-end:], "")
+}
+
+// own are the labels of a sample of the run.
+func (b *builder) own(values []string) []string {
+	out := []string{b.namespace, b.run}
+	for _, value := range values {
+		out = append(out, short(value))
+	}
+	return out
+}
+
 // row adds samples that share their labels, all of them or none.
 func (b *builder) row(parts []part, values ...string) {
 	parts = slices.DeleteFunc(parts, func(p part) bool { return p.value == nil })
 	if len(parts) == 0 {
 		return
 	}
-	values = append([]string{b.namespace, b.run}, values...)
+	values = b.own(values)
 	key := parts[0].metric + "\xff" + strings.Join(values, "\xff")
 	if b.seen[key] {
 		return
@@ -119,7 +140,7 @@ func (b *builder) labels(metric string, values []string) []*dto.LabelPair {
 
 // always adds a sample that is not bounded.
 func (b *builder) always(metric string, value float64, values ...string) {
-	b.about = append(b.about, gauge(metric, value, append([]string{b.namespace, b.run}, values...)...))
+	b.about = append(b.about, gauge(metric, value, b.own(values)...))
 }
 
 func (b *builder) summary(result *analysis.Analysis) {

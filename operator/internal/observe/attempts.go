@@ -6,6 +6,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
@@ -116,20 +117,23 @@ func (p *progress) unknownOf(ctx context.Context, store ledger.Store, blocks []s
 }
 
 // mostKnown is how many trials and executions a listing holds. A run has at most 100,000 trials, and whoever may write attempts may write
-// any number of names.
-const mostKnown = 250_000
+// any number of names, of any length.
+const (
+	mostKnown      = 250_000
+	mostKnownBytes = 24 << 20
+)
 
 // listing counts attempts by their keys.
 type listing struct {
 	// seen are the trials of each block that have an attempt, executions the number of attempts of each execution of a block.
 	seen       map[string]map[string]bool
 	executions map[string]map[string]int
-	// held is how many of both there are.
-	held *int
+	// held is how many of both there are, and bytes what their names take.
+	held, bytes *int
 }
 
 func newListing() listing {
-	return listing{seen: map[string]map[string]bool{}, executions: map[string]map[string]int{}, held: new(int)}
+	return listing{seen: map[string]map[string]bool{}, executions: map[string]map[string]int{}, held: new(int), bytes: new(int)}
 }
 
 func (l listing) list(ctx context.Context, store ledger.Store, prefix string) error {
@@ -154,6 +158,11 @@ func (l listing) listBetween(ctx context.Context, store ledger.Store, after, bef
 	}
 }
 
+func (l listing) keep(text string) string {
+	*l.bytes += len(text)
+	return strings.Clone(text)
+}
+
 func (l listing) add(keys []string) error {
 	for _, key := range keys {
 		match := attemptKey.FindStringSubmatch(key)
@@ -161,18 +170,24 @@ func (l listing) add(keys []string) error {
 			continue
 		}
 		block, executor, trial := match[1], match[2], match[3]
+		// What is kept is a text of its own: a piece of a key would keep all of it.
 		if l.seen[block] == nil {
+			block = l.keep(block)
 			l.seen[block], l.executions[block] = map[string]bool{}, map[string]int{}
 		}
 		if !l.seen[block][trial] {
-			l.seen[block][trial], *l.held = true, *l.held+1
-		}
-		if l.executions[block][executor]++; l.executions[block][executor] == 1 {
+			l.seen[block][l.keep(trial)] = true
 			*l.held++
 		}
-		if *l.held > mostKnown {
-			return fmt.Errorf("%s has attempts of more than %d trials and executions, which no run has: who else writes to this ledger has "+
-				"to be found; delete what is not this run's, or create a new run", ledger.AttemptsPrefix, mostKnown)
+		if _, known := l.executions[block][executor]; !known {
+			executor = l.keep(executor)
+			*l.held++
+		}
+		l.executions[block][executor]++
+		if *l.held > mostKnown || *l.bytes > mostKnownBytes {
+			return fmt.Errorf("%s has attempts of more than %d trials and executions, or their names take more than %d MiB, which no run has: "+
+				"who else writes to this ledger has to be found; delete what is not this run's, or create a new run",
+				ledger.AttemptsPrefix, mostKnown, mostKnownBytes>>20)
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -175,9 +176,20 @@ func TestALedgerFullOfNamesIsRefusedBeforeItFillsTheMemory(t *testing.T) {
 		"trials":     func(i int) string { return fmt.Sprintf("attempts/w000-b0000/pod/t~%09d.json", i) },
 		"executions": func(i int) string { return fmt.Sprintf("attempts/w000-b0000/pod~%09d/t.json", i) },
 		"blocks":     func(i int) string { return fmt.Sprintf("attempts/w000-b0000~%09d/pod/t.json", i) },
+		"long names": func(i int) string { return fmt.Sprintf("attempts/w000-b0000/pod/%s~%09d.json", strings.Repeat("t", 950), i) },
 	} {
 		for when, wave := range map[string]*record.Wave{"of the newest wave": testWave(0, 0, 1, 2), "of an earlier wave": testWave(1, 1, 1, 2)} {
-			_, _, err := (&progress{}).count(t.Context(), flood{newCountingStore(t), key}, wave)
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			known := &progress{}
+			_, _, err := known.count(t.Context(), flood{newCountingStore(t), key}, wave)
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			runtime.KeepAlive(known)
+			if kept := int64(after.HeapAlloc) - int64(before.HeapAlloc); kept > 80<<20 {
+				t.Errorf("%s %s: %d MiB are kept", name, when, kept>>20)
+			}
 			if name == "blocks" && when == "of the newest wave" {
 				continue // A listing ends where the wave's blocks do.
 			}

@@ -169,7 +169,7 @@ func getAnalysis(ctx context.Context, store ledger.Store, wave int, known *remem
 	if err != nil {
 		return nil, fmt.Errorf("invalid analysis %s: %w; delete it and it is made again", ledger.AnalysisKey(wave), err)
 	}
-	known.judgedBytes = len(raw)
+	known.judgedBytes = analysis.RoomOf(raw)
 	return result, nil
 }
 
