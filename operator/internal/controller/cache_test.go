@@ -3,15 +3,19 @@ package controller
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/observe"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/workflow"
 )
 
 // A cached run has what the queue and the metrics need, and not the bulk of it: there may be thousands.
@@ -53,8 +57,10 @@ func TestWhatIsCachedOfAnObjectIsSmall(t *testing.T) {
 	for i := range 2000 {
 		much[fmt.Sprintf("example.com/label-%04d", i)] = strings.Repeat("x", 60)
 	}
+	long := strings.Repeat("x", 100_000)
 	meta := metav1.ObjectMeta{Namespace: "team", Name: "x", Labels: much, Annotations: much,
-		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: strings.Repeat("x", 1000)}}}
+		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: strings.Repeat("x", 1000)}}, Finalizers: []string{"example.com/" + long},
+		OwnerReferences: []metav1.OwnerReference{{Kind: long, Name: "x"}, {Kind: "x", Name: long, Controller: ptr.To(true)}}}
 	run := &assayv1alpha1.BenchmarkRun{ObjectMeta: meta}
 	run.Spec.Template = &assayv1alpha1.BenchmarkTemplateSpec{Image: strings.Repeat("x", 100_000)}
 	scheduled := &assayv1alpha1.BenchmarkSchedule{ObjectMeta: meta}
@@ -62,7 +68,8 @@ func TestWhatIsCachedOfAnObjectIsSmall(t *testing.T) {
 	scheduled.Spec.RunTemplate.Metadata.Annotations = much
 	revision := &assayv1alpha1.BenchmarkRevision{ObjectMeta: meta}
 	revision.Spec.Series, revision.Spec.Image = "scan", strings.Repeat("x", 100_000)
-	for _, object := range []client.Object{run, scheduled, revision, &assayv1alpha1.BenchmarkTemplate{ObjectMeta: meta}} {
+	for _, object := range []client.Object{run, scheduled, revision, &assayv1alpha1.BenchmarkTemplate{ObjectMeta: meta},
+		&corev1.Pod{ObjectMeta: meta}, &workflow.Workflow{ObjectMeta: meta}} {
 		kept, err := slim(object)
 		if err != nil {
 			t.Fatal(err)
@@ -74,5 +81,36 @@ func TestWhatIsCachedOfAnObjectIsSmall(t *testing.T) {
 	}
 	if revision.Spec.Series != "scan" {
 		t.Error("the series of a revision, which says whose turn it is, is gone")
+	}
+}
+
+// What the metrics of histories and the workflows of a run are found by is read from the cache.
+func TestWhatIsReadOfACachedObjectIsThere(t *testing.T) {
+	scheduled := &assayv1alpha1.BenchmarkSchedule{Spec: assayv1alpha1.BenchmarkScheduleSpec{
+		Series: "scan", Schedule: "0 3 * * *", TimeZone: "Europe/Berlin", Suspend: ptr.To(true),
+	}}
+	if _, err := slim(scheduled); err != nil {
+		t.Fatal(err)
+	}
+	if of := scheduled.Spec; of.Series != "scan" || of.Schedule != "0 3 * * *" || of.TimeZone != "Europe/Berlin" || !ptr.Deref(of.Suspend, false) {
+		t.Errorf("of a schedule is left %+v", of)
+	}
+	owner := metav1.OwnerReference{APIVersion: "argoproj.io/v1alpha1", Kind: "Workflow", Name: "scan-w000", UID: "1", Controller: ptr.To(true)}
+	own := workflow.Labels(record.Run{Namespace: "team", Name: "scan", UID: "2"}, 1)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{owner}, Labels: maps.Clone(own)}}
+	pod.Labels[workflow.PartLabel] = "block"
+	flow := &workflow.Workflow{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(own), Annotations: map[string]string{workflow.AgainAnnotation: "1"}}}
+	for _, object := range []client.Object{pod, flow} {
+		if _, err := slim(object); err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range own {
+			if object.GetLabels()[name] != value {
+				t.Errorf("of a %T the label %s is gone", object, name)
+			}
+		}
+	}
+	if pod.Labels[workflow.PartLabel] != "block" || len(pod.OwnerReferences) != 1 || flow.Annotations[workflow.AgainAnnotation] != "1" {
+		t.Errorf("of a pod is left %+v, of a workflow %+v", pod.ObjectMeta, flow.ObjectMeta)
 	}
 }

@@ -43,7 +43,7 @@ type paged struct{ Store }
 func (paged) Page(_ context.Context, prefix, after string) ([]string, bool, error) {
 	from := 0
 	if prefix != AttemptsPrefix {
-		return []string{"waves/w002/wave.json"}, false, nil
+		return []string{"waves/002/wave.json"}, false, nil
 	}
 	if _, name, ok := strings.Cut(after, "zzz/"); ok {
 		if _, err := fmt.Sscanf(name, "%d", &from); err != nil {
