@@ -24,6 +24,36 @@ const historiesEvery = 5 * time.Minute
 // maxOpenChanges bounds the series of changes that wait for somebody, in each namespace.
 const maxOpenChanges = 100
 
+// Every due time of a week is looked at for the interval of a schedule, which holds for as long as intervalEvery: a scrape must not take
+// longer for whoever has many schedules of every minute.
+const (
+	intervalEvery     = time.Hour
+	mostIntervals     = 1 << 20
+	bytesOfAnInterval = 64
+)
+
+// interval is the longest time between due times of the coming week. It is invalid for a schedule that cannot be read, which its
+// condition reports.
+type interval struct {
+	read  time.Time
+	time  time.Duration
+	valid bool
+}
+
+func (m *Metrics) interval(text, zone string) (time.Duration, bool) {
+	now, key := m.clock.Now(), text+"\x00"+zone
+	known, ok := m.intervals.Get(key)
+	if !ok || now.Sub(known.read) >= intervalEvery {
+		known = interval{read: now}
+		if times, err := schedule.ParseTimes(text, zone); err == nil {
+			known.time, err = times.Longest(now)
+			known.valid = err == nil
+		}
+		m.intervals.Put(key, known, len(key)+bytesOfAnInterval, mostIntervals)
+	}
+	return known.time, known.valid
+}
+
 // historyOf is what is shown of the history of a namespace.
 type historyOf struct {
 	namespace string
@@ -144,11 +174,7 @@ func (m *Metrics) collectHistories(ctx context.Context, out chan<- prometheus.Me
 		if ptr.Deref(s.Spec.Suspend, false) {
 			continue
 		}
-		times, err := schedule.ParseTimes(s.Spec.Schedule, s.Spec.TimeZone)
-		if err != nil {
-			continue // Its condition reports it.
-		}
-		if interval, err := times.Longest(m.clock.Now()); err == nil {
+		if interval, ok := m.interval(s.Spec.Schedule, s.Spec.TimeZone); ok {
 			out <- gauge("assay_schedule_interval_seconds", interval.Seconds(), s.Namespace, s.Spec.Series)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/lru"
 	"assay.dev/assay/operator/internal/metrics/catalog"
 )
 
@@ -61,6 +62,7 @@ type Metrics struct {
 	// histories are those of the namespaces with schedules, and when they were read.
 	histories     []historyOf
 	historiesRead time.Time
+	intervals     lru.Map[string, interval]
 }
 
 // What the store said.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -176,7 +176,9 @@ func TestALedgerFullOfNamesIsRefusedBeforeItFillsTheMemory(t *testing.T) {
 		"trials":     func(i int) string { return fmt.Sprintf("attempts/w000-b0000/pod/t~%09d.json", i) },
 		"executions": func(i int) string { return fmt.Sprintf("attempts/w000-b0000/pod~%09d/t.json", i) },
 		"blocks":     func(i int) string { return fmt.Sprintf("attempts/w000-b0000~%09d/pod/t.json", i) },
-		"long names": func(i int) string { return fmt.Sprintf("attempts/w000-b0000/pod/%s~%09d.json", strings.Repeat("t", 950), i) },
+		"long names": func(i int) string {
+			return fmt.Sprintf("attempts/w000-b0000/pod/%s~%09d.json", strings.Repeat("t", 950), i)
+		},
 	} {
 		for when, wave := range map[string]*record.Wave{"of the newest wave": testWave(0, 0, 1, 2), "of an earlier wave": testWave(1, 1, 1, 2)} {
 			var before, after runtime.MemStats

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,17 +23,15 @@ func Schedule(ctx context.Context, live client.Reader, s *assayv1alpha1.Benchmar
 	if out.Runs, err = runsOf(ctx, live, s); err != nil {
 		return out, err
 	}
-	var ofSeries []assayv1alpha1.BenchmarkSchedule
+	oldest := elder{s.Name, s.CreationTimestamp.Time}
 	if err := eachPage(ctx, live, s.Namespace, func(page *assayv1alpha1.BenchmarkScheduleList) {
-		for i := range page.Items {
-			if other := &page.Items[i]; other.Spec.Series == s.Spec.Series {
-				ofSeries = append(ofSeries, *other)
-			}
-		}
+		oldest = oldest.among(s.Spec.Series, page.Items)
 	}); err != nil {
 		return out, fmt.Errorf("list schedules: %w", err)
 	}
-	out.Rival = rival(s, ofSeries)
+	if oldest.name != s.Name {
+		out.Rival = oldest.name
+	}
 	if !schedule.ReadsRevisions(s) {
 		return out, nil
 	}
@@ -40,7 +40,7 @@ func Schedule(ctx context.Context, live client.Reader, s *assayv1alpha1.Benchmar
 }
 
 // pageSize is how many objects are held at a time: each may have a megabyte, and whoever may make some may make many.
-const pageSize = 50
+const pageSize = 16
 
 // eachPage visits the objects of a kind in a namespace, a page at a time.
 func eachPage[T any, P interface {
@@ -122,23 +122,23 @@ func runsOf(ctx context.Context, live client.Reader, s *assayv1alpha1.BenchmarkS
 	return out, nil
 }
 
-// rival is the oldest schedule of the same series that is older than this one; empty where there is none.
-func rival(s *assayv1alpha1.BenchmarkSchedule, all []assayv1alpha1.BenchmarkSchedule) string {
-	older := func(a, b *assayv1alpha1.BenchmarkSchedule) bool {
-		if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
-			return a.CreationTimestamp.Before(&b.CreationTimestamp)
+// elder is who measures of the schedules of one series, and all that is kept of it: the rest may be a megabyte.
+type elder struct {
+	name string
+	made time.Time
+}
+
+// among is the oldest of it and others.
+func (e elder) among(series string, others []assayv1alpha1.BenchmarkSchedule) elder {
+	for i := range others {
+		other := &others[i]
+		if other.Spec.Series != series || !other.DeletionTimestamp.IsZero() {
+			continue
 		}
-		return a.Name < b.Name
-	}
-	oldest := s
-	for i := range all {
-		other := &all[i]
-		if other.Spec.Series == s.Spec.Series && other.DeletionTimestamp.IsZero() && older(other, oldest) {
-			oldest = other
+		made := other.CreationTimestamp.Time
+		if made.Before(e.made) || made.Equal(e.made) && other.Name < e.name {
+			e = elder{strings.Clone(other.Name), made}
 		}
 	}
-	if oldest.Name == s.Name {
-		return ""
-	}
-	return oldest.Name
+	return e
 }

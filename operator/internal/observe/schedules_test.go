@@ -31,11 +31,13 @@ func TestASeriesIsTheOldestSchedules(t *testing.T) {
 	all := []assayv1alpha1.BenchmarkSchedule{
 		deleted, made("b", "scan", 2), made("a", "scan", 2), made("c", "scan", 3), made("d", "other", 1),
 	}
-	want := map[string]string{"a": "", "b": "a", "c": "a", "d": ""}
+	want := map[string]string{"a": "a", "b": "a", "c": "a", "d": "d"}
 	for i := range all[1:] {
 		one := &all[i+1]
-		if got := rival(one, all); got != want[one.Name] {
-			t.Errorf("%s yields to %q, want %q", one.Name, got, want[one.Name])
+		// A page at a time, in any order.
+		got := elder{one.Name, one.CreationTimestamp.Time}.among(one.Spec.Series, all[3:]).among(one.Spec.Series, all[:3])
+		if got.name != want[one.Name] {
+			t.Errorf("of %s and the others %q is the oldest, want %q", one.Name, got.name, want[one.Name])
 		}
 	}
 }
