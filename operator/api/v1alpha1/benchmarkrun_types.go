@@ -654,7 +654,7 @@ type Retry struct {
 // Budget is what the run may cost.
 type Budget struct {
 	// wallClock from the first wave to the verdict. Blocks that have not started by then never do, and the verdict is
-	// reached from what was measured.
+	// reached from what was measured. Suspended time does not count, except while a block still has its node.
 	// +optional
 	// +kubebuilder:default="2h"
 	// +kubebuilder:validation:Type=string

@@ -37,12 +37,20 @@ const suspendedMessage = "spec.suspend is true: no new block starts; set it to f
 // suspendedByUs reports whether the workflow was suspended for spec.suspend, and not by a person in Argo.
 func (p *planner) suspendedByUs() bool { return p.Run.Status.SuspendedSince != nil }
 
-// deadline is when the run's wall-clock budget ends; zero before the first wave. Suspension postpones it.
+// deadline is when the run's wall-clock budget ends; zero before the first wave. Suspension postpones it, but lets nobody keep a node: a
+// suspended run has given its nodes back when its blocks have ended, so whoever has one for longer than the budget uses it up.
 func (p *planner) deadline() time.Time {
-	if start := Started(p.Observed); !start.IsZero() {
-		return start.Add(p.Run.Spec.Budget.WallClock.Duration + SuspendedFor(p.Run, p.now))
+	start, budget := Started(p.Observed), p.Run.Spec.Budget.WallClock.Duration
+	if start.IsZero() {
+		return time.Time{}
 	}
-	return time.Time{}
+	out := start.Add(budget + SuspendedFor(p.Run, p.now))
+	for _, held := range p.held() {
+		if end := held.Acquired.Add(budget); !held.Acquired.Before(start) && end.Before(out) {
+			out = end
+		}
+	}
+	return out
 }
 
 // SuspendedFor is how long a run was suspended since it started. It is computed from the status alone, so that it survives a restart.

@@ -6,6 +6,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"assay.dev/assay/operator/internal/lease"
 )
 
 func TestSuspendedTimeDoesNotCountAgainstTheBudget(t *testing.T) {
@@ -15,23 +17,35 @@ func TestSuspendedTimeDoesNotCountAgainstTheBudget(t *testing.T) {
 			w.Run.Status.SuspendedSince = ptr.To(metav1.NewTime(w.began.Add(after)))
 		}
 	}
+	// A block that does not end keeps its node.
+	since := func(acquired time.Duration) func(*world) {
+		return func(w *world) {
+			w.Leases = []lease.Lease{{Node: "node-a", Holder: HolderOf(w.Run), Token: 1, Acquired: w.began.Add(acquired)}}
+		}
+	}
 	earlier := func(w *world) { w.Run.Status.SuspendedTime = &metav1.Duration{Duration: 3 * time.Hour} }
 	for name, tc := range map[string]struct {
 		edits []func(*world)
 		after time.Duration
 		over  bool
 	}{
-		"two hours of work":                                     {nil, 2 * time.Hour, true},
-		"a second less":                                         {nil, 2*time.Hour - time.Second, false},
-		"suspended after an hour, for a week":                   {[]func(*world){suspendedAt(time.Hour)}, 170 * time.Hour, false},
-		"suspended before it began":                             {[]func(*world){suspendedAt(-time.Hour)}, 170 * time.Hour, false},
-		"three hours of five were suspended":                    {[]func(*world){earlier}, 5 * time.Hour, true},
-		"a second less, and three hours were suspended":         {[]func(*world){earlier}, 5*time.Hour - time.Second, false},
-		"three hours were suspended, and it is suspended again": {[]func(*world){earlier, suspendedAt(4 * time.Hour)}, 170 * time.Hour, false},
+		"two hours of work":                                      {nil, 2 * time.Hour, true},
+		"a second less":                                          {nil, 2*time.Hour - time.Second, false},
+		"suspended after an hour, for a week":                    {[]func(*world){suspendedAt(time.Hour)}, 170 * time.Hour, false},
+		"suspended before it began":                              {[]func(*world){suspendedAt(-time.Hour)}, 170 * time.Hour, false},
+		"three hours of five were suspended":                     {[]func(*world){earlier}, 5 * time.Hour, true},
+		"a second less, and three hours were suspended":          {[]func(*world){earlier}, 5*time.Hour - time.Second, false},
+		"three hours were suspended, and it is suspended again":  {[]func(*world){earlier, suspendedAt(4 * time.Hour)}, 170 * time.Hour, false},
+		"suspended after an hour, and the node is held for two":  {[]func(*world){since(0), suspendedAt(time.Hour)}, 2 * time.Hour, true},
+		"a second less, suspended, with the node":                {[]func(*world){since(0), suspendedAt(time.Hour)}, 2*time.Hour - time.Second, false},
+		"suspended again and again, and the node is never given": {[]func(*world){since(time.Minute), earlier}, 2*time.Hour + time.Minute, true},
+		"the node was given back meanwhile":                      {[]func(*world){since(4 * time.Hour), earlier}, 5*time.Hour - time.Second, false},
+		"a node that was taken before a wave was":                {[]func(*world){since(-time.Hour)}, time.Hour, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.happens("the run is created", func() {})
+			w.Leases = nil
 			for _, edit := range tc.edits {
 				edit(w)
 			}
