@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -67,6 +68,15 @@ func (l Losses) String() string {
 	}
 	return strings.Join(parts, ", ")
 }
+
+// Spoilt is a measured trial that ran and of which the ledger holds nothing that may be used: what is there cannot be read, is of something
+// else or was changed. Its program may have made it so, that nobody sees what it did.
+type Spoilt struct {
+	Cell              Cell
+	Trial, block, how string
+}
+
+var trialName = regexp.MustCompile("^" + record.TrialForm + "$")
 
 // Balance is what a cell lost of how many trials. Blocks that never ran are no loss of anybody; trials that noise took are judged
 // by the noise limits.
@@ -135,15 +145,18 @@ func (s *Selection) count(exp *experiment.Experiment, planned plan, attempts []*
 		}
 	}
 	// spoil counts a trial of which the ledger holds only something that may not be used.
+	spoilt, told := map[string]string{}, map[string]bool{}
 	spoil := func(name, how string) {
 		if have, ok := fates[name]; ok {
 			raise(name, trialFate{fateInvalid, have.cell, have.block, how})
+			spoilt[name] = how
 		}
 	}
 	for _, attempt := range attempts {
 		ran[attempt.Block] = true
 		c, belongs := s.Cells[attempt]
 		kind := s.Kinds[attempt]
+		told[attempt.Trial] = told[attempt.Trial] || belongs && slices.Contains(telling, kind)
 		switch {
 		case !belongs:
 			spoil(attempt.Trial, howLost(kind, attempt))
@@ -167,8 +180,25 @@ func (s *Selection) count(exp *experiment.Experiment, planned plan, attempts []*
 	}
 	for _, problem := range problems {
 		ran[path.Base(path.Dir(path.Dir(problem.Key)))] = true
-		spoil(strings.TrimSuffix(path.Base(problem.Key), ".json"), string(unreadable))
+		name := strings.TrimSuffix(path.Base(problem.Key), ".json")
+		spoil(name, string(unreadable))
+		if _, known := fates[name]; !planned.known && !known && trialName.MatchString(name) {
+			s.Gaps = append(s.Gaps, problem.Key) // Without a plan nobody knows whose it was.
+		}
 	}
+	for _, gone := range s.gone {
+		name := strings.TrimSuffix(path.Base(gone), ".json")
+		if have, ok := fates[name]; ok && have.rank <= fateUnended {
+			have.how = string(altered)
+			fates[name], spoilt[name], ran[have.block] = have, have.how, true
+		}
+	}
+	for name, how := range spoilt {
+		if f := fates[name]; !told[name] {
+			s.Spoilt = append(s.Spoilt, Spoilt{f.cell, name, f.block, how})
+		}
+	}
+	slices.SortFunc(s.Spoilt, func(a, b Spoilt) int { return record.CompareNames(a.Trial, b.Trial) })
 
 	if !planned.known {
 		maps.Copy(fates, unplanned(exp, fates))
