@@ -9,6 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis/stats"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/record"
 )
 
 // caps are the findings that leave a gate at most Inconclusive, in the order in which their reasons are written. Each looks at
@@ -18,6 +19,7 @@ var caps = []func(d *estimate.Data, j *judgement, gate *analysis.GateResult) str
 	brokenBaseline,
 	apart,
 	measuredUnlike,
+	partlyRead,
 	lostApart,
 	missingWave,
 	copiedTrials,
@@ -114,6 +116,35 @@ func otherWorkload(d *estimate.Data, _ *judgement, gate *analysis.GateResult) st
 func ContradictsBaseline(d *estimate.Data, arm int) string {
 	if found := d.Chosen.Strangers[arm]; found.Planned {
 		return found.Says + ", and the plan has both run one program"
+	}
+	return ""
+}
+
+// partlyRead doubts gates on what the runner read of a process where it did so of a part of an arm's trials: the others may be the slow
+// ones, or those that used least.
+func partlyRead(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
+	point := pointOf(d, gate)
+	if _, of := record.FindProcessQuantity(gate.Metric); of == nil || point < 0 {
+		return ""
+	}
+	if d.Everything != nil {
+		d = d.Everything
+	}
+	arms := []int{selection.ArmIndex(d.Exp, gate.Candidate)}
+	if gate.Op.Relative() {
+		arms = append(arms, d.Exp.Baseline())
+	}
+	for _, arm := range arms {
+		trials, read := d.Trials[selection.At(point, arm)], 0
+		for _, attempt := range trials {
+			if _, ok := attempt.Metric(gate.Metric); ok {
+				read++
+			}
+		}
+		if 0 < read && read < len(trials) {
+			return fmt.Sprintf("%s has no value in %d of %s of arm %s and one in %d, and nobody knows what it was there", gate.Metric,
+				len(trials)-read, quantity.Count(len(trials), "trial"), d.Exp.Arms[arm].Name, read)
+		}
 	}
 	return ""
 }
