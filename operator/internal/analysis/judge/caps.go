@@ -154,10 +154,15 @@ func partlyRead(d *estimate.Data, _ *judgement, gate *analysis.GateResult) strin
 // It is shared among the points at which a candidate is judged and all of them together.
 const lossLevel = 0.05
 
-// lostApart describes how a candidate and the baseline lost trials so differently that what is left cannot be compared.
+// lostApart describes how a candidate and the baseline lost trials so differently that what is left cannot be compared. What a gate says
+// of one arm is not excused by what another one lost.
 func lostApart(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
-	point := pointOf(d, gate)
-	return lostDifferently(d, gate.Metric, point, selection.ArmIndex(d.Exp, gate.Candidate), d.Exp.Baseline())
+	point, arm := pointOf(d, gate), selection.ArmIndex(d.Exp, gate.Candidate)
+	why := lostDifferently(d, gate.Metric, point, arm, d.Exp.Baseline())
+	if why == "" && !gate.Op.Relative() {
+		why = lostDifferently(d, gate.Metric, point, arm, -1)
+	}
+	return why
 }
 
 // lostDifferently compares what two arms lost, at a point and over all of them. Without another arm, -1, nothing shows that what was lost
