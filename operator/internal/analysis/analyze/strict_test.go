@@ -11,7 +11,11 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
@@ -213,6 +217,63 @@ func TestAMissingWaveIsNamedAndDecidesNothing(t *testing.T) {
 			if !slices.ContainsFunc(got.Excluded, func(e analysis.Exclusion) bool { return strings.HasPrefix(e.Attempt, "waves/00") }) {
 				t.Errorf("excluded %+v", got.Excluded[:min(2, len(got.Excluded))])
 			}
+		})
+	}
+}
+
+// Outputs that agree and trials that completed are no decision either where a part of the evidence is not there, or is there twice; what
+// differs or failed is one all the same.
+func TestEvidenceThatIsNotWholeIsNoGoOfAnyGate(t *testing.T) {
+	gap := func(l *simulatedRun) {
+		l.problems = append(l.problems, record.Problem{Source: record.Source{Key: record.WaveKey(0)}, Reason: "it is truncated"})
+	}
+	twice := func(l *simulatedRun) {
+		var first *record.Attempt
+		l.each("fused-m4r", func(a *record.Attempt) {
+			switch {
+			case a.Warmup:
+			case first == nil:
+				first = a
+			case a.Block == "w000-b0001":
+				a.StartedAt, a.DurationSeconds = first.StartedAt, first.DurationSeconds
+			}
+		})
+	}
+	wrong := func(l *simulatedRun) {
+		l.each("fused-m4r", func(a *record.Attempt) { a.Result.Parity.Digest = strings.Repeat("f", 64) })
+	}
+	crash := func(l *simulatedRun) {
+		l.each("fused-m4r", func(a *record.Attempt) { a.Outcome, a.Result, a.ExitCode = record.Failed, nil, ptr.To(1) })
+	}
+	for name, c := range map[string]struct {
+		gate  assayv1alpha1.Gate
+		spoil []func(*simulatedRun)
+		want  experiment.Verdict
+		says  string
+	}{
+		"a time, and all of it":                  {gate: gainAt8("1.1"), want: goes},
+		"a time, and a wave is missing":          {gainAt8("1.1"), []func(*simulatedRun){gap}, inconclusive, "is missing, cannot be read or contradicts"},
+		"outputs, and all of it":                 {gate: assayv1alpha1.Gate{Op: assayv1alpha1.ParityEqual}, want: goes},
+		"outputs, and a wave is missing":         {assayv1alpha1.Gate{Op: assayv1alpha1.ParityEqual}, []func(*simulatedRun){gap}, inconclusive, "is missing, cannot be read"},
+		"outputs, and a trial is there twice":    {assayv1alpha1.Gate{Op: assayv1alpha1.ParityEqual}, []func(*simulatedRun){twice}, inconclusive, "is a copy of the other"},
+		"outputs that differ, with a gap":        {assayv1alpha1.Gate{Op: assayv1alpha1.ParityEqual}, []func(*simulatedRun){gap, wrong}, noGo, "gives another output"},
+		"completing, and all of it":              {gate: assayv1alpha1.Gate{Op: assayv1alpha1.Completes}, want: goes},
+		"completing, and a wave is missing":      {assayv1alpha1.Gate{Op: assayv1alpha1.Completes}, []func(*simulatedRun){gap}, inconclusive, "is missing, cannot be read"},
+		"completing, and a trial is there twice": {assayv1alpha1.Gate{Op: assayv1alpha1.Completes}, []func(*simulatedRun){twice}, inconclusive, "is a copy of the other"},
+		"failures, with a gap":                   {assayv1alpha1.Gate{Op: assayv1alpha1.Completes}, []func(*simulatedRun){gap, crash}, noGo, "trials completed against"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.gate.Name = "g"
+			l := simulated(t, 8, simulate.Machine{Seed: 1, Noise: quiet}, gates(c.gate))
+			for _, spoil := range c.spoil {
+				spoil(l)
+			}
+			got := l.analyze()
+			at := slices.IndexFunc(got.Gates, func(g analysis.GateResult) bool { return g.Gate == "g" && g.Candidate == "fused-m4r" })
+			if g := got.Gates[at]; g.Outcome != c.want || !strings.Contains(g.Message, c.says) {
+				t.Errorf("%s: %s, want %s with %q", g.Outcome, g.Message, c.want, c.says)
+			}
+			checkInvariants(t, got)
 		})
 	}
 }

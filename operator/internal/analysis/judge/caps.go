@@ -32,13 +32,23 @@ var caps = []func(d *estimate.Data, j *judgement, gate *analysis.GateResult) str
 	dependentPercentile,
 }
 
+// evidenceCaps are those of them that doubt what is said of outputs and of completing: the evidence is not what it should be.
+var evidenceCaps = []func(d *estimate.Data, j *judgement, gate *analysis.GateResult) string{missingWave, copiedTrials}
+
 // capGates takes the decision from every gate that a finding doubts. Outputs that differ, differ, and trials that failed, failed:
 // nothing caps those.
 func capGates(d *estimate.Data, j *judgement) {
 	for i := range j.gates {
 		gate := &j.gates[i]
-		for _, doubt := range caps {
-			if !gate.Op.Timed() || !Decisive(gate.Outcome) {
+		doubts := caps
+		if !gate.Op.Timed() {
+			if gate.Outcome != experiment.VerdictGo {
+				continue
+			}
+			doubts = evidenceCaps
+		}
+		for _, doubt := range doubts {
+			if !Decisive(gate.Outcome) {
 				break
 			}
 			if why := doubt(d, j, gate); why != "" {
