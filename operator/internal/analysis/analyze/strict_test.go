@@ -112,6 +112,41 @@ func TestAnExperimentThatMeansNothingIsNamed(t *testing.T) {
 	}
 }
 
+// Without a plan the words themselves are read.
+func TestAnExperimentByHandThatMeansNothingIsNamed(t *testing.T) {
+	for name, c := range map[string]struct{ from, to, says string }{
+		"a stopping rule that always holds": {
+			`"seed":1,`, `"seed":1,"stop":{"relativeHalfWidth":"Inf%"},`, `spec.design.stop.relativeHalfWidth: invalid value "Inf%"`,
+		},
+		"a stopping rule that is NaN": {
+			`"seed":1,`, `"seed":1,"stop":{"relativeHalfWidth":"NaN%"},`, `spec.design.stop.relativeHalfWidth: invalid value "NaN%"`,
+		},
+		"a noise limit that is NaN": {
+			`"gates":[`, `"environment":{"noise":{"steal":"NaN%"}},"gates":[`, `spec.environment.noise.steal: invalid value "NaN%"`,
+		},
+		"a prediction of anything": {
+			`"gates":[`, `"predictions":[{"metric":"throughput","candidate":"fused-m4r","ratio":"Inf"}],"gates":[`,
+			`spec.predictions[0].ratio: invalid value "Inf"`,
+		},
+		"outputs that are compared and not required": {
+			`"gates":[`, `"gates":[{"name":"same","op":"ParityEqual","severity":"Blocking"},`, "template.parity is missing",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newFolderLedger(t)
+			l.byHand()
+			l.edit(`"parity":"Required",`, ``)
+			if _, err := l.open(); err != nil {
+				t.Fatal(err)
+			}
+			l.edit(c.from, c.to)
+			if _, err := l.open(); err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "experiment.json") {
+				t.Errorf("%v, want an error with %q", err, c.says)
+			}
+		})
+	}
+}
+
 func TestWhatTheLedgerLacksOrContradictsIsNamed(t *testing.T) {
 	const trial = "attempts/w000-b0001/pod-w000-b0001/w000-b0001-s00003.json"
 	for name, c := range map[string]struct {
@@ -245,22 +280,24 @@ func TestEvidenceThatIsNotWholeIsNoGoOfAnyGate(t *testing.T) {
 	crash := func(l *simulatedRun) {
 		l.each("fused-m4r", func(a *record.Attempt) { a.Outcome, a.Result, a.ExitCode = record.Failed, nil, ptr.To(1) })
 	}
+	type run = []func(*simulatedRun)
+	time, outputs, completing := gainAt8("1.1"), assayv1alpha1.Gate{Op: assayv1alpha1.ParityEqual}, assayv1alpha1.Gate{Op: assayv1alpha1.Completes}
 	for name, c := range map[string]struct {
 		gate  assayv1alpha1.Gate
-		spoil []func(*simulatedRun)
+		spoil run
 		want  experiment.Verdict
 		says  string
 	}{
-		"a time, and all of it":                  {gate: gainAt8("1.1"), want: goes},
-		"a time, and a wave is missing":          {gainAt8("1.1"), []func(*simulatedRun){gap}, inconclusive, "is missing, cannot be read or contradicts"},
-		"outputs, and all of it":                 {gate: assayv1alpha1.Gate{Op: assayv1alpha1.ParityEqual}, want: goes},
-		"outputs, and a wave is missing":         {assayv1alpha1.Gate{Op: assayv1alpha1.ParityEqual}, []func(*simulatedRun){gap}, inconclusive, "is missing, cannot be read"},
-		"outputs, and a trial is there twice":    {assayv1alpha1.Gate{Op: assayv1alpha1.ParityEqual}, []func(*simulatedRun){twice}, inconclusive, "is a copy of the other"},
-		"outputs that differ, with a gap":        {assayv1alpha1.Gate{Op: assayv1alpha1.ParityEqual}, []func(*simulatedRun){gap, wrong}, noGo, "gives another output"},
-		"completing, and all of it":              {gate: assayv1alpha1.Gate{Op: assayv1alpha1.Completes}, want: goes},
-		"completing, and a wave is missing":      {assayv1alpha1.Gate{Op: assayv1alpha1.Completes}, []func(*simulatedRun){gap}, inconclusive, "is missing, cannot be read"},
-		"completing, and a trial is there twice": {assayv1alpha1.Gate{Op: assayv1alpha1.Completes}, []func(*simulatedRun){twice}, inconclusive, "is a copy of the other"},
-		"failures, with a gap":                   {assayv1alpha1.Gate{Op: assayv1alpha1.Completes}, []func(*simulatedRun){gap, crash}, noGo, "trials completed against"},
+		"a time, and all of it":                  {time, nil, goes, ""},
+		"a time, and a wave is missing":          {time, run{gap}, inconclusive, "is missing, cannot be read or contradicts"},
+		"outputs, and all of it":                 {outputs, nil, goes, ""},
+		"outputs, and a wave is missing":         {outputs, run{gap}, inconclusive, "is missing, cannot be read"},
+		"outputs, and a trial is there twice":    {outputs, run{twice}, inconclusive, "is a copy of the other"},
+		"outputs that differ, with a gap":        {outputs, run{gap, wrong}, noGo, "gives another output"},
+		"completing, and all of it":              {completing, nil, goes, ""},
+		"completing, and a wave is missing":      {completing, run{gap}, inconclusive, "is missing, cannot be read"},
+		"completing, and a trial is there twice": {completing, run{twice}, inconclusive, "is a copy of the other"},
+		"failures, with a gap":                   {completing, run{gap, crash}, noGo, "trials completed against"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.gate.Name = "g"
