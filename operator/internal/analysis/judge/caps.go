@@ -208,6 +208,7 @@ func lostDifferently(d *estimate.Data, metric string, point, mine, theirs int) s
 	case theirs < 0:
 		other = "as many of no arm"
 		for i := range pairs {
+			pairs[i][0] = pairs[i][0].OfArm()
 			pairs[i][1] = selection.Balance{Of: pairs[i][0].Of}
 		}
 	case !d.Exp.Arms[theirs].Baseline:

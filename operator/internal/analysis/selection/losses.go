@@ -113,6 +113,17 @@ func (b Balance) Besides(timeouts bool) int {
 	return lost
 }
 
+// OfArm is what is left of the losses when those are taken out that whole blocks have, whatever their arms did: the trials of another
+// environment, with which gates are judged as well, and those under a stale lease.
+func (b Balance) OfArm() Balance {
+	out := Balance{Of: b.Of, Lost: maps.Clone(b.Lost), Some: b.Some}
+	for _, of := range []Rejection{environment, staleLease} {
+		out.Of -= out.Lost[string(of)]
+		delete(out.Lost, string(of))
+	}
+	return out
+}
+
 // trialFate is what became of a trial, in the order in which one attempt's replaces another's.
 type trialFate struct {
 	rank  int
