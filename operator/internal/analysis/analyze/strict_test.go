@@ -281,7 +281,8 @@ func TestEvidenceThatIsNotWholeIsNoGoOfAnyGate(t *testing.T) {
 		l.each("fused-m4r", func(a *record.Attempt) { a.Outcome, a.Result, a.ExitCode = record.Failed, nil, ptr.To(1) })
 	}
 	type run = []func(*simulatedRun)
-	time, outputs, completing := gainAt8("1.1"), assayv1alpha1.Gate{Op: assayv1alpha1.ParityEqual}, assayv1alpha1.Gate{Op: assayv1alpha1.Completes}
+	time := gainAt8("1.1")
+	outputs, completing := assayv1alpha1.Gate{Op: assayv1alpha1.ParityEqual}, assayv1alpha1.Gate{Op: assayv1alpha1.Completes}
 	for name, c := range map[string]struct {
 		gate  assayv1alpha1.Gate
 		spoil run
