@@ -257,6 +257,7 @@ func TestTrialsWithoutAUsableRecordAreNoSuccess(t *testing.T) {
 		spoil        func(l *folderLedger, key string)
 		want         experiment.Verdict
 		gate, reason string
+		warning      string
 	}{
 		"as they are": {spoil: func(*folderLedger, string) {}, want: goes},
 		"a count that Go cannot read": {spoil: unreadable, want: inconclusive, gate: "completes", reason: "76 of 80 trials completed against at least " +
@@ -285,6 +286,9 @@ func TestTrialsWithoutAUsableRecordAreNoSuccess(t *testing.T) {
 		"a record that was taken away": {before: func(l *folderLedger) { l.analyze() }, spoil: func(l *folderLedger, key string) {
 			l.remove(key)
 		}, want: inconclusive, gate: "completes", reason: "4 changed since it was analysed before"},
+		"one that another execution cannot read is a loss": {spoil: func(l *folderLedger, key string) {
+			l.write(strings.Replace(key, "/pod-", "/pod-copy-", 1), []byte("{"))
+		}, want: goes, warning: "4 of no use in another execution"},
 		"a record that another execution also has": {spoil: func(l *folderLedger, key string) {
 			l.write(strings.Replace(key, "/pod-", "/pod-copy-", 1), l.read(key))
 		}, want: goes},
@@ -318,6 +322,9 @@ func TestTrialsWithoutAUsableRecordAreNoSuccess(t *testing.T) {
 				return g.Gate == c.gate && g.Outcome == c.want && strings.Contains(g.Message, c.reason)
 			}) && c.gate != "" {
 				t.Errorf("no gate %s that is %s with %q: %+v", c.gate, c.want, c.reason, got.Gates)
+			}
+			if !slices.ContainsFunc(got.Warnings, func(w string) bool { return strings.Contains(w, c.warning) }) && c.warning != "" {
+				t.Errorf("warnings %q, want one with %q", got.Warnings, c.warning)
 			}
 			checkInvariants(t, got)
 		})

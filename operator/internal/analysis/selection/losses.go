@@ -26,6 +26,7 @@ const (
 	// What failed where it is not counted did fail: in an execution that does not count, or before what is measured.
 	lostElsewhere = "failed in an execution that does not count"
 	lostWarmup    = "failed in a warm-up"
+	lostUnread    = "of no use in another execution"
 )
 
 // howLost is how a trial was lost whose attempt was rejected, in a few words; empty if it was not.
@@ -245,6 +246,12 @@ func (s *Selection) count(exp *experiment.Experiment, planned plan, attempts []*
 	for _, one := range s.Unended {
 		if !one.warmup && one.Repeated {
 			alsoLost(one.Cell, LostUnended, one.ID)
+		}
+	}
+	// What cannot be read beside an execution that can may be the one that went badly.
+	for name := range spoilt {
+		if told[name] {
+			alsoLost(fates[name].cell, lostUnread, name)
 		}
 	}
 	// A program that fails a block's measured trials fails its warm-up for the same reason, which is counted there.
