@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/noise"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -62,7 +62,7 @@ func read(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.Benchmar
 		}
 	}
 	for i, p := range spec.Predictions {
-		ratio, err := strconv.ParseFloat(p.Ratio, 64)
+		ratio, err := quantity.Number(p.Ratio)
 		if err != nil || !(ratio > 0) {
 			problems.add(fmt.Sprintf("spec.predictions[%d].ratio", i), "invalid value %q: allowed are numbers above 0; write it as 1.5", p.Ratio)
 		}
@@ -135,7 +135,7 @@ func readDesign(design *assayv1alpha1.Design, problems *Invalid) Design {
 		WarmupTrials: int(design.WarmupTrials), NullArm: design.NullArm, ControlPhases: design.ControlPhases,
 	}
 	confidence := func(field, text, example string) float64 {
-		value, err := strconv.ParseFloat(text, 64)
+		value, err := quantity.Number(text)
 		if err != nil || !(value >= 0.5 && value < 1) {
 			problems.add(field, "invalid value %q: allowed are numbers between 0.5 and 1; write it as %s", text, example)
 			return 0
@@ -159,7 +159,7 @@ func readDesign(design *assayv1alpha1.Design, problems *Invalid) Design {
 		}
 	}
 	if design.BlockCorrelation != "" {
-		value, err := strconv.ParseFloat(design.BlockCorrelation, 64)
+		value, err := quantity.Number(design.BlockCorrelation)
 		if out.BlockCorrelation = value; err != nil || !(value >= 0 && value <= maxCorrelation) {
 			problems.add("spec.design.blockCorrelation", "invalid value %q: allowed are numbers between 0 and %g; write it as 0.85, or remove it",
 				design.BlockCorrelation, maxCorrelation)
@@ -257,7 +257,7 @@ func (p *Plan) table(asked *assayv1alpha1.ReportTable, field string, problems *I
 // parsePercent reads a share such as "5%".
 func parsePercent(text string) (float64, error) {
 	digits, ok := strings.CutSuffix(text, "%")
-	number, err := strconv.ParseFloat(digits, 64)
+	number, err := quantity.Number(digits)
 	if err != nil || !ok {
 		return 0, fmt.Errorf("invalid value %q: allowed are shares; write it as 5%%", text)
 	}
@@ -269,9 +269,9 @@ func parseShare(text string) (float64, error) {
 	share, err := 1.0, error(nil)
 	if digits, percent := strings.CutSuffix(text, "%"); percent {
 		// As a decimal, so that "95%" is the same number as "0.95".
-		share, err = strconv.ParseFloat(digits+"e-2", 64)
+		share, err = quantity.Number(digits + "e-2")
 	} else if text != "" {
-		share, err = strconv.ParseFloat(text, 64)
+		share, err = quantity.Number(text)
 	}
 	if err != nil || !(share > 0 && share <= 1) {
 		return 0, fmt.Errorf("invalid bound %q: allowed are shares of the trials above 0 and up to 1; write it as 0.95 or 95%%", text)

@@ -42,6 +42,10 @@ func (n paths) checkFilledIn(e *Experiment) error {
 			}
 		}
 	}
+	compared := slices.ContainsFunc(e.Plan.Gates, func(gate Gate) bool { return gate.Op == ParityEqual })
+	if compared && e.Plan.Parity == ParityOfAll && !e.Plan.Workload.ParityRequired {
+		return fmt.Errorf("%s.parity is missing, and a gate of op ParityEqual compares the outputs of all trials: write Required", n.template)
+	}
 	for i, metric := range e.Plan.Metrics {
 		if metric.Statistic == "" {
 			return fmt.Errorf("%s.metrics[%d].statistic is missing: write median, or value for one number per trial", n.template, i)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // checkValue reports what is wrong with a value, or nothing.
@@ -27,7 +28,7 @@ func checkValue(parameter assayv1alpha1.Parameter, value string) string {
 			return fmt.Sprintf("parameter %q has invalid value %q: allowed are integers; write digits only, such as 8", parameter.Name, value)
 		}
 	case assayv1alpha1.NumberParameter:
-		if _, err := strconv.ParseFloat(value, 64); err != nil {
+		if _, err := quantity.Number(value); err != nil {
 			return fmt.Sprintf("parameter %q has invalid value %q: allowed are numbers; write it as 0.5 or 12", parameter.Name, value)
 		}
 	case assayv1alpha1.BooleanParameter:
@@ -73,8 +74,8 @@ var durations = map[string]int{"ns": -9, "us": -6, "ms": -3, "s": 0}
 func parseBound(bound, unit string) (float64, error) {
 	digits := strings.TrimRight(bound, "numkMGTKis")
 	suffix := bound[len(digits):]
-	number, err := strconv.ParseFloat(digits, 64)
-	if err != nil || math.IsInf(number, 0) || math.IsNaN(number) || strings.ContainsAny(digits, "eExX_") {
+	number, err := quantity.Number(digits)
+	if err != nil || strings.ContainsAny(digits, "eExX_") {
 		return 0, fmt.Errorf("invalid bound %q: allowed are numbers, and durations where the unit is s; write it as 1.5, 2ms or 23k", bound)
 	}
 	// A power of ten is put into the text, not multiplied: 17.5ms is then the same number as 0.0175, and not its neighbour.
@@ -82,7 +83,7 @@ func parseBound(bound, unit string) (float64, error) {
 		if unit != "s" {
 			return 0, fmt.Errorf("bound %q is a duration and the metric's unit is %q: write a number of that unit", bound, unit)
 		}
-		return strconv.ParseFloat(fmt.Sprintf("%se%d", digits, exponent), 64)
+		return quantity.Number(fmt.Sprintf("%se%d", digits, exponent))
 	}
 	exponent, decimal := decimals[suffix]
 	scale, binary := binaries[suffix]
@@ -96,7 +97,7 @@ func parseBound(bound, unit string) (float64, error) {
 	if binary {
 		return number * scale, nil
 	}
-	return strconv.ParseFloat(fmt.Sprintf("%se%d", digits, exponent), 64)
+	return quantity.Number(fmt.Sprintf("%se%d", digits, exponent))
 }
 
 // ScaleOf is how much of a metric's unit one of a scaled unit is; "" is the unit itself.

@@ -2,8 +2,9 @@ package noise
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
+
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // Kind is one of the limits, called as in spec.environment.noise.
@@ -77,7 +78,7 @@ func ParseLimit(kind Kind, text string) (limit float64, off bool, err error) {
 		return 0, true, nil
 	}
 	number, isShare := strings.CutSuffix(text, "%")
-	percent, err := strconv.ParseFloat(number, 64)
+	percent, err := quantity.Number(number)
 	if !isShare || err != nil || percent < 0 {
 		return 0, false, fmt.Errorf("invalid value %q: allowed are shares such as 2%%, and off", text)
 	}

@@ -250,10 +250,14 @@ func TestALimitThatMeansNothingSaysWhatToWrite(t *testing.T) {
 		limits map[Kind]string
 		says   map[Kind]string
 	}{
-		"good ones":                       {map[Kind]string{Steal: "0%", Canary: "10%", Spin: "off", PressureIO: "100%"}, map[Kind]string{}},
-		"a share above the whole":         {map[Kind]string{OtherWork: "150%"}, map[Kind]string{OtherWork: "never exceeds it"}},
-		"a slowdown of nothing":           {map[Kind]string{Canary: "0%"}, map[Kind]string{Canary: "leaves no room"}},
-		"a slowdown beyond all bounds":    {map[Kind]string{Spin: "2000%"}, map[Kind]string{Spin: "write off"}},
+		"good ones":                    {map[Kind]string{Steal: "0%", Canary: "10%", Spin: "off", PressureIO: "100%"}, map[Kind]string{}},
+		"a share above the whole":      {map[Kind]string{OtherWork: "150%"}, map[Kind]string{OtherWork: "never exceeds it"}},
+		"a slowdown of nothing":        {map[Kind]string{Canary: "0%"}, map[Kind]string{Canary: "leaves no room"}},
+		"a slowdown beyond all bounds": {map[Kind]string{Spin: "2000%"}, map[Kind]string{Spin: "write off"}},
+		"no number at all": {
+			map[Kind]string{Steal: "NaN%", OtherWork: "Inf%", Canary: "NaN%", Spin: "1e999%"},
+			map[Kind]string{Steal: `invalid value "NaN%"`, OtherWork: "allowed are shares", Canary: "allowed are shares", Spin: "allowed are shares"},
+		},
 		"a number without a unit":         {map[Kind]string{Steal: "2"}, map[Kind]string{Steal: "allowed are shares such as"}},
 		"several are reported one by one": {map[Kind]string{Steal: "-1%", Throttled: "x%"}, map[Kind]string{Steal: `invalid value "-1%"`, Throttled: `invalid value "x%"`}},
 	}

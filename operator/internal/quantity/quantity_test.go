@@ -134,3 +134,16 @@ func TestNothingElseWritesQuantities(t *testing.T) {
 		t.Errorf("%d files were read: this test looks in the wrong place", files)
 	}
 }
+
+func TestWhatIsNoFiniteNumberIsNoNumber(t *testing.T) {
+	for text, want := range map[string]float64{"1.5": 1.5, "-2e3": -2000, "0": 0} {
+		if got, err := Number(text); err != nil || got != want {
+			t.Errorf("%q is %g, %v, want %g", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"NaN", "nan", "Inf", "+Inf", "-infinity", "1e999", "", "high", "1 "} {
+		if got, err := Number(text); err == nil || got != 0 {
+			t.Errorf("%q is %g, want an error", text, got)
+		}
+	}
+}

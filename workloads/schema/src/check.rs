@@ -45,6 +45,11 @@ pub(crate) fn count(field: &str, found: usize, at_least: usize, at_most: usize) 
     })
 }
 
+/// Up to 2^53 - 1, which every reader of JSON holds exactly.
+pub(crate) fn exact(field: &str, value: u64) -> Checked {
+    require(value < 1 << 53, field, || format!("{value} is more than 9007199254740991, the largest that is allowed"))
+}
+
 /// Zero or more.
 pub(crate) fn not_negative(field: &str, value: f64) -> Checked {
     require(value >= 0.0, field, || format!("{value} is negative"))

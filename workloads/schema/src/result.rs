@@ -239,6 +239,7 @@ impl Check for Result {
         }
         if let Some(parity) = &self.parity {
             check::digest("parity.digest", &parity.digest)?;
+            check::exact("parity.items", parity.items)?;
         }
         check::count("ceilings", self.ceilings.as_ref().map_or(0, Vec::len), 0, 16)?;
         for (i, ceiling) in self.ceilings.iter().flatten().enumerate() {
@@ -252,6 +253,7 @@ impl Check for Result {
             check::require(ceiling.threads != Some(0), &format!("ceilings[{i}].threads"), || {
                 "0 threads measure nothing".to_owned()
             })?;
+            check::exact(&format!("ceilings[{i}].threads"), ceiling.threads.unwrap_or(0))?;
         }
         Ok(())
     }
@@ -265,6 +267,7 @@ impl Check for Metric {
             Reading::Histogram(histogram) => {
                 check::positive("histogram.scale", histogram.scale)?;
                 check::require(histogram.count >= 1, "histogram.count", || "an empty histogram".to_owned())?;
+                check::exact("histogram.count", histogram.count)?;
                 check::length("histogram.data", &histogram.data, 0, 1 << 20)
             }
             Reading::Value(_) => Ok(()),

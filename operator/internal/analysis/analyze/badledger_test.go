@@ -2,16 +2,20 @@ package analyze
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/selection"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
@@ -26,11 +30,16 @@ type folderLedger struct {
 
 func newFolderLedger(t *testing.T) *folderLedger {
 	t.Helper()
-	exp, err := specimen.Scan(gates(gainAt8("1.5")))
+	return folderLedgerOf(t, 4, gainAt8("1.5"))
+}
+
+func folderLedgerOf(t *testing.T, blocks int, asked ...assayv1alpha1.Gate) *folderLedger {
+	t.Helper()
+	exp, err := specimen.Scan(gates(asked...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	wave, err := simulate.Wave(exp, 0, 0, 4)
+	wave, err := simulate.Wave(exp, 0, 0, blocks)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,6 +236,95 @@ func TestBadLedgers(t *testing.T) {
 			}
 			if (got.Evidence != sound.Evidence) != c.changed {
 				t.Errorf("evidence %s, and of the sound ledger %s; changed: want %v", got.Evidence, sound.Evidence, c.changed)
+			}
+			checkInvariants(t, got)
+		})
+	}
+}
+
+// A program that makes the records of its slow or wrong trials unusable hides them, and must not win by it.
+func TestTrialsWithoutAUsableRecordAreNoSuccess(t *testing.T) {
+	parity := assayv1alpha1.Gate{Name: "same", Op: assayv1alpha1.ParityEqual}
+	items := regexp.MustCompile(`"items":[0-9]+`)
+	unreadable := func(l *folderLedger, key string) {
+		l.write(key, items.ReplaceAll(l.read(key), []byte(`"items":9223372036854775808`)))
+	}
+	const arm = `"arm":"fused-m4r"`
+	for name, c := range map[string]struct {
+		gates        []assayv1alpha1.Gate
+		before       func(*folderLedger)
+		arm          string // Empty is the candidate.
+		spoil        func(l *folderLedger, key string)
+		want         experiment.Verdict
+		gate, reason string
+		warning      string
+	}{
+		"as they are": {spoil: func(*folderLedger, string) {}, want: goes},
+		"a count that Go cannot read": {spoil: unreadable, want: inconclusive, gate: "completes", reason: "76 of 80 trials completed against at least " +
+			"1.000: 4 unreadable (first w000-b0000-s"},
+		"of the baseline": {arm: `"arm":"loop"`, spoil: unreadable, want: inconclusive, gate: "completes", reason: "4 unreadable"},
+		"a share that is reached without them holds": {
+			gates: []assayv1alpha1.Gate{{Name: "done", Op: assayv1alpha1.Completes, Bound: "0.9"}}, spoil: unreadable, want: goes,
+		},
+		"an output that differs in them is not equal": {
+			gates: []assayv1alpha1.Gate{parity, {Name: "done", Op: assayv1alpha1.Completes, Bound: "0.9"}},
+			spoil: func(l *folderLedger, key string) {
+				l.write(key, regexp.MustCompile(`"digest":"..`).ReplaceAll(l.read(key), []byte(`"digest":"00`)))
+				unreadable(l, key)
+			}, want: inconclusive, gate: "same", reason: "the outputs of 4 trials of arm fused-m4r are not known",
+		},
+		"an output of the baseline that is not known is not equal": {
+			gates: []assayv1alpha1.Gate{parity, {Name: "done", Op: assayv1alpha1.Completes, Bound: "0.9"}}, arm: `"arm":"loop"`,
+			spoil: unreadable, want: inconclusive, gate: "same", reason: "the outputs of 4 trials of arm loop are not known",
+		},
+		"a record of another run": {spoil: func(l *folderLedger, key string) {
+			l.replace(key, "5f1c7a52-8f3e-4f0e-9a53-0f2c3a9d9c11", "5f1c7a52-8f3e-4f0e-9a53-0f2c3a9d9c12")
+		}, want: inconclusive, gate: "completes", reason: "4 not part of this experiment"},
+		"a record that was changed": {before: func(l *folderLedger) { l.analyze() }, spoil: func(l *folderLedger, key string) {
+			l.replace(key, `"durationSeconds":`, `"durationSeconds":1`)
+		}, want: inconclusive, gate: "completes", reason: "4 changed since it was analysed before"},
+		"a record that was taken away": {before: func(l *folderLedger) { l.analyze() }, spoil: func(l *folderLedger, key string) {
+			l.remove(key)
+		}, want: inconclusive, gate: "completes", reason: "4 changed since it was analysed before"},
+		"one that another execution cannot read is a loss": {spoil: func(l *folderLedger, key string) {
+			l.write(strings.Replace(key, "/pod-", "/pod-copy-", 1), []byte("{"))
+		}, want: goes, warning: "4 of no use in another execution"},
+		"a record that another execution also has": {spoil: func(l *folderLedger, key string) {
+			l.write(strings.Replace(key, "/pod-", "/pod-copy-", 1), l.read(key))
+		}, want: goes},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := folderLedgerOf(t, 10, append(c.gates, gainAt8("1.5"))...)
+			if c.before != nil {
+				c.before(l)
+			}
+			left := 4
+			paths, err := filepath.Glob(filepath.Join(l.folder, "attempts", "*", "*", "*-s*.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, path := range paths {
+				key, err := filepath.Rel(l.folder, path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if left > 0 && bytes.Contains(l.read(key), []byte(cmp.Or(c.arm, arm))) {
+					left--
+					c.spoil(l, filepath.ToSlash(key))
+				}
+			}
+			got := l.analyze()
+			at := slices.IndexFunc(got.Candidates, func(c analysis.Candidate) bool { return c.Name == "fused-m4r" })
+			if got.Candidates[at].Verdict != c.want {
+				t.Errorf("%s: %s, want %s", got.Candidates[at].Verdict, got.Candidates[at].Reason, c.want)
+			}
+			if !slices.ContainsFunc(got.Gates, func(g analysis.GateResult) bool {
+				return g.Gate == c.gate && g.Outcome == c.want && strings.Contains(g.Message, c.reason)
+			}) && c.gate != "" {
+				t.Errorf("no gate %s that is %s with %q: %+v", c.gate, c.want, c.reason, got.Gates)
+			}
+			if !slices.ContainsFunc(got.Warnings, func(w string) bool { return strings.Contains(w, c.warning) }) && c.warning != "" {
+				t.Errorf("warnings %q, want one with %q", got.Warnings, c.warning)
 			}
 			checkInvariants(t, got)
 		})

@@ -42,6 +42,13 @@ func completes(bound string, severity assayv1alpha1.Severity, arms ...string) fu
 	}
 }
 
+// absolute asks for a bound of the candidate alone.
+func absolute(op assayv1alpha1.GateOperator, bound string) func(*runSpec) {
+	return func(spec *runSpec) {
+		spec.Gates = []assayv1alpha1.Gate{{Name: "level", Metric: "time", Op: op, Bound: bound, AllowWorse: op == assayv1alpha1.AtLeast}}
+	}
+}
+
 func way(t testing.TB, name string) simulate.Loss {
 	for _, loss := range simulate.Losses() {
 		if loss.Name == name {
@@ -96,11 +103,20 @@ func TestLossesNeverHelp(t *testing.T) {
 		"half of its trials missing without a plan too": {
 			noPlan: true, lost: []lost{{"missing", "new", 10}}, want: inconclusive, reason: "10 missing", warning: "arm new lost 10 of 20 trials (10 missing)",
 		},
-		"trials that never started are missing": {lost: []lost{{"not-started", "new", 10}}, want: inconclusive, reason: "10 missing"},
-		"trials of another experiment are lost": {lost: []lost{{"foreign", "new", 10}}, want: inconclusive, reason: "10 not part of this experiment"},
-		"trials of another environment too":     {lost: []lost{{"environment", "new", 8}}, want: inconclusive, reason: `environment.hard.cpuModel is "simulated" in slot 2`},
-		"a metric absent in 9 trials is NoGo":   {lost: []lost{{"absent", "new", 9}}, want: noGo, reason: "metric time is absent"},
-		"a time of 0 is NoGo, not Invalid":      {lost: []lost{{"zero", "new", 1}}, want: noGo, reason: "value of metric time is 0"},
+		"what the baseline lost as well excuses nothing of a level": {
+			edit: absolute("AtMost", "10s"), lost: []lost{{"missing", "old", 10}, {"missing", "new", 10}}, want: inconclusive,
+			reason: "and as many of no arm 0 of",
+		},
+		"nor of one that must be reached": {
+			edit: absolute("AtLeast", "1us"), lost: []lost{{"missing", "old", 10}, {"missing", "new", 10}}, want: inconclusive,
+			reason: "and as many of no arm 0 of",
+		},
+		"a level of an arm that lost nothing is Go": {edit: absolute("AtMost", "10s"), lost: []lost{{"missing", "old", 2}}, want: goes},
+		"trials that never started are missing":     {lost: []lost{{"not-started", "new", 10}}, want: inconclusive, reason: "10 missing"},
+		"trials of another experiment are lost":     {lost: []lost{{"foreign", "new", 10}}, want: inconclusive, reason: "10 not part of this experiment"},
+		"trials of another environment too":         {lost: []lost{{"environment", "new", 8}}, want: inconclusive, reason: `environment.hard.cpuModel is "simulated" in slot 2`},
+		"a metric absent in 9 trials is NoGo":       {lost: []lost{{"absent", "new", 9}}, want: noGo, reason: "metric time is absent"},
+		"a time of 0 is NoGo, not Invalid":          {lost: []lost{{"zero", "new", 1}}, want: noGo, reason: "value of metric time is 0"},
 		"a slower candidate stays NoGo when it reports a 0": {
 			factor: 1.06, edit: completes("50%", ""), lost: []lost{{"zero", "new", 1}}, want: noGo, reason: "missed over the whole interval",
 		},

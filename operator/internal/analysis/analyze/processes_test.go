@@ -93,6 +93,57 @@ func TestWhatTheRunnerReadsIsJudged(t *testing.T) {
 	}
 }
 
+// A reading that is there in a part of an arm's trials says nothing of the others, which may be the slow ones.
+func TestWhatIsReadInAPartOfTheTrialsDecidesNothing(t *testing.T) {
+	noSystem := func(a *record.Attempt) { a.Resources.SystemSeconds = nil }
+	noMemory := func(a *record.Attempt) { a.Resources.MaxRSSBytes = nil }
+	const candidate, baseline = "fused-m4r", "loop"
+	for name, c := range map[string]struct {
+		metric string
+		op     assayv1alpha1.GateOperator
+		bound  string
+		arm    string
+		count  int
+		lose   func(*record.Attempt)
+		want   experiment.Verdict
+		says   string
+	}{
+		"all of it is there":                 {"process.cpuTime", assayv1alpha1.AtMost, "700ms", candidate, 0, noSystem, goes, ""},
+		"the candidate's in 9 of 16":         {"process.cpuTime", assayv1alpha1.AtMost, "700ms", candidate, 9, noSystem, inconclusive, "process.cpuTime has no value in 9 of 16 trials of arm fused-m4r and one in 7"},
+		"the candidate's peak in 9 of 16":    {"process.peakMemory", assayv1alpha1.AtMost, "150Mi", candidate, 9, noMemory, inconclusive, "in 9 of 16 trials of arm fused-m4r"},
+		"a ratio, the candidate's":           {"process.cpuTime", assayv1alpha1.RatioAtMost, "1.1", candidate, 9, noSystem, inconclusive, "in 9 of 16 trials of arm fused-m4r"},
+		"a ratio, the baseline's in 9 of 16": {"process.cpuTime", assayv1alpha1.RatioAtMost, "1.1", baseline, 9, noSystem, inconclusive, "in 9 of 16 trials of arm loop"},
+		"no gate looks at the baseline's":    {"process.cpuTime", assayv1alpha1.AtMost, "700ms", baseline, 9, noSystem, goes, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := simulated(t, 8, simulate.Machine{Seed: 1, Noise: quiet}, silent(assayv1alpha1.Gate{
+				Name: "g", Metric: c.metric, Op: c.op, Bound: c.bound, Candidate: candidate, At: at8,
+			}))
+			for _, arm := range []string{baseline, "fused-naive", candidate} {
+				left := 0
+				if arm == c.arm {
+					left = c.count
+				}
+				using(l, arm, func(block int, a *record.Attempt) {
+					by := 1 + 0.001*float64(block%3)
+					a.Resources = record.Resources{
+						UserSeconds: ptr.To(0.5 * by), SystemSeconds: ptr.To(0.1 * by), MaxRSSBytes: ptr.To(int64(100 * (1 << 20) * by)),
+					}
+					if left > 0 && !a.Warmup && strings.Contains(a.Point, "batchSize=8,pendingDelta=0") {
+						left--
+						c.lose(a)
+					}
+				})
+			}
+			got := l.analyze()
+			if g := got.Gates[0]; g.Outcome != c.want || !strings.Contains(g.Message, c.says) {
+				t.Errorf("%s: %s, want %s with %q", g.Outcome, g.Message, c.want, c.says)
+			}
+			checkInvariants(t, got)
+		})
+	}
+}
+
 func TestAServersProcessIsJudgedToo(t *testing.T) {
 	l := simulated(t, 8, simulate.Machine{Seed: 1, Noise: quiet}, func(spec *runSpec, template *templateSpec) {
 		silent(assayv1alpha1.Gate{Name: "g", Metric: "process.server.cpuTime", Op: assayv1alpha1.RatioAtMost, Bound: "1.5",

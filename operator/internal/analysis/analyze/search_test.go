@@ -134,6 +134,15 @@ func TestSearch(t *testing.T) {
 			map[string]answer{"loop": {"100", "400", "latency median at most 4.000 ms", "200 is undecided after 0 blocks"},
 				"fused-m4r": {"400", "800", "latency median at most 4.000 ms", ""}},
 		},
+		"what every arm lost of a load excuses none of them": {
+			nil, func(a *record.Attempt) {
+				if a.Point == "rate=200" && a.Slot%2 == 0 {
+					a.Outcome, a.Result, a.ExitCode, a.Message = record.NotStarted, nil, nil, "the node was drained"
+				}
+			},
+			map[string]answer{"loop": {"100", "400", "latency median at most 4.000 ms", "200 is undecided"},
+				"fused-m4r": {"400", "800", "latency median at most 4.000 ms", ""}},
+		},
 		"a load right at the bound is neither": {
 			func(s *assayv1alpha1.BenchmarkRunSpec) { s.Search.SubjectTo[0].Bound = "2.667ms" }, nil,
 			map[string]answer{"loop": {"100", "400", "latency median at most 2.667 ms", "200 is undecided after 12 blocks"},

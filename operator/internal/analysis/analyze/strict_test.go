@@ -11,7 +11,11 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
@@ -100,6 +104,41 @@ func TestAnExperimentThatMeansNothingIsNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newFolderLedger(t)
+			l.edit(c.from, c.to)
+			if _, err := l.open(); err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "experiment.json") {
+				t.Errorf("%v, want an error with %q", err, c.says)
+			}
+		})
+	}
+}
+
+// Without a plan the words themselves are read.
+func TestAnExperimentByHandThatMeansNothingIsNamed(t *testing.T) {
+	for name, c := range map[string]struct{ from, to, says string }{
+		"a stopping rule that always holds": {
+			`"seed":1,`, `"seed":1,"stop":{"relativeHalfWidth":"Inf%"},`, `spec.design.stop.relativeHalfWidth: invalid value "Inf%"`,
+		},
+		"a stopping rule that is NaN": {
+			`"seed":1,`, `"seed":1,"stop":{"relativeHalfWidth":"NaN%"},`, `spec.design.stop.relativeHalfWidth: invalid value "NaN%"`,
+		},
+		"a noise limit that is NaN": {
+			`"gates":[`, `"environment":{"noise":{"steal":"NaN%"}},"gates":[`, `spec.environment.noise.steal: invalid value "NaN%"`,
+		},
+		"a prediction of anything": {
+			`"gates":[`, `"predictions":[{"metric":"throughput","candidate":"fused-m4r","ratio":"Inf"}],"gates":[`,
+			`spec.predictions[0].ratio: invalid value "Inf"`,
+		},
+		"outputs that are compared and not required": {
+			`"gates":[`, `"gates":[{"name":"same","op":"ParityEqual","severity":"Blocking"},`, "template.parity is missing",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newFolderLedger(t)
+			l.byHand()
+			l.edit(`"parity":"Required",`, ``)
+			if _, err := l.open(); err != nil {
+				t.Fatal(err)
+			}
 			l.edit(c.from, c.to)
 			if _, err := l.open(); err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "experiment.json") {
 				t.Errorf("%v, want an error with %q", err, c.says)
@@ -213,6 +252,66 @@ func TestAMissingWaveIsNamedAndDecidesNothing(t *testing.T) {
 			if !slices.ContainsFunc(got.Excluded, func(e analysis.Exclusion) bool { return strings.HasPrefix(e.Attempt, "waves/00") }) {
 				t.Errorf("excluded %+v", got.Excluded[:min(2, len(got.Excluded))])
 			}
+		})
+	}
+}
+
+// Outputs that agree and trials that completed are no decision either where a part of the evidence is not there, or is there twice; what
+// differs or failed is one all the same.
+func TestEvidenceThatIsNotWholeIsNoGoOfAnyGate(t *testing.T) {
+	gap := func(l *simulatedRun) {
+		l.problems = append(l.problems, record.Problem{Source: record.Source{Key: record.WaveKey(0)}, Reason: "it is truncated"})
+	}
+	twice := func(l *simulatedRun) {
+		var first *record.Attempt
+		l.each("fused-m4r", func(a *record.Attempt) {
+			switch {
+			case a.Warmup:
+			case first == nil:
+				first = a
+			case a.Block == "w000-b0001":
+				a.StartedAt, a.DurationSeconds = first.StartedAt, first.DurationSeconds
+			}
+		})
+	}
+	wrong := func(l *simulatedRun) {
+		l.each("fused-m4r", func(a *record.Attempt) { a.Result.Parity.Digest = strings.Repeat("f", 64) })
+	}
+	crash := func(l *simulatedRun) {
+		l.each("fused-m4r", func(a *record.Attempt) { a.Outcome, a.Result, a.ExitCode = record.Failed, nil, ptr.To(1) })
+	}
+	type run = []func(*simulatedRun)
+	time := gainAt8("1.1")
+	outputs, completing := assayv1alpha1.Gate{Op: assayv1alpha1.ParityEqual}, assayv1alpha1.Gate{Op: assayv1alpha1.Completes}
+	for name, c := range map[string]struct {
+		gate  assayv1alpha1.Gate
+		spoil run
+		want  experiment.Verdict
+		says  string
+	}{
+		"a time, and all of it":                  {time, nil, goes, ""},
+		"a time, and a wave is missing":          {time, run{gap}, inconclusive, "is missing, cannot be read or contradicts"},
+		"outputs, and all of it":                 {outputs, nil, goes, ""},
+		"outputs, and a wave is missing":         {outputs, run{gap}, inconclusive, "is missing, cannot be read"},
+		"outputs, and a trial is there twice":    {outputs, run{twice}, inconclusive, "is a copy of the other"},
+		"outputs that differ, with a gap":        {outputs, run{gap, wrong}, noGo, "gives another output"},
+		"completing, and all of it":              {completing, nil, goes, ""},
+		"completing, and a wave is missing":      {completing, run{gap}, inconclusive, "is missing, cannot be read"},
+		"completing, and a trial is there twice": {completing, run{twice}, inconclusive, "is a copy of the other"},
+		"failures, with a gap":                   {completing, run{gap, crash}, noGo, "trials completed against"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.gate.Name = "g"
+			l := simulated(t, 8, simulate.Machine{Seed: 1, Noise: quiet}, gates(c.gate))
+			for _, spoil := range c.spoil {
+				spoil(l)
+			}
+			got := l.analyze()
+			at := slices.IndexFunc(got.Gates, func(g analysis.GateResult) bool { return g.Gate == "g" && g.Candidate == "fused-m4r" })
+			if g := got.Gates[at]; g.Outcome != c.want || !strings.Contains(g.Message, c.says) {
+				t.Errorf("%s: %s, want %s with %q", g.Outcome, g.Message, c.want, c.says)
+			}
+			checkInvariants(t, got)
 		})
 	}
 }

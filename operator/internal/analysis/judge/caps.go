@@ -9,6 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis/stats"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/record"
 )
 
 // caps are the findings that leave a gate at most Inconclusive, in the order in which their reasons are written. Each looks at
@@ -18,6 +19,7 @@ var caps = []func(d *estimate.Data, j *judgement, gate *analysis.GateResult) str
 	brokenBaseline,
 	apart,
 	measuredUnlike,
+	partlyRead,
 	lostApart,
 	missingWave,
 	copiedTrials,
@@ -30,13 +32,23 @@ var caps = []func(d *estimate.Data, j *judgement, gate *analysis.GateResult) str
 	dependentPercentile,
 }
 
+// evidenceCaps are those of them that doubt what is said of outputs and of completing: the evidence is not what it should be.
+var evidenceCaps = []func(d *estimate.Data, j *judgement, gate *analysis.GateResult) string{missingWave, copiedTrials}
+
 // capGates takes the decision from every gate that a finding doubts. Outputs that differ, differ, and trials that failed, failed:
 // nothing caps those.
 func capGates(d *estimate.Data, j *judgement) {
 	for i := range j.gates {
 		gate := &j.gates[i]
-		for _, doubt := range caps {
-			if !gate.Op.Timed() || !Decisive(gate.Outcome) {
+		doubts := caps
+		if !gate.Op.Timed() {
+			if gate.Outcome != experiment.VerdictGo {
+				continue
+			}
+			doubts = evidenceCaps
+		}
+		for _, doubt := range doubts {
+			if !Decisive(gate.Outcome) {
 				break
 			}
 			if why := doubt(d, j, gate); why != "" {
@@ -118,15 +130,49 @@ func ContradictsBaseline(d *estimate.Data, arm int) string {
 	return ""
 }
 
+// partlyRead doubts gates on what the runner read of a process where it did so of a part of an arm's trials: the others may be the slow
+// ones, or those that used least.
+func partlyRead(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
+	point := pointOf(d, gate)
+	if _, of := record.FindProcessQuantity(gate.Metric); of == nil || point < 0 {
+		return ""
+	}
+	if d.Everything != nil {
+		d = d.Everything
+	}
+	arms := []int{selection.ArmIndex(d.Exp, gate.Candidate)}
+	if gate.Op.Relative() {
+		arms = append(arms, d.Exp.Baseline())
+	}
+	for _, arm := range arms {
+		trials, read := d.Trials[selection.At(point, arm)], 0
+		for _, attempt := range trials {
+			if _, ok := attempt.Metric(gate.Metric); ok {
+				read++
+			}
+		}
+		if 0 < read && read < len(trials) {
+			return fmt.Sprintf("%s has no value in %d of %s of arm %s and one in %d, and nobody knows what it was there", gate.Metric,
+				len(trials)-read, quantity.Count(len(trials), "trial"), d.Exp.Arms[arm].Name, read)
+		}
+	}
+	return ""
+}
+
 // lossLevel is how surprising it must be that two arms lost so differently before a candidate's gates are doubted. It is no part of
 // any verdict's level: a false alarm costs a decision, and a difference overlooked may turn one, so that it is far above a gate's.
 // It is shared among the points at which a candidate is judged and all of them together.
 const lossLevel = 0.05
 
-// lostApart describes how a candidate and the baseline lost trials so differently that what is left cannot be compared.
+// lostApart describes how a candidate and the baseline lost trials so differently that what is left cannot be compared. What a gate says
+// of one arm is not excused by what another one lost.
 func lostApart(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
-	point := pointOf(d, gate)
-	return lostDifferently(d, gate.Metric, point, selection.ArmIndex(d.Exp, gate.Candidate), d.Exp.Baseline())
+	point, arm := pointOf(d, gate), selection.ArmIndex(d.Exp, gate.Candidate)
+	why := lostDifferently(d, gate.Metric, point, arm, d.Exp.Baseline())
+	if why == "" && !gate.Op.Relative() {
+		why = lostDifferently(d, gate.Metric, point, arm, -1)
+	}
+	return why
 }
 
 // lostDifferently compares what two arms lost, at a point and over all of them. Without another arm, -1, nothing shows that what was lost
@@ -162,6 +208,7 @@ func lostDifferently(d *estimate.Data, metric string, point, mine, theirs int) s
 	case theirs < 0:
 		other = "as many of no arm"
 		for i := range pairs {
+			pairs[i][0] = pairs[i][0].OfArm()
 			pairs[i][1] = selection.Balance{Of: pairs[i][0].Of}
 		}
 	case !d.Exp.Arms[theirs].Baseline:

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -24,7 +25,7 @@ func judgeGates(d *estimate.Data, parity *selection.Parity) ([]analysis.GateResu
 		}
 		p := tails{1, 1}
 		if gate.Op == experiment.ParityEqual {
-			judgeParity(d.Exp, parity, point, &result)
+			judgeParity(d, parity, point, &result)
 		} else {
 			p = judgeTiming(d, parity, gate, point, &result)
 		}
@@ -36,7 +37,8 @@ func judgeGates(d *estimate.Data, parity *selection.Parity) ([]analysis.GateResu
 	return out, all
 }
 
-func judgeParity(exp *experiment.Experiment, parity *selection.Parity, point int, result *analysis.GateResult) {
+func judgeParity(d *estimate.Data, parity *selection.Parity, point int, result *analysis.GateResult) {
+	exp := d.Exp
 	arm := selection.ArmIndex(exp, result.Candidate)
 	switch {
 	case !parity.Compared:
@@ -52,7 +54,26 @@ func judgeParity(exp *experiment.Experiment, parity *selection.Parity, point int
 		result.Outcome, result.Message = experiment.VerdictInvalid, "the baseline gave no output at "+analysis.PointName(result.Point)
 	default:
 		result.Outcome, result.Message = experiment.VerdictGo, "all outputs agree"
+		if why := unknownOutputs(d, arm, exp.Baseline()); why != "" {
+			result.Outcome, result.Message = experiment.VerdictInconclusive, "all outputs that are known agree, but "+why
+		}
 	}
+}
+
+// unknownOutputs describes trials of which the ledger holds nothing that can be used: their outputs may be the ones that differ.
+func unknownOutputs(d *estimate.Data, arms ...int) string {
+	for _, arm := range arms {
+		count, first := 0, ""
+		for _, one := range d.Chosen.Spoilt {
+			if one.Cell.Arm == arm {
+				count, first = count+1, cmp.Or(first, one.Trial)
+			}
+		}
+		if count > 0 {
+			return fmt.Sprintf("the outputs of %s of arm %s are not known (first %s)", quantity.Count(count, "trial"), d.Exp.Arms[arm].Name, first)
+		}
+	}
+	return ""
 }
 
 // judgeTiming fills in the result and returns the p-values of its decision.

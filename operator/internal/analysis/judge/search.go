@@ -89,7 +89,7 @@ func judgeLoad(d *estimate.Data, c selection.Cell, planned int, completed *selec
 		return out
 	}
 	if completed != nil && completed.Unknown > 0 {
-		out.Outcome, out.Constraint = search.Uncertain, fmt.Sprintf("completing: trial %s was %s", completed.Unended, selection.LostUnended)
+		out.Outcome, out.Constraint = search.Uncertain, fmt.Sprintf("completing: trial %s was %s", completed.Unseen, completed.How)
 	}
 	for _, constraint := range d.Exp.Plan.Search.SubjectTo {
 		outcome, breached := judgeConstraint(d, c, constraint)

@@ -11,14 +11,17 @@ import (
 type Completion struct {
 	Of, Done int
 	Failures Losses
-	// Unknown are those of which nobody knows how they ended, and unended the first of them.
-	Unknown int
-	Unended string
-	Blocks  map[string]bool
+	// Unknown are those of which nobody knows how they ended, unseen is the first of them, and how is what became of it.
+	Unknown     int
+	Unseen, How string
+	Blocks      map[string]bool
 	// First is the first attempt that failed, and why is its reason in a few words.
 	First *record.Attempt
 	Why   string
 }
+
+// telling are the kinds of attempts that say what became of their trial.
+var telling = []Rejection{"", Noisy, environment, Failed, Unusable}
 
 // Completions counts the trials of the blocks that in says; of all blocks if in is nil.
 func (s *Selection) Completions(in func(block string) bool) map[Cell]*Completion {
@@ -28,7 +31,7 @@ func (s *Selection) Completions(in func(block string) bool) map[Cell]*Completion
 			continue
 		}
 		kind := s.Kinds[attempt]
-		if !slices.Contains([]Rejection{"", Noisy, environment, Failed, Unusable}, kind) {
+		if !slices.Contains(telling, kind) {
 			continue
 		}
 		of := out[c]
@@ -50,20 +53,30 @@ func (s *Selection) Completions(in func(block string) bool) map[Cell]*Completion
 			}
 		}
 	}
-	for _, one := range s.Unended {
-		if one.warmup || one.Repeated || in != nil && !in(one.block) {
-			continue
+	unknown := func(c Cell, block, trial, how string) {
+		if in != nil && !in(block) {
+			return
 		}
-		if out[one.Cell] == nil {
-			out[one.Cell] = &Completion{Failures: Losses{}, Blocks: map[string]bool{}}
+		if out[c] == nil {
+			out[c] = &Completion{Failures: Losses{}, Blocks: map[string]bool{}}
 		}
-		of := out[one.Cell]
+		of := out[c]
 		of.Of++
 		of.Unknown++
-		of.Failures[LostUnended]++
-		of.Blocks[one.block] = true
-		if of.Unended == "" || one.trial < of.Unended {
-			of.Unended = one.trial
+		of.Failures[how]++
+		of.Blocks[block] = true
+		if of.Unseen == "" || trial < of.Unseen {
+			of.Unseen, of.How = trial, how
+		}
+	}
+	spoilt := map[string]bool{}
+	for _, one := range s.Spoilt {
+		spoilt[one.Trial] = true
+		unknown(one.Cell, one.block, one.Trial, one.how)
+	}
+	for _, one := range s.Unended {
+		if !one.warmup && !one.Repeated && !spoilt[one.trial] {
+			unknown(one.Cell, one.block, one.trial, LostUnended)
 		}
 	}
 	return out
@@ -82,8 +95,8 @@ func (c *Completion) Add(other *Completion) {
 	c.Of += other.Of
 	c.Done += other.Done
 	c.Unknown += other.Unknown
-	if c.Unended == "" || other.Unended != "" && other.Unended < c.Unended {
-		c.Unended = other.Unended
+	if c.Unseen == "" || other.Unseen != "" && other.Unseen < c.Unseen {
+		c.Unseen, c.How = other.Unseen, other.How
 	}
 	for how, count := range other.Failures {
 		c.Failures[how] += count

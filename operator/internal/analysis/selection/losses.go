@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -25,6 +26,7 @@ const (
 	// What failed where it is not counted did fail: in an execution that does not count, or before what is measured.
 	lostElsewhere = "failed in an execution that does not count"
 	lostWarmup    = "failed in a warm-up"
+	lostUnread    = "of no use in another execution"
 )
 
 // howLost is how a trial was lost whose attempt was rejected, in a few words; empty if it was not.
@@ -68,6 +70,15 @@ func (l Losses) String() string {
 	return strings.Join(parts, ", ")
 }
 
+// Spoilt is a measured trial that ran and of which the ledger holds nothing that may be used: what is there cannot be read, is of something
+// else or was changed. Its program may have made it so, that nobody sees what it did.
+type Spoilt struct {
+	Cell              Cell
+	Trial, block, how string
+}
+
+var trialName = regexp.MustCompile("^" + record.TrialForm + "$")
+
 // Balance is what a cell lost of how many trials. Blocks that never ran are no loss of anybody; trials that noise took are judged
 // by the noise limits.
 type Balance struct {
@@ -103,6 +114,17 @@ func (b Balance) Besides(timeouts bool) int {
 	return lost
 }
 
+// OfArm is what is left of the losses when those are taken out that whole blocks have, whatever their arms did: the trials of another
+// environment, with which gates are judged as well, and those under a stale lease.
+func (b Balance) OfArm() Balance {
+	out := Balance{Of: b.Of, Lost: maps.Clone(b.Lost), Some: b.Some}
+	for _, of := range []Rejection{environment, staleLease} {
+		out.Of -= out.Lost[string(of)]
+		delete(out.Lost, string(of))
+	}
+	return out
+}
+
 // trialFate is what became of a trial, in the order in which one attempt's replaces another's.
 type trialFate struct {
 	rank  int
@@ -135,15 +157,18 @@ func (s *Selection) count(exp *experiment.Experiment, planned plan, attempts []*
 		}
 	}
 	// spoil counts a trial of which the ledger holds only something that may not be used.
+	spoilt, told := map[string]string{}, map[string]bool{}
 	spoil := func(name, how string) {
 		if have, ok := fates[name]; ok {
 			raise(name, trialFate{fateInvalid, have.cell, have.block, how})
+			spoilt[name] = how
 		}
 	}
 	for _, attempt := range attempts {
 		ran[attempt.Block] = true
 		c, belongs := s.Cells[attempt]
 		kind := s.Kinds[attempt]
+		told[attempt.Trial] = told[attempt.Trial] || belongs && slices.Contains(telling, kind)
 		switch {
 		case !belongs:
 			spoil(attempt.Trial, howLost(kind, attempt))
@@ -167,8 +192,25 @@ func (s *Selection) count(exp *experiment.Experiment, planned plan, attempts []*
 	}
 	for _, problem := range problems {
 		ran[path.Base(path.Dir(path.Dir(problem.Key)))] = true
-		spoil(strings.TrimSuffix(path.Base(problem.Key), ".json"), string(unreadable))
+		name := strings.TrimSuffix(path.Base(problem.Key), ".json")
+		spoil(name, string(unreadable))
+		if _, known := fates[name]; !planned.known && !known && trialName.MatchString(name) {
+			s.Gaps = append(s.Gaps, problem.Key) // Without a plan nobody knows whose it was.
+		}
 	}
+	for _, gone := range s.gone {
+		name := strings.TrimSuffix(path.Base(gone), ".json")
+		if have, ok := fates[name]; ok && have.rank <= fateUnended {
+			have.how = string(altered)
+			fates[name], spoilt[name], ran[have.block] = have, have.how, true
+		}
+	}
+	for name, how := range spoilt {
+		if f := fates[name]; !told[name] {
+			s.Spoilt = append(s.Spoilt, Spoilt{f.cell, name, f.block, how})
+		}
+	}
+	slices.SortFunc(s.Spoilt, func(a, b Spoilt) int { return record.CompareNames(a.Trial, b.Trial) })
 
 	if !planned.known {
 		maps.Copy(fates, unplanned(exp, fates))
@@ -204,6 +246,12 @@ func (s *Selection) count(exp *experiment.Experiment, planned plan, attempts []*
 	for _, one := range s.Unended {
 		if !one.warmup && one.Repeated {
 			alsoLost(one.Cell, LostUnended, one.ID)
+		}
+	}
+	// What cannot be read beside an execution that can may be the one that went badly.
+	for name := range spoilt {
+		if told[name] {
+			alsoLost(fates[name].cell, lostUnread, name)
 		}
 	}
 	// A program that fails a block's measured trials fails its warm-up for the same reason, which is counted there.

@@ -79,6 +79,7 @@ func (s *Selection) rejectAltered(sealed map[string]string, found checksums, att
 	for _, key := range slices.Sorted(maps.Keys(sealed)) {
 		if _, there := found[key]; !there {
 			s.reject(key, altered, "it was there when the run was analysed before, with sha256 %s, and is gone", sealed[key])
+			s.gone = append(s.gone, key)
 		}
 	}
 	var out []*record.Attempt

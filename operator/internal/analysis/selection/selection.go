@@ -82,6 +82,9 @@ type Selection struct {
 	Digest    string
 	// Unended are the trials that began and left no attempt of that execution.
 	Unended []Unended
+	// Spoilt are the measured trials of which there is only what may not be used, and gone the objects that an earlier analysis read.
+	Spoilt []Spoilt
+	gone   []string
 	// Gaps are the plans and blocks that are missing, cannot be read or contradict the experiment.
 	Gaps []string
 	// Apart describes trials of blocks that were no neighbours, and Copied those of two blocks that are one process.
