@@ -21,6 +21,25 @@ func hasImages(spec *assayv1alpha1.BenchmarkRunSpec) bool {
 	})
 }
 
+// mostImages bounds the images of a run: a block's pod has the room for what is copied out of each.
+const mostImages = 32
+
+// checkHowMany refuses more images than a node has room for.
+func checkHowMany(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
+	images := map[string]bool{}
+	for _, arm := range spec.Arms {
+		images[arm.Image] = true
+		for _, build := range arm.Builds {
+			images[build.Image] = true
+		}
+	}
+	delete(images, "")
+	if len(images) > mostImages {
+		problems.add("spec.arms", "the arms and their builds name %d images and at most %d are allowed, as every block's pod holds the files of "+
+			"all: put several programs into one image (builds[].program), or use several runs", len(images), mostImages)
+	}
+}
+
 // withImages names the image of every arm, where they have any: its own, else the template's. The null arm has the
 // baseline's.
 func withImages(arms []record.Arm, spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) []record.Arm {
@@ -66,6 +85,7 @@ func checkImages(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 	if !hasImages(spec) {
 		return
 	}
+	checkHowMany(spec, problems)
 	for i, arm := range spec.Arms {
 		if arm.Image != "" && !imageReference.MatchString(arm.Image) {
 			problems.add(fmt.Sprintf("spec.arms[%d].image", i), "invalid image %q: write it as registry/name:tag or registry/name@sha256:…",

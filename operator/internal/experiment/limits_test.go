@@ -105,6 +105,18 @@ func TestAnExperimentThatIsTooLargeIsRefusedBeforeItIsExpanded(t *testing.T) {
 			assayv1alpha1.BenchmarkRunSpec{Arms: inBuilds(armsOf(16, values{"a": strings.Repeat("x", 4096)}), 64)}, free("a"),
 			[]string{"template.parameters", `parameter "a"`, "1024 cells", "at most 4194304"},
 		},
+		"images that a node has no room for": {
+			assayv1alpha1.BenchmarkRunSpec{Arms: func() []assayv1alpha1.Arm {
+				out := inBuilds(armsOf(2, nil), 20)
+				for i := range out {
+					for j := range out[i].Builds {
+						out[i].Builds[j].Image = fmt.Sprintf("lab/zero:%d-%d", i, j)
+					}
+				}
+				return out
+			}()}, free("a"),
+			[]string{"spec.arms", "40 images", "at most 32", "several programs into one image"},
+		},
 		"one value that a command repeats": {
 			assayv1alpha1.BenchmarkRunSpec{Arms: armsOf(1, nil), Parameters: values{"a": strings.Repeat("x", 4096)}},
 			func() assayv1alpha1.BenchmarkTemplateSpec {

@@ -252,12 +252,21 @@ func bases(t *testing.T) map[string]*yaml.Node {
 			out[fmt.Sprintf("%s#%d", name, i)] = document.Content[0]
 		}
 	}
-	// Too large to keep as a file.
-	var large yaml.Node
-	if err := yaml.Unmarshal([]byte(strings.Replace(inlineRun, "$(rows)", strings.Repeat("x", 5<<20), 1)), &large); err != nil {
-		t.Fatal(err)
+	// Too large to keep as files.
+	var builds []string
+	for i := range 40 {
+		builds = append(builds, fmt.Sprintf("{name: b%d, image: lab/x:%d}", i, i))
 	}
-	out["wrong.yaml, large"] = large.Content[0]
+	for what, text := range map[string]string{
+		"large":  strings.Replace(inlineRun, "$(rows)", strings.Repeat("x", 5<<20), 1),
+		"images": strings.Replace(inlineRun, "{name: a}", "{name: a, builds: ["+strings.Join(builds, ", ")+"]}", 1),
+	} {
+		var document yaml.Node
+		if err := yaml.Unmarshal([]byte(text), &document); err != nil {
+			t.Fatal(err)
+		}
+		out["wrong.yaml, "+what] = document.Content[0]
+	}
 	return out
 }
 
