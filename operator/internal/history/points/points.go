@@ -252,8 +252,26 @@ func Unanswered(found *analysis.Analysis, arm string) string {
 	return ""
 }
 
-// Difference is the mean of some arms over the mean of others in the run's blocks, for one series.
+// lost is why the trials of an arm that are left do not stand for all of them; empty when they do. Whoever fails may do so where it is slow.
+func lost(found *analysis.Analysis, arm, point string) string {
+	for i := range found.Gates {
+		gate := &found.Gates[i]
+		if gate.Op == experiment.Completes && gate.Candidate == arm && (gate.Point == "" || gate.Point == point) &&
+			gate.Outcome != experiment.VerdictGo {
+			return fmt.Sprintf("arm %s: gate %q is %s: %s", arm, gate.Gate, gate.Outcome, gate.Message)
+		}
+	}
+	return ""
+}
+
+// Difference is the mean of some arms over the mean of others in the run's blocks, for one series. There is none of an arm that lost more
+// trials than its gate on what completes allows.
 func Difference(exp *experiment.Experiment, found *analysis.Analysis, key series.Key, over, under []string) (series.Estimate, error) {
+	for _, arm := range slices.Concat(over, under) {
+		if why := lost(found, arm, key.Point); why != "" {
+			return series.Estimate{}, errors.New(why)
+		}
+	}
 	of := contrast.Quantity{Point: key.Point, Metric: key.Metric, Statistic: experiment.Statistic(key.Statistic)}
 	compared, err := contrast.Of(found, exp, of, over, under)
 	if err != nil {

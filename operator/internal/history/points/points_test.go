@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
@@ -43,6 +44,13 @@ func point(edits ...func(*Run)) *Run {
 // measured is the run on a simulated machine.
 func measured(t *testing.T, r *Run, blocks int, edits ...func(*runSpec)) (*experiment.Experiment, *analysis.Analysis) {
 	t.Helper()
+	return hurt(t, r, blocks, func([]record.Attempt) {}, edits...)
+}
+
+// hurt is the same with attempts that something happened to.
+func hurt(t *testing.T, r *Run, blocks int, harm func([]record.Attempt), edits ...func(*runSpec)) (*experiment.Experiment,
+	*analysis.Analysis) {
+	t.Helper()
 	exp, err := specimen.Scan(func(spec *runSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Arms, spec.Sweep, spec.Predictions = nil, nil, nil
 		spec.Parameters = assayv1alpha1.ParameterValues{"batchSize": "1"}
@@ -68,7 +76,9 @@ func measured(t *testing.T, r *Run, blocks int, edits ...func(*runSpec)) (*exper
 	machine := simulate.Machine{
 		Seed: 1, Noise: simulate.Noise{Block: 0.01, Trial: 0.001}, Seconds: func(_ record.Point, arm string) float64 { return seconds[arm] },
 	}
-	return exp, analyze.Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: machine.Run(exp, wave)}, 0)
+	attempts := machine.Run(exp, wave)
+	harm(attempts)
+	return exp, analyze.Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
 }
 
 func of(t *testing.T, r *Run, exp *experiment.Experiment, found *analysis.Analysis) []Keyed {
@@ -165,6 +175,47 @@ func TestWhatAnAnalysisBecomes(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.kinds, kinds); diff != "" || len(ids) != len(kinds) {
 				t.Errorf("%s, names %v", diff, ids)
+			}
+		})
+	}
+}
+
+// Who crashes may do so where it is slow: what is left is no point of a history, and confirms nothing.
+func TestTheTrialsThatAreLeftOfManyAreNoPoint(t *testing.T) {
+	crash := func(arm string, most int) func([]record.Attempt) {
+		return func(attempts []record.Attempt) {
+			for i := range attempts {
+				if attempts[i].Arm == arm && most > 0 {
+					most--
+					attempts[i].Outcome, attempts[i].ExitCode, attempts[i].Result = record.Failed, ptr.To(1), nil
+				}
+			}
+		}
+	}
+	for name, tc := range map[string]struct {
+		arm  string
+		most int
+		kind series.Kind
+		step bool
+	}{
+		"nothing is lost":                   {Head, 0, series.Measured, true},
+		"head crashes in most of its":       {Head, 14, series.Gap, false},
+		"the anchor crashes in most of its": {Anchor, 14, series.Gap, false},
+		"its predecessor does":              {Predecessor, 14, series.Measured, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := point()
+			exp, found := hurt(t, r, 10, crash(tc.arm, tc.most))
+			records := of(t, r, exp, found)
+			if len(records) != 1 || records[0].Record.Kind != tc.kind || (records[0].Record.Step != nil) != tc.step {
+				t.Fatalf("records %+v, want one of kind %s, with a step: %v", records, tc.kind, tc.step)
+			}
+			if reason := records[0].Record.Reason; tc.kind == series.Gap && !strings.Contains(reason, `"completes" is NoGo`) {
+				t.Errorf("the reason is %q", reason)
+			}
+			_, err := Difference(exp, found, records[0].Key, []string{Head}, []string{Anchor})
+			if (err == nil) != (tc.kind == series.Measured) {
+				t.Errorf("a confirming run has %v", err)
 			}
 		})
 	}
