@@ -18,7 +18,11 @@ var people = map[string]string{
 // Sentence describes how a candidate compares with the baseline: by the metric that it is asked about, then by what its process took.
 func Sentence(exp *experiment.Experiment, result *analysis.Analysis, candidate string) string {
 	asked := judged(exp, result, candidate)
-	text := candidate + " " + comparison(exp, asked) + doubt(asked)
+	certain := doubt(asked)
+	if why := incomplete(exp, result, candidate); why != "" {
+		certain = ", not certain: " + why
+	}
+	text := candidate + " " + comparison(exp, asked) + certain
 	var beside []string
 	for i := range result.Ratios {
 		ratio := &result.Ratios[i]
@@ -80,6 +84,22 @@ func comparison(exp *experiment.Experiment, of *analysis.GateResult) string {
 	}
 	ratio, interval, _ := strings.Cut(analysis.Describe(&shown), " ")
 	return fmt.Sprintf("is %s %s than %s %s (%s)", ratio, word, baseline, interval, what)
+}
+
+// incomplete names the trials that one of the two lost: the others say nothing of them. It is empty when both completed.
+func incomplete(exp *experiment.Experiment, result *analysis.Analysis, candidate string) string {
+	var out []string
+	for i := range result.Gates {
+		gate := &result.Gates[i]
+		if gate.Op != experiment.Completes || gate.Outcome == experiment.VerdictGo ||
+			gate.Candidate != candidate && gate.Candidate != exp.Arms[exp.Baseline()].Name {
+			continue
+		}
+		if why := gate.Candidate + " did not complete: " + gate.Message; !slices.Contains(out, why) {
+			out = append(out, why)
+		}
+	}
+	return strings.Join(out, "; ")
 }
 
 // doubt is how certain the comparison is.
