@@ -1166,7 +1166,8 @@ type BenchmarkRunStatus struct {
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// suspendedTime is how long the run was suspended since startTime, up to suspendedSince. It does not count against spec.budget.wallClock.
+	// suspendedTime is how long the run was suspended since startTime, up to suspendedSince. It does not count against
+	// spec.budget.wallClock, except while a block has its node.
 	// +optional
 	SuspendedTime *metav1.Duration `json:"suspendedTime,omitempty"`
 

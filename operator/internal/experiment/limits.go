@@ -15,7 +15,8 @@ import (
 const (
 	// maxCombinations bounds what is looked at one by one: combinations of the axes and included points, before exclude.
 	maxCombinations = 10000
-	// maxCells bounds points times the builds of all arms. A cell takes some 250 bytes in the plan of a wave, which a ConfigMap of 1 MiB holds.
+	// maxCells bounds points times the builds of all arms. A cell takes some 250 bytes in the plan of a wave, which a ConfigMap of 1 MiB
+	// holds.
 	maxCells = 4096
 	// maxExpandedBytes bounds the points' names and values and the cells' arguments, variables and parameters together. It is
 	// four times what fits into the plan of a wave, because a search plans a part of its cells at a time. In memory and with

@@ -46,7 +46,12 @@ func (p *planner) deadline() time.Time {
 	}
 	out := start.Add(budget + SuspendedFor(p.Run, p.now))
 	for _, held := range p.held() {
-		if end := held.Acquired.Add(budget); !held.Acquired.Before(start) && end.Before(out) {
+		// The lease of the first wave is older than the wave, whose workflow names its token.
+		from := start
+		if held.Acquired.After(start) {
+			from = held.Acquired
+		}
+		if end := from.Add(budget); end.Before(out) {
 			out = end
 		}
 	}

@@ -10,6 +10,26 @@ import (
 	"assay.dev/assay/operator/internal/lease"
 )
 
+// The lease of the first wave is older than the wave, which names its token.
+func TestASuspendedRunWhoseBlockDoesNotEndGivesItsNodeBack(t *testing.T) {
+	for name, before := range map[string]time.Duration{
+		"its lease is as old as the wave": 0, "a millisecond older": time.Millisecond, "two seconds older": 2 * time.Second,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.happens("the run is created", func() {})
+			w.Leases[0].Acquired = w.Run.Status.StartTime.Add(-before)
+			w.after(time.Minute).happens("it is suspended, and its block does not end", func() {
+				w.Pods.Blocks, w.Run.Spec.Suspend = map[string]int{"node-a": 1}, ptr.To(true)
+			})
+			w.after(w.Run.Spec.Budget.WallClock.Duration).happens("its budget is used up", func() {})
+			if !w.Wave.Stopped {
+				t.Errorf("its wave goes on:\n%s", w.log.String())
+			}
+		})
+	}
+}
+
 func TestSuspendedTimeDoesNotCountAgainstTheBudget(t *testing.T) {
 	suspendedAt := func(after time.Duration) func(*world) {
 		return func(w *world) {
@@ -41,6 +61,7 @@ func TestSuspendedTimeDoesNotCountAgainstTheBudget(t *testing.T) {
 		"suspended again and again, and the node is never given": {[]func(*world){since(time.Minute), earlier}, 2*time.Hour + time.Minute, true},
 		"the node was given back meanwhile":                      {[]func(*world){since(4 * time.Hour), earlier}, 5*time.Hour - time.Second, false},
 		"a node that was taken before a wave was":                {[]func(*world){since(-time.Hour)}, time.Hour, false},
+		"and is held for the budget from the wave on":            {[]func(*world){since(-time.Hour), suspendedAt(time.Hour)}, 2 * time.Hour, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

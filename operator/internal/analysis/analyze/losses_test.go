@@ -86,8 +86,11 @@ func TestLossesNeverHelp(t *testing.T) {
 		"a single timeout leaves open how slow the candidate is": {
 			edit: completes("0.9", ""), lost: []lost{{"timeout", "new", 1}}, want: inconclusive,
 		},
-		"a baseline that times out may be beaten by the bound of its times": {
-			edit: completes("0.3", ""), lost: []lost{{"timeout", "old", 11}}, want: goes,
+		"a baseline that times out is not beaten by the bound of its times, which need not hold what it hung in": {
+			edit: completes("0.3", ""), lost: []lost{{"timeout", "old", 11}}, want: inconclusive, reason: "so this is not yet Go",
+		},
+		"nor by a candidate that is slower where neither hangs": {
+			factor: 1.06, edit: completes("0.3", ""), lost: []lost{{"timeout", "old", 11}}, want: inconclusive, reason: "so this is not yet Go",
 		},
 		"one that crashes in 14 of 20 trials is NoGo": {lost: []lost{{"crash", "new", 14}}, want: noGo, reason: "6 of 20 trials completed against at least 1.000: 14 failed"},
 		"one failure is NoGo, as in a search":         {lost: []lost{{"memory", "new", 1}}, want: noGo, reason: "19 of 20 trials completed"},

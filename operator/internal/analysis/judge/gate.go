@@ -10,6 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis/selection"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/record"
 )
 
 // tails are the p-values of a gate's two decisions; 1 where there is none.
@@ -161,6 +162,9 @@ func decide(found estimate.Inference, bound, confidence float64, result *analysi
 	}
 }
 
+// wallTime is the time of a process by the runner's clock.
+const wallTime = record.ProcessPrefix + "wallTime"
+
 // boundTolerance is how far, relative to itself, a figure may miss its bound by rounding: sums over blocks, logarithms and
 // exponentials each cost a few units in the last place, and the analysis prints 12 digits (round).
 const boundTolerance = 1e-11
@@ -209,14 +213,16 @@ func losses(d *estimate.Data, point, arm int, relative bool) string {
 	return text
 }
 
-// settles takes back a decision that a timeout may turn: a bound is no figure. A candidate that timed out never meets a gate by it.
+// settles takes back a decision that a timeout may turn: a bound is no figure. No gate is met by one: what a program reports of itself need
+// not hold what it hung in, its baseline's neither. The wall time that the runner reads does.
 func settles(o estimate.Open, candidate estimate.Open, atLeast bool, result *analysis.GateResult) {
 	holds := result.Outcome == experiment.VerdictGo
 	unsafe := o.Higher
 	if holds == atLeast {
 		unsafe = o.Lower
 	}
-	if !Decisive(result.Outcome) || !unsafe && !(holds && candidate != estimate.Open{}) {
+	rests := candidate != estimate.Open{} || result.Metric != wallTime && o != estimate.Open{}
+	if !Decisive(result.Outcome) || !unsafe && !(holds && rests) {
 		return
 	}
 	result.Message = fmt.Sprintf("%s, but trials timed out, of which only a bound is known, so this is not yet %s", result.Message,

@@ -252,7 +252,8 @@ func Unanswered(found *analysis.Analysis, arm string) string {
 	return ""
 }
 
-// lost is why the trials of an arm that are left do not stand for all of them; empty when they do. Whoever fails may do so where it is slow.
+// lost is why the trials of an arm that are left do not stand for all of them; empty when they do. Whoever fails may do so where it is
+// slow.
 func lost(found *analysis.Analysis, arm, point string) string {
 	for i := range found.Gates {
 		gate := &found.Gates[i]
