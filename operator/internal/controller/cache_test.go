@@ -92,14 +92,16 @@ func TestWhatIsReadOfACachedObjectIsThere(t *testing.T) {
 	if _, err := slim(scheduled); err != nil {
 		t.Fatal(err)
 	}
-	if of := scheduled.Spec; of.Series != "scan" || of.Schedule != "0 3 * * *" || of.TimeZone != "Europe/Berlin" || !ptr.Deref(of.Suspend, false) {
+	if of := scheduled.Spec; of.Series != "scan" || of.Schedule != "0 3 * * *" || of.TimeZone != "Europe/Berlin" ||
+		!ptr.Deref(of.Suspend, false) {
 		t.Errorf("of a schedule is left %+v", of)
 	}
 	owner := metav1.OwnerReference{APIVersion: "argoproj.io/v1alpha1", Kind: "Workflow", Name: "scan-w000", UID: "1", Controller: ptr.To(true)}
 	own := workflow.Labels(record.Run{Namespace: "team", Name: "scan", UID: "2"}, 1)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{owner}, Labels: maps.Clone(own)}}
 	pod.Labels[workflow.PartLabel] = "block"
-	flow := &workflow.Workflow{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(own), Annotations: map[string]string{workflow.AgainAnnotation: "1"}}}
+	flow := &workflow.Workflow{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(own),
+		Annotations: map[string]string{workflow.AgainAnnotation: "1"}}}
 	for _, object := range []client.Object{pod, flow} {
 		if _, err := slim(object); err != nil {
 			t.Fatal(err)
