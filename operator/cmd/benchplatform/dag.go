@@ -126,23 +126,35 @@ func (b *bench) runSpec(ctx context.Context, name string, spec assayv1alpha1.Ben
 func (b *bench) until(ctx context.Context, list client.ObjectList, name string, done func(client.Object) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	// The API server ends every watch after half an hour to an hour.
+	for ctx.Err() == nil {
+		over, err := b.watchOnce(ctx, list, name, done)
+		if err != nil || over {
+			return err
+		}
+	}
+	return fmt.Errorf("%s did not end within %s", name, patience)
+}
+
+// watchOnce watches until it is done or the API server ends the watch.
+func (b *bench) watchOnce(ctx context.Context, list client.ObjectList, name string, done func(client.Object) (bool, error)) (bool, error) {
 	watcher, err := b.client.Watch(ctx, list, client.InNamespace(b.namespace), client.MatchingFields{"metadata.name": name})
 	if err != nil {
-		return fmt.Errorf("watch %s: %w", name, err)
+		return false, fmt.Errorf("watch %s: %w", name, err)
 	}
 	defer watcher.Stop()
 	for event := range watcher.ResultChan() {
 		object, ok := event.Object.(client.Object)
 		if !ok {
-			return fmt.Errorf("watch %s: %v", name, event.Object)
+			return false, fmt.Errorf("watch %s: %v", name, event.Object)
 		}
 		if over, err := done(object); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return false, fmt.Errorf("%s: %w", name, err)
 		} else if over {
-			return nil
+			return true, nil
 		}
 	}
-	return fmt.Errorf("%s did not end within %s", name, patience)
+	return false, nil
 }
 
 // remove deletes a run and waits until it is gone, so that nothing of it runs beside the next one.

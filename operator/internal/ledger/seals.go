@@ -51,8 +51,9 @@ func ReadSeals(ctx context.Context, store Store, through int) (map[string]string
 	return out, problems, nil
 }
 
-// mostSeal bounds the list of an analysis where many share a process: it is that of 100,000 attempts.
-const mostSeal = 16 << 20
+// mostSeal bounds the list of an analysis where many share a process: 100,000 attempts have a line of some 190 bytes each, and of 250 where
+// a run has a long name.
+const mostSeal = 32 << 20
 
 // CountUnread is how many attempts of a wave its analysis has not read.
 func CountUnread(ctx context.Context, store Store, wave int) (int, error) {
