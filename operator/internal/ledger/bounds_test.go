@@ -67,3 +67,23 @@ func TestTheNewestWaveIsFoundAPageAtATime(t *testing.T) {
 		t.Errorf("wave %d, %v", wave, err)
 	}
 }
+
+func TestTheLastTokenIsFoundAPageAtATime(t *testing.T) {
+	if token, err := LastToken(t.Context(), pagedLeases{}, "node-1"); err != nil || token != 7 {
+		t.Errorf("token %d, %v", token, err)
+	}
+}
+
+// pagedLeases is a store with two pages of leases, which cannot be listed at once.
+type pagedLeases struct{ Store }
+
+func (pagedLeases) Page(_ context.Context, _, after string) ([]string, bool, error) {
+	if after == "" {
+		return []string{"leases/node-1-7.json"}, true, nil
+	}
+	return []string{"leases/node-2-9.json", "leases/zzz"}, false, nil
+}
+
+func (pagedLeases) List(context.Context, string) ([]string, error) {
+	return nil, fmt.Errorf("all names at once")
+}

@@ -84,6 +84,9 @@ type part struct {
 // mostLabel bounds the bytes of a label's value: an analysis may hold names of megabytes, and every scrape would.
 const mostLabel = 256
 
+// mostReasons bounds the series of reasons for which attempts are excluded.
+const mostReasons = 32
+
 // short is the beginning and the end of a text that is longer than a label.
 func short(text string) string {
 	const end = 48
@@ -159,7 +162,7 @@ func (b *builder) summary(result *analysis.Analysis) {
 	if result.Usage == nil {
 		return // An analysis that is older than this field.
 	}
-	b.nodes = result.Usage.Nodes
+	b.nodes = nodesOf(result.Usage.Nodes)
 	b.always("assay_run_trial_seconds", result.Usage.TrialSeconds)
 	b.always("assay_run_block_seconds", result.Usage.BlockSeconds)
 	if result.Usage.OverheadSeconds != nil {
@@ -168,12 +171,39 @@ func (b *builder) summary(result *analysis.Analysis) {
 	// These two are shown also where they are zero: that nothing was stale is worth knowing.
 	excluded := map[analysis.Reason]int{analysis.StaleLease: 0}
 	maps.Copy(excluded, result.Usage.Excluded)
-	for _, reason := range slices.Sorted(maps.Keys(excluded)) {
-		b.always("assay_run_excluded_attempts", float64(excluded[reason]), string(reason))
+	// By label: a series that is there twice fails the scrape.
+	counts := map[string]int{}
+	for reason, count := range excluded {
+		counts[short(string(reason))] += count
+	}
+	reasons := slices.Sorted(maps.Keys(counts))
+	if len(reasons) > mostReasons {
+		reasons = []string{string(analysis.StaleLease)} // No analysis of ours has that many: the others are made up.
+	}
+	for _, reason := range reasons {
+		b.always("assay_run_excluded_attempts", float64(counts[reason]), strings.Clone(reason))
 	}
 	for _, kind := range noise.Kinds {
 		b.always("assay_run_noisy_trials", float64(result.Usage.Noisy[kind]), string(kind))
 	}
+}
+
+// nodesOf copies what is shown of nodes, which keeps nothing of an analysis: at most maxNodes, and every kind of noise once.
+func nodesOf(nodes []analysis.NodeUsage) []analysis.NodeUsage {
+	out := slices.Clone(nodes[:min(len(nodes), maxNodes)])
+	for i := range out {
+		out[i].Node = strings.Clone(short(out[i].Node))
+		var once []analysis.NodeNoise
+		for _, kind := range noise.Kinds {
+			if at := slices.IndexFunc(out[i].Noise, func(n analysis.NodeNoise) bool { return n.Kind == kind }); at >= 0 {
+				read := out[i].Noise[at]
+				read.Kind = kind
+				once = append(once, read)
+			}
+		}
+		out[i].Noise = once
+	}
+	return out
 }
 
 func (b *builder) gates(gates []analysis.GateResult) {

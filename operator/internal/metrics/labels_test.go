@@ -1,10 +1,17 @@
 package metrics
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/noise"
 )
 
 // A run's analysis is written by whoever measures, and a scrape with one series twice fails as a whole.
@@ -26,5 +33,57 @@ func TestALabelIsNeverLongerThanItsBound(t *testing.T) {
 	}
 	if short("point") != "point" {
 		t.Errorf("a short text is %q", short("point"))
+	}
+}
+
+// onlyThese collects what a function sends.
+type onlyThese func(chan<- prometheus.Metric)
+
+func (onlyThese) Describe(chan<- *prometheus.Desc)       {}
+func (c onlyThese) Collect(out chan<- prometheus.Metric) { c(out) }
+
+func TestAScrapeSurvivesWhateverTheUsageOfAnAnalysisSays(t *testing.T) {
+	long := strings.Repeat("n", 10<<20)
+	reasons, nodes := map[analysis.Reason]int{}, []analysis.NodeUsage{}
+	for i := range 20_000 {
+		reasons[analysis.Reason(fmt.Sprint("reason", i))] = 1
+		nodes = append(nodes, analysis.NodeUsage{Node: fmt.Sprint("node", i)})
+	}
+	value := ptr.To(0.5)
+	for name, usage := range map[string]analysis.Usage{
+		"reasons that differ in their middle": {Excluded: map[analysis.Reason]int{
+			analysis.Reason(long + "x" + long): 1, analysis.Reason(long + "y" + long): 2}},
+		"any number of reasons":             {Excluded: reasons},
+		"any number of nodes":               {Nodes: nodes},
+		"a node with a name of 10 MB":       {Nodes: []analysis.NodeUsage{{Node: long}}},
+		"nodes that differ in their middle": {Nodes: []analysis.NodeUsage{{Node: long + "x" + long}, {Node: long + "y" + long}}},
+		"a kind of noise twice": {Nodes: []analysis.NodeUsage{{Node: "a", Noise: []analysis.NodeNoise{
+			{Kind: noise.Steal, Newest: value}, {Kind: noise.Steal, Newest: value}}}}},
+		"a kind of noise that is none": {Nodes: []analysis.NodeUsage{{Node: "a", Noise: []analysis.NodeNoise{{Kind: noise.Kind(long)}}}}},
+	} {
+		found := find(&assayv1alpha1.BenchmarkRun{}, &experiment.Experiment{}, &analysis.Analysis{Usage: &usage}, 100)
+		registry := prometheus.NewPedanticRegistry()
+		registry.MustRegister(onlyThese(func(out chan<- prometheus.Metric) {
+			for _, sample := range found.about {
+				out <- sample
+			}
+			collectNoise([]*findings{found}, out)
+		}))
+		families, err := registry.Gather()
+		if err != nil {
+			t.Errorf("%s: %.200v", name, err)
+		}
+		series, longest := 0, 0
+		for _, family := range families {
+			series += len(family.Metric)
+			for _, metric := range family.Metric {
+				for _, label := range metric.Label {
+					longest = max(longest, len(label.GetValue()))
+				}
+			}
+		}
+		if series > 3*maxNodes || longest > mostLabel+len("…") {
+			t.Errorf("%s: %d series, and a label of %d bytes", name, series, longest)
+		}
 	}
 }
