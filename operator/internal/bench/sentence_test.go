@@ -1,27 +1,13 @@
 package bench
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
-	"k8s.io/utils/ptr"
-
-	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/test/scanned"
 )
 
 func TestTheSentenceIsNotCertainOfWhatDidNotComplete(t *testing.T) {
-	crash := func(arm string, most int) func([]record.Attempt) {
-		return func(attempts []record.Attempt) {
-			for i := range slices.Backward(attempts) { // The first ones are warm-ups.
-				if attempts[i].Arm == arm && most > 0 {
-					most--
-					attempts[i].Outcome, attempts[i].ExitCode, attempts[i].Result = record.Failed, ptr.To(1), nil
-				}
-			}
-		}
-	}
 	for name, tc := range map[string]struct {
 		arm  string
 		most int
@@ -33,7 +19,7 @@ func TestTheSentenceIsNotCertainOfWhatDidNotComplete(t *testing.T) {
 		"another candidate crashes": {"fused-naive", 3, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			exp, found, _ := scanned.Run(t, scanned.Noisy, 10, nil, crash(tc.arm, tc.most))
+			exp, found, _ := scanned.Run(t, scanned.Noisy, 10, nil, scanned.Crash(tc.arm, tc.most))
 			got := Sentence(exp, found, "fused-m4r")
 			if !strings.Contains(got, tc.says) || strings.Contains(got, "did not complete") != (tc.says != "") ||
 				strings.Contains(got, "certain at") && tc.says != "" {

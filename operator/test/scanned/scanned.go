@@ -2,7 +2,10 @@
 package scanned
 
 import (
+	"slices"
 	"testing"
+
+	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
@@ -37,4 +40,16 @@ func Run(t *testing.T, machine simulate.Machine, blocks int,
 	}
 	evidence := record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}
 	return exp, analyze.Evidence(exp, evidence, 0), evidence
+}
+
+// Crash makes so many trials of an arm exit with 1, the last ones: the first may be warm-ups.
+func Crash(arm string, most int) func([]record.Attempt) {
+	return func(attempts []record.Attempt) {
+		for i := range slices.Backward(attempts) {
+			if attempts[i].Arm == arm && most > 0 {
+				most--
+				attempts[i].Outcome, attempts[i].ExitCode, attempts[i].Result = record.Failed, ptr.To(1), nil
+			}
+		}
+	}
 }

@@ -138,7 +138,9 @@ or upgraded. A chart that is rendered without a cluster cannot ask for them. */}
 {{- $cidrs = append $cidrs (include "assay.network.host" .) -}}
 {{- end -}}
 {{- $slice := lookup "discovery.k8s.io/v1" "EndpointSlice" "default" "kubernetes" | default dict -}}
-{{- range dig "endpoints" list $slice }}{{ range .addresses }}{{ $cidrs = append $cidrs (include "assay.network.host" .) }}{{ end }}{{ end -}}
+{{- range dig "endpoints" list $slice -}}
+{{- range .addresses }}{{ $cidrs = append $cidrs (include "assay.network.host" .) }}{{ end -}}
+{{- end -}}
 {{- range dig "ports" list $slice }}{{ $ports = append $ports .port }}{{ end -}}
 {{- end -}}
 {{- $server := dict "cidrs" ($given.cidrs | default (uniq $cidrs)) "ports" (uniq $ports) -}}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
@@ -18,6 +17,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
 	"assay.dev/assay/operator/internal/specimen"
+	"assay.dev/assay/operator/test/scanned"
 )
 
 type runSpec = assayv1alpha1.BenchmarkRunSpec
@@ -182,16 +182,6 @@ func TestWhatAnAnalysisBecomes(t *testing.T) {
 
 // Who crashes may do so where it is slow: what is left is no point of a history, and confirms nothing.
 func TestTheTrialsThatAreLeftOfManyAreNoPoint(t *testing.T) {
-	crash := func(arm string, most int) func([]record.Attempt) {
-		return func(attempts []record.Attempt) {
-			for i := range attempts {
-				if attempts[i].Arm == arm && most > 0 {
-					most--
-					attempts[i].Outcome, attempts[i].ExitCode, attempts[i].Result = record.Failed, ptr.To(1), nil
-				}
-			}
-		}
-	}
 	for name, tc := range map[string]struct {
 		arm  string
 		most int
@@ -205,7 +195,7 @@ func TestTheTrialsThatAreLeftOfManyAreNoPoint(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := point()
-			exp, found := hurt(t, r, 10, crash(tc.arm, tc.most))
+			exp, found := hurt(t, r, 10, scanned.Crash(tc.arm, tc.most))
 			records := of(t, r, exp, found)
 			if len(records) != 1 || records[0].Record.Kind != tc.kind || (records[0].Record.Step != nil) != tc.step {
 				t.Fatalf("records %+v, want one of kind %s, with a step: %v", records, tc.kind, tc.step)
