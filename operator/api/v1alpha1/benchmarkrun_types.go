@@ -930,7 +930,7 @@ type QueueStatus struct {
 }
 
 // GraceFor is what a run waits for that may recover by itself.
-// +kubebuilder:validation:Enum=Image;Nodes
+// +kubebuilder:validation:Enum=Image;Nodes;Argo
 type GraceFor string
 
 // What a run waits for.
@@ -939,6 +939,8 @@ const (
 	GraceForImage GraceFor = "Image"
 	// GraceForNodes are nodes that were lost while blocks run on others.
 	GraceForNodes GraceFor = "Nodes"
+	// GraceForArgo is a workflow that was stopped and that Argo does not end.
+	GraceForArgo GraceFor = "Argo"
 )
 
 // GraceStatus is a period of grace: the run waits for something that may recover by itself, and goes on without it when the period is over.

@@ -76,8 +76,7 @@ func runsBlocks(flow *workflow.Workflow) bool {
 }
 
 func aliveBlock(pod *corev1.Pod) bool {
-	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed &&
-		pod.Labels[workflow.PartLabel] != workflow.AnalysisPart
+	return !over(pod) && pod.Labels[workflow.PartLabel] != workflow.AnalysisPart
 }
 
 // leases reads the leases of all nodes, with what still runs there (Busy) for other holders and, read from the API server, for nodes that

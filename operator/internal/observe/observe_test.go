@@ -104,8 +104,20 @@ func TestPods(t *testing.T) {
 		},
 		"a pod that is being deleted is alive and has no problems but that it is there": {
 			[]corev1.Pod{pod("a", corev1.PodPending, waitingFor("scan:1", "ErrImagePull"),
-				func(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(metav1.NewTime(noon)) })},
-			plan.PodState{Alive: 1, Ending: &plan.EndingPod{Name: "a", By: noon}},
+				func(p *corev1.Pod) { p.DeletionTimestamp, p.Spec.NodeName = ptr.To(metav1.NewTime(noon)), "node-a" })},
+			plan.PodState{Alive: 1, Ending: &plan.EndingPod{Name: "a", Node: "node-a", By: noon}},
+		},
+		"a pod that is deleted before it has a node never runs": {
+			[]corev1.Pod{pod("a", corev1.PodPending, func(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(metav1.NewTime(noon)) })},
+			plan.PodState{},
+		},
+		"analyses are known by their nodes and workflows": {
+			[]corev1.Pod{
+				pod("a", corev1.PodRunning, func(p *corev1.Pod) {
+					p.Spec.NodeName, p.Labels = "node-a", map[string]string{workflow.PartLabel: workflow.AnalysisPart}
+				}, initialized(corev1.ConditionTrue, later)),
+			},
+			plan.PodState{Alive: 1, Analysing: []plan.AnalysisPod{{Node: "node-a", Workflow: "scan-w000"}}},
 		},
 	}
 	for name, tc := range cases {

@@ -21,11 +21,13 @@ func podState(pods []corev1.Pod) plan.PodState {
 	var out plan.PodState
 	for i := range pods {
 		pod := &pods[i]
-		if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		if over(pod) {
 			continue
 		}
 		out.Alive++
-		if aliveBlock(pod) {
+		if !aliveBlock(pod) {
+			out.Analysing = append(out.Analysing, plan.AnalysisPod{Node: pod.Spec.NodeName, Workflow: workflowOf(pod)})
+		} else {
 			if out.Blocks == nil {
 				out.Blocks = map[string]int{}
 			}
@@ -46,10 +48,7 @@ func podState(pods []corev1.Pod) plan.PodState {
 		if condition := podCondition(pod, corev1.PodScheduled); condition != nil && condition.Status == corev1.ConditionTrue {
 			starting := &plan.StartingPod{
 				Name: pod.Name, Node: pod.Spec.NodeName, Scheduled: condition.LastTransitionTime.Time,
-				Lost: sandboxLost(pod), Block: aliveBlock(pod),
-			}
-			if owner := metav1.GetControllerOf(pod); owner != nil {
-				starting.Workflow = owner.Name
+				Lost: sandboxLost(pod), Block: aliveBlock(pod), Workflow: workflowOf(pod),
 			}
 			if out.Starting == nil || out.Starting.Lost.IsZero() && !starting.Lost.IsZero() {
 				out.Starting = starting
@@ -57,6 +56,19 @@ func podState(pods []corev1.Pod) plan.PodState {
 		}
 	}
 	return out
+}
+
+// over reports whether a pod has ended, or was deleted before it had a node: the scheduler gives it none any more.
+func over(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed ||
+		pod.Spec.NodeName == "" && pod.DeletionTimestamp != nil
+}
+
+func workflowOf(pod *corev1.Pod) string {
+	if owner := metav1.GetControllerOf(pod); owner != nil {
+		return owner.Name
+	}
+	return ""
 }
 
 // sandboxLost is when a pod that still initializes lost the sandbox that its containers ran in; zero if it has one, or is to get its first.

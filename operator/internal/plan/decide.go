@@ -31,6 +31,9 @@ const (
 func Decide(o Observed, settings Settings, now time.Time) Decision {
 	p := &planner{Observed: o, settings: settings, now: now}
 	decision := p.keepLeases(p.decide())
+	if decision.Grace == "" && decision.Ending == nil && p.unended() {
+		decision.Grace = assayv1alpha1.GraceForArgo
+	}
 	decision.Queue = p.place
 	return decision
 }
@@ -40,11 +43,13 @@ func (p *planner) decide() Decision {
 		p.deletion,
 		p.ended,
 		p.control,
+		p.neverEnding,
 		p.ledgerReady,
 		p.acceptance,
 		p.analysed,
 		p.argoReady,
 		p.neverStarting,
+		p.analysisLost,
 		p.running,
 		p.analysisMissing,
 		p.start,

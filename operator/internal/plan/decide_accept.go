@@ -9,10 +9,16 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// ledgerReady waits for the object store. Nothing is lost meanwhile: blocks that run retry until their attempts are stored.
+// ledgerReady waits for the object store. Nothing is lost meanwhile: blocks that run retry until their attempts are stored. A damaged
+// ledger is mended by people only, so a run that may start nothing more ends without it.
 func (p *planner) ledgerReady() *Decision {
 	if p.Ledger.Problem == "" {
 		return nil
+	}
+	if p.Ledger.Problem == assayv1alpha1.ReasonLedgerDamaged && p.noMore() && !p.working() && len(p.Pods.Blocks) == 0 {
+		reason, why := p.whyStopped()
+		return failed(reason, fmt.Sprintf("%s, and the ledger is damaged: %s; what was measured is in it: repair it and run assay analyze "+
+			"--ledger URL --write with the URL in status.ledger", why, p.Ledger.Message))
 	}
 	return waiting(p.Ledger.Problem, "waiting for the ledger: "+p.Ledger.Message, p.settings.LedgerRetry)
 }

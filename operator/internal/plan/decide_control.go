@@ -37,21 +37,22 @@ const suspendedMessage = "spec.suspend is true: no new block starts; set it to f
 // suspendedByUs reports whether the workflow was suspended for spec.suspend, and not by a person in Argo.
 func (p *planner) suspendedByUs() bool { return p.Run.Status.SuspendedSince != nil }
 
-// deadline is when the run's wall-clock budget ends; zero before the first wave. Suspension postpones it, but lets nobody keep a node: a
-// suspended run has given its nodes back when its blocks have ended, so whoever has one for longer than the budget uses it up.
+// deadline is when the run's wall-clock budget ends; zero while it has neither a wave nor a node. Suspension postpones it, but lets nobody
+// keep a node: a suspended run has given its nodes back when its blocks have ended, so whoever has one for longer than the budget uses it up.
+// So does who has a node and never comes to its first wave, whatever stands in the way.
 func (p *planner) deadline() time.Time {
 	start, budget := Started(p.Observed), p.Run.Spec.Budget.WallClock.Duration
-	if start.IsZero() {
-		return time.Time{}
+	var out time.Time
+	if !start.IsZero() {
+		out = start.Add(budget + SuspendedFor(p.Run, p.now))
 	}
-	out := start.Add(budget + SuspendedFor(p.Run, p.now))
 	for _, held := range p.held() {
 		// The lease of the first wave is older than the wave, whose workflow names its token.
 		from := start
 		if held.Acquired.After(start) {
 			from = held.Acquired
 		}
-		if end := from.Add(budget); end.Before(out) {
+		if end := from.Add(budget); out.IsZero() || end.Before(out) {
 			out = end
 		}
 	}
@@ -71,6 +72,28 @@ func SuspendedFor(run *assayv1alpha1.BenchmarkRun, now time.Time) time.Duration 
 		out += max(0, now.Sub(since.Time))
 	}
 	return out
+}
+
+// noMore reports whether the run may start nothing more, so that it needs no node.
+func (p *planner) noMore() bool { return Cancelled(p.Run) || p.overBudget() }
+
+// unended reports whether the newest wave was stopped, nothing of the run is on a node that answers, and Argo does not end its workflow.
+func (p *planner) unended() bool {
+	return !Ended(p.Run) && p.Wave != nil && p.Wave.Stopped && !p.Wave.Ended && !p.Wave.Deleting && !p.onLiveNodes()
+}
+
+// neverEnding deletes the workflow of a wave that was stopped long ago and that Argo does not end: while it is there, nobody gets the nodes
+// of the run. It does not need the ledger.
+func (p *planner) neverEnding() *Decision {
+	if !p.unended() || p.now.Sub(p.since(assayv1alpha1.GraceForArgo)) < podGrace {
+		return nil
+	}
+	return &Decision{
+		Action: DeleteWorkflows{[]string{p.Wave.Name}}, After: WatchSettles, Grace: assayv1alpha1.GraceForArgo,
+		Reason: assayv1alpha1.ReasonWaitingForArgo,
+		Message: fmt.Sprintf("workflow %s was stopped, none of its pods runs, and Argo has not ended it for %s: it is deleted, so that others get "+
+			"the nodes", p.Wave.Name, podGrace),
+	}
 }
 
 func (p *planner) overBudget() bool {

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -80,8 +81,8 @@ func (p *planner) running() *Decision {
 		return nil
 	}
 	if p.Wave.Deleting {
-		return waiting(assayv1alpha1.ReasonWaveRunning, fmt.Sprintf("somebody is deleting workflow %s; it will be started again", p.Wave.Name),
-			lookAtPods)
+		return waiting(assayv1alpha1.ReasonWaveRunning, fmt.Sprintf("workflow %s is being deleted: what it has not done is started again",
+			p.Wave.Name), lookAtPods)
 	}
 	if p.Wave.Stopped {
 		return p.stopping()
@@ -148,6 +149,39 @@ func (p *planner) neverStarting() *Decision {
 	out := waiting(assayv1alpha1.ReasonPodNotStarted, why+": the analysis starts again", lookAtPods)
 	out.Action = DeleteWorkflows{[]string{pod.Workflow}}
 	return out
+}
+
+// analysisLost makes another analysis in place of one whose node is lost: a pod there ends when the node comes back, or never.
+func (p *planner) analysisLost() *Decision {
+	for _, pod := range p.Pods.Analysing {
+		why, dead := p.lost(pod.Node)
+		i := slices.IndexFunc(p.workflows(), func(w WorkflowState) bool { return w.Name == pod.Workflow && !w.Ended && !w.Deleting })
+		if pod.Node == "" || !dead || i < 0 || p.writing() != nil {
+			continue
+		}
+		out := waiting(assayv1alpha1.ReasonWaitingForNode, why+", where the analysis ran: it starts again elsewhere", lookAtPods)
+		out.Action = DeleteWorkflows{[]string{pod.Workflow}}
+		return out
+	}
+	return nil
+}
+
+// onLiveNodes reports whether a pod of the run has no node yet or is on one that is not lost.
+func (p *planner) onLiveNodes() bool {
+	if p.Pods.Blocks[""] > 0 {
+		return true
+	}
+	nodes := slices.Collect(maps.Keys(p.Pods.Blocks))
+	for _, pod := range p.Pods.Analysing {
+		if pod.Node == "" {
+			return true
+		}
+		nodes = append(nodes, pod.Node)
+	}
+	return slices.ContainsFunc(nodes, func(node string) bool {
+		_, dead := p.lost(node)
+		return !dead
+	})
 }
 
 func (p *planner) waveMessage() string {
@@ -262,6 +296,9 @@ func (p *planner) start() *Decision {
 	planned := wave != nil && !p.Ledger.Analysed
 	if !planned && Cancelled(p.Run) {
 		return failed(assayv1alpha1.ReasonCancelled, "cancelled before anything was measured")
+	}
+	if !planned && p.overBudget() {
+		return failed(assayv1alpha1.ReasonBudgetExhausted, p.budgetMessage()+" before anything was measured")
 	}
 	if p.Older {
 		return waiting(assayv1alpha1.ReasonWaitingForNode, "a workflow of an earlier run with this name is still being deleted", lookAtPods)

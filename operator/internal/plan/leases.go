@@ -106,14 +106,21 @@ func (p *planner) wake(at time.Time) {
 	}
 }
 
-// keepLeases renews the run's leases if there is no other action or renewal is overdue, and reconciles in time for the next renewal.
+// keepLeases renews the run's leases if there is no other action or renewal is overdue, and reconciles in time for the next renewal. A run
+// that may start nothing more gives its nodes back, whatever it waits for.
 func (p *planner) keepLeases(decision Decision) Decision {
+	if decision.Action == nil && decision.Ending == nil && p.noMore() {
+		decision = *p.releaseIdle(nil, &decision)
+	}
 	switch decision.Action.(type) {
 	case DrainLeases, ReleaseLeases:
 		return decision
 	}
 	var due []string
 	overdue := false
+	if end := p.deadline(); p.now.Before(end) && len(p.held()) > 0 {
+		p.wake(end)
+	}
 	for _, held := range p.held() {
 		if p.now.Before(held.RenewAt()) {
 			p.wake(held.RenewAt())

@@ -96,10 +96,12 @@ type WorkflowState struct {
 
 // PodState is the part of the run's pods that decisions depend on.
 type PodState struct {
-	// Alive counts pods that have not ended.
+	// Alive counts pods that have not ended. One that is deleted before it has a node never gets one, and is in none of these.
 	Alive int
 	// Blocks counts those that are blocks, by the node they are on, and has no node without one; "" are those without a node yet.
 	Blocks map[string]int
+	// Analysing are the pods of analyses that have not ended.
+	Analysing []AnalysisPod
 	// Ending is the first pod that was told to end and has not; nil when there is none.
 	Ending *EndingPod
 	// Image is the first image that cannot be pulled.
@@ -127,6 +129,9 @@ type StartingPod struct {
 	// Block means that it runs a block and no analysis.
 	Block bool
 }
+
+// AnalysisPod is a pod that runs an analysis. Node is empty while it has none.
+type AnalysisPod struct{ Node, Workflow string }
 
 // EndingPod is a pod that is being deleted, and when its grace period ends.
 type EndingPod struct {

@@ -1,0 +1,174 @@
+package plan
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
+)
+
+// step lets a minute pass at most, in which the planner decides once; a write that is refused changes nothing.
+func (w *world) step(refused func(Action) bool) {
+	w.t.Helper()
+	decision := Decide(w.Observed, testSettings, w.now)
+	w.record(decision)
+	if decision.Action != nil && !refused(decision.Action) {
+		w.do(decision.Action)
+	} else if decision.Action != nil {
+		decision.Ending = nil
+	}
+	w.remember(decision)
+	after, again := decision.LookAgain()
+	if !again || after > time.Minute {
+		after = time.Minute
+	}
+	w.now = w.now.Add(max(after, time.Second))
+}
+
+// Whatever stands in a run's way, and from when on: its nodes are free soon after its budget, unless a block runs there.
+func TestNobodyKeepsANodeBeyondTheBudget(t *testing.T) {
+	type way struct {
+		stands  func(*world)
+		refused func(Action) bool
+	}
+	nothing := func(Action) bool { return false }
+	damaged := func(w *world) {
+		w.Ledger = LedgerState{Problem: assayv1alpha1.ReasonLedgerDamaged, Message: "analysis.json is no analysis"}
+	}
+	ways := map[string]way{
+		"the ledger is damaged": {damaged, nothing},
+		"the store is away": {func(w *world) {
+			w.Ledger = LedgerState{Problem: assayv1alpha1.ReasonLedgerUnreachable, Message: "no answer"}
+		}, nothing},
+		"Argo is away":      {func(w *world) { w.Argo = ArgoState{Problem: assayv1alpha1.ReasonArgoTooOld, Message: "upgrade it"} }, nothing},
+		"Argo does not act": {func(*world) {}, nothing},
+		"Argo is away, and the ledger is damaged": {func(w *world) {
+			damaged(w)
+			w.Argo = ArgoState{Problem: assayv1alpha1.ReasonArgoTooOld, Message: "upgrade it"}
+		}, nothing},
+		"no workflow can be made": {func(*world) {}, func(action Action) bool { _, ok := action.(StartWave); return ok }},
+		"no wave can be written":  {func(*world) {}, func(action Action) bool { _, ok := action.(PlanWave); return ok }},
+		"no node is tainted": {func(w *world) { w.Run.Spec.Placement.Exclusive = assayv1alpha1.ExclusiveNode },
+			func(action Action) bool {
+				_, ok := action.(PlanWave) // The world taints at once: the wave does not come either way.
+				return ok
+			}},
+		"the analysis is on a node that is lost": {func(w *world) {
+			if w.Wave != nil {
+				w.Pods = PodState{Alive: 1, Analysing: []AnalysisPod{{Node: "node-b", Workflow: w.Wave.Name}}}
+			}
+			w.ready("node-b", false)
+		}, nothing},
+		"a person suspended it in Argo": {func(w *world) {
+			if w.Wave != nil {
+				w.Wave.Suspended = true
+			}
+		}, nothing},
+	}
+	asks := map[string]func(*world){
+		"nobody asks for anything": func(*world) {},
+		"it is cancelled":          func(w *world) { w.Run.Spec.Cancel = ptr.To(true) },
+		"it is suspended":          func(w *world) { w.Run.Spec.Suspend = ptr.To(true) },
+	}
+	for what, way := range ways {
+		for asked, ask := range asks {
+			for before := range 12 {
+				t.Run(fmt.Sprintf("%s after %d steps and %s", what, before, asked), func(t *testing.T) {
+					w := newWorld(t)
+					for range before {
+						w.step(nothing)
+					}
+					way.stands(w)
+					ask(w)
+					// What a run gets at most: its budget, the grace for Argo, and the time to notice.
+					end := w.now.Add(w.Run.Spec.Budget.WallClock.Duration + podGrace + 10*time.Minute)
+					for w.now.Before(end) {
+						w.step(way.refused)
+						if w.Wave != nil && w.Wave.Deleting {
+							w.Wave, w.Pods = nil, PodState{}
+						}
+					}
+					p := &planner{Observed: w.Observed, settings: testSettings, now: w.now}
+					for _, held := range p.held() {
+						if !w.now.Before(held.Acquired.Add(w.Run.Spec.Budget.WallClock.Duration + podGrace + 5*time.Minute)) {
+							t.Errorf("%s is held since %s and it is %s:\n%s", held.Node, held.Acquired.Sub(w.began), w.now.Sub(w.began), w.log.String())
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestARunThatIsOverItsBudgetEndsThoughItsLedgerIsDamaged(t *testing.T) {
+	for name, tc := range map[string]struct {
+		problem string
+		ask     func(*world)
+		pods    PodState
+		want    string
+	}{
+		"cancelled":                       {assayv1alpha1.ReasonLedgerDamaged, func(w *world) { w.Run.Spec.Cancel = ptr.To(true) }, PodState{}, assayv1alpha1.ReasonCancelled},
+		"over its budget":                 {assayv1alpha1.ReasonLedgerDamaged, func(w *world) { w.after(2 * time.Hour) }, PodState{}, assayv1alpha1.ReasonBudgetExhausted},
+		"neither":                         {assayv1alpha1.ReasonLedgerDamaged, func(*world) {}, PodState{}, ""},
+		"a store that is away comes back": {assayv1alpha1.ReasonLedgerUnreachable, func(w *world) { w.Run.Spec.Cancel = ptr.To(true) }, PodState{}, ""},
+		"a block still writes": {assayv1alpha1.ReasonLedgerDamaged, func(w *world) { w.Run.Spec.Cancel = ptr.To(true) },
+			PodState{Alive: 1, Blocks: map[string]int{"node-a": 1}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.happens("the run is created", func() {})
+			w.Wave.Stopped, w.Wave.Ended, w.Pods = true, true, tc.pods
+			w.Ledger = LedgerState{Problem: tc.problem, Message: "wave 0 is altered"}
+			tc.ask(w)
+			ending := ""
+			if got := Decide(w.Observed, testSettings, w.now); got.Ending != nil {
+				ending = got.Ending.Reason
+			}
+			if ending != tc.want {
+				t.Errorf("it ends with %q, want %q", ending, tc.want)
+			}
+		})
+	}
+}
+
+func TestAnAnalysisWhoseNodeIsLostIsMadeElsewhere(t *testing.T) {
+	for name, tc := range map[string]struct {
+		edit  func(*world)
+		again bool
+	}{
+		"its node is not ready for long": {func(w *world) { w.ready("node-b", false); w.after(testSettings.NodeGrace) }, true},
+		"its node is not ready":          {func(w *world) { w.ready("node-b", false) }, false},
+		"its node is gone":               {func(w *world) { w.Nodes = w.Nodes[:1] }, true},
+		"its node is cordoned":           {func(w *world) { w.cordon("node-b", true) }, false},
+		"a block of the wave still runs": {func(w *world) { w.Nodes, w.Pods.Blocks = w.Nodes[:1], map[string]int{"node-a": 1} }, false},
+		"it has no node yet":             {func(w *world) { w.Pods.Analysing[0].Node = "" }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.happens("the run is created", func() {})
+			w.after(time.Minute).blocksDone(4)
+			w.Pods = PodState{Alive: 1, Analysing: []AnalysisPod{{Node: "node-b", Workflow: w.Wave.Name}}}
+			tc.edit(w)
+			w.happens(name, func() {})
+			if w.Wave.Deleting != tc.again {
+				t.Fatalf("its workflow is deleted: %v, want %v\n%s", w.Wave.Deleting, tc.again, w.log.String())
+			}
+			if !tc.again {
+				return
+			}
+			w.happens("the workflow is gone", func() { w.Wave = nil })
+			if len(w.Analyses) != 1 {
+				t.Fatalf("%d analyses, want one more\n%s", len(w.Analyses), w.log.String())
+			}
+			w.Analyses[0].Ended = true
+			w.analysis(experiment.VerdictGo)
+			if !Ended(w.Run) {
+				t.Errorf("the run has not ended\n%s", w.log.String())
+			}
+		})
+	}
+}
