@@ -159,7 +159,7 @@ func run(ctx context.Context, options *options) error {
 		Observer: &observe.Observer{
 			Client: manager.GetClient(), Live: manager.GetAPIReader(), LeaseNamespace: leases.Namespace, Namespaces: options.namespaces,
 			Store: timed, Argo: workflows,
-			Stored: storedIn(meter, allowed),
+			Stored: storedIn(meter, allowed), Clock: clock.RealClock{},
 		},
 		Applier:  applier,
 		Recorder: manager.GetEventRecorderFor("assay-operator"),

@@ -26,7 +26,7 @@ type copies struct {
 var manifests = []copies{
 	{from: inRepository("operator/config/crd/assay.dev_*.yaml"), into: chart + "/crds/*.yaml"},
 	{from: inRepository("operator/config/rbac/*role.yaml"), into: chart + "/files/rbac/*.yaml"},
-	{from: inRepository("operator/config/rbac/nodes_policy.yaml"), into: chart + "/files/rbac/*.yaml"},
+	{from: inRepository("operator/config/rbac/*_policy.yaml"), into: chart + "/files/rbac/*.yaml"},
 	{from: inRepository("dashboards/rules/*.yaml"), into: chart + "/files/rules/*.yaml"},
 	{from: inRepository("workflows/templates/*.yaml"), into: chart + "/files/workflowtemplates/*.yaml"},
 	{from: argoCRDs, into: argo + "/*.yaml"},

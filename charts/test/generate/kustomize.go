@@ -29,7 +29,7 @@ const Namespace = "assay-system"
 // rendered names which templates of the chart make which file of Config.
 var rendered = map[string][]string{
 	"manager/manager.yaml": {"operator/deployment.yaml"},
-	"rbac/install.yaml":    {"operator/rbac.yaml", "operator/nodes.yaml", "operator/metrics.yaml", "runs/executor.yaml"},
+	"rbac/install.yaml":    {"operator/rbac.yaml", "operator/policies.yaml", "operator/metrics.yaml", "runs/executor.yaml"},
 }
 
 // ofHelm are lines that are true only of what Helm has installed, and those that templates leave empty.

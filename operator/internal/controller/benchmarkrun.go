@@ -29,8 +29,9 @@ import (
 // What the operator may do: with nodes everywhere, and with all else in each namespace of --namespaces, which the namespace of the
 // markers stands for. What it may do in its own namespace, with Leases, is in config/rbac/leader_election_role.yaml and
 // config/rbac/leases_role.yaml; which of its writes to nodes are taken at all is in config/rbac/nodes_policy.yaml.
+// To execute runs is what config/rbac/runs_policy.yaml asks of who makes their workflows and pods.
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch;patch
-// +kubebuilder:rbac:namespace=runs,groups=assay.dev,resources=benchmarkruns,verbs=get;list;watch;patch;delete
+// +kubebuilder:rbac:namespace=runs,groups=assay.dev,resources=benchmarkruns,verbs=get;list;watch;patch;delete;execute
 // +kubebuilder:rbac:namespace=runs,groups=assay.dev,resources=benchmarkruns/status,verbs=patch
 // +kubebuilder:rbac:namespace=runs,groups=assay.dev,resources=benchmarkruns/finalizers,verbs=update
 // +kubebuilder:rbac:namespace=runs,groups=assay.dev,resources=benchmarktemplates,verbs=list;watch

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -18,27 +19,30 @@ import (
 	"assay.dev/assay/operator/internal/workflow"
 )
 
-// Leases reads the leases of all nodes. One that cannot be parsed is left out: acquiring its node fails with the reason.
+// Leases reads the leases of all nodes, without those that cannot be parsed.
 func Leases(ctx context.Context, reader client.Reader, namespace string) ([]lease.Lease, error) {
-	out, _, err := leases(ctx, reader, namespace)
+	out, _, _, err := leases(ctx, reader, namespace)
 	return out, err
 }
 
-// leases also returns the version of each node's object.
-func leases(ctx context.Context, reader client.Reader, namespace string) (out []lease.Lease, versions map[string]string, err error) {
+// leases also returns the version of each node's object, and why others cannot be parsed, by their names.
+func leases(ctx context.Context, reader client.Reader, namespace string) (out []lease.Lease, versions, damaged map[string]string, err error) {
 	var list coordinationv1.LeaseList
 	if err := reader.List(ctx, &list, client.InNamespace(namespace),
 		client.MatchingLabels{workflow.ManagedByLabel: workflow.ManagedBy}); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	versions = map[string]string{}
+	versions, damaged = map[string]string{}, map[string]string{}
 	for i := range list.Items {
-		if current, err := lease.FromObject(&list.Items[i]); err == nil {
-			out = append(out, current)
-			versions[current.Node] = list.Items[i].ResourceVersion
+		current, err := lease.FromObject(&list.Items[i])
+		if err != nil {
+			damaged[list.Items[i].Name] = err.Error()
+			continue
 		}
+		out = append(out, current)
+		versions[current.Node] = list.Items[i].ResourceVersion
 	}
-	return out, versions, nil
+	return out, versions, damaged, nil
 }
 
 // Busy names what of a holder runs on a node or may still start there; empty is nothing. Besides names a workflow that is known to use
@@ -79,7 +83,10 @@ func aliveBlock(pod *corev1.Pod) bool {
 	return !over(pod) && pod.Labels[workflow.PartLabel] != workflow.AnalysisPart
 }
 
-// leases reads the leases of all nodes, with what still runs there (Busy) for other holders and, read from the API server, for nodes that
+// soon is more than what passes between an observation and the decision on it.
+const soon = time.Minute
+
+// leases reads the leases of all nodes, with what still runs there (Busy) for other holders whose lease has expired and, read from the API server, for nodes that
 // this run drains.
 //
 // The cache may be stale. For other runs' leases that is harmless: acquiring one reads it from the API server, and a change of the cache
@@ -87,10 +94,11 @@ func aliveBlock(pod *corev1.Pod) bool {
 // has the version that was read there last. They are read one by one, because a consistent list waits for etcd's progress notification,
 // up to a tenth of a second.
 func (o *Observer) leases(ctx context.Context, world *World) error {
-	all, versions, err := leases(ctx, o.Client, o.LeaseNamespace)
+	all, versions, damaged, err := leases(ctx, o.Client, o.LeaseNamespace)
 	if err != nil {
 		return err
 	}
+	world.damaged = damaged
 	me := plan.HolderOf(world.Run)
 	if plan.Leased(experiment.PlacementOf(world.Run.Spec.Placement)) {
 		for _, node := range o.own(world, all) {
@@ -113,6 +121,10 @@ func (o *Observer) leases(ctx context.Context, world *World) error {
 		}
 		if where := all[i].Holder.Namespace; len(o.Namespaces) > 0 && !slices.Contains(o.Namespaces, where) {
 			all[i].Busy = "what it started in namespace " + where + ", which this operator does not watch,"
+			continue
+		}
+		// What the holder of a lease in force does is of no interest: whoever acquires a lease asks the API server again.
+		if !all[i].Expired(o.Clock.Now().Add(soon)) {
 			continue
 		}
 		if all[i].Busy, err = Busy(ctx, o.Client, all[i].Holder, all[i].Node, ""); err != nil {
@@ -155,7 +167,7 @@ func (o *Observer) own(world *World, all []lease.Lease) []string {
 	return slices.Compact(nodes)
 }
 
-// refresh replaces a cached lease by the API server's. As in Leases, one that cannot be parsed is left out.
+// refresh replaces a cached lease by the API server's. One that cannot be parsed is left out: nobody holds its node.
 func (o *Observer) refresh(ctx context.Context, all []lease.Lease, node string) ([]lease.Lease, error) {
 	all = slices.DeleteFunc(all, func(l lease.Lease) bool { return l.Node == node })
 	var object coordinationv1.Lease

@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -150,7 +152,7 @@ func TestARunsOwnLeasesAreReadPastTheCache(t *testing.T) {
 	mine, other := object("node-a", plan.HolderOf(run)), object("node-b", lease.Holder{Namespace: "lab", Name: "rival", UID: "v"})
 	cache := fake.NewClientBuilder().WithScheme(scheme).WithObjects(other.DeepCopy()).Build()
 	live := fake.NewClientBuilder().WithScheme(scheme).WithObjects(mine.DeepCopy(), other.DeepCopy()).WithInterceptorFuncs(count).Build()
-	o := &Observer{Client: cache, Live: live, LeaseNamespace: "assay-system", Memory: &Memory{}}
+	o := &Observer{Client: cache, Live: live, LeaseNamespace: "assay-system", Memory: &Memory{}, Clock: clock.RealClock{}}
 	expect := func(when string, held bool, times int) {
 		t.Helper()
 		asked = 0
@@ -232,7 +234,7 @@ func TestWhatOfARunIsOnANodeThatItGivesBack(t *testing.T) {
 				there = append(there, got.DeepCopyObject().(client.Object))
 			}
 			live := fake.NewClientBuilder().WithScheme(scheme).WithObjects(there...).Build()
-			o := &Observer{Client: cache, Live: live, LeaseNamespace: "assay-system", Memory: &Memory{}}
+			o := &Observer{Client: cache, Live: live, LeaseNamespace: "assay-system", Memory: &Memory{}, Clock: clock.RealClock{}}
 			world := &World{Observed: plan.Observed{Run: run, Ledger: plan.LedgerState{Newest: tc.newest}}}
 			if err := o.leases(t.Context(), world); err != nil {
 				t.Fatal(err)
@@ -241,5 +243,81 @@ func TestWhatOfARunIsOnANodeThatItGivesBack(t *testing.T) {
 				t.Errorf("leases %+v, want one with %q on its node", world.Leases, tc.busy)
 			}
 		})
+	}
+}
+
+// What the holder of a lease does is only asked for once its lease can be taken over: a thousand runs that wait would ask it for every node.
+func TestWhatOthersDoIsReadOnceTheirLeaseHasExpired(t *testing.T) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, workflow.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	for name, tc := range map[string]struct {
+		left time.Duration
+		busy string
+	}{
+		"it has expired":                 {0, "pod block"},
+		"it expires before the decision": {time.Second, "pod block"},
+		"it is in force":                 {soon + time.Second, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "assay-system", Name: lease.Name("node-a"), Labels: map[string]string{workflow.ManagedByLabel: workflow.ManagedBy},
+			}}
+			theirs := lease.Lease{Node: "node-a"}.TakenBy(lease.Holder{Namespace: "lab", Name: "rival", UID: "v"}, false, time.Hour,
+				now.Add(tc.left-time.Hour))
+			if err := theirs.Write(object); err != nil {
+				t.Fatal(err)
+			}
+			pod := &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "block", Labels: workflow.Labels(record.Run{Name: "rival", UID: "v"}, 0)},
+				Spec:       corev1.PodSpec{NodeName: "node-a"}, Status: corev1.PodStatus{Phase: corev1.PodRunning},
+			}
+			cache := fake.NewClientBuilder().WithScheme(scheme).WithObjects(object, pod).Build()
+			o := &Observer{Client: cache, Live: cache, LeaseNamespace: "assay-system", Memory: &Memory{},
+				Clock: clocktesting.NewFakePassiveClock(now)}
+			world := &World{Observed: plan.Observed{Run: &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan", UID: "u"}}}}
+			if err := o.leases(t.Context(), world); err != nil {
+				t.Fatal(err)
+			}
+			if len(world.Leases) != 1 || world.Leases[0].Busy != tc.busy {
+				t.Errorf("leases %+v, want one with %q on its node", world.Leases, tc.busy)
+			}
+		})
+	}
+}
+
+// A Lease object that somebody spoiled keeps its node from runs, and no run from the other nodes.
+func TestANodeWhoseLeaseNobodyCanReadIsKnown(t *testing.T) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	spoiled := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "assay-system", Name: lease.Name("node-a"), Labels: map[string]string{workflow.ManagedByLabel: workflow.ManagedBy},
+			Annotations: map[string]string{lease.NodeAnnotation: "node-a"},
+		},
+		Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("nobody in particular")},
+	}
+	cache := fake.NewClientBuilder().WithScheme(scheme).WithObjects(spoiled,
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a"}}, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-b"}}).Build()
+	o := &Observer{Client: cache, Live: cache, LeaseNamespace: "assay-system", Memory: &Memory{}, Clock: clock.RealClock{}}
+	world := &World{Observed: plan.Observed{Run: &assayv1alpha1.BenchmarkRun{}}}
+	if err := o.leases(t.Context(), world); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.nodes(t.Context(), world); err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range world.Nodes {
+		if got := node.LeaseDamaged; (got != "") != (node.Name == "node-a") {
+			t.Errorf("%s: its lease is damaged: %q", node.Name, got)
+		}
 	}
 }

@@ -9,10 +9,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/workflow"
@@ -25,6 +27,8 @@ type World struct {
 	Analysis *analysis.Analysis
 	// LedgerURL is the address of the run's objects, ReportURL of the newest report, if there is one.
 	LedgerURL, ReportURL string
+	// damaged is why Lease objects cannot be parsed, by their names.
+	damaged map[string]string
 }
 
 // Observer reads worlds. It is safe for concurrent use.
@@ -44,6 +48,7 @@ type Observer struct {
 	Stored func(namespace string) (ledger.Sizes, bool)
 	// Memory is owned by the controller.
 	Memory *Memory
+	Clock  clock.PassiveClock
 }
 
 // ArgoStates reports the state of Argo Workflows.
@@ -139,7 +144,9 @@ func (o *Observer) nodes(ctx context.Context, world *World) error {
 		return err
 	}
 	for i := range nodes.Items {
-		world.Nodes = append(world.Nodes, nodeState(&nodes.Items[i]))
+		node := nodeState(&nodes.Items[i])
+		node.LeaseDamaged = world.damaged[lease.Name(node.Name)]
+		world.Nodes = append(world.Nodes, node)
 	}
 	return nil
 }

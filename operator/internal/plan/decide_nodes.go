@@ -71,6 +71,8 @@ func refuse(node Node, placement experiment.Placement, need corev1.ResourceList)
 		return "is not ready"
 	case node.Unschedulable:
 		return "is cordoned"
+	case node.LeaseDamaged != "":
+		return "has a lease that nobody can read: " + node.LeaseDamaged
 	}
 	for _, taint := range node.Taints {
 		// The lease decides, and not its taint.

@@ -273,6 +273,7 @@ func TestNodesOfARunThatStarts(t *testing.T) {
 		"it holds two and wants one":                               {func(w *world) { w.holds("node-a", "node-b") }, "drain the lease of node-b", "", ""},
 		"five are taken, and are named":                            {many(5, taken), "<nil>", "node-4 is leased by", "more"},
 		"seven are taken, and five are named":                      {many(7, taken), "<nil>", "; 2 more nodes; this run", "node-5"},
+		"nobody can read the lease of one":                         {many(1, func(_ *world, node *Node) { node.LeaseDamaged = "no holder" }), "<nil>", "node-0 has a lease that nobody can read: no holder", ""},
 		"five are cordoned, and are named":                         {many(5, cordoned), "<nil>", "node-4 is cordoned", "more"},
 		"seven are cordoned, and five are named":                   {many(7, cordoned), "<nil>", "node-4 is cordoned and 2 more", "node-5"},
 	} {

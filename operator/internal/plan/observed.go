@@ -148,6 +148,8 @@ type Node struct {
 	// ReadySince is since when Ready is what it is.
 	ReadySince  time.Time
 	Allocatable corev1.ResourceList
+	// LeaseDamaged is why its Lease object cannot be parsed; empty when it can, or there is none.
+	LeaseDamaged string
 }
 
 // Settings are an installation's settings of planning.

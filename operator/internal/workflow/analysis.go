@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -16,6 +17,9 @@ import (
 // nearly all of the heap, and without the hint garbage would be let double it.
 const analysisMemory, AnalysisHeap = "512Mi", "320MiB"
 
+// analysisTakes is how long a try of the analysis may take, a store that is away for minutes included. One of 100,000 attempts takes seconds.
+const analysisTakes = time.Hour
+
 // analysis is the template that judges the ledger. It is the only container with credentials that Assay itself gives out.
 func analysis(config Config, exp *experiment.Experiment, wave int) Template {
 	volumes, mounts := config.Bucket.trust()
@@ -24,6 +28,8 @@ func analysis(config Config, exp *experiment.Experiment, wave int) Template {
 		Metadata:     &Metadata{Labels: map[string]string{PartLabel: AnalysisPart}},
 		Tolerations:  tolerations(exp),
 		PodSpecPatch: analysisPatch(config),
+		// One that hangs must not keep the run, and its nodes, for ever.
+		ActiveDeadlineSeconds: ptr.To(intstr.FromInt32(int32(analysisTakes.Seconds()))),
 		RetryStrategy: &RetryStrategy{
 			Limit: ptr.To(intstr.FromInt32(3)), RetryPolicy: "Always",
 			Backoff: &Backoff{Duration: "5s", Factor: ptr.To(intstr.FromInt32(2))},

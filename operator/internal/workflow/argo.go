@@ -99,11 +99,13 @@ type Template struct {
 	Affinity    *corev1.Affinity    `json:"affinity,omitempty"`
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 	// PodSpecPatch goes on top of the workflow's.
-	PodSpecPatch   string             `json:"podSpecPatch,omitempty"`
-	RetryStrategy  *RetryStrategy     `json:"retryStrategy,omitempty"`
-	Volumes        []corev1.Volume    `json:"volumes,omitempty"`
-	InitContainers []corev1.Container `json:"initContainers,omitempty"`
-	Container      *corev1.Container  `json:"container,omitempty"`
+	PodSpecPatch string `json:"podSpecPatch,omitempty"`
+	// ActiveDeadlineSeconds is that of the pod.
+	ActiveDeadlineSeconds *intstr.IntOrString `json:"activeDeadlineSeconds,omitempty"`
+	RetryStrategy         *RetryStrategy      `json:"retryStrategy,omitempty"`
+	Volumes               []corev1.Volume     `json:"volumes,omitempty"`
+	InitContainers        []corev1.Container  `json:"initContainers,omitempty"`
+	Container             *corev1.Container   `json:"container,omitempty"`
 }
 
 // Inputs of a template.

@@ -336,6 +336,11 @@ func (in *Template) DeepCopyInto(out *Template) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.ActiveDeadlineSeconds != nil {
+		in, out := &in.ActiveDeadlineSeconds, &out.ActiveDeadlineSeconds
+		*out = new(intstr.IntOrString)
+		**out = **in
+	}
 	if in.RetryStrategy != nil {
 		in, out := &in.RetryStrategy, &out.RetryStrategy
 		*out = new(RetryStrategy)

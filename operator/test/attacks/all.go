@@ -17,9 +17,11 @@ const (
 	wherePromise    = "The operator writes only where runs are, and reads nothing else but nodes"
 	rightsPromise   = "It has every right that it uses and no other"
 	wordsPromise    = "What a program prints, its parameters and names arrive as they are, through Argo and into the report"
-	sizePromise     = "A run that asks for too much, or that nobody can read, is refused before it takes anything"
-	limitsPromise   = "What an administrator's policy does not allow to a namespace none of its runs gets, however it is asked for"
-	reachPromise    = "A pod of a run reaches names, the API server and the store only, unless the platform's administrator adds to that; " +
+	whosePromise    = "Only Argo's controller makes pods that say that they are a run's, and only the operator such workflows, so that nobody " +
+		"keeps a node with another pod or shares one that is leased"
+	sizePromise   = "A run that asks for too much, or that nobody can read, is refused before it takes anything"
+	limitsPromise = "What an administrator's policy does not allow to a namespace none of its runs gets, however it is asked for"
+	reachPromise  = "A pod of a run reaches names, the API server and the store only, unless the platform's administrator adds to that; " +
 		"a cloud's metadata never"
 	untouchedPromise = "A program that is measured changes neither what is recorded of it nor what is recorded of others"
 	storeGuard       = "operator/internal/storeusers/policy.go"
@@ -49,6 +51,8 @@ var All = []Attack{
 		patchesANode((*World).operator, `{"metadata":{"labels":{"hijacked":"yes"}}}`), API},
 	{"a hijacked operator taints a node for others than a lease", nodesPromise, "ValidatingAdmissionPolicy assay-operator-nodes",
 		patchesANode((*World).operator, `{"spec":{"taints":[{"key":"hijacked","effect":"NoExecute"}]}}`), API},
+	{"a tenant makes a pod that says that it is a run's", whosePromise, "ValidatingAdmissionPolicy assay-operator-runs", makesABlock, API},
+	{"a tenant takes a run's name off a block's pod", whosePromise, "ValidatingAdmissionPolicy assay-operator-runs", takesAName, API},
 	{"160,000 cells", sizePromise, "operator/internal/experiment/limits.go and the rules of spec.sweep in the CRD", tooManyCells, API},
 	{"a ConfigMap in the way of a run's plan", wherePromise, "the check of owners in operator/internal/apply", configMapInTheWay, API},
 	{"a hijacked operator writes where no runs are", wherePromise, "a Role for each run namespace", writesElsewhere, Cluster},

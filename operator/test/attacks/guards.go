@@ -20,6 +20,7 @@ const (
 	executorFile = "operator/config/rbac/executor_role.yaml"
 	operatorFile = "operator/config/rbac/role.yaml"
 	nodesFile    = "operator/config/rbac/nodes_policy.yaml"
+	policyFile   = "operator/config/rbac/runs_policy.yaml"
 	runsFile     = "operator/config/crd/assay.dev_benchmarkruns.yaml"
 	usersFile    = storeGuard
 
@@ -37,6 +38,7 @@ func built(target, file, before, after string) Guard {
 // Rights that are given to who must not have them.
 var (
 	nodesAudited = edit(nodesFile, "validationActions: [Deny]", "validationActions: [Audit]")
+	runsAudited  = edit(policyFile, "validationActions: [Deny]", "validationActions: [Audit]")
 	everybodys   = edit(usersFile, `path.Join("runs", match[2]) + "/*", path`, `"runs/*", path`)
 )
 
@@ -81,6 +83,9 @@ var Guards = map[string]Guard{
 
 	"a hijacked operator labels a node":                         nodesAudited,
 	"a hijacked operator taints a node for others than a lease": nodesAudited,
+
+	"a tenant makes a pod that says that it is a run's": runsAudited,
+	"a tenant takes a run's name off a block's pod":     runsAudited,
 
 	"160,000 cells": edit(runsFile, "<= 10000.0", "<= 1000000000.0"),
 	// Where the API server asks whoever names an owner for the right to delete, that stands against it as well.

@@ -11,8 +11,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -210,6 +212,82 @@ func makesAPod(t *testing.T, w *World) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "hijacked"},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}}}
 	forbidden(t, w.as(t, w.operator()).Create(t.Context(), pod, client.DryRunAll))
+}
+
+// block is a pod as Argo's controller makes it for a block of a run.
+func (w *World) block(name string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name, Labels: map[string]string{
+			"assay.dev/run": "scan", "assay.dev/run-uid": "0000", "assay.dev/wave": "0", "assay.dev/part": "block", "app": "mine"}},
+		Spec: corev1.PodSpec{
+			// No scheduler has this name.
+			SchedulerName: "nobody", AutomountServiceAccountToken: ptr.To(false),
+			SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](65532),
+				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
+			Containers: []corev1.Container{{Name: "a", Image: "a", SecurityContext: &corev1.SecurityContext{
+				AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}}}},
+		},
+	}
+}
+
+// maker is a tenant who may also make pods and workflows, as Kubernetes' own role edit and Argo's allow.
+func (w *World) maker(t *testing.T) client.Client {
+	t.Helper()
+	name := metav1.ObjectMeta{Namespace: w.Namespace, Name: "attack-maker"}
+	for _, object := range []client.Object{
+		&rbacv1.Role{ObjectMeta: name, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"", "argoproj.io"},
+			Resources: []string{"pods", "pods/status", "workflows"}, Verbs: []string{"get", "create", "patch", "update"}}}},
+		&rbacv1.RoleBinding{ObjectMeta: name, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name.Name},
+			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: Tenant}}},
+	} {
+		if err := client.IgnoreAlreadyExists(w.Kube.Create(t.Context(), object)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return w.as(t, Tenant)
+}
+
+// executes is part of what the policy says.
+const executes = "who may execute"
+
+func makesABlock(t *testing.T, w *World) {
+	tenant := w.maker(t)
+	own := w.block("attack-own")
+	own.Labels = map[string]string{"app": "mine"}
+	until(t, "the tenant may make pods", func() error { return tenant.Create(t.Context(), own, client.DryRunAll) })
+	for _, label := range []string{"assay.dev/run", "assay.dev/run-uid", "assay.dev/wave", "assay.dev/part"} {
+		pod := w.block("attack-block")
+		pod.Labels = map[string]string{label: w.block("").Labels[label]}
+		refused(t, tenant.Create(t.Context(), pod, client.DryRunAll), executes)
+	}
+	flow := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow",
+		"spec": map[string]any{"entrypoint": "a", "templates": []any{}}}}
+	flow.SetNamespace(w.Namespace)
+	flow.SetName("scan-w000-a1")
+	flow.SetLabels(w.block("").Labels)
+	refused(t, tenant.Create(t.Context(), flow, client.DryRunAll), executes)
+}
+
+func takesAName(t *testing.T, w *World) {
+	tenant := w.maker(t)
+	pod := w.block("attack-block")
+	if err := w.Kube.Create(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.Kube.Delete(context.Background(), pod, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
+			t.Error(err)
+		}
+	})
+	until(t, "the tenant may change its pods", func() error {
+		return tenant.Patch(t.Context(), pod.DeepCopy(), merge(`{"metadata":{"labels":{"app":"theirs"}}}`), client.DryRunAll)
+	})
+	for _, patch := range []string{`{"assay.dev/run-uid":null}`, `{"assay.dev/part":"analysis"}`, `{"assay.dev/run":"other"}`, `{"assay.dev/wave":"1"}`} {
+		labels := merge(`{"metadata":{"labels":` + patch + `}}`)
+		refused(t, tenant.Patch(t.Context(), pod.DeepCopy(), labels, client.DryRunAll), executes)
+		refused(t, tenant.Status().Patch(t.Context(), pod.DeepCopy(), labels,
+			&client.SubResourcePatchOptions{PatchOptions: client.PatchOptions{DryRun: []string{metav1.DryRunAll}}}), executes)
+	}
 }
 
 func writesElsewhere(t *testing.T, w *World) {

@@ -49,7 +49,8 @@ const runsRole = "assay-operator-runs"
 // missing; and scopedUser the same without any run namespace.
 func grant() error {
 	var policy []client.Object
-	for _, name := range []string{"role.yaml", "leases_role.yaml", "leader_election_role.yaml", "nodes_policy.yaml"} {
+	for _, name := range []string{"role.yaml", "leases_role.yaml", "leader_election_role.yaml", "nodes_policy.yaml",
+		"runs_policy.yaml"} {
 		objects, err := readConfig(name)
 		if err != nil {
 			return fmt.Errorf("config/rbac/%s: %w", name, err)
@@ -135,6 +136,7 @@ func (r right) String() string {
 // notAskedFor are rights that the API server asks for on behalf of another request, and no request shows.
 var notAskedFor = map[right]string{
 	{false, "update", "assay.dev", "benchmarkruns/finalizers"}: "admission (OwnerReferencesPermissionEnforcement, on in this suite) asks for it whenever an object owned by a run is made",
+	{false, "execute", "assay.dev", "benchmarkruns"}:           "config/rbac/runs_policy.yaml asks for it whenever a workflow of a run is made",
 	{true, "patch", "", "events"}:                              "an event of a leader that is like one before is counted up, which no suite waits for",
 }
 

@@ -235,7 +235,8 @@ func startOperatorFor(connection *rest.Config, namespaces ...string) (*runningOp
 	reconciler := &controller.Reconciler{
 		Cache:    manager.GetClient(),
 		Live:     manager.GetAPIReader(),
-		Observer: &observe.Observer{Client: manager.GetClient(), Live: manager.GetAPIReader(), LeaseNamespace: leaseNamespace, Namespaces: namespaces, Store: timed, Argo: workflows},
+		Observer: &observe.Observer{Client: manager.GetClient(), Live: manager.GetAPIReader(), LeaseNamespace: leaseNamespace, Namespaces: namespaces, Store: timed, Argo: workflows,
+			Clock: clock.RealClock{}},
 		Applier:  applier,
 		Recorder: manager.GetEventRecorderFor("assay-operator"),
 		Settings: plan.Settings{ImagePullGrace: imagePullGrace, LedgerRetry: 500 * time.Millisecond, NodeGrace: nodeGrace, Fits: workflowConfig().Fits, Overhead: corev1.ResourceList{

@@ -58,8 +58,11 @@ whole cluster, so that reading is granted there; writing never leaves the run na
   verbs: [get, list, watch]
 {{- end -}}
 
-{{/* What a controller does where runs are. */}}
+{{/* What a controller does where runs are. To execute runs is to make pods that say which run they are of. */}}
 {{- define "assay.argo.controllerRunRules" -}}
+- apiGroups: [assay.dev]
+  resources: [benchmarkruns]
+  verbs: [execute]
 - apiGroups: [""]
   resources: [pods]
   verbs: [create, update, patch, delete]
