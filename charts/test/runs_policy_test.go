@@ -53,19 +53,24 @@ func TestThePolicyForRunsKnowsWhoMakesPods(t *testing.T) {
 func TestWhoMakesWhatSaysThatItIsARuns(t *testing.T) {
 	c := startCluster(t)
 	c.createNamespace(t, "team-a")
+	c.createNamespace(t, "elsewhere")
 	c.install(t, "{runNamespaces: [team-a]}")
 	for _, object := range []client.Object{
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "author"}},
 		// As Kubernetes' own role edit and Argo's allow; nobody aggregates roles here.
-		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "author"}, Rules: []rbacv1.PolicyRule{
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "author"}, Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{"", "argoproj.io"}, Resources: []string{"pods", "workflows"}, Verbs: []string{"create"}}}},
-		&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "author"},
-			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "author"},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "author"},
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "author"},
 			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "team-a", Name: "author"}}},
 	} {
 		if err := c.Create(t.Context(), object); err != nil {
 			t.Fatal(err)
 		}
+	}
+	in := func(namespace string, object client.Object) client.Object {
+		object.SetNamespace(namespace)
+		return object
 	}
 	pod := func(labels map[string]string) client.Object {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "p", Labels: labels},
@@ -95,6 +100,7 @@ func TestWhoMakesWhatSaysThatItIsARuns(t *testing.T) {
 		"an administrator repairs something":        {c.Client, pod(runs), ""},
 		"an author makes a pod":                     {author, pod(own), ""},
 		"an author makes a pod of a run":            {author, pod(runs), refused},
+		"somebody makes a pod where no runs are":    {author, in("elsewhere", pod(runs)), ""},
 		"Argo's controller makes a workflow anew":   {controller, flow(own), ""},
 		"an author makes another workflow of a run": {author, flow(runs), refused},
 	} {
