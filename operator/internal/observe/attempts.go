@@ -24,9 +24,11 @@ type progress struct {
 	ended map[string]int
 }
 
-// maxGaps is how many blocks that did not end, with others that did after them, are listed each by itself. With more of them one
-// listing of all is quicker.
-const maxGaps = 8
+// maxSpans is how many spans of blocks that did not end are listed each by itself, beside the pages that one listing of all takes.
+const maxSpans = 8
+
+// pageKeys is how many keys a store gives in one answer.
+const pageKeys = 1000
 
 // count lists the attempts that are new, and returns how many trials of all waves have one, and which blocks of the newest wave are
 // open: those of which no execution has an attempt of every trial. Attempts come one by one.
@@ -88,32 +90,48 @@ func (p *progress) unknown(ctx context.Context, store ledger.Store, newest *reco
 	return listed, nil
 }
 
-// unknownOf lists those of blocks whose names are of one length, in their order.
+// unknownOf lists those of blocks whose names are of one length, in their order: between two that ended all that did not, so that a wave
+// on several nodes takes a request for each of them.
 func (p *progress) unknownOf(ctx context.Context, store ledger.Store, blocks []string, listed listing) error {
-	var gaps, tail []string
 	// Before the first key of the first block, and after the last one of the last.
 	first, last := ledger.AttemptsPrefix+blocks[0], ledger.AfterBlock(blocks[len(blocks)-1])
-	after := first
+	type span struct {
+		open          []string
+		after, before string
+	}
+	var spans []span
+	current, ended := span{after: first}, 0
 	for _, block := range blocks {
-		if _, known := p.ended[block]; known {
-			gaps, tail = append(gaps, tail...), nil
-			after = ledger.AfterBlock(block)
+		trials, known := p.ended[block]
+		if !known {
+			current.open = append(current.open, block)
 			continue
 		}
-		tail = append(tail, block)
+		if len(current.open) > 0 {
+			current.before = ledger.AttemptsPrefix + block
+			spans = append(spans, current)
+		}
+		current, ended = span{after: ledger.AfterBlock(block)}, ended+trials
 	}
-	if len(gaps) > maxGaps {
+	if len(current.open) > 0 {
+		current.before = last
+		spans = append(spans, current)
+	}
+	if len(spans) > maxSpans+ended/pageKeys {
 		return listed.listBetween(ctx, store, first, last)
 	}
-	for _, block := range gaps {
-		if err := listed.list(ctx, store, ledger.AttemptsPrefix+block+"/"); err != nil {
+	for _, s := range spans {
+		var err error
+		if len(s.open) == 1 {
+			err = listed.list(ctx, store, ledger.AttemptsPrefix+s.open[0]+"/")
+		} else {
+			err = listed.listBetween(ctx, store, s.after, s.before)
+		}
+		if err != nil {
 			return err
 		}
 	}
-	if len(tail) == 0 {
-		return nil
-	}
-	return listed.listBetween(ctx, store, after, last)
+	return nil
 }
 
 // mostKnown is how many trials and executions a listing holds. A run has at most 100,000 trials, and whoever may write attempts may write

@@ -112,6 +112,49 @@ func TestAPassListsOnlyWhatMayBeNew(t *testing.T) {
 	pass("nothing is listed at all", 13*trials, 0, 0, 0)
 }
 
+// names is a store that has names only, a thousand in a page as object stores have.
+type names struct {
+	ledger.Store
+	keys     []string
+	requests int
+}
+
+func (s *names) Page(_ context.Context, prefix, after string) ([]string, bool, error) {
+	s.requests++
+	from, exact := slices.BinarySearch(s.keys, max(prefix, after))
+	if exact && after != "" {
+		from++
+	}
+	to, _ := slices.BinarySearch(s.keys, prefix+"\xff")
+	page := s.keys[from:min(from+1000, to)]
+	return page, from+len(page) < to, nil
+}
+
+// The blocks of a wave on several nodes are one after the other on each, so many are before one that ended. A pass takes a request for each
+// node, however many attempts there are.
+func TestAPassOfAWaveOnSeveralNodesListsOnlyWhatMayBeNew(t *testing.T) {
+	const trials, lanes, each = 20, 4, 150
+	store, known := &names{}, &progress{}
+	wave := testWave(0, 0, lanes*each, trials)
+	for done := range each {
+		for lane := range lanes {
+			block := wave.Blocks[lane*each+done].ID
+			for i := range trials {
+				store.keys = append(store.keys, ledger.AttemptKey(block, "pod", fmt.Sprintf("%s-s%05d", block, i)))
+			}
+		}
+		slices.Sort(store.keys)
+		store.requests = 0
+		count, open, err := known.count(t.Context(), store, wave)
+		if err != nil || count != (done+1)*lanes*trials || len(open) != lanes*(each-done-1) {
+			t.Fatalf("%d trials and %d open blocks, %v", count, len(open), err)
+		}
+		if store.requests > lanes {
+			t.Fatalf("after %d blocks of each node a pass takes %d requests, want %d", done, store.requests, lanes)
+		}
+	}
+}
+
 // In whatever order attempts come, a pass that remembers says what one says that lists everything. Names beyond the digits that they
 // are padded to are ordered as the store orders them, and not as they are counted.
 func TestWhatIsRememberedIsWhatIsThere(t *testing.T) {
