@@ -477,6 +477,45 @@ func TestAStoreThatIsAwayLosesNoPoint(t *testing.T) {
 	}
 }
 
+// Due times come and go while the store is away, and revisions with them. What was due first waits for it, the newest revision is measured
+// at the next due time, and no number is given twice.
+func TestAStoreThatIsAwayForADayLosesNoPoint(t *testing.T) {
+	n := newNightly(t, nil)
+	n.must(admin.Create(n.ctx, n.template))
+	n.hour(1)
+	run, _ := n.untilRun(1)
+	n.measures(run)
+	store.fail(n.namespace, ledger.ErrUnreachable)
+	for hour := 2; hour < 26; hour++ {
+		if hour == 2 || hour == 14 {
+			n.push(map[int]string{2: "b", 14: "c"}[hour])
+		}
+		n.hour(hour)
+		n.untilStatus(fmt.Sprintf("hour %d is looked at", hour), func(s *assayv1alpha1.BenchmarkScheduleStatus) bool {
+			return meta.IsStatusConditionFalse(s.Conditions, assayv1alpha1.ConditionRecorded)
+		})
+	}
+	store.fail(n.namespace, nil)
+	run, arms := n.untilRun(2)
+	if arms != "anchor=a head=b" {
+		t.Errorf("the run that waited has %s", arms)
+	}
+	n.measures(run)
+	n.hour(27)
+	run, arms = n.untilRun(3)
+	if arms != "anchor=a predecessor=b head=c" {
+		t.Errorf("the run after it has %s", arms)
+	}
+	n.measures(run)
+	var got []string
+	for _, r := range n.history() {
+		got = append(got, fmt.Sprintf("%d %s %s", r.Sequence, r.Kind, r.Head))
+	}
+	if want := []string{"1 Measured commit-a", "2 Measured commit-b", "3 Measured commit-c"}; !slices.Equal(got, want) {
+		t.Errorf("the history is %q, want %q", got, want)
+	}
+}
+
 // nights pretends that so many nights before the first run found the anchor's level, each of a build of its own.
 func (n *nightly) nights(count int) {
 	n.t.Helper()

@@ -233,8 +233,8 @@ func startOperatorFor(connection *rest.Config, namespaces ...string) (*runningOp
 		Lease: apply.LeaseConfig{Namespace: leaseNamespace, Duration: lease.DefaultDuration}, Dashboards: dashboards, Clock: clock.RealClock{},
 	}
 	reconciler := &controller.Reconciler{
-		Cache:    manager.GetClient(),
-		Live:     manager.GetAPIReader(),
+		Cache: manager.GetClient(),
+		Live:  manager.GetAPIReader(),
 		Observer: &observe.Observer{Client: manager.GetClient(), Live: manager.GetAPIReader(), LeaseNamespace: leaseNamespace, Namespaces: namespaces, Store: timed, Argo: workflows,
 			Clock: clock.RealClock{}},
 		Applier:  applier,
