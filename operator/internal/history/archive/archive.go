@@ -138,22 +138,32 @@ func (a *Archive) All(ctx context.Context) ([]*series.Series, error) {
 }
 
 func (a *Archive) series(ctx context.Context, wanted func(series.Key) bool) ([]*series.Series, error) {
+	var out []*series.Series
+	err := a.each(ctx, wanted, func(found *series.Series) { out = append(out, found) })
+	return out, err
+}
+
+// Each visits the series of the project in the order of their names, and holds one at a time.
+func (a *Archive) Each(ctx context.Context, visit func(*series.Series)) error {
+	return a.each(ctx, func(series.Key) bool { return true }, visit)
+}
+
+func (a *Archive) each(ctx context.Context, wanted func(series.Key) bool, visit func(*series.Series)) error {
 	keys, err := a.Keys(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var out []*series.Series
 	for _, key := range keys {
 		if !wanted(key) {
 			continue
 		}
 		found, err := a.Series(ctx, key)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		out = append(out, found)
+		visit(found)
 	}
-	return out, nil
+	return nil
 }
 
 // Read returns the records of a series; none where there is no such series.
