@@ -52,7 +52,7 @@ attack() {
 
 case "$what" in
   chaos) hurt -faults 200 -duration 2h -out out/chaos && attack ;;
-  smoke) SEED=${SEED:-1} && hurt -faults 10 -duration 90s -pause 1s -settle 2m -limit 4m -short -out out/chaos-smoke ;;
+  smoke) SEED=${SEED:-1} && hurt -faults 10 -least 6 -duration 90s -pause 1s -settle 2m -limit 4m -short -out out/chaos-smoke ;;
   attack) attack ;;
   *) echo "$0: invalid argument $what: allowed are chaos, smoke and attack" >&2; exit 2 ;;
 esac

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,8 @@ import (
 	"github.com/prometheus/common/model"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 )
 
 const prometheus = "Deployment/assay-system/assay-prometheus"
@@ -107,5 +110,98 @@ func TestThePrometheusOfTheChartKeepsItsSamplesOnAVolume(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Whoever has a run decides how many series it has and how long its labels are; one scrape must not fill the memory of Prometheus.
+func TestNoScrapeFillsThePrometheusOfTheChart(t *testing.T) {
+	for name, tc := range map[string]struct {
+		values string
+		want   scrapeLimits
+		fails  string
+	}{
+		"by default": {"", scrapeLimits{Body: "64MB", Samples: 200_000, Labels: 40, Name: 128, Value: 1024}, ""},
+		"more of one's own": {
+			"{prometheus: {scrapeLimits: {body: 128MB, samples: 400000, labels: 60, labelNameLength: 200, labelValueLength: 4096}}}",
+			scrapeLimits{Body: "128MB", Samples: 400_000, Labels: 60, Name: 200, Value: 4096}, "",
+		},
+		"no limit of samples": {"{prometheus: {scrapeLimits: {samples: 0}}}", scrapeLimits{}, "samples"},
+		"a body without unit": {"{prometheus: {scrapeLimits: {body: '0'}}}", scrapeLimits{}, "body"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			chart, err := tryRender(t, tc.values)
+			if tc.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.fails) {
+					t.Fatalf("it is taken: %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var config struct {
+				Global        scrapeLimits   `json:"global"`
+				ScrapeConfigs []scrapeLimits `json:"scrape_configs"`
+			}
+			if err := yaml.Unmarshal([]byte(chart.prometheusFiles(t)["prometheus.yml"]), &config); err != nil {
+				t.Fatal(err)
+			}
+			if config.Global != tc.want {
+				t.Errorf("the limits are %+v, want %+v", config.Global, tc.want)
+			}
+			if len(config.ScrapeConfigs) == 0 {
+				t.Error("nothing is scraped")
+			}
+			for _, job := range config.ScrapeConfigs {
+				// What a job does not say is as global has it.
+				if job != (scrapeLimits{}) {
+					t.Errorf("a job has limits of its own: %+v", job)
+				}
+			}
+		})
+	}
+}
+
+// prometheusFiles are the files of the bundled Prometheus by name.
+func (r *rendered) prometheusFiles(t *testing.T) map[string]string {
+	t.Helper()
+	for _, object := range r.of("ConfigMap", releaseNamespace) {
+		if object.GetName() != "assay-prometheus" {
+			continue
+		}
+		files, _, err := unstructured.NestedStringMap(object.Object, "data")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return files
+	}
+	t.Fatal("there is no ConfigMap assay-prometheus")
+	return nil
+}
+
+// scrapeLimits are what Prometheus takes of one scrape.
+type scrapeLimits struct {
+	Body    string `json:"body_size_limit"`
+	Samples int    `json:"sample_limit"`
+	Labels  int    `json:"label_limit"`
+	Name    int    `json:"label_name_length_limit"`
+	Value   int    `json:"label_value_length_limit"`
+}
+
+// The limit is for what goes wrong: the operator on its own may show so many results (operator/internal/metrics/catalog), and as much again
+// of runs and nodes.
+func TestTheOperatorMayShowWhatItMay(t *testing.T) {
+	raw, err := os.ReadFile(repository + "/operator/internal/metrics/catalog/catalog.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, found := strings.Cut(string(raw), "\n\tSeries = ")
+	series, err := strconv.Atoi(strings.TrimSpace(strings.SplitN(after, "\n", 2)[0]))
+	if !found || err != nil {
+		t.Fatalf("the catalog does not say how many series all results have: %v", err)
+	}
+	values := loadChart(t).Values["prometheus"].(map[string]any)["scrapeLimits"].(map[string]any)
+	if samples, ok := values["samples"].(float64); !ok || int(samples) < 2*series {
+		t.Errorf("a scrape may have %v samples, and the operator shows %d of results alone", values["samples"], series)
 	}
 }

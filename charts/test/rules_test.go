@@ -77,43 +77,35 @@ type scrapeConfig struct {
 
 func TestTheBundledPrometheusLoadsTheRules(t *testing.T) {
 	var got []string
-	for _, object := range render(t, "").of("ConfigMap", releaseNamespace) {
-		if object.GetName() != "assay-prometheus" {
-			continue
-		}
-		data, _, err := unstructured.NestedStringMap(object.Object, "data")
-		if err != nil {
-			t.Fatal(err)
-		}
-		var config struct {
-			RuleFiles     []string       `json:"rule_files"`
-			ScrapeConfigs []scrapeConfig `json:"scrape_configs"`
-		}
-		if err := yaml.Unmarshal([]byte(data["prometheus.yml"]), &config); err != nil {
-			t.Fatal(err)
-		}
-		if len(config.RuleFiles) != 1 || len(config.ScrapeConfigs) != 3 {
-			t.Errorf("rule_files %v, scrape_configs %+v", config.RuleFiles, config.ScrapeConfigs)
-		}
-		for _, scrape := range config.ScrapeConfigs {
-			// The cluster's token is shown to nobody who does not ask for it, nor over plain HTTP. MinIO has one of its own making.
-			secure := scrape.JobName == "assay-secure"
-			if scrape.JobName == "minio" {
-				if scrape.HonorLabels || scrape.Authorization.CredentialsFile != "/etc/assay/token/minio" {
-					t.Errorf("scrape_configs has %+v", scrape)
-				}
-				continue
-			}
-			if !scrape.HonorLabels || (scrape.Scheme == "https") != secure || (scrape.Authorization.CredentialsFile != "") != secure {
+	data := render(t, "").prometheusFiles(t)
+	var config struct {
+		RuleFiles     []string       `json:"rule_files"`
+		ScrapeConfigs []scrapeConfig `json:"scrape_configs"`
+	}
+	if err := yaml.Unmarshal([]byte(data["prometheus.yml"]), &config); err != nil {
+		t.Fatal(err)
+	}
+	if len(config.RuleFiles) != 1 || len(config.ScrapeConfigs) != 3 {
+		t.Errorf("rule_files %v, scrape_configs %+v", config.RuleFiles, config.ScrapeConfigs)
+	}
+	for _, scrape := range config.ScrapeConfigs {
+		// The cluster's token is shown to nobody who does not ask for it, nor over plain HTTP. MinIO has one of its own making.
+		secure := scrape.JobName == "assay-secure"
+		if scrape.JobName == "minio" {
+			if scrape.HonorLabels || scrape.Authorization.CredentialsFile != "/etc/assay/token/minio" {
 				t.Errorf("scrape_configs has %+v", scrape)
 			}
+			continue
 		}
-		for name, text := range data {
-			if matched, err := filepath.Match(filepath.Base(config.RuleFiles[0]), name); err != nil || !matched {
-				continue
-			}
-			got = append(got, groupsOf(t, text)...)
+		if !scrape.HonorLabels || (scrape.Scheme == "https") != secure || (scrape.Authorization.CredentialsFile != "") != secure {
+			t.Errorf("scrape_configs has %+v", scrape)
 		}
+	}
+	for name, text := range data {
+		if matched, err := filepath.Match(filepath.Base(config.RuleFiles[0]), name); err != nil || !matched {
+			continue
+		}
+		got = append(got, groupsOf(t, text)...)
 	}
 	slices.Sort(got)
 	if want := written(t); !slices.Equal(got, want) {

@@ -12,7 +12,7 @@ chaos: ## 200 faults against the embedded cluster while runs measure, then the a
 	@hack/chaos.sh chaos
 
 .PHONY: chaos-smoke
-chaos-smoke: ## Up to ten faults, by a seed, within four minutes; a part of make e2e. CHAOS_CLUSTER=running, SEED=N, FAULTS=name,...
+chaos-smoke: ## Six to ten faults, by a seed, within four minutes; a part of make e2e. CHAOS_CLUSTER=running, SEED=N, FAULTS=name,...
 	@hack/chaos.sh smoke
 
 .PHONY: attack

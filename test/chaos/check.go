@@ -14,8 +14,8 @@ type Ledger struct {
 	// Run is the prefix, which holds namespace, name and uid.
 	Run     string
 	Objects map[string][]byte
-	// Ended is what the run itself says of its end. It is looked at only where the ledger holds no analysis of the newest wave:
-	// a run that failed says why in its conditions.
+	// Ended is what the run itself says of its end: which condition, why, and in words. A run that failed is lost unless a fault explains it,
+	// and one that is complete has an analysis of its newest wave.
 	Ended string
 }
 
@@ -35,6 +35,11 @@ type Findings struct {
 	Lost, Doubled, Overlaps, Stuck, Overwritten []string
 	// Trials is how many were looked at, Runs how many, Blocks how many executions of blocks, Objects how many attempts.
 	Trials, Runs, Blocks, Objects int
+}
+
+// wrong are all of them.
+func (f Findings) wrong() []string {
+	return slices.Concat(f.Lost, f.Doubled, f.Overlaps, f.Stuck, f.Overwritten)
 }
 
 // attempt is what the checks need of one. The checks read the documented format and share no code with what wrote it.
@@ -65,14 +70,46 @@ type analysis struct {
 	Trials struct{ Planned, Used, Failed, Invalid, Missing int } `json:"trials"`
 }
 
-// Check judges runs by what they left, whatever happened to them.
-func Check(ledgers []Ledger, seen Seen) Findings {
+// explained are the reasons for which a run may fail under faults, with the faults that explain it and how many of them it takes. An
+// operator that ends twice while it expands an experiment, killed or because it could not renew that it leads, leaves the run alone: it
+// cannot tell that from a want of memory. Everything else the platform has to survive, by its own retries.
+var explained = map[string]struct {
+	by    []string
+	least int
+}{
+	"SetAside": {[]string{
+		"operator-killed", "operator-frozen", "operators-two", "leader-thawed", "api-server-frozen", "node-rebooted",
+	}, 2},
+}
+
+// unexplained is what a run says of its end that no fault excuses; empty where it did not fail, or one does.
+func unexplained(ended string, injected map[string]int) string {
+	said, failed := strings.CutPrefix(ended, "Failed: ")
+	if !failed {
+		return ""
+	}
+	reason, _, _ := strings.Cut(said, ":")
+	count := 0
+	for _, kind := range explained[reason].by {
+		count += injected[kind]
+	}
+	if excuse, known := explained[reason]; known && count >= excuse.least {
+		return ""
+	}
+	return said
+}
+
+// Check judges runs by what they left, whatever happened to them. Injected counts the faults by their kinds.
+func Check(ledgers []Ledger, seen Seen, injected map[string]int) Findings {
 	var findings Findings
 	var spans []span
 	final := Seen{}
 	for _, ledger := range ledgers {
 		findings.Runs++
 		attempts := ledger.attempts(&findings)
+		if said := unexplained(ledger.Ended, injected); said != "" {
+			findings.Lost = append(findings.Lost, fmt.Sprintf("%s ended as Failed: %s: no fault explains it", ledger.Run, said))
+		}
 		ledger.count(attempts, &findings)
 		spans = append(spans, spansOf(ledger.Run, attempts)...)
 		for key := range ledger.Objects {
@@ -167,8 +204,11 @@ func (l Ledger) count(attempts []attempt, findings *Findings) {
 	waves, last := l.waves(findings)
 	raw, analysed := l.Objects["analysis/"+last+"/analysis.json"]
 	if last == "" || !analysed {
-		if l.Ended == "" {
+		switch {
+		case l.Ended == "":
 			findings.Stuck = append(findings.Stuck, l.Run+" has no analysis of its newest wave and does not say why")
+		case !strings.HasPrefix(l.Ended, "Failed: "):
+			findings.Lost = append(findings.Lost, l.Run+" says that it is complete, and its ledger has no analysis of its newest wave")
 		}
 		return
 	}

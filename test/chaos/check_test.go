@@ -44,7 +44,8 @@ func attemptOf(block, slot int, executor string, at time.Time) (key string, obje
 }
 
 func TestSoundLedgersHaveNoFinding(t *testing.T) {
-	findings := Check(sound())
+	ledgers, seen := sound()
+	findings := Check(ledgers, seen, nil)
 	for _, figure := range findings.Figures(5) {
 		if want := map[bool]float64{true: 5}[figure.Figure == "chaos.faults"]; figure.Value != want {
 			t.Errorf("%s is %g: %+v", figure.Figure, figure.Value, findings)
@@ -77,7 +78,7 @@ func TestABlockThatIsPlannedAgainIsNotLost(t *testing.T) {
 		key, object = strings.ReplaceAll(key, "w000", "w001"), []byte(strings.ReplaceAll(string(object), "w000", "w001"))
 		ledgers[0].Objects[key] = object
 	}
-	if findings := Check(ledgers, seen); len(findings.Lost)+len(findings.Doubled)+len(findings.Stuck) > 0 || findings.Trials != 8 {
+	if findings := Check(ledgers, seen, nil); len(findings.Lost)+len(findings.Doubled)+len(findings.Stuck) > 0 || findings.Trials != 8 {
 		t.Errorf("%+v", findings)
 	}
 }
@@ -134,6 +135,20 @@ func TestBrokenLedgersAreNamed(t *testing.T) {
 		"a run that was judged and went on": {func(first *Ledger, _ Seen) {
 			first.Objects["waves/001/wave.json"] = []byte(`{"blocks": []}`)
 		}, "chaos.stuck", "no analysis of its newest wave"},
+		"a run that failed, whatever it says": {func(first *Ledger, _ Seen) {
+			delete(first.Objects, "analysis/000/analysis.json")
+			first.Ended = "Failed: WorkflowFailed: no block left an attempt"
+		}, "chaos.lost", "ended as Failed: WorkflowFailed: no block left an attempt: no fault explains it"},
+		"a run that failed and was analysed": {func(first *Ledger, _ Seen) {
+			first.Ended = "Failed: AnalysisFailed: not in 3 tries"
+		}, "chaos.lost", "ended as Failed: AnalysisFailed"},
+		"a run that was set aside though the operator was killed once only": {func(first *Ledger, _ Seen) {
+			first.Ended = "Failed: SetAside: the operator began 2 times"
+		}, "chaos.lost", "ended as Failed: SetAside"},
+		"a run that is complete without an analysis": {func(first *Ledger, _ Seen) {
+			delete(first.Objects, "analysis/000/analysis.json")
+			first.Ended = "Complete: VerdictReached: Go"
+		}, "chaos.lost", "says that it is complete, and its ledger has no analysis of its newest wave"},
 		"an attempt with two contents": {func(first *Ledger, seen Seen) {
 			seen.Add(first.Run+"/"+last, "another")
 		}, "chaos.overwritten", "was seen with 2 contents"},
@@ -145,7 +160,7 @@ func TestBrokenLedgersAreNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ledgers, seen := sound()
 			tc.spoil(&ledgers[0], seen)
-			findings := Check(ledgers, seen)
+			findings := Check(ledgers, seen, map[string]int{"operator-killed": 1, "pod-deleted": 9})
 			said := map[string][]string{
 				"chaos.lost": findings.Lost, "chaos.doubled": findings.Doubled, "chaos.overlaps": findings.Overlaps,
 				"chaos.stuck": findings.Stuck, "chaos.overwritten": findings.Overwritten,
@@ -165,9 +180,14 @@ func TestBrokenLedgersAreNamed(t *testing.T) {
 
 func TestWhatIsAllowedIsNoFinding(t *testing.T) {
 	for name, change := range map[string]func(first *Ledger, seen Seen){
-		"a run that failed and says why": func(first *Ledger, _ Seen) {
-			delete(first.Objects, "analysis/000/analysis.json")
-			first.Ended = "Failed: WorkflowFailed"
+		"a run that was set aside because the operator was killed again and again": func(first *Ledger, seen Seen) {
+			first.Objects = map[string][]byte{}
+			for key := range seen {
+				if strings.HasPrefix(key, first.Run+"/") {
+					delete(seen, key)
+				}
+			}
+			first.Ended = "Failed: SetAside: the operator began 2 times"
 		},
 		"an execution that was superseded": func(first *Ledger, _ Seen) {
 			key, object := attemptOf(1, 1, "pod-killed", time.Date(2026, 1, 1, 12, 0, 5, 0, time.UTC))
@@ -185,10 +205,34 @@ func TestWhatIsAllowedIsNoFinding(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ledgers, seen := sound()
 			change(&ledgers[0], seen)
-			for _, figure := range Check(ledgers, seen).Figures(0) {
+			for _, figure := range Check(ledgers, seen, map[string]int{"operator-killed": 1, "operators-two": 1}).Figures(0) {
 				if figure.Value != 0 {
 					t.Errorf("%s is %g", figure.Figure, figure.Value)
 				}
+			}
+		})
+	}
+}
+
+func TestASuiteThatShowsLessThanItWasAskedForFails(t *testing.T) {
+	for name, tc := range map[string]struct {
+		findings Findings
+		injected map[string]int
+		says     string
+	}{
+		"as many faults as asked for, and nothing wrong": {Findings{Trials: 9}, map[string]int{"a": 1, "b": 2}, ""},
+		"one fault too few":    {Findings{Trials: 9}, map[string]int{"a": 1, "b": 1}, "2 faults were injected within 1m0s, and 3 are asked for"},
+		"no fault":             {Findings{Trials: 9}, nil, "0 faults were injected"},
+		"no trial":             {Findings{}, map[string]int{"a": 3}, "no trial"},
+		"a trial that is lost": {Findings{Trials: 9, Lost: []string{"x"}}, map[string]int{"a": 3}, "1 findings; seed 7"},
+		"a run that hangs, and too few faults": {
+			Findings{Trials: 9, Stuck: []string{"x"}}, map[string]int{"a": 1}, "1 findings; seed 7 makes the same schedule again\n1 faults",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := suite{seed: 7, faults: 5, least: 3, duration: time.Minute}.verdict(tc.findings, tc.injected)
+			if (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("%v, want %q", err, tc.says)
 			}
 		})
 	}

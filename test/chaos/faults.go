@@ -13,6 +13,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +30,13 @@ type Fault interface {
 	Heal(ctx context.Context) error
 }
 
+// monitorGrace is how long Kubernetes takes to call a node not ready that says nothing (kube-controller-manager's
+// --node-monitor-grace-period), and nodeGrace how long the operator then waits for it (--node-grace).
+const (
+	monitorGrace = 50 * time.Second
+	nodeGrace    = 40 * time.Second
+)
+
 // makes are the faults by name. The clock is missing: the one of this machine is everybody's, and a time namespace leaves
 // CLOCK_REALTIME alone, so that a step cannot be kept to the cluster.
 var makes = []struct {
@@ -39,6 +47,8 @@ var makes = []struct {
 	{Kind{Name: "operator-frozen", Least: 5 * time.Second, Most: 20 * time.Second}, frozen(component("operator"))},
 	{Kind{Name: "operators-two", Least: 5 * time.Second, Most: 10 * time.Second},
 		func(w *world, draw uint64) Fault { return &twoOperators{w, draw} }},
+	{Kind{Name: "leader-thawed", Least: time.Second, Most: 5 * time.Second, Long: true},
+		func(w *world, draw uint64) Fault { return &staleLeader{twoOperators: twoOperators{w, draw}} }},
 	{Kind{Name: "argo-killed"}, killed(component("argo-controller"))},
 	{Kind{Name: "kubelet-killed", Least: time.Second, Most: 5 * time.Second}, killedAndStarted(program("kubelet"))},
 	{Kind{Name: "containerd-killed", Least: time.Second, Most: 5 * time.Second}, killedAndStarted(program("containerd"))},
@@ -65,7 +75,10 @@ var makes = []struct {
 	}},
 	{Kind{Name: "trial-out-of-memory", Least: 2 * time.Second, Most: 5 * time.Second},
 		func(w *world, draw uint64) Fault { return &outOfMemory{w: w, draw: draw} }},
-	{Kind{Name: "node-not-ready", Least: 55 * time.Second, Most: 80 * time.Second, Long: true}, frozen(program("kubelet"))},
+	{Kind{Name: "node-not-ready", Least: monitorGrace + 5*time.Second, Most: monitorGrace + 30*time.Second, Long: true},
+		frozen(program("kubelet"))},
+	{Kind{Name: "node-lost", Least: monitorGrace + nodeGrace + 10*time.Second, Most: monitorGrace + nodeGrace + time.Minute, Long: true},
+		frozen(program("kubelet"))},
 	{Kind{Name: "node-rebooted", Least: time.Second, Most: 5 * time.Second, Long: true}, func(w *world, draw uint64) Fault {
 		return &reboot{killing{w, draw, everything, true}}
 	}},
@@ -333,17 +346,7 @@ type twoOperators struct {
 }
 
 func (f *twoOperators) Inject(ctx context.Context) error {
-	if err := f.scale(ctx, 2); err != nil {
-		return err
-	}
-	err := wait(ctx, time.Minute, "two operators are ready", func(ctx context.Context) error {
-		deployment, err := f.deployment(ctx)
-		if err == nil && deployment.Status.ReadyReplicas < 2 {
-			err = fmt.Errorf("%d are", deployment.Status.ReadyReplicas)
-		}
-		return err
-	})
-	if err != nil {
+	if err := f.begin(ctx); err != nil {
 		return err
 	}
 	processes, err := component("operator")(ctx, f.w, f.draw)
@@ -351,6 +354,20 @@ func (f *twoOperators) Inject(ctx context.Context) error {
 		return err
 	}
 	return signalAll(processes, syscall.SIGKILL)
+}
+
+// begin runs the second one.
+func (f *twoOperators) begin(ctx context.Context) error {
+	if err := f.scale(ctx, 2); err != nil {
+		return err
+	}
+	return wait(ctx, time.Minute, "two operators are ready", func(ctx context.Context) error {
+		deployment, err := f.deployment(ctx)
+		if err == nil && deployment.Status.ReadyReplicas < 2 {
+			err = fmt.Errorf("%d are", deployment.Status.ReadyReplicas)
+		}
+		return err
+	})
 }
 
 func (f *twoOperators) Heal(ctx context.Context) error {
@@ -369,6 +386,82 @@ func (f *twoOperators) scale(ctx context.Context, replicas int32) error {
 	}
 	deployment.Spec.Replicas = ptr.To(replicas)
 	return f.w.kube.Update(ctx, deployment)
+}
+
+// staleLeader stops the operator that leads until the other one does, and lets it go on: it believes that it leads, and may be in the
+// middle of a decision.
+type staleLeader struct {
+	twoOperators
+	processes []process
+	// replaced means that the other one leads.
+	replaced bool
+}
+
+func (f *staleLeader) Inject(ctx context.Context) error {
+	if err := f.begin(ctx); err != nil {
+		return err
+	}
+	before, err := f.leader(ctx)
+	if err != nil {
+		return err
+	}
+	processes, err := f.w.node.container(container(before, ""))
+	if err != nil {
+		return err
+	}
+	f.processes = processes
+	if err := signalAll(processes, syscall.SIGSTOP); err != nil {
+		return err
+	}
+	err = wait(ctx, time.Minute, "the other operator leads", func(ctx context.Context) error {
+		now, err := f.leader(ctx)
+		if err == nil && now.Name == before.Name {
+			err = fmt.Errorf("%s does", now.Name)
+		}
+		return err
+	})
+	f.replaced = err == nil
+	return err
+}
+
+func (f *staleLeader) Heal(ctx context.Context) error {
+	thawed := signalAll(f.processes, syscall.SIGCONT)
+	if f.replaced {
+		// It goes on with what it was about to write until it notices.
+		thawed = errors.Join(thawed, wait(ctx, time.Minute, "the operator that led before has ended", func(context.Context) error {
+			return stillThere(f.processes)
+		}))
+	}
+	return errors.Join(thawed, f.twoOperators.Heal(ctx))
+}
+
+// leader is the pod of the operator that leads.
+func (f *staleLeader) leader(ctx context.Context) (*corev1.Pod, error) {
+	var lease coordinationv1.Lease
+	if err := f.w.kube.Get(ctx, client.ObjectKey{Namespace: system, Name: "assay-operator.assay.dev"}, &lease); err != nil {
+		return nil, err
+	}
+	var pods corev1.PodList
+	operators := client.MatchingLabels{"app.kubernetes.io/component": "operator"}
+	if err := f.w.kube.List(ctx, &pods, client.InNamespace(system), operators); err != nil {
+		return nil, err
+	}
+	return leaderOf(&lease, pods.Items)
+}
+
+// leaderOf finds the pod that holds a lease: the holder is a host's name, and something random after an underscore.
+func leaderOf(lease *coordinationv1.Lease, pods []corev1.Pod) (*corev1.Pod, error) {
+	holder := ptr.Deref(lease.Spec.HolderIdentity, "")
+	if holder == "" {
+		return nil, fmt.Errorf("nobody leads: %w", errNoVictim)
+	}
+	name, _, _ := strings.Cut(holder, "_")
+	for i := range pods {
+		if pods[i].Name == name {
+			return &pods[i], nil
+		}
+	}
+	return nil, fmt.Errorf("the leader %s is none of %d pods: %w", holder, len(pods), errNoVictim)
 }
 
 // outOfMemory leaves the container of a block no more than it has, until the kernel kills in it.

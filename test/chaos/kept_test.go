@@ -89,3 +89,56 @@ func TestTheShortSuiteLeavesOutWhatIsLongAndWhatTakesTheStore(t *testing.T) {
 		t.Errorf("a kind that nobody knows: %v", err)
 	}
 }
+
+func TestANodeIsAwayForLessAndForMoreThanItsGrace(t *testing.T) {
+	within, beyond := false, false
+	for _, made := range makes {
+		if !strings.HasPrefix(made.Name, "node-") || made.Name == "node-rebooted" {
+			continue
+		}
+		within = within || made.Least > monitorGrace && made.Most < monitorGrace+nodeGrace
+		beyond = beyond || made.Least > monitorGrace+nodeGrace
+	}
+	if !within || !beyond {
+		t.Errorf("within the grace %v, beyond it %v", within, beyond)
+	}
+}
+
+func TestWhoLeads(t *testing.T) {
+	pod := func(name string) corev1.Pod { return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}} }
+	pods := []corev1.Pod{pod("assay-operator-a"), pod("assay-operator-ab")}
+	for name, tc := range map[string]struct {
+		holder     *string
+		pod, fails string
+	}{
+		"the first of two":          {ptr.To("assay-operator-a_5a0c"), "assay-operator-a", ""},
+		"one with a longer name":    {ptr.To("assay-operator-ab_5a0c"), "assay-operator-ab", ""},
+		"one that is gone":          {ptr.To("assay-operator-x_5a0c"), "", "assay-operator-x_5a0c is none of 2 pods"},
+		"nobody, at the moment":     {ptr.To(""), "", "nobody leads"},
+		"nobody, since there is no": {nil, "", "nobody leads"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := leaderOf(&coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: tc.holder}}, pods)
+			if tc.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.fails) {
+					t.Errorf("%v, want %q", err, tc.fails)
+				}
+				return
+			}
+			if err != nil || got.Name != tc.pod {
+				t.Errorf("%v, %v", got, err)
+			}
+		})
+	}
+}
+
+// What explains that a run failed is a fault that there is.
+func TestEveryExplanationIsAFault(t *testing.T) {
+	for reason, excuse := range explained {
+		for _, name := range excuse.by {
+			if _, err := chosen(name, false); err != nil {
+				t.Errorf("%s: %v", reason, err)
+			}
+		}
+	}
+}

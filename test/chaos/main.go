@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,6 +40,7 @@ func main() {
 	var (
 		seed     = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the schedule; the same seed gives the same faults")
 		faults   = flag.Int("faults", 200, "how many")
+		least    = flag.Int("least", 0, "how many of them have to come about within -duration; 0 is all")
 		duration = flag.Duration("duration", time.Hour, "no fault begins later than this")
 		pause    = flag.Duration("pause", 5*time.Second, "between two faults, on average")
 		settle   = flag.Duration("settle", 8*time.Minute, "how long runs may take to end after the last fault")
@@ -57,7 +59,7 @@ func main() {
 		kinds = nil
 	}
 	if err == nil && kinds != nil {
-		err = run(ctx, suite{*seed, kinds, *faults, *duration, *pause, *settle, *limit, *out})
+		err = run(ctx, suite{*seed, kinds, *faults, cmp.Or(*least, *faults), *duration, *pause, *settle, *limit, *out})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "chaos:", err)
@@ -123,7 +125,7 @@ func connect() (*world, error) {
 type suite struct {
 	seed                           uint64
 	kinds                          []Kind
-	faults                         int
+	faults, least                  int
 	duration, pause, settle, limit time.Duration
 	out                            string
 }
@@ -183,16 +185,12 @@ func run(ctx context.Context, s suite) error {
 	watcher.Wait()
 	judging, judged := context.WithTimeout(ctx, 2*time.Minute)
 	defer judged()
-	findings, err := judge(judging, w, store, prefix, seen, s.out)
+	findings, err := judge(judging, w, store, prefix, seen, injected, s.out)
 	if err != nil {
 		return errors.Join(healed, err)
 	}
 	say("%d runs, %d trials, %d attempts, listed %d times; faults: %v", findings.Runs, findings.Trials, findings.Objects, looks, injected)
-	var wrong []string
-	for _, lines := range [][]string{findings.Lost, findings.Doubled, findings.Overlaps, findings.Stuck, findings.Overwritten} {
-		wrong = append(wrong, lines...)
-	}
-	for _, line := range wrong {
+	for _, line := range findings.wrong() {
 		say("FOUND %s", line)
 	}
 	encoder := json.NewEncoder(os.Stdout)
@@ -201,18 +199,28 @@ func run(ctx context.Context, s suite) error {
 			return err
 		}
 	}
-	if len(wrong) > 0 {
-		return errors.Join(healed, fmt.Errorf("%d findings; seed %d makes the same schedule again", len(wrong), s.seed))
-	}
-	if total(injected) == 0 || findings.Trials == 0 {
-		return errors.Join(healed, fmt.Errorf("%d faults and %d trials show nothing", total(injected), findings.Trials))
-	}
-	if healed != nil {
-		return healed
+	if err := errors.Join(healed, s.verdict(findings, injected)); err != nil {
+		return err
 	}
 	// What showed nothing is in nobody's way afterwards; its ledgers stay.
 	return w.kube.DeleteAllOf(judging, &assayv1alpha1.BenchmarkRun{}, client.InNamespace(namespace),
 		client.MatchingLabels{suiteLabel: w.suite})
+}
+
+// verdict is why a suite did not show what it was to show.
+func (s suite) verdict(findings Findings, injected map[string]int) error {
+	var out []error
+	if wrong := len(findings.wrong()); wrong > 0 {
+		out = append(out, fmt.Errorf("%d findings; seed %d makes the same schedule again", wrong, s.seed))
+	}
+	if count := total(injected); count < s.least {
+		out = append(out, fmt.Errorf("%d faults were injected within %s, and %d are asked for: allow more time (-duration), or ask for fewer "+
+			"(-faults, -least)", count, s.duration, s.least))
+	}
+	if findings.Trials == 0 {
+		out = append(out, errors.New("no trial was looked at: no run has got as far as its analysis"))
+	}
+	return errors.Join(out...)
 }
 
 func total(injected map[string]int) (sum int) {
@@ -302,7 +310,7 @@ func allEnded(ctx context.Context, w *world) error {
 }
 
 // judge reads the ledgers and checks them.
-func judge(ctx context.Context, w *world, store *objects, prefix string, seen Seen, out string) (Findings, error) {
+func judge(ctx context.Context, w *world, store *objects, prefix string, seen Seen, injected map[string]int, out string) (Findings, error) {
 	if err := store.look(ctx, prefix, seen); err != nil {
 		return Findings{}, err
 	}
@@ -338,7 +346,7 @@ func judge(ctx context.Context, w *world, store *objects, prefix string, seen Se
 			}
 		}
 	}
-	findings := Check(ledgers, seen)
+	findings := Check(ledgers, seen, injected)
 	findings.Stuck = append(findings.Stuck, there.kept()...)
 	return findings, nil
 }

@@ -62,6 +62,16 @@ func signalAll(processes []process, signal syscall.Signal) error {
 	return failed
 }
 
+// stillThere names the first of some processes that has not ended.
+func stillThere(processes []process) error {
+	for _, one := range processes {
+		if start, err := startOf(one.pid); err == nil && start == one.start {
+			return fmt.Errorf("process %d runs", one.pid)
+		}
+	}
+	return nil
+}
+
 // component is one of the programs that the cluster's command started, as it remembers it.
 func (n node) component(name string) ([]process, error) {
 	raw, err := os.ReadFile(filepath.Join(n.state, "processes", name+".json"))

@@ -63,7 +63,7 @@ func TestTheSuitesPrintFiguresAndNothingElse(t *testing.T) {
 		"attacks that end without a figure":    {what: "attack", tests: ":", environment: running, fails: true, says: []string{"without a figure"}},
 		"attacks that end before they begin":   {what: "attack", tests: "exit 1", environment: running, fails: true},
 		"faults, and attacks afterwards":       {what: "chaos", tests: logged, environment: running, want: `{"figure":"chaos.faults"}` + "\n" + figure + "\n", says: []string{"-faults 200"}},
-		"a few faults":                         {what: "smoke", environment: running, tests: ":", want: `{"figure":"chaos.faults"}` + "\n", says: []string{"-faults 10", "-limit 4m", "-short", "-seed 1"}},
+		"a few faults":                         {what: "smoke", environment: running, tests: ":", want: `{"figure":"chaos.faults"}` + "\n", says: []string{"-faults 10 -least 6", "-limit 4m", "-short", "-seed 1"}},
 		"faults that somebody chose":           {what: "smoke", environment: append(running, "SEED=7", "FAULTS=node-rebooted,pod-deleted"), tests: ":", want: `{"figure":"chaos.faults"}` + "\n", says: []string{"-seed 7 -kinds node-rebooted,pod-deleted"}},
 		"what nobody knows":                    {what: "charm", environment: running, tests: ":", fails: true, says: []string{"chaos, smoke and attack"}},
 	} {

@@ -673,6 +673,7 @@ type Budget struct {
 // BenchmarkRunSpec is an experiment.
 // +kubebuilder:validation:XValidation:rule="has(self.templateRef) != has(self.template)",message="exactly one of templateRef and template is required"
 // +kubebuilder:validation:XValidation:rule="self.arms.exists_one(a, has(a.baseline) && a.baseline) || size(self.arms) == 1",message="exactly one arm must have baseline: true"
+// +kubebuilder:validation:XValidation:rule="has(self.search) || !has(self.sweep) || has(self.sweep.exclude) || double(self.arms.map(a, has(a.builds) ? size(a.builds) : 1).sum()) * (size(self.sweep.axes) > 0 ? double(size(self.sweep.axes[0].values)) : 1.0) * (self.sweep.mode == 'Zip' ? 1.0 : (size(self.sweep.axes) > 1 ? double(size(self.sweep.axes[1].values)) : 1.0) * (size(self.sweep.axes) > 2 ? double(size(self.sweep.axes[2].values)) : 1.0) * (size(self.sweep.axes) > 3 ? double(size(self.sweep.axes[3].values)) : 1.0) * (size(self.sweep.axes) > 4 ? double(size(self.sweep.axes[4].values)) : 1.0) * (size(self.sweep.axes) > 5 ? double(size(self.sweep.axes[5].values)) : 1.0) * (size(self.sweep.axes) > 6 ? double(size(self.sweep.axes[6].values)) : 1.0) * (size(self.sweep.axes) > 7 ? double(size(self.sweep.axes[7].values)) : 1.0)) <= 4096.0",message="the builds of all arms at every point of the sweep are more than 4096 cells, which are allowed: use fewer builds, arms or values, or several runs"
 type BenchmarkRunSpec struct {
 	// templateRef names the workload.
 	// +optional

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"regexp"
 	"slices"
@@ -27,6 +28,9 @@ type question func(context.Context) (*dependencies.Report, error)
 
 // askTimeout is above what the operator itself waits for its store.
 const askTimeout = 20 * time.Second
+
+// mostReport is more than the states of what the operator needs take.
+const mostReport = 1 << 20
 
 // askOperator reaches the operator through a port-forward, which works wherever kubectl does. It answers within its pod only.
 func askOperator(ctx context.Context, cluster *cluster, system string) (*dependencies.Report, error) {
@@ -54,7 +58,7 @@ func askOperator(ctx context.Context, cluster *cluster, system string) (*depende
 		return nil, fmt.Errorf("it answers HTTP %d: it may be older than this assay", response.StatusCode)
 	}
 	var report dependencies.Report
-	if err := json.NewDecoder(response.Body).Decode(&report); err != nil {
+	if err := json.NewDecoder(io.LimitReader(response.Body, mostReport)).Decode(&report); err != nil {
 		return nil, fmt.Errorf("invalid answer: %w", err)
 	}
 	return &report, nil

@@ -24,9 +24,13 @@ const (
 	queuesMade   = 40
 )
 
+// decidedWithout is what a pass of the controller does beside.
+const decidedWithout = "deciding alone, of what was observed already: without reading leases, nodes, pods and ledgers, and without the " +
+	"search for what the holder of each node still runs there"
+
 // decideWaiting is the time that deciding takes in ten seconds while a thousand runs wait.
 func decideWaiting() (calibrate.Figure, error) {
-	figure := calibrate.Figure{Figure: "platform.decide_1000_waiting_s_per_10s", Unit: "s", Samples: waitingRuns}
+	figure := calibrate.Figure{Figure: "platform.decide_1000_waiting_s_per_10s", Unit: "s", Samples: waitingRuns, Note: decidedWithout}
 	exp, err := specimen.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Placement.NodeSelector = map[string]string{"bench": "yes"}
 	})

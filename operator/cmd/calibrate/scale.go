@@ -29,6 +29,10 @@ type size struct {
 	attempts int
 }
 
+// analyzedWithout is what a run on a cluster has that the ledger and the command here do not.
+const analyzedWithout = "from a folder, without an object store, without `--write` and its reports and tables, and of a ledger without " +
+	"leases, notes of trials that began and lists of earlier analyses"
+
 // analyzeCost has assay judge a ledger of so many attempts of 30 samples each, so many times. The time is that of a clock on the wall;
 // how much of it the CPUs worked is in the note.
 func analyzeCost(ctx context.Context, binDir string, of size, times int) ([]calibrate.Figure, error) {
@@ -52,7 +56,8 @@ func analyzeCost(ctx context.Context, binDir string, of size, times int) ([]cali
 		widen(&memory, i, took.MiB)
 		cpu += took.CPUSeconds / float64(times)
 	}
-	seconds.Note = fmt.Sprintf("%s CPU seconds on %d CPUs", quantity.Plain(cpu, 3), runtime.NumCPU())
+	seconds.Note = fmt.Sprintf("%s CPU seconds on %d CPUs; %s", quantity.Plain(cpu, 3), runtime.NumCPU(), analyzedWithout)
+	memory.Note = analyzedWithout
 	return []calibrate.Figure{seconds, memory}, nil
 }
 

@@ -153,7 +153,7 @@ func openArchive(path string) Store {
 	})}
 }
 
-func (a archive) Get(_ context.Context, key string) ([]byte, error) {
+func (a archive) Get(ctx context.Context, key string) ([]byte, error) {
 	if err := checkKey(key); err != nil {
 		return nil, err
 	}
@@ -164,6 +164,9 @@ func (a archive) Get(_ context.Context, key string) ([]byte, error) {
 	data, ok := held.of[key]
 	if !ok {
 		return nil, fmt.Errorf("%s in %s: %w", key, a.URL(), ErrNotFound)
+	}
+	if most := mostBytes(ctx); int64(len(data)) > most {
+		return nil, tooLarge(key, int64(len(data)), most)
 	}
 	return bytes.Clone(data), nil
 }

@@ -34,6 +34,8 @@ type fakeS3 struct {
 	// ignores are headers of a request that it does not look at, and forgets means that its listings are empty.
 	ignores []string
 	forgets bool
+	// streams means that it does not say how large an object is.
+	streams bool
 	// requests counts those that came.
 	requests int
 }
@@ -93,7 +95,11 @@ func (f *fakeS3) get(w http.ResponseWriter, key string) {
 	}
 	w.Header().Set("Last-Modified", time.Unix(0, 0).UTC().Format(http.TimeFormat))
 	w.Header().Set("ETag", tagOf(data))
-	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
+	if !f.streams {
+		w.Header().Set("Content-Length", strconv.Itoa(len(data)))
+	} else if flusher, ok := w.(http.Flusher); ok {
+		flusher.Flush()
+	}
 	_, _ = w.Write(data)
 }
 

@@ -46,11 +46,16 @@ func (f folder) Get(ctx context.Context, key string) ([]byte, error) {
 	case info.Size() > mostBytes(ctx):
 		return nil, tooLarge(key, info.Size(), mostBytes(ctx))
 	}
-	data, err := os.ReadFile(f.path(key))
+	file, err := os.Open(f.path(key))
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w: %w", key, ErrUnreachable, err)
 	}
-	return data, nil
+	defer file.Close()
+	data, err := readAtMost(key, file, mostBytes(ctx))
+	if err != nil && !errors.Is(err, ErrTooLarge) {
+		return nil, fmt.Errorf("read %s: %w: %w", key, ErrUnreachable, err)
+	}
+	return data, err
 }
 
 // Create links a complete temporary file under the key: a link never replaces a file, and a reader never sees half of one. What

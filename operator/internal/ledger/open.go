@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"path"
 	"path/filepath"
@@ -37,20 +38,38 @@ const (
 	defaultTimeout = 30 * time.Second
 	// maxObjectBytes bounds what one object may make this process hold: far above any attempt, far below a small machine's memory.
 	maxObjectBytes = 64 << 20
+	// maxKeys bounds a listing that is held as a whole: ten times what the largest run writes.
+	maxKeys = 1 << 20
 )
 
 // ErrTooLarge means that an object is larger than any that a run writes.
 var ErrTooLarge = errors.New("too large")
 
 func tooLarge(key string, bytes, most int64) error {
-	return fmt.Errorf("%s is %w: it has %d bytes and at most %d are read", key, ErrTooLarge, bytes, most)
+	return fmt.Errorf("%s is %w: it has %d bytes and at most %d are read; no run writes as much, so find out who did and remove it", key,
+		ErrTooLarge, bytes, most)
+}
+
+// readAtMost reads a body to its end. One that goes on is ErrTooLarge: its first part would be taken for the whole.
+func readAtMost(key string, body io.Reader, most int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(body, most+1))
+	if err == nil && int64(len(data)) > most {
+		return nil, fmt.Errorf("%s is %w: it has more bytes, and at most %d are read; no run writes as much, so find out who did and "+
+			"remove it", key, ErrTooLarge, most)
+	}
+	return data, err
 }
 
 type mostBytesKey struct{}
 
 // GetAtMost is Get for whoever reads what others may have written, in a process that many share: an object with more bytes is ErrTooLarge.
 func GetAtMost(ctx context.Context, store Store, key string, most int64) ([]byte, error) {
-	return store.Get(context.WithValue(ctx, mostBytesKey{}, most), key)
+	return store.Get(AtMost(ctx, most), key)
+}
+
+// AtMost is a context in which an object with more bytes is ErrTooLarge, also to an update.
+func AtMost(ctx context.Context, most int64) context.Context {
+	return context.WithValue(ctx, mostBytesKey{}, most)
 }
 
 // mostBytes is how many bytes of an object are read.
@@ -160,14 +179,21 @@ func (s subStore) URL() string {
 	return address
 }
 
-// ListAfter returns all keys that start with the prefix and come after another one, sorted.
+// ListAfter returns all keys that start with the prefix and come after another one, sorted. More than anybody can hold are ErrTooLarge.
 func ListAfter(ctx context.Context, store Store, prefix, after string) ([]string, error) {
 	var out []string
 	err := eachPageAfter(ctx, store, prefix, after, func(keys []string) error {
+		if len(out)+len(keys) > maxKeys {
+			return fmt.Errorf("the list of %s in %s is %w: it has more than %d objects, which is ten times what the largest run writes; find out "+
+				"who wrote them and remove them", prefix, store.URL(), ErrTooLarge, maxKeys)
+		}
 		out = append(out, keys...)
 		return nil
 	})
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
 // EachPage visits all keys that start with the prefix, sorted, a page at a time: however many there are, one page of them is held.

@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -126,7 +125,9 @@ func (s *s3) read(ctx context.Context, key, version string) (data []byte, tag st
 	if info.Size > most {
 		return nil, "", tooLarge(key, info.Size, most)
 	}
-	if data, err = io.ReadAll(io.LimitReader(body, most)); err != nil {
+	if data, err = readAtMost(key, body, most); errors.Is(err, ErrTooLarge) {
+		return nil, "", err
+	} else if err != nil {
 		return nil, "", s.explain(ctx, "read", key, err)
 	}
 	return data, info.ETag, nil

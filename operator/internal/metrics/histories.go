@@ -14,6 +14,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/history/archive"
 	"assay.dev/assay/operator/internal/history/change"
+	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/schedule"
 )
@@ -123,16 +124,12 @@ func (m *Metrics) readHistory(ctx context.Context, namespace string) (historyOf,
 		}
 	}
 	out.open = out.open[max(0, len(out.open)-maxOpenChanges):]
-	all, err := kept.All(ctx)
-	if err != nil {
-		return out, err
-	}
-	for _, s := range all {
+	err = kept.Each(ctx, func(s *series.Series) {
 		if newest := out.newest[s.Key.Benchmark]; s.Last.After(newest) {
 			out.newest[s.Key.Benchmark] = s.Last
 		}
-	}
-	return out, nil
+	})
+	return out, err
 }
 
 func (m *Metrics) collectHistories(ctx context.Context, out chan<- prometheus.Metric) error {

@@ -1,7 +1,9 @@
 package metrics
 
 import (
+	"context"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -123,4 +125,53 @@ func TestHistoriesAreShownFromTheStore(t *testing.T) {
 			t.Errorf("the store is asked %d times before it is time", now-asked)
 		}
 	})
+}
+
+// weighed is a store that notes how much memory is in use when a series is read.
+type weighed struct {
+	ledger.Store
+	most uint64
+}
+
+func (w *weighed) Get(ctx context.Context, key string) ([]byte, error) {
+	if strings.Contains(key, "/series/") {
+		runtime.GC()
+		var now runtime.MemStats
+		runtime.ReadMemStats(&now)
+		w.most = max(w.most, now.HeapAlloc)
+	}
+	return w.Store.Get(ctx, key)
+}
+
+// A namespace may have many series of many points, and the operator shows when the newest was measured.
+func TestAHistoryIsReadASeriesAtATime(t *testing.T) {
+	w := newWorld(t, DefaultSettings)
+	store := &weighed{Store: w.store}
+	kept := archive.Open(ledger.WithPrefix(store, archive.Prefix("team")))
+	const count = 12
+	for i := range count {
+		var records []points.Keyed
+		for n := range 5000 {
+			records = append(records, points.Keyed{
+				Key: series.Key{Project: "team", Benchmark: "scan", Point: fmt.Sprint("size=", i), Metric: "latency", Statistic: "median"},
+				Record: series.Record{Kind: series.Measured, ID: fmt.Sprint("run-", n), Schedule: "scan", Sequence: int64(n + 1),
+					At: measuredAt.Add(time.Duration(n-5000) * time.Hour), Head: fmt.Sprint("revision-", n), Anchor: "a",
+					Ratio: series.Estimate{LogRatio: 0.01, SE: 0.001, DF: 9, Blocks: 10}, Machine: "m", Workload: "w"},
+			})
+		}
+		must(t, kept.Append(t.Context(), records))
+	}
+	store.most = 0
+	w.metrics.store = store
+	runtime.GC()
+	var before runtime.MemStats
+	runtime.ReadMemStats(&before)
+	read, err := w.metrics.readHistory(t.Context(), "team")
+	if err != nil || !read.newest["scan"].Equal(measuredAt.Add(-time.Hour)) {
+		t.Fatalf("%+v, %v", read, err)
+	}
+	held := int64(store.most) - int64(before.HeapAlloc)
+	if t.Logf("%d KiB are held", held>>10); held > 5<<20 {
+		t.Errorf("%d MiB are held of %d series", held>>20, count)
+	}
 }

@@ -36,6 +36,7 @@ import (
 	"assay.dev/assay/operator/internal/simulate"
 	"assay.dev/assay/operator/internal/specimen"
 	"assay.dev/assay/operator/internal/workflow"
+	"assay.dev/assay/operator/test/slimmed"
 )
 
 const leaseNamespace = "assay-system"
@@ -81,8 +82,10 @@ func (s goneStore) List(ctx context.Context, _ string) ([]string, error) { retur
 
 // world is a cluster, a store and the metrics of the operator that leads.
 type world struct {
-	t       *testing.T
-	client  client.Client
+	t      *testing.T
+	client client.Client
+	// reader is what the operator reads: what its caches keep of the client's objects.
+	reader  client.Reader
 	store   *countingStore
 	metrics *Metrics
 }
@@ -97,6 +100,7 @@ func newWorld(t *testing.T, settings Settings, objects ...client.Object) *world 
 	must(t, err)
 	w := &world{t: t, store: &countingStore{Store: folder}}
 	w.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
+	w.reader = slimmed.Reader{All: w.client}
 	w.restart(settings)
 	return w
 }
@@ -107,7 +111,7 @@ func (w *world) restart(settings Settings) {
 	w.metrics.leading.Store(true)
 	must(w.t, w.metrics.Register(prometheus.NewRegistry(), Sources{
 		Stored: func() map[string]ledger.Sizes { return map[string]ledger.Sizes{"lab": {Bytes: 1 << 30, Objects: 4000}} },
-		Reader: w.client, LeaseNamespace: leaseNamespace, Store: w.store, Clock: testingclock.NewFakeClock(began),
+		Reader: w.reader, LeaseNamespace: leaseNamespace, Store: w.store, Clock: testingclock.NewFakeClock(began),
 	}))
 }
 

@@ -16,22 +16,39 @@ import (
 	"assay.dev/assay/operator/internal/apply"
 )
 
+// axes are a sweep of so many axes with so many values each.
+func axes(count, size int) func(*assayv1alpha1.BenchmarkRunSpec) {
+	return func(spec *assayv1alpha1.BenchmarkRunSpec) {
+		spec.Sweep = &assayv1alpha1.Sweep{}
+		for a := range count {
+			axis := assayv1alpha1.SweepAxis{Name: string(rune('a' + a))}
+			for i := range size {
+				axis.Values = append(axis.Values, fmt.Sprint(i))
+			}
+			spec.Sweep.Axes = append(spec.Sweep.Axes, axis)
+		}
+	}
+}
+
+// builds are so many arms with so many builds each, at so many values.
+func builds(arms, builds, values int) func(*assayv1alpha1.BenchmarkRunSpec) {
+	return func(spec *assayv1alpha1.BenchmarkRunSpec) {
+		axes(1, values)(spec)
+		spec.Arms = nil
+		for a := range arms {
+			arm := assayv1alpha1.Arm{Name: fmt.Sprint("arm-", a), Baseline: a == 0}
+			for b := range builds {
+				arm.Builds = append(arm.Builds, assayv1alpha1.Build{Name: fmt.Sprint("build-", b), Program: fmt.Sprint("/bin/scan-", b)})
+			}
+			spec.Arms = append(spec.Arms, arm)
+		}
+	}
+}
+
 func TestWhatATenantMustNotAskForIsRefusedByTheAPIServer(t *testing.T) {
 	toleration := func(toleration corev1.Toleration) func(*assayv1alpha1.BenchmarkRunSpec) {
 		return func(spec *assayv1alpha1.BenchmarkRunSpec) {
 			spec.Placement.Tolerations = []corev1.Toleration{toleration}
-		}
-	}
-	axes := func(count, size int) func(*assayv1alpha1.BenchmarkRunSpec) {
-		return func(spec *assayv1alpha1.BenchmarkRunSpec) {
-			spec.Sweep = &assayv1alpha1.Sweep{}
-			for a := range count {
-				axis := assayv1alpha1.SweepAxis{Name: string(rune('a' + a))}
-				for i := range size {
-					axis.Values = append(axis.Values, fmt.Sprint(i))
-				}
-				spec.Sweep.Axes = append(spec.Sweep.Axes, axis)
-			}
 		}
 	}
 	cases := map[string]struct {
@@ -42,6 +59,9 @@ func TestWhatATenantMustNotAskForIsRefusedByTheAPIServer(t *testing.T) {
 		"an operator that is none":           {toleration(corev1.Toleration{Key: "a", Operator: "{{=1}}"}), []string{"spec.placement.tolerations", "operator is Exists or Equal"}},
 		"a toleration of everything":         {toleration(corev1.Toleration{Operator: "Exists"}), []string{"spec.placement.tolerations", "key names a taint"}},
 		"a toleration of a leased node":      {toleration(corev1.Toleration{Key: "assay.dev/leased", Operator: "Exists"}), []string{"spec.placement.tolerations", "assay.dev/leased"}},
+		"more cells than there may be, of builds": {
+			builds(16, 64, 5), []string{"spec", "more than 4096 cells", "fewer builds"},
+		},
 		"more combinations than there may be": {
 			axes(3, 40), []string{"spec.sweep", "more than 10000 combinations", "use fewer values"},
 		},
@@ -60,6 +80,36 @@ func TestWhatATenantMustNotAskForIsRefusedByTheAPIServer(t *testing.T) {
 				if !strings.Contains(err.Error(), text) {
 					t.Errorf("error %q does not contain %q", err, text)
 				}
+			}
+		})
+	}
+}
+
+// The API server's bound is no narrower than the operator's.
+func TestAsManyBuildsAsThereMayBeAreTaken(t *testing.T) {
+	w := newWorld(t, nil)
+	for name, edit := range map[string]func(*assayv1alpha1.BenchmarkRunSpec){
+		"4096 cells": builds(16, 64, 4),
+		"more that exclude makes fewer": func(spec *assayv1alpha1.BenchmarkRunSpec) {
+			builds(16, 64, 5)(spec)
+			spec.Sweep.Exclude = []assayv1alpha1.ParameterValues{{"a": "1"}}
+		},
+		"values side by side": func(spec *assayv1alpha1.BenchmarkRunSpec) {
+			builds(16, 64, 4)(spec)
+			spec.Sweep.Axes = append(spec.Sweep.Axes, assayv1alpha1.SweepAxis{Name: "b", Values: spec.Sweep.Axes[0].Values})
+			spec.Sweep.Mode = assayv1alpha1.ZipSweep
+		},
+		"no sweep": func(spec *assayv1alpha1.BenchmarkRunSpec) {
+			builds(16, 64, 4)(spec)
+			spec.Sweep = nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := w.run.DeepCopy()
+			run.Name = "taken"
+			edit(&run.Spec)
+			if err := admin.Create(w.ctx, run, client.DryRunAll); err != nil {
+				t.Error(err)
 			}
 		})
 	}

@@ -27,23 +27,30 @@ func Prefix(project string) string { return path.Join("history", project) }
 
 // Projects are those that have a history in a bucket with the ledgers of many.
 func Projects(ctx context.Context, store ledger.Store) ([]string, error) {
-	keys, err := store.List(ctx, Prefix("")+"/")
+	var out []string
+	// A page at a time: what all series of all projects are called is not held at once.
+	err := ledger.EachPage(ctx, store, Prefix("")+"/", func(keys []string) error {
+		for _, key := range keys {
+			// Keys are in order.
+			if parts := strings.SplitN(key, "/", 3); len(parts) == 3 && (len(out) == 0 || out[len(out)-1] != parts[1]) {
+				out = append(out, parts[1])
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	var out []string
-	for _, key := range keys {
-		if parts := strings.SplitN(key, "/", 3); len(parts) == 3 {
-			out = append(out, parts[1])
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out), nil
+	return out, nil
 }
 
 const (
 	seriesPrefix = "series/"
 	bookKey      = "changes.json"
+	// mostSeries bounds how many series a project may have, and mostBook the bytes of its changes and of a search: the operator reads them
+	// for everybody.
+	mostSeries = 1 << 16
+	mostBook   = 16 << 20
 )
 
 func searchKey(change string) string { return "searches/" + change + ".json" }
@@ -93,7 +100,14 @@ func (a *Archive) change(ctx context.Context, records []points.Keyed, of func(ol
 
 // Keys are the series there are, in the order of their names.
 func (a *Archive) Keys(ctx context.Context) ([]series.Key, error) {
-	files, err := a.store.List(ctx, seriesPrefix)
+	var files []string
+	err := ledger.EachPage(ctx, a.store, seriesPrefix, func(page []string) error {
+		if files = append(files, page...); len(files) > mostSeries {
+			return fmt.Errorf("%s in %s holds more than %d series: remove those that nobody looks at, or measure fewer points and metrics",
+				seriesPrefix, a.URL(), mostSeries)
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -124,22 +138,32 @@ func (a *Archive) All(ctx context.Context) ([]*series.Series, error) {
 }
 
 func (a *Archive) series(ctx context.Context, wanted func(series.Key) bool) ([]*series.Series, error) {
+	var out []*series.Series
+	err := a.each(ctx, wanted, func(found *series.Series) { out = append(out, found) })
+	return out, err
+}
+
+// Each visits the series of the project in the order of their names, and holds one at a time.
+func (a *Archive) Each(ctx context.Context, visit func(*series.Series)) error {
+	return a.each(ctx, func(series.Key) bool { return true }, visit)
+}
+
+func (a *Archive) each(ctx context.Context, wanted func(series.Key) bool, visit func(*series.Series)) error {
 	keys, err := a.Keys(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var out []*series.Series
 	for _, key := range keys {
 		if !wanted(key) {
 			continue
 		}
 		found, err := a.Series(ctx, key)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		out = append(out, found)
+		visit(found)
 	}
-	return out, nil
+	return nil
 }
 
 // Read returns the records of a series; none where there is no such series.
@@ -165,7 +189,7 @@ func (a *Archive) Series(ctx context.Context, key series.Key) (*series.Series, e
 
 // Book are the changes of the project.
 func (a *Archive) Book(ctx context.Context) (change.Book, error) {
-	raw, err := a.store.Get(ctx, bookKey)
+	raw, err := ledger.GetAtMost(ctx, a.store, bookKey, mostBook)
 	if errors.Is(err, ledger.ErrNotFound) {
 		return change.Book{}, nil
 	}
@@ -185,7 +209,7 @@ func parseBook(raw []byte) (change.Book, error) {
 
 // Search is the search for the culprits of a change that its schedule made; nil where there was none.
 func (a *Archive) Search(ctx context.Context, change string) (*bisect.Bounded, error) {
-	raw, err := a.store.Get(ctx, searchKey(change))
+	raw, err := ledger.GetAtMost(ctx, a.store, searchKey(change), mostBook)
 	if errors.Is(err, ledger.ErrNotFound) {
 		return nil, nil
 	}
@@ -219,7 +243,7 @@ func (a *Archive) Update(ctx context.Context, turn func(change.Book) (change.Boo
 func update[T any](ctx context.Context, store ledger.Store, key string, parse func(raw []byte) (T, error), turn func(T) (T, error)) (
 	T, error) {
 	var out T
-	err := store.Update(ctx, key, func(raw []byte) ([]byte, error) {
+	err := store.Update(ledger.AtMost(ctx, mostBook), key, func(raw []byte) ([]byte, error) {
 		var old T
 		var err error
 		if raw != nil {
@@ -231,6 +255,11 @@ func update[T any](ctx context.Context, store ledger.Store, key string, parse fu
 			return nil, err
 		}
 		written, err := json.MarshalIndent(out, "", " ")
+		if len(written) >= mostBook {
+			// It could never be read again.
+			return nil, fmt.Errorf("%s in %s would have %d bytes and may have %d: remove changes that nobody looks at any more", key, store.URL(),
+				len(written)+1, mostBook)
+		}
 		return append(written, '\n'), err
 	})
 	return out, err
@@ -266,7 +295,7 @@ func (a *Archive) Rebuild(ctx context.Context, ledgers ...ledger.Store) (int, er
 
 // Measured are the records of the run that a ledger is of; isPoint reports whether it measured a point of a series.
 func Measured(ctx context.Context, store ledger.Store) (records []points.Keyed, isPoint bool, err error) {
-	raw, err := store.Get(ctx, points.Key)
+	raw, err := ledger.GetAtMost(ctx, store, points.Key, points.MostBytes)
 	if errors.Is(err, ledger.ErrNotFound) {
 		return nil, false, nil
 	}

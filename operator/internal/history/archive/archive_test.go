@@ -362,3 +362,88 @@ func TestAHistoryIsMadeAgainFromLedgers(t *testing.T) {
 		t.Errorf("a broken ledger is %v", err)
 	}
 }
+
+// full is a store in which somebody wrote objects without end.
+type full struct {
+	ledger.Store
+	of    string
+	most  int
+	asked int
+}
+
+func (f *full) Page(_ context.Context, _, after string) (keys []string, more bool, err error) {
+	f.asked++
+	from := 0
+	if after != "" {
+		if _, err := fmt.Sscanf(after[len(f.of):], "%d", &from); err != nil {
+			return nil, false, err
+		}
+	}
+	for i := range 1000 {
+		keys = append(keys, fmt.Sprintf("%s%09d.parquet", f.of, from+i+1))
+	}
+	return keys, from+1000 < f.most, nil
+}
+
+func (*full) List(context.Context, string) ([]string, error) {
+	return nil, errors.New("all names at once")
+}
+
+func (*full) Get(context.Context, string) ([]byte, error) { return nil, errAway }
+
+func (*full) URL() string { return "s3://assay/history/search" }
+
+func TestProjectsAreFoundAPageAtATime(t *testing.T) {
+	store := &full{of: "history/search/series/", most: 5000}
+	if got, err := Projects(t.Context(), store); err != nil || len(got) != 1 || got[0] != "search" || store.asked != 5 {
+		t.Errorf("%q, %v, in %d pages", got, err, store.asked)
+	}
+}
+
+func TestAHistoryOfTooManySeriesIsRefusedBeforeAnyIsRead(t *testing.T) {
+	store := &full{of: seriesPrefix, most: 100 * mostSeries}
+	keys, err := Open(store).Keys(t.Context())
+	if err == nil || len(keys) > 0 || store.asked > mostSeries/1000+1 {
+		t.Fatalf("%d series, %v, after %d pages", len(keys), err, store.asked)
+	}
+	for _, part := range []string{"s3://assay/history/search", seriesPrefix, fmt.Sprint(mostSeries), "remove"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q does not say %q", err, part)
+		}
+	}
+}
+
+func TestABookThatCouldNotBeReadAgainIsNotWritten(t *testing.T) {
+	a := Open(folder(t))
+	_, err := a.Update(t.Context(), func(b change.Book) (change.Book, error) {
+		b.Changes = append(b.Changes, change.Change{ID: strings.Repeat("x", mostBook)})
+		return b, nil
+	})
+	if err == nil || !strings.Contains(err.Error(), bookKey+" in file:///") ||
+		!strings.Contains(err.Error(), fmt.Sprint("may have ", mostBook)) {
+		t.Errorf("it is written: %v", err)
+	}
+	if book, err := a.Book(t.Context()); err != nil || len(book.Changes) > 0 {
+		t.Errorf("%d changes, %v", len(book.Changes), err)
+	}
+}
+
+func TestWhatIsTooLargeForAHistoryIsNamed(t *testing.T) {
+	large := bytes.Repeat([]byte(" "), mostBook+1)
+	of := func(key string) *Archive {
+		store := folder(t)
+		if err := store.Replace(t.Context(), key, large); err != nil {
+			t.Fatal(err)
+		}
+		return Open(store)
+	}
+	book, searched, run := of(bookKey), of(searchKey("c")), of(points.Key)
+	_, errBook := book.Book(t.Context())
+	_, errSearch := searched.Search(t.Context(), "c")
+	_, _, errRun := Measured(t.Context(), run.store)
+	for key, err := range map[string]error{bookKey: errBook, searchKey("c"): errSearch, points.Key: errRun} {
+		if !errors.Is(err, ledger.ErrTooLarge) || !strings.Contains(err.Error(), key) {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+}

@@ -34,6 +34,9 @@ const Placeholder = "{revision}"
 // Key is where a Run lies in the ledger of its run.
 const Key = "history.json"
 
+// MostBytes is more than the revisions of a run's arms take.
+const MostBytes = 1 << 20
+
 // Revision is what an arm ran.
 type Revision struct {
 	Revision string `json:"revision"`

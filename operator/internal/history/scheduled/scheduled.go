@@ -32,6 +32,9 @@ import (
 // ConfirmKey is where a confirming run's ledger says what the run decides.
 const ConfirmKey = "confirm.json"
 
+// mostConfirm is more than it takes to name every series of a benchmark.
+const mostConfirm = 16 << 20
+
 // History is that of all namespaces, beside the ledgers.
 type History struct {
 	// Store is the root of all ledgers.
@@ -409,7 +412,7 @@ func (h *History) judge(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule,
 
 // evidence is what a confirming run decides, what it is of, and what it found.
 func evidence(ctx context.Context, store ledger.Store) (*watch.Confirm, *points.Run, *experiment.Experiment, *analysis.Analysis, error) {
-	raw, err := store.Get(ctx, ConfirmKey)
+	raw, err := ledger.GetAtMost(ctx, store, ConfirmKey, mostConfirm)
 	if err != nil {
 		return nil, nil, nil, nil, err
 	}
@@ -417,7 +420,7 @@ func evidence(ctx context.Context, store ledger.Store) (*watch.Confirm, *points.
 	if err := json.Unmarshal(raw, &confirm); err != nil {
 		return nil, nil, nil, nil, fmt.Errorf("%s: %w", ConfirmKey, err)
 	}
-	if raw, err = store.Get(ctx, points.Key); err != nil {
+	if raw, err = ledger.GetAtMost(ctx, store, points.Key, points.MostBytes); err != nil {
 		return nil, nil, nil, nil, err
 	}
 	point, err := points.Parse(raw)

@@ -1,4 +1,4 @@
-package controller
+package cached
 
 import (
 	"encoding/json"
@@ -32,7 +32,7 @@ func TestACachedRunIsSmallAndStillInTheQueue(t *testing.T) {
 		Warnings: []string{"w"}, Leases: []assayv1alpha1.LeaseStatus{{Node: "n"}},
 		Queue: &assayv1alpha1.QueueStatus{Ahead: 3},
 	}
-	kept, err := slim(run)
+	kept, err := Slim(run)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestACachedRunIsSmallAndStillInTheQueue(t *testing.T) {
 		t.Errorf("something that is read is gone: %+v", got)
 	}
 	got.Spec.Cancel = ptr.To(true)
-	if kept, err = slim(got); err != nil || observe.WaitsForLease(kept.(*assayv1alpha1.BenchmarkRun)) {
+	if kept, err = Slim(got); err != nil || observe.WaitsForLease(kept.(*assayv1alpha1.BenchmarkRun)) {
 		t.Errorf("a run that is cancelled waits for nothing: %v", err)
 	}
 }
@@ -70,7 +70,7 @@ func TestWhatIsCachedOfAnObjectIsSmall(t *testing.T) {
 	revision.Spec.Series, revision.Spec.Image = "scan", strings.Repeat("x", 100_000)
 	for _, object := range []client.Object{run, scheduled, revision, &assayv1alpha1.BenchmarkTemplate{ObjectMeta: meta},
 		&corev1.Pod{ObjectMeta: meta}, &workflow.Workflow{ObjectMeta: meta}} {
-		kept, err := slim(object)
+		kept, err := Slim(object)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +89,7 @@ func TestWhatIsReadOfACachedObjectIsThere(t *testing.T) {
 	scheduled := &assayv1alpha1.BenchmarkSchedule{Spec: assayv1alpha1.BenchmarkScheduleSpec{
 		Series: "scan", Schedule: "0 3 * * *", TimeZone: "Europe/Berlin", Suspend: ptr.To(true),
 	}}
-	if _, err := slim(scheduled); err != nil {
+	if _, err := Slim(scheduled); err != nil {
 		t.Fatal(err)
 	}
 	if of := scheduled.Spec; of.Series != "scan" || of.Schedule != "0 3 * * *" || of.TimeZone != "Europe/Berlin" ||
@@ -103,7 +103,7 @@ func TestWhatIsReadOfACachedObjectIsThere(t *testing.T) {
 	flow := &workflow.Workflow{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(own),
 		Annotations: map[string]string{workflow.AgainAnnotation: "1"}}}
 	for _, object := range []client.Object{pod, flow} {
-		if _, err := slim(object); err != nil {
+		if _, err := Slim(object); err != nil {
 			t.Fatal(err)
 		}
 		for name, value := range own {

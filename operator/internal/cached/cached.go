@@ -1,0 +1,69 @@
+// Package cached decides what the operator's caches keep of an object: there may be thousands, of a megabyte each.
+package cached
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/workflow"
+)
+
+// Slim removes fields that nothing reads. Cached objects are never written back.
+func Slim(object any) (any, error) {
+	if accessor, ok := object.(metav1.ObjectMetaAccessor); ok {
+		slimMeta(accessor.GetObjectMeta())
+	}
+	switch object := object.(type) {
+	case *corev1.Pod:
+		object.Spec = corev1.PodSpec{NodeName: object.Spec.NodeName}
+		part := object.Labels[workflow.PartLabel]
+		object.Annotations, object.Labels = nil, workflow.OwnLabels(object.Labels)
+		if part != "" {
+			object.Labels[workflow.PartLabel] = part
+		}
+	case *corev1.Node:
+		object.Status.Images = nil
+		object.Annotations = nil
+	case *assayv1alpha1.BenchmarkRun:
+		// A run's own spec is read from the API server. The cache holds what decisions about other runs need.
+		object.Annotations, object.Labels = nil, nil
+		experiment.DefaultRun(&object.Spec)
+		object.Spec = assayv1alpha1.BenchmarkRunSpec{
+			TemplateRef: object.Spec.TemplateRef, Placement: object.Spec.Placement, Suspend: object.Spec.Suspend, Cancel: object.Spec.Cancel,
+		}
+		object.Status.Gates, object.Status.Candidates, object.Status.Search, object.Status.Warnings = nil, nil, nil, nil
+	case *assayv1alpha1.BenchmarkSchedule:
+		// A schedule is read past the cache when it is its turn; here is which series it has, and for the metrics when it is due.
+		object.Annotations, object.Labels = nil, nil
+		object.Spec = assayv1alpha1.BenchmarkScheduleSpec{
+			Series: object.Spec.Series, Schedule: object.Spec.Schedule, TimeZone: object.Spec.TimeZone, Suspend: object.Spec.Suspend,
+		}
+		object.Status = assayv1alpha1.BenchmarkScheduleStatus{}
+	case *assayv1alpha1.BenchmarkRevision:
+		// So is a recorded revision.
+		object.Annotations, object.Labels = nil, nil
+		object.Spec = assayv1alpha1.BenchmarkRevisionSpec{Series: object.Spec.Series}
+		object.Status = assayv1alpha1.BenchmarkRevisionStatus{}
+	case *assayv1alpha1.BenchmarkTemplate:
+		object.Annotations, object.Labels = nil, nil
+	case *workflow.Workflow:
+		object.Spec = workflow.Spec{Suspend: object.Spec.Suspend, Shutdown: object.Spec.Shutdown}
+		object.Annotations, object.Labels = workflow.OwnAnnotations(object.Annotations), workflow.OwnLabels(object.Labels)
+	}
+	return object, nil
+}
+
+// slimMeta keeps of an object's owners the one that controls it. Whoever makes an object may name others and finalizers of any length;
+// those of a run are read from the API server.
+func slimMeta(meta metav1.Object) {
+	meta.SetManagedFields(nil)
+	meta.SetFinalizers(nil)
+	var owners []metav1.OwnerReference
+	if owner := metav1.GetControllerOf(meta); owner != nil && len(owner.Name) <= validation.DNS1123SubdomainMaxLength {
+		owners = append(owners, *owner)
+	}
+	meta.SetOwnerReferences(owners)
+}

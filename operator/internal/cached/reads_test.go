@@ -1,0 +1,58 @@
+package cached_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/observe"
+	"assay.dev/assay/operator/test/slimmed"
+)
+
+// A decision about a run is the same whether the objects around it are whole or what the caches keep of them, whatever they are.
+func TestWhatIsObservedIsTheSameThroughTheCaches(t *testing.T) {
+	store, err := ledger.Open(t.Context(), ledger.FolderURL(t.TempDir()), ledger.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	active := 0
+	for seed := range uint64(20) {
+		cluster, err := slimmed.Cluster(seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var runs assayv1alpha1.BenchmarkRunList
+		if err := cluster.List(t.Context(), &runs); err != nil {
+			t.Fatal(err)
+		}
+		for i := range runs.Items {
+			through := func(reader client.Reader) *observe.World {
+				observer := observe.Observer{
+					Client: reader, Live: cluster, LeaseNamespace: slimmed.LeaseNamespace, Store: store, Memory: &observe.Memory{},
+				}
+				world, err := observer.Observe(t.Context(), runs.Items[i].DeepCopy())
+				if err != nil {
+					t.Fatalf("seed %d: %v", seed, err)
+				}
+				if err := observer.CountUnderWay(t.Context(), world); err != nil {
+					t.Fatalf("seed %d: %v", seed, err)
+				}
+				return world
+			}
+			whole, kept := through(cluster), through(slimmed.Reader{All: cluster})
+			if diff := cmp.Diff(whole, kept, cmpopts.EquateEmpty()); diff != "" {
+				t.Fatalf("seed %d: of %s is seen through the caches (+) something else:\n%s", seed, runs.Items[i].Name, diff)
+			}
+			if len(whole.Waiting) > 0 && len(whole.Nodes) > 0 && len(whole.Leases) > 0 && whole.Pods.Alive > 0 && whole.Template != nil {
+				active++
+			}
+		}
+	}
+	if active == 0 {
+		t.Error("in no cluster was there something of every kind to see")
+	}
+}
