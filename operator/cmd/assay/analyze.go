@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/analyze"
@@ -25,6 +26,24 @@ type analyzeOptions struct {
 	wave   int
 	out    string
 	write  bool
+	// mounted are the credentials of a pod.
+	mounted mountedKeys
+}
+
+// mountedKeys are credentials in the files of a Secret, as the workflows of a run have them: one that is replaced is used at once.
+type mountedKeys struct{ folder, secret string }
+
+// register adds flags that people have no use for.
+func (m *mountedKeys) register(flags *pflag.FlagSet) {
+	flags.StringVar(&m.folder, "credentials-dir", "", "folder with the files accessKey and secretKey, in place of the environment")
+	flags.StringVar(&m.secret, "secret", "", "namespace/name of the Secret they are of, for errors")
+	for _, name := range []string{"credentials-dir", "secret"} {
+		_ = flags.MarkHidden(name)
+	}
+}
+
+func (m *mountedKeys) options() ledger.Options {
+	return ledger.Options{CredentialsDir: m.folder, Secret: m.secret}
 }
 
 func newAnalyzeCommand() *cobra.Command {
@@ -51,6 +70,7 @@ func newAnalyzeCommand() *cobra.Command {
 		"- prints the analysis; a URL writes analysis.json, report.md, report.html, table.csv and attempts.parquet below it instead")
 	flags.BoolVar(&options.write, "write", false, "write analysis.json, report.md, report.html, table.csv and attempts.parquet into the "+
 		"ledger itself, and print a summary instead of the analysis")
+	options.mounted.register(flags)
 	return command
 }
 
@@ -61,7 +81,7 @@ func analyzeTo(ctx context.Context, options analyzeOptions, stdout io.Writer) er
 	if options.write && options.out != "-" {
 		return &exitCode{exitUsage, errors.New("--write and --out both name where the results go: use one of them")}
 	}
-	store, err := openLedger(ctx, options.ledger)
+	store, err := openLedger(ctx, options.ledger, options.mounted.options())
 	if err != nil {
 		return err
 	}
@@ -95,8 +115,8 @@ func analyzeTo(ctx context.Context, options analyzeOptions, stdout io.Writer) er
 	return report.Terminal(stdout, result.experiment, result.analysis)
 }
 
-func openLedger(ctx context.Context, url string) (ledger.Store, error) {
-	store, err := ledger.Open(ctx, url, ledger.Options{})
+func openLedger(ctx context.Context, url string, options ledger.Options) (ledger.Store, error) {
+	store, err := ledger.Open(ctx, url, options)
 	if err != nil {
 		return nil, &exitCode{exitUsage, fmt.Errorf("--ledger: %w", err)}
 	}

@@ -18,7 +18,7 @@ const analysisMemory, AnalysisHeap = "512Mi", "320MiB"
 
 // analysis is the template that judges the ledger. It is the only container with credentials that Assay itself gives out.
 func analysis(config Config, exp *experiment.Experiment, wave int) Template {
-	volumes, mounts := config.Bucket.trust()
+	store := config.Bucket.access(exp.Run.Namespace)
 	return Template{
 		Name:         analysisTemplate,
 		Metadata:     &Metadata{Labels: map[string]string{PartLabel: AnalysisPart}},
@@ -28,16 +28,18 @@ func analysis(config Config, exp *experiment.Experiment, wave int) Template {
 			Limit: ptr.To(intstr.FromInt32(3)), RetryPolicy: "Always",
 			Backoff: &Backoff{Duration: "5s", Factor: ptr.To(intstr.FromInt32(2))},
 		},
-		Volumes: append(volumes, noToken),
+		Volumes: append(store.volumes, noToken),
 		Container: &corev1.Container{
 			Image: config.OperatorImage, ImagePullPolicy: config.PullPolicy,
-			Command: []string{"/assay", "analyze", "--ledger", config.Bucket.URL(ledger.RunPrefix(exp.Run)), "--wave", fmt.Sprint(wave), "--write"},
-			Env:     append(config.Bucket.environment(), corev1.EnvVar{Name: "GOMEMLIMIT", Value: AnalysisHeap}),
+			Command: append([]string{
+				"/assay", "analyze", "--ledger", config.Bucket.URL(ledger.RunPrefix(exp.Run)), "--wave", fmt.Sprint(wave), "--write",
+			}, store.arguments...),
+			Env: append(store.env, corev1.EnvVar{Name: "GOMEMLIMIT", Value: AnalysisHeap}),
 			Resources: stored(corev1.ResourceRequirements{
 				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("128Mi")},
 				Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(analysisMemory)},
 			}, executorRoom),
-			VolumeMounts:    append(mounts, noTokenMount),
+			VolumeMounts:    append(store.mounts, noTokenMount),
 			SecurityContext: containerSecurity(true),
 		},
 	}

@@ -33,22 +33,22 @@ const executorReference = podReference + "_$(" + podUID + ")"
 // withKeeper adds the keeper to a block's pod: a sidecar, which Kubernetes ends after the block's container has ended. It alone
 // has the credentials of the store, in a container and under a user of its own.
 func withKeeper(block Template, config Config, exp *experiment.Experiment) Template {
-	volumes, mounts := config.Bucket.trust()
-	block.Volumes = append(append(block.Volumes, emptyDir("assay-keeper", emptyRoom)), volumes...)
+	store := config.Bucket.access(exp.Run.Namespace)
+	block.Volumes = append(append(block.Volumes, emptyDir("assay-keeper", emptyRoom)), store.volumes...)
 	security := containerSecurity(true)
 	security.RunAsUser = ptr.To[int64](keeperUser)
 	block.InitContainers = append(block.InitContainers, corev1.Container{
 		Name: "keeper", Image: config.OperatorImage, ImagePullPolicy: config.PullPolicy,
 		RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways),
-		Command: []string{
+		Command: append([]string{
 			"/assay", "keep", "--ledger", config.Bucket.URL(ledger.RunPrefix(exp.Run)), "--listen", keeperSocket,
 			"--wave", path.Join(keeperPlan, WaveFile), "--block", blockReference, "--executor", executorReference,
-		},
-		Env: append(config.Bucket.environment(), corev1.EnvVar{Name: podUID, ValueFrom: &corev1.EnvVarSource{
+		}, store.arguments...),
+		Env: append(store.env, corev1.EnvVar{Name: podUID, ValueFrom: &corev1.EnvVarSource{
 			FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.uid"},
 		}}),
 		Resources: config.executorResources(),
-		VolumeMounts: append(mounts,
+		VolumeMounts: append(store.mounts,
 			corev1.VolumeMount{Name: "assay-keeper", MountPath: keeperFolder},
 			corev1.VolumeMount{Name: "assay-plan", MountPath: keeperPlan, ReadOnly: true},
 			noTokenMount),
