@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -26,8 +27,9 @@ type analyzeOptions struct {
 	wave   int
 	out    string
 	write  bool
-	// mounted are the credentials of a pod.
+	// mounted are the credentials of a pod, and away is how long it waits for a store.
 	mounted mountedKeys
+	away    time.Duration
 }
 
 // mountedKeys are credentials in the files of a Secret, as the workflows of a run have them: one that is replaced is used at once.
@@ -58,7 +60,7 @@ func newAnalyzeCommand() *cobra.Command {
 			"  assay analyze --ledger 's3://assay/runs/default/scan/UID?endpoint=http://minio:9000' --wave 0 --write",
 		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return analyzeTo(cmd.Context(), options, cmd.OutOrStdout())
+			return analyzeTo(cmd.Context(), options, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	flags := command.Flags()
@@ -71,17 +73,20 @@ func newAnalyzeCommand() *cobra.Command {
 	flags.BoolVar(&options.write, "write", false, "write analysis.json, report.md, report.html, table.csv and attempts.parquet into the "+
 		"ledger itself, and print a summary instead of the analysis")
 	options.mounted.register(flags)
+	// People are told at once, and may try again.
+	flags.DurationVar(&options.away, "store-away", 0, "how long to try again while the object store is away")
+	_ = flags.MarkHidden("store-away")
 	return command
 }
 
-func analyzeTo(ctx context.Context, options analyzeOptions, stdout io.Writer) error {
+func analyzeTo(ctx context.Context, options analyzeOptions, stdout, log io.Writer) error {
 	if options.ledger == "" {
 		return &exitCode{exitUsage, errors.New("--ledger is missing: name the ledger, e.g. --ledger file:///tmp/my-ledger")}
 	}
 	if options.write && options.out != "-" {
 		return &exitCode{exitUsage, errors.New("--write and --out both name where the results go: use one of them")}
 	}
-	store, err := openLedger(ctx, options.ledger, options.mounted.options())
+	store, err := options.open(ctx, log)
 	if err != nil {
 		return err
 	}
@@ -115,10 +120,13 @@ func analyzeTo(ctx context.Context, options analyzeOptions, stdout io.Writer) er
 	return report.Terminal(stdout, result.experiment, result.analysis)
 }
 
-func openLedger(ctx context.Context, url string, options ledger.Options) (ledger.Store, error) {
-	store, err := ledger.Open(ctx, url, options)
+func (o *analyzeOptions) open(ctx context.Context, log io.Writer) (ledger.Store, error) {
+	store, err := ledger.Open(ctx, o.ledger, o.mounted.options())
 	if err != nil {
 		return nil, &exitCode{exitUsage, fmt.Errorf("--ledger: %w", err)}
+	}
+	if o.away > 0 {
+		store = ledger.Patient(store, ledger.NewAgain(o.away, func(text string) { fmt.Fprintln(log, text) }))
 	}
 	if err := store.Check(ctx); err != nil {
 		if errors.Is(err, ledger.ErrNoBucket) {

@@ -5,15 +5,29 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
+	"reflect"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 )
 
 // ownTime is a clock that waiting sets forward.
 func ownTime(again *Again) *Again {
+	var mutex sync.Mutex
 	now := time.Date(2026, 11, 25, 8, 0, 0, 0, time.UTC)
-	again.Now = func() time.Time { return now }
-	again.Wait = func(ctx context.Context, pause time.Duration) error { now = now.Add(pause); return ctx.Err() }
+	again.Now = func() time.Time {
+		mutex.Lock()
+		defer mutex.Unlock()
+		return now
+	}
+	again.Wait = func(ctx context.Context, pause time.Duration) error {
+		mutex.Lock()
+		defer mutex.Unlock()
+		now = now.Add(pause)
+		return ctx.Err()
+	}
 	if again.Pause == nil {
 		again.Pause = patiently
 	}
@@ -121,5 +135,105 @@ func TestWhoLeavesDoesNotWait(t *testing.T) {
 	again.Log = func(string) { cancel() }
 	if err := again.Do(ctx, "write x", func() error { return ErrUnreachable }); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A store that fails for minutes, again and again, costs who reads or writes time and nothing else.
+func TestAPatientStoreReadsAndWritesThroughOutages(t *testing.T) {
+	fake, endpoint := startFakeS3(t)
+	store, err := Open(t.Context(), s3URL(endpoint, fakeBucket, "runs/x"), fakeOptions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fill(t, store)
+	plain, err := ReadEvidence(t.Context(), store, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Readers are many, and each of their pauses sets the clock forward.
+	again := ownTime(&Again{Away: 24 * time.Hour, Refused: SecretArrives, Pause: func(int) time.Duration { return 3 * time.Minute }})
+	requests, until := 0, again.Now()
+	fake.mutex.Lock()
+	fake.refuse = func(*http.Request) (int, string) {
+		if again.Now().Before(until) {
+			return http.StatusServiceUnavailable, "ServiceUnavailable"
+		}
+		if requests++; requests%12 == 1 {
+			until = again.Now().Add(4 * time.Minute)
+		}
+		return 0, ""
+	}
+	fake.mutex.Unlock()
+
+	patient := Patient(store, again)
+	exp, err := ReadExperiment(t.Context(), patient)
+	if err != nil || exp.Digest != want.exp.Digest {
+		t.Fatalf("%v of the experiment", err)
+	}
+	evidence, err := ReadEvidence(t.Context(), patient, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(plain, evidence) {
+		t.Error("what was read through outages differs")
+	}
+	data := []byte("judged")
+	if err := patient.Replace(t.Context(), AnalysisKey(0), data); err != nil {
+		t.Fatal(err)
+	}
+	if err := patient.Update(t.Context(), AnalysisKey(1), func([]byte) ([]byte, error) { return data, nil }); err != nil {
+		t.Fatal(err)
+	}
+	if err := patient.Create(t.Context(), "started/x", data); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{AnalysisKey(0), AnalysisKey(1), "started/x"} {
+		if got, err := patient.Get(t.Context(), key); err != nil || string(got) != string(data) {
+			t.Errorf("%s holds %q, %v", key, got, err)
+		}
+	}
+}
+
+// A store that stays away is an error at last, and says how long it was waited for.
+func TestAPatientStoreGivesUp(t *testing.T) {
+	fake, endpoint := startFakeS3(t)
+	fake.refuse = func(*http.Request) (int, string) { return http.StatusServiceUnavailable, "ServiceUnavailable" }
+	store, err := Open(t.Context(), s3URL(endpoint, fakeBucket, "runs/x"), fakeOptions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := ownTime(&Again{Away: 10 * time.Minute, Pause: func(int) time.Duration { return 4 * time.Minute }})
+	_, err = ReadEvidence(t.Context(), Patient(store, again), -1)
+	if CauseOf(err) != CauseServer || !strings.Contains(err.Error(), "tried 3 times in 8m0s") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// losesAnswers writes, and says once that it could not.
+type losesAnswers struct {
+	Store
+	lost bool
+}
+
+func (l *losesAnswers) Create(ctx context.Context, key string, data []byte) error {
+	err := l.Store.Create(ctx, key, data)
+	if !l.lost {
+		l.lost = true
+		return ErrUnreachable
+	}
+	return err
+}
+
+func TestAnObjectWhoseAnswerWasLostIsCreatedOnce(t *testing.T) {
+	folder, err := OpenFolder(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	patient := Patient(&losesAnswers{Store: folder}, ownTime(&Again{Away: time.Minute}))
+	if err := patient.Create(t.Context(), "x", []byte("one")); err != nil {
+		t.Errorf("its own write is refused: %v", err)
+	}
+	if err := patient.Create(t.Context(), "x", []byte("one")); !errors.Is(err, ErrExists) {
+		t.Errorf("an object that was there is created: %v", err)
 	}
 }

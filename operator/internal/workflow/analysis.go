@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -15,6 +16,9 @@ import (
 // analysisMemory is the limit of the analysis, and AnalysisHeap the limit given to Go's runtime: a large ledger is
 // nearly all of the heap, and without the hint garbage would be let double it.
 const analysisMemory, AnalysisHeap = "512Mi", "320MiB"
+
+// storeAway is how long one try of an analysis waits for a store that is away: a restart of the store costs no try.
+const storeAway = 10 * time.Minute
 
 // analysis is the template that judges the ledger. It is the only container with credentials that Assay itself gives out.
 func analysis(config Config, exp *experiment.Experiment, wave int) Template {
@@ -33,6 +37,7 @@ func analysis(config Config, exp *experiment.Experiment, wave int) Template {
 			Image: config.OperatorImage, ImagePullPolicy: config.PullPolicy,
 			Command: append([]string{
 				"/assay", "analyze", "--ledger", config.Bucket.URL(ledger.RunPrefix(exp.Run)), "--wave", fmt.Sprint(wave), "--write",
+				"--store-away", storeAway.String(),
 			}, store.arguments...),
 			Env: append(store.env, corev1.EnvVar{Name: "GOMEMLIMIT", Value: AnalysisHeap}),
 			Resources: stored(corev1.ResourceRequirements{
