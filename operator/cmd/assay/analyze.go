@@ -96,28 +96,54 @@ func analyzeTo(ctx context.Context, options analyzeOptions, stdout, log io.Write
 			return fmt.Errorf("find the newest wave: %w", err)
 		}
 	}
-	result, err := analyzeLedger(ctx, store, wave)
-	if err != nil {
-		return err
-	}
-
 	target := store
 	if options.out != "-" {
 		if target, err = ledger.Open(ctx, options.out, ledger.Options{}); err != nil {
 			return &exitCode{exitUsage, fmt.Errorf("--out: %w", err)}
 		}
 	} else if !options.write {
-		raw, err := result.json()
-		if err != nil {
-			return err
-		}
-		_, err = stdout.Write(raw)
-		return err
+		return analyzePrinted(ctx, store, wave, stdout)
 	}
-	if err := result.write(ctx, target); err != nil {
+	result, err := analyzeInto(ctx, store, wave, target)
+	if err != nil {
 		return err
 	}
 	return report.Terminal(stdout, result.experiment, result.analysis)
+}
+
+func analyzePrinted(ctx context.Context, store ledger.Store, wave int, stdout io.Writer) error {
+	result, err := analyzeLedger(ctx, store, wave)
+	if err != nil {
+		return err
+	}
+	raw, err := result.json()
+	if err != nil {
+		return err
+	}
+	_, err = stdout.Write(raw)
+	return err
+}
+
+// mostOvertaken bounds how often an analysis begins anew: each time another one has made progress.
+const mostOvertaken = 10
+
+// analyzeInto judges a ledger and writes what was found into a store. If another analysis wrote there since the reading began, it may have
+// read more: the ledger is read again, so that the newest reading is what stays.
+func analyzeInto(ctx context.Context, store ledger.Store, wave int, target ledger.Store) (*analyzed, error) {
+	for overtaken := 0; ; overtaken++ {
+		derived, err := ledger.ReadDerived(ctx, target, ledger.AnalysisPrefix(wave))
+		if err != nil {
+			return nil, fmt.Errorf("look for an earlier analysis: %w", err)
+		}
+		result, err := analyzeLedger(ctx, store, wave)
+		if err != nil {
+			return nil, err
+		}
+		err = result.write(ctx, derived)
+		if !errors.Is(err, ledger.ErrOvertaken) || overtaken == mostOvertaken {
+			return result, err
+		}
+	}
 }
 
 func (o *analyzeOptions) open(ctx context.Context, log io.Writer) (ledger.Store, error) {
@@ -173,7 +199,7 @@ func (a *analyzed) json() ([]byte, error) {
 
 // write puts the analysis and what people read of it under analysis/<wave>/. The analysis comes last: whoever waits for it
 // then finds the report as well.
-func (a *analyzed) write(ctx context.Context, store ledger.Store) error {
+func (a *analyzed) write(ctx context.Context, to *ledger.Derived) error {
 	raw, err := a.json()
 	if err != nil {
 		return err
@@ -189,7 +215,7 @@ func (a *analyzed) write(ctx context.Context, store ledger.Store) error {
 	wave := a.analysis.Wave
 	for _, table := range report.OwnTables(a.experiment, a.analysis) {
 		for extension, data := range map[string][]byte{"md": table.Markdown(), "csv": table.CSV()} {
-			if err := store.Replace(ctx, ledger.OwnTableKey(wave, table.Name, extension), data); err != nil {
+			if err := to.Replace(ctx, ledger.OwnTableKey(wave, table.Name, extension), data); err != nil {
 				return err
 			}
 		}
@@ -205,7 +231,7 @@ func (a *analyzed) write(ctx context.Context, store ledger.Store) error {
 		{ledger.SealKey(wave), a.seal},
 		{ledger.AnalysisKey(wave), raw},
 	} {
-		if err := store.Replace(ctx, object.key, object.data); err != nil {
+		if err := to.Replace(ctx, object.key, object.data); err != nil {
 			return err
 		}
 	}
