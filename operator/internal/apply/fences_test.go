@@ -18,6 +18,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/schedule"
 	"assay.dev/assay/operator/internal/workflow"
 )
 
@@ -141,7 +142,7 @@ func read(t *testing.T, c client.Client) *workflow.Workflow {
 }
 
 // refuseStale is what the API server does with an applied object that names a version, and the fake does not.
-func refuseStale(ctx context.Context, c client.Client, object runtime.ApplyConfiguration) error {
+func refuseStale(ctx context.Context, c client.Client, object any) error {
 	raw, err := json.Marshal(object)
 	if err != nil {
 		return err
@@ -159,4 +160,60 @@ func refuseStale(ctx context.Context, c client.Client, object runtime.ApplyConfi
 		return apierrors.NewConflict(schema.GroupResource{Resource: applied.Kind}, applied.Name, errors.New("it has been modified"))
 	}
 	return nil
+}
+
+// What a schedule decided on runs and revisions is written to them as they were read.
+func TestAScheduleThatDoesNotLeadAnyMoreUndoesNothing(t *testing.T) {
+	version := func(object client.Object) schedule.Version {
+		return schedule.Version{Name: object.GetName(), UID: string(object.GetUID()), ResourceVersion: object.GetResourceVersion()}
+	}
+	writes := map[string]func(a *Applier, run, revision schedule.Version) error{
+		"cancel a run": func(a *Applier, run, _ schedule.Version) error {
+			return a.CancelRun(t.Context(), "lab", schedule.Run{Version: run})
+		},
+		"delete a run": func(a *Applier, run, _ schedule.Version) error {
+			return a.DeleteRuns(t.Context(), "lab", []schedule.Run{{Version: run}})
+		},
+		"mark a revision": func(a *Applier, _, revision schedule.Version) error {
+			return a.MarkRevisions(t.Context(), "lab", []schedule.Mark{{Of: revision, Sequence: 3}})
+		},
+		"forget a revision": func(a *Applier, _, revision schedule.Version) error {
+			return a.ForgetRevisions(t.Context(), "lab", []schedule.Version{revision})
+		},
+	}
+	for what, write := range writes {
+		for name, since := range map[string]bool{"nobody else acts": false, "the object was changed since": true} {
+			t.Run(what+": "+name, func(t *testing.T) {
+				scheme := runtime.NewScheme()
+				if err := assayv1alpha1.AddToScheme(scheme); err != nil {
+					t.Fatal(err)
+				}
+				at := metav1.ObjectMeta{Namespace: "lab", Name: "scan", UID: "u"}
+				run, revision := &assayv1alpha1.BenchmarkRun{ObjectMeta: at}, &assayv1alpha1.BenchmarkRevision{ObjectMeta: at}
+				server := fake.NewClientBuilder().WithScheme(scheme).WithObjects(run, revision).WithStatusSubresource(revision).Build()
+				for _, object := range []client.Object{run, revision} {
+					if err := server.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if since {
+					change(t, server, &assayv1alpha1.BenchmarkRun{}, "scan", touch)
+					change(t, server, &assayv1alpha1.BenchmarkRevision{}, "scan", touch)
+				}
+				strict := interceptor.NewClient(server, interceptor.Funcs{
+					SubResourcePatch: func(ctx context.Context, c client.Client, sub string, object client.Object, patch client.Patch,
+						options ...client.SubResourcePatchOption) error {
+						if err := refuseStale(ctx, c, object); err != nil {
+							return err
+						}
+						return c.SubResource(sub).Patch(ctx, object, patch, options...)
+					},
+				})
+				if err := write(&Applier{Client: strict, Live: server}, version(run), version(revision)); apierrors.IsConflict(err) != since ||
+					err != nil && !since {
+					t.Errorf("got %v, want it refused: %v", err, since)
+				}
+			})
+		}
+	}
 }
