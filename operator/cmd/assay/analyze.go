@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,15 +35,31 @@ type analyzeOptions struct {
 }
 
 // mountedKeys are credentials in the files of a Secret, as the workflows of a run have them: one that is replaced is used at once.
-type mountedKeys struct{ folder, secret string }
+type mountedKeys struct {
+	folder, secret string
+	// lastWords is a file that the kubelet reads when the container has ended; empty for none.
+	lastWords string
+}
 
 // register adds flags that people have no use for.
 func (m *mountedKeys) register(flags *pflag.FlagSet) {
 	flags.StringVar(&m.folder, "credentials-dir", "", "folder with the files accessKey and secretKey, in place of the environment")
 	flags.StringVar(&m.secret, "secret", "", "namespace/name of the Secret they are of, for errors")
-	for _, name := range []string{"credentials-dir", "secret"} {
+	flags.StringVar(&m.lastWords, "last-words", "", "file that is to say what went wrong")
+	for _, name := range []string{"credentials-dir", "secret", "last-words"} {
 		_ = flags.MarkHidden(name)
 	}
+}
+
+// leave writes what went wrong where the kubelet, and so the operator, finds it.
+func (m *mountedKeys) leave(err error) error {
+	// The kubelet reads no more.
+	const most = 4096
+	if err == nil || m.lastWords == "" {
+		return err
+	}
+	text := err.Error()
+	return errors.Join(err, os.WriteFile(m.lastWords, []byte(strings.ToValidUTF8(text[:min(len(text), most)], "")), 0o644))
 }
 
 func (m *mountedKeys) options() ledger.Options {
@@ -60,7 +78,7 @@ func newAnalyzeCommand() *cobra.Command {
 			"  assay analyze --ledger 's3://assay/runs/default/scan/UID?endpoint=http://minio:9000' --wave 0 --write",
 		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return analyzeTo(cmd.Context(), options, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return options.mounted.leave(analyzeTo(cmd.Context(), options, cmd.OutOrStdout(), cmd.ErrOrStderr()))
 		},
 	}
 	flags := command.Flags()

@@ -210,3 +210,15 @@ func TestAnalyzeSaysWhatIsWrong(t *testing.T) {
 		})
 	}
 }
+
+// What a pod of a run ended with is read by the operator where the kubelet puts it.
+func TestAnAnalysisInAPodLeavesWhyItFailed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "termination-log")
+	_, err := runAnalyze(t, "--ledger", ledger.FolderURL(filepath.Join(t.TempDir(), "absent")), "--write", "--last-words", file)
+	if err == nil {
+		t.Fatal("there is no such ledger")
+	}
+	if left, readErr := os.ReadFile(file); readErr != nil || string(left) != err.Error() {
+		t.Errorf("it left %q (%v), and the error is %q", left, readErr, err)
+	}
+}

@@ -73,7 +73,7 @@ func keep(ctx context.Context, options keepOptions, log io.Writer) error {
 	// Asked to end, it first writes what it received: the runner has ended then, and the pod's grace period is the limit.
 	if err := errors.Join(block.Serve(context.WithoutCancel(ctx), runner), runner.Close()); err != nil {
 		// The runner fails the pod. A sidecar that ended would be started again and have nothing to do.
-		fmt.Fprintf(log, "keeper: %v\n", err)
+		fmt.Fprintf(log, "keeper: %v\n", options.mounted.leave(err))
 	}
 	<-ctx.Done()
 	return nil

@@ -37,7 +37,7 @@ func analysis(config Config, exp *experiment.Experiment, wave int) Template {
 			Image: config.OperatorImage, ImagePullPolicy: config.PullPolicy,
 			Command: append([]string{
 				"/assay", "analyze", "--ledger", config.Bucket.URL(ledger.RunPrefix(exp.Run)), "--wave", fmt.Sprint(wave), "--write",
-				"--store-away", storeAway.String(),
+				"--store-away", storeAway.String(), "--last-words", corev1.TerminationMessagePathDefault,
 			}, store.arguments...),
 			Env: append(store.env, corev1.EnvVar{Name: "GOMEMLIMIT", Value: AnalysisHeap}),
 			Resources: stored(corev1.ResourceRequirements{

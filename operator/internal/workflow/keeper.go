@@ -11,6 +11,8 @@ import (
 )
 
 const (
+	// KeeperContainer is the keeper in a block's pod, and MainContainer what Argo calls the container of a template.
+	KeeperContainer, MainContainer = "keeper", "main"
 	// keeperFolder holds the socket by which the runner reaches the keeper. A block's container cannot write there. It is not below
 	// /assay, which is the program in the keeper's image, and neither is the plan there.
 	keeperFolder = "/assay-keeper"
@@ -38,11 +40,12 @@ func withKeeper(block Template, config Config, exp *experiment.Experiment) Templ
 	security := containerSecurity(true)
 	security.RunAsUser = ptr.To[int64](keeperUser)
 	block.InitContainers = append(block.InitContainers, corev1.Container{
-		Name: "keeper", Image: config.OperatorImage, ImagePullPolicy: config.PullPolicy,
+		Name: KeeperContainer, Image: config.OperatorImage, ImagePullPolicy: config.PullPolicy,
 		RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways),
 		Command: append([]string{
 			"/assay", "keep", "--ledger", config.Bucket.URL(ledger.RunPrefix(exp.Run)), "--listen", keeperSocket,
 			"--wave", path.Join(keeperPlan, WaveFile), "--block", blockReference, "--executor", executorReference,
+			"--last-words", corev1.TerminationMessagePathDefault,
 		}, store.arguments...),
 		Env: append(store.env, corev1.EnvVar{Name: podUID, ValueFrom: &corev1.EnvVarSource{
 			FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.uid"},
