@@ -94,7 +94,9 @@ func object(kind, namespace, name string) *unstructured.Unstructured {
 
 // CancelRun asks a run of a schedule to end. It is a patch and no apply: the operator does not own the spec of a run.
 func (a *Applier) CancelRun(ctx context.Context, namespace string, run schedule.Run) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": run.UID, "resourceVersion": run.ResourceVersion}, "spec": map[string]any{"cancel": true}})
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": run.UID, "resourceVersion": run.ResourceVersion}, "spec": map[string]any{"cancel": true},
+	})
 	if err != nil {
 		return err
 	}
