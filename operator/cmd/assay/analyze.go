@@ -6,8 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/analyze"
@@ -25,6 +29,41 @@ type analyzeOptions struct {
 	wave   int
 	out    string
 	write  bool
+	// mounted are the credentials of a pod, and away is how long it waits for a store.
+	mounted mountedKeys
+	away    time.Duration
+}
+
+// mountedKeys are credentials in the files of a Secret, as the workflows of a run have them: one that is replaced is used at once.
+type mountedKeys struct {
+	folder, secret string
+	// lastWords is a file that the kubelet reads when the container has ended; empty for none.
+	lastWords string
+}
+
+// register adds flags that people have no use for.
+func (m *mountedKeys) register(flags *pflag.FlagSet) {
+	flags.StringVar(&m.folder, "credentials-dir", "", "folder with the files accessKey and secretKey, in place of the environment")
+	flags.StringVar(&m.secret, "secret", "", "namespace/name of the Secret they are of, for errors")
+	flags.StringVar(&m.lastWords, "last-words", "", "file that is to say what went wrong")
+	for _, name := range []string{"credentials-dir", "secret", "last-words"} {
+		_ = flags.MarkHidden(name)
+	}
+}
+
+// leave writes what went wrong where the kubelet, and so the operator, finds it.
+func (m *mountedKeys) leave(err error) error {
+	// The kubelet reads no more.
+	const most = 4096
+	if err == nil || m.lastWords == "" {
+		return err
+	}
+	text := err.Error()
+	return errors.Join(err, os.WriteFile(m.lastWords, []byte(strings.ToValidUTF8(text[:min(len(text), most)], "")), 0o644))
+}
+
+func (m *mountedKeys) options() ledger.Options {
+	return ledger.Options{CredentialsDir: m.folder, Secret: m.secret}
 }
 
 func newAnalyzeCommand() *cobra.Command {
@@ -39,7 +78,7 @@ func newAnalyzeCommand() *cobra.Command {
 			"  assay analyze --ledger 's3://assay/runs/default/scan/UID?endpoint=http://minio:9000' --wave 0 --write",
 		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return analyzeTo(cmd.Context(), options, cmd.OutOrStdout())
+			return options.mounted.leave(analyzeTo(cmd.Context(), options, cmd.OutOrStdout(), cmd.ErrOrStderr()))
 		},
 	}
 	flags := command.Flags()
@@ -51,17 +90,21 @@ func newAnalyzeCommand() *cobra.Command {
 		"- prints the analysis; a URL writes analysis.json, report.md, report.html, table.csv and attempts.parquet below it instead")
 	flags.BoolVar(&options.write, "write", false, "write analysis.json, report.md, report.html, table.csv and attempts.parquet into the "+
 		"ledger itself, and print a summary instead of the analysis")
+	options.mounted.register(flags)
+	// People are told at once, and may try again.
+	flags.DurationVar(&options.away, "store-away", 0, "how long to try again while the object store is away")
+	_ = flags.MarkHidden("store-away")
 	return command
 }
 
-func analyzeTo(ctx context.Context, options analyzeOptions, stdout io.Writer) error {
+func analyzeTo(ctx context.Context, options analyzeOptions, stdout, log io.Writer) error {
 	if options.ledger == "" {
 		return &exitCode{exitUsage, errors.New("--ledger is missing: name the ledger, e.g. --ledger file:///tmp/my-ledger")}
 	}
 	if options.write && options.out != "-" {
 		return &exitCode{exitUsage, errors.New("--write and --out both name where the results go: use one of them")}
 	}
-	store, err := openLedger(ctx, options.ledger)
+	store, err := options.open(ctx, log)
 	if err != nil {
 		return err
 	}
@@ -71,34 +114,63 @@ func analyzeTo(ctx context.Context, options analyzeOptions, stdout io.Writer) er
 			return fmt.Errorf("find the newest wave: %w", err)
 		}
 	}
-	result, err := analyzeLedger(ctx, store, wave)
-	if err != nil {
-		return err
-	}
-
 	target := store
 	if options.out != "-" {
 		if target, err = ledger.Open(ctx, options.out, ledger.Options{}); err != nil {
 			return &exitCode{exitUsage, fmt.Errorf("--out: %w", err)}
 		}
 	} else if !options.write {
-		raw, err := result.json()
-		if err != nil {
-			return err
-		}
-		_, err = stdout.Write(raw)
-		return err
+		return analyzePrinted(ctx, store, wave, stdout)
 	}
-	if err := result.write(ctx, target); err != nil {
+	result, err := analyzeInto(ctx, store, wave, target)
+	if err != nil {
 		return err
 	}
 	return report.Terminal(stdout, result.experiment, result.analysis)
 }
 
-func openLedger(ctx context.Context, url string) (ledger.Store, error) {
-	store, err := ledger.Open(ctx, url, ledger.Options{})
+func analyzePrinted(ctx context.Context, store ledger.Store, wave int, stdout io.Writer) error {
+	result, err := analyzeLedger(ctx, store, wave)
+	if err != nil {
+		return err
+	}
+	raw, err := result.json()
+	if err != nil {
+		return err
+	}
+	_, err = stdout.Write(raw)
+	return err
+}
+
+// mostOvertaken bounds how often an analysis begins anew: each time another one has made progress.
+const mostOvertaken = 10
+
+// analyzeInto judges a ledger and writes what was found into a store. If another analysis wrote there since the reading began, it may have
+// read more: the ledger is read again, so that the newest reading is what stays.
+func analyzeInto(ctx context.Context, store ledger.Store, wave int, target ledger.Store) (*analyzed, error) {
+	for overtaken := 0; ; overtaken++ {
+		derived, err := ledger.ReadDerived(ctx, target, ledger.AnalysisPrefix(wave))
+		if err != nil {
+			return nil, fmt.Errorf("look for an earlier analysis: %w", err)
+		}
+		result, err := analyzeLedger(ctx, store, wave)
+		if err != nil {
+			return nil, err
+		}
+		err = result.write(ctx, derived)
+		if !errors.Is(err, ledger.ErrOvertaken) || overtaken == mostOvertaken {
+			return result, err
+		}
+	}
+}
+
+func (o *analyzeOptions) open(ctx context.Context, log io.Writer) (ledger.Store, error) {
+	store, err := ledger.Open(ctx, o.ledger, o.mounted.options())
 	if err != nil {
 		return nil, &exitCode{exitUsage, fmt.Errorf("--ledger: %w", err)}
+	}
+	if o.away > 0 {
+		store = ledger.Patient(store, ledger.NewAgain(o.away, func(text string) { fmt.Fprintln(log, text) }))
 	}
 	if err := store.Check(ctx); err != nil {
 		if errors.Is(err, ledger.ErrNoBucket) {
@@ -145,7 +217,7 @@ func (a *analyzed) json() ([]byte, error) {
 
 // write puts the analysis and what people read of it under analysis/<wave>/. The analysis comes last: whoever waits for it
 // then finds the report as well.
-func (a *analyzed) write(ctx context.Context, store ledger.Store) error {
+func (a *analyzed) write(ctx context.Context, to *ledger.Derived) error {
 	raw, err := a.json()
 	if err != nil {
 		return err
@@ -161,7 +233,7 @@ func (a *analyzed) write(ctx context.Context, store ledger.Store) error {
 	wave := a.analysis.Wave
 	for _, table := range report.OwnTables(a.experiment, a.analysis) {
 		for extension, data := range map[string][]byte{"md": table.Markdown(), "csv": table.CSV()} {
-			if err := store.Replace(ctx, ledger.OwnTableKey(wave, table.Name, extension), data); err != nil {
+			if err := to.Replace(ctx, ledger.OwnTableKey(wave, table.Name, extension), data); err != nil {
 				return err
 			}
 		}
@@ -177,7 +249,7 @@ func (a *analyzed) write(ctx context.Context, store ledger.Store) error {
 		{ledger.SealKey(wave), a.seal},
 		{ledger.AnalysisKey(wave), raw},
 	} {
-		if err := store.Replace(ctx, object.key, object.data); err != nil {
+		if err := to.Replace(ctx, object.key, object.data); err != nil {
 			return err
 		}
 	}

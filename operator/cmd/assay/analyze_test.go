@@ -71,6 +71,97 @@ func TestAnalyzeWritesIntoTheLedgerAndMayDoSoAgain(t *testing.T) {
 	}
 }
 
+// meanwhile does something once, before a store first writes an object.
+type meanwhile struct {
+	ledger.Store
+	before string
+	do     func()
+}
+
+func (m *meanwhile) interrupt(key string) {
+	if do := m.do; do != nil && key == m.before {
+		m.do = nil
+		do()
+	}
+}
+
+func (m *meanwhile) Replace(ctx context.Context, key string, data []byte) error {
+	m.interrupt(key)
+	return m.Store.Replace(ctx, key, data)
+}
+
+func (m *meanwhile) Update(ctx context.Context, key string, change func(old []byte) ([]byte, error)) error {
+	m.interrupt(key)
+	return m.Store.Update(ctx, key, change)
+}
+
+// An analysis that has read less, because it was slow or because its pod was given up, does not write over one that has read more.
+func TestOfTwoAnalysesTheOneThatReadMoreStays(t *testing.T) {
+	ctx := t.Context()
+	last := []string{ledger.ReportKey(0), ledger.SealKey(0), ledger.AnalysisKey(0)}
+	for name, tc := range map[string]struct {
+		// earlier is whether there is an analysis already, and before the object at which the slow one is overtaken.
+		earlier bool
+		before  string
+	}{
+		"the slow one has written nothing":                    {false, last[0]},
+		"the slow one has written its report":                 {false, last[1]},
+		"the slow one has written all but its verdict":        {false, last[2]},
+		"both write over an earlier one":                      {true, last[0]},
+		"both write over an earlier one, whose list is there": {true, last[2]},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := copyHandWritten(t)
+			store, err := ledger.OpenFolder(ctx, folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// What comes late is the last block.
+			late := filepath.Join(folder, "attempts", "w000-b0002")
+			if err := os.RemoveAll(late); err != nil {
+				t.Fatal(err)
+			}
+			arrives := func() {
+				if err := os.CopyFS(late, os.DirFS("../../internal/analysis/analyze/testdata/handwritten/attempts/w000-b0002")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if tc.earlier {
+				if _, err := analyzeInto(ctx, store, 0, store); err != nil {
+					t.Fatal(err)
+				}
+			}
+			slow := &meanwhile{Store: store, before: tc.before, do: func() {
+				arrives()
+				if _, err := analyzeInto(ctx, store, 0, store); err != nil {
+					t.Error(err)
+				}
+			}}
+			if _, err := analyzeInto(ctx, slow, 0, slow); err != nil {
+				t.Fatal(err)
+			}
+			if unread, err := ledger.CountUnread(ctx, store, 0); err != nil || unread > 0 {
+				t.Errorf("%d attempts are not in the list of what was read (%v)", unread, err)
+			}
+			got, err := store.Get(ctx, ledger.AnalysisKey(0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			fresh, err := analyzeLedger(ctx, store, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := fresh.json()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got, want) {
+				t.Errorf("the verdict that stays is not of all that was measured:\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
 func TestAnalyzeWritesElsewhere(t *testing.T) {
 	folder, target := copyHandWritten(t), t.TempDir()
 	if _, err := runAnalyze(t, "--ledger", ledger.FolderURL(folder), "--out", ledger.FolderURL(target)); err != nil {
@@ -117,5 +208,17 @@ func TestAnalyzeSaysWhatIsWrong(t *testing.T) {
 				t.Errorf("exit code %d, want %d: %v", code, c.code, err)
 			}
 		})
+	}
+}
+
+// What a pod of a run ended with is read by the operator where the kubelet puts it.
+func TestAnAnalysisInAPodLeavesWhyItFailed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "termination-log")
+	_, err := runAnalyze(t, "--ledger", ledger.FolderURL(filepath.Join(t.TempDir(), "absent")), "--write", "--last-words", file)
+	if err == nil {
+		t.Fatal("there is no such ledger")
+	}
+	if left, readErr := os.ReadFile(file); readErr != nil || string(left) != err.Error() {
+		t.Errorf("it left %q (%v), and the error is %q", left, readErr, err)
 	}
 }

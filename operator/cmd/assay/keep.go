@@ -17,6 +17,7 @@ import (
 
 type keepOptions struct {
 	ledger, listen, wave, block, executor string
+	mounted                               mountedKeys
 }
 
 // newKeepCommand is what runs beside a block in its pod. People have no use for it.
@@ -40,6 +41,7 @@ func newKeepCommand() *cobra.Command {
 	flags.StringVar(&options.wave, "wave", "", "file with the wave")
 	flags.StringVar(&options.block, "block", "", "the block")
 	flags.StringVar(&options.executor, "executor", "", "name of this execution, as in the keys of attempts")
+	options.mounted.register(flags)
 	for _, name := range []string{"ledger", "listen", "wave", "block", "executor"} {
 		_ = command.MarkFlagRequired(name)
 	}
@@ -51,7 +53,7 @@ func keep(ctx context.Context, options keepOptions, log io.Writer) error {
 	if err != nil {
 		return &exitCode{exitUsage, err}
 	}
-	store, err := ledger.Open(ctx, options.ledger, ledger.Options{})
+	store, err := ledger.Open(ctx, options.ledger, options.mounted.options())
 	if err != nil {
 		return &exitCode{exitUsage, fmt.Errorf("--ledger: %w", err)}
 	}
@@ -64,12 +66,14 @@ func keep(ctx context.Context, options keepOptions, log io.Writer) error {
 	}
 	block := &keeper.Keeper{
 		Store: store, Block: options.block, Executor: options.executor, Trials: keeper.TrialsOf(planned), Lease: planned.Lease,
-		Pause: keeper.Patiently, Kills: keeper.MemoryKills, Log: log,
+		// A store that is away costs a block its time and nothing else.
+		Again: ledger.NewAgain(0, func(text string) { fmt.Fprintf(log, "keeper: %s\n", text) }),
+		Kills: keeper.MemoryKills, Log: log,
 	}
 	// Asked to end, it first writes what it received: the runner has ended then, and the pod's grace period is the limit.
 	if err := errors.Join(block.Serve(context.WithoutCancel(ctx), runner), runner.Close()); err != nil {
 		// The runner fails the pod. A sidecar that ended would be started again and have nothing to do.
-		fmt.Fprintf(log, "keeper: %v\n", err)
+		fmt.Fprintf(log, "keeper: %v\n", options.mounted.leave(err))
 	}
 	<-ctx.Done()
 	return nil

@@ -321,9 +321,9 @@ func startLedger(ctx context.Context, folder string, frozen *experiment.Experime
 
 // judge analyses the ledger up to a wave and writes analysis, report and table beside the attempts.
 func judge(ctx context.Context, store ledger.Store, wave int) (*analysis.Analysis, error) {
-	result, err := analyzeLedger(ctx, store, wave)
+	result, err := analyzeInto(ctx, store, wave, store)
 	if err != nil {
 		return nil, err
 	}
-	return result.analysis, result.write(ctx, store)
+	return result.analysis, nil
 }

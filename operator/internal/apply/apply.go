@@ -103,7 +103,7 @@ func (a *Applier) Do(ctx context.Context, run *assayv1alpha1.BenchmarkRun, actio
 	case plan.ReleaseLeases:
 		return a.releaseLeases(ctx, run, action)
 	case plan.DeleteRun:
-		return client.IgnoreNotFound(a.Client.Delete(ctx, run, client.Preconditions{UID: &run.UID}))
+		return client.IgnoreNotFound(a.Client.Delete(ctx, run, client.Preconditions{UID: &run.UID, ResourceVersion: &run.ResourceVersion}))
 	case plan.DeleteWorkflows:
 		return a.deleteWorkflows(ctx, run, action)
 	case plan.Release:

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -63,14 +64,21 @@ func (a *Applier) ChangeEvent(ctx context.Context, s *assayv1alpha1.BenchmarkSch
 	return client.IgnoreAlreadyExists(a.Client.Create(ctx, event))
 }
 
+// as makes a write one of an object as it was read, and of no other.
+func as(version schedule.Version) client.Preconditions {
+	return client.Preconditions{UID: ptr.To(types.UID(version.UID)), ResourceVersion: &version.ResourceVersion}
+}
+
 // MarkRevisions writes which run took or passed over recorded revisions. One that is gone needs no mark.
 func (a *Applier) MarkRevisions(ctx context.Context, namespace string, marks []schedule.Mark) error {
 	for _, mark := range marks {
-		target := object("BenchmarkRevision", namespace, mark.Name)
+		target := object("BenchmarkRevision", namespace, mark.Of.Name)
+		target.SetUID(types.UID(mark.Of.UID))
+		target.SetResourceVersion(mark.Of.ResourceVersion)
 		target.Object["status"] = map[string]any{"sequence": mark.Sequence, "measured": mark.Measured}
 		err := a.Client.Status().Patch(ctx, target, client.Apply, client.FieldOwner(FieldOwner), client.ForceOwnership)
 		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("mark BenchmarkRevision %s: %w", mark.Name, err)
+			return fmt.Errorf("mark BenchmarkRevision %s: %w", mark.Of.Name, err)
 		}
 	}
 	return nil
@@ -86,7 +94,9 @@ func object(kind, namespace, name string) *unstructured.Unstructured {
 
 // CancelRun asks a run of a schedule to end. It is a patch and no apply: the operator does not own the spec of a run.
 func (a *Applier) CancelRun(ctx context.Context, namespace string, run schedule.Run) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": run.UID}, "spec": map[string]any{"cancel": true}})
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": run.UID, "resourceVersion": run.ResourceVersion}, "spec": map[string]any{"cancel": true},
+	})
 	if err != nil {
 		return err
 	}
@@ -99,18 +109,17 @@ func (a *Applier) DeleteRuns(ctx context.Context, namespace string, runs []sched
 	var errs []error
 	for _, run := range runs {
 		target := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: run.Name}}
-		uid := types.UID(run.UID)
-		errs = append(errs, client.IgnoreNotFound(a.Client.Delete(ctx, target, client.Preconditions{UID: &uid})))
+		errs = append(errs, client.IgnoreNotFound(a.Client.Delete(ctx, target, as(run.Version))))
 	}
 	return errors.Join(errs...)
 }
 
 // ForgetRevisions deletes recorded revisions.
-func (a *Applier) ForgetRevisions(ctx context.Context, namespace string, names []string) error {
+func (a *Applier) ForgetRevisions(ctx context.Context, namespace string, revisions []schedule.Version) error {
 	var errs []error
-	for _, name := range names {
-		target := &assayv1alpha1.BenchmarkRevision{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-		errs = append(errs, client.IgnoreNotFound(a.Client.Delete(ctx, target)))
+	for _, revision := range revisions {
+		target := &assayv1alpha1.BenchmarkRevision{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: revision.Name}}
+		errs = append(errs, client.IgnoreNotFound(a.Client.Delete(ctx, target, as(revision))))
 	}
 	return errors.Join(errs...)
 }

@@ -43,11 +43,15 @@ func (a *Applier) editWorkflow(ctx context.Context, run *assayv1alpha1.Benchmark
 	}
 	wanted := &workflow.Workflow{
 		TypeMeta: metav1.TypeMeta{APIVersion: workflow.GroupVersion.String(), Kind: "Workflow"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: live.Namespace, Name: live.Name, UID: live.UID, Labels: workflow.OwnLabels(live.Labels),
-			Annotations: workflow.OwnAnnotations(live.Annotations)},
+		// Against this version: of two operators that do not know of each other, the second is refused.
+		ObjectMeta: metav1.ObjectMeta{Namespace: live.Namespace, Name: live.Name, UID: live.UID, ResourceVersion: live.ResourceVersion,
+			Labels: workflow.OwnLabels(live.Labels), Annotations: workflow.OwnAnnotations(live.Annotations)},
 		Spec: live.Spec,
 	}
 	edit(wanted)
+	if err := a.unchanged(ctx, run); err != nil {
+		return err
+	}
 	if err := a.apply(ctx, run, wanted); err != nil {
 		return fmt.Errorf("apply workflow %s: %w", name, err)
 	}
@@ -58,10 +62,39 @@ func (a *Applier) editWorkflow(ctx context.Context, run *assayv1alpha1.Benchmark
 func (a *Applier) deleteWorkflows(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.DeleteWorkflows) error {
 	for _, name := range action.Names {
 		object := &workflow.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: run.Namespace, Name: name}}
-		// Where Argo's API is gone, so are its workflows.
-		if err := client.IgnoreNotFound(a.Client.Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationBackground))); err != nil {
+		var live metav1.PartialObjectMetadata
+		live.SetGroupVersionKind(workflow.GroupVersion.WithKind("Workflow"))
+		err := a.Live.Get(ctx, client.ObjectKeyFromObject(object), &live)
+		if apierrors.IsNotFound(err) {
+			continue // Where Argo's API is gone, so are its workflows.
+		}
+		if err != nil {
+			return fmt.Errorf("look for workflow %s: %w", name, err)
+		}
+		if err := a.unchanged(ctx, run); err != nil {
+			return err
+		}
+		if err := client.IgnoreNotFound(a.Client.Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationBackground),
+			client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion})); err != nil {
 			return fmt.Errorf("delete workflow %s: %w", name, err)
 		}
 	}
 	return nil
+}
+
+// unchanged is a conflict if the run is not the version that was decided on: an operator that does not lead any more, and does not know it
+// yet, must not undo what its successor did. What the successor does has the run's status change, and what it writes after this look
+// changes the version of the workflow, which is read before it.
+func (a *Applier) unchanged(ctx context.Context, run *assayv1alpha1.BenchmarkRun) error {
+	var live metav1.PartialObjectMetadata
+	live.SetGroupVersionKind(assayv1alpha1.GroupVersion.WithKind("BenchmarkRun"))
+	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(run), &live); err != nil {
+		return fmt.Errorf("look for run %s: %w", run.Name, err)
+	}
+	if live.UID == run.UID && live.ResourceVersion == run.ResourceVersion {
+		return nil
+	}
+	return apierrors.NewConflict(assayv1alpha1.GroupVersion.WithResource("benchmarkruns").GroupResource(), run.Name,
+		fmt.Errorf("it has version %s and uid %s, and version %s and uid %s was decided on", live.ResourceVersion, live.UID,
+			run.ResourceVersion, run.UID))
 }

@@ -133,7 +133,7 @@ func (r *ScheduleReconciler) act(ctx context.Context, s *assayv1alpha1.Benchmark
 	case schedule.Delete:
 		err = r.Applier.DeleteRuns(ctx, s.Namespace, action.Runs)
 	case schedule.Forget:
-		err = r.Applier.ForgetRevisions(ctx, s.Namespace, action.Names)
+		err = r.Applier.ForgetRevisions(ctx, s.Namespace, action.Revisions)
 	}
 	return writeError(err)
 }

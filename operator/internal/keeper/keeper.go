@@ -40,8 +40,8 @@ type Keeper struct {
 	Trials []string
 	// Lease that the block runs under; nil without one. Its end is in the ledger before anybody else may have the node.
 	Lease *record.Lease
-	// Pause is how long to wait before a write is tried again, by how often it failed; nil gives up at once.
-	Pause func(failures int) time.Duration
+	// Again is how what the store fails to do is tried again; nil gives up at once.
+	Again *ledger.Again
 	// Kills is how many processes of this machine the kernel has killed for memory so far, if that is known.
 	Kills func() (int64, bool)
 	Log   io.Writer
@@ -90,15 +90,11 @@ func (k *Keeper) Sums() map[string]string {
 // ctx ends it early.
 func (k *Keeper) Serve(ctx context.Context, runner io.ReadWriter) error {
 	k.sums, k.begun, k.kept = map[string]string{}, map[string]bool{}, map[string]bool{}
-	ended, err := k.before(ctx)
+	ended, err := k.begin(ctx)
 	if err != nil {
+		// A runner that is told nothing could only say that the connection was closed.
+		_ = answer(runner, map[string]string{"refused": err.Error()})
 		return err
-	}
-	if err := k.inForce(ctx); err != nil {
-		return err
-	}
-	if k.ended {
-		return k.noLonger()
 	}
 	if k.clock, err = ledger.SkewOf(ctx, k.Store, time.Now); err != nil {
 		// Nothing rests on it but a warning.
@@ -122,6 +118,20 @@ func (k *Keeper) Serve(ctx context.Context, runner io.ReadWriter) error {
 		return errors.Join(err, k.abandon(ctx, fmt.Sprintf("the attempt has more than %d bytes", maxFrame)))
 	}
 	return k.abandon(ctx, k.silence())
+}
+
+// begin reads what the block needs to know before its first trial, and whether it may run.
+func (k *Keeper) begin(ctx context.Context) (ended map[string]string, err error) {
+	if ended, err = k.before(ctx); err != nil {
+		return nil, err
+	}
+	if err := k.inForce(ctx); err != nil {
+		return nil, err
+	}
+	if k.ended {
+		return nil, k.noLonger()
+	}
+	return ended, nil
 }
 
 // take does what one line asks for; done reports whether it was the last.
@@ -393,7 +403,9 @@ func (k *Keeper) write(ctx context.Context, key string, data []byte) error {
 		return errors.Join(err, marshalErr)
 	}
 	// Of several the first stays.
-	noteErr := k.Store.Create(ctx, ledger.ProblemKey(key), append(note, '\n'))
+	noteErr := k.persist(ctx, "write "+ledger.ProblemKey(key), func() error {
+		return k.Store.Create(ctx, ledger.ProblemKey(key), append(note, '\n'))
+	})
 	if errors.Is(noteErr, ledger.ErrExists) {
 		noteErr = nil
 	}
@@ -402,22 +414,10 @@ func (k *Keeper) write(ctx context.Context, key string, data []byte) error {
 
 // persist does something with the store until it works, or cannot ever.
 func (k *Keeper) persist(ctx context.Context, what string, do func() error) error {
-	for failures := 1; ; failures++ {
-		err := do()
-		if err == nil || errors.Is(err, ledger.ErrExists) || k.Pause == nil || ctx.Err() != nil {
-			if err == nil && failures > 1 {
-				k.logf("the object store answers again: %s", what)
-			}
-			return err
-		}
-		pause := k.Pause(failures)
-		k.logf("the object store does not answer, the block waits: %v; trying again in %s", err, pause)
-		select {
-		case <-ctx.Done():
-			return errors.Join(err, ctx.Err())
-		case <-time.After(pause):
-		}
+	if k.Again == nil {
+		return do()
 	}
+	return k.Again.Do(ctx, what, do)
 }
 
 func (k *Keeper) logf(format string, args ...any) {
@@ -432,9 +432,4 @@ func answer(to io.Writer, value any) error {
 		_, err = to.Write(append(raw, '\n'))
 	}
 	return err
-}
-
-// Patiently waits longer after each failure: half a second at first, a quarter of a minute at most.
-func Patiently(failures int) time.Duration {
-	return min(500*time.Millisecond<<min(failures-1, 10), 15*time.Second)
 }

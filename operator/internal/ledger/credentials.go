@@ -13,8 +13,8 @@ import (
 
 // Files of a mounted Secret with credentials.
 const (
-	accessKeyFile = "accessKey"
-	secretKeyFile = "secretKey"
+	AccessKeyFile = "accessKey"
+	SecretKeyFile = "secretKey"
 )
 
 // credentialsAge is how old credentials that were read from files may get before they are read again.
@@ -56,11 +56,11 @@ type mounted struct {
 
 // RetrieveWithCredContext implements credentials.Provider.
 func (m *mounted) RetrieveWithCredContext(*credentials.CredContext) (credentials.Value, error) {
-	access, err := m.key(accessKeyFile)
+	access, err := m.key(AccessKeyFile)
 	if err != nil {
 		return credentials.Value{}, err
 	}
-	secret, err := m.key(secretKeyFile)
+	secret, err := m.key(SecretKeyFile)
 	if err != nil {
 		return credentials.Value{}, err
 	}

@@ -123,6 +123,14 @@ func newFault(tried string, cause Cause, answer string, err error) *Fault {
 	return &Fault{Cause: cause, Tried: tried, Found: answer, Remedy: remedies[cause], err: err}
 }
 
+// name says in the remedy which Secret has the credentials, where that is known.
+func (f *Fault) name(secret string) {
+	if secret != "" {
+		f.Remedy = strings.NewReplacer("the ledger's Secret", "Secret "+secret, "these credentials", "the credentials in Secret "+secret).
+			Replace(f.Remedy)
+	}
+}
+
 // diagnose finds from an error of the client what is wrong. anonymous means that it had no credentials to send.
 func diagnose(tried string, err error, anonymous bool) *Fault {
 	if response := minio.ToErrorResponse(err); response.StatusCode != 0 || response.Code != "" {

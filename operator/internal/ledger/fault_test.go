@@ -160,6 +160,28 @@ func TestEveryCauseHasARemedy(t *testing.T) {
 	}
 }
 
+// Who reads of a wrong key in the log of a pod is told which of many Secrets has it.
+func TestAFaultNamesTheSecret(t *testing.T) {
+	for code, want := range map[string]string{
+		"SignatureDoesNotMatch": "correct the secret key in Secret lab/assay-ledger",
+		"InvalidAccessKeyId":    "correct the access key in Secret lab/assay-ledger",
+		"AccessDenied":          "allow the credentials in Secret lab/assay-ledger s3:ListBucket",
+	} {
+		fake, endpoint := startFakeS3(t)
+		fake.refuse = func(*http.Request) (int, string) { return http.StatusForbidden, code }
+		folder := t.TempDir()
+		write(t, filepath.Join(folder, AccessKeyFile), []byte("a"))
+		write(t, filepath.Join(folder, SecretKeyFile), []byte("b"))
+		store, err := Open(t.Context(), s3URL(endpoint, fakeBucket, ""), Options{CredentialsDir: folder, Secret: "lab/assay-ledger"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.Get(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %q", err, want)
+		}
+	}
+}
+
 // What is repaired in a mounted Secret is used by the store that is open already.
 func TestAStoreGoesOnOnceItsSecretIsCorrected(t *testing.T) {
 	ours := newAuthority(t)
@@ -167,8 +189,8 @@ func TestAStoreGoesOnOnceItsSecretIsCorrected(t *testing.T) {
 	folder := t.TempDir()
 	authorityFile := filepath.Join(folder, "ca.crt")
 	write(t, authorityFile, newAuthority(t).pem())
-	write(t, filepath.Join(folder, accessKeyFile), []byte("nobody\n"))
-	write(t, filepath.Join(folder, secretKeyFile), []byte("x"))
+	write(t, filepath.Join(folder, AccessKeyFile), []byte("nobody\n"))
+	write(t, filepath.Join(folder, SecretKeyFile), []byte("x"))
 	store, err := Open(context.Background(), s3URL(endpoint, fakeBucket, ""),
 		Options{CredentialsDir: folder, CAFile: authorityFile, Timeout: 5 * time.Second})
 	if err != nil {
@@ -181,7 +203,7 @@ func TestAStoreGoesOnOnceItsSecretIsCorrected(t *testing.T) {
 	if got := CauseOf(store.Check(context.Background())); got != CauseAccessKey {
 		t.Fatalf("with a wrong key: %s", got)
 	}
-	write(t, filepath.Join(folder, accessKeyFile), []byte(fakeAccess+"\n"))
+	write(t, filepath.Join(folder, AccessKeyFile), []byte(fakeAccess+"\n"))
 	deadline := time.Now().Add(3 * credentialsAge)
 	for {
 		err := store.Check(context.Background())

@@ -16,6 +16,9 @@ import (
 // temporaryPrefix marks files that are being written; they are no objects.
 const temporaryPrefix = ".assay-tmp-"
 
+// errNoLocks means that this system has no locks of folders.
+var errNoLocks = errors.New("locks of folders are not known")
+
 // folder is a store in a directory: keys are paths below it.
 type folder struct{ root string }
 
@@ -73,7 +76,7 @@ func (f folder) Replace(_ context.Context, key string, data []byte) error {
 	return f.write(key, data, 0o644, os.Rename)
 }
 
-// Update holds a lock on the folder's objects of this name, which ends with the process that has it.
+// Update holds a lock on the folder that the object is in, which ends with the process that has it.
 func (f folder) Update(ctx context.Context, key string, change func(old []byte) ([]byte, error)) error {
 	if err := checkKey(key); err != nil {
 		return err
@@ -82,9 +85,9 @@ func (f folder) Update(ctx context.Context, key string, change func(old []byte) 
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return fmt.Errorf("write %s: %w", key, err)
 	}
-	unlock, err := lockFile(filepath.Join(filepath.Dir(target), temporaryPrefix+filepath.Base(target)+".lock"))
+	unlock, err := lockFolder(filepath.Dir(target))
 	if err != nil {
-		return fmt.Errorf("lock %s: %w: %w", key, ErrUnreachable, err)
+		return fmt.Errorf("lock the folder of %s: %w: %w", key, ErrUnreachable, err)
 	}
 	defer unlock()
 	old, err := f.Get(ctx, key)

@@ -48,9 +48,10 @@ func StartedKey(block, executor, trial string) string {
 // ProblemKey is where it is written down that an object could not be written because another one is there.
 func ProblemKey(key string) string { return "problems/" + key }
 
-func analysisKey(wave int, name string) string {
-	return "analysis/" + record.WaveName(wave) + "/" + name
-}
+// AnalysisPrefix is where the analysis of a wave lies, and what people read of it.
+func AnalysisPrefix(wave int) string { return "analysis/" + record.WaveName(wave) + "/" }
+
+func analysisKey(wave int, name string) string { return AnalysisPrefix(wave) + name }
 
 // AnalysisKey is the analysis of everything up to and including a wave.
 func AnalysisKey(wave int) string { return analysisKey(wave, "analysis.json") }

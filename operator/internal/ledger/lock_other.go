@@ -3,11 +3,11 @@
 package ledger
 
 import (
-	"errors"
+	"fmt"
 	"runtime"
 )
 
-// lockFile is what a folder with several writers needs.
-func lockFile(string) (unlock func(), err error) {
-	return nil, errors.New("locks of files are not known on " + runtime.GOOS + ": keep the history in an object store")
+// lockFolder is what a folder with several writers needs.
+func lockFolder(string) (unlock func(), err error) {
+	return nil, fmt.Errorf("%w on %s: keep the history in an object store", errNoLocks, runtime.GOOS)
 }

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// lockFile waits until nobody else has the lock of a file, which it makes. The lock is released with the process.
-func lockFile(path string) (unlock func(), err error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+// lockFolder waits until nobody else has the lock of a folder. The lock is released with the process, and leaves nothing behind.
+func lockFolder(path string) (unlock func(), err error) {
+	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}

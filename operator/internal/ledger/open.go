@@ -21,6 +21,8 @@ type Options struct {
 	// CredentialsDir is a folder with the files accessKey and secretKey, as a mounted Secret has them. They are used in place of
 	// the environment, and read again when they change.
 	CredentialsDir string
+	// Secret is what errors call the Secret that has the credentials, as namespace/name; empty for one that they cannot name.
+	Secret string
 	// CA are the certificates in PEM form of the authority that signed the store's, and CAFile is a file with them, read again
 	// when it changes. With neither AWS_CA_BUNDLE names the file; without that the system's authorities are believed.
 	CA     []byte

@@ -34,6 +34,7 @@ type s3 struct {
 	timeout  time.Duration
 	// anonymous means that there are no credentials to send.
 	anonymous bool
+	secret    string // That has the credentials, if errors can name it.
 	transport http.RoundTripper
 	// unproven means that objects may be created only after the store has shown that it refuses to write over them.
 	unproven atomic.Bool
@@ -77,7 +78,7 @@ func openS3(rawURL string, parsed *url.URL, options Options) (*s3, error) {
 	}
 	store := &s3{
 		core: minio.Core{Client: client}, bucket: parsed.Host, query: parsed.RawQuery,
-		endpoint: address, region: region, timeout: options.Timeout, anonymous: anonymous, transport: transport,
+		endpoint: address, region: region, timeout: options.Timeout, anonymous: anonymous, secret: options.Secret, transport: transport,
 	}
 	store.unproven.Store(options.Prove)
 	if prefix := strings.Trim(parsed.Path, "/"); prefix != "" {
@@ -351,6 +352,8 @@ func (s *s3) explain(ctx context.Context, verb, key string, err error) error {
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("%s: %w", what, err)
 	default:
-		return diagnose(what, err, s.anonymous)
+		fault := diagnose(what, err, s.anonymous)
+		fault.name(s.secret)
+		return fault
 	}
 }

@@ -58,6 +58,20 @@ func initialized(sandbox corev1.ConditionStatus, when time.Time) func(*corev1.Po
 	}
 }
 
+// ended is a container that has ended and left some words.
+func ended(name, words string, at time.Time) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		status := corev1.ContainerStatus{Name: name, State: corev1.ContainerState{
+			Terminated: &corev1.ContainerStateTerminated{Message: words, FinishedAt: metav1.NewTime(at)},
+		}}
+		if name == workflow.KeeperContainer {
+			p.Status.InitContainerStatuses = append(p.Status.InitContainerStatuses, status)
+		} else {
+			p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, status)
+		}
+	}
+}
+
 func TestPods(t *testing.T) {
 	later := noon.Add(time.Minute)
 	cases := map[string]struct {
@@ -67,6 +81,18 @@ func TestPods(t *testing.T) {
 		"no pods": {nil, plan.PodState{}},
 		"pods that ended do not count": {
 			[]corev1.Pod{pod("a", corev1.PodSucceeded), pod("b", corev1.PodFailed), pod("c", corev1.PodRunning)}, plan.PodState{Alive: 1},
+		},
+		"the newest failed pod says why it ended": {
+			[]corev1.Pod{
+				pod("a", corev1.PodFailed, ended("keeper", "SecretKeyWrong", later)), pod("b", corev1.PodFailed, ended("keeper", "older", noon)),
+				pod("c", corev1.PodSucceeded, ended("keeper", "it ended well", later.Add(time.Minute))),
+			}, plan.PodState{LastWords: "SecretKeyWrong"},
+		},
+		"what a trial says of itself is not believed": {[]corev1.Pod{pod("a", corev1.PodFailed, ended("main", "all is well", later))}, plan.PodState{}},
+		"an analysis says itself why it ended": {
+			[]corev1.Pod{pod("a", corev1.PodFailed, ended("main", "the store is away", later), func(p *corev1.Pod) {
+				p.Labels = map[string]string{workflow.PartLabel: workflow.AnalysisPart}
+			})}, plan.PodState{LastWords: "the store is away"},
 		},
 		"an image that is being pulled is no problem": {
 			[]corev1.Pod{pod("a", corev1.PodPending, waitingFor("scan:1", "ContainerCreating"))}, plan.PodState{Alive: 1},

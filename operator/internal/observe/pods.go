@@ -19,8 +19,12 @@ var imageReasons = []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageNam
 func podState(pods []corev1.Pod) plan.PodState {
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	var out plan.PodState
+	var said time.Time
 	for i := range pods {
 		pod := &pods[i]
+		if words, at := lastWords(pod); words != "" && !at.Before(said) {
+			out.LastWords, said = words, at
+		}
 		if over(pod) {
 			continue
 		}

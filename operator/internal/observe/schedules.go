@@ -69,7 +69,9 @@ func revisionsOf(ctx context.Context, live client.Reader, s *assayv1alpha1.Bench
 			if r.Spec.Series != s.Spec.Series || !r.DeletionTimestamp.IsZero() {
 				continue
 			}
-			recorded := schedule.Recorded{Name: r.Name, Revision: r.Spec.Revision, CreatedAt: r.CreationTimestamp.Time, Sequence: r.Status.Sequence}
+			recorded := schedule.Recorded{
+				Version: versionOf(r), Revision: r.Spec.Revision, CreatedAt: r.CreationTimestamp.Time, Sequence: r.Status.Sequence,
+			}
 			if r.Spec.ReportedAt != nil {
 				recorded.ReportedAt = r.Spec.ReportedAt.Time
 			}
@@ -94,7 +96,7 @@ func runsOf(ctx context.Context, live client.Reader, s *assayv1alpha1.BenchmarkS
 		}
 		seen[run.Name] = true
 		out = append(out, schedule.Run{
-			Name: run.Name, UID: string(run.UID), Sequence: sequence,
+			Version: versionOf(run), Sequence: sequence,
 			Ended: plan.Ended(run), Succeeded: run.Status.Phase == assayv1alpha1.PhaseSucceeded,
 			Cancelled: plan.Cancelled(run), Deleting: !run.DeletionTimestamp.IsZero(),
 		})
@@ -120,6 +122,10 @@ func runsOf(ctx context.Context, live client.Reader, s *assayv1alpha1.BenchmarkS
 		}
 	}
 	return out, nil
+}
+
+func versionOf(object client.Object) schedule.Version {
+	return schedule.Version{Name: object.GetName(), UID: string(object.GetUID()), ResourceVersion: object.GetResourceVersion()}
 }
 
 // elder is who measures of the schedules of one series, and all that is kept of it: the rest may be a megabyte.

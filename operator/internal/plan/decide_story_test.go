@@ -452,6 +452,13 @@ func TestStories(t *testing.T) {
 				w.Wave.Ended, w.Wave.Message = true, `pods "scan-w000-block-1" is forbidden: serviceaccount "assay-executor" not found`
 			})
 		},
+		"a store that refuses the key of its namespace": func(w *world) {
+			w.happens("the run is created", func() {})
+			w.happens("the keepers give up, and Argo with them", func() {
+				w.Wave.Ended, w.Wave.Message = true, "child 'scan-w000-1' failed"
+				w.Pods.LastWords = "write attempts: SignatureDoesNotMatch; correct the secret key in Secret lab/assay-ledger"
+			})
+		},
 		"a workflow that somebody deletes": func(w *world) {
 			w.happens("the run is created", func() {})
 			w.after(time.Minute).blocksDone(1)

@@ -264,6 +264,7 @@ func (p *planner) analysisMissing() *Decision {
 	if p.Wave != nil && p.Wave.Message != "" {
 		said = "; Argo says: " + p.Wave.Message
 	}
+	said += p.lastWords()
 	// A wave that lost its nodes before it measured anything is analysed too: the next wave is planned from an analysis.
 	again := (stranded || p.Wave != nil && p.Wave.Again != "") && !Cancelled(p.Run) && !p.overBudget()
 	if p.Ledger.Done == 0 && !again {
@@ -281,13 +282,20 @@ func (p *planner) analysisMissing() *Decision {
 	}
 	for _, analysis := range p.Analyses {
 		if analysis.Message != "" {
-			said = "; Argo says: " + analysis.Message
+			said = "; Argo says: " + analysis.Message + p.lastWords()
 		}
 	}
 	return failed(assayv1alpha1.ReasonAnalysisFailed,
 		fmt.Sprintf("the attempts of wave %d are in the ledger and could not be analysed in %d tries: run assay analyze --ledger URL --write "+
 			"with the URL in status.ledger%s",
 			p.Ledger.Newest.Wave, maxAnalyses, said))
+}
+
+func (p *planner) lastWords() string {
+	if p.Pods.LastWords == "" {
+		return ""
+	}
+	return "; the newest failed pod says: " + p.Pods.LastWords
 }
 
 // start starts the newest wave if it has no workflow, and plans the next one otherwise.

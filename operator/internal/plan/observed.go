@@ -110,6 +110,8 @@ type PodState struct {
 	Unschedulable string
 	// Starting is the first pod that has a node and whose containers do not run yet; one that cannot any more goes before the others.
 	Starting *StartingPod
+	// LastWords are what the newest failed pod says of why it ended, such as which Secret the store refuses.
+	LastWords string
 }
 
 // ImageProblem is an image that cannot be pulled.

@@ -85,10 +85,10 @@ func (p *planner) marks(next *assayv1alpha1.ScheduledRun) []Mark {
 	var out []Mark
 	for _, r := range p.pending() {
 		if r.Revision == head {
-			return append(out, Mark{r.Name, next.Sequence, true})
+			return append(out, Mark{r.Version, next.Sequence, true})
 		}
 		if take(p.schedule) == assayv1alpha1.TakeNewest {
-			out = append(out, Mark{r.Name, next.Sequence, false})
+			out = append(out, Mark{r.Version, next.Sequence, false})
 		}
 	}
 	return nil // It is marked already, or gone.
@@ -155,20 +155,20 @@ func (p *planner) limit() *Decision {
 // forget deletes recorded revisions: those that were dealt with, beyond as many as shall stay, and of those that were not the oldest,
 // beyond as many as there may be.
 func (p *planner) forget() *Decision {
-	var names []string
+	var gone []Version
 	beyond := func(list []Recorded, limit int) {
 		for _, r := range list[:max(0, len(list)-limit)] {
-			if len(names) < forgottenAtATime {
-				names = append(names, r.Name)
+			if len(gone) < forgottenAtATime {
+				gone = append(gone, r.Version)
 			}
 		}
 	}
 	beyond(p.revisions(func(r Recorded) bool { return r.Sequence != 0 }), int(ptr.Deref(p.schedule.Spec.RevisionHistoryLimit, 200)))
 	beyond(p.pending(), mostPending)
-	if len(names) == 0 {
+	if len(gone) == 0 {
 		return nil
 	}
-	return &Decision{Action: Forget{names}, Scheduled: true, Reason: assayv1alpha1.ReasonWaiting, Message: "old revisions are being deleted"}
+	return &Decision{Action: Forget{gone}, Scheduled: true, Reason: assayv1alpha1.ReasonWaiting, Message: "old revisions are being deleted"}
 }
 
 // rival leaves a series to the older of two schedules: each would count every revision again, with numbers of its own.

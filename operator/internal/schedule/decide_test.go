@@ -141,11 +141,11 @@ func TestWhatAScheduleDoes(t *testing.T) {
 		"Forbid waits as long as the deadline allows":            {night, []observed{third, image("c"), active(measuring(2, "b")), runs(running(2)), deadline(600)}, "RunActive, again in 10m1s"},
 		"Allow starts beside it":                                 {night, []observed{third, image("c"), active(measuring(2, "b")), runs(running(2)), policy(assayv1alpha1.AllowConcurrent)}, "number 3, anchor=a, predecessor=b, head=c, dealt with Nov 23 02:00, RunStarting"},
 		"Replace cancels it":                                     {night, []observed{third, image("c"), active(measuring(2, "b")), runs(running(2)), policy(assayv1alpha1.ReplaceConcurrent)}, "cancel app-2, ReplacingRun"},
-		"Replace waits until it has ended":                       {night, []observed{third, image("c"), active(measuring(2, "b")), runs(Run{Name: "app-2", UID: "u-2", Sequence: 2, Cancelled: true}), policy(assayv1alpha1.ReplaceConcurrent)}, "RunActive, again in 24h0m0s"},
+		"Replace waits until it has ended":                       {night, []observed{third, image("c"), active(measuring(2, "b")), runs(Run{Version: Version{Name: "app-2", UID: "u-2"}, Sequence: 2, Cancelled: true}), policy(assayv1alpha1.ReplaceConcurrent)}, "RunActive, again in 24h0m0s"},
 		"Replace leaves a confirming run alone":                  {night, []observed{third, image("c"), active(assayv1alpha1.ScheduledRun{Sequence: 2, UID: "u-2", Confirms: "c1"}), runs(running(2)), policy(assayv1alpha1.ReplaceConcurrent)}, "RunActive, again in 24h0m0s"},
 		"what has ended is recorded before anything else starts": {night, []observed{third, image("c"), active(measuring(2, "b")), runs(ended(2, true))}, "record what app-2 measured, RunActive"},
 		"a run that was deleted is a gap":                        {night, []observed{third, image("c"), active(measuring(2, "b"))}, "record a gap as number 2, RunActive"},
-		"a run of that name that is another one is a gap":        {night, []observed{third, active(measuring(2, "b")), runs(Run{Name: "app-2", UID: "other", Sequence: 2})}, "record a gap as number 2, RunActive"},
+		"a run of that name that is another one is a gap":        {night, []observed{third, active(measuring(2, "b")), runs(Run{Version: Version{Name: "app-2", UID: "other"}, Sequence: 2})}, "record a gap as number 2, RunActive"},
 		"a schedule that is suspended records what it started":   {night, []observed{third, active(measuring(2, "b")), runs(ended(2, true)), spec(func(s *assayv1alpha1.BenchmarkScheduleSpec) { s.Suspend = ptr.To(true) })}, "record what app-2 measured, RunActive"},
 
 		"a number that was given is used, whatever the clock says": {night.AddDate(0, 0, -5), []observed{third, status(func(s *assayv1alpha1.BenchmarkScheduleStatus) { s.Next = ptr.To(measuring(3, "c")) })}, "create BenchmarkRun app-3, RunStarting"},
@@ -154,7 +154,7 @@ func TestWhatAScheduleDoes(t *testing.T) {
 		})}, "record a gap as number 3, ImageVanished"},
 
 		"runs beyond the limits are deleted, the oldest first": {night.Add(-time.Hour), []observed{third, runs(ended(1, true), ended(2, false), ended(3, true), ended(4, false), ended(5, true), ended(6, true), running(7))}, "delete app-2, app-1, WaitingForTime"},
-		"a run that is under way or deleted already is not":    {night.Add(-time.Hour), []observed{third, runs(running(1), Run{Name: "app-2", Sequence: 2, Ended: true, Deleting: true}, ended(3, false))}, "WaitingForTime, again in 1h0m0s"},
+		"a run that is under way or deleted already is not":    {night.Add(-time.Hour), []observed{third, runs(running(1), Run{Version: Version{Name: "app-2"}, Sequence: 2, Ended: true, Deleting: true}, ended(3, false))}, "WaitingForTime, again in 1h0m0s"},
 
 		"a suspicion asks what is to be confirmed":             {night.Add(-time.Hour), []observed{third, suspicion}, "needs Confirmation"},
 		"a suspicion starts a run at any time":                 {night.Add(-time.Hour), []observed{third, suspicion, confirmation}, "number 3, anchor=a, old-1=a, head=b, RunStarting"},
@@ -368,9 +368,9 @@ func TestRevisionsAreMarkedByTheRunThatTookThem(t *testing.T) {
 		head string
 		want []Mark
 	}{
-		"the newest passes the others over": {assayv1alpha1.TakeNewest, "c", []Mark{{"scan-a", 3, false}, {"scan-b", 3, false}, {"scan-c", 3, true}}},
-		"what came later stays":             {assayv1alpha1.TakeNewest, "b", []Mark{{"scan-a", 3, false}, {"scan-b", 3, true}}},
-		"every one passes nothing over":     {assayv1alpha1.TakeEvery, "a", []Mark{{"scan-a", 3, true}}},
+		"the newest passes the others over": {assayv1alpha1.TakeNewest, "c", []Mark{{Version{Name: "scan-a"}, 3, false}, {Version{Name: "scan-b"}, 3, false}, {Version{Name: "scan-c"}, 3, true}}},
+		"what came later stays":             {assayv1alpha1.TakeNewest, "b", []Mark{{Version{Name: "scan-a"}, 3, false}, {Version{Name: "scan-b"}, 3, true}}},
+		"every one passes nothing over":     {assayv1alpha1.TakeEvery, "a", []Mark{{Version{Name: "scan-a"}, 3, true}}},
 		"one that is gone marks nothing":    {assayv1alpha1.TakeNewest, "z", nil},
 	} {
 		t.Run(name, func(t *testing.T) {

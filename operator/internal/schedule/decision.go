@@ -48,7 +48,7 @@ type Start struct {
 
 // Mark says of a recorded revision which run took it or passed it over.
 type Mark struct {
-	Name     string
+	Of       Version
 	Sequence int64
 	Measured bool
 }
@@ -72,7 +72,7 @@ type Cancel struct{ Run Run }
 type Delete struct{ Runs []Run }
 
 // Forget deletes recorded revisions.
-type Forget struct{ Names []string }
+type Forget struct{ Revisions []Version }
 
 func (a Start) String() string { return "create BenchmarkRun " + a.Run.Name }
 
@@ -92,4 +92,4 @@ func (a Delete) String() string {
 	return "delete " + strings.Join(names, ", ")
 }
 
-func (a Forget) String() string { return fmt.Sprintf("forget %d recorded revisions", len(a.Names)) }
+func (a Forget) String() string { return fmt.Sprintf("forget %d recorded revisions", len(a.Revisions)) }

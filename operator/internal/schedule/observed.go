@@ -42,10 +42,13 @@ const (
 	NeedsSearch       Needs = "Search"
 )
 
+// Version is an object as it was read. What was decided on one is written to no other.
+type Version struct{ Name, UID, ResourceVersion string }
+
 // Run is a run of the schedule.
 type Run struct {
-	Name, UID string
-	Sequence  int64
+	Version
+	Sequence int64
 	// Ended reports whether it will change no more, and Succeeded whether it ended with an analysis.
 	Ended, Succeeded bool
 	// Cancelled reports whether it was asked to end, and Deleting whether it was deleted.
@@ -59,7 +62,7 @@ func ReadsRevisions(s *assayv1alpha1.BenchmarkSchedule) bool {
 
 // Recorded is a BenchmarkRevision.
 type Recorded struct {
-	Name string
+	Version
 	assayv1alpha1.Revision
 	// CreatedAt is when the API server was given it, to the second, and ReportedAt when it was reported, if that was said.
 	CreatedAt, ReportedAt time.Time

@@ -182,8 +182,8 @@ func (w *world) act(action Action, dies int) Outcome {
 			delete(w.runs, run.Sequence)
 		}
 	case Forget:
-		for _, name := range action.Names {
-			w.forget(name)
+		for _, name := range action.Revisions {
+			w.forget(name.Name)
 		}
 	}
 	return Outcome{}
@@ -206,7 +206,7 @@ func (w *world) create(start Start, dies int) Outcome {
 		if _, ever := w.entries[sequence]; ever {
 			w.fail("number %d has two runs", sequence)
 		}
-		run = &Run{Name: start.Run.Name, UID: fmt.Sprintf("uid-%d", sequence), Sequence: sequence}
+		run = &Run{Version: Version{Name: start.Run.Name, UID: fmt.Sprintf("uid-%d", sequence)}, Sequence: sequence}
 		w.runs[sequence], w.entries[sequence] = run, start.Next
 		w.use(start.Next)
 		w.concurrency()
@@ -222,7 +222,7 @@ func (w *world) create(start Start, dies int) Outcome {
 	}
 	for _, mark := range start.Mark {
 		for i := range w.revisions {
-			if r := &w.revisions[i]; r.Name == mark.Name {
+			if r := &w.revisions[i]; r.Name == mark.Of.Name {
 				if r.Sequence != 0 {
 					w.fail("%s is marked twice", r.Name)
 				}
@@ -321,7 +321,7 @@ func (w *world) happens() {
 		// By the API server's clock, which jumps too.
 		w.reports++
 		name := fmt.Sprintf("r%d", w.reports)
-		w.revisions = append(w.revisions, Recorded{Name: name, Revision: revision(name), CreatedAt: w.now})
+		w.revisions = append(w.revisions, Recorded{Version: Version{Name: name}, Revision: revision(name), CreatedAt: w.now})
 	case 7:
 		// A person deletes a run, though not one that the operator has not noted yet.
 		for _, sequence := range w.numbers() {

@@ -63,7 +63,7 @@ func reported(minutes ...int) []Recorded {
 	for i, minute := range minutes {
 		name := string(rune('a' + i))
 		out = append(out, Recorded{
-			Name: "scan-" + name, Revision: revision(name), CreatedAt: night.Add(-2 * time.Hour).Add(time.Duration(minute) * time.Minute),
+			Version: Version{Name: "scan-" + name}, Revision: revision(name), CreatedAt: night.Add(-2 * time.Hour).Add(time.Duration(minute) * time.Minute),
 		})
 	}
 	return out
@@ -77,7 +77,7 @@ func measuring(sequence int64, name string) assayv1alpha1.ScheduledRun {
 }
 
 func running(sequence int64) Run {
-	return Run{Name: fmt.Sprintf("app-%d", sequence), UID: fmt.Sprintf("u-%d", sequence), Sequence: sequence}
+	return Run{Version: Version{Name: fmt.Sprintf("app-%d", sequence), UID: fmt.Sprintf("u-%d", sequence)}, Sequence: sequence}
 }
 
 func ended(sequence int64, succeeded bool) Run {

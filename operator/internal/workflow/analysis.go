@@ -20,9 +20,12 @@ const analysisMemory, AnalysisHeap = "512Mi", "320MiB"
 // analysisTakes is how long a try of the analysis may take, a store that is away for minutes included. One of 100,000 attempts takes seconds.
 const analysisTakes = time.Hour
 
+// storeAway is how long one try of an analysis waits for a store that is away: a restart of the store costs no try.
+const storeAway = 10 * time.Minute
+
 // analysis is the template that judges the ledger. It is the only container with credentials that Assay itself gives out.
 func analysis(config Config, exp *experiment.Experiment, wave int) Template {
-	volumes, mounts := config.Bucket.trust()
+	store := config.Bucket.access(exp.Run.Namespace)
 	return Template{
 		Name:         analysisTemplate,
 		Metadata:     &Metadata{Labels: map[string]string{PartLabel: AnalysisPart}},
@@ -34,16 +37,19 @@ func analysis(config Config, exp *experiment.Experiment, wave int) Template {
 			Limit: ptr.To(intstr.FromInt32(3)), RetryPolicy: "Always",
 			Backoff: &Backoff{Duration: "5s", Factor: ptr.To(intstr.FromInt32(2))},
 		},
-		Volumes: append(volumes, noToken),
+		Volumes: append(store.volumes, noToken),
 		Container: &corev1.Container{
 			Image: config.OperatorImage, ImagePullPolicy: config.PullPolicy,
-			Command: []string{"/assay", "analyze", "--ledger", config.Bucket.URL(ledger.RunPrefix(exp.Run)), "--wave", fmt.Sprint(wave), "--write"},
-			Env:     append(config.Bucket.environment(), corev1.EnvVar{Name: "GOMEMLIMIT", Value: AnalysisHeap}),
+			Command: append([]string{
+				"/assay", "analyze", "--ledger", config.Bucket.URL(ledger.RunPrefix(exp.Run)), "--wave", fmt.Sprint(wave), "--write",
+				"--store-away", storeAway.String(), "--last-words", corev1.TerminationMessagePathDefault,
+			}, store.arguments...),
+			Env: append(store.env, corev1.EnvVar{Name: "GOMEMLIMIT", Value: AnalysisHeap}),
 			Resources: stored(corev1.ResourceRequirements{
 				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("128Mi")},
 				Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(analysisMemory)},
 			}, executorRoom),
-			VolumeMounts:    append(mounts, noTokenMount),
+			VolumeMounts:    append(store.mounts, noTokenMount),
 			SecurityContext: containerSecurity(true),
 		},
 	}

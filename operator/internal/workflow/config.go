@@ -9,6 +9,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+
+	"assay.dev/assay/operator/internal/ledger"
 )
 
 // Config is what an installation decides about every workflow.
@@ -86,29 +89,41 @@ const (
 	caFile   = "ca.crt"
 )
 
-// environment gives a trusted container what it needs to reach the store.
-func (b Bucket) environment() []corev1.EnvVar {
-	var out []corev1.EnvVar
-	if b.Secret != "" {
-		out = append(out,
-			corev1.EnvVar{Name: "AWS_ACCESS_KEY_ID", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: secretKey(b.Secret, b.AccessKey)}},
-			corev1.EnvVar{Name: "AWS_SECRET_ACCESS_KEY", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: secretKey(b.Secret, b.SecretKey)}})
-	}
-	if b.CASecret != "" {
-		out = append(out, corev1.EnvVar{Name: "AWS_CA_BUNDLE", Value: caFolder + "/" + caFile})
-	}
-	return out
+// keysFolder is where a trusted container finds the credentials of the store.
+const keysFolder = "/etc/assay/keys"
+
+// access is what a trusted container needs to reach the store: arguments of the program in it, variables, volumes of its pod and mounts.
+type access struct {
+	arguments []string
+	env       []corev1.EnvVar
+	volumes   []corev1.Volume
+	mounts    []corev1.VolumeMount
 }
 
-// trust is the volume with those certificates and its mount; none without.
-func (b Bucket) trust() ([]corev1.Volume, []corev1.VolumeMount) {
-	if b.CASecret == "" {
-		return nil, nil
+func (a *access) mount(name, folder string, secret *corev1.SecretVolumeSource) {
+	a.volumes = append(a.volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{Secret: secret}})
+	a.mounts = append(a.mounts, corev1.VolumeMount{Name: name, MountPath: folder, ReadOnly: true})
+}
+
+// access reaches the store from a namespace. Credentials are files and no variables: a key that is replaced while a block runs is used by
+// the block.
+func (b Bucket) access(namespace string) access {
+	var out access
+	if b.Secret != "" {
+		out.arguments = []string{"--credentials-dir", keysFolder, "--secret", namespace + "/" + b.Secret}
+		out.mount("assay-keys", keysFolder, &corev1.SecretVolumeSource{
+			// Whoever is in the group of the pod may read them, which needs a container that mounts them.
+			SecretName: b.Secret, DefaultMode: ptr.To[int32](0o440),
+			Items: []corev1.KeyToPath{{Key: b.AccessKey, Path: ledger.AccessKeyFile}, {Key: b.SecretKey, Path: ledger.SecretKeyFile}},
+		})
 	}
-	const name = "assay-ca"
-	return []corev1.Volume{{Name: name, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
-		SecretName: b.CASecret, Items: []corev1.KeyToPath{{Key: b.CAKey, Path: caFile}},
-	}}}}, []corev1.VolumeMount{{Name: name, MountPath: caFolder, ReadOnly: true}}
+	if b.CASecret != "" {
+		out.env = append(out.env, corev1.EnvVar{Name: "AWS_CA_BUNDLE", Value: caFolder + "/" + caFile})
+		out.mount("assay-ca", caFolder, &corev1.SecretVolumeSource{
+			SecretName: b.CASecret, Items: []corev1.KeyToPath{{Key: b.CAKey, Path: caFile}},
+		})
+	}
+	return out
 }
 
 // blockAnnotations keep a cloud from giving the pod's identity to the containers of a block: only the keeper, which stores the

@@ -11,6 +11,8 @@ import (
 )
 
 const (
+	// KeeperContainer is the keeper in a block's pod, and MainContainer what Argo calls the container of a template.
+	KeeperContainer, MainContainer = "keeper", "main"
 	// keeperFolder holds the socket by which the runner reaches the keeper. A block's container cannot write there. It is not below
 	// /assay, which is the program in the keeper's image, and neither is the plan there.
 	keeperFolder = "/assay-keeper"
@@ -33,22 +35,23 @@ const executorReference = podReference + "_$(" + podUID + ")"
 // withKeeper adds the keeper to a block's pod: a sidecar, which Kubernetes ends after the block's container has ended. It alone
 // has the credentials of the store, in a container and under a user of its own.
 func withKeeper(block Template, config Config, exp *experiment.Experiment) Template {
-	volumes, mounts := config.Bucket.trust()
-	block.Volumes = append(append(block.Volumes, emptyDir("assay-keeper", emptyRoom)), volumes...)
+	store := config.Bucket.access(exp.Run.Namespace)
+	block.Volumes = append(append(block.Volumes, emptyDir("assay-keeper", emptyRoom)), store.volumes...)
 	security := containerSecurity(true)
 	security.RunAsUser = ptr.To[int64](keeperUser)
 	block.InitContainers = append(block.InitContainers, corev1.Container{
-		Name: "keeper", Image: config.OperatorImage, ImagePullPolicy: config.PullPolicy,
+		Name: KeeperContainer, Image: config.OperatorImage, ImagePullPolicy: config.PullPolicy,
 		RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways),
-		Command: []string{
+		Command: append([]string{
 			"/assay", "keep", "--ledger", config.Bucket.URL(ledger.RunPrefix(exp.Run)), "--listen", keeperSocket,
 			"--wave", path.Join(keeperPlan, WaveFile), "--block", blockReference, "--executor", executorReference,
-		},
-		Env: append(config.Bucket.environment(), corev1.EnvVar{Name: podUID, ValueFrom: &corev1.EnvVarSource{
+			"--last-words", corev1.TerminationMessagePathDefault,
+		}, store.arguments...),
+		Env: append(store.env, corev1.EnvVar{Name: podUID, ValueFrom: &corev1.EnvVarSource{
 			FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.uid"},
 		}}),
 		Resources: config.executorResources(),
-		VolumeMounts: append(mounts,
+		VolumeMounts: append(store.mounts,
 			corev1.VolumeMount{Name: "assay-keeper", MountPath: keeperFolder},
 			corev1.VolumeMount{Name: "assay-plan", MountPath: keeperPlan, ReadOnly: true},
 			noTokenMount),

@@ -21,6 +21,13 @@ func keeperOf(t *testing.T, block Template) corev1.Container {
 	return block.InitContainers[i]
 }
 
+// mountsKeys reports whether a container mounts a volume with a Secret.
+func mountsKeys(block Template, container corev1.Container) bool {
+	return slices.ContainsFunc(container.VolumeMounts, func(mount corev1.VolumeMount) bool {
+		return slices.ContainsFunc(block.Volumes, func(volume corev1.Volume) bool { return volume.Name == mount.Name && volume.Secret != nil })
+	})
+}
+
 func TestAttemptsAreKeptOutOfReachOfTrials(t *testing.T) {
 	exp := testExperiment(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Arms[1].Image = "lab/scan:2"
@@ -32,8 +39,10 @@ func TestAttemptsAreKeptOutOfReachOfTrials(t *testing.T) {
 		"it lives as long as the block, and is ended after it": {ptr.Deref(keeper.RestartPolicy, "") == corev1.ContainerRestartPolicyAlways},
 		"it is the operator's own image":                       {keeper.Image == config.OperatorImage},
 		"its user is not that of trials":                       {ptr.Deref(keeper.SecurityContext.RunAsUser, user) != user && ptr.Deref(keeper.SecurityContext.RunAsUser, 0) != 0},
-		"it has the store's credentials":                       {slices.ContainsFunc(keeper.Env, func(e corev1.EnvVar) bool { return e.Name == "AWS_SECRET_ACCESS_KEY" })},
-		"its executions are told apart by the pod's uid":       {strings.HasSuffix(strings.Join(keeper.Command, " "), "--executor {{pod.name}}_$(ASSAY_POD_UID)")},
+		"it has the store's credentials":                       {mountsKeys(block, keeper)},
+		"it takes a key that is replaced":                      {!slices.ContainsFunc(keeper.Env, func(e corev1.EnvVar) bool { return e.ValueFrom != nil && e.ValueFrom.SecretKeyRef != nil })},
+		"it can say which Secret is wrong":                     {strings.Contains(strings.Join(keeper.Command, " "), "--credentials-dir /etc/assay/keys --secret "+exp.Run.Namespace+"/"+config.Bucket.Secret)},
+		"its executions are told apart by the pod's uid":       {strings.Contains(strings.Join(keeper.Command, " "), "--executor {{pod.name}}_$(ASSAY_POD_UID) ")},
 		"its root is read-only":                                {ptr.Deref(keeper.SecurityContext.ReadOnlyRootFilesystem, false)},
 		"the block has no variable of its own":                 {len(block.Container.Env) == 0},
 		"the runner uses it":                                   {strings.HasSuffix(strings.Join(block.Container.Command, " "), "--keeper unix:/assay-keeper/socket --alone")},
@@ -42,6 +51,9 @@ func TestAttemptsAreKeptOutOfReachOfTrials(t *testing.T) {
 		if !tc.ok {
 			t.Errorf("%s: not so in %+v", name, keeper)
 		}
+	}
+	if mountsKeys(block, *block.Container) {
+		t.Error("trials have the store's credentials")
 	}
 	writable := []string{"/tmp"}
 	for _, mount := range block.Container.VolumeMounts {
@@ -53,6 +65,9 @@ func TestAttemptsAreKeptOutOfReachOfTrials(t *testing.T) {
 		mounts := slices.ContainsFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == keeperFolder })
 		if mounts != (container.Name == "keeper") {
 			t.Errorf("container %s mounts the keeper's socket: %v", container.Name, mounts)
+		}
+		if mountsKeys(block, container) != (container.Name == "keeper") {
+			t.Errorf("container %s has the store's credentials: %v", container.Name, !mounts)
 		}
 		if container.Name != "keeper" && len(container.Env) > 0 {
 			t.Errorf("container %s has variables", container.Name)

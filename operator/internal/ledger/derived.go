@@ -1,0 +1,70 @@
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+)
+
+// ErrOvertaken means that somebody else wrote a derived object since the ledger was read.
+var ErrOvertaken = errors.New("somebody else wrote it meanwhile")
+
+// Derived writes objects that are made of a ledger and may be made again, such as an analysis. It looks at them before the ledger is read,
+// and refuses to write over what came later: who wrote that may have read more. So the one that stays is of the newest reading, whoever
+// was slow.
+type Derived struct {
+	store Store
+	// sums are of what is there, by key; nil for what is too large to be compared, which is written over.
+	sums map[string]*[sha256.Size]byte
+}
+
+// ReadDerived looks at the derived objects below a prefix. The ledger is to be read after it.
+func ReadDerived(ctx context.Context, store Store, prefix string) (*Derived, error) {
+	keys, err := store.List(ctx, prefix)
+	if err != nil {
+		return nil, err
+	}
+	out := &Derived{store, map[string]*[sha256.Size]byte{}}
+	for _, key := range keys {
+		raw, err := store.Get(ctx, key)
+		switch {
+		case errors.Is(err, ErrTooLarge):
+			out.sums[key] = nil
+		case errors.Is(err, ErrNotFound):
+		case err != nil:
+			return nil, err
+		default:
+			sum := sha256.Sum256(raw)
+			out.sums[key] = &sum
+		}
+	}
+	return out, nil
+}
+
+// Replace writes an object, or returns ErrOvertaken.
+func (d *Derived) Replace(ctx context.Context, key string, data []byte) error {
+	before, there := d.sums[key]
+	if there && before == nil {
+		return d.store.Replace(ctx, key, data)
+	}
+	err := d.store.Update(ctx, key, func(old []byte) ([]byte, error) {
+		switch {
+		case old != nil && bytes.Equal(old, data):
+			return old, nil // Also where the answer to this very write was lost.
+		case old == nil && !there, old != nil && there && sha256.Sum256(old) == *before:
+			return data, nil
+		default:
+			return nil, ErrOvertaken
+		}
+	})
+	if errors.Is(err, errNoLocks) {
+		// A folder on such a machine is one person's.
+		return d.store.Replace(ctx, key, data)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", key, err)
+	}
+	return nil
+}
