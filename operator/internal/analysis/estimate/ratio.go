@@ -40,7 +40,7 @@ func (d *Data) Compare(mine, theirs Quantity) Inference {
 func (d *Data) pairedRatio(mine, theirs Quantity) Inference {
 	a, b := d.PerBlock(mine), d.PerBlock(theirs)
 	if !AllPositive(a, b) {
-		return Inference{Reason: noRatio(mine.Metric, a, b)}
+		return Inference{NoRatio: true, Reason: noRatio(mine.Metric, a, b)}
 	}
 	differences, shown := blockDifferences(a, b, true), map[string]float64{}
 	for block, difference := range differences {

@@ -23,6 +23,22 @@ type Completion struct {
 // telling are the kinds of attempts that say what became of their trial.
 var telling = []Rejection{"", Noisy, environment, Failed, Unusable}
 
+// Ran are the blocks of every cell in which a measured trial told something, whether it counts or not: of the blocks that in says; of all
+// blocks if in is nil.
+func (s *Selection) Ran(in func(block string) bool) map[Cell]map[string]bool {
+	out := map[Cell]map[string]bool{}
+	for attempt, c := range s.Cells {
+		if attempt.Warmup || in != nil && !in(attempt.Block) || !slices.Contains(telling, s.Kinds[attempt]) {
+			continue
+		}
+		if out[c] == nil {
+			out[c] = map[string]bool{}
+		}
+		out[c][attempt.Block] = true
+	}
+	return out
+}
+
 // Completions counts the trials of the blocks that in says; of all blocks if in is nil.
 func (s *Selection) Completions(in func(block string) bool) map[Cell]*Completion {
 	out := map[Cell]*Completion{}
