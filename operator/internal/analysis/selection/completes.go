@@ -7,7 +7,7 @@ import (
 )
 
 // Completion is what became of the measured trials of a cell that ran: how many gave a usable result, and how the others failed.
-// A trial that noise or its environment disturbed completed; one that never started was not measured.
+// A trial that noise or its environment disturbed completed; one whose attempt says that it never started was not measured.
 type Completion struct {
 	Of, Done int
 	Failures Losses
@@ -84,6 +84,9 @@ func (s *Selection) Completions(in func(block string) bool) map[Cell]*Completion
 		if of.Unseen == "" || trial < of.Unseen {
 			of.Unseen, of.How = trial, how
 		}
+	}
+	for _, one := range s.Absent {
+		unknown(one.Cell, one.block, one.Trial, one.how)
 	}
 	spoilt := map[string]bool{}
 	for _, one := range s.Spoilt {
