@@ -167,10 +167,10 @@ func differences(a, b map[string]any) []Difference {
 }
 
 // ratio is that of two independent estimates, with an interval from theirs (MOVER: Donner and Zou 2012, Statistical Methods in Medical
-// Research 21:347; for ratios Newcombe 2016, ibid. 25:1774): each end takes the distance to that end of the one interval that moves the ratio
-// there, and of the other. It asks of an interval neither a scale on which it is symmetric nor a standard error, of which wherever blocks
-// depended on each other or nodes differed there is no more in it. Of two Student intervals on the plain scale it is Fieller's with each
-// run's own quantile, which covers at least as often as it says. An end that is not positive gives none.
+// Research 21:347; for ratios Newcombe 2016, ibid. 25:1774): the error of each end of it is made of those of the two ends that move the
+// ratio there. It asks neither for a scale on which an interval is symmetric nor for a standard error, which cannot be read back from one
+// that was widened because blocks depended on each other or nodes differed. Of two Student intervals on the plain scale it is Fieller's
+// with each run's own quantile, which covers at least as often as it says. An end that is not positive gives none.
 func ratio(a, b analysis.Estimate) *analysis.Estimate {
 	if a.Value <= 0 || b.Value <= 0 {
 		return nil

@@ -516,8 +516,8 @@ func TestSamplesThatAreLeftOutAreALoss(t *testing.T) {
 	}
 }
 
-// Where a trial's samples come from must not depend on its arm: one number in place of all is what the program made of them, and an arm whose
-// own number of samples nobody keeps to may leave out any.
+// Where a trial's samples come from must not depend on its arm: one number in place of all is what the program made of them, and an arm
+// whose own number of samples nobody keeps to may leave out any.
 func TestArmsWhoseFiguresAreMadeOfOtherSamplesAreNotCompared(t *testing.T) {
 	gate := assayv1alpha1.Gate{Name: "gain", Metric: "latency", At: at8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05", Candidate: "fused-m4r"}
 	aggregated := func(a *record.Attempt) {

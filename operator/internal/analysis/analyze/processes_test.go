@@ -93,8 +93,8 @@ func TestWhatTheRunnerReadsIsJudged(t *testing.T) {
 	}
 }
 
-// A count of 0 has no logarithm. It is a figure all the same: one of them does not take what the others say, and where nothing is left to divide
-// by, the gate is undecided, which excuses nothing.
+// A count of 0 has no logarithm. It is a figure all the same: one of them does not take what the others say, and where nothing is left to
+// divide by, the gate is undecided, which excuses nothing.
 func TestACountOfZeroNeitherDecidesNorExcuses(t *testing.T) {
 	none := func(int) bool { return false }
 	all := func(int) bool { return true }

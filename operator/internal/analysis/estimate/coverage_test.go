@@ -102,7 +102,8 @@ func TestCoverageOfTheIntervalOfRatiosOfCounts(t *testing.T) {
 		coverage := float64(hits) / float64(intervals)
 		t.Logf("counts of %g on average: coverage %.3f of %d", mean, coverage, intervals)
 		if coverage < lowest || coverage > highest || intervals < runs*9/10 {
-			t.Errorf("counts of %g on average: coverage %.3f is outside %.3f to %.3f, or %d intervals of %d runs are too few", mean, coverage, lowest, highest, intervals, runs)
+			t.Errorf("counts of %g on average: coverage %.3f is outside %.3f to %.3f, or %d intervals of %d runs are too few", mean,
+				coverage, lowest, highest, intervals, runs)
 		}
 	}
 }

@@ -97,7 +97,8 @@ func (d *Data) ratioOfMeans(mine, theirs Quantity, a, b map[string][]float64) In
 		return Inference{NoRatio: true, Reason: noRatio(mine.Metric, a, b)}
 	}
 	zeros, all := notPositive(a, b)
-	out.Note = fmt.Sprintf("%s is 0 in %d of %d trials, so that this is the ratio of the means over blocks (Fieller 1954)", mine.Metric, zeros, all)
+	out.Note = fmt.Sprintf("%s is 0 in %d of %d trials, so that this is the ratio of the means over blocks (Fieller 1954)", mine.Metric, zeros,
+		all)
 	return out.At(d.Confidence)
 }
 

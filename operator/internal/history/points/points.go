@@ -265,8 +265,8 @@ func lost(found *analysis.Analysis, arm, point string) string {
 	return ""
 }
 
-// doubted is why an arm's ratio to the baseline says something beside the arms, by what keeps the gates on it from a decision, whatever they
-// would decide; empty where nothing does. Few blocks are no such thing: a point carries its own error.
+// doubted is why an arm's ratio to the baseline says something beside the arms, by what keeps the gates on it from a decision, whatever
+// they would decide; empty where nothing does. Few blocks are no such thing: a point carries its own error.
 func doubted(exp *experiment.Experiment, found *analysis.Analysis, arm string, key series.Key) string {
 	metric := exp.Metric(key.Metric)
 	for i := range found.Gates {

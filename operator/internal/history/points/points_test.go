@@ -211,7 +211,8 @@ func TestTheTrialsThatAreLeftOfManyAreNoPoint(t *testing.T) {
 	}
 }
 
-// What takes a gate its decision takes a point its place, whatever the gate would have decided: the figures are of something beside the arms.
+// What takes a gate its decision takes a point its place, whatever the gate would have decided: the figures are of something beside the
+// arms.
 func TestWhatMayNotDecideIsNoPoint(t *testing.T) {
 	nothing := func([]record.Attempt) {}
 	some := func(arm string, count int, change func(*record.Attempt)) func([]record.Attempt) {
