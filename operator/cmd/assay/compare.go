@@ -37,7 +37,10 @@ func newCompareCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 				result.close()
 				runs[i] = compare.Run{Experiment: result.experiment, Analysis: result.analysis}
 			}
-			result := compare.Runs(runs[0], runs[1])
+			result, err := compare.Runs(runs[0], runs[1])
+			if err != nil {
+				return err
+			}
 			if done, err := printStructured(cmd.OutOrStdout(), form, result); done {
 				return err
 			}

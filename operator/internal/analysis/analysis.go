@@ -242,8 +242,42 @@ type GateResult struct {
 	// Series and Resolution are those of the quantity judged.
 	Series     *BlockSeries `json:"series,omitempty"`
 	Resolution *Resolution  `json:"resolution,omitempty"`
-	Message    string       `json:"message"`
+	// Caps are the findings that keep it from a decision, in the order of their rules, also where the figures decide nothing anyway. Absent
+	// in analyses older than the field.
+	Caps    []Cap  `json:"caps,omitempty"`
+	Message string `json:"message"`
 }
+
+// Cap is a finding that leaves a gate at most Inconclusive.
+type Cap struct {
+	Reason CapReason `json:"reason"`
+	// Detail is the finding in words, as the message has it.
+	Detail string `json:"detail"`
+}
+
+// CapReason is the rule that found it.
+type CapReason string
+
+// The rules, in the order in which they are asked.
+const (
+	CapControlMoved       CapReason = "control-moved"
+	CapControlMissing     CapReason = "control-missing"
+	CapBaselineIncomplete CapReason = "baseline-incomplete"
+	CapApart              CapReason = "not-neighbours"
+	CapMeasuredUnlike     CapReason = "measured-unlike"
+	CapPartlyRead         CapReason = "partly-read"
+	CapLostApart          CapReason = "lost-unlike"
+	CapEvidenceMissing    CapReason = "evidence-missing"
+	CapCopied             CapReason = "copied"
+	CapEnvironment        CapReason = "environment"
+	CapOtherWorkload      CapReason = "other-workload"
+	CapRejectedUnevenly   CapReason = "rejected-unevenly"
+	CapRejectionDecides   CapReason = "rejection-decides"
+	CapSequential         CapReason = "sequential-order"
+	CapOnePlace           CapReason = "one-place"
+	CapDependent          CapReason = "dependent-percentile"
+	CapFewBlocks          CapReason = "few-blocks"
+)
 
 // ArmResult is one metric of one arm at one point.
 type ArmResult struct {
@@ -298,7 +332,9 @@ type ControlResult struct {
 	// Estimate is the ratio to the baseline with its interval at the gates' confidence.
 	Estimate *Estimate `json:"estimate,omitempty"`
 	// Moved is what makes the gates there Inconclusive: it differs from 1 also when corrected for the number of controls.
-	Moved   bool   `json:"moved"`
+	Moved bool `json:"moved"`
+	// Missing is what leaves the gates there without a Go: there is too little of it to say whether it moved.
+	Missing bool   `json:"missing,omitempty"`
 	Message string `json:"message"`
 }
 

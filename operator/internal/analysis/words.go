@@ -26,6 +26,13 @@ func Asked(exp *experiment.Experiment, c experiment.Condition) string {
 	return text
 }
 
+// Of reports whether a control is one of a gate's: the null arm's of the same metric and statistic at its point, or any control phase of
+// its candidate there.
+func (c *ControlResult) Of(gate *GateResult) bool {
+	same := c.Phase != "" && c.Arm == gate.Candidate || c.Phase == "" && c.Metric == gate.Metric && c.Statistic == gate.Statistic
+	return same && c.Point == gate.Point
+}
+
 // Against is which side of the bound a figure has to lie on.
 func Against(op experiment.Op, bound string) string {
 	if op.AsksAtLeast() {

@@ -9,8 +9,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 )
@@ -23,7 +21,7 @@ type Row struct {
 	Statistic experiment.Statistic `json:"statistic"`
 	A         analysis.Estimate    `json:"a"`
 	B         analysis.Estimate    `json:"b"`
-	// Ratio is B over A, with Welch's interval on logarithms; nil where it cannot be computed.
+	// Ratio is B over A, with an interval from those of the two; nil where it cannot be computed.
 	Ratio *analysis.Estimate `json:"ratio,omitempty"`
 }
 
@@ -68,8 +66,8 @@ func (f figure) String() string {
 	return text
 }
 
-// Runs compares two runs, figure by figure.
-func Runs(first, second Run) Comparison {
+// Runs compares two runs, figure by figure. A metric that has another unit in the other run is another quantity, and refused.
+func Runs(first, second Run) (Comparison, error) {
 	a, b := first.Analysis, second.Analysis
 	out := Comparison{
 		A: name(a), B: name(b), Confidence: min(a.Confidence, b.Confidence),
@@ -88,9 +86,13 @@ func Runs(first, second Run) Comparison {
 			out.OnlyA = append(out.OnlyA, key.String())
 			continue
 		}
+		if r.Estimate.Unit != other.Estimate.Unit {
+			return Comparison{}, fmt.Errorf("%s and %s: metrics[%s].unit: found %q in the first and %q in the second: only runs with one unit "+
+				"can be compared: measure both with templates that agree", out.A, out.B, r.Metric, r.Estimate.Unit, other.Estimate.Unit)
+		}
 		row := Row{Point: r.Point, Arm: r.Arm, Metric: r.Metric, Statistic: r.Statistic, A: r.Estimate, B: other.Estimate}
 		if len(out.Environment) == 0 {
-			row.Ratio = welch(r.Estimate, other.Estimate, a.Confidence, b.Confidence, out.Confidence)
+			row.Ratio = ratio(r.Estimate, other.Estimate)
 		}
 		out.Rows = append(out.Rows, row)
 	}
@@ -99,7 +101,7 @@ func Runs(first, second Run) Comparison {
 			out.OnlyB = append(out.OnlyB, key.String())
 		}
 	}
-	return out
+	return out, nil
 }
 
 func name(a *analysis.Analysis) string {
@@ -164,36 +166,34 @@ func differences(a, b map[string]any) []Difference {
 	return out
 }
 
-// welch is the ratio of two independent estimates. The standard error of each is read back from its interval, which is
-// Student's on logarithms for everything but percentiles; those get no interval. Welch 1947, Biometrika 34:28.
-func welch(a, b analysis.Estimate, confidenceA, confidenceB, confidence float64) *analysis.Estimate {
+// ratio is that of two independent estimates, with an interval from theirs (MOVER: Donner and Zou 2012, Statistical Methods in Medical
+// Research 21:347; for ratios Newcombe 2016, ibid. 25:1774): the error of each end of it is made of those of the two ends that move the
+// ratio there. It asks neither for a scale on which an interval is symmetric nor for a standard error, which cannot be read back from one
+// that was widened because blocks depended on each other or nodes differed. Of two Student intervals on the plain scale it is Fieller's
+// with each run's own quantile, which covers at least as often as it says. An end that is not positive gives none.
+func ratio(a, b analysis.Estimate) *analysis.Estimate {
 	if a.Value <= 0 || b.Value <= 0 {
 		return nil
 	}
 	out := &analysis.Estimate{Value: b.Value / a.Value, Unit: "1", Ratio: true, Blocks: min(a.Blocks, b.Blocks)}
-	va, okA := variance(a, confidenceA)
-	vb, okB := variance(b, confidenceB)
-	if !okA || !okB || va+vb == 0 {
+	if !positive(a) || !positive(b) {
 		return out
 	}
-	na, nb := float64(a.Blocks-1), float64(b.Blocks-1)
-	df := (va + vb) * (va + vb) / (va*va/na + vb*vb/nb)
-	half := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.Quantile((1+confidence)/2) * math.Sqrt(va+vb)
-	low, high := out.Value*math.Exp(-half), out.Value*math.Exp(half)
+	product := a.Value * b.Value
+	// The roots of (b - r·a)² = (b - end of b)² + r²·(a - other end of a)².
+	limits := func(endOfB, endOfA float64) (root, over, under float64) {
+		over, under = endOfB*(2*b.Value-endOfB), endOfA*(2*a.Value-endOfA)
+		return math.Sqrt(max(0, product*product-over*under)), over, under
+	}
+	root, over, _ := limits(*b.Low, *a.High)
+	low := over / (product + root)
+	root, _, under := limits(*b.High, *a.Low)
+	high := (product + root) / under
 	out.Low, out.High = &low, &high
 	return out
 }
 
-// variance of the logarithm of an estimate whose interval is symmetric there.
-func variance(e analysis.Estimate, confidence float64) (float64, bool) {
-	if e.Low == nil || e.High == nil || *e.Low <= 0 || e.Blocks < 2 {
-		return 0, false
-	}
-	up, down := math.Log(*e.High/e.Value), math.Log(e.Value / *e.Low)
-	// A bootstrap interval is not symmetric, and what is not Student's cannot be read back.
-	if math.Abs(up-down) > 1e-6*(up+down)+1e-9 {
-		return 0, false
-	}
-	se := up / distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(e.Blocks - 1)}.Quantile((1+confidence)/2)
-	return se * se, true
+// positive reports whether an estimate has an interval of which a ratio can be taken.
+func positive(e analysis.Estimate) bool {
+	return e.Low != nil && e.High != nil && *e.Low > 0 && *e.Low <= e.Value && e.Value <= *e.High
 }

@@ -3,6 +3,7 @@ package compare
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -40,35 +41,96 @@ func arm(metric string, e analysis.Estimate) analysis.ArmResult {
 	return analysis.ArmResult{Point: "size=1", Arm: "x", Metric: metric, Statistic: "median", Estimate: e}
 }
 
+// plain is what the analysis says of a level: Student's interval of the values themselves.
+func plain(values []float64, confidence float64) analysis.Estimate {
+	mean, sd := stat.MeanStdDev(values, nil)
+	half := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(len(values) - 1)}.Quantile((1+confidence)/2) * sd / math.Sqrt(float64(len(values)))
+	low, high := mean-half, mean+half
+	return analysis.Estimate{Value: mean, Unit: "s", Low: &low, High: &high, Blocks: len(values)}
+}
+
+// compared is what two runs say that have no reason not to be compared.
+func compared(t *testing.T, a, b Run) Comparison {
+	t.Helper()
+	out, err := Runs(a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
 func TestTheIntervalCoversTheTruthAsOftenAsItSays(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	draw := func(n int, sd float64) []float64 {
-		out := make([]float64, n)
-		for i := range out {
-			out[i] = random.NormFloat64() * sd
-		}
-		return out
-	}
 	const runs = 4000
-	covered := 0
-	for range runs {
+	for name, c := range map[string]struct {
+		estimate func(normal []float64) analysis.Estimate
+		sizes    [2]int
+		spreads  [2]float64
+		highest  float64
+	}{
 		// Different spreads and numbers of blocks: where Student's pooled test would be wrong.
-		got := Runs(run("a", nil, arm("latency", estimate(draw(5, 0.01), 0.95))), run("b", nil, arm("latency", estimate(draw(12, 0.05), 0.95))))
-		ratio := got.Rows[0].Ratio
-		if *ratio.Low <= 1 && 1 <= *ratio.High {
-			covered++
-		}
+		"on logarithms": {func(x []float64) analysis.Estimate { return estimate(x, 0.95) }, [2]int{5, 12}, [2]float64{0.01, 0.05}, 0.965},
+		"on the plain scale": {func(x []float64) analysis.Estimate {
+			for i := range x {
+				x[i]++
+			}
+			return plain(x, 0.95)
+		}, [2]int{5, 12}, [2]float64{0.01, 0.05}, 0.965},
+		"on the plain scale, with a large spread": {func(x []float64) analysis.Estimate {
+			for i := range x {
+				x[i]++
+			}
+			return plain(x, 0.95)
+		}, [2]int{12, 12}, [2]float64{0.3, 0.3}, 0.97},
+		// Each of them has a quantile of its own, so that of few blocks it is careful.
+		"of few blocks": {func(x []float64) analysis.Estimate {
+			for i := range x {
+				x[i]++
+			}
+			return plain(x, 0.95)
+		}, [2]int{3, 3}, [2]float64{0.01, 0.01}, 0.999},
+	} {
+		t.Run(name, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(1, 2))
+			draw := func(side int) []float64 {
+				out := make([]float64, c.sizes[side])
+				for i := range out {
+					out[i] = random.NormFloat64() * c.spreads[side]
+				}
+				return out
+			}
+			covered := 0
+			for range runs {
+				got := compared(t, run("a", nil, arm("latency", c.estimate(draw(0)))), run("b", nil, arm("latency", c.estimate(draw(1)))))
+				ratio := got.Rows[0].Ratio
+				if ratio.Low == nil || ratio.High == nil {
+					t.Fatalf("no interval of %+v", got.Rows[0])
+				}
+				if *ratio.Low <= 1 && 1 <= *ratio.High {
+					covered++
+				}
+			}
+			if share := float64(covered) / runs; share < 0.935 || share > c.highest {
+				t.Errorf("a 95 %% interval covered %.1f %%", 100*share)
+			}
+		})
 	}
-	if share := float64(covered) / runs; share < 0.935 || share > 0.965 {
-		t.Errorf("a 95 %% interval covered %.1f %%", 100*share)
+}
+
+func TestARatioOfOtherUnitsIsRefused(t *testing.T) {
+	inMs := plain([]float64{1, 2, 3}, 0.95)
+	inMs.Unit = "ms"
+	_, err := Runs(run("a", nil, arm("latency", plain([]float64{1, 2, 3}, 0.95))), run("b", nil, arm("latency", inMs)))
+	const want = `a and b: metrics[latency].unit: found "s" in the first and "ms" in the second`
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
 	}
 }
 
 func TestRuns(t *testing.T) {
 	low := 0.5
 	one := estimate([]float64{0, 0.01, -0.01}, 0.95)
-	lopsided := one
-	lopsided.Low = &low
+	lopsided, toZero, bare := one, one, one
+	lopsided.Low, toZero.Low, bare.Low, bare.High = &low, new(float64), nil, nil
 	for name, test := range map[string]struct {
 		a, b  Run
 		check func(*testing.T, Comparison)
@@ -99,16 +161,32 @@ func TestRuns(t *testing.T) {
 				}
 			},
 		},
-		"an interval that is not Student's gives a ratio without one": {
+		"an interval that is not symmetric gives one that is as far on its side": {
 			run("a", nil, arm("latency", one)), run("b", nil, arm("latency", lopsided)),
 			func(t *testing.T, c Comparison) {
-				if r := c.Rows[0].Ratio; r == nil || r.Low != nil {
+				if r := c.Rows[0].Ratio; r == nil || r.Low == nil || math.Abs(*r.Low-0.5) > 0.01 || *r.High > 1.05 {
+					t.Errorf("ratio %+v", analysis.Describe(r))
+				}
+			},
+		},
+		"an interval down to 0 gives a ratio without one": {
+			run("a", nil, arm("latency", toZero)), run("b", nil, arm("latency", one)),
+			func(t *testing.T, c Comparison) {
+				if r := c.Rows[0].Ratio; r == nil || r.Low != nil || r.High != nil {
+					t.Errorf("ratio %+v", r)
+				}
+			},
+		},
+		"an estimate without an interval gives a ratio without one": {
+			run("a", nil, arm("latency", bare)), run("b", nil, arm("latency", one)),
+			func(t *testing.T, c Comparison) {
+				if r := c.Rows[0].Ratio; r == nil || r.Low != nil || r.High != nil {
 					t.Errorf("ratio %+v", r)
 				}
 			},
 		},
 		"a value that is not positive has no ratio": {
-			run("a", nil, arm("latency", analysis.Estimate{Value: 0, Blocks: 5})), run("b", nil, arm("latency", one)),
+			run("a", nil, arm("latency", analysis.Estimate{Value: 0, Unit: "s", Blocks: 5})), run("b", nil, arm("latency", one)),
 			func(t *testing.T, c Comparison) {
 				if c.Rows[0].Ratio != nil {
 					t.Errorf("ratio %+v", c.Rows[0].Ratio)
@@ -116,6 +194,6 @@ func TestRuns(t *testing.T) {
 			},
 		},
 	} {
-		t.Run(name, func(t *testing.T) { test.check(t, Runs(test.a, test.b)) })
+		t.Run(name, func(t *testing.T) { test.check(t, compared(t, test.a, test.b)) })
 	}
 }

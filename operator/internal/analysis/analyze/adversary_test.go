@@ -106,7 +106,7 @@ func TestALedgerThatChoosesWhatIsJudgedDecidesNothing(t *testing.T) {
 	}{
 		"nothing is left out":             {nothing, goes, ""},
 		"nothing, and there is no plan":   {planless(nothing), goes, ""},
-		"the last block of the plan":      {without(9), goes, ""}, // Who planned only nine says so.
+		"the last block of the plan":      {without(9), inconclusive, "ran in 9 blocks and spec.design.blocks.min asks for at least 10"},
 		"two blocks and their plans":      {without(3, 7), inconclusive, "block 3 is missing"},
 		"the first block and its plan":    {without(0), inconclusive, "block 0 is missing"},
 		"two blocks of a run without one": {planless(without(3, 7)), inconclusive, "block 3 is missing"},
@@ -508,6 +508,73 @@ func TestSamplesThatAreLeftOutAreALoss(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := simulated(t, 12, simulate.Machine{Seed: 1, Noise: quiet, Seconds: factor(1.2)}, gates(gate))
 			c.spoil(l)
+			candidate := l.analyze().Candidates[1]
+			if candidate.Verdict != c.want || !strings.Contains(candidate.Reason, c.says) {
+				t.Errorf("%s: %s\nwant %s: %s", candidate.Verdict, candidate.Reason, c.want, c.says)
+			}
+		})
+	}
+}
+
+// Where a trial's samples come from must not depend on its arm: one number in place of all is what the program made of them, and an arm
+// whose own number of samples nobody keeps to may leave out any.
+func TestArmsWhoseFiguresAreMadeOfOtherSamplesAreNotCompared(t *testing.T) {
+	gate := assayv1alpha1.Gate{Name: "gain", Metric: "latency", At: at8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05", Candidate: "fused-m4r"}
+	aggregated := func(a *record.Attempt) {
+		latency := a.Result.Metrics["latency"]
+		least := slices.Min(latency.Samples)
+		a.Result.Metrics["latency"] = &record.Metric{Unit: latency.Unit, Value: &least}
+	}
+	ownNumber := func(spec *runSpec) { spec.Arms[2].Parameters["iterations"] = "40" }
+	for name, c := range map[string]struct {
+		edit  func(*runSpec)
+		spoil func(*simulatedRun)
+		want  experiment.Verdict
+		says  string
+	}{
+		"all samples in all arms": {nil, nil, goes, ""},
+		"one number of its own in every trial": {nil, func(l *simulatedRun) { l.each("fused-m4r", aggregated) }, inconclusive,
+			`what latency is made of (samplesFrom: iterations) of arm fused-m4r is "one value" in 24 trials, and of arm loop "all samples"`},
+		"one number of the baseline's":    {nil, func(l *simulatedRun) { l.each("loop", aggregated) }, inconclusive, `of arm loop "one value" in 24 trials`},
+		"one number in one of its trials": {nil, func(l *simulatedRun) { aggregated(l.lastOf("fused-m4r")) }, noGo, "latency has 1 sample and iterations fixes 30"},
+		"one number in its trials that the gate looks at, but for one": {nil, func(l *simulatedRun) {
+			one := true
+			l.each("fused-m4r", func(a *record.Attempt) {
+				if a.Point == point8 && one {
+					one = false
+				} else if a.Point == point8 {
+					aggregated(a)
+				}
+			})
+		}, noGo, "latency has 1 sample and iterations fixes 30"},
+		"one number of all arms": {nil, func(l *simulatedRun) {
+			for _, arm := range []string{"loop", "fused-naive", "fused-m4r"} {
+				l.each(arm, aggregated)
+			}
+		}, goes, ""},
+		"a number of samples of its own that it never has": {ownNumber, func(l *simulatedRun) {
+			l.each("fused-m4r", func(a *record.Attempt) {
+				latency := a.Result.Metrics["latency"]
+				latency.Samples = latency.Samples[:min(30, len(latency.Samples))]
+			})
+		}, inconclusive, `of arm fused-m4r is "30 samples of 40" in 24 trials`},
+		"a number of samples of its own that it has": {ownNumber, func(l *simulatedRun) {
+			l.each("fused-m4r", func(a *record.Attempt) {
+				latency := a.Result.Metrics["latency"]
+				latency.Samples = slices.Concat(latency.Samples, latency.Samples)[:40]
+			})
+		}, goes, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := simulated(t, 12, simulate.Machine{Seed: 1, Noise: quiet, Seconds: factor(1.2)}, func(spec *runSpec, template *templateSpec) {
+				gates(gate)(spec, template)
+				if c.edit != nil {
+					c.edit(spec)
+				}
+			})
+			if c.spoil != nil {
+				c.spoil(l)
+			}
 			candidate := l.analyze().Candidates[1]
 			if candidate.Verdict != c.want || !strings.Contains(candidate.Reason, c.says) {
 				t.Errorf("%s: %s\nwant %s: %s", candidate.Verdict, candidate.Reason, c.want, c.says)

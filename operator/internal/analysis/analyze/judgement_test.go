@@ -53,7 +53,7 @@ func (l *simulatedRun) analyzeAll() *analysis.Analysis {
 func confirming(edit func(*runSpec, *templateSpec)) func(*runSpec, *templateSpec) {
 	return func(spec *runSpec, template *templateSpec) {
 		edit(spec, template)
-		spec.Design.Confirm = &assayv1alpha1.Confirm{}
+		spec.Design.Confirm = &assayv1alpha1.Confirm{Blocks: 6}
 	}
 }
 
@@ -95,6 +95,9 @@ func TestConfirmation(t *testing.T) {
 		},
 		"a NoGo that fresh blocks repeat stands": {
 			edit: confirming(gain), phases: []phase{{record.Screen, 8, slow}, {record.Confirm, 6, slow}}, verdict: noGo, screened: noGo, blocks: 8, confirmed: 6, reason: "confirmed on fresh blocks",
+		},
+		"fewer fresh blocks than the design asks for confirm no Go": {
+			edit: confirming(gain), phases: []phase{{record.Screen, 8, fast}, {record.Confirm, 5, fast}}, verdict: inconclusive, screened: goes, blocks: 8, confirmed: 5, reason: "ran in 5 blocks and spec.design.confirm.blocks asks for at least 6",
 		},
 		"too few fresh blocks confirm nothing": {
 			edit: confirming(gain), phases: []phase{{record.Screen, 8, fast}, {record.Confirm, 2, fast}}, verdict: inconclusive, screened: goes, blocks: 8, confirmed: 2, reason: "on the confirming blocks alone it is Invalid",
@@ -181,6 +184,26 @@ func TestControls(t *testing.T) {
 			})
 		}
 	}
+	// silence takes the phase "expand" from the first trials of an arm at the point that the gate looks at.
+	silence := func(arm string, trials int) func(*simulatedRun) {
+		return func(l *simulatedRun) {
+			left := trials
+			l.each(arm, func(a *record.Attempt) {
+				if left > 0 && !a.Warmup && a.Point == point8 {
+					left--
+					result := *a.Result
+					result.Phases = slices.DeleteFunc(slices.Clone(result.Phases), func(p record.Phase) bool { return p.Name == "expand" })
+					a.Result = &result
+				}
+			})
+		}
+	}
+	// nullIn leaves trials of the null arm in the first blocks.
+	nullIn := func(blocks int) func(*simulatedRun) {
+		return func(l *simulatedRun) {
+			l.keepOnly(func(a record.Attempt) bool { return a.Arm != "null" || numbered(t, &a) < blocks })
+		}
+	}
 	// Both arms take the same time, so that the phase "expand" may be a control.
 	level := factor(1)
 	within := gates(assayv1alpha1.Gate{Name: "slower", Metric: "latency", At: at8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05"})
@@ -239,8 +262,47 @@ func TestControls(t *testing.T) {
 			edit: withNull(within, "expand"), seconds: level, tamper: slowExpand("fused-m4r"),
 			verdict: goes, arms: verdicts{"fused-m4r": inconclusive, "fused-naive": goes}, reason: "control phase expand of fused-m4r", moved: 1,
 		},
-		"a control phase that no trial reports raises a warning": {
-			edit: withNull(within, "decode"), seconds: level, verdict: goes, arms: verdicts{"fused-m4r": goes, "fused-naive": goes}, warning: `no trial of both arms reports a phase "decode"`,
+		"a control phase that no trial reports takes a Go": {
+			edit: withNull(within, "decode"), seconds: level, verdict: inconclusive, arms: verdicts{"fused-m4r": inconclusive, "fused-naive": inconclusive},
+			reason: `0 of 20 trials of arm fused-m4r report phase "decode"`, warning: `0 of 20 trials of arm fused-m4r report phase "decode"`,
+		},
+		"a control phase that a candidate does not report takes its Go only": {
+			edit: withNull(within, "expand"), seconds: level, tamper: silence("fused-m4r", 40),
+			verdict: goes, arms: verdicts{"fused-m4r": inconclusive, "fused-naive": goes}, reason: `0 of 20 trials of arm fused-m4r report phase "expand"`,
+		},
+		"one that it reports in a part of its trials too": {
+			edit: withNull(within, "expand"), seconds: level, tamper: silence("fused-m4r", 1),
+			verdict: goes, arms: verdicts{"fused-m4r": inconclusive, "fused-naive": goes}, reason: `19 of 20 trials of arm fused-m4r report phase "expand"`,
+		},
+		"one that it does not report leaves its NoGo": {
+			edit: withNull(within, "expand"), seconds: factor(1 / 1.2), tamper: func(l *simulatedRun) { silence("fused-m4r", 40)(l); silence("fused-naive", 40)(l) },
+			verdict: noGo, arms: verdicts{"fused-m4r": noGo, "fused-naive": noGo}, reason: "missed over the whole interval",
+		},
+		"one that the baseline does not report takes the Go of all": {
+			edit: withNull(within, "expand"), seconds: level, tamper: silence("loop", 40),
+			verdict: inconclusive, arms: verdicts{"fused-m4r": inconclusive, "fused-naive": inconclusive}, reason: `0 of 20 trials of arm loop report phase "expand"`,
+		},
+		"a null arm that is there in two blocks takes a Go": {
+			edit: withNull(gates(gainAt8("1.5"))), seconds: nullAt(1, factor(1.7)), tamper: nullIn(2),
+			verdict: inconclusive, arms: verdicts{"fused-m4r": inconclusive, "fused-naive": inconclusive},
+			reason: "throughput value of the null arm null at batchSize=8,pendingDelta=0 cannot be compared: 2 of at least 3 blocks have trials of both arms",
+		},
+		"a null arm that is not there takes a Go": {
+			edit: withNull(gates(gainAt8("1.5"))), seconds: nullAt(1, factor(1.7)), tamper: nullIn(0),
+			verdict: inconclusive, arms: verdicts{"fused-m4r": inconclusive, "fused-naive": inconclusive},
+			reason: "throughput has no value in any of the 0 trials of arm null that count",
+		},
+		"also from a gate on one arm": {
+			edit:    withNull(gates(assayv1alpha1.Gate{Name: "slo", Metric: "latency", At: at8, Op: assayv1alpha1.AtMost, Bound: "1s"})),
+			seconds: nullAt(1, factor(1.7)), tamper: nullIn(2),
+			verdict: inconclusive, arms: verdicts{"fused-m4r": inconclusive, "fused-naive": inconclusive}, reason: "2 of at least 3 blocks",
+		},
+		"a null arm that is there in two blocks leaves a NoGo": {
+			edit: withNull(func(spec *runSpec, template *templateSpec) {
+				gates(gainAt8("1.5"))(spec, template)
+				completes("0.1", "", "null")(spec)
+			}), seconds: nullAt(1, factor(1.3)), tamper: nullIn(2),
+			verdict: noGo, arms: verdicts{"fused-m4r": noGo, "fused-naive": noGo}, reason: "missed over the whole interval",
 		},
 	}
 	for name, c := range cases {
@@ -566,5 +628,44 @@ func TestAnArmThatRanTwoBuildsRaisesAWarning(t *testing.T) {
 	l.lastOf("fused-m4r").Result.Workload.Version = "0.2.0"
 	if warnings := strings.Join(l.analyze().Warnings, "\n"); !strings.Contains(warnings, "the trials of arm fused-m4r ran 2 builds") {
 		t.Errorf("warnings %q", warnings)
+	}
+}
+
+// What keeps a gate from a decision is in the analysis as the rule and the finding, also where the figures decide nothing: who follows the
+// figure through many runs cannot read it from the outcome.
+func TestAGateKeepsWhatKeepsItFromADecision(t *testing.T) {
+	sequential := func(spec *runSpec) { spec.Design.Order = assayv1alpha1.OrderSequential }
+	for name, c := range map[string]struct {
+		factor float64
+		edit   func(*runSpec)
+		tamper func(*simulatedRun)
+		want   []analysis.CapReason
+	}{
+		"nothing does":                             {0.94, nil, nil, nil},
+		"a Go of arms that kept their places":      {0.94, sequential, nil, []analysis.CapReason{analysis.CapSequential, analysis.CapOnePlace}},
+		"a NoGo of them":                           {1.07, sequential, nil, []analysis.CapReason{analysis.CapSequential, analysis.CapOnePlace}},
+		"figures of them that decide nothing":      {1, sequential, nil, []analysis.CapReason{analysis.CapSequential, analysis.CapOnePlace}},
+		"one that is Invalid says why by itself":   {0.94, sequential, func(l *simulatedRun) { l.keepOnly(func(a record.Attempt) bool { return numbered(t, &a) < 2 }) }, nil},
+		"a NoGo of few blocks is one all the same": {1.07, nil, func(l *simulatedRun) { l.keepOnly(func(a record.Attempt) bool { return numbered(t, &a) < 8 }) }, nil},
+		"a Go of few blocks": {0.94, nil, func(l *simulatedRun) { l.keepOnly(func(a record.Attempt) bool { return numbered(t, &a) < 8 }) },
+			[]analysis.CapReason{analysis.CapFewBlocks}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := pair(t, c.factor, c.edit)
+			if c.tamper != nil {
+				c.tamper(l)
+			}
+			gate := l.analyze().Gates[0]
+			var got []analysis.CapReason
+			for _, one := range gate.Caps {
+				got = append(got, one.Reason)
+				if one.Detail == "" || gate.Outcome == goes || gate.Outcome == noGo {
+					t.Errorf("%s with %+v", gate.Outcome, one)
+				}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%s: %s\n%s", gate.Outcome, gate.Message, diff)
+			}
+		})
 	}
 }

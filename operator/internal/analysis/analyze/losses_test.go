@@ -42,6 +42,27 @@ func completes(bound string, severity assayv1alpha1.Severity, arms ...string) fu
 	}
 }
 
+// few lets a run do with fewer blocks than the ten that are planned.
+func few(spec *runSpec) { spec.Design.Blocks.Min = 5 }
+
+// both makes several edits.
+func both(edits ...func(*runSpec)) func(*runSpec) {
+	return func(spec *runSpec) {
+		for _, edit := range edits {
+			edit(spec)
+		}
+	}
+}
+
+// loseSlowest leaves nothing of the slowest trials of an arm.
+func (l *simulatedRun) loseSlowest(arm string, count int) {
+	var times []float64
+	l.each(arm, func(a *record.Attempt) { times = append(times, *a.Result.Metrics["time"].Value) })
+	slices.Sort(times)
+	least := times[len(times)-count]
+	l.keepOnly(func(a record.Attempt) bool { return a.Arm != arm || *a.Result.Metrics["time"].Value < least })
+}
+
 // absolute asks for a bound of the candidate alone.
 func absolute(op assayv1alpha1.GateOperator, bound string) func(*runSpec) {
 	return func(spec *runSpec) {
@@ -132,7 +153,26 @@ func TestLossesNeverHelp(t *testing.T) {
 		"a baseline may be allowed to crash": {
 			edit: completes("80%", "", "old"), lost: []lost{{"crash", "old", 1}}, want: goes,
 		},
-		"arms that lose alike are compared, and blocks that never ran are no loss": {lost: []lost{{"missing", "old", 4}, {"missing", "new", 4}}, want: goes, warning: "arm old lost 2 of 18 trials"},
+		"arms that lose alike are compared, and blocks that never ran are no loss": {
+			edit: both(completes("80%", ""), few), lost: []lost{{"missing", "old", 4}, {"missing", "new", 4}}, want: goes,
+			warning: "arm old lost 2 of 18 trials",
+		},
+		"blocks that never ran cost nothing but their number": {edit: few, lost: []lost{{"whole blocks", "", 2}}, want: goes},
+		"a planned trial that is not there leaves open whether it completed": {
+			lost: []lost{{"missing", "new", 1}}, want: inconclusive, reason: "19 of 20 trials completed against at least 1.000: 1 missing (first w000-b00",
+		},
+		"four of twenty are too few for the exact test, and nobody knows what they gave": {
+			lost: []lost{{"slowest", "new", 4}}, want: inconclusive, reason: "16 of 20 trials completed against at least 1.000: 4 missing",
+		},
+		"nor is it a NoGo that many are not there": {
+			edit: both(completes("95%", ""), few), lost: []lost{{"slowest", "new", 4}}, want: inconclusive, reason: "nobody knows what those without an end",
+		},
+		"the baseline's leave open what the comparison rests on": {
+			lost: []lost{{"missing", "old", 1}}, want: inconclusive, reason: "the baseline does not complete",
+		},
+		"a share that is reached without them holds, and the exact test looks": {
+			edit: completes("80%", ""), lost: []lost{{"slowest", "new", 4}}, want: goes, warning: "arm new lost 4 of 20 trials (4 missing)",
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -141,6 +181,14 @@ func TestLossesNeverHelp(t *testing.T) {
 			}
 			l := pair(t, c.factor, c.edit)
 			for _, lost := range c.lost {
+				switch lost.how {
+				case "slowest":
+					l.loseSlowest(lost.arm, lost.count)
+					continue
+				case "whole blocks":
+					l.keepOnly(func(a record.Attempt) bool { return numbered(t, &a) >= lost.count })
+					continue
+				}
 				l.attempts = way(t, lost.how).Spoil(rand.New(rand.NewPCG(1, 2)), l.attempts, lost.arm, lost.count)
 			}
 			if c.noPlan {

@@ -53,7 +53,7 @@ func TestWhatTheRunnerReadsIsJudged(t *testing.T) {
 		"minor faults":                 {gate("process.minorFaults", assayv1alpha1.RatioAtMost, "1.5"), nil, experiment.VerdictNoGo, "2.000x"},
 		"voluntary context switches":   {gate("process.voluntaryContextSwitches", assayv1alpha1.RatioAtMost, "1.5"), nil, experiment.VerdictNoGo, "2.000x"},
 		"involuntary context switches": {gate("process.involuntaryContextSwitches", assayv1alpha1.RatioAtMost, "1.5"), nil, experiment.VerdictNoGo, "2.000x"},
-		"a count of zero has no ratio": {gate("process.majorFaults", assayv1alpha1.RatioAtMost, "1.5"), nil, experiment.VerdictInvalid, "in 32 of 32 trials), and a ratio needs positive ones: judge the figure itself, with AtMost"},
+		"a count of zero has no ratio": {gate("process.majorFaults", assayv1alpha1.RatioAtMost, "1.5"), nil, experiment.VerdictInconclusive, "in 32 of 32 trials), and a ratio needs positive ones: judge the figure itself, with AtMost"},
 		"a count of zero is a figure":  {gate("process.majorFaults", assayv1alpha1.AtMost, "3"), nil, experiment.VerdictGo, "at most"},
 		"what was not read is absent, and not zero": {
 			gate("process.peakMemory", assayv1alpha1.AtMost, "150Mi"), func(a *record.Attempt) { a.Resources.MaxRSSBytes = nil },
@@ -87,6 +87,74 @@ func TestWhatTheRunnerReadsIsJudged(t *testing.T) {
 			}
 			if g := got.Gates[0]; g.Outcome != tc.want || !strings.Contains(g.Message, tc.says) {
 				t.Errorf("%s: %s, want %s with %q", g.Outcome, g.Message, tc.want, tc.says)
+			}
+			checkInvariants(t, got)
+		})
+	}
+}
+
+// A count of 0 has no logarithm. It is a figure all the same: one of them does not take what the others say, and where nothing is left to
+// divide by, the gate is undecided, which excuses nothing.
+func TestACountOfZeroNeitherDecidesNorExcuses(t *testing.T) {
+	none := func(int) bool { return false }
+	all := func(int) bool { return true }
+	first := func(trial int) bool { return trial == 0 }
+	for name, c := range map[string]struct {
+		metric           string
+		candidate        float64
+		zeros, baselines func(trial int) bool
+		want             experiment.Verdict
+		says             string
+	}{
+		"more of them":                              {"involuntaryContextSwitches", 1.5, none, none, noGo, "1.500x"},
+		"more, and one trial has none":              {"involuntaryContextSwitches", 3, first, none, noGo, "is 0 in 1 of 32 trials, so that this is the ratio of the means over blocks (Fieller 1954)"},
+		"more, and one of the baseline has none":    {"involuntaryContextSwitches", 1.5, none, first, noGo, "is 0 in 1 of 32 trials"},
+		"fewer of them":                             {"involuntaryContextSwitches", 0.5, none, none, goes, "0.5000x"},
+		"fewer, and one trial has none":             {"involuntaryContextSwitches", 0.5, first, none, goes, "is 0 in 1 of 32 trials"},
+		"none at all":                               {"majorFaults", 1, all, none, goes, "is 0 in 16 of 32 trials"},
+		"the baseline has none":                     {"majorFaults", 1, none, all, inconclusive, "values that are not positive (in 16 of 32 trials)"},
+		"neither has":                               {"majorFaults", 1, all, all, inconclusive, "values that are not positive (in 32 of 32 trials)"},
+		"the baseline has some now and then":        {"majorFaults", 1, none, func(trial int) bool { return trial != 5 }, inconclusive, "values that are not positive"},
+		"as many, and one trial has none":           {"involuntaryContextSwitches", 1, first, none, inconclusive, "the interval spans the bound"},
+		"a clock that reads 0 is no count":          {"userTime", 1.5, first, none, inconclusive, "values that are not positive (in 1 of 32 trials)"},
+		"nor is one that reads 0 of the baseline's": {"systemTime", 0.5, none, first, inconclusive, "values that are not positive (in 1 of 32 trials)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := simulated(t, 8, simulate.Machine{Seed: 1, Noise: quiet}, silent(assayv1alpha1.Gate{
+				Name: "g", Metric: "process." + c.metric, Op: assayv1alpha1.RatioAtMost, Bound: "1.1", Candidate: "fused-m4r", At: at8,
+			}))
+			for arm, zero := range map[string]func(int) bool{"loop": c.baselines, "fused-m4r": c.zeros} {
+				trial := 0
+				by := 1.0
+				if arm == "fused-m4r" {
+					by = c.candidate
+				}
+				using(l, arm, func(block int, a *record.Attempt) {
+					if a.Warmup || a.Point != point8 {
+						return
+					}
+					by := by * (1 + 0.001*float64((block*7+trial)%5))
+					used := record.Resources{
+						UserSeconds: ptr.To(0.5 * by), SystemSeconds: ptr.To(0.1 * by),
+						MajorFaults: ptr.To(int64(10000 * by)), InvoluntaryContextSwitches: ptr.To(int64(10000 * by)),
+					}
+					if zero(trial) {
+						switch c.metric {
+						case "userTime":
+							*used.UserSeconds = 0
+						case "systemTime":
+							*used.SystemSeconds = 0
+						default:
+							*used.MajorFaults, *used.InvoluntaryContextSwitches = 0, 0
+						}
+					}
+					a.Resources = used
+					trial++
+				})
+			}
+			got := l.analyze()
+			if g := got.Gates[0]; g.Outcome != c.want || !strings.Contains(g.Message, c.says) {
+				t.Errorf("%s: %s, want %s with %q", g.Outcome, g.Message, c.want, c.says)
 			}
 			checkInvariants(t, got)
 		})

@@ -61,10 +61,10 @@ func TestTrialsThatNeverEndedAreLossesOfTheirArm(t *testing.T) {
 			edit: completes("", assayv1alpha1.Advisory), arm: "new", count: 8, want: inconclusive, complete: inconclusive, reason: "8 begun and never ended), and the baseline",
 		},
 		"a marker of an unknown arm spoils the trial that was planned": {
-			arm: "new", count: 10, want: inconclusive, tamper: func(s *record.Started) { s.Arm = "newer" }, reason: "10 missing",
+			arm: "new", count: 10, want: inconclusive, complete: inconclusive, tamper: func(s *record.Started) { s.Arm = "newer" }, reason: "10 missing",
 		},
 		"a marker that says another arm than the plan counts for the arm of the plan": {
-			arm: "new", count: 10, want: inconclusive, tamper: func(s *record.Started) { s.Arm = "old" }, reason: "arm new lost 10 of",
+			arm: "new", count: 10, want: inconclusive, complete: inconclusive, tamper: func(s *record.Started) { s.Arm = "old" }, reason: "arm new lost 10 of",
 		},
 	}
 	for name, c := range cases {
@@ -168,22 +168,22 @@ func TestWhichMarkersCount(t *testing.T) {
 		"at a point that is not there": {func(m []record.Started) []record.Started {
 			m[0].Point = "size=2"
 			return m
-		}, "1 missing", `the experiment has no point "size=2"`, goes},
+		}, "1 missing", `the experiment has no point "size=2"`, inconclusive},
 		"of an arm that is not there": {func(m []record.Started) []record.Started {
 			m[0].Arm = "newer"
 			return m
-		}, "1 missing", `the experiment has no arm "newer"`, goes},
+		}, "1 missing", `the experiment has no arm "newer"`, inconclusive},
 		"of a trial that no wave planned": {func(m []record.Started) []record.Started {
 			m[0].Trial = record.TrialName(m[0].Block, 77, false)
 			m[0].ID = "lost_1/" + m[0].Trial
 			return m
-		}, "1 missing", "no wave planned trial w000-b0000-s00077", goes},
+		}, "1 missing", "no wave planned trial w000-b0000-s00077", inconclusive},
 		"of a wave that is not looked at yet": {func(m []record.Started) []record.Started {
 			m[0].Block = record.BlockName(1, 10)
 			m[0].Trial = record.TrialName(m[0].Block, 0, false)
 			m[0].ID = "lost_1/" + m[0].Trial
 			return m
-		}, "1 missing", "", goes},
+		}, "1 missing", "", inconclusive},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := pair(t, 0.94, nil)

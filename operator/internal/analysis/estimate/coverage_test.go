@@ -62,6 +62,52 @@ func TestCoverageOfTheIntervalOfPairedRatios(t *testing.T) {
 	}
 }
 
+func TestCoverageOfTheIntervalOfRatiosOfCounts(t *testing.T) {
+	const runs = 400
+	// The intervals also reach over what blocks that seem to depend on each other allow for: careful, never careless.
+	const lowest, highest = 0.92, 0.995
+	poisson := func(random *rand.Rand, mean float64) (count float64) {
+		for left := math.Exp(-mean); ; count++ {
+			if left /= random.Float64(); left >= 1 {
+				return count
+			}
+		}
+	}
+	for _, mean := range []float64{1, 4} {
+		random := rand.New(rand.NewPCG(1, uint64(mean)))
+		hits, intervals := 0, 0
+		for range runs {
+			d := &Data{Exp: &experiment.Experiment{}, Confidence: 0.95, GateConfidence: 0.95}
+			counts := [2]map[string][]float64{{}, {}}
+			for block := range 12 {
+				name := record.BlockName(0, block)
+				for range 4 {
+					counts[0][name] = append(counts[0][name], poisson(random, 1.5*mean))
+					counts[1][name] = append(counts[1][name], poisson(random, mean))
+				}
+			}
+			found := d.ratioOfMeans(Quantity{Metric: "m"}, Quantity{Metric: "m"}, counts[0], counts[1])
+			if !found.HasInterval() {
+				continue
+			}
+			intervals++
+			if found.Low <= 1.5 && 1.5 <= found.High {
+				hits++
+			}
+			// The p-value at an end is half of what the confidence leaves.
+			if p := found.Tail(found.High); math.Abs(p-0.025) > 1e-4 {
+				t.Fatalf("%g of [%g, %g] has p = %g at its end", found.Value, found.Low, found.High, p)
+			}
+		}
+		coverage := float64(hits) / float64(intervals)
+		t.Logf("counts of %g on average: coverage %.3f of %d", mean, coverage, intervals)
+		if coverage < lowest || coverage > highest || intervals < runs*9/10 {
+			t.Errorf("counts of %g on average: coverage %.3f is outside %.3f to %.3f, or %d intervals of %d runs are too few", mean,
+				coverage, lowest, highest, intervals, runs)
+		}
+	}
+}
+
 func TestCoverageOfTheIntervalOfPercentileRatios(t *testing.T) {
 	const runs = 500
 	// The bootstrap of a tail percentile is not exact: 2.5 points are allowed below beside the simulation's own error.

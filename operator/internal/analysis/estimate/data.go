@@ -48,7 +48,13 @@ type Data struct {
 	series      map[Quantity]map[string][]float64
 	comparisons map[comparison]Inference
 	levels      map[Quantity]Inference
-	conditions  map[selection.Cell]map[string]map[string]int
+	conditions  map[measured]map[string]map[string]int
+}
+
+// measured is a cell, and the metric by whose conditions.
+type measured struct {
+	selection.Cell
+	metric string
 }
 
 // Quantity is one statistic of one metric of an arm at a point.
@@ -105,7 +111,7 @@ func dataOf(exp *experiment.Experiment, chosen *selection.Selection, attempts []
 		Measured: map[selection.Cell]map[string]bool{}, slots: map[selection.Cell]map[string][]float64{},
 		nodes: map[string]string{}, started: map[string]time.Time{}, clocks: map[clockOf]analysis.Resolution{}, TimedOut: timedOut{},
 		series: map[Quantity]map[string][]float64{}, comparisons: map[comparison]Inference{}, levels: map[Quantity]Inference{},
-		conditions: map[selection.Cell]map[string]map[string]int{},
+		conditions: map[measured]map[string]map[string]int{},
 	}
 	for _, attempt := range attempts {
 		if in != nil && !in(attempt.Block) {
@@ -159,10 +165,11 @@ func (d *Data) Before(point, mine, theirs int) (earlier, later int) {
 	return earlier, later
 }
 
-// Conditions counts, of a cell's trials, by what they were measured: how many had which value, by the condition's name.
-func (d *Data) Conditions(c selection.Cell) map[string]map[string]int {
-	if _, known := d.conditions[c]; !known {
-		d.conditions[c] = selection.Conditions(d.Trials[c])
+// Conditions counts, of a cell's trials, by what a metric was measured in them: how many had which value, by the condition's name.
+func (d *Data) Conditions(c selection.Cell, metric string) map[string]map[string]int {
+	key := measured{c, metric}
+	if _, known := d.conditions[key]; !known {
+		d.conditions[key] = selection.Conditions(d.Trials[c], d.Exp.Metric(metric))
 	}
-	return d.conditions[c]
+	return d.conditions[key]
 }

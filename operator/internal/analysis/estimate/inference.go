@@ -34,6 +34,10 @@ type Inference struct {
 	// Tail is the p-value of the one-sided hypothesis that the truth lies at the bound or beyond it, on the side away from
 	// the estimate.
 	Tail func(bound float64) float64
+	// Note says of an estimate how it was made, where that is not as always.
+	Note string
+	// NoRatio reports whether that is because values of 0 have no logarithm: there is enough of them, and no ratio.
+	NoRatio bool
 	// Reason is why there is no interval; empty when there is one.
 	Reason string
 }

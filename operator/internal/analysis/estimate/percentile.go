@@ -230,7 +230,7 @@ func (d *Data) percentileRatioIn(blocks map[string]int, mine, theirs Quantity, s
 		return out
 	}
 	if !a.positive(share) || !b.positive(share) {
-		return Inference{Reason: noRatio(mine.Metric, d.PerBlock(mine), d.PerBlock(theirs))}
+		return Inference{NoRatio: true, Reason: noRatio(mine.Metric, d.PerBlock(mine), d.PerBlock(theirs))}
 	}
 	return d.bootstrap(mine, out, least, d.drawn(blocks, mine.Cell, theirs.Cell), func(weights []int64) float64 {
 		return a.percentile(share, weights) / b.percentile(share, weights)

@@ -39,8 +39,13 @@ func (d *Data) Compare(mine, theirs Quantity) Inference {
 
 func (d *Data) pairedRatio(mine, theirs Quantity) Inference {
 	a, b := d.PerBlock(mine), d.PerBlock(theirs)
+	if len(a) > 0 && len(b) > 0 && !AllPositive(a, b) && d.counted(mine.Metric) {
+		out := d.ratioOfMeans(mine, theirs, a, b)
+		out.samples = d.samples(mine.Cell, mine.Metric) + d.samples(theirs.Cell, theirs.Metric)
+		return out
+	}
 	if !AllPositive(a, b) {
-		return Inference{Reason: noRatio(mine.Metric, a, b)}
+		return Inference{NoRatio: true, Reason: noRatio(mine.Metric, a, b)}
 	}
 	differences, shown := blockDifferences(a, b, true), map[string]float64{}
 	for block, difference := range differences {
@@ -56,9 +61,13 @@ func (d *Data) pairedRatio(mine, theirs Quantity) Inference {
 	case len(b) == 0:
 		out.Reason = d.without(theirs)
 	case out.Blocks < stats.MinBlocks:
-		out.Reason = fmt.Sprintf("%d of at least %d blocks have trials of both arms", out.Blocks, stats.MinBlocks)
+		out.Reason = tooFewOfBoth(out.Blocks)
 	}
 	return out
+}
+
+func tooFewOfBoth(blocks int) string {
+	return fmt.Sprintf("%d of at least %d blocks have trials of both arms", blocks, stats.MinBlocks)
 }
 
 // PairedDifference is how far two series of blocks are apart within blocks, with Student's interval: of logarithms, or of the values.

@@ -60,6 +60,9 @@ func trialSpread(blocks map[string][]float64, logarithmic bool) Spread {
 	return Spread{within / df * share, df}
 }
 
+// times is the spread of numbers that are multiplied by a factor.
+func (s Spread) times(factor float64) Spread { return Spread{s.variance * factor * factor, s.df} }
+
 // plus is the spread of a difference, with the degrees of freedom of Welch (1947, Biometrika 34:28).
 func (s Spread) plus(other Spread) Spread {
 	if s.df == 0 || other.df == 0 {

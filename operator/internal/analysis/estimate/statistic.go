@@ -51,7 +51,13 @@ func (d *Data) without(q Quantity) string {
 
 // noRatio explains why a metric with values that are not positive has no ratio, and how to judge it.
 func noRatio(metric string, groups ...map[string][]float64) string {
-	bad, all := 0, 0
+	bad, all := notPositive(groups...)
+	return fmt.Sprintf("%s has values that are not positive (in %d of %d trials), and a ratio needs positive ones: judge the figure itself, "+
+		"with AtMost or AtLeast", metric, bad, all)
+}
+
+// notPositive counts the values that have no logarithm, and all.
+func notPositive(groups ...map[string][]float64) (bad, all int) {
 	for _, group := range groups {
 		for _, values := range group {
 			for _, value := range values {
@@ -62,8 +68,7 @@ func noRatio(metric string, groups ...map[string][]float64) string {
 			}
 		}
 	}
-	return fmt.Sprintf("%s has values that are not positive (in %d of %d trials), and a ratio needs positive ones: judge the figure itself, "+
-		"with AtMost or AtLeast", metric, bad, all)
+	return bad, all
 }
 
 // AllPositive reports whether logarithms can be taken.

@@ -14,7 +14,7 @@ import (
 func controlWarnings(found *analysis.Analysis) []string {
 	var out []string
 	for _, c := range found.Controls {
-		if c.Moved || c.Estimate == nil || c.Estimate.Low == nil {
+		if c.Moved || c.Missing || c.Estimate == nil || c.Estimate.Low == nil {
 			out = append(out, c.Message)
 		}
 	}

@@ -73,7 +73,8 @@ func beats(d *estimate.Data, mine, theirs estimate.Quantity, comparisons float64
 		return false
 	}
 	if d.Chosen.Apart != "" || placed(d, mine.Point, mine.Arm, theirs.Arm) != "" ||
-		lostDifferently(d, mine.Metric, mine.Point, mine.Arm, theirs.Arm) != "" || unlike(d, mine.Point, mine.Arm, theirs.Arm) != "" {
+		lostDifferently(d, mine.Metric, mine.Point, mine.Arm, theirs.Arm) != "" ||
+		unlike(d, mine.Metric, mine.Point, mine.Arm, theirs.Arm) != "" {
 		return false
 	}
 	for _, counted := range []*estimate.Data{d, d.Everything, d.Everywhere} {

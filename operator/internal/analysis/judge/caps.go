@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"slices"
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/estimate"
@@ -12,51 +13,82 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// caps are the findings that leave a gate at most Inconclusive, in the order in which their reasons are written. Each looks at
-// one set of blocks and says why it doubts a gate's decision; empty where it does not.
-var caps = []func(d *estimate.Data, j *judgement, gate *analysis.GateResult) string{
-	movedControl,
-	brokenBaseline,
-	apart,
-	measuredUnlike,
-	partlyRead,
-	lostApart,
-	missingWave,
-	copiedTrials,
-	environmentDecides,
-	otherWorkload,
-	rejectedUnevenly,
-	rejectionDecides,
-	sequentialOrder,
-	onePlace,
-	dependentPercentile,
+// doubt is a rule that looks at one set of blocks and says why it doubts a gate; empty where it does not.
+type doubt struct {
+	reason analysis.CapReason
+	of     func(d *estimate.Data, j *judgement, gate *analysis.GateResult) string
+	asked  asked
 }
 
-// evidenceCaps are those of them that doubt what is said of outputs and of completing: the evidence is not what it should be.
-var evidenceCaps = []func(d *estimate.Data, j *judgement, gate *analysis.GateResult) string{missingWave, copiedTrials}
+// asked is of which gates a rule is asked.
+type asked int
 
-// capGates takes the decision from every gate that a finding doubts. Outputs that differ, differ, and trials that failed, failed:
-// nothing caps those.
+const (
+	// always: what it finds is there whatever the figures say.
+	always asked = iota
+	// ofDecisions: it finds something only where there is a decision.
+	ofDecisions
+	// exceptNoGo: what it misses could have taken a Go, and could not have made a gate better than it is.
+	exceptNoGo
+)
+
+// caps are the findings that leave a gate at most Inconclusive, in the order in which their reasons are written.
+var caps = []doubt{
+	{analysis.CapControlMoved, movedControl, always},
+	{analysis.CapControlMissing, missingControl, exceptNoGo},
+	{analysis.CapBaselineIncomplete, brokenBaseline, always},
+	{analysis.CapApart, apart, always},
+	{analysis.CapMeasuredUnlike, measuredUnlike, always},
+	{analysis.CapPartlyRead, partlyRead, always},
+	{analysis.CapLostApart, lostApart, always},
+	{analysis.CapEvidenceMissing, missingWave, always},
+	{analysis.CapCopied, copiedTrials, always},
+	{analysis.CapEnvironment, environmentDecides, ofDecisions},
+	{analysis.CapOtherWorkload, otherWorkload, always},
+	{analysis.CapRejectedUnevenly, rejectedUnevenly, ofDecisions},
+	{analysis.CapRejectionDecides, rejectionDecides, ofDecisions},
+	{analysis.CapSequential, sequentialOrder, always},
+	{analysis.CapOnePlace, onePlace, always},
+	{analysis.CapDependent, dependentPercentile, always},
+	{analysis.CapFewBlocks, fewBlocks, exceptNoGo},
+}
+
+// ofEvidence are those of them that doubt what is said of outputs and of completing: the evidence is not what it should be.
+var ofEvidence = []analysis.CapReason{analysis.CapEvidenceMissing, analysis.CapCopied}
+
+// capGates takes the decision from every gate that a finding doubts, and keeps the findings, also those that find no decision to take: who
+// follows a figure through many runs has to know them too. Outputs that differ, differ, and trials that failed, failed: nothing caps those.
 func capGates(d *estimate.Data, j *judgement) {
 	for i := range j.gates {
 		gate := &j.gates[i]
-		doubts := caps
-		if !gate.Op.Timed() {
-			if gate.Outcome != experiment.VerdictGo {
+		if gate.Outcome == experiment.VerdictInvalid || !gate.Op.Timed() && gate.Outcome != experiment.VerdictGo {
+			continue
+		}
+		for _, one := range caps {
+			if !gate.Op.Timed() && !slices.Contains(ofEvidence, one.reason) || one.asked == ofDecisions && !Decisive(gate.Outcome) ||
+				one.asked == exceptNoGo && gate.Outcome == experiment.VerdictNoGo {
 				continue
 			}
-			doubts = evidenceCaps
+			if why := one.of(d, j, gate); why != "" {
+				gate.Caps = append(gate.Caps, analysis.Cap{Reason: one.reason, Detail: why})
+			}
 		}
-		for _, doubt := range doubts {
-			if !Decisive(gate.Outcome) {
-				break
-			}
-			if why := doubt(d, j, gate); why != "" {
-				gate.Message = fmt.Sprintf("%s, but %s, so this is not yet %s", gate.Message, why, gate.Outcome)
-				gate.Outcome = experiment.VerdictInconclusive
-			}
+		if Decisive(gate.Outcome) && len(gate.Caps) > 0 {
+			gate.Message = fmt.Sprintf("%s, but %s, so this is not yet %s", gate.Message, gate.Caps[0].Detail, gate.Outcome)
+			gate.Outcome = experiment.VerdictInconclusive
 		}
 	}
+}
+
+// fewBlocks doubts a Go of fewer blocks than the design asks for: whoever leaves blocks out may have chosen which. Trials that failed, that
+// noise limits reject or that had another environment did run, and have rules of their own.
+func fewBlocks(d *estimate.Data, j *judgement, gate *analysis.GateResult) string {
+	for _, arm := range gateArms(d, gate) {
+		if ran := len(j.ran[selection.At(pointOf(d, gate), arm)]); ran < j.least {
+			return fmt.Sprintf("arm %s ran in %s and %s asks for at least %d", d.Exp.Arms[arm].Name, quantity.Count(ran, "block"), j.asks, j.least)
+		}
+	}
+	return ""
 }
 
 // sequentialOrder doubts every decision of a run whose arms kept their places in the block: what the place does to a trial

@@ -42,8 +42,8 @@ func judgeShare(c *selection.Completion, bound float64, result *analysis.GateRes
 		result.Outcome, result.Message = experiment.VerdictInvalid, "no measured trial ran"
 		return
 	}
-	// Nobody knows what the trials without an end or a usable record gave, so that they count against Go and not for NoGo: the share lies
-	// between that with all of them failed and that with all of them completed (Manski 1990, American Economic Review 80:319).
+	// Nobody knows what the trials without an end, a record or a usable one gave, so that they count against Go and not for NoGo: the share
+	// lies between that with all of them failed and that with all of them completed (Manski 1990, American Economic Review 80:319).
 	low, _ := stats.ShareLimits(c.Done, c.Of, result.Confidence)
 	_, high := stats.ShareLimits(c.Done+c.Unknown, c.Of, result.Confidence)
 	share := float64(c.Done) / float64(c.Of)
@@ -65,7 +65,7 @@ func judgeShare(c *selection.Completion, bound float64, result *analysis.GateRes
 		result.Outcome = experiment.VerdictInconclusive
 		text += "; so few trials do not exclude that the share is reached"
 		if c.Unknown > 0 {
-			text += ", as nobody knows what those without an end or a usable record gave"
+			text += ", as nobody knows what those without an end, a record or a usable one gave"
 		}
 	}
 	result.Message = text

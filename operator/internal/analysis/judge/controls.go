@@ -10,6 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/analysis/estimate"
 	"assay.dev/assay/operator/internal/analysis/selection"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/record"
 )
 
 // Controls are comparisons whose answer is known: nothing moves. The null arm is the baseline started from another place, and
@@ -19,8 +21,9 @@ import (
 // control is a comparison to make, before it is known how many there are.
 type control struct {
 	result analysis.ControlResult
-	point  int
 	found  estimate.Inference
+	// lacks is what is missing of it; empty where nothing is.
+	lacks string
 }
 
 // judgeControls makes every comparison that a gate leans on. There may be many, so that some would seem to move by accident:
@@ -49,11 +52,14 @@ func judgeControls(d *estimate.Data, parity *selection.Parity) []analysis.Contro
 		c := &controls[i]
 		c.result.Estimate = c.found.Ratio()
 		switch {
-		case !c.found.HasInterval():
-			c.result.Message = fmt.Sprintf("%s cannot be compared: %s", title(&c.result), c.found.Reason)
 		case c.result.Moved:
 			c.result.Message = fmt.Sprintf("%s is %s of the baseline's and nothing was changed there", title(&c.result),
 				analysis.Describe(c.result.Estimate))
+		case c.lacks != "":
+			c.result.Missing = true
+			c.result.Message = fmt.Sprintf("%s cannot be compared: %s", title(&c.result), c.lacks)
+		case !c.found.HasInterval():
+			c.result.Message = fmt.Sprintf("%s cannot be compared: %s", title(&c.result), c.found.Reason)
 		default:
 			c.result.Message = "did not move"
 		}
@@ -96,10 +102,15 @@ func nullControls(d *estimate.Data, parity *selection.Parity) []control {
 				return
 			}
 			seen[at] = true
-			out = append(out, control{
+			one := control{
 				result: analysis.ControlResult{Point: d.Exp.Points[point].Key, Arm: d.Exp.Arms[arm].Name, Metric: at.metric, Statistic: at.statistic},
-				point:  point, found: d.Ratio(point, arm, at.metric, at.statistic).At(d.GateConfidence),
-			})
+				found:  d.Ratio(point, arm, at.metric, at.statistic).At(d.GateConfidence),
+			}
+			// Figures of 0 are figures, of which there is no ratio.
+			if !one.found.HasInterval() && !one.found.NoRatio {
+				one.lacks = one.found.Reason
+			}
+			out = append(out, one)
 		})
 	}
 	return out
@@ -124,21 +135,52 @@ func phaseControls(d *estimate.Data, parity *selection.Parity) []control {
 		}
 		seen[at] = true
 		for _, phase := range d.Exp.Plan.Design.ControlPhases {
-			out = append(out, control{
+			arm := selection.ArmIndex(d.Exp, candidate)
+			one := control{
 				result: analysis.ControlResult{Point: d.Exp.Points[point].Key, Arm: candidate, Phase: phase},
-				point:  point, found: d.PhaseRatio(point, selection.ArmIndex(d.Exp, candidate), phase).At(d.GateConfidence),
-			})
+				found:  d.PhaseRatio(point, arm, phase).At(d.GateConfidence),
+			}
+			one.lacks = cmp.Or(unreported(d, point, phase, arm, baseline), one.found.Reason)
+			out = append(out, one)
 		}
 	})
 	return out
+}
+
+// unreported describes the trials of arms that do not report a phase: they may be those in which it moved. It is empty where all do.
+func unreported(d *estimate.Data, point int, phase string, arms ...int) string {
+	for _, arm := range arms {
+		trials, report := d.Trials[selection.At(point, arm)], 0
+		for _, attempt := range trials {
+			if slices.ContainsFunc(attempt.Reported().Phases, func(p record.Phase) bool {
+				_, samples := p.Mean()
+				return p.Name == phase && samples > 0
+			}) {
+				report++
+			}
+		}
+		if report < len(trials) {
+			return fmt.Sprintf("%d of %s of arm %s report phase %q", report, quantity.Count(len(trials), "trial"), d.Exp.Arms[arm].Name, phase)
+		}
+	}
+	return ""
+}
+
+// missingControl names a control of a gate of which there is too little to say whether it moved: who asks for one is not told Go without.
+func missingControl(_ *estimate.Data, j *judgement, gate *analysis.GateResult) string {
+	for _, c := range j.controls {
+		if c.Missing && c.Of(gate) {
+			return c.Message + ": so nobody knows whether anything beside the change was measured"
+		}
+	}
+	return ""
 }
 
 // movedControl names the control of a gate that moved: the null arm's at the same point, of the same metric and statistic, or
 // any control phase of the gate's candidate at the same point.
 func movedControl(_ *estimate.Data, j *judgement, gate *analysis.GateResult) string {
 	for _, c := range j.controls {
-		same := c.Phase != "" && c.Arm == gate.Candidate || c.Phase == "" && c.Metric == gate.Metric && c.Statistic == gate.Statistic
-		if c.Moved && same && c.Point == gate.Point {
+		if c.Moved && c.Of(gate) {
 			return c.Message + ": so large a difference comes about without the change"
 		}
 	}

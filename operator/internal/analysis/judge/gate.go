@@ -113,6 +113,11 @@ func judgeTiming(d *estimate.Data, parity *selection.Parity, gate experiment.Gat
 	if relative {
 		result.Estimate = found.Ratio()
 	}
+	if found.NoRatio {
+		// The figures are there and say nothing of a ratio, which must not excuse what other gates say.
+		result.Outcome, result.Message = experiment.VerdictInconclusive, found.Reason+losses(d, point, arm, relative)
+		return tails{1, 1}
+	}
 	if !found.HasInterval() || result.Estimate == nil || result.Estimate.Low == nil || result.Estimate.High == nil {
 		result.Outcome = experiment.VerdictInvalid
 		result.Message = "too little valid data: " + found.Reason + losses(d, point, arm, relative)
@@ -120,6 +125,9 @@ func judgeTiming(d *estimate.Data, parity *selection.Parity, gate experiment.Gat
 	}
 	result.MinimumDetectableEffect = found.MinimumDetectableEffect(d.GateConfidence)
 	decide(found, bound, d.GateConfidence, result)
+	if found.Note != "" {
+		result.Message += "; " + found.Note
+	}
 	settles(known, d.OpenEnds(mine), gate.Op.AsksAtLeast(), result)
 	switch result.Outcome {
 	case experiment.VerdictGo:

@@ -16,12 +16,12 @@ func Run(out *analysis.Analysis, all *estimate.Data, parity *selection.Parity) {
 	if chosen.HasOther(record.Screen) {
 		screening = estimate.New(exp, chosen, chosen.Only(record.Screen))
 	}
-	screened := judge(screening, parity, exp.Candidates())
+	screened := judge(screening, parity, exp.Candidates(), record.Screen)
 	final := screened
 	if exp.Plan.Design.Confirm != nil {
 		var fresh *judgement
 		if chosen.Has(record.Confirm) {
-			fresh = judge(estimate.New(exp, chosen, chosen.Only(record.Confirm)), parity, screened.contenders())
+			fresh = judge(estimate.New(exp, chosen, chosen.Only(record.Confirm)), parity, screened.contenders(), record.Confirm)
 			out.ConfirmBlocks = fresh.validBlocks
 		}
 		final = confirm(screened, fresh, parity)

@@ -8,6 +8,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis/selection"
 	"assay.dev/assay/operator/internal/analysis/stats"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
 )
 
 // judgement is what one set of blocks says.
@@ -20,12 +21,20 @@ type judgement struct {
 	validBlocks int
 	// relativeHalfWidth is the widest of the Blocking gates; nil when one has no interval.
 	relativeHalfWidth *float64
+	// ran are the blocks of every cell that ran, least is how many the design asks for, and asks the field that does so; 0 where none does.
+	ran   map[selection.Cell]map[string]bool
+	least int
+	asks  string
 }
 
 // judge judges the gates on the blocks of d. Contenders are the candidates that may still become Go: each is a chance for the
-// run to be Go by accident.
-func judge(d *estimate.Data, parity *selection.Parity, contenders []string) *judgement {
+// run to be Go by accident. Purpose is that of the blocks.
+func judge(d *estimate.Data, parity *selection.Parity, contenders []string, purpose record.Purpose) *judgement {
 	out := &judgement{validBlocks: validBlocks(d)}
+	if d.Exp.Plan.Search == nil { // Its rules say how many blocks a load takes.
+		out.least, out.asks = asksFor(d.Exp.Plan.Design, purpose)
+		out.ran = d.Chosen.Ran(d.Chosen.Only(purpose))
+	}
 	gates, p := judgeGates(d, parity)
 	out.gates, out.relativeHalfWidth = gates, relativeHalfWidth(gates, parity, out.validBlocks)
 	holm(d, out.gates, p)
@@ -36,6 +45,14 @@ func judge(d *estimate.Data, parity *selection.Parity, contenders []string) *jud
 	holmOverCandidates(d, out, p, contenders)
 	out.verdict = judgeRun(out.candidates)
 	return out
+}
+
+// asksFor is how many blocks of a purpose a design asks for, and in which field.
+func asksFor(design experiment.Design, purpose record.Purpose) (least int, field string) {
+	if purpose == record.Confirm && design.Confirm != nil {
+		return design.Confirm.Blocks, "spec.design.confirm.blocks"
+	}
+	return design.Blocks.Min, "spec.design.blocks.min"
 }
 
 // validBlocks counts, for the point and arm that has fewest, the blocks in which a trial was measured and counts. A trial that

@@ -21,11 +21,11 @@ func measuredUnlike(d *estimate.Data, _ *judgement, gate *analysis.GateResult) s
 	if !gate.Op.Relative() {
 		return ""
 	}
-	return unlike(d, pointOf(d, gate), selection.ArmIndex(d.Exp, gate.Candidate), d.Exp.Baseline())
+	return unlike(d, gate.Metric, pointOf(d, gate), selection.ArmIndex(d.Exp, gate.Candidate), d.Exp.Baseline())
 }
 
-// unlike describes how two arms were measured differently, at a point or over all of them.
-func unlike(d *estimate.Data, point, mine, theirs int) string {
+// unlike describes how a metric was measured differently in two arms, at a point or over all of them.
+func unlike(d *estimate.Data, metric string, point, mine, theirs int) string {
 	places, where, levels := [][]int{{point}}, []string{"at " + analysis.PointName(d.Exp.Points[point].Key)}, []float64{lossLevel}
 	if points := len(d.Exp.Points); points > 1 && d.Exp.Plan.Search == nil {
 		everywhere := make([]int, points)
@@ -36,7 +36,7 @@ func unlike(d *estimate.Data, point, mine, theirs int) string {
 		levels = []float64{lossLevel / 2 / float64(points), lossLevel / 2}
 	}
 	for i, points := range places {
-		a, b := conditionsOf(d, points, mine), conditionsOf(d, points, theirs)
+		a, b := conditionsOf(d, metric, points, mine), conditionsOf(d, metric, points, theirs)
 		for _, name := range slices.Sorted(maps.Keys(a)) {
 			if why := differs(a[name], b[name], levels[i]); why != "" {
 				return fmt.Sprintf("%s %s of arm %s is %s, and of arm %s %s (%s), so that what measured them looks like what they do", where[i], name,
@@ -48,10 +48,10 @@ func unlike(d *estimate.Data, point, mine, theirs int) string {
 }
 
 // conditionsOf counts how many of an arm's trials had which value, by the condition's name.
-func conditionsOf(d *estimate.Data, points []int, arm int) map[string]map[string]int {
+func conditionsOf(d *estimate.Data, metric string, points []int, arm int) map[string]map[string]int {
 	out := map[string]map[string]int{}
 	for _, p := range points {
-		for name, counts := range d.Conditions(selection.At(p, arm)) {
+		for name, counts := range d.Conditions(selection.At(p, arm), metric) {
 			if out[name] == nil {
 				out[name] = map[string]int{}
 			}

@@ -7,7 +7,7 @@ import (
 )
 
 // Completion is what became of the measured trials of a cell that ran: how many gave a usable result, and how the others failed.
-// A trial that noise or its environment disturbed completed; one that never started was not measured.
+// A trial that noise or its environment disturbed completed; one whose attempt says that it never started was not measured.
 type Completion struct {
 	Of, Done int
 	Failures Losses
@@ -22,6 +22,22 @@ type Completion struct {
 
 // telling are the kinds of attempts that say what became of their trial.
 var telling = []Rejection{"", Noisy, environment, Failed, Unusable}
+
+// Ran are the blocks of every cell in which a measured trial told something, whether it counts or not: of the blocks that in says; of all
+// blocks if in is nil.
+func (s *Selection) Ran(in func(block string) bool) map[Cell]map[string]bool {
+	out := map[Cell]map[string]bool{}
+	for attempt, c := range s.Cells {
+		if attempt.Warmup || in != nil && !in(attempt.Block) || !slices.Contains(telling, s.Kinds[attempt]) {
+			continue
+		}
+		if out[c] == nil {
+			out[c] = map[string]bool{}
+		}
+		out[c][attempt.Block] = true
+	}
+	return out
+}
 
 // Completions counts the trials of the blocks that in says; of all blocks if in is nil.
 func (s *Selection) Completions(in func(block string) bool) map[Cell]*Completion {
@@ -68,6 +84,9 @@ func (s *Selection) Completions(in func(block string) bool) map[Cell]*Completion
 		if of.Unseen == "" || trial < of.Unseen {
 			of.Unseen, of.How = trial, how
 		}
+	}
+	for _, one := range s.Absent {
+		unknown(one.Cell, one.block, one.Trial, one.how)
 	}
 	spoilt := map[string]bool{}
 	for _, one := range s.Spoilt {

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
+	"assay.dev/assay/operator/internal/analysis/trial"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -176,10 +179,38 @@ func tally(attempts []*record.Attempt, c condition) map[string]int {
 	return out
 }
 
-// Conditions counts, of some trials, how many had which value of what may change from trial to trial, by its name.
-func Conditions(attempts []*record.Attempt) map[string]map[string]int {
+// sampled is how a trial came by the figure of a metric whose samples a parameter fixes the number of (samplesFrom): one number for all, as
+// many samples, or fewer. A figure of chosen samples is another one.
+func sampled(metric *experiment.Metric) condition {
+	return condition{fmt.Sprintf("what %s is made of (samplesFrom: %s)", metric.Name, metric.SamplesFrom), func(a *record.Attempt) any {
+		reported := a.Reported().Metrics[metric.Name]
+		if reported == nil {
+			return nil
+		}
+		if reported.Value != nil {
+			return "one value"
+		}
+		count, err := strconv.ParseInt(a.Parameters[metric.SamplesFrom], 10, 64)
+		switch found := trial.Samples(*reported); {
+		case err != nil:
+			return "samples of no number"
+		case found < count:
+			return fmt.Sprintf("%d samples of %d", found, count)
+		default:
+			return "all samples"
+		}
+	}, ofTrial}
+}
+
+// Conditions counts, of some trials, how many had which value of what may change from trial to trial, by its name. Some are conditions of a
+// metric; nil has none.
+func Conditions(attempts []*record.Attempt, metric *experiment.Metric) map[string]map[string]int {
+	asked := conditions
+	if metric != nil && metric.SamplesFrom != "" {
+		asked = append(slices.Clone(asked), sampled(metric))
+	}
 	out := map[string]map[string]int{}
-	for _, c := range conditions {
+	for _, c := range asked {
 		if c.scope != ofTrial {
 			continue
 		}

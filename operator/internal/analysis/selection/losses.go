@@ -157,7 +157,7 @@ func (s *Selection) count(exp *experiment.Experiment, planned plan, attempts []*
 		}
 	}
 	// spoil counts a trial of which the ledger holds only something that may not be used.
-	spoilt, told := map[string]string{}, map[string]bool{}
+	spoilt, told, seen := map[string]string{}, map[string]bool{}, map[string]bool{}
 	spoil := func(name, how string) {
 		if have, ok := fates[name]; ok {
 			raise(name, trialFate{fateInvalid, have.cell, have.block, how})
@@ -165,7 +165,7 @@ func (s *Selection) count(exp *experiment.Experiment, planned plan, attempts []*
 		}
 	}
 	for _, attempt := range attempts {
-		ran[attempt.Block] = true
+		ran[attempt.Block], seen[attempt.Trial] = true, true
 		c, belongs := s.Cells[attempt]
 		kind := s.Kinds[attempt]
 		told[attempt.Trial] = told[attempt.Trial] || belongs && slices.Contains(telling, kind)
@@ -210,7 +210,14 @@ func (s *Selection) count(exp *experiment.Experiment, planned plan, attempts []*
 			s.Spoilt = append(s.Spoilt, Spoilt{f.cell, name, f.block, how})
 		}
 	}
-	slices.SortFunc(s.Spoilt, func(a, b Spoilt) int { return record.CompareNames(a.Trial, b.Trial) })
+	for name, slot := range planned.slots {
+		if f := fates[name]; !slot.warmup && f.rank == fateMissing && ran[slot.block] && !seen[name] {
+			s.Absent = append(s.Absent, Spoilt{slot.cell, name, slot.block, lostMissing})
+		}
+	}
+	for _, list := range [][]Spoilt{s.Spoilt, s.Absent} {
+		slices.SortFunc(list, func(a, b Spoilt) int { return record.CompareNames(a.Trial, b.Trial) })
+	}
 
 	if !planned.known {
 		maps.Copy(fates, unplanned(exp, fates))

@@ -9,6 +9,7 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis/trial"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -90,14 +91,18 @@ func (s *Selection) rejectUnusable(exp *experiment.Experiment, attempts []*recor
 }
 
 // promises are, by metric and value of the parameter that fixes how many samples a trial has (samplesFrom), how many that is, where trials
-// keep to it. One with fewer lost the others, and were that let pass, a program would win by leaving out its slow samples.
+// keep to it. One with fewer lost the others, and were that let pass, a program would win by leaving out its slow samples. One number in
+// place of all is a loss where the arm's other trials have the samples; an arm that never has any was measured in another way, which is no
+// failure and is found by its condition.
 type promises struct {
 	metrics []experiment.Metric
 	kept    map[[2]string]int64
+	// samples are the arms, by metric, of which trials keep to it.
+	samples map[[2]string]bool
 }
 
 func promisesOf(exp *experiment.Experiment, attempts []*record.Attempt) promises {
-	out := promises{kept: map[[2]string]int64{}}
+	out := promises{kept: map[[2]string]int64{}, samples: map[[2]string]bool{}}
 	for _, metric := range exp.Plan.Metrics {
 		if metric.SamplesFrom == "" {
 			continue
@@ -109,6 +114,7 @@ func promisesOf(exp *experiment.Experiment, attempts []*record.Attempt) promises
 			count, err := strconv.ParseInt(text, 10, 64)
 			if err == nil && reported != nil && reported.Value == nil && trial.Samples(*reported) >= count {
 				out.kept[[2]string{metric.Name, text}] = count
+				out.samples[[2]string{metric.Name, attempt.Arm}] = true
 			}
 		}
 	}
@@ -119,13 +125,13 @@ func promisesOf(exp *experiment.Experiment, attempts []*record.Attempt) promises
 func (p promises) broken(attempt *record.Attempt) string {
 	for _, metric := range p.metrics {
 		reported := attempt.Reported().Metrics[metric.Name]
-		if reported == nil || reported.Value != nil {
+		if reported == nil || reported.Value != nil && !p.samples[[2]string{metric.Name, attempt.Arm}] {
 			continue
 		}
 		text := attempt.Parameters[metric.SamplesFrom]
 		if count, found := p.kept[[2]string{metric.Name, text}], trial.Samples(*reported); found < count {
-			return fmt.Sprintf("metric %s has %d samples and %s fixes %d (samplesFrom): those that are left out may be the slow ones", metric.Name,
-				found, metric.SamplesFrom, count)
+			return fmt.Sprintf("metric %s has %s and %s fixes %d (samplesFrom): those that are left out may be the slow ones", metric.Name,
+				quantity.Count(int(found), "sample"), metric.SamplesFrom, count)
 		}
 	}
 	return ""

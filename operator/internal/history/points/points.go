@@ -268,11 +268,56 @@ func lost(found *analysis.Analysis, arm, point string) string {
 	return ""
 }
 
+// doubted is why an arm's ratio to the baseline says something beside the arms, by what keeps the gates on it from a decision, whatever
+// they would decide; empty where nothing does. Few blocks are no such thing: a point carries its own error.
+func doubted(exp *experiment.Experiment, found *analysis.Analysis, arm string, key series.Key) string {
+	metric := exp.Metric(key.Metric)
+	for i := range found.Gates {
+		gate := &found.Gates[i]
+		statistic := gate.Statistic
+		if statistic == "" && metric != nil {
+			statistic = metric.Statistic
+		}
+		if gate.Candidate != arm || !gate.Op.Relative() || gate.Point != key.Point || gate.Metric != key.Metric ||
+			string(statistic) != key.Statistic {
+			continue
+		}
+		for _, one := range gate.Caps {
+			if one.Reason != analysis.CapFewBlocks {
+				return fmt.Sprintf("arm %s: gate %q: %s (%s)", arm, gate.Gate, one.Detail, one.Reason)
+			}
+		}
+		for _, control := range found.Controls {
+			if control.Missing && control.Of(gate) {
+				return fmt.Sprintf("arm %s: gate %q: %s (%s)", arm, gate.Gate, control.Message, analysis.CapControlMissing)
+			}
+		}
+		for _, again := range []*analysis.Twice{gate.WithRejected, gate.Everywhere} {
+			if again != nil && again.Estimate != nil && outside(gate.Estimate, again.Estimate.Value) {
+				return fmt.Sprintf("arm %s: gate %q: %s, and with the trials that are left out %s: leaving them out must not be what moves it", arm,
+					gate.Gate, analysis.Describe(gate.Estimate), analysis.Describe(again.Estimate))
+			}
+		}
+	}
+	return ""
+}
+
+// outside reports whether a value lies beyond an estimate's interval.
+func outside(e *analysis.Estimate, value float64) bool {
+	return e != nil && (e.Low != nil && value < *e.Low || e.High != nil && value > *e.High)
+}
+
 // Difference is the mean of some arms over the mean of others in the run's blocks, for one series. There is none of an arm that lost more
-// trials than its gate on what completes allows.
+// trials than its gate on what completes allows, or whose gate on the figure has a finding that takes its decision.
 func Difference(exp *experiment.Experiment, found *analysis.Analysis, key series.Key, over, under []string) (series.Estimate, error) {
-	for _, arm := range slices.Concat(over, under) {
+	arms := slices.Concat(over, under)
+	for _, arm := range arms {
 		if why := lost(found, arm, key.Point); why != "" {
+			return series.Estimate{}, errors.New(why)
+		}
+	}
+	for _, arm := range arms {
+		if why := doubted(exp, found, arm, key); why != "" {
 			return series.Estimate{}, errors.New(why)
 		}
 	}

@@ -211,6 +211,91 @@ func TestTheTrialsThatAreLeftOfManyAreNoPoint(t *testing.T) {
 	}
 }
 
+// What takes a gate its decision takes a point its place, whatever the gate would have decided: the figures are of something beside the
+// arms.
+func TestWhatMayNotDecideIsNoPoint(t *testing.T) {
+	nothing := func([]record.Attempt) {}
+	some := func(arm string, count int, change func(*record.Attempt)) func([]record.Attempt) {
+		return func(attempts []record.Attempt) {
+			for i := range attempts {
+				if a := &attempts[i]; a.Arm == arm && !a.Warmup && count > 0 {
+					count--
+					change(a)
+				}
+			}
+		}
+	}
+	// gone leaves an attempt to a wave that nobody looks at.
+	gone := func(a *record.Attempt) { a.Wave = 99 }
+	elsewhere := func(a *record.Attempt) {
+		a.Environment.Soft = map[string]any{"kernelVersion": "of another machine"}
+	}
+	twice := func(by float64) func(*analysis.Analysis) {
+		return func(found *analysis.Analysis) {
+			for i := range found.Gates {
+				if gate := &found.Gates[i]; gate.Estimate != nil && gate.Op.Relative() && gate.Candidate == Head {
+					again := *gate.Estimate
+					again.Value *= by
+					gate.WithRejected = &analysis.Twice{Outcome: gate.Outcome, Without: gate.Outcome, Estimate: &again}
+				}
+			}
+		}
+	}
+	for name, tc := range map[string]struct {
+		bound string
+		harm  func([]record.Attempt)
+		edit  func(*runSpec)
+		spoil func(*analysis.Analysis)
+		kind  series.Kind
+		step  bool
+		says  string
+	}{
+		"nothing is wrong":                      {kind: series.Measured, step: true},
+		"a trial of head is not there":          {harm: some(Head, 1, gone), kind: series.Gap, says: `"completes" is Inconclusive`},
+		"one of the anchor":                     {harm: some(Anchor, 1, gone), kind: series.Gap, says: `"completes" is Inconclusive`},
+		"one of its predecessor leaves a point": {harm: some(Predecessor, 1, gone), kind: series.Measured},
+		"head ran by itself":                    {harm: some(Head, 20, elsewhere), kind: series.Gap, says: "(not-neighbours)"},
+		"so it is where its gate is a NoGo":     {bound: "0.5", harm: some(Head, 20, elsewhere), kind: series.Gap, says: "(not-neighbours)"},
+		"and where it decides nothing":          {bound: "1.2", harm: some(Head, 20, elsewhere), kind: series.Gap, says: "(not-neighbours)"},
+		"the arms kept their places": {
+			edit: func(spec *runSpec) { spec.Design.Order = assayv1alpha1.OrderSequential }, kind: series.Gap, says: "(sequential-order)",
+		},
+		"with the rejected trials it is elsewhere": {spoil: twice(1.5), kind: series.Gap, says: "leaving them out must not be what moves it"},
+		"with them it is where it was":             {spoil: twice(1.0001), kind: series.Measured, step: true},
+		"fewer blocks than asked for have their error": {
+			bound: "2", edit: func(spec *runSpec) { spec.Design.Blocks.Min = 20 }, kind: series.Measured, step: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := point()
+			harm := tc.harm
+			if harm == nil {
+				harm = nothing
+			}
+			exp, found := hurt(t, r, 10, harm, func(spec *runSpec) {
+				if tc.bound != "" {
+					spec.Gates[0].Bound = tc.bound
+				}
+				if tc.edit != nil {
+					tc.edit(spec)
+				}
+			})
+			if tc.spoil != nil {
+				tc.spoil(found)
+			}
+			records := of(t, r, exp, found)
+			if len(records) != 1 || records[0].Record.Kind != tc.kind || (records[0].Record.Step != nil) != tc.step ||
+				!strings.Contains(records[0].Record.Reason, tc.says) {
+				t.Fatalf("records %+v, want one of kind %s that says %q, with a step: %v", records, tc.kind, tc.says, tc.step)
+			}
+			_, err := Difference(exp, found, records[0].Key, []string{Head}, []string{Anchor})
+			if (err == nil) != (tc.kind == series.Measured) {
+				t.Errorf("a confirming run has %v", err)
+			}
+		})
+	}
+}
+
 // Whoever may write an analysis may give a reason of any length, and every series of a schedule keeps it.
 func TestAReasonIsKeptAsFarAsItIsRead(t *testing.T) {
 	r := point()

@@ -1,0 +1,122 @@
+package estimate
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"assay.dev/assay/operator/internal/analysis/stats"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// What the runner counts of a process may be 0: no page fault, no switch of context. A count of 0 has no logarithm, and one such trial must
+// not take the answer of all the others. So the arms' means are divided by each other then, and the interval is Fieller's (1954, Some
+// problems in interval estimation, Journal of the Royal Statistical Society B 16:175): a ratio c is in it unless the mean over blocks of
+// mine - c·theirs differs from 0, by the interval that blocks, nodes and builds allow for a difference.
+
+// counted reports whether the figures may be 0 and be counted: a clock that reads 0 is too coarse, and a program's figure of 0 is unusable.
+func (d *Data) counted(metric string) bool {
+	of := d.Exp.Metric(metric)
+	if of == nil || !strings.HasPrefix(metric, record.ProcessPrefix) {
+		return false
+	}
+	is, _ := byClock(of.Unit)
+	return !is
+}
+
+// ratioOfMeans compares counts of which some are 0.
+func (d *Data) ratioOfMeans(mine, theirs Quantity, a, b map[string][]float64) Inference {
+	over, under, both := BlockMeans(a, false), BlockMeans(b, false), map[string]float64{}
+	for block := range over {
+		if value, ok := under[block]; ok {
+			both[block] = value
+		}
+	}
+	if len(both) < stats.MinBlocks {
+		return Inference{Blocks: len(both), Reason: tooFewOfBoth(len(both))}
+	}
+	spreadA, spreadB := trialSpread(a, false), trialSpread(b, false)
+	divisor := d.acrossBuilds(both, d.OverBlocks(both, spreadB, false, false), theirs.Cell)
+	bounded := func(confidence float64) bool {
+		low, _ := divisor.Ends(confidence)
+		return low > 0
+	}
+	if !divisor.HasInterval() || !bounded(d.GateConfidence) {
+		return Inference{NoRatio: true, Reason: noRatio(mine.Metric, a, b)}
+	}
+	differences := func(ratio float64) map[string]float64 {
+		out := map[string]float64{}
+		for block, value := range both {
+			out[block] = over[block] - ratio*value
+		}
+		return out
+	}
+	mean := stats.Mean(inOrder(both))
+	center := stats.Mean(inOrder(differences(0))) / mean
+	// What blocks, nodes and builds allow for is found once, where the difference is 0: found anew at every ratio it would come and go.
+	none := differences(center)
+	out := d.acrossBuilds(none, d.OverBlocks(none, spreadA.plus(spreadB.times(center)), false, true), mine.Cell, theirs.Cell)
+	if !out.HasInterval() {
+		return out
+	}
+	spread := func(values map[string]float64) float64 {
+		list := inOrder(values)
+		return math.Sqrt(stats.Squares(list, stats.Mean(list)))
+	}
+	whole := spread(none)
+	// off is how far from 0 the difference at a ratio is, as that at the center would be: in its own standard errors.
+	off := func(ratio float64) float64 {
+		distance := mean * (center - ratio)
+		if at := spread(differences(ratio)); at > 0 && whole > 0 {
+			distance *= whole / at
+		}
+		return distance
+	}
+	ends, tail := out.Ends, out.Tail
+	out.Value, out.SE, out.down, out.up, out.perNode = center, out.SE/mean, out.down/mean, out.up/mean, nil
+	out.Ends = func(confidence float64) (low, high float64) {
+		if !bounded(confidence) {
+			return 0, math.Inf(1)
+		}
+		below, above := ends(confidence)
+		excluded := func(ratio float64) bool { return off(ratio)+below > 0 || off(ratio)+above < 0 }
+		if excluded(0) {
+			low = edge(center, 0, excluded)
+		}
+		far := max(1, 2*center)
+		for range doublings {
+			if excluded(far) {
+				return low, edge(center, far, excluded)
+			}
+			far *= 2
+		}
+		return low, math.Inf(1)
+	}
+	out.Tail = func(bound float64) float64 { return tail(-off(bound)) }
+	if _, high := out.Ends(d.GateConfidence); math.IsInf(high, 0) {
+		return Inference{NoRatio: true, Reason: noRatio(mine.Metric, a, b)}
+	}
+	zeros, all := notPositive(a, b)
+	out.Note = fmt.Sprintf("%s is 0 in %d of %d trials, so that this is the ratio of the means over blocks (Fieller 1954)", mine.Metric, zeros,
+		all)
+	return out.At(d.Confidence)
+}
+
+// doublings of a ratio are as many as numbers that mean something allow.
+const doublings = 100
+
+// edge is where, between a ratio that is not excluded and one that is, the exclusion begins; it lies on the excluded side.
+func edge(inside, outside float64, excluded func(float64) bool) float64 {
+	for math.Abs(outside-inside) > 1e-12*max(1, math.Abs(outside)) {
+		middle := inside + (outside-inside)/2
+		if middle == inside || middle == outside {
+			break
+		}
+		if excluded(middle) {
+			outside = middle
+		} else {
+			inside = middle
+		}
+	}
+	return outside
+}
