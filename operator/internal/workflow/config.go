@@ -79,10 +79,6 @@ func (b Bucket) URL(prefix string) string {
 	return address.String()
 }
 
-func secretKey(name, key string) *corev1.SecretKeySelector {
-	return &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: name}, Key: key}
-}
-
 // Where a trusted container finds the certificates of the store's authority.
 const (
 	caFolder = "/etc/assay/ca"
