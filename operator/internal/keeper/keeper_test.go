@@ -317,7 +317,9 @@ func againAfter(paused func(failures int)) *ledger.Again {
 
 // A key that is being replaced reaches a pod after it reached the store; one that stays wrong would have the block wait until its deadline.
 func TestAStoreThatRefusesTheKeyEndsTheBlockSoonAndSaysWhatToDo(t *testing.T) {
-	wrong := &ledger.Fault{Cause: ledger.CauseSecretKey, Tried: "write", Found: "no", Remedy: "correct the secret key in Secret lab/assay-ledger"}
+	wrong := &ledger.Fault{
+		Cause: ledger.CauseSecretKey, Tried: "write", Found: "no", Remedy: "correct the secret key in Secret lab/assay-ledger",
+	}
 	const ever = 1 << 30
 	cases := map[string]struct {
 		// before and during are how many operations fail, before the first trial and once it started.

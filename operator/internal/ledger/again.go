@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // Outlook is what trying again makes of an error.
@@ -103,7 +105,7 @@ func (a *Again) Do(ctx context.Context, what string, operation func() error) err
 		}
 		pause := a.Pause(failures)
 		if pause >= left {
-			return fmt.Errorf("%w; tried %d times in %s", err, failures, a.Now().Sub(began).Round(time.Second))
+			return fmt.Errorf("%w; tried %d times in %s", err, failures, quantity.Seconds(a.Now().Sub(began)))
 		}
 		a.log(fmt.Sprintf("%s waits for the object store: %v; trying again in %s", what, err, pause))
 		if waitErr := a.Wait(ctx, pause); waitErr != nil {

@@ -26,7 +26,8 @@ func Leases(ctx context.Context, reader client.Reader, namespace string) ([]leas
 }
 
 // leases also returns the version of each node's object, and why others cannot be parsed, by their names.
-func leases(ctx context.Context, reader client.Reader, namespace string) (out []lease.Lease, versions, damaged map[string]string, err error) {
+func leases(ctx context.Context, reader client.Reader, namespace string) (
+	out []lease.Lease, versions, damaged map[string]string, err error) {
 	var list coordinationv1.LeaseList
 	if err := reader.List(ctx, &list, client.InNamespace(namespace),
 		client.MatchingLabels{workflow.ManagedByLabel: workflow.ManagedBy}); err != nil {
@@ -86,8 +87,8 @@ func aliveBlock(pod *corev1.Pod) bool {
 // soon is more than what passes between an observation and the decision on it.
 const soon = time.Minute
 
-// leases reads the leases of all nodes, with what still runs there (Busy) for other holders whose lease has expired and, read from the API server, for nodes that
-// this run drains.
+// leases reads the leases of all nodes, with what still runs there (Busy) for other holders whose lease has expired and, read from the API
+// server, for nodes that this run drains.
 //
 // The cache may be stale. For other runs' leases that is harmless: acquiring one reads it from the API server, and a change of the cache
 // causes another reconcile. The run's own leases decide whether its blocks may go on, and are read from the API server unless the cache
@@ -98,7 +99,7 @@ func (o *Observer) leases(ctx context.Context, world *World) error {
 	if err != nil {
 		return err
 	}
-	world.damaged = damaged
+	world.DamagedLeases = damaged
 	me := plan.HolderOf(world.Run)
 	if plan.Leased(experiment.PlacementOf(world.Run.Spec.Placement)) {
 		for _, node := range o.own(world, all) {

@@ -246,7 +246,8 @@ func TestWhatOfARunIsOnANodeThatItGivesBack(t *testing.T) {
 	}
 }
 
-// What the holder of a lease does is only asked for once its lease can be taken over: a thousand runs that wait would ask it for every node.
+// What the holder of a lease does is only asked for once its lease can be taken over: a thousand runs that wait would ask it for every
+// node.
 func TestWhatOthersDoIsReadOnceTheirLeaseHasExpired(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, workflow.AddToScheme} {
@@ -279,7 +280,8 @@ func TestWhatOthersDoIsReadOnceTheirLeaseHasExpired(t *testing.T) {
 			cache := fake.NewClientBuilder().WithScheme(scheme).WithObjects(object, pod).Build()
 			o := &Observer{Client: cache, Live: cache, LeaseNamespace: "assay-system", Memory: &Memory{},
 				Clock: clocktesting.NewFakePassiveClock(now)}
-			world := &World{Observed: plan.Observed{Run: &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan", UID: "u"}}}}
+			run := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan", UID: "u"}}
+			world := &World{Observed: plan.Observed{Run: run}}
 			if err := o.leases(t.Context(), world); err != nil {
 				t.Fatal(err)
 			}

@@ -27,8 +27,8 @@ type World struct {
 	Analysis *analysis.Analysis
 	// LedgerURL is the address of the run's objects, ReportURL of the newest report, if there is one.
 	LedgerURL, ReportURL string
-	// damaged is why Lease objects cannot be parsed, by their names.
-	damaged map[string]string
+	// DamagedLeases is why Lease objects cannot be parsed, by their names.
+	DamagedLeases map[string]string
 }
 
 // Observer reads worlds. It is safe for concurrent use.
@@ -145,7 +145,7 @@ func (o *Observer) nodes(ctx context.Context, world *World) error {
 	}
 	for i := range nodes.Items {
 		node := nodeState(&nodes.Items[i])
-		node.LeaseDamaged = world.damaged[lease.Name(node.Name)]
+		node.LeaseDamaged = world.DamagedLeases[lease.Name(node.Name)]
 		world.Nodes = append(world.Nodes, node)
 	}
 	return nil

@@ -38,8 +38,8 @@ const suspendedMessage = "spec.suspend is true: no new block starts; set it to f
 func (p *planner) suspendedByUs() bool { return p.Run.Status.SuspendedSince != nil }
 
 // deadline is when the run's wall-clock budget ends; zero while it has neither a wave nor a node. Suspension postpones it, but lets nobody
-// keep a node: a suspended run has given its nodes back when its blocks have ended, so whoever has one for longer than the budget uses it up.
-// So does who has a node and never comes to its first wave, whatever stands in the way.
+// keep a node: a suspended run has given its nodes back when its blocks have ended, so whoever has one for longer than the budget uses it
+// up. So does who has a node and never comes to its first wave, whatever stands in the way.
 func (p *planner) deadline() time.Time {
 	start, budget := Started(p.Observed), p.Run.Spec.Budget.WallClock.Duration
 	var out time.Time
@@ -91,8 +91,8 @@ func (p *planner) neverEnding() *Decision {
 	return &Decision{
 		Action: DeleteWorkflows{[]string{p.Wave.Name}}, After: WatchSettles, Grace: assayv1alpha1.GraceForArgo,
 		Reason: assayv1alpha1.ReasonWaitingForArgo,
-		Message: fmt.Sprintf("workflow %s was stopped, none of its pods runs, and Argo has not ended it for %s: it is deleted, so that others get "+
-			"the nodes", p.Wave.Name, podGrace),
+		Message: fmt.Sprintf("workflow %s was stopped, none of its pods runs, and Argo has not ended it for %s: it is deleted, so that others "+
+			"get the nodes", p.Wave.Name, podGrace),
 	}
 }
 

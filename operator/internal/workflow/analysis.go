@@ -17,7 +17,8 @@ import (
 // nearly all of the heap, and without the hint garbage would be let double it.
 const analysisMemory, AnalysisHeap = "512Mi", "320MiB"
 
-// analysisTakes is how long a try of the analysis may take, a store that is away for minutes included. One of 100,000 attempts takes seconds.
+// analysisTakes is how long a try of the analysis may take, a store that is away for minutes included. One of 100,000 attempts takes
+// seconds.
 const analysisTakes = time.Hour
 
 // storeAway is how long one try of an analysis waits for a store that is away: a restart of the store costs no try.

@@ -17,8 +17,8 @@ const (
 	wherePromise    = "The operator writes only where runs are, and reads nothing else but nodes"
 	rightsPromise   = "It has every right that it uses and no other"
 	wordsPromise    = "What a program prints, its parameters and names arrive as they are, through Argo and into the report"
-	whosePromise    = "Only Argo's controller makes pods that say that they are a run's, and only the operator such workflows, so that nobody " +
-		"keeps a node with another pod or shares one that is leased"
+	whosePromise    = "Only Argo's controller makes pods that say that they are a run's, and only the operator such workflows, so that " +
+		"nobody keeps a node with another pod or shares one that is leased"
 	sizePromise   = "A run that asks for too much, or that nobody can read, is refused before it takes anything"
 	limitsPromise = "What an administrator's policy does not allow to a namespace none of its runs gets, however it is asked for"
 	reachPromise  = "A pod of a run reaches names, the API server and the store only, unless the platform's administrator adds to that; " +

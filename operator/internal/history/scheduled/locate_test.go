@@ -83,7 +83,9 @@ func (l *search) night() {
 	head := every * l.sequence
 	for n := head - every + 1; n <= head; n++ {
 		at := night.Add(time.Duration(n) * time.Minute)
-		l.recorded = append(l.recorded, schedule.Recorded{Version: schedule.Version{Name: fmt.Sprint("scan-", n)}, Revision: revision(n), CreatedAt: at})
+		l.recorded = append(l.recorded, schedule.Recorded{
+			Version: schedule.Version{Name: fmt.Sprint("scan-", n)}, Revision: revision(n), CreatedAt: at,
+		})
 	}
 	arms := []assayv1alpha1.ScheduledArm{{Arm: points.Anchor, Revision: revision(every)}, {Arm: points.Head, Revision: revision(head)}}
 	entry := entryOf(l.sequence, arms...)
