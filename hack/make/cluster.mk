@@ -19,3 +19,8 @@ demo-down: bin/cluster ## Remove the demo's cluster and everything it left.
 .PHONY: e2e
 e2e: ## End-to-end tests on the embedded cluster.
 	@hack/e2e.sh
+
+.PHONY: e2e-history
+e2e-history: ## A schedule on the embedded cluster finds a slow commit, confirms it and names it (half an hour).
+	@hack/e2e-history.sh
+

@@ -180,3 +180,53 @@ func TestAScheduleFollowsWhatCIRecords(t *testing.T) {
 	}
 	exits(t, 0, "CHANGE", "bin/assay", "changes", "-n", namespace)
 }
+
+// A program becomes slower with one commit. Its schedule notices, confirms, searches and names it, and nobody touches anything: make
+// e2e-history, because nothing is suspected before a series has some ten points.
+func TestAScheduleNamesTheCommitThatMadeItSlower(t *testing.T) {
+	if os.Getenv("ASSAY_HISTORY_E2E") == "" {
+		t.Skip("half an hour of nights that are minutes: run make e2e-history")
+	}
+	primes(t, "old", "sieve", "/primes")
+	series := fmt.Sprintf("slower-%d", time.Now().Unix())
+	nightly(t, series)
+	const culprit, last = 12, 30
+	located := func() (bool, string) {
+		saw := command(t, "bin/assay", "changes", "-n", namespace, "-o", "json")
+		return strings.Contains(saw, `"Located"`), saw
+	}
+	for number := 1; number <= last; number++ {
+		method := "sieve"
+		if number >= culprit {
+			method = "division"
+		}
+		revision := fmt.Sprintf("r%02d", number)
+		digest := digestOf(t, primes(t, revision, method, "/primes"))
+		command(t, "bin/assay", "record", "--series", series, "--revision", revision, "--image", "assay.dev/primes@"+digest, "-n", namespace)
+		eventually(t, 8*time.Minute, "the history has the point of "+revision, func() (bool, string) {
+			status := scheduleNow(t, series).Status
+			saw, err := json.Marshal(status)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return status.Predecessor != nil && status.Predecessor.Revision == revision && len(status.Active) == 0, string(saw)
+		})
+		saw := command(t, "bin/assay", "changes", "-n", namespace, "-o", "json")
+		if number < culprit && strings.Contains(saw, "Confirmed") {
+			t.Fatalf("after %s, which is as fast as all before, there is a change: %s", revision, saw)
+		}
+		if strings.Contains(saw, "Confirmed") {
+			break
+		}
+	}
+	eventually(t, 15*time.Minute, "the change is located", located)
+	_, saw := located()
+	var changes []struct {
+		State    string
+		Culprits []string
+	}
+	if err := json.Unmarshal([]byte(saw), &changes); err != nil || len(changes) != 1 || len(changes[0].Culprits) != 1 ||
+		changes[0].Culprits[0] != fmt.Sprintf("r%02d", culprit) {
+		t.Errorf("the changes are %s (%v), want one whose culprit is r%02d", saw, err, culprit)
+	}
+}
