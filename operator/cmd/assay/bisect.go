@@ -381,6 +381,9 @@ func (b *bisection) ends(ctx context.Context) (*bisect.Ends, error) {
 		return nil, err
 	}
 	both, err := bisect.EndsOf(c, all)
+	if err == nil {
+		err = both.Same()
+	}
 	if err != nil {
 		return nil, &exitCode{exitUsage, err}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/history/change"
@@ -47,25 +48,28 @@ type Lost struct {
 	Why      string `json:"why"`
 }
 
-// Open begins the search for the culprits of a change that was confirmed. It is nil where no revision lies between its ends, or where the
-// image of one of these is not known: then there is nothing to search. Recorded are revisions in the order in which they were made.
+// Open begins the search for the culprits of a change that was confirmed: one wave where its sides are neighbours, since what confirmed it
+// may have measured later revisions. A search that cannot be made is stopped from its beginning and says why. It is nil where the series has
+// no points on both sides of the change, because they may come. Recorded are revisions in the order in which they were made.
 func Open(c *change.Change, all []*series.Series, recorded []points.Revision, bounds Bounds, now time.Time) *Bounded {
 	ends, err := EndsOf(c, all)
 	if err != nil {
 		return nil
 	}
 	revisions := ends.between(recorded)
-	const fewest = 3 // Both ends, and one between them.
-	if len(revisions) < fewest || slices.ContainsFunc(revisions, func(r points.Revision) bool { return r.Image == "" }) {
-		return nil
-	}
 	out := &Bounded{
 		Search: Search{Key: ends.Key, Revisions: revisions, Question: ends.Question(len(revisions)), Change: c.ID},
 		Bounds: bounds, Began: now,
 	}
 	out.allow()
-	if out.Search.Check() != nil {
-		return nil
+	err = ends.Same()
+	for _, r := range []points.Revision{ends.Good, ends.Bad} {
+		if err == nil && !measurable(r) {
+			err = fmt.Errorf("image of revision %s: found %q, which cannot be measured again: name one by its digest", r.Revision, r.Image)
+		}
+	}
+	if err = cmp.Or(err, out.Search.Check()); err != nil {
+		out.Stop(err.Error())
 	}
 	return out
 }
@@ -83,12 +87,17 @@ func (e *Ends) between(recorded []points.Revision) []points.Revision {
 	// The ends are what was measured: a revision that was recorded again may have another image.
 	out, seen := []points.Revision{e.Good}, map[string]bool{e.Good.Revision: true, e.Bad.Revision: true}
 	for _, r := range inside {
-		if !seen[r.Revision] && r.Image != "" {
+		if !seen[r.Revision] && measurable(r) {
 			seen[r.Revision] = true
 			out = append(out, r)
 		}
 	}
 	return append(out, e.Bad)
+}
+
+// measurable reports whether a run can have a revision as its arm.
+func measurable(r points.Revision) bool {
+	return assayv1alpha1.Revision{Revision: r.Revision, Image: r.Image}.WellFormed()
 }
 
 // allow has the search end in time for the runs that are left: each one that was lost is a wave less where there are few.

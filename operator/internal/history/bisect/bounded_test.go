@@ -65,10 +65,9 @@ func TestWhatIsSearched(t *testing.T) {
 		"a revision that was recorded twice, once":               {[]int{1, 10, 20, 30, 40}, commits(10, 11, 12, 11, 10, 30), "c10 c11 c12 c30"},
 		"nothing without an image":                               {[]int{1, 10, 20, 30, 40}, imageless, "c10 c12 c30"},
 		"the ends as they were measured":                         {[]int{1, 10, 20, 30, 40}, other, "c10 c11 c30"},
-		"nothing where no revision lies between":                 {[]int{1, 10, 30, 30, 40}, commits(10, 30), ""},
-		"nothing where one revision was measured on both sides":  {[]int{1, 10, 20, 10, 40}, commits(10, 20), ""},
+		"both sides, where no revision lies between":             {[]int{1, 10, 30, 30, 40}, commits(10, 30), "c10 c30"},
 		"nothing where the change is at the end of its series":   {[]int{1, 10, 20}, commits(10, 20, 30), ""},
-		"nothing twice where a revision was measured once again": {[]int{1, 10, 10, 30, 40}, nil, ""},
+		"nothing twice where a revision was measured once again": {[]int{1, 10, 10, 30, 40}, nil, "c10 c30"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, all := confirmed(t, tc.measured...)
@@ -87,6 +86,65 @@ func TestWhatIsSearched(t *testing.T) {
 			}
 			if got := strings.Join(names, " "); got != tc.want {
 				t.Errorf("%q is searched, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// Of neighbours one is the culprit, and it is measured again: what confirmed the change may have measured later revisions.
+func TestNeighboursAreMeasuredOnce(t *testing.T) {
+	for name, tc := range map[string]struct {
+		slower float64
+		want   []string
+		why    string
+	}{
+		"and the second is the culprit":                 {0.04, []string{"c1"}, ""},
+		"and it is none where fresh blocks do not show": {0, nil, "fresh blocks do not show the change"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := boundedOf(2, Bounds{Waves: 6, Runs: 8, Within: time.Hour})
+			ran := Ran{Wave: b.Search.Next().Wave, Failed: map[int]string{}}
+			measure(t, &b.Search, &ran, slower(tc.slower, 1))
+			if err := b.Measured([]string{Arm(0), Arm(1)}, ran.Experiment, ran.Analysis, "ledger"); err != nil {
+				t.Fatal(err)
+			}
+			found, err := b.Found()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(found.Names(), tc.want) || found.Waves != 1 || !strings.Contains(found.Why, tc.why) {
+				t.Errorf("%+v", found)
+			}
+		})
+	}
+}
+
+// A search that cannot be made is over at its beginning, and says why: nobody waits for what never comes.
+func TestWhatCannotBeSearchedSaysSo(t *testing.T) {
+	for name, tc := range map[string]struct {
+		measured []int
+		imageOf  func(*series.Point)
+		want     string
+	}{
+		"one revision was measured on both sides": {[]int{1, 10, 20, 10, 40}, func(*series.Point) {}, "c10 was measured on both sides"},
+		"a side has no image":                     {[]int{1, 10, 20, 30, 40}, func(p *series.Point) { p.Image = "" }, `image of revision c10: found ""`},
+		"a side's image has no digest": {[]int{1, 10, 20, 30, 40}, func(p *series.Point) { p.Image = "a/b:latest" },
+			`image of revision c10: found "a/b:latest"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, all := confirmed(t, tc.measured...)
+			for i := range all[0].Segments {
+				for j := range all[0].Segments[i].Points {
+					tc.imageOf(&all[0].Segments[i].Points[j])
+				}
+			}
+			b := Open(c, all, nil, Bounds{Waves: 6, Runs: 8, Within: time.Hour}, night)
+			found, err := again(t, b).Found()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(found.Culprits) > 0 || found.Waves != 0 || !strings.Contains(found.Why, tc.want) {
+				t.Errorf("%+v, want %q", found, tc.want)
 			}
 		})
 	}

@@ -35,14 +35,19 @@ func EndsOf(c *change.Change, all []*series.Series) (*Ends, error) {
 			}
 		}
 	}
-	switch {
-	case out == nil:
+	if out == nil {
 		return nil, fmt.Errorf("change %s: no series has points on both sides of runs %d to %d that can be compared: name the ends yourself",
 			c.ID, c.From, c.To)
-	case out.Good.Revision == out.Bad.Revision:
-		return nil, fmt.Errorf("change %s: revision %s was measured on both sides of it: no commit made it", c.ID, out.Good.Revision)
 	}
 	return out, nil
+}
+
+// Same is the error of ends that are one revision; nil of others.
+func (e *Ends) Same() error {
+	if e.Good.Revision != e.Bad.Revision {
+		return nil
+	}
+	return fmt.Errorf("revision %s was measured on both sides of the change: no commit made it", e.Good.Revision)
 }
 
 // endsIn are the points next to the dates of a change, in a segment that has both.

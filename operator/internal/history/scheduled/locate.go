@@ -82,18 +82,14 @@ func bounds(s *assayv1alpha1.BenchmarkSchedule) *bisect.Bounds {
 	return &bisect.Bounds{Waves: int(of.Waves), Runs: int(of.Runs), Within: of.Within.Duration}
 }
 
-// open is the search that a change asks for; nil where nothing lies between its ends.
+// open is the search that a change asks for; nil where its series has no points on both sides of it yet.
 func (h *History) open(s *assayv1alpha1.BenchmarkSchedule, c *change.Change, all []*series.Series,
 	recorded []schedule.Recorded) *bisect.Bounded {
 	revisions := make([]points.Revision, 0, len(recorded))
 	for _, r := range recorded {
 		revisions = append(revisions, points.Revision{Revision: r.Revision.Revision, Image: r.Image})
 	}
-	out := bisect.Open(c, all, revisions, *bounds(s), h.now())
-	if out == nil || slices.ContainsFunc(out.Search.Revisions, func(r points.Revision) bool { return known(r.Revision, r.Image) == nil }) {
-		return nil
-	}
-	return out
+	return bisect.Open(c, all, revisions, *bounds(s), h.now())
 }
 
 // Search is what the search for the culprits of a change waits for; one without a change where there is none.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -29,15 +30,20 @@ type gone map[string]schedule.Image
 
 func (g gone) Resolve(_ context.Context, reference string) schedule.Image { return g[reference] }
 
-// every is how many commits lie from one night to the next, and culprit is the one after which programs are slower.
-const every, culprit = 5, 68
+// every is how many commits lie from one night to the next, and culprit is the one after which programs are slower: the head of the night
+// after it is the first that shows it.
+const every, culprit, after = 5, 68, 70
+
+func numberOf(revision string) (n int) {
+	if _, err := fmt.Sscanf(revision, "r%d", &n); err != nil {
+		panic(err)
+	}
+	return n
+}
 
 func slowed(by float64, at ...int) func(string) float64 {
 	return func(revision string) float64 {
-		var n int
-		if _, err := fmt.Sscanf(revision, "r%d", &n); err != nil {
-			panic(err)
-		}
+		n := numberOf(revision)
 		out := 0.01
 		for _, c := range at {
 			if n >= c {
@@ -243,6 +249,7 @@ func TestAChangeIsLocatedByItsSchedule(t *testing.T) {
 	begun := newSearch(t, slowed(0.1, culprit))
 	t.Run("whatever happens", func(t *testing.T) { locating(t, begun) })
 	t.Run("unless there is nothing to locate", func(t *testing.T) { notLocated(t, begun) })
+	t.Run("or nothing to measure, which is said once", func(t *testing.T) { unsearchable(t, begun) })
 	t.Run("in any order", func(t *testing.T) { anything(t, begun) })
 	t.Run("also where the operator dies at any write, and then it finds the same", func(t *testing.T) { interrupted(t, begun) })
 }
@@ -259,6 +266,9 @@ func locating(t *testing.T, begun *search) {
 		lost int
 	}{
 		"the commit is found": {nil, change.Located, []string{name}, name + ": 1.", 0},
+		"where nothing lies between two nights, the second is measured again and found": {func(l *search) {
+			l.recorded = slices.DeleteFunc(l.recorded, func(r schedule.Recorded) bool { return numberOf(r.Revision.Revision)%every != 0 })
+		}, change.Located, []string{revision(after).Revision}, revision(after).Revision + ": 1.", 0},
 		"a run that was deleted is made again": {func(l *search) {
 			entry := l.wave(l.nextWave())
 			for range 2 {
@@ -381,19 +391,12 @@ func notLocated(t *testing.T, begun *search) {
 			}))
 		},
 		"a change of another series": func(l *search) { l.schedule.Spec.Series = "other" },
-		"a change without a revision between its sides": func(l *search) {
-			l.recorded = slices.DeleteFunc(l.recorded, func(r schedule.Recorded) bool {
-				var n int
-				_, err := fmt.Sscanf(r.Revision.Revision, "r%d", &n)
-				return err != nil || n%every != 0
-			})
-		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			l := begun.again(t)
 			play(l)
 			before := l.found()
-			if l.schedule.Spec.Series != "other" && sentence != "a change without a revision between its sides" {
+			if l.schedule.Spec.Series != "other" {
 				if found, err := l.history.locatesNow(t.Context(), l.schedule); err != nil || found != "" {
 					t.Errorf("%q is to be located, %v", found, err)
 				}
@@ -403,6 +406,37 @@ func notLocated(t *testing.T, begun *search) {
 				t.Errorf("%d waves, told %v, %+v", l.waves, l.told, after)
 			}
 		})
+	}
+}
+
+// unsearchable is a change between two nights in which nothing new was built.
+func unsearchable(t *testing.T, begun *search) {
+	l := begun.again(t)
+	const head = after + every
+	for range 2 {
+		l.sequence++
+		entry := entryOf(l.sequence, assayv1alpha1.ScheduledArm{Arm: points.Anchor, Revision: revision(every)},
+			assayv1alpha1.ScheduledArm{Arm: points.Head, Revision: revision(head)})
+		run := l.begins(entry)
+		l.measures(entry, run, 10, l.seconds)
+		l.record(entry, run)
+	}
+	l.must(l.history.decide(t.Context(), l.schedule, l.change, func(c change.Change, _ change.Event) (change.Change, error) {
+		c.From, c.First, c.To = int64(l.sequence), int64(l.sequence), int64(l.sequence)
+		return c, nil
+	}))
+	for range 2 {
+		l.schedule.Status.Locating = l.change
+		l.ends()
+	}
+	want := map[string]string{
+		l.change: "no culprit was found in 0 waves: revision " + revision(head).Revision + " was measured on both sides of the change: no commit made it",
+	}
+	if found := l.found(); found.State != change.Confirmed || l.waves != begun.waves || !maps.Equal(l.told, want) {
+		t.Errorf("%s after %d waves, told %v, want %v", found.State, l.waves, l.told, want)
+	}
+	if next, err := l.history.locatesNow(t.Context(), l.schedule); next != "" || err != nil {
+		t.Errorf("%q is located again: %v", next, err)
 	}
 }
 
