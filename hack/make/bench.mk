@@ -36,7 +36,7 @@ bench-mork: build-figures ## Figures of the MeTTa facts: the runs that workflows
 	@bin/figures workflows/figures/mork.yaml
 
 .PHONY: studies
-studies: ## Run every study at full size on this machine, into workflows/studies/*/results/local (two hours).
+studies: ## Run every study at full size on this machine, into workflows/studies/*/results/local (six hours).
 	@hack/studies.sh
 
 .PHONY: studies-cluster

@@ -132,7 +132,7 @@ func Chart(archive, dir string) (string, error) {
 	}
 	about, err := metadata(content)
 	if err != nil {
-		return "", fmt.Errorf("%s is no packaged chart: %w", archive, err)
+		return "", fmt.Errorf("invalid packaged chart %s: %w", archive, err)
 	}
 	made, err := newArtifact(about, static.NewLayer(content, chartContent))
 	if err != nil {

@@ -98,7 +98,7 @@ func open(dir string) (v1.Descriptor, remote.Taggable, error) {
 	if info, err := os.Stat(dir); err == nil && info.Mode().IsRegular() {
 		archived, err := tarball.ImageFromPath(dir, nil)
 		if err != nil {
-			return v1.Descriptor{}, nil, fmt.Errorf("%s is no image archive: %w", dir, err)
+			return v1.Descriptor{}, nil, fmt.Errorf("invalid image archive %s: %w", dir, err)
 		}
 		only, err := partial.Descriptor(archived)
 		if err != nil {

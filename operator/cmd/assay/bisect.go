@@ -536,7 +536,7 @@ func (b *bisection) wave(ctx context.Context, wave *locate.Wave) error {
 // provide makes a revision one that can be measured, or says why it cannot be.
 func (b *bisection) provide(ctx context.Context, revision string) (why string, err error) {
 	if b.programs != "" && !local.Executable(fill(b.programs, revision)) {
-		return fill(b.programs, revision) + " is no program", nil
+		return fill(b.programs, revision) + " is not an executable file", nil
 	}
 	if b.image != "" {
 		return b.pushed(ctx, revision)

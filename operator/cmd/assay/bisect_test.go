@@ -387,7 +387,7 @@ func TestASearchThatCannotBeIsRefused(t *testing.T) {
 		"with ends and a change":                {file, [][]string{build, ends, {"--change", "x"}}, "names both ends"},
 		"with a change that is not there":       {file, [][]string{build, {"--change", "x", "--history", t.TempDir()}}, "0 changes have a name"},
 		"with a commit that is not there":       {file, [][]string{build, {"--good", "v0", "--bad", "v9"}}, `invalid bad "v9"`},
-		"the wrong way round":                   {file, [][]string{build, {"--good", "v2", "--bad", "v0"}}, "no ancestor of bad"},
+		"the wrong way round":                   {file, [][]string{build, {"--good", "v2", "--bad", "v0"}}, "not an ancestor of bad"},
 		"with nothing that tells revisions":     {file, [][]string{ends}, "nothing in arm \"head\" says what its revision is"},
 		"with a build and no program":           {file, [][]string{ends, {"--build", "true"}}, "--build and --program go together"},
 		"with a program outside the checkout":   {file, [][]string{ends, {"--build", "true", "--program", "/bin/echo"}}, "write its path in the checkout"},

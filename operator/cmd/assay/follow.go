@@ -212,12 +212,12 @@ func (f *follower) leaveOut(point *points.Run) error {
 		return ""
 	}
 	if path := missing(points.Predecessor); path != "" {
-		fmt.Fprintf(f.stderr, "warning: %s of predecessor %s is no program any more: the point has no step\n", path,
+		fmt.Fprintf(f.stderr, "warning: %s of predecessor %s is not an executable file any more: the point has no step\n", path,
 			point.Arms[points.Predecessor].Revision)
 		delete(point.Arms, points.Predecessor)
 	}
 	if next, ok := point.Arms[points.NextAnchor]; ok && missing(points.Anchor) != "" {
-		fmt.Fprintf(f.stderr, "warning: %s of anchor %s is no program any more: no bridge leads to %s, and the series begins anew\n",
+		fmt.Fprintf(f.stderr, "warning: %s of anchor %s is not an executable file any more: no bridge leads to %s, and the series begins anew\n",
 			missing(points.Anchor), point.Arms[points.Anchor].Revision, next.Revision)
 		point.Arms[points.Anchor] = next
 		delete(point.Arms, points.NextAnchor)
@@ -504,13 +504,9 @@ func (f *follower) confirming() *follower {
 
 func (f *follower) judge(ctx context.Context, here *localRun, point *points.Run, result *analysis.Analysis, due *watch.Confirm, over,
 	under []string) error {
-	estimates := map[string]series.Estimate{}
-	for _, suspected := range due.Series {
-		if estimate, err := points.Difference(here.experiment, result, suspected.Key, over, under); err == nil {
-			estimates[suspected.Key.ID()] = estimate
-		} else {
-			fmt.Fprintf(f.stderr, "warning: %v\n", err)
-		}
+	estimates, err := due.Measured(here.experiment, result, over, under)
+	if err != nil {
+		fmt.Fprintf(f.stderr, "warning: %v\n", err)
 	}
 	if _, err := f.add(ctx, here, point, result); err != nil {
 		return err

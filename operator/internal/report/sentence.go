@@ -62,7 +62,7 @@ func leading(result *analysis.Analysis) *analysis.Candidate {
 func Sentence(exp *experiment.Experiment, result *analysis.Analysis, name string) string {
 	i := slices.IndexFunc(result.Candidates, func(c analysis.Candidate) bool { return c.Name == name })
 	if i < 0 {
-		return name + " is no candidate"
+		return name + " is not a candidate"
 	}
 	candidate := &result.Candidates[i]
 	gate := decidingOf(result, candidate)

@@ -69,7 +69,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
         }
         let Some(cells) = cells else {
             let problem =
-                format!("{} is no row of the table: was the output cut, or does a benchmark print?", quoted(line));
+                format!("{} is not a row of the table: was the output cut, or does a benchmark print?", quoted(line));
             return Err(Fault::at_line(&source.name, number, problem));
         };
         row(reading, &cells, number, &mut report).map_err(|problem| Fault::at_line(&source.name, number, problem))?;

@@ -4,7 +4,7 @@
 //!
 //! | runner | keeper |
 //! |---|---|
-//! | | `{"keeper": "assay.dev/keeper/v1alpha1", "executor": NAME, "ended": {TRIAL: REASON}}` |
+//! | | `{"keeper": "assay.dev/keeper/v1alpha1", "executor": NAME, "ended": {TRIAL: REASON}}`, or `{"refused": REASON}` |
 //! | `{"started": ATTEMPT}` | `{"kept": TRIAL}` |
 //! | `{"attempt": ATTEMPT}` | `{"kept": TRIAL}` |
 //! | `{"done": true}`, `{"stopped": REASON}` or `{"failed": REASON}` | |
@@ -72,12 +72,19 @@ pub(crate) struct Keeper {
     ended: BTreeMap<String, String>,
 }
 
+/// The keeper's first line.
 #[derive(Deserialize)]
-struct Hello {
-    keeper: String,
-    executor: String,
-    #[serde(default)]
-    ended: BTreeMap<String, String>,
+#[serde(untagged)]
+enum Hello {
+    Refused {
+        refused: String,
+    },
+    Keeps {
+        keeper: String,
+        executor: String,
+        #[serde(default)]
+        ended: BTreeMap<String, String>,
+    },
 }
 
 #[derive(Deserialize)]
@@ -96,15 +103,16 @@ impl Keeper {
         let mut keeper = Self { stream, rest: Vec::new(), executor: String::new(), ended: BTreeMap::new() };
         keeper.stream.set_nonblocking(true).context("cannot use the keeper's connection").map_err(Stop::Runner)?;
         let line = keeper.line(signals)?;
-        let hello: Hello = serde_json::from_slice(&line).map_err(|error| not_understood(&line, &error))?;
-        if hello.keeper != PROTOCOL {
-            return Err(Stop::Input(anyhow!(
-                "the protocol of the keeper is {:?} and that of this runner {PROTOCOL}",
-                hello.keeper
-            )));
+        match serde_json::from_slice(&line).map_err(|error| not_understood(&line, &error))? {
+            Hello::Refused { refused } => Err(Stop::Runner(anyhow!("the keeper refuses the block: {refused}"))),
+            Hello::Keeps { keeper: protocol, .. } if protocol != PROTOCOL => Err(Stop::Input(anyhow!(
+                "the protocol of the keeper is {protocol:?} and that of this runner {PROTOCOL}"
+            ))),
+            Hello::Keeps { executor, ended, .. } => {
+                (keeper.executor, keeper.ended) = (executor, ended);
+                Ok(keeper)
+            }
         }
-        (keeper.executor, keeper.ended) = (hello.executor, hello.ended);
-        Ok(keeper)
     }
 
     /// What the keeper calls this execution of the block.

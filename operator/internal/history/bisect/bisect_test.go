@@ -292,6 +292,11 @@ func TestTheEndsOfAChange(t *testing.T) {
 			}
 		})
 	}
+	beside := []change.Effect{{Series: clear.Key.ID(), LogRatio: 0.04, SE: 0.002, Between: 1e-8}}
+	got, err := EndsOf(&change.Change{ID: "x", From: 4, To: 6, Effects: beside}, []*series.Series{clear})
+	if err != nil || got.Between != 1e-8 {
+		t.Errorf("found %+v, %v; want what the confirming run says of the builds", got, err)
+	}
 	var many []int
 	for n := range 20 {
 		many = append(many, n+1)

@@ -32,6 +32,10 @@ func EndsOf(c *change.Change, all []*series.Series) (*Ends, error) {
 			if found := endsIn(c, all[at]); found != nil {
 				out, clearest = found, clear
 				out.Shift = effect.LogRatio
+				// What confirmed the change measured builds beside each other.
+				if effect.Between > 0 {
+					out.Between = min(out.Between, effect.Between)
+				}
 			}
 		}
 	}

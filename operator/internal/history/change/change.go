@@ -63,6 +63,8 @@ type Effect struct {
 	// LogRatio is how far its level moved, with its standard error.
 	LogRatio float64 `json:"logRatio"`
 	SE       float64 `json:"se"`
+	// Between is the variance between builds that a confirming run was judged with; 0 where none was.
+	Between float64 `json:"between,omitempty"`
 	// Worse reports whether the move is for the worse: that depends on the metric.
 	Worse bool `json:"worse"`
 }

@@ -211,6 +211,52 @@ func TestTheSpreadOfPointsIsThatBeyondTheirErrors(t *testing.T) {
 	}
 }
 
+// The levels of two sides are given as deviations from the mean of their own: what is between builds is that beyond their errors.
+func TestTheSpreadOfSidesBoundsWhatBuildsDifferBy(t *testing.T) {
+	const between, own, draws = 0.003, 0.004, 4000
+	random := rand.New(rand.NewPCG(3, 9))
+	side := func(k int) []Observation {
+		levels, mean := make([]float64, k), 0.0
+		for i := range levels {
+			levels[i] = between*random.NormFloat64() + own*random.NormFloat64()
+			mean += levels[i] / float64(k)
+		}
+		out := make([]Observation, k)
+		for i, level := range levels {
+			out[i] = Observation{Y: level - mean, SE: own * math.Sqrt(float64(k-1)/float64(k)), DF: 19}
+		}
+		return out
+	}
+	for name, tc := range map[string]struct{ old, new int }{
+		"six against one": {6, 1}, "six against six": {6, 6}, "two against two": {2, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			below, mean := 0, 0.0
+			for range draws {
+				found := Sides(side(tc.old), side(tc.new))
+				mean += (found.Variance - found.Within) / draws
+				if found.BetweenAtMost(0.1) < between*between {
+					below++
+				}
+			}
+			// Half of the draws of few degrees of freedom are far from the middle, so the mean is held loosely.
+			if math.Abs(mean/(between*between)-1) > 0.2 {
+				t.Errorf("the mean is %g, want %g", mean, between*between)
+			}
+			if share := float64(below) / draws; share > 0.115 || share < 0.05 {
+				t.Errorf("the bound is below the truth in %g of the draws, want 0.1", share)
+			}
+		})
+	}
+	if one := Sides(side(1), nil); !math.IsInf(one.BetweenAtMost(0.1), 1) {
+		t.Errorf("of single revisions the bound is %g, want +Inf: nothing is known", one.BetweenAtMost(0.1))
+	}
+	same := []Observation{{Y: 0, SE: own, DF: 19}, {Y: 0, SE: own, DF: 19}}
+	if found := Sides(same, same).BetweenAtMost(0.1); !(found > 0) || found > 1e-9 {
+		t.Errorf("of equal levels the bound is %g, want a little more than 0", found)
+	}
+}
+
 func TestAMedianIsThatOfSortedValues(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	for range 500 {

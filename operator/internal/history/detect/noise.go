@@ -70,9 +70,48 @@ func BetweenAtMost(points []Observation) float64 {
 	within := stat.Mean(noise.Within, nil)
 	// The median absolute difference is as good as an estimate from this share of the points (Rousseeuw, Croux 1993, Journal of the American
 	// Statistical Association 88:1273).
-	const efficiency, aside = 0.37, 0.1
-	df := efficiency * float64(len(points)-1)
-	return (within+noise.Between)*df/distuv.ChiSquared{K: df}.Quantile(aside) - within
+	const efficiency = 0.37
+	return Spread{within + noise.Between, within, efficiency * float64(len(points)-1)}.BetweenAtMost(0.1)
+}
+
+// Spread is how far apart levels are of which nothing says that they differ.
+type Spread struct {
+	// Variance is that of the levels, Within the share of it that is the error of each, and DF how many degrees of freedom it has: 0 of levels
+	// that have nothing beside them.
+	Variance, Within, DF float64
+}
+
+// Sides is the spread of the levels about the mean of their own side, by the deviation of each from that mean and its standard error.
+func Sides(sides ...[]Observation) Spread {
+	var out Spread
+	count := 0.0
+	for _, side := range sides {
+		k := float64(len(side))
+		if k < 2 {
+			continue
+		}
+		// A deviation from the mean of k has (k-1)/k of the variance of a level.
+		for _, o := range side {
+			out.Variance += o.Y * o.Y
+			out.Within += o.SE * o.SE * k / (k - 1)
+		}
+		out.DF += k - 1
+		count += k
+	}
+	if out.DF > 0 {
+		out.Variance, out.Within = out.Variance/out.DF, out.Within/count
+	}
+	return out
+}
+
+// BetweenAtMost is a variance between levels, beyond their errors, that the true one is above with a probability. It is never 0: no number
+// of levels shows that.
+func (s Spread) BetweenAtMost(aside float64) float64 {
+	if s.DF <= 0 {
+		return math.Inf(1)
+	}
+	const least = 1e-12
+	return max(least, s.Variance*s.DF/distuv.ChiSquared{K: s.DF}.Quantile(aside)-s.Within)
 }
 
 // differences of neighbours in units of their standard deviation.

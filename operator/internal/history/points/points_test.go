@@ -3,6 +3,7 @@ package points
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -261,7 +262,15 @@ func TestWhatMayNotDecideIsNoPoint(t *testing.T) {
 			edit: func(spec *runSpec) { spec.Design.Order = assayv1alpha1.OrderSequential }, kind: series.Gap, says: "(sequential-order)",
 		},
 		"with the rejected trials it is elsewhere": {spoil: twice(1.5), kind: series.Gap, says: "leaving them out must not be what moves it"},
-		"with them it is where it was":             {spoil: twice(1.0001), kind: series.Measured, step: true},
+		"a control phase of head is missing where its gate is a NoGo": {
+			bound: "0.5", spoil: func(found *analysis.Analysis) {
+				at := slices.IndexFunc(found.Gates, func(g analysis.GateResult) bool { return g.Op.Relative() && g.Candidate == Head })
+				found.Controls = append(found.Controls, analysis.ControlResult{
+					Point: found.Gates[at].Point, Arm: Head, Phase: "parse", Missing: true, Message: "no trial reports phase parse",
+				})
+			}, kind: series.Gap, says: "no trial reports phase parse (control-missing)",
+		},
+		"with them it is where it was": {spoil: twice(1.0001), kind: series.Measured, step: true},
 		"fewer blocks than asked for have their error": {
 			bound: "2", edit: func(spec *runSpec) { spec.Design.Blocks.Min = 20 }, kind: series.Measured, step: true,
 		},

@@ -66,10 +66,11 @@ func (p Policy) watch(t *truth) watched {
 		}
 		run++
 		out.confirmations++
-		difference, newest := t.confirm(old, new)
+		difference, apart, newest := t.confirm(old, new)
 		all[len(all)-1] = newest
 		measured := change.Measured{
-			LogRatio: difference.Y, SE: difference.SE, DF: difference.DF, Between: detect.BetweenAtMost(points), Old: len(old), New: len(new),
+			LogRatio: difference.Y, SE: difference.SE, DF: difference.DF, Old: len(old), New: len(new),
+			Between: watch.Between(detect.BetweenAtMost(points), apart),
 		}
 		points[len(points)-1] = newest
 		switch p.Confirmation.Judge(s.Shift, measured, run) {

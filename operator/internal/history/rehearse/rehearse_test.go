@@ -50,6 +50,19 @@ func TestAChangeIsToldOnceAndSoon(t *testing.T) {
 	}
 }
 
+// What a confirming run says of the builds is more than a fortnight of noisy nights does.
+func TestAChangeInAYoungSeriesIsTold(t *testing.T) {
+	for _, name := range []string{"step-2-early", "step-5-noisy"} {
+		t.Run(name, func(t *testing.T) {
+			const years, least = 60, 52
+			got := Default().Watch(year(t, name), years, 2, 1, nil)
+			if got.Changes != years || got.Found < least || got.False > 0 {
+				t.Errorf("%d of %d changes are told, want at least %d; %d false alerts", got.Found, got.Changes, least, got.False)
+			}
+		})
+	}
+}
+
 func TestTheSameSeedGivesTheSameYears(t *testing.T) {
 	one, two := Default().Watch(year(t, "several"), 3, 1, 5, nil), Default().Watch(year(t, "several"), 3, 3, 5, nil)
 	if !reflect.DeepEqual(one, two) {
@@ -65,8 +78,12 @@ func TestEveryYearIsOfNightsAndItsChangesAreApart(t *testing.T) {
 				if len(drawn.level) != nights || len(drawn.changed) != y.Steps || !slices.IsSorted(drawn.changed) {
 					t.Fatalf("%d nights, changes %v", len(drawn.level), drawn.changed)
 				}
+				first := settled
+				if y.Early {
+					first = soonest
+				}
 				for i, at := range drawn.changed {
-					if at < settled || at >= nights || i > 0 && at-drawn.changed[i-1] < settled/2 || drawn.level[at] == drawn.level[at-1] {
+					if at < first || at >= nights || i > 0 && at-drawn.changed[i-1] < settled/2 || drawn.level[at] == drawn.level[at-1] {
 						t.Fatalf("changes %v", drawn.changed)
 					}
 				}
@@ -148,10 +165,10 @@ func scheduled(t *testing.T, policy Policy, truth *truth) (alerts []int, confirm
 		}
 		for _, due := range policy.Due([]*series.Series{s}, book) {
 			confirmations++
-			difference, newest := truth.confirm(numbers(due.Old), numbers(due.New))
+			difference, apart, newest := truth.confirm(numbers(due.Old), numbers(due.New))
 			add(night, 2, newest)
 			found := series.Estimate{LogRatio: difference.Y, SE: difference.SE, DF: difference.DF, Blocks: confirmBlocks}
-			if book, _, err = policy.Judge(&due, map[string]series.Estimate{key.ID(): found}, "run", book, at); err != nil {
+			if book, _, err = policy.Judge(&due, map[string]watch.Found{key.ID(): {Estimate: found, Apart: apart}}, "run", book, at); err != nil {
 				t.Fatal(err)
 			}
 			told, after := book.Alerts(at)

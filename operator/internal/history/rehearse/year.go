@@ -3,6 +3,7 @@
 package rehearse
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 
@@ -19,6 +20,8 @@ type Year struct {
 	// Step is the size of the changes, at random nights and in random directions, and Steps how many there are.
 	Step  float64
 	Steps int
+	// Early is to have the first change within four weeks, when little is known of the series.
+	Early bool
 	// Ramp is how much slower the program gets over the whole year, a little every night.
 	Ramp float64
 	// Layout is what builds of equal speed differ by: drawn for a revision, and there whenever it is measured.
@@ -29,6 +32,8 @@ type Year struct {
 	Season float64
 	// Drift wanders in the machine's speed from night to night, which all arms share.
 	Drift float64
+	// Noise is how many times as noisy as on a quiet machine trials are; 0 is once.
+	Noise float64
 	// Missing is the share of nights without a point.
 	Missing float64
 	// Machines is how many other machines the year is continued on.
@@ -38,7 +43,7 @@ type Year struct {
 
 // Years are the histories that are rehearsed.
 func Years() []Year {
-	const layout = 0.003
+	const layout, noisy = 0.003, 5
 	return []Year{
 		{Name: "quiet", What: "nothing changes"},
 		{Name: "layout", Layout: layout, What: "nothing changes but the layout of each build, 0.3 %"},
@@ -46,12 +51,16 @@ func Years() []Year {
 		{Name: "spikes", Layout: layout, Spike: 0.02, SpikeSize: 0.1, What: "and on one night in fifty the head is slowed down by 10 %"},
 		{Name: "season", Layout: layout, Season: 0.004, What: "and the ratio itself has a season, 0.4 % up and down over 90 nights"},
 		{Name: "heavy", Layout: layout, Shape: simulate.Heavy, What: "and trials have heavy tails"},
+		{Name: "noisy", Layout: layout, Noise: noisy, What: "and trials are five times as noisy"},
 		{Name: "missing", Layout: layout, Missing: 0.2, What: "and one night in five has no point"},
 		{Name: "machines", Layout: layout, Machines: 3, What: "and the machine is replaced three times"},
 		{Name: "ramp", Layout: layout, Ramp: 0.05, What: "and the program gets 5 % slower over the year, a little every night"},
 		{Name: "step-1", Layout: layout, Step: 0.01, Steps: 1, What: "one change of 1 %"},
 		{Name: StepName, Layout: layout, Step: 0.02, Steps: 1, What: "one change of 2 %"},
 		{Name: "step-5", Layout: layout, Step: 0.05, Steps: 1, What: "one change of 5 %"},
+		{Name: "step-2-early", Layout: layout, Step: 0.02, Steps: 1, Early: true, What: "one change of 2 % between the 13th and the 28th night"},
+		{Name: "step-5-noisy", Layout: layout, Noise: noisy, Step: 0.05, Steps: 1, Early: true,
+			What: "one change of 5 % between the 13th and the 28th night, where trials are five times as noisy"},
 		{Name: MixedName, Layout: layout, Drift: 0.05, Spike: 0.02, SpikeSize: 0.1, Season: 0.004, Missing: 0.1, Shape: simulate.Heavy,
 			Step: 0.02, Steps: 1,
 			What: "one change of 2 % among drift, spikes, season, missing nights and heavy tails"},
@@ -69,8 +78,8 @@ const (
 	nights = 365
 	// blocks of a night, and of a confirming run; trials of an arm in a block, and the spread of one.
 	blocks, confirmBlocks, trialsOfArm, spread = 10, watch.ConfirmingBlocks, 2, 0.01
-	// The first change comes when the series has a level.
-	settled = 40
+	// The first change comes when the series has a level, or, where it is early, within so many nights after it has twelve points.
+	settled, early, soonest = 40, 16, 12
 )
 
 // truth is a drawn year.
@@ -89,7 +98,11 @@ func draw(year Year, seed uint64) *truth {
 	t := &truth{year: year, random: rand.New(rand.NewPCG(seed, 0x79656172))}
 	apart := (nights - settled) / max(1, year.Steps)
 	for i := range year.Steps {
-		t.changed = append(t.changed, settled+i*apart+t.random.IntN(apart-settled/2))
+		first, within := settled, apart-settled/2
+		if year.Early {
+			first, within = soonest, early
+		}
+		t.changed = append(t.changed, first+i*apart+t.random.IntN(within))
 	}
 	level, next := 0.0, 0
 	for night := range nights {
@@ -116,7 +129,7 @@ func (t *truth) arms(levels []float64, blocks int) [][]float64 {
 		for _, level := range levels {
 			sum := 0.0
 			for range trialsOfArm {
-				sum += spread * t.year.Shape.Draw(t.random)
+				sum += spread * cmp.Or(t.year.Noise, 1) * t.year.Shape.Draw(t.random)
 			}
 			out[b] = append(out[b], shared+level+sum/trialsOfArm)
 		}
@@ -159,8 +172,8 @@ func (t *truth) night(i int) (point detect.Observation, bare float64) {
 }
 
 // confirm measures the revisions of some nights against those of others, together and with the anchor, on fresh blocks. It also measures
-// the newest one anew.
-func (t *truth) confirm(old, new []int) (difference, newest detect.Observation) {
+// the newest one anew. Apart is how far apart the revisions of each side are.
+func (t *truth) confirm(old, new []int) (difference detect.Observation, apart detect.Spread, newest detect.Observation) {
 	levels := []float64{0}
 	var before, after []int
 	for _, nights := range []struct {
@@ -173,5 +186,11 @@ func (t *truth) confirm(old, new []int) (difference, newest detect.Observation) 
 		}
 	}
 	measured := t.arms(levels, confirmBlocks)
-	return contrast(measured, after, before), contrast(measured, []int{len(levels) - 1}, []int{0})
+	about := func(side []int) (out []detect.Observation) {
+		for _, arm := range side {
+			out = append(out, contrast(measured, []int{arm}, side))
+		}
+		return out
+	}
+	return contrast(measured, after, before), detect.Sides(about(before), about(after)), contrast(measured, []int{len(levels) - 1}, []int{0})
 }

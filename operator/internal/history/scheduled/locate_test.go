@@ -247,6 +247,10 @@ func (l *search) nextWave() *schedule.Search {
 
 func TestAChangeIsLocatedByItsSchedule(t *testing.T) {
 	begun := newSearch(t, slowed(0.1, culprit))
+	const most = 0.01 * 0.01
+	if effect := begun.found().Effects[0]; !(effect.Between > 0) || effect.Between > most {
+		t.Errorf("builds of one speed are held to differ by a variance of %g, want at most %g", effect.Between, most)
+	}
 	t.Run("whatever happens", func(t *testing.T) { locating(t, begun) })
 	t.Run("unless there is nothing to locate", func(t *testing.T) { notLocated(t, begun) })
 	t.Run("or nothing to measure, which is said once", func(t *testing.T) { unsearchable(t, begun) })

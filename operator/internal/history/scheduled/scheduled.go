@@ -383,13 +383,8 @@ func (h *History) judge(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule,
 	if err := kept.Append(ctx, records); err != nil {
 		return Recorded{}, err
 	}
-	estimates := map[string]series.Estimate{}
 	over, under := sides(point)
-	for _, suspected := range confirm.Series {
-		if estimate, err := points.Difference(exp, found, suspected.Key, over, under); err == nil {
-			estimates[suspected.Key.ID()] = estimate
-		}
-	}
+	estimates, _ := confirm.Measured(exp, found, over, under)
 	if len(estimates) == 0 {
 		return Recorded{}, nil
 	}

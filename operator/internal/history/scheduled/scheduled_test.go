@@ -1,6 +1,7 @@
 package scheduled
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -604,5 +605,16 @@ func TestOnlyWhatAStatusTakesIsKnownOfAHistory(t *testing.T) {
 				t.Errorf("known is %+v", got)
 			}
 		})
+	}
+}
+
+// Whoever may write into the ledger of a confirming run may make it say anything, and the operator of all reads it.
+func TestWhatAConfirmingRunDecidesIsReadAsFarAsItMayBeLong(t *testing.T) {
+	l := newLab(t)
+	if err := l.history.Store.Create(t.Context(), ConfirmKey, bytes.Repeat([]byte(" "), mostConfirm+1)); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, _, _, err := evidence(t.Context(), l.history.Store); !errors.Is(err, ledger.ErrTooLarge) {
+		t.Errorf("found %v, want %v", err, ledger.ErrTooLarge)
 	}
 }

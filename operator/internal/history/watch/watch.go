@@ -10,8 +10,11 @@ import (
 	"slices"
 	"time"
 
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/detect"
+	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/quantity"
 )
@@ -246,9 +249,53 @@ func (p Policy) sides(points []series.Point, in func(number int64) bool, not []S
 	return out
 }
 
+// Between is the variance between builds that a confirming run is judged with: the smaller of what the points of the series say, and what
+// the revisions of the same side differ by in the run itself. Points also differ by the nights that they were measured in, and few of
+// them say little; in the blocks of one run nothing but the builds is left. A suspicion asks several runs, so that one of them may be
+// wrong less often than the points.
+func Between(points float64, run detect.Spread) float64 {
+	const aside = 0.02
+	return min(points, run.BetweenAtMost(aside))
+}
+
+// Found is what a confirming run measured of a series: the new revisions over the old ones, and how far apart those of one side are.
+type Found struct {
+	series.Estimate
+	Apart detect.Spread
+}
+
+// Measured is what the arms over and under of a confirming run found of its series, by the identity of these, and why there is nothing of
+// the others.
+func (c *Confirm) Measured(exp *experiment.Experiment, found *analysis.Analysis, over, under []string) (map[string]Found, error) {
+	out, errs := map[string]Found{}, []error(nil)
+	for _, suspected := range c.Series {
+		estimate, err := points.Difference(exp, found, suspected.Key, over, under)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		var sides [][]detect.Observation
+		for _, arms := range [][]string{over, under} {
+			var side []detect.Observation
+			for _, arm := range arms {
+				// Of a single arm there is nothing, and of one that cannot be set against its side the whole side says nothing.
+				about, err := points.Difference(exp, found, suspected.Key, []string{arm}, arms)
+				if err != nil {
+					side = nil
+					break
+				}
+				side = append(side, detect.Observation{Y: about.LogRatio, SE: about.SE, DF: about.DF})
+			}
+			sides = append(sides, side)
+		}
+		out[suspected.Key.ID()] = Found{estimate, detect.Sides(sides...)}
+	}
+	return out, errors.Join(errs...)
+}
+
 // Judge is the book after a confirming run, and what it decided: the difference holds if it does for one of the series, and is refuted if
 // it is for all. Found are new over old, by the identity of the series; the promise is shared among those (Dunn 1961).
-func (p Policy) Judge(c *Confirm, found map[string]series.Estimate, who string, book change.Book, at time.Time) (
+func (p Policy) Judge(c *Confirm, found map[string]Found, who string, book change.Book, at time.Time) (
 	change.Book, change.Outcome, error) {
 	which := slices.IndexFunc(book.Changes, func(x change.Change) bool { return x.ID == c.Change })
 	if which < 0 {
@@ -264,17 +311,19 @@ func (p Policy) Judge(c *Confirm, found map[string]series.Estimate, who string, 
 			outcome = strongest(outcome, change.Undecided)
 			continue
 		}
+		between := Between(suspected.Between, estimate.Apart)
 		one := judge.Judge(suspected.Shift, change.Measured{
-			LogRatio: estimate.LogRatio, SE: estimate.SE, DF: estimate.DF, Between: suspected.Between, Old: len(c.Old), New: len(c.New),
+			LogRatio: estimate.LogRatio, SE: estimate.SE, DF: estimate.DF, Between: between, Old: len(c.Old), New: len(c.New),
 		}, c.Number)
 		outcome = strongest(outcome, one)
 		if one == change.Holds {
 			effects = append(effects, change.Effect{
-				Series: suspected.Key.ID(), LogRatio: estimate.LogRatio, SE: estimate.SE, Worse: suspected.Worse,
+				Series: suspected.Key.ID(), LogRatio: estimate.LogRatio, SE: estimate.SE, Between: between, Worse: suspected.Worse,
 			})
 		}
-		why += fmt.Sprintf("; %s: new over old %s with a standard error of %s in %d blocks", suspected.Key,
-			quantity.Plain(math.Exp(estimate.LogRatio), 4), quantity.Percent(estimate.SE, 2), estimate.Blocks)
+		why += fmt.Sprintf("; %s: new over old %s with a standard error of %s in %d blocks, where builds differ by at most %s", suspected.Key,
+			quantity.Plain(math.Exp(estimate.LogRatio), 4), quantity.Percent(estimate.SE, 2), estimate.Blocks,
+			quantity.Percent(math.Sqrt(between), 2))
 	}
 	if why == "" {
 		return book, "", errors.New("the confirming run measured none of the series that the suspicion is of: run it again")

@@ -81,7 +81,7 @@ func (f *followed) until(level float64, most int) *Confirm {
 // judge gives a confirming run that found this difference.
 func (f *followed) judge(due *Confirm, logRatio float64) change.Outcome {
 	f.t.Helper()
-	found := map[string]series.Estimate{key.ID(): {LogRatio: logRatio, SE: 0.001, DF: 19, Blocks: 20}}
+	found := map[string]Found{key.ID(): {Estimate: series.Estimate{LogRatio: logRatio, SE: 0.001, DF: 19, Blocks: 20}}}
 	book, outcome, err := f.policy.Judge(due, found, "confirming run", f.book, start)
 	if err != nil {
 		f.t.Fatal(err)
@@ -168,7 +168,7 @@ func TestAnUndecidedRunWaitsForMoreRevisions(t *testing.T) {
 		t.Fatalf("%+v", due)
 	}
 	// Half of what was suspected: too small for what builds differ by, and too large to be refuted.
-	found := map[string]series.Estimate{key.ID(): {LogRatio: due.Series[0].Shift * 0.9, SE: 0.02, DF: 19, Blocks: 20}}
+	found := map[string]Found{key.ID(): {Estimate: series.Estimate{LogRatio: due.Series[0].Shift * 0.9, SE: 0.02, DF: 19, Blocks: 20}}}
 	book, outcome, err := f.policy.Judge(due, found, "run", f.book, start)
 	if err != nil || outcome != change.Undecided {
 		t.Fatalf("%s, %v", outcome, err)
@@ -266,11 +266,11 @@ func TestTheSeriesOfAChangeShareThePromise(t *testing.T) {
 	least := func(n int) float64 {
 		due := suspected(n)
 		for ratio := 0.0; ; ratio += 2e-4 {
-			found := map[string]series.Estimate{}
+			found := map[string]Found{}
 			for _, s := range due.Series {
-				found[s.Key.ID()] = series.Estimate{LogRatio: 0, SE: 0.002, DF: 19, Blocks: 20}
+				found[s.Key.ID()] = Found{Estimate: series.Estimate{LogRatio: 0, SE: 0.002, DF: 19, Blocks: 20}}
 			}
-			found[due.Series[0].Key.ID()] = series.Estimate{LogRatio: ratio, SE: 0.002, DF: 19, Blocks: 20}
+			found[due.Series[0].Key.ID()] = Found{Estimate: series.Estimate{LogRatio: ratio, SE: 0.002, DF: 19, Blocks: 20}}
 			_, outcome, err := Default().Judge(due, found, "run", book, start)
 			if err != nil {
 				t.Fatal(err)

@@ -68,7 +68,7 @@ var Groups = []Group{
 				Help:    "Time of one operation of the object store: get, create, replace or list",
 				Buckets: []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}},
 			{Name: "assay_ledger_operation_errors_total", Type: Counter, Labels: []string{"operation", "reason"},
-				Help: "Operations of the object store that failed, by cause; that an object is absent, or there already, is no failure",
+				Help: "Operations of the object store that failed, by cause; that an object is absent, or there already, is not a failure",
 				When: "an operation failed since the operator started"},
 		},
 	},

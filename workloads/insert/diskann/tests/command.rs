@@ -565,8 +565,8 @@ fn peers_have_the_same_trial_as_ours_and_what_answers_nonsense_is_named() {
     for (name, script, message) in [
         ("silent", "exit 0", "usearch ended"),
         ("early", "echo hello", "usearch says \"hello\" and not that it is ready"),
-        ("odd", "echo ready; while read -r line; do echo soon; done", "usearch: insert 2: \"soon\" are no numbers"),
-        ("negative", "echo ready; while read -r line; do echo -1; done", "usearch: insert 2: \"-1\" are no numbers"),
+        ("odd", "echo ready; while read -r line; do echo soon; done", "usearch: insert 2: \"soon\" are not numbers"),
+        ("negative", "echo ready; while read -r line; do echo -1; done", "usearch: insert 2: \"-1\" are not numbers"),
         ("short", "echo ready; while read -r line; do echo 1 1; done", "usearch: 1 recalls for 10 queries"),
     ] {
         let output = trial("usearch", &server(&folder, name, script));

@@ -11,37 +11,47 @@ const PASSES: usize = 5;
 /// Items of a pass, at most: enough to be measured well.
 const ITEMS: usize = 100_000;
 
-/// Items per second that can be written as bytes into one buffer, one after the other, and no more than that: the
-/// fastest of some passes.
+/// Items per second whose bytes can be copied into one buffer, one item after the other, and no more than that: the fastest of some passes.
+/// Nothing of this kernel takes part in it, so that a share of it is one of what the memory allows.
 ///
 /// # Errors
 ///
 /// When an item has no byte form.
-pub fn encode_rate(items: &Items) -> Result<Quantity, Unencodable> {
-    let mut buffer = Vec::new();
-    let mut pass = || -> Result<f64, Unencodable> {
-        buffer.clear();
-        let watch = Stopwatch::start();
-        let encoded = match items {
-            Items::Facts(facts) => {
-                let facts = &facts[..facts.len().min(ITEMS)];
-                facts.iter().try_for_each(|fact| Encoder.encode(fact, &mut buffer))?;
-                facts.len()
+pub fn copy_rate(items: &Items) -> Result<Quantity, Unencodable> {
+    let paths = paths(items)?;
+    let mut buffer = Vec::with_capacity(paths.iter().map(Vec::len).sum());
+    let best = (0..PASSES)
+        .map(|_| {
+            buffer.clear();
+            let watch = Stopwatch::start();
+            for path in &paths {
+                buffer.extend_from_slice(path);
             }
-            Items::Rules(rules) => {
-                let rules = &rules[..rules.len().min(ITEMS)];
-                rules.iter().try_for_each(|rule| Encoder.encode_rule(&rule.left, &rule.right, &mut buffer))?;
-                rules.len()
-            }
-        };
-        black_box(&buffer);
-        Ok(encoded as f64 / watch.seconds())
-    };
-    let mut best = 0.0_f64;
-    for _ in 0..PASSES {
-        best = best.max(pass()?);
+            black_box(&buffer);
+            watch.seconds()
+        })
+        .fold(f64::INFINITY, f64::min);
+    Ok(Quantity::new(paths.len() as f64 / best, Unit::new("items/s")))
+}
+
+/// The bytes of the first items, each on its own.
+fn paths(items: &Items) -> Result<Vec<Vec<u8>>, Unencodable> {
+    match items {
+        Items::Facts(facts) => {
+            let facts = facts.iter().take(ITEMS);
+            facts.map(|fact| written(|path| Encoder.encode(fact, path))).collect()
+        }
+        Items::Rules(rules) => {
+            let rules = rules.iter().take(ITEMS);
+            rules.map(|rule| written(|path| Encoder.encode_rule(&rule.left, &rule.right, path))).collect()
+        }
     }
-    Ok(Quantity::new(best, Unit::new("items/s")))
+}
+
+fn written(write: impl FnOnce(&mut Vec<u8>) -> Result<(), Unencodable>) -> Result<Vec<u8>, Unencodable> {
+    let mut path = Vec::new();
+    write(&mut path)?;
+    Ok(path)
 }
 
 #[cfg(test)]
@@ -51,14 +61,17 @@ mod tests {
     use crate::workload::{Shape, fact, rule};
 
     #[test]
-    fn facts_and_rules_are_written_at_some_speed() {
+    fn facts_and_rules_are_copied_faster_than_they_are_written() {
         for items in [
-            Items::Facts((0..100).map(|n| fact(Shape::Flat, n)).collect()),
-            Items::Rules((0..100).map(|n| rule(Shape::Flat, n)).collect()),
+            Items::Facts((0..1000).map(|n| fact(Shape::Flat, n)).collect()),
+            Items::Rules((0..1000).map(|n| rule(Shape::Flat, n)).collect()),
         ] {
-            let rate = encode_rate(&items).unwrap();
-            assert!(rate.value > 1e4 && rate.value.is_finite(), "{rate:?}");
+            let watch = Stopwatch::start();
+            let written = paths(&items).unwrap();
+            let encoded = written.len() as f64 / watch.seconds();
+            let rate = copy_rate(&items).unwrap();
+            assert!(rate.value > encoded && rate.value.is_finite(), "{rate:?}, and {encoded} with the encoding");
         }
-        assert!(encode_rate(&Items::Facts(vec![Value::atom("")])).is_err());
+        assert!(copy_rate(&Items::Facts(vec![Value::atom("")])).is_err());
     }
 }

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use assay_harness::report::Fact;
 use assay_harness::{Failure, FlagError, Flags, Phases, Quantity, Report, Unit, ceiling, machine};
 
-use crate::ceiling::encode_rate;
+use crate::ceiling::copy_rate;
 use crate::counting::{self, Allocations};
 use crate::environment::{Insertion, Items, Rejected};
 use crate::laps;
@@ -341,11 +341,11 @@ fn limits(
     checked: &crate::subject::Checked,
     report: &mut Report,
 ) -> Result<(), Failure> {
-    let encode = encode_rate(items).map_err(Rejected::from)?;
+    let copies = copy_rate(items).map_err(Rejected::from)?;
     let rate = (p.iterations * items.len()) as f64 / latencies.iter().sum::<f64>();
-    // Only what encodes is bounded by encoding.
-    let encodes = matches!(p.part, Part::All | Part::Serialise) && p.subject.variant != Variant::Cache;
-    report.ceiling("encodeRate", encode, encodes.then_some(rate));
+    // Only what writes an item's bytes is bounded by writing them: a cached form is there already.
+    let writes = matches!(p.part, Part::All | Part::Serialise) && p.subject.variant != Variant::Cache;
+    report.ceiling("itemCopies", copies, writes.then_some(rate));
     // A limit to compare the depth with; reads of neighbours hit the cache, so no achieved rate is claimed.
     let paths: usize = checked.dump.paths.iter().map(Vec::len).sum();
     let working_set = checked.heap_bytes.unwrap_or(paths).clamp(*PROBED.start(), *PROBED.end());

@@ -128,9 +128,9 @@ fn the_documents_rows_are_phases_of_their_own_and_do_not_add_up() {
 fn a_part_alone_has_no_phases_and_no_claim_on_a_ceiling_it_cannot_reach() {
     let result = result(&["--scope=scratch"]);
     assert!(phases(&result).is_empty());
-    let encode = &result["ceilings"][0];
-    assert_eq!(encode["name"], "encodeRate");
-    assert!(encode.get("achieved").is_none());
+    let copies = &result["ceilings"][0];
+    assert_eq!(copies["name"], "itemCopies");
+    assert!(copies.get("achieved").is_none());
 }
 
 #[test]

@@ -236,4 +236,9 @@ pub(super) fn a_runner_without_its_keeper_runs_nothing_more() {
     let (kept, output) = bench.besieged(json!({"keeper": "another protocol", "executor": "pod_1"}));
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     assert!(stderr(&output).contains("another protocol") && kept.of("started").is_empty());
+
+    let (kept, output) = bench.besieged(json!({"refused": "this execution was started before"}));
+    let said = stderr(&output);
+    assert!(!output.status.success() && kept.of("started").is_empty(), "{said}");
+    assert!(said.contains("the keeper refuses the block: this execution was started before"), "{said}");
 }

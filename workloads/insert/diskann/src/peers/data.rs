@@ -76,7 +76,7 @@ pub fn read(folder: &Path) -> Result<Given, Failure> {
         let bytes = file(name)?;
         let (words, []) = bytes.as_chunks::<4>() else {
             return Err(Failure::error(format_args!(
-                "{name} has {} bytes, and they are no words of four",
+                "{name} has {} bytes, and has to have a multiple of four",
                 bytes.len()
             )));
         };

@@ -163,7 +163,7 @@ impl Arm {
         numbers
             .ok()
             .filter(|numbers| numbers.iter().all(|number| number.is_finite() && *number >= 0.0))
-            .ok_or_else(|| Failure::error(format_args!("{}: {line}: {answer:?} are no numbers", self.name)))
+            .ok_or_else(|| Failure::error(format_args!("{}: {line}: {answer:?} are not numbers", self.name)))
     }
 
     /// Seconds of all queries, and the recall of each.
