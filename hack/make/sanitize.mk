@@ -21,7 +21,7 @@ MIRI_TOOLCHAIN ?= nightly
 MIRI_CASES ?= 16
 
 .PHONY: miri
-miri: ## The vectors that all kernels share, and distances, under Miri, which finds undefined behaviour (a few minutes, most of them to compile).
+miri: ## The shared vectors and distances under Miri, which finds undefined behaviour (a few minutes, most of them to compile).
 	@RUSTFLAGS="-Ctarget-feature=+avx2,+fma,+aes" MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=$(MIRI_CASES) \
 	  cargo +$(MIRI_TOOLCHAIN) miri test \
 	  --manifest-path workloads/Cargo.toml --locked -p assay-harness --lib -- simd::

@@ -39,8 +39,8 @@ func (r Repository) Between(ctx context.Context, good, bad string) ([]Commit, er
 		return nil, fmt.Errorf("invalid good %q and bad %q: both are commit %s; name two", good, bad, from.Hash)
 	}
 	if _, err := r.git(ctx, "merge-base", "--is-ancestor", from.Hash, to.Hash); err != nil {
-		return nil, fmt.Errorf("invalid good %q: it is not an ancestor of bad, %q; if the history was rewritten, name the commit from which both "+
-			"come (git merge-base %s %s)", good, bad, good, bad)
+		return nil, fmt.Errorf("invalid good %q: it is not an ancestor of bad, %q; if the history was rewritten, name the commit from which "+
+			"both come (git merge-base %s %s)", good, bad, good, bad)
 	}
 	text, err := r.git(ctx, "log", "--first-parent", "--reverse", "--format=%H%x09%s", from.Hash+".."+to.Hash)
 	if err != nil {

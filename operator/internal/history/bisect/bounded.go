@@ -49,8 +49,8 @@ type Lost struct {
 }
 
 // Open begins the search for the culprits of a change that was confirmed: one wave where its sides are neighbours, since what confirmed it
-// may have measured later revisions. A search that cannot be made is stopped from its beginning and says why. It is nil where the series has
-// no points on both sides of the change, because they may come. Recorded are revisions in the order in which they were made.
+// may have measured later revisions. A search that cannot be made is stopped from its beginning and says why. It is nil where the series
+// has no points on both sides of the change, because they may come. Recorded are revisions in the order in which they were made.
 func Open(c *change.Change, all []*series.Series, recorded []points.Revision, bounds Bounds, now time.Time) *Bounded {
 	ends, err := EndsOf(c, all)
 	if err != nil {

@@ -434,7 +434,8 @@ func unsearchable(t *testing.T, begun *search) {
 		l.ends()
 	}
 	want := map[string]string{
-		l.change: "no culprit was found in 0 waves: revision " + revision(head).Revision + " was measured on both sides of the change: no commit made it",
+		l.change: "no culprit was found in 0 waves: revision " + revision(head).Revision + " was measured on both sides of the change: " +
+			"no commit made it",
 	}
 	if found := l.found(); found.State != change.Confirmed || l.waves != begun.waves || !maps.Equal(l.told, want) {
 		t.Errorf("%s after %d waves, told %v, want %v", found.State, l.waves, l.told, want)
