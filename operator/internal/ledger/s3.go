@@ -221,15 +221,6 @@ func (s *s3) List(ctx context.Context, prefix string) ([]string, error) {
 }
 
 func (s *s3) Page(ctx context.Context, prefix, after string) (keys []string, more bool, err error) {
-	more, err = s.page(ctx, prefix, after, func(key string, _ int64) { keys = append(keys, key) })
-	if err != nil {
-		return nil, false, err
-	}
-	return keys, more, nil
-}
-
-// page visits the objects of one page, and reports whether there may be others after them.
-func (s *s3) page(ctx context.Context, prefix, after string, visit func(key string, size int64)) (more bool, err error) {
 	// Leaving the function ends the listing after its first page.
 	ctx, cancel := begin(ctx, s.timeout)
 	defer cancel()
@@ -237,20 +228,18 @@ func (s *s3) page(ctx context.Context, prefix, after string, visit func(key stri
 	if after != "" {
 		options.StartAfter = s.prefix + after
 	}
-	visited := 0
 	for object := range s.core.Client.ListObjects(ctx, s.bucket, options) {
 		if object.Err != nil {
-			return false, s.explain(ctx, "list", prefix, object.Err)
+			return nil, false, s.explain(ctx, "list", prefix, object.Err)
 		}
-		visit(strings.TrimPrefix(object.Key, s.prefix), object.Size)
-		if visited++; visited == maxPage {
-			return true, nil
+		if keys = append(keys, strings.TrimPrefix(object.Key, s.prefix)); len(keys) == maxPage {
+			return keys, true, nil
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return false, s.explain(ctx, "list", prefix, err)
+		return nil, false, s.explain(ctx, "list", prefix, err)
 	}
-	return false, nil
+	return keys, false, nil
 }
 
 // Check lists one key: that needs the endpoint, the credentials and the bucket, and costs next to nothing.

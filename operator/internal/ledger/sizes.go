@@ -3,9 +3,12 @@ package ledger
 import (
 	"context"
 	"os"
+
+	"github.com/minio/minio-go/v7"
 )
 
-// Sizes are how many objects there are under some keys, and their bytes together.
+// Sizes are how many objects there are under some keys, and their bytes together. A version that was written over, and a mark that says
+// that an object was deleted, is one as well: the store keeps it.
 type Sizes struct {
 	Objects int
 	Bytes   int64
@@ -13,29 +16,52 @@ type Sizes struct {
 
 // Sizer is a store that reports the sizes of its objects.
 type Sizer interface {
-	// SizesAfter sums up objects whose keys start with the prefix and come after another one, as many as one operation of the store
-	// tells of. Last is the key of the last of them, and more reports whether there may be others after it.
-	SizesAfter(ctx context.Context, prefix, after string) (sizes Sizes, last string, more bool, err error)
+	// Sizes sums up what a store keeps whose keys start with a prefix.
+	Sizes(ctx context.Context, prefix string) (Sizes, error)
 }
 
-func (s *s3) SizesAfter(ctx context.Context, prefix, after string) (sizes Sizes, last string, more bool, err error) {
-	more, err = s.page(ctx, prefix, after, func(key string, size int64) {
-		sizes.Objects, sizes.Bytes, last = sizes.Objects+1, sizes.Bytes+size, key
-	})
+// Sizes implements Sizer, with versions where the store has them and shows them to this reader.
+func (s *s3) Sizes(ctx context.Context, prefix string) (Sizes, error) {
+	ctx, cancel := begin(ctx, listings*s.timeout)
+	defer cancel()
+	sizes, err := s.sizes(ctx, prefix, true)
+	if err != nil && hasNoVersions(err) {
+		sizes, err = s.sizes(ctx, prefix, false)
+	}
 	if err != nil {
-		return Sizes{}, "", false, err
+		return Sizes{}, s.explain(ctx, "list", prefix, err)
 	}
-	return sizes, last, more, nil
+	return sizes, nil
 }
 
-func (f folder) SizesAfter(ctx context.Context, prefix, after string) (sizes Sizes, last string, more bool, err error) {
-	keys, more, err := f.Page(ctx, prefix, after)
-	for _, key := range keys {
-		info, err := os.Stat(f.path(key))
-		if err != nil {
-			return Sizes{}, "", false, err
+func (s *s3) sizes(ctx context.Context, prefix string, versions bool) (Sizes, error) {
+	var out Sizes
+	options := minio.ListObjectsOptions{Prefix: s.prefix + prefix, Recursive: true, WithVersions: versions}
+	for object := range s.core.Client.ListObjects(ctx, s.bucket, options) {
+		if object.Err != nil {
+			return Sizes{}, object.Err
 		}
-		sizes.Objects, sizes.Bytes, last = sizes.Objects+1, sizes.Bytes+info.Size(), key
+		out.Objects, out.Bytes = out.Objects+1, out.Bytes+object.Size
 	}
-	return sizes, last, more, err
+	return out, ctx.Err()
+}
+
+// Sizes implements Sizer.
+func (f folder) Sizes(ctx context.Context, prefix string) (Sizes, error) {
+	var out Sizes
+	for after, more := "", true; more; {
+		keys, next, err := f.Page(ctx, prefix, after)
+		if err != nil {
+			return Sizes{}, err
+		}
+		for _, key := range keys {
+			info, err := os.Stat(f.path(key))
+			if err != nil {
+				return Sizes{}, err
+			}
+			out.Objects, out.Bytes, after = out.Objects+1, out.Bytes+info.Size(), key
+		}
+		more = next && len(keys) > 0
+	}
+	return out, nil
 }

@@ -18,7 +18,7 @@ import (
 // Every is how often what a namespace holds is summed up anew: it grows by megabytes an hour.
 const Every = 10 * time.Minute
 
-// Meter sums up the ledgers of the namespaces that were asked for, one after the other and one page of a listing at a time.
+// Meter sums up the ledgers of the namespaces that were asked for, one after the other.
 type Meter struct {
 	Store ledger.Store
 	Clock clock.Clock
@@ -125,14 +125,11 @@ func Sum(ctx context.Context, store ledger.Store, prefixes ...string) (ledger.Si
 	}
 	var out ledger.Sizes
 	for _, prefix := range prefixes {
-		for after, more := "", true; more; {
-			sizes, last, next, err := sizer.SizesAfter(ctx, prefix, after)
-			if err != nil {
-				return ledger.Sizes{}, err
-			}
-			out.Objects, out.Bytes = out.Objects+sizes.Objects, out.Bytes+sizes.Bytes
-			after, more = last, next && last != ""
+		sizes, err := sizer.Sizes(ctx, prefix)
+		if err != nil {
+			return ledger.Sizes{}, err
 		}
+		out.Objects, out.Bytes = out.Objects+sizes.Objects, out.Bytes+sizes.Bytes
 	}
 	return out, nil
 }

@@ -3,7 +3,6 @@ package quota
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -12,28 +11,25 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 )
 
-// paged is a store that tells two objects at a time, each of ten bytes, and counts how often it is asked.
-type paged struct {
+// counting is a store with objects of ten bytes, which counts how often it is asked.
+type counting struct {
 	ledger.Store
 	objects map[string]int
 	asked   int
 	fails   bool
 }
 
-func (p *paged) SizesAfter(_ context.Context, prefix, after string) (ledger.Sizes, string, bool, error) {
-	p.asked++
-	if p.fails {
-		return ledger.Sizes{}, "", false, errors.New("away")
+func (c *counting) Sizes(_ context.Context, prefix string) (ledger.Sizes, error) {
+	c.asked++
+	if c.fails {
+		return ledger.Sizes{}, errors.New("away")
 	}
-	from := 0
-	_, _ = fmt.Sscanf(after, prefix+"%d", &from)
-	count := min(2, p.objects[prefix]-from)
-	return ledger.Sizes{Objects: count, Bytes: int64(10 * count)}, fmt.Sprintf("%s%d", prefix, from+count), from+count < p.objects[prefix], nil
+	return ledger.Sizes{Objects: c.objects[prefix], Bytes: int64(10 * c.objects[prefix])}, nil
 }
 
 func TestANamespaceIsSummedUpNowAndThenAndNotWheneverSomebodyAsks(t *testing.T) {
 	now := testingclock.NewFakeClock(time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC))
-	store := &paged{objects: map[string]int{"runs/a/": 5, "argo/a/": 1, "runs/b/": 0}}
+	store := &counting{objects: map[string]int{"runs/a/": 5, "argo/a/": 1, "runs/b/": 0}}
 	meter := &Meter{Store: store, Clock: now}
 	of := func(when, namespace string, want ledger.Sizes, known bool, asked int) {
 		t.Helper()
@@ -43,24 +39,24 @@ func TestANamespaceIsSummedUpNowAndThenAndNotWheneverSomebodyAsks(t *testing.T) 
 	}
 	of("before the first time", "a", ledger.Sizes{}, false, 0)
 	meter.Refresh(t.Context())
-	of("summed up over three pages, and what its other workflows keep", "a", ledger.Sizes{Objects: 6, Bytes: 60}, true, 4)
-	of("another one", "b", ledger.Sizes{}, false, 4)
+	of("summed up with what its other workflows keep", "a", ledger.Sizes{Objects: 6, Bytes: 60}, true, 2)
+	of("another one", "b", ledger.Sizes{}, false, 2)
 	now.Step(time.Minute)
 	if next := meter.Refresh(t.Context()); next != Every-time.Minute {
 		t.Errorf("the next one is due in %s", next)
 	}
-	of("only the new one is listed", "b", ledger.Sizes{}, true, 6)
+	of("only the new one is listed", "b", ledger.Sizes{}, true, 4)
 	store.objects["runs/a/"] = 6
 	now.Step(Every)
 	store.fails = true
 	meter.Refresh(t.Context())
-	of("a store that is away leaves what was known", "a", ledger.Sizes{Objects: 6, Bytes: 60}, true, 8)
+	of("a store that is away leaves what was known", "a", ledger.Sizes{Objects: 6, Bytes: 60}, true, 6)
 	store.fails = false
 	meter.Refresh(t.Context())
-	of("it is not asked at once again", "a", ledger.Sizes{Objects: 6, Bytes: 60}, true, 8)
+	of("it is not asked at once again", "a", ledger.Sizes{Objects: 6, Bytes: 60}, true, 6)
 	now.Step(Every)
 	meter.Refresh(t.Context())
-	of("and then is", "a", ledger.Sizes{Objects: 7, Bytes: 70}, true, 14)
+	of("and then is", "a", ledger.Sizes{Objects: 7, Bytes: 70}, true, 10)
 	if all := meter.All(); len(all) != 2 || all["a"].Bytes != 70 {
 		t.Errorf("all are %v", all)
 	}

@@ -50,7 +50,7 @@ func Policy(bucket, under, name string) ([]byte, error) {
 	switch {
 	case name == Operator:
 		statements = []statement{
-			allow([]string{"arn:aws:s3:::" + bucket}, "s3:ListBucket"),
+			allow([]string{"arn:aws:s3:::" + bucket}, "s3:ListBucket", "s3:ListBucketVersions"),
 			allow(resource("runs/*", "history/*"), "s3:GetObject"),
 			allow(resource("runs/*/experiment.json", "runs/*/history.json", "runs/*/confirm.json", "runs/*/waves/*", "runs/*/leases/*",
 				"runs/assay-write-probe", "history/*"), "s3:PutObject"),

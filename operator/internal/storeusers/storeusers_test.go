@@ -20,6 +20,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/quota"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/storeusers"
 	"assay.dev/assay/operator/test/attacks"
@@ -262,6 +263,10 @@ func TestWhatIsWrittenOverIsKept(t *testing.T) {
 	}
 	if len(versions) != 2 {
 		t.Errorf("the store keeps versions %v of %s, want what was measured and what was written over it", versions, key)
+	}
+	if got, err := quota.Sum(t.Context(), open(t, address, "", as("operator")), "runs/team-a/"); err != nil ||
+		got != (ledger.Sizes{Objects: 2, Bytes: int64(len("measured") + len("forged"))}) {
+		t.Errorf("the operator counts %+v for the bound on what the namespace stores, %v; want both versions", got, err)
 	}
 	if err := client(t, address, as("run.team-a")).SuspendVersioning(t.Context(), "assay"); minio.ToErrorResponse(err).Code != "AccessDenied" {
 		t.Errorf("the namespace's key stops the store from keeping versions: %v", err)

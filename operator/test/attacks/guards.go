@@ -50,6 +50,9 @@ const (
 		"subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: \"system:unauthenticated\"}]\n"
 )
 
+// operatorLists ends what the operator's user may list.
+const operatorLists = `"s3:ListBucketVersions"),`
+
 func editMay(resources string) Guard {
 	const has = "[benchmarkruns, benchmarkschedules, benchmarkrevisions]"
 	return edit(peopleFile, has, "[benchmarkruns, benchmarkschedules, benchmarkrevisions, "+resources+"]")
@@ -112,12 +115,11 @@ var Guards = map[string]Guard{
 		`statement{Effect: "Allow", Action: []string{"admin:CreateUser"`),
 	"what was measured is deleted, and its versions": edit(usersFile, `of+"/analysis/*"), "s3:PutObject")`,
 		`of+"/analysis/*"), "s3:PutObject", "s3:DeleteObject", "s3:DeleteObjectVersion")`),
-	"the bucket is made to forget": edit(usersFile, `allow([]string{"arn:aws:s3:::" + bucket}, "s3:ListBucket"),`,
-		`allow([]string{"arn:aws:s3:::" + bucket}, "s3:ListBucket", "s3:PutBucketVersioning"),`),
+	"the bucket is made to forget": edit(usersFile, operatorLists, `"s3:PutBucketVersioning"),`),
 	"the operator's key writes what was measured": edit(usersFile, `"runs/assay-write-probe", "history/*"`, `"runs/*", "history/*"`),
 	"a reader's key writes a verdict":             edit(usersFile, `if match[1] == runs {`, `if match[1] != "" {`),
-	"the store's metrics with another's token": edit(usersFile, `allow([]string{"arn:aws:s3:::" + bucket}, "s3:ListBucket"),`,
-		`allow([]string{"arn:aws:s3:::" + bucket}, "s3:ListBucket"), allow([]string{"arn:aws:s3:::*"}, "admin:Prometheus"),`),
+	"the store's metrics with another's token": edit(usersFile, operatorLists,
+		operatorLists+` allow([]string{"arn:aws:s3:::*"}, "admin:Prometheus"),`),
 	"a key is kept beyond its replacement": edit("operator/internal/storeusers/apply.go", "if admin.replaced(ctx, access, secretKey) {",
 		`if access == "" {`),
 
