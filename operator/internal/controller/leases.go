@@ -46,7 +46,7 @@ func (r *NodeReconciler) Reconcile(ctx context.Context, request ctrl.Request) (c
 	if !current.Held() {
 		return ctrl.Result{}, nil
 	}
-	if left := current.ExpiresAt().Sub(r.Clock.Now()); left > 0 {
+	if left := current.Left(r.Clock.Now()); left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
 	over, err := r.over(ctx, current.Holder)

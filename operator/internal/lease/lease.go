@@ -14,6 +14,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"assay.dev/assay/operator/internal/period"
 )
 
 // DefaultDuration is how long a lease lasts after it was renewed.
@@ -92,13 +94,16 @@ func (l Lease) Held() bool { return l.Holder != Holder{} }
 func (l Lease) ExpiresAt() time.Time { return l.Renewed.Add(l.Duration) }
 
 // Expired reports whether the holder did not renew in time. It keeps the lease, and may renew it, until another run acquires it.
-func (l Lease) Expired(now time.Time) bool { return l.Held() && !now.Before(l.ExpiresAt()) }
+func (l Lease) Expired(now time.Time) bool { return l.Held() && l.Left(now) <= 0 }
 
-// RenewAt is when the holder renews: early enough for two failures.
-func (l Lease) RenewAt() time.Time { return l.Renewed.Add(l.Duration / 3) }
+// Left is how long the lease lasts if nobody renews it.
+func (l Lease) Left(now time.Time) time.Duration { return period.Left(l.Renewed, l.Duration, now) }
+
+// RenewIn is after how long the holder renews, early enough for two failures; zero or less when it should.
+func (l Lease) RenewIn(now time.Time) time.Duration { return period.Left(l.Renewed, l.Duration/3, now) }
 
 // Overdue reports whether renewal is so late that it takes precedence over other actions.
-func (l Lease) Overdue(now time.Time) bool { return !now.Before(l.Renewed.Add(l.Duration * 2 / 3)) }
+func (l Lease) Overdue(now time.Time) bool { return period.Over(l.Renewed, l.Duration*2/3, now) }
 
 // Takeable reports whether another run may acquire the lease. That it has expired is not enough: while a pod of its holder runs on the
 // node, or a workflow may start one, two runs would share it.

@@ -39,6 +39,8 @@ func TestWhenANodeMayBeTaken(t *testing.T) {
 		"a lease that expired":                              {held(first), time.Minute, true},
 		"a lease that expired while its holder's pod runs":  {busy, time.Hour, false},
 		"a lease that was renewed is good for another time": {renewed(held(first), 59*time.Second), time.Minute, false},
+		"a lease that another's clock renewed, a bit ahead": {renewed(held(first), 30*time.Second), 0, false},
+		"a lease that was renewed before the clock was set": {renewed(held(first), 24*time.Hour), 0, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -56,8 +58,8 @@ func renewed(l Lease, after time.Duration) Lease {
 
 func TestALeaseIsRenewedEarlyEnoughToFailTwice(t *testing.T) {
 	l := held(first)
-	if got := l.RenewAt(); !got.Equal(eight.Add(20 * time.Second)) {
-		t.Errorf("renewed at %s", got)
+	if got := l.RenewIn(eight); got != 20*time.Second {
+		t.Errorf("renewed after %s", got)
 	}
 	if l.Overdue(eight.Add(39*time.Second)) || !l.Overdue(eight.Add(40*time.Second)) {
 		t.Error("it comes before everything else after two thirds of its time")

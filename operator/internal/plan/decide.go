@@ -70,8 +70,8 @@ type planner struct {
 	now      time.Time
 	// place is the run's place in the queue; nil unless it needs a node and has none.
 	place *Place
-	// wakeAt is when to reconcile without an event; zero is never.
-	wakeAt time.Time
+	// wakes is after how long to reconcile without an event; nil is never.
+	wakes *time.Duration
 }
 
 // Ended reports whether the run is over.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/period"
 )
 
 // control stops, suspends and resumes the workflow as the run's spec asks. It does not need the ledger.
@@ -37,14 +38,13 @@ const suspendedMessage = "spec.suspend is true: no new block starts; set it to f
 // suspendedByUs reports whether the workflow was suspended for spec.suspend, and not by a person in Argo.
 func (p *planner) suspendedByUs() bool { return p.Run.Status.SuspendedSince != nil }
 
-// deadline is when the run's wall-clock budget ends; zero while it has neither a wave nor a node. Suspension postpones it, but lets nobody
-// keep a node: a suspended run has given its nodes back when its blocks have ended, so whoever has one for longer than the budget uses it
-// up. So does who has a node and never comes to its first wave, whatever stands in the way.
-func (p *planner) deadline() time.Time {
+// budgetLeft is what is left of the run's wall-clock budget, which counts once the run has a wave or a node. Suspension makes it longer,
+// but lets nobody keep a node: a suspended run has given its nodes back when its blocks have ended, so whoever has one for longer than the
+// budget uses it up. So does who has a node and never comes to its first wave, whatever stands in the way.
+func (p *planner) budgetLeft() (left time.Duration, counts bool) {
 	start, budget := Started(p.Observed), p.Run.Spec.Budget.WallClock.Duration
-	var out time.Time
-	if !start.IsZero() {
-		out = start.Add(budget + SuspendedFor(p.Run, p.now))
+	if counts = !start.IsZero(); counts {
+		left = period.Left(start, budget+SuspendedFor(p.Run, p.now), p.now)
 	}
 	for _, held := range p.held() {
 		// The lease of the first wave is older than the wave, whose workflow names its token.
@@ -52,11 +52,11 @@ func (p *planner) deadline() time.Time {
 		if held.Acquired.After(start) {
 			from = held.Acquired
 		}
-		if end := from.Add(budget); out.IsZero() || end.Before(out) {
-			out = end
+		if of := period.Left(from, budget, p.now); !counts || of < left {
+			left, counts = of, true
 		}
 	}
-	return out
+	return left, counts
 }
 
 // SuspendedFor is how long a run was suspended since it started. It is computed from the status alone, so that it survives a restart.
@@ -85,7 +85,7 @@ func (p *planner) unended() bool {
 // neverEnding deletes the workflow of a wave that was stopped long ago and that Argo does not end: while it is there, nobody gets the nodes
 // of the run. It does not need the ledger.
 func (p *planner) neverEnding() *Decision {
-	if !p.unended() || p.now.Sub(p.since(assayv1alpha1.GraceForArgo)) < podGrace {
+	if !p.unended() || !period.Over(p.since(assayv1alpha1.GraceForArgo), podGrace, p.now) {
 		return nil
 	}
 	return &Decision{
@@ -97,8 +97,8 @@ func (p *planner) neverEnding() *Decision {
 }
 
 func (p *planner) overBudget() bool {
-	deadline := p.deadline()
-	return !deadline.IsZero() && !p.now.Before(deadline)
+	left, counts := p.budgetLeft()
+	return counts && left <= 0
 }
 
 func (p *planner) budgetMessage() string {

@@ -10,6 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/lease"
+	"assay.dev/assay/operator/internal/period"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -160,7 +161,7 @@ func (p *planner) waitForLease(me lease.Waiter) *Decision {
 	var parts []string
 	for _, name := range me.Nodes {
 		current := p.leaseOf(name)
-		if left := current.ExpiresAt().Sub(p.now); current.Held() && left > 0 {
+		if left := current.Left(p.now); current.Held() && left > 0 {
 			after = min(after, left)
 		}
 		parts = append(parts, describeLease(name, current, p.now))
@@ -256,8 +257,8 @@ func (p *planner) suspendedForLong() *Decision {
 	if since == nil {
 		return nil
 	}
-	if settled := since.Add(suspendSettles); p.now.Before(settled) {
-		p.wake(settled)
+	if left := period.Left(since.Time, suspendSettles, p.now); left > 0 {
+		p.wake(left)
 		return nil
 	}
 	return p.stopAndPlanAgain("spec.suspend is true and no block runs, so others may have the nodes")

@@ -14,6 +14,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/lease"
+	"assay.dev/assay/operator/internal/period"
 	"assay.dev/assay/operator/internal/policy"
 )
 
@@ -120,8 +121,8 @@ func (p *planner) lost(name string) (why string, dead bool) {
 	case node.Name == "":
 		return "node " + name + " is gone", true
 	case !node.Ready:
-		if given := node.ReadySince.Add(p.settings.NodeGrace); p.now.Before(given) {
-			p.wake(given)
+		if left := period.Left(node.ReadySince, p.settings.NodeGrace, p.now); left > 0 {
+			p.wake(left)
 			return "", false
 		}
 		return fmt.Sprintf("node %s is not ready since %s", name, stamp(node.ReadySince)), true
@@ -161,7 +162,7 @@ func (p *planner) nodesLost(open map[string]int) *Decision {
 		return p.stopAndPlanAgain(why)
 	}
 	// No pod runs at all: that may be the moment between two blocks of a lane.
-	if given := p.since(assayv1alpha1.GraceForNodes).Add(p.settings.NodeGrace); !p.now.Before(given) {
+	if period.Over(p.since(assayv1alpha1.GraceForNodes), p.settings.NodeGrace, p.now) {
 		return p.stopAndPlanAgain(why)
 	}
 	out := waiting(assayv1alpha1.ReasonWaitingForNode, why+": waiting for the blocks on the other nodes", lookAtPods)

@@ -9,6 +9,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/period"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -110,13 +111,13 @@ func (p *planner) running() *Decision {
 func (p *planner) notStarting() *Decision {
 	pod := p.Pods.Starting
 	switch {
-	case !p.Wave.Seen && p.now.Sub(p.Wave.CreatedAt) >= argoPatience:
+	case !p.Wave.Seen && period.Over(p.Wave.CreatedAt, argoPatience, p.now):
 		return waiting(assayv1alpha1.ReasonWaitingForArgo,
 			fmt.Sprintf("no Argo workflow controller has looked at workflow %s: check that it runs, watches namespace %s and has the instance ID "+
 				"of the operator's --argo-instance-id", p.Wave.Name, p.Run.Namespace), p.untilDeadline())
 	case p.Pods.Unschedulable != "":
 		return waiting(assayv1alpha1.ReasonWaitingForNode, "a pod finds no room: "+p.Pods.Unschedulable, p.untilDeadline())
-	case pod != nil && p.now.Sub(pod.Scheduled) >= podPatience:
+	case pod != nil && period.Over(pod.Scheduled, podPatience, p.now):
 		return waiting(assayv1alpha1.ReasonPodNotStarted,
 			fmt.Sprintf("pod %s has a node and does not start: kubectl describe pod -n %s %s says why", pod.Name, p.Run.Namespace, pod.Name),
 			p.untilDeadline())
@@ -133,9 +134,9 @@ func (p *planner) neverStarting() *Decision {
 	}
 	why := fmt.Sprintf("pod %s has a node since %s and has not started", pod.Name, stamp(pod.Scheduled))
 	switch {
-	case !pod.Lost.IsZero() && p.now.Sub(pod.Lost) >= podPatience:
+	case !pod.Lost.IsZero() && period.Over(pod.Lost, podPatience, p.now):
 		why += ", and lost its sandbox"
-	case p.now.Sub(pod.Scheduled) < podGrace:
+	case !period.Over(pod.Scheduled, podGrace, p.now):
 		return nil
 	}
 	wave := p.Wave != nil && pod.Workflow == p.Wave.Name
@@ -215,7 +216,10 @@ func (p *planner) whyStopped() (reason, why string) {
 
 // untilDeadline is when to reconcile a running wave: every lookAtWave, and when the budget ends.
 func (p *planner) untilDeadline() time.Duration {
-	return min(lookAtWave, p.deadline().Sub(p.now))
+	if left, counts := p.budgetLeft(); counts {
+		return min(lookAtWave, left)
+	}
+	return lookAtWave
 }
 
 // imageNotPulled waits for an image that cannot be pulled for ImagePullGrace, and then stops the run.
@@ -231,7 +235,7 @@ func (p *planner) imageNotPulled() *Decision {
 		since = image.Scheduled
 	}
 	out := waiting(assayv1alpha1.ReasonImageNotPulled, message, lookAtPods)
-	switch left := since.Add(p.settings.ImagePullGrace).Sub(p.now); {
+	switch left := period.Left(since, p.settings.ImagePullGrace, p.now); {
 	case left > 0:
 		out.After = min(left, lookAtWave)
 	case p.Ledger.Done > 0:

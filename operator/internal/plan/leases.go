@@ -99,10 +99,10 @@ func (p *planner) outOfForce(lane design.Lane) string {
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// wake asks for a reconcile at a time.
-func (p *planner) wake(at time.Time) {
-	if p.wakeAt.IsZero() || at.Before(p.wakeAt) {
-		p.wakeAt = at
+// wake asks for a reconcile after some time; zero is at once.
+func (p *planner) wake(after time.Duration) {
+	if p.wakes == nil || after < *p.wakes {
+		p.wakes = &after
 	}
 }
 
@@ -118,17 +118,17 @@ func (p *planner) keepLeases(decision Decision) Decision {
 	}
 	var due []string
 	overdue := false
-	if end := p.deadline(); p.now.Before(end) && len(p.held()) > 0 {
-		p.wake(end)
+	if left, counts := p.budgetLeft(); counts && left > 0 && len(p.held()) > 0 {
+		p.wake(left)
 	}
 	for _, held := range p.held() {
-		if p.now.Before(held.RenewAt()) {
-			p.wake(held.RenewAt())
+		if left := held.RenewIn(p.now); left > 0 {
+			p.wake(left)
 			continue
 		}
 		due = append(due, held.Node)
 		overdue = overdue || held.Overdue(p.now)
-		p.wake(p.now.Add(held.Duration / 3))
+		p.wake(held.Duration / 3)
 	}
 	if len(due) > 0 {
 		if decision.Action == nil || overdue {
@@ -137,11 +137,11 @@ func (p *planner) keepLeases(decision Decision) Decision {
 			}
 			decision.Action = RenewLeases{due}
 		} else {
-			p.wake(p.now)
+			p.wake(0)
 		}
 	}
-	if !p.wakeAt.IsZero() && !decision.followedAtOnce() {
-		decision.After = soonest(decision.After, p.wakeAt.Sub(p.now))
+	if p.wakes != nil && !decision.followedAtOnce() {
+		decision.After = soonest(decision.After, *p.wakes)
 	}
 	return decision
 }
