@@ -27,8 +27,8 @@ func (w *world) measures() {
 	}
 }
 
-// Wherever a clock is set to while a run goes on, no block is lost or planned twice, and the run ends: with its verdict, or, where the clock
-// was set by more than its budget, with what was measured until then.
+// Wherever a clock is set to while a run goes on, no block is lost or planned twice, and the run ends: with its verdict, or, where the
+// clock was set by more than its budget, with what was measured until then.
 func TestAClockThatIsSetLosesNothing(t *testing.T) {
 	for _, by := range setTo {
 		for before := range 14 {
@@ -68,7 +68,8 @@ func TestAClockThatIsSetHoldsNothingUp(t *testing.T) {
 		"its image is not there": func(w *world) { w.Pods.Image = &ImageProblem{Image: "lab/scan:1", Message: "no", Scheduled: w.now} },
 		"its pod does not start": func(w *world) {
 			if w.Wave != nil {
-				w.Pods = PodState{Alive: 1, Starting: &StartingPod{Name: "scan-1", Node: "node-a", Scheduled: w.now, Workflow: w.Wave.Name, Block: true}}
+				pod := StartingPod{Name: "scan-1", Node: "node-a", Scheduled: w.now, Workflow: w.Wave.Name, Block: true}
+				w.Pods = PodState{Alive: 1, Starting: &pod}
 			}
 		},
 		"the ledger is damaged": func(w *world) {
