@@ -101,7 +101,7 @@ func planLarge(times int) (calibrate.Figure, error) {
 		if err != nil {
 			return figure, err
 		}
-		built, err := workflow.Build(config, frozen, wave, lanes)
+		built, err := workflow.Build(config, frozen, wave, lanes, time.Hour)
 		if err != nil {
 			return figure, err
 		}

@@ -158,7 +158,7 @@ func (a *Applier) startWave(ctx context.Context, run *assayv1alpha1.BenchmarkRun
 		return err
 	}
 	// Before anything is created: a Workflow that cannot be built leaves nothing behind.
-	wanted, err := workflow.Build(a.Config, action.Experiment, action.Wave, action.Lanes)
+	wanted, err := workflow.Build(a.Config, action.Experiment, action.Wave, action.Lanes, action.Longest)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -37,9 +38,15 @@ func TestAnOperatorThatDoesNotLeadAnyMoreUndoesNothing(t *testing.T) {
 		refused        bool
 	}{
 		"nobody else acts": {nil, nil, false},
-		"the run was changed since": {func(t *testing.T, c client.Client) {
-			change(t, c, &assayv1alpha1.BenchmarkRun{}, "scan", touch)
+		"the run's status was written since": {func(t *testing.T, c client.Client) {
+			change(t, c, &assayv1alpha1.BenchmarkRun{}, "scan", ends)
 		}, nil, true},
+		"the run's spec was changed since": {func(t *testing.T, c client.Client) {
+			change(t, c, &assayv1alpha1.BenchmarkRun{}, "scan", func(object client.Object) { object.SetGeneration(2) })
+		}, nil, true},
+		"somebody writes an annotation of the run, again and again": {func(t *testing.T, c client.Client) {
+			change(t, c, &assayv1alpha1.BenchmarkRun{}, "scan", touch)
+		}, nil, false},
 		"the workflow is changed meanwhile": {nil, func(t *testing.T, c client.Client) {
 			change(t, c, &workflow.Workflow{}, "scan-w000", touch)
 		}, true},
@@ -216,4 +223,54 @@ func TestAScheduleThatDoesNotLeadAnyMoreUndoesNothing(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Whoever may label a run could else keep it from ever ending, by doing so all the time.
+func TestAStatusIsWrittenBesideOtherChanges(t *testing.T) {
+	for sentence, tc := range map[string]struct {
+		times   int
+		edit    func(client.Object)
+		refused bool
+	}{
+		"nobody else writes":                   {0, touch, false},
+		"somebody labels it":                   {1, touch, false},
+		"somebody labels it again and again":   {statusTries - 1, touch, false},
+		"its spec changes":                     {1, func(object client.Object) { object.SetGeneration(2) }, true},
+		"another operator has written already": {1, ends, true},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			scheme := runtime.NewScheme()
+			if err := assayv1alpha1.AddToScheme(scheme); err != nil {
+				t.Fatal(err)
+			}
+			run := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan", UID: "u"}}
+			server := fake.NewClientBuilder().WithScheme(scheme).WithObjects(run).Build()
+			if err := server.Get(t.Context(), client.ObjectKeyFromObject(run), run); err != nil {
+				t.Fatal(err)
+			}
+			tries := 0
+			written := interceptor.NewClient(server, interceptor.Funcs{
+				SubResourcePatch: func(ctx context.Context, c client.Client, _ string, object client.Object, _ client.Patch,
+					_ ...client.SubResourcePatchOption) error {
+					if tries < tc.times {
+						change(t, c, &assayv1alpha1.BenchmarkRun{}, "scan", func(object client.Object) {
+							tc.edit(object)
+							object.SetLabels(map[string]string{"try": strconv.Itoa(tries)})
+						})
+					}
+					tries++
+					return refuseStale(ctx, c, object)
+				},
+			})
+			a := &Applier{Client: written, Live: server}
+			_, err := a.Status(t.Context(), run, &assayv1alpha1.BenchmarkRunStatus{Phase: assayv1alpha1.PhaseFailed})
+			if apierrors.IsConflict(err) != tc.refused || err != nil && !tc.refused {
+				t.Errorf("after %d tries: %v, want it refused: %v", tries, err, tc.refused)
+			}
+		})
+	}
+}
+
+func ends(object client.Object) {
+	object.(*assayv1alpha1.BenchmarkRun).Status.Phase = assayv1alpha1.PhaseSucceeded
 }

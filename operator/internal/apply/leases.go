@@ -65,7 +65,15 @@ func (a *Applier) takeLease(ctx context.Context, run *assayv1alpha1.BenchmarkRun
 		return lease.Lease{}, err
 	}
 	if object.ResourceVersion == "" {
-		// A Lease object that somebody deleted comes back with a token that this run never had.
+		// A Lease object that somebody deleted said who has the node: ask those who may have it.
+		busy, err := observe.OthersOn(ctx, a.Client, a.Live, plan.HolderOf(run), node)
+		if err != nil {
+			return lease.Lease{}, err
+		}
+		if busy != "" {
+			return lease.Lease{}, tooLate(node, fmt.Sprintf("its Lease object is missing, and %s has not ended", busy))
+		}
+		// It comes back with a token that this run never had.
 		if current.Token, err = ledger.LastToken(ctx, observe.RunStore(a.Store, run), node); err != nil {
 			return lease.Lease{}, &LedgerError{err}
 		}

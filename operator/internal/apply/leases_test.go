@@ -106,3 +106,105 @@ func TestANodeIsGivenBackInTwoStepsBetweenWhichNothingStarts(t *testing.T) {
 		})
 	}
 }
+
+// other is a run elsewhere that wants node-a as well.
+func (r *releasing) other() *assayv1alpha1.BenchmarkRun {
+	r.t.Helper()
+	out := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "other", UID: "v",
+		Finalizers: []string{plan.Finalizer}}}
+	r.create(out)
+	return out
+}
+
+func (r *releasing) create(object client.Object) {
+	r.t.Helper()
+	if err := r.Client.Create(r.t.Context(), object); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// wave is a workflow of the run with blocks on a node.
+func (r *releasing) wave(node, phase string) *workflow.Workflow {
+	r.t.Helper()
+	out := &workflow.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan-w000",
+		Labels: workflow.Labels(record.Run{Namespace: "lab", Name: "scan", UID: "u"}, 0)}}
+	out.Spec.Templates = []workflow.Template{{DAG: &workflow.DAG{Tasks: []workflow.Task{
+		{Name: "b0000", Arguments: &workflow.Arguments{Parameters: []workflow.Parameter{{Name: "node", Value: &node}}}},
+	}}}}
+	out.Status.Phase = phase
+	return out
+}
+
+func (r *releasing) block(node string, phase corev1.PodPhase) *corev1.Pod {
+	labels := workflow.Labels(record.Run{Namespace: "lab", Name: "scan", UID: "u"}, 0)
+	labels[workflow.PartLabel] = "block"
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "block", Labels: labels},
+		Spec: corev1.PodSpec{NodeName: node}, Status: corev1.PodStatus{Phase: phase}}
+}
+
+// A run that was deleted without the operator leaves a workflow that nobody stops, and that keeps the node from everybody.
+func TestAWorkflowThatIsLeftBehindByItsRunKeepsNoNode(t *testing.T) {
+	r := newReleasing(t)
+	r.create(r.wave("node-a", "Running"))
+	r.run.Finalizers = nil
+	for _, err := range []error{r.Client.Update(t.Context(), r.run), r.Client.Delete(t.Context(), r.run)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.Clock.(*clocktesting.FakePassiveClock).SetTime(r.Clock.Now().Add(30 * 24 * time.Hour))
+	if err := r.Reclaim(t.Context(), "node-a"); !apierrors.IsConflict(err) {
+		t.Fatalf("it is reclaimed beside a workflow that runs: %v", err)
+	}
+	if err := r.DeleteOrphans(t.Context(), plan.HolderOf(r.other())); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Reclaim(t.Context(), "node-a"); !apierrors.IsConflict(err) {
+		t.Fatalf("another run's end deleted it: %v", err)
+	}
+	if err := r.DeleteOrphans(t.Context(), plan.HolderOf(r.run)); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Reclaim(t.Context(), "node-a"); err != nil {
+		t.Fatal(err)
+	}
+	if r.holds() {
+		t.Error("the node is still held")
+	}
+}
+
+// Somebody deletes the Lease of a node, which said who has it.
+func TestANodeWithoutALeaseIsNotSharedWithWhoHadIt(t *testing.T) {
+	for sentence, tc := range map[string]struct {
+		left    func(r *releasing) client.Object
+		refused bool
+	}{
+		"nothing is left of who had it":             {nil, false},
+		"a block runs there":                        {func(r *releasing) client.Object { return r.block("node-a", corev1.PodRunning) }, true},
+		"a block ran there":                         {func(r *releasing) client.Object { return r.block("node-a", corev1.PodSucceeded) }, false},
+		"a block runs elsewhere":                    {func(r *releasing) client.Object { return r.block("node-b", corev1.PodRunning) }, false},
+		"a wave may start a block there":            {func(r *releasing) client.Object { return r.wave("node-a", "Running") }, true},
+		"a wave that Argo has not seen may as well": {func(r *releasing) client.Object { return r.wave("node-a", "") }, true},
+		"a wave has ended":                          {func(r *releasing) client.Object { return r.wave("node-a", "Succeeded") }, false},
+		"a wave is on other nodes":                  {func(r *releasing) client.Object { return r.wave("node-b", "Running") }, false},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			r := newReleasing(t)
+			if tc.left != nil {
+				r.create(tc.left(r))
+			}
+			if err := r.Client.Delete(t.Context(), &coordinationv1.Lease{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "assay-system", Name: lease.Name("node-a")},
+			}); err != nil {
+				t.Fatal(err)
+			}
+			err := r.Do(t.Context(), r.other(), plan.AcquireLeases{Nodes: release.Nodes})
+			if apierrors.IsConflict(err) != tc.refused || err != nil && !tc.refused {
+				t.Errorf("another run takes it: %v, want it refused: %v", err, tc.refused)
+			}
+			if err := r.Do(t.Context(), r.run, plan.AcquireLeases{Nodes: release.Nodes}); tc.refused && err != nil {
+				t.Errorf("the run itself cannot take it again: %v", err)
+			}
+		})
+	}
+}

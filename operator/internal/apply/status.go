@@ -3,26 +3,42 @@ package apply
 import (
 	"context"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
+// statusTries is how often a status is written to a run of which somebody changes something else at the same moment.
+const statusTries = 10
+
 // Status writes the run's status, the whole of it, and returns the run as the API server has it then. The status was computed
-// from one version of the run and is refused as a conflict for any other: an operator that does not lead any more, and does not
-// know it yet, must not turn a run back that has ended since.
+// from one version of the run and is refused as a conflict for another spec or status: an operator that does not lead any more, and does
+// not know it yet, must not turn a run back that has ended since.
 func (a *Applier) Status(ctx context.Context, run *assayv1alpha1.BenchmarkRun,
 	status *assayv1alpha1.BenchmarkRunStatus) (*assayv1alpha1.BenchmarkRun, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
 	if err != nil {
 		return nil, err
 	}
-	object := identity(run)
-	object.SetResourceVersion(run.ResourceVersion)
-	object.Object["status"] = content
-	if err := a.Client.Status().Patch(ctx, object, client.Apply, client.FieldOwner(FieldOwner), client.ForceOwnership); err != nil {
-		return nil, err
+	var object *unstructured.Unstructured
+	version := run.ResourceVersion
+	for try := 1; ; try++ {
+		object = identity(run)
+		object.SetResourceVersion(version)
+		object.Object["status"] = content
+		err := a.Client.Status().Patch(ctx, object, client.Apply, client.FieldOwner(FieldOwner), client.ForceOwnership)
+		if err == nil {
+			break
+		}
+		if !apierrors.IsConflict(err) || try == statusTries {
+			return nil, err
+		}
+		if version, err = a.asDecidedOn(ctx, run); err != nil {
+			return nil, err
+		}
 	}
 	var written assayv1alpha1.BenchmarkRun
 	return &written, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &written)

@@ -4,11 +4,14 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/workflow"
 )
@@ -82,19 +85,51 @@ func (a *Applier) deleteWorkflows(ctx context.Context, run *assayv1alpha1.Benchm
 	return nil
 }
 
-// unchanged is a conflict if the run is not the version that was decided on: an operator that does not lead any more, and does not know it
-// yet, must not undo what its successor did. What the successor does has the run's status change, and what it writes after this look
-// changes the version of the workflow, which is read before it.
+// DeleteOrphans deletes the workflows of a run that is gone. Their pods go with them.
+func (a *Applier) DeleteOrphans(ctx context.Context, gone lease.Holder) error {
+	var left workflow.WorkflowList
+	// Where Argo's API is gone, so are its workflows.
+	if err := client.IgnoreNotFound(a.Live.List(ctx, &left, client.InNamespace(gone.Namespace),
+		client.MatchingLabels{workflow.ManagedByLabel: workflow.ManagedBy, workflow.RunUIDLabel: gone.UID})); err != nil {
+		return fmt.Errorf("list workflows of run %s, which is gone: %w", gone.Run(), err)
+	}
+	for i := range left.Items {
+		object := &left.Items[i]
+		if !object.DeletionTimestamp.IsZero() {
+			continue
+		}
+		ctrl.LoggerFrom(ctx).Info("Deleting a workflow whose run is gone", "workflow", object.Name, "run", gone.Run())
+		if err := client.IgnoreNotFound(a.Client.Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationBackground),
+			client.Preconditions{UID: &object.UID})); err != nil {
+			return fmt.Errorf("delete workflow %s: %w", object.Name, err)
+		}
+	}
+	return nil
+}
+
+// unchanged is a conflict if the run is not as it was decided on: an operator that does not lead any more, and does not know it yet, must
+// not undo what its successor did. What the successor does has the run's status change, and what it writes after this look changes the
+// version of the workflow, which is read before it.
 func (a *Applier) unchanged(ctx context.Context, run *assayv1alpha1.BenchmarkRun) error {
-	var live metav1.PartialObjectMetadata
-	live.SetGroupVersionKind(assayv1alpha1.GroupVersion.WithKind("BenchmarkRun"))
+	_, err := a.asDecidedOn(ctx, run)
+	return err
+}
+
+// asDecidedOn returns the version that the run has now, or a conflict if that differs in its spec or its status, or if the run is being
+// deleted since. Labels and annotations decide nothing, and whoever may write them must not keep the operator from acting by doing so
+// again and again.
+func (a *Applier) asDecidedOn(ctx context.Context, run *assayv1alpha1.BenchmarkRun) (version string, err error) {
+	var live assayv1alpha1.BenchmarkRun
 	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(run), &live); err != nil {
-		return fmt.Errorf("look for run %s: %w", run.Name, err)
+		return "", fmt.Errorf("look for run %s: %w", run.Name, err)
 	}
-	if live.UID == run.UID && live.ResourceVersion == run.ResourceVersion {
-		return nil
+	same := live.UID == run.UID && (live.ResourceVersion == run.ResourceVersion ||
+		live.Generation == run.Generation && live.DeletionTimestamp.IsZero() == run.DeletionTimestamp.IsZero() &&
+			equality.Semantic.DeepEqual(live.Status, run.Status))
+	if same {
+		return live.ResourceVersion, nil
 	}
-	return apierrors.NewConflict(assayv1alpha1.GroupVersion.WithResource("benchmarkruns").GroupResource(), run.Name,
+	return "", apierrors.NewConflict(assayv1alpha1.GroupVersion.WithResource("benchmarkruns").GroupResource(), run.Name,
 		fmt.Errorf("it has version %s and uid %s, and version %s and uid %s was decided on", live.ResourceVersion, live.UID,
 			run.ResourceVersion, run.UID))
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -117,6 +118,12 @@ func (r *Reconciler) report(ctx context.Context, outcome status.Outcome) error {
 	}
 	if !equality.Semantic.DeepEqual(run.Status, after) {
 		written, err := r.Applier.Status(ctx, run, &after)
+		if refused(err) {
+			// Whoever is to blame: what the operator goes on by must not depend on what it tells people.
+			ctrl.LoggerFrom(ctx).Error(err, "The API server refuses the status: it is written without results")
+			after = status.Least(run.Status, after, err)
+			written, err = r.Applier.Status(ctx, run, &after)
+		}
 		if err != nil {
 			return client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
 		}
@@ -127,6 +134,13 @@ func (r *Reconciler) report(ctx context.Context, outcome status.Outcome) error {
 		r.dashboard(ctx, run, &after)
 	}
 	return nil
+}
+
+// refused reports whether the API server will not take a status, however often it is sent. What is too large for etcd comes back as an
+// error without a reason.
+func refused(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsRequestEntityTooLargeError(err) ||
+		err != nil && (strings.Contains(err.Error(), "request is too large") || strings.Contains(err.Error(), "larger than max"))
 }
 
 // reported records metrics and events of what is new in a status that was written.

@@ -24,7 +24,9 @@ func (r *Reconciler) decide(ctx context.Context, world *observe.World) (plan.Dec
 		world.Queue = r.memory.Queue(now, func() *lease.Queue { return plan.NewQueue(&world.Observed, r.Settings) })
 	}
 	if !r.counted(world) {
-		return plan.Decide(world.Observed, r.Settings, now), nil
+		decision := plan.Decide(world.Observed, r.Settings, now)
+		r.memory.Note(world.Run.UID, func(n *observe.Notes) { n.Passive = decision.Queue == nil })
+		return decision, nil
 	}
 	// Until the status of a run that starts is written, other runs would be counted without it.
 	r.beginning.Lock()
@@ -33,7 +35,9 @@ func (r *Reconciler) decide(ctx context.Context, world *observe.World) (plan.Dec
 		return plan.Decision{}, fmt.Errorf("count runs under way: %w", err)
 	}
 	decision := plan.Decide(world.Observed, r.Settings, now)
-	r.memory.Note(world.Run.UID, func(n *observe.Notes) { n.Begins = plan.Begins(decision.Action) || observe.Begun(world) })
+	r.memory.Note(world.Run.UID, func(n *observe.Notes) {
+		n.Begins, n.Passive = plan.Begins(decision.Action) || observe.Begun(world), decision.Queue == nil
+	})
 	return decision, nil
 }
 

@@ -49,13 +49,19 @@ func (r *NodeReconciler) Reconcile(ctx context.Context, request ctrl.Request) (c
 	if left := current.Left(r.Clock.Now()); left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
-	over, err := r.over(ctx, current.Holder)
+	over, gone, err := r.over(ctx, current.Holder)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	if !over {
 		// Its run renews the lease, or the next run in the queue takes over the node.
 		return ctrl.Result{RequeueAfter: current.Duration}, nil
+	}
+	if gone {
+		// Whoever deletes a run behind the operator's back may leave its workflows behind, which nobody would stop.
+		if err := r.Applier.DeleteOrphans(ctx, current.Holder); err != nil {
+			return ctrl.Result{}, err
+		}
 	}
 	if err := r.Applier.Reclaim(ctx, node); err != nil && !apierrors.IsConflict(err) {
 		return ctrl.Result{}, err
@@ -82,17 +88,20 @@ func (r *NodeReconciler) lease(ctx context.Context, node string) (lease.Lease, e
 	return lease.FromObject(&object)
 }
 
-// over reports whether a run will never need its lease again.
-func (r *NodeReconciler) over(ctx context.Context, holder lease.Holder) (bool, error) {
+// over reports whether a run will never need its lease again, and whether that is because it is gone.
+func (r *NodeReconciler) over(ctx context.Context, holder lease.Holder) (over, gone bool, err error) {
 	var run assayv1alpha1.BenchmarkRun
-	err := r.Live.Get(ctx, types.NamespacedName{Namespace: holder.Namespace, Name: holder.Name}, &run)
-	if apierrors.IsNotFound(err) {
-		return true, nil
+	err = r.Live.Get(ctx, types.NamespacedName{Namespace: holder.Namespace, Name: holder.Name}, &run)
+	switch {
+	case apierrors.IsNotFound(err):
+		return true, true, nil
+	case apierrors.IsForbidden(err):
+		return false, false, nil // It is in a namespace that this operator does not watch.
+	case err != nil:
+		return false, false, err
 	}
-	if apierrors.IsForbidden(err) {
-		return false, nil // It is in a namespace that this operator does not watch.
-	}
-	return err == nil && (string(run.UID) != holder.UID || plan.Ended(&run)), err
+	gone = string(run.UID) != holder.UID
+	return gone || plan.Ended(&run), gone, nil
 }
 
 // SetupWithManager watches leases, and nodes whose lease taint changed, such as one that was restored with an old taint.

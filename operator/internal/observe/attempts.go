@@ -34,7 +34,8 @@ const pageKeys = 1000
 // open: those of which no execution has an attempt of every trial. Attempts come one by one.
 func (p *progress) count(ctx context.Context, store ledger.Store, newest *record.Wave) (trials int, open []string, err error) {
 	for wave := len(p.earlier); wave < newest.Wave; wave++ {
-		listed := newListing()
+		// Its plan is not at hand. It is listed once.
+		listed := newListing(keysPerTrial * mostTrials)
 		if err := listed.list(ctx, store, ledger.WaveAttemptsPrefix(wave)); err != nil {
 			return 0, nil, err
 		}
@@ -80,7 +81,7 @@ func (p *progress) unknown(ctx context.Context, store ledger.Store, newest *reco
 	for _, block := range newest.Blocks {
 		groups[len(block.ID)] = append(groups[len(block.ID)], block.ID)
 	}
-	listed := newListing()
+	listed := newListing(mostKeys(newest))
 	for _, length := range slices.Sorted(maps.Keys(groups)) {
 		slices.Sort(groups[length])
 		if err := p.unknownOf(ctx, store, groups[length], listed); err != nil {
@@ -134,24 +135,39 @@ func (p *progress) unknownOf(ctx context.Context, store ledger.Store, blocks []s
 	return nil
 }
 
-// mostKnown is how many trials and executions a listing holds. A run has at most 100,000 trials, and whoever may write attempts may write
-// any number of names, of any length.
+// Whoever may write attempts may write any number of names, of any length. A run has at most mostTrials; mostKnown is how many trials and
+// executions a listing holds. Every pass lists what is open, so that a wave is listed no further than its own plan may have left:
+// each trial once for each of at most eleven executions, and as much again for nodes that were lost.
 const (
 	mostKnown      = 250_000
 	mostKnownBytes = 24 << 20
+	mostTrials     = 100_000
+	keysPerTrial   = 22
+	keysBeside     = 10_000
 )
+
+// mostKeys is how many keys the attempts of a wave may have.
+func mostKeys(wave *record.Wave) int {
+	trials := 0
+	for _, block := range wave.Blocks {
+		trials += block.Trials()
+	}
+	return keysBeside + keysPerTrial*trials
+}
 
 // listing counts attempts by their keys.
 type listing struct {
 	// seen are the trials of each block that have an attempt, executions the number of attempts of each execution of a block.
 	seen       map[string]map[string]bool
 	executions map[string]map[string]int
-	// held is how many of both there are, and bytes what their names take.
-	held, bytes *int
+	// held is how many of both there are, bytes what their names take, and left how many keys more may be listed.
+	held, bytes, left *int
 }
 
-func newListing() listing {
-	return listing{seen: map[string]map[string]bool{}, executions: map[string]map[string]int{}, held: new(int), bytes: new(int)}
+func newListing(most int) listing {
+	return listing{
+		seen: map[string]map[string]bool{}, executions: map[string]map[string]int{}, held: new(int), bytes: new(int), left: &most,
+	}
 }
 
 func (l listing) list(ctx context.Context, store ledger.Store, prefix string) error {
@@ -182,6 +198,7 @@ func (l listing) keep(text string) string {
 }
 
 func (l listing) add(keys []string) error {
+	*l.left -= len(keys)
 	for _, key := range keys {
 		match := attemptKey.FindStringSubmatch(key)
 		if match == nil {
@@ -202,11 +219,11 @@ func (l listing) add(keys []string) error {
 			*l.held++
 		}
 		l.executions[block][executor]++
-		if *l.held > mostKnown || *l.bytes > mostKnownBytes {
-			return fmt.Errorf("%s has attempts of more than %d trials and executions, or their names take more than %d MiB, which no run has: "+
-				"who else writes to this ledger has to be found; delete what is not this run's, or create a new run",
-				ledger.AttemptsPrefix, mostKnown, mostKnownBytes>>20)
-		}
+	}
+	if *l.left < 0 || *l.held > mostKnown || *l.bytes > mostKnownBytes {
+		return fmt.Errorf("%s has more objects than the wave can have left, attempts of more than %d trials and executions, or names of more "+
+			"than %d MiB: who else writes to this ledger has to be found; delete what is not this run's, or create a new run",
+			ledger.AttemptsPrefix, mostKnown, mostKnownBytes>>20)
 	}
 	return nil
 }

@@ -197,10 +197,12 @@ func TestTheMemoryOfAllRunsIsBounded(t *testing.T) {
 // flood is a store in which somebody writes attempts of trials that nobody planned, or executions that there were none of.
 type flood struct {
 	ledger.Store
-	key func(i int) string
+	key   func(i int) string
+	pages *int
 }
 
 func (s flood) Page(_ context.Context, _, after string) ([]string, bool, error) {
+	*s.pages++
 	from := 0
 	if after != "" {
 		_, name, _ := strings.Cut(after, "~")
@@ -218,6 +220,7 @@ func TestALedgerFullOfNamesIsRefusedBeforeItFillsTheMemory(t *testing.T) {
 	for name, key := range map[string]func(i int) string{
 		"trials":     func(i int) string { return fmt.Sprintf("attempts/w000-b0000/pod/t~%09d.json", i) },
 		"executions": func(i int) string { return fmt.Sprintf("attempts/w000-b0000/pod~%09d/t.json", i) },
+		"others":     func(i int) string { return fmt.Sprintf("attempts/w000-b0000/pod/t~%09d.txt", i) },
 		"blocks":     func(i int) string { return fmt.Sprintf("attempts/w000-b0000~%09d/pod/t.json", i) },
 		"long names": func(i int) string {
 			return fmt.Sprintf("attempts/w000-b0000/pod/%s~%09d.json", strings.Repeat("t", 950), i)
@@ -227,8 +230,8 @@ func TestALedgerFullOfNamesIsRefusedBeforeItFillsTheMemory(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&before)
-			known := &progress{}
-			_, _, err := known.count(t.Context(), flood{newCountingStore(t), key}, wave)
+			known, pages := &progress{}, 0
+			_, _, err := known.count(t.Context(), flood{newCountingStore(t), key, &pages}, wave)
 			runtime.GC()
 			runtime.ReadMemStats(&after)
 			runtime.KeepAlive(known)
@@ -238,8 +241,12 @@ func TestALedgerFullOfNamesIsRefusedBeforeItFillsTheMemory(t *testing.T) {
 			if name == "blocks" && when == "of the newest wave" {
 				continue // A listing ends where the wave's blocks do.
 			}
-			if err == nil || !strings.Contains(err.Error(), "more than 250000 trials and executions") {
+			if err == nil || !strings.Contains(err.Error(), "attempts/ has more objects than the wave can have left") {
 				t.Errorf("%s %s: error %v", name, when, err)
+			}
+			// Every pass lists the newest wave.
+			if when == "of the newest wave" && pages > 11 {
+				t.Errorf("%s %s: a pass lists %d pages of a wave of two trials", name, when, pages)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -67,6 +68,42 @@ func Busy(ctx context.Context, reader client.Reader, holder lease.Holder, node, 
 	for i := range pods.Items {
 		if owned := &pods.Items[i]; aliveBlock(owned) && (owned.Spec.NodeName == "" || owned.Spec.NodeName == node) {
 			return "pod " + owned.Name, nil
+		}
+	}
+	return "", nil
+}
+
+// OthersOn names what of runs other than one's own runs on a node or may still start there; empty is nothing. It asks every workflow and
+// pod, for a node of which no Lease says whose it is. The namespaces that have runs are those of the cache.
+func OthersOn(ctx context.Context, cache, live client.Reader, me lease.Holder, node string) (string, error) {
+	var runs assayv1alpha1.BenchmarkRunList
+	if err := cache.List(ctx, &runs, client.UnsafeDisableDeepCopy); err != nil {
+		return "", err
+	}
+	namespaces := map[string]bool{}
+	for i := range runs.Items {
+		namespaces[runs.Items[i].Namespace] = true
+	}
+	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
+		ours := []client.ListOption{client.InNamespace(namespace), client.MatchingLabels{workflow.ManagedByLabel: workflow.ManagedBy}}
+		var workflows workflow.WorkflowList
+		if err := client.IgnoreNotFound(live.List(ctx, &workflows, ours...)); err != nil {
+			return "", fmt.Errorf("list workflows in namespace %s: %w", namespace, err)
+		}
+		for i := range workflows.Items {
+			flow := &workflows.Items[i]
+			if flow.Labels[workflow.RunUIDLabel] != me.UID && runsBlocks(flow) && slices.Contains(flow.Spec.Nodes(), node) {
+				return "workflow " + namespace + "/" + flow.Name, nil
+			}
+		}
+		var pods corev1.PodList
+		if err := live.List(ctx, &pods, client.InNamespace(namespace), client.HasLabels{workflow.RunUIDLabel}); err != nil {
+			return "", fmt.Errorf("list pods in namespace %s: %w", namespace, err)
+		}
+		for i := range pods.Items {
+			if pod := &pods.Items[i]; pod.Labels[workflow.RunUIDLabel] != me.UID && aliveBlock(pod) && pod.Spec.NodeName == node {
+				return "pod " + namespace + "/" + pod.Name, nil
+			}
 		}
 	}
 	return "", nil
@@ -197,7 +234,8 @@ func (o *Observer) waiting(ctx context.Context, world *World) error {
 		return err
 	}
 	for i := range runs.Items {
-		if run := &runs.Items[i]; WaitsForLease(run) {
+		// A status that cannot be written leaves a run in the queue: it must not be granted nodes that it does not take.
+		if run := &runs.Items[i]; WaitsForLease(run) && !o.Memory.Noted(run.UID).Passive {
 			world.Waiting = append(world.Waiting, plan.WaitingRun{
 				Run: plan.HolderOf(run), Created: run.CreationTimestamp.Time, Placement: experiment.PlacementOf(run.Spec.Placement),
 			})

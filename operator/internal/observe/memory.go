@@ -58,6 +58,8 @@ type Notes struct {
 	Taken []string
 	// Begins means that it was started, which its status may not show yet.
 	Begins bool
+	// Passive means that its newest decision did not ask for a node, whatever its status says.
+	Passive bool
 	// Expands means that this operator has noted in the status that it expands the experiment.
 	Expands bool
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -101,6 +102,42 @@ func TestNobodyKeepsANodeBeyondTheBudget(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// A status that the API server refuses, whoever is to blame for it, keeps no node from others.
+func TestARunWhoseEndCannotBeWrittenGivesItsNodesBack(t *testing.T) {
+	for _, verdict := range []experiment.Verdict{experiment.VerdictGo, experiment.VerdictInvalid} {
+		w := newWorld(t)
+		w.happens("the run is created", func() {})
+		w.allDone(verdict, len(w.Ledger.Newest.Blocks))
+		for range 10 {
+			if action := Decide(w.Observed, testSettings, w.now).Action; action != nil {
+				w.do(action)
+			}
+			w.now = w.now.Add(time.Second)
+		}
+		if p := (&planner{Observed: w.Observed}); len(p.held()) > 0 {
+			t.Errorf("%s: it holds %v", verdict, p.held())
+		}
+		if Decide(w.Observed, testSettings, w.now).Ending == nil {
+			t.Errorf("%s: it does not end any more", verdict)
+		}
+	}
+}
+
+// Somebody takes the operator's finalizer off a run and deletes it, so that only others' finalizers keep it.
+func TestARunThatIsDeletedWithoutItsFinalizerStops(t *testing.T) {
+	w := newWorld(t)
+	w.happens("the run is created", func() {})
+	w.Run.Finalizers, w.Run.DeletionTimestamp = []string{"orphan"}, ptr.To(metav1.NewTime(w.now))
+	w.settle()
+	if !w.Wave.Deleting {
+		t.Fatalf("its workflow goes on:\n%s", w.log.String())
+	}
+	w.happens("the workflow is gone", func() { w.Wave, w.Pods = nil, PodState{} })
+	if p := (&planner{Observed: w.Observed}); len(p.held()) > 0 || w.released {
+		t.Errorf("it holds %v, and removes a finalizer that it does not have: %v\n%s", p.held(), w.released, w.log.String())
 	}
 }
 

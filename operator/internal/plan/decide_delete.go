@@ -8,13 +8,11 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// deletion stops what runs, waits until it has stopped, and removes the finalizer. It does not need the ledger.
+// deletion stops what runs, waits until it has stopped, and removes the finalizer. It does not need the ledger. Where somebody removed the
+// finalizer before, the run is there until others have removed theirs, and stops all the same.
 func (p *planner) deletion() *Decision {
 	if p.Run.DeletionTimestamp.IsZero() {
 		return nil
-	}
-	if !slices.Contains(p.Run.Finalizers, Finalizer) {
-		return &Decision{}
 	}
 	stopping := func(action Action) *Decision {
 		return &Decision{
@@ -45,6 +43,9 @@ func (p *planner) deletion() *Decision {
 	}
 	if len(p.held()) > 0 {
 		return p.releaseIdle(nil, stopping(nil))
+	}
+	if !slices.Contains(p.Run.Finalizers, Finalizer) {
+		return &Decision{}
 	}
 	return &Decision{Action: Release{}, Reason: assayv1alpha1.ReasonCancelled, Message: "the run is being deleted"}
 }

@@ -347,7 +347,9 @@ func (p *planner) start() *Decision {
 		if _, problem := p.idle(nodesOf(lanes)); problem != "" {
 			return waiting(assayv1alpha1.ReasonWaitingForNode, problem, lookAtPods)
 		}
-		out.Action, out.After = StartWave{p.Ledger.Experiment, wave, lanes}, WatchSettles
+		out.Action, out.After = StartWave{
+			Experiment: p.Ledger.Experiment, Wave: wave, Lanes: lanes, Longest: p.Run.Spec.Budget.WallClock.Duration + podGrace,
+		}, WatchSettles
 		out.Message = startingMessage(wave)
 		return out
 	}

@@ -75,6 +75,8 @@ type StartWave struct {
 	Experiment *experiment.Experiment
 	Wave       *record.Wave
 	Lanes      []design.Lane
+	// Longest is how long a block may take, to pull its images included: its kubelet ends it then, whoever is away.
+	Longest time.Duration
 }
 
 // Suspend keeps a workflow from starting further blocks.

@@ -107,9 +107,9 @@ func (p *planner) wake(after time.Duration) {
 }
 
 // keepLeases renews the run's leases if there is no other action or renewal is overdue, and reconciles in time for the next renewal. A run
-// that may start nothing more gives its nodes back, whatever it waits for.
+// that may start nothing more gives its nodes back, whatever it waits for; so does one that ends, whether or not its end can be written.
 func (p *planner) keepLeases(decision Decision) Decision {
-	if decision.Action == nil && decision.Ending == nil && p.noMore() {
+	if decision.Action == nil && (decision.Ending != nil || p.noMore()) {
 		decision = *p.releaseIdle(nil, &decision)
 	}
 	switch decision.Action.(type) {

@@ -2,10 +2,13 @@ package workflow
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	"assay.dev/assay/operator/internal/design"
@@ -20,19 +23,50 @@ const (
 	analysisTemplate = "analyze"
 )
 
-// Build writes a wave: one chain of blocks per lane, then the analysis, which also runs when blocks failed or the workflow
-// was stopped. It fails when something that people wrote would be replaced by Argo.
-func Build(config Config, exp *experiment.Experiment, wave *record.Wave, lanes []design.Lane) (*Workflow, error) {
+// longestDeadline is what the API server takes as the deadline of a pod.
+const longestDeadline = math.MaxInt32 * time.Second
+
+// Build writes a wave: one chain of blocks per lane, each of which takes as long as longest at most, then the analysis, which also runs
+// when blocks failed or the workflow was stopped. It fails when something that people wrote would be replaced by Argo.
+func Build(config Config, exp *experiment.Experiment, wave *record.Wave, lanes []design.Lane, longest time.Duration) (
+	*Workflow, error) {
 	out := base(config, exp.Run, wave.Wave, Name(exp.Run.Name, wave.Wave))
+	blocks := withKeeper(withImages(block(config, exp, wave.Wave), design.Images(exp)), config, exp)
+	// The operator stops a run at the end of its budget. A block ends by itself where that cannot be: its kubelet ends it.
+	blocks.ActiveDeadlineSeconds = ptr.To(intstr.FromInt32(int32(min(longest, longestDeadline).Seconds())))
 	out.Spec.Entrypoint = waveTemplate
 	out.Spec.OnExit = analysisTemplate
 	out.Spec.Templates = []Template{
 		{Name: waveTemplate, DAG: &DAG{FailFast: ptr.To(false), Tasks: tasks(exp, wave, lanes)}},
-		withKeeper(withImages(block(config, exp, wave.Wave), design.Images(exp)), config, exp),
+		blocks,
 		analysis(config, exp, wave.Wave),
 	}
 	annotate(out, config, exp, wave.Wave, waveTitle(exp, wave), waveDescription(exp, wave, lanes))
 	return out, checkReferences(out)
+}
+
+// nodeInput is the parameter of a block that says on which node it runs.
+const nodeInput = "node"
+
+// Nodes are those on which a workflow may start blocks, each once for each block.
+func (s *Spec) Nodes() []string {
+	var out []string
+	for i := range s.Templates {
+		if s.Templates[i].DAG == nil {
+			continue
+		}
+		for _, task := range s.Templates[i].DAG.Tasks {
+			if task.Arguments == nil {
+				continue
+			}
+			for _, parameter := range task.Arguments.Parameters {
+				if parameter.Name == nodeInput && parameter.Value != nil {
+					out = append(out, *parameter.Value)
+				}
+			}
+		}
+	}
+	return out
 }
 
 // BuildAnalysis writes a workflow that only analyses what a wave left in the ledger.

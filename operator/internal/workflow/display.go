@@ -31,7 +31,7 @@ const longestText = 160
 // blockInputs are the parameters of a block: the first two steer it, the others are for people.
 func blockInputs() []Parameter {
 	var out []Parameter
-	for _, name := range []string{"block", "node", "display", "purpose", "points", "arms", "order", "trials", "sequence"} {
+	for _, name := range []string{"block", nodeInput, "display", "purpose", "points", "arms", "order", "trials", "sequence"} {
 		out = append(out, Parameter{Name: name})
 	}
 	return out
@@ -40,7 +40,7 @@ func blockInputs() []Parameter {
 // blockArguments fill them in.
 func blockArguments(exp *experiment.Experiment, wave *record.Wave, b record.Block, lane design.Lane, lanes int) []Parameter {
 	return []Parameter{
-		value("block", b.ID), value("node", lane.Node), value("display", displayName(b, lane, lanes)), value("purpose", string(wave.Why())),
+		value("block", b.ID), value(nodeInput, lane.Node), value("display", displayName(b, lane, lanes)), value("purpose", string(wave.Why())),
 		value("points", describePoints(exp, wave, b)), value("arms", plain(describeArms(exp))), value("order", string(exp.Plan.Design.Order)),
 		value("trials", describeTrials(b)), value("sequence", describeSequence(wave, b)),
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -150,7 +151,7 @@ func TestNothingThatPeopleWroteIsTemplated(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			return Build(testConfig(t), trapped, wave, lanes)
+			return Build(testConfig(t), trapped, wave, lanes, 2*time.Hour)
 		}()
 		if err != nil {
 			refusals++
@@ -208,7 +209,7 @@ func TestAWorkflowThatArgoWouldReplaceSomethingInIsNotBuilt(t *testing.T) {
 				t.Fatal(err)
 			}
 			tc.edit(exp, wave)
-			if _, err = Build(testConfig(t), exp, wave, lanes); err == nil || !strings.Contains(err.Error(), tc.field) {
+			if _, err = Build(testConfig(t), exp, wave, lanes, 2*time.Hour); err == nil || !strings.Contains(err.Error(), tc.field) {
 				t.Errorf("error %v, want one that names %s", err, tc.field)
 			}
 		})

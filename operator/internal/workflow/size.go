@@ -20,7 +20,7 @@ const (
 
 // Fits reports whether Argo can take a wave's Workflow with the status that it will have, and whether it can be built at all.
 func (c Config) Fits(exp *experiment.Experiment, wave *record.Wave, lanes []design.Lane) error {
-	built, err := Build(c, exp, wave, lanes)
+	built, err := Build(c, exp, wave, lanes, longestDeadline)
 	if err != nil {
 		return err
 	}

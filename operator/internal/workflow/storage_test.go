@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -39,7 +40,7 @@ func TestNoPodFillsADisk(t *testing.T) {
 			for _, bucket := range []Bucket{{Name: "assay"}, {Name: "assay", Secret: "s", CASecret: "ca", CAKey: "ca.crt"}} {
 				config := testConfig(t)
 				config.Bucket = bucket
-				built, err := Build(config, exp, wave, lanes)
+				built, err := Build(config, exp, wave, lanes, 2*time.Hour)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -71,7 +72,7 @@ func TestWorkflowsReadAsTheExperiment(t *testing.T) {
 
 func build(t *testing.T, exp *experiment.Experiment, wave *record.Wave, lanes []design.Lane) *Workflow {
 	t.Helper()
-	out, err := Build(testConfig(t), exp, wave, lanes)
+	out, err := Build(testConfig(t), exp, wave, lanes, 2*time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -218,7 +218,8 @@ func makesAPod(t *testing.T, w *World) {
 func (w *World) block(name string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name, Labels: map[string]string{
-			"assay.dev/run": "scan", "assay.dev/run-uid": "0000", "assay.dev/wave": "0", "assay.dev/part": "block", "app": "mine"}},
+			"assay.dev/run": "scan", "assay.dev/run-uid": "0000", "assay.dev/wave": "0", "assay.dev/part": "block",
+			"app.kubernetes.io/managed-by": "assay-operator", "app": "mine"}},
 		Spec: corev1.PodSpec{
 			// No scheduler has this name.
 			SchedulerName: "nobody", AutomountServiceAccountToken: ptr.To(false),
@@ -255,7 +256,7 @@ func makesABlock(t *testing.T, w *World) {
 	own := w.block("attack-own")
 	own.Labels = map[string]string{"app": "mine"}
 	until(t, "the tenant may make pods", func() error { return tenant.Create(t.Context(), own, client.DryRunAll) })
-	for _, label := range []string{"assay.dev/run", "assay.dev/run-uid", "assay.dev/wave", "assay.dev/part"} {
+	for _, label := range []string{"assay.dev/run", "assay.dev/run-uid", "assay.dev/wave", "assay.dev/part", "app.kubernetes.io/managed-by"} {
 		pod := w.block("attack-block")
 		pod.Labels = map[string]string{label: w.block("").Labels[label]}
 		refused(t, tenant.Create(t.Context(), pod, client.DryRunAll), executes)
@@ -282,7 +283,8 @@ func takesAName(t *testing.T, w *World) {
 	until(t, "the tenant may change its pods", func() error {
 		return tenant.Patch(t.Context(), pod.DeepCopy(), merge(`{"metadata":{"labels":{"app":"theirs"}}}`), client.DryRunAll)
 	})
-	for _, patch := range []string{`{"assay.dev/run-uid":null}`, `{"assay.dev/part":"analysis"}`, `{"assay.dev/run":"other"}`, `{"assay.dev/wave":"1"}`} {
+	for _, patch := range []string{`{"assay.dev/run-uid":null}`, `{"assay.dev/part":"analysis"}`, `{"assay.dev/run":"other"}`, `{"assay.dev/wave":"1"}`,
+		`{"app.kubernetes.io/managed-by":null}`} {
 		labels := merge(`{"metadata":{"labels":` + patch + `}}`)
 		refused(t, tenant.Patch(t.Context(), pod.DeepCopy(), labels, client.DryRunAll), executes)
 		refused(t, tenant.Status().Patch(t.Context(), pod.DeepCopy(), labels,

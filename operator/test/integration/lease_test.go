@@ -452,6 +452,63 @@ func (w *world) untilTaint(name, uid string) {
 	})
 }
 
+// An author takes the operator's finalizer off a run and deletes it so that its workflow stays, which nobody would stop any more.
+func TestARunThatIsDeletedBehindTheOperatorsBackKeepsNoNode(t *testing.T) {
+	for sentence, behind := range map[string]func(w *world){
+		"what collects garbage has not seen it yet": func(*world) {},
+		"and it is gone": func(w *world) {
+			w.until("the run is gone", func() error {
+				run := &assayv1alpha1.BenchmarkRun{}
+				if err := admin.Get(w.ctx, client.ObjectKeyFromObject(w.run), run); err != nil {
+					return client.IgnoreNotFound(err)
+				}
+				run.Finalizers = nil
+				if err := admin.Update(w.ctx, run); err != nil {
+					return client.IgnoreNotFound(err)
+				}
+				return errors.New("it was there")
+			})
+			w.expire(w.node("node-a"))
+		},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			w := started(t, nil)
+			node := w.node("node-a")
+			w.untilHolds(node)
+			if sentence == "and it is gone" {
+				operator.stop()
+			}
+			w.until("its finalizer is off and it is deleted", func() error {
+				run := w.get()
+				run.Finalizers = []string{metav1.FinalizerOrphanDependents}
+				if err := admin.Update(w.ctx, run); err != nil {
+					return err
+				}
+				return admin.Delete(w.ctx, run, client.PropagationPolicy(metav1.DeletePropagationOrphan))
+			})
+			behind(w)
+			if sentence == "and it is gone" {
+				var err error
+				operator, err = startOperator()
+				w.must(err)
+			}
+			w.until("its workflow is gone", func() error {
+				_, err := w.getWorkflow("scan-w000")
+				if err == nil {
+					return errors.New("it goes on")
+				}
+				return client.IgnoreNotFound(err)
+			})
+			w.until("its node is free", func() error {
+				if held := w.leaseOf(node); held.Held() {
+					return fmt.Errorf("%s holds it", held.Holder.Run())
+				}
+				return nil
+			})
+		})
+	}
+}
+
 // A run loses its node in the worst way: its operator dies, somebody deletes it by force, and its pod is on a machine that
 // nobody can reach.
 func TestATakeoverWaitsForThePodsAndFencesTheVictim(t *testing.T) {

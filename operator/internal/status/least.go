@@ -1,0 +1,30 @@
+package status
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+// Least is a status without all that is only told to people: what decisions are made from, and which conditions hold since when. It is
+// written where the API server refuses the whole status, so that a run ends and gives its nodes back all the same. The ledger has the rest.
+func Least(before, after assayv1alpha1.BenchmarkRunStatus, refused error) assayv1alpha1.BenchmarkRunStatus {
+	why := truncate(fmt.Sprintf("the API server refused the status, results are in the ledger alone: %v", refused), maxText)
+	out := assayv1alpha1.BenchmarkRunStatus{
+		ObservedGeneration: after.ObservedGeneration, Phase: after.Phase, AcceptanceTries: after.AcceptanceTries,
+		StartTime: after.StartTime, CompletionTime: after.CompletionTime,
+		SuspendedSince: after.SuspendedSince, SuspendedTime: after.SuspendedTime,
+		Queue: after.Queue, Grace: after.Grace, Leases: after.Leases,
+		Wave: after.Wave, Workflow: after.Workflow, Experiment: after.Experiment, Ledger: after.Ledger,
+		Trials: before.Trials, Progress: before.Progress,
+	}
+	for _, condition := range after.Conditions {
+		out.Conditions = append(out.Conditions, metav1.Condition{
+			Type: condition.Type, Status: condition.Status, Reason: condition.Reason, Message: why,
+			ObservedGeneration: condition.ObservedGeneration, LastTransitionTime: condition.LastTransitionTime,
+		})
+	}
+	return out
+}
