@@ -240,7 +240,7 @@ func deletes(t *testing.T, address, user, key string) bool {
 
 // A policy cannot ask for a write that refuses to overwrite; the version before stays, and its key cannot take it away.
 func TestWhatIsWrittenOverIsKept(t *testing.T) {
-	address, _ := prepare(t, "run.team-a")
+	address, _ := prepare(t, "operator", "run.team-a")
 	const key = "runs/team-a/pir/" + uid + "/attempts/w000-b0000/x_1/w000-b0000-s00000.json"
 	store := open(t, address, "", as("run.team-a"))
 	if err := store.Create(t.Context(), key, []byte("measured")); err != nil {
