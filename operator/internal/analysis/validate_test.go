@@ -11,7 +11,9 @@ import (
 )
 
 func TestAnAnalysisThatNoneOfOursCanBeIsRefused(t *testing.T) {
-	gate := func(rest string) string { return `{"gates": [{"gate": "g", "candidate": "a", "severity": "Blocking"` + rest + `}]}` }
+	gate := func(rest string) string {
+		return `{"gates": [{"gate": "g", "candidate": "a", "severity": "Blocking"` + rest + `}]}`
+	}
 	list := func(name, element string, count int) string {
 		var out []string
 		for i := range count {
