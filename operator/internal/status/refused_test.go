@@ -76,8 +76,9 @@ func everything() *analysis.Analysis {
 	estimate := func() *analysis.Estimate {
 		return &analysis.Estimate{Value: 2, Unit: "s", Low: ptr.To(1.5), High: ptr.To(2.5), Blocks: 8}
 	}
-	gate := analysis.GateResult{Gate: "gain", Candidate: "fast", Point: "batch=8", Metric: "latency", Op: experiment.AtMost, Bound: ptr.To(0.02),
-		Severity: experiment.Blocking, Outcome: experiment.VerdictGo, Estimate: estimate(), MinimumDetectableEffect: ptr.To(0.01), Message: "m"}
+	gate := analysis.GateResult{Gate: "gain", Candidate: "fast", Point: "batch=8", Metric: "latency", Op: experiment.AtMost,
+		Bound: ptr.To(0.02), Severity: experiment.Blocking, Outcome: experiment.VerdictGo, Estimate: estimate(),
+		MinimumDetectableEffect: ptr.To(0.01), Message: "m"}
 	return &analysis.Analysis{
 		Schema: analysis.Schema, Verdict: experiment.VerdictGo, Best: "fast", BestOf: []string{"fast"},
 		Candidates: []analysis.Candidate{{Name: "fast", Verdict: experiment.VerdictGo, Gain: estimate(), Reason: "r"},
@@ -90,8 +91,8 @@ func everything() *analysis.Analysis {
 }
 
 // hostile are values that somebody may write in the place of any other.
-var hostile = []any{"", "Banana", "go", "Inconclusive", "null", strings.Repeat("a", 63), strings.Repeat("é", 64), strings.Repeat("x", 5000),
-	"\u0000\ufffd", -1.0, 0.0, 1e308, -1e308, 1e9, 5e9, 1e300, true, nil, []any{}, map[string]any{}}
+var hostile = []any{"", "Banana", "go", "Inconclusive", "null", strings.Repeat("a", 63), strings.Repeat("é", 64),
+	strings.Repeat("x", 5000), "\u0000\ufffd", -1.0, 0.0, 1e308, -1e308, 1e9, 5e9, 1e300, true, nil, []any{}, map[string]any{}}
 
 // spoil changes something in a document at random: a value becomes another, or an element of a list is there many times.
 func spoil(random *rand.Rand, at any) any {
