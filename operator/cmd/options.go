@@ -86,7 +86,7 @@ func (o *options) bind(command *cobra.Command) {
 	flags.StringVar(&o.pageAddress, "dependencies-bind-address", "127.0.0.1:8082",
 		"address of /dependencies, plain HTTP: within the pod, whom the cluster allows to forward a port reaches it")
 	flags.IntVar(&o.metricsRuns, "metrics-runs", metrics.DefaultSettings.Runs,
-		"how many of the newest runs the metrics show one by one, with their results")
+		"how many runs the metrics show one by one, with their results: the newest of each namespace in turn")
 	flags.IntVar(&o.metricsSeries, "metrics-series-per-run", metrics.DefaultSettings.SeriesPerRun,
 		"how many series the results of one run may have")
 	flags.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")

@@ -20,7 +20,8 @@ const (
 // parsing lets one analysis be read at a time: together they would take several times the room of one.
 var parsing sync.Mutex
 
-// Parse reads an analysis that anybody may have written. How much room it takes is counted before any of it is made.
+// Parse reads an analysis that anybody may have written. How much room it takes is counted before any of it is made, and what none of ours
+// says is refused.
 func Parse(raw []byte) (*Analysis, error) {
 	if len(raw) > MostBytes {
 		return nil, fmt.Errorf("it has %d bytes and at most %d are read", len(raw), MostBytes)
@@ -32,6 +33,9 @@ func Parse(raw []byte) (*Analysis, error) {
 	defer parsing.Unlock()
 	var out Analysis
 	if err := json.Unmarshal(raw, &out); err != nil {
+		return nil, err
+	}
+	if err := out.Validate(); err != nil {
 		return nil, err
 	}
 	return &out, nil

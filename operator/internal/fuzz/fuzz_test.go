@@ -227,7 +227,9 @@ func FuzzLedger(f *testing.F) {
 			return
 		}
 		judged := analyze.Evidence(exp, evidence, 0)
-		marshal(t, judged)
+		if _, err := analysis.Parse(marshal(t, judged)); err != nil {
+			t.Errorf("what reads an analysis refuses this one: %v", err)
+		}
 		if _, err := html.Render(exp, judged, evidence); err != nil {
 			t.Errorf("no report: %v", err)
 		}

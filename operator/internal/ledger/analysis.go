@@ -22,7 +22,7 @@ func NewestAnalysis(ctx context.Context, store Store, wave int) (*analysis.Analy
 		}
 		result, err := analysis.Parse(raw)
 		if err != nil {
-			return nil, fmt.Errorf("invalid analysis %s: %w", AnalysisKey(wave), err)
+			return nil, fmt.Errorf("invalid analysis %s: %w; assay analyze --write makes it again", AnalysisKey(wave), err)
 		}
 		return result, nil
 	}

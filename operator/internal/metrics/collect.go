@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/metrics/catalog"
 	"assay.dev/assay/operator/internal/observe"
+	"assay.dev/assay/operator/internal/plan"
 )
 
 // maxNodes bounds the series of nodes.
@@ -37,30 +39,30 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 	for _, kept := range []prometheus.Collector{m.finished, m.waves, m.trials, m.gates, m.leaseWait, m.leaseEvents} {
 		kept.Collect(out)
 	}
+	s := newScrape(out)
 	if up := m.ledgerUp.Load(); up != neverAsked {
-		out <- gauge("assay_ledger_up", truth(up == answers))
+		s.gauge("assay_ledger_up", truth(up == answers))
 	}
 	if m.stored != nil {
 		for namespace, sizes := range m.stored() {
-			out <- gauge("assay_ledger_stored_bytes", float64(sizes.Bytes), namespace)
-			out <- gauge("assay_ledger_stored_objects", float64(sizes.Objects), namespace)
+			s.gauge("assay_ledger_stored_bytes", float64(sizes.Bytes), namespace)
+			s.gauge("assay_ledger_stored_objects", float64(sizes.Objects), namespace)
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
 	for _, part := range []struct {
 		name    string
-		collect func(context.Context, chan<- prometheus.Metric) error
+		collect func(context.Context, *scrape) error
 	}{{"assay_runs", m.collectRuns}, {"assay_lease_held", m.collectLeases}, {"assay_node_ready", m.collectNodes},
 		{"assay_schedule_interval_seconds", m.collectHistories}} {
-		if err := part.collect(ctx, out); err != nil {
-			// The scrape fails as a whole and says why: half of it would look like runs that are gone.
-			out <- prometheus.NewInvalidMetric(description(part.name), err)
+		if err := part.collect(ctx, s); err != nil {
+			s.failed(part.name, err)
 		}
 	}
 }
 
-// runs are all of them, the newest first. They are the cache's own: nothing here changes them.
+// runs are all of them, in the order in which they are shown one by one. They are the cache's own: nothing here changes them.
 func (m *Metrics) runs(ctx context.Context) ([]*assayv1alpha1.BenchmarkRun, error) {
 	var list assayv1alpha1.BenchmarkRunList
 	if err := m.reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
@@ -70,13 +72,26 @@ func (m *Metrics) runs(ctx context.Context) ([]*assayv1alpha1.BenchmarkRun, erro
 	for i := range list.Items {
 		out = append(out, &list.Items[i])
 	}
-	slices.SortFunc(out, func(a, b *assayv1alpha1.BenchmarkRun) int {
-		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID))
-	})
-	return out, nil
+	return inTurns(out), nil
 }
 
-func (m *Metrics) collectRuns(ctx context.Context, out chan<- prometheus.Metric) error {
+// inTurns sorts runs by how much it matters that they are shown: those that go on before those that ended, since alerts are of these, and
+// the newer ones first. Namespaces take turns, so that none hides the runs of the others by having many.
+func inTurns(runs []*assayv1alpha1.BenchmarkRun) []*assayv1alpha1.BenchmarkRun {
+	slices.SortFunc(runs, func(a, b *assayv1alpha1.BenchmarkRun) int {
+		return cmp.Or(cmp.Compare(truth(plan.Ended(a)), truth(plan.Ended(b))), b.CreationTimestamp.Compare(a.CreationTimestamp.Time),
+			cmp.Compare(a.UID, b.UID))
+	})
+	turns, had := make(map[*assayv1alpha1.BenchmarkRun]int, len(runs)), map[string]int{}
+	for _, run := range runs {
+		turns[run] = had[run.Namespace]
+		had[run.Namespace]++
+	}
+	slices.SortStableFunc(runs, func(a, b *assayv1alpha1.BenchmarkRun) int { return cmp.Compare(turns[a], turns[b]) })
+	return runs
+}
+
+func (m *Metrics) collectRuns(ctx context.Context, s *scrape) error {
 	runs, err := m.runs(ctx)
 	if err != nil {
 		return err
@@ -90,30 +105,45 @@ func (m *Metrics) collectRuns(ctx context.Context, out chan<- prometheus.Metric)
 		}
 	}
 	for key, count := range counts {
-		out <- gauge("assay_runs", float64(count), key[0], key[1])
+		s.gauge("assay_runs", float64(count), key[0], key[1])
 	}
-	out <- gauge("assay_lease_queue_length", float64(queue))
+	s.gauge("assay_lease_queue_length", float64(queue))
 
-	newest := runs[:min(len(runs), m.settings.Runs)]
-	out <- gauge("assay_metrics_left_out_runs", float64(len(runs)-len(newest)))
-	out <- gauge("assay_metrics_unread_analyses", float64(m.unread.Load()))
-	shown := m.findingsOf(newest)
+	first := runs[:min(len(runs), m.settings.Runs)]
+	s.gauge("assay_metrics_left_out_runs", float64(len(runs)-len(first)))
+	s.gauge("assay_metrics_unread_analyses", float64(m.unread.Load()))
+	shown := m.knownOf(first)
 	left := catalog.Series
-	for i, run := range newest {
-		left = collectRun(run, shown[i], left, out)
+	for i, run := range first {
+		left = collectRun(run, shown[i].findings, left, s)
 	}
-	collectNoise(shown, out)
+	nodes, err := m.nodes(ctx)
+	if err != nil {
+		return err
+	}
+	names := make(map[string]bool, len(nodes))
+	for _, node := range nodes {
+		names[node.Name] = true
+	}
+	collectNoise(shown, names, m.clock.Now(), s)
 	return nil
 }
 
-// findingsOf is what is kept of some runs; nothing where nothing is.
-func (m *Metrics) findingsOf(runs []*assayv1alpha1.BenchmarkRun) []*findings {
+// known is what is kept of a run, and on which nodes it was seen to hold the lease.
+type known struct {
+	*findings
+	held map[string]bool
+}
+
+// knownOf is what is known of some runs; nothing where nothing is.
+func (m *Metrics) knownOf(runs []*assayv1alpha1.BenchmarkRun) []known {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	out := make([]*findings, len(runs))
+	out := make([]known, len(runs))
 	for i, run := range runs {
-		if out[i] = m.shown[run.UID]; out[i] == nil {
-			out[i] = nothing()
+		out[i] = known{m.shown[run.UID], m.held[run.UID]}
+		if out[i].findings == nil {
+			out[i].findings = nothing()
 		}
 	}
 	return out
@@ -124,9 +154,9 @@ func phase(run *assayv1alpha1.BenchmarkRun) string {
 }
 
 // collectRun shows one run, with results if all runs' bound has room for them, and returns how much room is left.
-func collectRun(run *assayv1alpha1.BenchmarkRun, shown *findings, left int, out chan<- prometheus.Metric) int {
+func collectRun(run *assayv1alpha1.BenchmarkRun, shown *findings, left int, s *scrape) int {
 	show := func(metric string, value float64, values ...string) {
-		out <- gauge(metric, value, append([]string{run.Namespace, run.Name}, values...)...)
+		s.gauge(metric, value, append([]string{run.Namespace, run.Name}, values...)...)
 	}
 	at := func(metric string, when *metav1.Time) {
 		if when != nil && !when.IsZero() {
@@ -156,7 +186,7 @@ func collectRun(run *assayv1alpha1.BenchmarkRun, shown *findings, left int, out 
 		show("assay_run_trials", float64(state.Trials.Failed), "failed")
 	}
 	for _, sample := range shown.about {
-		out <- sample
+		s.send(sample)
 	}
 	leftOut := shown.leftOut
 	if len(shown.results) > left {
@@ -164,7 +194,7 @@ func collectRun(run *assayv1alpha1.BenchmarkRun, shown *findings, left int, out 
 	} else {
 		left -= len(shown.results)
 		for _, sample := range shown.results {
-			out <- sample
+			s.send(sample)
 		}
 	}
 	if leftOut > 0 {
@@ -173,70 +203,101 @@ func collectRun(run *assayv1alpha1.BenchmarkRun, shown *findings, left int, out 
 	return left
 }
 
-// collectNoise shows of every node what the run with the newest trial there has read.
-func collectNoise(all []*findings, out chan<- prometheus.Metric) {
+// ahead is how far the end of a trial may lie in the future, by a clock that was set right as the analysis says: the rest is made up.
+const ahead = 5 * time.Minute
+
+// ended is when the newest trial on the node ended in seconds of Unix time, by the store's clock where its distance is known.
+func ended(node *analysis.NodeUsage) float64 {
+	at := float64(node.Newest.UnixMilli()) / 1000
+	if node.Clock != nil {
+		at -= node.Clock.AheadSeconds
+	}
+	return at
+}
+
+// collectNoise shows of every node of the cluster what the run with the newest trial there has read. Analyses may name any others, at any
+// time. A run that was seen to hold the node's lease comes before those that only say that they were there.
+func collectNoise(all []known, cluster map[string]bool, now time.Time, s *scrape) {
+	latest := float64(now.Add(ahead).Unix())
 	newest := map[string]*analysis.NodeUsage{}
-	for _, shown := range all {
-		for i := range shown.nodes {
-			node := &shown.nodes[i]
-			if have := newest[node.Node]; have == nil || node.Newest.After(have.Newest) {
-				newest[node.Node] = node
+	for _, held := range []bool{true, false} {
+		chosen := map[string]*analysis.NodeUsage{}
+		for _, shown := range all {
+			for i := range shown.nodes {
+				node := &shown.nodes[i]
+				name := node.Node
+				if !cluster[name] || newest[name] != nil || shown.held[name] != held || !(ended(node) <= latest) {
+					continue
+				}
+				if have := chosen[name]; have == nil || ended(node) > ended(have) {
+					chosen[name] = node
+				}
 			}
 		}
+		maps.Copy(newest, chosen)
 	}
 	for name, node := range newest {
-		out <- gauge("assay_node_noise_trials", float64(node.Trials), name)
-		out <- gauge("assay_node_noise_timestamp_seconds", float64(node.Newest.UnixMilli())/1000, name)
+		s.gauge("assay_node_noise_trials", float64(node.Trials), name)
+		s.gauge("assay_node_noise_timestamp_seconds", float64(node.Newest.UnixMilli())/1000, name)
 		if node.Clock != nil {
-			out <- gauge("assay_node_clock_ahead_seconds", node.Clock.AheadSeconds, name)
-			out <- gauge("assay_node_clock_uncertainty_seconds", node.Clock.UncertaintySeconds, name)
+			s.gauge("assay_node_clock_ahead_seconds", node.Clock.AheadSeconds, name)
+			s.gauge("assay_node_clock_uncertainty_seconds", node.Clock.UncertaintySeconds, name)
 		}
 		for _, read := range node.Noise {
 			kind := string(read.Kind)
-			out <- gauge("assay_node_noise_breaches", float64(read.Beyond), name, kind)
+			s.gauge("assay_node_noise_breaches", float64(read.Beyond), name, kind)
 			for _, value := range []struct {
 				share     *float64
 				statistic string
 			}{{read.Newest, "newest"}, {read.Median, "median"}, {read.Max, "max"}} {
 				if value.share != nil {
-					out <- gauge("assay_node_noise_ratio", *value.share, name, kind, value.statistic)
+					s.gauge("assay_node_noise_ratio", *value.share, name, kind, value.statistic)
 				}
 			}
 			if read.Limit != nil {
-				out <- gauge("assay_node_noise_limit_ratio", *read.Limit, name, kind)
+				s.gauge("assay_node_noise_limit_ratio", *read.Limit, name, kind)
 			}
 		}
 	}
 }
 
-func (m *Metrics) collectLeases(ctx context.Context, out chan<- prometheus.Metric) error {
+func (m *Metrics) collectLeases(ctx context.Context, s *scrape) error {
 	leases, err := observe.Leases(ctx, m.reader, m.leaseNamespace)
 	if err != nil {
 		return fmt.Errorf("list leases: %w", err)
 	}
 	for _, lease := range leases {
 		if lease.Held() {
-			out <- gauge("assay_lease_held", 1, lease.Node, lease.Holder.Namespace, lease.Holder.Name)
-			out <- gauge("assay_lease_expiry_timestamp_seconds", float64(lease.ExpiresAt().UnixMilli())/1000, lease.Node, lease.Holder.Namespace,
+			s.gauge("assay_lease_held", 1, lease.Node, lease.Holder.Namespace, lease.Holder.Name)
+			s.gauge("assay_lease_expiry_timestamp_seconds", float64(lease.ExpiresAt().UnixMilli())/1000, lease.Node, lease.Holder.Namespace,
 				lease.Holder.Name)
 		}
 	}
 	return nil
 }
 
-func (m *Metrics) collectNodes(ctx context.Context, out chan<- prometheus.Metric) error {
+// nodes are those of the cluster, the first maxNodes by name. They are the cache's own.
+func (m *Metrics) nodes(ctx context.Context) ([]*corev1.Node, error) {
 	var list corev1.NodeList
 	if err := m.reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("list nodes: %w", err)
+		return nil, fmt.Errorf("list nodes: %w", err)
 	}
 	nodes := make([]*corev1.Node, 0, len(list.Items))
 	for i := range list.Items {
 		nodes = append(nodes, &list.Items[i])
 	}
 	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
-	for _, node := range nodes[:min(len(nodes), maxNodes)] {
-		out <- gauge("assay_node_ready", truth(ready(node) && !node.Spec.Unschedulable), node.Name)
-		out <- gauge("assay_node_allocatable_cpus", node.Status.Allocatable.Cpu().AsApproximateFloat64(), node.Name)
+	return nodes[:min(len(nodes), maxNodes)], nil
+}
+
+func (m *Metrics) collectNodes(ctx context.Context, s *scrape) error {
+	nodes, err := m.nodes(ctx)
+	if err != nil {
+		return err
+	}
+	for _, node := range nodes {
+		s.gauge("assay_node_ready", truth(ready(node) && !node.Spec.Unschedulable), node.Name)
+		s.gauge("assay_node_allocatable_cpus", node.Status.Allocatable.Cpu().AsApproximateFloat64(), node.Name)
 	}
 	return nil
 }

@@ -36,8 +36,12 @@ func nothing() *findings { return &findings{wave: -1} }
 func (m *Metrics) keep(run *assayv1alpha1.BenchmarkRun, exp *experiment.Experiment, result *analysis.Analysis) {
 	m.mutex.Lock()
 	have := m.shown[run.UID]
+	full := have == nil && len(m.shown) >= 2*m.settings.Runs && !m.first[run.UID]
 	m.mutex.Unlock()
-	if have != nil && have.wave == result.Wave && have.evidence == result.Evidence {
+	if full {
+		return // Until the next refresh, which knows what to forget. A run that is shown always has room.
+	}
+	if have != nil && have.wave == result.Wave && have.evidence == evidenceOf(result) {
 		return
 	}
 	built := find(run, exp, result, m.settings.SeriesPerRun)
@@ -48,10 +52,8 @@ func (m *Metrics) keep(run *assayv1alpha1.BenchmarkRun, exp *experiment.Experime
 
 // find makes the samples of an analysis, at most limit results.
 func find(run *assayv1alpha1.BenchmarkRun, exp *experiment.Experiment, result *analysis.Analysis, limit int) *findings {
-	b := &builder{
-		namespace: run.Namespace, run: run.Name, limit: limit, seen: map[string]bool{}, texts: map[string]string{},
-		findings: &findings{wave: result.Wave, evidence: strings.Clone(result.Evidence), fingerprint: short(result.Fingerprint())},
-	}
+	b := newBuilder(run.Namespace, run.Name, limit)
+	b.wave, b.evidence, b.fingerprint = result.Wave, evidenceOf(result), result.Fingerprint()
 	b.summary(result)
 	// What decides comes first, because what comes last is left out first.
 	b.gates(result.Gates)
@@ -69,11 +71,18 @@ type builder struct {
 	*findings
 	namespace, run string
 	limit          int
-	// seen are the label values by metric: a scrape in which one series is there twice fails as a whole.
-	seen map[string]bool
+	// once leaves out what is there twice, so that it takes no room.
+	once once
 	// texts keeps one copy of every label value.
 	texts map[string]string
 }
+
+func newBuilder(namespace, run string, limit int) *builder {
+	return &builder{namespace: namespace, run: run, limit: limit, once: newOnce(), texts: map[string]string{}, findings: &findings{}}
+}
+
+// evidenceOf identifies the evidence of an analysis: it is a digest, unless somebody wrote something else there.
+func evidenceOf(result *analysis.Analysis) string { return strings.Clone(short(result.Evidence)) }
 
 // part is one metric of a row; a nil value has no series.
 type part struct {
@@ -81,51 +90,39 @@ type part struct {
 	value  *float64
 }
 
-// mostLabel bounds the bytes of a label's value: an analysis may hold names of megabytes, and every scrape would.
-const mostLabel = 256
-
 // mostReasons bounds the series of reasons for which attempts are excluded.
 const mostReasons = 32
-
-// short is the beginning and the end of a text that is longer than a label.
-func short(text string) string {
-	const end = 48
-	if len(text) <= mostLabel {
-		return text
-	}
-	return strings.ToValidUTF8(text[:mostLabel-end], "") + "…" + strings.ToValidUTF8(text[len(text)-end:], "")
-}
 
 // own are the labels of a sample of the run.
 func (b *builder) own(values []string) []string {
 	out := []string{b.namespace, b.run}
 	for _, value := range values {
-		out = append(out, short(value))
+		out = append(out, short(value)) // Before a copy is kept.
 	}
 	return out
 }
 
-// row adds samples that share their labels, all of them or none.
+// row adds samples that share their labels, all of them that are not there yet or none.
 func (b *builder) row(parts []part, values ...string) {
-	parts = slices.DeleteFunc(parts, func(p part) bool { return p.value == nil })
-	if len(parts) == 0 {
-		return
+	var row []*sample
+	var shared []*dto.LabelPair
+	for _, p := range parts {
+		if p.value == nil {
+			continue
+		}
+		if shared == nil {
+			shared = b.labels(p.metric, b.own(values))
+		}
+		if one := (&sample{description(p.metric), shared, *p.value}); b.once.first(one) {
+			row = append(row, one)
+		}
 	}
-	values = b.own(values)
-	key := parts[0].metric + "\xff" + strings.Join(values, "\xff")
-	if b.seen[key] {
-		return
-	}
-	b.seen[key] = true
-	if len(b.results)+len(parts) > b.limit {
-		b.leftOut += len(parts)
+	if len(b.results)+len(row) > b.limit {
+		b.leftOut += len(row)
 		b.limit = len(b.results) // Nor any less important one, so that what is left out is the end and not holes.
 		return
 	}
-	shared := b.labels(parts[0].metric, values)
-	for _, p := range parts {
-		b.results = append(b.results, &sample{description(p.metric), shared, *p.value})
-	}
+	b.results = append(b.results, row...)
 }
 
 // labels keeps the texts of its own, not those of the analysis: a piece of a large text would keep all of it.
@@ -188,11 +185,17 @@ func (b *builder) summary(result *analysis.Analysis) {
 	}
 }
 
-// nodesOf copies what is shown of nodes, which keeps nothing of an analysis: at most maxNodes, and every kind of noise once.
+// mostNodes bounds what is kept of the nodes of one run: it has so many at a time.
+const mostNodes = 100
+
+// nodesOf copies what is shown of nodes, which keeps nothing of an analysis: the mostNodes with the newest trials, and every kind of noise
+// once.
 func nodesOf(nodes []analysis.NodeUsage) []analysis.NodeUsage {
-	out := slices.Clone(nodes[:min(len(nodes), maxNodes)])
+	out := slices.Clone(nodes)
+	slices.SortStableFunc(out, func(a, b analysis.NodeUsage) int { return b.Newest.Compare(a.Newest) })
+	out = slices.Clone(out[:min(len(out), mostNodes)])
 	for i := range out {
-		out[i].Node = strings.Clone(short(out[i].Node))
+		out[i].Node = strings.Clone(short(out[i].Node)) // A name of the cluster's is shorter.
 		var once []analysis.NodeNoise
 		for _, kind := range noise.Kinds {
 			if at := slices.IndexFunc(out[i].Noise, func(n analysis.NodeNoise) bool { return n.Kind == kind }); at >= 0 {
@@ -227,7 +230,7 @@ func (b *builder) gates(gates []analysis.GateResult) {
 			}
 		}
 		b.row([]part{{"assay_gate_outcome", &one}}, gate.Gate, gate.Candidate, gate.Point, unit,
-			string(gate.Op), gate.Metric, string(gate.Statistic), string(gate.Severity), verdict(gate.Outcome))
+			string(gate.Op), gate.Metric, string(gate.Statistic), severity(gate.Severity), verdict(gate.Outcome))
 		b.row(parts, gate.Gate, gate.Candidate, gate.Point, unit)
 	}
 }

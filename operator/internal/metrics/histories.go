@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -132,7 +131,7 @@ func (m *Metrics) readHistory(ctx context.Context, namespace string) (historyOf,
 	return out, err
 }
 
-func (m *Metrics) collectHistories(ctx context.Context, out chan<- prometheus.Metric) error {
+func (m *Metrics) collectHistories(ctx context.Context, s *scrape) error {
 	schedules, err := m.schedules(ctx)
 	if err != nil {
 		return err
@@ -142,37 +141,37 @@ func (m *Metrics) collectHistories(ctx context.Context, out chan<- prometheus.Me
 	m.mutex.Unlock()
 	for _, history := range histories {
 		for _, state := range change.States {
-			out <- gauge("assay_history_changes", float64(history.states[state]), history.namespace, string(state))
+			s.gauge("assay_history_changes", float64(history.states[state]), history.namespace, string(state))
 		}
 		for i := range history.open {
 			direction := "improvement"
 			if history.open[i].Regression() {
 				direction = "regression"
 			}
-			out <- gauge("assay_history_change_info", 1, history.namespace, history.open[i].ID, direction)
+			s.gauge("assay_history_change_info", 1, history.namespace, history.open[i].ID, direction)
 		}
 	}
 	type measured struct{ namespace, series string }
 	shown := map[measured]bool{}
 	for i := range schedules {
-		s := &schedules[i]
-		of := measured{s.Namespace, s.Spec.Series}
-		if shown[of] {
+		of := &schedules[i]
+		measures := measured{of.Namespace, of.Spec.Series}
+		if shown[measures] {
 			continue // Two schedules of one series: one of them measures.
 		}
-		shown[of] = true
-		at := slices.IndexFunc(histories, func(h historyOf) bool { return h.namespace == s.Namespace })
+		shown[measures] = true
+		at := slices.IndexFunc(histories, func(h historyOf) bool { return h.namespace == of.Namespace })
 		if at < 0 {
 			continue
 		}
-		if newest, ok := histories[at].newest[s.Spec.Series]; ok {
-			out <- gauge("assay_history_last_point_timestamp_seconds", float64(newest.Unix()), s.Namespace, s.Spec.Series)
+		if newest, ok := histories[at].newest[of.Spec.Series]; ok {
+			s.gauge("assay_history_last_point_timestamp_seconds", float64(newest.Unix()), of.Namespace, of.Spec.Series)
 		}
-		if ptr.Deref(s.Spec.Suspend, false) {
+		if ptr.Deref(of.Spec.Suspend, false) {
 			continue
 		}
-		if interval, ok := m.interval(s.Spec.Schedule, s.Spec.TimeZone); ok {
-			out <- gauge("assay_schedule_interval_seconds", interval.Seconds(), s.Namespace, s.Spec.Series)
+		if interval, ok := m.interval(of.Spec.Schedule, of.Spec.TimeZone); ok {
+			s.gauge("assay_schedule_interval_seconds", interval.Seconds(), of.Namespace, of.Spec.Series)
 		}
 	}
 	return nil

@@ -17,7 +17,7 @@ import (
 // A run's analysis is written by whoever measures, and a scrape with one series twice fails as a whole.
 func TestALabelIsNeverLongerThanItsBound(t *testing.T) {
 	long := strings.Repeat("é", 5<<20)
-	b := &builder{namespace: "team", run: "scan", limit: 100, seen: map[string]bool{}, texts: map[string]string{}, findings: &findings{}}
+	b := newBuilder("team", "scan", 100)
 	for _, phase := range []string{long, long + "x", "x" + long + "x", long + "y" + long} {
 		b.row([]part{{"assay_phase_seconds", ptr.To(0.5)}}, "point", "arm", phase)
 	}
@@ -44,8 +44,9 @@ func (c onlyThese) Collect(out chan<- prometheus.Metric) { c(out) }
 
 func TestAScrapeSurvivesWhateverTheUsageOfAnAnalysisSays(t *testing.T) {
 	long := strings.Repeat("n", 10<<20)
-	reasons, nodes := map[analysis.Reason]int{}, []analysis.NodeUsage{}
+	reasons, nodes, cluster := map[analysis.Reason]int{}, []analysis.NodeUsage{}, map[string]bool{"a": true, long: true, short(long): true}
 	for i := range 20_000 {
+		cluster[fmt.Sprint("node", i)] = i < maxNodes
 		reasons[analysis.Reason(fmt.Sprint("reason", i))] = 1
 		nodes = append(nodes, analysis.NodeUsage{Node: fmt.Sprint("node", i)})
 	}
@@ -64,10 +65,11 @@ func TestAScrapeSurvivesWhateverTheUsageOfAnAnalysisSays(t *testing.T) {
 		found := find(&assayv1alpha1.BenchmarkRun{}, &experiment.Experiment{}, &analysis.Analysis{Usage: &usage}, 100)
 		registry := prometheus.NewPedanticRegistry()
 		registry.MustRegister(onlyThese(func(out chan<- prometheus.Metric) {
+			s := newScrape(out)
 			for _, sample := range found.about {
-				out <- sample
+				s.send(sample)
 			}
-			collectNoise([]*findings{found}, out)
+			collectNoise([]known{{found, nil}}, cluster, began, s)
 		}))
 		families, err := registry.Gather()
 		if err != nil {

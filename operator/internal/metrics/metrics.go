@@ -24,7 +24,7 @@ import (
 
 // Settings bound what is shown.
 type Settings struct {
-	// Runs is how many of the newest runs are shown one by one.
+	// Runs is how many runs are shown one by one.
 	Runs int
 	// SeriesPerRun is how many series the results of one run may have.
 	SeriesPerRun int
@@ -33,7 +33,7 @@ type Settings struct {
 // DefaultSettings are the defaults of the flags.
 var DefaultSettings = Settings{Runs: catalog.Runs, SeriesPerRun: catalog.SeriesPerRun}
 
-// Metrics counts what the operator does and keeps what the newest runs have found. Its methods are safe for concurrent use,
+// Metrics counts what the operator does and keeps what runs have found. Its methods are safe for concurrent use,
 // and on nil they do nothing.
 type Metrics struct {
 	settings Settings
@@ -59,6 +59,10 @@ type Metrics struct {
 
 	mutex sync.Mutex
 	shown map[types.UID]*findings
+	// first are the runs that were to be shown at the last refresh.
+	first map[types.UID]bool
+	// held are the nodes whose leases runs were seen to hold. A map that is in it is never changed.
+	held map[types.UID]map[string]bool
 	// histories are those of the namespaces with schedules, and when they were read.
 	histories     []historyOf
 	historiesRead time.Time
@@ -75,7 +79,7 @@ const (
 // New makes the metrics. Counting begins at once; they are shown once Register was called.
 func New(settings Settings) *Metrics {
 	m := &Metrics{
-		settings: settings, shown: map[types.UID]*findings{},
+		settings: settings, shown: map[types.UID]*findings{}, held: map[types.UID]map[string]bool{},
 		finished: counter("assay_runs_finished_total"), waves: counter("assay_waves_started_total"),
 		trials: counter("assay_trials_finished_total"), gates: counter("assay_gates_judged_total"),
 		leaseEvents: counter("assay_lease_events_total"), ledgerErrors: counter("assay_ledger_operation_errors_total"),

@@ -206,11 +206,11 @@ func TestBounds(t *testing.T) {
 	t.Run("of all runs the newest have results", func(t *testing.T) {
 		m, out := newRun(t, "x"), make(chan prometheus.Metric, 1000)
 		built := find(m.run, m.exp, m.result, 1000)
-		if left := collectRun(m.run, built, len(built.results), out); left != 0 {
+		if left := collectRun(m.run, built, len(built.results), newScrape(out)); left != 0 {
 			t.Errorf("room for %d is left", left)
 		}
 		with := len(out)
-		if left := collectRun(m.run, built, len(built.results)-1, out); left != len(built.results)-1 {
+		if left := collectRun(m.run, built, len(built.results)-1, newScrape(out)); left != len(built.results)-1 {
 			t.Errorf("room for %d is left", left)
 		}
 		if without := len(out) - with; without != with-len(built.results)+1 {
@@ -411,6 +411,15 @@ func TestWithoutMetricsNothingHappens(*testing.T) {
 	none.Reported(nil, nil)
 }
 
+// heap is what is in use, without what can be collected.
+func heap(t *testing.T) int {
+	t.Helper()
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int(stats.HeapAlloc)
+}
+
 // What is kept of the results is bounded, however much the runs found: the limit of the chart's operator is 256 MiB.
 func TestWhatIsKeptFitsIntoMemory(t *testing.T) {
 	m := newRun(t, "scan")
@@ -420,19 +429,13 @@ func TestWhatIsKeptFitsIntoMemory(t *testing.T) {
 		m.result.Arms = append(m.result.Arms,
 			analysis.ArmResult{Point: fmt.Sprintf("batchSize=%d", i), Arm: "fused-m4r", Metric: "latency", Statistic: "p95", Estimate: e})
 	}
-	heap := func() int {
-		runtime.GC()
-		var stats runtime.MemStats
-		runtime.ReadMemStats(&stats)
-		return int(stats.HeapAlloc)
-	}
-	before := heap()
+	before := heap(t)
 	var kept []*findings
 	for range catalog.Series / catalog.SeriesPerRun {
 		kept = append(kept, find(m.run, m.exp, m.result, catalog.SeriesPerRun))
 	}
 	const most = 32 << 20
-	if grown := heap() - before; grown > most {
+	if grown := heap(t) - before; grown > most {
 		t.Errorf("%d series take %d MiB, want at most %d", catalog.Series, grown>>20, most>>20)
 	}
 	runtime.KeepAlive(kept)
@@ -454,7 +457,8 @@ func BenchmarkScrape(b *testing.B) {
 		b.Fatal(err)
 	}
 	var all []*findings
-	for range 25 {
+	for i := range 25 {
+		run.Name = fmt.Sprint("scan-", i)
 		all = append(all, find(run, exp, result, m.settings.SeriesPerRun))
 	}
 	b.ReportAllocs()
@@ -468,9 +472,11 @@ func BenchmarkScrape(b *testing.B) {
 			}
 			done <- count
 		}()
-		left := catalog.Series
-		for _, shown := range all {
-			left = collectRun(run, shown, left, out)
+		left, s := catalog.Series, newScrape(out)
+		for i, shown := range all {
+			named := run.DeepCopy()
+			named.Name = fmt.Sprint("scan-", i)
+			left = collectRun(named, shown, left, s)
 		}
 		close(out)
 		if count := <-done; count < catalog.Series*9/10 {

@@ -1,11 +1,12 @@
 package metrics
 
 import (
-	"cmp"
+	"maps"
 	"time"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/status"
@@ -25,12 +26,29 @@ var leaseEvents = map[string]string{"LeaseAcquired": acquired, "LeaseReleased": 
 // none stands for no verdict.
 const none = "None"
 
-// Observed keeps the newest analysis of a run.
+// Observed keeps the newest analysis of a run, and which nodes it holds.
 func (m *Metrics) Observed(world *observe.World) {
-	if m == nil || world.Analysis == nil || world.Ledger.Experiment == nil {
+	if m == nil {
+		return
+	}
+	m.holds(world.Run)
+	if world.Analysis == nil || world.Ledger.Experiment == nil {
 		return
 	}
 	m.keep(world.Run, world.Ledger.Experiment, world.Analysis)
+}
+
+// holds keeps which nodes the run holds: the status says it only while it does.
+func (m *Metrics) holds(run *assayv1alpha1.BenchmarkRun) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	for _, lease := range run.Status.Leases {
+		if held := m.held[run.UID]; !held[lease.Node] {
+			more := map[string]bool{lease.Node: true}
+			maps.Copy(more, held)
+			m.held[run.UID] = more
+		}
+	}
 }
 
 // Applied counts an action that was carried out.
@@ -82,11 +100,31 @@ func (m *Metrics) ended(namespace string, result *analysis.Analysis) {
 		"used": result.Trials.Used, "warmup": result.Trials.Warmups, "failed": result.Trials.Failed,
 		"invalid": result.Trials.Invalid, "missing": result.Trials.Missing,
 	} {
-		m.trials.WithLabelValues(namespace, outcome).Add(float64(count))
+		// A counter that is asked to count backwards panics.
+		m.trials.WithLabelValues(namespace, outcome).Add(float64(max(count, 0)))
 	}
 	for _, gate := range result.Gates {
-		m.gates.WithLabelValues(namespace, string(gate.Severity), verdict(gate.Outcome)).Inc()
+		m.gates.WithLabelValues(namespace, severity(gate.Severity), verdict(gate.Outcome)).Inc()
 	}
 }
 
-func verdict[T ~string](value T) string { return cmp.Or(string(value), none) }
+// other stands for a word that is none of ours: counters keep every label that they were ever given.
+const other = "Other"
+
+func verdict[T ~string](value T) string {
+	switch experiment.Verdict(value) {
+	case "":
+		return none
+	case experiment.VerdictGo, experiment.VerdictNoGo, experiment.VerdictInconclusive, experiment.VerdictInvalid:
+		return string(value)
+	}
+	return other
+}
+
+func severity(value experiment.Severity) string {
+	switch value {
+	case experiment.Blocking, experiment.Advisory:
+		return string(value)
+	}
+	return other
+}

@@ -55,8 +55,7 @@ func (m *Metrics) refresh(ctx context.Context) {
 		logger.Error(err, "Cannot list the runs whose results to show")
 		return
 	}
-	newest := runs[:min(len(runs), m.settings.Runs)]
-	missing := m.forgetOthers(newest)
+	missing := m.forgetOthers(runs[:min(len(runs), m.settings.Runs)])
 	if up == answers {
 		var left []*assayv1alpha1.BenchmarkRun
 		for _, run := range missing {
@@ -77,9 +76,14 @@ func (m *Metrics) refresh(ctx context.Context) {
 func (m *Metrics) forgetOthers(runs []*assayv1alpha1.BenchmarkRun) []*assayv1alpha1.BenchmarkRun {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	kept := make(map[types.UID]*findings, len(runs))
+	kept, held := make(map[types.UID]*findings, len(runs)), make(map[types.UID]map[string]bool, len(runs))
 	var missing []*assayv1alpha1.BenchmarkRun
+	m.first = make(map[types.UID]bool, len(runs))
 	for _, run := range runs {
+		m.first[run.UID] = true
+		if nodes := m.held[run.UID]; nodes != nil {
+			held[run.UID] = nodes
+		}
 		switch shown := m.shown[run.UID]; {
 		case shown != nil:
 			kept[run.UID] = shown
@@ -87,7 +91,7 @@ func (m *Metrics) forgetOthers(runs []*assayv1alpha1.BenchmarkRun) []*assayv1alp
 			missing = append(missing, run)
 		}
 	}
-	m.shown = kept
+	m.shown, m.held = kept, held
 	return missing
 }
 

@@ -2,7 +2,9 @@ package metrics
 
 import (
 	"cmp"
+	"hash/maphash"
 	"slices"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
@@ -22,6 +24,59 @@ var descriptions = func() map[string]*prometheus.Desc {
 	}
 	return out
 }()
+
+// once knows the series that were there: a scrape in which one is there twice fails as a whole, for everybody, and what tenants wrote into
+// their ledgers names most of them.
+type once struct {
+	seed maphash.Seed
+	// seen are the metrics with the hash of their labels, which nobody who does not know the seed can make collide.
+	seen map[sampleKey]struct{}
+}
+
+type sampleKey struct {
+	desc   *prometheus.Desc
+	labels uint64
+}
+
+func newOnce() once { return once{maphash.MakeSeed(), map[sampleKey]struct{}{}} }
+
+// first reports whether the series was not there before.
+func (o once) first(one *sample) bool {
+	var hash maphash.Hash
+	hash.SetSeed(o.seed)
+	for _, label := range one.labels {
+		_, _ = hash.WriteString(label.GetValue())
+		_ = hash.WriteByte(0xff) // Which is in no text.
+	}
+	key := sampleKey{one.desc, hash.Sum64()}
+	_, there := o.seen[key]
+	o.seen[key] = struct{}{}
+	return !there
+}
+
+// scrape is the only way out of the collector for a gauge, which lets each series through once.
+type scrape struct {
+	out  chan<- prometheus.Metric
+	once once
+}
+
+func newScrape(out chan<- prometheus.Metric) *scrape { return &scrape{out, newOnce()} }
+
+func (s *scrape) send(one *sample) {
+	if s.once.first(one) {
+		s.out <- one
+	}
+}
+
+// gauge sends a sample with labels of its own.
+func (s *scrape) gauge(name string, value float64, values ...string) {
+	s.send(gauge(name, value, values...))
+}
+
+// failed fails the scrape as a whole and says why: half of it would look like runs that are gone.
+func (s *scrape) failed(name string, err error) {
+	s.out <- prometheus.NewInvalidMetric(description(name), err)
+}
 
 // sample is a gauge's value. Samples of the same labels share them: results have many, and most of a series is its labels.
 type sample struct {
@@ -60,10 +115,23 @@ func labels(name string, values ...string) []*dto.LabelPair {
 	}
 	out := make([]*dto.LabelPair, len(names))
 	for i := range names {
+		values[i] = short(values[i])
 		out[i] = &dto.LabelPair{Name: &names[i], Value: &values[i]}
 	}
 	slices.SortFunc(out, func(a, b *dto.LabelPair) int { return cmp.Compare(a.GetName(), b.GetName()) })
 	return out
+}
+
+// mostLabel bounds the bytes of a label's value: an analysis may hold names of megabytes, and every scrape would.
+const mostLabel = 256
+
+// short is the beginning and the end of a text that is longer than a label, and any text as Prometheus takes it.
+func short(text string) string {
+	const end = 48
+	if len(text) > mostLabel {
+		text = text[:mostLabel-len("…")-end] + "…" + text[len(text)-end:]
+	}
+	return strings.ToValidUTF8(text, "")
 }
 
 func truth(value bool) float64 {

@@ -104,7 +104,7 @@ func (l *folderLedger) analyze() *analysis.Analysis {
 		l.t.Fatal(err)
 	}
 	l.write(ledger.SealKey(0), selection.Seal(evidence, 0))
-	return Evidence(exp, evidence, 0)
+	return ours(Evidence(exp, evidence, 0))
 }
 
 func TestBadLedgers(t *testing.T) {

@@ -18,7 +18,7 @@ background after a restart.
 
 | flag of the operator | default | meaning |
 |---|--:|---|
-| ` + "`--metrics-runs`" + ` | %d | newest runs that are shown one by one |
+| ` + "`--metrics-runs`" + ` | %d | runs that are shown one by one |
 | ` + "`--metrics-series-per-run`" + ` | %d | series that the results of one run may have |
 | ` + "`--metrics-bind-address`" + ` | ` + "`:8080`" + ` | where they are served |
 | ` + "`--metrics-secure`" + ` | false; charts/assay: true | over TLS, to tokens that may get ` + "`/metrics`" + ` |

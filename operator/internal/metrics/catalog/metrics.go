@@ -74,7 +74,8 @@ var Groups = []Group{
 	},
 	{
 		Title: "Each run",
-		Intro: "The newest runs, as many as `--metrics-runs` says. A run that is deleted disappears.",
+		Intro: "As many runs as `--metrics-runs` says. Namespaces take turns, so that none hides the runs of others by having many; of each, " +
+			"runs that go on come before those that ended, and of these the newer ones first. A run that is deleted disappears.",
 		Bound: "runs shown times about 40",
 		Metrics: []Metric{
 			{Name: "assay_run_info", Type: Gauge, Labels: []string{"namespace", "run", "uid", "template", "phase", "verdict", "best", "fingerprint"},
@@ -117,8 +118,8 @@ var Groups = []Group{
 		Title: "Results of each run",
 		Intro: "From the newest analysis of the ledger, also of a wave that was not the last. Intervals are at `design.confidence`, those of " +
 			"gates at `design.gateConfidence`.",
-		Bound: "`--metrics-series-per-run` for one run, and 50,000 for all; what is beyond is left out, the newest runs and what is named " +
-			"first here come first, and `assay_metrics_left_out_series` counts it",
+		Bound: "`--metrics-series-per-run` for one run, and 50,000 for all; what is beyond is left out, the runs come in the order above and " +
+			"what is named first here first, and `assay_metrics_left_out_series` counts it",
 		Metrics: []Metric{
 			{Name: "assay_gate_outcome", Type: Gauge, Labels: []string{"namespace", "run", "gate", "arm", "point", "unit", "op", "metric",
 				"statistic", "severity", "outcome"}, Help: "1; the label outcome is the gate's outcome for the arm at the point", When: onceJudged},
@@ -165,8 +166,10 @@ var Groups = []Group{
 	},
 	{
 		Title: "Noise of each node",
-		Intro: "From the newest analysis, among the runs shown, with a trial on the node.",
-		Bound: "nodes that the runs shown used, times 7 kinds, times 5",
+		Intro: "Of nodes of the cluster: from the newest analysis, among the runs shown, with a trial on the node. A run that the operator has " +
+			"seen hold the node's lease comes before those that only say that they were there. An analysis whose trials are yet to come is left " +
+			"out, as are all but the 100 nodes of a run with the newest trials.",
+		Bound: "the first 1,000 nodes of the cluster by name, times 7 kinds, times 5",
 		Metrics: []Metric{
 			{Name: "assay_node_noise_ratio", Type: Gauge, Unit: "ratio", Labels: []string{"node", "kind", "statistic"},
 				Help: "Readings of others on the node in the run's trials, as the share that the limit is set against: newest, median and max",
@@ -206,7 +209,7 @@ var Groups = []Group{
 		Bound: "runs shown",
 		Metrics: []Metric{
 			{Name: "assay_metrics_left_out_runs", Type: Gauge,
-				Help: "Runs that are not shown one by one, because there are more than --metrics-runs"},
+				Help: "Runs that are not shown one by one, because there are more than --metrics-runs: no alert of single runs is of these"},
 			{Name: "assay_metrics_left_out_series", Type: Gauge, Labels: ofRun, Help: "Results of the run that are not shown, because of the bounds",
 				When: "results were left out"},
 			{Name: "assay_metrics_unread_analyses", Type: Gauge,
@@ -223,7 +226,7 @@ var Labels = []Label{
 	{"template", "name of the BenchmarkTemplate; empty for a template written in the run"},
 	{"phase", "of a run: `Pending`, `Running`, `Suspended`, `Analyzing`, `Succeeded`, `Failed` or `Cancelled`. Of `assay_phase_*`: the name " +
 		"that the workload gives"},
-	{"verdict", "`Go`, `NoGo`, `Inconclusive`, `Invalid`, or `None` (no gates, or not judged)"},
+	{"verdict", "`Go`, `NoGo`, `Inconclusive`, `Invalid`, or `None` (no gates, or not judged). `Other` is a word of none of ours"},
 	{"best", "the Go candidate with the largest gain; empty without one"},
 	{"fingerprint", "first 12 hex digits of the sha256 of the hard keys of the environment, as JSON: runs with the same one can be " +
 		"compared; empty before the first analysis"},
