@@ -29,8 +29,14 @@ func scaleTime(a *record.Attempt, by float64) {
 // wave adds one more wave of ten blocks of Pair, in which the candidate's time is the baseline's times a factor.
 func (l *simulatedRun) wave(t *testing.T, purpose record.Purpose, factor float64) {
 	t.Helper()
+	l.waveFrom(t, purpose, factor, 10*len(l.waves), 10)
+}
+
+// waveFrom is that with so many blocks, numbered from first.
+func (l *simulatedRun) waveFrom(t *testing.T, purpose record.Purpose, factor float64, first, blocks int) {
+	t.Helper()
 	number := len(l.waves)
-	wave, err := simulate.Wave(l.exp, number, 10*number, 10)
+	wave, err := simulate.Wave(l.exp, number, first, blocks)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +47,7 @@ func (l *simulatedRun) wave(t *testing.T, purpose record.Purpose, factor float64
 
 // through judges all waves.
 func (l *simulatedRun) through() *analysis.Analysis {
-	return Evidence(l.exp, record.Evidence{Waves: l.waves, Attempts: l.attempts, Problems: l.problems}, len(l.waves))
+	return Evidence(l.exp, record.Evidence{Waves: l.waves, Attempts: l.attempts, Problems: l.problems}, 9)
 }
 
 // point8 is the point that at8 names.
@@ -114,6 +120,25 @@ func TestALedgerThatChoosesWhatIsJudgedDecidesNothing(t *testing.T) {
 			l.problems = []record.Problem{{Source: record.Source{Key: "waves/001/wave.json"}, Reason: "x"}}
 		}, inconclusive, contradicts},
 		"slow trials that warm up":         {planless(warmups), inconclusive, "contradicts the experiment"},
+		"nothing, and a second wave goes on": {
+			func(t *testing.T, l *simulatedRun) { l.waveFrom(t, record.Screen, 0.94, 10, 3) }, goes, "",
+		},
+		"two blocks whose numbers a second wave has again": {func(t *testing.T, l *simulatedRun) {
+			without(3, 7)(t, l)
+			l.waveFrom(t, record.Screen, 0.94, 3, 5)
+		}, inconclusive, "block 3 is missing"},
+		"two blocks at the end, and a second wave begins with another number": {func(t *testing.T, l *simulatedRun) {
+			without(8, 9)(t, l)
+			l.waveFrom(t, record.Screen, 0.94, 7, 3)
+		}, inconclusive, "w001-b0007 is missing, cannot be read or contradicts"},
+		"the same, of a run without a plan": {planless(func(t *testing.T, l *simulatedRun) {
+			without(8, 9)(t, l)
+			l.waveFrom(t, record.Screen, 0.94, 7, 3)
+		}), inconclusive, "w001-b0007 is missing, cannot be read or contradicts"},
+		"a second wave whose numbers come before those of the first": {func(t *testing.T, l *simulatedRun) {
+			without(0, 1, 2)(t, l)
+			l.waveFrom(t, record.Screen, 0.94, 0, 3)
+		}, inconclusive, "block 0 is missing"},
 		"three blocks, each several times": {planless(copies), inconclusive, "one is a copy of the other"},
 		"a bad wave that searches, in a run that searches nothing": {
 			func(t *testing.T, l *simulatedRun) { l.wave(t, record.Search, 1.2) }, inconclusive, contradicts,
