@@ -141,12 +141,15 @@ func apart(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
 	return d.Chosen.Apart
 }
 
-// missingWave names a part of the evidence that is not there: a verdict from the rest of it might be another one.
+// missingWave names a part of the evidence that is not there, or not as it was: a verdict from the rest of it might be another one.
 func missingWave(d *estimate.Data, _ *judgement, _ *analysis.GateResult) string {
-	if len(d.Chosen.Gaps) == 0 {
-		return ""
+	switch {
+	case len(d.Chosen.Gaps) > 0:
+		return fmt.Sprintf("%s is missing, cannot be read or contradicts the experiment", d.Chosen.Gaps[0])
+	case len(d.Chosen.Altered) > 0:
+		return fmt.Sprintf("%s was there when the run was analysed before, and is gone or was changed", d.Chosen.Altered[0])
 	}
-	return fmt.Sprintf("%s is missing, cannot be read or contradicts the experiment", d.Chosen.Gaps[0])
+	return ""
 }
 
 // otherWorkload doubts every decision on an arm that ran the baseline's program and reports another workload.

@@ -89,6 +89,8 @@ type Selection struct {
 	Absent []Spoilt
 	// Gaps are the plans and blocks that are missing, cannot be read or contradict the experiment.
 	Gaps []string
+	// Altered are the objects that an earlier analysis read and that are gone or are not what they were.
+	Altered []string
 	// Apart describes trials of blocks that were no neighbours, and Copied those of two blocks that are one process.
 	Apart, Copied string
 	// Purposes of the planned blocks.
