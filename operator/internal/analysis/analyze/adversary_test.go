@@ -119,7 +119,7 @@ func TestALedgerThatChoosesWhatIsJudgedDecidesNothing(t *testing.T) {
 		"a later plan that cannot be read": {func(_ *testing.T, l *simulatedRun) {
 			l.problems = []record.Problem{{Source: record.Source{Key: "waves/001/wave.json"}, Reason: "x"}}
 		}, inconclusive, contradicts},
-		"slow trials that warm up":         {planless(warmups), inconclusive, "contradicts the experiment"},
+		"slow trials that warm up": {planless(warmups), inconclusive, "contradicts the experiment"},
 		"nothing, and a second wave goes on": {
 			func(t *testing.T, l *simulatedRun) { l.waveFrom(t, record.Screen, 0.94, 10, 3) }, goes, "",
 		},

@@ -29,7 +29,7 @@ type Data struct {
 	// Rejected counts the trials of a cell that noise limits took, and Everything is the data with them; nil if there are none.
 	Rejected   map[selection.Cell]int
 	Everything *Data
-	// Everywhere is the data with the trials of other environments, each environment being a node; nil where they are few.
+	// Everywhere is the data with the trials of other environments, each environment being a node; nil where they are a few whole blocks.
 	Everywhere *Data
 	// Measured are the blocks of a cell in which a trial was measured and counts, failed ones included.
 	Measured map[selection.Cell]map[string]bool
@@ -83,7 +83,9 @@ func New(exp *experiment.Experiment, chosen *selection.Selection, in func(block 
 	}
 	if elsewhere := blocksIn(maps.Keys(chosen.Elsewhere), in); len(elsewhere) > 0 {
 		here := blocksIn(slices.Values(chosen.Judged), in)
-		if float64(len(elsewhere)) > fewBlocks*float64(len(elsewhere)+len(here)) {
+		// A block of which a part counts is no block of another environment.
+		apart := slices.ContainsFunc(slices.Collect(maps.Keys(elsewhere)), func(block string) bool { return here[block] })
+		if apart || float64(len(elsewhere)) > fewBlocks*float64(len(elsewhere)+len(here)) {
 			d.Everywhere = dataOf(exp, chosen, chosen.Everywhere(), in)
 		}
 	}
