@@ -94,7 +94,7 @@ func inSeconds(value float64) string { return quantity.Plain(value, 4) + " s" }
 
 // threadsOf is how many samples a program can have under way at a time, and whether it says so.
 func threadsOf(attempt *record.Attempt) (threads float64, known bool) {
-	switch threads := attempt.Result.Effective["threads"].(type) {
+	switch threads := attempt.Reported().Effective["threads"].(type) {
 	case float64:
 		return max(1, threads), true
 	case int64: // As the strict decoding leaves whole numbers.

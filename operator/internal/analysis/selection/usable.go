@@ -78,7 +78,7 @@ func (s *Selection) rejectUnusable(exp *experiment.Experiment, attempts []*recor
 		}
 		for _, n := range asked[s.Cells[attempt]] {
 			if reason == "" {
-				reason = s.checkNeed(attempt.Result, n)
+				reason = s.checkNeed(attempt.Reported(), n)
 			}
 		}
 		if reason != "" {
