@@ -559,8 +559,8 @@ func TestArmsWhoseFiguresAreMadeOfOtherSamplesAreNotCompared(t *testing.T) {
 	}{
 		"all samples in all arms": {nil, nil, goes, ""},
 		"one number of its own in every trial": {nil, func(l *simulatedRun) { l.each("fused-m4r", aggregated) }, inconclusive,
-			`what latency is made of (samplesFrom: iterations) of arm fused-m4r is "one value" in 24 trials, and of arm loop "all samples"`},
-		"one number of the baseline's":    {nil, func(l *simulatedRun) { l.each("loop", aggregated) }, inconclusive, `of arm loop "one value" in 24 trials`},
+			`latency (samplesFrom: iterations) is made of "one value" in 24 trials of arm fused-m4r, and of "all samples" in 24 trials of arm loop`},
+		"one number of the baseline's":    {nil, func(l *simulatedRun) { l.each("loop", aggregated) }, inconclusive, `of "one value" in 24 trials of arm loop`},
 		"one number in one of its trials": {nil, func(l *simulatedRun) { aggregated(l.lastOf("fused-m4r")) }, noGo, "latency has 1 sample and iterations fixes 30"},
 		"one number in its trials that the gate looks at, but for one": {nil, func(l *simulatedRun) {
 			one := true
@@ -582,7 +582,7 @@ func TestArmsWhoseFiguresAreMadeOfOtherSamplesAreNotCompared(t *testing.T) {
 				latency := a.Result.Metrics["latency"]
 				latency.Samples = latency.Samples[:min(30, len(latency.Samples))]
 			})
-		}, inconclusive, `of arm fused-m4r is "30 samples of 40" in 24 trials`},
+		}, inconclusive, `is made of "30 samples of 40" in 24 trials of arm fused-m4r`},
 		"a number of samples of its own that it has": {ownNumber, func(l *simulatedRun) {
 			l.each("fused-m4r", func(a *record.Attempt) {
 				latency := a.Result.Metrics["latency"]
