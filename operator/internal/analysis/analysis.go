@@ -279,6 +279,7 @@ const (
 	CapSequential         CapReason = "sequential-order"
 	CapOnePlace           CapReason = "one-place"
 	CapDependent          CapReason = "dependent-percentile"
+	CapCorrelation        CapReason = "correlation"
 	CapFewBlocks          CapReason = "few-blocks"
 )
 

@@ -53,6 +53,7 @@ var caps = []doubt{
 	{analysis.CapSequential, sequentialOrder, always},
 	{analysis.CapOnePlace, onePlace, always},
 	{analysis.CapDependent, dependentPercentile, always},
+	{analysis.CapCorrelation, fewForCorrelation, always},
 	{analysis.CapFewBlocks, fewBlocks, exceptNoGo},
 }
 
@@ -278,6 +279,17 @@ func dependentPercentile(d *estimate.Data, _ *judgement, gate *analysis.GateResu
 		return fmt.Sprintf("the medians of its blocks depend on each other and %s cannot allow for that: judge a mean or median", gate.Statistic)
 	}
 	return ""
+}
+
+// fewForCorrelation doubts gates on fewer blocks than it takes to allow for the correlation that the design declares: their interval is
+// that of blocks which do not depend on each other.
+func fewForCorrelation(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
+	rho := d.Exp.Plan.Design.BlockCorrelation
+	if rho == 0 || gate.Estimate == nil || gate.Estimate.Blocks >= experiment.MinCorrelatedBlocks {
+		return ""
+	}
+	return fmt.Sprintf("it rests on %s, and to allow for the correlation of %g that spec.design.blockCorrelation declares takes at least %d",
+		quantity.Count(gate.Estimate.Blocks, "block"), rho, experiment.MinCorrelatedBlocks)
 }
 
 // seriesOf is what the medians of a percentile gate's blocks do over the run.
