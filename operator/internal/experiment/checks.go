@@ -23,6 +23,9 @@ func checkTemplate(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Inva
 	}
 	checkMetricNames(template, problems)
 	for i, metric := range template.Metrics {
+		if why := unknownTime(metric.Unit); why != "" {
+			problems.add(fmt.Sprintf("template.metrics[%d].unit", i), "%s", why)
+		}
 		if metric.SamplesFrom == "" {
 			continue
 		}

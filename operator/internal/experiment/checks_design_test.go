@@ -65,6 +65,10 @@ func TestFreezeRefusesBadDesigns(t *testing.T) {
 			func(s *runSpec, _ *templateSpec) { s.Design.RareSlowdown = "0%" },
 			"spec.design.rareSlowdown", `invalid value "0%": allowed are shares above 0% and up to 1000%`,
 		},
+		"a unit that looks like a time and is none": {
+			func(_ *runSpec, t *templateSpec) { t.Metrics[0].Unit = "CPU-seconds" },
+			"template.metrics[0].unit", `unit "CPU-seconds" looks like a time or a rate and is none that is known`,
+		},
 		"a correlation of one": {
 			func(s *runSpec, _ *templateSpec) { s.Design.BlockCorrelation = "1" },
 			"spec.design.blockCorrelation", `invalid value "1": allowed are numbers between 0 and 0.95; write it as 0.85, or remove it`,

@@ -58,23 +58,6 @@ const (
 // documentation of GetTickCount64 has it as 10 to 16 ms), and of what waits for a screen (60 Hz). All others are found in the readings.
 var knownTicks = []float64{1.0 / 60, 1.0 / 64}
 
-// byClock reports whether a metric is measured by a clock: a time, or a rate that is made of one. Counts and sizes are not, and
-// may be known without any error.
-func byClock(unit string) (is, rate bool) {
-	if _, is = trial.InSeconds(unit); is {
-		return true, false
-	}
-	of, per, ok := strings.Cut(unit, "/")
-	if !ok {
-		return unit == "Hz", unit == "Hz"
-	}
-	if is, _ = byClock(of); is {
-		return true, false
-	}
-	is, _ = byClock(per)
-	return is, is
-}
-
 // onClock widens the interval of a quantity, or of the ratio of several, by what the clocks of their arms cannot resolve. Arms that run
 // on one platform share a clock, and then their readings err in one direction; an arm with a coarser one has its own error beside.
 func (d *Data) onClock(found Inference, of ...Quantity) Inference {
@@ -82,7 +65,7 @@ func (d *Data) onClock(found Inference, of ...Quantity) Inference {
 	if metric == nil || !found.HasInterval() {
 		return found
 	}
-	is, rate := byClock(metric.Unit)
+	is, rate := experiment.ByClock(metric.Unit)
 	shared := d.clock(clockOf{of[0].Point, metric.Name, everyArm}, is, rate)
 	var out analysis.Resolution
 	var together, apart float64

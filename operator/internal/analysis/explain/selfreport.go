@@ -7,6 +7,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis/selection"
 	"assay.dev/assay/operator/internal/analysis/stats"
 	"assay.dev/assay/operator/internal/analysis/trial"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -31,7 +32,7 @@ func selfReportWarnings(d *estimate.Data) []string {
 	var out []string
 	for arm, named := range d.Exp.Arms {
 		for _, metric := range d.Exp.Plan.Metrics {
-			scale, ok := trial.InSeconds(metric.Unit)
+			scale, ok := experiment.InSeconds(metric.Unit)
 			if !ok {
 				continue
 			}

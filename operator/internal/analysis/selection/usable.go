@@ -224,7 +224,7 @@ func meaningless(value float64, unit string) string {
 	case magnitude > largestNumber || magnitude != 0 && magnitude < smallestNumber:
 		return fmt.Sprintf("invalid value %g %s: allowed are 0 and magnitudes from %g to %g", value, unit, smallestNumber, largestNumber)
 	}
-	seconds, time := trial.InSeconds(unit)
+	seconds, time := experiment.InSeconds(unit)
 	switch {
 	case time && value < 0:
 		return fmt.Sprintf("%g %s is a negative time", value, unit)
