@@ -110,6 +110,16 @@ func TestNoDecisionRestsOnHowManySamplesThereAre(t *testing.T) {
 			edit:      func(spec *runSpec, _ *templateSpec) { spec.Arms[2].Parameters["iterations"] = "40" },
 			statistic: "p90", op: assayv1alpha1.AtMost, bound: "5ms", number: only(candidate, func(int) int { return 30 }), factor: alike, want: noGo,
 		},
+		"more in all of its trials, of a level": {
+			edit:      func(spec *runSpec, _ *templateSpec) { spec.Arms[2].Parameters["iterations"] = "40" },
+			statistic: "p90", op: assayv1alpha1.AtMost, bound: "15ms", number: only(candidate, func(int) int { return 400 }), factor: alike,
+			want: inconclusive, says: `latency of arm fused-m4r is made of "400 samples of 40" in 24 trials`,
+		},
+		"more of its own number in all of its trials, of a ratio": {
+			edit:      func(spec *runSpec, _ *templateSpec) { spec.Arms[2].Parameters["iterations"] = "40" },
+			statistic: "p95", number: only(candidate, func(int) int { return 400 }), factor: alike,
+			want: inconclusive, says: `is made of "400 samples of 40" in 24 trials of arm fused-m4r, and of "all samples" in 24 trials of arm loop`,
+		},
 		"one value in all of its trials, of a level": {
 			statistic: "mean", op: assayv1alpha1.AtMost, bound: "15ms", number: always(30), factor: alike,
 			spoil: func(l *simulatedRun) { l.each(candidate, aggregate(0)) }, want: inconclusive, says: `is made of "one value" in 24 trials`,
@@ -262,3 +272,49 @@ func TestASearchRestsOnAllSamples(t *testing.T) {
 }
 
 func secondsOf(seconds float64) time.Duration { return time.Duration(seconds * 1e9) }
+
+// The best of two candidates is so by figures that are made of the same, whichever gates made both Go.
+func TestTheBestIsOfTheSameSamples(t *testing.T) {
+	even := func(n int) bool { return n%2 == 0 }
+	for name, c := range map[string]struct {
+		statistic assayv1alpha1.Statistic
+		number    func(arm string, n int) int
+		slower    float64 // In half of the trials of the faster candidate.
+		spoil     func(*simulatedRun)
+		best      string
+	}{
+		"the means of both are of samples":       {"mean", func(string, int) int { return 30 }, 1, nil, "fused-m4r"},
+		"one mean is the program's own":          {"mean", func(string, int) int { return 30 }, 1, func(l *simulatedRun) { l.each("fused-m4r", aggregate(0)) }, ""},
+		"the percentiles are of as many samples": {"p95", func(string, int) int { return 30 }, 1, nil, "fused-m4r"},
+		"one is slower in the trials with few samples": {"p95", func(arm string, n int) int {
+			if arm == "fused-m4r" && !even(n) {
+				return 3000
+			}
+			return 30
+		}, 2, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := simulated(t, 12, simulate.Machine{Seed: 1, Noise: quiet, Seconds: factor(1)}, func(spec *runSpec, template *templateSpec) {
+				gates(assayv1alpha1.Gate{Name: "slo", Metric: "latency", Statistic: c.statistic, At: at8, Op: assayv1alpha1.AtMost, Bound: "1s"})(spec,
+					template)
+				template.Metrics[0].SamplesFrom = ""
+			})
+			latencies(l, c.number, func(arm string, n int) float64 {
+				switch {
+				case arm != "fused-m4r":
+					return 1
+				case even(n):
+					return 0.8 * c.slower
+				default:
+					return 0.8
+				}
+			})
+			if c.spoil != nil {
+				c.spoil(l)
+			}
+			if got := l.analyze(); got.Verdict != goes || got.Best != c.best {
+				t.Errorf("%s, best %q of %q, want %q", got.Verdict, got.Best, got.BestOf, c.best)
+			}
+		})
+	}
+}
