@@ -8,7 +8,8 @@ import (
 )
 
 // A metric's unit is free text, and yet decides what is known of its figures: a time is read from a clock, which has steps, is never
-// negative and no longer than its trial; a timeout bounds times, and rates from the other side. So what people call times and rates is known.
+// negative and no longer than its trial; a timeout bounds times, and rates from the other side. So what people call times and rates is in
+// tables here.
 
 // times are units of time in seconds by their symbols, and timeWords by words in lower case.
 var (

@@ -34,7 +34,9 @@ func TestWhatPeopleCallTimesAndRatesIsKnown(t *testing.T) {
 			t.Errorf("%q is %s, want %s", unit, got, want)
 		}
 	}
-	for unit, want := range map[string]float64{"msec": 1e-3, "Milliseconds": 1e-3, "usecs": 1e-6, "nanos": 1e-9, "hrs": 3600, "Sec": 1, "days": 86400} {
+	for unit, want := range map[string]float64{
+		"msec": 1e-3, "Milliseconds": 1e-3, "usecs": 1e-6, "nanos": 1e-9, "hrs": 3600, "Sec": 1, "days": 86400,
+	} {
 		if got, ok := InSeconds(unit); !ok || math.Abs(got/want-1) > 1e-12 {
 			t.Errorf("%q has %g seconds, want %g", unit, got, want)
 		}

@@ -60,7 +60,7 @@ func TestADeclaredCorrelationIsAllowedForOrNothingIsDecided(t *testing.T) {
 					decided++
 				}
 				if found := slices.ContainsFunc(got.Gates[0].Caps, func(one analysis.Cap) bool {
-					return one.Reason == analysis.CapCorrelation && strings.Contains(one.Detail, "it rests on 5 blocks, and to allow for the correlation of 0.85")
+					return one.Reason == analysis.CapCorrelation && strings.Contains(one.Detail, "it rests on 5 blocks, and to allow for the correlation")
 				}); found != c.capped {
 					t.Fatalf("caps %+v, want one of the correlation: %v", got.Gates[0].Caps, c.capped)
 				}

@@ -41,7 +41,7 @@ func latencies(l *simulatedRun, number func(arm string, n int) int, factor func(
 	}
 }
 
-// Of what a figure is made, a program chooses: how many samples a trial has, and whether they are samples at all. No decision rests on that.
+// Of what a figure is made, a program chooses: how many samples a trial has, and whether they are samples at all. No decision rests on it.
 func TestNoDecisionRestsOnHowManySamplesThereAre(t *testing.T) {
 	const candidate = "fused-m4r"
 	always := func(n int) func(string, int) int { return func(string, int) int { return n } }

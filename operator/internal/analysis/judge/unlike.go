@@ -68,8 +68,8 @@ func conditionsOf(d *estimate.Data, points []int, arm int) map[string]map[string
 // What a figure is made of, no machine and no accident changes: programs choose it. So all trials that a gate looks at have it alike, every
 // one, and how many samples there are decides nothing.
 
-// madeUnlike doubts gates on figures that are made of different things: of one value here and of samples there, or of other numbers of them.
-// An extreme of more samples is a more extreme one, so that a ratio of two takes as many of each.
+// madeUnlike doubts gates on figures that are made of different things: of one value here and of samples there, or of other numbers of
+// them. An extreme of more samples is a more extreme one, so that a ratio of two takes as many of each.
 func madeUnlike(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
 	return madeDifferently(d, gate.Metric, gate.Statistic, pointOf(d, gate), gateArms(d, gate)...)
 }
@@ -91,8 +91,8 @@ func madeDifferently(d *estimate.Data, metric string, statistic experiment.Stati
 	return fmt.Sprintf("%s is made of %s, so that what it is made of looks like what it is", metric, strings.Join(said, ", and of "))
 }
 
-// unpromised doubts a Go on a level of an arm whose trials do not have as many samples as their parameter fixes: the others may be those that
-// miss the bound. A ratio asks for more, which is that the other arm has them in the same way (madeUnlike).
+// unpromised doubts a Go on a level of an arm whose trials do not have as many samples as their parameter fixes: the others may be those
+// that miss the bound. Of a ratio the other arm has them in the same way (madeUnlike).
 func unpromised(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
 	metric := d.Exp.Metric(gate.Metric)
 	if gate.Op.Relative() || metric == nil || metric.SamplesFrom == "" {
