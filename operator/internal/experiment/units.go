@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -86,16 +85,10 @@ func perUnit(unit string) (of, per string) {
 var timeLike = regexp.MustCompile(`(?i)^([mµμunp]|milli|micro|nano|pico)?(s|secs?|seconds?)$|^(milli|micro|nano|pico)s$|` +
 	`^(minutes?|mins?|hours?|hrs?|days?|weeks?|months?|years?|jiffy|jiffies)$|^[a-z]{0,3}([rqtfb]ps|iops|hz)$`)
 
-// unknownTime describes a unit that looks like a time or a rate and is none that is known; empty for any other.
-func unknownTime(unit string) string {
-	if is, _ := ByClock(unit); is {
-		return ""
-	}
-	for _, word := range regexp.MustCompile(`\pL+`).FindAllString(unit, -1) {
-		if timeLike.MatchString(word) {
-			return fmt.Sprintf("unit %q looks like a time or a rate and is none that is known, so that no rule for clocks and timeouts would reach "+
-				"it: write s, ms, us or ns, a rate as queries/s, or another word", unit)
-		}
-	}
-	return ""
+var words = regexp.MustCompile(`\pL+`)
+
+// isUnknownTime reports whether a unit looks like a time or a rate and is none that is known.
+func isUnknownTime(unit string) bool {
+	is, _ := ByClock(unit)
+	return !is && slices.ContainsFunc(words.FindAllString(unit, -1), timeLike.MatchString)
 }

@@ -23,7 +23,7 @@ func TestWhatPeopleCallTimesAndRatesIsKnown(t *testing.T) {
 		is, isRate := ByClock(unit)
 		got := neither
 		switch {
-		case unknownTime(unit) != "":
+		case isUnknownTime(unit):
 			got = refused
 		case isRate:
 			got = rate
