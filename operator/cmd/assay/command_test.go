@@ -258,6 +258,11 @@ func TestComparingALedgerWithItselfFindsNoChange(t *testing.T) {
 	if err != nil || !strings.Contains(out, "ratio:") || strings.Contains(out, "environment:") {
 		t.Errorf("%v\n%s", err, out)
 	}
+	out, _, err = assay(t, "compare", folder, folder)
+	if err != nil || strings.Count(out, "warning of ") != 2*strings.Count(out, "noise limits that could not be judged") ||
+		!strings.Contains(out, "warning of ") {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
 func TestALedgerWithoutAnAnalysisSaysHowToGetOne(t *testing.T) {

@@ -82,6 +82,12 @@ func printComparison(out io.Writer, c compare.Comparison) error {
 	for _, only := range c.OnlyB {
 		fmt.Fprintf(out, "only in %s: %s\n", c.B, only)
 	}
+	for _, warning := range c.WarningsA {
+		fmt.Fprintf(out, "warning of %s: %s\n", c.A, warning)
+	}
+	for _, warning := range c.WarningsB {
+		fmt.Fprintf(out, "warning of %s: %s\n", c.B, warning)
+	}
 	_, err := fmt.Fprintf(out, "\nThe two runs were not interleaved: what changed between them is in the ratios and not in their %g %% "+
 		"intervals. To decide, make both arms of one run.\n", 100*c.Confidence)
 	return err

@@ -265,6 +265,9 @@ const (
 	CapBaselineIncomplete CapReason = "baseline-incomplete"
 	CapApart              CapReason = "not-neighbours"
 	CapMeasuredUnlike     CapReason = "measured-unlike"
+	CapMadeUnlike         CapReason = "made-unlike"
+	CapSamples            CapReason = "samples"
+	CapOutvoted           CapReason = "outvoted"
 	CapPartlyRead         CapReason = "partly-read"
 	CapLostApart          CapReason = "lost-unlike"
 	CapEvidenceMissing    CapReason = "evidence-missing"
@@ -276,6 +279,7 @@ const (
 	CapSequential         CapReason = "sequential-order"
 	CapOnePlace           CapReason = "one-place"
 	CapDependent          CapReason = "dependent-percentile"
+	CapCorrelation        CapReason = "correlation"
 	CapFewBlocks          CapReason = "few-blocks"
 )
 

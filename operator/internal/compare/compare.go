@@ -37,7 +37,10 @@ type Comparison struct {
 	Environment []Difference `json:"environment,omitempty"`
 	// Parameters names the parameters that differ at points and arms of the same name, with both values.
 	Parameters []Difference `json:"parameters,omitempty"`
-	Confidence float64      `json:"confidence"`
+	// WarningsA and WarningsB are those of each run: a figure that rests on what is left of an arm, or on two programs, is not the arm's.
+	WarningsA  []string `json:"warningsA,omitempty"`
+	WarningsB  []string `json:"warningsB,omitempty"`
+	Confidence float64  `json:"confidence"`
 }
 
 // Run is one side: what was asked, and what it said.
@@ -70,7 +73,7 @@ func (f figure) String() string {
 func Runs(first, second Run) (Comparison, error) {
 	a, b := first.Analysis, second.Analysis
 	out := Comparison{
-		A: name(a), B: name(b), Confidence: min(a.Confidence, b.Confidence),
+		A: name(a), B: name(b), WarningsA: a.Warnings, WarningsB: b.Warnings, Confidence: min(a.Confidence, b.Confidence),
 		Environment: differences(a.Environment, b.Environment), Parameters: parameters(first.Experiment, second.Experiment),
 	}
 	inB := map[figure]analysis.ArmResult{}

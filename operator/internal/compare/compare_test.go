@@ -3,6 +3,7 @@ package compare
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,6 +35,11 @@ func run(name string, environment map[string]any, arms ...analysis.ArmResult) Ru
 
 func withRows(r Run, rows string) Run {
 	r.Experiment.Cells[0].Parameters["rows"] = rows
+	return r
+}
+
+func warned(r Run, warning string) Run {
+	r.Analysis.Warnings = []string{warning}
 	return r
 }
 
@@ -150,6 +156,14 @@ func TestRuns(t *testing.T) {
 			func(t *testing.T, c Comparison) {
 				if diff := cmp.Diff([]Difference{{"rows", "10", "20"}}, c.Parameters); diff != "" {
 					t.Error(diff)
+				}
+			},
+		},
+		"what each run warns of is there": {
+			run("a", nil, arm("latency", one)), warned(run("b", nil, arm("latency", one)), "arm x lost 10 of 20 trials"),
+			func(t *testing.T, c Comparison) {
+				if len(c.WarningsA) != 0 || !slices.Equal(c.WarningsB, []string{"arm x lost 10 of 20 trials"}) {
+					t.Errorf("%q and %q", c.WarningsA, c.WarningsB)
 				}
 			},
 		},

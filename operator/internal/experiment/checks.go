@@ -23,6 +23,10 @@ func checkTemplate(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Inva
 	}
 	checkMetricNames(template, problems)
 	for i, metric := range template.Metrics {
+		if isUnknownTime(metric.Unit) {
+			problems.add(fmt.Sprintf("template.metrics[%d].unit", i), "unit %q looks like a time or a rate and is none that is known, so that no "+
+				"rule for clocks and timeouts would reach it: write s, ms, us or ns, a rate as queries/s, or another word", metric.Unit)
+		}
 		if metric.SamplesFrom == "" {
 			continue
 		}

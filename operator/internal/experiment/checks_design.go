@@ -20,6 +20,7 @@ func checkDesign(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, problems *Inv
 	}
 	checkControlPhases(design, problems)
 	checkBlocks(spec, problems)
+	checkCorrelation(design, plan, problems)
 	checkStop(spec, problems)
 	if design.Confirm != nil && spec.Search == nil && !hasBlockingGate(spec, true) {
 		problems.add("spec.design.confirm", "there is no Blocking gate and so no verdict to confirm: add one, or remove confirm")
@@ -28,6 +29,24 @@ func checkDesign(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, problems *Inv
 
 // minBlocks is how few blocks can carry an interval, as in the analysis.
 const minBlocks = 3
+
+// MinCorrelatedBlocks is how few blocks can show a correlation of neighbours, or carry an interval that allows for it.
+const MinCorrelatedBlocks = 6
+
+// checkCorrelation refuses a correlation that no interval of the design could allow for. It would be declared and ignored.
+func checkCorrelation(design assayv1alpha1.Design, plan *Plan, problems *Invalid) {
+	if plan.Design.BlockCorrelation == 0 {
+		return
+	}
+	if design.Blocks.Min < MinCorrelatedBlocks {
+		problems.add("spec.design.blocks.min", "%d blocks carry no interval that allows for spec.design.blockCorrelation %s: use at least %d, "+
+			"or remove it", design.Blocks.Min, design.BlockCorrelation, MinCorrelatedBlocks)
+	}
+	if confirm := design.Confirm; confirm != nil && confirm.Blocks < MinCorrelatedBlocks {
+		problems.add("spec.design.confirm.blocks", "%d blocks confirm nothing under spec.design.blockCorrelation %s: use at least %d, or remove "+
+			"it", confirm.Blocks, design.BlockCorrelation, MinCorrelatedBlocks)
+	}
+}
 
 // checkBlocks refuses a design in which a gate with an interval could never be anything but Invalid. Without a stopping rule a run
 // ends at its fewest blocks.

@@ -26,7 +26,7 @@ var (
 // check finds what freezing an experiment would have refused or filled in. An experiment written by hand says it itself: a gate that
 // silently decided nothing would be worse than an error.
 func (n paths) check(e *Experiment) error {
-	return cmp.Or(n.checkFilledIn(e), n.checkWords(&e.Plan), n.checkReferences(e), n.checkNumbers(&e.Plan))
+	return cmp.Or(n.checkFilledIn(e), n.checkWords(&e.Plan), n.checkMetrics(&e.Plan), n.checkReferences(e), n.checkNumbers(&e.Plan))
 }
 
 // checkFilledIn finds what freezing an experiment would have filled in.
@@ -92,6 +92,21 @@ func (n paths) checkWords(p *Plan) error {
 		}
 	}
 	return cmp.Or(errs...)
+}
+
+// checkMetrics finds metrics that no program can report.
+func (n paths) checkMetrics(p *Plan) error {
+	for i, metric := range p.Metrics {
+		if strings.HasPrefix(metric.Name, record.ProcessPrefix) {
+			return fmt.Errorf("%s.metrics[%d].name: invalid value %q: names that begin with %s are those of what the runner reads of every process",
+				n.template, i, metric.Name, record.ProcessPrefix)
+		}
+	}
+	if p.Workload.Output.Format == NoOutput && len(p.Metrics) > 0 {
+		return fmt.Errorf("%s.metrics: %d metrics are named and output.format is None, with which a program reports nothing: remove them",
+			n.template, len(p.Metrics))
+	}
+	return nil
 }
 
 func word[T ~string](field string, value T, allowed ...T) error {

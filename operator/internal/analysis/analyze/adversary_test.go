@@ -29,8 +29,14 @@ func scaleTime(a *record.Attempt, by float64) {
 // wave adds one more wave of ten blocks of Pair, in which the candidate's time is the baseline's times a factor.
 func (l *simulatedRun) wave(t *testing.T, purpose record.Purpose, factor float64) {
 	t.Helper()
+	l.waveFrom(t, purpose, factor, 10*len(l.waves), 10)
+}
+
+// waveFrom is that with so many blocks, numbered from first.
+func (l *simulatedRun) waveFrom(t *testing.T, purpose record.Purpose, factor float64, first, blocks int) {
+	t.Helper()
 	number := len(l.waves)
-	wave, err := simulate.Wave(l.exp, number, 10*number, 10)
+	wave, err := simulate.Wave(l.exp, number, first, blocks)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +47,7 @@ func (l *simulatedRun) wave(t *testing.T, purpose record.Purpose, factor float64
 
 // through judges all waves.
 func (l *simulatedRun) through() *analysis.Analysis {
-	return Evidence(l.exp, record.Evidence{Waves: l.waves, Attempts: l.attempts, Problems: l.problems}, len(l.waves))
+	return Evidence(l.exp, record.Evidence{Waves: l.waves, Attempts: l.attempts, Problems: l.problems}, 9)
 }
 
 // point8 is the point that at8 names.
@@ -113,7 +119,26 @@ func TestALedgerThatChoosesWhatIsJudgedDecidesNothing(t *testing.T) {
 		"a later plan that cannot be read": {func(_ *testing.T, l *simulatedRun) {
 			l.problems = []record.Problem{{Source: record.Source{Key: "waves/001/wave.json"}, Reason: "x"}}
 		}, inconclusive, contradicts},
-		"slow trials that warm up":         {planless(warmups), inconclusive, "contradicts the experiment"},
+		"slow trials that warm up": {planless(warmups), inconclusive, "contradicts the experiment"},
+		"nothing, and a second wave goes on": {
+			func(t *testing.T, l *simulatedRun) { l.waveFrom(t, record.Screen, 0.94, 10, 3) }, goes, "",
+		},
+		"two blocks whose numbers a second wave has again": {func(t *testing.T, l *simulatedRun) {
+			without(3, 7)(t, l)
+			l.waveFrom(t, record.Screen, 0.94, 3, 5)
+		}, inconclusive, "block 3 is missing"},
+		"two blocks at the end, and a second wave begins with another number": {func(t *testing.T, l *simulatedRun) {
+			without(8, 9)(t, l)
+			l.waveFrom(t, record.Screen, 0.94, 7, 3)
+		}, inconclusive, "w001-b0007 is missing, cannot be read or contradicts"},
+		"the same, of a run without a plan": {planless(func(t *testing.T, l *simulatedRun) {
+			without(8, 9)(t, l)
+			l.waveFrom(t, record.Screen, 0.94, 7, 3)
+		}), inconclusive, "w001-b0007 is missing, cannot be read or contradicts"},
+		"a second wave whose numbers come before those of the first": {func(t *testing.T, l *simulatedRun) {
+			without(0, 1, 2)(t, l)
+			l.waveFrom(t, record.Screen, 0.94, 0, 3)
+		}, inconclusive, "block 0 is missing"},
 		"three blocks, each several times": {planless(copies), inconclusive, "one is a copy of the other"},
 		"a bad wave that searches, in a run that searches nothing": {
 			func(t *testing.T, l *simulatedRun) { l.wave(t, record.Search, 1.2) }, inconclusive, contradicts,
@@ -534,8 +559,8 @@ func TestArmsWhoseFiguresAreMadeOfOtherSamplesAreNotCompared(t *testing.T) {
 	}{
 		"all samples in all arms": {nil, nil, goes, ""},
 		"one number of its own in every trial": {nil, func(l *simulatedRun) { l.each("fused-m4r", aggregated) }, inconclusive,
-			`what latency is made of (samplesFrom: iterations) of arm fused-m4r is "one value" in 24 trials, and of arm loop "all samples"`},
-		"one number of the baseline's":    {nil, func(l *simulatedRun) { l.each("loop", aggregated) }, inconclusive, `of arm loop "one value" in 24 trials`},
+			`latency (samplesFrom: iterations) is made of "one value" in 24 trials of arm fused-m4r, and of "all samples" in 24 trials of arm loop`},
+		"one number of the baseline's":    {nil, func(l *simulatedRun) { l.each("loop", aggregated) }, inconclusive, `of "one value" in 24 trials of arm loop`},
 		"one number in one of its trials": {nil, func(l *simulatedRun) { aggregated(l.lastOf("fused-m4r")) }, noGo, "latency has 1 sample and iterations fixes 30"},
 		"one number in its trials that the gate looks at, but for one": {nil, func(l *simulatedRun) {
 			one := true
@@ -557,7 +582,7 @@ func TestArmsWhoseFiguresAreMadeOfOtherSamplesAreNotCompared(t *testing.T) {
 				latency := a.Result.Metrics["latency"]
 				latency.Samples = latency.Samples[:min(30, len(latency.Samples))]
 			})
-		}, inconclusive, `of arm fused-m4r is "30 samples of 40" in 24 trials`},
+		}, inconclusive, `is made of "30 samples of 40" in 24 trials of arm fused-m4r`},
 		"a number of samples of its own that it has": {ownNumber, func(l *simulatedRun) {
 			l.each("fused-m4r", func(a *record.Attempt) {
 				latency := a.Result.Metrics["latency"]

@@ -242,6 +242,22 @@ func TestBadLedgers(t *testing.T) {
 	}
 }
 
+// attempts are the keys of the measured trials.
+func (l *folderLedger) attempts() []string {
+	paths, err := filepath.Glob(filepath.Join(l.folder, "attempts", "*", "*", "*-s*.json"))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for i, path := range paths {
+		key, err := filepath.Rel(l.folder, path)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		paths[i] = filepath.ToSlash(key)
+	}
+	return paths
+}
+
 // A program that makes the records of its slow or wrong trials unusable hides them, and must not win by it.
 func TestTrialsWithoutAUsableRecordAreNoSuccess(t *testing.T) {
 	parity := assayv1alpha1.Gate{Name: "same", Op: assayv1alpha1.ParityEqual}
@@ -250,6 +266,13 @@ func TestTrialsWithoutAUsableRecordAreNoSuccess(t *testing.T) {
 		l.write(key, items.ReplaceAll(l.read(key), []byte(`"items":9223372036854775808`)))
 	}
 	const arm = `"arm":"fused-m4r"`
+	// twice executes every block once more, and has the run analysed.
+	twice := func(l *folderLedger) {
+		for _, key := range l.attempts() {
+			l.write(strings.Replace(key, "/pod-", "/pod-copy-", 1), l.read(key))
+		}
+		l.analyze()
+	}
 	for name, c := range map[string]struct {
 		gates        []assayv1alpha1.Gate
 		before       func(*folderLedger)
@@ -286,6 +309,21 @@ func TestTrialsWithoutAUsableRecordAreNoSuccess(t *testing.T) {
 		"a record that was taken away": {before: func(l *folderLedger) { l.analyze() }, spoil: func(l *folderLedger, key string) {
 			l.remove(key)
 		}, want: inconclusive, gate: "completes", reason: "4 changed since it was analysed before"},
+		"a record that was taken away, of a share that is reached without it": {
+			gates:  []assayv1alpha1.Gate{{Name: "done", Op: assayv1alpha1.Completes, Bound: "0.9"}},
+			before: func(l *folderLedger) { l.analyze() }, spoil: func(l *folderLedger, key string) { l.remove(key) },
+			want: inconclusive, gate: "gain", reason: "was there when the run was analysed before, and is gone or was changed",
+		},
+		"a record that another execution also has, and that was taken away": {before: twice, spoil: func(l *folderLedger, key string) {
+			l.remove(key)
+		}, want: inconclusive, gate: "gain", reason: "is gone or was changed"},
+		"a record that another execution also has, and that was changed": {before: twice, spoil: func(l *folderLedger, key string) {
+			l.replace(key, `"durationSeconds":`, `"durationSeconds":1`)
+		}, want: inconclusive, gate: "done", reason: "is gone or was changed",
+			gates: []assayv1alpha1.Gate{{Name: "done", Op: assayv1alpha1.Completes, Bound: "0.9"}}},
+		"a record that another execution also has, and that nobody can read any more": {before: twice,
+			spoil: func(l *folderLedger, key string) { l.write(key, []byte("{")) },
+			want:  inconclusive, gate: "gain", reason: "is gone or was changed"},
 		"one that another execution cannot read is a loss": {spoil: func(l *folderLedger, key string) {
 			l.write(strings.Replace(key, "/pod-", "/pod-copy-", 1), []byte("{"))
 		}, want: goes, warning: "4 of no use in another execution"},
@@ -299,18 +337,10 @@ func TestTrialsWithoutAUsableRecordAreNoSuccess(t *testing.T) {
 				c.before(l)
 			}
 			left := 4
-			paths, err := filepath.Glob(filepath.Join(l.folder, "attempts", "*", "*", "*-s*.json"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, path := range paths {
-				key, err := filepath.Rel(l.folder, path)
-				if err != nil {
-					t.Fatal(err)
-				}
+			for _, key := range l.attempts() {
 				if left > 0 && bytes.Contains(l.read(key), []byte(cmp.Or(c.arm, arm))) {
 					left--
-					c.spoil(l, filepath.ToSlash(key))
+					c.spoil(l, key)
 				}
 			}
 			got := l.analyze()

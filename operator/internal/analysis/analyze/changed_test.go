@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -89,6 +90,10 @@ func TestAnArmThatChangedDuringTheRunIsInvalid(t *testing.T) {
 				if invalid := gate.Outcome == experiment.VerdictInvalid; invalid != want || want && !strings.Contains(gate.Message, tc.says) {
 					t.Errorf("%s of %s: %s, %s", gate.Gate, gate.Candidate, gate.Outcome, gate.Message)
 				}
+			}
+			warned := slices.ContainsFunc(got.Warnings, func(w string) bool { return strings.Contains(w, "changed during the run: ") })
+			if warned != (len(tc.invalid) > 0) {
+				t.Errorf("warnings %q", got.Warnings)
 			}
 			for candidate := range tc.invalid {
 				if c := find(t, got.Candidates, candidate); c.Verdict == experiment.VerdictGo {

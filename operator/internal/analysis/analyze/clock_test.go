@@ -89,6 +89,71 @@ func TestIntervalsHoldWhatTheClockCannotTell(t *testing.T) {
 	}
 }
 
+// A unit is free text, and what it calls a time or a rate is read by a clock.
+func TestAClockHasStepsWhateverItsUnitIsCalled(t *testing.T) {
+	for unit, want := range map[string]experiment.Verdict{
+		"ms": inconclusive, "milliseconds": inconclusive, "msec": inconclusive, "sec": inconclusive, "us/op": inconclusive,
+		"ms per query": inconclusive, "rps": inconclusive, "queries per second": inconclusive, "1": goes, "By": goes,
+	} {
+		t.Run(unit, func(t *testing.T) {
+			l := pair(t, 1, func(spec *runSpec) { spec.Gates[0].Bound = "0.99" })
+			l.exp.Plan.Metrics[0].Unit = unit
+			for i := range l.attempts {
+				result := *l.attempts[i].Result
+				value := map[string]float64{"old": 15, "new": 14}[l.attempts[i].Arm]
+				result.Metrics = map[string]*record.Metric{"time": {Unit: unit, Value: &value}}
+				l.attempts[i].Result = &result
+			}
+			if got := l.analyze(); got.Verdict != want {
+				t.Errorf("%s: %s, want %s", got.Verdict, got.Candidates[0].Reason, want)
+			}
+		})
+	}
+}
+
+// A phase is a time too: it did not last as long to its last digit again and again, and whether a control moved less than a step of its
+// clock nobody knows.
+func TestPhasesAreReadByAClock(t *testing.T) {
+	floor := func(step, seconds float64) float64 { return math.Floor(seconds/step) * step }
+	for name, c := range map[string]struct {
+		step     float64
+		old, new float64
+		noise    float64
+		widened  bool
+		moved    bool
+	}{
+		"10.1 and 19.9 ms both read 10":        {step: 0.01, old: 0.0101, new: 0.0199, widened: true},
+		"a clock of a microsecond":             {step: 1e-6, old: 0.0101, new: 0.0101, noise: 0.01},
+		"a clock of a microsecond, twice that": {step: 1e-6, old: 0.0101, new: 0.0199, noise: 0.01, moved: true},
+		"ten steps and twice that":             {step: 0.01, old: 0.1, new: 0.2, noise: 0.1, moved: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(3, 5))
+			l := pair(t, 0.94, func(s *runSpec) { s.Design.ControlPhases = []string{"load"} })
+			for i := range l.attempts {
+				result := *l.attempts[i].Result
+				took := map[string]float64{"old": c.old, "new": c.new}[l.attempts[i].Arm] * math.Exp(c.noise*random.NormFloat64())
+				result.Phases = []record.Phase{{Name: "load", Samples: []float64{floor(c.step, took)}}}
+				l.attempts[i].Result = &result
+			}
+			got := l.analyze()
+			estimates := []*analysis.Estimate{got.Controls[0].Estimate}
+			for i := range got.Phases {
+				estimates = append(estimates, &got.Phases[i].Estimate)
+			}
+			for i, truth := range []float64{c.new / c.old, c.old, c.new} {
+				if low, high := *estimates[i].Low, *estimates[i].High; low == high || c.widened && (truth < low || truth > high) {
+					t.Errorf("%s is the interval of %.4g", analysis.Describe(estimates[i]), truth)
+				}
+			}
+			if got.Controls[0].Moved != c.moved {
+				t.Errorf("moved %v: %s", got.Controls[0].Moved, got.Controls[0].Message)
+			}
+			checkInvariants(t, got)
+		})
+	}
+}
+
 func TestDecisionsThatBlocksCannotCarry(t *testing.T) {
 	faster := func(spec *runSpec) { spec.Gates[0].Bound = "1" }
 	cases := map[string]struct {

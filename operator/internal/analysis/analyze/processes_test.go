@@ -264,3 +264,17 @@ func TestTheResultsShowWhatTheRunNames(t *testing.T) {
 		t.Error("the CPU time is known only in part and is shown")
 	}
 }
+
+// Whatever a ledger says, it is judged: what an attempt does not have is missing in it.
+func TestAttemptsWithoutAResultLackWhatGatesNeed(t *testing.T) {
+	l := pair(t, 0.94, nil)
+	l.exp.Plan.Workload.Output.Format = experiment.NoOutput
+	for i := range l.attempts {
+		l.attempts[i].Result = nil
+	}
+	got := l.analyze()
+	if got.Verdict == goes || got.Trials.Used != 0 || !strings.Contains(got.Excluded[0].Reason, "metric time is absent and a gate needs it") {
+		t.Errorf("%s, %+v, %+v", got.Verdict, got.Trials, got.Excluded[:1])
+	}
+	checkInvariants(t, got)
+}

@@ -203,7 +203,7 @@ func TestASearchHoldsTheTruth(t *testing.T) {
 	exp := searchExperiment(t, func(s *assayv1alpha1.BenchmarkRunSpec) {
 		s.Arms = s.Arms[:1]
 		s.Arms[0].Baseline = false
-		s.Search.Over.Resolution = "10%"
+		s.Search.Over.Resolution, s.Parameters["iterations"] = "10%", "3"
 	})
 	const runs = 40
 	held, bounded := 0, 0

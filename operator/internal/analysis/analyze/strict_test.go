@@ -97,6 +97,12 @@ func TestAnExperimentThatMeansNothingIsNamed(t *testing.T) {
 		"a gate on no metric":              {`"metric":"throughput","at"`, `"metric":"speed","at"`, `spec.gates[0].metric is "speed"`},
 		"a gate on no arm":                 {`"op":"RatioAtLeast"`, `"candidate":"fused-m5","op":"RatioAtLeast"`, `spec.gates[0].candidate: invalid value "fused-m5"`},
 		"a gate on no point":               {`"at":{"batchSize":"8"`, `"at":{"batchSize":"9"`, `spec.gates[0].at is map[batchSize:9`},
+		"a metric named as what the runner reads": {
+			`"name":"latency"`, `"name":"process.wallTime"`, `template.metrics[0].name: invalid value "process.wallTime"`,
+		},
+		"metrics of a program that reports nothing": {
+			`"format":"AssayResult"`, `"format":"None"`, `template.metrics: 2 metrics are named and output.format is None`,
+		},
 		"two arms of one name":             {`{"name":"fused-m4r","baseline":false}`, `{"name":"fused-naive","baseline":false}`, `arms[2]`},
 		"a baseline that the spec has not": {`{"name":"fused-m4r","baseline":false}`, `{"name":"fused-m4r","baseline":true}`, `arms[2] is {Name:fused-m4r Baseline:true`},
 		"a cell of no arm":                 {`{"point":0,"arm":2`, `{"point":0,"arm":7`, "cells[2] is arm 7 at point 0"},

@@ -42,8 +42,8 @@ func (d *Data) Censors(metric string) (higher, lower bool) {
 	if found == nil || !trial.Elapses(metric) {
 		return false, false
 	}
-	_, time := trial.InSeconds(found.Unit)
-	return time && found.Direction == experiment.LowerIsBetter, trial.PerTime(found.Unit) && found.Direction == experiment.HigherIsBetter
+	_, time := experiment.InSeconds(found.Unit)
+	return time && found.Direction == experiment.LowerIsBetter, experiment.PerTime(found.Unit) && found.Direction == experiment.HigherIsBetter
 }
 
 // eachTimeout visits what the timed-out trials of a quantity's cell are known to have been at best, with the number of samples that
@@ -62,7 +62,7 @@ func (d *Data) eachTimeout(q Quantity, visit func(value float64, samples int64, 
 			return
 		}
 	}
-	unit, _ := trial.InSeconds(d.Exp.Metric(q.Metric).Unit)
+	unit, _ := experiment.InSeconds(d.Exp.Metric(q.Metric).Unit)
 	samples := d.samplesPerTrial(q)
 	for _, block := range slices.Sorted(maps.Keys(d.TimedOut[q.Cell])) {
 		for _, seconds := range d.TimedOut[q.Cell][block] {

@@ -58,32 +58,20 @@ const (
 // documentation of GetTickCount64 has it as 10 to 16 ms), and of what waits for a screen (60 Hz). All others are found in the readings.
 var knownTicks = []float64{1.0 / 60, 1.0 / 64}
 
-// byClock reports whether a metric is measured by a clock: a time, or a rate that is made of one. Counts and sizes are not, and
-// may be known without any error.
-func byClock(unit string) (is, rate bool) {
-	if _, is = trial.InSeconds(unit); is {
-		return true, false
-	}
-	of, per, ok := strings.Cut(unit, "/")
-	if !ok {
-		return unit == "Hz", unit == "Hz"
-	}
-	if is, _ = byClock(of); is {
-		return true, false
-	}
-	is, _ = byClock(per)
-	return is, is
-}
-
 // onClock widens the interval of a quantity, or of the ratio of several, by what the clocks of their arms cannot resolve. Arms that run
 // on one platform share a clock, and then their readings err in one direction; an arm with a coarser one has its own error beside.
 func (d *Data) onClock(found Inference, of ...Quantity) Inference {
-	metric := d.Exp.Metric(of[0].Metric)
-	if metric == nil || !found.HasInterval() {
+	name, unit := of[0].Metric, "s"
+	if metric := d.Exp.Metric(name); metric != nil {
+		unit = metric.Unit
+	} else if !isPhase(name) {
 		return found
 	}
-	is, rate := byClock(metric.Unit)
-	shared := d.clock(clockOf{of[0].Point, metric.Name, everyArm}, is, rate)
+	if !found.HasInterval() {
+		return found
+	}
+	is, rate := experiment.ByClock(unit)
+	shared := d.clock(clockOf{of[0].Point, name, everyArm}, is, rate)
 	var out analysis.Resolution
 	var together, apart float64
 	low, high := found.Ends(d.GateConfidence)
@@ -91,7 +79,7 @@ func (d *Data) onClock(found Inference, of ...Quantity) Inference {
 		read := d.readBy(q, is, rate, shared)
 		switch {
 		case read.silent:
-			found.Reason = fmt.Sprintf("every reading of %s is 0, so that its clock shows nothing", metric.Name)
+			found.Reason = fmt.Sprintf("every reading of %s is 0, so that its clock shows nothing", name)
 			return found
 		case read.step == 0:
 			continue
@@ -330,6 +318,9 @@ func reading(value float64, rate bool) float64 {
 // raw are the values as reported, without those of histograms, whose steps are their buckets.
 func raw(attempt *record.Attempt, metric string) []float64 {
 	reported, ok := attempt.Metric(metric)
+	if phase, is := strings.CutPrefix(metric, phasePrefix); is {
+		return phaseTimes(attempt, phase)
+	}
 	switch {
 	case !ok || reported.Histogram != nil:
 		return nil

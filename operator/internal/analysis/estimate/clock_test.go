@@ -7,17 +7,6 @@ import (
 	"testing"
 )
 
-func TestOnlyClocksHaveSteps(t *testing.T) {
-	for unit, want := range map[string][2]bool{
-		"s": {true, false}, "ms": {true, false}, "queries/s": {true, true}, "By/s": {true, true}, "ns/op": {true, false},
-		"1": {}, "By": {}, "instructions": {}, "allocs/op": {}, "Hz": {true, true},
-	} {
-		if is, rate := byClock(unit); is != want[0] || rate != want[1] {
-			t.Errorf("%q: timed %v, rate %v", unit, is, rate)
-		}
-	}
-}
-
 // TestTheCommonStepIsFound: whatever the step and however few values, the step found is never smaller than the clock's, and with
 // enough values it is the clock's.
 func TestTheCommonStepIsFound(t *testing.T) {

@@ -29,7 +29,7 @@ type Data struct {
 	// Rejected counts the trials of a cell that noise limits took, and Everything is the data with them; nil if there are none.
 	Rejected   map[selection.Cell]int
 	Everything *Data
-	// Everywhere is the data with the trials of other environments, each environment being a node; nil where they are few.
+	// Everywhere is the data with the trials of other environments, each environment being a node; nil where they are a few whole blocks.
 	Everywhere *Data
 	// Measured are the blocks of a cell in which a trial was measured and counts, failed ones included.
 	Measured map[selection.Cell]map[string]bool
@@ -48,13 +48,9 @@ type Data struct {
 	series      map[Quantity]map[string][]float64
 	comparisons map[comparison]Inference
 	levels      map[Quantity]Inference
-	conditions  map[measured]map[string]map[string]int
-}
-
-// measured is a cell, and the metric by whose conditions.
-type measured struct {
-	selection.Cell
-	metric string
+	conditions  map[selection.Cell]map[string]map[string]int
+	// byTrials reports whether every trial counts the same in a percentile, whatever number of samples it has.
+	byTrials bool
 }
 
 // Quantity is one statistic of one metric of an arm at a point.
@@ -83,7 +79,9 @@ func New(exp *experiment.Experiment, chosen *selection.Selection, in func(block 
 	}
 	if elsewhere := blocksIn(maps.Keys(chosen.Elsewhere), in); len(elsewhere) > 0 {
 		here := blocksIn(slices.Values(chosen.Judged), in)
-		if float64(len(elsewhere)) > fewBlocks*float64(len(elsewhere)+len(here)) {
+		// A block of which a part counts is no block of another environment.
+		apart := slices.ContainsFunc(slices.Collect(maps.Keys(elsewhere)), func(block string) bool { return here[block] })
+		if apart || float64(len(elsewhere)) > fewBlocks*float64(len(elsewhere)+len(here)) {
 			d.Everywhere = dataOf(exp, chosen, chosen.Everywhere(), in)
 		}
 	}
@@ -111,7 +109,7 @@ func dataOf(exp *experiment.Experiment, chosen *selection.Selection, attempts []
 		Measured: map[selection.Cell]map[string]bool{}, slots: map[selection.Cell]map[string][]float64{},
 		nodes: map[string]string{}, started: map[string]time.Time{}, clocks: map[clockOf]analysis.Resolution{}, TimedOut: timedOut{},
 		series: map[Quantity]map[string][]float64{}, comparisons: map[comparison]Inference{}, levels: map[Quantity]Inference{},
-		conditions: map[measured]map[string]map[string]int{},
+		conditions: map[selection.Cell]map[string]map[string]int{},
 	}
 	for _, attempt := range attempts {
 		if in != nil && !in(attempt.Block) {
@@ -165,11 +163,29 @@ func (d *Data) Before(point, mine, theirs int) (earlier, later int) {
 	return earlier, later
 }
 
-// Conditions counts, of a cell's trials, by what a metric was measured in them: how many had which value, by the condition's name.
-func (d *Data) Conditions(c selection.Cell, metric string) map[string]map[string]int {
-	key := measured{c, metric}
-	if _, known := d.conditions[key]; !known {
-		d.conditions[key] = selection.Conditions(d.Trials[c], d.Exp.Metric(metric))
+// Conditions counts, of a cell's trials, how they were measured: how many had which value, by the condition's name.
+func (d *Data) Conditions(c selection.Cell) map[string]map[string]int {
+	if _, known := d.conditions[c]; !known {
+		d.conditions[c] = selection.Conditions(d.Trials[c])
 	}
-	return d.conditions[key]
+	return d.conditions[c]
+}
+
+// ByTrials is the data with every trial counting the same in a percentile, whatever number of samples it has; nil where the trials of each
+// arm have as many.
+func (d *Data) ByTrials(point int, metric string, arms ...int) *Data {
+	for _, arm := range arms {
+		numbers := map[int64]bool{}
+		for _, attempt := range d.Trials[selection.At(point, arm)] {
+			if reported, ok := attempt.Metric(metric); ok {
+				numbers[trial.Samples(reported)] = true
+			}
+		}
+		if len(numbers) > 1 {
+			out := *d
+			out.byTrials, out.comparisons, out.levels = true, map[comparison]Inference{}, map[Quantity]Inference{}
+			return &out
+		}
+	}
+	return nil
 }

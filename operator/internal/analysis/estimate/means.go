@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"assay.dev/assay/operator/internal/analysis/stats"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -20,7 +21,7 @@ func (d *Data) counted(metric string) bool {
 	if of == nil || !strings.HasPrefix(metric, record.ProcessPrefix) {
 		return false
 	}
-	is, _ := byClock(of.Unit)
+	is, _ := experiment.ByClock(of.Unit)
 	return !is
 }
 

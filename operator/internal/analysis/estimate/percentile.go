@@ -14,6 +14,7 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis/selection"
 	"assay.dev/assay/operator/internal/analysis/stats"
+	"assay.dev/assay/operator/internal/analysis/trial"
 	"assay.dev/assay/operator/internal/experiment"
 )
 
@@ -57,12 +58,13 @@ func (d *Data) newPool(q Quantity, blocks map[string]int) *pool {
 	for _, attempt := range d.Trials[q.Cell] {
 		block, counts := blocks[attempt.Block]
 		if metric, ok := attempt.Metric(q.Metric); ok && counts {
-			d.Chosen.Histograms.Each(metric, func(value float64, count int64) { add(value, count, block) })
+			of := trial.Samples(metric)
+			d.Chosen.Histograms.Each(metric, func(value float64, count int64) { add(value, d.weight(count, of), block) })
 		}
 	}
 	d.eachTimeout(q, func(value float64, count int64, block string) {
 		if at, ok := blocks[block]; ok {
-			add(value, count, at)
+			add(value, d.weight(count, count), at)
 		}
 	})
 	slices.SortFunc(samples, func(a, b sample) int {
@@ -88,6 +90,17 @@ func (d *Data) newPool(q Quantity, blocks map[string]int) *pool {
 		p.totals[s.block] += s.count
 	}
 	return p
+}
+
+// weightOfTrial is that of a trial where all count the same, so large that shares of it are exact enough.
+const weightOfTrial = 1 << 30
+
+// weight is how much a value counts that a trial has so often, of so many samples.
+func (d *Data) weight(count, of int64) int64 {
+	if !d.byTrials {
+		return count
+	}
+	return max(1, int64(math.Round(float64(count)/float64(of)*weightOfTrial)))
 }
 
 // distinctSamples is about how many samples a pool will have.

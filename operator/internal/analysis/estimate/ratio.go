@@ -153,6 +153,7 @@ func (d *Data) PhaseRatio(point, arm int, phase string) Inference {
 	differences := blockDifferences(mine, theirs, true)
 	found := studentInference(differences, d.Confidence, true)
 	found = d.acrossBuilds(differences, found, selection.At(point, arm), selection.At(point, d.Exp.Baseline()))
+	found = d.onClock(found, ofPhase(selection.At(point, arm), phase), ofPhase(selection.At(point, d.Exp.Baseline()), phase))
 	if !found.HasInterval() {
 		found.Reason += " with the phase in both arms"
 	}

@@ -1,10 +1,13 @@
 package estimate
 
 import (
+	"strings"
+
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/selection"
 	"assay.dev/assay/operator/internal/analysis/stats"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
 )
 
 // statistics are those of a metric that the results show: its own, those that gates ask for, and p95 where less is better,
@@ -111,11 +114,32 @@ func Phases(d *Data, parity *selection.Parity) []analysis.PhaseResult {
 			names, series := d.Phases(selection.At(point, arm))
 			for _, name := range names {
 				found := studentInference(BlockMeans(series[name].Blocks, false), d.Confidence, false)
+				found = d.onClock(found, ofPhase(selection.At(point, arm), name))
 				found.samples = series[name].samples
 				if estimate := found.Estimate("s"); estimate != nil {
 					out = append(out, analysis.PhaseResult{Point: d.Exp.Points[point].Key, Arm: d.Exp.Arms[arm].Name, Phase: name, Estimate: *estimate})
 				}
 			}
+		}
+	}
+	return out
+}
+
+// phasePrefix makes of the name of a phase that of a quantity; no metric has a space in its name.
+const phasePrefix = "phase "
+
+// ofPhase is the mean time of a phase as a quantity, which is read by a clock as any time is.
+func ofPhase(c selection.Cell, phase string) Quantity {
+	return Quantity{c, phasePrefix + phase, experiment.StatisticMean}
+}
+
+func isPhase(quantity string) bool { return strings.HasPrefix(quantity, phasePrefix) }
+
+// phaseTimes are the mean times that an attempt reports of a phase; of most there is one, or none.
+func phaseTimes(attempt *record.Attempt, name string) (out []float64) {
+	for _, phase := range attempt.Reported().Phases {
+		if average, samples := phase.Mean(); phase.Name == name && samples > 0 {
+			out = append(out, average)
 		}
 	}
 	return out

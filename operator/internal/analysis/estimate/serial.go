@@ -10,12 +10,13 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/stats"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
 
 const (
-	// minSeries is from how many blocks on dependence and skewness are looked for.
-	minSeries = 6
+	// minSeries is from how many blocks on dependence and skewness are looked for, and allowed for where it is declared.
+	minSeries = experiment.MinCorrelatedBlocks
 	// fewestCosines are how many of the slowest movements over a run count as slow at least, and carry the interval of a few
 	// dependent blocks.
 	fewestCosines = 3
@@ -94,6 +95,18 @@ func (d *Data) inRunOrder(values map[string]float64) []float64 {
 	return out
 }
 
+// inTimeOrder are the values in the order in which their blocks ran, without their mean.
+func (d *Data) inTimeOrder(values map[string]float64) []float64 {
+	blocks := inOrderOf(values)
+	slices.SortStableFunc(blocks, func(a, b string) int { return d.started[a].Compare(d.started[b]) })
+	mean := stats.Mean(inOrder(values))
+	out := make([]float64, len(blocks))
+	for i, block := range blocks {
+		out[i] = values[block] - mean
+	}
+	return out
+}
+
 // serially looks at the blocks' values over time and widens the interval for what it finds or is configured to expect.
 func (d *Data) serially(found Inference, values map[string]float64, within Spread) Inference {
 	series := d.inRunOrder(values)
@@ -101,11 +114,19 @@ func (d *Data) serially(found Inference, values map[string]float64, within Sprea
 	if !found.HasInterval() || len(series) < minSeries {
 		return found
 	}
+	center, shape := found.Scale(found.Value), &analysis.BlockSeries{}
+	rho := d.Exp.Plan.Design.BlockCorrelation
+	if rho > 0 {
+		// What is declared is not taken for what nodes differ by: it is in the numbers as they are, one after the other, whichever node ran them.
+		shape.Dependent, found.Series = true, shape
+		declared := declaredCosines(len(series), rho, d.GateConfidence)
+		variance := stats.Mean(cosineVariances(d.inTimeOrder(values))[:declared.cosines])
+		found = found.including(studentAround(center, math.Sqrt(declared.inflation*variance/n), declared.df, found))
+	}
 	square := stats.Squares(series, 0)
 	if square == 0 {
-		return found
+		return found.At(d.Confidence)
 	}
-	shape := &analysis.BlockSeries{}
 	found.Series = shape
 	shape.Autocorrelation = stats.Finite(autocorrelation(series, square))
 	skewness := skewnessOf(series)
@@ -117,12 +138,8 @@ func (d *Data) serially(found Inference, values map[string]float64, within Sprea
 	if within.df > 0 && within.variance > 0 {
 		shape.Unexplained = stats.Finite(slow / within.variance)
 	}
-	center, se := found.Scale(found.Value), math.Sqrt(square/(n-1)/n)
-	if rho := d.Exp.Plan.Design.BlockCorrelation; rho > 0 {
-		declared := declaredCosines(len(series), rho, d.GateConfidence)
-		shape.Dependent = true
-		found = found.including(studentAround(center, math.Sqrt(declared.inflation*stats.Mean(cosines[:declared.cosines])/n), declared.df, found))
-	} else if slowMovement(cosines, slowest, within) {
+	se := math.Sqrt(square / (n - 1) / n)
+	if rho == 0 && slowMovement(cosines, slowest, within) {
 		shape.Dependent = true
 		carrying := cosinesOfDependent(len(series), d.GateConfidence)
 		found = found.including(studentAround(center, math.Sqrt(carrying.inflation*stats.Mean(cosines[:carrying.cosines])/n), carrying.df, found))

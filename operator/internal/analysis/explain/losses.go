@@ -39,6 +39,16 @@ func lossWarnings(d *estimate.Data) []string {
 	return out
 }
 
+// changedWarnings name the arms that were not one program throughout the run, also where no gate looks at them.
+func changedWarnings(d *estimate.Data) []string {
+	var out []string
+	for _, arm := range slices.Sorted(maps.Keys(d.Chosen.Changed)) {
+		out = append(out, fmt.Sprintf("arm %s changed during the run: %s; its figures are not those of one program", d.Exp.Arms[arm].Name,
+			d.Chosen.Changed[arm]))
+	}
+	return out
+}
+
 // unfinishedWarnings name the trials that were begun and of whose end nothing is known, by arm. An arm with many more than the others
 // may have had a hand in it.
 func unfinishedWarnings(exp *experiment.Experiment, unfinished []selection.Unended) []string {

@@ -7,6 +7,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis/selection"
 	"assay.dev/assay/operator/internal/analysis/stats"
 	"assay.dev/assay/operator/internal/analysis/trial"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -31,7 +32,7 @@ func selfReportWarnings(d *estimate.Data) []string {
 	var out []string
 	for arm, named := range d.Exp.Arms {
 		for _, metric := range d.Exp.Plan.Metrics {
-			scale, ok := trial.InSeconds(metric.Unit)
+			scale, ok := experiment.InSeconds(metric.Unit)
 			if !ok {
 				continue
 			}
@@ -94,7 +95,7 @@ func inSeconds(value float64) string { return quantity.Plain(value, 4) + " s" }
 
 // threadsOf is how many samples a program can have under way at a time, and whether it says so.
 func threadsOf(attempt *record.Attempt) (threads float64, known bool) {
-	switch threads := attempt.Result.Effective["threads"].(type) {
+	switch threads := attempt.Reported().Effective["threads"].(type) {
 	case float64:
 		return max(1, threads), true
 	case int64: // As the strict decoding leaves whole numbers.

@@ -27,6 +27,7 @@ func Warnings(d *estimate.Data, parity *selection.Parity, found *analysis.Analys
 		noiseWarnings(d.Exp, d.Chosen.Noise),
 		experiment.EnvironmentWarnings(d.Exp.Plan.Requires.Require),
 		lossWarnings(d),
+		changedWarnings(d),
 		strictWarnings(d),
 		isolationWarnings(d, found.Isolation),
 		conditionWarnings(d),

@@ -74,10 +74,15 @@ func beats(d *estimate.Data, mine, theirs estimate.Quantity, comparisons float64
 	}
 	if d.Chosen.Apart != "" || placed(d, mine.Point, mine.Arm, theirs.Arm) != "" ||
 		lostDifferently(d, mine.Metric, mine.Point, mine.Arm, theirs.Arm) != "" ||
-		unlike(d, mine.Metric, mine.Point, mine.Arm, theirs.Arm) != "" {
+		unlike(d, mine.Point, mine.Arm, theirs.Arm) != "" ||
+		madeDifferently(d, mine.Metric, mine.Statistic, mine.Point, mine.Arm, theirs.Arm) != "" {
 		return false
 	}
-	for _, counted := range []*estimate.Data{d, d.Everything, d.Everywhere} {
+	all := []*estimate.Data{d, d.Everything, d.Everywhere}
+	if experiment.Percentiles[mine.Statistic] != 0 {
+		all = append(all, d.ByTrials(mine.Point, mine.Metric, mine.Arm, theirs.Arm))
+	}
+	for _, counted := range all {
 		if counted != nil && !ahead(counted, mine, theirs, comparisons) {
 			return false
 		}
@@ -89,7 +94,7 @@ func beats(d *estimate.Data, mine, theirs estimate.Quantity, comparisons float64
 func ahead(d *estimate.Data, mine, theirs estimate.Quantity, comparisons float64) bool {
 	metric := d.Exp.Metric(mine.Metric)
 	found := d.Rarely(d.Compare(mine, theirs), metric, mine.Statistic)
-	if !found.HasInterval() {
+	if !found.HasInterval() || d.Exp.Plan.Design.BlockCorrelation > 0 && found.Blocks < experiment.MinCorrelatedBlocks {
 		return false
 	}
 	if experiment.Percentiles[mine.Statistic] != 0 {

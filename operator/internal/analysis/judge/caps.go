@@ -39,6 +39,9 @@ var caps = []doubt{
 	{analysis.CapBaselineIncomplete, brokenBaseline, always},
 	{analysis.CapApart, apart, always},
 	{analysis.CapMeasuredUnlike, measuredUnlike, always},
+	{analysis.CapMadeUnlike, madeUnlike, always},
+	{analysis.CapSamples, unpromised, exceptNoGo},
+	{analysis.CapOutvoted, outvoted, ofDecisions},
 	{analysis.CapPartlyRead, partlyRead, always},
 	{analysis.CapLostApart, lostApart, always},
 	{analysis.CapEvidenceMissing, missingWave, always},
@@ -50,6 +53,7 @@ var caps = []doubt{
 	{analysis.CapSequential, sequentialOrder, always},
 	{analysis.CapOnePlace, onePlace, always},
 	{analysis.CapDependent, dependentPercentile, always},
+	{analysis.CapCorrelation, fewForCorrelation, always},
 	{analysis.CapFewBlocks, fewBlocks, exceptNoGo},
 }
 
@@ -141,12 +145,15 @@ func apart(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
 	return d.Chosen.Apart
 }
 
-// missingWave names a part of the evidence that is not there: a verdict from the rest of it might be another one.
+// missingWave names a part of the evidence that is not there, or not as it was: a verdict from the rest of it might be another one.
 func missingWave(d *estimate.Data, _ *judgement, _ *analysis.GateResult) string {
-	if len(d.Chosen.Gaps) == 0 {
-		return ""
+	switch {
+	case len(d.Chosen.Gaps) > 0:
+		return fmt.Sprintf("%s is missing, cannot be read or contradicts the experiment", d.Chosen.Gaps[0])
+	case len(d.Chosen.Altered) > 0:
+		return fmt.Sprintf("%s was there when the run was analysed before, and is gone or was changed", d.Chosen.Altered[0])
 	}
-	return fmt.Sprintf("%s is missing, cannot be read or contradicts the experiment", d.Chosen.Gaps[0])
+	return ""
 }
 
 // otherWorkload doubts every decision on an arm that ran the baseline's program and reports another workload.
@@ -272,6 +279,17 @@ func dependentPercentile(d *estimate.Data, _ *judgement, gate *analysis.GateResu
 		return fmt.Sprintf("the medians of its blocks depend on each other and %s cannot allow for that: judge a mean or median", gate.Statistic)
 	}
 	return ""
+}
+
+// fewForCorrelation doubts gates on fewer blocks than it takes to allow for the correlation that the design declares: their interval is
+// that of blocks which do not depend on each other.
+func fewForCorrelation(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
+	rho := d.Exp.Plan.Design.BlockCorrelation
+	if rho == 0 || gate.Estimate == nil || gate.Estimate.Blocks >= experiment.MinCorrelatedBlocks {
+		return ""
+	}
+	return fmt.Sprintf("it rests on %s, and to allow for the correlation of %g that spec.design.blockCorrelation declares takes at least %d",
+		quantity.Count(gate.Estimate.Blocks, "block"), rho, experiment.MinCorrelatedBlocks)
 }
 
 // seriesOf is what the medians of a percentile gate's blocks do over the run.

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/estimate"
 	"assay.dev/assay/operator/internal/analysis/selection"
 	"assay.dev/assay/operator/internal/analysis/stats"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/quantity"
 )
 
@@ -21,11 +23,11 @@ func measuredUnlike(d *estimate.Data, _ *judgement, gate *analysis.GateResult) s
 	if !gate.Op.Relative() {
 		return ""
 	}
-	return unlike(d, gate.Metric, pointOf(d, gate), selection.ArmIndex(d.Exp, gate.Candidate), d.Exp.Baseline())
+	return unlike(d, pointOf(d, gate), selection.ArmIndex(d.Exp, gate.Candidate), d.Exp.Baseline())
 }
 
-// unlike describes how a metric was measured differently in two arms, at a point or over all of them.
-func unlike(d *estimate.Data, metric string, point, mine, theirs int) string {
+// unlike describes how two arms were measured differently, at a point or over all of them.
+func unlike(d *estimate.Data, point, mine, theirs int) string {
 	places, where, levels := [][]int{{point}}, []string{"at " + analysis.PointName(d.Exp.Points[point].Key)}, []float64{lossLevel}
 	if points := len(d.Exp.Points); points > 1 && d.Exp.Plan.Search == nil {
 		everywhere := make([]int, points)
@@ -36,7 +38,7 @@ func unlike(d *estimate.Data, metric string, point, mine, theirs int) string {
 		levels = []float64{lossLevel / 2 / float64(points), lossLevel / 2}
 	}
 	for i, points := range places {
-		a, b := conditionsOf(d, metric, points, mine), conditionsOf(d, metric, points, theirs)
+		a, b := conditionsOf(d, points, mine), conditionsOf(d, points, theirs)
 		for _, name := range slices.Sorted(maps.Keys(a)) {
 			if why := differs(a[name], b[name], levels[i]); why != "" {
 				return fmt.Sprintf("%s %s of arm %s is %s, and of arm %s %s (%s), so that what measured them looks like what they do", where[i], name,
@@ -48,10 +50,10 @@ func unlike(d *estimate.Data, metric string, point, mine, theirs int) string {
 }
 
 // conditionsOf counts how many of an arm's trials had which value, by the condition's name.
-func conditionsOf(d *estimate.Data, metric string, points []int, arm int) map[string]map[string]int {
+func conditionsOf(d *estimate.Data, points []int, arm int) map[string]map[string]int {
 	out := map[string]map[string]int{}
 	for _, p := range points {
-		for name, counts := range d.Conditions(selection.At(p, arm), metric) {
+		for name, counts := range d.Conditions(selection.At(p, arm)) {
 			if out[name] == nil {
 				out[name] = map[string]int{}
 			}
@@ -61,6 +63,95 @@ func conditionsOf(d *estimate.Data, metric string, points []int, arm int) map[st
 		}
 	}
 	return out
+}
+
+// What a figure is made of, no machine and no accident changes: programs choose it. So all trials that a gate looks at have it alike, every
+// one, and how many samples there are decides nothing.
+
+// madeUnlike doubts gates on figures that are made of different things: of one value here and of samples there, or of other numbers of
+// them. An extreme of more samples is a more extreme one, so that a ratio of two takes as many of each.
+func madeUnlike(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
+	return madeDifferently(d, gate.Metric, gate.Statistic, pointOf(d, gate), gateArms(d, gate)...)
+}
+
+func madeDifferently(d *estimate.Data, metric string, statistic experiment.Statistic, point int, arms ...int) string {
+	extreme := statistic == experiment.StatisticMin || statistic == experiment.StatisticMax
+	values, said := map[string]int{}, []string{}
+	for _, arm := range arms {
+		made := madeOf(d, metric, selection.At(point, arm), extreme && len(arms) > 1)
+		maps.Copy(values, made)
+		said = append(said, fmt.Sprintf("%s of arm %s", quoted(made), d.Exp.Arms[arm].Name))
+	}
+	if len(values) < 2 {
+		return ""
+	}
+	if from := d.Exp.Metric(metric).SamplesFrom; from != "" {
+		metric += fmt.Sprintf(" (samplesFrom: %s)", from)
+	}
+	return fmt.Sprintf("%s is made of %s, so that what it is made of looks like what it is", metric, strings.Join(said, ", and of "))
+}
+
+// unpromised doubts a Go on a level of an arm whose trials do not have as many samples as their parameter fixes: the others may be those
+// that miss the bound. Of a ratio the other arm has them in the same way (madeUnlike).
+func unpromised(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
+	metric := d.Exp.Metric(gate.Metric)
+	if gate.Op.Relative() || metric == nil || metric.SamplesFrom == "" {
+		return ""
+	}
+	arm := selection.ArmIndex(d.Exp, gate.Candidate)
+	made := madeOf(d, gate.Metric, selection.At(pointOf(d, gate), arm), false)
+	for value := range made {
+		if !strings.HasPrefix(value, selection.AllSamples) {
+			return fmt.Sprintf("%s of arm %s is made of %s, and %s fixes how many samples a trial has (samplesFrom)", gate.Metric,
+				d.Exp.Arms[arm].Name, quoted(made), metric.SamplesFrom)
+		}
+	}
+	return ""
+}
+
+// madeOf counts what an arm's figures of a metric are made of, those of trials too that noise limits reject.
+func madeOf(d *estimate.Data, metric string, c selection.Cell, counted bool) map[string]int {
+	if d.Everything != nil {
+		d = d.Everything
+	}
+	return selection.MadeOf(d.Trials[c], d.Exp.Metric(metric), counted)
+}
+
+func quoted(made map[string]int) string {
+	const shown = 3
+	var out []string
+	for i, value := range slices.Sorted(maps.Keys(made)) {
+		if i == shown {
+			out = append(out, fmt.Sprintf("%d others", len(made)-shown))
+			break
+		}
+		out = append(out, fmt.Sprintf("%q in %s", value, quantity.Count(made[value], "trial")))
+	}
+	return strings.Join(out, " and ")
+}
+
+// outvoted doubts a percentile that is decided by how many samples its trials have. It is one of all samples merged, so that a program with
+// many in its fast trials and few in its slow ones would choose which trials it is of: it has to say the same where every trial counts the
+// same. Samplers that take as many as there is time for do.
+func outvoted(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
+	if experiment.Percentiles[gate.Statistic] == 0 {
+		return ""
+	}
+	point := pointOf(d, gate)
+	even := d.ByTrials(point, gate.Metric, gateArms(d, gate)...)
+	if even == nil {
+		return ""
+	}
+	again := analysis.GateResult{
+		Candidate: gate.Candidate, Point: gate.Point, Op: gate.Op, Severity: gate.Severity, Metric: gate.Metric, Statistic: gate.Statistic,
+	}
+	of := experiment.Condition{Metric: gate.Metric, Statistic: gate.Statistic, Op: gate.Op, Bound: gate.Bound, AllowWorse: true}
+	judgeTiming(even, &selection.Parity{}, experiment.Gate{Condition: of}, point, &again)
+	if again.Outcome == gate.Outcome || again.Estimate == nil {
+		return ""
+	}
+	return fmt.Sprintf("its trials have different numbers of samples, and where each of them counts the same it is %s, %s",
+		analysis.Describe(again.Estimate), again.Outcome)
 }
 
 // differs says why two arms' values are not alike: no trial of the one has a value of the other, however few trials there are, or one value

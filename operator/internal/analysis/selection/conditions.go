@@ -179,44 +179,54 @@ func tally(attempts []*record.Attempt, c condition) map[string]int {
 	return out
 }
 
-// sampled is how a trial came by the figure of a metric whose samples a parameter fixes the number of (samplesFrom): one number for all, as
-// many samples, or fewer. A figure of chosen samples is another one.
-func sampled(metric *experiment.Metric) condition {
-	return condition{fmt.Sprintf("what %s is made of (samplesFrom: %s)", metric.Name, metric.SamplesFrom), func(a *record.Attempt) any {
-		reported := a.Reported().Metrics[metric.Name]
-		if reported == nil {
-			return nil
-		}
-		if reported.Value != nil {
-			return "one value"
-		}
-		count, err := strconv.ParseInt(a.Parameters[metric.SamplesFrom], 10, 64)
-		switch found := trial.Samples(*reported); {
-		case err != nil:
-			return "samples of no number"
-		case found < count:
-			return fmt.Sprintf("%d samples of %d", found, count)
-		default:
-			return "all samples"
-		}
-	}, ofTrial}
-}
-
-// Conditions counts, of some trials, how many had which value of what may change from trial to trial, by its name. Some are conditions of a
-// metric; nil has none.
-func Conditions(attempts []*record.Attempt, metric *experiment.Metric) map[string]map[string]int {
-	asked := conditions
-	if metric != nil && metric.SamplesFrom != "" {
-		asked = append(slices.Clone(asked), sampled(metric))
-	}
+// Conditions counts, of some trials, how many had which value of what may change from trial to trial, by its name.
+func Conditions(attempts []*record.Attempt) map[string]map[string]int {
 	out := map[string]map[string]int{}
-	for _, c := range asked {
+	for _, c := range conditions {
 		if c.scope != ofTrial {
 			continue
 		}
 		out[c.name] = tally(attempts, c)
 	}
 	return out
+}
+
+// AllSamples is what figures are made of where a trial has as many samples as its parameter fixes.
+const AllSamples = "all samples"
+
+// MadeOf counts, of some trials, what their figures of a metric are made of: one value, which the program made of what it measured, its
+// samples, or a histogram of them. Where a parameter fixes how many (samplesFrom), it is all of them or some; with counted, so many.
+func MadeOf(attempts []*record.Attempt, metric *experiment.Metric, counted bool) map[string]int {
+	out := map[string]int{}
+	for _, attempt := range attempts {
+		if reported, ok := attempt.Metric(metric.Name); ok {
+			out[madeOf(reported, metric, attempt.Parameters, counted)]++
+		}
+	}
+	return out
+}
+
+func madeOf(reported record.Metric, metric *experiment.Metric, parameters map[string]string, counted bool) string {
+	form, found := "", trial.Samples(reported)
+	switch {
+	case reported.Value != nil:
+		return "one value"
+	case reported.Histogram != nil:
+		form = " in a histogram"
+	}
+	count, err := strconv.ParseInt(parameters[metric.SamplesFrom], 10, 64)
+	switch {
+	case counted:
+		return quantity.Count(int(found), "sample") + form
+	case metric.SamplesFrom == "":
+		return "samples" + form
+	case err != nil:
+		return "samples of no number" + form
+	case found != count:
+		return fmt.Sprintf("%d samples of %d%s", found, count, form)
+	default:
+		return AllSamples + form
+	}
 }
 
 // BlocksApart describes what blocks were measured by differently, beside the place, with the number of blocks that had each value.

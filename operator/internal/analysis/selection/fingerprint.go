@@ -25,12 +25,7 @@ func differences[V any](here, there map[string]V, show func(value V, known bool)
 }
 
 // named is the digest of a program, as text.
-func named(digest string, known bool) string {
-	if !known {
-		return "absent"
-	}
-	return digest
-}
+func named(digest string, _ bool) string { return digest }
 
 // hardKey is a hard key of the fingerprint of an environment, as text.
 func hardKey(value any, known bool) string {

@@ -27,6 +27,8 @@ const (
 	lostElsewhere = "failed in an execution that does not count"
 	lostWarmup    = "failed in a warm-up"
 	lostUnread    = "of no use in another execution"
+	// besideOthers is said of what whole blocks lose, where it is a part of a block that lost it.
+	besideOthers = ", unlike others of its block"
 )
 
 // howLost is how a trial was lost whose attempt was rejected, in a few words; empty if it was not.
@@ -115,15 +117,18 @@ func (b Balance) Besides(timeouts bool) int {
 }
 
 // OfArm is what is left of the losses when those are taken out that whole blocks have, whatever their arms did: the trials of another
-// environment, with which gates are judged as well, and those under a stale lease.
+// environment, with which gates are judged as well, and those under a stale lease. Single trials of a block are left in.
 func (b Balance) OfArm() Balance {
 	out := Balance{Of: b.Of, Lost: maps.Clone(b.Lost), Some: b.Some}
-	for _, of := range []Rejection{environment, staleLease} {
-		out.Of -= out.Lost[string(of)]
-		delete(out.Lost, string(of))
+	for _, how := range ofBlocks {
+		out.Of -= out.Lost[how]
+		delete(out.Lost, how)
 	}
 	return out
 }
+
+// ofBlocks is how whole blocks are lost.
+var ofBlocks = []string{string(environment), string(staleLease)}
 
 // trialFate is what became of a trial, in the order in which one attempt's replaces another's.
 type trialFate struct {
@@ -204,6 +209,23 @@ func (s *Selection) count(exp *experiment.Experiment, planned plan, attempts []*
 			have.how = string(altered)
 			fates[name], spoilt[name], ran[have.block] = have, have.how, true
 		}
+	}
+	// What takes a whole block does not choose among its trials. Where it took some of them, it may have been the slow ones.
+	kept := map[string]bool{}
+	for _, f := range fates {
+		if f.rank >= fateInvalid && !slices.Contains(ofBlocks, f.how) {
+			kept[f.block] = true
+		}
+	}
+	for name, f := range fates {
+		if f.rank != fateInvalid || !slices.Contains(ofBlocks, f.how) || !kept[f.block] {
+			continue
+		}
+		if f.how == string(staleLease) {
+			s.Absent = append(s.Absent, Spoilt{f.cell, name, f.block, f.how})
+		}
+		f.how += besideOthers
+		fates[name] = f
 	}
 	for name, how := range spoilt {
 		if f := fates[name]; !told[name] {

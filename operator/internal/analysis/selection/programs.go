@@ -11,7 +11,8 @@ import (
 )
 
 // rejectOtherPrograms keeps, in every cell, the attempts that executed what most of them did. A tag that was moved between two
-// blocks, or that names another image on another node, shows here. Attempts older than the digests have none and are kept.
+// blocks, or that names another image on another node, shows here. A digest that an attempt does not have says nothing: what is left out
+// because of it would be whatever somebody left it out of.
 func (s *Selection) rejectOtherPrograms(attempts []*record.Attempt) []*record.Attempt {
 	cells := map[variant]map[string][]*record.Attempt{}
 	for _, attempt := range attempts {
@@ -33,10 +34,14 @@ func (s *Selection) rejectOtherPrograms(attempts []*record.Attempt) []*record.At
 		most := slices.MinFunc(slices.Sorted(maps.Keys(in)), func(a, b string) int {
 			return cmp.Or(cmp.Compare(len(in[b]), len(in[a])), cmp.Compare(a, b))
 		})
-		for executed, these := range in {
+		for _, these := range in {
+			known := trial.ProgramsOf(in[most][0])
+			maps.DeleteFunc(known, func(key, _ string) bool { _, ok := trial.ProgramsOf(these[0])[key]; return !ok })
 			for _, attempt := range these {
-				if executed != most {
-					others[attempt] = strings.Join(differences(trial.ProgramsOf(attempt), trial.ProgramsOf(in[most][0]), named), ", ")
+				own := trial.ProgramsOf(attempt)
+				maps.DeleteFunc(own, func(key, _ string) bool { _, ok := known[key]; return !ok })
+				if how := differences(own, known, named); len(how) > 0 {
+					others[attempt] = strings.Join(how, ", ")
 				}
 			}
 		}

@@ -71,13 +71,18 @@ func Seal(evidence record.Evidence, wave int) []byte {
 }
 
 // rejectAltered drops the attempts whose objects are not what an earlier analysis read, and names those that are gone. An
-// attempt is written once; whatever changes it later does not measure anything.
+// attempt is written once; whatever changes it later does not measure anything. Of a block that was executed more than once, whoever
+// takes away one execution chooses which counts, so that nothing is decided then, also where every trial still has an attempt.
 func (s *Selection) rejectAltered(sealed map[string]string, found checksums, attempts []*record.Attempt) []*record.Attempt {
 	if len(sealed) == 0 {
 		return attempts
 	}
 	for _, key := range slices.Sorted(maps.Keys(sealed)) {
-		if _, there := found[key]; !there {
+		sum, there := found[key]
+		if sum != sealed[key] {
+			s.Altered = append(s.Altered, key)
+		}
+		if !there {
 			s.reject(key, altered, "it was there when the run was analysed before, with sha256 %s, and is gone", sealed[key])
 			s.gone = append(s.gone, key)
 		}

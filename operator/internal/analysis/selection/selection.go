@@ -85,10 +85,12 @@ type Selection struct {
 	// Spoilt are the measured trials of which there is only what may not be used, and gone the objects that an earlier analysis read.
 	Spoilt []Spoilt
 	gone   []string
-	// Absent are the measured trials that were planned in blocks that ran, and of which there is nothing.
+	// Absent are the measured trials that were planned in blocks that ran and of which there is nothing, or only what ran under a stale lease.
 	Absent []Spoilt
 	// Gaps are the plans and blocks that are missing, cannot be read or contradict the experiment.
 	Gaps []string
+	// Altered are the objects that an earlier analysis read and that are gone or are not what they were.
+	Altered []string
 	// Apart describes trials of blocks that were no neighbours, and Copied those of two blocks that are one process.
 	Apart, Copied string
 	// Purposes of the planned blocks.

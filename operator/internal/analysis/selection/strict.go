@@ -51,17 +51,19 @@ func (s *Selection) findGaps(exp *experiment.Experiment, evidence record.Evidenc
 	}
 }
 
-// findMissingBlocks names the blocks that must have been there: they are numbered from 0 through all waves. Whoever takes some of them
-// out of the ledger, with their plans, chooses what is judged. Where a wave is missing so are its blocks, and it was named.
+// findMissingBlocks names the block at which the numbers break off: they run from 0 through all waves, each wave going on where the one
+// before it ended. Whoever takes some blocks out of the ledger, with their plans, chooses what is judged, and a number that is there again
+// would hide it. Where a wave is missing so are its blocks, and it was named.
 func (s *Selection) findMissingBlocks(exp *experiment.Experiment, planned plan, evidence record.Evidence, through int) {
 	if len(s.Gaps) > 0 {
 		return
 	}
-	there := map[int]bool{}
+	type place struct{ wave, number int }
+	there := map[place]string{}
 	see := func(block string) {
 		wave, ok := record.WaveOf(block)
 		if number, ok2 := record.BlockNumber(block); ok && ok2 && wave <= through {
-			there[number] = true
+			there[place{wave, number}] = block
 		}
 	}
 	if planned.known {
@@ -81,17 +83,21 @@ func (s *Selection) findMissingBlocks(exp *experiment.Experiment, planned plan, 
 			see(evidence.Unfinished[i].Block)
 		}
 	}
-	var missing []int
-	for number := range slices.Max(append(slices.Collect(maps.Keys(there)), -1)) + 1 {
-		if !there[number] {
-			missing = append(missing, number)
+	inOrder := slices.SortedFunc(maps.Keys(there), func(a, b place) int { return cmp.Or(a.wave-b.wave, a.number-b.number) })
+	for next, at := range inOrder {
+		const rule = "blocks are numbered from 0 through all waves without a gap, and none twice"
+		name := there[at]
+		switch {
+		case at.number == next:
+			continue
+		case at.number > next:
+			name = fmt.Sprintf("block %d", next)
+			s.reject(name, absent, "it is missing, and the next one is %s: %s", there[at], rule)
+		default:
+			s.reject(name, absent, "an earlier wave has its number or a larger one: %s", rule)
 		}
-	}
-	if len(missing) > 0 {
-		name := fmt.Sprintf("block %d", missing[0])
 		s.Gaps = append(s.Gaps, name)
-		s.reject(name, absent, "%d blocks are missing, and there are later ones: blocks are numbered from 0 through all waves without a gap",
-			len(missing))
+		return
 	}
 }
 

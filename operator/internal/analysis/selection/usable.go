@@ -78,7 +78,7 @@ func (s *Selection) rejectUnusable(exp *experiment.Experiment, attempts []*recor
 		}
 		for _, n := range asked[s.Cells[attempt]] {
 			if reason == "" {
-				reason = s.checkNeed(attempt.Result, n)
+				reason = s.checkNeed(attempt.Reported(), n)
 			}
 		}
 		if reason != "" {
@@ -91,9 +91,9 @@ func (s *Selection) rejectUnusable(exp *experiment.Experiment, attempts []*recor
 }
 
 // promises are, by metric and value of the parameter that fixes how many samples a trial has (samplesFrom), how many that is, where trials
-// keep to it. One with fewer lost the others, and were that let pass, a program would win by leaving out its slow samples. One number in
-// place of all is a loss where the arm's other trials have the samples; an arm that never has any was measured in another way, which is no
-// failure and is found by its condition.
+// keep to it. One with fewer lost the others, and were that let pass, a program would win by leaving out its slow samples; with more it
+// outvotes its slow trials in a percentile, and has a lower minimum. One number in place of all is a loss where the arm's other trials have
+// the samples; an arm that never has any was measured in another way, which is no failure and is found by what its figures are made of.
 type promises struct {
 	metrics []experiment.Metric
 	kept    map[[2]string]int64
@@ -112,7 +112,7 @@ func promisesOf(exp *experiment.Experiment, attempts []*record.Attempt) promises
 			text := attempt.Parameters[metric.SamplesFrom]
 			reported := attempt.Reported().Metrics[metric.Name]
 			count, err := strconv.ParseInt(text, 10, 64)
-			if err == nil && reported != nil && reported.Value == nil && trial.Samples(*reported) >= count {
+			if err == nil && reported != nil && reported.Value == nil && trial.Samples(*reported) == count {
 				out.kept[[2]string{metric.Name, text}] = count
 				out.samples[[2]string{metric.Name, attempt.Arm}] = true
 			}
@@ -121,7 +121,7 @@ func promisesOf(exp *experiment.Experiment, attempts []*record.Attempt) promises
 	return out
 }
 
-// broken describes how an attempt has fewer samples than its parameter fixes; empty where it has them.
+// broken describes how an attempt has other samples than its parameter fixes; empty where it has them.
 func (p promises) broken(attempt *record.Attempt) string {
 	for _, metric := range p.metrics {
 		reported := attempt.Reported().Metrics[metric.Name]
@@ -129,9 +129,14 @@ func (p promises) broken(attempt *record.Attempt) string {
 			continue
 		}
 		text := attempt.Parameters[metric.SamplesFrom]
-		if count, found := p.kept[[2]string{metric.Name, text}], trial.Samples(*reported); found < count {
-			return fmt.Sprintf("metric %s has %s and %s fixes %d (samplesFrom): those that are left out may be the slow ones", metric.Name,
-				quantity.Count(int(found), "sample"), metric.SamplesFrom, count)
+		count, promised := p.kept[[2]string{metric.Name, text}]
+		if found := trial.Samples(*reported); promised && found != count {
+			why := "those that are left out may be the slow ones"
+			if found > count {
+				why = "those beyond outweigh other trials'"
+			}
+			return fmt.Sprintf("metric %s has %s and %s fixes %d (samplesFrom): %s", metric.Name, quantity.Count(int(found), "sample"),
+				metric.SamplesFrom, count, why)
 		}
 	}
 	return ""
@@ -219,7 +224,7 @@ func meaningless(value float64, unit string) string {
 	case magnitude > largestNumber || magnitude != 0 && magnitude < smallestNumber:
 		return fmt.Sprintf("invalid value %g %s: allowed are 0 and magnitudes from %g to %g", value, unit, smallestNumber, largestNumber)
 	}
-	seconds, time := trial.InSeconds(unit)
+	seconds, time := experiment.InSeconds(unit)
 	switch {
 	case time && value < 0:
 		return fmt.Sprintf("%g %s is a negative time", value, unit)

@@ -1,0 +1,44 @@
+package experiment
+
+import (
+	"math"
+	"testing"
+)
+
+func TestWhatPeopleCallTimesAndRatesIsKnown(t *testing.T) {
+	const time, rate, neither, refused = "a time", "a rate", "neither", "refused"
+	for unit, want := range map[string]string{
+		"s": time, "ms": time, "us": time, "µs": time, "μs": time, "ns": time, "ps": time, "min": time, "h": time,
+		"sec": time, "secs": time, "second": time, "seconds": time, "Seconds": time, "msec": time, "msecs": time, "millis": time,
+		"millisecond": time, "milliseconds": time, "Milliseconds": time, "usec": time, "microseconds": time, "nsec": time, "nanos": time,
+		"nanoseconds": time, "minutes": time, "hours": time, "hrs": time, "days": time, "ns/op": time, "us/op": time, "ms per query": time,
+		"milliseconds/op": time,
+		"queries/s":       rate, "By/s": rate, "MB/ms": rate, "1/s": rate, "1/min": rate, "Hz": rate, "GHz": rate, "rps": rate, "RPS": rate, "qps": rate, "tps": rate,
+		"IOPS": rate, "Mbps": rate, "requests per second": rate, "ops/sec": rate, "requests / second": rate,
+		"By": neither, "1": neither, "m": neither, "allocs": neither, "ratio": neither, "x": neither, "steps": neither, "ops": neither,
+		"milli": neither, "op": neither, "allocs/op": neither, "cycles": neither, "instructions": neither, "percent": neither, "KiB": neither, "": neither,
+		"MS": refused, "s^-1": refused, "Ksec": neither, "CPU-seconds": refused, "weeks": refused, "kqps": refused, "jiffies": refused,
+		"time (ms)": refused, "S": refused, "core·s": refused,
+	} {
+		is, isRate := ByClock(unit)
+		got := neither
+		switch {
+		case isUnknownTime(unit):
+			got = refused
+		case isRate:
+			got = rate
+		case is:
+			got = time
+		}
+		if got != want {
+			t.Errorf("%q is %s, want %s", unit, got, want)
+		}
+	}
+	for unit, want := range map[string]float64{
+		"msec": 1e-3, "Milliseconds": 1e-3, "usecs": 1e-6, "nanos": 1e-9, "hrs": 3600, "Sec": 1, "days": 86400,
+	} {
+		if got, ok := InSeconds(unit); !ok || math.Abs(got/want-1) > 1e-12 {
+			t.Errorf("%q has %g seconds, want %g", unit, got, want)
+		}
+	}
+}
