@@ -21,11 +21,12 @@ func measuredUnlike(d *estimate.Data, _ *judgement, gate *analysis.GateResult) s
 	if !gate.Op.Relative() {
 		return ""
 	}
-	return unlike(d, gate.Metric, pointOf(d, gate), selection.ArmIndex(d.Exp, gate.Candidate), d.Exp.Baseline())
+	return unlike(d, gate.Metric, pointOf(d, gate), selection.ArmIndex(d.Exp, gate.Candidate), d.Exp.Baseline(), 1)
 }
 
-// unlike describes how a metric was measured differently in two arms, at a point or over all of them.
-func unlike(d *estimate.Data, metric string, point, mine, theirs int) string {
+// unlike describes how a metric was measured differently in two arms, at a point or over all of them, as one of several comparisons that
+// share the level.
+func unlike(d *estimate.Data, metric string, point, mine, theirs int, comparisons float64) string {
 	places, where, levels := [][]int{{point}}, []string{"at " + analysis.PointName(d.Exp.Points[point].Key)}, []float64{lossLevel}
 	if points := len(d.Exp.Points); points > 1 && d.Exp.Plan.Search == nil {
 		everywhere := make([]int, points)
@@ -38,7 +39,7 @@ func unlike(d *estimate.Data, metric string, point, mine, theirs int) string {
 	for i, points := range places {
 		a, b := conditionsOf(d, metric, points, mine), conditionsOf(d, metric, points, theirs)
 		for _, name := range slices.Sorted(maps.Keys(a)) {
-			if why := differs(a[name], b[name], levels[i]); why != "" {
+			if why := differs(a[name], b[name], levels[i]/comparisons); why != "" {
 				return fmt.Sprintf("%s %s of arm %s is %s, and of arm %s %s (%s), so that what measured them looks like what they do", where[i], name,
 					d.Exp.Arms[mine].Name, selection.Tally(a[name], "trial"), d.Exp.Arms[theirs].Name, selection.Tally(b[name], "trial"), why)
 			}
