@@ -8,6 +8,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/contrast"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
 )
@@ -101,6 +102,34 @@ func TestWhatKeepsArmsFromBeingComparedIsFoundWithoutGates(t *testing.T) {
 			edit: onePoint(), tamper: func(l *simulatedRun) { l.inTurns(machine) },
 			want: []string{"one-place fused-m4r,fused-naive"},
 		},
+		"an arm that is to run the baseline's program reports another workload": {
+			edit: onePoint(), tamper: func(l *simulatedRun) {
+				l.each("fused-m4r", func(a *record.Attempt) { a.Result.Workload.Name = "other" })
+			}, want: []string{"other-workload fused-m4r"},
+		},
+		"a trial of the null arm, which is the baseline, crashed": {
+			edit: func(spec *runSpec, template *templateSpec) {
+				onePoint()(spec, template)
+				spec.Design.NullArm = true
+			}, tamper: func(l *simulatedRun) { l.measured("null", some(100, crash)) }, want: []string{"incomplete loop"}, says: "arm null",
+		},
+		"one block is a copy of another": {
+			edit: onePoint(), tamper: func(l *simulatedRun) {
+				for i := range l.attempts {
+					if a := &l.attempts[i]; a.Block == "w000-b0005" {
+						of := l.attempts[slices.IndexFunc(l.attempts, func(b record.Attempt) bool {
+							return b.Block == "w000-b0004" && b.Slot == a.Slot && b.Warmup == a.Warmup
+						})]
+						a.StartedAt, a.DurationSeconds = of.StartedAt, of.DurationSeconds
+					}
+				}
+			}, want: []string{"copied"},
+		},
+		"a plan cannot be read": {
+			edit: onePoint(), tamper: func(l *simulatedRun) {
+				l.problems = []record.Problem{{Source: record.Source{Key: "waves/000/wave.json"}, Reason: "x"}}
+			}, want: []string{"evidence-missing"},
+		},
 		"a part of an arm's readings of memory": {
 			edit: func(spec *runSpec, template *templateSpec) {
 				onePoint()(spec, template)
@@ -128,6 +157,35 @@ func TestWhatKeepsArmsFromBeingComparedIsFoundWithoutGates(t *testing.T) {
 			}
 			if fmt.Sprint(got) != fmt.Sprint(tc.want) || !strings.Contains(says, tc.says) {
 				t.Errorf("got %q, want %q\n%s", got, tc.want, says)
+			}
+		})
+	}
+}
+
+// An environment that most trials do not have is no part of a figure, and must not be what moves it.
+func TestAFigureHasWhatItIsWithOtherEnvironments(t *testing.T) {
+	for name, slowdown := range map[string]float64{"the same": 1, "another one": 1.5} {
+		t.Run(name, func(t *testing.T) {
+			run := simulated(t, 12, simulate.Machine{Seed: 3, Noise: quiet}, onePoint())
+			for i := range run.attempts {
+				a := &run.attempts[i]
+				if a.Block < "w000-b0004" {
+					a.Environment.Hard = map[string]any{"cpuModel": "Xeon"}
+					if a.Arm == "fused-m4r" {
+						simulate.Neighbour{Slowdown: slowdown}.Disturb(a)
+					}
+				}
+			}
+			found := run.analyze()
+			of := contrast.Quantity{Point: found.Ratios[0].Point, Metric: "latency", Statistic: "median"}
+			over, under := []string{"fused-m4r"}, []string{"loop"}
+			c, err := contrast.Of(found, run.exp, of, over, under)
+			if err != nil {
+				t.Fatal(err)
+			}
+			why := contrast.LeftOut(found, run.exp, of, over, under, c)
+			if (why != "") != (slowdown > 1) || why != "" && !strings.Contains(why, "of other environments") {
+				t.Errorf("it says %q", why)
 			}
 		})
 	}
