@@ -98,6 +98,22 @@ func TestWhatKeepsArmsFromBeingComparedIsFoundWithoutGates(t *testing.T) {
 			},
 			want: []string{"measured-unlike fused-m4r,fused-naive"},
 		},
+		"two of twelve arms that are as far apart as some are by accident": {
+			edit: func(spec *runSpec, template *templateSpec) {
+				onePoint()(spec, template)
+				for i := range 9 {
+					name := fmt.Sprintf("arm-%d", i)
+					spec.Arms = append(spec.Arms, assayv1alpha1.Arm{Name: name, Parameters: assayv1alpha1.ParameterValues{"strategy": name}})
+				}
+			}, tamper: func(l *simulatedRun) {
+				for _, arm := range l.exp.Arms {
+					l.shared(arm.Name, 0, map[string]int{"fused-m4r": 0, "fused-naive": 6}[arm.Name])
+					if !strings.HasPrefix(arm.Name, "fused") {
+						l.shared(arm.Name, 0, 3)
+					}
+				}
+			},
+		},
 		"one arm before the other in every block, and both took turns with the baseline": {
 			edit: onePoint(), tamper: func(l *simulatedRun) { l.inTurns(machine) },
 			want: []string{"one-place fused-m4r,fused-naive"},

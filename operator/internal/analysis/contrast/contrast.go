@@ -38,7 +38,8 @@ func (q Quantity) String() string {
 }
 
 // Of compares any arms of a run that was analyzed, within its blocks and by the estimator of its ratios. The baseline may be
-// among the arms. There is none of arms of which the analysis doubts that they may be compared, whatever gates the run has. It is for what combines several runs, as histories do: a ratio in Ratios has its interval and no standard error.
+// among the arms. There is none of arms of which the analysis doubts that they may be compared, whatever gates the run has. It is for what
+// combines several runs, as histories do: a ratio in Ratios has its interval and no standard error.
 //
 // It rests on the analysis alone, in which the trials of a block are one number. So where blocks depend on each other, that shows in how
 // they move and not in how they differ from their trials, as in a run whose blocks have one trial of each arm.
@@ -157,8 +158,8 @@ func doubted(a *analysis.Analysis, exp *experiment.Experiment, of Quantity, over
 	return ""
 }
 
-// clockConfidence is that of the interval which the standard error makes as wide as that of the ratio, and of any higher confidence at least
-// as wide.
+// clockConfidence is that of the interval which the standard error makes as wide as that of a ratio. At any higher confidence it is at
+// least as wide.
 const clockConfidence = 0.95
 
 // unresolved is how far the interval is to be widened on either side by what the clocks of the arms cannot tell, as that of a ratio is: by

@@ -136,11 +136,12 @@ func (d *Data) onClock(found Inference, of ...Quantity) Inference {
 	return found.moved(width, width).At(d.Confidence)
 }
 
-// NegligibleBucket reports whether a bucket of a histogram, relative to the values, is too narrow to widen an interval of such a half width.
+// NegligibleBucket reports whether a bucket of a histogram, relative to the values, is too narrow to widen an interval of such a half
+// width.
 func NegligibleBucket(relative, half float64) bool { return relative < negligible*half }
 
-// Unresolved is what the clock of a quantity cannot tell, by the rules of onClock; nil where there is nothing, and of percentiles, which are
-// not compared by what each block has.
+// Unresolved is what the clock of a quantity cannot tell, by the rules of onClock; nil where there is nothing, and of percentiles, which
+// are not compared by what each block has.
 func (d *Data) Unresolved(q Quantity) *analysis.Clock {
 	metric := d.Exp.Metric(q.Metric)
 	if metric == nil || experiment.Percentiles[q.Statistic] != 0 {

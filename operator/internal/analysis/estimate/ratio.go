@@ -125,9 +125,10 @@ func Ratios(d *Data, parity *selection.Parity) []analysis.RatioResult {
 					out = append(out, analysis.RatioResult{
 						Point: d.Exp.Points[point].Key, Candidate: candidate, Metric: metric.Name, Statistic: statistic,
 						Estimate: *estimate, MinimumDetectableEffect: result.MinimumDetectableEffect(d.Confidence),
-						PerBlock: result.perBlock, WithRejected: d.blocksOf(d.Everything, point, arm, metric.Name, statistic),
-						Everywhere: d.blocksOf(d.Everywhere, point, arm, metric.Name, statistic), PerNode: result.perNode, NodesDiffer: result.NodesDiffer, Builds: result.Builds,
-						Series: result.Series, Resolution: result.Resolution,
+						PerBlock: result.perBlock, PerNode: result.perNode, NodesDiffer: result.NodesDiffer, Builds: result.Builds,
+						WithRejected: d.blocksOf(d.Everything, point, arm, metric.Name, statistic),
+						Everywhere:   d.blocksOf(d.Everywhere, point, arm, metric.Name, statistic),
+						Series:       result.Series, Resolution: result.Resolution,
 					})
 				}
 			}

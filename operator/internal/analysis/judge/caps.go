@@ -251,7 +251,8 @@ func lostDifferently(d *estimate.Data, metric string, point, mine, theirs int, c
 		if search && pair[0].Lost.Total()*pair[1].Of <= pair[1].Lost.Total()*pair[0].Of {
 			continue
 		}
-		if p := stats.Fisher(pair[0].Besides(higher || lower), pair[0].Of, pair[1].Besides(higher || lower), pair[1].Of); p <= levels[i]/comparisons {
+		p := stats.Fisher(pair[0].Besides(higher || lower), pair[0].Of, pair[1].Besides(higher || lower), pair[1].Of)
+		if p <= levels[i]/comparisons {
 			return fmt.Sprintf("%s arm %s lost %s, and %s %s (Fisher's exact test: p = %s): what is left of the two may not be alike",
 				places[i], d.Exp.Arms[mine].Name, pair[0], other, pair[1], quantity.Plain(p, 2))
 		}

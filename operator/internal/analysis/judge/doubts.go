@@ -12,10 +12,10 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 )
 
-// What keeps a gate from a decision is about two arms, and who follows a figure through many runs compares arms that no gate compares: those
-// of a schedule are on one arm, and a run need not have any. So the rules for gates are asked here of all arms and figures. Those that
-// look at a decision have none to look at: what remains of them is whether a figure moves with the trials that are left out, which package
-// contrast asks.
+// What keeps a gate from a decision is about two arms, and who follows a figure through many runs compares arms that no gate compares: the
+// gates of a schedule are on one arm, and a run need not have any. So the rules for gates are asked here of all arms and figures. Those
+// that look at a decision have none to look at: what remains of them is whether a figure moves with the trials that are left out, which
+// package contrast asks.
 
 // mostDoubts bounds what is kept of them: whoever reads an analysis counts how large it is.
 const mostDoubts = 2000
