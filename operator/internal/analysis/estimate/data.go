@@ -165,11 +165,30 @@ func (d *Data) Before(point, mine, theirs int) (earlier, later int) {
 	return earlier, later
 }
 
+// EveryPoint in the place of a cell's point stands for all points.
+const EveryPoint = -1
+
 // Conditions counts, of a cell's trials, by what a metric was measured in them: how many had which value, by the condition's name.
 func (d *Data) Conditions(c selection.Cell, metric string) map[string]map[string]int {
 	key := measured{c, metric}
-	if _, known := d.conditions[key]; !known {
-		d.conditions[key] = selection.Conditions(d.Trials[c], d.Exp.Metric(metric))
+	if known, ok := d.conditions[key]; ok {
+		return known
 	}
-	return d.conditions[key]
+	if c.Point != EveryPoint {
+		d.conditions[key] = selection.Conditions(d.Trials[c], d.Exp.Metric(metric))
+		return d.conditions[key]
+	}
+	sums := map[string]map[string]int{}
+	for point := range d.Exp.Points {
+		for name, counts := range d.Conditions(selection.At(point, c.Arm), metric) {
+			if sums[name] == nil {
+				sums[name] = map[string]int{}
+			}
+			for value, n := range counts {
+				sums[name][value] += n
+			}
+		}
+	}
+	d.conditions[key] = sums
+	return sums
 }

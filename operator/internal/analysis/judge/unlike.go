@@ -27,17 +27,13 @@ func measuredUnlike(d *estimate.Data, _ *judgement, gate *analysis.GateResult) s
 // unlike describes how a metric was measured differently in two arms, at a point or over all of them, as one of several comparisons that
 // share the level.
 func unlike(d *estimate.Data, metric string, point, mine, theirs int, comparisons float64) string {
-	places, where, levels := [][]int{{point}}, []string{"at " + analysis.PointName(d.Exp.Points[point].Key)}, []float64{lossLevel}
+	places, where, levels := []int{point}, []string{"at " + analysis.PointName(d.Exp.Points[point].Key)}, []float64{lossLevel}
 	if points := len(d.Exp.Points); points > 1 && d.Exp.Plan.Search == nil {
-		everywhere := make([]int, points)
-		for p := range everywhere {
-			everywhere[p] = p
-		}
-		places, where = append(places, everywhere), append(where, "over all points")
+		places, where = append(places, estimate.EveryPoint), append(where, "over all points")
 		levels = []float64{lossLevel / 2 / float64(points), lossLevel / 2}
 	}
-	for i, points := range places {
-		a, b := conditionsOf(d, metric, points, mine), conditionsOf(d, metric, points, theirs)
+	for i, place := range places {
+		a, b := d.Conditions(selection.At(place, mine), metric), d.Conditions(selection.At(place, theirs), metric)
 		for _, name := range slices.Sorted(maps.Keys(a)) {
 			if why := differs(a[name], b[name], levels[i]/comparisons); why != "" {
 				return fmt.Sprintf("%s %s of arm %s is %s, and of arm %s %s (%s), so that what measured them looks like what they do", where[i], name,
@@ -46,22 +42,6 @@ func unlike(d *estimate.Data, metric string, point, mine, theirs int, comparison
 		}
 	}
 	return ""
-}
-
-// conditionsOf counts how many of an arm's trials had which value, by the condition's name.
-func conditionsOf(d *estimate.Data, metric string, points []int, arm int) map[string]map[string]int {
-	out := map[string]map[string]int{}
-	for _, p := range points {
-		for name, counts := range d.Conditions(selection.At(p, arm), metric) {
-			if out[name] == nil {
-				out[name] = map[string]int{}
-			}
-			for value, n := range counts {
-				out[name][value] += n
-			}
-		}
-	}
-	return out
 }
 
 // differs says why two arms' values are not alike: no trial of the one has a value of the other, however few trials there are, or one value
