@@ -153,7 +153,10 @@ type Analysis struct {
 	Gates     []GateResult `json:"gates"`
 	Screening []GateResult `json:"screening,omitempty"`
 	// Controls are the comparisons in which nothing may move: the null arm and the control phases.
-	Controls  []ControlResult    `json:"controls,omitempty"`
+	Controls []ControlResult `json:"controls,omitempty"`
+	// Doubts are what keeps comparisons from a decision, of any two arms and whatever gates the run has. Absent in analyses older than the
+	// field.
+	Doubts    []Doubt            `json:"doubts,omitempty"`
 	Arms      []ArmResult        `json:"arms"`
 	Ratios    []RatioResult      `json:"ratios"`
 	Phases    []PhaseResult      `json:"phases,omitempty"`
@@ -283,6 +286,26 @@ const (
 	CapFewBlocks          CapReason = "few-blocks"
 )
 
+// Doubt is a finding that would keep a gate between two arms from a decision, for who compares arms that no gate compares.
+type Doubt struct {
+	Reason CapReason `json:"reason"`
+	Detail string    `json:"detail"`
+	// Arms that it is of: two of which it is said that they are not alike, or one of itself; none where it is of all.
+	Arms []string `json:"arms,omitempty"`
+	// Point, Metric and Statistic that it is of; empty where it is of all.
+	Point     string               `json:"point,omitempty"`
+	Metric    string               `json:"metric,omitempty"`
+	Statistic experiment.Statistic `json:"statistic,omitempty"`
+}
+
+// The reasons for doubts that a gate has in its outcome, or in a gate of its own.
+const (
+	DoubtIncomplete CapReason = "incomplete"
+	DoubtChanged    CapReason = "program-changed"
+	DoubtTimedOut   CapReason = "timed-out"
+	DoubtTooMany    CapReason = "too-many"
+)
+
 // ArmResult is one metric of one arm at one point.
 type ArmResult struct {
 	Point     string               `json:"point"`
@@ -294,6 +317,18 @@ type ArmResult struct {
 	ShareOfCeiling *float64 `json:"shareOfCeiling,omitempty"`
 	// Ceiling is that limit, and how it was measured.
 	Ceiling string `json:"ceiling,omitempty"`
+	// Clock is what the arm's readings cannot tell; absent where they spread over the steps of their clock, or none shows.
+	Clock *Clock `json:"clock,omitempty"`
+}
+
+// Clock is what a clock cannot tell of an arm, however many readings there are.
+type Clock struct {
+	// Relative is its step over the values.
+	Relative float64 `json:"relative"`
+	// Own reports whether it is coarser than that of the other arms, so that it errs beside theirs and not in the same direction.
+	Own bool `json:"own,omitempty"`
+	// Bucket reports whether the step is the bucket of a histogram, which matters where the interval is not much wider.
+	Bucket bool `json:"bucket,omitempty"`
 }
 
 // RatioResult compares a candidate with the baseline at one point: candidate over baseline.
@@ -307,6 +342,10 @@ type RatioResult struct {
 	MinimumDetectableEffect *float64 `json:"minimumDetectableEffect,omitempty"`
 	// PerBlock are the block-paired ratios, by block id.
 	PerBlock map[string]float64 `json:"perBlock,omitempty"`
+	// WithRejected are the same with the trials that noise limits reject, and Everywhere with those of other environments; absent where that
+	// changes nothing.
+	WithRejected map[string]float64 `json:"withRejected,omitempty"`
+	Everywhere   map[string]float64 `json:"everywhere,omitempty"`
 	// PerNode are the ratios of each node's blocks, when the blocks ran on several nodes.
 	PerNode []NodeResult `json:"perNode,omitempty"`
 	// NodesDiffer reports whether the nodes differ by more than their blocks explain; the interval then allows for it.

@@ -28,6 +28,7 @@ func Evidence(exp *experiment.Experiment, evidence record.Evidence, wave int) *a
 	out.Ratios = estimate.Ratios(d, parity)
 	out.Phases = estimate.Phases(d, parity)
 	judge.Run(out, d, parity)
+	out.Doubts = judge.Doubts(d, parity, out.Ratios)
 	explain.Lost(out, d, evidence)
 	out.Search = judge.Searches(d, parity, evidence.Waves)
 	out.Predicted = judge.Predictions(d, parity)

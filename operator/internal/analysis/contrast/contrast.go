@@ -3,13 +3,16 @@ package contrast
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/estimate"
+	"assay.dev/assay/operator/internal/analysis/stats"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // Contrast is the mean of some arms over the mean of others, as a logarithm with its standard error.
@@ -35,7 +38,8 @@ func (q Quantity) String() string {
 }
 
 // Of compares any arms of a run that was analyzed, within its blocks and by the estimator of its ratios. The baseline may be
-// among the arms. It is for what combines several runs, as histories do: a ratio in Ratios has its interval and no standard error.
+// among the arms. There is none of arms of which the analysis doubts that they may be compared, whatever gates the run has. It is for what
+// combines several runs, as histories do: a ratio in Ratios has its interval and no standard error.
 //
 // It rests on the analysis alone, in which the trials of a block are one number. So where blocks depend on each other, that shows in how
 // they move and not in how they differ from their trials, as in a run whose blocks have one trial of each arm.
@@ -46,16 +50,72 @@ func Of(a *analysis.Analysis, exp *experiment.Experiment, of Quantity, over, und
 	if len(over) == 0 || len(under) == 0 {
 		return fail("found no arm on one side: name at least one on each")
 	}
-	var sums map[string]float64
+	if why := doubted(a, exp, of, over, under); why != "" {
+		return fail("%s", why)
+	}
+	sums, why := contrasted(a, exp, of, over, under, perBlock)
+	if why != "" {
+		return fail("%s", why)
+	}
+	d := &estimate.Data{Exp: exp, Confidence: a.Confidence, GateConfidence: a.GateConfidence}
+	found := d.OverBlocks(sums, estimate.Spread{}, true, true)
+	if !found.HasInterval() {
+		return fail("%s", found.Reason)
+	}
+	se := found.SE + unresolved(a, of, over, under, found)/stats.StudentQuantile((1+clockConfidence)/2, found.DF)
+	return Contrast{found.Scale(found.Value), se, found.DF, found.Blocks}, nil
+}
+
+// LeftOut is why a contrast rests on which trials were left out, by noise limits or for their environment: with them it is beyond its
+// interval. It is empty where it does not.
+func LeftOut(a *analysis.Analysis, exp *experiment.Experiment, of Quantity, over, under []string, found Contrast) string {
+	const rounding = 1e-9
+	reach := stats.StudentQuantile((1+a.GateConfidence)/2, found.DF)*found.SE + rounding
+	for _, more := range []struct {
+		what   string
+		ratios func(*analysis.RatioResult) map[string]float64
+	}{
+		{"that noise limits leave out", func(r *analysis.RatioResult) map[string]float64 { return orPerBlock(r, r.WithRejected) }},
+		{"of other environments", func(r *analysis.RatioResult) map[string]float64 { return orPerBlock(r, r.Everywhere) }},
+	} {
+		sums, why := contrasted(a, exp, of, over, under, more.ratios)
+		if why != "" || len(sums) == 0 {
+			continue
+		}
+		again := 0.0
+		for _, block := range slices.Sorted(maps.Keys(sums)) {
+			again += sums[block] / float64(len(sums))
+		}
+		if math.Abs(again-found.LogRatio) > reach {
+			return fmt.Sprintf("%s over %s, %s: it is %s, and with the trials %s %s: leaving them out must not be what moves it",
+				strings.Join(over, ", "), strings.Join(under, ", "), of, quantity.Plain(math.Exp(found.LogRatio), 4), more.what,
+				quantity.Plain(math.Exp(again), 4))
+		}
+	}
+	return ""
+}
+
+func perBlock(r *analysis.RatioResult) map[string]float64 { return r.PerBlock }
+
+func orPerBlock(r *analysis.RatioResult, with map[string]float64) map[string]float64 {
+	if with == nil {
+		return r.PerBlock
+	}
+	return with
+}
+
+// contrasted is the difference of the sides' logarithms by block, of the ratios by block that are asked for, or why there is none.
+func contrasted(a *analysis.Analysis, exp *experiment.Experiment, of Quantity, over, under []string,
+	ratios func(*analysis.RatioResult) map[string]float64) (sums map[string]float64, why string) {
 	baselines := 0
 	for i, arm := range slices.Concat(over, under) {
 		weight := 1 / float64(len(over))
 		if i >= len(over) {
 			weight = -1 / float64(len(under))
 		}
-		logs, why := logs(a, exp, of, arm)
+		logs, why := logs(a, exp, of, arm, ratios)
 		if why != "" {
-			return fail("%s", why)
+			return nil, why
 		}
 		if logs == nil {
 			baselines++
@@ -64,18 +124,77 @@ func Of(a *analysis.Analysis, exp *experiment.Experiment, of Quantity, over, und
 		sums = added(sums, logs, weight)
 	}
 	if baselines > 0 && sums == nil {
-		return fail("found only the baseline: a contrast needs another arm")
+		return nil, "found only the baseline: a contrast needs another arm"
 	}
-	d := &estimate.Data{Exp: exp, Confidence: a.Confidence, GateConfidence: a.GateConfidence}
-	found := d.OverBlocks(sums, estimate.Spread{}, true, true)
-	if !found.HasInterval() {
-		return fail("%s", found.Reason)
+	return sums, ""
+}
+
+// doubted is why the arms may not be compared, whatever their figures are; empty where nothing says so. Of two arms that are not alike the
+// baseline counts as one of the other side, whatever that is: each arm is set beside it as if a gate did.
+func doubted(a *analysis.Analysis, exp *experiment.Experiment, of Quantity, over, under []string) string {
+	baseline := ""
+	if at := exp.Baseline(); at >= 0 {
+		baseline = exp.Arms[at].Name
 	}
-	return Contrast{found.Scale(found.Value), found.SE, found.DF, found.Blocks}, nil
+	in := func(arms []string, arm string) bool { return arm == baseline || slices.Contains(arms, arm) }
+	all := slices.Concat(over, under)
+	for _, doubt := range a.Doubts {
+		if doubt.Point != "" && doubt.Point != of.Point || doubt.Metric != "" && doubt.Metric != of.Metric ||
+			doubt.Statistic != "" && doubt.Statistic != of.Statistic {
+			continue
+		}
+		concerns := true
+		switch arms := doubt.Arms; len(arms) {
+		case 0:
+		case 1:
+			concerns = in(all, arms[0])
+		default:
+			concerns = in(over, arms[0]) && in(under, arms[1]) || in(over, arms[1]) && in(under, arms[0])
+		}
+		if concerns {
+			return fmt.Sprintf("%s (%s)", doubt.Detail, doubt.Reason)
+		}
+	}
+	return ""
+}
+
+// clockConfidence is that of the interval which the standard error makes as wide as that of a ratio. At any higher confidence it is at
+// least as wide.
+const clockConfidence = 0.95
+
+// unresolved is how far the interval is to be widened on either side by what the clocks of the arms cannot tell, as that of a ratio is: by
+// the coarsest of the clock that arms share, because their readings err in one direction, and by each that an arm has for itself.
+func unresolved(a *analysis.Analysis, of Quantity, over, under []string, found estimate.Inference) float64 {
+	low, high := found.Ends(a.GateConfidence)
+	together, apart := 0.0, 0.0
+	for _, side := range [][]string{over, under} {
+		for _, arm := range side {
+			clock := clockOf(a, of, arm)
+			switch {
+			case clock == nil || clock.Bucket && estimate.NegligibleBucket(clock.Relative, (high-low)/2):
+			case clock.Own:
+				apart += math.Log1p(clock.Relative) / float64(len(side))
+			default:
+				together = max(together, clock.Relative)
+			}
+		}
+	}
+	return math.Log1p(together) + apart
+}
+
+// clockOf is what an arm's clock cannot tell; nil where there is nothing.
+func clockOf(a *analysis.Analysis, of Quantity, arm string) *analysis.Clock {
+	for i := range a.Arms {
+		if r := &a.Arms[i]; r.Point == of.Point && r.Arm == arm && r.Metric == of.Metric && r.Statistic == of.Statistic {
+			return r.Clock
+		}
+	}
+	return nil
 }
 
 // logs are the logarithms of an arm's ratios to the baseline by block, nil for the baseline itself, or why there are none.
-func logs(a *analysis.Analysis, exp *experiment.Experiment, of Quantity, arm string) (map[string]float64, string) {
+func logs(a *analysis.Analysis, exp *experiment.Experiment, of Quantity, arm string,
+	ratios func(*analysis.RatioResult) map[string]float64) (map[string]float64, string) {
 	if baseline := exp.Baseline(); baseline >= 0 && exp.Arms[baseline].Name == arm {
 		return nil, ""
 	}
@@ -92,8 +211,8 @@ func logs(a *analysis.Analysis, exp *experiment.Experiment, of Quantity, arm str
 	case a.Ratios[i].Builds > 0:
 		return nil, fmt.Sprintf("arm %q or the baseline is several builds, which blocks alone do not show: give each one build", arm)
 	}
-	out := make(map[string]float64, len(a.Ratios[i].PerBlock))
-	for block, ratio := range a.Ratios[i].PerBlock {
+	out := map[string]float64{}
+	for block, ratio := range ratios(&a.Ratios[i]) {
 		out[block] = math.Log(ratio)
 	}
 	return out, ""

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/stats"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -86,6 +87,14 @@ func TestAContrastThatCannotBeIsNoNumber(t *testing.T) {
 	for i := range apart.Ratios {
 		apart.Ratios[i].NodesDiffer = true
 	}
+	doubts := func(doubts ...analysis.Doubt) *analysis.Analysis {
+		out := *found
+		out.Doubts = doubts
+		return &out
+	}
+	doubt := func(arms ...string) analysis.Doubt {
+		return analysis.Doubt{Reason: "measured-unlike", Detail: "they differ", Arms: arms}
+	}
 	builds := *found
 	builds.Ratios = append([]analysis.RatioResult(nil), found.Ratios...)
 	for i := range builds.Ratios {
@@ -102,12 +111,122 @@ func TestAContrastThatCannotBeIsNoNumber(t *testing.T) {
 		"the baseline alone":                {found, of, []string{"loop"}, []string{"loop"}, "only the baseline"},
 		"a percentile of all blocks":        {found, p95, []string{"fused-m4r"}, []string{"loop"}, "judged over all blocks together"},
 		"an arm of several builds":          {&builds, of, []string{"fused-m4r"}, []string{"loop"}, "is several builds"},
-		"nodes that differ":                 {&apart, of, []string{"fused-m4r"}, []string{"loop"}, "differs between nodes"},
+		"arms that are not alike":           {doubts(doubt("fused-m4r", "fused-naive")), of, []string{"fused-naive"}, []string{"fused-m4r"}, "they differ (measured-unlike)"},
+		"an arm that is not like the baseline, which is not among them": {
+			doubts(doubt("fused-m4r", "loop")), of, []string{"fused-m4r"}, []string{"fused-naive"}, "they differ",
+		},
+		"an arm of itself":  {doubts(doubt("fused-m4r")), of, []string{"fused-naive"}, []string{"loop", "fused-m4r"}, "they differ"},
+		"all of the run":    {doubts(doubt()), of, []string{"fused-naive"}, []string{"loop"}, "they differ"},
+		"nodes that differ": {&apart, of, []string{"fused-m4r"}, []string{"loop"}, "differs between nodes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Of(tc.found, exp, tc.of, tc.over, tc.under)
 			if err == nil || !strings.Contains(err.Error(), tc.says) || got != (Contrast{}) {
 				t.Errorf("got %+v and %v, want an error that says %q", got, err, tc.says)
+			}
+		})
+	}
+}
+
+// TestADoubtIsOfWhatItNames: what is said of other arms, of the same side or of another figure keeps no contrast back.
+func TestADoubtIsOfWhatItNames(t *testing.T) {
+	both, loop := []string{"fused-m4r", "fused-naive"}, []string{"loop"}
+	for name, tc := range map[string]struct {
+		doubt       analysis.Doubt
+		over, under []string
+	}{
+		"two arms of one side":            {analysis.Doubt{Arms: both}, both, loop},
+		"another arm":                     {analysis.Doubt{Arms: both[:1]}, both[1:], loop},
+		"another arm beside the baseline": {analysis.Doubt{Arms: []string{"fused-m4r", "loop"}}, both[1:], loop},
+		"another point":                   {analysis.Doubt{Point: "batchSize=1"}, both, loop},
+		"another metric":                  {analysis.Doubt{Metric: "throughput"}, both, loop},
+		"another statistic":               {analysis.Doubt{Metric: "latency", Statistic: experiment.StatisticMean}, both, loop},
+	} {
+		t.Run(name, func(t *testing.T) {
+			exp, found, of := analyzed(9)
+			found.Doubts = []analysis.Doubt{tc.doubt}
+			if _, err := Of(found, exp, of, tc.over, tc.under); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestAnIntervalIsAsWideAsTheClocksOfItsArms compares with what a ratio's interval is widened by.
+func TestAnIntervalIsAsWideAsTheClocksOfItsArms(t *testing.T) {
+	shared, own := &analysis.Clock{Relative: 0.1}, &analysis.Clock{Relative: 0.2, Own: true}
+	for name, tc := range map[string]struct {
+		loop, naive, m4r *analysis.Clock
+		over, under      []string
+		width            float64
+	}{
+		"no clock shows":                     {nil, nil, nil, []string{"fused-m4r"}, []string{"loop"}, 0},
+		"one clock errs in one direction":    {shared, nil, shared, []string{"fused-m4r"}, []string{"loop"}, math.Log(1.1)},
+		"another arm has it":                 {shared, nil, nil, []string{"fused-m4r"}, []string{"fused-naive"}, 0},
+		"each has one of its own":            {own, nil, own, []string{"fused-m4r"}, []string{"loop"}, 2 * math.Log(1.2)},
+		"one beside the shared one":          {shared, nil, own, []string{"fused-m4r"}, []string{"loop"}, math.Log(1.1) + math.Log(1.2)},
+		"one of a side of two":               {nil, nil, own, []string{"fused-m4r", "fused-naive"}, []string{"loop"}, math.Log(1.2) / 2},
+		"the two sides without the baseline": {nil, own, own, []string{"fused-m4r"}, []string{"fused-naive"}, 2 * math.Log(1.2)},
+		"a bucket that is narrow":            {nil, nil, &analysis.Clock{Relative: 1e-4, Bucket: true}, []string{"fused-m4r"}, []string{"loop"}, 0},
+		"a bucket that is wide":              {nil, nil, &analysis.Clock{Relative: 0.3, Bucket: true}, []string{"fused-m4r"}, []string{"loop"}, math.Log(1.3)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			exp, found, of := analyzed(9)
+			plain, err := Of(found, exp, of, tc.over, tc.under)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for arm, clock := range map[string]*analysis.Clock{"loop": tc.loop, "fused-naive": tc.naive, "fused-m4r": tc.m4r} {
+				found.Arms = append(found.Arms, analysis.ArmResult{
+					Point: of.Point, Arm: arm, Metric: of.Metric, Statistic: of.Statistic, Clock: clock,
+				})
+			}
+			got, err := Of(found, exp, of, tc.over, tc.under)
+			width := stats.StudentQuantile(0.975, got.DF) * (got.SE - plain.SE)
+			if err != nil || math.Abs(width-tc.width) > 1e-9 || got.LogRatio != plain.LogRatio {
+				t.Errorf("its interval is wider by %v (%v), want %v", width, err, tc.width)
+			}
+		})
+	}
+}
+
+func TestWhatIsLeftOutMayNotMoveAContrast(t *testing.T) {
+	moved := func(perBlock map[string]float64, by float64) map[string]float64 {
+		out := map[string]float64{}
+		for block, ratio := range perBlock {
+			out[block] = ratio * by
+		}
+		return out
+	}
+	for name, tc := range map[string]struct {
+		naive, m4r float64 // What their ratios are multiplied by with all trials.
+		over       []string
+		everywhere bool
+		says       string
+	}{
+		"nothing moves":                     {1, 1, []string{"fused-m4r"}, false, ""},
+		"within the interval":               {1, 1.001, []string{"fused-m4r"}, false, ""},
+		"beyond it":                         {1, 2, []string{"fused-m4r"}, false, "that noise limits leave out"},
+		"another arm":                       {2, 1, []string{"fused-m4r"}, false, ""},
+		"two arms of a side and not itself": {0.5, 2, []string{"fused-m4r", "fused-naive"}, false, ""},
+		"with other environments":           {1, 0.5, []string{"fused-m4r"}, true, "of other environments"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			exp, found, of := analyzed(9)
+			for i := range found.Ratios {
+				r := &found.Ratios[i]
+				with := moved(r.PerBlock, map[string]float64{"fused-naive": tc.naive, "fused-m4r": tc.m4r}[r.Candidate])
+				if r.WithRejected = with; tc.everywhere {
+					r.WithRejected, r.Everywhere = nil, with
+				}
+			}
+			c, err := Of(found, exp, of, tc.over, []string{"loop"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			why := LeftOut(found, exp, of, tc.over, []string{"loop"}, c)
+			if (why == "") != (tc.says == "") || !strings.Contains(why, tc.says) {
+				t.Errorf("it says %q, want %q", why, tc.says)
 			}
 		})
 	}

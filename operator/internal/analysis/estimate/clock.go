@@ -89,7 +89,7 @@ func (d *Data) onClock(found Inference, of ...Quantity) Inference {
 		if !found.logarithmic {
 			half /= math.Abs(found.Value)
 		}
-		if read.bucket && relative < negligible*half {
+		if read.bucket && NegligibleBucket(relative, half) {
 			continue
 		}
 		if out.Step == 0 || relative > out.Relative {
@@ -122,6 +122,25 @@ func (d *Data) onClock(found Inference, of ...Quantity) Inference {
 		return found
 	}
 	return found.moved(width, width).At(d.Confidence)
+}
+
+// NegligibleBucket reports whether a bucket of a histogram, relative to the values, is too narrow to widen an interval of such a half
+// width.
+func NegligibleBucket(relative, half float64) bool { return relative < negligible*half }
+
+// Unresolved is what the clock of a quantity cannot tell, by the rules of onClock; nil where there is nothing, and of percentiles, which
+// are not compared by what each block has.
+func (d *Data) Unresolved(q Quantity) *analysis.Clock {
+	metric := d.Exp.Metric(q.Metric)
+	if metric == nil || experiment.Percentiles[q.Statistic] != 0 {
+		return nil
+	}
+	is, rate := experiment.ByClock(metric.Unit)
+	read := d.readBy(q, is, rate, d.clock(clockOf{q.Point, metric.Name, everyArm}, is, rate))
+	if read.step == 0 || read.averages || read.near == 0 {
+		return nil
+	}
+	return &analysis.Clock{Relative: stats.Round(read.step / read.near), Own: !read.together, Bucket: read.bucket}
 }
 
 // readBy is how a quantity was read.

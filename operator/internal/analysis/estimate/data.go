@@ -163,12 +163,31 @@ func (d *Data) Before(point, mine, theirs int) (earlier, later int) {
 	return earlier, later
 }
 
+// EveryPoint in the place of a cell's point stands for all points.
+const EveryPoint = -1
+
 // Conditions counts, of a cell's trials, how they were measured: how many had which value, by the condition's name.
 func (d *Data) Conditions(c selection.Cell) map[string]map[string]int {
-	if _, known := d.conditions[c]; !known {
-		d.conditions[c] = selection.Conditions(d.Trials[c])
+	if known, ok := d.conditions[c]; ok {
+		return known
 	}
-	return d.conditions[c]
+	if c.Point != EveryPoint {
+		d.conditions[c] = selection.Conditions(d.Trials[c])
+		return d.conditions[c]
+	}
+	sums := map[string]map[string]int{}
+	for point := range d.Exp.Points {
+		for name, counts := range d.Conditions(selection.At(point, c.Arm)) {
+			if sums[name] == nil {
+				sums[name] = map[string]int{}
+			}
+			for value, n := range counts {
+				sums[name][value] += n
+			}
+		}
+	}
+	d.conditions[c] = sums
+	return sums
 }
 
 // ByTrials is the data with every trial counting the same in a percentile, whatever number of samples it has; nil where the trials of each

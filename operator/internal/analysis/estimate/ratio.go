@@ -2,6 +2,7 @@ package estimate
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -125,11 +126,25 @@ func Ratios(d *Data, parity *selection.Parity) []analysis.RatioResult {
 						Point: d.Exp.Points[point].Key, Candidate: candidate, Metric: metric.Name, Statistic: statistic,
 						Estimate: *estimate, MinimumDetectableEffect: result.MinimumDetectableEffect(d.Confidence),
 						PerBlock: result.perBlock, PerNode: result.perNode, NodesDiffer: result.NodesDiffer, Builds: result.Builds,
-						Series: result.Series, Resolution: result.Resolution,
+						WithRejected: d.blocksOf(d.Everything, point, arm, metric.Name, statistic),
+						Everywhere:   d.blocksOf(d.Everywhere, point, arm, metric.Name, statistic),
+						Series:       result.Series, Resolution: result.Resolution,
 					})
 				}
 			}
 		}
+	}
+	return out
+}
+
+// blocksOf are the ratios by block with more trials; nil where they are the same.
+func (d *Data) blocksOf(more *Data, point, arm int, metric string, statistic experiment.Statistic) map[string]float64 {
+	if more == nil || experiment.Percentiles[statistic] != 0 {
+		return nil
+	}
+	out := more.Ratio(point, arm, metric, statistic).perBlock
+	if maps.Equal(out, d.Ratio(point, arm, metric, statistic).perBlock) {
+		return nil
 	}
 	return out
 }

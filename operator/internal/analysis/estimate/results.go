@@ -51,6 +51,7 @@ func Arms(d *Data, parity *selection.Parity) []analysis.ArmResult {
 					}
 					result := analysis.ArmResult{
 						Point: d.Exp.Points[point].Key, Arm: d.Exp.Arms[arm].Name, Metric: metric.Name, Statistic: statistic, Estimate: *estimate,
+						Clock: d.Unresolved(Quantity{c, metric.Name, statistic}),
 					}
 					if ceiling != nil {
 						result.Ceiling, result.ShareOfCeiling = ceiling.Name, stats.Finite(ceiling.Share)

@@ -72,9 +72,9 @@ func beats(d *estimate.Data, mine, theirs estimate.Quantity, comparisons float64
 	if mine.Point < 0 || mine.Point != theirs.Point || mine.Metric != theirs.Metric || mine.Statistic != theirs.Statistic {
 		return false
 	}
-	if d.Chosen.Apart != "" || placed(d, mine.Point, mine.Arm, theirs.Arm) != "" ||
-		lostDifferently(d, mine.Metric, mine.Point, mine.Arm, theirs.Arm) != "" ||
-		unlike(d, mine.Point, mine.Arm, theirs.Arm) != "" ||
+	if d.Chosen.Apart != "" || placed(d, mine.Point, mine.Arm, theirs.Arm, 1) != "" ||
+		lostDifferently(d, mine.Metric, mine.Point, mine.Arm, theirs.Arm, 1) != "" ||
+		unlike(d, mine.Point, mine.Arm, theirs.Arm, 1) != "" ||
 		madeDifferently(d, mine.Metric, mine.Statistic, mine.Point, mine.Arm, theirs.Arm) != "" {
 		return false
 	}

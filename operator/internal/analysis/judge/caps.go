@@ -114,13 +114,14 @@ func onePlace(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string 
 		return ""
 	}
 	point := pointOf(d, gate)
-	return placed(d, point, selection.ArmIndex(d.Exp, gate.Candidate), d.Exp.Baseline())
+	return placed(d, point, selection.ArmIndex(d.Exp, gate.Candidate), d.Exp.Baseline(), 1)
 }
 
-// placed describes how an arm had one place beside another one; empty where they took turns.
-func placed(d *estimate.Data, point, mine, theirs int) string {
+// placed describes how an arm had one place beside another one; empty where they took turns. It is one of several comparisons that share
+// the level.
+func placed(d *estimate.Data, point, mine, theirs int, comparisons float64) string {
 	earlier, later := d.Before(point, mine, theirs)
-	low, high := stats.ShareLimits(earlier, earlier+later, placeConfidence)
+	low, high := stats.ShareLimits(earlier, earlier+later, 1-(1-placeConfidence)/comparisons)
 	first, second, count := mine, theirs, earlier
 	if later > earlier {
 		first, second, count = theirs, mine, later
@@ -207,16 +208,16 @@ const lossLevel = 0.05
 // of one arm is not excused by what another one lost.
 func lostApart(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
 	point, arm := pointOf(d, gate), selection.ArmIndex(d.Exp, gate.Candidate)
-	why := lostDifferently(d, gate.Metric, point, arm, d.Exp.Baseline())
+	why := lostDifferently(d, gate.Metric, point, arm, d.Exp.Baseline(), 1)
 	if why == "" && !gate.Op.Relative() {
-		why = lostDifferently(d, gate.Metric, point, arm, -1)
+		why = lostDifferently(d, gate.Metric, point, arm, -1, 1)
 	}
 	return why
 }
 
 // lostDifferently compares what two arms lost, at a point and over all of them. Without another arm, -1, nothing shows that what was lost
-// is the machine's: it is compared with as many trials of which none is lost.
-func lostDifferently(d *estimate.Data, metric string, point, mine, theirs int) string {
+// is the machine's: it is compared with as many trials of which none is lost. It is one of several comparisons that share the level.
+func lostDifferently(d *estimate.Data, metric string, point, mine, theirs int, comparisons float64) string {
 	if point < 0 {
 		return ""
 	}
@@ -257,7 +258,8 @@ func lostDifferently(d *estimate.Data, metric string, point, mine, theirs int) s
 		if search && pair[0].Lost.Total()*pair[1].Of <= pair[1].Lost.Total()*pair[0].Of {
 			continue
 		}
-		if p := stats.Fisher(pair[0].Besides(higher || lower), pair[0].Of, pair[1].Besides(higher || lower), pair[1].Of); p <= levels[i] {
+		p := stats.Fisher(pair[0].Besides(higher || lower), pair[0].Of, pair[1].Besides(higher || lower), pair[1].Of)
+		if p <= levels[i]/comparisons {
 			return fmt.Sprintf("%s arm %s lost %s, and %s %s (Fisher's exact test: p = %s): what is left of the two may not be alike",
 				places[i], d.Exp.Arms[mine].Name, pair[0], other, pair[1], quantity.Plain(p, 2))
 		}

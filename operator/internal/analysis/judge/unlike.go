@@ -23,46 +23,27 @@ func measuredUnlike(d *estimate.Data, _ *judgement, gate *analysis.GateResult) s
 	if !gate.Op.Relative() {
 		return ""
 	}
-	return unlike(d, pointOf(d, gate), selection.ArmIndex(d.Exp, gate.Candidate), d.Exp.Baseline())
+	return unlike(d, pointOf(d, gate), selection.ArmIndex(d.Exp, gate.Candidate), d.Exp.Baseline(), 1)
 }
 
-// unlike describes how two arms were measured differently, at a point or over all of them.
-func unlike(d *estimate.Data, point, mine, theirs int) string {
-	places, where, levels := [][]int{{point}}, []string{"at " + analysis.PointName(d.Exp.Points[point].Key)}, []float64{lossLevel}
+// unlike describes how two arms were measured differently, at a point or over all of them, as one of several comparisons that share the
+// level.
+func unlike(d *estimate.Data, point, mine, theirs int, comparisons float64) string {
+	places, where, levels := []int{point}, []string{"at " + analysis.PointName(d.Exp.Points[point].Key)}, []float64{lossLevel}
 	if points := len(d.Exp.Points); points > 1 && d.Exp.Plan.Search == nil {
-		everywhere := make([]int, points)
-		for p := range everywhere {
-			everywhere[p] = p
-		}
-		places, where = append(places, everywhere), append(where, "over all points")
+		places, where = append(places, estimate.EveryPoint), append(where, "over all points")
 		levels = []float64{lossLevel / 2 / float64(points), lossLevel / 2}
 	}
-	for i, points := range places {
-		a, b := conditionsOf(d, points, mine), conditionsOf(d, points, theirs)
+	for i, place := range places {
+		a, b := d.Conditions(selection.At(place, mine)), d.Conditions(selection.At(place, theirs))
 		for _, name := range slices.Sorted(maps.Keys(a)) {
-			if why := differs(a[name], b[name], levels[i]); why != "" {
+			if why := differs(a[name], b[name], levels[i]/comparisons); why != "" {
 				return fmt.Sprintf("%s %s of arm %s is %s, and of arm %s %s (%s), so that what measured them looks like what they do", where[i], name,
 					d.Exp.Arms[mine].Name, selection.Tally(a[name], "trial"), d.Exp.Arms[theirs].Name, selection.Tally(b[name], "trial"), why)
 			}
 		}
 	}
 	return ""
-}
-
-// conditionsOf counts how many of an arm's trials had which value, by the condition's name.
-func conditionsOf(d *estimate.Data, points []int, arm int) map[string]map[string]int {
-	out := map[string]map[string]int{}
-	for _, p := range points {
-		for name, counts := range d.Conditions(selection.At(p, arm)) {
-			if out[name] == nil {
-				out[name] = map[string]int{}
-			}
-			for value, n := range counts {
-				out[name][value] += n
-			}
-		}
-	}
-	return out
 }
 
 // What a figure is made of, no machine and no accident changes: programs choose it. So all trials that a gate looks at have it alike, every

@@ -34,13 +34,17 @@ func searchOf(revisions int) *Search {
 }
 
 // freeze is the experiment of a wave.
-func freeze(s *Search, wave *locate.Wave, failed map[int]string) (*experiment.Experiment, error) {
+func freeze(s *Search, wave *locate.Wave, failed map[int]string, edits ...func(*assayv1alpha1.BenchmarkRunSpec)) (*experiment.Experiment,
+	error) {
 	var wrong error
 	exp, err := specimen.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Sweep.Axes = []assayv1alpha1.SweepAxis{{Name: "batchSize", Values: []string{"1"}}}
 		spec.Arms = []assayv1alpha1.Arm{{Name: points.Head, Parameters: assayv1alpha1.ParameterValues{"strategy": "loop"}}}
 		spec.Gates = []assayv1alpha1.Gate{
 			{Name: "no-slower", Metric: "latency", Op: assayv1alpha1.RatioAtMost, Bound: "1.05", Candidate: points.Head},
+		}
+		for _, edit := range edits {
+			edit(spec)
 		}
 		var made assayv1alpha1.BenchmarkRunSpec
 		made, wrong = s.Spec(*spec, wave, failed, func(arm *assayv1alpha1.Arm, r points.Revision) { arm.Image = r.Image })
@@ -116,6 +120,54 @@ func measure(t *testing.T, s *Search, ran *Ran, seconds func(int) float64) {
 }
 
 func never(int) string { return "" }
+
+// A gate of the template need not judge revisions, and a template need not have one.
+func TestARevisionThatMayNotBeComparedIsPassedOver(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(at int, a *record.Attempt)
+		says   string
+	}{
+		"nothing happens":         {func(int, *record.Attempt) {}, ""},
+		"measured on shared CPUs": {func(_ int, a *record.Attempt) { a.Isolation.Level = "Shared" }, "(measured-unlike)"},
+		"half of its trials crash": {func(at int, a *record.Attempt) {
+			if at%2 == 0 {
+				a.Outcome, a.Result = record.Failed, nil
+			}
+		}, "(incomplete)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := searchOf(5)
+			wave := s.Next().Wave
+			exp, err := freeze(s, wave, nil, func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Gates = nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+			planned, err := simulate.Wave(exp, 0, 0, wave.Blocks)
+			if err != nil {
+				t.Fatal(err)
+			}
+			machine := simulate.Machine{
+				Seed: 1, Noise: simulate.Noise{Block: 0.05, Trial: 0.005}, Seconds: func(record.Point, string) float64 { return 0.01 },
+			}
+			attempts, at := machine.Run(exp, planned), 0
+			for i := range attempts {
+				if a := &attempts[i]; a.Arm == Arm(2) && !a.Warmup {
+					tc.change(at, a)
+					at++
+				}
+			}
+			found := analyze.Evidence(exp, record.Evidence{Waves: []record.Wave{*planned}, Attempts: attempts}, 0)
+			if err := s.Add(Ran{Wave: wave, Experiment: exp, Analysis: found}); err != nil {
+				t.Fatal(err)
+			}
+			for _, level := range s.Done[0].Levels {
+				if level.Failed != (level.Revision == 2 && tc.says != "") || level.Failed && !strings.Contains(level.Why, tc.says) {
+					t.Errorf("revision %d failed: %v, %q", level.Revision, level.Failed, level.Why)
+				}
+			}
+		})
+	}
+}
 
 // slower takes so much longer from each of these revisions on.
 func slower(by float64, at ...int) func(int) float64 {

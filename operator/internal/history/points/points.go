@@ -255,74 +255,28 @@ func Unanswered(found *analysis.Analysis, arm string) string {
 	return ""
 }
 
-// lost is why the trials of an arm that are left do not stand for all of them; empty when they do. Whoever fails may do so where it is
-// slow.
-func lost(found *analysis.Analysis, arm, point string) string {
-	for i := range found.Gates {
-		gate := &found.Gates[i]
-		if gate.Op == experiment.Completes && gate.Candidate == arm && (gate.Point == "" || gate.Point == point) &&
-			gate.Outcome != experiment.VerdictGo {
-			return fmt.Sprintf("arm %s: gate %q is %s: %s", arm, gate.Gate, gate.Outcome, gate.Message)
-		}
-	}
-	return ""
-}
-
-// doubted is why an arm's ratio to the baseline says something beside the arms, by what keeps the gates on it from a decision, whatever
-// they would decide; empty where nothing does. Few blocks are no such thing: a point carries its own error.
-func doubted(exp *experiment.Experiment, found *analysis.Analysis, arm string, key series.Key) string {
-	metric := exp.Metric(key.Metric)
-	for i := range found.Gates {
-		gate := &found.Gates[i]
-		statistic := gate.Statistic
-		if statistic == "" && metric != nil {
-			statistic = metric.Statistic
-		}
-		if gate.Candidate != arm || !gate.Op.Relative() || gate.Point != key.Point || gate.Metric != key.Metric ||
-			string(statistic) != key.Statistic {
-			continue
-		}
-		for _, one := range gate.Caps {
-			if one.Reason != analysis.CapFewBlocks {
-				return fmt.Sprintf("arm %s: gate %q: %s (%s)", arm, gate.Gate, one.Detail, one.Reason)
-			}
-		}
-		for _, control := range found.Controls {
-			if control.Missing && control.Of(gate) {
-				return fmt.Sprintf("arm %s: gate %q: %s (%s)", arm, gate.Gate, control.Message, analysis.CapControlMissing)
-			}
-		}
-		for _, again := range []*analysis.Twice{gate.WithRejected, gate.Everywhere} {
-			if again != nil && again.Estimate != nil && outside(gate.Estimate, again.Estimate.Value) {
-				return fmt.Sprintf("arm %s: gate %q: %s, and with the trials that are left out %s: leaving them out must not be what moves it", arm,
-					gate.Gate, analysis.Describe(gate.Estimate), analysis.Describe(again.Estimate))
-			}
-		}
-	}
-	return ""
-}
-
-// outside reports whether a value lies beyond an estimate's interval.
-func outside(e *analysis.Estimate, value float64) bool {
-	return e != nil && (e.Low != nil && value < *e.Low || e.High != nil && value > *e.High)
-}
-
-// Difference is the mean of some arms over the mean of others in the run's blocks, for one series. There is none of an arm that lost more
-// trials than its gate on what completes allows, or whose gate on the figure has a finding that takes its decision.
+// Difference is the mean of some arms over the mean of others in the run's blocks, for one series. There is none of arms of which the
+// analysis doubts that they may be compared, or that rests on which trials were left out.
 func Difference(exp *experiment.Experiment, found *analysis.Analysis, key series.Key, over, under []string) (series.Estimate, error) {
-	arms := slices.Concat(over, under)
-	for _, arm := range arms {
-		if why := lost(found, arm, key.Point); why != "" {
-			return series.Estimate{}, errors.New(why)
-		}
+	out, err := Apart(exp, found, key, over, under)
+	if err != nil {
+		return out, err
 	}
-	for _, arm := range arms {
-		if why := doubted(exp, found, arm, key); why != "" {
-			return series.Estimate{}, errors.New(why)
-		}
+	compared := contrast.Contrast{LogRatio: out.LogRatio, SE: out.SE, DF: out.DF, Blocks: out.Blocks}
+	if why := contrast.LeftOut(found, exp, quantityOf(key), over, under, compared); why != "" {
+		return series.Estimate{}, errors.New(why)
 	}
-	of := contrast.Quantity{Point: key.Point, Metric: key.Metric, Statistic: experiment.Statistic(key.Statistic)}
-	compared, err := contrast.Of(found, exp, of, over, under)
+	return out, nil
+}
+
+func quantityOf(key series.Key) contrast.Quantity {
+	return contrast.Quantity{Point: key.Point, Metric: key.Metric, Statistic: experiment.Statistic(key.Statistic)}
+}
+
+// Apart is the same for arms beside those of their own side, which decides nothing by itself: what was left out may move one of many arms,
+// and whether it moves what decides is asked of that.
+func Apart(exp *experiment.Experiment, found *analysis.Analysis, key series.Key, over, under []string) (series.Estimate, error) {
+	compared, err := contrast.Of(found, exp, quantityOf(key), over, under)
 	if err != nil {
 		return series.Estimate{}, err
 	}

@@ -2,6 +2,8 @@ package points
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -9,11 +11,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/analyze"
+	"assay.dev/assay/operator/internal/analysis/stats"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
@@ -25,8 +30,10 @@ type runSpec = assayv1alpha1.BenchmarkRunSpec
 
 var began = time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)
 
-// true times of the arms.
-var seconds = map[string]float64{Anchor: 0.010, Predecessor: 0.011, Head: 0.012, NextAnchor: 0.005}
+// true times of the arms, also of those of a confirming run.
+var seconds = map[string]float64{
+	Anchor: 0.010, Predecessor: 0.011, Head: 0.012, NextAnchor: 0.005, "old-1": 0.010, "old-2": 0.010, "new-1": 0.012, "new-2": 0.012,
+}
 
 // point is a run of a series: of revision r3, where r2 was before it, against v1.
 func point(edits ...func(*Run)) *Run {
@@ -217,36 +224,39 @@ func TestTheTrialsThatAreLeftOfManyAreNoPoint(t *testing.T) {
 func TestWhatMayNotDecideIsNoPoint(t *testing.T) {
 	nothing := func([]record.Attempt) {}
 	some := func(arm string, count int, change func(*record.Attempt)) func([]record.Attempt) {
-		return func(attempts []record.Attempt) {
-			for i := range attempts {
-				if a := &attempts[i]; a.Arm == arm && !a.Warmup && count > 0 {
-					count--
-					change(a)
-				}
+		return harm(arm, func(at int, a *record.Attempt) {
+			if at < count {
+				change(a)
 			}
-		}
+		})
 	}
 	// gone leaves an attempt to a wave that nobody looks at.
 	gone := func(a *record.Attempt) { a.Wave = 99 }
 	elsewhere := func(a *record.Attempt) {
 		a.Environment.Soft = map[string]any{"kernelVersion": "of another machine"}
 	}
-	twice := func(by float64) func(*analysis.Analysis) {
-		return func(found *analysis.Analysis) {
-			for i := range found.Gates {
-				if gate := &found.Gates[i]; gate.Estimate != nil && gate.Op.Relative() && gate.Candidate == Head {
-					again := *gate.Estimate
-					again.Value *= by
-					gate.WithRejected = &analysis.Twice{Outcome: gate.Outcome, Without: gate.Outcome, Estimate: &again}
-				}
+	// beside lets a neighbour work while every other trial of head runs, which noise limits leave out.
+	beside := func(slowdown float64) func([]record.Attempt) {
+		neighbour := simulate.Neighbour{Slowdown: slowdown, OtherWork: 0.4}
+		return harm(Head, func(at int, a *record.Attempt) {
+			if at%2 == 1 {
+				neighbour.Disturb(a)
 			}
+		})
+	}
+	// still gives every arm the same phase.
+	still := func(attempts []record.Attempt) {
+		for i := range attempts {
+			attempts[i].Result.Phases = []record.Phase{{Name: "expand", Samples: []float64{0.001 + 1e-6*float64(i%5)}}}
 		}
+	}
+	control := func(phase string) func(*runSpec) {
+		return func(spec *runSpec) { spec.Design.ControlPhases = []string{phase} }
 	}
 	for name, tc := range map[string]struct {
 		bound string
 		harm  func([]record.Attempt)
 		edit  func(*runSpec)
-		spoil func(*analysis.Analysis)
 		kind  series.Kind
 		step  bool
 		says  string
@@ -261,27 +271,26 @@ func TestWhatMayNotDecideIsNoPoint(t *testing.T) {
 		"the arms kept their places": {
 			edit: func(spec *runSpec) { spec.Design.Order = assayv1alpha1.OrderSequential }, kind: series.Gap, says: "(sequential-order)",
 		},
-		"with the rejected trials it is elsewhere": {spoil: twice(1.5), kind: series.Gap, says: "leaving them out must not be what moves it"},
-		"a control phase of head is missing where its gate is a NoGo": {
-			bound: "0.5", spoil: func(found *analysis.Analysis) {
-				at := slices.IndexFunc(found.Gates, func(g analysis.GateResult) bool { return g.Op.Relative() && g.Candidate == Head })
-				found.Controls = append(found.Controls, analysis.ControlResult{
-					Point: found.Gates[at].Point, Arm: Head, Phase: "parse", Missing: true, Message: "no trial reports phase parse",
-				})
-			}, kind: series.Gap, says: "no trial reports phase parse (control-missing)",
+		"with the rejected trials it is elsewhere": {harm: beside(1.5), kind: series.Gap, says: "leaving them out must not be what moves it"},
+		"with them it is where it was":             {harm: beside(1), kind: series.Measured, step: true},
+		"a control phase stayed where it was":      {edit: control("expand"), harm: still, kind: series.Measured, step: true},
+		"a control phase of head moved where its gate is a NoGo": {
+			bound: "0.5", edit: control("scan"), kind: series.Gap, says: "(control-moved)",
 		},
-		"with them it is where it was": {spoil: twice(1.0001), kind: series.Measured, step: true},
+		"a control phase of head is missing where its gate is a NoGo": {
+			bound: "0.5", edit: control("expand"), harm: harm(Head, func(_ int, a *record.Attempt) { a.Result.Phases = nil }), kind: series.Gap,
+			says: `report phase "expand" (control-missing)`,
+		},
 		"fewer blocks than asked for have their error": {
 			bound: "2", edit: func(spec *runSpec) { spec.Design.Blocks.Min = 20 }, kind: series.Measured, step: true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := point()
-			harm := tc.harm
-			if harm == nil {
-				harm = nothing
+			if tc.harm == nil {
+				tc.harm = nothing
 			}
-			exp, found := hurt(t, r, 10, harm, func(spec *runSpec) {
+			exp, found := hurt(t, r, 10, tc.harm, func(spec *runSpec) {
 				if tc.bound != "" {
 					spec.Gates[0].Bound = tc.bound
 				}
@@ -289,9 +298,6 @@ func TestWhatMayNotDecideIsNoPoint(t *testing.T) {
 					tc.edit(spec)
 				}
 			})
-			if tc.spoil != nil {
-				tc.spoil(found)
-			}
 			records := of(t, r, exp, found)
 			if len(records) != 1 || records[0].Record.Kind != tc.kind || (records[0].Record.Step != nil) != tc.step ||
 				!strings.Contains(records[0].Record.Reason, tc.says) {
@@ -300,6 +306,163 @@ func TestWhatMayNotDecideIsNoPoint(t *testing.T) {
 			_, err := Difference(exp, found, records[0].Key, []string{Head}, []string{Anchor})
 			if (err == nil) != (tc.kind == series.Measured) {
 				t.Errorf("a confirming run has %v", err)
+			}
+		})
+	}
+}
+
+// gatesOf are what a template may ask for; a schedule writes its candidate into all of them.
+var gatesOf = map[string][]assayv1alpha1.Gate{
+	"a gate on every arm":     {{Name: "faster", Metric: "latency", Op: assayv1alpha1.RatioAtMost, Bound: "1"}},
+	"a gate on the head":      {{Name: "faster", Metric: "latency", Op: assayv1alpha1.RatioAtMost, Bound: "1", Candidate: Head}},
+	"a gate on outputs alone": {{Name: "parity", Op: assayv1alpha1.ParityEqual, Candidate: Head}},
+	"no gate":                 nil,
+}
+
+// harmsOf are what happens to the trials of an arm, and what is said of it.
+var harmsOf = map[string]struct {
+	to   func(at int, a *record.Attempt)
+	says string
+}{
+	"measured on shared CPUs": {func(_ int, a *record.Attempt) { a.Isolation.Level = "Shared" }, "(measured-unlike)"},
+	"every other trial crashes": {func(at int, a *record.Attempt) {
+		if at%2 == 1 {
+			a.Outcome, a.ExitCode, a.Signal, a.Result = record.Failed, nil, ptr.To(11), nil
+		}
+	}, "trials completed against at least 1"},
+	"a trial of it is not there": {func(at int, a *record.Attempt) {
+		if at == 3 {
+			a.Wave = 99 // A wave that nobody looks at.
+		}
+	}, "trials completed against at least 1"},
+	"its program changes": {func(at int, a *record.Attempt) {
+		a.Environment.Soft = maps.Clone(a.Environment.Soft)
+		if a.Environment.Soft == nil {
+			a.Environment.Soft = map[string]any{}
+		}
+		a.Environment.Soft["programDigest"] = fmt.Sprintf("blake3:%d", min(at/6, 1))
+	}, "changed during the run"},
+}
+
+// harm happens to the measured trials of an arm.
+func harm(arm string, to func(at int, a *record.Attempt)) func([]record.Attempt) {
+	return func(attempts []record.Attempt) {
+		at := 0
+		for i := range attempts {
+			if a := &attempts[i]; a.Arm == arm && !a.Warmup {
+				to(at, a)
+				at++
+			}
+		}
+	}
+}
+
+// Who may not be compared with another arm is in no figure of a series, whatever gates the run has.
+func TestWhatMayNotBeComparedIsNoFigureWhateverTheGatesAre(t *testing.T) {
+	for gate, gates := range gatesOf {
+		for what, happens := range harmsOf {
+			for arm, want := range map[string]struct{ gap, step, bridged bool }{
+				Head: {true, false, true}, Anchor: {true, false, false}, Predecessor: {false, false, true}, NextAnchor: {false, true, false},
+			} {
+				t.Run(fmt.Sprintf("%s, of %s %s", gate, arm, what), func(t *testing.T) {
+					r := point(func(r *Run) { r.Arms[NextAnchor] = Revision{Revision: "v2"} })
+					exp, found := hurt(t, r, 10, harm(arm, happens.to), func(spec *runSpec) { spec.Gates = gates })
+					records := of(t, r, exp, found)
+					if len(records) < 2 {
+						t.Fatalf("%d records, want a point and a bridge at least", len(records))
+					}
+					for _, keyed := range records {
+						one := keyed.Record
+						gap := want.gap
+						if one.ID != r.ID {
+							gap = !want.bridged
+						} else if (one.Step != nil) != want.step {
+							t.Errorf("%s: the step is %+v", keyed.Key.Metric, one.Step)
+						}
+						if (one.Kind == series.Gap) != gap || gap && !strings.Contains(one.Reason, happens.says) {
+							t.Errorf("%s: %s is %s: %q", keyed.Key.Metric, one.ID, one.Kind, one.Reason)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// The sides of a confirming run have no gates: a schedule writes the head into them.
+func TestSidesThatMayNotBeComparedConfirmNothing(t *testing.T) {
+	over, under := []string{Head, "new-1", "new-2"}, []string{"old-1", "old-2"}
+	for gate, gates := range gatesOf {
+		confirming := func(t *testing.T, harm func([]record.Attempt)) (Keyed, error) {
+			r := point(func(r *Run) { delete(r.Arms, Predecessor) })
+			exp, found := hurt(t, r, 10, harm, func(spec *runSpec) {
+				for _, arm := range slices.Concat(over[1:], under) {
+					spec.Arms = append(spec.Arms, assayv1alpha1.Arm{Name: arm, Parameters: assayv1alpha1.ParameterValues{"strategy": arm}})
+				}
+				spec.Gates = gates
+			})
+			records := of(t, r, exp, found)
+			_, err := Difference(exp, found, records[0].Key, over, under)
+			return records[0], err
+		}
+		t.Run(gate+", and nothing happens", func(t *testing.T) {
+			if record, err := confirming(t, func([]record.Attempt) {}); err != nil || record.Record.Kind != series.Measured {
+				t.Errorf("%+v, %v", record, err)
+			}
+		})
+		for what, happens := range harmsOf {
+			for _, arm := range []string{"new-1", "old-2"} {
+				t.Run(fmt.Sprintf("%s, of %s %s", gate, arm, what), func(t *testing.T) {
+					record, err := confirming(t, harm(arm, happens.to))
+					if err == nil || !strings.Contains(err.Error(), happens.says) {
+						t.Errorf("the sides are compared: %v", err)
+					}
+					if record.Record.Kind != series.Measured {
+						t.Errorf("the point of the head is %+v", record.Record)
+					}
+				})
+			}
+		}
+	}
+}
+
+// A clock that reads the same again and again leaves figures no further apart than it can tell.
+func TestAFigureHasTheErrorOfItsClock(t *testing.T) {
+	readings := func(of func(arm string, at int) float64) func([]record.Attempt) {
+		return func(attempts []record.Attempt) {
+			for i := range attempts {
+				for j := range attempts[i].Result.Metrics["latency"].Samples {
+					attempts[i].Result.Metrics["latency"].Samples[j] = of(attempts[i].Arm, i+j)
+				}
+			}
+		}
+	}
+	ticks := map[string]float64{Anchor: 15, Predecessor: 15, Head: 16, NextAnchor: 15}
+	for name, tc := range map[string]struct {
+		of   func(arm string, at int) float64
+		zero bool // Whether the truth may be that nothing differs.
+	}{
+		"a tick apart, always":                 {func(arm string, _ int) float64 { return ticks[arm] * 1e-3 }, true},
+		"a tick apart, in between two of them": {func(arm string, at int) float64 { return (ticks[arm] + float64(at%2)) * 1e-3 }, true},
+		"many ticks apart":                     {func(arm string, at int) float64 { return (100*(ticks[arm]-14) + float64(at%2)) * 1e-3 }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := point()
+			exp, found := hurt(t, r, 10, readings(tc.of))
+			record := of(t, r, exp, found)[0].Record
+			if record.Kind != series.Measured || record.Step == nil {
+				t.Fatalf("got %+v", record)
+			}
+			for what, e := range map[string]series.Estimate{"ratio": record.Ratio, "step": *record.Step} {
+				within := e.LogRatio <= stats.StudentQuantile(0.975, e.DF)*e.SE
+				if within != tc.zero {
+					t.Errorf("the %s is %+v", what, e)
+				}
+			}
+			confirmation := change.Confirmation{Alpha: 0.001, Runs: 1, Searched: 100}
+			m := change.Measured{LogRatio: record.Ratio.LogRatio, SE: record.Ratio.SE, DF: record.Ratio.DF, Between: 1e-8, Old: 1, New: 1}
+			if outcome := confirmation.Judge(0.06, m, 1); (outcome == change.Holds) == tc.zero {
+				t.Errorf("a confirming run says %s of %+v", outcome, m)
 			}
 		})
 	}

@@ -279,7 +279,7 @@ func (c *Confirm) Measured(exp *experiment.Experiment, found *analysis.Analysis,
 			var side []detect.Observation
 			for _, arm := range arms {
 				// Of a single arm there is nothing, and of one that cannot be set against its side the whole side says nothing.
-				about, err := points.Difference(exp, found, suspected.Key, []string{arm}, arms)
+				about, err := points.Apart(exp, found, suspected.Key, []string{arm}, arms)
 				if err != nil {
 					side = nil
 					break

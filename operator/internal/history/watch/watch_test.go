@@ -9,8 +9,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/series"
+	"assay.dev/assay/operator/internal/record"
 )
 
 var (
@@ -285,5 +288,45 @@ func TestTheSeriesOfAChangeShareThePromise(t *testing.T) {
 	}
 	if _, _, err := Default().Judge(suspected(1), nil, "run", book, start); err == nil {
 		t.Error("a run without any of the series decides")
+	}
+}
+
+// What was left out may move one arm of many: asked is whether it moves the difference of the sides.
+func TestWhatIsLeftOutIsAskedOfTheSides(t *testing.T) {
+	exp := &experiment.Experiment{
+		Points: []record.Point{{}}, Arms: []record.Arm{{Name: "anchor", Baseline: true}, {Name: "old-1"}, {Name: "old-2"}, {Name: "new-1"},
+			{Name: "head"}},
+	}
+	over, under := []string{"new-1", "head"}, []string{"old-1", "old-2"}
+	for name, tc := range map[string]struct {
+		moves    map[string]float64
+		measured bool
+	}{
+		"nothing moves": {nil, true},
+		"an arm up, and the other of its side down": {map[string]float64{"new-1": 2, "head": 0.5}, true},
+		"a side moves": {map[string]float64{"new-1": 2}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(1, 1))
+			found := &analysis.Analysis{Confidence: 0.95, GateConfidence: 0.995}
+			for _, arm := range exp.Candidates() {
+				result := analysis.RatioResult{Candidate: arm, Metric: key.Metric, Statistic: experiment.StatisticMedian}
+				result.PerBlock, result.WithRejected = map[string]float64{}, map[string]float64{}
+				for block := range 10 {
+					ratio := math.Exp(0.01 * random.NormFloat64())
+					result.PerBlock[record.BlockName(0, block)] = ratio
+					if by, moves := tc.moves[arm]; moves {
+						ratio *= by
+					}
+					result.WithRejected[record.BlockName(0, block)] = ratio
+				}
+				found.Ratios = append(found.Ratios, result)
+			}
+			confirm := &Confirm{Series: []Suspected{{Key: key}}}
+			got, err := confirm.Measured(exp, found, over, under)
+			if one, ok := got[key.ID()]; ok != tc.measured || (err == nil) != tc.measured || ok && one.Apart.DF != 2 {
+				t.Errorf("measured %+v: %v", got, err)
+			}
+		})
 	}
 }
