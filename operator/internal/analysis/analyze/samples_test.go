@@ -124,6 +124,13 @@ func TestNoDecisionRestsOnHowManySamplesThereAre(t *testing.T) {
 			statistic: "mean", op: assayv1alpha1.AtMost, bound: "15ms", number: always(30), factor: alike,
 			spoil: func(l *simulatedRun) { l.each(candidate, aggregate(0)) }, want: inconclusive, says: `is made of "one value" in 24 trials`,
 		},
+		"one value where the parameter fixes one, of a level": {
+			edit: func(spec *runSpec, _ *templateSpec) {
+				spec.Parameters = assayv1alpha1.ParameterValues{"iterations": "1"}
+			},
+			statistic: "mean", op: assayv1alpha1.AtMost, bound: "15ms", number: always(1), factor: alike,
+			spoil: func(l *simulatedRun) { l.each(candidate, aggregate(0)) }, want: goes,
+		},
 		"all of them, of a level": {statistic: "p90", op: assayv1alpha1.AtMost, bound: "15ms", number: always(30), factor: alike, want: goes},
 
 		"nothing fixes how many, and there are as many": {edit: free, statistic: "p95", number: always(30), factor: alike, want: goes},

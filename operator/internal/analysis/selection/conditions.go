@@ -208,13 +208,13 @@ func MadeOf(attempts []*record.Attempt, metric *experiment.Metric, counted bool)
 
 func madeOf(reported record.Metric, metric *experiment.Metric, parameters map[string]string, counted bool) string {
 	form, found := "", trial.Samples(reported)
+	count, err := strconv.ParseInt(parameters[metric.SamplesFrom], 10, 64)
 	switch {
-	case reported.Value != nil:
+	case reported.Value != nil && (err != nil || count != 1): // One of one is all.
 		return "one value"
 	case reported.Histogram != nil:
 		form = " in a histogram"
 	}
-	count, err := strconv.ParseInt(parameters[metric.SamplesFrom], 10, 64)
 	switch {
 	case counted:
 		return quantity.Count(int(found), "sample") + form
