@@ -34,7 +34,8 @@ func TestTheLeastOfAStatusStillEndsTheRunAndTellsNothingElse(t *testing.T) {
 		t.Errorf("it says what may have been refused: %+v", got)
 	}
 	condition := got.Conditions[0]
-	if condition.Reason != "VerdictReached" || condition.Status != metav1.ConditionTrue || !strings.Contains(condition.Message, "Unsupported value") {
+	if condition.Reason != "VerdictReached" || condition.Status != metav1.ConditionTrue ||
+		!strings.Contains(condition.Message, "Unsupported value") {
 		t.Errorf("the condition is %+v", condition)
 	}
 	whole, err := json.Marshal(after)
