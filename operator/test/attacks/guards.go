@@ -115,7 +115,7 @@ var Guards = map[string]Guard{
 		`statement{Effect: "Allow", Action: []string{"admin:CreateUser"`),
 	"what was measured is deleted, and its versions": edit(usersFile, `of+"/analysis/*"), "s3:PutObject")`,
 		`of+"/analysis/*"), "s3:PutObject", "s3:DeleteObject", "s3:DeleteObjectVersion")`),
-	"the bucket is made to forget": edit(usersFile, operatorLists, `"s3:PutBucketVersioning"),`),
+	"the bucket is made to forget":                edit(usersFile, operatorLists, `"s3:PutBucketVersioning"),`),
 	"the operator's key writes what was measured": edit(usersFile, `"runs/assay-write-probe", "history/*"`, `"runs/*", "history/*"`),
 	"a reader's key writes a verdict":             edit(usersFile, `if match[1] == runs {`, `if match[1] != "" {`),
 	"the store's metrics with another's token": edit(usersFile, operatorLists,
