@@ -185,7 +185,7 @@ func TestARunThatHasEndedStaysSo(t *testing.T) {
 	})
 
 	t.Run("a stale leader's status is a conflict", func(t *testing.T) {
-		applier := &apply.Applier{Client: admin}
+		applier := &apply.Applier{Client: admin, Live: admin}
 		status := stale.Status.DeepCopy()
 		status.Phase = assayv1alpha1.PhaseRunning
 		if _, err := applier.Status(w.ctx, stale, status); !apierrors.IsConflict(err) {
