@@ -126,7 +126,7 @@ func sound(value reflect.Value, field string) *unsound {
 		}
 	case reflect.Float64:
 		if number := value.Float(); math.IsNaN(number) || math.IsInf(number, 0) {
-			return &unsound{"", fmt.Sprintf("is %v, which is no number", number)}
+			return &unsound{"", fmt.Sprintf("is %v: it has to be finite", number)}
 		}
 	case reflect.Pointer:
 		if !value.IsNil() {

@@ -87,7 +87,7 @@ func TestWhichNodesAnAnalysisCanSpeakOf(t *testing.T) {
 			"0.1",
 		},
 		"a clock that nothing is far enough behind": {[]claim{{false, clock(-1e300, usage("node-a", began, 0.2))}}, ""},
-		"one that is no number":                     {[]claim{{false, clock(math.NaN(), usage("node-a", began, 0.2))}}, ""},
+		"one that is not finite":                    {[]claim{{false, clock(math.NaN(), usage("node-a", began, 0.2))}}, ""},
 		"who was seen to hold the node comes before who says": {
 			[]claim{{true, usage("node-a", began, 0.1)}, {false, usage("node-a", began.Add(time.Second), 0.2)}},
 			"0.1",

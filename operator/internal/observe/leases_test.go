@@ -323,3 +323,32 @@ func TestANodeWhoseLeaseNobodyCanReadIsKnown(t *testing.T) {
 		}
 	}
 }
+
+// A status that cannot be written any more leaves a run in the queue by it. What counts is whether its newest decision asked for a node.
+func TestARunThatDoesNotAskForANodeIsNotInTheQueue(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := assayv1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	run := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan", UID: "u"},
+		Status: assayv1alpha1.BenchmarkRunStatus{Queue: &assayv1alpha1.QueueStatus{}}}
+	cache := fake.NewClientBuilder().WithScheme(scheme).WithObjects(run).Build()
+	for sentence, tc := range map[string]struct {
+		note func(*Memory)
+		want int
+	}{
+		"nothing is known of it, as after a restart": {func(*Memory) {}, 1},
+		"its newest decision asked for a node":       {func(m *Memory) { m.Note(run.UID, func(n *Notes) { n.Passive = false }) }, 1},
+		"its newest decision did not":                {func(m *Memory) { m.Note(run.UID, func(n *Notes) { n.Passive = true }) }, 0},
+	} {
+		o := &Observer{Client: cache, Memory: &Memory{}}
+		tc.note(o.Memory)
+		world := &World{}
+		if err := o.waiting(t.Context(), world); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(world.Waiting); got != tc.want {
+			t.Errorf("%s: %d runs wait, want %d", sentence, got, tc.want)
+		}
+	}
+}

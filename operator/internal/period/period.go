@@ -1,4 +1,4 @@
-// Package period tells whether a period is over by clocks that may be set while it lasts, or that are another machine's.
+// Package period reports whether a period is over, by clocks that may be set while it lasts, or that are another machine's.
 package period
 
 import "time"
