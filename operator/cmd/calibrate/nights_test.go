@@ -60,7 +60,7 @@ func pretend(random *rand.Rand, policy watch.Policy) func(context.Context, *nigh
 				for _, side := range due.New {
 					fresh += level(nightOf(side.Revision)) / float64(len(due.New))
 				}
-				estimates := map[string]watch.Found{key.ID(): {Estimate: series.Estimate{LogRatio: fresh - old, SE: se / 2, DF: 19, Blocks: 20}}}
+				estimates := map[string]watch.Measurement{key.ID(): {Estimate: series.Estimate{LogRatio: fresh - old, SE: se / 2, DF: 19, Blocks: 20}}}
 				if book, _, err = policy.Judge(&due, estimates, "a test", book, tonight.At); err != nil {
 					return book, err
 				}

@@ -160,8 +160,8 @@ func (b *Bounded) PassOver(revision, why string) {
 	b.Gone[revision] = why
 }
 
-// Found is the answer of a search that has ended, and why there is no more of it.
-func (b *Bounded) Found() (*Answer, error) {
+// Result is the answer of a search that has ended, and why there is no more of it.
+func (b *Bounded) Result() (*Answer, error) {
 	out, err := b.Search.Answer()
 	if err != nil {
 		return nil, err

@@ -108,7 +108,7 @@ func TestNeighboursAreMeasuredOnce(t *testing.T) {
 			if err := b.Measured([]string{Arm(0), Arm(1)}, ran.Experiment, ran.Analysis, "ledger"); err != nil {
 				t.Fatal(err)
 			}
-			found, err := b.Found()
+			found, err := b.Result()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -139,7 +139,7 @@ func TestWhatCannotBeSearchedSaysSo(t *testing.T) {
 				}
 			}
 			b := Open(c, all, nil, Bounds{Waves: 6, Runs: 8, Within: time.Hour}, night)
-			found, err := again(t, b).Found()
+			found, err := again(t, b).Result()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -221,7 +221,7 @@ func TestASearchStaysWithinItsBounds(t *testing.T) {
 					b.Stop("it was late")
 				}
 			}
-			answer, err := b.Found()
+			answer, err := b.Result()
 			if err != nil {
 				t.Fatal(err)
 			}

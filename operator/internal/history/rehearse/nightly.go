@@ -70,7 +70,7 @@ func (p Policy) watch(t *truth) watched {
 		all[len(all)-1] = newest
 		measured := change.Measured{
 			LogRatio: difference.Y, SE: difference.SE, DF: difference.DF, Old: len(old), New: len(new),
-			Between: watch.Between(detect.BetweenAtMost(points), apart),
+			Between: watch.BetweenBuilds(detect.BetweenAtMost(points), apart),
 		}
 		points[len(points)-1] = newest
 		switch p.Confirmation.Judge(s.Shift, measured, run) {

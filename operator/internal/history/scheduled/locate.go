@@ -214,7 +214,7 @@ func (h *History) Locate(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule
 	if search.Search.Next().Wave != nil {
 		return nil, h.begin(ctx, s, one)
 	}
-	answer, err := search.Found()
+	answer, err := search.Result()
 	if err != nil {
 		return nil, err
 	}

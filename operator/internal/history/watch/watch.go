@@ -249,25 +249,25 @@ func (p Policy) sides(points []series.Point, in func(number int64) bool, not []S
 	return out
 }
 
-// Between is the variance between builds that a confirming run is judged with: the smaller of what the points of the series say, and what
-// the revisions of the same side differ by in the run itself. Points also differ by the nights that they were measured in, and few of
-// them say little; in the blocks of one run nothing but the builds is left. A suspicion asks several runs, so that one of them may be
-// wrong less often than the points.
-func Between(points float64, run detect.Spread) float64 {
+// BetweenBuilds is the variance between builds that a confirming run is judged with: the smaller of what the points of the series say, and
+// what the revisions of the same side differ by in the run itself. Points also differ by the nights that they were measured in, and few of
+// them say little; in the blocks of one run nothing but the builds is left. A suspicion asks several runs, so that one of them may be wrong
+// less often than the points.
+func BetweenBuilds(points float64, run detect.Spread) float64 {
 	const aside = 0.02
 	return min(points, run.BetweenAtMost(aside))
 }
 
-// Found is what a confirming run measured of a series: the new revisions over the old ones, and how far apart those of one side are.
-type Found struct {
+// Measurement is what a confirming run says of a series: the new revisions over the old ones, and how far apart those of one side are.
+type Measurement struct {
 	series.Estimate
 	Apart detect.Spread
 }
 
 // Measured is what the arms over and under of a confirming run found of its series, by the identity of these, and why there is nothing of
 // the others.
-func (c *Confirm) Measured(exp *experiment.Experiment, found *analysis.Analysis, over, under []string) (map[string]Found, error) {
-	out, errs := map[string]Found{}, []error(nil)
+func (c *Confirm) Measured(exp *experiment.Experiment, found *analysis.Analysis, over, under []string) (map[string]Measurement, error) {
+	out, errs := map[string]Measurement{}, []error(nil)
 	for _, suspected := range c.Series {
 		estimate, err := points.Difference(exp, found, suspected.Key, over, under)
 		if err != nil {
@@ -288,14 +288,14 @@ func (c *Confirm) Measured(exp *experiment.Experiment, found *analysis.Analysis,
 			}
 			sides = append(sides, side)
 		}
-		out[suspected.Key.ID()] = Found{estimate, detect.Sides(sides...)}
+		out[suspected.Key.ID()] = Measurement{estimate, detect.Sides(sides...)}
 	}
 	return out, errors.Join(errs...)
 }
 
 // Judge is the book after a confirming run, and what it decided: the difference holds if it does for one of the series, and is refuted if
-// it is for all. Found are new over old, by the identity of the series; the promise is shared among those (Dunn 1961).
-func (p Policy) Judge(c *Confirm, found map[string]Found, who string, book change.Book, at time.Time) (
+// it is for all. Measured are new over old, by the identity of the series; the promise is shared among those (Dunn 1961).
+func (p Policy) Judge(c *Confirm, measured map[string]Measurement, who string, book change.Book, at time.Time) (
 	change.Book, change.Outcome, error) {
 	which := slices.IndexFunc(book.Changes, func(x change.Change) bool { return x.ID == c.Change })
 	if which < 0 {
@@ -306,12 +306,12 @@ func (p Policy) Judge(c *Confirm, found map[string]Found, who string, book chang
 	var effects []change.Effect
 	outcome, why := change.Refuted, ""
 	for _, suspected := range c.Series {
-		estimate, ok := found[suspected.Key.ID()]
+		estimate, ok := measured[suspected.Key.ID()]
 		if !ok {
 			outcome = strongest(outcome, change.Undecided)
 			continue
 		}
-		between := Between(suspected.Between, estimate.Apart)
+		between := BetweenBuilds(suspected.Between, estimate.Apart)
 		one := judge.Judge(suspected.Shift, change.Measured{
 			LogRatio: estimate.LogRatio, SE: estimate.SE, DF: estimate.DF, Between: between, Old: len(c.Old), New: len(c.New),
 		}, c.Number)

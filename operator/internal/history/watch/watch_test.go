@@ -84,7 +84,7 @@ func (f *followed) until(level float64, most int) *Confirm {
 // judge gives a confirming run that found this difference.
 func (f *followed) judge(due *Confirm, logRatio float64) change.Outcome {
 	f.t.Helper()
-	found := map[string]Found{key.ID(): {Estimate: series.Estimate{LogRatio: logRatio, SE: 0.001, DF: 19, Blocks: 20}}}
+	found := map[string]Measurement{key.ID(): {Estimate: series.Estimate{LogRatio: logRatio, SE: 0.001, DF: 19, Blocks: 20}}}
 	book, outcome, err := f.policy.Judge(due, found, "confirming run", f.book, start)
 	if err != nil {
 		f.t.Fatal(err)
@@ -171,7 +171,7 @@ func TestAnUndecidedRunWaitsForMoreRevisions(t *testing.T) {
 		t.Fatalf("%+v", due)
 	}
 	// Half of what was suspected: too small for what builds differ by, and too large to be refuted.
-	found := map[string]Found{key.ID(): {Estimate: series.Estimate{LogRatio: due.Series[0].Shift * 0.9, SE: 0.02, DF: 19, Blocks: 20}}}
+	found := map[string]Measurement{key.ID(): {Estimate: series.Estimate{LogRatio: due.Series[0].Shift * 0.9, SE: 0.02, DF: 19, Blocks: 20}}}
 	book, outcome, err := f.policy.Judge(due, found, "run", f.book, start)
 	if err != nil || outcome != change.Undecided {
 		t.Fatalf("%s, %v", outcome, err)
@@ -269,11 +269,11 @@ func TestTheSeriesOfAChangeShareThePromise(t *testing.T) {
 	least := func(n int) float64 {
 		due := suspected(n)
 		for ratio := 0.0; ; ratio += 2e-4 {
-			found := map[string]Found{}
+			found := map[string]Measurement{}
 			for _, s := range due.Series {
-				found[s.Key.ID()] = Found{Estimate: series.Estimate{LogRatio: 0, SE: 0.002, DF: 19, Blocks: 20}}
+				found[s.Key.ID()] = Measurement{Estimate: series.Estimate{LogRatio: 0, SE: 0.002, DF: 19, Blocks: 20}}
 			}
-			found[due.Series[0].Key.ID()] = Found{Estimate: series.Estimate{LogRatio: ratio, SE: 0.002, DF: 19, Blocks: 20}}
+			found[due.Series[0].Key.ID()] = Measurement{Estimate: series.Estimate{LogRatio: ratio, SE: 0.002, DF: 19, Blocks: 20}}
 			_, outcome, err := Default().Judge(due, found, "run", book, start)
 			if err != nil {
 				t.Fatal(err)
