@@ -489,11 +489,6 @@ fn effective(p: &Parameters, outcome: &Outcome, report: &mut Report) {
     if let Some(size) = tally(outcome, |status| &status.batch_sizes).mean() {
         report.effective("batchSizeMean", Fact::try_from(size).expect("a finite number"));
     }
-    for (name, q) in [("relayLateMicrosMedian", 0.5), ("relayLateMicrosP99", 0.99)] {
-        if let Some(late) = outcome.relays_late.quantile(q) {
-            report.effective(name, Fact::try_from(late / 1e3).expect("a finite number"));
-        }
-    }
     let (name, replica, after) = (flags::name(&p.fault, &Fault::CHOICES), p.fault_replica, p.fault_after);
     let fault = match p.fault {
         Fault::None => name.to_owned(),
@@ -532,6 +527,9 @@ fn metrics(p: &Parameters, outcome: &Outcome, report: &mut Report) {
     }
     if let Some(sizes) = histogram(&tally(outcome, |status| &status.batch_sizes), 1.0) {
         report.histogram("batchSize", Unit::ONE, &sizes);
+    }
+    if let Some(late) = histogram(&outcome.relays_late, 1e-9) {
+        report.histogram("relayLate", Unit::SECONDS, &late);
     }
     let strong = outcome.measured().filter(|r| r.request.class == Class::Strong).count();
     for (name, paths) in [
