@@ -4,36 +4,40 @@
 build-figures: build-go build-rust ## What the figures of a kernel need beside the build: figures.
 	@cd operator && $(GO_BUILD) -o ../bin/figures ./cmd/figures
 
+# PUBLISH=1 also puts the figures of a kernel into the table of its page, run by run as they are measured.
+publish = $(if $(PUBLISH),--publish workloads/$(1)/README.md)
+
 .PHONY: bench-pir
-bench-pir: build-figures ## Figures of the PIR kernel, one JSON line each: the runs that workflows/figures/pir.yaml names.
-	@bin/figures workflows/figures/pir.yaml
+bench-pir: build-figures ## Figures of the PIR kernel, one JSON line each, of the runs that workflows/figures/pir.yaml names.
+	@bin/figures workflows/figures/pir.yaml $(call publish,scan/pir)
 
 .PHONY: bench-rms24
 bench-rms24: build-figures ## Figures of the RMS24 client and server: the runs that workflows/figures/rms24.yaml names.
-	@bin/figures workflows/figures/rms24.yaml
+	@bin/figures workflows/figures/rms24.yaml $(call publish,batch/rms24)
 
 .PHONY: bench-curp
 bench-curp: build-figures ## Figures of the CURP-HO replicas: the runs that workflows/figures/curp.yaml names.
-	@bin/figures workflows/figures/curp.yaml
+	@bin/figures workflows/figures/curp.yaml $(call publish,batch/curp-ho)
 
 .PHONY: bench-diskann
 bench-diskann: build-figures ## Figures of the vector index: the runs that workflows/figures/diskann.yaml names.
-	@bin/figures workflows/figures/diskann.yaml
+	@bin/figures workflows/figures/diskann.yaml $(call publish,insert/diskann)
 
 .PHONY: bench-diskann-scale
 bench-diskann-scale: build-figures ## Figures of 100,000 and a million vectors within a memory budget (an hour; 2 GB in /var/tmp).
-	@bin/figures workflows/figures/diskann-scale.yaml; status=$$?; rm -rf /var/tmp/assay-insert-diskann; exit $$status
+	@bin/figures workflows/figures/diskann-scale.yaml $(call publish,insert/diskann); status=$$?; \
+	rm -rf /var/tmp/assay-insert-diskann; exit $$status
 
 .PHONY: bench-diskann-peers
 bench-diskann-peers: build-figures ## Figures of the vector index beside others. PEERS_PYTHON=python with the study's peers.txt.
 	@rm -f bin/diskann-peers
 	@$(if $(PEERS_PYTHON),printf '#!/bin/sh\nexec %s %s "$$@"\n' "$(abspath $(PEERS_PYTHON))" \
 		"$(CURDIR)/workflows/studies/diskann-insert/peers.py" >bin/diskann-peers && chmod +x bin/diskann-peers)
-	@bin/figures workflows/figures/diskann-peers.yaml
+	@bin/figures workflows/figures/diskann-peers.yaml $(call publish,insert/diskann)
 
 .PHONY: bench-mork
 bench-mork: build-figures ## Figures of the MeTTa facts: the runs that workflows/figures/mork.yaml names.
-	@bin/figures workflows/figures/mork.yaml
+	@bin/figures workflows/figures/mork.yaml $(call publish,insert/mork)
 
 .PHONY: studies
 studies: ## Run every study at full size on this machine, into workflows/studies/*/results/local (six hours).

@@ -35,6 +35,8 @@ func main() {
 type options struct {
 	binDir, out string
 	only        []string
+	// publish is the document whose table of the file's figures is brought up to date.
+	publish string
 }
 
 func newCommand() *cobra.Command {
@@ -56,6 +58,7 @@ func newCommand() *cobra.Command {
 	flags.StringVar(&o.binDir, "bin-dir", "bin", "folder with assay, assay-runner and the kernels")
 	flags.StringVar(&o.out, "out", filepath.Join("out", "figures"), "folder for the ledgers, kept")
 	flags.StringSliceVar(&o.only, "only", nil, "names of run files to execute, such as batch.yaml (default: all)")
+	flags.StringVar(&o.publish, "publish", "", "also put the figures into this document, between its markers")
 	return command
 }
 
@@ -71,6 +74,11 @@ func (o *options) measure(ctx context.Context, file string, stdout, stderr io.Wr
 	runs, err := o.asked(file, set)
 	if err != nil {
 		return err
+	}
+	if o.publish != "" { // Whoever named a document without the markers learns it before the hour that measuring takes.
+		if err := o.put(file, nil); err != nil {
+			return err
+		}
 	}
 	var missing []string
 	for _, run := range runs {
@@ -95,11 +103,37 @@ func (o *options) measure(ctx context.Context, file string, stdout, stderr io.Wr
 			}
 		}
 		missing = append(missing, without...)
+		if o.publish != "" {
+			if err := o.put(file, published(measured, result)); err != nil {
+				return err
+			}
+		}
 	}
 	if len(missing) > 0 {
 		return fmt.Errorf("no estimate with an interval of %s: see the reports below %s", strings.Join(missing, ", "), o.out)
 	}
 	return nil
+}
+
+// put brings the document's table of the file's figures up to date. The rows of runs that were not executed stay.
+func (o *options) put(file string, rows []figures.Measured) error {
+	raw, err := os.ReadFile(o.publish)
+	if err != nil {
+		return err
+	}
+	document, err := figures.Publish(string(raw), strings.TrimSuffix(filepath.Base(file), ".yaml"), rows)
+	if err != nil {
+		return fmt.Errorf("--publish %s: %w", o.publish, err)
+	}
+	return os.WriteFile(o.publish, []byte(document), 0o644)
+}
+
+func published(measured []figures.Figure, result *analysis.Analysis) []figures.Measured {
+	var out []figures.Measured
+	for _, figure := range measured {
+		out = append(out, figures.Measured{Figure: figure, When: time.Now().UTC().Format(time.DateOnly), Where: figures.Machine(result)})
+	}
+	return out
 }
 
 // asked are the runs of a set that are to be executed.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -135,5 +136,41 @@ func TestFiguresAreMeasuredRunByRun(t *testing.T) {
 				t.Errorf("it executed %q, want %q", got, tc.asked)
 			}
 		})
+	}
+}
+
+// A document that cannot take the figures is refused before the first run, and those of runs before one that fails are in it.
+func TestFiguresArePublishedAsTheyAreMeasured(t *testing.T) {
+	folder, from := t.TempDir(), judgedLedger(t)
+	document, file := filepath.Join(folder, "README.md"), filepath.Join(folder, "scan.yaml")
+	script := "#!/bin/sh\nset -e\necho \"$3\" >>" + folder + "/asked\ncase $3 in *second.yaml) exit 2;; esac\n" +
+		"mkdir -p \"${7%/*}\"; cp -r " + from + " \"$7\"\n"
+	for path, content := range map[string]string{document: "# Page\n", file: twoRuns, filepath.Join(folder, "assay"): script} {
+		if err := os.WriteFile(path, []byte(content), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	measure := func() error {
+		command := newCommand()
+		command.SetOut(io.Discard)
+		command.SetErr(io.Discard)
+		command.SetArgs([]string{file, "--bin-dir", folder, "--out", filepath.Join(folder, "ledgers"), "--publish", document})
+		return command.ExecuteContext(t.Context())
+	}
+	if err := measure(); err == nil || !strings.Contains(err.Error(), `README.md: the document has no line "<!-- figures scan -->"`) {
+		t.Errorf("a document without the markers: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "asked")); err == nil {
+		t.Error("a run was executed before the document was looked at")
+	}
+	if err := os.WriteFile(document, []byte("<!-- figures scan -->\n<!-- /figures scan -->\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := measure(); err == nil || !strings.Contains(err.Error(), "second.yaml: exit status 2") {
+		t.Errorf("a run that fails: %v", err)
+	}
+	raw, _ := os.ReadFile(document)
+	if got := strings.Count(string(raw), "| `scan.q"); got != 4 {
+		t.Errorf("%d figures of the run that ended are in the document, want 4:\n%s", got, raw)
 	}
 }

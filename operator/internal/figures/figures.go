@@ -24,6 +24,8 @@ type Figure struct {
 	Low     float64 `json:"low"`
 	High    float64 `json:"high"`
 	Samples int     `json:"samples"`
+	// Target is what is asked of it, in words. It is for documents: whether it is met, who reads both says.
+	Target string `json:"-"`
 }
 
 // Write prints a figure as one line of JSON.
@@ -68,6 +70,8 @@ type Rule struct {
 	Per   float64 `json:"per,omitempty"`
 	// Optional is what not every CPU can carry out. Where it gives no estimate, there is no figure.
 	Optional bool `json:"optional,omitempty"`
+	// Target is what is asked of the figure, in words such as "≤ 10 on AVX2": documents show it beside what was measured.
+	Target string `json:"target,omitempty"`
 }
 
 // Parse reads a set.
@@ -220,7 +224,9 @@ func (r *Rule) of(exp *experiment.Experiment, result *analysis.Analysis, of sele
 	if estimate == nil || estimate.Low == nil || estimate.High == nil {
 		return Figure{}, false
 	}
-	out := Figure{Figure: of.name, Value: estimate.Value, Unit: "x", Low: *estimate.Low, High: *estimate.High, Samples: estimate.Blocks}
+	out := Figure{
+		Figure: of.name, Value: estimate.Value, Unit: "x", Low: *estimate.Low, High: *estimate.High, Samples: estimate.Blocks, Target: r.Target,
+	}
 	switch {
 	case r.Inverse:
 		out.Value, out.Low, out.High = 1/out.Value, 1/out.High, 1/out.Low

@@ -168,7 +168,8 @@ func scheduled(t *testing.T, policy Policy, truth *truth) (alerts []int, confirm
 			difference, apart, newest := truth.confirm(numbers(due.Old), numbers(due.New))
 			add(night, 2, newest)
 			found := series.Estimate{LogRatio: difference.Y, SE: difference.SE, DF: difference.DF, Blocks: confirmBlocks}
-			if book, _, err = policy.Judge(&due, map[string]watch.Measurement{key.ID(): {Estimate: found, Apart: apart}}, "run", book, at); err != nil {
+			measured := map[string]watch.Measurement{key.ID(): {Estimate: found, Apart: apart}}
+			if book, _, err = policy.Judge(&due, measured, "run", book, at); err != nil {
 				t.Fatal(err)
 			}
 			told, after := book.Alerts(at)

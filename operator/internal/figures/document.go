@@ -1,0 +1,74 @@
+package figures
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/quantity"
+)
+
+// Measured is a figure as a document shows it.
+type Measured struct {
+	Figure
+	// When and Where it was measured: a day, and a machine.
+	When, Where string
+}
+
+const head = "| figure | asked for | measured | blocks | when and where |\n|---|--:|--:|--:|---|\n"
+
+// Publish puts figures into the table between the lines <!-- figures NAME --> and <!-- /figures NAME --> of a document. Those that the
+// table has of other runs stay as they are.
+func Publish(document, name string, measured []Measured) (string, error) {
+	begin, end := fmt.Sprintf("<!-- figures %s -->\n", name), fmt.Sprintf("<!-- /figures %s -->\n", name)
+	before, rest, ok := strings.Cut(document, begin)
+	if !ok {
+		return "", fmt.Errorf("the document has no line %q", strings.TrimSpace(begin))
+	}
+	table, after, ok := strings.Cut(rest, end)
+	if !ok {
+		return "", fmt.Errorf("the document has no line %q after %q", strings.TrimSpace(end), strings.TrimSpace(begin))
+	}
+	rows := slices.Collect(strings.Lines(strings.TrimPrefix(table, head)))
+	for _, figure := range measured {
+		row, key := figure.row(), figure.key()
+		if at := slices.IndexFunc(rows, func(row string) bool { return strings.HasPrefix(row, key) }); at >= 0 {
+			rows[at] = row
+		} else {
+			rows = append(rows, row)
+		}
+	}
+	return before + begin + head + strings.Join(rows, "") + end + after, nil
+}
+
+// Machine says in a few words where an analysis was measured: what the figures of a kernel depend on most.
+func Machine(result *analysis.Analysis) string {
+	words := []string{fmt.Sprint(result.Environment["cpuModel"])}
+	if family, number := result.Environment["cpuFamily"], result.Environment["cpuModelNumber"]; family != nil && number != nil {
+		words[0] += fmt.Sprintf(" (family %v, model %v)", family, number)
+	}
+	has := strings.Split(fmt.Sprint(result.Environment["isa"]), ",")
+	for _, set := range []struct{ feature, name string }{{"avx512f", "AVX-512"}, {"avx2", "AVX2"}, {"asimd", "NEON"}} {
+		if slices.Contains(has, set.feature) {
+			words = append(words, set.name)
+			break
+		}
+	}
+	if slices.Contains(has, "gfni") {
+		words = append(words, "GFNI")
+	}
+	return strings.Join(words, ", ")
+}
+
+// key is how the row of a figure begins.
+func (m Measured) key() string { return "| `" + m.Figure.Figure + "` | " }
+
+func (m Measured) row() string {
+	unit := ""
+	if m.Unit != "1" {
+		unit = " " + m.Unit
+	}
+	return fmt.Sprintf("%s%s | %s \\[%s, %s\\]%s | %d | %s, %s |\n", m.key(), m.Target, quantity.Digits(m.Value), quantity.Digits(m.Low),
+		quantity.Digits(m.High), unit, m.Samples, m.When, m.Where)
+}
