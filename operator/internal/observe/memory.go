@@ -18,6 +18,7 @@ import (
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/lru"
+	"assay.dev/assay/operator/internal/period"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -62,6 +63,16 @@ type Notes struct {
 	Passive bool
 	// Expands means that this operator has noted in the status that it expands the experiment.
 	Expands bool
+	// Refused is why its newest analysis was refused when it was read last.
+	Refused Refused
+}
+
+// Refused is an analysis that was refused, and when it is read again.
+type Refused struct {
+	err error
+	// wave was the newest one.
+	wave  int
+	retry period.Retry
 }
 
 // remembered is what is known of a run's ledger.
