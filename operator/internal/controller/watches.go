@@ -12,7 +12,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -33,7 +32,7 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 	r.Observer.Memory = &r.memory
 	built, err := ctrl.NewControllerManagedBy(manager).
 		Named("benchmarkrun").
-		WithOptions(controller.Options{MaxConcurrentReconciles: ConcurrentRuns}).
+		WithOptions(passes(ConcurrentRuns)).
 		// Only this controller writes the status.
 		For(&assayv1alpha1.BenchmarkRun{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(runOfPod)).

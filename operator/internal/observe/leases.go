@@ -185,7 +185,7 @@ func besides(world *World, node string) string {
 
 // own are the nodes that the run holds, according to any source that may be stale.
 func (o *Observer) own(world *World, all []lease.Lease) []string {
-	nodes := slices.Clone(o.Memory.Noted(world.Run.UID).Taken)
+	nodes := slices.Clone(o.Memory.Noted(world.Run).Taken)
 	for _, l := range all {
 		if l.Holder == plan.HolderOf(world.Run) {
 			nodes = append(nodes, l.Node)
@@ -235,7 +235,7 @@ func (o *Observer) waiting(ctx context.Context, world *World) error {
 	}
 	for i := range runs.Items {
 		// A status that cannot be written leaves a run in the queue: it must not be granted nodes that it does not take.
-		if run := &runs.Items[i]; WaitsForLease(run) && !o.Memory.Noted(run.UID).Passive {
+		if run := &runs.Items[i]; WaitsForLease(run) && !o.Memory.Noted(run).Passive {
 			world.Waiting = append(world.Waiting, plan.WaitingRun{
 				Run: plan.HolderOf(run), Created: run.CreationTimestamp.Time, Placement: experiment.PlacementOf(run.Spec.Placement),
 			})
@@ -253,7 +253,7 @@ func (o *Observer) CountUnderWay(ctx context.Context, world *World) error {
 	}
 	world.UnderWay = 0
 	for i := range runs.Items {
-		if run := &runs.Items[i]; run.UID != world.Run.UID && !plan.Ended(run) && (run.Status.Wave != nil || o.Memory.Noted(run.UID).Begins) {
+		if run := &runs.Items[i]; run.UID != world.Run.UID && !plan.Ended(run) && (run.Status.Wave != nil || o.Memory.Noted(run).Begins) {
 			world.UnderWay++
 		}
 	}

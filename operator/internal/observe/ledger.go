@@ -116,7 +116,7 @@ func (o *Observer) readLedger(ctx context.Context, store ledger.Store, world *Wo
 // readAnalysis reads the newest analysis. One that is refused is not read by every pass: whoever measures may leave one in every ledger,
 // and it takes as long to refuse as the largest of ours takes to read.
 func (o *Observer) readAnalysis(ctx context.Context, store ledger.Store, world *World, known *remembered) error {
-	run, now := world.Run.UID, o.Clock.Now()
+	run, now := world.Run, o.Clock.Now()
 	before := o.Memory.Noted(run).Refused
 	if before.err != nil && before.wave == world.Ledger.Newest.Wave && !before.retry.Due(now) {
 		return before.err

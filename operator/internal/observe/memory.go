@@ -34,7 +34,7 @@ type Memory struct {
 	dashboards lru.Map[types.UID, dashboard.Pin]
 
 	mutex sync.Mutex
-	notes map[types.UID]Notes
+	notes map[client.ObjectKey]noted
 	// leases holds, by node, the version of its lease when it was last read from the API server.
 	leases map[string]string
 	// queue is the newest queue for nodes, and made is when it was computed.
@@ -65,6 +65,12 @@ type Notes struct {
 	Expands bool
 	// Refused is why its newest analysis was refused when it was read last.
 	Refused Refused
+}
+
+// noted are the notes of the run with a uid: another one may have its name later.
+type noted struct {
+	uid types.UID
+	Notes
 }
 
 // Refused is an analysis that was refused, and when it is read again.
@@ -107,14 +113,19 @@ func (m *Memory) RunAt(key client.ObjectKey, version string) *assayv1alpha1.Benc
 	return nil
 }
 
-// ForgetRun removes a run.
-func (m *Memory) ForgetRun(key client.ObjectKey) { m.runs.Delete(key) }
+// Gone removes all that is only needed while there is a run.
+func (m *Memory) Gone(key client.ObjectKey) {
+	m.runs.Delete(key)
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	delete(m.notes, key)
+}
 
 // Wrote records that an action was tried for a run, successful or not: what was read before may be stale.
 func (m *Memory) Wrote(run *assayv1alpha1.BenchmarkRun, action plan.Action) {
-	m.ForgetRun(client.ObjectKeyFromObject(run)) // Some actions write the run.
+	m.runs.Delete(client.ObjectKeyFromObject(run)) // Some actions write the run.
 	taken := func(nodes []string) []string {
-		m.Note(run.UID, func(n *Notes) { n.Taken = nodes })
+		m.Note(run, func(n *Notes) { n.Taken = nodes })
 		return nodes
 	}
 	var nodes []string
@@ -159,30 +170,37 @@ func (m *Memory) Queue(now time.Time, anew func() *lease.Queue) *lease.Queue {
 }
 
 // Noted returns the notes of a run.
-func (m *Memory) Noted(run types.UID) Notes {
+func (m *Memory) Noted(run *assayv1alpha1.BenchmarkRun) Notes {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	return m.notes[run]
+	return m.notesOf(run)
+}
+
+func (m *Memory) notesOf(run *assayv1alpha1.BenchmarkRun) Notes {
+	if noted := m.notes[client.ObjectKeyFromObject(run)]; noted.uid == run.UID {
+		return noted.Notes
+	}
+	return Notes{}
 }
 
 // Note edits the notes of a run.
-func (m *Memory) Note(run types.UID, edit func(*Notes)) {
+func (m *Memory) Note(run *assayv1alpha1.BenchmarkRun, edit func(*Notes)) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	noted := m.notes[run]
-	edit(&noted)
+	notes := m.notesOf(run)
+	edit(&notes)
 	if m.notes == nil {
-		m.notes = map[types.UID]Notes{}
+		m.notes = map[client.ObjectKey]noted{}
 	}
-	m.notes[run] = noted
+	m.notes[client.ObjectKeyFromObject(run)] = noted{run.UID, notes}
 }
 
 // over removes what is only needed while a run is active.
-func (m *Memory) over(run types.UID) {
-	m.ledgers.Delete(run)
+func (m *Memory) over(run *assayv1alpha1.BenchmarkRun) {
+	m.ledgers.Delete(run.UID)
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	delete(m.notes, run)
+	delete(m.notes, client.ObjectKeyFromObject(run))
 }
 
 func (m *Memory) lease(node string) (version string, ok bool) {

@@ -59,7 +59,7 @@ func (o *Observer) Observe(ctx context.Context, run *assayv1alpha1.BenchmarkRun)
 	world := &World{Observed: plan.Observed{Run: run}}
 	read := o.active
 	if !run.DeletionTimestamp.IsZero() || plan.Ended(run) {
-		o.Memory.over(run.UID)
+		o.Memory.over(run)
 		read = o.over
 	}
 	if err := read(ctx, world); err != nil {
