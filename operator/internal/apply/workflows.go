@@ -88,8 +88,16 @@ func (a *Applier) deleteWorkflows(ctx context.Context, run *assayv1alpha1.Benchm
 
 // DeleteOrphans deletes the workflows of a run that is gone. Their pods go with them.
 func (a *Applier) DeleteOrphans(ctx context.Context, gone lease.Holder) error {
+	var run assayv1alpha1.BenchmarkRun
+	err := a.Live.Get(ctx, client.ObjectKey{Namespace: gone.Namespace, Name: gone.Name}, &run)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("look for run %s: %w", gone.Run(), err)
+	}
+	if err == nil && string(run.UID) == gone.UID {
+		return nil // Whoever took it for gone has read a cache that is behind.
+	}
 	var left []workflow.Workflow
-	err := observe.EachPage(ctx, a.Live, gone.Namespace, func(page *workflow.WorkflowList) {
+	err = observe.EachPage(ctx, a.Live, gone.Namespace, func(page *workflow.WorkflowList) {
 		for _, flow := range page.Items {
 			if flow.DeletionTimestamp.IsZero() {
 				left = append(left, workflow.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: flow.Namespace, Name: flow.Name, UID: flow.UID}})
