@@ -71,6 +71,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	// Whatever keeps this pass from its end, a panic too, takes the run out of the queue for nodes until one comes to it: it would be granted a
+	// node in every pass of every other run, and never take it. Whoever writes a run may see to that, such as by making it so large that the
+	// API server takes no finalizer.
+	passes := false
+	defer func() {
+		if !passes {
+			r.memory.Note(run, func(n *observe.Notes) { n.Passive = true })
+		}
+	}()
 	world, err := r.Observer.Observe(ctx, run)
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
@@ -83,13 +92,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 	r.Metrics.Observed(world)
 	decision, err := r.decide(ctx, world)
 	if err != nil {
+		passes = apierrors.IsConflict(err)
 		return again(plan.Decision{}, r.Settings, client.IgnoreNotFound(err))
 	}
 	defer func() {
 		err = errors.Join(err, r.report(ctx, outcome(world, decision, err)))
 		result, err = again(decision, r.Settings, err)
 	}()
-	return ctrl.Result{}, r.apply(ctx, world.Run, decision.Action)
+	err = r.apply(ctx, world.Run, decision.Action)
+	passes = err == nil || apierrors.IsConflict(err)
+	return ctrl.Result{}, err
 }
 
 // sweep deletes the workflows of runs that had a name before the run with a uid, if there is one now. Whoever deletes a run behind the
