@@ -71,9 +71,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	// Whatever keeps this pass from its end, a panic too, takes the run out of the queue for nodes until one comes to it: it would be granted a
-	// node in every pass of every other run, and never take it. Whoever writes a run may see to that, such as by making it so large that the
-	// API server takes no finalizer.
+	// Whatever keeps this pass from its end, a panic too, takes the run out of the queue for nodes until one comes to it: it would be granted
+	// a node in every pass of every other run, and never take it. Whoever writes a run may see to that, such as by making it so large that
+	// the API server takes no finalizer.
 	passes := false
 	defer func() {
 		if !passes {

@@ -21,7 +21,7 @@ func (r *Reconciler) decide(ctx context.Context, world *observe.World) (plan.Dec
 	}
 	now := r.Clock.Now()
 	if len(world.Waiting) > 0 {
-		world.Queue = r.memory.Queue(now, func() *lease.Queue { return plan.NewQueue(&world.Observed, r.Settings) })
+		world.Queue = r.memory.Queue(r.Clock, func() *lease.Queue { return plan.NewQueue(&world.Observed, r.Settings) })
 	}
 	if !r.counted(world) {
 		decision := plan.Decide(world.Observed, r.Settings, now)

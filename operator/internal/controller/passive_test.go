@@ -65,7 +65,8 @@ func TestARunWhosePassesFailIsNotInTheQueue(t *testing.T) {
 			Conditions:  []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
 		}}
 		run.Status.Queue = &assayv1alpha1.QueueStatus{}
-		api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(run, node).WithStatusSubresource(run).WithInterceptorFuncs(interceptor.Funcs{
+		cluster := fake.NewClientBuilder().WithScheme(scheme).WithObjects(run, node).WithStatusSubresource(run)
+		api := cluster.WithInterceptorFuncs(interceptor.Funcs{
 			Apply: func(ctx context.Context, c client.WithWatch, object runtime.ApplyConfiguration, options ...client.ApplyOption) error {
 				return tc.finalizer
 			},
@@ -100,7 +101,8 @@ func TestARunWhosePassesFailIsNotInTheQueue(t *testing.T) {
 		now := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 26, 8, 0, 0, 0, time.UTC))
 		r := &Reconciler{Cache: api, Live: api, Recorder: recorder.NewFakeRecorder(99), Clock: now,
 			Observer: &observe.Observer{Client: api, Live: api, Store: store, Clock: now},
-			Applier:  &apply.Applier{Client: api, Live: api, Store: store, Clock: now, Lease: apply.LeaseConfig{Namespace: "system", Duration: time.Minute}}}
+			Applier: &apply.Applier{Client: api, Live: api, Store: store, Clock: now,
+				Lease: apply.LeaseConfig{Namespace: "system", Duration: time.Minute}}}
 		r.Observer.Memory = &r.memory
 		func() {
 			defer func() {

@@ -197,7 +197,7 @@ func TestWhoMakesThousandsOfSchedulesHidesNobodys(t *testing.T) {
 		`assay_schedule_interval_seconds{namespace="crowd",series="first"}`: 1,
 		`assay_schedule_interval_seconds{namespace="late",series="only"}`:   1,
 		`assay_schedule_interval_seconds{namespace="team",series="scan"}`:   1,
-		"assay_metrics_left_out_schedules 801":                             1,
+		"assay_metrics_left_out_schedules 801":                              1,
 	} {
 		if got := w.with(text); len(got) != want {
 			t.Errorf("%d samples are %s, want %d: %.300q", len(got), text, want, w.with("left_out_schedules"))

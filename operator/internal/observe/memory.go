@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -37,9 +38,12 @@ type Memory struct {
 	notes map[client.ObjectKey]noted
 	// leases holds, by node, the version of its lease when it was last read from the API server.
 	leases map[string]string
-	// queue is the newest queue for nodes, and made is when it was computed.
-	queue *lease.Queue
-	made  time.Time
+
+	// queueing is held while queue, the newest queue for nodes, is computed. It was made at a time, and that took a while.
+	queueing sync.Mutex
+	queue    *lease.Queue
+	made     time.Time
+	took     time.Duration
 }
 
 // Limits of the memory. Bytes of runs and ledgers are those of their JSON; in memory they take about twice as much.
@@ -51,6 +55,9 @@ const (
 	// queueLasts is how old the queue may be. Acquiring a node on the grounds of a stale queue is safe, because the lease is written
 	// against its version: of two runs one gets a conflict.
 	queueLasts = 250 * time.Millisecond
+	// queueShare bounds the share of time that computing it takes: how many runs wait, and how many nodes each may use, is what their authors
+	// choose.
+	queueShare = 10
 )
 
 // Notes are what reconciles of a run note for later ones.
@@ -160,11 +167,14 @@ func (m *Memory) KeepDashboard(run types.UID, pin dashboard.Pin) {
 }
 
 // Queue returns the newest queue for nodes, and computes it anew if that is too old.
-func (m *Memory) Queue(now time.Time, anew func() *lease.Queue) *lease.Queue {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	if age := now.Sub(m.made); m.queue == nil || age < 0 || age >= queueLasts {
-		m.queue, m.made = anew(), now
+func (m *Memory) Queue(clock clock.PassiveClock, anew func() *lease.Queue) *lease.Queue {
+	m.queueing.Lock()
+	defer m.queueing.Unlock()
+	began := clock.Now()
+	if m.queue == nil || period.Over(m.made, max(queueLasts, queueShare*m.took), began) {
+		m.queue = anew()
+		m.made = clock.Now()
+		m.took = m.made.Sub(began)
 	}
 	return m.queue
 }
