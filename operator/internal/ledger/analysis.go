@@ -19,15 +19,15 @@ const (
 // ReadAnalysis is the only reader of an analysis: it returns the one of a wave with the room that it takes, in bytes, or ErrNotFound.
 // Whoever has a key of the namespace may have written it, so that what is read of it is bounded, and what none of ours says is refused.
 func ReadAnalysis(ctx context.Context, store Store, wave int) (result *analysis.Analysis, room int, err error) {
-	raw, err := GetAtMost(ctx, store, AnalysisKey(wave), analysis.MostBytes)
-	if err != nil {
-		return nil, 0, err
-	}
-	if result, err = analysis.Parse(raw); err != nil {
-		return nil, 0, fmt.Errorf("invalid analysis %s in %s: %w; assay analyze --ledger URL --write makes it again", AnalysisKey(wave),
-			store.URL(), err)
-	}
-	return result, analysis.RoomOf(raw), nil
+	err = useLarge(ctx, store, AnalysisKey(wave), analysis.MostBytes, func(raw []byte) (err error) {
+		room = analysis.RoomOf(raw)
+		if result, err = analysis.Parse(raw); err != nil {
+			return fmt.Errorf("invalid analysis %s in %s: %w; assay analyze --ledger URL --write makes it again", AnalysisKey(wave),
+				store.URL(), err)
+		}
+		return nil
+	})
+	return result, room, err
 }
 
 // NewestAnalysis reads the newest analysis of the waves from one down to another, and says of which it is; nil where there is none.
