@@ -136,8 +136,8 @@ func (m *Metrics) readHistory(ctx context.Context, namespace string) (historyOf,
 	return out, err
 }
 
-// measuring are the schedules that are shown: of each series one, and of each namespace the oldest maxSchedules, so that who makes more takes
-// nothing from the others. The rest is counted.
+// measuring are the schedules that are shown: of each series one, and of each namespace the oldest maxSchedules, so that who makes more
+// takes nothing from the others. The rest is counted.
 func measuring(schedules []assayv1alpha1.BenchmarkSchedule) (shown []*assayv1alpha1.BenchmarkSchedule, leftOut int) {
 	oldest := make([]*assayv1alpha1.BenchmarkSchedule, len(schedules))
 	for i := range schedules {

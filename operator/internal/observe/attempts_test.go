@@ -198,8 +198,8 @@ func TestTheMemoryOfAllRunsIsBounded(t *testing.T) {
 	}
 }
 
-// Whoever makes runs and deletes them, over and over, leaves nothing behind in the operator, and a run knows nothing of another that had its
-// name.
+// Whoever makes runs and deletes them, over and over, leaves nothing behind in the operator, and a run knows nothing of another that had
+// its name.
 func TestNothingIsNotedOfRunsThatAreGone(t *testing.T) {
 	var m Memory
 	run := func(i int) *assayv1alpha1.BenchmarkRun {

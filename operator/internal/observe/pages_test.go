@@ -49,8 +49,8 @@ func (r *pagedReader) List(ctx context.Context, list client.ObjectList, options 
 	return meta.SetList(list, r.objects[from:to])
 }
 
-// A workflow has a megabyte and stays for a week, a pod that failed as well, and how many of them a namespace has is what its authors choose.
-// A node of which no Lease says whose it is makes the operator ask for all of them.
+// A workflow has a megabyte and stays for a week, a pod that failed as well, and how many of them a namespace has is what its authors
+// choose. A node of which no Lease says whose it is makes the operator ask for all of them.
 func TestWhatRunsHaveLeftIsReadAPageAtATime(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, workflow.AddToScheme, assayv1alpha1.AddToScheme} {
@@ -65,7 +65,8 @@ func TestWhatRunsHaveLeftIsReadAPageAtATime(t *testing.T) {
 	for i := range 500 {
 		at := metav1.ObjectMeta{Namespace: "lab", Name: fmt.Sprint("scan-", i), Labels: labels}
 		flows = append(flows, &workflow.Workflow{ObjectMeta: at, Status: workflow.Status{Phase: "Succeeded"}})
-		pods = append(pods, &corev1.Pod{ObjectMeta: at, Spec: corev1.PodSpec{NodeName: "node-a"}, Status: corev1.PodStatus{Phase: corev1.PodFailed}})
+		pods = append(pods, &corev1.Pod{ObjectMeta: at, Spec: corev1.PodSpec{NodeName: "node-a"},
+			Status: corev1.PodStatus{Phase: corev1.PodFailed}})
 	}
 	last := pods[len(pods)-1].(*corev1.Pod)
 	last.Status.Phase = corev1.PodRunning
