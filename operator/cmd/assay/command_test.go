@@ -147,6 +147,35 @@ func TestResultsComeInEveryForm(t *testing.T) {
 	}
 }
 
+// Whoever has a key of the namespace can write an analysis. What the operator refuses the CLI shows to nobody as an answer either.
+func TestWhatTheOperatorRefusesOfAnAnalysisTheCLIRefuses(t *testing.T) {
+	for sentence, tc := range map[string]struct{ before, after, want string }{
+		"a verdict that is none":        {`"verdict": "Go"`, `"verdict": "Certainly"`, `is "Certainly", which is none of Go, NoGo`},
+		"a count below zero":            {`"used": `, `"used": -`, "a count is between 0 and"},
+		"more room than the operator's": {`"verdict"`, `"padding": "` + strings.Repeat("x", 17<<20) + `", "verdict"`, "too large"},
+	} {
+		folder := judgedLedger(t)
+		path := filepath.Join(folder, ledger.AnalysisKey(0))
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spoilt := strings.Replace(string(raw), tc.before, tc.after, 1)
+		if spoilt == string(raw) {
+			t.Fatalf("%s: the analysis has no %s", sentence, tc.before)
+		}
+		if err := os.WriteFile(path, []byte(spoilt), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range [][]string{{"results", folder}, {"results", folder, "-o", "json"}, {"report", folder}} {
+			out, _, err := assay(t, command...)
+			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), ledger.AnalysisKey(0)) {
+				t.Errorf("%s: assay %s: error %v, want one that says %q; it prints\n%.300s", sentence, command[0], err, tc.want, out)
+			}
+		}
+	}
+}
+
 func TestOnesOwnTablesArePrintedByName(t *testing.T) {
 	folder := judgedLedger(t)
 	if _, _, err := assay(t, "results", folder, "--table", "mine"); err == nil ||

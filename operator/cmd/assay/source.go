@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -101,7 +100,6 @@ func readJudged(ctx context.Context, store ledger.Store, where string, wave int)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", where, err)
 	}
-	out := &judged{where: where, store: store, close: func() {}, experiment: frozen}
 	newest, oldest := wave, wave
 	if wave < 0 {
 		if newest, err = ledger.LastWave(ctx, store); err != nil {
@@ -109,18 +107,12 @@ func readJudged(ctx context.Context, store ledger.Store, where string, wave int)
 		}
 		oldest = 0
 	}
-	for out.wave = newest; out.wave >= oldest; out.wave-- {
-		raw, err := store.Get(ctx, ledger.AnalysisKey(out.wave))
-		if errors.Is(err, ledger.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if err := json.Unmarshal(raw, &out.analysis); err != nil {
-			return nil, fmt.Errorf("%s of %s: %w", ledger.AnalysisKey(out.wave), where, err)
-		}
-		return out, nil
+	found, of, err := ledger.NewestAnalysis(ctx, store, newest, oldest)
+	if err != nil {
+		return nil, err
+	}
+	if found != nil {
+		return &judged{where: where, store: store, close: func() {}, experiment: frozen, analysis: found, wave: of}, nil
 	}
 	which := "no analysis yet"
 	if wave >= 0 {

@@ -12,6 +12,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/lease"
+	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/workflow"
 )
@@ -87,17 +88,28 @@ func (a *Applier) deleteWorkflows(ctx context.Context, run *assayv1alpha1.Benchm
 
 // DeleteOrphans deletes the workflows of a run that is gone. Their pods go with them.
 func (a *Applier) DeleteOrphans(ctx context.Context, gone lease.Holder) error {
-	var left workflow.WorkflowList
+	var run assayv1alpha1.BenchmarkRun
+	err := a.Live.Get(ctx, client.ObjectKey{Namespace: gone.Namespace, Name: gone.Name}, &run)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("look for run %s: %w", gone.Run(), err)
+	}
+	if err == nil && string(run.UID) == gone.UID {
+		return nil // Whoever took it for gone has read a cache that is behind.
+	}
+	var left []workflow.Workflow
+	err = observe.EachPage(ctx, a.Live, gone.Namespace, func(page *workflow.WorkflowList) {
+		for _, flow := range page.Items {
+			if flow.DeletionTimestamp.IsZero() {
+				left = append(left, workflow.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: flow.Namespace, Name: flow.Name, UID: flow.UID}})
+			}
+		}
+	}, client.MatchingLabels{workflow.ManagedByLabel: workflow.ManagedBy, workflow.RunUIDLabel: gone.UID})
 	// Where Argo's API is gone, so are its workflows.
-	if err := client.IgnoreNotFound(a.Live.List(ctx, &left, client.InNamespace(gone.Namespace),
-		client.MatchingLabels{workflow.ManagedByLabel: workflow.ManagedBy, workflow.RunUIDLabel: gone.UID})); err != nil {
+	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("list workflows of run %s, which is gone: %w", gone.Run(), err)
 	}
-	for i := range left.Items {
-		object := &left.Items[i]
-		if !object.DeletionTimestamp.IsZero() {
-			continue
-		}
+	for i := range left {
+		object := &left[i]
 		ctrl.LoggerFrom(ctx).Info("Deleting a workflow whose run is gone", "workflow", object.Name, "run", gone.Run())
 		if err := client.IgnoreNotFound(a.Client.Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationBackground),
 			client.Preconditions{UID: &object.UID})); err != nil {

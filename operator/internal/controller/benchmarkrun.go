@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -64,23 +65,57 @@ type Reconciler struct {
 // Reconcile observes a run, decides, acts and, whether or not the action succeeded, writes the status.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (result ctrl.Result, err error) {
 	run, err := r.readRun(ctx, request.NamespacedName)
-	if err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+	if apierrors.IsNotFound(err) {
+		return ctrl.Result{}, r.sweep(ctx, request.NamespacedName, "")
 	}
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	// Whatever keeps this pass from its end, a panic too, takes the run out of the queue for nodes until one comes to it: it would be granted
+	// a node in every pass of every other run, and never take it. Whoever writes a run may see to that, such as by making it so large that
+	// the API server takes no finalizer.
+	passes := false
+	defer func() {
+		if !passes {
+			r.memory.Note(run, func(n *observe.Notes) { n.Passive = true })
+		}
+	}()
 	world, err := r.Observer.Observe(ctx, run)
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
 	}
+	if world.Older {
+		if err := r.sweep(ctx, request.NamespacedName, run.UID); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "Cannot delete what an earlier run of this name left") // Which this one waits for.
+		}
+	}
 	r.Metrics.Observed(world)
 	decision, err := r.decide(ctx, world)
 	if err != nil {
+		passes = apierrors.IsConflict(err)
 		return again(plan.Decision{}, r.Settings, client.IgnoreNotFound(err))
 	}
 	defer func() {
 		err = errors.Join(err, r.report(ctx, outcome(world, decision, err)))
 		result, err = again(decision, r.Settings, err)
 	}()
-	return ctrl.Result{}, r.apply(ctx, world.Run, decision.Action)
+	err = r.apply(ctx, world.Run, decision.Action)
+	passes = err == nil || apierrors.IsConflict(err)
+	return ctrl.Result{}, err
+}
+
+// sweep deletes the workflows of runs that had a name before the run with a uid, if there is one now. Whoever deletes a run behind the
+// operator's back may leave them behind: suspended ones would stay for ever, and no quota of runs would bound how many there are.
+func (r *Reconciler) sweep(ctx context.Context, name client.ObjectKey, now types.UID) error {
+	left, err := r.Observer.LeftBy(ctx, name, now)
+	if err != nil {
+		return fmt.Errorf("list workflows of runs that are gone: %w", err)
+	}
+	var errs []error
+	for _, gone := range left {
+		errs = append(errs, r.Applier.DeleteOrphans(ctx, gone))
+	}
+	return errors.Join(errs...)
 }
 
 func (r *Reconciler) apply(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.Action) error {

@@ -14,7 +14,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -263,7 +262,7 @@ func (r *ScheduleReconciler) SetupWithManager(manager ctrl.Manager) error {
 		handler.OnlyControllerOwner())
 	return ctrl.NewControllerManagedBy(manager).
 		Named("benchmarkschedule").
-		WithOptions(controller.Options{MaxConcurrentReconciles: ConcurrentSchedules}).
+		WithOptions(passes(ConcurrentSchedules)).
 		// The status is this controller's own.
 		For(&assayv1alpha1.BenchmarkSchedule{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&assayv1alpha1.BenchmarkRun{}, owner, builder.WithPredicates(runEnded)).

@@ -21,7 +21,7 @@ func (r *Reconciler) readRun(ctx context.Context, key client.ObjectKey) (*assayv
 	run := &assayv1alpha1.BenchmarkRun{}
 	if err := r.Live.Get(ctx, key, run); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.memory.ForgetRun(key)
+			r.memory.Gone(key)
 		}
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/observe"
 )
 
 // twoReaders are a cache and an API server, each with its own idea of a run.
@@ -125,4 +126,23 @@ func (r *twoReaders) now() *assayv1alpha1.BenchmarkRun {
 		r.t.Fatal(err)
 	}
 	return run
+}
+
+// A run that is deleted before it was accepted never ends, and nobody holds it until its operator has seen it go.
+func TestNothingIsNotedOfARunThatIsFoundToBeGone(t *testing.T) {
+	r := newTwoReaders(t)
+	r.write("0/4", false)
+	run := r.now()
+	r.memory.Note(run, func(n *observe.Notes) { n.Expands = true })
+	if r.read(); !r.memory.Noted(run).Expands {
+		t.Fatal("what was noted of a run that is there is forgotten")
+	}
+	for _, c := range []client.Client{r.cache, r.live} {
+		if err := c.Delete(t.Context(), run.DeepCopy()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if progress, _ := r.read(); progress != "gone" || r.memory.Noted(run).Expands {
+		t.Errorf("read %q, and %+v is noted", progress, r.memory.Noted(run))
+	}
 }

@@ -22,7 +22,7 @@ func TestAnEventConcernsTheSameThroughTheCaches(t *testing.T) {
 		list client.ObjectList
 		of   func(client.Reader) handler.MapFunc
 	}{
-		"a pod's run":                  {&corev1.PodList{}, func(client.Reader) handler.MapFunc { return runOfPod }},
+		"a pod's run":                  {&corev1.PodList{}, func(client.Reader) handler.MapFunc { return runOf }},
 		"runs that wait for templates": {&assayv1alpha1.BenchmarkTemplateList{}, runsOfTemplate},
 		"runs that nodes concern":      {&corev1.NodeList{}, activeRuns},
 		"runs that leases concern":     {&coordinationv1.LeaseList{}, runsOfLease},

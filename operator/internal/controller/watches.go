@@ -12,7 +12,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -33,10 +32,10 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 	r.Observer.Memory = &r.memory
 	built, err := ctrl.NewControllerManagedBy(manager).
 		Named("benchmarkrun").
-		WithOptions(controller.Options{MaxConcurrentReconciles: ConcurrentRuns}).
+		WithOptions(passes(ConcurrentRuns)).
 		// Only this controller writes the status.
 		For(&assayv1alpha1.BenchmarkRun{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(runOfPod)).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(runOf)).
 		Watches(&assayv1alpha1.BenchmarkTemplate{}, handler.EnqueueRequestsFromMapFunc(runsOfTemplate(cache))).
 		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(activeRuns(cache)), builder.WithPredicates(nodeChanged)).
 		Watches(&coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(runsOfLease(cache)), builder.WithPredicates(holderChanged)).
@@ -45,18 +44,19 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 		return err
 	}
 	return manager.Add(&argoWatch{argo: r.Argo, begin: func() error {
-		owner := handler.TypedEnqueueRequestForOwner[*workflow.Workflow](manager.GetScheme(), manager.GetRESTMapper(),
-			&assayv1alpha1.BenchmarkRun{}, handler.OnlyControllerOwner())
-		return built.Watch(source.Kind(manager.GetCache(), &workflow.Workflow{}, owner))
+		// By their labels: one that was left behind by its run has no owner.
+		return built.Watch(source.Kind(manager.GetCache(), &workflow.Workflow{}, handler.TypedEnqueueRequestsFromMapFunc(
+			func(ctx context.Context, flow *workflow.Workflow) []ctrl.Request { return runOf(ctx, flow) })))
 	}})
 }
 
-func runOfPod(_ context.Context, pod client.Object) []ctrl.Request {
-	name := pod.GetLabels()[workflow.RunLabel]
+// runOf is the run that a pod or a workflow says that it is of.
+func runOf(_ context.Context, object client.Object) []ctrl.Request {
+	name := object.GetLabels()[workflow.RunLabel]
 	if name == "" {
 		return nil
 	}
-	return []ctrl.Request{{NamespacedName: types.NamespacedName{Namespace: pod.GetNamespace(), Name: name}}}
+	return []ctrl.Request{{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: name}}}
 }
 
 // runsOfTemplate returns the runs that wait for a template. A run that is accepted has its own copy.

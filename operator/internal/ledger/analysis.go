@@ -4,29 +4,42 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 )
 
-// NewestAnalysis reads the newest analysis of the waves up to one; nil where there is none. Whoever has a key of the namespace may have
-// written it, so that what is read of it is bounded.
-func NewestAnalysis(ctx context.Context, store Store, wave int) (*analysis.Analysis, error) {
-	for ; wave >= 0; wave-- {
-		raw, err := GetAtMost(ctx, store, AnalysisKey(wave), analysis.MostBytes)
+// One that is refused stays so until somebody makes it again: who looks for it in a loop does so after twice as long each time.
+const (
+	RefusedFirst = 30 * time.Second
+	RefusedMost  = 10 * time.Minute
+)
+
+// ReadAnalysis is the only reader of an analysis: it returns the one of a wave with the room that it takes, in bytes, or ErrNotFound.
+// Whoever has a key of the namespace may have written it, so that what is read of it is bounded, and what none of ours says is refused.
+func ReadAnalysis(ctx context.Context, store Store, wave int) (result *analysis.Analysis, room int, err error) {
+	err = useLarge(ctx, store, AnalysisKey(wave), analysis.MostBytes, func(raw []byte) (err error) {
+		room = analysis.RoomOf(raw)
+		if result, err = analysis.Parse(raw); err != nil {
+			return fmt.Errorf("invalid analysis %s in %s: %w; assay analyze --ledger URL --write makes it again", AnalysisKey(wave),
+				store.URL(), err)
+		}
+		return nil
+	})
+	return result, room, err
+}
+
+// NewestAnalysis reads the newest analysis of the waves from one down to another, and says of which it is; nil where there is none.
+func NewestAnalysis(ctx context.Context, store Store, newest, oldest int) (*analysis.Analysis, int, error) {
+	for wave := newest; wave >= oldest; wave-- {
+		result, _, err := ReadAnalysis(ctx, store, wave)
 		if errors.Is(err, ErrNotFound) {
 			continue
 		}
-		if err != nil {
-			return nil, err
-		}
-		result, err := analysis.Parse(raw)
-		if err != nil {
-			return nil, fmt.Errorf("invalid analysis %s: %w; assay analyze --write makes it again", AnalysisKey(wave), err)
-		}
-		return result, nil
+		return result, wave, err
 	}
-	return nil, nil
+	return nil, 0, nil
 }
 
 // ReadJudged reads the experiment of a ledger and its newest analysis, nil without one.
@@ -39,6 +52,6 @@ func ReadJudged(ctx context.Context, store Store) (*experiment.Experiment, *anal
 	if err != nil {
 		return nil, nil, err
 	}
-	result, err := NewestAnalysis(ctx, store, wave)
+	result, _, err := NewestAnalysis(ctx, store, wave, 0)
 	return exp, result, err
 }

@@ -1,12 +1,13 @@
 package ledger
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"regexp"
-	"strings"
 
 	"assay.dev/assay/operator/internal/record"
 )
@@ -31,7 +32,7 @@ func ReadSeals(ctx context.Context, store Store, through int) (map[string]string
 	}
 	type list = map[string]string
 	read, problems, err := readAll(ctx, store, lists, func(_ string, raw []byte) (*list, string) {
-		sums, reason := parseSeal(string(raw))
+		sums, reason := parseSeal(raw)
 		if reason != "" {
 			return nil, reason
 		}
@@ -57,16 +58,21 @@ const mostSeal = 32 << 20
 
 // CountUnread is how many attempts of a wave its analysis has not read.
 func CountUnread(ctx context.Context, store Store, wave int) (int, error) {
-	raw, err := GetAtMost(ctx, store, SealKey(wave), mostSeal)
+	seed, read := maphash.MakeSeed(), map[uint64]struct{}{}
+	err := useLarge(ctx, store, SealKey(wave), mostSeal, func(raw []byte) error {
+		// Of a list that cannot be read, what it has is not known to have been read.
+		if reason := eachSealed(raw, func(_, key []byte) { read[maphash.Bytes(seed, key)] = struct{}{} }); reason != "" {
+			clear(read)
+		}
+		return nil
+	})
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return 0, err
 	}
-	// Of a list that cannot be read, what it has is not known to have been read.
-	read, _ := parseSeal(string(raw))
 	count := 0
 	err = EachPage(ctx, store, WaveAttemptsPrefix(wave), func(keys []string) error {
 		for _, key := range keys {
-			if _, known := read[key]; !known && attemptKey.MatchString(key) {
+			if _, known := read[maphash.String(seed, key)]; !known && attemptKey.MatchString(key) {
 				count++
 			}
 		}
@@ -75,22 +81,31 @@ func CountUnread(ctx context.Context, store Store, wave int) (int, error) {
 	return count, err
 }
 
-// parseSeal reads lines of a sum in hex, two spaces and a key.
-func parseSeal(text string) (map[string]string, string) {
+func parseSeal(raw []byte) (map[string]string, string) {
 	out := map[string]string{}
-	i := 0
-	// Not split at once: who may write a list may write one of nothing but ends of lines.
-	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
-		i++
-		if line == "" && text == "" {
-			continue // An analysis of no attempt at all.
-		}
-		sum, key, ok := strings.Cut(line, "  ")
-		if raw, err := hex.DecodeString(sum); !ok || err != nil || len(raw) != 32 || !strings.HasPrefix(key, AttemptsPrefix) {
-			return nil, fmt.Sprintf("line %d is not the sha256sum of an attempt: what was analysed before "+
-				"cannot be compared with what is there now", i)
-		}
-		out[key] = sum
+	if reason := eachSealed(raw, func(sum, key []byte) { out[string(key)] = string(sum) }); reason != "" {
+		return nil, reason
 	}
 	return out, ""
+}
+
+// eachSealed reads lines of a sum in hex, two spaces and a key, and says what is wrong with the first that is none.
+func eachSealed(raw []byte, visit func(sum, key []byte)) string {
+	i := 0
+	// Not split at once: who may write a list may write one of nothing but ends of lines.
+	for line := range bytes.Lines(raw) {
+		i++
+		sum, key, ok := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte("  "))
+		var decoded [32]byte
+		if ok = ok && len(sum) == hex.EncodedLen(len(decoded)); ok {
+			_, err := hex.Decode(decoded[:], sum)
+			ok = err == nil && bytes.HasPrefix(key, []byte(AttemptsPrefix))
+		}
+		if !ok {
+			return fmt.Sprintf("line %d is not the sha256sum of an attempt: what was analysed before "+
+				"cannot be compared with what is there now", i)
+		}
+		visit(sum, key)
+	}
+	return ""
 }

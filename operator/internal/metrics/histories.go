@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -23,6 +24,10 @@ const historiesEvery = 5 * time.Minute
 
 // maxOpenChanges bounds the series of changes that wait for somebody, in each namespace.
 const maxOpenChanges = 100
+
+// maxSchedules bounds the schedules that are shown in each namespace: whoever may make some may make thousands, and a scrape with too many
+// series fails as a whole.
+const maxSchedules = 200
 
 // Every due time of a week is looked at for the interval of a schedule, which holds for as long as intervalEvery: a scrape must not take
 // longer for whoever has many schedules of every minute.
@@ -131,6 +136,36 @@ func (m *Metrics) readHistory(ctx context.Context, namespace string) (historyOf,
 	return out, err
 }
 
+// measuring are the schedules that are shown: of each series one, and of each namespace the oldest maxSchedules, so that who makes more
+// takes nothing from the others. The rest is counted.
+func measuring(schedules []assayv1alpha1.BenchmarkSchedule) (shown []*assayv1alpha1.BenchmarkSchedule, leftOut int) {
+	oldest := make([]*assayv1alpha1.BenchmarkSchedule, len(schedules))
+	for i := range schedules {
+		oldest[i] = &schedules[i]
+	}
+	slices.SortFunc(oldest, func(a, b *assayv1alpha1.BenchmarkSchedule) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	measured := map[string]map[string]bool{}
+	for _, of := range oldest {
+		series := measured[of.Namespace]
+		switch {
+		case series[of.Spec.Series]:
+			// Two schedules of one series: the oldest of them measures.
+		case len(series) >= maxSchedules:
+			leftOut++
+		default:
+			if series == nil {
+				series = map[string]bool{}
+				measured[of.Namespace] = series
+			}
+			series[of.Spec.Series] = true
+			shown = append(shown, of)
+		}
+	}
+	return shown, leftOut
+}
+
 func (m *Metrics) collectHistories(ctx context.Context, s *scrape) error {
 	schedules, err := m.schedules(ctx)
 	if err != nil {
@@ -151,15 +186,9 @@ func (m *Metrics) collectHistories(ctx context.Context, s *scrape) error {
 			s.gauge("assay_history_change_info", 1, history.namespace, history.open[i].ID, direction)
 		}
 	}
-	type measured struct{ namespace, series string }
-	shown := map[measured]bool{}
-	for i := range schedules {
-		of := &schedules[i]
-		measures := measured{of.Namespace, of.Spec.Series}
-		if shown[measures] {
-			continue // Two schedules of one series: one of them measures.
-		}
-		shown[measures] = true
+	shown, leftOut := measuring(schedules)
+	s.gauge("assay_metrics_left_out_schedules", float64(leftOut))
+	for _, of := range shown {
 		at := slices.IndexFunc(histories, func(h historyOf) bool { return h.namespace == of.Namespace })
 		if at < 0 {
 			continue

@@ -175,3 +175,32 @@ func TestAHistoryIsReadASeriesAtATime(t *testing.T) {
 		t.Errorf("%d MiB are held of %d series", held>>20, count)
 	}
 }
+
+// A scrape with more series than Prometheus takes fails as a whole, and with it the alerts of everybody.
+func TestWhoMakesThousandsOfSchedulesHidesNobodys(t *testing.T) {
+	w, _, _, _ := scheduledWorld(t)
+	of := func(namespace, name, series string, made time.Time) {
+		t.Helper()
+		s := scheduleOf(name, "0 2 * * *", false)
+		s.Namespace, s.Spec.Series, s.CreationTimestamp = namespace, series, metav1.NewTime(made)
+		must(t, w.client.Create(t.Context(), s))
+	}
+	of("crowd", "first", "first", began)
+	for i := range 1000 {
+		of("crowd", fmt.Sprint("s-", i), fmt.Sprint("s-", i), began.Add(time.Minute))
+	}
+	of("crowd", "again", "first", began.Add(time.Hour))
+	of("late", "only", "only", began.Add(time.Hour))
+	w.metrics.refresh(t.Context())
+	for text, want := range map[string]int{
+		`assay_schedule_interval_seconds{namespace="crowd"`:                 200,
+		`assay_schedule_interval_seconds{namespace="crowd",series="first"}`: 1,
+		`assay_schedule_interval_seconds{namespace="late",series="only"}`:   1,
+		`assay_schedule_interval_seconds{namespace="team",series="scan"}`:   1,
+		"assay_metrics_left_out_schedules 801":                              1,
+	} {
+		if got := w.with(text); len(got) != want {
+			t.Errorf("%d samples are %s, want %d: %.300q", len(got), text, want, w.with("left_out_schedules"))
+		}
+	}
+}

@@ -20,6 +20,7 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/lru"
 	"assay.dev/assay/operator/internal/metrics/catalog"
+	"assay.dev/assay/operator/internal/period"
 )
 
 // Settings bound what is shown.
@@ -63,6 +64,8 @@ type Metrics struct {
 	first map[types.UID]bool
 	// held are the nodes whose leases runs were seen to hold. A map that is in it is never changed.
 	held map[types.UID]map[string]bool
+	// refused are the runs whose analyses cannot be shown, and when to look again. They are the refresh's own.
+	refused map[types.UID]period.Retry
 	// histories are those of the namespaces with schedules, and when they were read.
 	histories     []historyOf
 	historiesRead time.Time

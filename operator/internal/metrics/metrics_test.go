@@ -17,6 +17,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	testingclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -279,6 +280,65 @@ func TestALedgerThatIsDamagedIsCounted(t *testing.T) {
 	}
 }
 
+// Whoever measures may leave an analysis in every ledger that is refused.
+func TestAnalysesThatAreRefusedAreNotReadEveryTime(t *testing.T) {
+	for sentence, tc := range map[string]struct {
+		raw         string
+		least, most int
+	}{
+		"one that is no JSON":          {"{", 2, 6},
+		"one that none of ours can be": {`{"verdict": "Banana"}`, 2, 6},
+	} {
+		m := newRun(t, "scan")
+		w := newWorld(t, DefaultSettings, m.run)
+		m.write(t, w.store)
+		own := observe.RunStore(w.store, m.run)
+		must(t, own.Replace(t.Context(), ledger.AnalysisKey(0), []byte(tc.raw)))
+		now, reads := w.metrics.clock.(*testingclock.FakeClock), 0
+		refresh := func() {
+			before := w.store.asked.Load()
+			w.metrics.refresh(t.Context())
+			if reads += int(w.store.asked.Load()-before) - 1; len(w.with("assay_metrics_unread_analyses 1")) != 1 {
+				t.Fatalf("%s: unread: %v", sentence, w.with("assay_metrics_unread_analyses"))
+			}
+			now.Step(refreshEvery)
+		}
+		for range 30 {
+			refresh()
+		}
+		if reads < tc.least || reads > tc.most {
+			t.Errorf("%s: within a quarter of an hour %d objects were read, want %d to %d", sentence, reads, tc.least, tc.most)
+		}
+		m.write(t, w.store)
+		now.Step(ledger.RefusedMost)
+		if w.metrics.refresh(t.Context()); len(w.with("assay_metrics_unread_analyses 0")) != 1 || len(w.metrics.refused) > 0 {
+			t.Errorf("%s: it was made again, and is not shown", sentence)
+		}
+	}
+}
+
+// A store that fails while analyses are read is no reason to wait: what was not read is read as soon as it answers.
+func TestAStoreThatFailsMakesNoAnalysisWait(t *testing.T) {
+	m := newRun(t, "scan")
+	w := newWorld(t, DefaultSettings, m.run)
+	m.write(t, w.store)
+	healthy := w.metrics.store
+	w.metrics.store = failing{healthy}
+	for range 20 {
+		w.metrics.refresh(t.Context())
+		w.metrics.clock.(*testingclock.FakeClock).Step(refreshEvery)
+	}
+	w.metrics.store = healthy
+	if w.metrics.refresh(t.Context()); len(w.with("assay_metrics_unread_analyses 0")) != 1 {
+		t.Error("the store answers, and the analysis is not read")
+	}
+}
+
+// failing answers whether it is there, and nothing else.
+type failing struct{ ledger.Store }
+
+func (failing) Get(context.Context, string) ([]byte, error) { return nil, ledger.ErrUnreachable }
+
 func TestAnotherAnalysisReplacesTheFirst(t *testing.T) {
 	w, m := busy(t), newRun(t, "scan")
 	m.result.Wave, m.result.Ratios = 1, m.result.Ratios[:1]
@@ -375,6 +435,11 @@ func TestOperationsOfTheStore(t *testing.T) {
 			_ = s.Create(t.Context(), "a", nil)
 			return s.Create(t.Context(), "a", []byte("b"))
 		}, "create", ""},
+		"so is one that is too large, which anybody may have written": {folder, func(s ledger.Store) error {
+			_ = s.Replace(t.Context(), "large", make([]byte, 9))
+			_, err := ledger.GetAtMost(t.Context(), s, "large", 8)
+			return err
+		}, "get", ""},
 		"a write":                         {folder, func(s ledger.Store) error { return s.Replace(t.Context(), "b", nil) }, "replace", ""},
 		"a listing":                       {folder, func(s ledger.Store) error { _, err := s.List(t.Context(), "b"); return err }, "list", ""},
 		"a store that is gone":            {gone, func(s ledger.Store) error { _, err := s.Get(t.Context(), "a"); return err }, "get", "ConnectionRefused"},
@@ -387,7 +452,7 @@ func TestOperationsOfTheStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := New(DefaultSettings)
 			_ = tc.do(m.Store(tc.store))
-			if n := testutil.CollectAndCount(m.ledgerSeconds); n != 1 {
+			if n := testutil.CollectAndCount(m.ledgerSeconds); n == 0 {
 				t.Errorf("%d operations were timed", n)
 			}
 			if tc.cause == "" {

@@ -11,6 +11,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/observe"
+	"assay.dev/assay/operator/internal/period"
 	"assay.dev/assay/operator/internal/plan"
 )
 
@@ -57,19 +58,33 @@ func (m *Metrics) refresh(ctx context.Context) {
 	}
 	missing := m.forgetOthers(runs[:min(len(runs), m.settings.Runs)])
 	if up == answers {
-		var left []*assayv1alpha1.BenchmarkRun
-		for _, run := range missing {
-			if err := m.read(ctx, run); err != nil {
-				if ctx.Err() != nil {
-					return
-				}
-				logger.Info("Cannot show a run's results", "namespace", run.Namespace, "run", run.Name, "error", err.Error())
-				left = append(left, run)
-			}
-		}
-		missing = left
+		missing = m.readMissing(ctx, missing)
 	}
 	m.unread.Store(int32(len(missing)))
+}
+
+// readMissing reads what runs that ended have found, and returns those that could not be read. What is refused is not read every time:
+// whoever measures may leave an analysis in each ledger that is as large as the largest of ours, and none of ours.
+func (m *Metrics) readMissing(ctx context.Context, missing []*assayv1alpha1.BenchmarkRun) (left []*assayv1alpha1.BenchmarkRun) {
+	logger := ctrl.LoggerFrom(ctx).WithName("metrics")
+	refused := map[types.UID]period.Retry{}
+	for _, run := range missing {
+		now, retry := m.clock.Now(), m.refused[run.UID]
+		var err error
+		if retry.Due(now) && ctx.Err() == nil {
+			if err = m.read(ctx, run); err == nil {
+				continue
+			}
+			logger.Info("Cannot show a run's results", "namespace", run.Namespace, "run", run.Name, "error", err.Error())
+			if observe.Problem(err) == assayv1alpha1.ReasonLedgerDamaged {
+				retry = retry.Failed(now, ledger.RefusedFirst, ledger.RefusedMost)
+			}
+		}
+		refused[run.UID] = retry
+		left = append(left, run)
+	}
+	m.refused = refused
+	return left
 }
 
 // forgetOthers keeps what belongs to the runs, and returns those that ended and of which nothing is kept.
@@ -101,7 +116,7 @@ func (m *Metrics) read(ctx context.Context, run *assayv1alpha1.BenchmarkRun) err
 	var result *analysis.Analysis
 	if run.Status.Wave != nil {
 		var err error
-		if result, err = ledger.NewestAnalysis(ctx, store, int(*run.Status.Wave)); err != nil {
+		if result, _, err = ledger.NewestAnalysis(ctx, store, int(*run.Status.Wave), 0); err != nil {
 			return err
 		}
 	}

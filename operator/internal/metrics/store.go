@@ -65,8 +65,9 @@ const otherCause = "Other"
 func (m *Metrics) operated(operation string, began time.Time, err error) {
 	m.ledgerSeconds.WithLabelValues(operation).Observe(time.Since(began).Seconds())
 	switch {
-	// That an object is absent or there already is an answer, and who gave up waiting got no answer.
-	case err == nil, errors.Is(err, ledger.ErrNotFound), errors.Is(err, ledger.ErrExists), errors.Is(err, context.Canceled):
+	// That an object is absent, there already or larger than what is read is an answer, and who gave up waiting got no answer.
+	case err == nil, errors.Is(err, ledger.ErrNotFound), errors.Is(err, ledger.ErrExists), errors.Is(err, ledger.ErrTooLarge),
+		errors.Is(err, context.Canceled):
 		return
 	}
 	cause := string(ledger.CauseOf(err))

@@ -10,8 +10,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -182,15 +185,44 @@ func TestWhatIsRememberedIsWhatIsThere(t *testing.T) {
 // However many runs there are, what is remembered of their experiments is bounded, and what a run took is not forgotten for it.
 func TestTheMemoryOfAllRunsIsBounded(t *testing.T) {
 	var m Memory
-	m.Note("uid-0", func(n *Notes) { n.Taken = []string{"node-a"} })
+	oldest := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "oldest", UID: "uid-0"}}
+	m.Note(oldest, func(n *Notes) { n.Taken = []string{"node-a"} })
 	for i := range 1000 {
 		m.keep(types.UID(fmt.Sprintf("uid-%d", i)), remembered{planBytes: 1 << 20})
 	}
 	if used := m.ledgers.Used(); used > ledgerBytes {
 		t.Errorf("1000 runs take %d bytes, want at most %d", used, ledgerBytes)
 	}
-	if _, ok := m.ledgers.Get("uid-999"); !ok || !slices.Equal(m.Noted("uid-0").Taken, []string{"node-a"}) {
+	if _, ok := m.ledgers.Get("uid-999"); !ok || !slices.Equal(m.Noted(oldest).Taken, []string{"node-a"}) {
 		t.Error("the newest run is forgotten, or the node that the oldest one took")
+	}
+}
+
+// Whoever makes runs and deletes them, over and over, leaves nothing behind in the operator, and a run knows nothing of another that had
+// its name.
+func TestNothingIsNotedOfRunsThatAreGone(t *testing.T) {
+	var m Memory
+	run := func(i int) *assayv1alpha1.BenchmarkRun {
+		return &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: fmt.Sprint("scan-", i%10),
+			UID: types.UID(fmt.Sprint("uid-", i))}}
+	}
+	for i := range 1000 {
+		if noted := m.Noted(run(i)); noted.Begins || noted.Passive {
+			t.Fatalf("run %d, which is new, has %+v", i, noted)
+		}
+		m.Note(run(i), func(n *Notes) { n.Begins = true })
+		if noted := m.Noted(run(i)); !noted.Begins || noted.Passive {
+			t.Fatalf("run %d has %+v", i, noted)
+		}
+		switch i % 3 {
+		case 0:
+			m.over(run(i))
+		case 1:
+			m.Gone(client.ObjectKeyFromObject(run(i)))
+		}
+	}
+	if len(m.notes) > 10 {
+		t.Errorf("there are notes of %d runs, and at most 10 are there", len(m.notes))
 	}
 }
 

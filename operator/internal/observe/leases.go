@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -47,30 +48,39 @@ func leases(ctx context.Context, reader client.Reader, namespace string) (
 	return out, versions, damaged, nil
 }
 
-// Busy names what of a holder runs on a node or may still start there; empty is nothing. Besides names a workflow that is known to use
-// only other nodes.
-func Busy(ctx context.Context, reader client.Reader, holder lease.Holder, node, besides string) (string, error) {
-	mine := []client.ListOption{client.InNamespace(holder.Namespace), client.MatchingLabels{workflow.RunUIDLabel: holder.UID}}
-	var workflows workflow.WorkflowList
+// Busy names what of a holder runs on a node or may still start there, as the API server has it; empty is nothing. Besides names a workflow
+// that is known to use only other nodes.
+func Busy(ctx context.Context, live client.Reader, holder lease.Holder, node, besides string) (string, error) {
+	return busy(ctx, live, pageSize, holder, node, besides)
+}
+
+func busy(ctx context.Context, reader client.Reader, size int64, holder lease.Holder, node, besides string) (found string, err error) {
+	mine := client.MatchingLabels{workflow.RunUIDLabel: holder.UID}
+	err = each(ctx, reader, size, holder.Namespace, func(page *workflow.WorkflowList) {
+		for i := range page.Items {
+			if flow := &page.Items[i]; found == "" && runsBlocks(flow) && flow.Name != besides {
+				found = "workflow " + strings.Clone(flow.Name)
+			}
+		}
+	}, mine)
 	// Where Argo's API is gone, so are its workflows.
-	if err := client.IgnoreNotFound(reader.List(ctx, &workflows, mine...)); err != nil {
+	if client.IgnoreNotFound(err) != nil {
 		return "", fmt.Errorf("list workflows of run %s: %w", holder.Run(), err)
 	}
-	for i := range workflows.Items {
-		if flow := &workflows.Items[i]; runsBlocks(flow) && flow.Name != besides {
-			return "workflow " + flow.Name, nil
-		}
+	if found != "" {
+		return found, nil
 	}
-	var pods corev1.PodList
-	if err := reader.List(ctx, &pods, mine...); err != nil {
+	if err := each(ctx, reader, size, holder.Namespace, func(page *corev1.PodList) {
+		for i := range page.Items {
+			pod := &page.Items[i]
+			if found == "" && aliveBlock(pod) && (pod.Spec.NodeName == "" || pod.Spec.NodeName == node) {
+				found = "pod " + strings.Clone(pod.Name)
+			}
+		}
+	}, mine); err != nil {
 		return "", fmt.Errorf("list pods of run %s: %w", holder.Run(), err)
 	}
-	for i := range pods.Items {
-		if owned := &pods.Items[i]; aliveBlock(owned) && (owned.Spec.NodeName == "" || owned.Spec.NodeName == node) {
-			return "pod " + owned.Name, nil
-		}
-	}
-	return "", nil
+	return found, nil
 }
 
 // OthersOn names what of runs other than one's own runs on a node or may still start there; empty is nothing. It asks every workflow and
@@ -85,25 +95,30 @@ func OthersOn(ctx context.Context, cache, live client.Reader, me lease.Holder, n
 		namespaces[runs.Items[i].Namespace] = true
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
-		ours := []client.ListOption{client.InNamespace(namespace), client.MatchingLabels{workflow.ManagedByLabel: workflow.ManagedBy}}
-		var workflows workflow.WorkflowList
-		if err := client.IgnoreNotFound(live.List(ctx, &workflows, ours...)); err != nil {
+		found := ""
+		err := EachPage(ctx, live, namespace, func(page *workflow.WorkflowList) {
+			for i := range page.Items {
+				flow := &page.Items[i]
+				if found == "" && flow.Labels[workflow.RunUIDLabel] != me.UID && runsBlocks(flow) && slices.Contains(flow.Spec.Nodes(), node) {
+					found = "workflow " + namespace + "/" + strings.Clone(flow.Name)
+				}
+			}
+		}, client.MatchingLabels{workflow.ManagedByLabel: workflow.ManagedBy})
+		if client.IgnoreNotFound(err) != nil {
 			return "", fmt.Errorf("list workflows in namespace %s: %w", namespace, err)
 		}
-		for i := range workflows.Items {
-			flow := &workflows.Items[i]
-			if flow.Labels[workflow.RunUIDLabel] != me.UID && runsBlocks(flow) && slices.Contains(flow.Spec.Nodes(), node) {
-				return "workflow " + namespace + "/" + flow.Name, nil
+		if err := EachPage(ctx, live, namespace, func(page *corev1.PodList) {
+			for i := range page.Items {
+				pod := &page.Items[i]
+				if found == "" && pod.Labels[workflow.RunUIDLabel] != me.UID && aliveBlock(pod) && pod.Spec.NodeName == node {
+					found = "pod " + namespace + "/" + strings.Clone(pod.Name)
+				}
 			}
-		}
-		var pods corev1.PodList
-		if err := live.List(ctx, &pods, client.InNamespace(namespace), client.HasLabels{workflow.RunUIDLabel}); err != nil {
+		}, client.HasLabels{workflow.RunUIDLabel}); err != nil {
 			return "", fmt.Errorf("list pods in namespace %s: %w", namespace, err)
 		}
-		for i := range pods.Items {
-			if pod := &pods.Items[i]; pod.Labels[workflow.RunUIDLabel] != me.UID && aliveBlock(pod) && pod.Spec.NodeName == node {
-				return "pod " + namespace + "/" + pod.Name, nil
-			}
+		if found != "" {
+			return found, nil
 		}
 	}
 	return "", nil
@@ -165,7 +180,7 @@ func (o *Observer) leases(ctx context.Context, world *World) error {
 		if !all[i].Expired(o.Clock.Now().Add(soon)) {
 			continue
 		}
-		if all[i].Busy, err = Busy(ctx, o.Client, all[i].Holder, all[i].Node, ""); err != nil {
+		if all[i].Busy, err = busy(ctx, o.Client, inCache, all[i].Holder, all[i].Node, ""); err != nil {
 			return err
 		}
 	}
@@ -185,7 +200,7 @@ func besides(world *World, node string) string {
 
 // own are the nodes that the run holds, according to any source that may be stale.
 func (o *Observer) own(world *World, all []lease.Lease) []string {
-	nodes := slices.Clone(o.Memory.Noted(world.Run.UID).Taken)
+	nodes := slices.Clone(o.Memory.Noted(world.Run).Taken)
 	for _, l := range all {
 		if l.Holder == plan.HolderOf(world.Run) {
 			nodes = append(nodes, l.Node)
@@ -235,7 +250,7 @@ func (o *Observer) waiting(ctx context.Context, world *World) error {
 	}
 	for i := range runs.Items {
 		// A status that cannot be written leaves a run in the queue: it must not be granted nodes that it does not take.
-		if run := &runs.Items[i]; WaitsForLease(run) && !o.Memory.Noted(run.UID).Passive {
+		if run := &runs.Items[i]; WaitsForLease(run) && !o.Memory.Noted(run).Passive {
 			world.Waiting = append(world.Waiting, plan.WaitingRun{
 				Run: plan.HolderOf(run), Created: run.CreationTimestamp.Time, Placement: experiment.PlacementOf(run.Spec.Placement),
 			})
@@ -253,7 +268,7 @@ func (o *Observer) CountUnderWay(ctx context.Context, world *World) error {
 	}
 	world.UnderWay = 0
 	for i := range runs.Items {
-		if run := &runs.Items[i]; run.UID != world.Run.UID && !plan.Ended(run) && (run.Status.Wave != nil || o.Memory.Noted(run.UID).Begins) {
+		if run := &runs.Items[i]; run.UID != world.Run.UID && !plan.Ended(run) && (run.Status.Wave != nil || o.Memory.Noted(run).Begins) {
 			world.UnderWay++
 		}
 	}

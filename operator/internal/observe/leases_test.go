@@ -338,8 +338,8 @@ func TestARunThatDoesNotAskForANodeIsNotInTheQueue(t *testing.T) {
 		want int
 	}{
 		"nothing is known of it, as after a restart": {func(*Memory) {}, 1},
-		"its newest decision asked for a node":       {func(m *Memory) { m.Note(run.UID, func(n *Notes) { n.Passive = false }) }, 1},
-		"its newest decision did not":                {func(m *Memory) { m.Note(run.UID, func(n *Notes) { n.Passive = true }) }, 0},
+		"its newest decision asked for a node":       {func(m *Memory) { m.Note(run, func(n *Notes) { n.Passive = false }) }, 1},
+		"its newest decision did not":                {func(m *Memory) { m.Note(run, func(n *Notes) { n.Passive = true }) }, 0},
 	} {
 		o := &Observer{Client: cache, Memory: &Memory{}}
 		tc.note(o.Memory)

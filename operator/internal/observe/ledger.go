@@ -108,8 +108,27 @@ func (o *Observer) readLedger(ctx context.Context, store ledger.Store, world *Wo
 		return err
 	}
 	world.Ledger.Done, world.Ledger.DoneBlocks, world.Ledger.Open = done, len(state.Newest.Blocks)-len(open), open
-	err = readAnalysis(ctx, store, world, &known)
+	err = o.readAnalysis(ctx, store, world, &known)
 	o.Memory.keep(world.Run.UID, known)
+	return err
+}
+
+// readAnalysis reads the newest analysis. One that is refused is not read by every pass: whoever measures may leave one in every ledger,
+// and it takes as long to refuse as the largest of ours takes to read.
+func (o *Observer) readAnalysis(ctx context.Context, store ledger.Store, world *World, known *remembered) error {
+	run, now := world.Run, o.Clock.Now()
+	before := o.Memory.Noted(run).Refused
+	if before.err != nil && before.wave == world.Ledger.Newest.Wave && !before.retry.Due(now) {
+		return before.err
+	}
+	err := newestAnalysis(ctx, store, world, known)
+	switch {
+	case err != nil && ctx.Err() == nil && Problem(err) == assayv1alpha1.ReasonLedgerDamaged:
+		after := Refused{err, world.Ledger.Newest.Wave, before.retry.Failed(now, ledger.RefusedFirst, ledger.RefusedMost)}
+		o.Memory.Note(run, func(n *Notes) { n.Refused = after })
+	case err == nil && before.err != nil:
+		o.Memory.Note(run, func(n *Notes) { n.Refused = Refused{} })
+	}
 	return err
 }
 
@@ -129,15 +148,18 @@ func belongs(run *assayv1alpha1.BenchmarkRun, frozen *experiment.Experiment) err
 	return nil
 }
 
-// readAnalysis reads the newest analysis. One of an earlier wave is read once: decisions no longer depend on it.
-func readAnalysis(ctx context.Context, store ledger.Store, world *World, known *remembered) error {
+// newestAnalysis reads the newest analysis. One of an earlier wave is read once: decisions no longer depend on it.
+func newestAnalysis(ctx context.Context, store ledger.Store, world *World, known *remembered) error {
 	newest := world.Ledger.Newest.Wave
 	for wave := newest; wave >= 0; wave-- {
 		result := known.judged
 		if result == nil || wave == newest || wave != known.judgedWave {
-			var err error
-			if result, err = getAnalysis(ctx, store, wave, known); err != nil {
+			read, room, err := ledger.ReadAnalysis(ctx, store, wave)
+			if err != nil && !errors.Is(err, ledger.ErrNotFound) {
 				return err
+			}
+			if result = read; wave != newest && read != nil {
+				known.judged, known.judgedWave, known.judgedBytes = read, wave, room
 			}
 		}
 		if result == nil {
@@ -150,27 +172,9 @@ func readAnalysis(ctx context.Context, store ledger.Store, world *World, known *
 			world.Ledger.Findings = result.Findings()
 			return nil
 		}
-		known.judged, known.judgedWave = result, wave
 		return nil
 	}
 	return nil
-}
-
-// getAnalysis reads the analysis of a wave; nil when there is none.
-func getAnalysis(ctx context.Context, store ledger.Store, wave int, known *remembered) (*analysis.Analysis, error) {
-	raw, err := ledger.GetAtMost(ctx, store, ledger.AnalysisKey(wave), analysis.MostBytes)
-	if errors.Is(err, ledger.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	result, err := analysis.Parse(raw)
-	if err != nil {
-		return nil, fmt.Errorf("invalid analysis %s: %w; delete it and it is made again", ledger.AnalysisKey(wave), err)
-	}
-	known.judgedBytes = analysis.RoomOf(raw)
-	return result, nil
 }
 
 // answers joins the reasons of a search's answers in a line.

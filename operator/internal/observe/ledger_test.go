@@ -4,6 +4,9 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
+
+	testingclock "k8s.io/utils/clock/testing"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/ledger"
@@ -32,17 +35,74 @@ func TestAnAnalysisThatCannotBeOursIsADamage(t *testing.T) {
 				t.Fatal(err)
 			}
 			world := &World{Observed: plan.Observed{Ledger: plan.LedgerState{Newest: &record.Wave{}}}}
-			if err := away(t.Context(), world, readAnalysis(context.Background(), store, world, &remembered{})); err != nil {
+			if err := away(t.Context(), world, newestAnalysis(context.Background(), store, world, &remembered{})); err != nil {
 				t.Fatal(err)
 			}
 			if world.Ledger.Problem != assayv1alpha1.ReasonLedgerDamaged || world.Analysis != nil || world.Ledger.Analysed {
 				t.Errorf("problem %q, analysis %v", world.Ledger.Problem, world.Analysis)
 			}
-			for _, part := range append(tc.says, "delete it and it is made again") {
+			for _, part := range append(tc.says, "assay analyze --ledger URL --write makes it again") {
 				if !strings.Contains(world.Ledger.Message, part) {
 					t.Errorf("it says %q, without %q", world.Ledger.Message, part)
 				}
 			}
 		})
+	}
+}
+
+// readingStore counts how often an object is read.
+type readingStore struct {
+	ledger.Store
+	reads int
+}
+
+func (s *readingStore) Get(ctx context.Context, key string) ([]byte, error) {
+	s.reads++
+	return s.Store.Get(ctx, key)
+}
+
+// A pass every ten seconds is what a damaged ledger gets. An analysis of 16 MiB that is refused must not be read by each of them, and one
+// that was made again must be.
+func TestAnAnalysisThatIsRefusedIsNotReadByEveryPass(t *testing.T) {
+	folder, err := ledger.Open(t.Context(), ledger.FolderURL(t.TempDir()), ledger.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := &readingStore{Store: folder}
+	if err := store.Create(t.Context(), ledger.AnalysisKey(0), []byte(`{"verdict": "Banana"}`)); err != nil {
+		t.Fatal(err)
+	}
+	now := testingclock.NewFakeClock(time.Date(2026, 11, 25, 8, 0, 0, 0, time.UTC))
+	o := &Observer{Memory: &Memory{}, Clock: now}
+	pass := func(newest int) *World {
+		world := &World{Observed: plan.Observed{Run: &assayv1alpha1.BenchmarkRun{}, Ledger: plan.LedgerState{Newest: &record.Wave{Wave: newest}}}}
+		if err := away(t.Context(), world, o.readAnalysis(t.Context(), store, world, &remembered{})); err != nil {
+			t.Fatal(err)
+		}
+		return world
+	}
+	for range 360 {
+		if world := pass(0); world.Ledger.Problem != assayv1alpha1.ReasonLedgerDamaged || !strings.Contains(world.Ledger.Message, "Banana") {
+			t.Fatalf("problem %q: %q", world.Ledger.Problem, world.Ledger.Message)
+		}
+		now.Step(10 * time.Second)
+	}
+	if store.reads < 5 || store.reads > 12 {
+		t.Errorf("in an hour it is read %d times, want some ten", store.reads)
+	}
+	before := store.reads
+	if pass(1); store.reads != before+2 {
+		t.Errorf("the analysis of another wave is not looked for")
+	}
+	if err := store.Replace(t.Context(), ledger.AnalysisKey(1), []byte(`{"verdict": "Go", "wave": 1}`)); err != nil {
+		t.Fatal(err)
+	}
+	now.Step(ledger.RefusedMost)
+	if world := pass(1); world.Ledger.Problem != "" || !world.Ledger.Analysed {
+		t.Errorf("it was made again: %+v", world.Ledger)
+	}
+	before = store.reads
+	if pass(1); store.reads != before+1 {
+		t.Errorf("one that was read is not read by the next pass")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -18,6 +19,7 @@ import (
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/lru"
+	"assay.dev/assay/operator/internal/period"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -33,12 +35,15 @@ type Memory struct {
 	dashboards lru.Map[types.UID, dashboard.Pin]
 
 	mutex sync.Mutex
-	notes map[types.UID]Notes
+	notes map[client.ObjectKey]noted
 	// leases holds, by node, the version of its lease when it was last read from the API server.
 	leases map[string]string
-	// queue is the newest queue for nodes, and made is when it was computed.
-	queue *lease.Queue
-	made  time.Time
+
+	// queueing is held while queue, the newest queue for nodes, is computed. It was made at a time, and that took a while.
+	queueing sync.Mutex
+	queue    *lease.Queue
+	made     time.Time
+	took     time.Duration
 }
 
 // Limits of the memory. Bytes of runs and ledgers are those of their JSON; in memory they take about twice as much.
@@ -50,6 +55,9 @@ const (
 	// queueLasts is how old the queue may be. Acquiring a node on the grounds of a stale queue is safe, because the lease is written
 	// against its version: of two runs one gets a conflict.
 	queueLasts = 250 * time.Millisecond
+	// queueShare bounds the share of time that computing it takes: how many runs wait, and how many nodes each may use, is what their authors
+	// choose.
+	queueShare = 10
 )
 
 // Notes are what reconciles of a run note for later ones.
@@ -62,6 +70,22 @@ type Notes struct {
 	Passive bool
 	// Expands means that this operator has noted in the status that it expands the experiment.
 	Expands bool
+	// Refused is why its newest analysis was refused when it was read last.
+	Refused Refused
+}
+
+// noted are the notes of the run with a uid: another one may have its name later.
+type noted struct {
+	uid types.UID
+	Notes
+}
+
+// Refused is an analysis that was refused, and when it is read again.
+type Refused struct {
+	err error
+	// wave was the newest one.
+	wave  int
+	retry period.Retry
 }
 
 // remembered is what is known of a run's ledger.
@@ -96,14 +120,19 @@ func (m *Memory) RunAt(key client.ObjectKey, version string) *assayv1alpha1.Benc
 	return nil
 }
 
-// ForgetRun removes a run.
-func (m *Memory) ForgetRun(key client.ObjectKey) { m.runs.Delete(key) }
+// Gone removes all that is only needed while there is a run.
+func (m *Memory) Gone(key client.ObjectKey) {
+	m.runs.Delete(key)
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	delete(m.notes, key)
+}
 
 // Wrote records that an action was tried for a run, successful or not: what was read before may be stale.
 func (m *Memory) Wrote(run *assayv1alpha1.BenchmarkRun, action plan.Action) {
-	m.ForgetRun(client.ObjectKeyFromObject(run)) // Some actions write the run.
+	m.runs.Delete(client.ObjectKeyFromObject(run)) // Some actions write the run.
 	taken := func(nodes []string) []string {
-		m.Note(run.UID, func(n *Notes) { n.Taken = nodes })
+		m.Note(run, func(n *Notes) { n.Taken = nodes })
 		return nodes
 	}
 	var nodes []string
@@ -138,40 +167,50 @@ func (m *Memory) KeepDashboard(run types.UID, pin dashboard.Pin) {
 }
 
 // Queue returns the newest queue for nodes, and computes it anew if that is too old.
-func (m *Memory) Queue(now time.Time, anew func() *lease.Queue) *lease.Queue {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	if age := now.Sub(m.made); m.queue == nil || age < 0 || age >= queueLasts {
-		m.queue, m.made = anew(), now
+func (m *Memory) Queue(clock clock.PassiveClock, anew func() *lease.Queue) *lease.Queue {
+	m.queueing.Lock()
+	defer m.queueing.Unlock()
+	began := clock.Now()
+	if m.queue == nil || period.Over(m.made, max(queueLasts, queueShare*m.took), began) {
+		m.queue = anew()
+		m.made = clock.Now()
+		m.took = m.made.Sub(began)
 	}
 	return m.queue
 }
 
 // Noted returns the notes of a run.
-func (m *Memory) Noted(run types.UID) Notes {
+func (m *Memory) Noted(run *assayv1alpha1.BenchmarkRun) Notes {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	return m.notes[run]
+	return m.notesOf(run)
+}
+
+func (m *Memory) notesOf(run *assayv1alpha1.BenchmarkRun) Notes {
+	if noted := m.notes[client.ObjectKeyFromObject(run)]; noted.uid == run.UID {
+		return noted.Notes
+	}
+	return Notes{}
 }
 
 // Note edits the notes of a run.
-func (m *Memory) Note(run types.UID, edit func(*Notes)) {
+func (m *Memory) Note(run *assayv1alpha1.BenchmarkRun, edit func(*Notes)) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	noted := m.notes[run]
-	edit(&noted)
+	notes := m.notesOf(run)
+	edit(&notes)
 	if m.notes == nil {
-		m.notes = map[types.UID]Notes{}
+		m.notes = map[client.ObjectKey]noted{}
 	}
-	m.notes[run] = noted
+	m.notes[client.ObjectKeyFromObject(run)] = noted{run.UID, notes}
 }
 
 // over removes what is only needed while a run is active.
-func (m *Memory) over(run types.UID) {
-	m.ledgers.Delete(run)
+func (m *Memory) over(run *assayv1alpha1.BenchmarkRun) {
+	m.ledgers.Delete(run.UID)
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	delete(m.notes, run)
+	delete(m.notes, client.ObjectKeyFromObject(run))
 }
 
 func (m *Memory) lease(node string) (version string, ok bool) {

@@ -4,6 +4,7 @@ package observe
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -59,7 +60,7 @@ func (o *Observer) Observe(ctx context.Context, run *assayv1alpha1.BenchmarkRun)
 	world := &World{Observed: plan.Observed{Run: run}}
 	read := o.active
 	if !run.DeletionTimestamp.IsZero() || plan.Ended(run) {
-		o.Memory.over(run.UID)
+		o.Memory.over(run)
 		read = o.over
 	}
 	if err := read(ctx, world); err != nil {
@@ -159,17 +160,32 @@ func (o *Observer) workflows(ctx context.Context, world *World) ([]workflow.Work
 	if o.Argo != nil {
 		world.Argo = o.Argo.State()
 	}
-	if world.Argo.Absent {
+	return o.workflowsOf(ctx, client.ObjectKeyFromObject(world.Run))
+}
+
+func (o *Observer) workflowsOf(ctx context.Context, run client.ObjectKey) ([]workflow.Workflow, error) {
+	if o.Argo != nil && o.Argo.State().Absent {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, workflowsTimeout)
 	defer cancel()
 	var list workflow.WorkflowList
-	if err := o.Client.List(ctx, &list, client.InNamespace(world.Run.Namespace),
-		client.MatchingLabels{workflow.RunLabel: world.Run.Name}); err != nil {
+	if err := o.Client.List(ctx, &list, client.InNamespace(run.Namespace), client.MatchingLabels{workflow.RunLabel: run.Name}); err != nil {
 		return nil, err
 	}
 	return list.Items, nil
+}
+
+// LeftBy are the runs that had a name and have workflows, but for the run that has it now.
+func (o *Observer) LeftBy(ctx context.Context, name client.ObjectKey, now types.UID) (gone []lease.Holder, err error) {
+	flows, err := o.workflowsOf(ctx, name)
+	for i := range flows {
+		of := lease.Holder{Namespace: name.Namespace, Name: name.Name, UID: flows[i].Labels[workflow.RunUIDLabel]}
+		if of.UID != string(now) && flows[i].DeletionTimestamp.IsZero() && !slices.Contains(gone, of) {
+			gone = append(gone, of)
+		}
+	}
+	return gone, err
 }
 
 func (o *Observer) pods(ctx context.Context, world *World) error {

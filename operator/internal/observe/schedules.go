@@ -3,7 +3,6 @@ package observe
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -24,7 +23,7 @@ func Schedule(ctx context.Context, live client.Reader, s *assayv1alpha1.Benchmar
 		return out, err
 	}
 	oldest := elder{s.Name, s.CreationTimestamp.Time}
-	if err := eachPage(ctx, live, s.Namespace, func(page *assayv1alpha1.BenchmarkScheduleList) {
+	if err := EachPage(ctx, live, s.Namespace, func(page *assayv1alpha1.BenchmarkScheduleList) {
 		oldest = oldest.among(s.Spec.Series, page.Items)
 	}); err != nil {
 		return out, fmt.Errorf("list schedules: %w", err)
@@ -39,31 +38,10 @@ func Schedule(ctx context.Context, live client.Reader, s *assayv1alpha1.Benchmar
 	return out, err
 }
 
-// pageSize is how many objects are held at a time: each may have a megabyte, and whoever may make some may make many.
-const pageSize = 16
-
-// eachPage visits the objects of a kind in a namespace, a page at a time.
-func eachPage[T any, P interface {
-	*T
-	client.ObjectList
-}](ctx context.Context, live client.Reader, namespace string, visit func(page P), options ...client.ListOption) error {
-	for next := ""; ; {
-		page := P(new(T))
-		more := append(slices.Clone(options), client.InNamespace(namespace), client.Limit(pageSize), client.Continue(next))
-		if err := live.List(ctx, page, more...); err != nil {
-			return err
-		}
-		visit(page)
-		if next = page.GetContinue(); next == "" {
-			return nil
-		}
-	}
-}
-
 // revisionsOf are the recorded revisions of a schedule's series, of those that the namespace has of any.
 func revisionsOf(ctx context.Context, live client.Reader, s *assayv1alpha1.BenchmarkSchedule) ([]schedule.Recorded, error) {
 	var out []schedule.Recorded
-	err := eachPage(ctx, live, s.Namespace, func(page *assayv1alpha1.BenchmarkRevisionList) {
+	err := EachPage(ctx, live, s.Namespace, func(page *assayv1alpha1.BenchmarkRevisionList) {
 		for i := range page.Items {
 			r := &page.Items[i]
 			if r.Spec.Series != s.Spec.Series || !r.DeletionTimestamp.IsZero() {
@@ -101,7 +79,7 @@ func runsOf(ctx context.Context, live client.Reader, s *assayv1alpha1.BenchmarkS
 			Cancelled: plan.Cancelled(run), Deleting: !run.DeletionTimestamp.IsZero(),
 		})
 	}
-	if err := eachPage(ctx, live, s.Namespace, func(page *assayv1alpha1.BenchmarkRunList) {
+	if err := EachPage(ctx, live, s.Namespace, func(page *assayv1alpha1.BenchmarkRunList) {
 		for i := range page.Items {
 			add(&page.Items[i])
 		}

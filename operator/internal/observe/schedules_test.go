@@ -1,7 +1,6 @@
 package observe
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -76,41 +74,15 @@ func TestTheRunsOfAScheduleAreThoseThatItOwns(t *testing.T) {
 	}
 }
 
-// pagedReader gives pages as an API server does, and notes how many objects there were at most in one.
-type pagedReader struct {
-	client.Reader
-	objects []assayv1alpha1.BenchmarkRevision
-	largest int
-}
-
-func (r *pagedReader) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
-	revisions, ok := list.(*assayv1alpha1.BenchmarkRevisionList)
-	if !ok {
-		return r.Reader.List(ctx, list, options...)
-	}
-	asked := (&client.ListOptions{}).ApplyOptions(options)
-	from, to := 0, len(r.objects)
-	if _, err := fmt.Sscan(asked.Continue, &from); asked.Continue != "" && err != nil {
-		return err
-	}
-	if asked.Limit > 0 && from+int(asked.Limit) < to {
-		to = from + int(asked.Limit)
-		revisions.Continue = fmt.Sprint(to)
-	}
-	revisions.Items = r.objects[from:to]
-	r.largest = max(r.largest, to-from)
-	return nil
-}
-
 // CI may record any number of revisions, of any series, each with as much beside it as an object may have.
 func TestRecordedRevisionsAreReadAPageAtATime(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := assayv1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	reader := &pagedReader{Reader: fake.NewClientBuilder().WithScheme(scheme).Build()}
+	reader := &pagedReader{Reader: fake.NewClientBuilder().WithScheme(scheme).Build(), of: &assayv1alpha1.BenchmarkRevisionList{}}
 	for i := range 12345 {
-		one := assayv1alpha1.BenchmarkRevision{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: fmt.Sprint("r-", i)}}
+		one := &assayv1alpha1.BenchmarkRevision{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: fmt.Sprint("r-", i)}}
 		one.Spec.Series, one.Spec.Revision.Revision = []string{"scan", "other"}[i%2], fmt.Sprint(i)
 		reader.objects = append(reader.objects, one)
 	}

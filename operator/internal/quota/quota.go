@@ -13,12 +13,13 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/period"
 )
 
 // Every is how often what a namespace holds is summed up anew: it grows by megabytes an hour.
 const Every = 10 * time.Minute
 
-// Meter sums up the ledgers of the namespaces that were asked for, one after the other.
+// Meter sums up the ledgers of the namespaces that were asked for.
 type Meter struct {
 	Store ledger.Store
 	Clock clock.Clock
@@ -31,8 +32,9 @@ type Meter struct {
 
 type reading struct {
 	sizes ledger.Sizes
-	// at is when it was read last, zero before that; tried is when somebody tried to.
+	// at is when it was read last, zero before that; tried is when somebody began to, and busy means that this goes on.
 	at, tried time.Time
+	busy      bool
 }
 
 func (m *Meter) prepare() {
@@ -70,11 +72,12 @@ func (m *Meter) All() map[string]ledger.Sizes {
 	return out
 }
 
-// Start sums up until the context ends.
+// Start sums up until the context ends, each namespace by itself: how long one takes is what its authors choose, by how many objects they
+// write, and no run of another begins before that one was summed up.
 func (m *Meter) Start(ctx context.Context) error {
 	m.prepare()
 	for {
-		next := m.Refresh(ctx)
+		next := m.begin(ctx, func(sum func()) { go sum() })
 		select {
 		case <-ctx.Done():
 			return nil
@@ -84,31 +87,45 @@ func (m *Meter) Start(ctx context.Context) error {
 	}
 }
 
-// Refresh sums up the namespaces whose turn it is, and returns when the next one's is. One that cannot be read keeps what was known.
+// Refresh sums up the namespaces whose turn it is, and returns when the next one's is.
 func (m *Meter) Refresh(ctx context.Context) time.Duration {
 	m.prepare()
+	return m.begin(ctx, func(sum func()) { sum() })
+}
+
+// begin begins to sum up the namespaces whose turn it is. One that cannot be read keeps what was known.
+func (m *Meter) begin(ctx context.Context, run func(sum func())) time.Duration {
 	next := Every
 	for _, namespace := range m.namespaces() {
-		m.mutex.Lock()
-		tried := m.known[namespace].tried
-		m.mutex.Unlock()
-		if left := tried.Add(Every).Sub(m.Clock.Now()); !tried.IsZero() && left > 0 {
-			next = min(next, left)
-			continue
-		}
-		sizes, err := Sum(ctx, m.Store, "runs/"+namespace+"/", "argo/"+namespace+"/")
+		now := m.Clock.Now()
 		m.mutex.Lock()
 		known := m.known[namespace]
-		known.tried = m.Clock.Now()
-		if err == nil {
-			known.sizes, known.at = sizes, known.tried
+		left := period.Left(known.tried, Every, now)
+		due := !known.busy && left <= 0
+		if due {
+			known.busy, known.tried = true, now
 		}
 		m.mutex.Unlock()
-		if err != nil && ctx.Err() == nil {
-			ctrl.LoggerFrom(ctx).Error(err, "Cannot sum up what a namespace stores", "namespace", namespace)
+		if due {
+			run(func() { m.sum(ctx, namespace, known) })
+		} else if left > 0 {
+			next = min(next, left)
 		}
 	}
 	return next
+}
+
+func (m *Meter) sum(ctx context.Context, namespace string, known *reading) {
+	sizes, err := Sum(ctx, m.Store, "runs/"+namespace+"/", "argo/"+namespace+"/")
+	if err != nil && ctx.Err() == nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot sum up what a namespace stores", "namespace", namespace)
+	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	known.busy = false
+	if err == nil {
+		known.sizes, known.at = sizes, m.Clock.Now()
+	}
 }
 
 func (m *Meter) namespaces() []string {

@@ -62,6 +62,58 @@ func TestANamespaceIsSummedUpNowAndThenAndNotWheneverSomebodyAsks(t *testing.T) 
 	}
 }
 
+// endless is a store in which the listing of one namespace does not end.
+type endless struct {
+	ledger.Store
+	begun chan string
+}
+
+func (e endless) Sizes(ctx context.Context, prefix string) (ledger.Sizes, error) {
+	e.begun <- prefix
+	if prefix == "runs/crowd/" {
+		<-ctx.Done()
+		return ledger.Sizes{}, ctx.Err()
+	}
+	return ledger.Sizes{Objects: 1}, nil
+}
+
+// Whoever has the key of a namespace may write any number of objects there. No run of another begins before that one was summed up.
+func TestANamespaceThatTakesLongDelaysNobody(t *testing.T) {
+	now := testingclock.NewFakeClock(time.Date(2026, 11, 26, 8, 0, 0, 0, time.UTC))
+	store := endless{begun: make(chan string, 99)}
+	meter := &Meter{Store: store, Clock: now}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- meter.Start(ctx) }()
+	meter.Of("crowd")
+	if begun := <-store.begun; begun != "runs/crowd/" {
+		t.Fatalf("%s is listed first", begun)
+	}
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		if _, known := meter.Of("lab"); known {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("another namespace is not summed up")
+		}
+	}
+	// Both are due again, and one of them still goes on: of the other one there are two listings each time.
+	for listed := 0; listed < 12; {
+		select {
+		case prefix := <-store.begun:
+			if listed++; prefix == "runs/crowd/" {
+				t.Error("one that is being summed up is begun again")
+			}
+		case <-time.After(time.Millisecond):
+			now.Step(Every)
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestAFolderTellsSizes(t *testing.T) {
 	store, err := ledger.Open(t.Context(), ledger.FolderURL(t.TempDir()), ledger.Options{})
 	if err != nil {

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -277,14 +278,25 @@ func TestNothingIsLostWhenWorkflowsAndPodsVanishEarly(t *testing.T) {
 func TestAnEarlierRunsWorkflowIsNotTakenOver(t *testing.T) {
 	w := newWorld(t, nil)
 	older := &workflow.Workflow{ObjectMeta: metav1.ObjectMeta{
-		Namespace: w.namespace, Name: "scan-w000",
+		// Something holds it for a while.
+		Namespace: w.namespace, Name: "scan-w000", Finalizers: []string{"test.assay.dev/held"},
 		Labels: map[string]string{workflow.ManagedByLabel: workflow.ManagedBy, workflow.RunLabel: "scan", workflow.RunUIDLabel: "earlier", workflow.WaveLabel: "0"},
 	}}
 	w.must(admin.Create(w.ctx, older))
 	w.must(admin.Create(w.ctx, w.template))
 	w.must(admin.Create(w.ctx, w.run))
 	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonWaitingForNode, "earlier run")
-	w.must(admin.Delete(w.ctx, older))
+	w.until("the earlier one is let go", func() error {
+		wf, err := w.getWorkflow("scan-w000")
+		if err != nil {
+			return err
+		}
+		if wf.DeletionTimestamp.IsZero() {
+			return errors.New("nobody has deleted it")
+		}
+		wf.Finalizers = nil
+		return admin.Update(w.ctx, wf)
+	})
 	w.until("the run's own workflow exists", func() error {
 		wf, err := w.getWorkflow("scan-w000")
 		if err == nil && wf.Labels[workflow.RunUIDLabel] != string(w.get().UID) {

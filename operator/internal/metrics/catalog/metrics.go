@@ -210,6 +210,8 @@ var Groups = []Group{
 		Metrics: []Metric{
 			{Name: "assay_metrics_left_out_runs", Type: Gauge,
 				Help: "Runs that are not shown one by one, because there are more than --metrics-runs: no alert of single runs is of these"},
+			{Name: "assay_metrics_left_out_schedules", Type: Gauge,
+				Help: "Schedules of which nothing is shown, because their namespaces have more than 200: no alert of a series is of these"},
 			{Name: "assay_metrics_left_out_series", Type: Gauge, Labels: ofRun, Help: "Results of the run that are not shown, because of the bounds",
 				When: "results were left out"},
 			{Name: "assay_metrics_unread_analyses", Type: Gauge,

@@ -1,0 +1,119 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	recorder "k8s.io/client-go/tools/record"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/apply"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/observe"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/specimen"
+	"assay.dev/assay/operator/internal/workflow"
+)
+
+// A run at the head of the queue that never takes the node that it is granted would keep it from everybody.
+func TestARunWhosePassesFailIsNotInTheQueue(t *testing.T) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, assayv1alpha1.AddToScheme, workflow.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exp, err := specimen.Scan(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, template, err := specimen.Written(exp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.Template, spec.TemplateRef = &template, nil
+	tooLarge := errors.New("etcdserver: request is too large")
+	for sentence, tc := range map[string]struct {
+		finalizer, nodes error
+		panics           bool
+		want             bool
+	}{
+		"its pass comes to its end":                 {nil, nil, false, false},
+		"its finalizer is refused":                  {tooLarge, nil, false, true},
+		"somebody else wrote it":                    {apierrors.NewConflict(corev1.Resource("x"), "scan", tooLarge), nil, false, false},
+		"what a decision depends on cannot be read": {nil, tooLarge, false, true},
+		"deciding ends in a panic":                  {nil, nil, true, true},
+	} {
+		run := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: scan.Namespace, Name: scan.Name, UID: "u"}, Spec: spec}
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a"}, Status: corev1.NodeStatus{
+			Allocatable: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("64"), corev1.ResourceMemory: resource.MustParse("64Gi")},
+			Conditions:  []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+		}}
+		run.Status.Queue = &assayv1alpha1.QueueStatus{}
+		cluster := fake.NewClientBuilder().WithScheme(scheme).WithObjects(run, node).WithStatusSubresource(run)
+		api := cluster.WithInterceptorFuncs(interceptor.Funcs{
+			Apply: func(ctx context.Context, c client.WithWatch, object runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+				return tc.finalizer
+			},
+			SubResourcePatch: func(_ context.Context, _ client.Client, _ string, _ client.Object, _ client.Patch,
+				_ ...client.SubResourcePatchOption) error {
+				return nil
+			},
+			List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+				if _, ok := list.(*corev1.NodeList); ok && tc.panics {
+					panic("nobody thought of that")
+				} else if ok && tc.nodes != nil {
+					return tc.nodes
+				}
+				return c.List(ctx, list, options...)
+			},
+		}).Build()
+		store, err := ledger.Open(t.Context(), ledger.FolderURL(t.TempDir()), ledger.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		frozen, err := experiment.Freeze(record.Run{Namespace: scan.Namespace, Name: scan.Name, UID: "u"}, spec, template)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := json.Marshal(frozen)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := observe.RunStore(store, run).Create(t.Context(), ledger.ExperimentKey, raw); err != nil {
+			t.Fatal(err)
+		}
+		now := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 26, 8, 0, 0, 0, time.UTC))
+		r := &Reconciler{Cache: api, Live: api, Recorder: recorder.NewFakeRecorder(99), Clock: now,
+			Observer: &observe.Observer{Client: api, Live: api, Store: store, Clock: now},
+			Applier: &apply.Applier{Client: api, Live: api, Store: store, Clock: now,
+				Lease: apply.LeaseConfig{Namespace: "system", Duration: time.Minute}}}
+		r.Observer.Memory = &r.memory
+		func() {
+			defer func() {
+				if found := recover(); (found != nil) != tc.panics {
+					t.Errorf("%s: panic %v", sentence, found)
+				}
+			}()
+			_, err = r.Reconcile(t.Context(), ctrl.Request{NamespacedName: scan})
+		}()
+		if noted := r.memory.Noted(run); noted.Passive != tc.want {
+			t.Errorf("%s (%v): it is out of the queue: %v, want %v", sentence, err, noted.Passive, tc.want)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package controller
+
+import (
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/apply"
+	"assay.dev/assay/operator/internal/observe"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/workflow"
+)
+
+// Whoever deletes a run with --cascade=orphan leaves its workflows behind. Of a run without a lease nobody else looks after them, a
+// suspended one never ends, and a quota of runs does not count them.
+func TestWorkflowsThatRunsLeaveBehindAreDeleted(t *testing.T) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{assayv1alpha1.AddToScheme, workflow.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(uid string) *assayv1alpha1.BenchmarkRun {
+		return &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan", UID: types.UID(uid)}}
+	}
+	flow := func(name, of, uid string) *workflow.Workflow {
+		return &workflow.Workflow{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "lab", Name: name, Labels: workflow.Labels(record.Run{Namespace: "lab", Name: of, UID: uid}, 0),
+		}}
+	}
+	left := []client.Object{flow("scan-w000", "scan", "first"), flow("scan-w001", "scan", "first"), flow("scan-w002", "scan", "second"),
+		flow("other-w000", "other", "third")}
+	for sentence, tc := range map[string]struct {
+		cached, there *assayv1alpha1.BenchmarkRun
+		want          []string
+	}{
+		"the run is gone":                   {nil, nil, []string{"other-w000"}},
+		"another run has its name":          {run("second"), run("second"), []string{"other-w000", "scan-w002"}},
+		"the run is there":                  {run("first"), run("first"), []string{"other-w000", "scan-w000", "scan-w001"}},
+		"a cache has the run that was gone": {run("second"), run("first"), []string{"other-w000", "scan-w000", "scan-w001", "scan-w002"}},
+	} {
+		cluster := fake.NewClientBuilder().WithScheme(scheme).WithObjects(left...)
+		if tc.there != nil {
+			cluster.WithObjects(tc.there)
+		}
+		api := cluster.Build()
+		r := &Reconciler{Cache: api, Live: api, Observer: &observe.Observer{Client: api}, Applier: &apply.Applier{Client: api, Live: api}}
+		r.Observer.Memory = &r.memory
+		var err error
+		if tc.cached == nil {
+			_, err = r.Reconcile(t.Context(), ctrl.Request{NamespacedName: scan})
+		} else {
+			err = r.sweep(t.Context(), scan, tc.cached.UID)
+		}
+		var flows workflow.WorkflowList
+		if listErr := api.List(t.Context(), &flows); err != nil || listErr != nil {
+			t.Fatal(err, listErr)
+		}
+		var names []string
+		for i := range flows.Items {
+			names = append(names, flows.Items[i].Name)
+		}
+		if slices.Sort(names); !slices.Equal(names, tc.want) {
+			t.Errorf("%s: what stays is %v, want %v", sentence, names, tc.want)
+		}
+	}
+	if asked := runOf(t.Context(), flow("scan-w000", "scan", "first")); len(asked) != 1 || asked[0].NamespacedName != scan {
+		t.Errorf("what an operator that begins finds of a workflow without an owner makes it look at %v", asked)
+	}
+}

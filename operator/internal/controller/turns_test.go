@@ -1,0 +1,66 @@
+package controller
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+// request is of what a text such as "lab/scan" names.
+func request(namespace string, number int) ctrl.Request {
+	return ctrl.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: fmt.Sprint(number)}}
+}
+
+// Somebody with thousands of runs, each of which has something to be looked at all the time, must not keep the operator from the others'.
+func TestNamespacesTakeTurns(t *testing.T) {
+	add := func(namespace string, from, to int) (out []ctrl.Request) {
+		for i := from; i < to; i++ {
+			out = append(out, request(namespace, i))
+		}
+		return out
+	}
+	for sentence, tc := range map[string]struct {
+		added []ctrl.Request
+		// again is added whenever an object of crowd was looked at, as by an event.
+		again bool
+		// place is which pass is that of lab/0, from 1 on.
+		place int
+	}{
+		"alone":                            {add("lab", 0, 1), false, 1},
+		"behind one other":                 {slices.Concat(add("crowd", 0, 1), add("lab", 0, 1)), false, 2},
+		"behind five thousand of another":  {slices.Concat(add("crowd", 0, 5000), add("lab", 0, 1)), false, 2},
+		"where they come back at once":     {slices.Concat(add("crowd", 0, 5000), add("lab", 0, 1)), true, 2},
+		"behind some of two others":        {slices.Concat(add("crowd", 0, 50), add("mob", 0, 50), add("lab", 0, 1)), false, 3},
+		"as the third of its own":          {slices.Concat(add("lab", 1, 3), add("crowd", 0, 50), add("lab", 0, 1)), false, 5},
+		"where it was added a second time": {slices.Concat(add("crowd", 0, 9), add("lab", 0, 1), add("lab", 0, 1)), false, 2},
+	} {
+		queue := passes(1).NewQueue("", workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
+		for _, item := range tc.added {
+			queue.Add(item)
+		}
+		seen, place := map[ctrl.Request]int{}, 0
+		for pass := 1; queue.Len() > 0 && pass <= 6000; pass++ {
+			item, _ := queue.Get()
+			if seen[item]++; item == request("lab", 0) {
+				place = pass
+			}
+			queue.Done(item)
+			if tc.again && item.Namespace == "crowd" && pass < 100 {
+				queue.Add(item)
+			}
+		}
+		if place != tc.place {
+			t.Errorf("%s: it is the pass number %d, want %d", sentence, place, tc.place)
+		}
+		for _, item := range tc.added {
+			if seen[item] == 0 || seen[item] > 1 && !tc.again {
+				t.Errorf("%s: %s is looked at %d times", sentence, item, seen[item])
+			}
+		}
+		queue.ShutDown()
+	}
+}

@@ -1,0 +1,95 @@
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"assay.dev/assay/operator/internal/analysis"
+)
+
+// library has one object under every key, and notes how many of it are held together by those who read it to its end.
+type library struct {
+	Store
+	object        []byte
+	held, largest atomic.Int32
+}
+
+func (l *library) Get(ctx context.Context, key string) ([]byte, error) {
+	if int64(len(l.object)) > mostBytes(ctx) {
+		return nil, tooLarge(key, int64(len(l.object)), mostBytes(ctx))
+	}
+	if len(l.object) > smallObject {
+		held := l.held.Add(1)
+		defer l.held.Add(-1)
+		for most := l.largest.Load(); held > most && !l.largest.CompareAndSwap(most, held); most = l.largest.Load() {
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return bytes.Clone(l.object), nil
+}
+
+func (l *library) URL() string { return "s3://library" }
+
+func (l *library) Page(context.Context, string, string) ([]string, bool, error) {
+	return []string{"attempts/w000-b0000/x_1/w000-b0000-s00000.json", "attempts/w000-b0000/x_1/w000-b0000-s00001.json"}, false, nil
+}
+
+// Passes over the runs of several namespaces read at the same time. What each of them may read fits; what all of them may does not.
+func TestLargeObjectsAreReadOneAtATime(t *testing.T) {
+	read := func(ctx context.Context, store Store) error {
+		_, _, err := ReadAnalysis(ctx, store, 0)
+		return err
+	}
+	count := func(ctx context.Context, store Store) error {
+		_, err := CountUnread(ctx, store, 0)
+		return err
+	}
+	for sentence, tc := range map[string]struct {
+		bytes int
+		use   func(context.Context, Store) error
+		fails string
+	}{
+		"analyses that are small":     {smallObject / 8, read, ""},
+		"analyses that are large":     {analysis.MostBytes, read, "evidence has"}, // A name of megabytes is refused, after it was read.
+		"analyses that are too large": {analysis.MostBytes + 1, read, "too large"},
+		"lists of what was analysed":  {mostSeal, count, ""},
+	} {
+		store := &library{object: []byte(`{"evidence": "` + strings.Repeat(" ", tc.bytes-len(`{"evidence": ""}`)) + `"}`)}
+		var group sync.WaitGroup
+		for range 7 {
+			group.Go(func() {
+				if err := tc.use(t.Context(), store); (err != nil) != (tc.fails != "") || err != nil && !strings.Contains(err.Error(), tc.fails) {
+					t.Errorf("%s: %v, want %q", sentence, err, tc.fails)
+				}
+			})
+		}
+		group.Wait()
+		if most := store.largest.Load(); most > 1 {
+			t.Errorf("%s: %d were read together", sentence, most)
+		}
+	}
+}
+
+// A list of the shortest lines has the most of them.
+func TestAListOfWhatWasAnalysedTakesLittleMoreThanItself(t *testing.T) {
+	var list bytes.Buffer
+	for i := 0; list.Len() < mostSeal-300; i++ {
+		fmt.Fprintf(&list, "%064d  %sx%d\n", i, AttemptsPrefix, i)
+	}
+	fmt.Fprintf(&list, "%064d  attempts/w000-b0000/x_1/w000-b0000-s00001.json\n", 1)
+	store := &library{object: list.Bytes()}
+	took := allocated(func() {
+		if unread, err := CountUnread(t.Context(), store, 0); err != nil || unread != 1 {
+			t.Errorf("%d attempts were not read, %v, want one", unread, err)
+		}
+	})
+	if took > 2*mostSeal {
+		t.Errorf("a list of %d MiB takes %d MiB", mostSeal>>20, took>>20)
+	}
+}

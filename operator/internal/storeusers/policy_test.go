@@ -1,0 +1,98 @@
+package storeusers_test
+
+import (
+	"encoding/json"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"assay.dev/assay/operator/internal/storeusers"
+)
+
+// document is a policy as a store reads it.
+type document struct{ Statement []statement }
+
+type statement struct {
+	Effect           string
+	Action, Resource []string
+	Condition        map[string]map[string][]string
+}
+
+// allows is what S3 makes of a policy: an action is allowed that a statement names, and none implies another. MinIO lists versions for
+// whoever lists objects, so that the tests with a MinIO cannot show who lacks the right elsewhere.
+func (d *document) allows(action, resource, prefix string) bool {
+	matches := func(patterns []string, text string) bool {
+		return slices.ContainsFunc(patterns, func(pattern string) bool {
+			expression := "^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*") + "$"
+			return regexp.MustCompile(expression).MatchString(text)
+		})
+	}
+	return slices.ContainsFunc(d.Statement, func(s statement) bool {
+		if s.Effect != "Allow" || !slices.Contains(s.Action, action) || !matches(s.Resource, "arn:aws:s3:::"+resource) {
+			return false
+		}
+		prefixes, conditional := s.Condition["StringLike"]["s3:prefix"]
+		return !conditional || matches(prefixes, prefix)
+	})
+}
+
+// documented is the policy that the documentation gives for the keys of a namespace in an external store.
+func documented(t *testing.T) []byte {
+	t.Helper()
+	page, err := os.ReadFile("../../../docs/tasks/use-my-own-store-argo-prometheus.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(page), "### A policy for each namespace")
+	_, after, _ = strings.Cut(after, "```json\n")
+	policy, _, ok := strings.Cut(after, "```")
+	if !ok {
+		t.Fatal("the page has no policy")
+	}
+	return []byte(policy)
+}
+
+// The operator counts versions for the bound on what a namespace stores. An analysis, and whoever reads one, takes of an attempt what was
+// written first. Who may not list versions does neither, without a word: the store then looks like one that has none.
+func TestWhoeverReadsVersionsMay(t *testing.T) {
+	const bucket, own, other = "benchmarks", "runs/team-a/scan/uid/", "runs/team-b/scan/uid/"
+	of := func(user string) []byte {
+		policy, err := storeusers.Policy(bucket, "", user)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return policy
+	}
+	for who, tc := range map[string]struct {
+		policy []byte
+		// everywhere is whether it lists all namespaces, and reads whether it reads versions.
+		everywhere, reads bool
+	}{
+		"the operator, which sums up":                      {of(storeusers.Operator), true, false},
+		"the analysis of a namespace":                      {of("run.team-a"), false, true},
+		"who only reads in a namespace":                    {of("read.team-a"), false, true},
+		"a namespace, as documented for an external store": {documented(t), false, true},
+	} {
+		var policy document
+		if err := json.Unmarshal(tc.policy, &policy); err != nil {
+			t.Fatalf("%s: %v", who, err)
+		}
+		for _, action := range []string{"s3:ListBucket", "s3:ListBucketVersions"} {
+			if !policy.allows(action, bucket, own) {
+				t.Errorf("%s may not %s", who, action)
+			}
+			if policy.allows(action, bucket, other) != tc.everywhere {
+				t.Errorf("%s: %s of another namespace: %v, want %v", who, action, !tc.everywhere, tc.everywhere)
+			}
+		}
+		attempt := path.Join(bucket, own, "attempts/w000-b0000/x_1/w000-b0000-s00000.json")
+		for _, action := range []string{"s3:GetObject", "s3:GetObjectVersion"} {
+			if want := tc.reads || action == "s3:GetObject"; policy.allows(action, attempt, "") != want {
+				t.Errorf("%s: %s of an attempt is allowed: %v, want %v", who, action, !want, want)
+			}
+		}
+	}
+}
