@@ -2,7 +2,11 @@ package controller
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -62,5 +66,36 @@ func TestNamespacesTakeTurns(t *testing.T) {
 			}
 		}
 		queue.ShutDown()
+	}
+}
+
+// Nodes are of no namespace, and have one controller.
+func TestEveryControllerOfNamespacedObjectsTakesTurns(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	built := regexp.MustCompile(`(?s)NewControllerManagedBy\(manager\)\.\s+Named\("(\w+)"\)\.(.*?)(?:Complete|Build)\(|NewControllerManagedBy`)
+	var took []string
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range built.FindAllStringSubmatch(string(source), -1) {
+			name, takes := found[1], strings.Contains(found[2], "WithOptions(passes(")
+			switch {
+			case takes:
+				took = append(took, name)
+			case name != "nodelease":
+				t.Errorf("%s: the controller %q has a queue of its own: give it WithOptions(passes(…))", file, name)
+			}
+		}
+	}
+	if slices.Sort(took); !slices.Equal(took, []string{"benchmarkrun", "benchmarkschedule"}) {
+		t.Errorf("namespaces take turns with %v", took)
 	}
 }
