@@ -12,8 +12,8 @@ import (
 // figureName is how programs name a figure of verdicts.
 var figureName = regexp.MustCompile(`"(verdict\.[a-z0-9_.]+)"`)
 
-// ofSentences are the figures that a sentence describes, in place of a row: that of six arms is a comparison of one machine's own hours, and
-// the highest coverage stands in the row of the lowest.
+// ofSentences are the figures that a sentence describes, in place of a row: those of six arms compare one machine's own hours, and the highest
+// coverage stands in the row of the lowest.
 var ofSentences = []string{
 	"verdict.coverage.95.highest", "verdict.real.six_arms.used_share", "verdict.real.six_arms.halfwidth_over_all_trials",
 }
@@ -47,7 +47,8 @@ func TestEveryFigureOfVerdictsHasARow(t *testing.T) {
 	}
 	for _, name := range names {
 		if !strings.Contains(page, "\n| `"+name+"`") && !slices.Contains(ofSentences, name) {
-			t.Errorf("docs/methodology.md has no row of %s in the figures of make bench-verdict: say what it is, its target and what was measured", name)
+			t.Errorf("docs/methodology.md has no row of %s in the figures of make bench-verdict: say what it is, its target and what was measured",
+				name)
 		}
 	}
 }
