@@ -12,8 +12,8 @@ import (
 // figureName is how programs name a figure of verdicts.
 var figureName = regexp.MustCompile(`"(verdict\.[a-z0-9_.]+)"`)
 
-// ofSentences are the figures that a sentence describes, in place of a row: those of six arms compare one machine's own hours, and the highest
-// coverage stands in the row of the lowest.
+// ofSentences are the figures that a sentence describes, in place of a row: those of six arms compare one machine's own hours, and the
+// highest coverage stands in the row of the lowest.
 var ofSentences = []string{
 	"verdict.coverage.95.highest", "verdict.real.six_arms.used_share", "verdict.real.six_arms.halfwidth_over_all_trials",
 }

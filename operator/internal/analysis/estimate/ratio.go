@@ -67,7 +67,7 @@ func (d *Data) pairedRatio(mine, theirs Quantity) Inference {
 	return out
 }
 
-// Difference is a candidate's quantity less the baseline's, for figures of 0, of which there is no ratio: paired within blocks as a ratio is.
+// Difference is a candidate's quantity less the baseline's, for figures of 0, of which there is no ratio: paired within blocks as one is.
 func (d *Data) Difference(point, candidate int, metric string, statistic experiment.Statistic) Inference {
 	mine := Quantity{selection.At(point, candidate), metric, statistic}
 	theirs := Quantity{selection.At(point, d.Exp.Baseline()), metric, statistic}

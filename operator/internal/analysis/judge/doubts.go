@@ -96,8 +96,8 @@ func ofArms(rule func(d *estimate.Data, arm int) string) func(*doubts, analysis.
 	}
 }
 
-// eachPair visits any two arms beside each other, as one of several comparisons that share the levels: each pair is set beside another as if
-// a gate compared it with the baseline, and those without it share one level.
+// eachPair visits any two arms beside each other, as one of several comparisons that share the levels: a pair with the baseline is compared
+// as if a gate did so, and those without it share one level.
 func (f *doubts) eachPair(visit func(mine, theirs int, names []string, comparisons float64)) {
 	arms, baseline := f.d.Exp.Arms, f.d.Exp.Baseline()
 	others := float64(len(arms) - 1)
