@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -39,7 +38,7 @@ const (
 var caps = []doubt{
 	{analysis.CapControlMoved, movedControl, always, (*doubts).ofMoved},
 	{analysis.CapControlMissing, missingControl, exceptNoGo, (*doubts).ofMissing},
-	{analysis.CapBaselineIncomplete, brokenBaseline, always, unasked("every arm's completing is asked, the baseline's too")},
+	{analysis.CapBaselineIncomplete, brokenBaseline, always, (*doubts).ofCompleting},
 	{analysis.CapApart, apart, always, ofRun(func(d *estimate.Data) string { return d.Chosen.Apart })},
 	{analysis.CapMeasuredUnlike, measuredUnlike, always, (*doubts).ofUnlike},
 	{analysis.CapMadeUnlike, madeUnlike, always, (*doubts).ofMadeUnlike},
@@ -270,11 +269,16 @@ func lostDifferently(d *estimate.Data, metric string, point, mine, theirs int, c
 	case len(pairs) == 1:
 		return describe(at, here, level)
 	}
-	tables := make([]stats.Table, len(pairs))
-	for p := range pairs {
-		tables[p] = table(pairs[p])
+	if table(here).P() <= level/2 { // Else no share of it is reached.
+		tables := make([]stats.Table, len(pairs))
+		for p := range pairs {
+			tables[p] = table(pairs[p])
+		}
+		if why := describe(at, here, stats.Shared(level/2, tables)); why != "" {
+			return why
+		}
 	}
-	return cmp.Or(describe(at, here, stats.Shared(level/2, tables)), describe("at all points", everywhere, level/2))
+	return describe("at all points", everywhere, level/2)
 }
 
 // dependentPercentile caps gates on percentiles where the arms' medians say that blocks depend on each other: whole blocks are

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -61,9 +62,10 @@ func Doubts(d *estimate.Data, parity *selection.Parity, ratios []analysis.RatioR
 	for _, rule := range caps {
 		rule.without(&found, rule.reason)
 	}
-	found.ofCompleting()
 	ofArms(func(d *estimate.Data, arm int) string { return changed(d, arm, false) })(&found, analysis.DoubtChanged)
 	found.ofTimeouts()
+	// Who names one names the first: what is of the whole run, then what is of one arm.
+	slices.SortStableFunc(found.out, func(a, b analysis.Doubt) int { return cmp.Compare(len(a.Arms), len(b.Arms)) })
 	if len(found.out) > mostDoubts {
 		return []analysis.Doubt{{Reason: analysis.DoubtTooMany, Detail: fmt.Sprintf("%d comparisons of arms are doubted, the first: %s",
 			len(found.out), found.out[0].Detail)}}
@@ -192,8 +194,8 @@ func (f *doubts) ofPartlyRead(as analysis.CapReason) {
 	}
 }
 
-// ofCompleting is about arms that do not complete; of the null arm it is about the baseline.
-func (f *doubts) ofCompleting() {
+// ofCompleting is about arms that do not complete, whichever they are: a word of its own. Of the null arm it is about the baseline.
+func (f *doubts) ofCompleting(analysis.CapReason) {
 	for _, gate := range judgeCompletes(f.d) {
 		arm := f.d.Exp.Arms[selection.ArmIndex(f.d.Exp, gate.Candidate)]
 		of := analysis.Doubt{Point: gate.Point, Arms: []string{arm.Name}}

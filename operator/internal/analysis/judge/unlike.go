@@ -46,6 +46,9 @@ func unlike(d *estimate.Data, point, mine, theirs int, comparisons float64) stri
 func unlikeAt(d *estimate.Data, where string, place int, among []int, mine, theirs int, level float64) string {
 	a, b := d.Conditions(selection.At(place, mine)), d.Conditions(selection.At(place, theirs))
 	for _, name := range slices.Sorted(maps.Keys(a)) {
+		if differs(a[name], b[name], level) == "" {
+			continue // Nor at a share of the level.
+		}
 		var tables []stats.Table
 		for _, other := range among {
 			for _, table := range tallied(d.Conditions(selection.At(other, mine))[name], d.Conditions(selection.At(other, theirs))[name]) {
