@@ -372,9 +372,9 @@ type ControlResult struct {
 	Metric    string               `json:"metric,omitempty"`
 	Statistic experiment.Statistic `json:"statistic,omitempty"`
 	Phase     string               `json:"phase,omitempty"`
-	// Estimate is the ratio to the baseline with its interval at the gates' confidence.
+	// Estimate is the ratio to the baseline with its interval at the gates' confidence; of figures of 0, which have none, the difference.
 	Estimate *Estimate `json:"estimate,omitempty"`
-	// Moved is what makes the gates there Inconclusive: it differs from 1 also when corrected for the number of controls.
+	// Moved is what makes the gates there Inconclusive: it differs from 1, or a difference from 0, also corrected for the number of controls.
 	Moved bool `json:"moved"`
 	// Missing is what leaves the gates there without a Go: there is too little of it to say whether it moved.
 	Missing bool   `json:"missing,omitempty"`

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,7 +20,7 @@ var people = map[string]string{
 func Sentence(exp *experiment.Experiment, result *analysis.Analysis, candidate string) string {
 	asked := judged(exp, result, candidate)
 	certain := doubt(asked)
-	if why := incomplete(exp, result, candidate); why != "" {
+	if why := cmp.Or(incomplete(exp, result, candidate), undecided(exp, result, asked, candidate)); why != "" {
 		certain = ", not certain: " + why
 	}
 	text := candidate + " " + comparison(exp, asked) + certain
@@ -100,6 +101,27 @@ func incomplete(exp *experiment.Experiment, result *analysis.Analysis, candidate
 		}
 	}
 	return strings.Join(out, "; ")
+}
+
+// undecided is what keeps a comparison from being certain whatever its interval is: what keeps its gate from a decision, or where no gate
+// makes it the two arms from being compared; or that as sure a comparison is one of too many. It is empty where nothing does.
+func undecided(exp *experiment.Experiment, result *analysis.Analysis, of *analysis.GateResult, candidate string) string {
+	if len(of.Caps) > 0 {
+		return of.Caps[0].Detail
+	}
+	own := func(arm string) bool { return arm == candidate || arm == exp.Arms[exp.Baseline()].Name }
+	for _, doubt := range result.Doubts {
+		others := slices.ContainsFunc(doubt.Arms, func(arm string) bool { return !own(arm) })
+		if of.Outcome == "" && !others && (doubt.Metric == "" || doubt.Metric == of.Metric) {
+			return doubt.Detail
+		}
+	}
+	for _, c := range result.Candidates {
+		if c.Name == candidate && of.Outcome == experiment.VerdictGo && c.Verdict == experiment.VerdictInconclusive {
+			return c.Reason
+		}
+	}
+	return ""
 }
 
 // doubt is how certain the comparison is.

@@ -1,9 +1,14 @@
 package bench
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/test/scanned"
 )
 
@@ -23,6 +28,55 @@ func TestTheSentenceIsNotCertainOfWhatDidNotComplete(t *testing.T) {
 			got := Sentence(exp, found, "fused-m4r")
 			if !strings.Contains(got, tc.says) || strings.Contains(got, "did not complete") != (tc.says != "") ||
 				strings.Contains(got, "certain at") && tc.says != "" {
+				t.Errorf("it says %q, want %q in it", got, tc.says)
+			}
+		})
+	}
+}
+
+// What the sentence says beside the verdict is no surer than the verdict.
+func TestTheSentenceIsNoSurerThanTheVerdict(t *testing.T) {
+	asks := func(gate assayv1alpha1.Gate) func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec) {
+		return func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+			spec.Gates = []assayv1alpha1.Gate{gate}
+			spec.Predictions = nil
+			spec.Sweep = &assayv1alpha1.Sweep{Axes: []assayv1alpha1.SweepAxis{{Name: "batchSize", Values: []string{"8"}}}}
+			spec.Parameters = assayv1alpha1.ParameterValues{"pendingDelta": "0"}
+		}
+	}
+	faster := assayv1alpha1.Gate{Name: Faster, Metric: "latency", Op: assayv1alpha1.RatioAtMost, Bound: "1"}
+	required := assayv1alpha1.Gate{Name: "require-1", Metric: "latency", Op: assayv1alpha1.AtMost, Bound: "10s"}
+	shared := func(arm string) func([]record.Attempt) {
+		return func(attempts []record.Attempt) {
+			for i := range attempts {
+				if attempts[i].Arm == arm {
+					attempts[i].Isolation.Level = "Shared"
+				}
+			}
+		}
+	}
+	for name, tc := range map[string]struct {
+		gate   assayv1alpha1.Gate
+		tamper func([]record.Attempt)
+		change func(*analysis.Analysis)
+		says   string
+	}{
+		"a gate that holds":                         {gate: faster, says: ", certain at 99.5"},
+		"the candidate alone shares its CPUs":       {gate: faster, tamper: shared("fused-m4r"), says: ", not certain: at batchSize=8 isolation.level"},
+		"and no gate compares it":                   {gate: required, tamper: shared("fused-m4r"), says: ", not certain: at batchSize=8 isolation.level"},
+		"another candidate does, and no gate looks": {gate: required, tamper: shared("fused-naive"), says: "(latency)"},
+		"one of so many candidates that it is not Go": {gate: faster, change: func(a *analysis.Analysis) {
+			at := slices.IndexFunc(a.Candidates, func(c analysis.Candidate) bool { return c.Name == "fused-m4r" })
+			a.Candidates[at].Verdict, a.Candidates[at].Reason = experiment.VerdictInconclusive, "it is one of 15 candidates"
+		}, says: ", not certain: it is one of 15 candidates"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			exp, found, _ := scanned.Run(t, scanned.Noisy, 10, asks(tc.gate), tc.tamper)
+			if tc.change != nil {
+				tc.change(found)
+			}
+			got := Sentence(exp, found, "fused-m4r")
+			if !strings.Contains(got, tc.says) || strings.Contains(tc.says, "certain") != strings.Contains(got, "certain") {
 				t.Errorf("it says %q, want %q in it", got, tc.says)
 			}
 		})

@@ -82,8 +82,9 @@ func perUnit(unit string) (of, per string) {
 }
 
 // timeLike are words in which people write times and rates, known or not.
-var timeLike = regexp.MustCompile(`(?i)^([mµμunp]|milli|micro|nano|pico)?(s|secs?|seconds?)$|^(milli|micro|nano|pico)s$|` +
-	`^(minutes?|mins?|hours?|hrs?|days?|weeks?|months?|years?|jiffy|jiffies)$|^[a-z]{0,3}([rqtfb]ps|iops|hz)$`)
+var timeLike = regexp.MustCompile(`(?i)^([mµμunpf]|milli|micro|nano|pico)?(s|secs?|seconds?)$|^(milli|micro|nano|pico)s$|` +
+	`^(minutes?|mins?|hours?|hrs?|days?|weeks?|wks?|months?|years?|jiffy|jiffies|ticks?|time|duration|latency)$|` +
+	`^[a-z]{0,3}([rqtfb]p[smh]|iops|hz|flops)$|^[kmg]ops$`)
 
 var words = regexp.MustCompile(`\pL+`)
 

@@ -18,7 +18,9 @@ func TestWhatPeopleCallTimesAndRatesIsKnown(t *testing.T) {
 		"By": neither, "1": neither, "m": neither, "allocs": neither, "ratio": neither, "x": neither, "steps": neither, "ops": neither,
 		"milli": neither, "op": neither, "allocs/op": neither, "cycles": neither, "instructions": neither, "percent": neither, "KiB": neither, "": neither,
 		"MS": refused, "s^-1": refused, "Ksec": neither, "CPU-seconds": refused, "weeks": refused, "kqps": refused, "jiffies": refused,
-		"time (ms)": refused, "S": refused, "core·s": refused,
+		"time (ms)": refused, "S": refused, "core·s": refused, "fs": refused, "time": refused, "latency": refused, "duration": refused,
+		"clock ticks": refused, "ticks": refused, "wk": refused, "rpm": refused, "kops": refused, "Mops": refused, "GFLOPS": refused, "flops": refused,
+		"flop/s": rate, "timeouts": neither, "tickets": neither,
 	} {
 		is, isRate := ByClock(unit)
 		got := neither

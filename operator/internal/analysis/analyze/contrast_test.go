@@ -2,10 +2,12 @@ package analyze
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"assay.dev/assay/operator/internal/analysis/contrast"
 	"assay.dev/assay/operator/internal/analysis/stats"
+	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
 )
 
@@ -62,6 +64,23 @@ func (l *simulatedRun) coarse(step float64) {
 			for j := range latency.Samples {
 				latency.Samples[j] = max(1, math.Floor(latency.Samples[j]/step)) * step
 			}
+		}
+	}
+}
+
+// A correlation that the design declares is allowed for where there are blocks enough, in what combines runs as at gates.
+func TestAContrastOfTooFewBlocksForTheDeclaredCorrelationIsNone(t *testing.T) {
+	for blocks, want := range map[int]string{5: "to allow for the correlation of 0.5", 6: ""} {
+		run := simulated(t, 12, simulate.Machine{Seed: 3, Noise: quiet}, func(spec *runSpec, template *templateSpec) {
+			onePoint()(spec, template)
+			spec.Design.BlockCorrelation = "0.5"
+		})
+		run.keepOnly(func(a record.Attempt) bool { return numbered(t, &a) < blocks })
+		found := run.analyze()
+		of := contrast.Quantity{Point: found.Ratios[0].Point, Metric: "latency", Statistic: "median"}
+		if _, err := contrast.Of(found, run.exp, of, []string{"fused-m4r"}, []string{"loop"}); (err == nil) != (want == "") ||
+			err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%d blocks: %v, want %q", blocks, err, want)
 		}
 	}
 }

@@ -2,6 +2,7 @@
 package contrast
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -59,8 +60,8 @@ func Of(a *analysis.Analysis, exp *experiment.Experiment, of Quantity, over, und
 	}
 	d := &estimate.Data{Exp: exp, Confidence: a.Confidence, GateConfidence: a.GateConfidence}
 	found := d.OverBlocks(sums, estimate.Spread{}, true, true)
-	if !found.HasInterval() {
-		return fail("%s", found.Reason)
+	if why := cmp.Or(found.Reason, d.FewForCorrelation(found.Blocks)); why != "" {
+		return fail("%s", why)
 	}
 	se := found.SE + unresolved(a, of, over, under, found)/stats.StudentQuantile((1+clockConfidence)/2, found.DF)
 	return Contrast{found.Scale(found.Value), se, found.DF, found.Blocks}, nil

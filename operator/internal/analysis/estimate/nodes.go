@@ -117,17 +117,18 @@ func heterogeneous(nodes []Inference) bool {
 	return stats.FTail(between/dfBetween/within, dfBetween, df) < nodesDifferLevel
 }
 
-// spanning makes the interval reach over those of all nodes.
+// spanning makes the interval reach over those of all nodes, and over the estimate: a percentile of merged samples may be that of the fast
+// node in one arm and that of the slow node in the other, and then their ratio is near that of neither.
 func spanning(out *Inference, nodes []Inference) {
+	center, scale := out.Scale(out.Value), out.Scale
 	out.Ends = func(confidence float64) (low, high float64) {
-		low, high = nodes[0].Ends(confidence)
-		for _, node := range nodes[1:] {
+		low, high = center, center
+		for _, node := range nodes {
 			a, b := node.Ends(confidence)
 			low, high = min(low, a), max(high, b)
 		}
 		return low, high
 	}
-	center, scale := out.Scale(out.Value), out.Scale
 	out.Tail = func(bound float64) float64 {
 		worst := 0.0
 		for _, node := range nodes {

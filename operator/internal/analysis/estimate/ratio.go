@@ -67,6 +67,16 @@ func (d *Data) pairedRatio(mine, theirs Quantity) Inference {
 	return out
 }
 
+// Difference is a candidate's quantity less the baseline's, for figures of 0, of which there is no ratio: paired within blocks as one is.
+func (d *Data) Difference(point, candidate int, metric string, statistic experiment.Statistic) Inference {
+	mine := Quantity{selection.At(point, candidate), metric, statistic}
+	theirs := Quantity{selection.At(point, d.Exp.Baseline()), metric, statistic}
+	a, b := d.PerBlock(mine), d.PerBlock(theirs)
+	differences := blockDifferences(a, b, false)
+	out := d.OverBlocks(differences, trialSpread(a, false).plus(trialSpread(b, false)), false, true)
+	return d.acrossBuilds(differences, out, mine.Cell, theirs.Cell)
+}
+
 func tooFewOfBoth(blocks int) string {
 	return fmt.Sprintf("%d of at least %d blocks have trials of both arms", blocks, stats.MinBlocks)
 }

@@ -2,6 +2,7 @@ package estimate
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/stats"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -105,6 +107,17 @@ func (d *Data) inTimeOrder(values map[string]float64) []float64 {
 		out[i] = values[block] - mean
 	}
 	return out
+}
+
+// FewForCorrelation says that a figure rests on fewer blocks than it takes to allow for the correlation that the design declares: its
+// interval is that of blocks which do not depend on each other. It is empty where it does not.
+func (d *Data) FewForCorrelation(blocks int) string {
+	rho := d.Exp.Plan.Design.BlockCorrelation
+	if rho == 0 || blocks >= experiment.MinCorrelatedBlocks {
+		return ""
+	}
+	return fmt.Sprintf("it rests on %s, and to allow for the correlation of %g that spec.design.blockCorrelation declares takes at least %d",
+		quantity.Count(blocks, "block"), rho, experiment.MinCorrelatedBlocks)
 }
 
 // serially looks at the blocks' values over time and widens the interval for what it finds or is configured to expect.

@@ -25,7 +25,7 @@ func controlWarnings(found *analysis.Analysis) []string {
 		}
 		for _, c := range found.Controls {
 			if c.Phase != "" || c.Point != gate.Point || c.Metric != gate.Metric || c.Statistic != gate.Statistic || c.Estimate == nil ||
-				c.Estimate.Value <= 0 {
+				!c.Estimate.Ratio || c.Estimate.Value <= 0 {
 				continue
 			}
 			if math.Abs(math.Log(c.Estimate.Value)) >= math.Abs(math.Log(gate.Estimate.Value)) {

@@ -94,7 +94,7 @@ func beats(d *estimate.Data, mine, theirs estimate.Quantity, comparisons float64
 func ahead(d *estimate.Data, mine, theirs estimate.Quantity, comparisons float64) bool {
 	metric := d.Exp.Metric(mine.Metric)
 	found := d.Rarely(d.Compare(mine, theirs), metric, mine.Statistic)
-	if !found.HasInterval() || d.Exp.Plan.Design.BlockCorrelation > 0 && found.Blocks < experiment.MinCorrelatedBlocks {
+	if !found.HasInterval() || d.FewForCorrelation(found.Blocks) != "" {
 		return false
 	}
 	if experiment.Percentiles[mine.Statistic] != 0 {

@@ -18,6 +18,8 @@ type doubt struct {
 	reason analysis.CapReason
 	of     func(d *estimate.Data, j *judgement, gate *analysis.GateResult) string
 	asked  asked
+	// without asks it of all arms, whatever gates the run has (see Doubts), or says why nobody need.
+	without func(f *doubts, as analysis.CapReason)
 }
 
 // asked is of which gates a rule is asked.
@@ -34,27 +36,27 @@ const (
 
 // caps are the findings that leave a gate at most Inconclusive, in the order in which their reasons are written.
 var caps = []doubt{
-	{analysis.CapControlMoved, movedControl, always},
-	{analysis.CapControlMissing, missingControl, exceptNoGo},
-	{analysis.CapBaselineIncomplete, brokenBaseline, always},
-	{analysis.CapApart, apart, always},
-	{analysis.CapMeasuredUnlike, measuredUnlike, always},
-	{analysis.CapMadeUnlike, madeUnlike, always},
-	{analysis.CapSamples, unpromised, exceptNoGo},
-	{analysis.CapOutvoted, outvoted, ofDecisions},
-	{analysis.CapPartlyRead, partlyRead, always},
-	{analysis.CapLostApart, lostApart, always},
-	{analysis.CapEvidenceMissing, missingWave, always},
-	{analysis.CapCopied, copiedTrials, always},
-	{analysis.CapEnvironment, environmentDecides, ofDecisions},
-	{analysis.CapOtherWorkload, otherWorkload, always},
-	{analysis.CapRejectedUnevenly, rejectedUnevenly, ofDecisions},
-	{analysis.CapRejectionDecides, rejectionDecides, ofDecisions},
-	{analysis.CapSequential, sequentialOrder, always},
-	{analysis.CapOnePlace, onePlace, always},
-	{analysis.CapDependent, dependentPercentile, always},
-	{analysis.CapCorrelation, fewForCorrelation, always},
-	{analysis.CapFewBlocks, fewBlocks, exceptNoGo},
+	{analysis.CapControlMoved, movedControl, always, (*doubts).ofMoved},
+	{analysis.CapControlMissing, missingControl, exceptNoGo, (*doubts).ofMissing},
+	{analysis.CapBaselineIncomplete, brokenBaseline, always, (*doubts).ofCompleting},
+	{analysis.CapApart, apart, always, ofRun(func(d *estimate.Data) string { return d.Chosen.Apart })},
+	{analysis.CapMeasuredUnlike, measuredUnlike, always, (*doubts).ofUnlike},
+	{analysis.CapMadeUnlike, madeUnlike, always, (*doubts).ofMadeUnlike},
+	{analysis.CapSamples, unpromised, exceptNoGo, unasked("of a level, and arms are compared by ratios")},
+	{analysis.CapOutvoted, outvoted, ofDecisions, unasked("of a percentile, which no block has")},
+	{analysis.CapPartlyRead, partlyRead, always, (*doubts).ofPartlyRead},
+	{analysis.CapLostApart, lostApart, always, (*doubts).ofLosses},
+	{analysis.CapEvidenceMissing, missingWave, always, ofRun(func(d *estimate.Data) string { return missingWave(d, nil, nil) })},
+	{analysis.CapCopied, copiedTrials, always, ofRun(func(d *estimate.Data) string { return copiedTrials(d, nil, nil) })},
+	{analysis.CapEnvironment, environmentDecides, ofDecisions, unasked("package contrast asks whether the figure moves")},
+	{analysis.CapOtherWorkload, otherWorkload, always, ofArms(ContradictsBaseline)},
+	{analysis.CapRejectedUnevenly, rejectedUnevenly, ofDecisions, unasked("package contrast asks whether the figure moves")},
+	{analysis.CapRejectionDecides, rejectionDecides, ofDecisions, unasked("package contrast asks whether the figure moves")},
+	{analysis.CapSequential, sequentialOrder, always, ofRun(func(d *estimate.Data) string { return sequentialOrder(d, nil, nil) })},
+	{analysis.CapOnePlace, onePlace, always, (*doubts).ofPlaces},
+	{analysis.CapDependent, dependentPercentile, always, unasked("of a percentile, which no block has")},
+	{analysis.CapCorrelation, fewForCorrelation, always, unasked("package contrast counts the blocks that its arms share")},
+	{analysis.CapFewBlocks, fewBlocks, exceptNoGo, unasked("an estimate has its error")},
 }
 
 // ofEvidence are those of them that doubt what is said of outputs and of completing: the evidence is not what it should be.
@@ -201,7 +203,8 @@ func partlyRead(d *estimate.Data, _ *judgement, gate *analysis.GateResult) strin
 
 // lossLevel is how surprising it must be that two arms lost so differently before a candidate's gates are doubted. It is no part of
 // any verdict's level: a false alarm costs a decision, and a difference overlooked may turn one, so that it is far above a gate's.
-// It is shared among the points at which a candidate is judged and all of them together.
+// It is shared among the points at which a candidate is judged and all of them together: half is that of the latter, and half is shared
+// among the points at which so many were lost that the arms could differ. Points that lost nothing hide nothing.
 const lossLevel = 0.05
 
 // lostApart describes how a candidate and the baseline lost trials so differently that what is left cannot be compared. What a gate says
@@ -222,49 +225,60 @@ func lostDifferently(d *estimate.Data, metric string, point, mine, theirs int, c
 		return ""
 	}
 	// The gate's own point, and all points together: a little everywhere may be as telling.
-	here, everywhere := [2]selection.Balance{}, [2]selection.Balance{}
-	for p := range d.Exp.Points {
-		for side, a := range []int{mine, theirs} {
-			everywhere[side].Add(d.Chosen.Lost[selection.At(p, a)])
-			if p == point {
-				here[side].Add(d.Chosen.Lost[selection.At(p, a)])
-			}
+	pairs, everywhere := make([][2]selection.Balance, len(d.Exp.Points)), [2]selection.Balance{}
+	for p := range pairs {
+		pairs[p] = [2]selection.Balance{d.Chosen.Lost[selection.At(p, mine)], d.Chosen.Lost[selection.At(p, theirs)]}
+		if theirs < 0 {
+			pairs[p][0] = pairs[p][0].OfArm()
+			pairs[p][1] = selection.Balance{Of: pairs[p][0].Of}
+		}
+		for side := range everywhere {
+			everywhere[side].Add(pairs[p][side])
 		}
 	}
 	// Timeouts are in the figures of what they censor.
 	higher, lower := d.Censors(metric)
-	places, pairs, levels := []string{"at " + analysis.PointName(d.Exp.Points[point].Key)}, [][2]selection.Balance{here}, []float64{lossLevel}
-	if points := len(d.Exp.Points); points > 1 {
-		places, pairs = append(places, "at all points"), append(pairs, everywhere)
-		levels = []float64{lossLevel / 2 / float64(points), lossLevel / 2}
+	table := func(pair [2]selection.Balance) stats.Table {
+		return stats.Table{
+			A: pair[0].Besides(higher || lower), OfA: pair[0].Of, B: pair[1].Besides(higher || lower), OfB: pair[1].Of,
+		}
 	}
-	search := d.Exp.Plan.Search != nil
-	if search {
-		// Loads are no repetitions of each other, and what another arm lost at one excuses and accuses nobody.
-		places, pairs, levels = places[:1], pairs[:1], []float64{lossLevel}
+	here, level := pairs[point], lossLevel/comparisons
+	describe := func(where string, pair [2]selection.Balance, level float64) string {
+		p := table(pair).P()
+		if p > level {
+			return ""
+		}
+		other := "the baseline"
+		if theirs < 0 {
+			other = "as many of no arm"
+		} else if !d.Exp.Arms[theirs].Baseline {
+			other = "arm " + d.Exp.Arms[theirs].Name
+		}
+		return fmt.Sprintf("%s arm %s lost %s, and %s %s (Fisher's exact test: p = %s): what is left of the two may not be alike",
+			where, d.Exp.Arms[mine].Name, pair[0], other, pair[1], quantity.Plain(p, 2))
 	}
-	other := "the baseline"
+	at := "at " + analysis.PointName(d.Exp.Points[point].Key)
 	switch {
-	case theirs < 0:
-		other = "as many of no arm"
-		for i := range pairs {
-			pairs[i][0] = pairs[i][0].OfArm()
-			pairs[i][1] = selection.Balance{Of: pairs[i][0].Of}
+	case d.Exp.Plan.Search != nil:
+		// Loads are no repetitions of each other, and what another arm lost at one excuses and accuses nobody.
+		if here[0].Lost.Total()*here[1].Of <= here[1].Lost.Total()*here[0].Of {
+			return ""
 		}
-	case !d.Exp.Arms[theirs].Baseline:
-		other = "arm " + d.Exp.Arms[theirs].Name
+		return describe(at, here, level)
+	case len(pairs) == 1:
+		return describe(at, here, level)
 	}
-	for i, pair := range pairs {
-		if search && pair[0].Lost.Total()*pair[1].Of <= pair[1].Lost.Total()*pair[0].Of {
-			continue
+	if table(here).P() <= level/2 { // Else no share of it is reached.
+		tables := make([]stats.Table, len(pairs))
+		for p := range pairs {
+			tables[p] = table(pairs[p])
 		}
-		p := stats.Fisher(pair[0].Besides(higher || lower), pair[0].Of, pair[1].Besides(higher || lower), pair[1].Of)
-		if p <= levels[i]/comparisons {
-			return fmt.Sprintf("%s arm %s lost %s, and %s %s (Fisher's exact test: p = %s): what is left of the two may not be alike",
-				places[i], d.Exp.Arms[mine].Name, pair[0], other, pair[1], quantity.Plain(p, 2))
+		if why := describe(at, here, stats.Shared(level/2, tables)); why != "" {
+			return why
 		}
 	}
-	return ""
+	return describe("at all points", everywhere, level/2)
 }
 
 // dependentPercentile caps gates on percentiles where the arms' medians say that blocks depend on each other: whole blocks are
@@ -286,12 +300,10 @@ func dependentPercentile(d *estimate.Data, _ *judgement, gate *analysis.GateResu
 // fewForCorrelation doubts gates on fewer blocks than it takes to allow for the correlation that the design declares: their interval is
 // that of blocks which do not depend on each other.
 func fewForCorrelation(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
-	rho := d.Exp.Plan.Design.BlockCorrelation
-	if rho == 0 || gate.Estimate == nil || gate.Estimate.Blocks >= experiment.MinCorrelatedBlocks {
+	if gate.Estimate == nil {
 		return ""
 	}
-	return fmt.Sprintf("it rests on %s, and to allow for the correlation of %g that spec.design.blockCorrelation declares takes at least %d",
-		quantity.Count(gate.Estimate.Blocks, "block"), rho, experiment.MinCorrelatedBlocks)
+	return d.FewForCorrelation(gate.Estimate.Blocks)
 }
 
 // seriesOf is what the medians of a percentile gate's blocks do over the run.

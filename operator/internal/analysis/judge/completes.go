@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"slices"
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/estimate"
@@ -11,27 +12,52 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// judgeCompletes judges every gate of op Completes, the implicit ones too: one result for each arm, over all the points it looks at.
-// Failures are counted over all blocks, screening and confirming: none of them was picked for what it said.
+// judgeCompletes judges every gate of op Completes, the implicit ones too: one result for each arm, over all the points it looks at and at
+// each of them, whichever is worse. What completes elsewhere says nothing of a point at which it does not: a gate holds where it holds at
+// every point (Berger 1982), and may be missed by a little everywhere. Failures are counted over all blocks, screening and confirming: none
+// of them was picked for what it said.
 func judgeCompletes(d *estimate.Data) []analysis.GateResult {
 	var out []analysis.GateResult
 	completed := d.Chosen.Completions(nil)
 	for _, gate := range d.Exp.Completions() {
-		result := analysis.GateResult{
-			Gate: gate.Gate.Name, Candidate: d.Exp.Arms[gate.Arm].Name, Op: gate.Gate.Op, Severity: gate.Gate.Severity,
-			Confidence: d.GateConfidence,
+		// Together and at every point there is a chance to be NoGo by accident, but where all have to complete: one that does not is none.
+		alpha, chances := 1-d.GateConfidence, 1.0
+		if len(gate.Points) > 1 && *gate.Gate.Bound < 1 {
+			alpha, chances = alpha/2, float64(len(gate.Points))
 		}
-		if len(gate.Points) == 1 {
-			result.Point = d.Exp.Points[gate.Points[0]].Key
+		judged := func(points []int, confidence float64, where string) analysis.GateResult {
+			result := analysis.GateResult{
+				Gate: gate.Gate.Name, Candidate: d.Exp.Arms[gate.Arm].Name, Op: gate.Gate.Op, Severity: gate.Gate.Severity,
+				Confidence: confidence,
+			}
+			all := selection.Completion{Failures: selection.Losses{}, Blocks: map[string]bool{}}
+			for _, point := range points {
+				all.Add(completed[selection.At(point, gate.Arm)])
+			}
+			judgeShare(&all, *gate.Gate.Bound, &result)
+			result.Message = where + result.Message
+			return result
 		}
-		all := selection.Completion{Failures: selection.Losses{}, Blocks: map[string]bool{}}
+		worst := judged(gate.Points, 1-alpha, "")
 		for _, point := range gate.Points {
-			all.Add(completed[selection.At(point, gate.Arm)])
+			key := d.Exp.Points[point].Key
+			if len(gate.Points) == 1 {
+				worst.Point = key
+				continue
+			}
+			at := judged([]int{point}, 1-alpha/chances, "at "+analysis.PointName(key)+" ")
+			if badness(at.Outcome) > badness(worst.Outcome) {
+				worst = at
+			}
 		}
-		judgeShare(&all, *gate.Gate.Bound, &result)
-		out = append(out, result)
+		out = append(out, worst)
 	}
 	return out
+}
+
+// badness orders what is said of completing. A point at which nothing ran misses nothing that other gates do not name.
+func badness(outcome experiment.Verdict) int {
+	return slices.Index([]experiment.Verdict{experiment.VerdictGo, experiment.VerdictInconclusive, experiment.VerdictNoGo}, outcome)
 }
 
 // judgeShare is Go if the share observed is at least the bound, and NoGo if the exact upper limit of the share is below it: with the

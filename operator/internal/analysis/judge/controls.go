@@ -22,8 +22,34 @@ import (
 type control struct {
 	result analysis.ControlResult
 	found  estimate.Inference
+	// unit is that of found where figures of 0 have no ratio, so that it is the difference to the baseline's.
+	unit string
 	// lacks is what is missing of it; empty where nothing is.
 	lacks string
+}
+
+// still is what is found where nothing moves.
+func (c *control) still() float64 {
+	if c.unit != "" {
+		return 0
+	}
+	return 1
+}
+
+// estimate is what was found, as the analysis shows it.
+func (c *control) estimate() *analysis.Estimate {
+	if c.unit != "" {
+		return c.found.Estimate(c.unit)
+	}
+	return c.found.Ratio()
+}
+
+// silent is what a control lacks whose clock cannot show that it moves: of an arm every reading is the same, or is 0.
+func silent(found estimate.Inference) string {
+	if found.HasInterval() && found.Resolution != nil && found.Resolution.Assumed {
+		return "every reading of an arm is the same, so that its clock does not show whether it moved"
+	}
+	return ""
 }
 
 // judgeControls makes every comparison that a gate leans on. There may be many, so that some would seem to move by accident:
@@ -35,7 +61,7 @@ func judgeControls(d *estimate.Data, parity *selection.Parity) []analysis.Contro
 	for i := range controls {
 		order[i], p[i] = i, 1
 		if controls[i].found.HasInterval() {
-			p[i] = math.Min(1, 2*controls[i].found.Tail(1))
+			p[i] = math.Min(1, 2*controls[i].found.Tail(controls[i].still()))
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[a], p[b]) })
@@ -50,8 +76,11 @@ func judgeControls(d *estimate.Data, parity *selection.Parity) []analysis.Contro
 	var out []analysis.ControlResult
 	for i := range controls {
 		c := &controls[i]
-		c.result.Estimate = c.found.Ratio()
+		c.result.Estimate = c.estimate()
 		switch {
+		case c.result.Moved && c.unit != "":
+			c.result.Message = fmt.Sprintf("%s is %s from the baseline's and nothing was changed there", title(&c.result),
+				analysis.Describe(c.result.Estimate))
 		case c.result.Moved:
 			c.result.Message = fmt.Sprintf("%s is %s of the baseline's and nothing was changed there", title(&c.result),
 				analysis.Describe(c.result.Estimate))
@@ -106,10 +135,11 @@ func nullControls(d *estimate.Data, parity *selection.Parity) []control {
 				result: analysis.ControlResult{Point: d.Exp.Points[point].Key, Arm: d.Exp.Arms[arm].Name, Metric: at.metric, Statistic: at.statistic},
 				found:  d.Ratio(point, arm, at.metric, at.statistic).At(d.GateConfidence),
 			}
-			// Figures of 0 are figures, of which there is no ratio.
-			if !one.found.HasInterval() && !one.found.NoRatio {
-				one.lacks = one.found.Reason
+			// Figures of 0 are figures, of which there is no ratio; but a clock that reads 0 shows nothing.
+			if clock, _ := experiment.ByClock(metric.Unit); one.found.NoRatio && !clock {
+				one.found, one.unit = d.Difference(point, arm, at.metric, at.statistic).At(d.GateConfidence), metric.Unit
 			}
+			one.lacks = cmp.Or(one.found.Reason, silent(one.found))
 			out = append(out, one)
 		})
 	}
@@ -140,7 +170,7 @@ func phaseControls(d *estimate.Data, parity *selection.Parity) []control {
 				result: analysis.ControlResult{Point: d.Exp.Points[point].Key, Arm: candidate, Phase: phase},
 				found:  d.PhaseRatio(point, arm, phase).At(d.GateConfidence),
 			}
-			one.lacks = cmp.Or(unreported(d, point, phase, arm, baseline), one.found.Reason)
+			one.lacks = cmp.Or(unreported(d, point, phase, arm, baseline), one.found.Reason, silent(one.found))
 			out = append(out, one)
 		}
 	})

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -13,9 +14,9 @@ import (
 )
 
 // What keeps a gate from a decision is about two arms, and who follows a figure through many runs compares arms that no gate compares: the
-// gates of a schedule are on one arm, and a run need not have any. So the rules for gates are asked here of all arms and figures. Those
-// that look at a decision have none to look at: what remains of them is whether a figure moves with the trials that are left out, which
-// package contrast asks.
+// gates of a schedule are on one arm, and a run need not have any. So the rules for gates are asked here of all arms and figures, each in
+// the way that stands beside it in the list of caps. Those that look at a decision have none to look at: what remains of them is whether a
+// figure moves with the trials that are left out, which package contrast asks.
 
 // mostDoubts bounds what is kept of them: whoever reads an analysis counts how large it is.
 const mostDoubts = 2000
@@ -30,9 +31,10 @@ type figure struct {
 // doubts collects them.
 type doubts struct {
 	// d is the data with a gate on each figure for all arms, and figures are those, in the order of the points.
-	d       *estimate.Data
-	figures []figure
-	out     []analysis.Doubt
+	d        *estimate.Data
+	figures  []figure
+	controls []analysis.ControlResult
+	out      []analysis.Doubt
 }
 
 // Doubts are what keeps the comparisons of any two arms from a decision, in the figures that are ratios of blocks, whatever gates the run
@@ -56,22 +58,14 @@ func Doubts(d *estimate.Data, parity *selection.Parity, ratios []analysis.RatioR
 	if len(found.figures) == 0 {
 		return nil
 	}
-	found.ofRun()
-	found.ofControls(parity)
-	for arm := range exp.Arms {
-		found.ofArm(arm)
+	found.controls = judgeControls(&asked, parity)
+	for _, rule := range caps {
+		rule.without(&found, rule.reason)
 	}
-	// Each pair of arms is set beside another as if a gate compared it with the baseline; those without it share one level.
-	others := float64(len(exp.Arms) - 1)
-	for mine := range exp.Arms {
-		for theirs := range mine {
-			comparisons := max(1, others*(others-1)/2)
-			if baseline := exp.Baseline(); mine == baseline || theirs == baseline {
-				comparisons = 1
-			}
-			found.ofPair(mine, theirs, comparisons)
-		}
-	}
+	ofArms(func(d *estimate.Data, arm int) string { return changed(d, arm, false) })(&found, analysis.DoubtChanged)
+	found.ofTimeouts()
+	// Who names one names the first: what is of the whole run, then what is of one arm.
+	slices.SortStableFunc(found.out, func(a, b analysis.Doubt) int { return cmp.Compare(len(a.Arms), len(b.Arms)) })
 	if len(found.out) > mostDoubts {
 		return []analysis.Doubt{{Reason: analysis.DoubtTooMany, Detail: fmt.Sprintf("%d comparisons of arms are doubted, the first: %s",
 			len(found.out), found.out[0].Detail)}}
@@ -87,28 +81,121 @@ func (f *doubts) add(reason analysis.CapReason, detail string, of analysis.Doubt
 	}
 }
 
-// ofRun are the doubts about all that was measured.
-func (f *doubts) ofRun() {
-	f.add(analysis.CapApart, f.d.Chosen.Apart, analysis.Doubt{})
-	f.add(analysis.CapEvidenceMissing, missingWave(f.d, nil, nil), analysis.Doubt{})
-	f.add(analysis.CapCopied, f.d.Chosen.Copied, analysis.Doubt{})
-	f.add(analysis.CapSequential, sequentialOrder(f.d, nil, nil), analysis.Doubt{})
+// unasked is of a rule that need not be asked here, because of what it says.
+func unasked(string) func(*doubts, analysis.CapReason) { return func(*doubts, analysis.CapReason) {} }
+
+// ofRun asks a rule about all that was measured.
+func ofRun(rule func(d *estimate.Data) string) func(*doubts, analysis.CapReason) {
+	return func(f *doubts, as analysis.CapReason) { f.add(as, rule(f.d), analysis.Doubt{}) }
 }
 
-// ofControls are the comparisons in which something moved, or of which there is too little: those of a phase are of one arm.
-func (f *doubts) ofControls(parity *selection.Parity) {
-	for _, c := range judgeControls(f.d, parity) {
-		of := analysis.Doubt{Point: c.Point, Metric: c.Metric, Statistic: c.Statistic}
-		if c.Phase != "" {
-			of.Arms = []string{c.Arm}
-		}
-		if c.Moved {
-			f.add(analysis.CapControlMoved, c.Message, of)
-		}
-		if c.Missing {
-			f.add(analysis.CapControlMissing, c.Message, of)
+// ofArms asks a rule about each arm, whatever it is compared with.
+func ofArms(rule func(d *estimate.Data, arm int) string) func(*doubts, analysis.CapReason) {
+	return func(f *doubts, as analysis.CapReason) {
+		for arm := range f.d.Exp.Arms {
+			f.add(as, rule(f.d, arm), analysis.Doubt{Arms: []string{f.d.Exp.Arms[arm].Name}})
 		}
 	}
+}
+
+// eachPair visits any two arms beside each other, as one of several comparisons that share the levels: a pair with the baseline is compared
+// as if a gate did so, and those without it share one level.
+func (f *doubts) eachPair(visit func(mine, theirs int, names []string, comparisons float64)) {
+	arms, baseline := f.d.Exp.Arms, f.d.Exp.Baseline()
+	others := float64(len(arms) - 1)
+	for mine := range arms {
+		for theirs := range mine {
+			comparisons := max(1, others*(others-1)/2)
+			if mine == baseline || theirs == baseline {
+				comparisons = 1
+			}
+			visit(mine, theirs, []string{arms[mine].Name, arms[theirs].Name}, comparisons)
+		}
+	}
+}
+
+// eachPoint visits the points that figures are of.
+func (f *doubts) eachPoint(visit func(point int, key string)) {
+	for i, of := range f.figures {
+		if i == 0 || f.figures[i-1].point != of.point {
+			visit(of.point, f.d.Exp.Points[of.point].Key)
+		}
+	}
+}
+
+// ofPairs asks a rule about any two arms at each point.
+func (f *doubts) ofPairs(as analysis.CapReason, rule func(d *estimate.Data, point, mine, theirs int, comparisons float64) string) {
+	f.eachPair(func(mine, theirs int, names []string, comparisons float64) {
+		f.eachPoint(func(point int, key string) {
+			f.add(as, rule(f.d, point, mine, theirs, comparisons), analysis.Doubt{Arms: names, Point: key})
+		})
+	})
+}
+
+func (f *doubts) ofPlaces(as analysis.CapReason) { f.ofPairs(as, placed) }
+
+func (f *doubts) ofUnlike(as analysis.CapReason) { f.ofPairs(as, unlike) }
+
+func (f *doubts) ofLosses(as analysis.CapReason) {
+	f.eachPair(func(mine, theirs int, names []string, comparisons float64) {
+		f.eachPoint(func(point int, key string) {
+			f.ofMetrics(as, analysis.Doubt{Arms: names, Point: key}, point, func(metric string) string {
+				return lostDifferently(f.d, metric, point, mine, theirs, comparisons)
+			})
+		})
+	})
+}
+
+func (f *doubts) ofMadeUnlike(as analysis.CapReason) {
+	f.eachPair(func(mine, theirs int, names []string, _ float64) {
+		for _, of := range f.figures {
+			f.add(as, madeDifferently(f.d, of.metric, of.statistic, of.point, mine, theirs), f.of(of, names...))
+		}
+	})
+}
+
+// of is where a finding about a figure of such arms is.
+func (f *doubts) of(figure figure, arms ...string) analysis.Doubt {
+	return analysis.Doubt{Arms: arms, Point: f.d.Exp.Points[figure.point].Key, Metric: figure.metric, Statistic: figure.statistic}
+}
+
+// ofControl keeps a comparison in which something moved, or of which there is too little: that of a phase is of one arm.
+func (f *doubts) ofControl(as analysis.CapReason, c analysis.ControlResult) {
+	of := analysis.Doubt{Point: c.Point, Metric: c.Metric, Statistic: c.Statistic}
+	if c.Phase != "" {
+		of.Arms = []string{c.Arm}
+	}
+	f.add(as, c.Message, of)
+}
+
+func (f *doubts) ofMoved(as analysis.CapReason) {
+	for _, c := range f.controls {
+		if c.Moved {
+			f.ofControl(as, c)
+		}
+	}
+}
+
+func (f *doubts) ofMissing(as analysis.CapReason) {
+	for _, c := range f.controls {
+		if c.Missing {
+			f.ofControl(as, c)
+		}
+	}
+}
+
+func (f *doubts) ofPartlyRead(as analysis.CapReason) {
+	for _, arm := range f.d.Exp.Arms {
+		for _, of := range f.figures {
+			where := f.of(of, arm.Name)
+			alone := analysis.GateResult{Op: experiment.AtMost, Candidate: arm.Name, Point: where.Point, Metric: of.metric}
+			f.add(as, partlyRead(f.d, nil, &alone), where)
+		}
+	}
+}
+
+// ofCompleting is about arms that do not complete, whichever they are: a word of its own. Of the null arm it is about the baseline.
+func (f *doubts) ofCompleting(analysis.CapReason) {
 	for _, gate := range judgeCompletes(f.d) {
 		arm := f.d.Exp.Arms[selection.ArmIndex(f.d.Exp, gate.Candidate)]
 		of := analysis.Doubt{Point: gate.Point, Arms: []string{arm.Name}}
@@ -121,37 +208,16 @@ func (f *doubts) ofControls(parity *selection.Parity) {
 	}
 }
 
-// ofArm are the doubts about one arm, whatever it is compared with.
-func (f *doubts) ofArm(arm int) {
-	name := f.d.Exp.Arms[arm].Name
-	f.add(analysis.DoubtChanged, changed(f.d, arm, false), analysis.Doubt{Arms: []string{name}})
-	f.add(analysis.CapOtherWorkload, ContradictsBaseline(f.d, arm), analysis.Doubt{Arms: []string{name}})
-	for _, of := range f.figures {
-		point := f.d.Exp.Points[of.point].Key
-		where := analysis.Doubt{Arms: []string{name}, Point: point, Metric: of.metric, Statistic: of.statistic}
-		alone := analysis.GateResult{Op: experiment.AtMost, Candidate: name, Point: point, Metric: of.metric}
-		f.add(analysis.CapPartlyRead, partlyRead(f.d, nil, &alone), where)
-		q := estimate.Quantity{Cell: selection.At(of.point, arm), Metric: of.metric, Statistic: of.statistic}
-		if f.d.OpenEnds(q) != (estimate.Open{}) {
-			f.add(analysis.DoubtTimedOut, fmt.Sprintf("trials of arm %s timed out, of which only a bound is known", name), where)
+// ofTimeouts is about figures that are bounds.
+func (f *doubts) ofTimeouts() {
+	for arm := range f.d.Exp.Arms {
+		name := f.d.Exp.Arms[arm].Name
+		for _, of := range f.figures {
+			q := estimate.Quantity{Cell: selection.At(of.point, arm), Metric: of.metric, Statistic: of.statistic}
+			if f.d.OpenEnds(q) != (estimate.Open{}) {
+				f.add(analysis.DoubtTimedOut, fmt.Sprintf("trials of arm %s timed out, of which only a bound is known", name), f.of(of, name))
+			}
 		}
-	}
-}
-
-// ofPair are the doubts about two arms beside each other, as one of several comparisons that share the levels.
-func (f *doubts) ofPair(mine, theirs int, comparisons float64) {
-	arms := []string{f.d.Exp.Arms[mine].Name, f.d.Exp.Arms[theirs].Name}
-	for i, of := range f.figures {
-		at := analysis.Doubt{Arms: arms, Point: f.d.Exp.Points[of.point].Key}
-		if i == 0 || f.figures[i-1].point != of.point {
-			f.add(analysis.CapOnePlace, placed(f.d, of.point, mine, theirs, comparisons), at)
-			f.add(analysis.CapMeasuredUnlike, unlike(f.d, of.point, mine, theirs, comparisons), at)
-			f.ofMetrics(analysis.CapLostApart, at, of.point, func(metric string) string {
-				return lostDifferently(f.d, metric, of.point, mine, theirs, comparisons)
-			})
-		}
-		at.Metric, at.Statistic = of.metric, of.statistic
-		f.add(analysis.CapMadeUnlike, madeDifferently(f.d, of.metric, of.statistic, of.point, mine, theirs), at)
 	}
 }
 

@@ -124,27 +124,33 @@ func rejectedUnevenly(d *estimate.Data, _ *judgement, gate *analysis.GateResult)
 	if gate.WithRejected == nil || gate.WithRejected.Outcome == gate.Outcome || baseline < 0 || arm == baseline {
 		return ""
 	}
-	type tally struct{ rejected, of int }
-	over := func(arm int, at string, everywhere bool) (sum tally) {
-		for point := range d.Exp.Points {
-			if c := selection.At(point, arm); everywhere || d.Exp.Points[point].Key == at {
-				sum.rejected += d.Rejected[c]
-				sum.of += d.Rejected[c] + len(d.Trials[c])
-			}
+	over := func(points ...int) (sum stats.Table) {
+		for _, point := range points {
+			mine, theirs := selection.At(point, arm), selection.At(point, baseline)
+			sum.A += d.Rejected[mine]
+			sum.OfA += d.Rejected[mine] + len(d.Trials[mine])
+			sum.B += d.Rejected[theirs]
+			sum.OfB += d.Rejected[theirs] + len(d.Trials[theirs])
 		}
 		return sum
 	}
-	for _, everywhere := range []bool{true, false} {
-		level, where := UnevenLevel, "over all points"
-		if !everywhere {
-			// Each point is a chance of its own.
-			level, where = UnevenLevel/float64(len(d.Exp.Points)), "at "+analysis.PointName(gate.Point)
-		}
-		mine, theirs := over(arm, gate.Point, everywhere), over(baseline, gate.Point, everywhere)
-		if p := stats.Fisher(mine.rejected, mine.of, theirs.rejected, theirs.of); p < level || (mine.rejected == 0) != (theirs.rejected == 0) {
+	// Each point is a chance of its own.
+	every, tables := make([]int, len(d.Exp.Points)), make([]stats.Table, len(d.Exp.Points))
+	for point := range every {
+		every[point], tables[point] = point, over(point)
+	}
+	for _, look := range []struct {
+		where string
+		found stats.Table
+		level float64
+	}{
+		{"over all points", over(every...), UnevenLevel},
+		{"at " + analysis.PointName(gate.Point), tables[pointOf(d, gate)], stats.Shared(UnevenLevel, tables)},
+	} {
+		if t := look.found; t.P() <= look.level || (t.A == 0) != (t.B == 0) {
 			return fmt.Sprintf("noise limits leave out %d of %d trials of %s and %d of %d of %s %s (Fisher's exact test, p = %s), and with "+
 				"them it is %s",
-				mine.rejected, mine.of, gate.Candidate, theirs.rejected, theirs.of, d.Exp.Arms[baseline].Name, where, quantity.Plain(p, 2),
+				t.A, t.OfA, gate.Candidate, t.B, t.OfB, d.Exp.Arms[baseline].Name, look.where, quantity.Plain(t.P(), 2),
 				gate.WithRejected.Outcome)
 		}
 	}

@@ -1,13 +1,17 @@
 package judge
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"k8s.io/utils/ptr"
 
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/estimate"
+	"assay.dev/assay/operator/internal/analysis/selection"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
 )
 
 func TestARejectionMayMakeAGatePreciseAndNotMoveIt(t *testing.T) {
@@ -61,6 +65,40 @@ func TestARejectionMayMakeAGatePreciseAndNotMoveIt(t *testing.T) {
 				gate.Op = experiment.RatioAtLeast
 			}
 			if got := rejectionDecides(nil, nil, gate); (tc.says == "") != (got == "") || !strings.Contains(got, tc.says) {
+				t.Errorf("says %q, want %q", got, tc.says)
+			}
+		})
+	}
+}
+
+// A neighbour does not choose: whoever loses more at one point is seen there, however many other points there are.
+func TestRejectionsAtOnePointAreNotHiddenByOtherPoints(t *testing.T) {
+	for name, tc := range map[string]struct {
+		points, mine int
+		says         string
+	}{
+		"as many as at the other points":        {60, 1, ""},
+		"8 of 20 beside 1 of 20, the one point": {1, 8, "8 of 20 trials of new and 1 of 20 of old over all points"},
+		"at one of 60, where both lose one":     {60, 8, "8 of 20 trials of new and 1 of 20 of old at size=0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			exp := &experiment.Experiment{Arms: []record.Arm{{Name: "old", Baseline: true}, {Name: "new"}}}
+			d := &estimate.Data{Exp: exp, Trials: map[selection.Cell][]*record.Attempt{}, Rejected: map[selection.Cell]int{}}
+			for point := range tc.points {
+				exp.Points = append(exp.Points, record.Point{Key: fmt.Sprintf("size=%d", point)})
+				for arm := range exp.Arms {
+					rejected := 1
+					if point == 0 && arm == 1 {
+						rejected = tc.mine
+					}
+					c := selection.At(point, arm)
+					d.Rejected[c], d.Trials[c] = rejected, make([]*record.Attempt, 20-rejected)
+				}
+			}
+			gate := &analysis.GateResult{
+				Candidate: "new", Point: "size=0", Op: experiment.RatioAtMost, Outcome: goes, WithRejected: &analysis.Twice{Outcome: inconclusive},
+			}
+			if got := rejectedUnevenly(d, nil, gate); (tc.says == "") != (got == "") || !strings.Contains(got, tc.says) {
 				t.Errorf("says %q, want %q", got, tc.says)
 			}
 		})

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,20 +28,36 @@ func measuredUnlike(d *estimate.Data, _ *judgement, gate *analysis.GateResult) s
 }
 
 // unlike describes how two arms were measured differently, at a point or over all of them, as one of several comparisons that share the
-// level.
+// level: half of it is that of all points together, and half is shared among the points.
 func unlike(d *estimate.Data, point, mine, theirs int, comparisons float64) string {
-	places, where, levels := []int{point}, []string{"at " + analysis.PointName(d.Exp.Points[point].Key)}, []float64{lossLevel}
-	if points := len(d.Exp.Points); points > 1 && d.Exp.Plan.Search == nil {
-		places, where = append(places, estimate.EveryPoint), append(where, "over all points")
-		levels = []float64{lossLevel / 2 / float64(points), lossLevel / 2}
+	level, at := lossLevel/comparisons, "at "+analysis.PointName(d.Exp.Points[point].Key)
+	if len(d.Exp.Points) == 1 || d.Exp.Plan.Search != nil {
+		return unlikeAt(d, at, point, []int{point}, mine, theirs, level)
 	}
-	for i, place := range places {
-		a, b := d.Conditions(selection.At(place, mine)), d.Conditions(selection.At(place, theirs))
-		for _, name := range slices.Sorted(maps.Keys(a)) {
-			if why := differs(a[name], b[name], levels[i]/comparisons); why != "" {
-				return fmt.Sprintf("%s %s of arm %s is %s, and of arm %s %s (%s), so that what measured them looks like what they do", where[i], name,
-					d.Exp.Arms[mine].Name, selection.Tally(a[name], "trial"), d.Exp.Arms[theirs].Name, selection.Tally(b[name], "trial"), why)
+	every := make([]int, len(d.Exp.Points))
+	for p := range every {
+		every[p] = p
+	}
+	return cmp.Or(unlikeAt(d, at, point, every, mine, theirs, level/2),
+		unlikeAt(d, "over all points", estimate.EveryPoint, []int{estimate.EveryPoint}, mine, theirs, level/2))
+}
+
+// unlikeAt is that at one of several places that share the level.
+func unlikeAt(d *estimate.Data, where string, place int, among []int, mine, theirs int, level float64) string {
+	a, b := d.Conditions(selection.At(place, mine)), d.Conditions(selection.At(place, theirs))
+	for _, name := range slices.Sorted(maps.Keys(a)) {
+		if differs(a[name], b[name], level) == "" {
+			continue // Nor at a share of the level.
+		}
+		var tables []stats.Table
+		for _, other := range among {
+			for _, table := range tallied(d.Conditions(selection.At(other, mine))[name], d.Conditions(selection.At(other, theirs))[name]) {
+				tables = append(tables, table)
 			}
+		}
+		if why := differs(a[name], b[name], stats.Shared(level, tables)); why != "" {
+			return fmt.Sprintf("%s %s of arm %s is %s, and of arm %s %s (%s), so that what measured them looks like what they do", where, name,
+				d.Exp.Arms[mine].Name, selection.Tally(a[name], "trial"), d.Exp.Arms[theirs].Name, selection.Tally(b[name], "trial"), why)
 		}
 	}
 	return ""
@@ -138,6 +155,23 @@ func outvoted(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string 
 // differs says why two arms' values are not alike: no trial of the one has a value of the other, however few trials there are, or one value
 // is more frequent than chance explains. It is empty where they are alike.
 func differs(a, b map[string]int, level float64) string {
+	tables := tallied(a, b)
+	if len(tables) == 0 {
+		return ""
+	}
+	if len(tables) == len(a)+len(b) {
+		return "in no trial the same"
+	}
+	for _, value := range slices.Sorted(maps.Keys(tables)) {
+		if p := tables[value].P(); p <= level {
+			return "Fisher's exact test: p = " + quantity.Plain(p, 2)
+		}
+	}
+	return ""
+}
+
+// tallied are two arms' trials by value; none where an arm has no trials, or all have one value.
+func tallied(a, b map[string]int) map[string]stats.Table {
 	sum := func(counts map[string]int) (n int) {
 		for _, count := range counts {
 			n += count
@@ -148,15 +182,11 @@ func differs(a, b map[string]int, level float64) string {
 	values := maps.Clone(a)
 	maps.Copy(values, b)
 	if ofA == 0 || ofB == 0 || len(values) < 2 {
-		return ""
+		return nil
 	}
-	if len(values) == len(a)+len(b) {
-		return "in no trial the same"
+	out := map[string]stats.Table{}
+	for value := range values {
+		out[value] = stats.Table{A: a[value], OfA: ofA, B: b[value], OfB: ofB}
 	}
-	for _, value := range slices.Sorted(maps.Keys(values)) {
-		if p := stats.Fisher(a[value], ofA, b[value], ofB); p <= level/float64(len(values)) {
-			return "Fisher's exact test: p = " + quantity.Plain(p, 2)
-		}
-	}
-	return ""
+	return out
 }

@@ -2,6 +2,7 @@ package stats
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -24,7 +25,7 @@ func ShareLimits(count, of int, confidence float64) (low, high float64) {
 // at the same rate. It is 1 where an arm has no trial.
 func Fisher(a, ofA, b, ofB int) float64 {
 	hit, all := a+b, ofA+ofB
-	if ofA == 0 || ofB == 0 {
+	if ofA == 0 || ofB == 0 || hit == 0 || hit == all {
 		return 1
 	}
 	logChoose := func(n, k int) float64 {
@@ -43,6 +44,35 @@ func Fisher(a, ofA, b, ofB int) float64 {
 		}
 	}
 	return math.Min(1, sum)
+}
+
+// Table is how many of so many trials were hit in each of two arms.
+type Table struct{ A, OfA, B, OfB int }
+
+// P is the p-value of Fisher's exact test.
+func (t Table) P() float64 { return Fisher(t.A, t.OfA, t.B, t.OfB) }
+
+// least is the smallest p-value that as many hits among as many trials can have: all that are possible in one of the arms.
+func (t Table) least() float64 {
+	hit := t.A + t.B
+	of := func(a int) float64 { return Fisher(a, t.OfA, hit-a, t.OfB) }
+	return min(of(max(0, hit-t.OfB)), of(min(hit, t.OfA)))
+}
+
+// Shared is the level of each of several exact tests if in all of them together chance is to be taken for a difference no more often than
+// level says: shared among those whose trials and hits allow a p-value so small (Tarone 1990, Biometrics 46:515). A test that cannot come
+// out is no chance to be wrong, and takes nothing from the others.
+func Shared(level float64, tables []Table) float64 {
+	least := make([]float64, len(tables))
+	for i, table := range tables {
+		least[i] = table.least()
+	}
+	slices.Sort(least)
+	share := 1
+	for share < len(least) && least[share] <= level/float64(share) {
+		share++ // More of them can come out than share it.
+	}
+	return level / float64(share)
 }
 
 // What happens in few blocks may happen in none of those that ran, and then nothing in them tells that it ever does. A design

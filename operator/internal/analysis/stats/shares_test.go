@@ -2,6 +2,8 @@ package stats
 
 import (
 	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -29,6 +31,62 @@ func TestFishersExactTest(t *testing.T) {
 				t.Errorf("p = %v one way round and %v the other", got, other)
 			}
 		})
+	}
+}
+
+func TestALevelIsSharedAmongTheTestsThatCanComeOut(t *testing.T) {
+	nothing, six, two := Table{0, 20, 0, 20}, Table{6, 20, 0, 20}, Table{1, 20, 1, 20}
+	many := func(table Table, count int) []Table { return slices.Repeat([]Table{table}, count) }
+	for name, c := range map[string]struct {
+		tables []Table
+		want   float64
+	}{
+		"a single test has all of it":                         {many(six, 1), 0.05},
+		"a test that nothing was hit in takes nothing":        {append(many(nothing, 59), six), 0.05},
+		"one that two were hit in cannot reach it":            {append(many(two, 59), six), 0.05},
+		"two that can share it":                               {append(many(two, 59), six, six), 0.025},
+		"of many that can, none reaches what all would share": {many(six, 60), 0.05 / 3},
+		"none can": {many(two, 4), 0.05},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Shared(0.05, c.tables); math.Abs(got-c.want) > 1e-12 {
+				t.Errorf("%g, want %g", got, c.want)
+			}
+		})
+	}
+}
+
+// Two arms that lose alike, whatever they lose and at however many points, are told apart at any of them in one of twenty runs at most.
+func TestASharedLevelHoldsForAllTestsTogether(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	const runs = 300
+	for name, rates := range map[string][]float64{
+		"few are lost":                       {0.01},
+		"many are lost":                      {0.3},
+		"many at some points, few at others": {0.01, 0.01, 0.01, 0.5},
+	} {
+		wrong := 0
+		for range runs {
+			tables := make([]Table, 60)
+			for i := range tables {
+				hits := func() (n int) {
+					for range 20 {
+						if random.Float64() < rates[i%len(rates)] {
+							n++
+						}
+					}
+					return n
+				}
+				tables[i] = Table{hits(), 20, hits(), 20}
+			}
+			level := Shared(0.05, tables)
+			if slices.ContainsFunc(tables, func(table Table) bool { return table.P() <= level }) {
+				wrong++
+			}
+		}
+		if most := 0.08 * runs; float64(wrong) > most {
+			t.Errorf("%s: %d of %d runs, want at most %g", name, wrong, runs, most)
+		}
 	}
 }
 
