@@ -94,7 +94,7 @@ func nullControls(d *estimate.Data, parity *selection.Parity) []control {
 		seen := map[place]bool{}
 		selection.VisitGates(d.Exp, func(gate experiment.Gate, _ string, point int) {
 			metric := d.Exp.Metric(gate.Metric)
-			if gate.Op == experiment.ParityEqual || metric == nil {
+			if metric == nil { // It compares outputs.
 				return
 			}
 			at := place{point, metric.Name, cmp.Or(gate.Statistic, metric.Statistic)}
