@@ -78,7 +78,7 @@ func title(c *analysis.ControlResult) string {
 
 // nullControls compare the null arm wherever a gate looks, with the gate's metric and statistic.
 func nullControls(d *estimate.Data, parity *selection.Parity) []control {
-	if d.Exp.Baseline() < 0 || parity.Baseline != "" {
+	if parity.Baseline != "" {
 		return nil
 	}
 	type place struct {
@@ -107,7 +107,7 @@ func nullControls(d *estimate.Data, parity *selection.Parity) []control {
 				found:  d.Ratio(point, arm, at.metric, at.statistic).At(d.GateConfidence),
 			}
 			// Figures of 0 are figures, of which there is no ratio.
-			if !one.found.HasInterval() && !one.found.NoRatio {
+			if !one.found.NoRatio {
 				one.lacks = one.found.Reason
 			}
 			out = append(out, one)

@@ -12,20 +12,20 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/estimate"
 	"assay.dev/assay/operator/internal/analysis/selection"
+	"assay.dev/assay/operator/internal/analysis/stats"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
 
 // known is what rules are asked of: the baseline old and the candidates new and newer at two points.
 func known() *estimate.Data {
-	return &estimate.Data{
-		Exp: &experiment.Experiment{
-			Points: []record.Point{{Key: "size=1"}, {Key: "size=2"}},
-			Arms:   []record.Arm{{Name: "old", Baseline: true}, {Name: "new"}, {Name: "newer"}},
-		},
-		Chosen: &selection.Selection{Lost: map[selection.Cell]selection.Balance{}}, GateConfidence: 0.95,
-		Trials: map[selection.Cell][]*record.Attempt{}, Rejected: map[selection.Cell]int{}, Measured: map[selection.Cell]map[string]bool{},
+	exp := &experiment.Experiment{
+		Points: []record.Point{{Key: "size=1"}, {Key: "size=2"}},
+		Arms:   []record.Arm{{Name: "old", Baseline: true}, {Name: "new"}, {Name: "newer"}},
 	}
+	d := estimate.New(exp, &selection.Selection{Lost: map[selection.Cell]selection.Balance{}}, nil)
+	d.GateConfidence = 0.95
+	return d
 }
 
 // says reports a text that does not hold what is wanted; nothing is wanted of an empty one.
@@ -510,6 +510,8 @@ func TestWhatOutputsDecideIsNotConfirmed(t *testing.T) {
 	outputs.Op = experiment.ParityEqual
 	incomplete := of("new", experiment.Blocking, noGo)
 	incomplete.Op = experiment.Completes
+	another := incomplete
+	another.Candidate = "newer"
 	for name, c := range map[string]struct {
 		gates []analysis.GateResult
 		want  bool
@@ -518,6 +520,7 @@ func TestWhatOutputsDecideIsNotConfirmed(t *testing.T) {
 		"outputs do":                {[]analysis.GateResult{outputs}, false},
 		"and times only of another": {[]analysis.GateResult{outputs, of("newer", experiment.Blocking, goes)}, false},
 		"and times decide nothing":  {[]analysis.GateResult{outputs, of("new", experiment.Advisory, goes)}, false},
+		"trials of another failed":  {[]analysis.GateResult{of("new", experiment.Blocking, goes), another}, true},
 		"trials that failed decide": {[]analysis.GateResult{of("new", experiment.Blocking, goes), incomplete}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -543,5 +546,187 @@ func TestFewOfManyValuesAreShown(t *testing.T) {
 				t.Errorf("%s, want %s", got, c.want)
 			}
 		})
+	}
+}
+
+// What two arms lost is compared at the point of the gate and over all of them, which share one level, and among the comparisons.
+func TestArmsThatLostDifferentlyAreNotCompared(t *testing.T) {
+	type lost map[selection.Cell][2]int // How many of how many.
+	at := selection.At
+	for name, c := range map[string]struct {
+		lost        lost
+		edit        func(*estimate.Data)
+		theirs      int
+		comparisons float64
+		want        string
+	}{
+		"as much":  {lost{at(0, 0): {3, 20}, at(0, 1): {3, 20}}, nil, 0, 1, ""},
+		"far more": {lost{at(0, 0): {0, 20}, at(0, 1): {8, 20}, at(1, 0): {0, 20}, at(1, 1): {0, 20}}, nil, 0, 1, "at size=1 arm new lost 8 of 20 trials"},
+		"far less": {lost{at(0, 0): {8, 20}, at(0, 1): {0, 20}, at(1, 0): {0, 20}, at(1, 1): {0, 20}}, nil, 0, 1, "at size=1 arm new lost 0 of 20 trials"},
+		"at another point, which says little of this one": {
+			lost{at(0, 0): {0, 20}, at(0, 1): {0, 20}, at(1, 0): {15, 200}, at(1, 1): {29, 200}}, nil, 0, 1, "",
+		},
+		"a little everywhere": {
+			lost{at(0, 0): {0, 20}, at(0, 1): {4, 20}, at(1, 0): {0, 20}, at(1, 1): {4, 20}}, nil, 0, 1, "at all points arm new lost 8 of 40 trials",
+		},
+		"at one of two points no more than one of them has by chance": {
+			lost{at(0, 0): {1, 20}, at(0, 1): {7, 20}, at(1, 0): {6, 20}, at(1, 1): {0, 20}}, nil, 0, 1, "",
+		},
+		"as much at the only point": {
+			lost{at(0, 0): {1, 20}, at(0, 1): {7, 20}}, func(d *estimate.Data) { d.Exp.Points = d.Exp.Points[:1] }, 0, 1, "at size=1 arm new lost 7 of 20",
+		},
+		"as one of three comparisons": {
+			lost{at(0, 0): {1, 20}, at(0, 1): {7, 20}}, func(d *estimate.Data) { d.Exp.Points = d.Exp.Points[:1] }, 0, 3, "",
+		},
+		"another candidate": {
+			lost{at(0, 2): {0, 20}, at(0, 1): {8, 20}, at(1, 2): {0, 20}, at(1, 1): {0, 20}}, nil, 2, 1, "and arm newer 0 of 20 trials",
+		},
+		"beside nobody": {
+			lost{at(0, 1): {8, 20}, at(1, 1): {0, 20}}, nil, -1, 1, "and as many of no arm 0 of 20 trials",
+		},
+		"in a search what the other one lost accuses nobody": {
+			lost{at(0, 0): {9, 20}, at(0, 1): {1, 20}}, func(d *estimate.Data) { d.Exp.Plan.Search = &experiment.Search{} }, 0, 1, "",
+		},
+		"in a search what this one lost does": {
+			lost{at(0, 0): {1, 20}, at(0, 1): {9, 20}}, func(d *estimate.Data) { d.Exp.Plan.Search = &experiment.Search{} }, 0, 1, "arm new lost 9 of 20",
+		},
+		"in a search loads are no repetitions of each other": {
+			lost{at(0, 0): {0, 20}, at(0, 1): {4, 20}, at(1, 0): {0, 20}, at(1, 1): {4, 20}}, func(d *estimate.Data) { d.Exp.Plan.Search = &experiment.Search{} },
+			0, 1, "",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := known()
+			d.Exp.Plan.Metrics = []experiment.Metric{{Name: "latency", Unit: "s"}}
+			for cell, n := range c.lost {
+				d.Chosen.Lost[cell] = selection.Balance{Of: n[1], Lost: selection.Losses{"failed": n[0]}}
+			}
+			if c.edit != nil {
+				c.edit(d)
+			}
+			says(t, lostDifferently(d, "latency", 0, 1, c.theirs, c.comparisons), c.want)
+		})
+	}
+}
+
+func TestADeclaredCorrelationTakesSixBlocks(t *testing.T) {
+	blocks := func(n int) *analysis.Estimate { return &analysis.Estimate{Blocks: n} }
+	for name, c := range map[string]struct {
+		rho      float64
+		estimate *analysis.Estimate
+		want     string
+	}{
+		"none is declared": {0, blocks(3), ""},
+		"five":             {0.2, blocks(5), "it rests on 5 blocks"},
+		"six":              {0.2, blocks(6), ""},
+		"no figure":        {0.2, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := known()
+			d.Exp.Plan.Design.BlockCorrelation = c.rho
+			says(t, fewForCorrelation(d, nil, &analysis.GateResult{Estimate: c.estimate}), c.want)
+		})
+	}
+}
+
+// Arms that were measured in different ways are not compared, by the same rule of levels.
+func TestArmsThatRanElsewhereThanEachOtherAreNotCompared(t *testing.T) {
+	type shared map[selection.Cell][2]int // How many trials had their CPUs to themselves, and how many not.
+	at := selection.At
+	one := func(d *estimate.Data) { d.Exp.Points = d.Exp.Points[:1] }
+	for name, c := range map[string]struct {
+		shared      shared
+		edit        func(*estimate.Data)
+		comparisons float64
+		want        string
+	}{
+		"alike":                       {shared{at(0, 0): {10, 10}, at(0, 1): {10, 10}}, one, 1, ""},
+		"by chance not quite":         {shared{at(0, 0): {10, 10}, at(0, 1): {12, 8}}, one, 1, ""},
+		"beyond it":                   {shared{at(0, 0): {18, 2}, at(0, 1): {9, 11}}, one, 1, "at size=1 isolation.level of arm new is"},
+		"not beyond it as one of ten": {shared{at(0, 0): {18, 2}, at(0, 1): {9, 11}}, one, 10, ""},
+		"hardly, at the only point":   {shared{at(0, 0): {19, 1}, at(0, 1): {12, 8}}, one, 1, "at size=1 isolation.level of arm new is"},
+		"hardly, at one of two points": {
+			shared{at(0, 0): {19, 1}, at(0, 1): {12, 8}, at(1, 0): {12, 8}, at(1, 1): {19, 1}}, nil, 1, "",
+		},
+		"a little at all points": {
+			shared{at(0, 0): {19, 1}, at(0, 1): {14, 6}, at(1, 0): {19, 1}, at(1, 1): {14, 6}}, nil, 1, "over all points isolation.level of arm new is",
+		},
+		"a little at all loads of a search": {
+			shared{at(0, 0): {19, 1}, at(0, 1): {14, 6}, at(1, 0): {19, 1}, at(1, 1): {14, 6}},
+			func(d *estimate.Data) { d.Exp.Plan.Search = &experiment.Search{} }, 1, "",
+		},
+		"in no trial alike":    {shared{at(0, 0): {2, 0}, at(0, 1): {0, 2}}, one, 1, "in no trial the same"},
+		"one of them ran none": {shared{at(0, 0): {20, 20}}, one, 1, ""},
+		"the other ran none":   {shared{at(0, 1): {20, 20}}, one, 1, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := known()
+			for cell, n := range c.shared {
+				for i := range n[0] + n[1] {
+					attempt := &record.Attempt{}
+					if attempt.Isolation.Level = "Exclusive"; i >= n[0] {
+						attempt.Isolation.Level = "Shared"
+					}
+					d.Trials[cell] = append(d.Trials[cell], attempt)
+				}
+			}
+			if c.edit != nil {
+				c.edit(d)
+			}
+			says(t, unlike(d, 0, 1, 0, c.comparisons), c.want)
+		})
+	}
+}
+
+// Each arm is set beside the baseline as a gate would; all other pairs share one level, so that many arms are not doubted by accident.
+func TestPairsWithoutTheBaselineShareTheLevelOfADoubt(t *testing.T) {
+	for name, c := range map[string]struct {
+		lost [4]int // Of 20 trials, of old, new, newer and newest.
+		want []string
+	}{
+		"the baseline lost least":                  {[4]int{1, 7, 4, 4}, []string{"new over old"}},
+		"a candidate did, and by no more than one": {[4]int{4, 7, 1, 4}, nil},
+		"and by more than one of three would":      {[4]int{4, 9, 1, 4}, []string{"newer over new"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := known()
+			d.Exp.Points = d.Exp.Points[:1]
+			d.Exp.Arms = append(d.Exp.Arms, record.Arm{Name: "newest"})
+			d.Exp.Plan.Metrics = []experiment.Metric{{Name: "latency", Unit: "s"}}
+			for arm, n := range c.lost {
+				d.Chosen.Lost[selection.At(0, arm)] = selection.Balance{Of: 20, Lost: selection.Losses{"failed": n}}
+			}
+			var got []string
+			ratios := []analysis.RatioResult{{Point: "size=1", Metric: "latency", Statistic: experiment.StatisticMean, PerBlock: map[string]float64{"b": 1}}}
+			for _, doubt := range Doubts(d, &selection.Parity{}, ratios) {
+				if doubt.Reason == analysis.CapLostApart {
+					got = append(got, strings.Join(doubt.Arms, " over "))
+				}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// So many further blocks as an undecided gate promises bring its interval within the bound, and one less does not.
+func TestTheFurtherBlocksThatAreNamedWouldDecide(t *testing.T) {
+	const bound, value, se, blocks = 1.5, 1.6, 0.06, 8
+	found := estimate.Inference{Value: value, Low: 1.4, High: 1.8, SE: se, Blocks: blocks}
+	result := analysis.GateResult{Op: experiment.AtLeast, Estimate: &analysis.Estimate{Value: value, Low: ptr.To(1.4), High: ptr.To(1.8)}}
+	decide(found, bound, 0.95, &result)
+	half := func(n int) float64 {
+		return stats.StudentQuantile(0.975, float64(n-1)) * se * math.Sqrt(blocks) / math.Sqrt(float64(n))
+	}
+	if more := result.MoreBlocks; more == nil || half(blocks+*more) > value-bound || half(blocks+*more-1) <= value-bound {
+		t.Errorf("%s: %v", result.Message, more)
+	}
+}
+
+func TestWhoWasGoInScreeningIsAContender(t *testing.T) {
+	j := &judgement{candidates: []analysis.Candidate{{Name: "a", Verdict: goes}, {Name: "b", Verdict: noGo}, {Name: "c", Verdict: goes}}}
+	if diff := cmp.Diff([]string{"a", "c"}, j.contenders()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
