@@ -122,7 +122,7 @@ func TestChancesAreCountedWhereTheyDecide(t *testing.T) {
 			[]experiment.Verdict{noGo, goes}, "",
 		},
 		"exactly half is enough": {
-			[]analysis.GateResult{of("new", blocking, noGo), of("new", blocking, goes)}, []float64{(1 - 0.95) / 2 / 2, 1},
+			[]analysis.GateResult{of("new", blocking, noGo), of("new", blocking, goes)}, []float64{(1 - known().GateConfidence) / 2 / 2, 1},
 			[]experiment.Verdict{noGo, goes}, "",
 		},
 		"the next has what is left": {
@@ -406,7 +406,7 @@ func TestAShareThatIsNotKnownSaysWhy(t *testing.T) {
 		outcome       experiment.Verdict
 		says, without string
 	}{
-		"all completed":            {20, 0, goes, "20 of 20", "nobody knows"},
+		"all completed":            {20, 0, goes, "20 of 20 trials completed against at least 0.95", "first"},
 		"two failed":               {18, 0, inconclusive, "so few trials do not exclude", "nobody knows"},
 		"of two nobody knows":      {18, 2, inconclusive, "as nobody knows what those without an end", "begun and ended"},
 		"half of them failed":      {10, 0, noGo, "10 of 20", "nobody knows"},
@@ -728,5 +728,84 @@ func TestWhoWasGoInScreeningIsAContender(t *testing.T) {
 	j := &judgement{candidates: []analysis.Candidate{{Name: "a", Verdict: goes}, {Name: "b", Verdict: noGo}, {Name: "c", Verdict: goes}}}
 	if diff := cmp.Diff([]string{"a", "c"}, j.contenders()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAnArmThatChangedIsNamedWhereAGateLooks(t *testing.T) {
+	for name, c := range map[string]struct {
+		changed  int
+		baseline bool
+		relative bool
+		want     string
+	}{
+		"the candidate":                        {1, true, true, "arm new changed during the run: its image is another one; name its image by digest"},
+		"the baseline that it is held to":      {0, true, true, "arm old changed"},
+		"the baseline, and it is held to none": {0, true, false, ""},
+		"a run without a baseline":             {0, false, true, ""},
+		"another candidate":                    {2, true, true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := known()
+			d.Exp.Arms[0].Baseline = c.baseline
+			d.Chosen.Changed = map[int]string{c.changed: "its image is another one"}
+			says(t, changed(d, 1, c.relative), c.want)
+		})
+	}
+}
+
+// A run that asks for nothing has no verdict, though every run has a gate on completing.
+func TestAVerdictIsOfWhatWasAskedFor(t *testing.T) {
+	completes := func(gate string) analysis.GateResult {
+		return analysis.GateResult{Gate: gate, Candidate: "new", Op: experiment.Completes, Severity: experiment.Blocking, Outcome: goes}
+	}
+	asked := of("new", experiment.Blocking, goes)
+	asked.Gate = "faster"
+	advisory := of("new", experiment.Advisory, noGo)
+	for name, c := range map[string]struct {
+		gates   []analysis.GateResult
+		verdict experiment.Verdict
+		reason  string
+	}{
+		"the gate that every run has":         {[]analysis.GateResult{completes("completes")}, "", "no blocking gate applies to it"},
+		"one on completing that is asked for": {[]analysis.GateResult{completes("works")}, goes, "its blocking gate holds"},
+		"one on times beside it":              {[]analysis.GateResult{asked, completes("completes")}, goes, "its blocking gate holds"},
+		"both":                                {[]analysis.GateResult{asked, completes("works")}, goes, "all 2 blocking gates hold"},
+		"one that never decides":              {[]analysis.GateResult{advisory, completes("completes")}, "", "no blocking gate applies to it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			exp := known().Exp
+			exp.Plan.Gates = []experiment.Gate{{Name: "faster"}, {Name: "works"}}
+			got := judgeCandidates(exp, c.gates, &selection.Parity{})[0]
+			if got.Name != "new" || got.Verdict != c.verdict || got.Reason != c.reason {
+				t.Errorf("%s: %q %s, want %q: %s", got.Name, got.Verdict, got.Reason, c.verdict, c.reason)
+			}
+		})
+	}
+}
+
+func TestWhatIsReadOfAPartOfTheTrialsDecidesNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		read [2]int // Of four trials of the baseline and of the candidate.
+		want string
+	}{
+		"of all":                         {[2]int{4, 4}, ""},
+		"of none, which has no figure":   {[2]int{0, 0}, ""},
+		"of one of the candidate":        {[2]int{4, 1}, "has no value in 3 of 4 trials of arm new and one in 1"},
+		"of all but one of the baseline": {[2]int{3, 4}, "has no value in 1 of 4 trials of arm old and one in 3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := known()
+			for arm, read := range c.read {
+				for i := range 4 {
+					attempt := &record.Attempt{}
+					if i < read {
+						attempt.Resources.UserSeconds, attempt.Resources.SystemSeconds = ptr.To(1.0), ptr.To(1.0)
+					}
+					d.Trials[selection.At(0, arm)] = append(d.Trials[selection.At(0, arm)], attempt)
+				}
+			}
+			gate := &analysis.GateResult{Candidate: "new", Point: "size=1", Op: experiment.RatioAtMost, Metric: record.ProcessPrefix + "cpuTime"}
+			says(t, partlyRead(d, nil, gate), c.want)
+		})
 	}
 }
