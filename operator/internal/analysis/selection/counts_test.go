@@ -1,7 +1,10 @@
 package selection
 
 import (
+	order "cmp"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -287,6 +290,157 @@ func TestBlocksHaveTheirPurpose(t *testing.T) {
 			}
 			if !s.Only(record.Screen)("w009-b0009") || s.Only(record.Confirm)("w009-b0009") {
 				t.Error("a block that no plan has screens")
+			}
+		})
+	}
+}
+
+func TestAnAttemptThatContradictsItselfIsNamed(t *testing.T) {
+	code := func(outcome record.Outcome, exit int, edit func(*record.Attempt)) *record.Attempt {
+		out := &record.Attempt{Outcome: outcome, ExitCode: &exit}
+		if edit != nil {
+			edit(out)
+		}
+		return out
+	}
+	result := func(a *record.Attempt) { a.Result = &record.Result{} }
+	killed := func(a *record.Attempt) { signal := 9; a.Signal, a.Result = &signal, &record.Result{} }
+	for name, c := range map[string]struct {
+		attempt *record.Attempt
+		want    string
+	}{
+		"it failed with a code":               {code(record.Failed, 3, result), ""},
+		"it failed without a result":          {code(record.Failed, 0, nil), ""},
+		"it failed, with a result and code 0": {code(record.Failed, 0, result), "exitCode is 0 and there is a result"},
+		"by a signal":                         {code(record.Failed, 0, killed), ""},
+		"nobody knows its code":               {&record.Attempt{Outcome: record.Failed, Result: &record.Result{}}, ""},
+		"it ran out of time":                  {code(record.TimedOut, 0, result), ""},
+		"it was not started, and has a code":  {code(record.NotStarted, 3, nil), "so that it did start"},
+		"it was not started":                  {&record.Attempt{Outcome: record.NotStarted}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := failedAgainst(c.attempt); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestAnArmIsOfTheWorkloadsThatItsCountedResultsName(t *testing.T) {
+	s := &Selection{Cells: map[*record.Attempt]Cell{}, Kinds: map[*record.Attempt]Rejection{}}
+	var genuine []*record.Attempt
+	add := func(arm int, name string, kind Rejection) {
+		attempt := &record.Attempt{Result: &record.Result{Workload: record.WorkloadID{Name: name}}}
+		genuine, s.Cells[attempt], s.Kinds[attempt] = append(genuine, attempt), At(0, arm), kind
+	}
+	add(0, "scan", "")
+	add(0, "", "")
+	add(0, "batch", Failed)
+	add(1, "insert", superseded)
+	add(1, "insert", staleLease)
+	add(1, "scan", Noisy)
+	want := map[int]map[string]bool{0: {"scan": true, "batch": true}, 1: {"scan": true}}
+	if diff := cmp.Diff(want, s.workloads(genuine)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestTheProgramsOfAnArmAreThoseOfTheExperimentAndThePlans(t *testing.T) {
+	exp := twoArms()
+	exp.Cells = []record.Cell{{Arm: 0, Argv: []string{"/scan"}}, {Arm: 1, Argv: []string{"/fused"}}, {Arm: 1}}
+	waves := []record.Wave{{Arms: []record.Arm{{Name: "new"}}, Cells: []record.Cell{{Arm: 0, Argv: []string{"/tmp/fused"}}, {Arm: 0}}}}
+	want := map[[2]string]bool{{exp.Image(exp.Cells[1]), "/fused"}: true, {"", "/tmp/fused"}: true}
+	if diff := cmp.Diff(want, plannedPrograms(exp, waves, 1)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestKeysOfAnEnvironmentThatNobodyKnowsAreCompared(t *testing.T) {
+	known := map[string]any{}
+	for _, key := range record.HardKeys {
+		known[key] = "x"
+	}
+	if got := unknownKeys(known); got != nil {
+		t.Errorf("known keys are named: %v", got)
+	}
+	known["moonPhase"] = "full"
+	if got := unknownKeys(known); got != `moonPhase="full"` {
+		t.Errorf("an unknown key is %v", got)
+	}
+}
+
+func TestANumberOfSamplesIsFixedByTrialsThatHaveThem(t *testing.T) {
+	exp := twoArms()
+	exp.Plan.Metrics = []experiment.Metric{{Name: "latency", Unit: "s", SamplesFrom: "n"}}
+	of := func(n string, metric *record.Metric) *record.Attempt {
+		out := &record.Attempt{Arm: "new", Parameters: map[string]string{"n": n}, Result: &record.Result{Metrics: map[string]*record.Metric{}}}
+		if metric != nil {
+			out.Result.Metrics["latency"] = metric
+		}
+		return out
+	}
+	one := 1.0
+	for name, c := range map[string]struct {
+		of   *record.Attempt
+		kept bool
+	}{
+		"as many as it says":       {of("2", &record.Metric{Samples: []float64{1, 2}}), true},
+		"fewer":                    {of("3", &record.Metric{Samples: []float64{1, 2}}), false},
+		"one value in their place": {of("1", &record.Metric{Value: &one}), false},
+		"no metric":                {of("0", nil), false},
+		"no number":                {of("many", &record.Metric{Samples: []float64{1}}), false},
+		"no number and no metric":  {of("many", nil), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := promisesOf(exp, []*record.Attempt{c.of}); (len(got.kept) == 1) != c.kept || (len(got.samples) == 1) != c.kept {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+func TestANumberThatNobodyCanHaveMeasuredIsNone(t *testing.T) {
+	for name, c := range map[string]struct {
+		value float64
+		unit  string
+		want  string
+	}{
+		"nothing":                    {0, "s", ""},
+		"a time":                     {1, "s", ""},
+		"a time below zero":          {-1, "ms", "is a negative time"},
+		"another figure below zero":  {-1, "dB", ""},
+		"a time of centuries":        {2 * longestTime, "s", "allowed are times up to"},
+		"in another unit":            {2000 * longestTime, "ms", "allowed are times up to"},
+		"half as long in that unit":  {500 * longestTime, "ms", ""},
+		"a figure as large, no time": {2 * longestTime, "op", ""},
+		"more than numbers are":      {10 * largestNumber, "op", "magnitudes from"},
+		"less":                       {smallestNumber / 10, "op", "magnitudes from"},
+		"no number":                  {math.NaN(), "op", "allowed are finite numbers"},
+		"an infinite one":            {math.Inf(1), "op", "allowed are finite numbers"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := meaningless(c.value, c.unit); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// A gate on one arm's figure needs it of that arm alone; one that compares needs it of the baseline too.
+func TestAGateNeedsTheFiguresThatItLooksAt(t *testing.T) {
+	for name, c := range map[string]struct {
+		op   experiment.Op
+		want []Cell
+	}{
+		"a level": {experiment.AtMost, []Cell{At(0, 1), At(1, 1)}},
+		"a ratio": {experiment.RatioAtMost, []Cell{At(0, 0), At(0, 1), At(1, 0), At(1, 1)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			exp := twoArms()
+			exp.Plan.Gates = []experiment.Gate{{Name: "g", Condition: experiment.Condition{Metric: "latency", Op: c.op}}}
+			got := slices.SortedFunc(maps.Keys(needs(exp)), func(a, b Cell) int { return order.Or(a.Point-b.Point, a.Arm-b.Arm) })
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
