@@ -146,7 +146,8 @@ func TestSuspendingAndResumingAreTold(t *testing.T) {
 func TestTheGainShownIsThatOfTheBest(t *testing.T) {
 	candidates := func(names ...string) (out []analysis.Candidate) {
 		for i, name := range names {
-			out = append(out, analysis.Candidate{Name: name, Verdict: experiment.VerdictGo, Gain: &analysis.Estimate{Value: float64(i + 2), Ratio: true}})
+			gain := &analysis.Estimate{Value: float64(i + 2), Ratio: true}
+			out = append(out, analysis.Candidate{Name: name, Verdict: experiment.VerdictGo, Gain: gain})
 		}
 		return out
 	}

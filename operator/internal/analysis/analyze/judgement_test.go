@@ -689,7 +689,8 @@ func TestAControlIsComparedOnceForAllGatesThatLookThere(t *testing.T) {
 	for _, control := range l.analyze().Controls {
 		got = append(got, strings.TrimSpace(control.Arm+" "+control.Phase+control.Metric)+" at "+control.Point)
 	}
-	if diff := cmp.Diff([]string{"null latency at batchSize=8,pendingDelta=0", "fused-m4r expand at batchSize=8,pendingDelta=0"}, got); diff != "" {
+	want := []string{"null latency at batchSize=8,pendingDelta=0", "fused-m4r expand at batchSize=8,pendingDelta=0"}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

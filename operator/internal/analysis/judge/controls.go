@@ -152,10 +152,7 @@ func unreported(d *estimate.Data, point int, phase string, arms ...int) string {
 	for _, arm := range arms {
 		trials, report := d.Trials[selection.At(point, arm)], 0
 		for _, attempt := range trials {
-			if slices.ContainsFunc(attempt.Reported().Phases, func(p record.Phase) bool {
-				_, samples := p.Mean()
-				return p.Name == phase && samples > 0
-			}) {
+			if slices.ContainsFunc(attempt.Reported().Phases, func(p record.Phase) bool { return p.Name == phase }) {
 				report++
 			}
 		}

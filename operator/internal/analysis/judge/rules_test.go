@@ -28,6 +28,10 @@ func known() *estimate.Data {
 	return d
 }
 
+// onePoint leaves of it the first point, and ofSearch makes it a search.
+func onePoint(d *estimate.Data) { d.Exp.Points = d.Exp.Points[:1] }
+func ofSearch(d *estimate.Data) { d.Exp.Plan.Search = &experiment.Search{} }
+
 // says reports a text that does not hold what is wanted; nothing is wanted of an empty one.
 func says(t *testing.T, got, want string) {
 	t.Helper()
@@ -115,7 +119,8 @@ func TestChancesAreCountedWhereTheyDecide(t *testing.T) {
 		},
 		"one of two needs half of it": {
 			[]analysis.GateResult{of("new", blocking, noGo), of("new", blocking, goes)}, []float64{0.013, 1},
-			[]experiment.Verdict{inconclusive, goes}, "one of 2 gates, and with so many chances that is not yet NoGo (Holm: p = 0.013, needed 0.013)",
+			[]experiment.Verdict{inconclusive, goes},
+			"one of 2 gates, and with so many chances that is not yet NoGo (Holm: p = 0.013, needed 0.013)",
 		},
 		"and has it": {
 			[]analysis.GateResult{of("new", blocking, noGo), of("new", blocking, goes)}, []float64{0.0124, 1},
@@ -130,20 +135,24 @@ func TestChancesAreCountedWhereTheyDecide(t *testing.T) {
 			[]experiment.Verdict{noGo, noGo, goes}, "",
 		},
 		"the last of all that are missed is one alone": {
-			[]analysis.GateResult{of("new", blocking, noGo), of("new", blocking, noGo)}, []float64{0.03, 0.012}, []experiment.Verdict{noGo, noGo}, "",
+			[]analysis.GateResult{of("new", blocking, noGo), of("new", blocking, noGo)}, []float64{0.03, 0.012},
+			[]experiment.Verdict{noGo, noGo}, "",
 		},
 		"after one that is not missed none is": {
 			[]analysis.GateResult{of("new", blocking, noGo), of("new", blocking, noGo)}, []float64{0.013, 0.014},
 			[]experiment.Verdict{inconclusive, inconclusive}, "one of 2 gates",
 		},
 		"a gate that never decides is no chance": {
-			[]analysis.GateResult{of("new", blocking, noGo), of("new", advisory, noGo)}, []float64{0.02, 0.001}, []experiment.Verdict{noGo, noGo}, "",
+			[]analysis.GateResult{of("new", blocking, noGo), of("new", advisory, noGo)}, []float64{0.02, 0.001},
+			[]experiment.Verdict{noGo, noGo}, "",
 		},
 		"nor is one without figures": {
-			[]analysis.GateResult{of("new", blocking, noGo), of("new", blocking, invalid)}, []float64{0.02, 1}, []experiment.Verdict{noGo, invalid}, "",
+			[]analysis.GateResult{of("new", blocking, noGo), of("new", blocking, invalid)}, []float64{0.02, 1},
+			[]experiment.Verdict{noGo, invalid}, "",
 		},
 		"nor is another candidate's": {
-			[]analysis.GateResult{of("new", blocking, noGo), of("newer", blocking, noGo)}, []float64{0.02, 0.02}, []experiment.Verdict{noGo, noGo}, "",
+			[]analysis.GateResult{of("new", blocking, noGo), of("newer", blocking, noGo)}, []float64{0.02, 0.02},
+			[]experiment.Verdict{noGo, noGo}, "",
 		},
 	} {
 		t.Run("gates: "+name, func(t *testing.T) {
@@ -296,7 +305,9 @@ func TestWhatOtherEnvironmentsSayIsNamed(t *testing.T) {
 
 func TestABaselineThatDoesNotCompleteIsNamed(t *testing.T) {
 	completes := func(arm string, severity experiment.Severity, outcome experiment.Verdict) analysis.GateResult {
-		return analysis.GateResult{Candidate: arm, Op: experiment.Completes, Severity: severity, Outcome: outcome, Message: "3 of 4 trials completed"}
+		return analysis.GateResult{
+			Candidate: arm, Op: experiment.Completes, Severity: severity, Outcome: outcome, Message: "3 of 4 trials completed",
+		}
 	}
 	d := known()
 	d.Exp.Arms = append(d.Exp.Arms, record.Arm{Name: "null", Null: true})
@@ -341,7 +352,9 @@ func TestOutputsDecide(t *testing.T) {
 		"the baseline gave none":                 {compared(func(p *selection.Parity) { p.Seen[selection.At(0, 0)] = false }), nil, invalid, "the baseline gave no output at size=1"},
 		"there is no baseline, and need be none": {compared(func(p *selection.Parity) { p.Seen[selection.At(0, 0)] = false }), func(d *estimate.Data) { d.Exp.Arms[0].Baseline = false }, goes, "all outputs agree"},
 		"some of the candidate's are not known": {compared(func(*selection.Parity) {}), func(d *estimate.Data) {
-			d.Chosen.Spoilt = []selection.Spoilt{{Cell: selection.At(0, 2), Trial: "a"}, {Cell: selection.At(0, 1), Trial: "b"}, {Cell: selection.At(1, 1), Trial: "c"}}
+			d.Chosen.Spoilt = []selection.Spoilt{
+				{Cell: selection.At(0, 2), Trial: "a"}, {Cell: selection.At(0, 1), Trial: "b"}, {Cell: selection.At(1, 1), Trial: "c"},
+			}
 		}, inconclusive, "the outputs of 2 trials of arm new are not known (first b)"},
 		"some of another candidate's are not": {compared(func(*selection.Parity) {}), func(d *estimate.Data) {
 			d.Chosen.Spoilt = []selection.Spoilt{{Cell: selection.At(0, 2), Trial: "a"}}
@@ -573,10 +586,10 @@ func TestArmsThatLostDifferentlyAreNotCompared(t *testing.T) {
 			lost{at(0, 0): {1, 20}, at(0, 1): {7, 20}, at(1, 0): {6, 20}, at(1, 1): {0, 20}}, nil, 0, 1, "",
 		},
 		"as much at the only point": {
-			lost{at(0, 0): {1, 20}, at(0, 1): {7, 20}}, func(d *estimate.Data) { d.Exp.Points = d.Exp.Points[:1] }, 0, 1, "at size=1 arm new lost 7 of 20",
+			lost{at(0, 0): {1, 20}, at(0, 1): {7, 20}}, onePoint, 0, 1, "at size=1 arm new lost 7 of 20",
 		},
 		"as one of three comparisons": {
-			lost{at(0, 0): {1, 20}, at(0, 1): {7, 20}}, func(d *estimate.Data) { d.Exp.Points = d.Exp.Points[:1] }, 0, 3, "",
+			lost{at(0, 0): {1, 20}, at(0, 1): {7, 20}}, onePoint, 0, 3, "",
 		},
 		"another candidate": {
 			lost{at(0, 2): {0, 20}, at(0, 1): {8, 20}, at(1, 2): {0, 20}, at(1, 1): {0, 20}}, nil, 2, 1, "and arm newer 0 of 20 trials",
@@ -585,13 +598,13 @@ func TestArmsThatLostDifferentlyAreNotCompared(t *testing.T) {
 			lost{at(0, 1): {8, 20}, at(1, 1): {0, 20}}, nil, -1, 1, "and as many of no arm 0 of 20 trials",
 		},
 		"in a search what the other one lost accuses nobody": {
-			lost{at(0, 0): {9, 20}, at(0, 1): {1, 20}}, func(d *estimate.Data) { d.Exp.Plan.Search = &experiment.Search{} }, 0, 1, "",
+			lost{at(0, 0): {9, 20}, at(0, 1): {1, 20}}, ofSearch, 0, 1, "",
 		},
 		"in a search what this one lost does": {
-			lost{at(0, 0): {1, 20}, at(0, 1): {9, 20}}, func(d *estimate.Data) { d.Exp.Plan.Search = &experiment.Search{} }, 0, 1, "arm new lost 9 of 20",
+			lost{at(0, 0): {1, 20}, at(0, 1): {9, 20}}, ofSearch, 0, 1, "arm new lost 9 of 20",
 		},
 		"in a search loads are no repetitions of each other": {
-			lost{at(0, 0): {0, 20}, at(0, 1): {4, 20}, at(1, 0): {0, 20}, at(1, 1): {4, 20}}, func(d *estimate.Data) { d.Exp.Plan.Search = &experiment.Search{} },
+			lost{at(0, 0): {0, 20}, at(0, 1): {4, 20}, at(1, 0): {0, 20}, at(1, 1): {4, 20}}, ofSearch,
 			0, 1, "",
 		},
 	} {
@@ -633,31 +646,31 @@ func TestADeclaredCorrelationTakesSixBlocks(t *testing.T) {
 func TestArmsThatRanElsewhereThanEachOtherAreNotCompared(t *testing.T) {
 	type shared map[selection.Cell][2]int // How many trials had their CPUs to themselves, and how many not.
 	at := selection.At
-	one := func(d *estimate.Data) { d.Exp.Points = d.Exp.Points[:1] }
 	for name, c := range map[string]struct {
 		shared      shared
 		edit        func(*estimate.Data)
 		comparisons float64
 		want        string
 	}{
-		"alike":                       {shared{at(0, 0): {10, 10}, at(0, 1): {10, 10}}, one, 1, ""},
-		"by chance not quite":         {shared{at(0, 0): {10, 10}, at(0, 1): {12, 8}}, one, 1, ""},
-		"beyond it":                   {shared{at(0, 0): {18, 2}, at(0, 1): {9, 11}}, one, 1, "at size=1 isolation.level of arm new is"},
-		"not beyond it as one of ten": {shared{at(0, 0): {18, 2}, at(0, 1): {9, 11}}, one, 10, ""},
-		"hardly, at the only point":   {shared{at(0, 0): {19, 1}, at(0, 1): {12, 8}}, one, 1, "at size=1 isolation.level of arm new is"},
+		"alike":                       {shared{at(0, 0): {10, 10}, at(0, 1): {10, 10}}, onePoint, 1, ""},
+		"by chance not quite":         {shared{at(0, 0): {10, 10}, at(0, 1): {12, 8}}, onePoint, 1, ""},
+		"beyond it":                   {shared{at(0, 0): {18, 2}, at(0, 1): {9, 11}}, onePoint, 1, "at size=1 isolation.level of arm new is"},
+		"not beyond it as one of ten": {shared{at(0, 0): {18, 2}, at(0, 1): {9, 11}}, onePoint, 10, ""},
+		"hardly, at the only point":   {shared{at(0, 0): {19, 1}, at(0, 1): {12, 8}}, onePoint, 1, "at size=1 isolation.level of arm new is"},
 		"hardly, at one of two points": {
 			shared{at(0, 0): {19, 1}, at(0, 1): {12, 8}, at(1, 0): {12, 8}, at(1, 1): {19, 1}}, nil, 1, "",
 		},
 		"a little at all points": {
-			shared{at(0, 0): {19, 1}, at(0, 1): {14, 6}, at(1, 0): {19, 1}, at(1, 1): {14, 6}}, nil, 1, "over all points isolation.level of arm new is",
+			shared{at(0, 0): {19, 1}, at(0, 1): {14, 6}, at(1, 0): {19, 1}, at(1, 1): {14, 6}}, nil, 1,
+			"over all points isolation.level of arm new is",
 		},
 		"a little at all loads of a search": {
 			shared{at(0, 0): {19, 1}, at(0, 1): {14, 6}, at(1, 0): {19, 1}, at(1, 1): {14, 6}},
-			func(d *estimate.Data) { d.Exp.Plan.Search = &experiment.Search{} }, 1, "",
+			ofSearch, 1, "",
 		},
-		"in no trial alike":    {shared{at(0, 0): {2, 0}, at(0, 1): {0, 2}}, one, 1, "in no trial the same"},
-		"one of them ran none": {shared{at(0, 0): {20, 20}}, one, 1, ""},
-		"the other ran none":   {shared{at(0, 1): {20, 20}}, one, 1, ""},
+		"in no trial alike":    {shared{at(0, 0): {2, 0}, at(0, 1): {0, 2}}, onePoint, 1, "in no trial the same"},
+		"one of them ran none": {shared{at(0, 0): {20, 20}}, onePoint, 1, ""},
+		"the other ran none":   {shared{at(0, 1): {20, 20}}, onePoint, 1, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := known()
@@ -697,7 +710,9 @@ func TestPairsWithoutTheBaselineShareTheLevelOfADoubt(t *testing.T) {
 				d.Chosen.Lost[selection.At(0, arm)] = selection.Balance{Of: 20, Lost: selection.Losses{"failed": n}}
 			}
 			var got []string
-			ratios := []analysis.RatioResult{{Point: "size=1", Metric: "latency", Statistic: experiment.StatisticMean, PerBlock: map[string]float64{"b": 1}}}
+			ratios := []analysis.RatioResult{{
+				Point: "size=1", Metric: "latency", Statistic: experiment.StatisticMean, PerBlock: map[string]float64{"b": 1},
+			}}
 			for _, doubt := range Doubts(d, &selection.Parity{}, ratios) {
 				if doubt.Reason == analysis.CapLostApart {
 					got = append(got, strings.Join(doubt.Arms, " over "))

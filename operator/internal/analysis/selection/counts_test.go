@@ -158,7 +158,9 @@ func TestALeaseIsStaleWhereSomebodySaysSo(t *testing.T) {
 
 func TestABuildIsOneOfItsArmAtItsPoint(t *testing.T) {
 	exp := twoArms()
-	exp.Cells = []record.Cell{{Point: 0, Arm: 0}, {Point: 0, Arm: 1, Build: "a"}, {Point: 0, Arm: 1, Build: "b"}, {Point: 1, Arm: 0, Build: "c"}}
+	exp.Cells = []record.Cell{
+		{Point: 0, Arm: 0}, {Point: 0, Arm: 1, Build: "a"}, {Point: 0, Arm: 1, Build: "b"}, {Point: 1, Arm: 0, Build: "c"},
+	}
 	for name, c := range map[string]struct {
 		at    Cell
 		build string

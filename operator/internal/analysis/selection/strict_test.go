@@ -3,6 +3,7 @@ package selection
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -180,5 +181,36 @@ func TestAPlanHoldsWhatTheExperimentHas(t *testing.T) {
 	}
 	if len(got) != 2 || !planned.known {
 		t.Errorf("trials %q", got)
+	}
+}
+
+func TestTheSameProcessInTwoBlocksIsACopy(t *testing.T) {
+	start := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	at := func(block string, slot, second int, took float64) *record.Attempt {
+		out := ran(block, slot, record.Succeeded)
+		out.StartedAt, out.DurationSeconds = start.Add(time.Duration(second)*time.Second), took
+		return out
+	}
+	for name, c := range map[string]struct {
+		used []*record.Attempt
+		want string
+	}{
+		"blocks after each other": {[]*record.Attempt{at("w000-b0000", 0, 0, 5), at("w000-b0000", 1, 6, 4), at("w000-b0001", 0, 12, 5), at("w000-b0001", 1, 18, 4)}, ""},
+		"one trial of the first one in the second": {
+			[]*record.Attempt{at("w000-b0000", 0, 0, 5), at("w000-b0000", 1, 6, 4), at("w000-b0001", 0, 0, 5), at("w000-b0001", 1, 18, 4)},
+			"trials w000-b0000-s00000 and w000-b0001-s00000 began at the same instant and took as long",
+		},
+		"one that began with it and took longer": {
+			[]*record.Attempt{at("w000-b0000", 0, 0, 5), at("w000-b0000", 1, 6, 4), at("w000-b0001", 0, 0, 6), at("w000-b0001", 1, 18, 4)}, "",
+		},
+		"blocks that do not say when their trials began": {
+			[]*record.Attempt{at("w000-b0000", 0, 0, 5), at("w000-b0000", 1, 0, 5), at("w000-b0001", 0, 0, 5), at("w000-b0001", 1, 0, 5)}, "",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := copied(c.used); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
 	}
 }
