@@ -45,7 +45,7 @@ func buildTurns(exp *experiment.Experiment, waves []record.Wave, purpose record.
 			for _, index := range slices.Compact(slices.Sorted(slices.Values(block.Order))) {
 				cell := wave.Cells[index]
 				builds := names[place{cell.Point, cell.Arm}]
-				if len(builds) > 1 && !lost[LostTurn{block.ID, wave.Points[cell.Point].Key, wave.Arms[cell.Arm].Name}] {
+				if !lost[LostTurn{block.ID, wave.Points[cell.Point].Key, wave.Arms[cell.Arm].Name}] {
 					out[BuildTurn{len(builds), slices.Index(builds, cell.Build), nodeOf(block)}]++
 				}
 			}
@@ -137,21 +137,18 @@ func (d *deal) next(block int, drawn []int) {
 // spread exchanges builds between blocks of two nodes as long as that brings the turns on each closer together, so that no build is
 // tied to a node. Every exchange lowers the sum of squares of all turns on nodes, so that there is an end.
 func (d *deal) spread() {
-	for i := 0; i < len(d.of); i++ {
+	for i := range d.of {
+		here := d.onNode[d.nodes[i]]
 		for j := range d.of {
-			a, b := d.of[i], d.of[j]
-			if a == b || d.nodes[i] == d.nodes[j] {
-				continue
-			}
-			here, there := d.onNode[d.nodes[i]], d.onNode[d.nodes[j]]
+			a, b, there := d.of[i], d.of[j], d.onNode[d.nodes[j]]
 			if here[a]-here[b]+there[b]-there[a] <= 2*d.worth {
 				continue
 			}
 			here[a], here[b] = here[a]-d.worth, here[b]+d.worth
 			there[b], there[a] = there[b]-d.worth, there[a]+d.worth
 			d.of[i], d.of[j] = b, a
-			i = -1
-			break
+			d.spread()
+			return
 		}
 	}
 }

@@ -37,7 +37,7 @@ func buildFitting(exp *experiment.Experiment, number, firstBlock int, step Step,
 		if !errors.As(err, &large) || step.Blocks <= 1 {
 			return wave, err
 		}
-		// Most of the size is proportional to the number of blocks.
-		step.Blocks = max(1, min(step.Blocks-1, step.Blocks*large.Allowed/max(1, large.Found)))
+		// Most of the size is proportional to the number of blocks. More was found than is allowed, so that these are fewer.
+		step.Blocks = max(1, step.Blocks*large.Allowed/large.Found)
 	}
 }

@@ -257,14 +257,10 @@ func (t *target) confirm(shortOf string) *Step {
 func (t *target) within(step Step, reserved int) Step {
 	perBlock := t.exp.Plan.Design.TrialsPerBlock(t.exp.CellsPerBlock())
 	room := (t.exp.Plan.Budget.Trials-t.tally.trials)/perBlock - reserved
-	if room >= step.Blocks {
-		step.Blocks = min(step.Blocks, maxBlocksPerWave)
-		return step
-	}
 	if room <= 0 {
 		return Step{Done: true, Why: t.budgetSpent()}
 	}
-	step.Blocks = min(room, maxBlocksPerWave)
+	step.Blocks = min(step.Blocks, room, maxBlocksPerWave)
 	return step
 }
 

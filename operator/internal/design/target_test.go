@@ -36,6 +36,9 @@ func TestNext(t *testing.T) {
 	confirm := func(s *experiment.Plan) { s.Design.Confirm = &experiment.Confirm{Blocks: 6} }
 	both := func(s *experiment.Plan) { stop(s); confirm(s) }
 	noRetry := func(s *experiment.Plan) { s.Retries = 0 }
+	few := func(s *experiment.Plan) { stop(s); s.Design.Blocks.Min = 2 }
+	unrepeated := func(s *experiment.Plan) { confirm(s); noRetry(s) }
+	spent := func(s *experiment.Plan) { confirm(s); s.Budget.Trials = 4 * 10 }
 	budget := func(trials int) func(*experiment.Plan) {
 		return func(s *experiment.Plan) { both(s); s.Budget.Trials = trials }
 	}
@@ -51,6 +54,8 @@ func TestNext(t *testing.T) {
 		"lost blocks are replaced":                             {fixed, wavesOf(10), Findings{Valid: 7, Lost: 3}, "screen 3: in place of 3 blocks"},
 		"of lost and failed blocks the lost ones":              {fixed, wavesOf(10), Findings{Valid: 6, Lost: 2}, "screen 2"},
 		"a replacement that was lost too":                      {fixed, wavesOf(10, 3), Findings{Valid: 8, Lost: 5}, "screen 2"},
+		"every arm is one short where two blocks lost another": {fixed, wavesOf(10), Findings{Valid: 9, Lost: 2}, "screen 1: in place of 1 block"},
+		"the last wave that may replace is enough":             {fixed, wavesOf(10, 2, 2, 2), Findings{Valid: 10, Lost: 6}, "done"},
 		"what was replaced is not replaced again":              {fixed, wavesOf(10, 3), Findings{Valid: 9, Lost: 3}, "done"},
 		"retry.limit bounds the waves that replace":            {fixed, wavesOf(10, 9, 8, 7), Findings{Valid: 4, Lost: 30}, "done: 6 blocks lost to noise or infrastructure, and retry.limit of 3"},
 		"blocks.max bounds the replacements":                   {fixed, wavesOf(10, 10, 9), Findings{Valid: 3, Lost: 26}, "screen 1"},
@@ -66,6 +71,8 @@ func TestNext(t *testing.T) {
 		"never beyond blocks.max":                              {stop, wavesOf(10, 10, 8), Findings{Valid: 28, HalfWidth: width(0.03)}, "screen 2"},
 		"blocks.max is the end, and says what it would take":   {stop, wavesOf(10, 10, 10), Findings{Valid: 30, HalfWidth: width(0.02)}, "done: the widest interval is ±2 % and design.stop asks for ±1 % after blocks.max of 30; about 90 further blocks would do"},
 		"without an interval there is nothing to aim at":       {stop, wavesOf(10), Findings{Valid: 10}, "done: a Blocking gate has no interval"},
+		"it takes three blocks, whatever blocks.min is":        {few, wavesOf(2), Findings{Valid: 2}, "screen 1: no interval yet"},
+		"what no block is left of promises nothing":            {stop, wavesOf(10, 10, 10), Findings{Lost: 30, HalfWidth: width(0.02)}, "done: the widest interval is ±2 % and design.stop asks for ±1 % after blocks.max of 30$"},
 		"unless blocks were lost":                              {stop, wavesOf(10), Findings{Valid: 2, Lost: 8}, "screen 8"},
 		"the verdict plays no part in stopping":                {stop, wavesOf(10), Findings{Screened: experiment.VerdictGo, Valid: 10, HalfWidth: width(0.02)}, "screen 10"},
 		"a Go is confirmed":                                    {confirm, wavesOf(10), Findings{Screened: experiment.VerdictGo, Valid: 10}, "confirm 6 avoiding node-a: screened Go"},
@@ -73,6 +80,8 @@ func TestNext(t *testing.T) {
 		"nothing else is":                                      {confirm, wavesOf(10), Findings{Valid: 10}, "done"},
 		"once":                                                 {confirm, wavesOf(10, -6), Findings{Screened: experiment.VerdictGo, Valid: 10, ConfirmValid: 6}, "done"},
 		"lost confirming blocks are replaced":                  {confirm, wavesOf(10, -6), Findings{Screened: experiment.VerdictGo, Valid: 10, ConfirmValid: 4, ConfirmLost: 2}, "confirm 2 avoiding node-a"},
+		"those that stay lost are named":                       {unrepeated, wavesOf(10, -6), Findings{Screened: experiment.VerdictGo, Valid: 10, ConfirmValid: 4, ConfirmLost: 2}, "done avoiding node-a: 2 blocks lost to noise or infrastructure, and retry.limit of 0"},
+		"without room in the budget it stays unconfirmed":      {spent, wavesOf(10), Findings{Screened: experiment.VerdictGo, Valid: 10}, "done avoiding node-a: budget.trials of 40 allows no further block"},
 		"while it is confirmed the screening rests":            {both, wavesOf(10, -6), Findings{Screened: experiment.VerdictGo, Valid: 9, Lost: 1, HalfWidth: width(0.02), ConfirmValid: 6}, "done"},
 		"what the screening lacked is still said":              {both, wavesOf(10, 20, -6), Findings{Screened: experiment.VerdictGo, Valid: 30, HalfWidth: width(0.02), ConfirmValid: 6}, "done: the widest interval is ±2 %"},
 		"the budget keeps room for the confirmation":           {budget(4 * 20), wavesOf(10), Findings{Valid: 10, HalfWidth: width(0.1)}, "screen 4"},
@@ -91,7 +100,7 @@ func TestNext(t *testing.T) {
 				tc.waves[0].Blocks[0].Lease = &record.Lease{Node: "node-a", Token: 1}
 			}
 			got := describeStep((&Course{exp, tc.waves, tc.findings}).Next())
-			if !strings.HasPrefix(got, tc.want) || tc.want == "done" && got != tc.want {
+			if !strings.HasPrefix(got+"$", tc.want) || tc.want == "done" && got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
@@ -157,5 +166,15 @@ func TestASearchWaveHoldsTheLoadsOfEveryArm(t *testing.T) {
 	exp.Plan.Budget.Trials = 3 * 7 * 2 * 2
 	if step = Begin(exp).Next(); step.Blocks != 2 {
 		t.Errorf("a budget of two blocks: %s", describeStep(step))
+	}
+	if wave, err = BuildStep(exp, 0, 0, step, []Lane{{}}); err != nil {
+		t.Fatal(err)
+	}
+	if step = (&Course{Experiment: exp, Waves: []record.Wave{*wave}}).Next(); !step.Done {
+		t.Errorf("a budget that earlier waves have used up: %s", describeStep(step))
+	}
+	exp.Plan.Budget.Trials, exp.Plan.Design.Blocks = 1<<30, experiment.Blocks{Min: 1500, Max: 3000}
+	if step = Begin(exp).Next(); step.Blocks != maxBlocksPerWave {
+		t.Errorf("more blocks than a wave may have: %s", describeStep(step))
 	}
 }

@@ -158,7 +158,7 @@ func order(exp *experiment.Experiment, cells []record.Cell, part []int, block, t
 	if exp.Plan.Design.Order != experiment.OrderSequential {
 		random.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
 	}
-	out := make([]int, 0, len(part)*exp.Plan.Design.SlotsPerCell())
+	out := []int{}
 	for _, arms := range points {
 		for _, arm := range armOrder(exp.Plan.Design.Order, len(arms), turn, random) {
 			out = append(out, arms[arm])
@@ -168,7 +168,7 @@ func order(exp *experiment.Experiment, cells []record.Cell, part []int, block, t
 }
 
 func armOrder(order experiment.Order, arms, turn int, random *rand.Rand) []int {
-	out := make([]int, 0, 2*arms)
+	var out []int
 	switch order {
 	case experiment.OrderRandom:
 		return append(out, random.Perm(arms)...)

@@ -166,6 +166,7 @@ func TestEveryArmGoesFirstEquallyOftenOnEveryNode(t *testing.T) {
 		"two nodes and two arms":                 {2, [][]Lane{lanes("a", "b")}, []int{10}},
 		"three nodes and three arms":             {3, [][]Lane{lanes("a", "b", "c")}, []int{18}},
 		"waves that end in the middle of a turn": {2, [][]Lane{lanes("a", "b"), lanes("a", "b"), lanes("a", "b")}, []int{5, 3, 6}},
+		"no node, on this machine":               {2, [][]Lane{{{}}, {{}}, {{}}}, []int{5, 3, 6}},
 		"a node that is away for a wave":         {2, [][]Lane{lanes("a", "b"), lanes("b"), lanes("a", "b")}, []int{5, 3, 4}},
 	}
 	for name, c := range cases {
@@ -179,11 +180,12 @@ func TestEveryArmGoesFirstEquallyOftenOnEveryNode(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for _, block := range wave.Blocks {
-					if first[block.Lease.Node] == nil {
-						first[block.Lease.Node] = map[int]int{}
+				for i, block := range wave.Blocks {
+					node := LaneOf(i, lanes).Node
+					if first[node] == nil {
+						first[node] = map[int]int{}
 					}
-					first[block.Lease.Node][exp.Cells[block.Order[0]].Arm]++
+					first[node][exp.Cells[block.Order[0]].Arm]++
 				}
 				waves, blocks = append(waves, *wave), blocks+len(wave.Blocks)
 			}

@@ -73,7 +73,7 @@ func eventType(condition metav1.Condition, old *metav1.Condition) string {
 			return corev1.EventTypeWarning
 		}
 	case assayv1alpha1.ConditionSuspended:
-		if isTrue || old != nil && old.Status == metav1.ConditionTrue {
+		if isTrue || old != nil {
 			return corev1.EventTypeNormal
 		}
 	case assayv1alpha1.ConditionComplete:

@@ -120,7 +120,7 @@ func truncate(text string, limit int) string {
 	}
 	const mark = "…"
 	cut := limit - len(mark)
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
+	for !utf8.RuneStart(text[cut]) {
 		cut--
 	}
 	return text[:cut] + mark

@@ -125,7 +125,7 @@ func begun(out *assayv1alpha1.BenchmarkRunStatus, wave *record.Wave, workflowNam
 // remaining is the expected duration of the remaining blocks at the pace of those that ended. It only changes when a block ends.
 func remaining(world *observe.World, now time.Time) *metav1.Duration {
 	state := world.Ledger
-	if world.Wave == nil || state.Newest == nil || state.DoneBlocks == 0 {
+	if world.Wave == nil || state.DoneBlocks == 0 {
 		return nil
 	}
 	pace := now.Sub(world.Wave.CreatedAt) / time.Duration(state.DoneBlocks)

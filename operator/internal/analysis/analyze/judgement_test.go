@@ -136,6 +136,9 @@ func TestConfirmation(t *testing.T) {
 			if reason := find(t, got.Candidates, "fused-m4r").Reason; !strings.Contains(reason, c.reason) {
 				t.Errorf("reason %q, want one with %q", reason, c.reason)
 			}
+			if shown := got.Screening != nil; shown != (c.confirmed > 0) {
+				t.Errorf("the gates of the screening are shown beside others: %v", shown)
+			}
 			checkInvariants(t, got)
 		})
 	}
@@ -667,5 +670,27 @@ func TestAGateKeepsWhatKeepsItFromADecision(t *testing.T) {
 				t.Errorf("%s: %s\n%s", gate.Outcome, gate.Message, diff)
 			}
 		})
+	}
+}
+
+// However many gates look at a place, a control there is compared once, or it would be one chance more of them all; and who gave another
+// output is compared in nothing.
+func TestAControlIsComparedOnceForAllGatesThatLookThere(t *testing.T) {
+	within := func(name string) assayv1alpha1.Gate {
+		return assayv1alpha1.Gate{Name: name, Metric: "latency", At: at8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05"}
+	}
+	parity := assayv1alpha1.Gate{Name: "same", At: assayv1alpha1.ParameterValues{"batchSize": "1"}, Op: assayv1alpha1.ParityEqual}
+	l := simulated(t, 8, simulate.Machine{Seed: 1, Noise: quiet, Seconds: factor(1)}, func(spec *runSpec, template *templateSpec) {
+		gates(parity, within("slower"), within("as fast"))(spec, template)
+		spec.Design.NullArm, spec.Design.ControlPhases = true, []string{"expand"}
+	})
+	l.each("fused-naive", func(a *record.Attempt) { a.Result.Parity.Digest = strings.Repeat("ab", 32) })
+	var got []string
+	for _, control := range l.analyze().Controls {
+		got = append(got, strings.TrimSpace(control.Arm+" "+control.Phase+control.Metric)+" at "+control.Point)
+	}
+	want := []string{"null latency at batchSize=8,pendingDelta=0", "fused-m4r expand at batchSize=8,pendingDelta=0"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

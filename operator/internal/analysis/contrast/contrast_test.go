@@ -107,6 +107,7 @@ func TestAContrastThatCannotBeIsNoNumber(t *testing.T) {
 		says        string
 	}{
 		"no arm on a side":                  {found, of, nil, []string{"loop"}, "name at least one"},
+		"a figure at a point":               {found, of, nil, []string{"loop"}, "latency.median at batchSize=8: "},
 		"an arm that the run does not have": {found, of, []string{"head"}, []string{"loop"}, `arm "head" has no ratio to the baseline`},
 		"the baseline alone":                {found, of, []string{"loop"}, []string{"loop"}, "only the baseline"},
 		"a percentile of all blocks":        {found, p95, []string{"fused-m4r"}, []string{"loop"}, "judged over all blocks together"},
@@ -160,15 +161,17 @@ func TestAnIntervalIsAsWideAsTheClocksOfItsArms(t *testing.T) {
 		over, under      []string
 		width            float64
 	}{
-		"no clock shows":                     {nil, nil, nil, []string{"fused-m4r"}, []string{"loop"}, 0},
-		"one clock errs in one direction":    {shared, nil, shared, []string{"fused-m4r"}, []string{"loop"}, math.Log(1.1)},
-		"another arm has it":                 {shared, nil, nil, []string{"fused-m4r"}, []string{"fused-naive"}, 0},
-		"each has one of its own":            {own, nil, own, []string{"fused-m4r"}, []string{"loop"}, 2 * math.Log(1.2)},
-		"one beside the shared one":          {shared, nil, own, []string{"fused-m4r"}, []string{"loop"}, math.Log(1.1) + math.Log(1.2)},
-		"one of a side of two":               {nil, nil, own, []string{"fused-m4r", "fused-naive"}, []string{"loop"}, math.Log(1.2) / 2},
-		"the two sides without the baseline": {nil, own, own, []string{"fused-m4r"}, []string{"fused-naive"}, 2 * math.Log(1.2)},
-		"a bucket that is narrow":            {nil, nil, &analysis.Clock{Relative: 1e-4, Bucket: true}, []string{"fused-m4r"}, []string{"loop"}, 0},
-		"a bucket that is wide":              {nil, nil, &analysis.Clock{Relative: 0.3, Bucket: true}, []string{"fused-m4r"}, []string{"loop"}, math.Log(1.3)},
+		"no clock shows":                                 {nil, nil, nil, []string{"fused-m4r"}, []string{"loop"}, 0},
+		"one clock errs in one direction":                {shared, nil, shared, []string{"fused-m4r"}, []string{"loop"}, math.Log(1.1)},
+		"another arm has it":                             {shared, nil, nil, []string{"fused-m4r"}, []string{"fused-naive"}, 0},
+		"each has one of its own":                        {own, nil, own, []string{"fused-m4r"}, []string{"loop"}, 2 * math.Log(1.2)},
+		"one beside the shared one":                      {shared, nil, own, []string{"fused-m4r"}, []string{"loop"}, math.Log(1.1) + math.Log(1.2)},
+		"one of a side of two":                           {nil, nil, own, []string{"fused-m4r", "fused-naive"}, []string{"loop"}, math.Log(1.2) / 2},
+		"the two sides without the baseline":             {nil, own, own, []string{"fused-m4r"}, []string{"fused-naive"}, 2 * math.Log(1.2)},
+		"a bucket that is narrow":                        {nil, nil, &analysis.Clock{Relative: 1e-4, Bucket: true}, []string{"fused-m4r"}, []string{"loop"}, 0},
+		"a bucket of a fifteenth of the interval's half": {nil, nil, &analysis.Clock{Relative: 0.004, Bucket: true}, []string{"fused-m4r"}, []string{"loop"}, 0},
+		"a bucket of a fifth of it":                      {nil, nil, &analysis.Clock{Relative: 0.012, Bucket: true}, []string{"fused-m4r"}, []string{"loop"}, math.Log(1.012)},
+		"a bucket that is wide":                          {nil, nil, &analysis.Clock{Relative: 0.3, Bucket: true}, []string{"fused-m4r"}, []string{"loop"}, math.Log(1.3)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			exp, found, of := analyzed(9)
@@ -229,5 +232,23 @@ func TestWhatIsLeftOutMayNotMoveAContrast(t *testing.T) {
 				t.Errorf("it says %q, want %q", why, tc.says)
 			}
 		})
+	}
+}
+
+// Blocks that all say the same leave an interval of no width, and rounding is not beyond it.
+func TestWhatIsLeftOutMovesNothingWhereAllBlocksSayTheSame(t *testing.T) {
+	exp, found, of := analyzed(6)
+	for i := range found.Ratios {
+		for block := range found.Ratios[i].PerBlock {
+			found.Ratios[i].PerBlock[block] = 1.7
+		}
+		found.Ratios[i].WithRejected = found.Ratios[i].PerBlock
+	}
+	c, err := Of(found, exp, of, []string{"fused-m4r"}, []string{"loop"})
+	if err != nil || c.SE > 1e-9 {
+		t.Fatal(c, err)
+	}
+	if why := LeftOut(found, exp, of, []string{"fused-m4r"}, []string{"loop"}, c); why != "" {
+		t.Error(why)
 	}
 }

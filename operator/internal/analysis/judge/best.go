@@ -2,7 +2,6 @@ package judge
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"assay.dev/assay/operator/internal/analysis"
@@ -108,5 +107,5 @@ func ahead(d *estimate.Data, mine, theirs estimate.Quantity, comparisons float64
 	if metric.Direction == experiment.LowerIsBetter {
 		return high < 0
 	}
-	return low > 0 && !math.IsNaN(low)
+	return low > 0
 }

@@ -176,7 +176,7 @@ func ContradictsBaseline(d *estimate.Data, arm int) string {
 // ones, or those that used least.
 func partlyRead(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
 	point := pointOf(d, gate)
-	if _, of := record.FindProcessQuantity(gate.Metric); of == nil || point < 0 {
+	if _, of := record.FindProcessQuantity(gate.Metric); of == nil {
 		return ""
 	}
 	if d.Everything != nil {
@@ -221,9 +221,6 @@ func lostApart(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string
 // lostDifferently compares what two arms lost, at a point and over all of them. Without another arm, -1, nothing shows that what was lost
 // is the machine's: it is compared with as many trials of which none is lost. It is one of several comparisons that share the level.
 func lostDifferently(d *estimate.Data, metric string, point, mine, theirs int, comparisons float64) string {
-	if point < 0 {
-		return ""
-	}
 	// The gate's own point, and all points together: a little everywhere may be as telling.
 	pairs, everywhere := make([][2]selection.Balance, len(d.Exp.Points)), [2]selection.Balance{}
 	for p := range pairs {
@@ -310,9 +307,6 @@ func fewForCorrelation(d *estimate.Data, _ *judgement, gate *analysis.GateResult
 func seriesOf(d *estimate.Data, gate *analysis.GateResult) *analysis.BlockSeries {
 	point := pointOf(d, gate)
 	arm := selection.ArmIndex(d.Exp, gate.Candidate)
-	if point < 0 || arm < 0 {
-		return nil
-	}
 	if gate.Op.Relative() {
 		return d.Ratio(point, arm, gate.Metric, experiment.StatisticMedian).Series
 	}

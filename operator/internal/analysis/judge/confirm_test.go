@@ -38,6 +38,23 @@ func TestAConfirmationRepeatsTheSameGate(t *testing.T) {
 		"all gates hold again":                        {says(goes, goes, goes), says(goes, goes, goes), goes},
 		"a gate holds no longer":                      {says(goes, goes, goes), says(inconclusive, goes, inconclusive), inconclusive},
 	}
+	// What screening missed beside the gates that decide, and is missed again, confirms nothing either.
+	beside := func(edit func(*analysis.GateResult)) (screened, fresh *judgement) {
+		screened, fresh = says(noGo, noGo, noGo, goes), says(noGo, goes, noGo, noGo)
+		edit(&screened.gates[1])
+		edit(&fresh.gates[1])
+		return screened, fresh
+	}
+	for name, edit := range map[string]func(*analysis.GateResult){
+		"an advisory gate is missed again":            func(g *analysis.GateResult) { g.Severity = experiment.Advisory },
+		"a gate of another candidate is missed again": func(g *analysis.GateResult) { g.Candidate = "newer" },
+	} {
+		screened, fresh := beside(edit)
+		cases[name] = struct {
+			screened, fresh *judgement
+			verdict         experiment.Verdict
+		}{screened, fresh, inconclusive}
+	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := confirm(c.screened, c.fresh, &selection.Parity{})

@@ -107,7 +107,7 @@ func title(c *analysis.ControlResult) string {
 
 // nullControls compare the null arm wherever a gate looks, with the gate's metric and statistic.
 func nullControls(d *estimate.Data, parity *selection.Parity) []control {
-	if d.Exp.Baseline() < 0 || parity.Baseline != "" {
+	if parity.Baseline != "" {
 		return nil
 	}
 	type place struct {
@@ -123,7 +123,7 @@ func nullControls(d *estimate.Data, parity *selection.Parity) []control {
 		seen := map[place]bool{}
 		selection.VisitGates(d.Exp, func(gate experiment.Gate, _ string, point int) {
 			metric := d.Exp.Metric(gate.Metric)
-			if gate.Op == experiment.ParityEqual || metric == nil {
+			if metric == nil { // It compares outputs.
 				return
 			}
 			at := place{point, metric.Name, cmp.Or(gate.Statistic, metric.Statistic)}
@@ -182,10 +182,7 @@ func unreported(d *estimate.Data, point int, phase string, arms ...int) string {
 	for _, arm := range arms {
 		trials, report := d.Trials[selection.At(point, arm)], 0
 		for _, attempt := range trials {
-			if slices.ContainsFunc(attempt.Reported().Phases, func(p record.Phase) bool {
-				_, samples := p.Mean()
-				return p.Name == phase && samples > 0
-			}) {
+			if slices.ContainsFunc(attempt.Reported().Phases, func(p record.Phase) bool { return p.Name == phase }) {
 				report++
 			}
 		}

@@ -54,6 +54,26 @@ func TestARejectionMayMakeAGatePreciseAndNotMoveIt(t *testing.T) {
 			op: experiment.RatioAtMost, outcome: goes, without: estimate(0.94, 0.95, 0.96),
 			again: &analysis.Twice{Outcome: inconclusive, Estimate: estimate(0.95, 1.05, 1.15)}, says: "must not be what decides",
 		},
+		"a time that grows with them by as large a part": {
+			op: experiment.RatioAtMost, outcome: goes, without: estimate(0.4, 0.5, 0.9),
+			again: &analysis.Twice{Outcome: inconclusive, Estimate: estimate(0.3, 0.56, 1.1)}, says: "must not be what decides",
+		},
+		"a figure that may be below zero moves by a difference": {
+			op: experiment.AtMost, outcome: goes, without: estimate(-0.2, 0.3, 0.8),
+			again: &analysis.Twice{Outcome: inconclusive, Estimate: estimate(-0.9, 0.4, 1.7)},
+		},
+		"one that begins at zero too": {
+			op: experiment.AtMost, outcome: goes, without: estimate(0, 0.3, 0.8),
+			again: &analysis.Twice{Outcome: inconclusive, Estimate: estimate(-0.9, 0.4, 1.7)},
+		},
+		"one that moves by more than is left": {
+			op: experiment.AtMost, outcome: goes, without: estimate(-0.2, 0.3, 0.8),
+			again: &analysis.Twice{Outcome: inconclusive, Estimate: estimate(-0.9, 0.6, 1.7)}, says: "must not be what decides",
+		},
+		"one that falls below zero": {
+			op: experiment.AtLeast, outcome: goes, without: estimate(1.04, 1.05, 1.06),
+			again: &analysis.Twice{Outcome: inconclusive, Estimate: estimate(-2, -0.5, 1.2)}, says: "must not be what decides",
+		},
 		"with them there is no interval at all": {
 			outcome: goes, without: estimate(1.04, 1.05, 1.06), again: &analysis.Twice{Outcome: invalid}, says: "it is Invalid",
 		},

@@ -13,7 +13,7 @@ import (
 // the hour or the machine looks like the arm.
 
 // notNeighbours reports, of the first block whose measured trials did not run in the order of their slots or were measured differently in
-// what is the same for a block, what they say instead; empty where all did.
+// what is the same for a block, what they say instead; empty where all did. They are in the order of their trials.
 func notNeighbours(measured []*record.Attempt) string {
 	blocks := map[string][]*record.Attempt{}
 	for _, attempt := range measured {
@@ -21,8 +21,7 @@ func notNeighbours(measured []*record.Attempt) string {
 	}
 	first, strange := "", 0
 	for _, block := range slices.SortedFunc(maps.Keys(blocks), record.CompareNames) {
-		trials := slices.SortedFunc(slices.Values(blocks[block]), func(a, b *record.Attempt) int { return a.Slot - b.Slot })
-		why := ""
+		why, trials := "", blocks[block]
 		for i, attempt := range trials[1:] {
 			before := trials[i]
 			if attempt.StartedAt.Before(before.StartedAt) {

@@ -48,7 +48,7 @@ func (s *Selection) EachPlanned(exp *experiment.Experiment, waves []record.Wave,
 			}
 			seen := map[int]bool{}
 			for _, index := range block.Order {
-				if seen[index] || index >= len(wave.Cells) || wave.Cells[index].Point >= len(wave.Points) || wave.Cells[index].Arm >= len(wave.Arms) {
+				if seen[index] {
 					continue
 				}
 				seen[index] = true

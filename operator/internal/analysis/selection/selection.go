@@ -113,7 +113,7 @@ func Of(exp *experiment.Experiment, evidence record.Evidence, wave int) *Selecti
 	planned := s.indexPlan(exp, evidence.Waves, wave)
 	genuine := s.rejectForeign(exp, planned, s.rejectAltered(evidence.Sealed, found, attempts))
 	for _, attempt := range genuine {
-		if attempt.Outcome == record.Succeeded && attempt.Result != nil {
+		if attempt.Outcome == record.Succeeded {
 			s.Genuine = append(s.Genuine, attempt)
 		}
 	}
@@ -203,9 +203,6 @@ func (s *Selection) indexPlan(exp *experiment.Experiment, waves []record.Wave, t
 			s.reject(key, foreign, "the plan contradicts the experiment: %s", why)
 		}
 		at := func(block string, index int, warmup bool) (plannedSlot, bool) {
-			if index >= len(wave.Cells) || wave.Cells[index].Point >= len(wave.Points) || wave.Cells[index].Arm >= len(wave.Arms) {
-				return plannedSlot{}, false
-			}
 			point, ok1 := points[wave.Points[wave.Cells[index].Point].Key]
 			arm, ok2 := arms[wave.Arms[wave.Cells[index].Arm].Name]
 			return plannedSlot{Cell{point, arm}, block, wave.Cells[index].Build, warmup,

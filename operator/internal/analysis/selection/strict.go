@@ -31,7 +31,7 @@ func (s *Selection) findGaps(exp *experiment.Experiment, evidence record.Evidenc
 	// A plan that cannot be read is there all the same, also the newest.
 	for _, problem := range evidence.Problems {
 		var wave int
-		if n, err := fmt.Sscanf(problem.Key, "waves/%d/wave.json", &wave); n == 1 && err == nil && wave <= through {
+		if _, err := fmt.Sscanf(problem.Key, "waves/%d/wave.json", &wave); err == nil && wave <= through {
 			last = max(last, wave)
 		}
 	}

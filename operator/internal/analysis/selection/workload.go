@@ -69,7 +69,7 @@ func plannedPrograms(exp *experiment.Experiment, waves []record.Wave, arm int) m
 	}
 	for i := range waves {
 		for _, c := range waves[i].Cells {
-			if c.Arm < len(waves[i].Arms) && waves[i].Arms[c.Arm].Name == exp.Arms[arm].Name && len(c.Argv) > 0 {
+			if waves[i].Arms[c.Arm].Name == exp.Arms[arm].Name && len(c.Argv) > 0 {
 				out[[2]string{"", c.Argv[0]}] = true
 			}
 		}
