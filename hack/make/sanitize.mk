@@ -20,8 +20,12 @@ MIRI_TOOLCHAIN ?= nightly
 # Inputs of each property: it is some thousand times as slow as the CPU.
 MIRI_CASES ?= 16
 
+# Of a crate the tests that enter its unsafe code, as few as Miri can execute in minutes: CRATE:KIND:FILTER.
+MIRI := assay-harness:--lib:simd:: scan-pir:--test=properties:a_few_rows insert-diskann:--test=properties:every_path_
+
 .PHONY: miri
-miri: ## The vectors that all kernels share under Miri, which finds undefined behaviour (a few minutes, most of them to compile).
-	@RUSTFLAGS="-Ctarget-feature=+avx2,+fma,+aes" MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=$(MIRI_CASES) \
-	  cargo +$(MIRI_TOOLCHAIN) miri test \
-	  --manifest-path workloads/Cargo.toml --locked -p assay-harness --lib -- simd::
+miri: ## The unsafe code of vectors, scans and distances under Miri, which finds undefined behaviour (ten minutes, most of them to compile).
+	@for t in $(MIRI); do set -- $$(echo "$$t" | sed 's/:/ /; s/:/ /'); echo "== $$t"; \
+	  RUSTFLAGS="-Ctarget-feature=+avx2,+fma$$([ "$$1" = assay-harness ] && echo ,+aes)" \
+	  MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=$(MIRI_CASES) cargo +$(MIRI_TOOLCHAIN) miri test \
+	  --manifest-path workloads/Cargo.toml --locked -p "$$1" "$$2" -- "$$3" || exit 1; done

@@ -126,6 +126,14 @@ fn three_keys_on_every_path() {
     }
 }
 
+/// Small enough for Miri (`make miri`): every strategy and path over the end of a word of selection bits.
+#[test]
+fn a_few_rows_on_every_path() {
+    for kind in [KeyKind::Toy, KeyKind::Dpf] {
+        check(kind, 66, 64, 1, 1, 1, 3);
+    }
+}
+
 /// Fewer keys than a group has, and more than fit into one: a selection may have any number of them.
 #[test]
 fn any_number_of_keys() {

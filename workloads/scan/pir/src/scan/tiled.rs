@@ -131,8 +131,9 @@ impl Tile<'_> {
         // The column lies within a row, and the answers within their buffer: `add_columns` never goes beyond a row, and `run`
         // checked the buffer's length.
         debug_assert!(at + VECTORS * S::BYTES <= row_size && (key + KEYS) * row_size <= answers.len());
-        let answers: [*mut u8; KEYS] =
-            std::array::from_fn(|k| answers.as_mut_ptr().wrapping_add((key + k) * row_size + at));
+        // One borrow for all: each further one would take the buffer from the pointers before it.
+        let answers = answers.as_mut_ptr();
+        let answers: [*mut u8; KEYS] = std::array::from_fn(|k| answers.wrapping_add((key + k) * row_size + at));
         let mut sums: [[S::Vector; VECTORS]; KEYS] = std::array::from_fn(|k| {
             // SAFETY: the column of answer `key + k` lies within the buffer, see above.
             std::array::from_fn(|v| unsafe { simd.load(answers[k].add(v * S::BYTES)) })
