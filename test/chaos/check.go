@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -170,31 +171,46 @@ func (l Ledger) waves(findings *Findings) (waves []wave, last string) {
 	return waves, last
 }
 
-// trials are those of which one attempt has to count. What a wave had not begun when it was stopped is in a later wave, block for block.
+// trials are those of which one attempt has to count. What a wave had not done when it was stopped is in a later wave, block for block: a
+// fault may keep a block from its end, and never take a trial out of its middle.
 func (l Ledger) trials(waves []wave, findings *Findings) map[string]bool {
-	begun := map[string]bool{}
+	ended, begun := map[string]bool{}, map[string]bool{}
 	for key := range l.Objects {
-		if parts := strings.Split(key, "/"); len(parts) > 1 && (parts[0] == "attempts" || parts[0] == "started") {
-			begun[parts[1]] = true
+		switch trial := strings.TrimSuffix(path.Base(key), ".json"); {
+		case isAttempt(key):
+			ended[trial], begun[trial] = true, true
+		case strings.HasPrefix(key, "started/"):
+			begun[trial] = true
 		}
 	}
-	planned, never, later := map[string]bool{}, 0, 0
+	planned, cut, later := map[string]bool{}, 0, 0
 	for number, wave := range waves {
 		if number > 0 {
 			later += len(wave.Blocks)
 		}
 		for _, block := range wave.Blocks {
-			if number < len(waves)-1 && !begun[block.ID] {
-				never++
-				continue
+			name := func(slot int) string { return fmt.Sprintf("%s-s%05d", block.ID, slot) }
+			done := 0
+			for done < len(block.Order) && ended[name(done)] {
+				done++
 			}
-			for slot := range block.Order {
-				planned[fmt.Sprintf("%s-s%05d", block.ID, slot)] = true
+			whole := number == len(waves)-1
+			for slot := done + 1; slot < len(block.Order); slot++ {
+				whole = whole || begun[name(slot)]
+			}
+			if !whole && done < len(block.Order) {
+				cut++
+			} else {
+				done = len(block.Order)
+			}
+			for slot := range done {
+				planned[name(slot)] = true
 			}
 		}
 	}
-	if never > later {
-		findings.Lost = append(findings.Lost, fmt.Sprintf("%s: %d blocks never began, and %d were planned in their place", l.Run, never, later))
+	if cut > later {
+		findings.Lost = append(findings.Lost,
+			fmt.Sprintf("%s: %d blocks never began or were cut short, and %d were planned in their place", l.Run, cut, later))
 	}
 	return planned
 }

@@ -83,6 +83,32 @@ func TestABlockThatIsPlannedAgainIsNotLost(t *testing.T) {
 	}
 }
 
+// cutShort is a run whose second block was cut short after so many trials when its node was lost. Another one is in its place.
+func cutShort(ledger *Ledger, seen Seen, after int) {
+	for slot := after; slot < 2; slot++ {
+		key, _ := attemptOf(1, slot, "pod", time.Time{})
+		delete(ledger.Objects, key)
+		delete(seen, ledger.Run+"/"+key)
+	}
+	ledger.Objects[fmt.Sprintf("started/w000-b0001/pod/w000-b0001-s%05d.json", after)] = []byte(`{}`)
+	ledger.Objects["waves/001/wave.json"] = []byte(`{"blocks": [{"id": "w001-b0002", "order": [1, 0]}]}`)
+	for slot := range 2 {
+		key, object := attemptOf(2, slot, "pod", time.Date(2026, 1, 1, 12, 5, 3*slot, 0, time.UTC))
+		ledger.Objects[strings.ReplaceAll(key, "w000", "w001")] = []byte(strings.ReplaceAll(string(object), "w000", "w001"))
+	}
+	ledger.Objects["analysis/001/analysis.json"] = fmt.Appendf(nil, `{"trials": {"planned": 6, "used": %d, "missing": %d}}`, 4+after, 2-after)
+}
+
+func TestABlockThatWasCutShortIsMadeUpForByAnother(t *testing.T) {
+	for after := range 2 {
+		ledgers, seen := sound()
+		cutShort(&ledgers[0], seen, after)
+		if findings := Check(ledgers, seen, nil); len(findings.Lost)+len(findings.Doubled)+len(findings.Stuck) > 0 || findings.Trials != 8+after {
+			t.Errorf("after %d trials: %+v", after, findings)
+		}
+	}
+}
+
 // Every break is what one fault of the platform would leave, and moves one figure.
 func TestBrokenLedgersAreNamed(t *testing.T) {
 	const last = "attempts/w000-b0001/pod/w000-b0001-s00001.json"
@@ -103,14 +129,27 @@ func TestBrokenLedgersAreNamed(t *testing.T) {
 		}, "chaos.lost", "no attempt of trial w000-b0001-s00001"},
 		"a block that never began, and is in no later wave": {func(first *Ledger, seen Seen) {
 			stopped(first, seen, `{"blocks": []}`)
-		}, "chaos.lost", "1 blocks never began, and 0 were planned"},
+		}, "chaos.lost", "1 blocks never began or were cut short, and 0 were planned"},
 		"a block that never began, and one in its place that left nothing": {func(first *Ledger, seen Seen) {
 			stopped(first, seen, `{"blocks": [{"id": "w001-b0002", "order": [0]}]}`)
 		}, "chaos.lost", "no attempt of trial w001-b0002-s00000"},
-		"a block that began, left nothing, and is in a later wave": {func(first *Ledger, seen Seen) {
+		"a block that began, left nothing, and is in no later wave": {func(first *Ledger, seen Seen) {
 			stopped(first, seen, `{"blocks": []}`)
 			first.Objects["waves/000/wave.json"] = []byte(`{"blocks": [{"id": "w000-b0000", "order": [0, 1]}, {"id": "w000-b0001", "order": [1]}]}`)
 			first.Objects["started/w000-b0001/pod/w000-b0001-s00000.json"] = []byte(`{}`)
+		}, "chaos.lost", "1 blocks never began or were cut short, and 0 were planned"},
+		"a block that was cut short, and one in place of two": {func(first *Ledger, seen Seen) {
+			cutShort(first, seen, 0)
+			for slot := range 2 {
+				key, _ := attemptOf(0, slot, "pod", time.Time{})
+				delete(first.Objects, key)
+				delete(seen, first.Run+"/"+key)
+			}
+		}, "chaos.lost", "2 blocks never began or were cut short, and 1 were planned"},
+		"a trial out of the middle of a block that is in a later wave": {func(first *Ledger, seen Seen) {
+			cutShort(first, seen, 0)
+			key, object := attemptOf(1, 1, "pod", time.Date(2026, 1, 1, 12, 0, 13, 0, time.UTC))
+			first.Objects[key] = object
 		}, "chaos.lost", "no attempt of trial w000-b0001-s00000"},
 		"an attempt that was cut short": {func(first *Ledger, _ Seen) {
 			first.Objects["attempts/w000-b0001/pod/x.json"] = first.Objects[last][:20]

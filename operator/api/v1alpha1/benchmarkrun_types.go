@@ -204,7 +204,7 @@ type Blocks struct {
 	// +kubebuilder:validation:Maximum=1000
 	Min int32 `json:"min,omitempty"`
 
-	// max is how many blocks the run may have in all.
+	// max is how many blocks the run may have in all, besides those in place of blocks that a lost pod or node cut short.
 	// +optional
 	// +kubebuilder:default=30
 	// +kubebuilder:validation:Minimum=2

@@ -176,6 +176,10 @@ type Analysis struct {
 	// screening waves; they may run again. ConfirmLostBlocks is the same for confirming waves.
 	LostBlocks        int `json:"lostBlocks,omitempty"`
 	ConfirmLostBlocks int `json:"confirmLostBlocks,omitempty"`
+	// CutBlocks are the blocks of screening waves that were not executed to their end, whatever they measured before: blocks in their place
+	// are beyond blocks.max. ConfirmCutBlocks is the same for confirming waves.
+	CutBlocks        int `json:"cutBlocks,omitempty"`
+	ConfirmCutBlocks int `json:"confirmCutBlocks,omitempty"`
 	// LostTurns are the cells that LostBlocks and ConfirmLostBlocks count, of arms with several builds: the blocks in their place run the
 	// builds that they were to run.
 	LostTurns []LostTurn `json:"lostTurns,omitempty"`

@@ -7,6 +7,7 @@ func (a *Analysis) Findings() design.Findings {
 	out := design.Findings{
 		Screened: a.Screened, Valid: a.ValidBlocks, Lost: a.LostBlocks, HalfWidth: a.RelativeHalfWidth,
 		ConfirmValid: a.ConfirmBlocks, ConfirmLost: a.ConfirmLostBlocks, Unrun: a.Unrun,
+		Cut: a.CutBlocks, ConfirmCut: a.ConfirmCutBlocks,
 	}
 	for _, turn := range a.LostTurns {
 		out.LostTurns = append(out.LostTurns, design.LostTurn(turn))

@@ -21,6 +21,9 @@ type Findings struct {
 	HalfWidth *float64
 	// ConfirmValid and ConfirmLost are the same for confirming waves.
 	ConfirmValid, ConfirmLost int
+	// Cut and ConfirmCut are the blocks of these waves that were not executed to their end, because their pod or node was lost. Others take
+	// their place whatever they measured before, and blocks.max does not count them: whoever asks for ten blocks gets ten whole ones.
+	Cut, ConfirmCut int
 	// Unrun are the blocks that left no attempt at all: their node was lost, or the run suspended, before they began. They
 	// count as if they had never been planned.
 	Unrun []string
@@ -133,11 +136,11 @@ func (t *target) screen() Step {
 
 func (t *target) screenFurther() Step {
 	design := t.exp.Plan.Design
-	planned := t.tally.blocks[record.Screen]
-	if planned == 0 {
+	if t.tally.blocks[record.Screen] == 0 {
 		return t.within(Step{Purpose: record.Screen, Blocks: design.Blocks.Min}, 0)
 	}
-	step, short := t.replace(record.Screen, design.Blocks.Min, t.findings.Valid, t.findings.Lost)
+	planned := t.tally.blocks[record.Screen] - t.findings.Cut
+	step, short := t.replace(record.Screen, design.Blocks.Min, t.findings.Valid, t.findings.Lost, t.findings.Cut)
 	if step != nil {
 		if room := design.Blocks.Max - planned; room > 0 {
 			step.Blocks = min(step.Blocks, room)
@@ -154,11 +157,11 @@ func (t *target) screenFurther() Step {
 
 // replace asks for replacements of blocks that were lost to noise or infrastructure. Blocks in which the program failed are not replaced:
 // the failure is their result. The step is nil when nothing is missing or may be replaced; short is what is missing then.
-func (t *target) replace(purpose record.Purpose, wanted, valid, lost int) (step *Step, short string) {
+func (t *target) replace(purpose record.Purpose, wanted, valid, lost, cut int) (step *Step, short string) {
 	// Blocks that never ran are always planned again. Waves after the first count as replacements; those of an adaptive design that
 	// grew count too, and its own rule asks for what is missing then.
 	unrun := wanted - t.tally.blocks[purpose]
-	missing := min(wanted-valid, unrun+lost)
+	missing := max(min(wanted-valid, unrun+lost), unrun+cut)
 	if t.tally.waves[purpose] > t.exp.Plan.Retries && missing > max(unrun, 0) {
 		short = fmt.Sprintf("%s lost to noise or infrastructure, and retry.limit of %d waves in their place is used up",
 			quantity.Count(missing, "block"), t.exp.Plan.Retries)
@@ -239,7 +242,8 @@ func (t *target) confirm(shortOf string) *Step {
 		step = &Step{Purpose: record.Confirm, Blocks: wanted, Why: fmt.Sprintf("screened %s is confirmed on fresh blocks", t.findings.Screened)}
 	} else {
 		var short string
-		if step, short = t.replace(record.Confirm, wanted, t.findings.ConfirmValid, t.findings.ConfirmLost); step == nil && short != "" {
+		if step, short = t.replace(
+			record.Confirm, wanted, t.findings.ConfirmValid, t.findings.ConfirmLost, t.findings.ConfirmCut); step == nil && short != "" {
 			return &Step{Done: true, Why: short}
 		}
 	}

@@ -37,6 +37,8 @@ func TestNext(t *testing.T) {
 	both := func(s *experiment.Plan) { stop(s); confirm(s) }
 	noRetry := func(s *experiment.Plan) { s.Retries = 0 }
 	few := func(s *experiment.Plan) { stop(s); s.Design.Blocks.Min = 2 }
+	exact := func(s *experiment.Plan) { fixed(s); s.Design.Blocks.Max = s.Design.Blocks.Min }
+	unretried := func(s *experiment.Plan) { exact(s); noRetry(s) }
 	unrepeated := func(s *experiment.Plan) { confirm(s); noRetry(s) }
 	spent := func(s *experiment.Plan) { confirm(s); s.Budget.Trials = 4 * 10 }
 	budget := func(trials int) func(*experiment.Plan) {
@@ -60,6 +62,13 @@ func TestNext(t *testing.T) {
 		"retry.limit bounds the waves that replace":            {fixed, wavesOf(10, 9, 8, 7), Findings{Valid: 4, Lost: 30}, "done: 6 blocks lost to noise or infrastructure, and retry.limit of 3"},
 		"blocks.max bounds the replacements":                   {fixed, wavesOf(10, 10, 9), Findings{Valid: 3, Lost: 26}, "screen 1"},
 		"and none is left":                                     {fixed, wavesOf(10, 10, 10), Findings{Valid: 3, Lost: 27}, "done: 7 blocks were lost to noise or infrastructure and blocks.max of 30"},
+		"what was cut short is replaced beyond blocks.max":     {exact, wavesOf(10), Findings{Valid: 9, Lost: 1, Cut: 1}, "screen 1: in place of 1 block"},
+		"whatever it measured before":                          {exact, wavesOf(10), Findings{Valid: 10, Cut: 1}, "screen 1: in place of 1 block"},
+		"a block is replaced once":                             {exact, wavesOf(10, 1), Findings{Valid: 11, Cut: 1}, "done"},
+		"again if the one in its place was cut short as well":  {exact, wavesOf(10, 1), Findings{Valid: 9, Lost: 2, Cut: 2}, "screen 1"},
+		"but none that noise took":                             {exact, wavesOf(10), Findings{Valid: 8, Lost: 2, Cut: 1}, "screen 1"},
+		"and not beyond retry.limit":                           {unretried, wavesOf(10), Findings{Valid: 10, Cut: 1}, "done: 1 block lost to noise or infrastructure, and retry.limit of 0"},
+		"an adaptive design does not count it either":          {stop, wavesOf(10, 10, 10), Findings{Valid: 29, Cut: 1, HalfWidth: width(0.02)}, "screen 1"},
 		"without retries nothing lost is replaced":             {noRetry, wavesOf(10), Findings{Valid: 7, Lost: 3}, "done: 3 blocks lost"},
 		"blocks that never ran are due all the same":           {noRetry, wavesOf(10), Findings{Valid: 8, Unrun: []string{record.BlockName(0, 8), record.BlockName(0, 9)}}, "screen 2"},
 		"a wave of which nothing ran is planned again":         {fixed, wavesOf(2), Findings{Unrun: []string{record.BlockName(0, 0), record.BlockName(0, 1)}}, "screen 10"},

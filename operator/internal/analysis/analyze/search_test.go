@@ -237,15 +237,18 @@ func TestBlocksThatMayRunAgain(t *testing.T) {
 		damage func(*record.Attempt) bool
 		unrun  []string
 		lost   int
+		cut    int
 	}{
-		"all blocks are there":                 {"", nil, nil, 0},
-		"a block that left nothing":            {"", func(a *record.Attempt) bool { return a.Block != "w000-b0002" }, []string{"w000-b0002"}, 0},
-		"an arm that never started":            {"", fate("w000-b0002", "loop", record.NotStarted), nil, 1},
-		"an arm that failed has its result":    {"", fate("w000-b0002", "loop", record.Failed), nil, 0},
-		"a noisy block":                        {"", noisyBlock("w000-b0001"), nil, 1},
-		"a noisy block that is to be left out": {assayv1alpha1.ViolationInvalid, noisyBlock("w000-b0001"), nil, 0},
-		"a lost one counts all the same":       {assayv1alpha1.ViolationInvalid, fate("w000-b0002", "loop", record.NotStarted), nil, 1},
-		"a noisy block that counts":            {assayv1alpha1.ViolationWarn, noisyBlock("w000-b0001"), nil, 0},
+		"all blocks are there":                          {"", nil, nil, 0, 0},
+		"a block that left nothing":                     {"", func(a *record.Attempt) bool { return a.Block != "w000-b0002" }, []string{"w000-b0002"}, 0, 0},
+		"an arm that never started":                     {"", fate("w000-b0002", "loop", record.NotStarted), nil, 1, 0},
+		"an arm that failed has its result":             {"", fate("w000-b0002", "loop", record.Failed), nil, 0, 0},
+		"a noisy block":                                 {"", noisyBlock("w000-b0001"), nil, 1, 0},
+		"a noisy block that is to be left out":          {assayv1alpha1.ViolationInvalid, noisyBlock("w000-b0001"), nil, 0, 0},
+		"a lost one counts all the same":                {assayv1alpha1.ViolationInvalid, fate("w000-b0002", "loop", record.NotStarted), nil, 1, 0},
+		"a block that was cut short in its first trial": {"", upTo("w000-b0002", "w000-b0002-s00001"), nil, 1, 1},
+		"a block that was cut short in its last trial":  {"", upTo("w000-b0002", "w000-b0002-s00023"), nil, 0, 1},
+		"a noisy block that counts":                     {assayv1alpha1.ViolationWarn, noisyBlock("w000-b0001"), nil, 0, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -269,11 +272,16 @@ func TestBlocksThatMayRunAgain(t *testing.T) {
 				}
 			}
 			found := Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
-			if !slices.Equal(found.Unrun, tc.unrun) || found.LostBlocks != tc.lost {
-				t.Errorf("unrun %v and lost %d, want %v and %d", found.Unrun, found.LostBlocks, tc.unrun, tc.lost)
+			if !slices.Equal(found.Unrun, tc.unrun) || found.LostBlocks != tc.lost || found.CutBlocks != tc.cut {
+				t.Errorf("unrun %v, lost %d and cut %d; want %v, %d and %d", found.Unrun, found.LostBlocks, found.CutBlocks, tc.unrun, tc.lost, tc.cut)
 			}
 		})
 	}
+}
+
+// upTo ends a block before a trial: of that one and those after it there is nothing.
+func upTo(block, trial string) func(*record.Attempt) bool {
+	return func(a *record.Attempt) bool { return a.Block != block || a.Trial < trial }
 }
 
 // fate ends the trials of an arm in a block; the attempts stay.

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"path"
+	"strings"
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/estimate"
@@ -10,17 +11,27 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Lost finds which blocks the planner may run again: those that never ran, and those that noise or the infrastructure
-// took a trial of. What a program failed at is its result.
+// Lost finds which blocks the planner may run again: those that never ran or were cut short, and those that noise or the
+// infrastructure took a trial of. What a program failed at is its result.
 func Lost(out *analysis.Analysis, d *estimate.Data, evidence record.Evidence) {
-	ran := map[string]bool{}
+	ran, ended := map[string]bool{}, map[string]bool{}
 	for i := range evidence.Attempts {
-		ran[evidence.Attempts[i].Block] = true
+		ran[evidence.Attempts[i].Block], ended[evidence.Attempts[i].Trial] = true, true
 	}
 	for _, problem := range evidence.Problems {
 		// Somebody wrote it, readable or not: attempts/<block>/<executor>/<trial>.json.
 		ran[path.Base(path.Dir(path.Dir(problem.Key)))] = true
+		ended[strings.TrimSuffix(path.Base(problem.Key), ".json")] = true
 	}
+	cut := map[record.Purpose]int{}
+	for _, wave := range evidence.Waves {
+		for _, block := range wave.Blocks {
+			if purpose, known := d.Chosen.Purposes[block.ID]; known && ran[block.ID] && isCut(block, ended) {
+				cut[purpose]++
+			}
+		}
+	}
+	out.CutBlocks, out.ConfirmCutBlocks = cut[record.Screen], cut[record.Confirm]
 	several := map[int]bool{}
 	for _, planned := range d.Exp.Cells {
 		several[planned.Arm] = several[planned.Arm] || planned.Build != ""
@@ -41,6 +52,16 @@ func Lost(out *analysis.Analysis, d *estimate.Data, evidence record.Evidence) {
 		}
 	})
 	out.LostBlocks, out.ConfirmLostBlocks = most(lost[record.Screen]), most(lost[record.Confirm])
+}
+
+// isCut reports whether a trial of a block that began has no attempt at all: its pod or node was lost before.
+func isCut(block record.Block, ended map[string]bool) bool {
+	for slot := range block.Order {
+		if !ended[record.TrialName(block.ID, slot, false)] {
+			return true
+		}
+	}
+	return false
 }
 
 // settled are the blocks of every cell that need no further look: measured, or disturbed where the run wants disturbed
