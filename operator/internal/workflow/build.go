@@ -3,7 +3,6 @@ package workflow
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"strings"
 	"time"
 
@@ -114,7 +113,7 @@ func tasks(exp *experiment.Experiment, wave *record.Wave, lanes []design.Lane) [
 	for i, b := range wave.Blocks {
 		lane := design.LaneOf(i, lanes)
 		task := Task{
-			Name: taskName(b.ID, lane), Template: blockTemplate,
+			Name: taskName(displayName(b, lane, len(lanes))), Template: blockTemplate,
 			Arguments: &Arguments{Parameters: blockArguments(exp, wave, b, lane, len(lanes))},
 		}
 		if before, ok := last[lane]; ok {
@@ -130,16 +129,7 @@ func anyEnding(task string) string {
 	return fmt.Sprintf("%[1]s.Succeeded || %[1]s.Failed || %[1]s.Errored || %[1]s.Skipped || %[1]s.Omitted", task)
 }
 
-var unsafeInTask = regexp.MustCompile(`[^A-Za-z0-9-]`)
-
-// taskName is the name of a block in the graph: b0003-on-node-a. People see its displayName.
-func taskName(block string, lane design.Lane) string {
-	_, short, ok := strings.Cut(block, "-")
-	if !ok {
-		short = block
-	}
-	node := unsafeInTask.ReplaceAllString(lane.Node, "-")
-	return short + "-on-" + node[:min(len(node), 48)]
-}
+// taskName is the name of a block in the graph, and the beginning of what each of its tries is called there: block-3(0).
+func taskName(display string) string { return strings.ReplaceAll(display, ".", "-") }
 
 func value(name, text string) Parameter { return Parameter{Name: name, Value: &text} }
