@@ -74,6 +74,7 @@ into() {
   mv "$1.part" "$1"
 }
 
+mkdir -p out/studies # A fresh checkout has none.
 failed=()
 for file in "${files[@]}"; do
   name=$(sed -n '/^metadata:/,/^spec:/s/^  name: *//p' "$file")
