@@ -12,6 +12,9 @@ use crate::result::Scalar;
 use crate::roles::{self, MOST_ROLES, RoleSeen};
 use crate::wave::{Lease, Run};
 
+/// Some three centuries: no trial takes longer, and a duration in nanoseconds could not hold it.
+const LONGEST_SECONDS: f64 = 9e9;
+
 /// One execution of one trial, valid or not. A reading the machine could not give is left out, never written as zero.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self", rename_all = "camelCase", deny_unknown_fields)]
@@ -272,7 +275,7 @@ impl Check for Attempt {
         if let Some(lease) = &self.lease {
             lease.check().map_err(|v| v.within("lease"))?;
         }
-        check::not_negative("durationSeconds", self.duration_seconds)?;
+        check::within("durationSeconds", self.duration_seconds, 0.0, LONGEST_SECONDS)?;
         check::length("message", self.message.as_deref().unwrap_or(""), 0, 4096)?;
         check::require(self.left_behind != Some(0), "leftBehind", || "0; without any it is left out".to_owned())?;
         check::length("stderrTail", self.stderr_tail.as_deref().unwrap_or(""), 0, 16_384)?;

@@ -55,6 +55,13 @@ pub(crate) fn not_negative(field: &str, value: f64) -> Checked {
     require(value >= 0.0, field, || format!("{value} is negative"))
 }
 
+/// `at_least..=at_most`.
+pub(crate) fn within(field: &str, value: f64, at_least: f64, at_most: f64) -> Checked {
+    require((at_least..=at_most).contains(&value), field, || {
+        format!("{value:e}, but {at_least} to {at_most} are allowed")
+    })
+}
+
 /// More than zero.
 pub(crate) fn positive(field: &str, value: f64) -> Checked {
     require(value > 0.0, field, || format!("{value} is not greater than zero"))

@@ -129,6 +129,7 @@ fn types_and_schema_agree_on_every_mutation() {
         json!(0),
         json!(1.5),
         json!(7),
+        json!(1_u64 << 53),
         json!(""),
         long(33),
         long(64),
