@@ -273,6 +273,19 @@ func TestAStudyNamesAllItsRuns(t *testing.T) {
 	}
 }
 
+// A heading over nothing is a promise that no reader can tell from a mistake.
+func TestAPlaceForATableHoldsOneOrSaysThatNothingWasMeasured(t *testing.T) {
+	pages := glob(t, "workflows/studies/*/README.md", "workloads/*/*/README.md")
+	if len(pages) == 0 {
+		t.Fatal("no page found")
+	}
+	for _, page := range pages {
+		for _, place := range regexp.MustCompile(`<!-- (?:table|figures) (\S+) -->\n<!-- /`).FindAllStringSubmatch(textOf(t, page), -1) {
+			t.Errorf("%s: the place for %s is empty: measure it, or write \"Not measured yet.\" there", page, place[1])
+		}
+	}
+}
+
 // What fits into the last-level cache says little of what does not.
 func TestAStudyHasARunBeyondTheLastLevelCache(t *testing.T) {
 	beyond := regexp.MustCompile(`(?i)beyond the\s+last-level cache`)

@@ -31,6 +31,8 @@ func Publish(document, name string, measured []Measured) (string, error) {
 		return "", fmt.Errorf("the document has no line %q after %q", strings.TrimSpace(end), strings.TrimSpace(begin))
 	}
 	rows := slices.Collect(strings.Lines(strings.TrimPrefix(table, head)))
+	// A page says of a table without rows that nothing was measured yet.
+	rows = slices.DeleteFunc(rows, func(line string) bool { return !strings.HasPrefix(line, "|") })
 	for _, figure := range measured {
 		row, key := figure.row(), figure.key()
 		if at := slices.IndexFunc(rows, func(row string) bool { return strings.HasPrefix(row, key) }); at >= 0 {

@@ -12,7 +12,7 @@ func TestFiguresArePutIntoTheTableOfADocument(t *testing.T) {
 	other := Measured{Figure{Figure: "pir.q1.portable", Value: 0.25, Unit: "1", Low: 0.2, High: 0.3, Samples: 8}, "2026-01-01", "one"}
 	again := old
 	again.Value, again.When = 2.125, "2026-02-02"
-	document := "before\n<!-- figures pir -->\n<!-- /figures pir -->\nafter\n"
+	document := "before\n<!-- figures pir -->\nNot measured yet.\n<!-- /figures pir -->\nafter\n"
 	for _, step := range []struct {
 		name     string
 		measured []Measured
