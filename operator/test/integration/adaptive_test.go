@@ -2,6 +2,7 @@ package integration
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -23,6 +24,12 @@ import (
 // runWave does what the blocks of a wave, its analysis and Argo do.
 func (w *world) runWave(number int, machine simulate.Machine) {
 	w.t.Helper()
+	w.runWaveUnless(number, machine, func(string) bool { return false })
+}
+
+// runWaveUnless runs a wave of which some attempts were lost, by the keys of their objects.
+func (w *world) runWaveUnless(number int, machine simulate.Machine, lost func(key string) bool) {
+	w.t.Helper()
 	name := workflow.Name(w.run.Name, number)
 	w.until("workflow "+name+" exists", func() error { _, err := w.getWorkflow(name); return err })
 	exp, err := ledger.ReadExperiment(w.ctx, w.ledger())
@@ -31,7 +38,7 @@ func (w *world) runWave(number int, machine simulate.Machine) {
 	objects, err := simulate.Objects(exp, nil, machine.Run(exp, w.wave(number)))
 	w.must(err)
 	for key, raw := range objects {
-		if strings.HasPrefix(key, ledger.AttemptsPrefix) {
+		if strings.HasPrefix(key, ledger.AttemptsPrefix) && !lost(key) {
 			w.must(w.ledger().Create(w.ctx, key, raw))
 		}
 	}
@@ -116,6 +123,43 @@ func TestAnAdaptiveRunAddsWavesAndConfirmsOnAnotherNode(t *testing.T) {
 	}
 	for i := range waves {
 		w.untilEvent("WaveStarted", fmt.Sprintf("wave %d started", i))
+	}
+}
+
+// The node of a block went away in the middle of it. Of three blocks that were asked for, and no more, two are whole.
+func TestABlockThatWasCutShortIsReplacedBeyondTheMostBlocks(t *testing.T) {
+	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+		spec.Design.Blocks = assayv1alpha1.Blocks{Min: 3, Max: 3}
+		// What the lost part of a block would have given nobody knows: it takes the decision where all have to complete.
+		spec.Gates = []assayv1alpha1.Gate{
+			{Name: "gain-at-8", Metric: "throughput", Candidate: "fused-m4r", At: assayv1alpha1.ParameterValues{"batchSize": "8"},
+				Op: assayv1alpha1.RatioAtLeast, Bound: "1.5"},
+			{Name: "most-complete", Op: assayv1alpha1.Completes, Bound: "50%"},
+		}
+	})
+	w.must(adminCreate(w))
+	machine := simulate.Machine{Seconds: simulate.ScanSeconds, Noise: simulate.Noise{Block: 0.01, Arm: 0.01}}
+	w.runWaveUnless(0, machine, func(key string) bool {
+		return strings.Contains(key, "/w000-b0001-s") && key[strings.LastIndex(key, "-s"):] > "-s00002"
+	})
+	var status assayv1alpha1.BenchmarkRunStatus
+	w.until("a second wave begins", func() error { _, err := w.getWorkflow(workflow.Name(w.run.Name, 1)); return err })
+	w.runWave(1, machine)
+	w.until("the run ends", func() error {
+		status = w.get().Status
+		if !meta.IsStatusConditionTrue(status.Conditions, assayv1alpha1.ConditionComplete) {
+			return errors.New("it goes on")
+		}
+		return nil
+	})
+	waves, problems, err := ledger.ReadWaves(w.ctx, w.ledger(), -1)
+	w.must(err)
+	if len(problems) > 0 || len(waves) != 2 || len(waves[1].Blocks) != 1 {
+		t.Fatalf("problems %v, waves %+v: want a second wave of one block", problems, waves)
+	}
+	if status.Verdict != assayv1alpha1.VerdictGo || status.Trials.Planned <= status.Trials.Done {
+		t.Errorf("verdict %s, trials %+v: want Go, and the missing trials among the planned; gates %+v",
+			status.Verdict, status.Trials, status.Gates)
 	}
 }
 
