@@ -691,6 +691,35 @@ func TestArmsThatRanElsewhereThanEachOtherAreNotCompared(t *testing.T) {
 	}
 }
 
+// Which of two arms runs first is the toss of a coin, and of many coins some fall on one side more often.
+func TestArmsOfWhichOneRanFirstMoreOftenThanByChanceAreNotCompared(t *testing.T) {
+	for name, c := range map[string]struct {
+		first, blocks int
+		comparisons   float64
+		want          string
+	}{
+		"in turns":                      {6, 12, 1, ""},
+		"in all of seven blocks":        {7, 7, 1, ""},
+		"in all of eight":               {8, 8, 1, "arm new ran before arm old in 8 of 8 blocks"},
+		"in all but one of twelve":      {11, 12, 1, "arm new ran before arm old in 11 of 12 blocks"},
+		"in one of twelve":              {1, 12, 1, "arm old ran before arm new in 11 of 12 blocks"},
+		"as one of three comparisons":   {11, 12, 3, ""},
+		"and of three in all of twelve": {12, 12, 3, "arm new ran before arm old in 12 of 12 blocks"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			chosen := &selection.Selection{Cells: map[*record.Attempt]selection.Cell{}}
+			for i := range c.blocks {
+				old := i < c.first // Then it has the second slot.
+				for arm, second := range []bool{old, !old} {
+					attempt := &record.Attempt{Block: record.BlockName(0, i), Slot: map[bool]int{true: 1}[second]}
+					chosen.Used, chosen.Cells[attempt] = append(chosen.Used, attempt), selection.At(0, arm)
+				}
+			}
+			says(t, placed(estimate.New(known().Exp, chosen, nil), 0, 1, 0, c.comparisons), c.want)
+		})
+	}
+}
+
 // Each arm is set beside the baseline as a gate would; all other pairs share one level, so that many arms are not doubted by accident.
 func TestPairsWithoutTheBaselineShareTheLevelOfADoubt(t *testing.T) {
 	for name, c := range map[string]struct {
