@@ -1,11 +1,14 @@
 package judge
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
 
+	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/estimate"
 	"assay.dev/assay/operator/internal/analysis/selection"
 	"assay.dev/assay/operator/internal/experiment"
@@ -64,5 +67,26 @@ func TestControlsShareTheLevelOfOneGate(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A control phase is of one candidate, and the null arm, which is the baseline, of every comparison in its metric.
+func TestADoubtOfAControlIsOfWhatTheControlIsOf(t *testing.T) {
+	d := nulls([]float64{9})
+	d.Exp.Plan.Design.ControlPhases = []string{"load"} // No trial reports it.
+	ratios := []analysis.RatioResult{{
+		Point: "size=1", Metric: "items", Statistic: experiment.StatisticMean, PerBlock: map[string]float64{"w000-b0000": 1},
+	}}
+	var got []string
+	for _, doubt := range Doubts(d, &selection.Parity{}, ratios) {
+		if doubt.Reason == analysis.CapControlMoved || doubt.Reason == analysis.CapControlMissing {
+			got = append(got, fmt.Sprintf("%s of arms %q and metric %q", doubt.Reason, doubt.Arms, doubt.Metric))
+		}
+	}
+	want := []string{
+		`control-moved of arms [] and metric "items"`, `control-missing of arms ["new"] and metric ""`, `control-missing of arms ["newer"] and metric ""`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

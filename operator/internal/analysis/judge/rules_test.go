@@ -1,6 +1,7 @@
 package judge
 
 import (
+	order "cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -745,6 +746,51 @@ func TestPairsWithoutTheBaselineShareTheLevelOfADoubt(t *testing.T) {
 			for _, doubt := range Doubts(d, &selection.Parity{}, ratios) {
 				if doubt.Reason == analysis.CapLostApart {
 					got = append(got, strings.Join(doubt.Arms, " over "))
+				}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What a metric knows what to make of is no doubt of it, and what is said of all metrics is said once.
+func TestADoubtOfLossesIsOfTheMetricsThatTheyMatterTo(t *testing.T) {
+	latency := experiment.Metric{Name: "latency", Unit: "s", Direction: experiment.LowerIsBetter}
+	items := experiment.Metric{Name: "items", Unit: "items"}
+	for name, c := range map[string]struct {
+		how  string
+		of   [2][]string // The metrics that have a figure at each point.
+		want []string
+	}{
+		"trials that failed": {"failed", [2][]string{{"latency", "items"}, nil}, []string{"size=1 of all"}},
+		"timeouts, which times allow for": {
+			"timed out", [2][]string{{"latency", "items"}, {"items", "latency"}}, []string{"size=1 of items", "size=2 of items"},
+		},
+		"a point without figures of the metric that does not": {"timed out", [2][]string{{"latency"}, {"items", "latency"}}, []string{"size=2 of items"}},
+		"a metric that has several":                           {"failed", [2][]string{{"items", "items p95"}, nil}, []string{"size=1 of all"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := known()
+			d.Exp.Arms, d.Exp.Plan.Metrics = d.Exp.Arms[:2], []experiment.Metric{latency, items}
+			for arm, n := range []int{0, 12} {
+				d.Chosen.Lost[selection.At(0, arm)] = selection.Balance{Of: 20, Lost: selection.Losses{c.how: n}}
+			}
+			var ratios []analysis.RatioResult
+			for point, metrics := range c.of {
+				for _, metric := range metrics {
+					metric, percentile := strings.CutSuffix(metric, " p95")
+					statistic := map[bool]experiment.Statistic{true: experiment.StatisticP95, false: experiment.StatisticMean}[percentile]
+					ratios = append(ratios, analysis.RatioResult{
+						Point: d.Exp.Points[point].Key, Metric: metric, Statistic: statistic, PerBlock: map[string]float64{"b": 1},
+					})
+				}
+			}
+			var got []string
+			for _, doubt := range Doubts(d, &selection.Parity{}, ratios) {
+				if doubt.Reason == analysis.CapLostApart {
+					got = append(got, doubt.Point+" of "+order.Or(doubt.Metric, "all"))
 				}
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
