@@ -84,7 +84,9 @@ func TestADoubtOfAControlIsOfWhatTheControlIsOf(t *testing.T) {
 		}
 	}
 	want := []string{
-		`control-moved of arms [] and metric "items"`, `control-missing of arms ["new"] and metric ""`, `control-missing of arms ["newer"] and metric ""`,
+		`control-moved of arms [] and metric "items"`,
+		`control-missing of arms ["new"] and metric ""`,
+		`control-missing of arms ["newer"] and metric ""`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -586,6 +586,9 @@ func TestArmsThatLostDifferentlyAreNotCompared(t *testing.T) {
 		"at one of two points no more than one of them has by chance": {
 			lost{at(0, 0): {1, 20}, at(0, 1): {7, 20}, at(1, 0): {6, 20}, at(1, 1): {0, 20}}, nil, 0, 1, "",
 		},
+		"hardly more than one of them has": {
+			lost{at(0, 0): {1, 20}, at(0, 1): {8, 20}, at(1, 0): {8, 20}, at(1, 1): {1, 20}}, nil, 0, 1, "",
+		},
 		"as much at the only point": {
 			lost{at(0, 0): {1, 20}, at(0, 1): {7, 20}}, onePoint, 0, 1, "at size=1 arm new lost 7 of 20",
 		},
@@ -761,20 +764,28 @@ func TestADoubtOfLossesIsOfTheMetricsThatTheyMatterTo(t *testing.T) {
 	items := experiment.Metric{Name: "items", Unit: "items"}
 	for name, c := range map[string]struct {
 		how  string
+		lost [2]int      // Of 20 trials of each arm at the first point.
 		of   [2][]string // The metrics that have a figure at each point.
 		want []string
 	}{
-		"trials that failed": {"failed", [2][]string{{"latency", "items"}, nil}, []string{"size=1 of all"}},
-		"timeouts, which times allow for": {
-			"timed out", [2][]string{{"latency", "items"}, {"items", "latency"}}, []string{"size=1 of items", "size=2 of items"},
+		"trials that failed": {"failed", [2]int{0, 12}, [2][]string{{"latency", "items"}, nil}, []string{"size=1 of all"}},
+		"timeouts of the baseline": {
+			"timed out", [2]int{12, 0}, [2][]string{{"latency", "items"}, nil}, []string{"size=1 of items"},
 		},
-		"a point without figures of the metric that does not": {"timed out", [2][]string{{"latency"}, {"items", "latency"}}, []string{"size=2 of items"}},
-		"a metric that has several":                           {"failed", [2][]string{{"items", "items p95"}, nil}, []string{"size=1 of all"}},
+		"timeouts, which times allow for": {
+			"timed out", [2]int{0, 12}, [2][]string{{"latency", "items"}, {"items", "latency"}}, []string{"size=1 of items", "size=2 of items"},
+		},
+		"a point without figures of the metric that does not": {
+			"timed out", [2]int{0, 12}, [2][]string{{"latency"}, {"items", "latency"}}, []string{"size=2 of items"},
+		},
+		"a metric that has several": {
+			"failed", [2]int{0, 12}, [2][]string{{"items", "items p95"}, nil}, []string{"size=1 of all"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := known()
 			d.Exp.Arms, d.Exp.Plan.Metrics = d.Exp.Arms[:2], []experiment.Metric{latency, items}
-			for arm, n := range []int{0, 12} {
+			for arm, n := range c.lost {
 				d.Chosen.Lost[selection.At(0, arm)] = selection.Balance{Of: 20, Lost: selection.Losses{c.how: n}}
 			}
 			var ratios []analysis.RatioResult

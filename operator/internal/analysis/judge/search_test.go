@@ -24,7 +24,8 @@ func TestASearchCannotTellALoadWhoseTrialNeverEnded(t *testing.T) {
 	}
 }
 
-// A load is held against each constraint, here of figures a tenth around 1. One that is missed decides, and is named; else one that is open.
+// A load is held against each constraint, here of figures a tenth around 1. One that is missed decides, and is named; else the first one
+// that is open.
 func TestALoadNamesTheConstraintThatDecides(t *testing.T) {
 	const holds, missed, open, below = 0.5, 2, 0.999, 1.001 // Of the last one the estimate misses the bound.
 	unknown := &selection.Completion{Of: 9, Done: 8, Unknown: 1, Unseen: "w000-b0008-s00000", How: selection.LostUnended}

@@ -112,11 +112,15 @@ func TestWhatBecameOfATrialIsSaidOnce(t *testing.T) {
 			kinds: [4]Rejection{"", "", "", none}, unended: []Unended{{Cell: At(0, 1), trial: last, block: blocks[1]}}, gone: []string{last},
 			new: string(altered),
 		},
-		"one execution is gone of several":                         {gone: []string{last}},
-		"a trial is gone that nobody planned":                      {gone: []string{"w000-b0001-s00007"}},
-		"a trial cannot be read":                                   {kinds: [4]Rejection{"", "", "", none}, unread: []string{last}, new: "unreadable"},
-		"nor can one that nobody planned":                          {unread: []string{"w000-b0001-s00007"}},
-		"without plans it may have been anybody's":                 {withoutPlans: true, unread: []string{"w000-b0001-s00007"}, gaps: []string{key("w000-b0001-s00007")}},
+		"one execution is gone of several":    {gone: []string{last}},
+		"a trial is gone that nobody planned": {gone: []string{"w000-b0001-s00007"}},
+		"a trial cannot be read": {
+			kinds: [4]Rejection{"", "", "", none}, unread: []string{last}, new: "unreadable",
+		},
+		"nor can one that nobody planned": {unread: []string{"w000-b0001-s00007"}},
+		"without plans it may have been anybody's": {
+			withoutPlans: true, unread: []string{"w000-b0001-s00007"}, gaps: []string{key("w000-b0001-s00007")},
+		},
 		"of which there is another execution it is that one's arm": {withoutPlans: true, unread: []string{last}, new: lostUnread},
 		"what has no trial's name is none":                         {withoutPlans: true, unread: []string{"notes"}},
 	} {
@@ -158,8 +162,8 @@ func TestWhatBecameOfATrialIsSaidOnce(t *testing.T) {
 			for _, one := range s.Absent {
 				absent = append(absent, one.Trial)
 			}
-			got := [][]string{{strings.TrimPrefix(s.Lost[At(0, 0)].Lost.String(), "1 ")}, {strings.TrimPrefix(s.Lost[At(0, 1)].Lost.String(), "1 ")}, absent, s.Gaps}
-			if diff := cmp.Diff([][]string{{c.old}, {c.new}, c.absent, c.gaps}, got); diff != "" {
+			lost := func(arm int) []string { return []string{strings.TrimPrefix(s.Lost[At(0, arm)].Lost.String(), "1 ")} }
+			if diff := cmp.Diff([][]string{{c.old}, {c.new}, c.absent, c.gaps}, [][]string{lost(0), lost(1), absent, s.Gaps}); diff != "" {
 				t.Errorf("arm old lost, arm new lost, absent and gaps (-want +got):\n%s", diff)
 			}
 			for arm := range 2 {
