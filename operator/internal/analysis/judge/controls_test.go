@@ -70,6 +70,26 @@ func TestControlsShareTheLevelOfOneGate(t *testing.T) {
 	}
 }
 
+// Of figures of 0 there is no ratio, so that a control says how far it moved in their unit.
+func TestAControlSaysHowFarItMoved(t *testing.T) {
+	for name, c := range map[string]struct {
+		baseline float64
+		want     string
+	}{
+		"beside 1":            {1, "items mean of the null arm null at size=1 is 1.035x [1.025, 1.044] of the baseline's and nothing was changed there"},
+		"beside a count of 0": {0, "is 1.035 items [1.025, 1.044] from the baseline's and nothing was changed there"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := nulls([]float64{9})
+			d.Exp.Plan.Metrics[0].Unit = "items"
+			for _, attempt := range d.Trials[selection.At(0, 0)] {
+				attempt.Result.Metrics["items"].Value = ptr.To(c.baseline)
+			}
+			says(t, judgeControls(d, &selection.Parity{})[0].Message, c.want)
+		})
+	}
+}
+
 // A control phase is of one candidate, and the null arm, which is the baseline, of every comparison in its metric.
 func TestADoubtOfAControlIsOfWhatTheControlIsOf(t *testing.T) {
 	d := nulls([]float64{9})
