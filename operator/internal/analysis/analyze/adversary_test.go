@@ -809,6 +809,24 @@ func TestTheBestIsDoubtedByWhatDoubtsAGate(t *testing.T) {
 	}
 	fail := func(a *record.Attempt) { a.Outcome, a.ExitCode, a.Result = record.Failed, ptr.To(1), nil }
 	both := []string{"fused-m4r", "fused-naive"}
+	percentile := func(spec *runSpec) {
+		spec.Gates = []assayv1alpha1.Gate{{
+			Name: "tail", Metric: "latency", Statistic: assayv1alpha1.StatisticP95, At: at8, Op: assayv1alpha1.RatioAtMost, Bound: "0.9",
+		}}
+	}
+	// slower slows fused-m4r down in some blocks by less than the baseline differs from one block to the next.
+	slower := func(in func(block int) bool) func(l *simulatedRun) {
+		return func(l *simulatedRun) {
+			l.each("fused-m4r", func(a *record.Attempt) {
+				if in(numbered(t, a)) {
+					simulate.Neighbour{Slowdown: 1.05}.Disturb(a)
+				}
+			})
+			l.each("loop", func(a *record.Attempt) {
+				simulate.Neighbour{Slowdown: 1 + 0.1*float64(numbered(t, a)%4)}.Disturb(a)
+			})
+		}
+	}
 	for name, c := range map[string]struct {
 		spoil func(l *simulatedRun)
 		edit  func(*runSpec)
@@ -842,6 +860,12 @@ func TestTheBestIsDoubtedByWhatDoubtsAGate(t *testing.T) {
 		}, completes("0.7", ""), []string{"fused-m4r"}},
 		"nor where blocks two fifths slower may be there": {
 			nil, func(spec *runSpec) { spec.Design.RareSlowdown = "40%" }, both,
+		},
+		"nor in a percentile where its blocks are the slower the later, beside the other and not beside the baseline": {
+			slower(func(block int) bool { return block >= 6 }), percentile, both,
+		},
+		"where as many are slower in turns it is enough": {
+			slower(func(block int) bool { return block%2 == 0 }), percentile, []string{"fused-m4r"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

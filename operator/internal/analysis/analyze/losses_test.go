@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
@@ -203,6 +204,19 @@ func TestLossesNeverHelp(t *testing.T) {
 			}
 			checkInvariants(t, got)
 		})
+	}
+}
+
+func TestATrialThatWasTakenAwayIsCountedOnce(t *testing.T) {
+	l := pair(t, 0.94, nil)
+	gone := l.attempts[slices.IndexFunc(l.attempts, func(a record.Attempt) bool { return a.Arm == "new" && !a.Warmup })]
+	l.keepOnly(func(a record.Attempt) bool { return a.ID != gone.ID })
+	sealed := map[string]string{"attempts/" + gone.Block + "/" + gone.ID + ".json": strings.Repeat("0", 64)}
+	got := Evidence(l.exp, record.Evidence{Waves: l.waves, Attempts: l.attempts, Sealed: sealed}, 0)
+	const want = "19 of 20 trials completed against at least 1.000: 1 changed since it was analysed before (first w000-b000"
+	says := func(g analysis.GateResult) bool { return g.Candidate == "new" && strings.HasPrefix(g.Message, want) }
+	if !slices.ContainsFunc(got.Gates, says) {
+		t.Errorf("%+v, want %q", got.Gates, want)
 	}
 }
 

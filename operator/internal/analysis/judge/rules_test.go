@@ -1,6 +1,7 @@
 package judge
 
 import (
+	order "cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -585,6 +586,9 @@ func TestArmsThatLostDifferentlyAreNotCompared(t *testing.T) {
 		"at one of two points no more than one of them has by chance": {
 			lost{at(0, 0): {1, 20}, at(0, 1): {7, 20}, at(1, 0): {6, 20}, at(1, 1): {0, 20}}, nil, 0, 1, "",
 		},
+		"hardly more than one of them has": {
+			lost{at(0, 0): {1, 20}, at(0, 1): {8, 20}, at(1, 0): {8, 20}, at(1, 1): {1, 20}}, nil, 0, 1, "",
+		},
 		"as much at the only point": {
 			lost{at(0, 0): {1, 20}, at(0, 1): {7, 20}}, onePoint, 0, 1, "at size=1 arm new lost 7 of 20",
 		},
@@ -691,6 +695,35 @@ func TestArmsThatRanElsewhereThanEachOtherAreNotCompared(t *testing.T) {
 	}
 }
 
+// Which of two arms runs first is the toss of a coin, and of many coins some fall on one side more often.
+func TestArmsOfWhichOneRanFirstMoreOftenThanByChanceAreNotCompared(t *testing.T) {
+	for name, c := range map[string]struct {
+		first, blocks int
+		comparisons   float64
+		want          string
+	}{
+		"in turns":                      {6, 12, 1, ""},
+		"in all of seven blocks":        {7, 7, 1, ""},
+		"in all of eight":               {8, 8, 1, "arm new ran before arm old in 8 of 8 blocks"},
+		"in all but one of twelve":      {11, 12, 1, "arm new ran before arm old in 11 of 12 blocks"},
+		"in one of twelve":              {1, 12, 1, "arm old ran before arm new in 11 of 12 blocks"},
+		"as one of three comparisons":   {11, 12, 3, ""},
+		"and of three in all of twelve": {12, 12, 3, "arm new ran before arm old in 12 of 12 blocks"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			chosen := &selection.Selection{Cells: map[*record.Attempt]selection.Cell{}}
+			for i := range c.blocks {
+				old := i < c.first // Then it has the second slot.
+				for arm, second := range []bool{old, !old} {
+					attempt := &record.Attempt{Block: record.BlockName(0, i), Slot: map[bool]int{true: 1}[second]}
+					chosen.Used, chosen.Cells[attempt] = append(chosen.Used, attempt), selection.At(0, arm)
+				}
+			}
+			says(t, placed(estimate.New(known().Exp, chosen, nil), 0, 1, 0, c.comparisons), c.want)
+		})
+	}
+}
+
 // Each arm is set beside the baseline as a gate would; all other pairs share one level, so that many arms are not doubted by accident.
 func TestPairsWithoutTheBaselineShareTheLevelOfADoubt(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -716,6 +749,59 @@ func TestPairsWithoutTheBaselineShareTheLevelOfADoubt(t *testing.T) {
 			for _, doubt := range Doubts(d, &selection.Parity{}, ratios) {
 				if doubt.Reason == analysis.CapLostApart {
 					got = append(got, strings.Join(doubt.Arms, " over "))
+				}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What a metric knows what to make of is no doubt of it, and what is said of all metrics is said once.
+func TestADoubtOfLossesIsOfTheMetricsThatTheyMatterTo(t *testing.T) {
+	latency := experiment.Metric{Name: "latency", Unit: "s", Direction: experiment.LowerIsBetter}
+	items := experiment.Metric{Name: "items", Unit: "items"}
+	for name, c := range map[string]struct {
+		how  string
+		lost [2]int      // Of 20 trials of each arm at the first point.
+		of   [2][]string // The metrics that have a figure at each point.
+		want []string
+	}{
+		"trials that failed": {"failed", [2]int{0, 12}, [2][]string{{"latency", "items"}, nil}, []string{"size=1 of all"}},
+		"timeouts of the baseline": {
+			"timed out", [2]int{12, 0}, [2][]string{{"latency", "items"}, nil}, []string{"size=1 of items"},
+		},
+		"timeouts, which times allow for": {
+			"timed out", [2]int{0, 12}, [2][]string{{"latency", "items"}, {"items", "latency"}}, []string{"size=1 of items", "size=2 of items"},
+		},
+		"a point without figures of the metric that does not": {
+			"timed out", [2]int{0, 12}, [2][]string{{"latency"}, {"items", "latency"}}, []string{"size=2 of items"},
+		},
+		"a metric that has several": {
+			"failed", [2]int{0, 12}, [2][]string{{"items", "items p95"}, nil}, []string{"size=1 of all"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := known()
+			d.Exp.Arms, d.Exp.Plan.Metrics = d.Exp.Arms[:2], []experiment.Metric{latency, items}
+			for arm, n := range c.lost {
+				d.Chosen.Lost[selection.At(0, arm)] = selection.Balance{Of: 20, Lost: selection.Losses{c.how: n}}
+			}
+			var ratios []analysis.RatioResult
+			for point, metrics := range c.of {
+				for _, metric := range metrics {
+					metric, percentile := strings.CutSuffix(metric, " p95")
+					statistic := map[bool]experiment.Statistic{true: experiment.StatisticP95, false: experiment.StatisticMean}[percentile]
+					ratios = append(ratios, analysis.RatioResult{
+						Point: d.Exp.Points[point].Key, Metric: metric, Statistic: statistic, PerBlock: map[string]float64{"b": 1},
+					})
+				}
+			}
+			var got []string
+			for _, doubt := range Doubts(d, &selection.Parity{}, ratios) {
+				if doubt.Reason == analysis.CapLostApart {
+					got = append(got, doubt.Point+" of "+order.Or(doubt.Metric, "all"))
 				}
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {

@@ -447,3 +447,35 @@ func TestAGateNeedsTheFiguresThatItLooksAt(t *testing.T) {
 		})
 	}
 }
+
+// What a program is not to report means nothing where it means nothing elsewhere, and need not be there.
+func TestAResultIsThereWhereOneIsAskedFor(t *testing.T) {
+	centuries := &record.Result{Phases: []record.Phase{{Name: "load", Samples: []float64{1e12}}}}
+	for name, c := range map[string]struct {
+		format string
+		result *record.Result
+		want   string
+	}{
+		"none is asked for and none is there": {experiment.NoOutput, nil, ""},
+		"none is asked for and one is there":  {experiment.NoOutput, &record.Result{}, ""},
+		"and it means nothing":                {experiment.NoOutput, centuries, "mean of phase load"},
+		"one is asked for and none is there":  {"", nil, "it succeeded and holds no result"},
+		"one is asked for and one is there":   {"", &record.Result{}, ""},
+		"but it means nothing":                {"", centuries, "mean of phase load"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			exp := twoArms()
+			exp.Plan.Workload.Output.Format = c.format
+			attempt := ran("w000-b0000", 0, record.Succeeded)
+			attempt.Result = c.result
+			s := &Selection{Cells: map[*record.Attempt]Cell{attempt: At(0, 0)}, Kinds: map[*record.Attempt]Rejection{}}
+			left, got := s.rejectUnusable(exp, []*record.Attempt{attempt}), ""
+			for _, one := range s.Rejected {
+				got += one.Reason
+			}
+			if (got == "") != (c.want == "") || !strings.Contains(got, c.want) || (len(left) == 1) != (c.want == "") {
+				t.Errorf("%q, want %q; %d are left", got, c.want, len(left))
+			}
+		})
+	}
+}

@@ -210,6 +210,12 @@ func (s *Selection) count(exp *experiment.Experiment, planned plan, attempts []*
 			fates[name], spoilt[name], ran[have.block] = have, have.how, true
 		}
 	}
+	// absent counts a trial of which nothing else says what became of it, or it would count twice.
+	absent := func(name string, f trialFate) {
+		if !told[name] && spoilt[name] == "" {
+			s.Absent = append(s.Absent, Spoilt{f.cell, name, f.block, f.how})
+		}
+	}
 	// What takes a whole block does not choose among its trials. Where it took some of them, it may have been the slow ones.
 	kept := map[string]bool{}
 	for _, f := range fates {
@@ -218,11 +224,11 @@ func (s *Selection) count(exp *experiment.Experiment, planned plan, attempts []*
 		}
 	}
 	for name, f := range fates {
-		if f.rank != fateInvalid || !slices.Contains(ofBlocks, f.how) || !kept[f.block] {
+		if !slices.Contains(ofBlocks, f.how) || !kept[f.block] {
 			continue
 		}
 		if f.how == string(staleLease) {
-			s.Absent = append(s.Absent, Spoilt{f.cell, name, f.block, f.how})
+			absent(name, f)
 		}
 		f.how += besideOthers
 		fates[name] = f
@@ -234,7 +240,7 @@ func (s *Selection) count(exp *experiment.Experiment, planned plan, attempts []*
 	}
 	for name, slot := range planned.slots {
 		if f := fates[name]; !slot.warmup && f.rank == fateMissing && ran[slot.block] && !seen[name] {
-			s.Absent = append(s.Absent, Spoilt{slot.cell, name, slot.block, lostMissing})
+			absent(name, f)
 		}
 	}
 	for _, list := range [][]Spoilt{s.Spoilt, s.Absent} {

@@ -1,6 +1,7 @@
 package selection
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -52,6 +53,126 @@ func TestEveryLossOfATrialIsCountedForItsArm(t *testing.T) {
 			s.count(twoArms(), planned, attempts, c.problems)
 			if diff := cmp.Diff(c.lost, s.Lost[At(0, 1)].Lost.String()); diff != "" || len(s.Spoilt) != c.spoilt {
 				t.Errorf("%d are spoilt, want %d; lost (-want +got):\n%s", len(s.Spoilt), c.spoilt, diff)
+			}
+		})
+	}
+}
+
+// A trial of arm old and one of arm new are planned in each of two blocks, each after a warm-up.
+func TestWhatBecameOfATrialIsSaidOnce(t *testing.T) {
+	const none Rejection = "none" // No attempt.
+	const elsewhere, unlike = "from another environment", "from another environment, unlike others of its block"
+	blocks := []string{"w000-b0000", "w000-b0001"}
+	last := record.TrialName(blocks[1], 1, false)
+	key := func(trial string) string { return "attempts/" + blocks[1] + "/pod/" + trial + ".json" }
+	all := plan{known: true, slots: map[string]plannedSlot{}}
+	for _, block := range blocks {
+		for arm := range 2 {
+			all.slots[record.TrialName(block, arm, true)] = plannedSlot{cell: At(0, arm), block: block, warmup: true}
+			all.slots[record.TrialName(block, arm, false)] = plannedSlot{cell: At(0, arm), block: block}
+		}
+	}
+	for label, c := range map[string]struct {
+		withoutPlans bool
+		kinds        [4]Rejection // Of arm old and arm new in the first block, and in the second.
+		again        Rejection    // Of another execution of the last one; empty is none.
+		unended      []Unended
+		gone, unread []string // Trials.
+		old, new     string   // What they lost.
+		absent, gaps []string
+	}{
+		"all are used":                {},
+		"a block ran elsewhere":       {kinds: [4]Rejection{"", "", environment, environment}, old: elsewhere, new: elsewhere},
+		"one trial of it did":         {kinds: [4]Rejection{"", "", "", environment}, new: unlike},
+		"one, and noise took another": {kinds: [4]Rejection{"", "", Noisy, environment}, new: unlike},
+		"one, and another failed":     {kinds: [4]Rejection{"", "", Failed, environment}, old: "failed", new: unlike},
+		"one, and the other is not there, which is no choice": {
+			kinds: [4]Rejection{"", "", none, environment}, old: "missing", new: elsewhere, absent: []string{record.TrialName(blocks[1], 0, false)},
+		},
+		"one, and the other's lease was stale": {
+			kinds: [4]Rejection{"", "", staleLease, environment}, old: "under a stale lease", new: elsewhere,
+		},
+		"the lease of one trial was stale": {
+			kinds: [4]Rejection{"", "", "", staleLease}, new: "under a stale lease, unlike others of its block", absent: []string{last},
+		},
+		"the lease of one execution of it was, and the other ran elsewhere": {
+			kinds: [4]Rejection{"", "", "", staleLease}, again: environment, new: "under a stale lease, unlike others of its block",
+		},
+		"and the other cannot be read": {
+			kinds: [4]Rejection{"", "", "", staleLease}, unread: []string{last}, new: "under a stale lease, unlike others of its block",
+		},
+		"one began and never ended": {
+			kinds: [4]Rejection{"", "", "", none}, unended: []Unended{{Cell: At(0, 1), trial: last, block: blocks[1]}}, new: LostUnended,
+		},
+		"its warm-up did, and it ran": {
+			unended: []Unended{{Cell: At(0, 1), trial: record.TrialName(blocks[1], 1, true), block: blocks[1], warmup: true}},
+		},
+		"one is gone": {kinds: [4]Rejection{"", "", "", none}, gone: []string{last}, new: string(altered)},
+		"one is gone that had begun": {
+			kinds: [4]Rejection{"", "", "", none}, unended: []Unended{{Cell: At(0, 1), trial: last, block: blocks[1]}}, gone: []string{last},
+			new: string(altered),
+		},
+		"one execution is gone of several":    {gone: []string{last}},
+		"a trial is gone that nobody planned": {gone: []string{"w000-b0001-s00007"}},
+		"a trial cannot be read": {
+			kinds: [4]Rejection{"", "", "", none}, unread: []string{last}, new: "unreadable",
+		},
+		"nor can one that nobody planned": {unread: []string{"w000-b0001-s00007"}},
+		"without plans it may have been anybody's": {
+			withoutPlans: true, unread: []string{"w000-b0001-s00007"}, gaps: []string{key("w000-b0001-s00007")},
+		},
+		"of which there is another execution it is that one's arm": {withoutPlans: true, unread: []string{last}, new: lostUnread},
+		"what has no trial's name is none":                         {withoutPlans: true, unread: []string{"notes"}},
+	} {
+		t.Run(label, func(t *testing.T) {
+			s := &Selection{
+				Cells: map[*record.Attempt]Cell{}, Kinds: map[*record.Attempt]Rejection{}, Lost: map[Cell]Balance{}, Unended: c.unended,
+			}
+			var attempts []*record.Attempt
+			for i, kind := range c.kinds {
+				if kind == none {
+					continue
+				}
+				attempt := ran(blocks[i/2], i%2, record.Succeeded)
+				if kind == Failed {
+					attempt.Outcome = record.Failed
+				}
+				if attempts, s.Cells[attempt] = append(attempts, attempt), At(0, i%2); kind != "" {
+					s.Kinds[attempt] = kind
+				}
+			}
+			if c.again != "" {
+				again := ran(blocks[1], 1, record.Succeeded)
+				again.ID = "other/" + last
+				attempts, s.Cells[again], s.Kinds[again] = append(attempts, again), At(0, 1), c.again
+			}
+			var problems []record.Problem
+			for _, trial := range c.gone {
+				s.gone = append(s.gone, key(trial))
+			}
+			for _, trial := range c.unread {
+				problems = append(problems, record.Problem{Source: record.Source{Key: key(trial)}})
+			}
+			planned, exp := all, twoArms()
+			if exp.Points = exp.Points[:1]; c.withoutPlans {
+				planned = plan{}
+			}
+			s.count(exp, planned, attempts, problems)
+			var absent []string
+			for _, one := range s.Absent {
+				absent = append(absent, one.Trial)
+			}
+			lost := func(arm int) []string { return []string{strings.TrimPrefix(s.Lost[At(0, arm)].Lost.String(), "1 ")} }
+			if diff := cmp.Diff([][]string{{c.old}, {c.new}, c.absent, c.gaps}, [][]string{lost(0), lost(1), absent, s.Gaps}); diff != "" {
+				t.Errorf("arm old lost, arm new lost, absent and gaps (-want +got):\n%s", diff)
+			}
+			for arm := range 2 {
+				if of := s.Completions(nil)[At(0, arm)].Of; of > 2 {
+					t.Errorf("it says of %d trials of arm %d whether they completed, and there are 2", of, arm)
+				}
+			}
+			if measured := s.Trials.Planned - s.Trials.Warmups; measured != 4 {
+				t.Errorf("%d trials are counted, want 4", measured)
 			}
 		})
 	}
