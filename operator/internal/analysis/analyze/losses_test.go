@@ -220,6 +220,19 @@ func TestATrialThatWasTakenAwayIsCountedOnce(t *testing.T) {
 	}
 }
 
+// Each execution of a block may lack trials that the other has: those of one are compared, and of the others nobody knows.
+func TestATrialThatOnlyAnotherExecutionHasIsOneOfWhichNothingIsKnown(t *testing.T) {
+	l := pair(t, 0.94, nil)
+	one := &l.attempts[slices.IndexFunc(l.attempts, func(a record.Attempt) bool { return a.Arm == "new" && !a.Warmup })]
+	one.ID = "other/" + one.Trial
+	got := l.analyze()
+	const want = "19 of 20 trials completed against at least 1.000: 1 superseded by another execution of the block (first w000-b000"
+	says := func(g analysis.GateResult) bool { return g.Candidate == "new" && strings.HasPrefix(g.Message, want) }
+	if got.Verdict != inconclusive || !slices.ContainsFunc(got.Gates, says) {
+		t.Errorf("%s, %+v: want %s and %q", got.Verdict, got.Gates, inconclusive, want)
+	}
+}
+
 func TestEveryArmHasOneRowOfCompleting(t *testing.T) {
 	got := simulated(t, 4, simulate.Machine{Seed: 1, Noise: quiet}, gates(gainAt8("1.5"))).analyze()
 	var rows []string

@@ -224,6 +224,9 @@ func (s *Selection) count(exp *experiment.Experiment, planned plan, attempts []*
 		}
 	}
 	for name, f := range fates {
+		if f.how == string(superseded) {
+			absent(name, f) // The execution that counts has nothing of it.
+		}
 		if !slices.Contains(ofBlocks, f.how) || !kept[f.block] {
 			continue
 		}

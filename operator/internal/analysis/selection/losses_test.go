@@ -1,6 +1,8 @@
 package selection
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -175,5 +177,79 @@ func TestWhatBecameOfATrialIsSaidOnce(t *testing.T) {
 				t.Errorf("%d trials are counted, want 4", measured)
 			}
 		})
+	}
+}
+
+// Whatever the ledger holds of a trial, and of as many executions, it completed, failed or is unknown once.
+func TestATrialCountsOnceInCompletingWhateverTheLedgerHoldsOfIt(t *testing.T) {
+	const block = "w000-b0000"
+	name, beside := record.TrialName(block, 1, false), record.TrialName(block, 0, false)
+	key := "attempts/" + block + "/third/" + name + ".json"
+	planned := plan{known: true, slots: map[string]plannedSlot{
+		beside: {cell: At(0, 0), block: block}, name: {cell: At(0, 1), block: block},
+	}}
+	quiet := []Rejection{foreign, altered, staleLease, superseded, notStarted}
+	kinds := append(slices.Clone(quiet), telling...)
+	const none Rejection = "none"
+	tried := 0
+	for _, first := range append(kinds, none) {
+		// Of several executions of a block one counts.
+		others := append(slices.Clone(kinds), none)
+		if slices.Contains(telling, first) {
+			others = append(slices.Clone(quiet), none)
+		}
+		for _, second := range others {
+			for bits := range 8 {
+				begun, gone, unread := bits&1 != 0, bits&2 != 0, bits&4 != 0
+				s := &Selection{Cells: map[*record.Attempt]Cell{}, Kinds: map[*record.Attempt]Rejection{}, Lost: map[Cell]Balance{}}
+				neighbour := ran(block, 0, record.Succeeded)
+				attempts, ended := []*record.Attempt{neighbour}, false
+				s.Cells[neighbour] = At(0, 0)
+				for i, kind := range []Rejection{first, second} {
+					attempt := ran(block, 1, record.Succeeded)
+					attempt.ID = []string{"pod/", "other/"}[i] + name
+					switch kind {
+					case none:
+						continue
+					case Failed:
+						attempt.Outcome = record.Failed
+					case notStarted:
+						attempt.Outcome = record.NotStarted
+					}
+					attempts = append(attempts, attempt)
+					if kind != foreign && kind != altered {
+						s.Cells[attempt], ended = At(0, 1), ended || kind != notStarted
+					}
+					if s.Kinds[attempt] = kind; kind == Unusable {
+						s.rejectAttempt(attempt, Unusable, "it has no result")
+					}
+				}
+				if begun {
+					s.Unended = []Unended{{Cell: At(0, 1), ID: "fourth/" + name, trial: name, block: block, Repeated: ended}}
+				}
+				var problems []record.Problem
+				if gone {
+					s.gone = []string{key}
+				}
+				if unread {
+					problems = []record.Problem{{Source: record.Source{Key: key}}}
+				}
+				s.count(twoArms(), planned, attempts, problems)
+				what := fmt.Sprintf("executions %q and %q, begun and never ended %t, gone %t, unreadable %t", first, second, begun, gone, unread)
+				at := s.Completions(nil)[At(0, 1)]
+				switch {
+				case at == nil:
+					if first != notStarted && second != notStarted {
+						t.Errorf("%s: nobody is told of the trial", what)
+					}
+				case at.Of != 1:
+					t.Errorf("%s: counted %d times: %+v", what, at.Of, at)
+				}
+				tried++
+			}
+		}
+	}
+	if tried < 500 {
+		t.Errorf("%d ledgers tried, want them all", tried)
 	}
 }
