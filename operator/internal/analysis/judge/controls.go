@@ -139,7 +139,8 @@ func nullControls(d *estimate.Data, parity *selection.Parity) []control {
 			if clock, _ := experiment.ByClock(metric.Unit); one.found.NoRatio && !clock {
 				one.found, one.unit = d.Difference(point, arm, at.metric, at.statistic).At(d.GateConfidence), metric.Unit
 			}
-			one.lacks = cmp.Or(one.found.Reason, silent(one.found))
+			// What is left of a null arm that lost trials and the baseline did not may be what did not move.
+			one.lacks = cmp.Or(one.found.Reason, silent(one.found), lostDifferently(d, metric.Name, point, arm, d.Exp.Baseline(), 1))
 			out = append(out, one)
 		})
 	}

@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 
@@ -61,16 +60,10 @@ func judgeParity(d *estimate.Data, parity *selection.Parity, point int, result *
 	}
 }
 
-// unknownOutputs describes trials of which the ledger holds nothing that can be used: their outputs may be the ones that differ.
+// unknownOutputs describes trials of which the ledger holds no output, and not that they failed: theirs may be the ones that differ.
 func unknownOutputs(d *estimate.Data, arms ...int) string {
 	for _, arm := range arms {
-		count, first := 0, ""
-		for _, one := range d.Chosen.Spoilt {
-			if one.Cell.Arm == arm {
-				count, first = count+1, cmp.Or(first, one.Trial)
-			}
-		}
-		if count > 0 {
+		if count, first := d.Chosen.Outputless(arm); count > 0 {
 			return fmt.Sprintf("the outputs of %s of arm %s are not known (first %s)", quantity.Count(count, "trial"), d.Exp.Arms[arm].Name, first)
 		}
 	}

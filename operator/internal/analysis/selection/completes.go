@@ -101,6 +101,36 @@ func (s *Selection) Completions(in func(block string) bool) map[Cell]*Completion
 	return out
 }
 
+// Outputless counts the measured trials of an arm of which nobody knows what they gave, and names the first. What an execution that does
+// not count gave is known.
+func (s *Selection) Outputless(arm int) (count int, first string) {
+	seen := map[string]bool{}
+	unknown := func(c Cell, trial string) {
+		if c.Arm != arm || seen[trial] {
+			return
+		}
+		seen[trial] = true
+		if count++; first == "" || record.CompareNames(trial, first) < 0 {
+			first = trial
+		}
+	}
+	for _, one := range s.Spoilt {
+		unknown(one.Cell, one.Trial)
+	}
+	for _, attempt := range s.Genuine {
+		seen[attempt.Trial] = true
+	}
+	for _, one := range s.Absent {
+		unknown(one.Cell, one.Trial)
+	}
+	for _, one := range s.Unended {
+		if !one.warmup && !one.Repeated {
+			unknown(one.Cell, one.trial)
+		}
+	}
+	return count, first
+}
+
 func (s *Selection) whyRejected(attempt *record.Attempt) string {
 	at := slices.IndexFunc(s.Rejected, func(r exclusion) bool { return r.Attempt == attempt.ID })
 	return s.Rejected[at].Reason

@@ -127,6 +127,9 @@ func (b Balance) OfArm() Balance {
 	return out
 }
 
+// notCounting are the kinds of attempts of executions that do not count.
+var notCounting = []Rejection{superseded, staleLease}
+
 // ofBlocks is how whole blocks are lost.
 var ofBlocks = []string{string(environment), string(staleLease)}
 
@@ -175,8 +178,7 @@ func (s *Selection) count(exp *experiment.Experiment, planned plan, attempts []*
 		kind := s.Kinds[attempt]
 		told[attempt.Trial] = told[attempt.Trial] || belongs && slices.Contains(telling, kind)
 		switch {
-		case !belongs:
-			spoil(attempt.Trial, howLost(kind, attempt))
+		case !belongs: // Below, when all is known that others say of the trial.
 		case attempt.Warmup:
 			warmups[attempt.Trial] = true
 		case kind == "":
@@ -195,13 +197,20 @@ func (s *Selection) count(exp *experiment.Experiment, planned plan, attempts []*
 			raise(one.trial, trialFate{fateUnended, one.Cell, one.block, LostUnended})
 		}
 	}
+	ofNoUse := func(name, key, how string) {
+		spoil(name, how)
+		if _, known := fates[name]; !planned.known && !known && trialName.MatchString(name) {
+			s.Gaps = append(s.Gaps, key) // Without a plan nobody knows whose it was.
+		}
+	}
+	for _, attempt := range attempts {
+		if _, belongs := s.Cells[attempt]; !belongs {
+			ofNoUse(attempt.Trial, sourceOf(attempt).Key, howLost(s.Kinds[attempt], attempt))
+		}
+	}
 	for _, problem := range problems {
 		ran[path.Base(path.Dir(path.Dir(problem.Key)))] = true
-		name := strings.TrimSuffix(path.Base(problem.Key), ".json")
-		spoil(name, string(unreadable))
-		if _, known := fates[name]; !planned.known && !known && trialName.MatchString(name) {
-			s.Gaps = append(s.Gaps, problem.Key) // Without a plan nobody knows whose it was.
-		}
+		ofNoUse(strings.TrimSuffix(path.Base(problem.Key), ".json"), problem.Key, string(unreadable))
 	}
 	for _, gone := range s.gone {
 		name := strings.TrimSuffix(path.Base(gone), ".json")
@@ -282,7 +291,7 @@ func (s *Selection) count(exp *experiment.Experiment, planned plan, attempts []*
 		s.Lost[c] = all
 	}
 	for _, one := range s.Unended {
-		if !one.warmup && one.Repeated {
+		if one.warmup || one.Repeated {
 			alsoLost(one.Cell, LostUnended, one.ID)
 		}
 	}
@@ -302,17 +311,26 @@ func (s *Selection) count(exp *experiment.Experiment, planned plan, attempts []*
 			measured[c][attempt.Block] = true
 		}
 	}
+	// What a stale lease took is counted above, but where another execution of the trial counts.
+	elsewhere := func(attempt *record.Attempt, kind Rejection) bool {
+		return kind == superseded ||
+			kind == staleLease && kept[attempt.Block] && !strings.HasPrefix(fates[attempt.Trial].how, string(staleLease))
+	}
 	for _, attempt := range attempts {
 		c, belongs := s.Cells[attempt]
 		kind := s.Kinds[attempt]
-		if !belongs || !trial.Started(attempt) || attempt.Outcome == record.Succeeded {
+		if !belongs || !trial.Started(attempt) || attempt.Outcome == record.Succeeded && !s.useless[attempt] {
 			continue
 		}
-		if attempt.Warmup && kind == "" {
+		switch {
+		case attempt.Warmup && kind == "":
 			if !measured[c][attempt.Block] {
 				alsoLost(c, lostWarmup, attempt.Trial)
 			}
-		} else if kind == superseded {
+		case !elsewhere(attempt, kind):
+		case s.useless[attempt]:
+			alsoLost(c, lostUnread, attempt.ID)
+		default:
 			alsoLost(c, lostElsewhere, attempt.ID)
 		}
 	}

@@ -107,7 +107,7 @@ func TestWhatBecameOfATrialIsSaidOnce(t *testing.T) {
 			kinds: [4]Rejection{"", "", "", none}, unended: []Unended{{Cell: At(0, 1), trial: last, block: blocks[1]}}, new: LostUnended,
 		},
 		"its warm-up did, and it ran": {
-			unended: []Unended{{Cell: At(0, 1), trial: record.TrialName(blocks[1], 1, true), block: blocks[1], warmup: true}},
+			unended: []Unended{{Cell: At(0, 1), trial: record.TrialName(blocks[1], 1, true), block: blocks[1], warmup: true}}, new: LostUnended,
 		},
 		"one is gone": {kinds: [4]Rejection{"", "", "", none}, gone: []string{last}, new: string(altered)},
 		"one is gone that had begun": {

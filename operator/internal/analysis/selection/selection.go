@@ -85,6 +85,8 @@ type Selection struct {
 	// Spoilt are the measured trials of which there is only what may not be used, and gone the objects that an earlier analysis read.
 	Spoilt []Spoilt
 	gone   []string
+	// useless are the attempts of executions that do not count which would be of no use there.
+	useless map[*record.Attempt]bool
 	// Absent are the measured trials that were planned in blocks that ran and of which there is nothing, or only what ran under a stale lease.
 	Absent []Spoilt
 	// Gaps are the plans and blocks that are missing, cannot be read or contradict the experiment.
@@ -102,7 +104,7 @@ func Of(exp *experiment.Experiment, evidence record.Evidence, wave int) *Selecti
 	s := &Selection{
 		Cells: map[*record.Attempt]Cell{}, Histograms: trial.Histograms{},
 		Isolation: map[string]int{}, Lost: map[Cell]Balance{}, Elsewhere: map[*record.Attempt]int{}, Kinds: map[*record.Attempt]Rejection{},
-		Purposes: map[string]record.Purpose{},
+		Purposes: map[string]record.Purpose{}, useless: map[*record.Attempt]bool{},
 	}
 	attempts := upTo(evidence.Attempts, wave)
 	found := sums(attempts, evidence.Problems)
@@ -193,6 +195,8 @@ func (s *Selection) indexPlan(exp *experiment.Experiment, waves []record.Wave, t
 			continue
 		}
 		if wave.Run.UID != exp.Run.UID || wave.Experiment != exp.Digest {
+			// Whoever makes it another run's takes what it planned out of what is judged.
+			s.Gaps = append(s.Gaps, record.WaveKey(wave.Wave))
 			s.reject(record.WaveKey(wave.Wave), foreign, "the plan is of run %s and experiment %s", wave.Run.UID, wave.Experiment)
 			continue
 		}
@@ -252,6 +256,10 @@ func (s *Selection) rejectForeign(exp *experiment.Experiment, planned plan, atte
 			reason = "another attempt has the same id"
 		default:
 			at := Cell{point, arm}
+			if _, ok := planned.slots[attempt.Trial]; planned.known && !ok {
+				// Every plan is older than what ran: whoever shortens it chooses what is judged.
+				s.Gaps = append(s.Gaps, sourceOf(attempt).Key)
+			}
 			if reason = cmp.Or(unknownBuild(exp, attempt, at), disagreement(planned, attempt, at)); reason == "" {
 				reason = contradiction(attempt, asked[variant{at, attempt.Build}], planned.slots[attempt.Trial].command)
 			}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -61,12 +62,12 @@ func needs(exp *experiment.Experiment) map[Cell][]need {
 	return out
 }
 
-// rejectUnusable drops attempts that contradict themselves, or whose result contradicts the template or gives a gate nothing.
+// rejectUnusable drops attempts that contradict themselves, or whose result contradicts the template or gives a gate nothing. It
+// marks those of executions that do not count, where they are losses too.
 func (s *Selection) rejectUnusable(exp *experiment.Experiment, attempts []*record.Attempt) []*record.Attempt {
 	asked := needs(exp)
 	promised := promisesOf(exp, attempts)
-	var out []*record.Attempt
-	for _, attempt := range attempts {
+	unusable := func(attempt *record.Attempt) string {
 		reason := succeededAgainst(attempt)
 		switch {
 		case reason != "":
@@ -81,11 +82,20 @@ func (s *Selection) rejectUnusable(exp *experiment.Experiment, attempts []*recor
 				reason = s.checkNeed(attempt.Reported(), n)
 			}
 		}
-		if reason != "" {
+		return reason
+	}
+	var out []*record.Attempt
+	for _, attempt := range attempts {
+		if reason := unusable(attempt); reason != "" {
 			s.rejectAttempt(attempt, Unusable, "%s", reason)
 			continue
 		}
 		out = append(out, attempt)
+	}
+	for attempt, kind := range s.Kinds {
+		if slices.Contains(notCounting, kind) && !attempt.Warmup && attempt.Outcome == record.Succeeded && unusable(attempt) != "" {
+			s.useless[attempt] = true
+		}
 	}
 	return out
 }
