@@ -79,7 +79,8 @@ func TestTheBestIsSoInWhatItsGatesLookAt(t *testing.T) {
 		"five blocks are enough":                              {blocks: 5, gates: []assayv1alpha1.Gate{gain("", "8")}, want: both[:1]},
 		"six where they are declared to depend on each other": {blocks: 6, edit: correlated, gates: []assayv1alpha1.Gate{gain("", "8")}, want: both[:1]},
 		"five that both have are not enough then": {
-			blocks: 7, edit: correlated, gates: []assayv1alpha1.Gate{gain("", "8")}, want: both,
+			blocks: 7, edit: correlated, want: both,
+			gates: []assayv1alpha1.Gate{gain("", "8"), {Name: "done", Op: assayv1alpha1.Completes, Bound: "0.5"}},
 			spoil: func(a *record.Attempt) { lost(a, "fused-m4r", "w000-b0000"); lost(a, "fused-naive", "w000-b0001") },
 		},
 	} {

@@ -102,6 +102,16 @@ func TestWhatWentBadlyIsSeenWhereverItWasMoved(t *testing.T) {
 			l.waves[1].Experiment = "sha256:0"
 			return nothing
 		}, inconclusive, "waves/001/wave.json is missing, cannot be read or contradicts"},
+		"both arms lost half of their trials, the candidate the slower ones": {func(l *simulatedRun) record.Evidence {
+			count := map[string]int{}
+			for i := range l.attempts {
+				a := &l.attempts[i]
+				if count[a.Block+a.Arm]++; count[a.Block+a.Arm] == 1 {
+					a.Outcome, a.ExitCode, a.Result = record.NotStarted, nil, nil
+				}
+			}
+			return nothing
+		}, inconclusive, "10 of 20 trials completed against at least 1.000: 10 missing"},
 		"no plan, and a crash is an attempt of something else": {func(l *simulatedRun) record.Evidence {
 			a := l.lastOf("new")
 			crash(a)
@@ -178,7 +188,7 @@ func TestANullArmThatLostTrialsIsMissing(t *testing.T) {
 		"the candidate did as well": {[]string{"new", "null"}, inconclusive},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := pair(t, 0.94, func(spec *runSpec) { spec.Design.NullArm = true })
+			l := pair(t, 0.94, both(completes("0.4", ""), func(spec *runSpec) { spec.Design.NullArm = true }))
 			for _, arm := range c.arms {
 				of := map[string]int{}
 				l.each(arm, func(a *record.Attempt) {
@@ -231,13 +241,14 @@ func TestNothingThatIsMadeOfACrashIsGo(t *testing.T) {
 			a.Trial = record.TrialName(a.Block, a.Slot, false)
 			a.ID = "simulated/" + a.Trial
 		},
-		"another time":      func(a *record.Attempt, _ *record.Evidence) { a.StartedAt = a.StartedAt.Add(-time.Hour) },
-		"a later wave":      func(a *record.Attempt, _ *record.Evidence) { a.Wave = 9 },
-		"another run":       func(a *record.Attempt, _ *record.Evidence) { a.Run.UID = "another" },
-		"a build":           func(a *record.Attempt, _ *record.Evidence) { a.Build = "b" },
-		"another command":   func(a *record.Attempt, _ *record.Evidence) { a.Argv = []string{"/other"} },
-		"the baseline's":    func(a *record.Attempt, _ *record.Evidence) { a.Arm = "old" },
-		"a crash as it was": func(*record.Attempt, *record.Evidence) {},
+		"another time":               func(a *record.Attempt, _ *record.Evidence) { a.StartedAt = a.StartedAt.Add(-time.Hour) },
+		"a later wave":               func(a *record.Attempt, _ *record.Evidence) { a.Wave = 9 },
+		"another run":                func(a *record.Attempt, _ *record.Evidence) { a.Run.UID = "another" },
+		"a build":                    func(a *record.Attempt, _ *record.Evidence) { a.Build = "b" },
+		"another command":            func(a *record.Attempt, _ *record.Evidence) { a.Argv = []string{"/other"} },
+		"the baseline's":             func(a *record.Attempt, _ *record.Evidence) { a.Arm = "old" },
+		"a trial that never started": func(a *record.Attempt, _ *record.Evidence) { a.Outcome, a.Signal = record.NotStarted, nil },
+		"a crash as it was":          func(*record.Attempt, *record.Evidence) {},
 	}
 	for one, first := range ways {
 		for other, second := range ways {

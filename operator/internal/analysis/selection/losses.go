@@ -236,6 +236,9 @@ func (s *Selection) count(exp *experiment.Experiment, planned plan, attempts []*
 		if f.how == string(superseded) {
 			absent(name, f) // The execution that counts has nothing of it.
 		}
+		if f.rank == fateMissing && seen[name] && kept[f.block] {
+			absent(name, f) // It says that it did not start, and others of its block did.
+		}
 		if !slices.Contains(ofBlocks, f.how) || !kept[f.block] {
 			continue
 		}
