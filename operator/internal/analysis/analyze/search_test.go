@@ -248,8 +248,13 @@ func TestBlocksThatMayRunAgain(t *testing.T) {
 		"a lost one counts all the same":                {assayv1alpha1.ViolationInvalid, fate("w000-b0002", "loop", record.NotStarted), nil, 1, 0},
 		"a block that was cut short in its first trial": {"", upTo("w000-b0002", "w000-b0002-s00001"), nil, 1, 1},
 		"a block that was cut short in its last trial":  {"", upTo("w000-b0002", "w000-b0002-s00023"), nil, 0, 1},
-		"a block that its program ended":                {"", endedBy("w000-b0002", "w000-b0002-s00022"), nil, 0, 0},
-		"a noisy block that counts":                     {assayv1alpha1.ViolationWarn, noisyBlock("w000-b0001"), nil, 0, 0},
+		"a block of which programs ended an execution, and the next one was cut short": {
+			"", endedBy("w000-b0002", "w000-b0002-s00022"), nil, 0, 1,
+		},
+		"a block of which programs ended all executions": {
+			"", endedBy("w000-b0002", "w000-b0002-s00019", "w000-b0002-s00020", "w000-b0002-s00021", "w000-b0002-s00022"), nil, 0, 0,
+		},
+		"a noisy block that counts": {assayv1alpha1.ViolationWarn, noisyBlock("w000-b0001"), nil, 0, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -285,13 +290,13 @@ func upTo(block, trial string) func(*record.Attempt) bool {
 	return func(a *record.Attempt) bool { return a.Block != block || a.Trial < trial }
 }
 
-// endedBy is a block that a trial of it ended, as one that stops its runner.
-func endedBy(block, trial string) func(*record.Attempt) bool {
+// endedBy is a block whose executions some trials ended, as those that stop their runner, and that has nothing behind the last of them.
+func endedBy(block string, trials ...string) func(*record.Attempt) bool {
 	return func(a *record.Attempt) bool {
-		if a.Trial == trial {
+		if slices.Contains(trials, a.Trial) {
 			a.Outcome, a.Result, a.ExitCode, a.Message, a.EndedExecution = record.Failed, nil, nil, "test", true
 		}
-		return a.Block != block || a.Trial <= trial
+		return a.Block != block || a.Trial <= trials[len(trials)-1]
 	}
 }
 

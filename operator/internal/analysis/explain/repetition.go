@@ -15,11 +15,13 @@ import (
 // infrastructure took a trial of. What a program failed at is its result.
 func Lost(out *analysis.Analysis, d *estimate.Data, evidence record.Evidence) {
 	ran, ended := map[string]bool{}, map[string]bool{}
-	byProgram := map[string]bool{}
+	byProgram := map[string]int{}
 	for i := range evidence.Attempts {
 		a := &evidence.Attempts[i]
 		ran[a.Block], ended[a.Trial] = true, true
-		byProgram[a.Block] = byProgram[a.Block] || a.EndedExecution
+		if a.EndedExecution {
+			byProgram[a.Block]++
+		}
 	}
 	for _, problem := range evidence.Problems {
 		// Somebody wrote it, readable or not: attempts/<block>/<executor>/<trial>.json.
@@ -29,7 +31,8 @@ func Lost(out *analysis.Analysis, d *estimate.Data, evidence record.Evidence) {
 	cut := map[record.Purpose]int{}
 	for _, wave := range evidence.Waves {
 		for _, block := range wave.Blocks {
-			if purpose, known := d.Chosen.Purposes[block.ID]; known && ran[block.ID] && !byProgram[block.ID] && isCut(block, ended) {
+			purpose, known := d.Chosen.Purposes[block.ID]
+			if known && ran[block.ID] && byProgram[block.ID] <= d.Exp.Plan.Retries && isCut(block, ended) {
 				cut[purpose]++
 			}
 		}
@@ -57,7 +60,8 @@ func Lost(out *analysis.Analysis, d *estimate.Data, evidence record.Evidence) {
 	out.LostBlocks, out.ConfirmLostBlocks = most(lost[record.Screen]), most(lost[record.Confirm])
 }
 
-// isCut reports whether a trial of a block that began has no attempt at all: unless a program ended it, its pod or node was lost before.
+// isCut reports whether a trial of a block that began has no attempt at all: unless programs ended all of its executions, its pod or node
+// was lost before.
 func isCut(block record.Block, ended map[string]bool) bool {
 	for slot := range block.Order {
 		if !ended[record.TrialName(block.ID, slot, false)] {
