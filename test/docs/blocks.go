@@ -98,7 +98,7 @@ func Pages(root string) ([]string, error) {
 		if entry.IsDir() {
 			switch name := entry.Name(); {
 			// What others wrote, what was built, and what was measured.
-			case name == "node_modules", name == "target", name == "out", name == "bin", name == "testdata", name == "results":
+			case slices.Contains([]string{"node_modules", "target", "out", "dist", "bin", "testdata", "results"}, name):
 				return fs.SkipDir
 			case strings.HasPrefix(name, ".") && path != root:
 				return fs.SkipDir
