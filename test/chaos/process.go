@@ -25,17 +25,23 @@ type node struct {
 	tool string
 }
 
-// startOf reads field 22 of a /proc/PID/stat line, whose second field may hold anything.
 func startOf(pid int) (uint64, error) {
+	_, start, err := statOf(pid)
+	return start, err
+}
+
+// statOf reads the state and the start time, fields 3 and 22 of a /proc/PID/stat line, whose second field may hold anything.
+func statOf(pid int) (state string, start uint64, err error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return 0, err
+		return "", 0, err
 	}
 	fields := strings.Fields(string(raw[strings.LastIndexByte(string(raw), ')')+1:]))
 	if len(fields) < 20 {
-		return 0, fmt.Errorf("unexpected /proc/%d/stat: %q", pid, raw)
+		return "", 0, fmt.Errorf("unexpected /proc/%d/stat: %q", pid, raw)
 	}
-	return strconv.ParseUint(fields[19], 10, 64)
+	start, err = strconv.ParseUint(fields[19], 10, 64)
+	return fields[0], start, err
 }
 
 // signal reaches exactly this process; one that is gone needs none.
@@ -62,11 +68,11 @@ func signalAll(processes []process, signal syscall.Signal) error {
 	return failed
 }
 
-// stillThere names the first of some processes that has not ended.
+// stillThere names the first of some processes that has not ended. A zombie has: nobody has asked yet how.
 func stillThere(processes []process) error {
 	for _, one := range processes {
-		if start, err := startOf(one.pid); err == nil && start == one.start {
-			return fmt.Errorf("process %d runs", one.pid)
+		if state, start, err := statOf(one.pid); err == nil && start == one.start && state != "Z" {
+			return fmt.Errorf("process %d is there, in state %s", one.pid, state)
 		}
 	}
 	return nil
