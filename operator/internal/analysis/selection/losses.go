@@ -314,10 +314,10 @@ func (s *Selection) count(exp *experiment.Experiment, planned plan, attempts []*
 			measured[c][attempt.Block] = true
 		}
 	}
-	// What a stale lease took is counted above, but where another execution of the trial counts.
+	// A trial that only such an execution has is counted above, and a block under a stale lease is nobody's loss.
 	elsewhere := func(attempt *record.Attempt, kind Rejection) bool {
-		return kind == superseded ||
-			kind == staleLease && kept[attempt.Block] && !strings.HasPrefix(fates[attempt.Trial].how, string(staleLease))
+		return slices.Contains(notCounting, kind) && (kind != staleLease || kept[attempt.Block]) &&
+			!strings.HasPrefix(fates[attempt.Trial].how, string(kind))
 	}
 	for _, attempt := range attempts {
 		c, belongs := s.Cells[attempt]

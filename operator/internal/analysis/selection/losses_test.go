@@ -30,9 +30,12 @@ func TestEveryLossOfATrialIsCountedForItsArm(t *testing.T) {
 		lost              string
 		spoilt            int
 	}{
-		"one execution":                             {first: ran(block, 0, record.Succeeded)},
-		"another one failed":                        {first: ran(block, 0, record.Succeeded), second: again(record.Failed, false), secondIs: superseded, lost: "1 failed in an execution that does not count"},
-		"its warm-up did":                           {first: ran(block, 0, record.Succeeded), second: again(record.Failed, true), secondIs: superseded, lost: "1 failed in an execution that does not count"},
+		"one execution":      {first: ran(block, 0, record.Succeeded)},
+		"another one failed": {first: ran(block, 0, record.Succeeded), second: again(record.Failed, false), secondIs: superseded, lost: "1 failed in an execution that does not count"},
+		"its warm-up did":    {first: ran(block, 0, record.Succeeded), second: again(record.Failed, true), secondIs: superseded, lost: "1 failed in an execution that does not count"},
+		"the only one failed, and does not count": {
+			first: ran(block, 0, record.Failed), firstIs: superseded, lost: "1 superseded by another execution of the block",
+		},
 		"another one did not start":                 {first: ran(block, 0, record.Succeeded), second: again(record.NotStarted, false), secondIs: superseded},
 		"a warm-up failed before it":                {first: ran(block, 0, record.Succeeded), second: again(record.Failed, true), lost: "1 failed in a warm-up"},
 		"both failed, for one reason":               {first: ran(block, 0, record.Failed), firstIs: Failed, second: again(record.Failed, true), lost: "1 failed"},
