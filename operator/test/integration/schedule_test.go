@@ -211,7 +211,10 @@ func (n *nightly) measures(run *assayv1alpha1.BenchmarkRun) {
 	n.untilStarted()
 	n.finish()
 	n.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonVerdictReached)
-	n.untilStatus("it is recorded", func(s *assayv1alpha1.BenchmarkScheduleStatus) bool { return len(s.Active) == 0 && s.Next == nil })
+	// The next one may begin at once.
+	n.untilStatus(run.Name+" is recorded", func(s *assayv1alpha1.BenchmarkScheduleStatus) bool {
+		return !slices.ContainsFunc(s.Active, func(one assayv1alpha1.ScheduledRun) bool { return one.Name == run.Name })
+	})
 }
 
 // history are the records of the namespace's series at batchSize=1,pendingDelta=0.
