@@ -7,8 +7,7 @@ import (
 )
 
 // Completion is what became of the measured trials of a cell that ran: how many gave a usable result, and how the others failed.
-// A trial that noise or its environment disturbed completed; one whose attempt says that it never started, as all of
-// its block do, was not measured.
+// A trial that noise or its environment disturbed completed; one of a block of which nothing started was not measured.
 type Completion struct {
 	Of, Done int
 	Failures Losses
