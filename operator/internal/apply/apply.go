@@ -1,6 +1,6 @@
 // Package apply writes what the planner decided. It is the only package that writes to the API server: with server-side
-// apply and one field owner, so that every write says the whole of what Assay wants and can be repeated. Leases and taints
-// alone, over which runs and programs compete, are written against the version that was read.
+// apply and one field owner, so that every write says the whole of what Assay wants and can be repeated. Leases and taints, over which
+// runs and programs compete, are written against the version that was read, and so are statuses, which are replaced.
 package apply
 
 import (
@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -67,9 +68,9 @@ func (a *Applier) Do(ctx context.Context, run *assayv1alpha1.BenchmarkRun, actio
 		}
 		return a.createWorkflow(ctx, run, wanted)
 	case plan.Suspend:
-		return a.editWorkflow(ctx, run, action.Workflow, func(live *workflow.Workflow) { live.Spec.Suspend = ptr.To(true) })
+		return a.suspend(ctx, run, action.Workflow, true)
 	case plan.Resume:
-		return a.editWorkflow(ctx, run, action.Workflow, func(live *workflow.Workflow) { live.Spec.Suspend = ptr.To(false) })
+		return a.suspend(ctx, run, action.Workflow, false)
 	case plan.Stop:
 		// Argo does not run the exit handler of a suspended workflow.
 		return a.editWorkflow(ctx, run, action.Workflow, func(live *workflow.Workflow) {
@@ -87,7 +88,7 @@ func (a *Applier) Do(ctx context.Context, run *assayv1alpha1.BenchmarkRun, actio
 	case plan.RetakeLeases:
 		// In one write each, so that nobody else can take them in between. The ends of the old tokens are recorded with the next plan.
 		return a.editLeases(ctx, run, action.Nodes, "take anew", func(l lease.Lease) lease.Lease {
-			return l.Ended(lease.Released, a.now()).TakenBy(l.Holder, l.Whole, a.Lease.Duration, a.now())
+			return l.Anew(a.Lease.Duration, a.now())
 		})
 	case plan.RenewLeases:
 		return a.editLeases(ctx, run, action.Nodes, "renew", func(l lease.Lease) lease.Lease {
@@ -107,7 +108,7 @@ func (a *Applier) Do(ctx context.Context, run *assayv1alpha1.BenchmarkRun, actio
 	case plan.DeleteWorkflows:
 		return a.deleteWorkflows(ctx, run, action)
 	case plan.Release:
-		return client.IgnoreNotFound(a.finalizers(ctx, run, nil))
+		return client.IgnoreNotFound(a.release(ctx, run))
 	default:
 		return fmt.Errorf("unknown action %T", action)
 	}
@@ -217,27 +218,39 @@ func (a *Applier) keep(ctx context.Context, run *assayv1alpha1.BenchmarkRun) err
 	if slices.Contains(run.Finalizers, plan.Finalizer) {
 		return nil
 	}
-	if err := a.finalizers(ctx, run, []any{plan.Finalizer}); err != nil {
+	// Nothing else of the run. The uid keeps one that is gone from coming back.
+	object := identity(run)
+	object.SetFinalizers([]string{plan.Finalizer})
+	if err := a.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(FieldOwner),
+		client.ForceOwnership); err != nil {
 		return fmt.Errorf("add finalizer: %w", err)
 	}
+	written(run, object)
 	return nil
 }
 
-// finalizers applies the run's finalizers and nothing else of it. The uid keeps a run that is gone from coming back.
-func (a *Applier) finalizers(ctx context.Context, run *assayv1alpha1.BenchmarkRun, names []any) error {
-	object := identity(run)
-	if len(names) > 0 {
-		if err := unstructured.SetNestedSlice(object.Object, names, "metadata", "finalizers"); err != nil {
-			return err
-		}
-	}
-	if err := a.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(FieldOwner),
-		client.ForceOwnership); err != nil {
+// release takes the finalizer off a run, whoever wrote it: an apply takes away only what its owner has applied.
+func (a *Applier) release(ctx context.Context, run *assayv1alpha1.BenchmarkRun) error {
+	at := fmt.Sprintf("/metadata/finalizers/%d", slices.Index(run.Finalizers, plan.Finalizer))
+	patch, err := json.Marshal([]map[string]any{
+		{"op": "test", "path": "/metadata/uid", "value": run.UID},
+		{"op": "test", "path": at, "value": plan.Finalizer},
+		{"op": "remove", "path": at},
+	})
+	if err != nil {
 		return err
 	}
-	// The status of this reconcile is written against this version.
-	run.ResourceVersion, run.Finalizers = object.GetResourceVersion(), object.GetFinalizers()
+	object := identity(run)
+	if err := a.Client.Patch(ctx, object, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(FieldOwner)); err != nil {
+		return fmt.Errorf("remove finalizer: %w", err)
+	}
+	written(run, object)
 	return nil
+}
+
+// written notes what a write made of a run: the status of this reconcile is written against that version.
+func written(run *assayv1alpha1.BenchmarkRun, object client.Object) {
+	run.ResourceVersion, run.Finalizers = object.GetResourceVersion(), object.GetFinalizers()
 }
 
 func identity(run *assayv1alpha1.BenchmarkRun) *unstructured.Unstructured {

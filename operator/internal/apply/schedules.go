@@ -135,6 +135,5 @@ func (a *Applier) ScheduleStatus(ctx context.Context, s *assayv1alpha1.Benchmark
 	target := object("BenchmarkSchedule", s.Namespace, s.Name)
 	target.SetUID(s.UID)
 	target.SetResourceVersion(s.ResourceVersion)
-	target.Object["status"] = content
-	return a.Client.Status().Patch(ctx, target, client.Apply, client.FieldOwner(FieldOwner), client.ForceOwnership)
+	return a.replaceStatus(ctx, target, content)
 }

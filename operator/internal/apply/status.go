@@ -2,10 +2,12 @@ package apply
 
 import (
 	"context"
+	"encoding/json"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -15,7 +17,7 @@ import (
 const statusTries = 10
 
 // Status writes the run's status, the whole of it, and returns the run as the API server has it then. The status was computed
-// from one version of the run and is refused as a conflict for another spec or status: an operator that does not lead any more, and does
+// from one version of the run and is refused as a conflict for another status: an operator that does not lead any more, and does
 // not know it yet, must not turn a run back that has ended since.
 func (a *Applier) Status(ctx context.Context, run *assayv1alpha1.BenchmarkRun,
 	status *assayv1alpha1.BenchmarkRunStatus) (*assayv1alpha1.BenchmarkRun, error) {
@@ -28,18 +30,32 @@ func (a *Applier) Status(ctx context.Context, run *assayv1alpha1.BenchmarkRun,
 	for try := 1; ; try++ {
 		object = identity(run)
 		object.SetResourceVersion(version)
-		object.Object["status"] = content
-		err := a.Client.Status().Patch(ctx, object, client.Apply, client.FieldOwner(FieldOwner), client.ForceOwnership)
+		err := a.replaceStatus(ctx, object, content)
 		if err == nil {
 			break
 		}
 		if !apierrors.IsConflict(err) || try == statusTries {
 			return nil, err
 		}
-		if version, err = a.asDecidedOn(ctx, run); err != nil {
+		live, err := a.asDecidedOn(ctx, run)
+		if err != nil {
 			return nil, err
 		}
+		version = live.ResourceVersion
 	}
 	var written assayv1alpha1.BenchmarkRun
 	return &written, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &written)
+}
+
+// replaceStatus writes the whole status of an object, if that has the version that it names. It is no apply: that takes away only what its
+// owner has applied before, and whoever may change an object may have the API server forget who applied what. What is over would hold on.
+func (a *Applier) replaceStatus(ctx context.Context, object *unstructured.Unstructured, content map[string]any) error {
+	patch, err := json.Marshal([]map[string]any{
+		{"op": "add", "path": "/metadata/resourceVersion", "value": object.GetResourceVersion()},
+		{"op": "add", "path": "/status", "value": content},
+	})
+	if err != nil {
+		return err
+	}
+	return a.Client.Status().Patch(ctx, object, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(FieldOwner))
 }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,6 +34,18 @@ func (a *Applier) createWorkflow(ctx context.Context, run *assayv1alpha1.Benchma
 		return fmt.Errorf("apply workflow %s: %w", wanted.Name, err)
 	}
 	return nil
+}
+
+// suspend suspends or resumes a workflow, unless the run asks for something else by now.
+func (a *Applier) suspend(ctx context.Context, run *assayv1alpha1.BenchmarkRun, name string, suspend bool) error {
+	live, err := a.asDecidedOn(ctx, run)
+	if err != nil {
+		return err
+	}
+	if live.Generation != run.Generation {
+		return changedSince(live, run)
+	}
+	return a.editWorkflow(ctx, run, name, func(live *workflow.Workflow) { live.Spec.Suspend = ptr.To(suspend) })
 }
 
 // editWorkflow applies a workflow as it is, with a change. The types hold exactly the fields that Assay writes.
@@ -127,21 +140,24 @@ func (a *Applier) unchanged(ctx context.Context, run *assayv1alpha1.BenchmarkRun
 	return err
 }
 
-// asDecidedOn returns the version that the run has now, or a conflict if that differs in its spec or its status, or if the run is being
-// deleted since. Labels and annotations decide nothing, and whoever may write them must not keep the operator from acting by doing so
-// again and again.
-func (a *Applier) asDecidedOn(ctx context.Context, run *assayv1alpha1.BenchmarkRun) (version string, err error) {
+// asDecidedOn returns the run as it is now, or a conflict if its status differs, or if it is being deleted since. Labels and annotations
+// decide nothing, and of its spec only suspend, cancel and the time to live can change. Whoever may write them must not keep the operator
+// from acting by doing so again and again: what was decided on another spec is late by one pass, and the next one decides on this.
+func (a *Applier) asDecidedOn(ctx context.Context, run *assayv1alpha1.BenchmarkRun) (*assayv1alpha1.BenchmarkRun, error) {
 	var live assayv1alpha1.BenchmarkRun
 	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(run), &live); err != nil {
-		return "", fmt.Errorf("look for run %s: %w", run.Name, err)
+		return nil, fmt.Errorf("look for run %s: %w", run.Name, err)
 	}
 	same := live.UID == run.UID && (live.ResourceVersion == run.ResourceVersion ||
-		live.Generation == run.Generation && live.DeletionTimestamp.IsZero() == run.DeletionTimestamp.IsZero() &&
-			equality.Semantic.DeepEqual(live.Status, run.Status))
+		live.DeletionTimestamp.IsZero() == run.DeletionTimestamp.IsZero() && equality.Semantic.DeepEqual(live.Status, run.Status))
 	if same {
-		return live.ResourceVersion, nil
+		return &live, nil
 	}
-	return "", apierrors.NewConflict(assayv1alpha1.GroupVersion.WithResource("benchmarkruns").GroupResource(), run.Name,
+	return nil, changedSince(&live, run)
+}
+
+func changedSince(live, run *assayv1alpha1.BenchmarkRun) error {
+	return apierrors.NewConflict(assayv1alpha1.GroupVersion.WithResource("benchmarkruns").GroupResource(), run.Name,
 		fmt.Errorf("it has version %s and uid %s, and version %s and uid %s was decided on", live.ResourceVersion, live.UID,
 			run.ResourceVersion, run.UID))
 }

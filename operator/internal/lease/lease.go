@@ -79,7 +79,8 @@ type Lease struct {
 	// Draining means that the holder is about to release the lease: no block may start under this token any more.
 	Draining bool
 	// Duration is how long the lease lasts after Renewed.
-	Duration          time.Duration
+	Duration time.Duration
+	// Acquired is since when the holder has the node, under whatever tokens.
 	Acquired, Renewed time.Time
 	// Last is the newest end of a token; nil before the first.
 	Last *End
@@ -124,6 +125,14 @@ func (l Lease) TakenBy(holder Holder, whole bool, duration time.Duration, now ti
 	l.Token++
 	l.Duration, l.Acquired, l.Renewed = duration, now, now
 	return l
+}
+
+// Anew returns the lease with another token of the same holder, who has had the node since it acquired it: otherwise whoever keeps a node
+// from wave to wave would begin its budget with each.
+func (l Lease) Anew(duration time.Duration, now time.Time) Lease {
+	out := l.Ended(Released, now).TakenBy(l.Holder, l.Whole, duration, now)
+	out.Acquired = l.Acquired
+	return out
 }
 
 // Taint is the taint that the lease asks for; nil is none.

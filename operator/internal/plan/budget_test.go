@@ -209,3 +209,22 @@ func TestAnAnalysisWhoseNodeIsLostIsMadeElsewhere(t *testing.T) {
 		})
 	}
 }
+
+// Whoever writes a run all the time keeps it from being deleted.
+func TestARunGivesItsNodesBackBeforeItGoesAway(t *testing.T) {
+	w := accepted(t, func(w *world) {
+		w.holds("node-a")
+		w.Run.Spec.TTLSecondsAfterFinished = ptr.To[int32](0)
+		w.end()
+	})
+	for range 10 {
+		action := Decide(w.Observed, testSettings, w.now).Action
+		if _, deletes := action.(DeleteRun); !deletes && action != nil {
+			w.do(action)
+		}
+		w.now = w.now.Add(time.Second)
+	}
+	if p := (&planner{Observed: w.Observed}); len(p.held()) > 0 {
+		t.Errorf("it holds %v", p.held())
+	}
+}

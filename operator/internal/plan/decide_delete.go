@@ -68,10 +68,13 @@ func (p *planner) ended() *Decision {
 		return p.releaseIdle(nil, out)
 	}
 	left := p.Run.Status.CompletionTime.Add(time.Duration(*p.Run.Spec.TTLSecondsAfterFinished) * time.Second).Sub(p.now)
-	if left <= 0 {
-		out.Action = DeleteRun{}
-		return out
+	if left > 0 {
+		out.After = left
+		return p.releaseIdle(nil, out)
 	}
-	out.After = left
-	return p.releaseIdle(nil, out)
+	// Nodes on which nothing is left first: whoever writes the run all the time keeps it from being deleted, and must not keep them with it.
+	if p.releaseIdle(nil, out); out.Action == nil {
+		out.Action, out.After = DeleteRun{}, 0
+	}
+	return out
 }

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/lease"
 )
 
@@ -75,5 +76,31 @@ func TestSuspendedTimeDoesNotCountAgainstTheBudget(t *testing.T) {
 				t.Errorf("after %s the budget of %s is used up: %v, want %v", tc.after, w.Run.Spec.Budget.WallClock.Duration, !tc.over, tc.over)
 			}
 		})
+	}
+}
+
+// Who suspends a run while its blocks run, and resumes it between waves, takes the leases of its nodes anew with each: nobody else gets
+// them in between.
+func TestARunThatIsSuspendedFromWaveToWaveGivesItsNodesBack(t *testing.T) {
+	w := newWorld(t)
+	adaptive(400, "1%")(&w.Run.Spec)
+	w.happens("the run is created", func() {})
+	for wave := 1; wave <= 3; wave++ {
+		w.happens("it is suspended while its block runs", func() {
+			w.Pods.Blocks, w.Run.Spec.Suspend = map[string]int{"node-a": 1}, ptr.To(true)
+		})
+		w.after(50*time.Minute).happens("it is resumed", func() {
+			before := SuspendedFor(w.Run, w.now)
+			w.Run.Status.SuspendedTime = &metav1.Duration{Duration: before}
+			w.Pods.Blocks, w.Run.Spec.Suspend = nil, nil
+		})
+		if Ended(w.Run) || w.Wave.Stopped {
+			break
+		}
+		w.blocksDone(len(w.Ledger.Newest.Blocks))
+		w.analysisFinds(experiment.VerdictInconclusive, 10*wave, 0.04)
+	}
+	if p := (&planner{Observed: w.Observed}); !Ended(w.Run) && !w.Wave.Stopped && len(p.held()) > 0 {
+		t.Errorf("after %s of a budget of %s it holds %v:\n%s", w.now.Sub(w.began), w.Run.Spec.Budget.WallClock.Duration, p.held(), w.log.String())
 	}
 }
