@@ -18,6 +18,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/progress"
 	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/report"
 )
 
 type getOptions struct {
@@ -162,9 +163,10 @@ func listRuns(out io.Writer, runs []assayv1alpha1.BenchmarkRun, form string, hea
 	line := func(cells ...string) {
 		for i, cell := range cells {
 			if i > 0 {
-				cell = "\t" + cmp.Or(cell, "-")
+				fmt.Fprint(table, "\t")
+				cell = cmp.Or(cell, "-")
 			}
-			fmt.Fprint(table, cell)
+			fmt.Fprint(table, report.Printable(cell))
 		}
 		fmt.Fprintln(table)
 	}

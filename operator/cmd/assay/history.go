@@ -25,6 +25,7 @@ import (
 	"assay.dev/assay/operator/internal/history/watch"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/report"
 )
 
 const (
@@ -401,7 +402,7 @@ func (h *historyView) print(out io.Writer) error {
 		}
 	}
 	for _, gap := range h.Gaps {
-		fmt.Fprintf(out, "gap at run %d: %s\n", gap.Sequence, gap.Reason)
+		fmt.Fprintf(out, "gap at run %d: %s\n", gap.Sequence, report.Printable(gap.Reason))
 	}
 	for _, d := range h.Dates {
 		fmt.Fprintf(out, "dated: the level moved by %s with run %d, of runs %d to %d\n", quantity.Short(d.Ratio, quantity.Times), d.First, d.From,

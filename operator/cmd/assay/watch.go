@@ -16,6 +16,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/progress"
+	"assay.dev/assay/operator/internal/report"
 )
 
 func newWatchCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
@@ -66,7 +67,7 @@ func failure(run *assayv1alpha1.BenchmarkRun) error {
 	if condition == nil || condition.Status != "True" {
 		return nil
 	}
-	return fmt.Errorf("BenchmarkRun %s/%s failed: %s: %s", run.Namespace, run.Name, condition.Reason, condition.Message)
+	return fmt.Errorf("BenchmarkRun %s/%s failed: %s: %s", run.Namespace, run.Name, condition.Reason, report.Printable(condition.Message))
 }
 
 // objects prints the run as a line of JSON whenever it has changed.

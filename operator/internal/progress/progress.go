@@ -44,7 +44,7 @@ func Line(run *assayv1alpha1.BenchmarkRun) string {
 	if why := Waits(run); why != "" {
 		parts = append(parts, why)
 	}
-	return strings.Join(parts, "  ")
+	return report.Printable(strings.Join(parts, "  "))
 }
 
 // Waits is what the run waits for; empty if it does not.
@@ -62,7 +62,7 @@ func Waits(run *assayv1alpha1.BenchmarkRun) string {
 func Summary(out io.Writer, run *assayv1alpha1.BenchmarkRun) {
 	status, width := run.Status, report.Width(out)
 	line := func(format string, args ...any) {
-		for _, part := range report.Wrap(fmt.Sprintf(format, args...), width) {
+		for _, part := range report.Wrap(report.Printable(fmt.Sprintf(format, args...)), width) {
 			fmt.Fprintln(out, part)
 		}
 	}
@@ -73,7 +73,7 @@ func Summary(out io.Writer, run *assayv1alpha1.BenchmarkRun) {
 		}
 	}
 	if run.Spec.Search == nil {
-		fmt.Fprintf(out, "\nVERDICT  %s\n", or(string(status.Verdict)))
+		fmt.Fprintf(out, "\nVERDICT  %s\n", report.Printable(or(string(status.Verdict))))
 	}
 	if len(status.Search) > 0 {
 		rows := [][]string{{"ARM", "HIGHEST FEASIBLE", "LOWEST INFEASIBLE", "VALUE", "REASON"}}
@@ -105,7 +105,7 @@ func Summary(out io.Writer, run *assayv1alpha1.BenchmarkRun) {
 	for _, warning := range status.Warnings {
 		line("warning: %s", warning)
 	}
-	fmt.Fprintf(out, "\nledger   %s\nreport   %s\n", or(status.Ledger), or(status.Report))
+	fmt.Fprintf(out, "\nledger   %s\nreport   %s\n", report.Printable(or(status.Ledger)), report.Printable(or(status.Report)))
 }
 
 func or(text string) string { return cmp.Or(text, "-") }

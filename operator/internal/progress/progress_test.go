@@ -64,6 +64,23 @@ func TestLine(t *testing.T) {
 	}
 }
 
+// What a status says may come from a registry, a program or an analysis that somebody wrote.
+func TestNothingMovesTheCursor(t *testing.T) {
+	const hostile = "done\x1b[2J\x1b]0;owned\x07\n::error::"
+	run := &assayv1alpha1.BenchmarkRun{Status: assayv1alpha1.BenchmarkRunStatus{
+		Conditions: []metav1.Condition{{Type: assayv1alpha1.ConditionProgressing, Status: "False", Reason: "ImageNotPulled", Message: hostile}},
+		Warnings:   []string{hostile}, Verdict: hostile, Ledger: hostile, Report: hostile,
+		Candidates: []assayv1alpha1.CandidateStatus{{Name: "fused", Gain: hostile}},
+	}}
+	var out bytes.Buffer
+	Summary(&out, run)
+	for _, text := range []string{Line(run), out.String()} {
+		if strings.ContainsAny(text, "\x1b\x07") || strings.Contains(text, "\n::") {
+			t.Errorf("it is %q", text)
+		}
+	}
+}
+
 func TestSummaryShowsWhatDecidedAndWhereToLook(t *testing.T) {
 	var out bytes.Buffer
 	Summary(&out, &assayv1alpha1.BenchmarkRun{Status: assayv1alpha1.BenchmarkRunStatus{

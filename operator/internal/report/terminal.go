@@ -60,7 +60,7 @@ func Terminal(w io.Writer, exp *experiment.Experiment, analyzed *analysis.Analys
 	})
 	var out strings.Builder
 	line := func(format string, args ...any) {
-		for _, part := range Wrap(printable(fmt.Sprintf(format, args...)), width) {
+		for _, part := range Wrap(Printable(fmt.Sprintf(format, args...)), width) {
 			out.WriteString(part + "\n")
 		}
 	}
@@ -136,8 +136,8 @@ func painted(text string) string {
 	})
 }
 
-// printable keeps what a parameter or a process says from moving the cursor.
-func printable(s string) string {
+// Printable keeps what a parameter or a process says from moving the cursor.
+func Printable(s string) string {
 	for _, r := range s {
 		if !strconv.IsPrint(r) {
 			quoted := strconv.QuoteToGraphic(s)
