@@ -36,7 +36,7 @@ import (
 // +kubebuilder:rbac:namespace=runs,groups=assay.dev,resources=benchmarkruns,verbs=get;list;watch;patch;delete;execute
 // +kubebuilder:rbac:namespace=runs,groups=assay.dev,resources=benchmarkruns/status,verbs=patch
 // +kubebuilder:rbac:namespace=runs,groups=assay.dev,resources=benchmarkruns/finalizers,verbs=update
-// +kubebuilder:rbac:namespace=runs,groups=assay.dev,resources=benchmarktemplates,verbs=list;watch
+// +kubebuilder:rbac:namespace=runs,groups=assay.dev,resources=benchmarktemplates,verbs=get;list;watch
 // +kubebuilder:rbac:namespace=runs,groups=argoproj.io,resources=workflows,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:namespace=runs,groups="",resources=configmaps,verbs=get;create;patch
 // +kubebuilder:rbac:namespace=runs,groups="",resources=pods,verbs=list;watch

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/apply"
 	"assay.dev/assay/operator/internal/plan"
 )
 
@@ -55,5 +57,23 @@ func TestARunGoesWhoeverOwnsItsFinalizer(t *testing.T) {
 				return nil
 			})
 		})
+	}
+}
+
+// An operator that does not lead any more has read what its successor has replaced since.
+func TestAStatusThatWasDecidedOnAnotherIsRefused(t *testing.T) {
+	w := newWorld(t, nil)
+	w.must(admin.Create(w.ctx, w.run))
+	read := w.untilCondition(assayv1alpha1.ConditionAccepted, metav1.ConditionFalse, assayv1alpha1.ReasonTemplateNotFound)
+	successor := client.RawPatch(types.MergePatchType, []byte(`{"status":{"progress":"1/2"}}`))
+	w.must(admin.Status().Patch(w.ctx, w.get(), successor))
+	status := read.Status.DeepCopy()
+	status.Progress = "0/2"
+	a := &apply.Applier{Client: admin, Live: admin}
+	if _, err := a.Status(w.ctx, read, status); !apierrors.IsConflict(err) {
+		t.Errorf("got %v, want a conflict", err)
+	}
+	if got := w.get().Status.Progress; got != "1/2" {
+		t.Errorf("progress is %s", got)
 	}
 }
