@@ -260,19 +260,48 @@ func (o *Observer) waiting(ctx context.Context, world *World) error {
 	return nil
 }
 
-// CountUnderWay counts the other runs of the namespace that have started and not ended, as of now.
+// CountUnderWay counts the other runs of the namespace that have started and not ended, as of now. A run that is gone and still has a node
+// or a block counts: whoever deletes runs without their finalizer would have a further one for each while their blocks end.
 func (o *Observer) CountUnderWay(ctx context.Context, world *World) error {
 	var runs assayv1alpha1.BenchmarkRunList
 	if err := o.Client.List(ctx, &runs, client.InNamespace(world.Run.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
+	gone, err := o.atWork(ctx, world)
+	if err != nil {
+		return err
+	}
 	world.UnderWay = 0
 	for i := range runs.Items {
+		delete(gone, string(runs.Items[i].UID))
 		if run := &runs.Items[i]; run.UID != world.Run.UID && !plan.Ended(run) && (run.Status.Wave != nil || o.Memory.Noted(run).Begins) {
 			world.UnderWay++
 		}
 	}
+	world.UnderWay += len(gone)
 	return nil
+}
+
+// atWork are the uids of the runs of the namespace, there or gone, that have a node or a block, but for the run's own.
+func (o *Observer) atWork(ctx context.Context, world *World) (map[string]bool, error) {
+	var pods corev1.PodList
+	if err := o.Client.List(ctx, &pods, client.InNamespace(world.Run.Namespace), client.HasLabels{workflow.RunUIDLabel},
+		client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	out := map[string]bool{}
+	for i := range pods.Items {
+		if pod := &pods.Items[i]; aliveBlock(pod) {
+			out[pod.Labels[workflow.RunUIDLabel]] = true
+		}
+	}
+	for _, l := range world.Leases {
+		if l.Holder.Namespace == world.Run.Namespace {
+			out[l.Holder.UID] = true
+		}
+	}
+	delete(out, string(world.Run.UID))
+	return out, nil
 }
 
 // Begun reports whether a run holds a node or has a wave, whether or not its status shows it yet.

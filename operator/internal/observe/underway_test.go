@@ -1,0 +1,67 @@
+package observe
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/lease"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/workflow"
+)
+
+func TestWhoeverHasANodeOrABlockIsUnderWay(t *testing.T) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, assayv1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := time.Date(2026, 11, 26, 8, 0, 0, 0, time.UTC)
+	run := func(name string, status assayv1alpha1.BenchmarkRunStatus) *assayv1alpha1.BenchmarkRun {
+		return &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name, UID: types.UID(name)}, Status: status}
+	}
+	pod := func(of string, phase corev1.PodPhase) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: of, Labels: map[string]string{workflow.RunUIDLabel: of}},
+			Status: corev1.PodStatus{Phase: phase}}
+	}
+	held := func(namespace, of string) lease.Lease {
+		return lease.Lease{Node: "node-" + of}.TakenBy(lease.Holder{Namespace: namespace, Name: of, UID: of}, false, time.Minute, now)
+	}
+	began := assayv1alpha1.BenchmarkRunStatus{Wave: ptr.To[int32](0)}
+	ended := assayv1alpha1.BenchmarkRunStatus{Wave: ptr.To[int32](0), CompletionTime: ptr.To(metav1.NewTime(now))}
+	for sentence, tc := range map[string]struct {
+		there  []client.Object
+		leases []lease.Lease
+		want   int
+	}{
+		"nobody else":                           {nil, nil, 0},
+		"one that waits":                        {[]client.Object{run("a", assayv1alpha1.BenchmarkRunStatus{})}, nil, 0},
+		"one that began, with its block":        {[]client.Object{run("a", began), pod("a", corev1.PodRunning)}, []lease.Lease{held("lab", "a")}, 1},
+		"one that ended, whose block ends":      {[]client.Object{run("a", ended), pod("a", corev1.PodRunning)}, nil, 0},
+		"one that is gone, whose block ends":    {[]client.Object{pod("a", corev1.PodRunning)}, nil, 1},
+		"one that is gone, whose block ended":   {[]client.Object{pod("a", corev1.PodFailed)}, nil, 0},
+		"one that is gone and has a node":       {nil, []lease.Lease{held("lab", "a")}, 1},
+		"one that is gone, with node and block": {[]client.Object{pod("a", corev1.PodRunning)}, []lease.Lease{held("lab", "a")}, 1},
+		"another namespace's":                   {nil, []lease.Lease{held("other", "a")}, 0},
+		"itself":                                {[]client.Object{pod("me", corev1.PodRunning)}, []lease.Lease{held("lab", "me")}, 0},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			me := run("me", assayv1alpha1.BenchmarkRunStatus{})
+			api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(tc.there, me)...).Build()
+			o := &Observer{Client: api, Memory: &Memory{}}
+			world := &World{Observed: plan.Observed{Run: me, Leases: tc.leases}}
+			if err := o.CountUnderWay(t.Context(), world); err != nil || world.UnderWay != tc.want {
+				t.Errorf("%d are under way, want %d (%v)", world.UnderWay, tc.want, err)
+			}
+		})
+	}
+}
