@@ -69,7 +69,8 @@ func TestWhatIsCachedOfAnObjectIsSmall(t *testing.T) {
 	revision := &assayv1alpha1.BenchmarkRevision{ObjectMeta: meta}
 	revision.Spec.Series, revision.Spec.Image = "scan", strings.Repeat("x", 100_000)
 	template := &assayv1alpha1.BenchmarkTemplate{ObjectMeta: meta, Spec: *run.Spec.Template}
-	for _, object := range []client.Object{run, scheduled, revision, template, &corev1.Pod{ObjectMeta: meta}, &workflow.Workflow{ObjectMeta: meta}} {
+	for _, object := range []client.Object{run, scheduled, revision, template, &corev1.Pod{ObjectMeta: meta},
+		&workflow.Workflow{ObjectMeta: meta}} {
 		kept, err := Slim(object)
 		if err != nil {
 			t.Fatal(err)

@@ -101,6 +101,7 @@ func TestARunThatIsSuspendedFromWaveToWaveGivesItsNodesBack(t *testing.T) {
 		w.analysisFinds(experiment.VerdictInconclusive, 10*wave, 0.04)
 	}
 	if p := (&planner{Observed: w.Observed}); !Ended(w.Run) && !w.Wave.Stopped && len(p.held()) > 0 {
-		t.Errorf("after %s of a budget of %s it holds %v:\n%s", w.now.Sub(w.began), w.Run.Spec.Budget.WallClock.Duration, p.held(), w.log.String())
+		t.Errorf("after %s of a budget of %s it holds %v:\n%s", w.now.Sub(w.began), w.Run.Spec.Budget.WallClock.Duration, p.held(),
+			w.log.String())
 	}
 }
