@@ -30,6 +30,8 @@ type Limits struct {
 	// MaxNodes is the most that spec.placement.maxNodes may be, and MaxCPUs the most CPUs of a block.
 	MaxNodes *int32 `json:"maxNodes,omitempty"`
 	MaxCPUs  *int32 `json:"maxCpus,omitempty"`
+	// MaxMemory is the most memory of a block.
+	MaxMemory *resource.Quantity `json:"maxMemory,omitempty"`
 	// MaxWallClock is the longest budget.
 	MaxWallClock *metav1.Duration `json:"maxWallClock,omitempty"`
 	// MaxRuns is how many runs of the namespace may have begun and not ended; further ones wait.
@@ -81,8 +83,10 @@ func (l Limits) check(field string) error {
 		return fmt.Errorf("invalid %s.maxWallClock %s: write a time above 0 such as 4h, or leave it out for no limit", field,
 			l.MaxWallClock.Duration)
 	}
-	if l.MaxStored != nil && l.MaxStored.Sign() < 0 {
-		return fmt.Errorf("invalid %s.maxStored %s: write 0 or more such as 50Gi, or leave it out for no limit", field, l.MaxStored)
+	for name, value := range map[string]*resource.Quantity{"maxMemory": l.MaxMemory, "maxStored": l.MaxStored} {
+		if value != nil && value.Sign() < 0 {
+			return fmt.Errorf("invalid %s.%s %s: write 0 or more such as 50Gi, or leave it out for no limit", field, name, value)
+		}
 	}
 	for _, exclusive := range l.Exclusive {
 		if !slices.Contains(exclusivities, exclusive) {
@@ -100,6 +104,7 @@ func (p *Policy) Of(namespace string) Limits {
 	out := p.Namespaces[namespace]
 	out.MaxNodes = cmp.Or(out.MaxNodes, p.Default.MaxNodes)
 	out.MaxCPUs = cmp.Or(out.MaxCPUs, p.Default.MaxCPUs)
+	out.MaxMemory = cmp.Or(out.MaxMemory, p.Default.MaxMemory)
 	out.MaxWallClock = cmp.Or(out.MaxWallClock, p.Default.MaxWallClock)
 	out.MaxRuns = cmp.Or(out.MaxRuns, p.Default.MaxRuns)
 	out.MaxStored = cmp.Or(out.MaxStored, p.Default.MaxStored)
@@ -124,6 +129,9 @@ func (p *Policy) Refuses(namespace string, spec *assayv1alpha1.BenchmarkRunSpec)
 	}
 	if limits.MaxCPUs != nil && placement.CPUs > *limits.MaxCPUs {
 		add("spec.placement.cpus", placement.CPUs, fmt.Sprintf("at most %d", *limits.MaxCPUs))
+	}
+	if limits.MaxMemory != nil && placement.Memory.Cmp(*limits.MaxMemory) > 0 {
+		add("spec.placement.memory", placement.Memory.String(), "at most "+limits.MaxMemory.String())
 	}
 	if limits.MaxWallClock != nil && spec.Budget.WallClock.Duration > limits.MaxWallClock.Duration {
 		add("spec.budget.wallClock", spec.Budget.WallClock.Duration, fmt.Sprintf("at most %s", limits.MaxWallClock.Duration))

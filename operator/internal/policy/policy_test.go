@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -12,7 +13,7 @@ import (
 
 const file = `
 nodeLabel: assay.dev/bench=yes
-default: {maxNodes: 2, maxCpus: 8, maxWallClock: 4h, maxRuns: 1, exclusive: [CPUs, None]}
+default: {maxNodes: 2, maxCpus: 8, maxMemory: 16Gi, maxWallClock: 4h, maxRuns: 1, exclusive: [CPUs, None]}
 namespaces:
   perf: {maxNodes: 10, exclusive: [Node, CPUs, None]}
 `
@@ -39,6 +40,7 @@ func TestWhatAnAdministratorAllows(t *testing.T) {
 		"a whole node where that is allowed":   {policy, "perf", func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.Exclusive = "Node" }, nil},
 		"a hundred nodes":                      {policy, "team", func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.MaxNodes = 100 }, []string{"spec.placement.maxNodes is 100", "at most 2"}},
 		"what a namespace leaves out":          {policy, "perf", func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.CPUs = 64 }, []string{"spec.placement.cpus is 64", "at most 8"}},
+		"a node's memory":                      {policy, "perf", func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.Memory = resource.MustParse("4T") }, []string{"spec.placement.memory is 4T", "at most 16Gi"}},
 		"ten years":                            {policy, "team", func(s *assayv1alpha1.BenchmarkRunSpec) { s.Budget.WallClock.Duration = 87600 * time.Hour }, []string{"spec.budget.wallClock is 87600h0m0s", "at most 4h0m0s"}},
 		"no policy allows what the API allows": {nil, "team", func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.MaxNodes = 100 }, nil},
 	}
@@ -103,6 +105,7 @@ func TestAPolicyThatSaysNothingClearIsRefused(t *testing.T) {
 	for text, says := range map[string]string{
 		"maxNode: 2":                       "unknown field",
 		"default: {maxNodes: -1}":          "default.maxNodes -1",
+		"default: {maxMemory: -1Gi}":       "default.maxMemory -1Gi",
 		"namespaces: {a: {maxRuns: -2}}":   "namespaces.a.maxRuns -2",
 		"default: {maxWallClock: 0s}":      "default.maxWallClock",
 		"default: {exclusive: [Machines]}": "allowed are Node, CPUs and None",

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/csv"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
@@ -16,8 +18,7 @@ import (
 // A number that does not exist is an empty field.
 func CSV(exp *experiment.Experiment, analyzed *analysis.Analysis) []byte {
 	v := newView(exp, analyzed)
-	var out bytes.Buffer
-	w := csv.NewWriter(&out)
+	var out sheet
 	header := append(append([]string{}, v.axes...), "arm")
 	for _, c := range v.columns {
 		name := c.metric + "_" + string(c.statistic)
@@ -30,7 +31,7 @@ func CSV(exp *experiment.Experiment, analyzed *analysis.Analysis) []byte {
 	if exp.Plan.Search != nil {
 		header = append(header, "outcome", "fresh_outcome", "constraint")
 	}
-	_ = w.Write(header) // Writing to memory cannot fail.
+	out.row(header)
 
 	v.rows(func(parameters map[string]string, r row) {
 		cells := append(v.axisValues(parameters), r.arm)
@@ -57,10 +58,26 @@ func CSV(exp *experiment.Experiment, analyzed *analysis.Analysis) []byte {
 		if exp.Plan.Search != nil {
 			cells = append(cells, searchCells(v.tried[r])...)
 		}
-		_ = w.Write(cells)
+		out.row(cells)
 	})
-	w.Flush()
 	return out.Bytes()
+}
+
+// sheet is rows of CSV.
+type sheet struct{ bytes.Buffer }
+
+// row writes cells. What is no number and begins as a formula gets an apostrophe before it: a spreadsheet would compute what the author of
+// a parameter or a unit wrote there (OWASP, CSV injection).
+func (s *sheet) row(cells []string) {
+	inert := slices.Clone(cells)
+	for i, cell := range cells {
+		if _, err := strconv.ParseFloat(cell, 64); err != nil && strings.ContainsAny(cell[:min(1, len(cell))], "=+-@\t\r\n|%") {
+			inert[i] = "'" + cell
+		}
+	}
+	w := csv.NewWriter(s)
+	_ = w.Write(inert) // Writing to memory cannot fail.
+	w.Flush()
 }
 
 func number(value *float64) string {

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"bytes"
-	"encoding/csv"
 	"slices"
 
 	"assay.dev/assay/operator/internal/analysis"
@@ -217,8 +215,7 @@ func (t OwnTable) CSV() []byte {
 			wide[i] = wide[i] || cell.low != nil
 		}
 	}
-	var out bytes.Buffer
-	w := csv.NewWriter(&out)
+	var out sheet
 	var header []string
 	for i, title := range t.header {
 		header = append(header, title)
@@ -226,7 +223,7 @@ func (t OwnTable) CSV() []byte {
 			header = append(header, title+" low", title+" high")
 		}
 	}
-	_ = w.Write(header) // Writing to memory cannot fail.
+	out.row(header)
 	for _, cells := range t.rows {
 		var line []string
 		for i, cell := range cells {
@@ -239,8 +236,7 @@ func (t OwnTable) CSV() []byte {
 				line = append(line, number(cell.low), number(cell.high))
 			}
 		}
-		_ = w.Write(line)
+		out.row(line)
 	}
-	w.Flush()
 	return out.Bytes()
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -17,7 +18,7 @@ import (
 )
 
 // Limits are what the policy of a world allows the runs of its namespace Limited. Each is below what a run that leaves it out has.
-const Limits = `{"maxNodes": 1, "maxCpus": 2, "maxWallClock": "1h", "maxRuns": 1, "exclusive": ["None"]}`
+const Limits = `{"maxNodes": 1, "maxCpus": 2, "maxMemory": "1Gi", "maxWallClock": "1h", "maxRuns": 1, "exclusive": ["None"]}`
 
 // modest is within Limits.
 func modest(w *World, name string) *assayv1alpha1.BenchmarkRun {
@@ -35,6 +36,8 @@ func beyondThePolicy(t *testing.T, w *World) {
 	}{
 		"nodes": {func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.MaxNodes = 100 }, "spec.placement.maxNodes is 100"},
 		"cpus":  {func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.CPUs = 3 }, "spec.placement.cpus is 3"},
+		"memory": {func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.Memory = resource.MustParse("4Ti") },
+			"spec.placement.memory is 4Ti"},
 		"time": {func(s *assayv1alpha1.BenchmarkRunSpec) { s.Budget.WallClock.Duration = 87600 * time.Hour },
 			"spec.budget.wallClock is 87600h"},
 		"no-time": {func(s *assayv1alpha1.BenchmarkRunSpec) { s.Budget.WallClock.Duration = 0 }, "spec.budget.wallClock is 2h"},
