@@ -108,7 +108,8 @@ func TestCSVKeepsWhateverValuesThereAre(t *testing.T) {
 	}
 	for i, value := range hostile {
 		for arm := range 3 {
-			if got := rows[1+3*i+arm][0]; got != value {
+			// An apostrophe alone is added, where a spreadsheet would take the value for a formula.
+			if got := rows[1+3*i+arm][0]; strings.TrimPrefix(got, "'") != strings.TrimPrefix(value, "'") {
 				t.Errorf("row %d holds %q, want %q", 1+3*i+arm, got, value)
 			}
 		}
