@@ -74,6 +74,9 @@ into() {
   mv "$1.part" "$1"
 }
 
+# What was measured until then stays in out/studies, and is not the study's.
+trap 'echo "$0: interrupted; nothing of the run under way was published" >&2; exit 130' INT TERM
+
 mkdir -p out/studies # A fresh checkout has none.
 failed=()
 for file in "${files[@]}"; do

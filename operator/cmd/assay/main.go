@@ -37,7 +37,7 @@ func main() {
 	case strings.HasPrefix(name, "kubectl-"):
 		program = "kubectl assay"
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
 	defer stop()
 	log.SetLogger(logr.Discard()) // What the client has to say is in its errors.
 	root := newRootCommand()
@@ -46,6 +46,15 @@ func main() {
 		fmt.Fprintln(os.Stderr, program+": "+err.Error())
 		os.Exit(exitCodeOf(err))
 	}
+}
+
+// stopSignals end a command in good order. A terminal that is closed does too, unless nohup says otherwise.
+func stopSignals() []os.Signal {
+	out := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		out = append(out, syscall.SIGHUP)
+	}
+	return out
 }
 
 // Groups of commands in the help.

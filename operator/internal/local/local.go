@@ -66,7 +66,9 @@ func (e *Executor) runBlock(ctx context.Context, wave string, block *record.Bloc
 	defer mine.Close()
 	command := exec.CommandContext(ctx, e.Runner, "block", "--wave", wave, "--block", block.ID, "--keeper", "fd:3")
 	command.Stdout, command.Stderr, command.ExtraFiles = e.Log, e.Log, []*os.File{runners}
-	// On a signal the runner ends its trials itself.
+	// On a signal the runner ends its trials itself. What stops this process by its group (a terminal, timeout, a CI job that is cancelled)
+	// must reach no trial: one that it kills would count as failed, as a signal from beside the runner may be another trial's.
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = 10 * time.Second
 	err = e.startPinned(command)

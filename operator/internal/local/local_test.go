@@ -6,7 +6,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -95,6 +98,19 @@ func TestAnInterruptEndsTheRunnerByAskingIt(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), "asked") {
 		t.Error("the runner was ended without being asked")
+	}
+}
+
+// Whoever interrupts a group of processes, such as timeout or a CI system, would kill a trial, and a trial that is killed has failed.
+func TestASignalForTheGroupReachesNoTrial(t *testing.T) {
+	var log bytes.Buffer
+	executor := &Executor{Runner: fakeRunner(t, `cut -d " " -f 5 /proc/self/stat`), Folder: t.TempDir(), Name: "here", Log: &log}
+	if err := executor.Run(context.Background(), twoBlocks(), nil); err != nil {
+		t.Fatal(err)
+	}
+	groups := strings.Fields(log.String())
+	if own := strconv.Itoa(syscall.Getpgrp()); len(groups) != 2 || slices.Contains(groups, own) {
+		t.Errorf("this process is in group %s, and the runners in %v", own, groups)
 	}
 }
 
