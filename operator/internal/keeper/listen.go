@@ -19,11 +19,12 @@ func AcceptOne(ctx context.Context, socket string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
-	defer stop()
 	if err := os.Chmod(socket, 0o660); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
+	// Closing removes the socket: not before it has its mode.
+	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
+	defer stop()
 	conn, err := listener.Accept()
 	// Closing it removes the socket.
 	if closeErr := listener.Close(); err == nil && closeErr != nil && !errors.Is(closeErr, net.ErrClosed) {
