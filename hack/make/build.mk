@@ -8,7 +8,9 @@ CARGO_RELEASE := RUSTFLAGS="-C target-feature=+crt-static" cargo build --manifes
 
 KERNELS := scan-pir batch-rms24 batch-curp-ho insert-diskann insert-mork spin-kernel
 RUST_PACKAGES := assay-runner assay-neighbour $(KERNELS)
-RUST_PROGRAMS := assay-runner assay-neighbour assay-hostile $(KERNELS)
+RUST_PROGRAMS := assay-runner assay-neighbour $(KERNELS)
+# What attacks Assay in tests is in no release.
+TEST_PROGRAMS := assay-hostile
 
 .PHONY: build
 build: build-go build-rust ## Build assay, the manager, the cluster tool, the runner and the kernels into bin/.
@@ -22,7 +24,7 @@ build-go: bin/cluster
 build-rust:
 	@mkdir -p bin
 	@$(CARGO_RELEASE) $(RUST_PACKAGES:%=-p %)
-	@cp -f $(patsubst %,workloads/target/x86_64-unknown-linux-gnu/release/%,$(RUST_PROGRAMS)) bin/
+	@cp -f $(patsubst %,workloads/target/x86_64-unknown-linux-gnu/release/%,$(RUST_PROGRAMS) $(TEST_PROGRAMS)) bin/
 
 .PHONY: bin/assay
 bin/assay:

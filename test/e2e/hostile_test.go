@@ -17,7 +17,7 @@ func hostileRun(name, attack string) *assayv1alpha1.BenchmarkRun {
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: assayv1alpha1.BenchmarkRunSpec{
 			Template: &assayv1alpha1.BenchmarkTemplateSpec{
-				Image: "assay.dev/assay-scan:0.1.0", Parity: assayv1alpha1.ParityNone,
+				Image: "assay.dev/assay-attack:0.1.0", Parity: assayv1alpha1.ParityNone,
 				Command:    []string{"/assay-hostile", "--socket=/assay-keeper/socket", "--attempts=/assay", "--program=/spin-kernel"},
 				Parameters: []assayv1alpha1.Parameter{{Name: "value"}, {Name: "attack", Default: ptr.To("none")}},
 				Metrics:    []assayv1alpha1.Metric{{Name: "latency", Unit: "s", Direction: assayv1alpha1.LowerIsBetter, Statistic: assayv1alpha1.StatisticValue}},

@@ -434,7 +434,7 @@ var archived = map[string][]string{
 
 // inImages are the programs that only images have.
 var inImages = []string{
-	"manager", "scan-pir", "spin-kernel", "assay-neighbour", "assay-hostile", "batch-rms24", "batch-curp-ho", "insert-diskann", "insert-mork",
+	"manager", "scan-pir", "spin-kernel", "assay-neighbour", "batch-rms24", "batch-curp-ho", "insert-diskann", "insert-mork",
 }
 
 func TestArchivesHoldProgramsForTheirPlatformThatNeedNothingElse(t *testing.T) {

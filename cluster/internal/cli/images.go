@@ -81,7 +81,7 @@ func (a *app) imagesLayoutCommand() *cobra.Command {
 	var bin, platforms string
 	cmd := &cobra.Command{
 		Use:     "layout DIR --bin FOLDER [--platforms LIST]",
-		Short:   "Write an OCI layout of each of our images into DIR",
+		Short:   "Write an OCI layout of each image that we publish into DIR",
 		Example: `  cluster images layout out/images --bin 'out/bin/linux-{arch}' --platforms linux/amd64,linux/arm64`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -93,10 +93,10 @@ func (a *app) imagesLayoutCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := publish.Layouts(table.Own(), args[0], bin, architectures); err != nil {
+			if err := publish.Layouts(table.Published(), args[0], bin, architectures); err != nil {
 				return err
 			}
-			for _, row := range table.Own() {
+			for _, row := range table.Published() {
 				digest, err := publish.Digest(filepath.Join(args[0], row.Name()))
 				if err != nil {
 					return err
@@ -132,10 +132,10 @@ that reach no other registry.`,
 				return err
 			}
 			layouts := map[string]string{}
-			for _, row := range table.Own() {
+			for _, row := range table.Published() {
 				layouts[row.Repository] = filepath.Join(dir, row.Name())
 			}
-			pushed := table.Own()
+			pushed := table.Published()
 			if all {
 				archives, err := embedded.Images(cmd.Context(), a.cfg, a.log)
 				if err != nil {

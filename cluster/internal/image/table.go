@@ -31,6 +31,8 @@ type Row struct {
 	Repository string `json:"repository"`
 	// Own maps paths in the image to programs of this tree.
 	Own map[string]string `json:"own,omitempty"`
+	// TestOnly is true of an image of ours that only tests use: it is not published.
+	TestOnly bool `json:"testOnly,omitempty"`
 	// Programs maps paths in the image to compiled programs of others.
 	Programs map[string]string `json:"programs,omitempty"`
 	// Tag is the version of what is in it: written down for what is not compiled here, and filled in by Read for all else.
@@ -108,6 +110,8 @@ func (r *Row) complete(source, version string) error {
 	switch {
 	case len(r.Own) > 0 && len(r.Programs) > 0:
 		return errors.New("own and programs exclude each other: an image is ours or another project's")
+	case r.TestOnly && (len(r.Own) == 0 || r.Value != ""):
+		return errors.New("testOnly: true is for an image of ours that the chart does not name: remove it, or value")
 	case len(r.Own) > 0 && r.Tag != "":
 		return fmt.Errorf("tag %q: remove it, because what is ours has the version of the file %s", r.Tag, VersionFile)
 	case len(r.Own) > 0:
@@ -177,6 +181,9 @@ func (r Row) image() Image {
 
 // Own are the images of this tree's programs.
 func (t Table) Own() Table { return t.filter(func(r Row) bool { return len(r.Own) > 0 }) }
+
+// Published are those of them that others get.
+func (t Table) Published() Table { return t.Own().filter(func(r Row) bool { return !r.TestOnly }) }
 
 // Upstream are the images that are assembled here from other projects' released sources.
 func (t Table) Upstream() Table { return t.filter(func(r Row) bool { return len(r.Programs) > 0 }) }

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,6 +73,8 @@ func TestATableThatCannotBeUsedIsRefused(t *testing.T) {
 		"programs of two releases":              {`[{repository: r.io/a, programs: {/a: etcd, /b: minio}}]`, "releases"},
 		"ours and another project's in one":     {`[{repository: r.io/a, own: {/a: assay}, programs: {/b: etcd}}]`, "exclude each other"},
 		"a version of ours beside the file":     {`[{repository: r.io/a, own: {/a: assay}, tag: "1"}]`, "remove it"},
+		"another project's that is for tests":   {`[{repository: r.io/a, tag: "1", testOnly: true}]`, "testOnly: true is for an image of ours"},
+		"one for tests that the chart names":    {`[{value: a, repository: r.io/a, own: {/a: assay}, testOnly: true}]`, "or value"},
 		"a name that Kubernetes reads as other": {`[{repository: tool, tag: "1"}]`, "give it in full"},
 		"a repository twice":                    {`[{repository: r.io/a, tag: "1"}, {repository: r.io/a, tag: "2"}]`, "repository r.io/a has two rows"},
 		"a value twice":                         {`[{value: x, repository: r.io/a, tag: "1"}, {value: x, repository: r.io/b, tag: "2"}]`, "value x has two rows"},
@@ -92,6 +95,23 @@ func TestATableThatCannotBeUsedIsRefused(t *testing.T) {
 	}
 }
 
+func TestWhatIsForTestsIsNotPublished(t *testing.T) {
+	table := readTable(t)
+	var published, others []string
+	for _, row := range table.Own() {
+		for _, program := range row.Own {
+			if slices.ContainsFunc(table.Published(), func(r Row) bool { return r.Repository == row.Repository }) {
+				published = append(published, program)
+			} else {
+				others = append(others, program)
+			}
+		}
+	}
+	if slices.Contains(published, "assay-hostile") || !slices.Contains(published, "assay-runner") || !slices.Contains(others, "assay-hostile") {
+		t.Errorf("published are %v, and not %v", published, others)
+	}
+}
+
 func TestARegistryTakesThePlaceOfTheHost(t *testing.T) {
 	row := Row{Repository: "quay.io/argoproj/argoexec", Tag: "v4"}
 	for registry, want := range map[string]string{
@@ -109,7 +129,7 @@ func TestARegistryTakesThePlaceOfTheHost(t *testing.T) {
 }
 
 // ours is one of our images with a version, wherever it is written.
-var ours = regexp.MustCompile(`assay\.dev/assay-(operator|runner|scan|batch|insert):([0-9][0-9A-Za-z.-]*)`)
+var ours = regexp.MustCompile(`assay\.dev/assay-(operator|runner|scan|batch|insert|attack):([0-9][0-9A-Za-z.-]*)`)
 
 func TestNoFileNamesAnotherVersionOfOurImages(t *testing.T) {
 	version, err := Version("../../..", "")
