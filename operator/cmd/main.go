@@ -184,7 +184,7 @@ func run(ctx context.Context, options *options) error {
 	}
 	images := &registry.Client{Hosts: options.registries}
 	schedules := &controller.ScheduleReconciler{
-		Live: manager.GetAPIReader(), Applier: applier, Registry: images,
+		Cache: manager.GetClient(), Live: manager.GetAPIReader(), Applier: applier, Registry: images,
 		History:  &scheduled.History{Store: timed, Policy: watch.Default(), Clock: clock.RealClock{}, Images: images},
 		Recorder: manager.GetEventRecorderFor("assay-operator"), Clock: clock.RealClock{}, Retry: ledgerRetry,
 	}

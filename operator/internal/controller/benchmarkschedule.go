@@ -39,7 +39,8 @@ type Registry interface {
 
 // ScheduleReconciler makes the runs of BenchmarkSchedules, and adds to their series what the runs measured.
 type ScheduleReconciler struct {
-	// Live reads past the caches.
+	// Cache has schedules without what only their own passes need, and Live reads past it.
+	Cache    client.Reader
 	Live     client.Reader
 	Applier  *apply.Applier
 	Registry Registry
@@ -56,7 +57,7 @@ func (r *ScheduleReconciler) Reconcile(ctx context.Context, request ctrl.Request
 	if err := r.Live.Get(ctx, request.NamespacedName, &s); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	observed, err := observe.Schedule(ctx, r.Live, &s)
+	observed, err := observe.Schedule(ctx, r.Cache, r.Live, &s)
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
 	}

@@ -15,20 +15,21 @@ import (
 )
 
 // Schedule reads what is known of a schedule without asking anybody but the API server, past the caches: a run that was created or a
-// revision that was marked a moment ago must not be missing.
-func Schedule(ctx context.Context, live client.Reader, s *assayv1alpha1.BenchmarkSchedule) (schedule.Observed, error) {
+// revision that was marked a moment ago must not be missing. Other schedules alone are as the cache has them. The API server tells of
+// schedules in the order in which they were written, so that those before this one are there; thousands of a megabyte each, read by each of
+// them, would keep the operator from everybody else's.
+func Schedule(ctx context.Context, cache, live client.Reader, s *assayv1alpha1.BenchmarkSchedule) (schedule.Observed, error) {
 	out := schedule.Observed{Schedule: s}
 	var err error
 	if out.Runs, err = runsOf(ctx, live, s); err != nil {
 		return out, err
 	}
 	oldest := elder{s.Name, s.CreationTimestamp.Time}
-	if err := EachPage(ctx, live, s.Namespace, func(page *assayv1alpha1.BenchmarkScheduleList) {
-		oldest = oldest.among(s.Spec.Series, page.Items)
-	}); err != nil {
+	var others assayv1alpha1.BenchmarkScheduleList
+	if err := cache.List(ctx, &others, client.InNamespace(s.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return out, fmt.Errorf("list schedules: %w", err)
 	}
-	if oldest.name != s.Name {
+	if oldest = oldest.among(s.Spec.Series, others.Items); oldest.name != s.Name {
 		out.Rival = oldest.name
 	}
 	if !schedule.ReadsRevisions(s) {

@@ -1,6 +1,8 @@
 package observe
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,7 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/schedule"
@@ -74,13 +78,43 @@ func TestTheRunsOfAScheduleAreThoseThatItOwns(t *testing.T) {
 	}
 }
 
+// Each of thousands reads the others in each of its passes, and each may be a megabyte.
+func TestOtherSchedulesAreReadFromTheCache(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := assayv1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Date(2026, 11, 23, 2, 0, 0, 0, time.UTC)
+	made := func(name string, minute int) *assayv1alpha1.BenchmarkSchedule {
+		out := &assayv1alpha1.BenchmarkSchedule{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "team", Name: name, CreationTimestamp: metav1.NewTime(began.Add(time.Duration(minute) * time.Minute)),
+		}}
+		out.Spec.Series = "scan"
+		return out
+	}
+	younger := made("younger", 1)
+	cache := fake.NewClientBuilder().WithScheme(scheme).WithObjects(made("older", 0), younger).Build()
+	live := interceptor.NewClient(cache, interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if _, all := list.(*assayv1alpha1.BenchmarkScheduleList); all {
+				return errors.New("schedules are listed past the cache")
+			}
+			return c.List(ctx, list, opts...)
+		},
+	})
+	if observed, err := Schedule(t.Context(), cache, live, younger); err != nil || observed.Rival != "older" {
+		t.Errorf("the series is of %q (%v), want of the older one", observed.Rival, err)
+	}
+}
+
 // CI may record any number of revisions, of any series, each with as much beside it as an object may have.
 func TestRecordedRevisionsAreReadAPageAtATime(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := assayv1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	reader := &pagedReader{Reader: fake.NewClientBuilder().WithScheme(scheme).Build(), of: &assayv1alpha1.BenchmarkRevisionList{}}
+	cache := fake.NewClientBuilder().WithScheme(scheme).Build()
+	reader := &pagedReader{Reader: cache, of: &assayv1alpha1.BenchmarkRevisionList{}}
 	for i := range 12345 {
 		one := &assayv1alpha1.BenchmarkRevision{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: fmt.Sprint("r-", i)}}
 		one.Spec.Series, one.Spec.Revision.Revision = []string{"scan", "other"}[i%2], fmt.Sprint(i)
@@ -88,7 +122,7 @@ func TestRecordedRevisionsAreReadAPageAtATime(t *testing.T) {
 	}
 	s := &assayv1alpha1.BenchmarkSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "app"}}
 	s.Spec.Series, s.Spec.Source.Type = "scan", assayv1alpha1.RevisionSource
-	observed, err := Schedule(t.Context(), reader, s)
+	observed, err := Schedule(t.Context(), cache, reader, s)
 	if err != nil || len(observed.Revisions) != 6173 || observed.Revisions[6172].Revision.Revision != "12344" {
 		t.Errorf("%d revisions are known (%v)", len(observed.Revisions), err)
 	}
@@ -104,7 +138,7 @@ func TestRecordedRevisionsAreReadAPageAtATime(t *testing.T) {
 		"one that locates changes reads those between them": {&assayv1alpha1.OnChange{Locate: &assayv1alpha1.LocateChange{}}, 6173},
 	} {
 		s.Spec.OnChange = tc.locate
-		if observed, err := Schedule(t.Context(), reader, s); err != nil || len(observed.Revisions) != tc.want {
+		if observed, err := Schedule(t.Context(), cache, reader, s); err != nil || len(observed.Revisions) != tc.want {
 			t.Errorf("%s: %d revisions are known (%v)", what, len(observed.Revisions), err)
 		}
 	}

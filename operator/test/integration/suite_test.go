@@ -248,7 +248,7 @@ func startOperatorFor(connection *rest.Config, namespaces ...string) (*runningOp
 	}
 	nodes := &controller.NodeReconciler{Live: manager.GetAPIReader(), Applier: applier, Clock: clock.RealClock{}}
 	schedules := &controller.ScheduleReconciler{
-		Live: manager.GetAPIReader(), Applier: applier, Registry: images, Recorder: manager.GetEventRecorderFor("assay-operator"),
+		Cache: manager.GetClient(), Live: manager.GetAPIReader(), Applier: applier, Registry: images, Recorder: manager.GetEventRecorderFor("assay-operator"),
 		History: &scheduled.History{Store: timed, Policy: watch.Default(), Clock: scheduleClock, Images: images}, Clock: scheduleClock, Retry: storeTimeout,
 	}
 	if err := errors.Join(manager.Add(workflows), reconciler.SetupWithManager(manager), nodes.SetupWithManager(manager),
