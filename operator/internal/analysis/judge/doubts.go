@@ -147,8 +147,16 @@ func (f *doubts) ofLosses(as analysis.CapReason) {
 }
 
 func (f *doubts) ofMadeUnlike(as analysis.CapReason) {
+	var arms []int
+	for arm := range f.d.Exp.Arms {
+		arms = append(arms, arm)
+	}
+	// Where no arm's differ from any other's, no pair's do. There may be hundreds of pairs.
+	differ := slices.DeleteFunc(slices.Clone(f.figures), func(of figure) bool {
+		return madeDifferently(f.d, of.metric, of.statistic, of.point, arms...) == ""
+	})
 	f.eachPair(func(mine, theirs int, names []string, _ float64) {
-		for _, of := range f.figures {
+		for _, of := range differ {
 			f.add(as, madeDifferently(f.d, of.metric, of.statistic, of.point, mine, theirs), f.of(of, names...))
 		}
 	})

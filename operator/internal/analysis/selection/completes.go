@@ -101,18 +101,36 @@ func (s *Selection) Completions(in func(block string) bool) map[Cell]*Completion
 	return out
 }
 
+// outputless is how many trials left no output that anybody knows, and the first of them.
+type outputless struct {
+	count int
+	first string
+}
+
 // Outputless counts the measured trials of an arm of which nobody knows what they gave, and names the first. What an execution that does
 // not count gave is known.
 func (s *Selection) Outputless(arm int) (count int, first string) {
+	if s.outputless == nil {
+		s.findOutputless()
+	}
+	of := s.outputless[arm]
+	return of.count, of.first
+}
+
+// findOutputless counts them for all arms at once: every gate asks for every candidate at every point.
+func (s *Selection) findOutputless() {
+	s.outputless = map[int]outputless{}
 	seen := map[string]bool{}
 	unknown := func(c Cell, trial string) {
-		if c.Arm != arm || seen[trial] {
+		if seen[trial] {
 			return
 		}
 		seen[trial] = true
-		if count++; first == "" || record.CompareNames(trial, first) < 0 {
-			first = trial
+		of := s.outputless[c.Arm]
+		if of.count++; of.first == "" || record.CompareNames(trial, of.first) < 0 {
+			of.first = trial
 		}
+		s.outputless[c.Arm] = of
 	}
 	for _, one := range s.Spoilt {
 		unknown(one.Cell, one.Trial)
@@ -128,7 +146,6 @@ func (s *Selection) Outputless(arm int) (count int, first string) {
 			unknown(one.Cell, one.trial)
 		}
 	}
-	return count, first
 }
 
 func (s *Selection) whyRejected(attempt *record.Attempt) string {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -36,7 +35,7 @@ func commands(exp *experiment.Experiment) map[variant]command {
 	return out
 }
 
-// unknownBuild explains that an arm has no such build; empty when it has.
+// unknownBuild explains that an arm does not have the build of an attempt.
 func unknownBuild(exp *experiment.Experiment, attempt *record.Attempt, at Cell) string {
 	var builds []string
 	for _, c := range exp.Cells {
@@ -45,8 +44,6 @@ func unknownBuild(exp *experiment.Experiment, attempt *record.Attempt, at Cell) 
 		}
 	}
 	switch {
-	case len(builds) == 0 && attempt.Build == "" || slices.Contains(builds, attempt.Build):
-		return ""
 	case len(builds) == 0:
 		return fmt.Sprintf("it ran build %q and arm %q has no builds", attempt.Build, attempt.Arm)
 	case attempt.Build == "":

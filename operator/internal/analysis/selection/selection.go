@@ -89,6 +89,8 @@ type Selection struct {
 	useless map[*record.Attempt]bool
 	// Absent are the measured trials that were planned in blocks that ran and of which there is nothing, or only what ran under a stale lease.
 	Absent []Spoilt
+	// outputless are trials without an output, by arm; nil until somebody asks.
+	outputless map[int]outputless
 	// Gaps are the plans and blocks that are missing, cannot be read or contradict the experiment.
 	Gaps []string
 	// Altered are the objects that an earlier analysis read and that are gone or are not what they were.
@@ -260,8 +262,11 @@ func (s *Selection) rejectForeign(exp *experiment.Experiment, planned plan, atte
 				// Every plan is older than what ran: whoever shortens it chooses what is judged.
 				s.Gaps = append(s.Gaps, sourceOf(attempt).Key)
 			}
-			if reason = cmp.Or(unknownBuild(exp, attempt, at), disagreement(planned, attempt, at)); reason == "" {
-				reason = contradiction(attempt, asked[variant{at, attempt.Build}], planned.slots[attempt.Trial].command)
+			own, known := asked[variant{at, attempt.Build}]
+			if !known {
+				reason = unknownBuild(exp, attempt, at)
+			} else if reason = disagreement(planned, attempt, at); reason == "" {
+				reason = contradiction(attempt, own, planned.slots[attempt.Trial].command)
 			}
 		}
 		if reason != "" {
