@@ -401,19 +401,19 @@ func (f *staleLeader) Inject(ctx context.Context) error {
 	if err := f.begin(ctx); err != nil {
 		return err
 	}
-	before, err := f.leader(ctx)
-	if err != nil {
+	var before *corev1.Pod
+	if err := wait(ctx, time.Minute, "an operator leads", func(ctx context.Context) (err error) {
+		if before, err = f.leader(ctx); err == nil {
+			f.processes, err = f.w.node.container(container(before, ""))
+		}
+		return err
+	}); err != nil {
 		return err
 	}
-	processes, err := f.w.node.container(container(before, ""))
-	if err != nil {
+	if err := signalAll(f.processes, syscall.SIGSTOP); err != nil {
 		return err
 	}
-	f.processes = processes
-	if err := signalAll(processes, syscall.SIGSTOP); err != nil {
-		return err
-	}
-	err = wait(ctx, time.Minute, "the other operator leads", func(ctx context.Context) error {
+	err := wait(ctx, time.Minute, "the other operator leads", func(ctx context.Context) error {
 		now, err := f.leader(ctx)
 		if err == nil && now.Name == before.Name {
 			err = fmt.Errorf("%s does", now.Name)
@@ -449,17 +449,24 @@ func (f *staleLeader) leader(ctx context.Context) (*corev1.Pod, error) {
 	return leaderOf(&lease, pods.Items)
 }
 
-// leaderOf finds the pod that holds a lease: the holder is a host's name, and something random after an underscore.
+// leaderOf finds the pod that holds a lease: the holder is a host's name, and something random after an underscore. The process that took
+// the lease may be gone, and the one that the pod has since does not lead.
 func leaderOf(lease *coordinationv1.Lease, pods []corev1.Pod) (*corev1.Pod, error) {
 	holder := ptr.Deref(lease.Spec.HolderIdentity, "")
-	if holder == "" {
+	if holder == "" || lease.Spec.AcquireTime == nil {
 		return nil, fmt.Errorf("nobody leads: %w", errNoVictim)
 	}
 	name, _, _ := strings.Cut(holder, "_")
 	for i := range pods {
-		if pods[i].Name == name {
-			return &pods[i], nil
+		if pods[i].Name != name {
+			continue
 		}
+		for _, status := range pods[i].Status.ContainerStatuses {
+			if running := status.State.Running; running == nil || !running.StartedAt.Time.Before(lease.Spec.AcquireTime.Time) {
+				return nil, fmt.Errorf("the process of %s that led is gone: %w", holder, errNoVictim)
+			}
+		}
+		return &pods[i], nil
 	}
 	return nil, fmt.Errorf("the leader %s is none of %d pods: %w", holder, len(pods), errNoVictim)
 }

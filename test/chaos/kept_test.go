@@ -105,20 +105,31 @@ func TestANodeIsAwayForLessAndForMoreThanItsGrace(t *testing.T) {
 }
 
 func TestWhoLeads(t *testing.T) {
-	pod := func(name string) corev1.Pod { return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}} }
-	pods := []corev1.Pod{pod("assay-operator-a"), pod("assay-operator-ab")}
+	acquired := metav1.NewMicroTime(time.Date(2026, 11, 26, 8, 0, 0, 500, time.UTC))
+	pod := func(name string, began time.Duration) corev1.Pod {
+		running := &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(acquired.Add(began))}
+		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.PodStatus{
+			ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{Running: running}}},
+		}}
+	}
+	pods := []corev1.Pod{pod("assay-operator-a", -time.Minute), pod("assay-operator-ab", -time.Minute), pod("assay-operator-c", time.Second)}
+	ends := pod("assay-operator-d", -time.Minute)
+	ends.Status.ContainerStatuses[0].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
+	pods = append(pods, ends)
 	for name, tc := range map[string]struct {
 		holder     *string
 		pod, fails string
 	}{
-		"the first of two":          {ptr.To("assay-operator-a_5a0c"), "assay-operator-a", ""},
-		"one with a longer name":    {ptr.To("assay-operator-ab_5a0c"), "assay-operator-ab", ""},
-		"one that is gone":          {ptr.To("assay-operator-x_5a0c"), "", "assay-operator-x_5a0c is none of 2 pods"},
-		"nobody, at the moment":     {ptr.To(""), "", "nobody leads"},
-		"nobody, since there is no": {nil, "", "nobody leads"},
+		"the first of two":              {ptr.To("assay-operator-a_5a0c"), "assay-operator-a", ""},
+		"one with a longer name":        {ptr.To("assay-operator-ab_5a0c"), "assay-operator-ab", ""},
+		"one that is gone":              {ptr.To("assay-operator-x_5a0c"), "", "assay-operator-x_5a0c is none of 4 pods"},
+		"one whose process began later": {ptr.To("assay-operator-c_5a0c"), "", "that led is gone"},
+		"one whose process has ended":   {ptr.To("assay-operator-d_5a0c"), "", "that led is gone"},
+		"nobody, at the moment":         {ptr.To(""), "", "nobody leads"},
+		"nobody, since there is no":     {nil, "", "nobody leads"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := leaderOf(&coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: tc.holder}}, pods)
+			got, err := leaderOf(&coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: tc.holder, AcquireTime: &acquired}}, pods)
 			if tc.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.fails) {
 					t.Errorf("%v, want %q", err, tc.fails)
