@@ -431,7 +431,8 @@ func FuzzPolicy(f *testing.F) {
 			return
 		}
 		limits := allowed.Of(namespace)
-		bound := limits.MaxNodes != nil || limits.MaxCPUs != nil || limits.MaxMemory != nil || limits.MaxWallClock != nil || len(limits.Exclusive) > 0
+		bound := limits.MaxNodes != nil || limits.MaxCPUs != nil || limits.MaxMemory != nil || limits.MaxWallClock != nil ||
+			len(limits.Exclusive) > 0
 		spec := written.DeepCopy()
 		if refused := allowed.Refuses(namespace, spec); refused != "" && !bound {
 			t.Errorf("refused without a limit: %s", refused)
