@@ -47,8 +47,9 @@ func (a *Applier) Status(ctx context.Context, run *assayv1alpha1.BenchmarkRun,
 	return &written, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &written)
 }
 
-// replaceStatus writes the whole status of an object, if that has the version that it names. It is no apply: that takes away only what its
-// owner has applied before, and whoever may change an object may have the API server forget who applied what. What is over would hold on.
+// replaceStatus writes the whole status of an object against the version that the object names; another version is a conflict. It does
+// not use server-side apply, which removes only fields that its owner applied before: whoever may change an object can have the API server
+// forget who applied which field, and a field that is over would stay.
 func (a *Applier) replaceStatus(ctx context.Context, object *unstructured.Unstructured, content map[string]any) error {
 	patch, err := json.Marshal([]map[string]any{
 		{"op": "add", "path": "/metadata/resourceVersion", "value": object.GetResourceVersion()},

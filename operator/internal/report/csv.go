@@ -66,8 +66,8 @@ func CSV(exp *experiment.Experiment, analyzed *analysis.Analysis) []byte {
 // sheet is rows of CSV.
 type sheet struct{ bytes.Buffer }
 
-// row writes cells. What is no number and begins as a formula gets an apostrophe before it: a spreadsheet would compute what the author of
-// a parameter or a unit wrote there (OWASP, CSV injection).
+// row writes cells. A cell that is not a number and begins like a formula gets an apostrophe before it, because a spreadsheet would compute
+// what the author of a parameter or a unit wrote there (OWASP, CSV injection).
 func (s *sheet) row(cells []string) {
 	inert := slices.Clone(cells)
 	for i, cell := range cells {
