@@ -20,6 +20,7 @@ import (
 	"assay.dev/assay/operator/internal/bench"
 	"assay.dev/assay/operator/internal/local"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/suggest"
 )
 
 type benchOptions struct {
@@ -193,7 +194,7 @@ func policyOf(text string) (assayv1alpha1.ViolationPolicy, error) {
 			return policy, nil
 		}
 	}
-	return "", fmt.Errorf("invalid --noise %q: use Warn, Retry or Invalid", text)
+	return "", fmt.Errorf("invalid --noise %q: %s", text, suggest.Allowed(text, known))
 }
 
 // programPath is where the program of a command is: what a shell would start, or a program in this folder.

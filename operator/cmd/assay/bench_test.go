@@ -90,13 +90,13 @@ func TestWhatBenchCannotAskIsRefusedBeforeAnythingRuns(t *testing.T) {
 		"too few names":                  {[]string{"true", "false", "--name", "a"}, "1 names for 2 commands"},
 		"a name that is none":            {[]string{"true", "false", "--name", "A b,c"}, `invalid name "A b"`},
 		"the same name twice":            {[]string{"true", "false", "--name", "a,a"}, "a"},
-		"a format that is none":          {[]string{"true", "false", "--format", "XML"}, `invalid --format "XML": use Go`},
+		"a format that is none":          {[]string{"true", "false", "--format", "XML"}, `invalid --format "XML": allowed are Go`},
 		"a figure of a program without":  {[]string{"true", "false", "--metric", "x"}, "name the form with --format"},
 		"a table without a figure":       {[]string{"true", "false", "--format", "csv"}, "name one with --metric"},
 		"a requirement that is none":     {[]string{"true", "false", "--require", "wallTime<1"}, "write METRIC<=BOUND"},
 		"a requirement of what is worse": {[]string{"true", "false", "--require", "wallTime>=1.1x"}, "wallTime"},
 		"a requirement of nothing known": {[]string{"true", "false", "--require", "speed<=1x"}, "speed"},
-		"a policy that is none":          {[]string{"true", "false", "--noise", "x"}, "use Warn, Retry or Invalid"},
+		"a policy that is none":          {[]string{"true", "false", "--noise", "x"}, "allowed are Warn, Retry, Invalid"},
 		"too few blocks for a verdict":   {[]string{"true", "false", "--blocks", "2"}, "spec.design.blocks.min"},
 		"a budget that is none":          {[]string{"true", "false", "--budget", "0s"}, "invalid --budget 0s"},
 		"a runner that is not there":     {[]string{"true", "false", "--bin-dir", "/no/such"}, "put it beside assay, or name its folder with --bin-dir"},
@@ -130,7 +130,7 @@ func TestInitWritesARunThatPlanAccepts(t *testing.T) {
 		}
 	}
 	for args, says := range map[string]string{
-		"--output run-.yaml": "exists and is kept", "--template none": "there are curp-ho", "--name A": "--name: invalid name",
+		"--output run-.yaml": "exists and is kept", "--template none": "allowed are curp-ho", "--name A": "--name: invalid name",
 	} {
 		_, _, err := assay(t, append([]string{"init"}, strings.Fields(args)...)...)
 		if err == nil || !strings.Contains(err.Error(), says) || exitCodeOf(err) != exitUsage {

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os/user"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -20,6 +22,7 @@ import (
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/report/ci"
+	"assay.dev/assay/operator/internal/suggest"
 )
 
 // changesView is the book of a history for programs.
@@ -187,7 +190,7 @@ func newAcknowledgeCommand(connection *genericclioptions.ConfigFlags) *cobra.Com
 		RunE: func(cmd *cobra.Command, args []string) error {
 			state, known := decisions[as]
 			if as != "" && !known {
-				return &exitCode{exitUsage, fmt.Errorf("invalid --as %q: use accepted, invalid, fixed, infrastructure or confirmed", as)}
+				return &exitCode{exitUsage, fmt.Errorf("invalid --as %q: %s", as, suggest.Allowed(as, slices.Sorted(maps.Keys(decisions))))}
 			}
 			if why == "" {
 				return &exitCode{exitUsage, errors.New("--why is missing: the reason is kept with the change")}

@@ -57,7 +57,7 @@ func TestAnUnknownRunIsToldFromOnesNearby(t *testing.T) {
 	objects := []client.Object{aRun("default", "pir-scan"), aRun("default", "pir-scan-smoke"), aRun("default", "mork"),
 		aRun("team-a", "elsewhere")}
 	for name, tc := range map[string]struct{ asked, want string }{
-		"a letter is wrong":         {"pir-scam", `no BenchmarkRun "pir-scam" in namespace "default": did you mean pir-scan?`},
+		"a letter is wrong":         {"pir-scam", `no BenchmarkRun "pir-scam" in namespace "default"; did you mean pir-scan?`},
 		"the end is missing":        {"pir", `did you mean pir-scan or pir-scan-smoke?`},
 		"it is in another place":    {"elsewhere", `there is one with -n team-a`},
 		"nothing is near":           {"something-else", `see assay get -A`},
@@ -79,20 +79,6 @@ func TestAnUnknownRunIsSaidToBeUnknownAlsoToThoseWhoMayNotList(t *testing.T) {
 	_, err := getRun(context.Background(), fakeCluster(t, forbidden), "x")
 	if err == nil || err.Error() != `no BenchmarkRun "x" in namespace "default"` {
 		t.Errorf("error %v", err)
-	}
-}
-
-func TestEditDistance(t *testing.T) {
-	for _, tc := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"", "abc", 3}, {"abc", "abc", 0}, {"abc", "abd", 1}, {"abc", "bc", 1}, {"kitten", "sitting", 3}, {"ab", "ba", 2}} {
-		if got := editDistance(tc.a, tc.b); got != tc.want {
-			t.Errorf("%q and %q are %d apart, want %d", tc.a, tc.b, got, tc.want)
-		}
-		if got := editDistance(tc.b, tc.a); got != tc.want {
-			t.Errorf("%q and %q are %d apart, want %d", tc.b, tc.a, got, tc.want)
-		}
 	}
 }
 

@@ -77,7 +77,7 @@ func TestWrongWordsAreUsageErrors(t *testing.T) {
 		says string
 	}{
 		"a flag that is none":                {[]string{"get", "--al"}, "unknown flag: --al"},
-		"a form that is none":                {[]string{"get", "-o", "xml"}, `invalid --output "xml": use table, wide, json, yaml or name`},
+		"a form that is none":                {[]string{"get", "-o", "xml"}, `invalid --output "xml": allowed are table, wide, json, yaml, name`},
 		"a selector that is none":            {[]string{"get", "-l", "=="}, "--selector"},
 		"names and a selector":               {[]string{"get", "x", "-l", "a=b"}, "either named or selected"},
 		"no name":                            {[]string{"watch"}, "Usage: assay watch NAME"},

@@ -15,6 +15,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/manifest"
+	"assay.dev/assay/operator/internal/suggest"
 )
 
 //go:embed starter.yaml.tmpl
@@ -83,7 +84,7 @@ func starterRun(name, shipped string) ([]byte, error) {
 		i := slices.IndexFunc(templates, func(is assayv1alpha1.BenchmarkTemplate) bool { return is.Name == shipped })
 		if i < 0 {
 			return nil, &exitCode{exitUsage,
-				fmt.Errorf("--template: no BenchmarkTemplate %q is shipped; there are %s", shipped, strings.Join(shippedNames(), ", "))}
+				fmt.Errorf("--template: no BenchmarkTemplate %q is shipped: %s", shipped, suggest.Allowed(shipped, shippedNames()))}
 		}
 		data.Template, data.Metric = &templates[i], templates[i].Spec.Metrics[0]
 		for _, parameter := range templates[i].Spec.Parameters {

@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+
+	"assay.dev/assay/operator/internal/suggest"
 )
 
 // runKind is on every run that is printed: a typed client leaves it out.
@@ -40,8 +42,8 @@ func instead(ctx context.Context, cluster *cluster, name string) string {
 	if err := cluster.List(ctx, &here, client.InNamespace(cluster.namespace)); err != nil {
 		return ""
 	}
-	if near := nearest(name, namesOf(here.Items)); len(near) > 0 {
-		return ": did you mean " + list(near) + "?"
+	if meant := suggest.Meant(name, namesOf(here.Items)); meant != "" {
+		return meant
 	}
 	var everywhere assayv1alpha1.BenchmarkRunList
 	if err := cluster.List(ctx, &everywhere); err == nil {
@@ -64,50 +66,6 @@ func namesOf(runs []assayv1alpha1.BenchmarkRun) []string {
 		names = append(names, run.Name)
 	}
 	return names
-}
-
-// nearest are at most three names that somebody who wrote name may have meant, the nearest first.
-func nearest(name string, known []string) []string {
-	type candidate struct {
-		name     string
-		distance int
-	}
-	var near []candidate
-	for _, other := range known {
-		switch distance := editDistance(name, other); {
-		case distance <= max(1, len(name)/4):
-			near = append(near, candidate{other, distance})
-		case len(name) >= 3 && (strings.HasPrefix(other, name) || strings.HasSuffix(other, name)):
-			near = append(near, candidate{other, 100 + distance})
-		}
-	}
-	slices.SortStableFunc(near, func(a, b candidate) int { return a.distance - b.distance })
-	var out []string
-	for _, c := range near[:min(3, len(near))] {
-		out = append(out, c.name)
-	}
-	return out
-}
-
-// editDistance is how many characters must be put in, taken out or changed to make one text of the other.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // completionTime bounds what a person waits for after pressing the tab key.

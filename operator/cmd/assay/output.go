@@ -16,6 +16,7 @@ import (
 
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/suggest"
 )
 
 // addOutput gives a command --output: its own form for people, and those for programs.
@@ -43,7 +44,7 @@ func (c choice) Type() string { return "string" }
 
 func (c choice) Set(text string) error {
 	if !slices.Contains(c.of, text) {
-		return &exitCode{exitUsage, fmt.Errorf("invalid --output %q: use %s", text, list(c.of))}
+		return &exitCode{exitUsage, fmt.Errorf("invalid --output %q: %s", text, suggest.Allowed(text, c.of))}
 	}
 	*c.chosen = text
 	return nil
@@ -102,7 +103,7 @@ func whereTo(output, format, own string, forms ...string) (destination, error) {
 		return destination{}, &exitCode{exitUsage, fmt.Errorf(text, args...)}
 	}
 	if format != "" && !slices.Contains(known, format) {
-		return refuse("invalid --format %q: use %s", format, list(known))
+		return refuse("invalid --format %q: %s", format, suggest.Allowed(format, known))
 	}
 	switch {
 	case output == "" || output == "-":

@@ -22,6 +22,7 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/site"
+	"assay.dev/assay/operator/internal/suggest"
 )
 
 // Ways to the reports of points.
@@ -109,8 +110,8 @@ func (o *siteOptions) check() error {
 	if o.out == "" {
 		return errors.New("--out is missing: name the folder to write to")
 	}
-	if o.reports != linkReports && o.reports != copyReports && o.reports != noReports {
-		return fmt.Errorf("invalid --reports %q: use link, copy or none", o.reports)
+	if known := []string{linkReports, copyReports, noReports}; !slices.Contains(known, o.reports) {
+		return fmt.Errorf("invalid --reports %q: %s", o.reports, suggest.Allowed(o.reports, known))
 	}
 	for _, served := range o.served {
 		from, to, ok := strings.Cut(served, "=")

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+
+	"assay.dev/assay/operator/internal/suggest"
 )
 
 // Figures is what a program reports of itself, and where.
@@ -54,7 +56,7 @@ func ParseFormat(text string) (assayv1alpha1.OutputFormat, error) {
 			return format, nil
 		}
 	}
-	return "", fmt.Errorf("invalid --format %q: use Go, or %s", text, strings.Join(FormatNames(), ", "))
+	return "", fmt.Errorf("invalid --format %q: %s", text, suggest.Allowed(text, append([]string{"Go"}, FormatNames()...)))
 }
 
 // check reports figures that could not be found.

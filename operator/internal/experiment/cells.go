@@ -126,7 +126,7 @@ func checkNames(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.Be
 	check := func(field string, values assayv1alpha1.ParameterValues) {
 		for name := range sorted(values) {
 			if !slices.Contains(known, name) {
-				problems.add(field+"."+name, "the template has no parameter %q; it has %s", name, strings.Join(known, ", "))
+				problems.add(field+"."+name, "%s", noParameter(template, name))
 			}
 		}
 	}
@@ -145,8 +145,7 @@ func checkNames(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.Be
 	}
 	for i, axis := range spec.Sweep.Axes {
 		if !slices.Contains(known, axis.Name) {
-			problems.add(fmt.Sprintf("spec.sweep.axes[%d].name", i), "the template has no parameter %q; it has %s", axis.Name,
-				strings.Join(known, ", "))
+			problems.add(fmt.Sprintf("spec.sweep.axes[%d].name", i), "%s", noParameter(template, axis.Name))
 		}
 	}
 	for i, override := range spec.Sweep.Overrides {

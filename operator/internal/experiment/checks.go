@@ -8,6 +8,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/suggest"
 )
 
 func checkTemplate(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) {
@@ -34,7 +35,7 @@ func checkTemplate(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Inva
 		parameter := findParameter(template, metric.SamplesFrom)
 		switch {
 		case parameter == nil:
-			problems.add(field, "the template has no parameter %q", metric.SamplesFrom)
+			problems.add(field, "%s", noParameter(template, metric.SamplesFrom))
 		case parameter.Type != assayv1alpha1.IntegerParameter:
 			problems.add(field, "parameter %q has type %s: it must be an Integer, the number of samples per trial", metric.SamplesFrom,
 				parameter.Type)
@@ -113,7 +114,7 @@ func checkGates(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []recor
 		}
 		metric := plan.metric(gate.Metric)
 		if metric == nil {
-			problems.add(field+".metric", "the template has no metric %q; it has %s", gate.Metric, plan.metricNames())
+			problems.add(field+".metric", "%s", plan.NoMetric(gate.Metric))
 			continue
 		}
 		if why := gate.RewardsWorse(metric); why != "" {
@@ -144,7 +145,7 @@ func checkAt(sweep *assayv1alpha1.Sweep, at assayv1alpha1.ParameterValues, point
 
 func checkCandidate(spec *assayv1alpha1.BenchmarkRunSpec, candidate, field string, problems *Invalid) {
 	if all := candidates(arms(spec)); candidate != "" && !slices.Contains(all, candidate) {
-		problems.add(field+".candidate", "invalid candidate %q: allowed are %s", candidate, strings.Join(all, ", "))
+		problems.add(field+".candidate", "invalid candidate %q: %s", candidate, suggest.Allowed(candidate, all))
 	}
 }
 
@@ -174,7 +175,7 @@ func checkPredictions(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points [
 	for i, prediction := range plan.Predictions {
 		field := fmt.Sprintf("spec.predictions[%d]", i)
 		if plan.metric(prediction.Metric) == nil {
-			problems.add(field+".metric", "the template has no metric %q; it has %s", prediction.Metric, plan.metricNames())
+			problems.add(field+".metric", "%s", plan.NoMetric(prediction.Metric))
 		}
 		checkAt(spec.Sweep, prediction.At, points, field, problems)
 		checkCandidate(spec, prediction.Candidate, field, problems)
@@ -195,6 +196,11 @@ func findParameter(template *assayv1alpha1.BenchmarkTemplateSpec, name string) *
 
 func parameterNames(template *assayv1alpha1.BenchmarkTemplateSpec) []string {
 	return namesOf(template.Parameters, func(p assayv1alpha1.Parameter) string { return p.Name })
+}
+
+// noParameter refuses a parameter that the template does not have.
+func noParameter(template *assayv1alpha1.BenchmarkTemplateSpec, name string) string {
+	return fmt.Sprintf("the template has no parameter %q: %s", name, suggest.Allowed(name, parameterNames(template)))
 }
 
 func formatValues(values assayv1alpha1.ParameterValues) string {

@@ -218,7 +218,7 @@ func TestFreezeRefusesBadSearches(t *testing.T) {
 		},
 		"a search axis that the template does not have": {
 			func(s *runSpec, _ *templateSpec) { s.Search.Over.Axis = "rate" },
-			"spec.search.over.axis", `no parameter "rate"; it has batchSize`,
+			"spec.search.over.axis", `no parameter "rate": allowed are batchSize`,
 		},
 		"bounds reversed": {
 			func(s *runSpec, _ *templateSpec) {

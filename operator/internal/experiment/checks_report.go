@@ -6,6 +6,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/suggest"
 )
 
 // checkReport refuses a table that would have a column or a row of nothing: it is read when the machine time is spent.
@@ -18,14 +19,15 @@ func checkReport(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []reco
 		}
 		names[table.Name] = true
 		checkAt(spec.Sweep, table.At, points, field, problems)
+		known := armNames(arms(spec))
 		for j, name := range table.Arms {
-			known := slices.ContainsFunc(spec.Arms, func(arm assayv1alpha1.Arm) bool { return arm.Name == name })
-			if !known && !(spec.Design.NullArm && name == NullArm) {
-				problems.add(fmt.Sprintf("%s.arms[%d]", field, j), "the run has no arm %q", name)
+			if !slices.Contains(known, name) {
+				problems.add(fmt.Sprintf("%s.arms[%d]", field, j), "the run has no arm %q: %s", name, suggest.Allowed(name, known))
 			}
 		}
-		if metric := plan.metric(table.Total); table.Total != "" && (metric == nil || metric.Unit != "s") {
-			problems.add(field+".total", "the template has no metric %q in seconds; it has %s", table.Total, plan.metricNames())
+		seconds := plan.metricNames(func(m *Metric) bool { return m.Unit == "s" })
+		if table.Total != "" && !slices.Contains(seconds, table.Total) {
+			problems.add(field+".total", "the template has no metric %q in seconds: %s", table.Total, suggest.Allowed(table.Total, seconds))
 		}
 		for j, column := range table.Columns {
 			checkColumn(spec, plan, column, fmt.Sprintf("%s.columns[%d]", field, j), problems)
@@ -44,7 +46,7 @@ func checkColumn(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, column Column
 	metric := plan.metric(column.Metric)
 	switch {
 	case metric == nil:
-		problems.add(field+".metric", "the template has no metric %q; it has %s", column.Metric, plan.metricNames())
+		problems.add(field+".metric", "%s", plan.NoMetric(column.Metric))
 	case column.Statistic == metric.Statistic:
 	case !slices.ContainsFunc(plan.Gates, func(gate Gate) bool {
 		return gate.Metric == column.Metric && gate.Statistic == column.Statistic

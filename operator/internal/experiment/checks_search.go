@@ -26,7 +26,7 @@ func checkSearch(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []reco
 			"at least %d", spec.Design.Blocks.Min, minSearchBlocks)
 	}
 	if plan.metric(search.Maximize) == nil {
-		problems.add("spec.search.maximize", "the template has no metric %q; it has %s", search.Maximize, plan.metricNames())
+		problems.add("spec.search.maximize", "%s", plan.NoMetric(search.Maximize))
 	}
 	if len(search.SubjectTo) == 0 {
 		problems.add("spec.search.subjectTo", "without a constraint every load is feasible: name one")
@@ -35,7 +35,7 @@ func checkSearch(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []reco
 		field := fmt.Sprintf("spec.search.subjectTo[%d]", i)
 		metric := plan.metric(constraint.Metric)
 		if metric == nil {
-			problems.add(field+".metric", "the template has no metric %q; it has %s", constraint.Metric, plan.metricNames())
+			problems.add(field+".metric", "%s", plan.NoMetric(constraint.Metric))
 			continue
 		}
 		if constraint.Op != AtLeast && constraint.Op != AtMost {

@@ -2,11 +2,12 @@ package experiment
 
 import (
 	"slices"
-	"strings"
 
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+
+	"assay.dev/assay/operator/internal/suggest"
 )
 
 // CompletesGate is the name of the gate that every run with gates has, whether it names it or not.
@@ -68,7 +69,7 @@ func (e *Experiment) Completions() []Completion {
 func checkCompletes(spec *assayv1alpha1.BenchmarkRunSpec, gate Gate, field string, problems *Invalid) {
 	names := armNames(arms(spec))
 	if gate.Candidate != "" && !slices.Contains(names, gate.Candidate) {
-		problems.add(field+".candidate", "invalid candidate %q: allowed are %s", gate.Candidate, strings.Join(names, ", "))
+		problems.add(field+".candidate", "invalid candidate %q: %s", gate.Candidate, suggest.Allowed(gate.Candidate, names))
 	}
 	if gate.AllowWorse {
 		problems.add(field+".allowWorse", "Completes looks at no metric and so at no direction: remove it")

@@ -58,7 +58,7 @@ func TestFreezeRefuses(t *testing.T) {
 			func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 				s.Parameters = values{"rowz": "1"}
 			},
-			"spec.parameters.rowz", `no parameter "rowz"; it has batchSize, strategy`,
+			"spec.parameters.rowz", `no parameter "rowz": allowed are batchSize, strategy`,
 		},
 		"a parameter without default and without value": {
 			func(_ *assayv1alpha1.BenchmarkRunSpec, tpl *assayv1alpha1.BenchmarkTemplateSpec) {
@@ -169,7 +169,7 @@ func TestFreezeRefuses(t *testing.T) {
 		},
 		"a gate on a metric that does not exist": {
 			gate(assayv1alpha1.Gate{Name: "g", Metric: "speed", Op: assayv1alpha1.RatioAtLeast, Bound: "1"}),
-			"spec.gates[0].metric", `no metric "speed"; it has latency, throughput`,
+			"spec.gates[0].metric", `no metric "speed": allowed are latency, throughput`,
 		},
 		"a gate at a point that does not exist": {
 			gate(assayv1alpha1.Gate{Name: "g", Metric: "throughput", At: values{"batchSize": "3"}, Op: assayv1alpha1.RatioAtLeast, Bound: "1"}),
@@ -181,7 +181,7 @@ func TestFreezeRefuses(t *testing.T) {
 		},
 		"a gate on an arm that does not exist": {
 			gate(assayv1alpha1.Gate{Name: "g", Metric: "throughput", Candidate: "fast", Op: assayv1alpha1.RatioAtLeast, Bound: "1"}),
-			"spec.gates[0].candidate", `invalid candidate "fast": allowed are fused`,
+			"spec.gates[0].candidate", `invalid candidate "fast": allowed is fused`,
 		},
 		"a gate on the baseline itself": {
 			gate(assayv1alpha1.Gate{Name: "g", Metric: "throughput", Candidate: "loop", Op: assayv1alpha1.RatioAtLeast, Bound: "1"}),
@@ -246,7 +246,7 @@ func TestFreezeRefuses(t *testing.T) {
 			func(_ *assayv1alpha1.BenchmarkRunSpec, tpl *assayv1alpha1.BenchmarkTemplateSpec) {
 				tpl.Command = append(tpl.Command, "$(rows)")
 			},
-			"template.command[2]", "$(rows) names a parameter that the template does not have",
+			"template.command[2]", `$(rows): the template has no parameter "rows"`,
 		},
 	}
 	checkRefusals(t, testSpec, cases)

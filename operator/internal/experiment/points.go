@@ -8,6 +8,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/suggest"
 )
 
 // expandPoints returns the points of the sweep in the order the report shows them, without duplicates. Without a sweep
@@ -135,7 +136,7 @@ func noAxis(sweep *assayv1alpha1.Sweep, name string) string {
 		return fmt.Sprintf("invalid axis %q: the run has no axes; remove it, or add the axis to spec.sweep.axes", name)
 	}
 	allowed := namesOf(sweep.Axes, func(a assayv1alpha1.SweepAxis) string { return a.Name })
-	return fmt.Sprintf("invalid axis %q: allowed are %s", name, strings.Join(allowed, ", "))
+	return fmt.Sprintf("invalid axis %q: %s", name, suggest.Allowed(name, allowed))
 }
 
 func checkSelectors(sweep *assayv1alpha1.Sweep, problems *Invalid) {

@@ -7,6 +7,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/suggest"
 )
 
 // What the runner reads of every process are metrics like any other: gates, predictions, constraints and columns name them,
@@ -25,9 +26,20 @@ func (p *Plan) metric(name string) *Metric {
 	return p.processMetric(name)
 }
 
-func (p *Plan) metricNames() string {
-	names := namesOf(p.Metrics, func(m Metric) string { return m.Name })
-	return strings.Join(append(names, p.processMetricNames()...), ", ")
+// NoMetric refuses a metric that neither the template has nor the runner reads.
+func (p *Plan) NoMetric(name string) string {
+	return fmt.Sprintf("the template has no metric %q: %s", name, suggest.Allowed(name, p.metricNames(func(*Metric) bool { return true })))
+}
+
+// metricNames are those of which is says so, in their order.
+func (p *Plan) metricNames(is func(*Metric) bool) []string {
+	var out []string
+	for _, name := range append(namesOf(p.Metrics, func(m Metric) string { return m.Name }), p.processMetricNames()...) {
+		if is(p.metric(name)) {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // processMetric is a metric that the runner reads; nil if it reads none of that name of the template's processes.

@@ -68,7 +68,7 @@ func TestFreezeKeepsTheNamesOfWhatTheRunnerReads(t *testing.T) {
 		}, "template.metrics[1].name", `begins with process., which is for what the runner reads`},
 		"a quantity that is not read": {func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 			s.Gates = []assayv1alpha1.Gate{{Name: "g", Metric: "process.energy", Op: assayv1alpha1.AtMost, Bound: "1"}}
-		}, "spec.gates[0].metric", `no metric "process.energy"; it has latency, throughput, process.wallTime`},
+		}, "spec.gates[0].metric", `no metric "process.energy": allowed are latency, throughput, process.wallTime`},
 		"a role that the template does not have": {func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 			s.Gates = []assayv1alpha1.Gate{{Name: "g", Metric: "process.server.cpuTime", Op: assayv1alpha1.AtMost, Bound: "1"}}
 		}, "spec.gates[0].metric", `no metric "process.server.cpuTime"`},

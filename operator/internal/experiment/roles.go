@@ -9,6 +9,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/suggest"
 )
 
 // portReference is $(port.role) inside an element of a command. The runner replaces it, in the elements named by the wave.
@@ -46,6 +47,7 @@ func checkCommands(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Inva
 		problems.add("template.roles",
 			"the template has a command as well: give the command of a workload that is one process, or the roles of one that is several")
 	}
+	roles := namesOf(template.Roles, func(r assayv1alpha1.Role) string { return r.Name })
 	for _, command := range commands(template) {
 		if len(command.elements) == 0 || command.elements[0] == "" {
 			problems.add(command.field, "the command is empty: name a program")
@@ -54,12 +56,12 @@ func checkCommands(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Inva
 			field := fmt.Sprintf("%s[%d]", command.field, i)
 			for _, match := range reference.FindAllStringSubmatch(element, -1) {
 				if findParameter(template, match[1]) == nil {
-					problems.add(field, "$(%s) names a parameter that the template does not have", match[1])
+					problems.add(field, "$(%s): %s", match[1], noParameter(template, match[1]))
 				}
 			}
 			for _, match := range portReference.FindAllStringSubmatch(element, -1) {
-				if !hasRole(template, match[1]) {
-					problems.add(field, "$(port.%s) names a role that the template does not have%s", match[1], theRoles(template))
+				if !slices.Contains(roles, match[1]) {
+					problems.add(field, "$(port.%s): the template has no role %q: %s", match[1], match[1], suggest.Allowed(match[1], roles))
 				}
 			}
 		}
@@ -110,17 +112,6 @@ func checkReadiness(role assayv1alpha1.Role, last bool, field string, problems *
 	case ready.Timeout.Duration <= 0:
 		problems.add(field+".timeout", "%s leaves the role no time: write it as 30s", ready.Timeout.Duration)
 	}
-}
-
-func hasRole(template *assayv1alpha1.BenchmarkTemplateSpec, name string) bool {
-	return slices.ContainsFunc(template.Roles, func(r assayv1alpha1.Role) bool { return r.Name == name })
-}
-
-func theRoles(template *assayv1alpha1.BenchmarkTemplateSpec) string {
-	if len(template.Roles) == 0 {
-		return ": it has none, so there is no port"
-	}
-	return "; it has " + strings.Join(namesOf(template.Roles, func(r assayv1alpha1.Role) string { return r.Name }), ", ")
 }
 
 // defaultRoles fills in what the API server fills in from the schema.

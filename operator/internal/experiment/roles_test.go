@@ -43,10 +43,10 @@ func TestRolesAreRefusedWhen(t *testing.T) {
 			func(r roles) roles { r[1].Name = "server"; return r }, "template.roles[1].name", "named twice",
 		},
 		"a port is that of no role": {
-			func(r roles) roles { r[1].Command[2] = "$(port.cache)"; return r }, "template.roles[1].command[2]", "it has server, client",
+			func(r roles) roles { r[1].Command[2] = "$(port.cache)"; return r }, "template.roles[1].command[2]", "allowed are server, client",
 		},
 		"a parameter does not exist": {
-			func(r roles) roles { r[0].Command[3] = "$(rows)"; return r }, "template.roles[0].command[3]", "$(rows) names a parameter",
+			func(r roles) roles { r[0].Command[3] = "$(rows)"; return r }, "template.roles[0].command[3]", `$(rows): the template has no parameter "rows"`,
 		},
 		"a role names no program": {
 			func(r roles) roles { r[0].Command = nil; return r }, "template.roles[0].command", "the command is empty: name a program",
@@ -91,7 +91,7 @@ func TestRolesAreRefusedWhen(t *testing.T) {
 		template := testTemplate()
 		template.Command = []string{"/kv", "$(port.server)"}
 		_, err := Freeze(testRun, testSpec(), template)
-		expectProblem(t, err, "template.command[1]", "it has none")
+		expectProblem(t, err, "template.command[1]", "there are none")
 	})
 	t.Run("a value looks like a port where ports are filled in", func(t *testing.T) {
 		spec := testSpec()

@@ -3,7 +3,6 @@ package experiment
 import (
 	"math"
 	"strconv"
-	"strings"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/quantity"
@@ -62,7 +61,7 @@ func expandLoads(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 	parameter := findParameter(template, over.Axis)
 	switch {
 	case parameter == nil:
-		problems.add(field+".axis", "the template has no parameter %q; it has %s", over.Axis, strings.Join(parameterNames(template), ", "))
+		problems.add(field+".axis", "%s", noParameter(template, over.Axis))
 	case parameter.Type != assayv1alpha1.IntegerParameter && parameter.Type != assayv1alpha1.NumberParameter:
 		problems.add(field+".axis", "parameter %q has type %s: a load must be an Integer or a Number", over.Axis, parameter.Type)
 	}

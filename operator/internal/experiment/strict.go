@@ -9,6 +9,7 @@ import (
 
 	"assay.dev/assay/operator/internal/noise"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/suggest"
 )
 
 // A frozen experiment was checked before it ran, and one written by hand by nobody. What would silently decide nothing, or decide
@@ -113,13 +114,7 @@ func word[T ~string](field string, value T, allowed ...T) error {
 	if slices.Contains(allowed, value) {
 		return nil
 	}
-	var words []string
-	for _, one := range allowed {
-		if one != "" {
-			words = append(words, string(one))
-		}
-	}
-	return fmt.Errorf("%s: invalid value %q: allowed are %s", field, value, strings.Join(words, ", "))
+	return fmt.Errorf("%s: invalid value %q: %s", field, value, suggest.Allowed(string(value), allowed))
 }
 
 // checkReferences finds gates, cells and names that point nowhere, or at two things.
@@ -161,7 +156,7 @@ func (n paths) checkReferences(e *Experiment) error {
 			return fmt.Errorf("%s.metric is %q and the template has no such metric: a gate needs one", field, gate.Metric)
 		}
 		if gate.Candidate != "" && !slices.Contains(judged, gate.Candidate) {
-			return fmt.Errorf("%s.candidate: invalid value %q: allowed are %s", field, gate.Candidate, strings.Join(judged, ", "))
+			return fmt.Errorf("%s.candidate: invalid value %q: %s", field, gate.Candidate, suggest.Allowed(gate.Candidate, judged))
 		}
 		if !slices.ContainsFunc(e.Points, func(point record.Point) bool { return Matches(gate.At, point.Parameters) }) {
 			return fmt.Errorf("%s.at is %v and selects no point: the gate would decide nothing", field, gate.At)

@@ -11,6 +11,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/suggest"
 )
 
 // checkValue reports what is wrong with a value, or nothing.
@@ -19,8 +20,8 @@ func checkValue(parameter assayv1alpha1.Parameter, value string) string {
 		return fmt.Sprintf("parameter %q has a NUL character, which no process argument can hold: remove it", parameter.Name)
 	}
 	if len(parameter.Enum) > 0 && !slices.Contains(parameter.Enum, value) {
-		return fmt.Sprintf("parameter %q has invalid value %q: allowed are %s", parameter.Name, value,
-			shortened(strings.Join(parameter.Enum, ", "), maxProblem/2))
+		return fmt.Sprintf("parameter %q has invalid value %q: %s", parameter.Name, value,
+			shortened(suggest.Allowed(value, parameter.Enum), maxProblem/2))
 	}
 	switch parameter.Type {
 	case assayv1alpha1.IntegerParameter:

@@ -14,6 +14,7 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/suggest"
 )
 
 // Figure is one claim of the project, as bench targets print it.
@@ -120,7 +121,7 @@ func (r *Rule) check(exp *experiment.Experiment) string {
 	case r.Phase != "" && (r.Metric != "" || r.Statistic != "" || r.Compared):
 		return fmt.Sprintf("phase %q has a mean and nothing else: leave out metric, statistic and compared", r.Phase)
 	case r.Phase == "" && metric == nil:
-		return fmt.Sprintf("the run has no metric %q", r.Metric)
+		return exp.Plan.NoMetric(r.Metric)
 	case !scaled:
 		return fmt.Sprintf("invalid scale %q: allowed are n, u, m, k, M, G, T, Ki, Mi, Gi and Ti", r.Scale)
 	case r.Per < 0:
@@ -134,7 +135,7 @@ func (r *Rule) check(exp *experiment.Experiment) string {
 	}
 	for _, arm := range r.Arms {
 		if !slices.Contains(arms, arm) {
-			return fmt.Sprintf("the run has no arm %q: it has %s", arm, strings.Join(arms, ", "))
+			return fmt.Sprintf("the run has no arm %q: %s", arm, suggest.Allowed(arm, arms))
 		}
 		if r.Compared && arm == arms[exp.Baseline()] {
 			return fmt.Sprintf("arm %q is the baseline, which is not compared with itself", arm)

@@ -181,7 +181,7 @@ func TestARuleThatCanGiveNoFigureIsRefused(t *testing.T) {
 	exp, _ := measured(t)
 	for name, tc := range map[string]struct{ rule, says string }{
 		"a metric that is none":        {"{figure: f, metric: speed}", `no metric "speed"`},
-		"an arm that is none":          {"{figure: f, metric: latency, arms: [m4r]}", `no arm "m4r": it has loop, fused-naive, fused-m4r`},
+		"an arm that is none":          {"{figure: f, metric: latency, arms: [m4r]}", `no arm "m4r": allowed are loop, fused-naive, fused-m4r; did you mean fused-m4r?`},
 		"a point that is none":         {"{figure: f, metric: latency, arms: [loop], at: {batchSize: '3'}}", "selects no point"},
 		"an axis that is none":         {"{figure: f, metric: latency, arms: [loop], at: {size: '3'}}", "selects no point"},
 		"a word that stands for none":  {"{figure: 'f.{size}', metric: latency, arms: [loop], at: {batchSize: '1'}}", "{size} names neither {arm} nor an axis"},

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/suggest"
 )
 
 // Programs is where to find, on this machine, the programs that a template names by their paths in an image.
@@ -86,7 +87,7 @@ func checkArms(wave *record.Wave, programs map[string][]string) error {
 	}
 	for _, arm := range slices.Sorted(maps.Keys(programs)) {
 		if !slices.Contains(names, arm) {
-			return fmt.Errorf("--arm-binary %s=…: the run has no arm %q; it has %s", arm, arm, strings.Join(names, ", "))
+			return fmt.Errorf("--arm-binary %s=…: the run has no arm %q: %s", arm, arm, suggest.Allowed(arm, names))
 		}
 	}
 	return nil

@@ -85,7 +85,7 @@ func TestArmsWithoutAProgramAreRefused(t *testing.T) {
 		"an arm with an image and no program":      {nil, `arm "new" has image lab/kv:2, and a run on this machine takes no programs out of images: give its program with --arm-binary new=PATH/kv`},
 		"a baseline whose program is not here":     {[]string{"new=" + folder + "/new/kv"}, `or give it with --arm-binary old=PATH/kv`},
 		"a program of another name":                {[]string{"new=" + folder + "/other/tool"}, `the template's program is called "kv"`},
-		"a program for an arm that does not exist": {[]string{"newer=" + folder + "/new/kv"}, `no arm "newer"; it has old, new`},
+		"a program for an arm that does not exist": {[]string{"newer=" + folder + "/new/kv"}, `no arm "newer": allowed are old, new`},
 		"a file that is no program":                {[]string{"new=" + folder + "/data"}, "is not an executable file"},
 		"a path alone":                             {[]string{folder + "/new/kv"}, "write it as ARM=PATH"},
 	}

@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"assay.dev/assay/operator/config/crd"
+	"assay.dev/assay/operator/internal/suggest"
 )
 
 // definition checks objects of one kind by its CustomResourceDefinition, with the libraries of the API server.
@@ -176,8 +177,7 @@ func (d *definition) describe(err *field.Error) string {
 	switch err.Type {
 	case field.ErrorTypeNotSupported:
 		allowed := d.allowed(err.Field)
-		hint := suggestion(fmt.Sprint(err.BadValue), allowed)
-		return fmt.Sprintf("invalid value %s: allowed are %s%s", literal(err.BadValue), strings.Join(allowed, ", "), hint)
+		return fmt.Sprintf("invalid value %s: %s", literal(err.BadValue), suggest.Allowed(fmt.Sprint(err.BadValue), allowed))
 	case field.ErrorTypeRequired:
 		message := "is missing"
 		if allowed := d.allowed(err.Field); len(allowed) > 0 {
@@ -261,7 +261,7 @@ func (d *definition) unknownField(path string) string {
 	if len(known) == 0 {
 		return "unknown field"
 	}
-	return fmt.Sprintf("unknown field: allowed are %s%s", strings.Join(known, ", "), suggestion(last, known))
+	return "unknown field: " + suggest.Allowed(last, known)
 }
 
 func at(schema *structural.Structural, path string) *structural.Structural {

@@ -68,7 +68,7 @@ func TestWhatFreezeRefusesIsFoundInTheFile(t *testing.T) {
 			`template.yaml:10:16: spec.parameters[0]: minimum 250m of parameter "share" exceeds its maximum 100m`,
 		},
 		"a field of a template inside the run is there": {
-			inlineRun, "", `run.yaml:8:19: spec.template.command[1]: $(rows) names a parameter that the template does not have`,
+			inlineRun, "", `run.yaml:8:19: spec.template.command[1]: $(rows): the template has no parameter "rows": there are none`,
 		},
 		"a template that is not there": {
 			strings.Replace(smallRun, "name: t}", "name: u}", 1), fullTemplate, `run.yaml:6:23: spec.templateRef.name: no BenchmarkTemplate "u"`,

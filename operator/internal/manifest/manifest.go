@@ -11,13 +11,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 	kjson "sigs.k8s.io/json"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/suggest"
 )
 
 // Set is what was found in some files.
@@ -112,7 +112,7 @@ func (s *Set) addDocument(from origin) []Problem {
 		return []Problem{{Field: "apiVersion", Message: fmt.Sprintf("invalid apiVersion %q: allowed is %s", apiVersion, only)}}
 	}
 	if !slices.Contains(kinds, kind) {
-		message := fmt.Sprintf("invalid kind %q: allowed are %s%s", kind, strings.Join(kinds, " and "), suggestion(kind, kinds))
+		message := fmt.Sprintf("invalid kind %q: %s", kind, suggest.Allowed(kind, kinds))
 		return []Problem{{Field: "kind", Message: message}}
 	}
 	definition := definitions[kind]()
@@ -171,8 +171,8 @@ func (s *Set) Template(run *assayv1alpha1.BenchmarkRun) (*assayv1alpha1.Benchmar
 	for i := range s.Templates {
 		known = append(known, s.Templates[i].Name)
 	}
-	return nil, refuse("spec.templateRef.name", "no BenchmarkTemplate %q among those read (%v): name its file with --templates",
-		run.Spec.TemplateRef.Name, known)
+	return nil, refuse("spec.templateRef.name", "no BenchmarkTemplate %q among those read, or name its file with --templates: %s",
+		run.Spec.TemplateRef.Name, suggest.Allowed(run.Spec.TemplateRef.Name, known))
 }
 
 // named is the index of the first template of a name, or -1.

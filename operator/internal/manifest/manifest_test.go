@@ -61,7 +61,7 @@ func TestReadRefuses(t *testing.T) {
 		"a field of the metadata that does not exist": {run("name: r", "name: r, lables: {}"), ":4:21: metadata.lables: unknown field"},
 		"a field in the status that does not exist":   {fullRun + "status: {phrase: Running}\n", ":20:10: status.phrase: unknown field"},
 		"another API version":                         {run("v1alpha1", "v1"), `:2:13: apiVersion: invalid apiVersion "assay.dev/v1": allowed is assay.dev/v1alpha1`},
-		"another kind":                                {run("BenchmarkRun", "BenchmarkRn"), `:3:7: kind: invalid kind "BenchmarkRn": allowed are BenchmarkRun and BenchmarkTemplate; did you mean BenchmarkRun?`},
+		"another kind":                                {run("BenchmarkRun", "BenchmarkRn"), `:3:7: kind: invalid kind "BenchmarkRn": allowed are BenchmarkRun, BenchmarkTemplate; did you mean BenchmarkRun?`},
 		"something that is no YAML":                   {"{", ":1:1: invalid YAML: did not find"},
 		"a document that is not a mapping":            {"- 1\n- 2\n", ":1:1: invalid document: not a mapping"},
 		"a second document, counted in the file":      {fullRun + "---\nkind: Pod\n", `:21:1: apiVersion: invalid apiVersion ""`},

@@ -1,0 +1,87 @@
+// Package suggest says of a word that is none of those known which these are, and which of them was probably meant.
+package suggest
+
+import (
+	"slices"
+	"strings"
+)
+
+// mostMeant is how many words are worth naming as what was meant.
+const mostMeant = 3
+
+// Allowed ends the refusal of a word: what is allowed, and what was probably meant.
+func Allowed[T ~string](word string, known []T) string {
+	texts := make([]string, 0, len(known))
+	for _, one := range known {
+		if one != "" {
+			texts = append(texts, string(one))
+		}
+	}
+	switch len(texts) {
+	case 0:
+		return "there are none"
+	case 1:
+		return "allowed is " + texts[0] + Meant(word, texts)
+	default:
+		return "allowed are " + strings.Join(texts, ", ") + Meant(word, texts)
+	}
+}
+
+// Meant asks for the known words that are nearest; it is empty where none is near.
+func Meant(word string, known []string) string {
+	near := Nearest(word, known)
+	if len(near) == 0 {
+		return ""
+	}
+	return "; did you mean " + strings.Join(near, " or ") + "?"
+}
+
+// Nearest are the known words that somebody who wrote word may have meant: those with the fewest changes, whatever their case, if these are
+// at most a third of the word, and of a word of three letters or more also those that begin or end with it.
+func Nearest(word string, known []string) []string {
+	word = strings.ToLower(word)
+	least := max(1, len(word)/3)
+	var near []string
+	for _, one := range known {
+		lower := strings.ToLower(one)
+		distance := edits(word, lower)
+		if len(word) > 2 && (strings.HasPrefix(lower, word) || strings.HasSuffix(lower, word)) {
+			distance = min(distance, 1) // Somebody stopped early, such as with lower for LowerIsBetter.
+		}
+		if one == "" || distance > least || slices.Contains(near, one) {
+			continue
+		}
+		if distance < least {
+			near, least = nil, distance
+		}
+		near = append(near, one)
+	}
+	return near[:min(mostMeant, len(near))]
+}
+
+// edits is the Damerau-Levenshtein distance of adjacent swaps (optimal string alignment): the insertions, deletions, replacements and
+// swaps of neighbours that make one word of the other.
+func edits(a, b string) int {
+	x, y := []rune(a), []rune(b)
+	rows := make([][]int, len(x)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(y)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(x); i++ {
+		for j := 1; j <= len(y); j++ {
+			replaced := rows[i-1][j-1]
+			if x[i-1] != y[j-1] {
+				replaced++
+			}
+			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, replaced)
+			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(x)][len(y)]
+}

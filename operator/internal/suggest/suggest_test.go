@@ -1,0 +1,51 @@
+package suggest
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestAllowedSaysWhatIsThereAndWhatWasProbablyMeant(t *testing.T) {
+	for name, tc := range map[string]struct {
+		word  string
+		known []string
+		want  string
+	}{
+		"a letter is wrong":                   {"latncy", []string{"latency", "throughput"}, "allowed are latency, throughput; did you mean latency?"},
+		"nothing is near":                     {"speed", []string{"latency", "throughput"}, "allowed are latency, throughput"},
+		"the only one":                        {"lop", []string{"loop"}, "allowed is loop; did you mean loop?"},
+		"none":                                {"lop", nil, "there are none"},
+		"no word is one of the known":         {"lop", []string{"", "loop"}, "allowed is loop; did you mean loop?"},
+		"no word was written":                 {"", []string{"latency"}, "allowed is latency"},
+		"another case":                        {"RATIOATLEAST", []string{"RatioAtLeast", "AtLeast"}, "allowed are RatioAtLeast, AtLeast; did you mean RatioAtLeast?"},
+		"the end is missing":                  {"lower", []string{"HigherIsBetter", "LowerIsBetter"}, "allowed are HigherIsBetter, LowerIsBetter; did you mean LowerIsBetter?"},
+		"the beginning is missing":            {"scan", []string{"pir-scan", "rms24"}, "allowed are pir-scan, rms24; did you mean pir-scan?"},
+		"several are as near":                 {"pir", []string{"pir-scan", "pir-smoke", "mork"}, "allowed are pir-scan, pir-smoke, mork; did you mean pir-scan or pir-smoke?"},
+		"two letters exchanged are one error": {"grpah", []string{"graph", "grape"}, "allowed are graph, grape; did you mean graph?"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Allowed(tc.word, tc.known); got != tc.want {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestAtMostThreeAreMeant(t *testing.T) {
+	if got := Nearest("run", []string{"run-a", "run-b", "run-a", "run-c", "run-d"}); !slices.Equal(got, []string{"run-a", "run-b", "run-c"}) {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestEdits(t *testing.T) {
+	for _, tc := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"", "abc", 3}, {"abc", "abc", 0}, {"abc", "abd", 1}, {"abc", "bc", 1}, {"kitten", "sitting", 3}, {"ab", "ba", 1}, {"µs", "ms", 1}} {
+		for _, pair := range [][2]string{{tc.a, tc.b}, {tc.b, tc.a}} {
+			if got := edits(pair[0], pair[1]); got != tc.want {
+				t.Errorf("%q and %q are %d apart, want %d", pair[0], pair[1], got, tc.want)
+			}
+		}
+	}
+}
