@@ -24,10 +24,13 @@ func Sentence(exp *experiment.Experiment, result *analysis.Analysis, candidate s
 		certain = ", not certain: " + why
 	}
 	text := candidate + " " + comparison(exp, asked) + certain
+	said := []string{asked.Metric}
 	var beside []string
 	for i := range result.Ratios {
 		ratio := &result.Ratios[i]
-		if word := people[ratio.Metric]; ratio.Candidate == candidate && ratio.Metric != asked.Metric && word != "" {
+		// The first of a metric is that of its own statistic; percentiles are in the tables.
+		if word := people[ratio.Metric]; ratio.Candidate == candidate && word != "" && !slices.Contains(said, ratio.Metric) {
+			said = append(said, ratio.Metric)
 			beside = append(beside, word+" "+analysis.Describe(&ratio.Estimate))
 		}
 	}

@@ -82,3 +82,15 @@ func TestTheSentenceIsNoSurerThanTheVerdict(t *testing.T) {
 		})
 	}
 }
+
+func TestTheSentenceNamesWhatAProcessTookOnce(t *testing.T) {
+	exp, found, _ := scanned.Run(t, scanned.Noisy, 10, nil, nil)
+	took := found.Ratios[slices.IndexFunc(found.Ratios, func(r analysis.RatioResult) bool { return r.Candidate == "fused-m4r" })]
+	took.Metric = "process.cpuTime"
+	tail := took
+	tail.Statistic = "p95"
+	found.Ratios = append(found.Ratios, took, tail)
+	if got := Sentence(exp, found, "fused-m4r"); strings.Count(got, "CPU time") != 1 {
+		t.Errorf("it says %q, want the CPU time in it once", got)
+	}
+}

@@ -171,7 +171,7 @@ func (s *Set) Template(run *assayv1alpha1.BenchmarkRun) (*assayv1alpha1.Benchmar
 	for i := range s.Templates {
 		known = append(known, s.Templates[i].Name)
 	}
-	return nil, refuse("spec.templateRef.name", "no BenchmarkTemplate %q among those read, or name its file with --templates: %s",
+	return nil, refuse("spec.templateRef.name", "no BenchmarkTemplate %q was read (name its file with --templates): %s",
 		run.Spec.TemplateRef.Name, suggest.Allowed(run.Spec.TemplateRef.Name, known))
 }
 

@@ -26,7 +26,7 @@ use crate::log::log;
 use crate::output::Place;
 use crate::placed::Copies;
 use crate::plan::{Command, Plan, Trial};
-use crate::privacy::Hidden;
+use crate::privacy;
 use crate::probe::{self, Moment};
 use crate::programs::Programs;
 use crate::record::{Folder, Record};
@@ -72,7 +72,7 @@ pub(crate) struct BlockArgs {
 pub(crate) fn run(args: &BlockArgs) -> Result<Vec<Duration>, Stop> {
     args.executor.as_deref().map_or(Ok(()), check_executor)?;
     let plan = Plan::read(&args.wave, &args.block, args.lease_file.as_deref()).map_err(Stop::Input)?;
-    let hidden = Hidden::enter(&Host::real()).map_err(Stop::Runner)?;
+    privacy::hide().map_err(Stop::Runner)?;
     let launcher = Launcher::new(args.alone).map_err(Stop::Runner)?;
     let record = match (&args.keeper, &args.out) {
         (Some(address), _) => Record::Keeper(Keeper::connect(address, &launcher.signals)?),
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &BlockArgs) -> Result<Vec<Duration>, Stop> {
     usage::release_free_memory();
 
     let copies = Copies::new(record.folder());
-    let mut block = Block::prepare(&plan, &executor, args.alone, Outside { record, launcher, hidden, copies });
+    let mut block = Block::prepare(&plan, &executor, args.alone, Outside { record, launcher, copies });
     if let Some(unmet) = &block.unmet {
         log(format_args!("{} runs no trial: {unmet}", plan.block));
     }
@@ -124,7 +124,6 @@ fn check_executor(name: &str) -> Result<(), Stop> {
 struct Outside {
     record: Record,
     launcher: Launcher,
-    hidden: Hidden,
     copies: Copies,
 }
 
@@ -151,7 +150,6 @@ struct Block<'a> {
     history: VecDeque<Counters>,
     record: Record,
     launcher: Launcher,
-    hidden: Hidden,
     tally: Tally,
 }
 
@@ -178,7 +176,7 @@ struct Tally {
 impl<'a> Block<'a> {
     /// Reads what stays the same during the block, and probes the machine.
     fn prepare(plan: &'a Plan, executor: &'a str, alone: bool, outside: Outside) -> Self {
-        let Outside { record, launcher, hidden, copies } = outside;
+        let Outside { record, launcher, copies } = outside;
         let start = Instant::now();
         let host = Host::real();
         let cgroups = Cgroups::find(&host);
@@ -216,7 +214,6 @@ impl<'a> Block<'a> {
             host,
             record,
             launcher,
-            hidden,
             tally: Tally::default(),
         };
         block.note_programs();
@@ -273,7 +270,6 @@ impl<'a> Block<'a> {
                 before = self.moment.window(self.canary(trial));
             }
         }
-        let floor = self.reset_peak_memory();
         let kills_before = self.cgroups.out_of_memory_kills();
         let allowed_before = CpuSet::allowed();
         let counters_before = self.counters(allowed_before.as_ref());
@@ -299,8 +295,8 @@ impl<'a> Block<'a> {
             // Nothing ran, so there is nothing to say about what else did.
             during = NoiseWindow { window_seconds: during.window_seconds, ..NoiseWindow::default() };
         }
-        let resources = ended.usage.as_ref().map_or_else(Resources::default, |usage: &Usage| usage.resources(floor));
-        let resident = resources.max_rss_bytes.or(floor).map(|bytes| bytes + roles::memory(&ended.services, floor));
+        let resources = ended.usage.as_ref().map_or_else(Resources::default, Usage::resources);
+        let resident = ended.usage.as_ref().map(|usage| usage.resident() + roles::memory(&ended.services));
         let after = self.probe_after(trial, &ended, resident);
 
         let mut verdict = verdict::judge(
@@ -323,9 +319,10 @@ impl<'a> Block<'a> {
         Counters::trim(&mut self.history);
         let isolation = self.grant.judge(&Observed { allowed_before, allowed_after, during: &during, other_work });
         let succeeded = verdict.outcome == Some(Outcome::Succeeded);
-        let roles = staged.as_ref().ok().filter(|staged| !staged.seats.is_empty()).map(|staged| {
-            roles::record(&self.plan.roles, &staged.seats, &staged.digests, &ended.services, succeeded, floor)
-        });
+        let roles =
+            staged.as_ref().ok().filter(|staged| !staged.seats.is_empty()).map(|staged| {
+                roles::record(&self.plan.roles, &staged.seats, &staged.digests, &ended.services, succeeded)
+            });
         let attempt = Attempt {
             started_at: time(ended.started_at),
             duration_seconds: ended.duration.as_secs_f64(),
@@ -400,15 +397,6 @@ impl<'a> Block<'a> {
             roles: None,
             kept: None,
         }
-    }
-
-    /// Forgets the runner's own peak memory and returns what is left of it, below which a trial's peak cannot be seen.
-    fn reset_peak_memory(&mut self) -> Option<u64> {
-        // Where the kernel refuses, the peak so far is the floor.
-        self.hidden.reset_peak_memory();
-        let status = self.host.text("/proc/self/status")?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-        Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
     }
 
     /// The canary that stands for a trial.

@@ -17,7 +17,7 @@ use crate::cpus::CpuSet;
 use crate::ended::{Ended, How, STDOUT_LIMIT};
 use crate::exec::Program;
 use crate::log::log;
-use crate::process::{self, SWEEP_TIME, cannot_start, command, has_ended};
+use crate::process::{self, Prepared, SWEEP_TIME, Started, cannot_start, has_ended};
 use crate::roles::{Company, Service, Start};
 use crate::signals::Signals;
 use crate::stop::Stop;
@@ -80,12 +80,12 @@ impl Launcher {
     fn supervise(&self, launch: &Launch<'_>) -> Result<Option<Ended>> {
         let (stderr, stderr_writer) = io::pipe().context("cannot make a pipe")?;
         let mut stderr = Capture::new(stderr.into(), Keep::Tail, STDERR_LIMIT)?;
-        let mut command = match Program::find(launch.program, launch.argv, launch.env) {
-            Ok(program) => command(program, launch.cpus),
+        let mut prepared = match Program::find(launch.program, launch.argv, launch.env) {
+            Ok(program) => Prepared::new(program, launch.cpus)?,
             Err(error) => return Ok(Some(Ended::not_started(cannot_start(launch.program, &error)))),
         };
         if let Some(folder) = launch.folder {
-            command.current_dir(folder);
+            prepared.command.current_dir(folder);
         }
         let mut company = Company::default();
         match company.start(&self.signals, launch.services, launch.env)? {
@@ -98,19 +98,16 @@ impl Launcher {
         if launch.stdout_is_result {
             let (reader, writer) = io::pipe().context("cannot make a pipe")?;
             stdout = Some(Capture::new(reader.into(), Keep::Head, STDOUT_LIMIT)?);
-            command.stdout(writer);
+            prepared.command.stdout(writer);
         } else {
-            command.stdout(stderr_writer.try_clone().context("cannot share a pipe")?);
+            prepared.command.stdout(stderr_writer.try_clone().context("cannot share a pipe")?);
         }
-        command.stderr(stderr_writer);
+        prepared.command.stderr(stderr_writer);
 
         let started_at = SystemTime::now();
         let start = Instant::now();
-        let spawned = command.spawn();
-        // The pipes end when the processes close them; the command holds their writing ends too.
-        drop(command);
-        let pid = match spawned {
-            Ok(child) => Pid::from_child(&child),
+        let Started { pid, floor } = match prepared.spawn() {
+            Ok(started) => started,
             Err(error) => return self.dismiss(company, How::NotStarted(cannot_start(launch.program, &error))),
         };
         let deadline = start + launch.timeout;
@@ -172,7 +169,7 @@ impl Launcher {
             how,
             started_at,
             duration,
-            usage: swept.usage,
+            usage: swept.usage.map(|usage| usage.above(floor)),
             stdout: stdout.map(Capture::into_bytes).unwrap_or_default(),
             stderr: stderr.into_bytes(),
             left_behind: swept.others,

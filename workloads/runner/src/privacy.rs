@@ -3,35 +3,13 @@
 //! Trials run as the runner's user. A process that is not dumpable cannot be traced by them, and its `/proc/PID/mem`, `fd`, `environ` and
 //! the like belong to root (`ptrace(2)`, `proc(5)`). It can still be killed, which the keeper notices. Root may do everything.
 
-use std::fs::{File, OpenOptions};
-use std::io::Write;
-
 use anyhow::{Context, Result};
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
-use crate::host::Host;
-
-/// What the runner itself can no longer open once it is hidden.
-#[derive(Debug)]
-pub(crate) struct Hidden {
-    clear_refs: Option<File>,
-}
-
-impl Hidden {
-    /// Hides this process from now on. What it starts is hidden until it executes another program.
-    pub(crate) fn enter(host: &Host) -> Result<Self> {
-        let clear_refs = OpenOptions::new().write(true).open(host.path("/proc/self/clear_refs")).ok();
-        // SAFETY: close_range only marks descriptors, whichever are open; nothing that the runner was started with is for its trials. A
-        // kernel that does not know it leaves them as they are.
-        unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
-        set_dumpable_behavior(DumpableBehavior::NotDumpable).context("cannot hide the runner from its trials")?;
-        Ok(Self { clear_refs })
-    }
-
-    /// Forgets this process's peak memory so far, where the kernel lets it.
-    pub(crate) fn reset_peak_memory(&mut self) {
-        if let Some(file) = &mut self.clear_refs {
-            let _ = file.write_all(b"5");
-        }
-    }
+/// Hides this process from now on. What it starts is hidden until it executes another program.
+pub(crate) fn hide() -> Result<()> {
+    // SAFETY: close_range only marks descriptors, whichever are open; nothing that the runner was started with is for its trials. A
+    // kernel that does not know it leaves them as they are.
+    unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).context("cannot hide the runner from its trials")
 }

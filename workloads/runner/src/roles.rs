@@ -18,7 +18,7 @@ use crate::cpus::CpuSet;
 use crate::exec::Program;
 use crate::host::Host;
 use crate::log::log;
-use crate::process::{self, SWEEP_TIME};
+use crate::process::{self, Prepared, SWEEP_TIME, Started};
 use crate::signals::Signals;
 use crate::usage::{self, Exit, Reaped};
 use crate::words;
@@ -129,7 +129,6 @@ pub(crate) fn record(
     digests: &[Option<String>],
     served: &[Served],
     succeeded: bool,
-    floor: Option<u64>,
 ) -> Vec<RoleSeen> {
     let seen = |(i, (role, seat)): (usize, (&Role, &Seat))| {
         let mut seen = RoleSeen {
@@ -151,7 +150,7 @@ pub(crate) fn record(
                 Exit::Code(code) => seen.exit_code = Some(i64::from(code)),
                 Exit::Signal(signal) => seen.signal = Some(i64::from(signal)),
             }
-            seen.resources = Some(ended.usage.resources(floor));
+            seen.resources = Some(ended.usage.resources());
         }
         seen
     };
@@ -159,9 +158,8 @@ pub(crate) fn record(
 }
 
 /// Peak memory of all services together.
-pub(crate) fn memory(served: &[Served], floor: Option<u64>) -> u64 {
-    let peak = |served: &Served| served.ended.as_ref()?.usage.resources(floor).max_rss_bytes;
-    served.iter().filter_map(peak).sum()
+pub(crate) fn memory(served: &[Served]) -> u64 {
+    served.iter().filter_map(|served| Some(served.ended.as_ref()?.usage.resident())).sum()
 }
 
 /// The services of a trial that have been started.
@@ -172,6 +170,7 @@ pub(crate) struct Company<'a>(Vec<Member<'a>>);
 struct Member<'a> {
     service: &'a Service<'a>,
     pid: Pid,
+    floor: Option<u64>,
     output: Capture,
     search: Option<Search>,
     start: Instant,
@@ -329,29 +328,18 @@ impl<'a> Member<'a> {
         };
         let (reader, writer) = io::pipe().context("cannot make a pipe")?;
         let output = Capture::new(reader.into(), Keep::Tail, TAIL_LIMIT)?;
-        let mut command = process::command(program, service.seat.cpus.as_ref());
-        command.stdout(writer.try_clone().context("cannot share a pipe")?).stderr(writer);
+        let mut launch = Prepared::new(program, service.seat.cpus.as_ref())?;
+        launch.command.stdout(writer.try_clone().context("cannot share a pipe")?).stderr(writer);
         let start = Instant::now();
-        let spawned = command.spawn();
-        drop(command);
-        let child = match spawned {
-            Ok(child) => child,
+        let Started { pid, floor } = match launch.spawn() {
+            Ok(started) => started,
             Err(error) => return Ok(Err(process::cannot_start(&service.program, &error))),
         };
         let search = match service.waits_for() {
             Some((ReadyOn::Line, text)) => Some(Search::new(text)),
             _ => None,
         };
-        Ok(Ok(Self {
-            service,
-            pid: Pid::from_child(&child),
-            output,
-            search,
-            start,
-            ready: None,
-            ended: None,
-            killed: false,
-        }))
+        Ok(Ok(Self { service, pid, floor, output, search, start, ready: None, ended: None, killed: false }))
     }
 
     fn is_ready(&self) -> bool {
@@ -385,7 +373,7 @@ impl<'a> Member<'a> {
     /// Takes what the kernel says of a member that has ended, and kills what it leaves behind.
     fn reap(&mut self) -> Result<()> {
         let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
-        self.ended = usage::reap_process(self.pid).context("cannot reap a role")?;
+        self.ended = usage::reap_process(self.pid).context("cannot reap a role")?.map(|ended| ended.above(self.floor));
         Ok(())
     }
 

@@ -16,6 +16,8 @@ pub(crate) struct Reaped {
 /// One `rusage`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Usage {
+    /// What of the peak is the runner's: the pages that a child has been forked with. Absent if that is not known.
+    floor: Option<u64>,
     pub(crate) user_seconds: f64,
     pub(crate) system_seconds: f64,
     max_rss_bytes: u64,
@@ -99,7 +101,28 @@ pub(crate) fn release_free_memory() {
     unsafe { libc::malloc_trim(0) };
 }
 
+/// Peak memory of this process so far, in bytes. Safe to call between fork and exec: it makes one system call.
+pub(crate) fn own_peak_memory() -> u64 {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the pointer is to live, writable memory of the type that getrusage fills.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) };
+    // SAFETY: all zeroes is a valid rusage, and getrusage writes nothing but a valid one.
+    Usage::from(unsafe { usage.assume_init() }).max_rss_bytes
+}
+
+/// By how much two readings of one process's memory can differ without a reason, in bytes: each CPU counts up to a batch of pages for
+/// itself, of anonymous memory and of files (Linux, `lib/percpu_counter.c`; 64 pages per thread before 6.2).
+fn counter_error() -> u64 {
+    // SAFETY: sysconf has no preconditions.
+    let read = |name| u64::try_from(unsafe { libc::sysconf(name) }).unwrap_or(0);
+    2 * (2 * read(libc::_SC_NPROCESSORS_CONF)).max(64) * read(libc::_SC_PAGESIZE)
+}
+
 impl Reaped {
+    pub(crate) fn above(self, floor: Option<u64>) -> Self {
+        Self { usage: self.usage.above(floor), ..self }
+    }
+
     pub(crate) fn exit(&self) -> Exit {
         if libc::WIFSIGNALED(self.status) {
             Exit::Signal(libc::WTERMSIG(self.status))
@@ -114,6 +137,7 @@ impl From<libc::rusage> for Usage {
         let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
         let count = |value: libc::c_long| u64::try_from(value).unwrap_or(0);
         Self {
+            floor: None,
             user_seconds: seconds(usage.ru_utime),
             system_seconds: seconds(usage.ru_stime),
             max_rss_bytes: count(usage.ru_maxrss) * 1024,
@@ -126,12 +150,23 @@ impl From<libc::rusage> for Usage {
 }
 
 impl Usage {
-    /// The record. Between fork and exec a child has the runner's memory, so a peak up to `floor` says nothing about it.
-    pub(crate) fn resources(&self, floor: Option<u64>) -> Resources {
+    /// The same of a child that had so much memory when it executed its program.
+    pub(crate) fn above(self, floor: Option<u64>) -> Self {
+        Self { floor, ..self }
+    }
+
+    /// At most so much was resident.
+    pub(crate) fn resident(&self) -> u64 {
+        self.max_rss_bytes
+    }
+
+    /// The record. A peak up to what the child was forked with says nothing about its program.
+    pub(crate) fn resources(&self) -> Resources {
+        let seen = self.floor.is_some_and(|floor| self.max_rss_bytes > floor + counter_error());
         Resources {
             user_seconds: Some(self.user_seconds),
             system_seconds: Some(self.system_seconds),
-            max_rss_bytes: floor.is_some_and(|floor| self.max_rss_bytes > floor).then_some(self.max_rss_bytes),
+            max_rss_bytes: seen.then_some(self.max_rss_bytes),
             minor_faults: Some(self.minor_faults),
             major_faults: Some(self.major_faults),
             voluntary_context_switches: Some(self.voluntary_switches),
