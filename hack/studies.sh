@@ -4,6 +4,7 @@
 # judged from. The ledgers themselves are archives in out/studies/archives; one of at most 256 KiB also lies beside its tables.
 # Without a file every run*.yaml of every study is run, on a cluster every study's run.yaml.
 #   hack/studies.sh [--cluster] [FILE...]
+# A local run of several builds finds them in out/builds (hack/builds.sh).
 # With --cluster a cluster with Assay is brought up as for the demo and left as it is; `make demo-down` removes it. Exits 1 if a
 # run could not be made. Inconclusive is an answer here. Nothing else may run meanwhile.
 set -euo pipefail
@@ -85,7 +86,7 @@ for file in "${files[@]}"; do
   status=0
   if [ "$where" = local ]; then
     run=out/studies/$(basename "$(dirname "$file")")-$(basename "$file" .yaml)-$(date +%Y%m%d-%H%M%S)
-    bin/assay run --local "$file" --out "$run" 2>"$run.log" || status=$?
+    bin/assay run --local "$file" --bin-dir bin --bin-dir out/builds --out "$run" 2>"$run.log" || status=$?
   else
     # A run never changes once created, so this one replaces an earlier one. Its ledger stays.
     kubectl delete benchmarkrun "$name" --ignore-not-found --timeout=120s

@@ -110,7 +110,8 @@ func records(rows [][]string, keys, width int) []string {
 	return out
 }
 
-// Wrap breaks a line at blanks, or within a word that is longer than a line; what follows is indented by two more blanks.
+// Wrap breaks a line at blanks, or within a word that is longer than a line, and never between a number and its %; what follows is indented
+// by two more blanks.
 func Wrap(line string, width int) []string {
 	rest := []rune(line)
 	indent := len(rest) - len([]rune(strings.TrimLeft(line, " "))) + 2
@@ -118,7 +119,7 @@ func Wrap(line string, width int) []string {
 	for len(rest) > width {
 		cut := width
 		for i := width; i > indent; i-- {
-			if rest[i] == ' ' {
+			if rest[i] == ' ' && (i+1 == len(rest) || rest[i+1] != '%') {
 				cut = i
 				break
 			}

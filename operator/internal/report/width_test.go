@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -106,5 +107,25 @@ func TestVerdictsHaveColoursOnTerminals(t *testing.T) {
 	want := "\x1b[31mNoGo\x1b[0m  old: missed\n\x1b[32mGo\x1b[0m  new: all hold\nverdict: \x1b[32mGo\x1b[0m, best: new\nGone\n"
 	if got != want {
 		t.Errorf("got %q\nwant %q", got, want)
+	}
+}
+
+func TestALineIsBroken(t *testing.T) {
+	for name, tc := range map[string]struct {
+		line  string
+		width int
+		want  []string
+	}{
+		"at a blank":                     {"one two three", 8, []string{"one two", "  three"}},
+		"within a long word":             {"abcdefghijkl", 8, []string{"abcdefgh", "  ijkl"}},
+		"not between a number and its %": {"at least 99.5 % of them", 13, []string{"at least", "  99.5 % of", "  them"}},
+		"where a % would be the next":    {"at least 99.5 %", 14, []string{"at least", "  99.5 %"}},
+		"not where it fits":              {"one two", 7, []string{"one two"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Wrap(tc.line, tc.width); !slices.Equal(got, tc.want) {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
 	}
 }
