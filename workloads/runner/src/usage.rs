@@ -195,3 +195,22 @@ pub(crate) fn signal_name(signal: i32) -> &'static str {
         _ => "see signal(7)",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peak_is_recorded_where_it_is_certainly_the_programs() {
+        // SAFETY: all zeroes is a valid rusage.
+        let mut raw: libc::rusage = unsafe { std::mem::zeroed() };
+        raw.ru_maxrss = 4096;
+        let (usage, bytes) = (Usage::from(raw), 4096 * 1024);
+        let peak = |floor| usage.above(floor).resources().max_rss_bytes;
+        assert_eq!(peak(Some(bytes - counter_error() - 1)), Some(bytes));
+        assert_eq!(peak(Some(bytes - counter_error())), None, "two readings can differ by so much");
+        assert_eq!(peak(Some(bytes)), None);
+        assert_eq!(peak(None), None, "nobody knows what the child was forked with");
+        assert_eq!(usage.above(None).resident(), bytes);
+    }
+}
