@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-
 	"assay.dev/assay/operator/internal/suggest"
 )
 

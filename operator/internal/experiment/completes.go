@@ -6,7 +6,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-
 	"assay.dev/assay/operator/internal/suggest"
 )
 
