@@ -1,7 +1,7 @@
 ##@ Build
 
-# What is linked without debug information is compiled without it, which is faster.
-GO_BUILD := CGO_ENABLED=0 go build -trimpath -gcflags=all=-dwarf=false -ldflags "-s -w -X main.version=$(VERSION)"
+# What is linked without debug information is compiled without it, which is faster; so is a compiler that collects less garbage.
+GO_BUILD := GOGC=400 CGO_ENABLED=0 go build -trimpath -gcflags=all=-dwarf=false -ldflags "-s -w -X main.version=$(VERSION)"
 # A runner that goes into any image, and kernels that run in an empty one, cannot look for a C library there.
 CARGO_RELEASE := RUSTFLAGS="-C target-feature=+crt-static" cargo build --manifest-path workloads/Cargo.toml --locked --release \
   --target x86_64-unknown-linux-gnu
@@ -12,19 +12,26 @@ RUST_PROGRAMS := assay-runner assay-neighbour $(KERNELS)
 # What attacks Assay in tests is in no release.
 TEST_PROGRAMS := assay-hostile
 
+# timed runs commands and says how long they took, as bin/cluster does of the components that it compiles.
+timed = @begin=$$(date +%s); $(2); printf 'build %-24s %-38s %d s\n' $(1) $(VERSION) $$(($$(date +%s) - begin)) >&2
+
 .PHONY: build
 build: build-go build-rust ## Build assay, the manager, the cluster tool, the runner and the kernels into bin/.
 
 .PHONY: build-go
 build-go: bin/cluster
-	@cd operator && $(GO_BUILD) -o ../bin/manager ./cmd && $(GO_BUILD) -o ../bin/assay ./cmd/assay
+	$(call timed,assay,(cd operator && $(GO_BUILD) -o ../bin/manager ./cmd && $(GO_BUILD) -o ../bin/assay ./cmd/assay))
 	@ln -sf assay bin/kubectl-assay && ln -sf assay bin/kubectl_complete-assay
 
 .PHONY: build-rust
 build-rust:
 	@mkdir -p bin
-	@$(CARGO_RELEASE) $(RUST_PACKAGES:%=-p %)
+	$(call timed,workloads,$(CARGO_RELEASE) $(RUST_PACKAGES:%=-p %))
 	@cp -f $(patsubst %,workloads/target/x86_64-unknown-linux-gnu/release/%,$(RUST_PROGRAMS) $(TEST_PROGRAMS)) bin/
+
+.PHONY: components
+components: build-go ## Compile COMPONENTS of the embedded cluster, all if none are named (cached after the first time).
+	@bin/cluster build $(COMPONENTS)
 
 .PHONY: bin/assay
 bin/assay:
