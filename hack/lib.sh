@@ -33,11 +33,10 @@ install_assay() {
     bin/cluster preflight
   fi
 
-  step "Building Assay and what it runs on (cached after the first time)"
-  local components
-  components=$([ "$mode" = embedded ] || echo kubectl helm)
-  # Rust's compiler and Go's share nothing, and each has stretches in which it keeps one CPU busy.
-  make --no-print-directory -j2 build components COMPONENTS="$components"
+  step "Building Assay"
+  make --no-print-directory build
+
+  step "Building the tools (cached after the first time)"
   local tools
   tools=$(bin/cluster build --print-dir kubectl helm)
   PATH=$tools:$PATH
@@ -45,7 +44,10 @@ install_assay() {
 
   local archives=()
   if [ "$mode" != existing ]; then
-    step "Assembling images (cached after the first time)"
+    step "Building the cluster's components and images (cached after the first time)"
+    if [ "$mode" = embedded ]; then
+      bin/cluster build
+    fi
     mapfile -t archives < <(bin/cluster images --bin bin)
   fi
 

@@ -29,10 +29,6 @@ build-rust:
 	$(call timed,workloads,$(CARGO_RELEASE) $(RUST_PACKAGES:%=-p %))
 	@cp -f $(patsubst %,workloads/target/x86_64-unknown-linux-gnu/release/%,$(RUST_PROGRAMS) $(TEST_PROGRAMS)) bin/
 
-.PHONY: components
-components: build-go ## Compile COMPONENTS of the embedded cluster, all if none are named (cached after the first time).
-	@bin/cluster build $(COMPONENTS)
-
 .PHONY: bin/assay
 bin/assay:
 	@cd operator && $(GO_BUILD) -o ../bin/assay ./cmd/assay

@@ -35,7 +35,7 @@ lint: ## Vet, staticcheck, golangci-lint, deadcode, actionlint, clippy and forma
 	  || exit 1; done
 	@cd test/docs && go tool $(TOOLS) actionlint $(CURDIR)/.github/workflows/*.yaml
 	@cargo fmt --all --manifest-path workloads/Cargo.toml --check
-	@cargo clippy --manifest-path workloads/Cargo.toml --locked --all-targets -- -D warnings
+	@cargo clippy --manifest-path workloads/Cargo.toml --locked --all-targets --features insert-diskann/peer -- -D warnings
 	@scripts=$$(git grep -lE '^#!.*[/ ](ba)?sh\b|^# shellcheck shell=' -- ':!*.md'); for f in $$scripts; do bash -n $$f; done; \
 	  if command -v shellcheck >/dev/null; then shellcheck $$scripts; else echo 'shellcheck is not on PATH: scripts are parsed only'; fi
 	@if git grep -lF '$(CURDIR)/' -- .; then \
@@ -59,7 +59,7 @@ test: test-rust test-go test-stores-short test-dashboards ## All tests that need
 
 .PHONY: test-rust
 test-rust: ## Rust tests.
-	@cargo test --manifest-path workloads/Cargo.toml --locked --workspace
+	@cargo test --manifest-path workloads/Cargo.toml --locked --workspace --features insert-diskann/peer
 
 .PHONY: test-go
 test-go: bin/cluster bin/assay-runner ## Go tests, with a real kube-apiserver, etcd and MinIO: those of KUBEBUILDER_ASSETS, or built here.

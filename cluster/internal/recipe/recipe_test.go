@@ -6,8 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
 )
 
 const source = "../.."
@@ -82,6 +86,47 @@ func TestTheDNSServerHasThePluginsThatItsCorefileNames(t *testing.T) {
 	for _, name := range names {
 		if !strings.Contains(string(main), `"github.com/coredns/coredns/plugin/`+name[1]+`"`) {
 			t.Errorf("build/coredns/main.go lacks the plugin %s of the Corefile", name[1])
+		}
+	}
+}
+
+// families are modules whose programs compile the same libraries of Kubernetes, which Go's cache shares as long as these and all that
+// they import are the same versions.
+var families = [][]string{{"../operator", "build/kubernetes"}, {"build/coredns", "build/helm", "build/prometheus"}}
+
+func TestLibrariesThatSeveralComponentsCompileAreOneVersion(t *testing.T) {
+	for _, family := range families {
+		newest := map[string]string{}
+		required := map[string]map[string]string{}
+		for _, dir := range family {
+			path := filepath.Join(source, dir, "go.mod")
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			file, err := modfile.Parse(path, data, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			required[dir] = map[string]string{}
+			for _, require := range file.Require {
+				required[dir][require.Mod.Path] = require.Mod.Version
+				if semver.Compare(require.Mod.Version, newest[require.Mod.Path]) > 0 {
+					newest[require.Mod.Path] = require.Mod.Version
+				}
+			}
+		}
+		for _, dir := range family {
+			var older []string
+			for module, version := range required[dir] {
+				if version != newest[module] {
+					older = append(older, module+"@"+newest[module])
+				}
+			}
+			if slices.Sort(older); len(older) > 0 {
+				t.Errorf("%s has older libraries than others of %q, and both are compiled: run\n\tcd cluster/%s && go get %s && go mod tidy",
+					dir, family, dir, strings.Join(older, " "))
+			}
 		}
 	}
 }
