@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Figures of the first minutes with Assay, one JSON line each on standard output; everything else goes to standard error. Nothing else may
 # run. What is installed is the release in dist/ (make release); the demo runs twice in a fresh clone of what is committed, the first time
-# with nothing compiled, which takes three quarters of an hour. Downloaded modules and crates are those that this machine has.
+# with nothing compiled, which takes a quarter of an hour and more. Downloaded modules and crates are those that this machine has.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source hack/lib.sh
