@@ -4,6 +4,7 @@
 # judged from. The ledgers themselves are archives in out/studies/archives; one of at most 256 KiB also lies beside its tables.
 # Without a file every run*.yaml of every study is run, on a cluster every study's run.yaml.
 #   hack/studies.sh [--cluster] [FILE...]
+#   hack/studies.sh --again LEDGER FILE     judges the ledger of an earlier local run once more, and keeps that
 # A local run of several builds finds them in out/builds (hack/builds.sh).
 # With --cluster a cluster with Assay is brought up as for the demo and left as it is; `make demo-down` removes it. Exits 1 if a
 # run could not be made. Inconclusive is an answer here. Nothing else may run meanwhile.
@@ -13,9 +14,14 @@ source hack/lib.sh
 
 # In a README a local run's tables lie below the run's own heading.
 where=local heading='####'
+again=
 if [ "${1:-}" = --cluster ]; then
   where=cluster heading='###'
   shift
+elif [ "${1:-}" = --again ]; then
+  [ $# = 3 ] || { echo "$0: --again takes the folder of a ledger and the run's file" >&2; exit 2; }
+  again=$2
+  shift 2
 fi
 files=("$@")
 if [ ${#files[@]} = 0 ]; then
@@ -84,7 +90,10 @@ for file in "${files[@]}"; do
   name=$(sed -n '/^metadata:/,/^spec:/s/^  name: *//p' "$file")
   step "$file"
   status=0
-  if [ "$where" = local ]; then
+  if [ -n "$again" ]; then
+    run=$again
+    bin/assay analyze --ledger "file://$(realpath "$run")" --write >&2 || status=$?
+  elif [ "$where" = local ]; then
     run=out/studies/$(basename "$(dirname "$file")")-$(basename "$file" .yaml)-$(date +%Y%m%d-%H%M%S)
     bin/assay run --local "$file" --bin-dir bin --bin-dir out/builds --out "$run" 2>"$run.log" || status=$?
   else

@@ -71,6 +71,18 @@ func ByClock(unit string) (is, rate bool) {
 	return is, is
 }
 
+// ClockUnit is how many seconds a unit of what a clock reads has, of a rate that of the time which it is per; 0 where the unit does not
+// say.
+func ClockUnit(unit string) float64 {
+	of, per := perUnit(unit)
+	for _, one := range []string{unit, of, per} {
+		if seconds, ok := InSeconds(one); ok {
+			return seconds
+		}
+	}
+	return 0
+}
+
 // perUnit takes a unit apart at its first "/" or "per".
 func perUnit(unit string) (of, per string) {
 	for _, between := range []string{"/", " per "} {

@@ -37,8 +37,9 @@ const (
 	// mostPerStep is how many different readings one step has at most, by the last digits that differences are wrong in. Where there are
 	// more, they are noise about a few values that lie a step apart by accident.
 	mostPerStep = 3
-	// lastDigits is the share of a step that readings differ by and are one.
-	lastDigits = 1e-5
+	// lastDigits is the share of a step that readings differ by and are one, and lostSeconds what that is at most: the difference of two
+	// times in seconds since 1970 is wrong by less, as doubles of such a size lie 0.24 µs apart. Longer times that differ by more differ.
+	lastDigits, lostSeconds = 1e-5, 1e-6
 	// negligible is the share of an interval's half width that the bucket of a histogram may be without widening it.
 	negligible = 0.1
 	// fewestReadings is from how many readings on their all being the same says something of the clock.
@@ -271,7 +272,7 @@ func (d *Data) clock(key clockOf, is, rate bool) analysis.Resolution {
 		// No time that is measured is the same to its last digit again and again. The step may be all of it.
 		out = analysis.Resolution{Step: values[0], Assumed: true}
 	case len(values) > 1 && len(values) < mostReadings:
-		out.Step = commonStep(values)
+		out.Step = commonStep(values, d.lost(key.metric))
 	}
 	if !rate {
 		out.Step = max(out.Step, knownTick(values))
@@ -282,6 +283,15 @@ func (d *Data) clock(key clockOf, is, rate bool) analysis.Resolution {
 	out.Step = stats.Round(out.Step)
 	d.clocks[key] = out
 	return out
+}
+
+// lost is by how much two readings of a metric may differ that are one, in its unit; infinite where the unit does not say how long it is.
+func (d *Data) lost(name string) float64 {
+	seconds := 1.0 // Of a phase.
+	if metric := d.Exp.Metric(name); metric != nil {
+		seconds = experiment.ClockUnit(metric.Unit)
+	}
+	return lostSeconds / seconds
 }
 
 // knownTick is the step of a widespread clock that all values are multiples of, but for the digits they were written with; 0 where there
@@ -374,8 +384,8 @@ func (d *Data) readings(q Quantity, rate bool) (out []float64, averaged bool) {
 
 // commonStep is the largest step of which all values are multiples, by Euclid's algorithm for numbers known up to a tolerance;
 // 0 when there is none. Times are often differences of large numbers, which have a fine step of their own, so that a coarse one is
-// looked for first and with more tolerance.
-func commonStep(values []float64) float64 {
+// looked for first and with more tolerance. Readings that differ by no more than lost are one.
+func commonStep(values []float64, lost float64) float64 {
 	largest := values[len(values)-1]
 	for _, tolerance := range []float64{1e-3, 1e-4, 1e-5, 1e-7, 1e-9} {
 		// A few values have some step by accident, if they need not fit it well.
@@ -389,7 +399,7 @@ func commonStep(values []float64) float64 {
 				break
 			}
 		}
-		if step > 0 && fits(values, &step) {
+		if step > 0 && fits(values, &step, lost) {
 			return step
 		}
 	}
@@ -408,7 +418,7 @@ func commonDivisor(a, b, tolerance float64) float64 {
 }
 
 // fits reports whether the values are multiples of the step, and makes the step the one that fits them best.
-func fits(values []float64, step *float64) bool {
+func fits(values []float64, step *float64, lost float64) bool {
 	var products, squares float64
 	for _, value := range values {
 		multiple := math.Round(value / *step)
@@ -416,10 +426,10 @@ func fits(values []float64, step *float64) bool {
 		squares += multiple * multiple
 	}
 	*step = products / squares
-	multiples, readings := map[float64]bool{}, map[float64]bool{}
+	multiples, readings, last := map[float64]bool{}, map[float64]bool{}, min(lastDigits, lost / *step)
 	for _, value := range values {
 		multiple := math.Round(value / *step)
-		multiples[multiple], readings[math.Round(value / *step / lastDigits)] = true, true
+		multiples[multiple], readings[math.Round(value / *step / last)] = true, true
 		if math.Abs(value/(*step)-multiple) > 0.02 {
 			return false
 		}
