@@ -481,7 +481,8 @@ fn effective(p: &Parameters, outcome: &Outcome, report: &mut Report) {
         .effective("hottestKeyShare", share(by_key.values().copied().max().unwrap_or(0), measured.len()))
         .effective("cpus", std::thread::available_parallelism().map_or(1, usize::from) as u64);
     if p.mode == Mode::Closed {
-        report.effective("window", p.window as u64);
+        // As many commands are under way at a time, and as many latencies overlap.
+        report.effective("window", p.window as u64).effective("threads", (p.streams() * p.window) as u64);
     }
     if let Some(delay) = tally(outcome, |status| &status.batch_delays).median().map(|ns| ns / 1e3) {
         report.effective("batchDelayMicrosMedian", Fact::try_from(delay).expect("a finite number"));

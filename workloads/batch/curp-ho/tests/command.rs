@@ -54,6 +54,9 @@ fn a_result_keeps_to_the_schema_and_all_variants_have_one_digest() {
             assert!(problems.is_empty(), "{problems:#?}");
             let effective = &result["effective"];
             assert_eq!(effective["boundReplica"], u64::from(bound == "follower"));
+            // The analysis holds latencies that overlap against it.
+            let under_way = effective["streams"].as_u64().unwrap() * effective["window"].as_u64().unwrap();
+            assert_eq!(effective["threads"], under_way);
             assert_eq!(result["counters"]["commands"]["value"], 2260.0);
             assert_eq!(result["parity"]["items"], 61);
             assert!(result["metrics"]["throughput"]["value"].as_f64().unwrap() > 0.0);
