@@ -44,3 +44,14 @@ func TestWhatPeopleCallTimesAndRatesIsKnown(t *testing.T) {
 		}
 	}
 }
+
+func TestAUnitSaysHowLongWhatItsClockReadsIs(t *testing.T) {
+	for unit, want := range map[string]float64{
+		"s": 1, "ms": 1e-3, "nanoseconds": 1e-9, "us/op": 1e-6, "s per query": 1, "queries/s": 1, "MB/ms": 1e-3, "requests per second": 1,
+		"GHz": 0, "rps": 0, "bytes": 0, "": 0,
+	} {
+		if got := ClockUnit(unit); got != want {
+			t.Errorf("%q: %g s, want %g", unit, got, want)
+		}
+	}
+}

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"assay.dev/assay/operator/internal/experiment"
 )
 
 // TestTheCommonStepIsFound: whatever the step and however few values, the step found is never smaller than the clock's, and with
@@ -72,5 +74,20 @@ func TestACoarseClockIsFoundInDifferencesOfTimesSince1970(t *testing.T) {
 	}
 	if found < 1500 {
 		t.Errorf("only %d of 2000 clocks were looked at", found)
+	}
+}
+
+// TestReadingsAreOneWithinAMicrosecondOfTheirUnit: the same times are of a clock as fine, whatever unit they are written in.
+func TestReadingsAreOneWithinAMicrosecondOfTheirUnit(t *testing.T) {
+	exp := &experiment.Experiment{Plan: experiment.Plan{Metrics: []experiment.Metric{
+		{Name: "seconds", Unit: "s"}, {Name: "milliseconds", Unit: "ms/op"}, {Name: "rate", Unit: "queries/s"}, {Name: "cycles", Unit: "GHz"},
+	}}}
+	d := &Data{Exp: exp}
+	for name, want := range map[string]float64{
+		"seconds": 1e-6, "milliseconds": 1e-3, "rate": 1e-6, "cycles": math.Inf(1), "phase/search": 1e-6,
+	} {
+		if got := d.lost(name); got != want && math.Abs(got/want-1) > 1e-9 {
+			t.Errorf("%s: %g, want %g", name, got, want)
+		}
 	}
 }
