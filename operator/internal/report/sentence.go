@@ -12,6 +12,8 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
+const undecided = "it is not decided whether "
+
 // Headline is the verdict in a sentence that somebody can repeat who has not read the report: what differs by how much, at least, with
 // which confidence.
 func Headline(exp *experiment.Experiment, result *analysis.Analysis) string {
@@ -36,11 +38,11 @@ func Headline(exp *experiment.Experiment, result *analysis.Analysis) string {
 		return "The blocks do not show whether " + strings.Join(result.BestOf, " or ") + " is best: " + text + "."
 	case result.Verdict == experiment.VerdictNoGo && rest > 0:
 		return fmt.Sprintf("None of %d candidates meets the gates: %s.", rest+1, text)
-	case result.Verdict == experiment.VerdictInconclusive:
-		return "It" + strings.TrimPrefix(text, "it") + "."
-	default:
-		return text + "."
 	}
+	if strings.HasPrefix(text, undecided) {
+		text = "I" + text[1:]
+	}
+	return text + "."
 }
 
 // leading is the candidate that the verdict is about: the best, or the first that stands in the way.
@@ -74,7 +76,7 @@ func Sentence(exp *experiment.Experiment, result *analysis.Analysis, name string
 	case candidate.Verdict == experiment.VerdictNoGo:
 		return name + " " + measured(exp, gate) + ", where " + analysis.Asked(exp, gate.Condition()) + " was asked for" + others(result, gate)
 	case candidate.Verdict == experiment.VerdictInconclusive:
-		text := fmt.Sprintf("it is not decided whether %s has %s: it %s", name, analysis.Asked(exp, gate.Condition()), measured(exp, gate))
+		text := undecided + fmt.Sprintf("%s has %s: it %s", name, analysis.Asked(exp, gate.Condition()), measured(exp, gate))
 		if gate.MoreBlocks != nil {
 			text += fmt.Sprintf("; about %d more blocks may decide", *gate.MoreBlocks)
 		}

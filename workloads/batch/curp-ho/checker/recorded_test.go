@@ -52,6 +52,7 @@ func TestRecordedHistories(t *testing.T) {
 		"the bound follower killed": {"--fault=kill", "--fault-replica=1", "--fault-after=2000"},
 		"the leader killed":         {"--fault=kill", "--fault-replica=0", "--fault-after=2000"},
 		"the leader silent":         {"--fault=stop", "--fault-replica=0", "--fault-after=2000", "--suspect-after-millis=100"},
+		"the bound one silent":      {"--fault=stop", "--fault-replica=1", "--fault-after=2000"},
 		"the leader away":           {"--fault=pause", "--fault-replica=0", "--fault-after=500", "--fault-millis=300", "--suspect-after-millis=50"},
 		"the leader started again":  {"--fault=restart", "--fault-replica=0", "--fault-after=500", "--fault-millis=5"},
 		"a slow follower":           {"--slow-replica=2", "--slow-micros=500", "--suspect-after-millis=5000"},

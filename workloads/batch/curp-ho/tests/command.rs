@@ -116,6 +116,22 @@ fn a_dead_follower_costs_the_fast_path_and_nothing_else() {
 }
 
 #[test]
+fn a_silent_replica_costs_a_moment_and_not_every_command() {
+    for (replica, bound) in [("0", "follower"), ("1", "follower"), ("2", "follower"), ("0", "leader")] {
+        let (replica, bound) = (format!("--fault-replica={replica}"), format!("--bound-replica={bound}"));
+        let flags = [&*replica, &*bound, "--fault=stop", "--fault-after=500", "--operations=60000", "--ceilings=false"];
+        let result = result(&[&flags[..], &["--suspect-after-millis=200"]].concat());
+        assert_eq!(result["counters"]["commands"]["value"], 60_260.0, "{replica} {bound}");
+        // Of 60 in flight some wait for the moment in which it is found; half of all commands are strong.
+        let synced = result["counters"]["syncedPath"]["value"].as_f64().unwrap();
+        assert!(synced > 1000.0, "{replica} {bound}: {synced} commands had the leader's last word");
+        let throughput = result["metrics"]["throughput"]["value"].as_f64().unwrap();
+        // Were each strong command to wait for 100 ms, 60 in flight would make 1,200 of both kinds a second.
+        assert!(throughput > 5000.0, "{replica} {bound}: {throughput} commands a second");
+    }
+}
+
+#[test]
 fn whatever_happens_to_the_leader_another_leads_and_nothing_is_lost() {
     for (fault, flags) in [
         ("kill", &["--bound-replica=follower"][..]),

@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 
 use batch_curp_ho::client::quorum::Path;
 use batch_curp_ho::client::{Request, Session};
-use batch_curp_ho::command::{Class, CommandId, LAST_BALLOT, LAST_SLOT, LEADER, Op, REPLICAS};
+use batch_curp_ho::command::{Class, CommandId, Found, LAST_BALLOT, LAST_SLOT, LEADER, Op, REPLICAS};
 use batch_curp_ho::replica::batcher::{Flush, Moment};
 use batch_curp_ho::replica::witness::Conflicts;
 use batch_curp_ho::replica::{Executed, Replica};
@@ -570,4 +570,75 @@ fn what_a_session_saw_under_an_older_leader_is_no_later_than_what_the_new_one_be
     ack(&mut replica, 2, &mut out);
     let found = batch_curp_ho::command::Found { version: 2, value: &value };
     assert_eq!(out.clients, [(3, bytes(&Message::CausalReply { seq: 1, found }))]);
+}
+
+/// The commands that were sent to a replica, and whether they ask for the leader's last word.
+fn proposed(out: &ToReplicas, replica: u8) -> Vec<(u32, bool)> {
+    let to = out.0.iter().filter(|(to, _)| *to == replica);
+    to.filter_map(|(_, bytes)| match Message::decode(body(bytes)).unwrap() {
+        Message::Propose(proposal) => Some((proposal.seq, proposal.sync)),
+        _ => None,
+    })
+    .collect()
+}
+
+#[test]
+fn a_session_waits_for_a_silent_replica_once_until_it_speaks_again() {
+    let mut session = Session::new(1, 1, 16);
+    let request = Request { class: Class::Strong, put: true, key: 1 };
+    let start = |session: &mut Session, now| {
+        let mut out = ToReplicas::default();
+        session.start(request, now, now, &mut out);
+        proposed(&out, LEADER)[0]
+    };
+    let says = |session: &mut Session, replica, seq| {
+        let (verdict, read_dep) = (Verdict::Recorded, CommandId::NONE);
+        let ack = Message::RecordAck(Ack { replica, seq, ballot: 0, verdict, read_dep });
+        session.receive(replica, &ack, &mut ToReplicas::default()).unwrap();
+    };
+    assert_eq!([start(&mut session, 10), start(&mut session, 20)], [(1, false), (2, false)]);
+    for seq in [1, 2] {
+        says(&mut session, 1, seq);
+    }
+
+    let mut out = ToReplicas::default();
+    session.sync_older_than(10, &mut out);
+    assert!(out.0.is_empty(), "nothing has waited for long");
+    assert_eq!(start(&mut session, 30), (3, false));
+    // The first has, and for replica 2: the others that wait for it are asked for as well, and later ones do not wait.
+    session.sync_older_than(11, &mut out);
+    let asked: Vec<_> = [1, 2, 3].map(|seq| (LEADER, bytes(&Message::Sync { seq }))).into();
+    assert_eq!(out.0, asked);
+    assert_eq!(start(&mut session, 40), (4, true));
+    says(&mut session, 1, 4);
+    assert_eq!(start(&mut session, 50), (5, true), "another replica has spoken");
+    says(&mut session, 2, 1);
+    assert_eq!(start(&mut session, 60), (6, false), "it speaks again");
+}
+
+#[test]
+fn a_session_binds_itself_to_another_replica_where_the_bound_one_is_silent() {
+    let mut session = Session::new(1, 1, 16);
+    let mut out = ToReplicas::default();
+    let hello = |bound| bytes(&Message::ClientHello { client: 1, bound });
+    for (seq, put) in [(1, true), (2, false)] {
+        session.start(Request { class: Class::Weak, put, key: 1 }, seq, seq, &mut out);
+    }
+    let found = Found::default();
+    session.receive(1, &Message::CausalReply { seq: 1, found }, &mut out).unwrap().unwrap();
+    out.0.clear();
+    session.rebind_older_than(2, &mut out);
+    session.rebind_older_than(2, &mut out);
+    assert_eq!(session.bound(), 1, "what has waited for long has its answer");
+    // It has one look's time to say something.
+    session.rebind_older_than(3, &mut out);
+    session.receive(1, &Message::CausalReply { seq: 1, found }, &mut out).unwrap();
+    session.rebind_older_than(3, &mut out);
+    assert!(session.bound() == 1 && out.0.is_empty(), "it has spoken");
+    session.rebind_older_than(3, &mut out);
+    assert_eq!((session.bound(), proposed(&out, 2)), (2, vec![(2, false)]));
+    assert!([1, 2].iter().all(|replica| out.0.contains(&(*replica, hello(2)))), "the silent one is told");
+    // What the old one says late is as good: the session had seen nothing else when it asked.
+    let late = session.receive(1, &Message::CausalReply { seq: 2, found }, &mut out).unwrap();
+    assert_eq!((late.unwrap().seq, session.outstanding()), (2, 0));
 }

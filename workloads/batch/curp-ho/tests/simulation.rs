@@ -249,6 +249,7 @@ impl World {
             Step::Patience(client) => {
                 let mut out = ToReplicas::default();
                 self.sessions[client].sync_older_than(self.clock.saturating_sub(PATIENCE), &mut out);
+                self.sessions[client].rebind_older_than(self.clock.saturating_sub(2 * PATIENCE), &mut out);
                 self.send_up(client, out);
             }
             Step::Deliver(from, to) => {

@@ -88,6 +88,8 @@ pub struct Session {
     client: ClientId,
     bound: u8,
     alive: [bool; REPLICAS],
+    /// Which of them something has waited for in vain since they last spoke: cut off, stuck, or slow.
+    silent: [bool; REPLICAS],
     /// The newest ballot that it has heard of.
     ballot: Ballot,
     /// The newest commands, with and without answers: a replica that was away gets them again.
@@ -110,6 +112,7 @@ impl Session {
             client,
             bound,
             alive: [true; REPLICAS],
+            silent: [false; REPLICAS],
             ballot: 0,
             sent: VecDeque::new(),
             pending: VecDeque::new(),
@@ -161,7 +164,8 @@ impl Session {
             leader: None,
             found: (CommandId::NONE, 0),
             followers: [None; REPLICAS],
-            asked_for_sync: !self.alive.iter().all(|alive| *alive),
+            // Without one of them no answer is fast, and nothing but the leader's last word will come.
+            asked_for_sync: !(0..REPLICAS as u8).all(|replica| self.speaks(replica)),
             causal_dep: self.last_write,
             observed: self.observed,
             ballot: self.ballot,
@@ -197,6 +201,11 @@ impl Session {
         (0..REPLICAS as u8).filter(|replica| to(*replica)).for_each(|replica| out.send(replica, &message));
     }
 
+    /// Whether a replica is there, and nothing has waited for it in vain.
+    fn speaks(&self, replica: u8) -> bool {
+        self.alive[usize::from(replica)] && !self.silent[usize::from(replica)]
+    }
+
     /// A message from a replica. What comes for a command that has its answer is ignored.
     ///
     /// # Errors
@@ -212,6 +221,7 @@ impl Session {
             Some(writer) => Ok((writer, if writer.client == session.client { 0 } else { found.version })),
             None => Err(Broken::Corrupt(seq)),
         };
+        self.silent[usize::from(from)] = false;
         match *message {
             Message::Welcome { known, .. } => self.back(from, known, out).map(|()| None),
             Message::NewLeader { ballot, base } => {
@@ -290,22 +300,30 @@ impl Session {
     pub fn lost(&mut self, replica: u8, out: &mut impl Outbox) {
         self.alive[usize::from(replica)] = false;
         if self.bound == replica {
-            // A follower if there is one, else the leader.
-            let leader = leader_of(self.ballot);
-            let others = (0..REPLICAS as u8).filter(|other| *other != leader).chain([leader]);
-            if let Some(bound) = others.into_iter().find(|other| self.alive[usize::from(*other)]) {
-                self.bind(bound, out);
-            }
+            self.bind_to_another(out);
         }
         if replica != leader_of(self.ballot) {
-            self.sync_older_than(u64::MAX, out);
+            self.ask_for_sync(u64::MAX, out);
         }
     }
 
-    /// Binds itself to a replica, which gets the open weak commands again.
+    /// Binds itself to a follower that speaks if there is one, else to the leader.
+    fn bind_to_another(&mut self, out: &mut impl Outbox) {
+        let leader = leader_of(self.ballot);
+        let mut others = (0..REPLICAS as u8).filter(|other| *other != leader).chain([leader]);
+        if let Some(bound) = others.find(|other| self.speaks(*other)) {
+            self.bind(bound, out);
+        }
+    }
+
+    /// Binds itself to a replica, which gets the open weak commands again. The one before is told, for when it reads again.
     fn bind(&mut self, bound: u8, out: &mut impl Outbox) {
+        let (before, hello) = (self.bound, Message::ClientHello { client: self.client, bound });
         self.bound = bound;
-        out.send(bound, &Message::ClientHello { client: self.client, bound });
+        out.send(bound, &hello);
+        if before != bound {
+            out.send(before, &hello);
+        }
         for seq in self.oldest..self.next() {
             let Some(pending) = self.pending(seq).filter(|p| p.request.class == Class::Weak) else { continue };
             let pending = pending.clone();
@@ -363,11 +381,37 @@ impl Session {
         for pending in self.pending.iter_mut().flatten() {
             (pending.leader, pending.followers, pending.asked_for_sync) = (None, [None; REPLICAS], false);
         }
-        self.sync_older_than(u64::MAX, out);
+        self.ask_for_sync(u64::MAX, out);
+    }
+
+    /// Strong commands that were sent before `invoked` have waited for long: the leader is asked for their final answers. A replica that
+    /// has said nothing of one of them is taken for silent until it speaks, so that later ones need not wait for it as long.
+    pub fn sync_older_than(&mut self, invoked: u64, out: &mut impl Outbox) {
+        let leader = leader_of(self.ballot);
+        let waited = |pending: &&Pending| pending.request.class == Class::Strong && pending.invoked < invoked;
+        let mut found = false;
+        for pending in self.pending.iter().flatten().filter(waited) {
+            for replica in (0..REPLICAS as u8).filter(|replica| *replica != leader) {
+                let silent = pending.followers[usize::from(replica)].is_none();
+                found |= silent && !std::mem::replace(&mut self.silent[usize::from(replica)], silent);
+            }
+        }
+        self.ask_for_sync(if found { u64::MAX } else { invoked }, out);
+    }
+
+    /// A weak command that was sent before `invoked` has no answer. If the bound replica has not spoken since the last call that found
+    /// one, the session binds itself to another.
+    pub fn rebind_older_than(&mut self, invoked: u64, out: &mut impl Outbox) {
+        let waited = |pending: &Pending| pending.request.class == Class::Weak && pending.invoked < invoked;
+        if self.pending.iter().flatten().any(waited)
+            && std::mem::replace(&mut self.silent[usize::from(self.bound)], true)
+        {
+            self.bind_to_another(out);
+        }
     }
 
     /// Asks the leader for the final answers to strong commands that were sent before `invoked`, once for each.
-    pub fn sync_older_than(&mut self, invoked: u64, out: &mut impl Outbox) {
+    fn ask_for_sync(&mut self, invoked: u64, out: &mut impl Outbox) {
         let leader = leader_of(self.ballot);
         for (seq, pending) in (self.oldest..).zip(&mut self.pending) {
             let Some(pending) = pending else { continue };

@@ -27,6 +27,9 @@ const FAREWELL: Duration = Duration::from_secs(10);
 const TICK: i32 = 20;
 /// When a strong command has waited so long for its quorum, the leader is asked for the final answer: nanoseconds.
 const SYNC_AFTER: u64 = 100_000_000;
+/// When a weak command has waited so long for a bound replica that is silent, another is asked: nanoseconds. A leader that is away is
+/// replaced sooner, and until then a replica that is well may have to wait for it.
+const REBIND_AFTER: u64 = 2_000_000_000;
 
 /// When commands are sent.
 #[derive(Debug, Clone)]
@@ -256,6 +259,7 @@ impl Driver {
                 looked = time;
                 self.look_for_replicas()?;
                 self.session.sync_older_than(time.saturating_sub(SYNC_AFTER), &mut self.links);
+                self.session.rebind_older_than(time.saturating_sub(REBIND_AFTER), &mut self.links);
                 if self.session.oldest_invoked().is_some_and(|invoked| time - invoked > plan.operation_timeout) {
                     let outstanding = self.session.outstanding();
                     return Err(Failed::Hung { outstanding, after: plan.operation_timeout });
