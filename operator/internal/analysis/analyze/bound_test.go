@@ -13,7 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// A figure exactly at its bound is at its bound, whatever sums, logarithms and decimals do to it.
+// A figure exactly at its bound is at its bound, whatever sums, logarithms and decimals do to it, and however many others are as well: of
+// what does not spread nothing is left to chance.
 func TestAFigureExactlyAtItsBoundHolds(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	for range 300 {
@@ -29,17 +30,24 @@ func TestAFigureExactlyAtItsBoundHolds(t *testing.T) {
 			}
 			l := pair(t, 1, func(spec *runSpec) {
 				spec.Gates = []assayv1alpha1.Gate{{Name: "exact", Metric: "time", Op: op, Bound: bound, AllowWorse: true}}
+				newer := *spec.Arms[1].DeepCopy()
+				newer.Name = "newer"
+				spec.Arms = append(spec.Arms, newer)
 			})
 			for i := range l.attempts {
 				value := old
-				if l.attempts[i].Arm == "new" {
+				if l.attempts[i].Arm != "old" {
 					value = candidate
 				}
 				l.attempts[i].Result.Metrics = map[string]*record.Metric{"time": {Unit: "By", Value: ptr.To(value)}}
 			}
 			l.exp.Plan.Metrics[0].Unit = "By"
-			if got := l.analyze(); got.Gates[0].Outcome != goes {
-				t.Fatalf("%s %s of %g and %g s: %s: %s", op, bound, old, candidate, got.Gates[0].Outcome, got.Gates[0].Message)
+			got := l.analyze()
+			for i, one := range got.Candidates {
+				if gate := got.Gates[i]; gate.Outcome != goes || one.Verdict != goes {
+					t.Fatalf("%s %s of %g and %g: %s: %s; %s is %s: %s", op, bound, old, candidate, gate.Outcome, gate.Message, one.Name,
+						one.Verdict, one.Reason)
+				}
 			}
 		}
 	}

@@ -122,10 +122,13 @@ func judgeTiming(d *estimate.Data, parity *selection.Parity, gate experiment.Gat
 		result.Message += "; " + found.Note
 	}
 	settles(known, d.OpenEnds(mine), gate.Op.AsksAtLeast(), result)
-	switch result.Outcome {
-	case experiment.VerdictGo:
+	switch {
+	case result.Outcome == experiment.VerdictGo && atLeast(found.Low, found.High):
+		// What spreads by rounding alone holds at every confidence, at the bound as well as far from it.
+		return tails{0, 1}
+	case result.Outcome == experiment.VerdictGo:
 		return tails{found.Tail(bound), 1}
-	case experiment.VerdictNoGo:
+	case result.Outcome == experiment.VerdictNoGo:
 		return tails{1, found.Tail(bound)}
 	default:
 		return tails{1, 1}

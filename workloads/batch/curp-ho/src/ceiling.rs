@@ -55,7 +55,8 @@ const COMMANDS: usize = 64;
 const READ: usize = 64 << 10;
 
 /// Commands per second that threads on all CPUs could do that make the same socket calls with the same bytes, and nothing else: nobody
-/// waits, nobody is woken, and nothing is computed.
+/// waits, nobody is woken, and nothing is computed. The ends of a connection take turns as they do in the protocol: to one that only ever
+/// reads, TCP confirms each message by itself, which took longer than the whole of a command.
 ///
 /// # Errors
 ///
@@ -65,13 +66,15 @@ pub fn call_rate(cpus: usize, calls: Calls) -> io::Result<Quantity> {
     let seconds = std::thread::scope(|scope| {
         let threads: Vec<_> = all
             .into_iter()
-            .map(|(mut one, mut other)| {
+            .map(|(one, other)| {
                 scope.spawn(move || {
-                    let mut poll = Poll::new()?;
-                    poll.add(&other, 0)?;
-                    other.set_nonblocking(true)?;
+                    let (mut poll, mut ends) = (Poll::new()?, [one, other]);
+                    for (token, end) in (0..).zip(&ends) {
+                        end.set_nonblocking(true)?;
+                        poll.add(end, token)?;
+                    }
                     let mut room = vec![0; READ];
-                    let mut round = || one_round(&mut one, &mut other, calls, &mut room, || poll.wait(0).map(drop));
+                    let mut round = || one_round(&mut ends, calls, &mut room, || poll.wait(0).map(drop));
                     let mut best = f64::INFINITY;
                     for _ in 0..PASSES {
                         let watch = Stopwatch::start();
@@ -90,10 +93,9 @@ pub fn call_rate(cpus: usize, calls: Calls) -> io::Result<Quantity> {
     Ok(Quantity::new(rate, Unit::new("ops/s")))
 }
 
-/// The calls of [`COMMANDS`] commands, spread evenly; in the end all that was written has been read.
-fn one_round(
-    one: &mut impl Write,
-    other: &mut impl Read,
+/// The calls of [`COMMANDS`] commands, spread evenly; in the end all that was written has been read. Whoever has read all writes next.
+fn one_round<S: Read + Write>(
+    ends: &mut [S; 2],
     calls: Calls,
     room: &mut [u8],
     mut wait: impl FnMut() -> io::Result<()>,
@@ -101,23 +103,26 @@ fn one_round(
     let of = |each: f64| (each * COMMANDS as f64).round().max(1.0) as usize;
     let (writes, reads, waits) = (of(calls.writes), of(calls.reads), of(calls.waits));
     let message = vec![1; of(calls.bytes).div_ceil(writes)];
-    let mut left = 0;
-    let mut read = || match other.read(room) {
+    let mut read = |end: &mut S| match end.read(room) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
         read => read,
     };
+    let (mut left, mut writer) = (0, 0);
     for write in 0..writes {
-        one.write_all(&message)?;
+        ends[writer].write_all(&message)?;
         left += message.len();
         // So many of the others come after this one.
         let share = |calls: usize| calls * (write + 1) / writes - calls * write / writes;
         (0..share(waits)).try_for_each(|_| wait())?;
         for _ in 0..share(reads) {
-            left -= read()?;
+            left -= read(&mut ends[1 - writer])?;
+        }
+        if left == 0 {
+            writer = 1 - writer;
         }
     }
     while left > 0 {
-        left -= read()?;
+        left -= read(&mut ends[1 - writer])?;
     }
     Ok(())
 }
@@ -193,7 +198,7 @@ mod tests {
             let mut waited = 0;
             let calls = Calls { writes, reads, waits, bytes };
             let mut room = [0; READ];
-            one_round(&mut End(&connection), &mut End(&connection), calls, &mut room, || {
+            one_round(&mut [End(&connection), End(&connection)], calls, &mut room, || {
                 waited += 1;
                 Ok(())
             })
