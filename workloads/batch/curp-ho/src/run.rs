@@ -532,6 +532,7 @@ fn metrics(p: &Parameters, outcome: &Outcome, report: &mut Report) {
     if let Some(late) = histogram(&outcome.relays_late, 1e-9) {
         report.histogram("relayLate", Unit::SECONDS, &late);
     }
+    report.value("writesPerCommand", Quantity::new(outcome.calls().writes, Unit::ONE));
     let strong = outcome.measured().filter(|r| r.request.class == Class::Strong).count();
     for (name, paths) in [
         ("fastPathShare", &[Path::Fast][..]),
