@@ -1,4 +1,4 @@
-//! What the loopback can do: how fast the socket calls of a command are, and a round trip.
+//! What the loopback can do: how fast the socket calls of a command are.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -7,11 +7,9 @@ use assay_harness::{Quantity, Stopwatch, Unit};
 
 use crate::net::Poll;
 
-/// Bytes of a probe's message: a command with its value.
-const MESSAGE: usize = 128;
 /// Passes; the best counts.
 const PASSES: usize = 5;
-/// Messages of a pass.
+/// Commands of a pass.
 const COUNT: usize = 512;
 
 fn pair() -> io::Result<(TcpStream, TcpStream)> {
@@ -24,16 +22,6 @@ fn pair() -> io::Result<(TcpStream, TcpStream)> {
         stream.set_read_timeout(Some(std::time::Duration::from_secs(5)))?;
     }
     Ok((one, other))
-}
-
-fn best(mut pass: impl FnMut() -> io::Result<()>) -> io::Result<f64> {
-    let mut best = f64::INFINITY;
-    for _ in 0..PASSES {
-        let watch = Stopwatch::start();
-        pass()?;
-        best = best.min(watch.seconds() / COUNT as f64);
-    }
-    Ok(best)
 }
 
 /// The socket calls of a command, on average.
@@ -127,32 +115,6 @@ fn one_round<S: Read + Write>(
     Ok(())
 }
 
-/// Round trips per second between two threads that have nothing else to do.
-///
-/// # Errors
-///
-/// When the system refuses.
-pub fn round_trip_rate() -> io::Result<Quantity> {
-    let (mut one, mut other) = pair()?;
-    let seconds = std::thread::scope(|scope| {
-        scope.spawn(move || {
-            let mut message = [0; MESSAGE];
-            // Ends when the other end is dropped.
-            while other.read_exact(&mut message).is_ok() && other.write_all(&message).is_ok() {}
-        });
-        let mut message = [1; MESSAGE];
-        let seconds = best(|| {
-            (0..COUNT).try_for_each(|_| {
-                one.write_all(&message)?;
-                one.read_exact(&mut message)
-            })
-        });
-        drop(one);
-        seconds
-    })?;
-    Ok(Quantity::new(1.0 / seconds, Unit::new("trips/s")))
-}
-
 #[cfg(test)]
 mod tests {
     use std::cell::RefCell;
@@ -221,9 +183,9 @@ mod tests {
     }
 
     #[test]
-    fn both_probes_find_a_rate() {
+    fn the_probe_finds_a_rate() {
         let calls = Calls { writes: 5.0, reads: 3.0, waits: 2.0, bytes: 900.0 };
-        let rates = [call_rate(2, calls), round_trip_rate()].map(|rate| rate.unwrap().value);
-        assert!(rates.iter().all(|rate| *rate > 100.0 && rate.is_finite()), "{rates:?}");
+        let rate = call_rate(2, calls).unwrap().value;
+        assert!(rate > 100.0 && rate.is_finite(), "{rate}");
     }
 }

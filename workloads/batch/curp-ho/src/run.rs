@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{self, BufWriter};
 use std::time::Duration;
 
+use assay_harness::ceiling::loopback_round_trips;
 use assay_harness::report::Fact;
 use assay_harness::{Digest, Failure, Histogram, Phases, Quantity, Report, Stopwatch, Unit, flags, machine};
 
@@ -441,7 +442,7 @@ fn report(p: &Parameters, outcome: &Outcome) -> Result<Report, Failure> {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         report.ceiling("socketCalls", ceiling::call_rate(cpus, outcome.calls())?, Some(outcome.throughput()));
         let trips = outcome.median_latency(Class::Weak).filter(|latency| *latency > 0.0).map(|latency| 1.0 / latency);
-        report.ceiling("loopbackRoundTrips", ceiling::round_trip_rate()?, trips);
+        report.ceiling("loopbackRoundTrips", loopback_round_trips()?, trips);
     }
     Ok(report)
 }

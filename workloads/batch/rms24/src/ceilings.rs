@@ -1,12 +1,6 @@
 //! What the machine could do at best, for the parts that the harness has no probe for.
 
-use std::io::{self, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::thread;
-use std::time::Duration;
-
 use assay_harness::ceiling::{self, Limit};
-use assay_harness::{Quantity, Stopwatch, Unit};
 
 use crate::database::{Database, Entries, Layout, Pages};
 use crate::geometry::Geometry;
@@ -16,12 +10,6 @@ use crate::prf::AesPath;
 const PROBE_BYTES: u64 = 64 << 20;
 /// Bytes of a cache line.
 const LINE: usize = 64;
-/// Passes; the best counts.
-const PASSES: usize = 5;
-/// Round trips of a pass.
-const ROUND_TRIPS: u32 = 200;
-/// Bytes of a probe's message.
-const MESSAGE: usize = 64;
 
 /// Memory that a probe of random reads of the database takes.
 #[must_use]
@@ -53,70 +41,9 @@ pub fn lines_per_entry(entry_size: usize) -> f64 {
     (0..PERIOD).map(lines).sum::<usize>() as f64 / PERIOD as f64
 }
 
-/// Round trips per second of short messages between two threads over the loopback device, without Nagle's algorithm.
-///
-/// # Errors
-///
-/// When there is no loopback device.
-pub fn loopback_round_trips() -> io::Result<Limit> {
-    let listener = TcpListener::bind("127.0.0.1:0")?;
-    let address = listener.local_addr()?;
-    let echo = thread::spawn(move || -> io::Result<()> {
-        let (mut stream, _) = listener.accept()?;
-        prepare(&stream)?;
-        let mut message = [0; MESSAGE];
-        while stream.read_exact(&mut message).is_ok() {
-            stream.write_all(&message)?;
-        }
-        Ok(())
-    });
-    let mut stream = TcpStream::connect(address)?;
-    prepare(&stream)?;
-    let mut failed = None;
-    let best = best(|| {
-        let mut message = [1; MESSAGE];
-        for _ in 0..ROUND_TRIPS {
-            if let Err(error) = stream.write_all(&message).and_then(|()| stream.read_exact(&mut message)) {
-                failed = Some(error);
-                return;
-            }
-        }
-    });
-    drop(stream);
-    echo.join().map_err(|_| io::Error::other("the echo panicked"))??;
-    match failed {
-        Some(error) => Err(error),
-        // Two threads that wait for each other do one round trip at a time.
-        None => {
-            let rate = Quantity::new(f64::from(ROUND_TRIPS) / best, Unit::new("exchanges/s"));
-            Ok(Limit { threads: Some(2), ..rate.into() })
-        }
-    }
-}
-
-fn prepare(stream: &TcpStream) -> io::Result<()> {
-    stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(Duration::from_secs(5)))
-}
-
-fn best(mut pass: impl FnMut()) -> f64 {
-    let seconds = (0..PASSES).map(|_| {
-        let watch = Stopwatch::start();
-        pass();
-        watch.seconds()
-    });
-    seconds.fold(f64::INFINITY, f64::min)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_probe_finds_some_speed() {
-        let trips = loopback_round_trips().unwrap();
-        assert!(trips.value > 10.0 && trips.value.is_finite(), "{trips:?}");
-    }
 
     #[test]
     fn an_entry_lies_in_as_many_lines_as_counted() {

@@ -108,9 +108,9 @@ pub struct Parameters {
     pub plan: Plan,
     /// How AES is computed.
     pub path: Wish,
-    /// Queries that count.
+    /// Queries that count, of all clients together.
     pub queries: usize,
-    /// Queries before those.
+    /// Queries of each client before those.
     pub warmup_queries: usize,
     /// Which entries are asked for.
     pub indices: Indices,
@@ -255,7 +255,12 @@ impl Parameters {
     }
 
     fn consistent(self) -> Result<Self, FlagError> {
-        let asked = self.queries + self.warmup_queries;
+        if !self.queries.is_multiple_of(self.clients as usize) {
+            let need =
+                format_args!("{} clients ask as many each: a multiple of {0} is needed", self.clients).to_string();
+            return Err(FlagError::new("queries", self.queries, need));
+        }
+        let asked = self.queries_each() + self.warmup_queries;
         if self.scope == Scope::Protocol && (self.backup_hints as usize) < asked {
             let need = format_args!("{asked} queries use up as many hints: at least {asked} are needed").to_string();
             return Err(FlagError::new("backup-hints", self.backup_hints, need));
@@ -288,10 +293,16 @@ impl Parameters {
         self.seed.wrapping_add(u64::from(client))
     }
 
+    /// The measured queries of a client.
+    #[must_use]
+    pub fn queries_each(&self) -> usize {
+        self.queries / self.clients as usize
+    }
+
     /// The entries that a client asks for, those of the warm-up first.
     #[must_use]
     pub fn indices_of(&self, client: u32) -> Vec<u32> {
-        self.indices.take(self.warmup_queries + self.queries, self.geometry.entries(), self.seed_of(client))
+        self.indices.take(self.warmup_queries + self.queries_each(), self.geometry.entries(), self.seed_of(client))
     }
 
     /// Whether this trial needs a server of its own.
@@ -408,7 +419,7 @@ mod tests {
         assert!((40 << 20..200 << 20).contains(&build), "{build}");
         // The document's 73 GB, computed where they are asked for.
         let computed =
-            ["--entries=1834095877", "--database=computed", "--hints=wanted", "--backup-hints=16", "--queries=9"];
+            ["--entries=1834095877", "--database=computed", "--hints=wanted", "--backup-hints=16", "--queries=8"];
         let whole = parse(&computed).unwrap().memory_bytes();
         assert!((137 << 20..400 << 20).contains(&whole), "{whole}");
         let four = parse(&[&computed[..], &["--clients=4"]].concat()).unwrap().memory_bytes();

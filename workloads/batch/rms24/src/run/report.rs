@@ -1,6 +1,6 @@
 //! What a trial says about itself.
 
-use assay_harness::{Digest, Phases, Quantity, Report, Unit, machine};
+use assay_harness::{Digest, Phases, Quantity, Report, Unit, ceiling, machine};
 
 use super::parameters::{Contents, Parameters};
 use super::setup::{Setup, Source};
@@ -87,7 +87,7 @@ pub(super) fn protocol(p: &Parameters, setup: &Setup, outcome: &Outcome<'_>, lin
         }
         if link.client_nodelay.is_some() {
             // Without a loopback device there is no such limit, and none is written.
-            if let Ok(limit) = ceilings::loopback_round_trips() {
+            if let Ok(limit) = ceiling::loopback_round_trips() {
                 let achieved = exchanges as f64 / tally.exchanges.iter().sum::<f64>();
                 report.ceiling("loopbackRoundTrips", limit, Some(achieved));
             }

@@ -1,0 +1,99 @@
+//! Round trips over the loopback device: the limit of whoever waits for an answer before asking again.
+
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::thread;
+use std::time::Duration;
+
+use rustix::thread::{CpuSet, sched_getcpu, sched_setaffinity};
+
+use super::Limit;
+use crate::{Quantity, Stopwatch, Unit};
+
+/// Passes of each placement; the best counts.
+const PASSES: usize = 5;
+/// Round trips of a pass.
+const ROUND_TRIPS: u32 = 200;
+/// Bytes of a message.
+const MESSAGE: usize = 64;
+/// How long one end waits for the other. A probe that got stuck would be worse than none.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Round trips per second of short messages between two threads over the loopback device, without Nagle's algorithm: on one CPU, and where
+/// the kernel puts them. To wake a CPU that sleeps may take longer than all else, and which of the two is faster depends on the machine.
+///
+/// # Errors
+///
+/// When there is no loopback device.
+pub fn loopback_round_trips() -> io::Result<Limit> {
+    let one = sched_getcpu();
+    let seconds = best(None)?.min(best(Some(one))?);
+    let rate = Quantity::new(f64::from(ROUND_TRIPS) / seconds, Unit::new("trips/s"));
+    Ok(Limit { threads: Some(2), ..rate.into() })
+}
+
+/// Seconds of the fastest pass of two threads of their own, on a CPU if one is named.
+fn best(cpu: Option<usize>) -> io::Result<f64> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let (mut asks, mut echoes) = (TcpStream::connect(listener.local_addr()?)?, listener.accept()?.0);
+    let prepare = |stream: &TcpStream| {
+        if let Some(cpu) = cpu {
+            let mut set = CpuSet::new();
+            set.set(cpu);
+            sched_setaffinity(None, &set)?;
+        }
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(PATIENCE))
+    };
+    thread::scope(|scope| {
+        let echo = scope.spawn(move || {
+            prepare(&echoes)?;
+            let mut message = [0; MESSAGE];
+            // Ends when the other end is dropped.
+            while echoes.read_exact(&mut message).is_ok() {
+                echoes.write_all(&message)?;
+            }
+            Ok(())
+        });
+        let asked = scope.spawn(move || {
+            prepare(&asks)?;
+            let mut best = f64::INFINITY;
+            for _ in 0..PASSES {
+                let mut message = [1; MESSAGE];
+                let watch = Stopwatch::start();
+                for _ in 0..ROUND_TRIPS {
+                    asks.write_all(&message)?;
+                    asks.read_exact(&mut message)?;
+                }
+                best = best.min(watch.seconds());
+            }
+            Ok(best)
+        });
+        let best = asked.join().expect("a probe does not panic");
+        let echoed: io::Result<()> = echo.join().expect("an echo does not panic");
+        echoed.and(best)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_faster_of_both_placements_counts() {
+        let limit = loopback_round_trips().unwrap();
+        assert_eq!((limit.threads, limit.unit), (Some(2), Unit::new("trips/s")));
+        assert!(limit.value > 100.0 && limit.value.is_finite(), "{limit:?}");
+        let [anywhere, together] =
+            [best(None), best(Some(sched_getcpu()))].map(|seconds| f64::from(ROUND_TRIPS) / seconds.unwrap());
+        // A busy machine is slower at times; the limit is not that of the slower placement.
+        assert!(limit.value > 0.3 * anywhere.max(together), "{limit:?}, {anywhere}, {together}");
+    }
+
+    #[test]
+    fn a_probe_leaves_its_thread_where_it_may_run() {
+        let before = rustix::thread::sched_getaffinity(None).unwrap();
+        loopback_round_trips().unwrap();
+        assert_eq!(rustix::thread::sched_getaffinity(None).unwrap(), before);
+    }
+}
