@@ -34,10 +34,10 @@ pub fn available_memory_bytes() -> Option<u64> {
     system.into_iter().chain(control_groups().iter().filter_map(|group| left_in(group))).min()
 }
 
-/// How many of the bytes in `memory`, and in whatever is mapped together with it, lie on huge pages.
+/// How many of the bytes of `memory`, and in whatever is mapped together with it, lie on huge pages.
 #[must_use]
-pub fn huge_page_bytes(memory: &[u8]) -> Option<u64> {
-    on_huge_pages(&fs::read_to_string("/proc/self/smaps").ok()?, memory.as_ptr().addr(), memory.len())
+pub fn huge_page_bytes<T>(memory: &[T]) -> Option<u64> {
+    on_huge_pages(&fs::read_to_string("/proc/self/smaps").ok()?, memory.as_ptr().addr(), size_of_val(memory))
 }
 
 /// The same, of what the system says about all mappings: a line with the range of each, and lines about it.
@@ -202,7 +202,7 @@ mod tests {
         ] {
             assert_eq!(on_huge_pages(smaps, start, length), expected, "{start:x} {length}");
         }
-        assert!(huge_page_bytes(&[1]).is_some() || !std::path::Path::new("/proc/self/smaps").exists());
+        assert!(huge_page_bytes(&[1_u8]).is_some() || !std::path::Path::new("/proc/self/smaps").exists());
     }
 
     #[test]

@@ -2,6 +2,8 @@
 //!
 //! Because an entry can be computed from its index, a client can check an answer, and build hints, without the database at hand.
 
+use assay_harness::machine;
+
 use crate::geometry::{Geometry, Place};
 
 /// The contents of a database, by definition.
@@ -111,7 +113,7 @@ impl Database {
         self.entries().geometry
     }
 
-    /// Whether the system took the advice to use huge pages.
+    /// Whether at least half of it lies on huge pages, by what the system says of it.
     #[must_use]
     pub fn huge_pages(&self) -> bool {
         match self {
@@ -148,9 +150,11 @@ impl Layout {
         let words = Self::words_of(entries.geometry());
         let mut room = vec![0_u64; words + HUGE_PAGE / 8];
         let start = room.as_ptr().align_offset(HUGE_PAGE).min(HUGE_PAGE / 8);
-        let advised = advise(&mut room[start..], pages);
+        advise(&mut room[start..], pages);
         entries.write(0, &mut room[start..start + words]);
-        Self { entries, room, start, huge_pages: advised && pages == Pages::Huge }
+        // The system takes the advice and may have none left: what counts is what it says of the memory that is filled.
+        let huge = machine::huge_page_bytes(&room[start..start + words]).unwrap_or(0);
+        Self { entries, room, start, huge_pages: 2 * huge >= 8 * words as u64 }
     }
 
     fn words_of(geometry: Geometry) -> usize {
@@ -178,15 +182,15 @@ impl Layout {
     }
 }
 
-/// Whether the system takes the advice. The words start with a huge page.
-fn advise(words: &mut [u64], pages: Pages) -> bool {
+/// Advises the system, which need not follow. The words start with a huge page.
+fn advise(words: &mut [u64], pages: Pages) {
     let bytes = size_of_val(words);
     if bytes < HUGE_PAGE {
-        return false;
+        return;
     }
     let advice = if pages == Pages::Huge { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE };
     // SAFETY: the range is that of `words`, and the advice does not change what is in it.
-    unsafe { libc::madvise(words.as_mut_ptr().cast(), bytes, advice) == 0 }
+    unsafe { libc::madvise(words.as_mut_ptr().cast(), bytes, advice) };
 }
 
 #[cfg(test)]
@@ -203,6 +207,15 @@ mod tests {
             assert_eq!(bytes, entries.bytes(index), "entry {index}");
             assert_eq!(bytes.iter().all(|byte| *byte == 0), index >= 1000, "entry {index}");
         }
+    }
+
+    #[test]
+    fn huge_pages_are_those_that_the_system_gave() {
+        let layout = |pages| Layout::new(Entries::new(7, Geometry::new(1 << 18, 40, 80)), pages);
+        assert!(!layout(Pages::Small).huge_pages);
+        let huge = layout(Pages::Huge);
+        let given = machine::huge_page_bytes(huge.words()).unwrap_or(0);
+        assert_eq!(huge.huge_pages, 2 * given >= size_of_val(huge.words()) as u64, "{given} bytes");
     }
 
     #[test]
