@@ -1,9 +1,10 @@
 //! What the loopback can do: how fast the socket calls of a command are.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 
 use assay_harness::{Quantity, Stopwatch, Unit};
+use rustix::net::SendFlags;
 
 use crate::net::Poll;
 
@@ -29,6 +30,8 @@ fn pair() -> io::Result<(TcpStream, TcpStream)> {
 pub struct Calls {
     /// Calls of `write`.
     pub writes: f64,
+    /// TCP segments in which the bytes are sent. Where the system does not say, or says that there are more than calls, one for each.
+    pub segments: f64,
     /// Calls of `read`.
     pub reads: f64,
     /// Calls of `epoll_wait`.
@@ -42,9 +45,9 @@ const COMMANDS: usize = 64;
 /// Bytes of one of its reads: as many as a connection's.
 const READ: usize = 64 << 10;
 
-/// Commands per second that threads on all CPUs could do that make the same socket calls with the same bytes, and nothing else: nobody
-/// waits, nobody is woken, and nothing is computed. The ends of a connection take turns as they do in the protocol: to one that only ever
-/// reads, TCP confirms each message by itself, which took longer than the whole of a command.
+/// Commands per second that threads on all CPUs could do that make the same socket calls with the same bytes in as many segments, and
+/// nothing else: nobody waits, nobody is woken, and nothing is computed. The ends of a connection take turns as they do in the protocol: to
+/// one that only ever reads, TCP confirms each message by itself, which took longer than the whole of a command.
 ///
 /// # Errors
 ///
@@ -81,8 +84,23 @@ pub fn call_rate(cpus: usize, calls: Calls) -> io::Result<Quantity> {
     Ok(Quantity::new(rate, Unit::new("ops/s")))
 }
 
+/// Writes to a connection. What is written with `more` joins what is written next in one segment.
+trait Send {
+    fn send(&mut self, bytes: &[u8], more: bool) -> io::Result<()>;
+}
+
+impl Send for TcpStream {
+    fn send(&mut self, mut bytes: &[u8], more: bool) -> io::Result<()> {
+        let flags = if more { SendFlags::MORE } else { SendFlags::empty() };
+        while !bytes.is_empty() {
+            bytes = &bytes[rustix::net::send(&*self, bytes, flags)?..];
+        }
+        Ok(())
+    }
+}
+
 /// The calls of [`COMMANDS`] commands, spread evenly; in the end all that was written has been read. Whoever has read all writes next.
-fn one_round<S: Read + Write>(
+fn one_round<S: Read + Send>(
     ends: &mut [S; 2],
     calls: Calls,
     room: &mut [u8],
@@ -90,23 +108,27 @@ fn one_round<S: Read + Write>(
 ) -> io::Result<()> {
     let of = |each: f64| (each * COMMANDS as f64).round().max(1.0) as usize;
     let (writes, reads, waits) = (of(calls.writes), of(calls.reads), of(calls.waits));
+    let segments = if calls.segments > 0.0 { of(calls.segments).min(writes) } else { writes };
     let message = vec![1; of(calls.bytes).div_ceil(writes)];
     let mut read = |end: &mut S| match end.read(room) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
         read => read,
     };
-    let (mut left, mut writer) = (0, 0);
+    let (mut left, mut writer, mut owed) = (0, 0, 0);
     for write in 0..writes {
-        ends[writer].write_all(&message)?;
-        left += message.len();
-        // So many of the others come after this one.
+        // So many of the others come with this one.
         let share = |calls: usize| calls * (write + 1) / writes - calls * write / writes;
+        let sent = share(segments) > 0;
+        ends[writer].send(&message, !sent)?;
+        (left, owed) = (left + message.len(), owed + share(reads));
         (0..share(waits)).try_for_each(|_| wait())?;
-        for _ in 0..share(reads) {
-            left -= read(&mut ends[1 - writer])?;
-        }
-        if left == 0 {
-            writer = 1 - writer;
+        if sent {
+            for _ in 0..std::mem::take(&mut owed) {
+                left -= read(&mut ends[1 - writer])?;
+            }
+            if left == 0 {
+                writer = 1 - writer;
+            }
         }
     }
     while left > 0 {
@@ -125,21 +147,24 @@ mod tests {
     #[derive(Default)]
     struct Counted {
         bytes: usize,
+        /// Those of them that wait for more.
+        held: usize,
         writes: usize,
+        segments: usize,
         reads: usize,
     }
 
     /// One of its ends.
     struct End<'a>(&'a RefCell<Counted>);
 
-    impl Write for End<'_> {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+    impl Send for End<'_> {
+        fn send(&mut self, bytes: &[u8], more: bool) -> io::Result<()> {
             let mut counted = self.0.borrow_mut();
-            (counted.writes, counted.bytes) = (counted.writes + 1, counted.bytes + bytes.len());
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
+            (counted.writes, counted.held) = (counted.writes + 1, counted.held + bytes.len());
+            if !more {
+                (counted.segments, counted.bytes) =
+                    (counted.segments + 1, counted.bytes + std::mem::take(&mut counted.held));
+            }
             Ok(())
         }
     }
@@ -155,10 +180,16 @@ mod tests {
 
     #[test]
     fn a_round_makes_the_calls_it_is_asked_for_and_leaves_nothing_unread() {
-        for (writes, reads, waits, bytes) in [(5.0, 3.0, 1.5, 700.0), (0.25, 0.25, 0.1, 400.0), (2.0, 4.0, 0.0, 90.0)] {
+        for (writes, segments, reads, waits, bytes) in [
+            (5.0, 5.0, 3.0, 1.5, 700.0),
+            (5.0, 0.5, 0.5, 1.5, 700.0),
+            (0.25, 0.25, 0.25, 0.1, 400.0),
+            (2.0, 1.0, 4.0, 0.0, 90.0),
+            (2.0, 3.0, 1.0, 1.0, 90.0),
+        ] {
             let connection = RefCell::new(Counted::default());
             let mut waited = 0;
-            let calls = Calls { writes, reads, waits, bytes };
+            let calls = Calls { writes, segments, reads, waits, bytes };
             let mut room = [0; READ];
             one_round(&mut [End(&connection), End(&connection)], calls, &mut room, || {
                 waited += 1;
@@ -167,7 +198,8 @@ mod tests {
             .unwrap();
             let counted = connection.into_inner();
             let of = |each: f64| (each * COMMANDS as f64).round() as usize;
-            assert_eq!((counted.bytes, counted.writes), (0, of(writes)), "{calls:?}");
+            assert_eq!((counted.bytes, counted.held, counted.writes), (0, 0, of(writes)), "{calls:?}");
+            assert_eq!(counted.segments, of(segments.min(writes)), "{calls:?}");
             assert!((of(reads)..=of(reads) + 1).contains(&counted.reads), "{calls:?}: {} reads", counted.reads);
             assert_eq!(waited, of(waits).max(1), "{calls:?}");
         }
@@ -176,7 +208,7 @@ mod tests {
     #[test]
     fn more_calls_take_longer() {
         let rate = |writes| {
-            let calls = Calls { writes, reads: 1.0, waits: 1.0, bytes: 500.0 };
+            let calls = Calls { writes, segments: writes, reads: 1.0, waits: 1.0, bytes: 500.0 };
             call_rate(1, calls).unwrap().value
         };
         assert!(rate(1.0) > rate(30.0));
@@ -184,7 +216,7 @@ mod tests {
 
     #[test]
     fn the_probe_finds_a_rate() {
-        let calls = Calls { writes: 5.0, reads: 3.0, waits: 2.0, bytes: 900.0 };
+        let calls = Calls { writes: 5.0, segments: 5.0, reads: 3.0, waits: 2.0, bytes: 900.0 };
         let rate = call_rate(2, calls).unwrap().value;
         assert!(rate > 100.0 && rate.is_finite(), "{rate}");
     }

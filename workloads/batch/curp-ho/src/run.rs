@@ -89,6 +89,7 @@ impl Outcome {
         let each = |of: fn(&Usage) -> u64| usage().map(of).sum::<u64>() as f64 / self.records.len() as f64;
         ceiling::Calls {
             writes: each(|usage| usage.writes),
+            segments: each(|usage| usage.segments),
             reads: each(|usage| usage.reads),
             waits: each(|usage| usage.waits),
             bytes: each(|usage| usage.bytes_sent),
@@ -588,6 +589,7 @@ fn counters(outcome: &Outcome, report: &mut Report) {
         .counter("bytesSent", Quantity::bytes(sum(|usage| usage.bytes_sent)))
         .counter("framesSent", Quantity::count(sum(|usage| usage.frames_sent)))
         .counter("writeCalls", Quantity::count(writes))
+        .counter("segments", Quantity::count(sum(|usage| usage.segments)))
         .counter("readCalls", Quantity::count(sum(|usage| usage.reads)))
         .counter("descriptors", Quantity::count(outcome.statuses.iter().map(|status| status.descriptors.0).sum()))
         .counter("collections", Quantity::count(outcome.statuses.iter().map(|status| status.descriptors.1).sum()))

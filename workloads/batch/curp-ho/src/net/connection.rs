@@ -94,6 +94,22 @@ impl Connection {
         Arc::clone(&self.stream)
     }
 
+    /// TCP segments with data that the system has sent for it; 0 where it does not say.
+    #[must_use]
+    pub fn segments(&self) -> u64 {
+        // Where tcpi_data_segs_out lies in Linux's struct tcp_info (include/uapi/linux/tcp.h), which goes on where libc's ends.
+        const DATA_SEGS_OUT: std::ops::Range<usize> = 156..160;
+        let mut info = [0_u8; 256];
+        let mut length = info.len() as libc::socklen_t;
+        // SAFETY: the system writes at most `length` bytes into `info`, and the descriptor is that of the stream.
+        let got = unsafe {
+            let (level, name) = (libc::IPPROTO_TCP, libc::TCP_INFO);
+            libc::getsockopt(self.as_raw_fd(), level, name, info.as_mut_ptr().cast(), &raw mut length)
+        };
+        let segments = info[DATA_SEGS_OUT].try_into().map_or(0, u32::from_ne_bytes);
+        if got == 0 && length as usize >= DATA_SEGS_OUT.end { u64::from(segments) } else { 0 }
+    }
+
     /// Reads once.
     pub fn read(&mut self, usage: &mut Usage) -> State {
         usage.reads += 1;

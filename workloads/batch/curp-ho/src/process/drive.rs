@@ -298,7 +298,8 @@ impl Driver {
         }
         connection_back(&mut self.links.connections[usize::from(replica)], input);
         if state == State::Closed {
-            self.links.connections[usize::from(replica)] = None;
+            let ended = self.links.connections[usize::from(replica)].take();
+            self.links.usage.segments += ended.map_or(0, |connection| connection.segments());
             self.session.lost(replica, &mut self.links);
         }
         Ok(())
@@ -339,6 +340,7 @@ impl Driver {
     /// The followers learn all commands from the leader.
     #[must_use]
     pub fn finish(mut self) -> (Vec<Record>, Usage) {
+        self.links.usage.segments += self.links.connections.iter().flatten().map(Connection::segments).sum::<u64>();
         if let Some(leader) = self.links.connections[usize::from(self.session.leader())].take() {
             // If the leader is gone or stuck, so is the trial: its own checks say so, with more to say than is known here.
             let _ = leader.finish(FAREWELL);

@@ -118,6 +118,7 @@ pub fn run() -> io::Result<()> {
     for (_, part) in &done {
         total.bytes_sent += part.bytes_sent;
         total.writes += part.writes;
+        total.segments += part.segments;
         total.reads += part.reads;
         total.waits += part.waits;
         total.frames_sent += part.frames_sent;

@@ -176,6 +176,8 @@ struct Io {
     /// Commands that are not executed.
     live: usize,
     usage: Usage,
+    /// Segments of connections that have ended.
+    ended: u64,
     /// What the process had used when the trial began.
     before: Usage,
 }
@@ -244,9 +246,15 @@ impl Io {
     fn used(&self) -> Usage {
         let (writes, bytes_sent) = self.routines.as_ref().map(Routines::written).unwrap_or_default();
         let (writes, bytes_sent) = (self.usage.writes + writes, self.usage.bytes_sent + bytes_sent);
-        let mut used = usage(Usage { waits: self.poll.waits, writes, bytes_sent, ..self.usage });
+        let segments = self.segments() - self.before.segments;
+        let mut used = usage(Usage { waits: self.poll.waits, writes, bytes_sent, segments, ..self.usage });
         (used.waits, used.cpu_seconds) = (used.waits - self.before.waits, used.cpu_seconds - self.before.cpu_seconds);
         used
+    }
+
+    /// The segments of all connections there have been.
+    fn segments(&self) -> u64 {
+        self.ended + self.links.iter().flatten().map(|link| link.connection.segments()).sum::<u64>()
     }
 
     /// A trial begins, which has used nothing.
@@ -257,7 +265,7 @@ impl Io {
         let routines = || Routines::new(settings.routines, threads, self.lock.clone());
         self.routines = (settings.routines > 0).then(routines);
         self.usage = Usage::default();
-        self.before = usage(Usage { waits: self.poll.waits, ..self.usage });
+        self.before = usage(Usage { waits: self.poll.waits, segments: self.segments(), ..self.usage });
         // Where the system keeps the old peak, it is that of the process and not of the trial.
         let _ = PeakMemory::start();
     }
@@ -311,7 +319,9 @@ impl Io {
 
     fn close(&mut self, token: usize) {
         // Dropping the connection closes it, which also takes it out of the poll.
-        match self.links[token].take().map(|link| link.role) {
+        let link = self.links[token].take();
+        self.ended += link.as_ref().map_or(0, |link| link.connection.segments());
+        match link.map(|link| link.role) {
             Some(Role::Client(client)) if self.clients.get(&client) == Some(&token) => {
                 self.clients.remove(&client);
             }
@@ -360,7 +370,9 @@ impl Server {
         let settings = place.settings;
         let (links, clients, dirty, lost, writes, lock) = Default::default();
         let (peers, routines, live, usage, before) = Default::default();
-        let mut io = Io { poll, links, clients, peers, dirty, lost, writes, lock, routines, live, usage, before };
+        let ended = 0;
+        let mut io =
+            Io { poll, links, clients, peers, dirty, lost, writes, lock, routines, live, usage, ended, before };
         io.begin(&settings);
         Ok(Self {
             replica: settings.replica(place.id, 0),

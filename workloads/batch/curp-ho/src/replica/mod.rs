@@ -99,6 +99,8 @@ pub struct Usage {
     pub bytes_sent: u64,
     /// Calls of `write`.
     pub writes: u64,
+    /// TCP segments in which the bytes were sent: fewer than calls where messages join on their way.
+    pub segments: u64,
     /// Calls of `read`.
     pub reads: u64,
     /// Calls of `epoll_wait`.
