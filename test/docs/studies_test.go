@@ -114,7 +114,7 @@ func namesOf(run string) []string {
 var (
 	ratio    = regexp.MustCompile(`\b(\d[\d,]*(?:\.\d+)?)(x| times)\b`)
 	interval = regexp.MustCompile(`\[(-?\d+(?:\.\d+)?), (-?\d+(?:\.\d+)?)\\?\]`)
-	gates    = regexp.MustCompile(`(?s)## Gates\n(.*?)\n## `)
+	gates    = regexp.MustCompile(`(?s)## (?:Gates|Controls)\n(.*?)\n## `)
 	verdict  = regexp.MustCompile(`\b(Go|NoGo|Inconclusive|Invalid)\b`)
 )
 
