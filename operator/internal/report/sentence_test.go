@@ -110,9 +110,9 @@ func TestTheVerdictIsASentence(t *testing.T) {
 			"fused does not differ from loop beyond doubt: 1.002x [0.9900, 1.010] of its latency median (99.5 % confidence).",
 		},
 		"undecided, and by no interval": {of(experiment.VerdictInconclusive), "fused: why."},
-		"nothing is left":     {of(experiment.VerdictInvalid), "fused: why."},
-		"no gate":             {&analysis.Analysis{}, "No blocking gate decides this run: it has results and no verdict."},
-		"no candidate at all": {&analysis.Analysis{Verdict: experiment.VerdictInvalid}, "The run has no candidate to judge."},
+		"nothing is left":               {of(experiment.VerdictInvalid), "fused: why."},
+		"no gate":                       {&analysis.Analysis{}, "No blocking gate decides this run: it has results and no verdict."},
+		"no candidate at all":           {&analysis.Analysis{Verdict: experiment.VerdictInvalid}, "The run has no candidate to judge."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Headline(exp, tc.result); got != tc.want {
