@@ -3,7 +3,7 @@
 # The stable compiler ships the runtimes of the sanitizers, and takes their flags where it is told to as if it were not stable.
 SANITIZER_RUSTFLAGS := -Zsanitizer=address
 # The crates whose unsafe code reads and writes memory by vectors and pointers: elsewhere it is system calls.
-SANITIZE ?= assay-harness scan-pir batch-rms24 insert-mork
+SANITIZE ?= assay-harness scan-pir batch-rms24
 SANITIZE_TARGET := x86_64-unknown-linux-gnu
 
 .PHONY: sanitize

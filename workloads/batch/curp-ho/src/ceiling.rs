@@ -85,11 +85,11 @@ pub fn call_rate(cpus: usize, calls: Calls) -> io::Result<Quantity> {
 }
 
 /// Writes to a connection. What is written with `more` joins what is written next in one segment.
-trait Send {
+trait Sender {
     fn send(&mut self, bytes: &[u8], more: bool) -> io::Result<()>;
 }
 
-impl Send for TcpStream {
+impl Sender for TcpStream {
     fn send(&mut self, mut bytes: &[u8], more: bool) -> io::Result<()> {
         let flags = if more { SendFlags::MORE } else { SendFlags::empty() };
         while !bytes.is_empty() {
@@ -100,7 +100,7 @@ impl Send for TcpStream {
 }
 
 /// The calls of [`COMMANDS`] commands, spread evenly; in the end all that was written has been read. Whoever has read all writes next.
-fn one_round<S: Read + Send>(
+fn one_round<S: Read + Sender>(
     ends: &mut [S; 2],
     calls: Calls,
     room: &mut [u8],
@@ -157,7 +157,7 @@ mod tests {
     /// One of its ends.
     struct End<'a>(&'a RefCell<Counted>);
 
-    impl Send for End<'_> {
+    impl Sender for End<'_> {
         fn send(&mut self, bytes: &[u8], more: bool) -> io::Result<()> {
             let mut counted = self.0.borrow_mut();
             (counted.writes, counted.held) = (counted.writes + 1, counted.held + bytes.len());

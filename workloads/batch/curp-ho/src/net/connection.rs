@@ -206,6 +206,28 @@ mod tests {
     use std::net::TcpListener;
 
     #[test]
+    fn each_message_that_is_written_by_itself_is_a_segment() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut sender = Connection::new(TcpStream::connect(listener.local_addr().unwrap()).unwrap()).unwrap();
+        let mut receiver = listener.accept().unwrap().0;
+        let mut usage = Usage::default();
+        assert_eq!(sender.segments(), 0);
+        let mut room = [0; 64];
+        for seq in 1..=3 {
+            sender.push(&Message::Sync { seq }, &mut usage);
+            sender.write(&mut usage);
+            assert!(receiver.read(&mut room).unwrap() > 0);
+        }
+        assert_eq!((sender.segments(), usage.writes), (3, 3));
+        // Those that wait for each other in the buffer are one call, and one segment.
+        for seq in 4..=9 {
+            sender.push(&Message::Sync { seq }, &mut usage);
+        }
+        sender.write(&mut usage);
+        assert_eq!((sender.segments(), usage.writes), (4, 4));
+    }
+
+    #[test]
     fn frames_arrive_whole_however_the_bytes_are_cut() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();

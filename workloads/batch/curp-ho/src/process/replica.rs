@@ -246,7 +246,8 @@ impl Io {
     fn used(&self) -> Usage {
         let (writes, bytes_sent) = self.routines.as_ref().map(Routines::written).unwrap_or_default();
         let (writes, bytes_sent) = (self.usage.writes + writes, self.usage.bytes_sent + bytes_sent);
-        let segments = self.segments() - self.before.segments;
+        // Of a connection that is broken the system may say nothing any more.
+        let segments = self.segments().saturating_sub(self.before.segments);
         let mut used = usage(Usage { waits: self.poll.waits, writes, bytes_sent, segments, ..self.usage });
         (used.waits, used.cpu_seconds) = (used.waits - self.before.waits, used.cpu_seconds - self.before.cpu_seconds);
         used
