@@ -4,6 +4,7 @@
 # judged from. The ledgers themselves are archives in out/studies/archives; one of at most 256 KiB also lies beside its tables.
 # Without a file every run*.yaml of every study is run, on a cluster every study's run.yaml.
 #   hack/studies.sh [--cluster] [FILE...]
+#   hack/studies.sh --pilot [FILE...]       runs a block of each on this machine, keeps nothing, and exits 1 if one lost a trial
 #   hack/studies.sh --again LEDGER FILE     judges the ledger of an earlier local run once more, and keeps that
 # A local run of several builds finds them in out/builds (hack/builds.sh).
 # With --cluster a cluster with Assay is brought up as for the demo and left as it is; `make demo-down` removes it. Exits 1 if a
@@ -14,8 +15,11 @@ source hack/lib.sh
 
 # In a README a local run's tables lie below the run's own heading.
 where=local heading='####'
-again=
-if [ "${1:-}" = --cluster ]; then
+again='' pilot=''
+if [ "${1:-}" = --pilot ]; then
+  pilot=1
+  shift
+elif [ "${1:-}" = --cluster ]; then
   where=cluster heading='###'
   shift
 elif [ "${1:-}" = --again ]; then
@@ -90,7 +94,10 @@ for file in "${files[@]}"; do
   name=$(sed -n '/^metadata:/,/^spec:/s/^  name: *//p' "$file")
   step "$file"
   status=0
-  if [ -n "$again" ]; then
+  if [ -n "$pilot" ]; then
+    bin/assay plan "$file" --measure --pilot-blocks 1 --bin-dir bin --bin-dir out/builds || failed+=("$file")
+    continue
+  elif [ -n "$again" ]; then
     run=$again
     bin/assay analyze --ledger "file://$(realpath "$run")" --write >&2 || status=$?
   elif [ "$where" = local ]; then

@@ -45,6 +45,10 @@ bench-mork: build-figures ## Figures of the MeTTa facts: the runs that workflows
 studies: ## Run every study at full size on this machine, into workflows/studies/*/results/local (six hours).
 	@hack/studies.sh
 
+.PHONY: studies-pilot
+studies-pilot: ## Run a block of every study at full size on this machine: does every trial of it work, and how long does it take (half an hour)?
+	@hack/studies.sh --pilot
+
 .PHONY: studies-cluster
 studies-cluster: ## Run every study's run.yaml at full size on a cluster, into workflows/studies/*/results/cluster.
 	@hack/studies.sh --cluster

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/utils/ptr"
+
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/ledger"
@@ -49,6 +51,14 @@ var systems = map[string]func(point record.Point, arm string) float64{
 		capacity := map[string]float64{"old": 800, "new": 2000}[arm]
 		return 0.001 / math.Max(1-rate/capacity, 0.01)
 	},
+}
+
+// spoils are what happens to the trials of arm new of these runs, on the machine of the run "gate".
+var spoils = map[string]func(of *record.Attempt){
+	"broken": func(of *record.Attempt) {
+		of.Outcome, of.ExitCode, of.Result, of.Message = record.Failed, ptr.To(3), nil, "it exited with 3"
+	},
+	"wordless": func(of *record.Attempt) { delete(of.Result.Metrics, "latency") },
 }
 
 func simulateBlock(args []string) error {
@@ -91,6 +101,10 @@ func simulateBlock(args []string) error {
 	machine := simulate.Machine{
 		Executor: hello.Executor, Seconds: systems[exp.Run.Name], Noise: simulate.Noise{Block: 0.01, Arm: 0.01, Trial: 0.01},
 	}
+	spoil := spoils[exp.Run.Name]
+	if spoil != nil {
+		machine.Seconds = systems["gate"]
+	}
 	if exp.Run.Name == "series" {
 		// Every run of a series is another night.
 		for _, cell := range exp.Cells {
@@ -112,6 +126,9 @@ func simulateBlock(args []string) error {
 		}
 	}
 	for _, attempt := range machine.Run(exp, &only) {
+		if spoil != nil && attempt.Arm == "new" {
+			spoil(&attempt)
+		}
 		for _, what := range []string{"started", "attempt"} {
 			if err := json.NewEncoder(connection).Encode(map[string]any{what: attempt}); err != nil {
 				return err

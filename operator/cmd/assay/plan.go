@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/explain"
+	"assay.dev/assay/operator/internal/analysis/selection"
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/quantity"
@@ -40,7 +42,17 @@ type planned struct {
 	// Pilot is how many blocks ran for it, and Precision what they say of every gate on times.
 	Pilot     int                 `json:"pilotBlocks,omitempty"`
 	Precision []explain.Precision `json:"precision,omitempty"`
-	Gates     []string            `json:"gates,omitempty"`
+	// Lost are trials of the pilot that no figure could be had of, as in the run.
+	Lost  []lostTrials `json:"lost,omitempty"`
+	Gates []string     `json:"gates,omitempty"`
+}
+
+// lostTrials are trials of an arm that are lost for the same reason. What is no trial, such as a file that cannot be read, has no arm.
+type lostTrials struct {
+	Arm    string `json:"arm,omitempty"`
+	Point  string `json:"point,omitempty"`
+	Reason string `json:"reason"`
+	Trials int    `json:"trials"`
 }
 
 func newPlanCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
@@ -55,7 +67,7 @@ func newPlanCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 			"Its duration has to be measured: --measure runs a pilot of a few blocks on this machine and estimates how many blocks and minutes " +
 			"every gate needs " +
 			"for the precision that design.stop asks for, or without it for a decision at the effect that the pilot found. The pilot is not part " +
-			"of the run.",
+			"of the run. Trials of it that fail, or report what cannot be used, are named, and the exit code is 1.",
 		Example:           "  assay plan workflows/studies/pir-batch-scan/run.yaml --measure\n  assay plan -f run.yaml -o json",
 		Args:              usage(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: completeManifests,
@@ -84,10 +96,10 @@ func newPlanCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 				}
 			}
 			if done, err := printStructured(cmd.OutOrStdout(), form, summary); done {
-				return err
+				return cmp.Or(err, summary.failure())
 			}
 			printPlan(cmd.OutOrStdout(), summary)
-			return nil
+			return summary.failure()
 		},
 	}
 	flags := command.Flags()
@@ -173,6 +185,9 @@ func printPlan(out io.Writer, p planned) {
 	} else {
 		fmt.Fprintf(out, "time     not measured: --measure runs a pilot here (budget %s)\n", p.WallClock)
 	}
+	for _, lost := range p.Lost {
+		fmt.Fprintf(out, "lost     %s\n", lost)
+	}
 	for _, gate := range p.Gates {
 		fmt.Fprintf(out, "gate     %s\n", gate)
 	}
@@ -228,5 +243,49 @@ func (p *planned) measure(ctx context.Context, question *asked, blocks int, binD
 	perBlock := took.Seconds() / float64(blocks)
 	least := perBlock * float64(p.MinBlocks)
 	p.Pilot, p.BlockSeconds, p.MinSeconds, p.Precision = blocks, &perBlock, &least, explain.Precisions(here.experiment, result.analysis.Gates)
+	p.Lost = lost(result)
 	return nil
+}
+
+// String is a line for people.
+func (l lostTrials) String() string {
+	where := ""
+	if l.Arm != "" {
+		where = fmt.Sprintf("%s of arm %s", quantity.Count(l.Trials, "trial"), l.Arm)
+		if l.Point != "" {
+			where += " at " + l.Point
+		}
+		where += ": "
+	}
+	return where + l.Reason
+}
+
+// failure is how a plan ends whose pilot lost trials.
+func (p *planned) failure() error {
+	if len(p.Lost) == 0 {
+		return nil
+	}
+	return &exitCode{exitError, fmt.Errorf("the run would lose trials, as its pilot did: %s", p.Lost[0])}
+}
+
+// lost are the trials that the analysis could not use, but for those beyond a noise limit: that is this machine's, and a run repeats them.
+func lost(result *analyzed) []lostTrials {
+	attempts := map[string]record.Attempt{}
+	for _, attempt := range result.evidence.Attempts {
+		attempts[attempt.ID] = attempt
+	}
+	var out []lostTrials
+	for _, excluded := range selection.Of(result.experiment, result.evidence, result.analysis.Wave).Rejected {
+		if excluded.Kind == selection.Noisy {
+			continue
+		}
+		of := attempts[excluded.Attempt]
+		same := func(l lostTrials) bool { return l.Arm == of.Arm && l.Point == of.Point && l.Reason == excluded.Reason }
+		if i := slices.IndexFunc(out, same); i >= 0 {
+			out[i].Trials++
+		} else {
+			out = append(out, lostTrials{of.Arm, of.Point, excluded.Reason, 1})
+		}
+	}
+	return out
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -41,6 +42,42 @@ func TestAPlanSaysWhatAWantedPrecisionTakes(t *testing.T) {
 			printPlan(&out, p)
 			if !strings.Contains(out.String(), "needs    "+tc.want) || !strings.Contains(out.String(), "as 5 took here") {
 				t.Error(out.String())
+			}
+		})
+	}
+}
+
+func TestAPlanNamesWhatItsPilotLost(t *testing.T) {
+	for name, tc := range map[string]struct {
+		run   string
+		code  int
+		lines []string
+	}{
+		"a pilot that loses nothing": {"gate", exitDone, nil},
+		"trials that fail":           {"broken", exitError, []string{"lost     2 trials of arm new: ", "it exited with 3"}},
+		"trials without a metric":    {"wordless", exitError, []string{"lost     2 trials of arm new: ", "latency"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			args := []string{"plan", gateFile(t, "name: gate}", "name: "+tc.run+"}"), "--measure", "--pilot-blocks", "1", "--bin-dir", simulated(t)}
+			stdout, _, err := assay(t, args...)
+			if exitCodeOf(err) != tc.code {
+				t.Fatalf("exit code %d (%v), want %d", exitCodeOf(err), err, tc.code)
+			}
+			for _, line := range tc.lines {
+				if !strings.Contains(stdout, line) || !strings.Contains(err.Error(), strings.TrimPrefix(line, "lost     ")) {
+					t.Errorf("want %q in\n%s\nand in %v", line, stdout, err)
+				}
+			}
+			if len(tc.lines) == 0 && strings.Contains(stdout, "lost") {
+				t.Error(stdout)
+			}
+			stdout, _, err = assay(t, append(args, "-o", "json")...)
+			var got planned
+			if jsonErr := json.Unmarshal([]byte(stdout), &got); jsonErr != nil || exitCodeOf(err) != tc.code {
+				t.Fatalf("%v, %v: %s", jsonErr, err, stdout)
+			}
+			if (len(got.Lost) == 1 && got.Lost[0].Trials == 2 && got.Lost[0].Arm == "new") != (tc.code == exitError) {
+				t.Errorf("lost are %+v", got.Lost)
 			}
 		})
 	}

@@ -5,7 +5,7 @@
 use super::found::Found;
 use crate::geometry::Place;
 use crate::hints::{GROUP, Hints};
-use crate::prf::{AesPrf, Matcher, Prf};
+use crate::prf::{AesPrf, Lanes, Matcher, Prf};
 
 /// Hints that are looked at as a whole.
 const CHUNK: u32 = 512;
@@ -80,8 +80,14 @@ impl<'a> Search<'a> {
             let offsets = Offsets::of(self.prf, from, end, self.place.block);
             (from..end).filter(|slot| self.contains(*slot, &offsets)).for_each(found);
         } else {
-            for group in from / GROUP..end.div_ceil(GROUP) {
-                let mut replaced = self.hints.replaced()[group as usize];
+            let first = from / GROUP;
+            let groups = &self.hints.replaced()[first as usize..end.div_ceil(GROUP) as usize];
+            // Nearly always there is none, which takes a look at whole registers of them.
+            if groups.iter().fold(0, |any, replaced| any | replaced) == 0 {
+                return;
+            }
+            for (group, replaced) in (first..).zip(groups) {
+                let mut replaced = *replaced;
                 while replaced != 0 {
                     let slot = group * GROUP + replaced.trailing_zeros();
                     replaced &= replaced - 1;
@@ -97,10 +103,12 @@ impl<'a> Search<'a> {
         if self.hints.replaced()[(slot / GROUP) as usize] >> (slot % GROUP) & 1 == 1 {
             return self.hints.contains(self.prf, slot, self.index);
         }
-        self.hints.is_usable(slot)
+        // What was computed comes before what would be read from memory.
+        let offset = offsets.at(slot) == self.place.offset;
+        (offset || self.extra)
+            && self.hints.is_usable(slot)
             && (self.hints.extra(slot) == self.index
-                || offsets.at(slot) == self.place.offset
-                    && self.hints.covers(slot, self.prf.select(slot, self.place.block)))
+                || offset && self.hints.covers(slot, self.prf.select(slot, self.place.block)))
     }
 }
 
@@ -120,8 +128,14 @@ impl<'a> Offsets<'a> {
         Self { prf, from, outputs }
     }
 
+    #[inline]
     fn at(&self, slot: u32) -> u32 {
-        let (at, lanes) = (slot - self.from, self.prf.lanes().count());
-        self.prf.offset_in(self.outputs[(at / lanes) as usize], at % lanes)
+        let at = slot - self.from;
+        // Divisors that the compiler knows.
+        let (output, lane) = match self.prf.lanes() {
+            Lanes::Eight => (at / 8, at % 8),
+            Lanes::Four => (at / 4, at % 4),
+        };
+        self.prf.offset_in(self.outputs[output as usize], lane)
     }
 }
