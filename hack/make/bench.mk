@@ -46,7 +46,7 @@ studies: ## Run every study at full size on this machine, into workflows/studies
 	@hack/studies.sh
 
 .PHONY: studies-pilot
-studies-pilot: ## Run a block of every study at full size here: does every trial of it work, and how long does it take (half an hour)?
+studies-pilot: ## Run a block of every study at full size here: does every trial work, and how long does a run take?
 	@hack/studies.sh --pilot
 
 .PHONY: studies-cluster

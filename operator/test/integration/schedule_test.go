@@ -128,7 +128,7 @@ func (n *nightly) editSchedule(change func(*assayv1alpha1.BenchmarkScheduleSpec)
 	n.must(admin.Patch(n.ctx, s, client.MergeFrom(before)))
 }
 
-// hour lets the due time with this number come, from 1, once the operator has seen what was recorded before it: its cache is behind.
+// hour lets the due time with this number come, from 1, once the operator has seen what was recorded before it: its cache lags.
 func (n *nightly) hour(number int) {
 	n.t.Helper()
 	if n.schedule.Spec.Source.Type == assayv1alpha1.RevisionSource {
