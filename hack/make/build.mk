@@ -1,7 +1,11 @@
 ##@ Build
 
-# What is linked without debug information is compiled without it, which is faster; so is a compiler that collects less garbage.
-GO_BUILD := GOGC=400 CGO_ENABLED=0 go build -trimpath -gcflags=all=-dwarf=false -ldflags "-s -w -X main.version=$(VERSION)"
+# What is linked without debug information is compiled without it, which is faster. Checks and tests compile with the same flags, for Go's
+# cache has a package once for each set of them.
+export CGO_ENABLED := 0
+export GOFLAGS := $(strip $(filter-out -trimpath -gcflags=%,$(GOFLAGS)) -trimpath -gcflags=all=-dwarf=false)
+# A compiler that collects less garbage is faster.
+GO_BUILD := GOGC=400 go build -ldflags "-s -w -X main.version=$(VERSION)"
 # A runner that goes into any image, and kernels that run in an empty one, cannot look for a C library there.
 CARGO_RELEASE := RUSTFLAGS="-C target-feature=+crt-static" cargo build --manifest-path workloads/Cargo.toml --locked --release \
   --target x86_64-unknown-linux-gnu

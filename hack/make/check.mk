@@ -24,10 +24,9 @@ fmt: ## Format everything (may write).
 	@cargo fmt --all --manifest-path workloads/Cargo.toml
 
 .PHONY: lint
-lint: ## Vet, staticcheck, golangci-lint, deadcode, actionlint, clippy and format checks (read only).
+lint: ## golangci-lint, deadcode, actionlint, clippy and format checks (read only).
 	@for m in $(GO_MODULES); do \
 	  (cd $$m && bad=$$(gofmt -l .) && if [ -n "$$bad" ]; then echo "not formatted, run make fmt: $$bad"; exit 1; fi \
-	   && go vet ./... && go run $(TOOLS) honnef.co/go/tools/cmd/staticcheck ./... \
 	   && $(GOLANGCI) run --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
 	@for m in $(GO_PROGRAMS); do \
 	  (cd $$m && dead=$$(go tool $(TOOLS) deadcode $$([ -d internal ] && echo ./cmd/... ./internal/... || echo ./...)) \

@@ -7,7 +7,7 @@
 //! ```text
 //! for 64 rows, for column of 64 bytes
 //!     A[b][j] = the bytes of rows 8b .. 8b + 7, eight columns at a time, each as the matrix the instruction wants      b, j in 0..8
-//!     for eight keys
+//!     for eight keys, three times at once
 //!         x[b] = their bits for rows 8b .. 8b + 7, one byte per key, the same for all columns
 //!         for j: sums[j] ^= A[0][j] x[0] ^ A[1][j] x[1] ^ ... ^ A[7][j] x[7]
 //! ```
@@ -26,6 +26,7 @@ use std::hint::black_box;
 use std::ops::Range;
 
 use assay_harness::ceiling::{self, Limit};
+use assay_harness::prefetch;
 use assay_harness::simd::Isa;
 use assay_harness::{Quantity, Unit};
 
@@ -39,8 +40,8 @@ const EIGHT: usize = 8;
 const COLUMN: usize = 64;
 /// Rows of a block: one word of selection bits.
 const BLOCK_ROWS: usize = 64;
-/// How many blocks ahead rows are asked for.
-const BLOCKS_AHEAD: usize = 1;
+/// Groups of keys that are multiplied at once: as many as the registers hold the bits of.
+const AT_ONCE: usize = 3;
 /// With fewer keys than this, masking and adding is faster than rearranging the rows.
 pub const FEWEST_KEYS: usize = 16;
 /// The bit matrix that turns the order of bits and bytes round; the product with it transposes.
@@ -154,16 +155,35 @@ impl Scan<'_> {
                 for (b, products) in products.iter_mut().enumerate() {
                     *products = transposed(&rows[b * EIGHT * row_size + column * COLUMN..], row_size);
                 }
-                // This column's lines of the block to come, shared out among the groups.
-                let ahead = rows.as_ptr().wrapping_add(BLOCKS_AHEAD * rows.len() + column * COLUMN);
-                let share = BLOCK_ROWS.div_ceil(groups);
-                for (group, (bits, sums)) in bits.iter().zip(sums).enumerate() {
-                    for line in group * share..BLOCK_ROWS.min((group + 1) * share) {
-                        _mm_prefetch::<_MM_HINT_T0>(ahead.wrapping_add(line * row_size).cast());
+                // A share of the block to come, line after line: the CPU sees a stream and reads on by itself.
+                let line = rows.as_ptr().wrapping_add(rows.len() + column * BLOCK_ROWS * COLUMN);
+                let ahead = &Ahead { line, per_step: (BLOCK_ROWS << 16) / (groups * EIGHT) };
+                for (i, (bits, sums)) in bits.chunks(AT_ONCE).zip(sums.chunks_mut(AT_ONCE)).enumerate() {
+                    let first = i * AT_ONCE * EIGHT;
+                    match bits.len() {
+                        1 => add_groups::<1>(&products, bits, sums, ahead, first),
+                        2 => add_groups::<2>(&products, bits, sums, ahead, first),
+                        _ => add_groups::<AT_ONCE>(&products, bits, sums, ahead, first),
                     }
-                    add_group(&products, bits, sums);
                 }
             }
+        }
+    }
+}
+
+/// Lines to come that are asked for evenly while groups are added up: asked for all at once, they would wait for each other.
+struct Ahead {
+    line: *const u8,
+    /// How many lines one of the eight steps of a group has time for, in 65,536ths.
+    per_step: usize,
+}
+
+impl Ahead {
+    /// Asks for what the time of these steps is for, into the second-level cache.
+    #[inline(always)]
+    fn ask(&self, steps: Range<usize>) {
+        for line in (steps.start * self.per_step) >> 16..(steps.end * self.per_step) >> 16 {
+            prefetch::line_into_second_level(self.line.wrapping_add(line * COLUMN));
         }
     }
 }
@@ -224,20 +244,44 @@ fn interleaved(rows: [__m512i; EIGHT]) -> [__m512i; EIGHT] {
     columns
 }
 
-/// What 64 rows add to eight keys' sums in one column.
+/// What 64 rows add to the sums of `GROUPS` times eight keys in one column, while the lines of the steps from `first` on are asked for.
+/// A vector of `products` is loaded once for all groups: with a load for each product, loading is what takes the time.
 #[inline]
 #[target_feature(enable = "avx512f,gfni")]
-fn add_group(products: &[[__m512i; EIGHT]; EIGHT], bits: &[u64; EIGHT], sums: &mut Sums) {
-    let x = bits.map(|bits| _mm512_set1_epi64(bits.cast_signed()));
-    for (j, sum) in sums.0.iter_mut().enumerate() {
-        let gain = |b: usize| _mm512_gf2p8affine_epi64_epi8::<0>(x[b], products[b][j]);
-        // SAFETY: a sum is 64 bytes.
-        let old = unsafe { _mm512_loadu_si512(sum.as_ptr().cast()) };
-        let xor3 = |a, b, c| _mm512_ternarylogic_epi64::<0x96>(a, b, c);
-        let (low, high) = (xor3(gain(0), gain(1), gain(2)), xor3(gain(3), gain(4), gain(5)));
-        let new = xor3(xor3(old, gain(6), gain(7)), low, high);
-        // SAFETY: as above.
-        unsafe { _mm512_storeu_si512(sum.as_mut_ptr().cast(), new) };
+fn add_groups<const GROUPS: usize>(
+    products: &[[__m512i; EIGHT]; EIGHT],
+    bits: &[[u64; EIGHT]],
+    sums: &mut [Sums],
+    ahead: &Ahead,
+    first: usize,
+) {
+    assert!(bits.len() == GROUPS && sums.len() == GROUPS);
+    let mut x = [[_mm512_setzero_si512(); EIGHT]; GROUPS];
+    for (x, bits) in x.iter_mut().zip(bits) {
+        for (x, bits) in x.iter_mut().zip(bits) {
+            *x = _mm512_set1_epi64(bits.cast_signed());
+        }
+    }
+    for j in 0..EIGHT {
+        let step = first + j * GROUPS;
+        ahead.ask(step..step + GROUPS);
+        let mut new = [_mm512_setzero_si512(); GROUPS];
+        for (new, sums) in new.iter_mut().zip(sums.iter()) {
+            // SAFETY: a sum is 64 bytes.
+            *new = unsafe { _mm512_loadu_si512(sums.0[j].as_ptr().cast()) };
+        }
+        for b in (0..EIGHT).step_by(2) {
+            let (one, other) = (products[b][j], products[b + 1][j]);
+            for (new, x) in new.iter_mut().zip(&x) {
+                let one = _mm512_gf2p8affine_epi64_epi8::<0>(x[b], one);
+                let other = _mm512_gf2p8affine_epi64_epi8::<0>(x[b + 1], other);
+                *new = _mm512_ternarylogic_epi64::<0x96>(*new, one, other);
+            }
+        }
+        for (new, sums) in new.into_iter().zip(sums.iter_mut()) {
+            // SAFETY: as above.
+            unsafe { _mm512_storeu_si512(sums.0[j].as_mut_ptr().cast(), new) };
+        }
     }
 }
 
