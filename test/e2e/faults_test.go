@@ -112,7 +112,7 @@ func TestSuspendHoldsNewBlocksAndCancelKeepsWhatWasMeasured(t *testing.T) {
 
 	patch(t, name, func(run *assayv1alpha1.BenchmarkRun) { run.Spec.Suspend = ptr.To(true) })
 	untilCondition(t, name, assayv1alpha1.ConditionSuspended, "True", "", time.Minute)
-	eventually(t, 2*time.Minute, "no block runs while suspended", func() (bool, string) {
+	eventually(t, podsEnd, "no block runs while suspended", func() (bool, string) {
 		for _, pod := range podsOf(t, name) {
 			if pod.Status.Phase == corev1.PodRunning || pod.Status.Phase == corev1.PodPending {
 				return false, pod.Name
@@ -129,7 +129,7 @@ func TestSuspendHoldsNewBlocksAndCancelKeepsWhatWasMeasured(t *testing.T) {
 		run.Spec.Suspend = ptr.To(false)
 		run.Spec.Cancel = ptr.To(true)
 	})
-	eventually(t, 3*time.Minute, "the cancelled run has ended with an analysis", func() (bool, string) {
+	eventually(t, podsEnd+time.Minute, "the cancelled run has ended with an analysis", func() (bool, string) {
 		run := getRun(t, name)
 		return run.Status.Phase == assayv1alpha1.PhaseCancelled && run.Status.CompletionTime != nil, conditions(run)
 	})

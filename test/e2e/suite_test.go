@@ -138,12 +138,16 @@ func apply(t *testing.T, run *assayv1alpha1.BenchmarkRun) {
 	t.Cleanup(func() { remove(t, run.Name) })
 }
 
+// podsEnd is how long the pods of a block may take to end. A process does not hear the signal that it gets while it starts, and its pod
+// then takes its whole grace period of two minutes: with a tenth of a CPU, Argo's program starts for up to two seconds.
+const podsEnd = 3 * time.Minute
+
 // remove deletes a run and waits until it is gone, finalizer and all.
 func remove(t *testing.T, name string) {
 	t.Helper()
 	key := types.NamespacedName{Namespace: namespace, Name: name}
 	_ = kube.Delete(context.Background(), &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}})
-	eventually(t, 2*time.Minute, "run "+name+" is gone", func() (bool, string) {
+	eventually(t, podsEnd, "run "+name+" is gone", func() (bool, string) {
 		var run assayv1alpha1.BenchmarkRun
 		err := kube.Get(context.Background(), key, &run)
 		return apierrors.IsNotFound(err), fmt.Sprint(err, run.Finalizers)
