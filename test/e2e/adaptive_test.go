@@ -68,8 +68,8 @@ func TestAnAdaptiveRunAddsWavesAndConfirmsItsVerdict(t *testing.T) {
 	}
 }
 
-// How many queries fit into a batch that is answered within 2.9 ms? The answer is known: the loop takes half a millisecond
-// per query, and the other arm never takes that long.
+// How many queries fit into a batch that is answered within 5.9 ms? The answer is known: the loop takes half a millisecond
+// to one and a half per query, as fast as the machine is, and the other arm never takes that long.
 func TestASearchFindsTheLargestBatchWithinALatency(t *testing.T) {
 	run := smallScan("search", 3)
 	run.Spec.Sweep, run.Spec.Gates = nil, nil
@@ -78,7 +78,7 @@ func TestASearchFindsTheLargestBatchWithinALatency(t *testing.T) {
 	run.Spec.Search = &assayv1alpha1.Search{
 		Maximize:  "throughput",
 		Over:      assayv1alpha1.SearchAxis{Axis: "batchSize", Low: resource.MustParse("1"), High: resource.MustParse("32"), Resolution: "100%"},
-		SubjectTo: []assayv1alpha1.Constraint{{Metric: "latency", Op: assayv1alpha1.AtMost, Bound: "2.9ms"}},
+		SubjectTo: []assayv1alpha1.Constraint{{Metric: "latency", Op: assayv1alpha1.AtMost, Bound: "5.9ms"}},
 	}
 	apply(t, run)
 	done := untilComplete(t, "search", 8*time.Minute)
@@ -89,7 +89,7 @@ func TestASearchFindsTheLargestBatchWithinALatency(t *testing.T) {
 	}
 	loop, fused := answers["loop"], answers["fused-m4r"]
 	low, err := strconv.Atoi(loop.FeasibleMax)
-	if err != nil || low < 2 || low > 8 || loop.InfeasibleMin == "" || !strings.Contains(loop.BindingConstraint, "latency") {
+	if err != nil || low < 2 || low > 16 || loop.InfeasibleMin == "" || !strings.Contains(loop.BindingConstraint, "latency") {
 		t.Errorf("of the loop the answer is %+v", loop)
 	}
 	if fused.FeasibleMax != "32" || fused.InfeasibleMin != "" {

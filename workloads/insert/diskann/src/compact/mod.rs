@@ -5,7 +5,6 @@
 //! | `vector` | one vector, written once |
 //! | `edge` | the neighbours of one vector, as ids |
 //! | `log` | one insert: the edges of the new vector, and what it changed in the edges of others |
-//! | `deleted` | a vector that was deleted; its other rows go later |
 //! | `deleted` | one vector that was deleted: of those that are still in the graph the other rows are there as well |
 //! | `setting` | a whole number that describes the index |
 //!
