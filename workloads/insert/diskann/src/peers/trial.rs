@@ -22,7 +22,7 @@ use crate::exact::K;
 /// | `faiss-hnsw` | `IndexHNSWFlat` of 16 neighbours, `efConstruction` 128, in memory |
 /// | `usearch` | 16 neighbours, `expansion_add` 128, 32-bit floats, in memory |
 /// | `sqlite-vec` | a `vec0` table in a file, WAL, `synchronous=normal`, a transaction per insert; its search is exact |
-/// | `hnsw-rs` | 16 neighbours, a list of 128, in memory |
+/// | `hnsw-rs` | 16 neighbours, a list as `--insert-list` says (128), in memory |
 const PEERS: [(&str, &str); 5] = [
     (OURS, OURS),
     ("faiss-hnsw", "faiss-hnsw"),
@@ -53,7 +53,10 @@ pub struct Parameters {
     /// How often all queries are asked at the list that was found.
     passes: usize,
     dims: usize,
+    /// Of the indexes that this program serves.
     insert_list: usize,
+    /// Records after which ours folds its log.
+    fold_every: u64,
     recall: f64,
     dataset: Kind,
     /// The command that serves the others.
@@ -79,6 +82,7 @@ impl Parameters {
             passes: flags.integer("passes", 5, 1..=1000)? as usize,
             dims: flags.integer("dims", 128, 2..=4096)? as usize,
             insert_list: flags.integer("insert-list", 128, K as u64..=2000)? as usize,
+            fold_every: flags.integer("fold-every", 128, 1..=10_000)?,
             recall: flags.integer("recall-percent", 95, 1..=100)? as f64 / 100.0,
             dataset: flags.choice("dataset", Kind::Clustered, &Kind::CHOICES)?,
             server: flags.optional("server"),
@@ -95,6 +99,7 @@ impl Parameters {
                 let mut command = Command::new(std::env::current_exe()?);
                 command.args(["arm", "--strategy=ours", &format!("--arm={}", self.peer)]);
                 command.args([format!("--dims={}", self.dims), format!("--insert-list={}", self.insert_list)]);
+                command.arg(format!("--fold-every={}", self.fold_every));
                 command.arg(format!("--dataset={}", self.dataset.name()));
                 command.args(self.cache.iter().map(|cache| format!("--cache={}", cache.display())));
                 command
