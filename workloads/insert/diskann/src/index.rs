@@ -216,7 +216,8 @@ pub trait Editable: Index {
 /// Searches an index that another thread writes.
 pub trait Searcher: Send {
     /// The ids of the `k` closest vectors found with a list of `list`, the closest first, among the vectors that are there after the last
-    /// commit before it began. A walk begins at the medoid, or at the first vector where none is known.
+    /// commit before it began. A walk begins where that of the index does
+    /// that begins nowhere at random.
     ///
     /// # Errors
     ///

@@ -6,6 +6,7 @@ use rusqlite::Connection;
 use super::PRUNED_EDGES;
 use super::bounded::Bounded;
 use super::deleted::Deleted;
+use super::entries::entries;
 use super::nodes::{Nodes, Question, bypass, connect_back, replay, search, walk};
 use super::prune::{Candidate, select};
 use super::record::{Record, ids_to_bytes};
@@ -133,18 +134,15 @@ impl<'c, N: Nodes + Replicated> Compact<'c, N> {
         Ok(())
     }
 
-    /// The slot where the next walk begins.
-    fn start(&mut self) -> Result<Option<u32>> {
+    /// The slots where the next walk begins: none in an empty index.
+    fn starts(&mut self) -> Result<Vec<u32>> {
         let draw = self.draws.draw();
         let id = match self.settings.start {
             Start::Count => start::by_count(self.connection, Table::Vector.name(), draw)?,
             Start::Seek => start::by_seek(self.connection, Table::Vector.name(), draw)?,
-            Start::Medoid => {
-                let first = || Some(self.deleted.next_slot(0)).filter(|slot| (*slot as usize) < self.nodes.len());
-                return Ok(self.medoid.or_else(first));
-            }
+            Start::Medoid => return Ok(entries(self.medoid, self.nodes.len(), &self.deleted)),
         };
-        Ok(id.map(|id| (id - 1) as u32))
+        Ok(id.map(|id| (id - 1) as u32).into_iter().collect())
     }
 
     fn savepoint(&mut self) -> Result<()> {
@@ -156,25 +154,22 @@ impl<'c, N: Nodes + Replicated> Compact<'c, N> {
     }
 
     /// Walks towards `vector`; returns what was expanded.
-    fn walk_towards(&mut self, vector: &[f32], start: u32) -> Result<Vec<Candidate>> {
+    fn walk_towards(&mut self, vector: &[f32], starts: &[u32]) -> Result<Vec<Candidate>> {
         let target = self.nodes.target(vector);
         let mut seen = std::mem::take(self.nodes.seen());
         let (nodes, beam) = (&mut self.nodes, &mut self.beam);
-        let expanded = walk(nodes, start, &target, beam, &mut seen, self.connection, &mut self.meter);
+        let expanded = walk(nodes, starts, &target, beam, &mut seen, self.connection, &mut self.meter);
         *self.nodes.seen() = seen;
         expanded
     }
 
     fn try_insert(&mut self, vector: &[f32], phases: &mut Phases) -> Result<u64> {
         let crash = self.settings.crash;
-        let start = phases.time(phase::RANDOM_START, || self.start())?;
+        let starts = phases.time(phase::RANDOM_START, || self.starts())?;
         phases.time(phase::SAVEPOINT, || self.savepoint())?;
 
         let id = self.nodes.len() as u64 + 1;
-        let mut pool: Vec<Candidate> = phases.time(phase::SEARCH, || match start {
-            Some(start) => self.walk_towards(vector, start),
-            None => Ok(Vec::new()),
-        })?;
+        let mut pool = phases.time(phase::SEARCH, || self.walk_towards(vector, &starts))?;
         self.work.visited += pool.len() as u64;
         crash.here(id, Moment::Search);
 
@@ -374,9 +369,9 @@ impl<N: Nodes + Replicated> Index for Compact<'_, N> {
     }
 
     fn search(&mut self, query: &[f32], k: usize, list: usize) -> Result<Vec<u64>> {
-        let Some(start) = self.start()? else { return Ok(Vec::new()) };
+        let starts = self.starts()?;
         self.nodes.begin();
-        let question = Question { query, start, list };
+        let question = Question { query, starts: &starts, list };
         let mut seen = std::mem::take(self.nodes.seen());
         let (nodes, meter) = (&mut self.nodes, &mut self.meter);
         let beam = search(nodes, question, &self.deleted, &mut seen, self.connection, meter);

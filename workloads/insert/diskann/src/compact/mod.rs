@@ -15,6 +15,8 @@
 //! the document's index has a block of 16 KiB. With a memory budget only a code of each vector does, one byte per coordinate, and the
 //! edges of as many nodes as fit; the rest stays on the disk.
 //!
+//! A walk begins at the vector closest to the mean and at landmarks from all over the index (`entries.rs`).
+//!
 //! A deleted vector stays in the graph, for walks to pass by, until many wait there and are taken out at once (`deleted.rs`). Other
 //! threads search a copy of the graph that follows what is committed (`replica.rs`).
 
@@ -22,6 +24,7 @@ mod bounded;
 mod codes;
 mod deleted;
 mod edge_cache;
+mod entries;
 mod index;
 mod make;
 mod nodes;

@@ -134,10 +134,10 @@ pub(super) fn slots(ids: &[u32], len: usize) -> Result<Vec<u32>> {
     ids.iter().map(slot).collect()
 }
 
-/// Walks from `start` towards `target`; returns what was expanded, in that order. What was found is then in the beam.
+/// Walks from all of `starts` towards `target`; returns what was expanded, in that order. What was found is then in the beam.
 pub(super) fn walk<W: Walked>(
     nodes: &mut W,
-    start: u32,
+    starts: &[u32],
     target: &W::Target,
     beam: &mut Beam<u32>,
     seen: &mut Seen,
@@ -146,36 +146,32 @@ pub(super) fn walk<W: Walked>(
 ) -> Result<Vec<Candidate>> {
     beam.clear();
     seen.begin();
-    nodes.ensure(start, source)?;
-    seen.insert(start);
-    beam.offer(nodes.squared_to(start, target, meter), start);
     let mut expanded = Vec::new();
-    let (mut edges, mut fresh) = (Vec::with_capacity(MOST_EDGES), Vec::with_capacity(MOST_EDGES));
-    while let Some(candidate) = beam.expand() {
-        let slot = candidate.id;
-        expanded.push(Candidate { distance: candidate.distance(), slot });
-        nodes.copy_edges(slot, &mut edges, source)?;
+    let (mut next, mut fresh) = (starts.to_vec(), Vec::with_capacity(MOST_EDGES));
+    loop {
         // First all that are new, so that what is compared is on the way before the first is needed.
         fresh.clear();
-        for &neighbour in &edges {
-            if seen.insert(neighbour) {
-                fresh.push(neighbour);
-                nodes.prefetch(neighbour);
+        for &node in &next {
+            if seen.insert(node) {
+                fresh.push(node);
+                nodes.prefetch(node);
             }
         }
-        for &neighbour in &fresh {
-            nodes.ensure(neighbour, source)?;
-            beam.offer(nodes.squared_to(neighbour, target, meter), neighbour);
+        for &node in &fresh {
+            nodes.ensure(node, source)?;
+            beam.offer(nodes.squared_to(node, target, meter), node);
         }
+        let Some(candidate) = beam.expand() else { return Ok(expanded) };
+        expanded.push(Candidate { distance: candidate.distance(), slot: candidate.id });
+        nodes.copy_edges(candidate.id, &mut next, source)?;
     }
-    Ok(expanded)
 }
 
 /// What is searched: from where, and with a list of how many.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Question<'a> {
     pub(super) query: &'a [f32],
-    pub(super) start: u32,
+    pub(super) starts: &'a [u32],
     pub(super) list: usize,
 }
 
@@ -189,14 +185,14 @@ pub(super) fn search<W: Walked>(
     source: &W::Source,
     meter: &mut Meter,
 ) -> Result<Beam<u32>> {
-    let Question { query, start, list } = question;
+    let Question { query, starts, list } = question;
     let (waiting, there) = (deleted.waiting().len(), nodes.len() - deleted.count() as usize);
     let target = nodes.target(query);
     let longest = list + waiting;
     let mut length = longest.min(list + (2 * list * waiting).div_ceil(there.max(1)));
     loop {
         let mut beam = Beam::new(length);
-        walk(nodes, start, &target, &mut beam, seen, source, meter)?;
+        walk(nodes, starts, &target, &mut beam, seen, source, meter)?;
         let found = beam.candidates().iter().filter(|candidate| !deleted.contains(candidate.id)).count();
         if found >= list.min(there) || length == longest {
             return Ok(beam);

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard};
 
 use super::bounded::Bounded;
 use super::deleted::Deleted;
+use super::entries::entries;
 use super::nodes::{Nodes, Question, Seen, Walked, closest_found, search};
 use super::whole::{Still, Whole};
 use crate::distance::{Distance, Meter};
@@ -43,7 +44,7 @@ struct Commit {
     edges: Vec<(u32, Box<[u32]>)>,
     deleted: Vec<u32>,
     gone: Vec<u32>,
-    start: Option<u32>,
+    medoid: Option<u32>,
 }
 
 /// The graph after some commit.
@@ -51,7 +52,7 @@ struct Commit {
 struct Graph {
     nodes: Whole,
     deleted: Deleted,
-    start: Option<u32>,
+    medoid: Option<u32>,
     commits: u64,
 }
 
@@ -68,13 +69,12 @@ impl Graph {
             self.nodes.fill_edges(slot, &[]);
             self.deleted.set_one_gone(slot);
         }
-        (self.start, self.commits) = (commit.start, commit.number);
+        (self.medoid, self.commits) = (commit.medoid, commit.number);
     }
 
     /// Where a walk begins.
-    fn start(&self) -> Option<u32> {
-        let first = || Some(self.deleted.next_slot(0)).filter(|slot| (*slot as usize) < self.nodes.len());
-        self.start.or_else(first)
+    fn starts(&self) -> Vec<u32> {
+        entries(self.medoid, self.nodes.len(), &self.deleted)
     }
 }
 
@@ -130,9 +130,9 @@ pub(super) struct Journal {
 
 impl Journal {
     /// Of an index whose copy is what is given.
-    pub(super) fn new(nodes: Whole, deleted: Deleted, start: Option<u32>, commits: u64) -> Self {
+    pub(super) fn new(nodes: Whole, deleted: Deleted, medoid: Option<u32>, commits: u64) -> Self {
         let len = nodes.len();
-        let graph = RwLock::new(Graph { nodes, deleted, start, commits });
+        let graph = RwLock::new(Graph { nodes, deleted, medoid, commits });
         let replica = Arc::new(Replica { graph, news: Mutex::new(Vec::new()) });
         Self { replica, len, changed: Vec::new(), deleted: Vec::new(), gone: Vec::new() }
     }
@@ -157,15 +157,15 @@ impl Journal {
         self.gone.push(slot);
     }
 
-    /// The transaction is committed; `nodes` and `start` are what it left.
-    pub(super) fn publish(&mut self, nodes: &Whole, start: Option<u32>, number: u64) {
+    /// The transaction is committed; `nodes` and `medoid` are what it left.
+    pub(super) fn publish(&mut self, nodes: &Whole, medoid: Option<u32>, number: u64) {
         self.changed.sort_unstable();
         self.changed.dedup();
         let vectors = nodes.vectors(self.len, nodes.len() - self.len).to_vec();
         let edges = self.changed.drain(..).map(|slot| (slot, nodes.edges(slot).into())).collect();
         let (deleted, gone) = (std::mem::take(&mut self.deleted), std::mem::take(&mut self.gone));
         self.len = nodes.len();
-        self.replica.publish(Commit { number, vectors, edges, deleted, gone, start });
+        self.replica.publish(Commit { number, vectors, edges, deleted, gone, medoid });
     }
 
     /// The transaction is rolled back.
@@ -195,9 +195,9 @@ impl Searcher for Reader {
     fn search(&mut self, query: &[f32], k: usize, list: usize) -> Result<Vec<u64>> {
         let graph = self.replica.graph();
         self.commits = graph.commits;
-        let Some(start) = graph.start() else { return Ok(Vec::new()) };
+        let starts = graph.starts();
         self.seen.resize(graph.nodes.len());
-        let (question, mut nodes) = (Question { query, start, list }, Still(&graph.nodes));
+        let (question, mut nodes) = (Question { query, starts: &starts, list }, Still(&graph.nodes));
         let beam = search(&mut nodes, question, &graph.deleted, &mut self.seen, &(), &mut self.meter)?;
         Ok(closest_found(&beam, k, &graph.deleted))
     }
