@@ -216,8 +216,7 @@ pub trait Editable: Index {
 /// Searches an index that another thread writes.
 pub trait Searcher: Send {
     /// The ids of the `k` closest vectors found with a list of `list`, the closest first, among the vectors that are there after the last
-    /// commit before it began. A walk begins where that of the index does
-    /// that begins nowhere at random.
+    /// commit before it began. A walk begins at fixed vectors.
     ///
     /// # Errors
     ///

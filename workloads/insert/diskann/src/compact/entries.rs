@@ -6,7 +6,7 @@
 
 use super::deleted::Deleted;
 
-/// At most so many landmarks, and a quarter as many at least where there are as many vectors: so few stay in a CPU's second cache.
+/// At most so many landmarks, and a quarter as many at least where there are as many vectors: with 128 dimensions 128 KiB.
 const LANDMARKS: usize = 256;
 
 /// The slots where walks begin: the medoid, or the first vector where none is known, and landmarks. None in an empty index.
