@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """One vector index from a Python wheel, as that of a trial of `insert-diskann peer`.
 
-    peers.py PEER --data=FOLDER
+    peers.py PEER --data=FOLDER [--insert-list=128]
 
 It says `ready` when its index of the first vectors is built, and then answers a line per line: `insert N` with seconds, `search L` with
 seconds and the recall of each query, `memory` with bytes. workloads/insert/diskann/src/peers/mod.rs has the whole of it. Every call is
 for one vector and one thread, as an insert is; what a call costs in Python is a microsecond or two and part of the peer's time.
 """
+import argparse
 import json
 import pathlib
 import sys
@@ -15,20 +16,19 @@ import time
 
 import numpy
 
-# Neighbours per node, and candidates that an insert keeps: what ours and the document have.
+# Neighbours per node.
 NEIGHBOURS = 16
-INSERT_LIST = 128
 
 
 class FaissHnsw:
     """faiss.IndexHNSWFlat, in memory."""
 
-    def __init__(self, dims, folder):
+    def __init__(self, dims, folder, insert_list):
         import faiss
 
         faiss.omp_set_num_threads(1)
         self.index = faiss.IndexHNSWFlat(dims, NEIGHBOURS)
-        self.index.hnsw.efConstruction = INSERT_LIST
+        self.index.hnsw.efConstruction = insert_list
 
     def insert(self, number, vector):
         self.index.add(vector[None, :])
@@ -41,11 +41,11 @@ class FaissHnsw:
 class Usearch:
     """usearch.index.Index with 32-bit floats, in memory."""
 
-    def __init__(self, dims, folder):
+    def __init__(self, dims, folder, insert_list):
         from usearch.index import Index
 
         self.index = Index(
-            ndim=dims, metric="l2sq", dtype="f32", connectivity=NEIGHBOURS, expansion_add=INSERT_LIST
+            ndim=dims, metric="l2sq", dtype="f32", connectivity=NEIGHBOURS, expansion_add=insert_list
         )
 
     def insert(self, number, vector):
@@ -59,7 +59,7 @@ class Usearch:
 class SqliteVec:
     """A vec0 table of sqlite-vec in a file; its search is exact, whatever the list."""
 
-    def __init__(self, dims, folder):
+    def __init__(self, dims, folder, insert_list):
         import apsw
         import sqlite_vec
 
@@ -88,9 +88,8 @@ def anonymous_bytes():
     raise SystemExit("this system does not tell a process its memory")
 
 
-def answer(say):
-    """Builds the index that the command line names, and answers until standard input ends."""
-    name, data = sys.argv[1], pathlib.Path(sys.argv[2].removeprefix("--data="))
+def answer(name, data, insert_list, say):
+    """Builds the index `name` of the vectors in the folder `data`, and answers until standard input ends."""
     sizes = json.loads((data / "data.json").read_text())
     dims, size, k = sizes["dims"], sizes["size"], sizes["k"]
     # Mapped, so that the vectors themselves are no memory of the index.
@@ -100,7 +99,7 @@ def answer(say):
 
     with tempfile.TemporaryDirectory() as folder:
         before = anonymous_bytes()
-        peer = PEERS[name](dims, folder)
+        peer = PEERS[name](dims, folder, insert_list)
         for at in range(size):
             peer.insert(at + 1, vectors[at])
         say("ready")
@@ -128,6 +127,9 @@ def answer(say):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3 or sys.argv[1] not in PEERS or not sys.argv[2].startswith("--data="):
-        raise SystemExit(f"usage: peers.py {'|'.join(PEERS)} --data=FOLDER")
-    answer(lambda *words: print(*words, flush=True))
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    parser.add_argument("peer", choices=PEERS)
+    parser.add_argument("--data", required=True, type=pathlib.Path)
+    parser.add_argument("--insert-list", default=128, type=int, help="candidates that an insert keeps")
+    given = parser.parse_args()
+    answer(given.peer, given.data, given.insert_list, lambda *words: print(*words, flush=True))

@@ -11,7 +11,7 @@ use crate::dataset::{self, Kind};
 use crate::distance::{Distance, Path};
 use crate::error::{Error, Result};
 use crate::index::{BackEdges, Index, NodeCache};
-use crate::sqlite::{Journal, Synchronous, Tuning};
+use crate::sqlite::{Journal, Locking, Synchronous, Tuning};
 use crate::start::Start;
 use crate::strategy::{Factors, LayoutKind, Strategy};
 use crate::{blocks, compact};
@@ -22,7 +22,7 @@ const DIMS: RangeInclusive<u64> = 2..=4096;
 const BLOCK_SIZE: RangeInclusive<u64> = 64..=1 << 20;
 const LIST: RangeInclusive<u64> = 10..=2000;
 const TRANSACTION_SIZE: RangeInclusive<u64> = 1..=10_000;
-const FOLD_EVERY: RangeInclusive<u64> = 1..=10_000;
+pub(crate) const FOLD_EVERY: RangeInclusive<u64> = 1..=10_000;
 const MEMORY_BUDGET_KIB: RangeInclusive<u64> = 0..=1 << 22;
 const CONSOLIDATE_PERCENT: RangeInclusive<u64> = 1..=100;
 const MMAP_MIB: RangeInclusive<u64> = 0..=2047;
@@ -110,6 +110,7 @@ impl Options {
                 cache_kib: flags.integer("cache-kib", 2000, CACHE_KIB)? as u32,
                 synchronous: flags.choice("synchronous", Synchronous::Normal, &Synchronous::CHOICES)?,
                 journal: flags.choice("journal-mode", Journal::Wal, &Journal::CHOICES)?,
+                locking: flags.choice("locking-mode", Locking::Normal, &Locking::CHOICES)?,
             },
             seed: flags.integer("seed", dataset::SEED, 0..=u64::MAX)?,
         };

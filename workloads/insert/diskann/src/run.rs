@@ -512,6 +512,7 @@ fn report(
         .effective("cacheKib", sqlite.cache_kib)
         .effective("synchronous", sqlite.synchronous)
         .effective("journalMode", sqlite.journal.as_str())
+        .effective("lockingMode", sqlite.locking.as_str())
         .effective("checkpointPages", sqlite.checkpoint_pages)
         .effective("insertsPerCommit", fact(share(work.inserts, work.commits)))
         .effective("visitedPerInsert", fact(work.visited as f64 / inserts))

@@ -36,6 +36,20 @@ impl Journal {
     pub const CHOICES: [(&'static str, Self); 2] = [("wal", Self::Wal), ("delete", Self::Delete)];
 }
 
+/// Who else may use the file while it is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Locking {
+    /// Other processes, between transactions: every commit takes locks on the file and gives them back.
+    Normal,
+    /// Nobody: the locks are taken once and kept.
+    Exclusive,
+}
+
+impl Locking {
+    /// Every mode, by the name it has on a command line.
+    pub const CHOICES: [(&'static str, Self); 2] = [("normal", Self::Normal), ("exclusive", Self::Exclusive)];
+}
+
 /// SQLite's knobs.
 #[derive(Debug, Clone, Copy)]
 pub struct Tuning {
@@ -49,6 +63,8 @@ pub struct Tuning {
     pub synchronous: Synchronous,
     /// How a transaction is kept apart.
     pub journal: Journal,
+    /// Who else may use the file.
+    pub locking: Locking,
 }
 
 impl Tuning {
@@ -56,7 +72,7 @@ impl Tuning {
     #[must_use]
     pub fn making(page_size: u32) -> Self {
         let (synchronous, journal) = (Synchronous::Off, Journal::Delete);
-        Self { page_size, mmap_bytes: 0, cache_kib: 65_536, synchronous, journal }
+        Self { page_size, mmap_bytes: 0, cache_kib: 65_536, synchronous, journal, locking: Locking::Normal }
     }
 }
 
@@ -73,6 +89,8 @@ pub struct Effective {
     pub synchronous: &'static str,
     /// How a transaction is kept apart.
     pub journal: String,
+    /// Who else may use the file.
+    pub locking: String,
     /// Pages of the log after which they are copied into the file.
     pub checkpoint_pages: u64,
 }
@@ -95,7 +113,13 @@ pub fn open(path: &Path, tuning: &Tuning, make: bool) -> Result<Connection> {
         Synchronous::Normal => "normal",
         Synchronous::Full => "full",
     };
+    let locking = match tuning.locking {
+        Locking::Normal => "normal",
+        Locking::Exclusive => "exclusive",
+    };
     connection.pragma_update(None, "page_size", tuning.page_size)?;
+    // Before the log is opened, so that its index lies in memory of the process.
+    connection.pragma_update_and_check(None, "locking_mode", locking, |_| Ok(()))?;
     connection.pragma_update_and_check(None, "journal_mode", journal, |_| Ok(()))?;
     connection.pragma_update(None, "synchronous", synchronous)?;
     connection.pragma_update(None, "cache_size", -i64::from(tuning.cache_kib))?;
@@ -126,6 +150,7 @@ pub fn effective(connection: &Connection) -> Result<Effective> {
         cache_kib: number("cache_size")?.unsigned_abs(),
         synchronous,
         journal: connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?,
+        locking: connection.pragma_query_value(None, "locking_mode", |row| row.get(0))?,
         checkpoint_pages: number("wal_autocheckpoint")?.unsigned_abs(),
     })
 }
@@ -172,17 +197,25 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("insert-diskann-sqlite-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         for (name, synchronous) in Synchronous::CHOICES {
-            for (mode, journal) in Journal::CHOICES {
-                let path = folder.join(format!("{name}-{mode}.db"));
-                let tuning = Tuning { page_size: 8192, mmap_bytes: 1 << 20, cache_kib: 3000, synchronous, journal };
+            for ((mode, journal), (lock, locking)) in
+                Journal::CHOICES.into_iter().flat_map(|mode| Locking::CHOICES.map(|lock| (mode, lock)))
+            {
+                let path = folder.join(format!("{name}-{mode}-{lock}.db"));
+                let (page_size, mmap_bytes, cache_kib) = (8192, 1 << 20, 3000);
+                let tuning = Tuning { page_size, mmap_bytes, cache_kib, synchronous, journal, locking };
                 let connection = open(&path, &tuning, true).unwrap();
                 let effective = effective(&connection).unwrap();
                 assert_eq!((effective.page_size, effective.mmap_bytes, effective.cache_kib), (8192, 1 << 20, 3000));
                 assert_eq!((effective.synchronous, effective.journal.as_str()), (name, mode));
-                assert_eq!(effective.checkpoint_pages, 1000);
+                assert_eq!((effective.locking.as_str(), effective.checkpoint_pages), (lock, 1000));
                 connection.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES(zeroblob(50000))").unwrap();
                 assert!(file_bytes(&connection).unwrap() > 50_000);
                 assert!((50_000..3000 << 10).contains(&cache_bytes(&connection).unwrap()));
+                // Whether somebody else may look at it between two transactions.
+                let other = Connection::open(&path).unwrap();
+                other.busy_timeout(std::time::Duration::ZERO).unwrap();
+                let read = other.query_row("SELECT count(*) FROM t", [], |row| row.get::<_, i64>(0));
+                assert_eq!(read.is_ok(), locking == Locking::Normal, "{name} {mode} {lock}: {read:?}");
             }
         }
         std::fs::remove_dir_all(&folder).unwrap();

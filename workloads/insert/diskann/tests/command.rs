@@ -313,6 +313,8 @@ fn bad_parameters_exit_with_2_and_print_nothing() {
         (&["bench"], "usage"),
         (&["peers"], "usage"),
         (&["peer", "--passes=0"], "1 to 1000"),
+        (&["peer", "--fold-every=0"], "1 to 10000"),
+        (&["run", "--locking-mode=none"], "one of normal, exclusive is allowed"),
         (&["peer", "--peer=annoy"], "one of ours, faiss-hnsw, usearch, sqlite-vec, hnsw-rs is allowed"),
         (&["run", "--consolidate-percent=0"], "1 to 100"),
         (&["run", "--operation=sort"], "one of insert, update, delete"),

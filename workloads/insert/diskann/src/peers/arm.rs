@@ -55,6 +55,12 @@ impl Parameters {
         let data = data.ok_or_else(|| FlagError::new("data", "", "the folder with the vectors is needed"))?;
         Ok(Self { kind, options, data, cache })
     }
+
+    /// What the index is.
+    #[must_use]
+    pub fn options(&self) -> Options {
+        self.options
+    }
 }
 
 /// An index, as far as an arm uses it.

@@ -8,21 +8,23 @@ use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use assay_harness::{Digest, Failure, FlagError, Flags, Quantity, Report, Unit};
+use assay_harness::{Digest, Failure, FlagError, Flags, Quantity, Report, Unit, flags};
 
 use super::data;
 use crate::dataset::{self, Data, Kind};
 use crate::estimate::mean;
 use crate::exact::K;
+use crate::options::FOLD_EVERY;
+use crate::sqlite::Locking;
 
 /// The indexes: the first and the last are served by this program, the others by another.
 ///
 /// | peer | how it is set |
 /// |---|---|
-/// | `faiss-hnsw` | `IndexHNSWFlat` of 16 neighbours, `efConstruction` 128, in memory |
-/// | `usearch` | 16 neighbours, `expansion_add` 128, 32-bit floats, in memory |
-/// | `sqlite-vec` | a `vec0` table in a file, WAL, `synchronous=normal`, a transaction per insert; its search is exact |
-/// | `hnsw-rs` | 16 neighbours, a list as `--insert-list` says (128), in memory |
+/// | `faiss-hnsw` | `IndexHNSWFlat` of 16 neighbours, `efConstruction` as `--insert-list` says, in memory |
+/// | `usearch` | 16 neighbours, `expansion_add` as `--insert-list` says, 32-bit floats, in memory |
+/// | `sqlite-vec` | a `vec0` table in a file, WAL, `synchronous=normal`, a transaction per insert; its search is exact, without a list |
+/// | `hnsw-rs` | 16 neighbours, `ef_construction` as `--insert-list` says, in memory |
 const PEERS: [(&str, &str); 5] = [
     (OURS, OURS),
     ("faiss-hnsw", "faiss-hnsw"),
@@ -53,10 +55,12 @@ pub struct Parameters {
     /// How often all queries are asked at the list that was found.
     passes: usize,
     dims: usize,
-    /// Of the indexes that this program serves.
+    /// Candidates that an insert keeps.
     insert_list: usize,
     /// Records after which ours folds its log.
     fold_every: u64,
+    /// Who else may use the file of ours.
+    locking: Locking,
     recall: f64,
     dataset: Kind,
     /// The command that serves the others.
@@ -82,7 +86,8 @@ impl Parameters {
             passes: flags.integer("passes", 5, 1..=1000)? as usize,
             dims: flags.integer("dims", 128, 2..=4096)? as usize,
             insert_list: flags.integer("insert-list", 128, K as u64..=2000)? as usize,
-            fold_every: flags.integer("fold-every", 128, 1..=10_000)?,
+            fold_every: flags.integer("fold-every", 128, FOLD_EVERY)?,
+            locking: flags.choice("locking-mode", Locking::Normal, &Locking::CHOICES)?,
             recall: flags.integer("recall-percent", 95, 1..=100)? as f64 / 100.0,
             dataset: flags.choice("dataset", Kind::Clustered, &Kind::CHOICES)?,
             server: flags.optional("server"),
@@ -98,9 +103,9 @@ impl Parameters {
             (OURS | HNSW_RS, _) => {
                 let mut command = Command::new(std::env::current_exe()?);
                 command.args(["arm", "--strategy=ours", &format!("--arm={}", self.peer)]);
-                command.args([format!("--dims={}", self.dims), format!("--insert-list={}", self.insert_list)]);
+                command.args([format!("--dims={}", self.dims), format!("--dataset={}", self.dataset.name())]);
                 command.arg(format!("--fold-every={}", self.fold_every));
-                command.arg(format!("--dataset={}", self.dataset.name()));
+                command.arg(format!("--locking-mode={}", flags::name(&self.locking, &Locking::CHOICES)));
                 command.args(self.cache.iter().map(|cache| format!("--cache={}", cache.display())));
                 command
             }
@@ -117,7 +122,7 @@ impl Parameters {
                 command
             }
         };
-        command.arg(format!("--data={}", data.display()));
+        command.arg(format!("--data={}", data.display())).arg(format!("--insert-list={}", self.insert_list));
         Ok(command)
     }
 }
@@ -217,6 +222,7 @@ pub fn run(p: &Parameters) -> Result<Report, Failure> {
         .built()
         .effective("peer", p.peer)
         .effective("dataset", p.dataset.name())
+        .effective("insertList", p.insert_list as u64)
         .value("timePerInsert", Quantity::new(seconds / p.inserts as f64, Unit::SECONDS))
         .value("processMemory", Quantity::new(memory, Unit::BYTES))
         .value("recall", Quantity::new(recall.value, Unit::ONE))
@@ -243,4 +249,32 @@ pub fn run(p: &Parameters) -> Result<Report, Failure> {
     }
     report.parity(&digest);
     Ok(report)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peers::arm;
+
+    #[test]
+    fn what_a_trial_is_told_of_an_index_reaches_its_process() {
+        let flags =
+            ["--insert-list=16", "--fold-every=2048", "--locking-mode=exclusive", "--dims=8", "--dataset=uneven"];
+        let parse = |peer: &str| {
+            let flags = flags.iter().map(ToString::to_string);
+            Parameters::parse(flags.chain([format!("--peer={peer}"), "--server=python3 peers.py".to_owned()])).unwrap()
+        };
+        let arguments = |peer: &str| -> Vec<String> {
+            let command = parse(peer).command(Path::new("/data")).unwrap();
+            command.get_args().map(|argument| argument.to_str().unwrap().to_owned()).collect()
+        };
+        let ours = arguments(OURS);
+        assert_eq!(ours[0], "arm");
+        let options = arm::Parameters::parse(ours[1..].iter().cloned()).unwrap().options();
+        assert_eq!((options.insert_list, options.fold_every, options.dims), (16, 2048, 8));
+        assert_eq!((options.tuning.locking, options.dataset.name()), (Locking::Exclusive, "uneven"));
+        for served in ["faiss-hnsw", "usearch", "sqlite-vec"] {
+            assert_eq!(arguments(served), ["peers.py", served, "--data=/data", "--insert-list=16"]);
+        }
+    }
 }
