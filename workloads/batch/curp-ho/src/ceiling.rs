@@ -8,10 +8,8 @@ use rustix::net::SendFlags;
 
 use crate::net::Poll;
 
-/// Passes; the best counts.
-const PASSES: usize = 5;
-/// Commands of a pass.
-const COUNT: usize = 512;
+/// Commands of a probe, and as many before them that do not count: some milliseconds.
+const COUNT: usize = 4096;
 
 fn pair() -> io::Result<(TcpStream, TcpStream)> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
@@ -66,20 +64,17 @@ pub fn call_rate(cpus: usize, calls: Calls) -> io::Result<Quantity> {
                     }
                     let mut room = vec![0; READ];
                     let mut round = || one_round(&mut ends, calls, &mut room, || poll.wait(0).map(drop));
-                    let mut best = f64::INFINITY;
-                    for _ in 0..PASSES {
-                        let watch = Stopwatch::start();
-                        (0..COUNT / COMMANDS).try_for_each(|_| round())?;
-                        best = best.min(watch.seconds());
-                    }
-                    Ok(best)
+                    (0..COUNT / COMMANDS).try_for_each(|_| round())?;
+                    let watch = Stopwatch::start();
+                    (0..COUNT / COMMANDS).try_for_each(|_| round())?;
+                    Ok(watch.seconds())
                 })
             })
             .collect();
         let join = |thread: std::thread::ScopedJoinHandle<'_, io::Result<f64>>| thread.join().expect("no probe panics");
         threads.into_iter().map(join).collect::<io::Result<Vec<f64>>>()
     })?;
-    // What a thread does in its own best time; together they are what all CPUs do.
+    // What each thread does in its own time; together they are what all CPUs do.
     let rate = seconds.iter().map(|seconds| COUNT as f64 / seconds).sum();
     Ok(Quantity::new(rate, Unit::new("ops/s")))
 }

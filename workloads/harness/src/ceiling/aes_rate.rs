@@ -3,12 +3,12 @@
 use std::hint::black_box;
 
 use super::limit::Limit;
-use super::together::fastest;
+use super::together::average;
 use crate::{Quantity, Unit};
 
 /// Blocks of a pass; a few tens of microseconds.
 const BLOCKS: usize = 1 << 15;
-const PASSES: usize = 8;
+const PASSES: usize = 64;
 
 /// AES-128 blocks per second, ten rounds each, of one thread with the widest AES instructions the CPU has. `None` without any.
 #[must_use]
@@ -25,7 +25,7 @@ pub fn aes_rate() -> Option<Limit> {
 #[must_use]
 pub fn aes_rate_with(instructions: &str, threads: usize) -> Option<Limit> {
     let (name, encrypt) = encryptor(instructions)?;
-    let seconds = fastest(PASSES, threads, |_| {
+    let seconds = average(PASSES, threads, |_| {
         black_box(encrypt(BLOCKS));
     });
     let rate = Quantity::new((threads * BLOCKS) as f64 / seconds, Unit::new("blocks/s"));

@@ -1,7 +1,8 @@
 //! How many additions or multiply-adds of 32-bit floats one thread can do per second, with the widest vectors the CPU has.
 
 use super::Limit;
-use crate::{Quantity, Stopwatch, Unit};
+use super::together::average;
+use crate::{Quantity, Unit};
 
 /// A way to do at least so many operations, which says something about the outcome so that it cannot be left out.
 type Way = fn(usize) -> f32;
@@ -10,23 +11,19 @@ type Way = fn(usize) -> f32;
 /// none for vectors.
 #[must_use]
 pub fn arithmetic_rate() -> Option<Limit> {
-    /// Measured at once; some tens of microseconds.
+    /// Of a pass; some tens of microseconds.
     const OPERATIONS: usize = 1 << 22;
-    const PASSES: usize = 8;
-    let (instructions, way) = best()?;
-    let best = (0..PASSES)
-        .map(|_| {
-            let watch = Stopwatch::start();
-            std::hint::black_box(way(OPERATIONS));
-            watch.seconds()
-        })
-        .fold(f64::INFINITY, f64::min);
-    let rate = Quantity::new(OPERATIONS as f64 / best, Unit::new("operations/s"));
+    const PASSES: usize = 64;
+    let (instructions, way) = widest()?;
+    let seconds = average(PASSES, 1, |_| {
+        std::hint::black_box(way(OPERATIONS));
+    });
+    let rate = Quantity::new(OPERATIONS as f64 / seconds, Unit::new("operations/s"));
     Some(Limit::new(rate, instructions, 1))
 }
 
 #[cfg(target_arch = "x86_64")]
-fn best() -> Option<(&'static str, Way)> {
+fn widest() -> Option<(&'static str, Way)> {
     if is_x86_feature_detected!("avx512f") {
         // SAFETY: the feature was just detected.
         return Some(("avx512f", |operations| unsafe { x86::sixteen_lanes(operations) }));
@@ -37,14 +34,14 @@ fn best() -> Option<(&'static str, Way)> {
 }
 
 #[cfg(target_arch = "aarch64")]
-fn best() -> Option<(&'static str, Way)> {
+fn widest() -> Option<(&'static str, Way)> {
     // SAFETY: the feature is detected before the way is handed out.
     let way: Way = |operations| unsafe { arm::four_lanes(operations) };
     std::arch::is_aarch64_feature_detected!("neon").then_some(("neon", way))
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-fn best() -> Option<(&'static str, Way)> {
+fn widest() -> Option<(&'static str, Way)> {
     None
 }
 
@@ -100,13 +97,13 @@ mod arm {
 
 #[cfg(test)]
 mod tests {
-    use super::{arithmetic_rate, best};
+    use super::{arithmetic_rate, widest};
 
     #[test]
     fn every_way_there_is_has_a_rate_and_does_what_it_says() {
         assert_eq!(
             arithmetic_rate().and_then(|limit| limit.instructions),
-            best().map(|(instructions, _)| instructions)
+            widest().map(|(instructions, _)| instructions)
         );
         assert!(arithmetic_rate().is_none_or(|limit| limit.value > 1e7));
         // Halved and one added, again and again: every lane comes to two. One is added to what the vectors in flight hold.

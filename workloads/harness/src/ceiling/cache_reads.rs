@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use super::limit::Limit;
 use super::read_bandwidth::{LINE, Read};
-use super::together::fastest;
+use super::together::average;
 use crate::Quantity;
 use crate::simd::Isa;
 
@@ -12,7 +12,7 @@ use crate::simd::Isa;
 const BYTES: usize = 16 << 10;
 /// How often a pass reads them: some tenths of a millisecond.
 const TIMES: usize = 2000;
-const PASSES: usize = 5;
+const PASSES: usize = 16;
 
 /// Bytes per second that `threads` threads load in whole vectors, each from a first-level cache of its own.
 ///
@@ -21,7 +21,7 @@ const PASSES: usize = 5;
 /// When there are no threads.
 #[must_use]
 pub fn cache_reads(isa: Isa, threads: usize) -> Limit {
-    let seconds = fastest(PASSES, threads, |_| {
+    let seconds = average(PASSES, threads, |_| {
         // On a cache line, or every other vector would lie across two.
         let room = vec![0; BYTES + LINE];
         let bytes = &room[room.as_ptr().align_offset(LINE)..][..BYTES];

@@ -4,13 +4,13 @@ use std::hint::black_box;
 
 use super::limit::Limit;
 use super::read_bandwidth::kept;
-use super::together::fastest;
+use super::together::average;
 use crate::Quantity;
 use crate::simd::{Isa, Kernel, Simd};
 
 /// Rounds of a pass: some tenths of a millisecond.
 const ROUNDS: usize = 1 << 15;
-const PASSES: usize = 5;
+const PASSES: usize = 32;
 
 /// Bytes per second that `threads` threads mask and add, whole vectors at a time.
 ///
@@ -20,7 +20,7 @@ const PASSES: usize = 5;
 #[must_use]
 pub fn masked_xors(isa: Isa, threads: usize) -> Limit {
     let bytes = isa.run(Bytes);
-    let seconds = fastest(PASSES, threads, |_| {
+    let seconds = average(PASSES, threads, |_| {
         black_box(isa.run(MaskedXors));
     });
     Limit::new(Quantity::bytes_per_second((threads * ROUNDS * bytes) as u64, seconds), isa.name(), threads)

@@ -1,8 +1,9 @@
 //! Physical limits, one probe each: what the machine can do at best, measured by the same process as the work.
 //!
-//! A probe takes a few milliseconds and reports the best of its passes, for a limit is what is possible, not what is usual. It does what
-//! the hardware is asked for and nothing else: a share of a kernel of one's own is not a share of a limit. Its [`Limit`] says with which
-//! instructions and by how many threads it was measured; those should be the workload's own.
+//! A probe takes some milliseconds and reports the average of its passes, as a trial reports that of its work: on a machine that others
+//! use too, the best moment of a probe is not what a trial of seconds could have reached. A first pass, which pays for what is cold, does
+//! not count. A probe does what the hardware is asked for and nothing else: a share of a kernel of one's own is not a share of a limit. Its
+//! [`Limit`] says with which instructions and by how many threads it was measured; those should be the workload's own.
 
 mod aes_rate;
 mod arithmetic_rate;
@@ -24,4 +25,4 @@ pub use masked_xors::masked_xors;
 pub use random_lines::random_lines;
 pub use random_read::random_read;
 pub use read_bandwidth::read_bandwidth;
-pub use together::fastest;
+pub use together::average;

@@ -5,19 +5,19 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::limit::Limit;
-use super::together::fastest;
+use super::together::average;
 use crate::{Quantity, Unit};
 
 /// Words of a cache line: what a read brings.
 const LINE: usize = 8;
 /// Reads of a pass.
 const READS: usize = 1 << 16;
-const PASSES: usize = 5;
+const PASSES: usize = 8;
 /// How far ahead of a read the line is asked for. More than any core has room for.
 const AHEAD: usize = 48;
 
-/// Cache lines per second that one thread reads independently at random places of `words`: the fastest of some passes. The caller sees to
-/// it that they lie in memory as the workload's do.
+/// Cache lines per second that one thread reads independently at random places of `words`. The caller sees to it that they lie in memory as
+/// the workload's do.
 ///
 /// # Panics
 ///
@@ -29,8 +29,8 @@ pub fn random_lines(words: &[u64]) -> Limit {
     // xorshift64*: a probe needs no better.
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     // Other places in every pass: those of the last are in a cache.
-    let mut places = Vec::with_capacity(PASSES * READS + AHEAD);
-    for _ in 0..PASSES * READS + AHEAD {
+    let mut places = Vec::with_capacity((1 + PASSES) * READS + AHEAD);
+    for _ in 0..(1 + PASSES) * READS + AHEAD {
         state ^= state >> 12;
         state ^= state << 25;
         state ^= state >> 27;
@@ -38,7 +38,7 @@ pub fn random_lines(words: &[u64]) -> Limit {
         places.push(((drawn * u64::from(lines)) >> 32) as usize * LINE);
     }
     let next = AtomicUsize::new(0);
-    let seconds = fastest(PASSES, 1, |_| {
+    let seconds = average(PASSES, 1, |_| {
         let mut sum = 0;
         let places = &places[next.fetch_add(READS, Ordering::Relaxed)..];
         for (place, later) in places[..READS].iter().zip(&places[AHEAD..]) {

@@ -1,8 +1,10 @@
 //! How fast one thread can follow pointers: each read says where the next one goes, so that none can begin before the last has come.
 
 use std::hint::black_box;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::{Quantity, Stopwatch, Unit};
+use super::together::average;
+use crate::{Quantity, Unit};
 
 /// Bytes between two places: a cache line, so that no read profits from the last.
 const LINE: usize = 64;
@@ -10,7 +12,7 @@ const LINE: usize = 64;
 const READS: usize = 1 << 17;
 const PASSES: usize = 5;
 
-/// Dependent reads per second at random places of `working_set` bytes, the fastest of some passes.
+/// Dependent reads per second at random places of `working_set` bytes.
 ///
 /// # Panics
 ///
@@ -18,18 +20,16 @@ const PASSES: usize = 5;
 #[must_use]
 pub fn random_read(working_set: usize) -> Quantity {
     let places = ring(working_set / LINE);
-    let mut at = 0_usize;
-    let best = (0..PASSES)
-        .map(|_| {
-            let watch = Stopwatch::start();
-            for _ in 0..READS {
-                at = places[at].0[0] as usize;
-            }
-            at = black_box(at);
-            watch.seconds()
-        })
-        .fold(f64::INFINITY, f64::min);
-    Quantity::new(READS as f64 / best, Unit::new("reads/s"))
+    // Where a pass ends the next one goes on.
+    let reached = AtomicUsize::new(0);
+    let seconds = average(PASSES, 1, |_| {
+        let mut at = reached.load(Ordering::Relaxed);
+        for _ in 0..READS {
+            at = places[at].0[0] as usize;
+        }
+        reached.store(black_box(at), Ordering::Relaxed);
+    });
+    Quantity::new(READS as f64 / seconds, Unit::new("reads/s"))
 }
 
 /// A cache line of which the first word says where to go.

@@ -3,11 +3,11 @@
 use std::hint::black_box;
 
 use super::limit::Limit;
-use super::together::fastest;
+use super::together::average;
 use crate::Quantity;
 use crate::simd::{Isa, Kernel, Simd};
 
-/// Reads all of `parts` `passes` times and reports the fastest pass. Every thread reads its share of every part. Less than a whole vector
+/// Reads all of `parts` `passes` times, and once before that, and reports the average of these passes. Every thread reads its share of every part. Less than a whole vector
 /// at the end of a share is left out of the reading, but not of the count: parts are large.
 ///
 /// The limit is the memory's only if the parts are larger than the last-level cache.
@@ -19,7 +19,7 @@ use crate::simd::{Isa, Kernel, Simd};
 pub fn read_bandwidth(parts: &[&[u8]], passes: usize, isa: Isa, threads: usize) -> Limit {
     let bytes: usize = parts.iter().map(|part| part.len()).sum();
     assert!(bytes > 0, "a probe needs something to read");
-    let seconds = fastest(passes, threads, |thread| {
+    let seconds = average(passes, threads, |thread| {
         for part in parts {
             let share = part.len().div_ceil(threads).next_multiple_of(LINE).max(LINE);
             if let Some(share) = part.chunks(share).nth(thread) {

@@ -69,8 +69,8 @@ impl Gfni {
     /// When there are no threads.
     #[must_use]
     pub fn product_rate(self, threads: usize) -> Limit {
-        const PASSES: usize = 5;
-        let seconds = ceiling::fastest(PASSES, threads, |_| {
+        const PASSES: usize = 64;
+        let seconds = ceiling::average(PASSES, threads, |_| {
             // SAFETY: `self` exists only where the features were detected.
             black_box(unsafe { multiply() });
         });
