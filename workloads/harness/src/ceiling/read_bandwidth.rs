@@ -7,8 +7,8 @@ use super::together::average;
 use crate::Quantity;
 use crate::simd::{Isa, Kernel, Simd};
 
-/// Reads all of `parts` `passes` times, and once before that, and reports the average of these passes. Every thread reads its share of every part. Less than a whole vector
-/// at the end of a share is left out of the reading, but not of the count: parts are large.
+/// Reads all of `parts` `passes` times, after once that does not count, and reports the average. Every thread reads its share of every
+/// part. Less than a whole vector at the end of a share is left out of the reading, but not of the count: parts are large.
 ///
 /// The limit is the memory's only if the parts are larger than the last-level cache.
 ///

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use assay_harness::{Quantity, Stopwatch, Unit};
 
-/// Writes of three pages and a wait for the disk, per second, in `folder`: at most twenty, in about a fifth of a second, after one that does
-/// not count.
+/// Writes of three pages and a wait for the disk, per second, in `folder`: at most twenty, in about a fifth of a second, after one that
+/// does not count.
 ///
 /// # Errors
 ///
