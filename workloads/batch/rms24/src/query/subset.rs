@@ -2,10 +2,7 @@
 
 use crate::geometry::{Geometry, Place};
 use crate::hints::Hint;
-use crate::prf::{AnyPrf, Prf, blocks_of_bits};
-
-/// Blocks are written eight at a time.
-const ROOM: usize = 8;
+use crate::prf::{AnyPrf, Prf, ROOM, blocks_of_bits};
 
 /// Some blocks.
 #[derive(Debug, Clone)]

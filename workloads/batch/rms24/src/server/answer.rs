@@ -4,6 +4,7 @@ use assay_harness::prefetch;
 
 use crate::database::{Database, Entries, Layout};
 use crate::geometry::{Geometry, Place};
+use crate::prf::{ROOM, blocks_of_bits};
 use crate::query::Question;
 use crate::wire::Answering;
 
@@ -63,18 +64,18 @@ fn check(geometry: Geometry, question: &Question) -> Result<(), String> {
 
 /// The places of the blocks whose bit is set, and of the others. Both take their offsets from the same list.
 fn halves(geometry: Geometry, mask: &[u8], offsets: &[u16]) -> (Vec<Place>, Vec<Place>) {
-    // A place more than there is, so that writing needs no branch.
-    let mut both = [(); 2].map(|()| vec![Place { block: 0, offset: 0 }; offsets.len() + 1]);
-    let mut next = [0; 2];
-    for block in 0..geometry.blocks() {
-        let zero = usize::from(mask[block as usize / 8] >> (block % 8) & 1 == 0);
-        let at = next[zero];
-        both[zero][at] = Place { block, offset: offsets.get(at).map_or(0, |offset| u32::from(*offset)) };
-        next[zero] += 1;
-    }
-    both.iter_mut().for_each(|half| half.truncate(offsets.len()));
-    let [ones, zeroes] = both;
-    (ones, zeroes)
+    let word = |bytes: &[u8]| (0..).zip(bytes).fold(0, |word, (i, byte)| word | u64::from(*byte) << (8 * i));
+    let words: Vec<u64> = mask.chunks(8).map(word).collect();
+    let half = |others: bool| {
+        let mut places = vec![Place { block: 0, offset: 0 }; offsets.len() + ROOM];
+        let count = blocks_of_bits(&words, others, geometry.blocks(), &mut places);
+        places.truncate(count);
+        for (place, offset) in places.iter_mut().zip(offsets) {
+            place.offset = u32::from(*offset);
+        }
+        places
+    };
+    (half(false), half(true))
 }
 
 /// The document's way.

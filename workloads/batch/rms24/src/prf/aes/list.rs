@@ -6,6 +6,8 @@ use crate::geometry::Place;
 static POSITIONS: [[u8; 8]; 256] = positions();
 /// Places are written eight at a time, and as whole numbers, which compilers turn into whole registers.
 const AT_A_TIME: usize = 8;
+/// Places that a list of blocks needs room for beyond its last.
+pub const ROOM: usize = AT_A_TIME;
 const _: () = assert!(cfg!(target_endian = "little") && size_of::<Place>() == 8);
 
 const fn positions() -> [[u8; 8]; 256] {

@@ -22,5 +22,5 @@ mod x86;
 
 pub use function::{AesPath, AesPrf};
 pub use layout::{Lanes, Matcher};
-pub use list::blocks_of_bits;
+pub use list::{ROOM, blocks_of_bits};
 pub use wish::Wish;
