@@ -8,8 +8,8 @@ use crate::prf::{ROOM, blocks_of_bits};
 use crate::query::Question;
 use crate::wire::Answering;
 
-/// How far ahead of the adding entries are asked for: as many reads as a core has in flight, roughly.
-const AHEAD: usize = 16;
+/// How far ahead of the adding entries are asked for: more than the reads that a core has in flight, so that one is always waiting.
+const AHEAD: usize = 32;
 
 /// The sums that a question asks for, or what is wrong with it.
 ///
