@@ -74,13 +74,14 @@ fn finish(index: &str, flags: &[&str]) {
     assert_eq!(verified(index), SIZE);
 }
 
-const WAYS: [&[&str]; 7] = [
+const WAYS: [&[&str]; 8] = [
     &["--strategy=baseline"],
     &["--strategy=baseline", "--journal-mode=delete"],
     &["--strategy=seek", "--back-edges=deferred", "--node-cache=per-batch", "--transaction-size=5"],
     &["--strategy=ours"],
     &["--strategy=ours", "--back-edges=eager", "--journal-mode=delete"],
     &["--strategy=ours", "--transaction-size=5"],
+    &["--strategy=ours", "--locking-mode=exclusive"],
     &["--strategy=ours", "--cache-kib=64", "--memory-budget-kib=400"],
 ];
 
