@@ -2,7 +2,7 @@
 
 use crate::{Quantity, Unit};
 
-/// What the machine can do at best.
+/// What the machine can do, on average over the passes of a probe.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limit {
     /// How much.

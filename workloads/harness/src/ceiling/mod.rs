@@ -1,4 +1,4 @@
-//! Physical limits, one probe each: what the machine can do at best, measured by the same process as the work.
+//! Physical limits, one probe each: what the machine can do, measured by the same process as the work.
 //!
 //! A probe takes some milliseconds and reports the average of its passes, as a trial reports that of its work: on a machine that others
 //! use too, the best moment of a probe is not what a trial of seconds could have reached. A first pass, which pays for what is cold, does

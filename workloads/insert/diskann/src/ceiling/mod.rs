@@ -1,4 +1,4 @@
-//! What the machine can do at best with the things that an insert is made of, one probe each.
+//! What the machine can do with the things that an insert is made of, one probe each.
 
 mod point_reads;
 mod syncs;

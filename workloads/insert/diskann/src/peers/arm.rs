@@ -34,7 +34,7 @@ const KINDS: &[(&str, Kind)] = &[
 #[derive(Debug, Clone)]
 pub struct Parameters {
     kind: Kind,
-    options: Options,
+    pub(super) options: Options,
     data: PathBuf,
     cache: Option<PathBuf>,
 }
@@ -54,12 +54,6 @@ impl Parameters {
         flags.finish()?;
         let data = data.ok_or_else(|| FlagError::new("data", "", "the folder with the vectors is needed"))?;
         Ok(Self { kind, options, data, cache })
-    }
-
-    /// What the index is.
-    #[must_use]
-    pub fn options(&self) -> Options {
-        self.options
     }
 }
 

@@ -9,11 +9,10 @@
 //! | `search L` | asks every query once, one by one, for its ten neighbours, with a list of L | seconds, then the recall of each query |
 //! | `memory` | | bytes by which the process has grown since before it had an index |
 //!
-//! Each times itself, so that no arm pays for the pipe. It ends with its standard input. [`arm`] is ours and `hnsw_rs`;
-//! `workflows/studies/diskann-insert/peers.py` has those that are Python wheels.
+//! Its command line has `--data`, that folder, and `--insert-list`, the candidates that an insert keeps. Each times itself, so that no arm
+//! pays for the pipe. It ends with its standard input. [`arm`] is ours and `hnsw_rs`; `workflows/studies/diskann-insert/peers.py` has those
+//! that are Python wheels.  mod arm; mod data;
 
-pub mod arm;
-pub mod data;
 #[cfg(feature = "peer")]
 pub mod hnsw;
 pub mod trial;

@@ -270,7 +270,7 @@ mod tests {
         };
         let ours = arguments(OURS);
         assert_eq!(ours[0], "arm");
-        let options = arm::Parameters::parse(ours[1..].iter().cloned()).unwrap().options();
+        let options = arm::Parameters::parse(ours[1..].iter().cloned()).unwrap().options;
         assert_eq!((options.insert_list, options.fold_every, options.dims), (16, 2048, 8));
         assert_eq!((options.tuning.locking, options.dataset.name()), (Locking::Exclusive, "uneven"));
         for served in ["faiss-hnsw", "usearch", "sqlite-vec"] {
