@@ -11,8 +11,10 @@
 //!
 //! Its command line has `--data`, that folder, and `--insert-list`, the candidates that an insert keeps. Each times itself, so that no arm
 //! pays for the pipe. It ends with its standard input. [`arm`] is ours and `hnsw_rs`; `workflows/studies/diskann-insert/peers.py` has those
-//! that are Python wheels.  mod arm; mod data;
+//! that are Python wheels.
 
+pub mod arm;
+pub mod data;
 #[cfg(feature = "peer")]
 pub mod hnsw;
 pub mod trial;
