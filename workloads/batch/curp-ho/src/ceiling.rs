@@ -8,8 +8,10 @@ use rustix::net::SendFlags;
 
 use crate::net::Poll;
 
-/// Commands of a probe, and as many before them that do not count: some milliseconds.
-const COUNT: usize = 4096;
+/// Commands of a probe: some tens of milliseconds, as fewer say what the neighbours did meanwhile.
+const COUNT: usize = 32_768;
+/// Commands before them that do not count.
+const WARMUP: usize = 4096;
 
 fn pair() -> io::Result<(TcpStream, TcpStream)> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
@@ -64,7 +66,7 @@ pub fn call_rate(cpus: usize, calls: Calls) -> io::Result<Quantity> {
                     }
                     let mut room = vec![0; READ];
                     let mut round = || one_round(&mut ends, calls, &mut room, || poll.wait(0).map(drop));
-                    (0..COUNT / COMMANDS).try_for_each(|_| round())?;
+                    (0..WARMUP / COMMANDS).try_for_each(|_| round())?;
                     let watch = Stopwatch::start();
                     (0..COUNT / COMMANDS).try_for_each(|_| round())?;
                     Ok(watch.seconds())

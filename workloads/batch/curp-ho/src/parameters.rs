@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use assay_harness::{FlagError, Flags};
 
 use crate::command::{Addresses, LEADER, MAX_VALUE, MIN_VALUE, REPLICAS};
+use crate::net::Idle;
 use crate::process::record::Record;
 use crate::process::replica::{Settings, TimerKind, Writes};
 use crate::process::routines::WriteLock;
@@ -145,6 +146,8 @@ pub struct Parameters {
     pub descriptor_routines: usize,
     /// What excludes one write of a replica from another.
     pub write_lock: WriteLock,
+    /// What replicas and clients do that have nothing to do.
+    pub idle: Idle,
     /// Whether clients log two lines for each command.
     pub client_log: bool,
     /// Milliseconds of a leader's silence after which it is taken for lost.
@@ -221,6 +224,7 @@ impl Parameters {
             heap: flags.choice("heap", Heap::Bounded, &Heap::CHOICES)?,
             descriptor_routines: flags.integer("descriptor-routines", 0, 0..=100_000)? as usize,
             write_lock: flags.choice("write-lock", WriteLock::Connection, &WriteLock::CHOICES)?,
+            idle: flags.choice("idle", Idle::Sleep, &Idle::CHOICES)?,
             client_log: flags.choice("client-log", false, &[("none", false), ("each", true)])?,
             suspect_after_millis: flags.integer("suspect-after-millis", 1000, 10..=60_000)?,
             replicas: addresses(&mut flags, "replicas")?,
@@ -289,6 +293,7 @@ impl Parameters {
             writes: self.message_writes,
             routines: self.descriptor_routines,
             write_lock: self.write_lock,
+            idle: self.idle,
         }
     }
 

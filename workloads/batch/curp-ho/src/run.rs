@@ -10,7 +10,7 @@ use assay_harness::{Digest, Failure, Histogram, Phases, Quantity, Report, Stopwa
 
 use crate::client::quorum::Path;
 use crate::command::{Addresses, Class, LEADER, REPLICAS};
-use crate::net::now;
+use crate::net::{Idle, now};
 use crate::parameters::{Fault, FlushKind, Mode, Parameters};
 use crate::process::children::{Process, allowed_cpus};
 use crate::process::control;
@@ -85,15 +85,19 @@ impl Outcome {
     /// The socket calls of a command, over all processes and the whole trial.
     #[must_use]
     pub fn calls(&self) -> ceiling::Calls {
-        let usage = || self.statuses.iter().map(|status| &status.process).chain(&self.load);
-        let each = |of: fn(&Usage) -> u64| usage().map(of).sum::<u64>() as f64 / self.records.len() as f64;
         ceiling::Calls {
-            writes: each(|usage| usage.writes),
-            segments: each(|usage| usage.segments),
-            reads: each(|usage| usage.reads),
-            waits: each(|usage| usage.waits),
-            bytes: each(|usage| usage.bytes_sent),
+            writes: self.each(|usage| usage.writes as f64),
+            segments: self.each(|usage| usage.segments as f64),
+            reads: self.each(|usage| usage.reads as f64),
+            waits: self.each(|usage| usage.waits as f64),
+            bytes: self.each(|usage| usage.bytes_sent as f64),
         }
+    }
+
+    /// So much for each command, over all processes and the whole trial.
+    fn each(&self, of: fn(&Usage) -> f64) -> f64 {
+        let usage = self.statuses.iter().map(|status| &status.process).chain(&self.load);
+        usage.map(of).sum::<f64>() / self.records.len() as f64
     }
 
     /// The commands that count: of the load, with their answer within the interval.
@@ -325,6 +329,7 @@ fn start_loads(p: &Parameters, addresses: &Addresses) -> Result<Vec<Process>, Fa
             weak_percent: p.weak_ratio,
             write_percent: p.write_ratio,
             log: p.client_log,
+            idle: p.idle,
             write_each: p.message_writes == Writes::Each,
             window: p.window,
             open: (p.mode == Mode::Open).then(|| (p.rate as f64 / streams as f64, p.arrivals == Spacing::Fixed)),
@@ -441,7 +446,11 @@ fn report(p: &Parameters, outcome: &Outcome) -> Result<Report, Failure> {
     report.phases(&outcome.phases).parity(&outcome.parity);
     if p.ceilings {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-        report.ceiling("socketCalls", ceiling::call_rate(cpus, outcome.calls())?, Some(outcome.throughput()));
+        let limit = ceiling::call_rate(cpus, outcome.calls())?;
+        // The CPU time that the calls of a command take by themselves, and what the program computes for one.
+        let (calls, user) = (cpus as f64 / limit.value, outcome.each(|usage| usage.user_seconds));
+        report.value("socketCallsAttainable", Quantity::new(calls / (calls + user), Unit::ONE));
+        report.ceiling("socketCalls", limit, Some(outcome.throughput()));
         let trips = outcome.median_latency(Class::Weak).filter(|latency| *latency > 0.0).map(|latency| 1.0 / latency);
         report.ceiling("loopbackRoundTrips", loopback_round_trips()?, trips);
     }
@@ -467,6 +476,7 @@ fn effective(p: &Parameters, outcome: &Outcome, report: &mut Report) {
         .effective("heap", flags::name(&p.heap, &Heap::CHOICES))
         .effective("descriptorRoutines", p.descriptor_routines as u64)
         .effective("writeLock", flags::name(&p.write_lock, &WriteLock::CHOICES))
+        .effective("idle", flags::name(&p.idle, &Idle::CHOICES))
         .effective("clientLog", if p.client_log { "each" } else { "none" })
         .effective("conflicts", flags::name(&p.conflicts, &Conflicts::CHOICES))
         .effective("rttMicrosAsked", p.rtt_micros)
@@ -535,6 +545,11 @@ fn metrics(p: &Parameters, outcome: &Outcome, report: &mut Report) {
         report.histogram("relayLate", Unit::SECONDS, &late);
     }
     report.value("writesPerCommand", Quantity::new(outcome.calls().writes, Unit::ONE));
+    report.value("sleepsPerCommand", Quantity::new(outcome.each(|usage| usage.sleeps as f64), Unit::ONE));
+    let user = outcome.each(|usage| usage.user_seconds);
+    report.value("userPerCommand", Quantity::new(user, Unit::SECONDS));
+    let system = outcome.each(|usage| usage.system_seconds);
+    report.value("systemPerCommand", Quantity::new(system, Unit::SECONDS));
     let strong = outcome.measured().filter(|r| r.request.class == Class::Strong).count();
     for (name, paths) in [
         ("fastPathShare", &[Path::Fast][..]),
@@ -597,8 +612,8 @@ fn counters(outcome: &Outcome, report: &mut Report) {
         .counter("answersBeyondBound", Quantity::count(outcome.statuses.iter().map(|status| status.answers.1).sum()))
         .counter("waitCalls", Quantity::count(sum(|usage| usage.waits)))
         .counter("writeCallsPerOperation", Quantity::new(writes as f64 / commands as f64, Unit::ONE))
-        .counter("replicaCpu", cpu(&mut outcome.statuses.iter().map(|status| status.process.cpu_seconds)))
-        .counter("loadCpu", cpu(&mut outcome.load.iter().map(|usage| usage.cpu_seconds)))
+        .counter("replicaCpu", cpu(&mut outcome.statuses.iter().map(|status| status.process.cpu_seconds())))
+        .counter("loadCpu", cpu(&mut outcome.load.iter().map(Usage::cpu_seconds)))
         .counter("keysWritten", Quantity::count(outcome.statuses[0].keys));
     if let Some(peak) = outcome.statuses.iter().map(|status| status.process.peak_memory).max() {
         report.counter("replicaPeakMemory", Quantity::bytes(peak));

@@ -30,7 +30,7 @@ fn result(arguments: &[&str]) -> Value {
 }
 
 /// The ways in which batches and messages can be sent.
-const VARIANTS: [&[&str]; 8] = [
+const VARIANTS: [&[&str]; 9] = [
     &["--flush=natural"],
     &["--flush=immediate", "--message-writes=each"],
     &["--flush=timed", "--message-writes=each"],
@@ -39,6 +39,7 @@ const VARIANTS: [&[&str]; 8] = [
     &["--message-writes=each", "--descriptor-routines=500"],
     &["--message-writes=each", "--descriptor-routines=2", "--write-lock=replica"],
     &["--write-lock=replica"],
+    &["--idle=yield"],
 ];
 
 #[test]
@@ -206,6 +207,17 @@ fn commands_have_a_routine_up_to_the_bound() {
     assert!(by_routines >= 2260.0 && beyond == 0.0, "{by_routines} and {beyond}");
     let [by_routines, beyond] = answers(&["--descriptor-routines=1", "--write-lock=replica"]);
     assert!(by_routines > 0.0 && beyond > 0.0, "{by_routines} and {beyond}");
+}
+
+#[test]
+fn processes_that_yield_sleep_less_often() {
+    let sleeps = |idle: &str| {
+        let result = result(&[idle, "--operations=20000", "--ceilings=false"]);
+        assert_eq!(format!("--idle={}", result["effective"]["idle"].as_str().unwrap()), idle);
+        result["metrics"]["sleepsPerCommand"]["value"].as_f64().unwrap()
+    };
+    let (sleeping, yielding) = (sleeps("--idle=sleep"), sleeps("--idle=yield"));
+    assert!(yielding < sleeping / 2.0, "{yielding} sleeps per command, and {sleeping} without yielding");
 }
 
 #[test]
@@ -390,6 +402,7 @@ fn bad_parameters_exit_with_2_and_print_nothing() {
         (&["bench"], "usage"),
         (&["run", "--descriptor-routines=5"], "--descriptor-routines=5: routines write answers one by one"),
         (&["run", "--write-lock=none"], "one of connection, replica"),
+        (&["run", "--idle=spin"], "one of sleep, yield"),
         (&["walk"], "usage"),
         (&[], "usage"),
     ] {

@@ -29,7 +29,7 @@ pub fn sleep_until(at: u64) {
     }
 }
 
-/// `usage` with this process's CPU time and peak memory filled in.
+/// `usage` with this process's CPU time, sleeps and peak memory filled in.
 #[must_use]
 pub fn usage(usage: Usage) -> Usage {
     // SAFETY: all zeros is a valid rusage, and the call only writes into it.
@@ -39,6 +39,7 @@ pub fn usage(usage: Usage) -> Usage {
         used.assume_init()
     };
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
-    let cpu_seconds = seconds(used.ru_utime) + seconds(used.ru_stime);
-    Usage { cpu_seconds, peak_memory: used.ru_maxrss.unsigned_abs() * 1024, ..usage }
+    let (user_seconds, system_seconds) = (seconds(used.ru_utime), seconds(used.ru_stime));
+    let (sleeps, peak_memory) = (used.ru_nvcsw.unsigned_abs(), used.ru_maxrss.unsigned_abs() * 1024);
+    Usage { user_seconds, system_seconds, sleeps, peak_memory, ..usage }
 }

@@ -8,4 +8,4 @@ mod poll;
 pub use clock::{now, sleep_until, usage};
 pub use connection::{Connection, Input, State};
 pub use dial::Dial;
-pub use poll::{Poll, Ready, Timer, writable_within};
+pub use poll::{Idle, Poll, Ready, Timer, writable_within};

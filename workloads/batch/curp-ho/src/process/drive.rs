@@ -12,7 +12,7 @@ use super::replica::Writes;
 use crate::client::quorum::Path;
 use crate::client::{Broken, Completed, Outbox, Request, Session};
 use crate::command::{Addresses, Class, ClientId, CommandId, REPLICAS};
-use crate::net::{Connection, Dial, Poll, Ready, State, Timer, now};
+use crate::net::{Connection, Dial, Idle, Poll, Ready, State, Timer, now};
 use crate::replica::Usage;
 use crate::wire::Message;
 use crate::workload::Arrivals;
@@ -173,6 +173,11 @@ impl Driver {
         let session = Session::new(client, bound, value_size);
         let (replicas, dials) = (replicas.clone(), Default::default());
         Ok(Self { client, session, replicas, dials, links, timer, records: Vec::new(), log: None })
+    }
+
+    /// Has it do something else than sleep when there is nothing to do.
+    pub fn idle(&mut self, idle: Idle) {
+        self.links.poll.idle = idle;
     }
 
     /// Logs a line when a command is sent, and one when its answer comes.

@@ -12,7 +12,7 @@ use super::drive::{Driver, Pace, Plan};
 use super::record::{self, Record};
 use super::replica::{Writes, say};
 use crate::command::{Addresses, ClientId};
-use crate::net::{now, usage};
+use crate::net::{Idle, now, usage};
 use crate::replica::Usage;
 use crate::workload::{Arrivals, Mix, Spacing};
 
@@ -39,6 +39,8 @@ pub struct Orders {
     pub write_each: bool,
     /// Whether two lines are logged for every command.
     pub log: bool,
+    /// What a stream does that has nothing to do.
+    pub idle: Idle,
     /// Commands without an answer that a stream may have, in a closed loop.
     pub window: usize,
     /// Commands per second of one stream, in an open loop, and whether their gaps are equal.
@@ -86,6 +88,7 @@ pub fn run() -> io::Result<()> {
     let connect =
         |stream: &Stream| Driver::connect(stream.client, orders.bound, orders.value_size, &orders.replicas, writes);
     let mut drivers: Vec<Driver> = orders.streams.iter().map(connect).collect::<Result<_, _>>()?;
+    drivers.iter_mut().for_each(|driver| driver.idle(orders.idle));
     if orders.log {
         drivers.iter_mut().try_for_each(Driver::log)?;
     }

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::routines::{Routines, Way, WriteLock};
 use crate::command::{Addresses, ClientId, CommandId, Era, REPLICAS};
-use crate::net::{Connection, Dial, Poll, Ready, State, Timer, now, usage};
+use crate::net::{Connection, Dial, Idle, Poll, Ready, State, Timer, now, usage};
 use crate::replica::batcher::{Flush, Moment};
 use crate::replica::heap::Heap;
 use crate::replica::witness::Conflicts;
@@ -89,13 +89,15 @@ pub struct Settings {
     pub routines: usize,
     /// What excludes one write from another.
     pub write_lock: WriteLock,
+    /// What the thread that handles messages does when there are none.
+    pub idle: Idle,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        let (heap, conflicts, timer, writes, routines, write_lock) = Default::default();
+        let (heap, conflicts, timer, writes, routines, write_lock, idle) = Default::default();
         let (suspect_after, slow, flush) = (1_000_000_000, 0, Flush::Natural);
-        Self { heap, conflicts, suspect_after, slow, flush, timer, writes, routines, write_lock }
+        Self { heap, conflicts, suspect_after, slow, flush, timer, writes, routines, write_lock, idle }
     }
 }
 
@@ -249,7 +251,10 @@ impl Io {
         // Of a connection that is broken the system may say nothing any more.
         let segments = self.segments().saturating_sub(self.before.segments);
         let mut used = usage(Usage { waits: self.poll.waits, writes, bytes_sent, segments, ..self.usage });
-        (used.waits, used.cpu_seconds) = (used.waits - self.before.waits, used.cpu_seconds - self.before.cpu_seconds);
+        used.waits -= self.before.waits;
+        used.sleeps -= self.before.sleeps;
+        used.user_seconds -= self.before.user_seconds;
+        used.system_seconds -= self.before.system_seconds;
         used
     }
 
@@ -261,6 +266,7 @@ impl Io {
     /// A trial begins, which has used nothing.
     fn begin(&mut self, settings: &Settings) {
         self.writes = settings.writes;
+        self.poll.idle = settings.idle;
         self.lock = (settings.write_lock == WriteLock::Replica).then(Arc::default);
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let routines = || Routines::new(settings.routines, threads, self.lock.clone());

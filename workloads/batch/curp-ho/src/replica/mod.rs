@@ -107,10 +107,22 @@ pub struct Usage {
     pub waits: u64,
     /// Frames sent.
     pub frames_sent: u64,
-    /// Seconds of CPU time, user and system.
-    pub cpu_seconds: f64,
+    /// How often a thread of it slept until it was woken.
+    pub sleeps: u64,
+    /// Seconds of CPU time of the program itself.
+    pub user_seconds: f64,
+    /// Seconds of CPU time of the system on its behalf.
+    pub system_seconds: f64,
     /// Bytes of memory at most.
     pub peak_memory: u64,
+}
+
+impl Usage {
+    /// Seconds of CPU time, of the program and of the system.
+    #[must_use]
+    pub fn cpu_seconds(&self) -> f64 {
+        self.user_seconds + self.system_seconds
+    }
 }
 
 /// An executed command, as tests keep it: its slot, its name, its key, and the value it wrote.
