@@ -40,6 +40,8 @@ const EIGHT: usize = 8;
 const COLUMN: usize = 64;
 /// Rows of a block: one word of selection bits.
 const BLOCK_ROWS: usize = 64;
+/// Words of selection bits that are rearranged at once: a cache line of a key's.
+const WORDS: usize = 8;
 /// Groups of keys that are multiplied at once: as many as the registers hold the bits of.
 const AT_ONCE: usize = 3;
 /// With fewer keys than this, masking and adding is faster than rearranging the rows.
@@ -145,21 +147,32 @@ impl Scan<'_> {
         assert!(first_row.is_multiple_of(BLOCK_ROWS) && rows.len().is_multiple_of(BLOCK_ROWS * row_size));
         let groups = selection.keys().div_ceil(EIGHT);
         assert_eq!(sums.len(), groups * row_size / COLUMN);
-        let mut bits = vec![[0_u64; EIGHT]; groups];
+        let mut bits = vec![[0; EIGHT]; WORDS * groups];
         let mut products = [[_mm512_setzero_si512(); EIGHT]; EIGHT];
         for (block, rows) in rows.chunks_exact(BLOCK_ROWS * row_size).enumerate() {
-            for (group, bits) in bits.iter_mut().enumerate() {
-                *bits = bits_of(selection, group * EIGHT, first_row / BLOCK_ROWS + block);
+            let (word, at) = (first_row / BLOCK_ROWS + block, block % WORDS);
+            if at == 0 {
+                for group in 0..groups {
+                    let words = bits_of(selection, group * EIGHT, word);
+                    for (bits, words) in bits[group..].iter_mut().step_by(groups).zip(words) {
+                        *bits = words;
+                    }
+                }
             }
+            // The words after these are on lines of as many keys, which is more than the CPU sees as streams.
+            for key in (at..selection.keys()).step_by(WORDS) {
+                prefetch::line_into_second_level(selection.key(key)[word..].as_ptr().wrapping_add(WORDS).cast::<u8>());
+            }
+            let bits = &bits[at * groups..(at + 1) * groups];
             for (column, sums) in sums.chunks_exact_mut(groups).enumerate() {
                 for (b, products) in products.iter_mut().enumerate() {
                     *products = transposed(&rows[b * EIGHT * row_size + column * COLUMN..], row_size);
                 }
                 // A share of the block to come, line after line: the CPU sees a stream and reads on by itself.
                 let line = rows.as_ptr().wrapping_add(rows.len() + column * BLOCK_ROWS * COLUMN);
-                let ahead = &Ahead { line, per_step: (BLOCK_ROWS << 16) / (groups * EIGHT) };
+                let ahead = &Ahead { line, per_step: BLOCK_ROWS.div_ceil(groups.div_ceil(AT_ONCE) * EIGHT) };
                 for (i, (bits, sums)) in bits.chunks(AT_ONCE).zip(sums.chunks_mut(AT_ONCE)).enumerate() {
-                    let first = i * AT_ONCE * EIGHT;
+                    let first = i * EIGHT;
                     match bits.len() {
                         1 => add_groups::<1>(&products, bits, sums, ahead, first),
                         2 => add_groups::<2>(&products, bits, sums, ahead, first),
@@ -174,37 +187,62 @@ impl Scan<'_> {
 /// Lines to come that are asked for evenly while groups are added up: asked for all at once, they would wait for each other.
 struct Ahead {
     line: *const u8,
-    /// How many lines one of the eight steps of a group has time for, in 65,536ths.
+    /// How many lines one of the eight steps of some groups has time for.
     per_step: usize,
 }
 
 impl Ahead {
-    /// Asks for what the time of these steps is for, into the second-level cache.
+    /// Asks for what the time of a step is for, into the second-level cache.
     #[inline(always)]
-    fn ask(&self, steps: Range<usize>) {
-        for line in (steps.start * self.per_step) >> 16..(steps.end * self.per_step) >> 16 {
+    fn ask(&self, step: usize) {
+        for line in step * self.per_step..(step + 1) * self.per_step {
             prefetch::line_into_second_level(self.line.wrapping_add(line * COLUMN));
         }
     }
 }
 
-/// The bits of eight keys for word `word` of rows: for every eight rows one byte per key. Keys that are not there select nothing.
+/// The bits of eight keys for [`WORDS`] words of rows from `word` on: for each word, and in it for every eight rows, one byte per key. Keys
+/// and words that are not there select nothing.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vbmi")]
-fn bits_of(selection: &Selection, first_key: usize, word: usize) -> [u64; EIGHT] {
-    let keys: [u64; EIGHT] = std::array::from_fn(|k| {
-        let key = first_key + k;
-        if key < selection.keys() { selection.key(key)[word] } else { 0 }
+fn bits_of(selection: &Selection, first_key: usize, word: usize) -> [[u64; EIGHT]; WORDS] {
+    let keys: [__m512i; EIGHT] = std::array::from_fn(|k| {
+        let words = if first_key + k < selection.keys() { &selection.key(first_key + k)[word..] } else { &[] };
+        let there = !(u64::MAX << words.len().min(WORDS)) as u8;
+        // SAFETY: of `words` no more than there are is read.
+        unsafe { _mm512_maskz_loadu_epi64(there, words.as_ptr().cast()) }
     });
     // Byte 8 k + b becomes byte 8 b + k.
     let order: [u8; 64] = std::array::from_fn(|i| (i % EIGHT * EIGHT + i / EIGHT) as u8);
-    let mut bits = [0; EIGHT];
-    // SAFETY: all three arrays are 64 bytes.
+    let mut bits = [[0; EIGHT]; WORDS];
+    // SAFETY: the arrays are 64 bytes.
     unsafe {
-        let (keys, order) = (_mm512_loadu_si512(keys.as_ptr().cast()), _mm512_loadu_si512(order.as_ptr().cast()));
-        _mm512_storeu_si512(bits.as_mut_ptr().cast(), _mm512_permutexvar_epi8(order, keys));
+        let order = _mm512_loadu_si512(order.as_ptr().cast());
+        for (bits, keys) in bits.iter_mut().zip(turned(keys)) {
+            _mm512_storeu_si512(bits.as_mut_ptr().cast(), _mm512_permutexvar_epi8(order, keys));
+        }
     }
     bits
+}
+
+/// Eight vectors as eight rows of words, turned into columns.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn turned(rows: [__m512i; EIGHT]) -> [__m512i; EIGHT] {
+    const EVEN: i32 = 0b10_00_10_00;
+    const ODD: i32 = 0b11_01_11_01;
+    let pairs = [(rows[0], rows[1]), (rows[2], rows[3]), (rows[4], rows[5]), (rows[6], rows[7])];
+    let halves = [pairs.map(|(x, y)| _mm512_unpacklo_epi64(x, y)), pairs.map(|(x, y)| _mm512_unpackhi_epi64(x, y))];
+    let mut columns = [_mm512_setzero_si512(); EIGHT];
+    for (half, [ab, cd, ef, gh]) in halves.into_iter().enumerate() {
+        let even = [_mm512_shuffle_i64x2::<EVEN>(ab, cd), _mm512_shuffle_i64x2::<EVEN>(ef, gh)];
+        let odd = [_mm512_shuffle_i64x2::<ODD>(ab, cd), _mm512_shuffle_i64x2::<ODD>(ef, gh)];
+        columns[half] = _mm512_shuffle_i64x2::<EVEN>(even[0], even[1]);
+        columns[4 + half] = _mm512_shuffle_i64x2::<ODD>(even[0], even[1]);
+        columns[2 + half] = _mm512_shuffle_i64x2::<EVEN>(odd[0], odd[1]);
+        columns[6 + half] = _mm512_shuffle_i64x2::<ODD>(odd[0], odd[1]);
+    }
+    columns
 }
 
 /// One column of eight rows as matrices: word `w` of vector `j` is that of byte `16 (w / 2) + 2 j + w % 2` of the column.
@@ -264,8 +302,7 @@ fn add_groups<const GROUPS: usize>(
         }
     }
     for j in 0..EIGHT {
-        let step = first + j * GROUPS;
-        ahead.ask(step..step + GROUPS);
+        ahead.ask(first + j);
         let mut new = [_mm512_setzero_si512(); GROUPS];
         for (new, sums) in new.iter_mut().zip(sums.iter()) {
             // SAFETY: a sum is 64 bytes.
