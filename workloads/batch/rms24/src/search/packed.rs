@@ -76,12 +76,17 @@ impl<'a> Search<'a> {
     fn in_chunk(&self, from: u32, end: u32, mut found: impl FnMut(u32)) {
         let extras = if self.extra { &self.hints.extras()[from as usize..end as usize] } else { &[] };
         let group = from / self.prf.lanes().count();
+        let groups = &self.hints.replaced()[(from / GROUP) as usize..end.div_ceil(GROUP) as usize];
         if self.prf.may_contain(&self.matcher, group, self.place.block, end - from, extras) {
             let offsets = Offsets::of(self.prf, from, end, self.place.block);
-            (from..end).filter(|slot| self.contains(*slot, &offsets)).for_each(found);
+            for (first, replaced) in (from..end).step_by(GROUP as usize).zip(groups) {
+                if self.extra || *replaced != 0 || offsets.any_of_group(first, &self.matcher) {
+                    let slots = first..end.min(first + GROUP);
+                    slots.filter(|slot| self.contains(*slot, &offsets)).for_each(&mut found);
+                }
+            }
         } else {
             let first = from / GROUP;
-            let groups = &self.hints.replaced()[first as usize..end.div_ceil(GROUP) as usize];
             // Nearly always there is none, which takes a look at whole registers of them.
             if groups.iter().fold(0, |any, replaced| any | replaced) == 0 {
                 return;
@@ -126,6 +131,15 @@ impl<'a> Offsets<'a> {
         let mut outputs = [0; OUTPUTS];
         prf.offset_outputs(from / lanes, block, &mut outputs[..(end - from).div_ceil(lanes) as usize]);
         Self { prf, from, outputs }
+    }
+
+    /// Whether one of the slots of a group, of which `first` is the first, has the offset that is looked for.
+    #[inline]
+    fn any_of_group(&self, first: u32, matcher: &Matcher) -> bool {
+        let lanes = self.prf.lanes().count();
+        let outputs = ((first - self.from) / lanes) as usize..((first - self.from + GROUP) / lanes) as usize;
+        // Beyond the last slot lie outputs that mean nothing, and hints that are looked at for nothing.
+        self.outputs[outputs].iter().any(|output| matcher.is_in(*output))
     }
 
     #[inline]
