@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"bytes"
 	"cmp"
 	"maps"
 	"math"
@@ -282,6 +283,31 @@ func TestAPlaceForATableHoldsOneOrSaysThatNothingWasMeasured(t *testing.T) {
 	for _, page := range pages {
 		for _, place := range regexp.MustCompile(`<!-- (?:table|figures) (\S+) -->\n<!-- /`).FindAllStringSubmatch(textOf(t, page), -1) {
 			t.Errorf("%s: the place for %s is empty: measure it, or write \"Not measured yet.\" there", page, place[1])
+		}
+	}
+}
+
+// A table without the attempts behind it can be believed and not judged again. Those of a cluster are from before archives were kept.
+func TestAPublishedRunNamesTheArchiveOfItsLedger(t *testing.T) {
+	digest := regexp.MustCompile(`^([0-9a-f]{64})  \S+\.tar\.zst\n$`)
+	for _, s := range studies(t) {
+		reports, err := filepath.Glob(filepath.Join(s.folder, "results", "local", "*", "report.md"))
+		if err != nil || len(reports) == 0 {
+			t.Fatalf("no local run of %s is published: %v", s.folder, err)
+		}
+		for _, path := range reports {
+			report, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			named, err := os.ReadFile(filepath.Join(filepath.Dir(path), "ledger.sha256"))
+			if err != nil {
+				t.Errorf("%s: %v; hack/studies.sh writes it when it measures the run", filepath.Dir(path), err)
+				continue
+			}
+			if found := digest.FindSubmatch(named); found == nil || !bytes.Contains(report, found[1]) {
+				t.Errorf("%s: the report does not name the archive of ledger.sha256, %q", filepath.Dir(path), named)
+			}
 		}
 	}
 }
