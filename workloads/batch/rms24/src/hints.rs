@@ -1,14 +1,13 @@
 //! What a client keeps: regular hints, each good for one query, and backup hints that take their places.
 
+use std::ops::Range;
+
 use crate::cutoff::INVALID;
 use crate::geometry::{Geometry, Place};
 use crate::prf::Prf;
 
 /// No extra entry.
 pub const NO_EXTRA: u32 = u32::MAX;
-/// Slots that share a byte of the map of replaced hints, and the unit in which packed searches walk.
-pub const GROUP: u32 = 8;
-
 /// The regular hints, in slots. A hint covers half of the blocks, one entry in each, and one extra entry in a block it does not cover.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hints {
@@ -25,10 +24,24 @@ pub struct Hints {
     seen: Seen,
     /// The sum of all entries covered; empty where hints are only searched.
     parities: Vec<u64>,
-    /// A bit per slot whose hint is not the one it started with.
-    replaced: Vec<u8>,
+    /// A bit per slot whose hint is not the one it started with, and one per word of these that is not zero: a search that looks for them
+    /// reads one line where it has asked 32,768 hints.
+    replaced: Vec<u64>,
+    words_replaced: Vec<u64>,
     /// The slots whose cutoff is exact, if not all are.
     exact: Option<Vec<u32>>,
+}
+
+/// The numbers of the bits that are set among these, which begin and end with a word, or within one: then with all of it.
+pub(crate) fn ones(words: &[u64], bits: Range<u32>) -> impl Iterator<Item = u32> {
+    (bits.start / 64..bits.end.div_ceil(64)).flat_map(|at| {
+        let mut word = words[at as usize];
+        std::iter::from_fn(move || {
+            let bit = (word != 0).then(|| 64 * at + word.trailing_zeros());
+            word &= word.wrapping_sub(1);
+            bit
+        })
+    })
 }
 
 /// A bit for every value of a hash of the entries that ever were extra ones: most of those that never were are told at one look, where
@@ -111,7 +124,8 @@ impl Hints {
             seen: Seen::new(&extras),
             extras,
             parities,
-            replaced: vec![0; hints.div_ceil(GROUP) as usize],
+            replaced: vec![0; hints.div_ceil(64) as usize],
+            words_replaced: vec![0; hints.div_ceil(64 * 64) as usize],
             exact: None,
         }
     }
@@ -177,10 +191,18 @@ impl Hints {
         &self.parities
     }
 
-    /// Which of the slots from `GROUP * group` on hold another hint than in the beginning, or none.
+    /// The slots of these that hold another hint than in the beginning, or none, in order.
+    pub fn replaced(&self, slots: Range<u32>) -> impl Iterator<Item = u32> {
+        let words = slots.start / 64..slots.end.div_ceil(64);
+        let replaced =
+            ones(&self.words_replaced, words).flat_map(|word| ones(&self.replaced, 64 * word..64 * (word + 1)));
+        replaced.filter(move |slot| slots.contains(slot))
+    }
+
+    /// Whether a slot holds another hint than in the beginning, or none.
     #[must_use]
-    pub fn replaced(&self) -> &[u8] {
-        &self.replaced
+    pub fn is_replaced(&self, slot: u32) -> bool {
+        self.replaced[slot as usize / 64] >> (slot % 64) & 1 == 1
     }
 
     /// The slots whose cutoff is exact; `None` if all are.
@@ -245,7 +267,8 @@ impl Hints {
         let hint = self.get(slot);
         let at = slot as usize;
         (self.cutoffs[at], self.flipped[at], self.extras[at]) = (INVALID, false, NO_EXTRA);
-        self.replaced[(slot / GROUP) as usize] |= 1 << (slot % GROUP);
+        self.replaced[at / 64] |= 1 << (at % 64);
+        self.words_replaced[at / 64 / 64] |= 1 << (at / 64 % 64);
         hint
     }
 

@@ -13,23 +13,19 @@ pub fn cutoff(prf: &impl Prf, geometry: Geometry, id: u32) -> u32 {
     cutoff::reference(&values)
 }
 
-/// Everything a hint contains, in the order of blocks.
-pub fn subset(prf: &impl Prf, geometry: Geometry, hint: &Hint) -> Vec<Place> {
+/// Everything a hint contains: in the order of blocks what it covers, then its extra entry.
+pub fn subset(prf: &impl Prf, geometry: Geometry, hint: &Hint) -> impl Iterator<Item = Place> {
     let covered = (0..geometry.blocks()).filter(|block| hint.covers(prf.select(hint.id, *block)));
-    let mut places: Vec<Place> = covered.map(|block| Place { block, offset: prf.offset(hint.id, block) }).collect();
-    if hint.extra != NO_EXTRA {
-        places.push(geometry.place(hint.extra));
-    }
-    places.sort_by_key(|place| place.block);
-    places
+    let covered = covered.map(|block| Place { block, offset: prf.offset(hint.id, block) });
+    covered.chain((hint.extra != NO_EXTRA).then(|| geometry.place(hint.extra)))
 }
 
 /// The sum of some entries.
 #[must_use]
-pub fn parity(entries: Entries, places: &[Place]) -> Vec<u64> {
+pub fn parity(entries: Entries, places: impl IntoIterator<Item = Place>) -> Vec<u64> {
     let mut sum = vec![0; entries.geometry().entry_words()];
     for place in places {
-        entries.xor_into(entries.geometry().index(*place), &mut sum);
+        entries.xor_into(entries.geometry().index(place), &mut sum);
     }
     sum
 }
@@ -49,12 +45,18 @@ pub fn places(geometry: Geometry, question: &Question) -> Vec<Vec<Place>> {
     }
 }
 
-/// The entry that a query finds, with the hint's sum and the server's answer computed by definition.
+/// The entry that a query finds, with the hint's sum and the server's answer computed by definition. Of questions as pairs nothing is
+/// copied: the builds that this stands between shall find the caches as they left them.
 pub fn answer(prf: &impl Prf, entries: Entries, built: &Built) -> Vec<u64> {
     let geometry = entries.geometry();
-    let sums: Vec<Vec<Place>> = built.questions.iter().flat_map(|question| places(geometry, question)).collect();
-    let server = parity(entries, &sums[built.real]);
-    let hint = parity(entries, &subset(prf, geometry, &built.hint));
+    let server = match &built.questions[..] {
+        [halves @ Question::Halves { .. }] => parity(entries, places(geometry, halves).swap_remove(built.real)),
+        pairs => match &pairs[built.real] {
+            Question::Pairs(places) => parity(entries, places.iter().copied()),
+            Question::Halves { .. } => unreachable!("halves are one question"),
+        },
+    };
+    let hint = parity(entries, subset(prf, geometry, &built.hint));
     hint.iter().zip(server).map(|(hint, server)| hint ^ server).collect()
 }
 

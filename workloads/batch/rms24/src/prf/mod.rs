@@ -7,7 +7,7 @@ mod aes;
 mod any;
 mod chacha;
 
-pub use aes::{AesPath, AesPrf, Lanes, Matcher, ROOM, Wish, blocks_of_bits};
+pub use aes::{AesPath, AesPrf, CHUNK, Lanes, Matcher, ROOM, Wish, blocks_of_bits, expand};
 pub use any::{AnyPrf, PrfKind};
 pub use chacha::ChaChaPrf;
 

@@ -43,7 +43,7 @@ pub(super) fn of_another_hint(
         if hints.is_usable(slot) {
             let hint = hints.get(slot);
             subset.cover(prf, &hint);
-            subset.places(prf, &hint, places);
+            subset.places(prf, &hint, places, None);
             return Some(());
         }
     }

@@ -118,18 +118,24 @@ impl Builder {
         let extra = Some(hint.extra).filter(|extra| *extra != NO_EXTRA && *extra != index);
         let extra = extra.map(|extra| self.geometry.place(extra));
         extra.iter().for_each(|extra| self.subset.insert(extra.block));
-        let mut places = self.spare.places.pop().unwrap_or_default();
-        self.subset.places(prf, &hint, &mut places);
+        let [mut places, mut others] = [(), ()].map(|()| self.spare.places.pop().unwrap_or_default());
+        let complement = self.plan.encoding == Encoding::Pairs && self.plan.dummy == Dummy::Complement;
+        self.subset.places(prf, &hint, &mut places, complement.then_some(&mut others));
         if let Some(extra) = extra {
             let at = places.binary_search_by_key(&extra.block, |place| place.block).expect("it was put in");
             places[at] = extra;
+            if complement {
+                others[at].offset = extra.offset;
+            }
         }
         // The server must not be able to distinguish the halves by their order.
         let real = below(&mut self.rng, 2) as usize;
         let questions = match self.plan.encoding {
             Encoding::Pairs => {
-                let dummy = self.dummy(prf, hints, &places)?;
-                let mut questions = vec![Question::Pairs(places), Question::Pairs(dummy)];
+                if self.plan.dummy == Dummy::Hint {
+                    dummy::of_another_hint(prf, hints, &mut self.subset, &mut others, &mut self.rng)?;
+                }
+                let mut questions = vec![Question::Pairs(places), Question::Pairs(others)];
                 questions.rotate_left(real);
                 questions
             }
@@ -138,19 +144,10 @@ impl Builder {
                 self.subset.mask(real == 1, &mut mask);
                 offsets.clear();
                 offsets.extend(places.iter().map(|place| place.offset as u16));
-                self.spare.places.push(places);
+                self.spare.places.extend([places, others]);
                 vec![Question::Halves { mask, offsets }]
             }
         };
         Some(Built { index, slot, hint, questions, real })
-    }
-
-    fn dummy(&mut self, prf: &AnyPrf, hints: &Hints, real: &[Place]) -> Option<Vec<Place>> {
-        let mut places = self.spare.places.pop().unwrap_or_default();
-        match self.plan.dummy {
-            Dummy::Complement => self.subset.other_places(prf, real, &mut places),
-            Dummy::Hint => dummy::of_another_hint(prf, hints, &mut self.subset, &mut places, &mut self.rng)?,
-        }
-        Some(places)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::geometry::{Geometry, Place};
 use crate::hints::Hint;
-use crate::prf::{AnyPrf, Prf, ROOM, blocks_of_bits};
+use crate::prf::{AnyPrf, Prf, ROOM, expand};
 
 /// Some blocks.
 #[derive(Debug, Clone)]
@@ -55,33 +55,27 @@ impl Subset {
         self.words[block as usize / 64] |= 1 << (block % 64);
     }
 
-    /// The blocks that are in, in order, with the offsets of a hint that [`cover`](Self::cover) was called with last.
-    pub fn places(&self, prf: &AnyPrf, hint: &Hint, places: &mut Vec<Place>) {
-        self.blocks(prf, false, places);
-        match prf {
-            AnyPrf::ChaCha(_) => places.iter_mut().for_each(|place| place.offset = self.offsets[place.block as usize]),
-            AnyPrf::Aes(prf) => prf.offsets_at(hint.id, places),
-        }
-    }
-
-    /// The blocks that are not in, in order, with the offsets of `places` one by one.
-    pub fn other_places(&self, prf: &AnyPrf, places: &[Place], others: &mut Vec<Place>) {
-        self.blocks(prf, true, others);
-        for (other, place) in others.iter_mut().zip(places) {
-            other.offset = place.offset;
-        }
-    }
-
-    /// The blocks that are in, or the others, with an offset of zero.
-    fn blocks(&self, prf: &AnyPrf, others: bool, places: &mut Vec<Place>) {
+    /// The blocks that are in, in order, with the offsets of a hint that [`cover`](Self::cover) was called with last; and those that are
+    /// not, where they are wanted, with the same offsets one by one.
+    pub fn places(&self, prf: &AnyPrf, hint: &Hint, places: &mut Vec<Place>, mut others: Option<&mut Vec<Place>>) {
         let blocks = self.geometry.blocks();
-        // A hint covers half of the blocks, neither more nor less, and its extra entry takes the place of the wanted one.
-        places.resize(self.geometry.half() + ROOM, Place { block: 0, offset: 0 });
+        for places in [&mut *places].into_iter().chain(others.as_deref_mut()) {
+            // A hint covers half of the blocks, neither more nor less, and its extra entry takes the place of the wanted one.
+            places.resize(self.geometry.half() + ROOM, Place { block: 0, offset: 0 });
+        }
         let count = match prf {
-            AnyPrf::ChaCha(_) => blocks_of_bits(&self.words, others, blocks, places),
-            AnyPrf::Aes(prf) => prf.blocks(&self.words, others, blocks, places),
+            AnyPrf::ChaCha(_) => {
+                let offset = |block: u32| self.offsets[block as usize];
+                expand(offset, &self.words, blocks, places, others.as_deref_mut().map(Vec::as_mut_slice))
+            }
+            AnyPrf::Aes(prf) => {
+                prf.expand(hint.id, &self.words, blocks, places, others.as_deref_mut().map(Vec::as_mut_slice))
+            }
         };
         places.truncate(count);
+        if let Some(others) = others {
+            others.truncate(blocks as usize - count);
+        }
     }
 
     /// The bits, those of the blocks that are in, or those of the others.

@@ -1,23 +1,28 @@
-//! One AES call asks four or eight hints at a time. A chunk of hints is looked at as a whole first: only if something in it could
+//! One AES call asks four or eight hints at a time. Chunks of hints are looked at as a whole first: only if something in one could
 //! contain the entry, which for the document's blocks is one chunk in 80, are its hints looked at one by one. Hints that have taken the
 //! place of others are known by other numbers than those of their slots, and are asked one by one always.
 
+use std::ops::Range;
+
 use super::found::Found;
 use crate::geometry::Place;
-use crate::hints::{GROUP, Hints};
-use crate::prf::{AesPrf, Lanes, Matcher, Prf};
+use crate::hints::{Hints, ones};
+use crate::prf::{AesPrf, CHUNK, Matcher, Prf};
 
-/// Hints that are looked at as a whole.
-const CHUNK: u32 = 512;
-/// The most outputs that takes.
-const OUTPUTS: usize = CHUNK as usize / 4;
+/// Where searches begin: a multiple of this, with which every output begins.
+const GROUP: u32 = 8;
+/// Words with a bit for every hint of a chunk.
+const WORDS: usize = CHUNK as usize / 64;
+/// Hints whose extra entries are read, where they matter, before the hints are looked at: not many more than a search will look at.
+const READ_AHEAD: u32 = 16 * CHUNK;
 
 /// All slots whose hints contain the entry.
 pub(super) fn candidates(prf: &AesPrf, hints: &Hints, index: u32) -> Vec<u32> {
     let mut found = Vec::new();
     let search = Search::new(prf, hints, index);
-    for start in (0..hints.slots()).step_by(CHUNK as usize) {
-        search.in_chunk(start, hints.slots().min(start + CHUNK), |slot| found.push(slot));
+    let mut from = 0;
+    while from < hints.slots() {
+        from = search.step(from, hints.slots(), |slot| found.push(slot));
     }
     found
 }
@@ -28,14 +33,15 @@ pub(super) fn first(prf: &AesPrf, hints: &Hints, index: u32, start: u32) -> Foun
     let start = start / GROUP * GROUP;
     let mut examined = 0;
     for range in [start..hints.slots(), 0..start] {
-        for from in range.clone().step_by(CHUNK as usize) {
-            let end = range.end.min(from + CHUNK);
+        let mut from = range.start;
+        while from < range.end {
             let mut first = None;
-            search.in_chunk(from, end, |slot| first = first.or(Some(slot)));
+            let next = search.step(from, range.end, |slot| first = first.or(Some(slot)));
             if let Some(slot) = first {
                 return Found { slot: Some(slot), examined: examined + (slot - from) + 1 };
             }
-            examined += end - from;
+            examined += next - from;
+            from = next;
         }
     }
     Found { slot: None, examined }
@@ -43,15 +49,13 @@ pub(super) fn first(prf: &AesPrf, hints: &Hints, index: u32, start: u32) -> Foun
 
 /// Calls `found` for every one of `hints` hints, numbered as their slots, whose offset in the block of `place` is the one of `place`.
 pub fn offset_matches(prf: &AesPrf, hints: u32, place: Place, mut found: impl FnMut(u32)) {
-    let lanes = prf.lanes().count();
-    // The index of no entry: extra entries do not matter here.
-    let matcher = prf.matcher(u32::MAX, place);
-    for start in (0..hints).step_by(CHUNK as usize) {
-        let end = hints.min(start + CHUNK);
-        if prf.may_contain(&matcher, start / lanes, place.block, end - start, &[]) {
-            let offsets = Offsets::of(prf, start, end, place.block);
-            (start..end).filter(|slot| offsets.at(*slot) == place.offset).for_each(&mut found);
-        }
+    let (lanes, matcher) = (prf.lanes().count(), prf.matcher(place.offset));
+    let mut from = 0;
+    while from < hints {
+        from += prf.skip(&matcher, from / lanes, place.block, hints - from);
+        let end = hints.min(from + CHUNK);
+        slots_of(&matches(prf, &matcher, &(from..end), place.block), from..end).for_each(&mut found);
+        from = end;
     }
 }
 
@@ -68,48 +72,51 @@ struct Search<'a> {
 impl<'a> Search<'a> {
     fn new(prf: &'a AesPrf, hints: &'a Hints, index: u32) -> Self {
         let place = hints.geometry().place(index);
-        let (matcher, extra) = (prf.matcher(index, place), hints.may_have_extra(index));
+        let (matcher, extra) = (prf.matcher(place.offset), hints.may_have_extra(index));
         Self { prf, hints, index, place, matcher, extra }
     }
 
-    /// Calls `found` for the slots in `from..end`, at most a chunk from the start of a group on, whose hints contain the entry, in order.
-    fn in_chunk(&self, from: u32, end: u32, mut found: impl FnMut(u32)) {
-        let extras = if self.extra { &self.hints.extras()[from as usize..end as usize] } else { &[] };
-        let group = from / self.prf.lanes().count();
-        let groups = &self.hints.replaced()[(from / GROUP) as usize..end.div_ceil(GROUP) as usize];
-        if self.prf.may_contain(&self.matcher, group, self.place.block, end - from, extras) {
-            let offsets = Offsets::of(self.prf, from, end, self.place.block);
-            for (first, replaced) in (from..end).step_by(GROUP as usize).zip(groups) {
-                if self.extra || *replaced != 0 || offsets.any_of_group(first, &self.matcher) {
-                    let slots = first..end.min(first + GROUP);
-                    slots.filter(|slot| self.contains(*slot, &offsets)).for_each(&mut found);
-                }
-            }
-        } else {
-            let first = from / GROUP;
-            // Nearly always there is none, which takes a look at whole registers of them.
-            if groups.iter().fold(0, |any, replaced| any | replaced) == 0 {
-                return;
-            }
-            for (group, replaced) in (first..).zip(groups) {
-                let mut replaced = *replaced;
-                while replaced != 0 {
-                    let slot = group * GROUP + replaced.trailing_zeros();
-                    replaced &= replaced - 1;
-                    if slot < end && self.hints.contains(self.prf, slot, self.index) {
-                        found(slot);
-                    }
-                }
-            }
-        }
+    /// Calls `found` for the first slots from `from`, the start of a group, to `end` whose hints contain the entry, in order. Returns the
+    /// slot to go on from.
+    fn step(&self, from: u32, end: u32, mut found: impl FnMut(u32)) -> u32 {
+        let close = self.skip(from, end);
+        self.hints.replaced(from..close).filter(|slot| self.contains(*slot, false)).for_each(&mut found);
+        let end = end.min(close + CHUNK);
+        self.in_chunk(close..end, found);
+        end
     }
 
-    fn contains(&self, slot: u32, offsets: &Offsets<'_>) -> bool {
-        if self.hints.replaced()[(slot / GROUP) as usize] >> (slot % GROUP) & 1 == 1 {
+    /// The slot up to which no hint of those that are there from the beginning contains the entry.
+    fn skip(&self, from: u32, end: u32) -> u32 {
+        let mut end = end;
+        if self.extra {
+            end = end.min(from + READ_AHEAD);
+            let mut chunks = self.hints.extras()[from as usize..end as usize].chunks(CHUNK as usize);
+            if let Some(chunk) = chunks.position(|extras| extras.contains(&self.index)) {
+                end = from + chunk as u32 * CHUNK;
+            }
+        }
+        from + self.prf.skip(&self.matcher, from / self.prf.lanes().count(), self.place.block, end - from)
+    }
+
+    /// Calls `found` for the slots of a chunk, or of less, whose hints contain the entry, in order.
+    fn in_chunk(&self, slots: Range<u32>, found: impl FnMut(u32)) {
+        let matches = matches(self.prf, &self.matcher, &slots, self.place.block);
+        let mut asked = if self.extra { [u64::MAX; WORDS] } else { matches };
+        for slot in self.hints.replaced(slots.clone()) {
+            let at = slot - slots.start;
+            asked[at as usize / 64] |= 1 << (at % 64);
+        }
+        let is_set = |at: u32| matches[at as usize / 64] >> (at % 64) & 1 == 1;
+        let slots_asked = slots_of(&asked, slots.clone());
+        slots_asked.filter(|slot| self.contains(*slot, is_set(slot - slots.start))).for_each(found);
+    }
+
+    /// Whether a slot's hint contains the entry. `offset` says whether the one that was there in the beginning has its offset.
+    fn contains(&self, slot: u32, offset: bool) -> bool {
+        if self.hints.is_replaced(slot) {
             return self.hints.contains(self.prf, slot, self.index);
         }
-        // What was computed comes before what would be read from memory.
-        let offset = offsets.at(slot) == self.place.offset;
         (offset || self.extra)
             && self.hints.is_usable(slot)
             && (self.hints.extra(slot) == self.index
@@ -117,39 +124,14 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The offsets of a chunk of hints, numbered as their slots, in one block.
-struct Offsets<'a> {
-    prf: &'a AesPrf,
-    from: u32,
-    outputs: [u128; OUTPUTS],
+/// A bit for every hint of a chunk, or of less: whether it matches in a block. Those beyond the last mean nothing.
+fn matches(prf: &AesPrf, matcher: &Matcher, hints: &Range<u32>, block: u32) -> [u64; WORDS] {
+    let mut words = [0; WORDS];
+    prf.matches(matcher, hints.start / prf.lanes().count(), block, &mut words[..hints.len().div_ceil(64)]);
+    words
 }
 
-impl<'a> Offsets<'a> {
-    /// Those from `from`, the first hint of an output, to `end`.
-    fn of(prf: &'a AesPrf, from: u32, end: u32, block: u32) -> Self {
-        let lanes = prf.lanes().count();
-        let mut outputs = [0; OUTPUTS];
-        prf.offset_outputs(from / lanes, block, &mut outputs[..(end - from).div_ceil(lanes) as usize]);
-        Self { prf, from, outputs }
-    }
-
-    /// Whether one of the slots of a group, of which `first` is the first, has the offset that is looked for.
-    #[inline]
-    fn any_of_group(&self, first: u32, matcher: &Matcher) -> bool {
-        let lanes = self.prf.lanes().count();
-        let outputs = ((first - self.from) / lanes) as usize..((first - self.from + GROUP) / lanes) as usize;
-        // Beyond the last slot lie outputs that mean nothing, and hints that are looked at for nothing.
-        self.outputs[outputs].iter().any(|output| matcher.is_in(*output))
-    }
-
-    #[inline]
-    fn at(&self, slot: u32) -> u32 {
-        let at = slot - self.from;
-        // Divisors that the compiler knows.
-        let (output, lane) = match self.prf.lanes() {
-            Lanes::Eight => (at / 8, at % 8),
-            Lanes::Four => (at / 4, at % 4),
-        };
-        self.prf.offset_in(self.outputs[output as usize], lane)
-    }
+/// The slots of a chunk, or of less, whose bits are set, in order.
+fn slots_of(words: &[u64; WORDS], slots: Range<u32>) -> impl Iterator<Item = u32> {
+    ones(words, 0..CHUNK).map(move |at| slots.start + at).take_while(move |slot| *slot < slots.end)
 }

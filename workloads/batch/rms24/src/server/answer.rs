@@ -66,16 +66,17 @@ fn check(geometry: Geometry, question: &Question) -> Result<(), String> {
 fn halves(geometry: Geometry, mask: &[u8], offsets: &[u16]) -> (Vec<Place>, Vec<Place>) {
     let word = |bytes: &[u8]| (0..).zip(bytes).fold(0, |word, (i, byte)| word | u64::from(*byte) << (8 * i));
     let words: Vec<u64> = mask.chunks(8).map(word).collect();
-    let half = |others: bool| {
+    let others: Vec<u64> = words.iter().map(|word| !word).collect();
+    let half = |words: &[u64]| {
         let mut places = vec![Place { block: 0, offset: 0 }; offsets.len() + ROOM];
-        let count = blocks_of_bits(&words, others, geometry.blocks(), &mut places);
+        let count = blocks_of_bits(words, geometry.blocks(), &mut places);
         places.truncate(count);
         for (place, offset) in places.iter_mut().zip(offsets) {
             place.offset = u32::from(*offset);
         }
         places
     };
-    (half(false), half(true))
+    (half(&words), half(&others))
 }
 
 /// The document's way.

@@ -148,8 +148,16 @@ impl Scan<'_> {
         let groups = selection.keys().div_ceil(EIGHT);
         assert_eq!(sums.len(), groups * row_size / COLUMN);
         let mut bits = vec![[0; EIGHT]; WORDS * groups];
-        let mut products = [[_mm512_setzero_si512(); EIGHT]; EIGHT];
-        for (block, rows) in rows.chunks_exact(BLOCK_ROWS * row_size).enumerate() {
+        if rows.is_empty() {
+            return;
+        }
+        // Of a column, and of the one after it: that one is rearranged in shares between products of this one, which are computed by
+        // another unit of the CPU. It can do both at a time where they are not far apart.
+        let mut products = [[[_mm512_setzero_si512(); EIGHT]; EIGHT]; 2];
+        let share = EIGHT.div_ceil(2 * groups.div_ceil(AT_ONCE));
+        let [mut this, mut next] = products.each_mut();
+        rearrange(0..EIGHT, rows, row_size, this);
+        for (block, block_rows) in rows.chunks_exact(BLOCK_ROWS * row_size).enumerate() {
             let (word, at) = (first_row / BLOCK_ROWS + block, block % WORDS);
             if at == 0 {
                 for group in 0..groups {
@@ -165,20 +173,28 @@ impl Scan<'_> {
             }
             let bits = &bits[at * groups..(at + 1) * groups];
             for (column, sums) in sums.chunks_exact_mut(groups).enumerate() {
-                for (b, products) in products.iter_mut().enumerate() {
-                    *products = transposed(&rows[b * EIGHT * row_size + column * COLUMN..], row_size);
-                }
+                let after = if (column + 1) * COLUMN < row_size {
+                    &block_rows[(column + 1) * COLUMN..]
+                } else {
+                    &rows[(block + 1) * BLOCK_ROWS * row_size..]
+                };
                 // A share of the block to come, line after line: the CPU sees a stream and reads on by itself.
-                let line = rows.as_ptr().wrapping_add(rows.len() + column * BLOCK_ROWS * COLUMN);
+                let line = block_rows.as_ptr().wrapping_add(block_rows.len() + column * BLOCK_ROWS * COLUMN);
                 let ahead = &Ahead { line, per_step: BLOCK_ROWS.div_ceil(groups.div_ceil(AT_ONCE) * EIGHT) };
                 for (i, (bits, sums)) in bits.chunks(AT_ONCE).zip(sums.chunks_mut(AT_ONCE)).enumerate() {
-                    let first = i * EIGHT;
-                    match bits.len() {
-                        1 => add_groups::<1>(&products, bits, sums, ahead, first),
-                        2 => add_groups::<2>(&products, bits, sums, ahead, first),
-                        _ => add_groups::<AT_ONCE>(&products, bits, sums, ahead, first),
+                    for half in 0..2 {
+                        let step = 2 * i + half;
+                        if !after.is_empty() {
+                            rearrange(step * share..EIGHT.min((step + 1) * share), after, row_size, next);
+                        }
+                        match bits.len() {
+                            1 => add_groups::<1>(this, bits, sums, half, ahead, i * EIGHT),
+                            2 => add_groups::<2>(this, bits, sums, half, ahead, i * EIGHT),
+                            _ => add_groups::<AT_ONCE>(this, bits, sums, half, ahead, i * EIGHT),
+                        }
                     }
                 }
+                std::mem::swap(&mut this, &mut next);
             }
         }
     }
@@ -245,6 +261,15 @@ fn turned(rows: [__m512i; EIGHT]) -> [__m512i; EIGHT] {
     columns
 }
 
+/// The products of some eights of rows in a column with which these rows begin.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,gfni")]
+fn rearrange(eights: Range<usize>, rows: &[u8], row_size: usize, products: &mut [[__m512i; EIGHT]; EIGHT]) {
+    for b in eights {
+        products[b] = transposed(&rows[b * EIGHT * row_size..], row_size);
+    }
+}
+
 /// One column of eight rows as matrices: word `w` of vector `j` is that of byte `16 (w / 2) + 2 j + w % 2` of the column.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,gfni")]
@@ -282,8 +307,9 @@ fn interleaved(rows: [__m512i; EIGHT]) -> [__m512i; EIGHT] {
     columns
 }
 
-/// What 64 rows add to the sums of `GROUPS` times eight keys in one column, while the lines of the steps from `first` on are asked for.
-/// A vector of `products` is loaded once for all groups, where a load for each product keeps products from their full rate.
+/// What 64 rows add to the sums of `GROUPS` times eight keys in one half of the vectors of a column, while the lines of the steps from
+/// `first` on are asked for. A vector of `products` is loaded once for all groups, where a load for each product keeps products from their
+/// full rate.
 #[expect(clippy::needless_range_loop, reason = "an index into three kinds of arrays")]
 #[inline]
 #[target_feature(enable = "avx512f,gfni")]
@@ -291,6 +317,7 @@ fn add_groups<const GROUPS: usize>(
     products: &[[__m512i; EIGHT]; EIGHT],
     bits: &[[u64; EIGHT]],
     sums: &mut [Sums],
+    half: usize,
     ahead: &Ahead,
     first: usize,
 ) {
@@ -301,7 +328,7 @@ fn add_groups<const GROUPS: usize>(
             *x = _mm512_set1_epi64(bits.cast_signed());
         }
     }
-    for j in 0..EIGHT {
+    for j in half * EIGHT / 2..(half + 1) * EIGHT / 2 {
         ahead.ask(first + j);
         let mut new = [_mm512_setzero_si512(); GROUPS];
         for (new, sums) in new.iter_mut().zip(sums.iter()) {

@@ -3,16 +3,17 @@
 use assay_harness::path::{self, Unavailable};
 
 use super::layout::{Lanes, Matcher, NEXT_BLOCK, OFFSET, Offsets, SELECT, SELECTS};
-use super::list::blocks_of_bits;
-use super::portable;
 use super::wish::Wish;
 #[cfg(target_arch = "x86_64")]
 use super::x86;
+use super::{list, portable};
 use crate::geometry::Place;
 use crate::prf::{Prf, Secret};
 
+/// Hints that a search looks at as a whole.
+pub const CHUNK: u32 = 512;
 /// Calls per step of the bulk functions.
-const CHUNK: usize = 64;
+const STEP: usize = 64;
 
 /// AES-128 under a client's secret.
 #[derive(Debug, Clone)]
@@ -36,18 +37,30 @@ impl AesPrf {
         self.offsets.lanes
     }
 
-    /// A matcher for hints with the entry `index` as their extra entry, or with the offset of `place`, that entry's.
+    /// A matcher for hints with this offset.
     #[must_use]
-    pub fn matcher(&self, index: u32, place: Place) -> Matcher {
-        Matcher { index, wanted: self.offsets.wanted(place.offset) }
+    pub fn matcher(&self, offset: u32) -> Matcher {
+        Matcher(self.offsets.wanted(offset))
     }
 
-    /// Whether any of the `hints` hints from the first of `group` on matches, of which `extras` are all extra entries that matter. It may
-    /// say so of hints that do not, but never the other way round.
+    /// How many of the `hints` hints from the first of `group` on do not match in a block, the first ones: all, or some whole chunks. The
+    /// chunk after them may hold none that matches either.
     #[must_use]
-    pub fn may_contain(&self, matcher: &Matcher, group: u32, block: u32, hints: u32, extras: &[u32]) -> bool {
-        let outputs = hints.div_ceil(self.lanes().count()) as usize;
-        self.cipher.may_contain(matcher, u64::from(block) << 32 | u64::from(group), outputs, extras)
+    pub fn skip(&self, matcher: &Matcher, group: u32, block: u32, hints: u32) -> u32 {
+        let lanes = self.lanes().count();
+        let outputs = hints.div_ceil(lanes) as usize;
+        let low = u64::from(block) << 32 | u64::from(group);
+        hints.min(self.cipher.skip(matcher, low, outputs, (CHUNK / lanes) as usize) as u32 * lanes)
+    }
+
+    /// A bit for every hint from the first of `group` on: whether it matches in a block.
+    pub fn matches(&self, matcher: &Matcher, group: u32, block: u32, words: &mut [u64]) {
+        let low = u64::from(block) << 32 | u64::from(group);
+        match &self.cipher {
+            Cipher::Portable(cipher) => cipher.matches(matcher, low, words),
+            #[cfg(target_arch = "x86_64")]
+            Cipher::Native(cipher) => cipher.run(x86::Matches { keys: cipher.keys(), matcher, low, words }),
+        }
     }
 
     /// Outputs with the offsets of one block in the groups of hints from `group` on.
@@ -67,16 +80,29 @@ impl AesPrf {
         self.cipher.below(u64::from(hint), cutoff, words);
     }
 
-    /// Writes the blocks whose bits are set, or those of the others, in order and with an offset of zero. Returns how many there are.
-    /// `places` has room for eight more than that.
-    pub fn blocks(&self, words: &[u64], others: bool, blocks: u32, places: &mut [Place]) -> usize {
-        self.cipher.blocks(words, others, blocks, places)
-    }
-
-    /// Writes the hint's offsets in the blocks of these places.
-    pub fn offsets_at(&self, hint: u32, places: &mut [Place]) {
+    /// Writes the blocks whose bits are set, in order, with the hint's offsets there; and those of the others, if there is room given for
+    /// them, with the same offsets one by one, or with zeros beyond the last of them. Returns how many of the first there are.
+    ///
+    /// # Panics
+    ///
+    /// When there is no room for eight more than there are of either.
+    pub fn expand(
+        &self,
+        hint: u32,
+        words: &[u64],
+        blocks: u32,
+        places: &mut [Place],
+        others: Option<&mut [Place]>,
+    ) -> usize {
         let lanes = self.lanes().count();
-        self.cipher.offsets(self.offsets, u64::from(hint / lanes), hint % lanes, places);
+        match &self.cipher {
+            Cipher::Portable(_) => list::expand(|block| self.offset(hint, block), words, blocks, places, others),
+            #[cfg(target_arch = "x86_64")]
+            Cipher::Native(cipher) => {
+                let (keys, group, lane) = (cipher.keys(), u64::from(hint / lanes), hint % lanes);
+                cipher.run(x86::Expand { keys, group, lane, offsets: self.offsets, words, blocks, places, others })
+            }
+        }
     }
 
     /// The offset in one lane of an output.
@@ -113,9 +139,9 @@ impl Prf for AesPrf {
     }
 
     fn selects(&self, hint: u32, values: &mut [u32]) {
-        let mut outputs = [0; CHUNK];
+        let mut outputs = [0; STEP];
         let mut low = u64::from(hint);
-        for values in values.chunks_mut(CHUNK * SELECTS as usize) {
+        for values in values.chunks_mut(STEP * SELECTS as usize) {
             let outputs = &mut outputs[..values.len().div_ceil(SELECTS as usize)];
             self.cipher.fill(low, NEXT_BLOCK, SELECT, outputs);
             low += outputs.len() as u64 * NEXT_BLOCK;
@@ -130,8 +156,8 @@ impl Prf for AesPrf {
     fn offsets(&self, hint: u32, values: &mut [u32]) {
         let lanes = self.lanes().count();
         let (mut low, lane) = (u64::from(hint / lanes), hint % lanes);
-        let mut outputs = [0; CHUNK];
-        for values in values.chunks_mut(CHUNK) {
+        let mut outputs = [0; STEP];
+        for values in values.chunks_mut(STEP) {
             let outputs = &mut outputs[..values.len()];
             self.cipher.fill(low, NEXT_BLOCK, OFFSET, outputs);
             low += values.len() as u64 * NEXT_BLOCK;
@@ -161,11 +187,11 @@ impl Cipher {
         }
     }
 
-    fn may_contain(&self, matcher: &Matcher, low: u64, outputs: usize, extras: &[u32]) -> bool {
+    fn skip(&self, matcher: &Matcher, low: u64, outputs: usize, chunk: usize) -> usize {
         match self {
-            Self::Portable(cipher) => cipher.may_contain(matcher, low, outputs, extras),
+            Self::Portable(cipher) => cipher.skip(matcher, low, outputs, chunk),
             #[cfg(target_arch = "x86_64")]
-            Self::Native(cipher) => cipher.run(x86::MayContain { keys: cipher.keys(), matcher, low, outputs, extras }),
+            Self::Native(cipher) => cipher.run(x86::Skip { keys: cipher.keys(), matcher, low, outputs, chunk }),
         }
     }
 
@@ -174,22 +200,6 @@ impl Cipher {
             Self::Portable(cipher) => cipher.below(low, cutoff, words),
             #[cfg(target_arch = "x86_64")]
             Self::Native(cipher) => cipher.run(x86::Below { keys: cipher.keys(), low, cutoff, words }),
-        }
-    }
-
-    fn blocks(&self, words: &[u64], others: bool, blocks: u32, places: &mut [Place]) -> usize {
-        match self {
-            Self::Portable(_) => blocks_of_bits(words, others, blocks, places),
-            #[cfg(target_arch = "x86_64")]
-            Self::Native(cipher) => cipher.run(x86::Blocks { words, others, blocks, places }),
-        }
-    }
-
-    fn offsets(&self, offsets: Offsets, group: u64, lane: u32, places: &mut [Place]) {
-        match self {
-            Self::Portable(cipher) => cipher.offsets(offsets, group, lane, places),
-            #[cfg(target_arch = "x86_64")]
-            Self::Native(cipher) => cipher.run(x86::OffsetsAt { keys: cipher.keys(), group, lane, offsets, places }),
         }
     }
 }
@@ -235,6 +245,7 @@ impl AesPath {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::prf::aes::ROOM;
 
     /// FIPS 197, appendix B: 3243f6a8 885a308d 313198a2 e0370734 under 2b7e1516 28aed2a6 abf71588 09cf4f3c.
     #[test]
@@ -283,24 +294,53 @@ mod tests {
                             assert_eq!(found, prf.select(hint, block) < cutoff, "{name}, block {block}");
                         }
                     }
-                    // What an offset was before must not matter.
-                    let mut places: Vec<Place> =
-                        (0..blocks).map(|i| Place { block: i * 31 % 1009, offset: !i }).collect();
-                    prf.offsets_at(hint, &mut places);
-                    for place in &places {
-                        assert_eq!(place.offset, prf.offset(hint, place.block), "{name}, block {}", place.block);
-                    }
                     let group = hint / lanes;
-                    let extras: Vec<u32> = (0..blocks).map(|i| 1_000_000 + i).collect();
                     for offset in [0, block_size / 2, block_size - 1] {
-                        let contains = (0..blocks).any(|i| prf.offset(group * lanes + i, 3) == offset);
-                        let matcher = prf.matcher(7, Place { block: 3, offset });
+                        let hints = 5 * blocks;
+                        let first = (0..hints).find(|i| prf.offset(group * lanes + i, 3) == offset);
+                        let skipped = prf.skip(&prf.matcher(offset), group, 3, hints);
+                        assert!(skipped <= first.unwrap_or(hints), "{name}, offset {offset}: {skipped} skipped");
+                        prf.matches(&prf.matcher(offset), group, 3, &mut words);
+                        for i in 0..64 * words.len() as u32 {
+                            let found = words[i as usize / 64] >> (i % 64) & 1 == 1;
+                            assert_eq!(found, prf.offset(group * lanes + i, 3) == offset, "{name}, hint {i}");
+                        }
                         assert!(
-                            !contains || prf.may_contain(&matcher, group, 3, blocks, &[]),
-                            "{name}, offset {offset}"
+                            skipped == hints || skipped.is_multiple_of(CHUNK),
+                            "{name}, offset {offset}: {skipped}"
                         );
-                        let matcher = prf.matcher(1_000_000 + blocks - 1, Place { block: 3, offset });
-                        assert!(prf.may_contain(&matcher, group, 3, blocks, &extras), "{name}: the last extra entry");
+                    }
+                }
+            }
+        }
+    }
+
+    /// Of every path the reference for lists of places; half of all bits are set, few, none, or all.
+    #[test]
+    fn every_path_lists_the_places_of_bits_and_the_others_as_the_reference_does() {
+        let room = |blocks: u32| vec![Place { block: 9, offset: 9 }; blocks as usize + ROOM];
+        for block_size in [1_u32, 2, 3, 363, 4096, 42_827, 1 << 16] {
+            for path in AesPath::available() {
+                let prf = AesPrf::new(&Secret::from_seed(4), block_size, path);
+                for (hint, blocks) in [(0, 1_u32), (5, 64), (77, 65), (1003, 200), (9, 257), (1 << 20, 3000)] {
+                    for cutoff in [0, 1, 1 << 28, 1 << 31, 0xf000_0000, u32::MAX] {
+                        let name = format!("{}, blocks of {block_size}, {blocks} blocks, hint {hint}", path.name());
+                        let mut words = vec![0; blocks.div_ceil(64) as usize];
+                        prf.below(hint, cutoff, &mut words);
+                        let [mut expected, mut expected_others, mut places, mut others] =
+                            [(); 4].map(|()| room(blocks));
+                        let offset = |block: u32| prf.offset(hint, block);
+                        let count = list::expand(offset, &words, blocks, &mut expected, Some(&mut expected_others));
+                        let all = blocks as usize - count;
+                        for other in &mut expected_others[all.min(count)..all] {
+                            assert_eq!(other.offset, 0, "{name}: beyond the last");
+                        }
+                        assert_eq!(prf.expand(hint, &words, blocks, &mut places, Some(&mut others)), count, "{name}");
+                        assert_eq!(places[..count], expected[..count], "{name}, below {cutoff}");
+                        assert_eq!(others[..all], expected_others[..all], "{name}, the others, below {cutoff}");
+                        let mut alone = room(blocks);
+                        assert_eq!(prf.expand(hint, &words, blocks, &mut alone, None), count, "{name}");
+                        assert_eq!(alone[..count], places[..count], "{name}, alone, below {cutoff}");
                     }
                 }
             }
@@ -309,23 +349,29 @@ mod tests {
 
     /// A search that looked at every chunk closely would be right and slow.
     #[test]
-    fn chunks_without_a_match_are_told_from_those_with_one() {
-        for path in AesPath::available() {
-            let prf = AesPrf::new(&Secret::from_seed(4), 42_827, path);
-            let (extras, matcher) = (vec![1; 512], prf.matcher(0, Place { block: 3, offset: 9 }));
-            let close = (0..1000).filter(|chunk| prf.may_contain(&matcher, chunk * 128, 3, 512, &extras)).count();
-            // 512 hints of which each matches with a probability of 1 / 42827.
-            assert!((2..30).contains(&close), "{}: {close} of 1000", path.name());
+    fn all_chunks_before_the_one_with_the_first_match_are_skipped() {
+        for block_size in [42_827, 4096] {
+            for path in AesPath::available() {
+                let prf = AesPrf::new(&Secret::from_seed(4), block_size, path);
+                let (lanes, hints) = (prf.lanes().count(), 20 * block_size);
+                for group in [0, 1, 77] {
+                    let first =
+                        (0..hints).find(|i| prf.offset(group * lanes + i, 3) == 9).expect("20 are to be expected");
+                    let skipped = prf.skip(&prf.matcher(9), group, 3, hints);
+                    // A chunk may seem to have one: of those of the largest blocks one in thousands.
+                    assert_eq!(skipped, first / CHUNK * CHUNK, "{}: group {group} of {block_size}", path.name());
+                }
+            }
         }
     }
 
     /// A chunk must not miss a value at either end of those that mean an offset.
     #[test]
-    fn an_output_matches_exactly_if_one_of_its_lanes_has_the_offset() {
+    fn a_lane_of_an_output_matches_exactly_if_it_has_the_offset() {
         for block_size in [1_u32, 2, 3, 64, 363, 4096, 42_827, 46_341] {
             let prf = AesPrf::new(&Secret::from_seed(1), block_size, AesPath(Wish::Portable));
             for offset in [0, 1, block_size / 2, block_size - 1].into_iter().filter(|offset| *offset < block_size) {
-                let matcher = prf.matcher(0, Place { block: 0, offset });
+                let matcher = prf.matcher(offset);
                 // The first 32-bit value that means an offset, and the one before; and the offset itself for lanes of 16 bits.
                 let edge = |offset: u32| ((u64::from(offset) << 32).div_ceil(u64::from(block_size))) as u32;
                 for bits in [
@@ -336,8 +382,14 @@ mod tests {
                     offset,
                 ] {
                     let output = u128::from(bits) << 32;
-                    let found = (0..prf.lanes().count()).any(|lane| prf.offset_in(output, lane) == offset);
-                    assert_eq!(matcher.is_in(output), found, "{bits:#x} for {offset} of {block_size}");
+                    for lane in 0..prf.lanes().count() {
+                        let found = matcher.lanes(output).1 >> lane & 1 == 1;
+                        assert_eq!(
+                            found,
+                            prf.offset_in(output, lane) == offset,
+                            "{bits:#x} for {offset} of {block_size}"
+                        );
+                    }
                 }
             }
         }

@@ -50,6 +50,18 @@ impl Offsets {
         }
     }
 
+    /// How whole registers get to the offsets of a lane.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(super) fn cut(self, lane: u32) -> Cut {
+        let (lane, shift) = match self.lanes {
+            // Two lanes of 16 bits are one of 32, of which those bits that count come to the top.
+            Lanes::Eight => (lane / 2, 32 - self.block_size.ilog2() - 16 * (lane % 2)),
+            Lanes::Four => (lane, 0),
+        };
+        Cut { lane, shift, factor: self.block_size }
+    }
+
     /// The bits that mean an offset.
     pub(super) fn wanted(self, offset: u32) -> Wanted {
         let size = u64::from(self.block_size);
@@ -73,13 +85,20 @@ impl Offsets {
     }
 }
 
-/// What to look for: hints that have a certain offset in a block, or a certain extra entry.
+/// An offset as the upper half of a product of 32 bits, shifted to the left, and a factor.
+#[cfg(target_arch = "x86_64")]
 #[derive(Debug, Clone, Copy)]
-pub struct Matcher {
-    /// The extra entry.
-    pub(super) index: u32,
-    pub(super) wanted: Wanted,
+pub(super) struct Cut {
+    /// Which of the four times 32 bits of an output.
+    pub(super) lane: u32,
+    /// By how much they are shifted, up to 32: then nothing is left.
+    pub(super) shift: u32,
+    pub(super) factor: u32,
 }
+
+/// What to look for: hints that have a certain offset in a block.
+#[derive(Debug, Clone, Copy)]
+pub struct Matcher(pub(super) Wanted);
 
 /// The bits of lanes that mean a certain offset.
 #[derive(Debug, Clone, Copy)]
@@ -91,13 +110,15 @@ pub(super) enum Wanted {
 }
 
 impl Matcher {
-    /// Whether any lane of an output has the offset.
-    #[must_use]
-    pub fn is_in(&self, output: u128) -> bool {
-        match self.wanted {
-            Wanted::Bits { mask, bits } => (0..8).any(|lane| (output >> (16 * lane)) as u16 & mask == bits),
+    /// How many lanes an output has, and a bit for each: whether it has the offset.
+    pub(super) fn lanes(&self, output: u128) -> (u32, u64) {
+        let lanes = |count: u32, has: &dyn Fn(u32) -> bool| {
+            (count, (0..count).fold(0, |bits, lane| bits | u64::from(has(lane)) << lane))
+        };
+        match self.0 {
+            Wanted::Bits { mask, bits } => lanes(8, &|lane| (output >> (16 * lane)) as u16 & mask == bits),
             Wanted::Range { first, reach } => {
-                (0..4).any(|lane| ((output >> (32 * lane)) as u32).wrapping_sub(first) <= reach)
+                lanes(4, &|lane| ((output >> (32 * lane)) as u32).wrapping_sub(first) <= reach)
             }
         }
     }

@@ -20,7 +20,7 @@ mod wish;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub use function::{AesPath, AesPrf};
+pub use function::{AesPath, AesPrf, CHUNK};
 pub use layout::{Lanes, Matcher};
-pub use list::{ROOM, blocks_of_bits};
+pub use list::{ROOM, blocks_of_bits, expand};
 pub use wish::Wish;

@@ -4,8 +4,7 @@
 use aes::Aes128;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 
-use super::layout::{Matcher, NEXT_BLOCK, OFFSET, Offsets, SELECT, SELECTS};
-use crate::geometry::Place;
+use super::layout::{Matcher, NEXT_BLOCK, OFFSET, SELECT, SELECTS};
 
 /// Blocks handed over at a time.
 const IN_FLIGHT: usize = 8;
@@ -40,14 +39,27 @@ impl Portable {
         blocks.map(|block| u128::from_le_bytes(block.0))
     }
 
-    pub(super) fn may_contain(&self, matcher: &Matcher, low: u64, outputs: usize, extras: &[u32]) -> bool {
-        if extras.contains(&matcher.index) {
-            return true;
+    pub(super) fn skip(&self, matcher: &Matcher, low: u64, outputs: usize, chunk: usize) -> usize {
+        let mut firsts = (0..outputs).step_by(IN_FLIGHT);
+        let close = firsts.find(|first| {
+            let inputs = std::array::from_fn(|i| low.wrapping_add((first + i) as u64));
+            self.encrypt(&inputs, OFFSET).iter().any(|output| matcher.lanes(*output).1 != 0)
+        });
+        close.map_or(outputs, |first| first / chunk * chunk)
+    }
+
+    pub(super) fn matches(&self, matcher: &Matcher, low: u64, words: &mut [u64]) {
+        words.fill(0);
+        let (lanes, _) = matcher.lanes(0);
+        let outputs = words.len() * 64 / lanes as usize;
+        for first in (0..outputs).step_by(IN_FLIGHT) {
+            let inputs = std::array::from_fn(|i| low.wrapping_add((first + i) as u64));
+            for (output, at) in
+                self.encrypt(&inputs, OFFSET).into_iter().zip((first * lanes as usize..).step_by(lanes as usize))
+            {
+                words[at / 64] |= matcher.lanes(output).1 << (at % 64);
+            }
         }
-        (0..outputs as u64).step_by(IN_FLIGHT).any(|first| {
-            let inputs = std::array::from_fn(|i| low.wrapping_add(first + i as u64));
-            self.encrypt(&inputs, OFFSET).iter().any(|output| matcher.is_in(*output))
-        })
     }
 
     pub(super) fn below(&self, hint: u64, cutoff: u32, words: &mut [u64]) {
@@ -63,15 +75,6 @@ impl Portable {
             );
             let lanes = outputs.iter().flat_map(|output| (0..SELECTS).map(|lane| (*output >> (32 * lane)) as u32));
             *word = (0..).zip(lanes).fold(0, |word, (bit, select)| word | u64::from(select < cutoff) << bit);
-        }
-    }
-
-    pub(super) fn offsets(&self, offsets: Offsets, group: u64, lane: u32, places: &mut [Place]) {
-        for places in places.chunks_mut(IN_FLIGHT) {
-            let inputs = std::array::from_fn(|i| places.get(i).map_or(0, |place| u64::from(place.block) << 32) | group);
-            for (place, output) in places.iter_mut().zip(self.encrypt(&inputs, OFFSET)) {
-                place.offset = offsets.of(output, lane);
-            }
         }
     }
 }

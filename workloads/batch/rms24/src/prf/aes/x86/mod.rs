@@ -10,4 +10,4 @@ mod wide;
 mod work;
 
 pub(super) use native::{Native, Width};
-pub(super) use work::{Below, Blocks, Fill, MayContain, OffsetsAt};
+pub(super) use work::{Below, Expand, Fill, Matches, Skip};

@@ -30,6 +30,8 @@ impl Vaes256 {
 impl Wide for Vaes256 {
     const BLOCKS: usize = 2;
     type Vector = __m256i;
+    type Near32 = __m256i;
+    type Near16 = __m256i;
 
     #[inline(always)]
     fn load(self, blocks: &[u128; WIDEST]) -> __m256i {
@@ -56,6 +58,27 @@ impl Wide for Vaes256 {
         unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), vector) }
     }
 
+    #[inline(always)]
+    fn lanes32(self, two: [__m256i; 2], lane: u32) -> __m256i {
+        // SAFETY: `self` proves AVX2, and no memory is touched.
+        unsafe {
+            let lanes = _mm256_add_epi32(_mm256_setr_epi64x(0, 4, 0, 4), _mm256_set1_epi64x(i64::from(lane)));
+            let [first, second] = two.map(|vector| _mm256_permutevar8x32_epi32(vector, lanes));
+            _mm256_permute2x128_si256::<0x20>(first, second)
+        }
+    }
+
+    #[inline(always)]
+    fn put_offsets(self, vector: __m256i, places: &mut [Place]) {
+        assert_eq!(places.len(), 2 * Self::BLOCKS);
+        // SAFETY: `self` proves AVX2; four places are 32 bytes, of each first its block, then its offset.
+        unsafe {
+            let places = places.as_mut_ptr().cast();
+            let blocks = _mm256_loadu_si256(places);
+            _mm256_storeu_si256(places, _mm256_blend_epi32::<0b1010_1010>(blocks, vector));
+        }
+    }
+
     instructions! {
         __m256i:
         round = _mm256_aesenc_epi128,
@@ -63,9 +86,9 @@ impl Wide for Vaes256 {
         xor = _mm256_xor_si256,
         and = _mm256_and_si256,
         add64 = _mm256_add_epi64,
+        shl32 = _mm256_sllv_epi32,
+        mul32 = _mm256_mul_epu32,
         sub32 = _mm256_sub_epi32,
-        min32 = _mm256_min_epu32,
-        min16 = _mm256_min_epu16,
     }
 
     #[inline(always)]
@@ -78,8 +101,49 @@ impl Wide for Vaes256 {
     }
 
     #[inline(always)]
-    fn any_zero16(self, a: __m256i) -> bool {
+    fn equal16(self, a: __m256i, b: __m256i) -> u32 {
         // SAFETY: `self` proves AVX2, and no memory is touched.
-        unsafe { _mm256_movemask_epi8(_mm256_cmpeq_epi16(a, _mm256_setzero_si256())) != 0 }
+        unsafe {
+            // Bytes of each half of the register, in the order of lanes, then those of both halves.
+            let bytes = _mm256_packs_epi16(_mm256_cmpeq_epi16(a, b), _mm256_setzero_si256());
+            _mm256_movemask_epi8(_mm256_permute4x64_epi64::<0b11_01_10_00>(bytes)).cast_unsigned()
+        }
+    }
+
+    /// The least of every lane.
+    #[inline(always)]
+    fn none_near32(self) -> __m256i {
+        // SAFETY: `self` proves AVX2, and no memory is touched.
+        unsafe { _mm256_set1_epi32(-1) }
+    }
+
+    #[inline(always)]
+    fn look32(self, least: __m256i, a: __m256i, _: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2, and no memory is touched.
+        unsafe { _mm256_min_epu32(least, a) }
+    }
+
+    #[inline(always)]
+    fn any_near32(self, least: __m256i, reach: __m256i) -> bool {
+        self.below32(reach, least) != 0xff
+    }
+
+    /// Where a lane was near, all its bits.
+    #[inline(always)]
+    fn none_near16(self) -> __m256i {
+        // SAFETY: `self` proves AVX2, and no memory is touched.
+        unsafe { _mm256_setzero_si256() }
+    }
+
+    #[inline(always)]
+    fn look16(self, near: __m256i, a: __m256i, bits: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2, and no memory is touched.
+        unsafe { _mm256_or_si256(near, _mm256_cmpeq_epi16(a, bits)) }
+    }
+
+    #[inline(always)]
+    fn any_near16(self, near: __m256i) -> bool {
+        // SAFETY: `self` proves AVX2, and no memory is touched.
+        unsafe { _mm256_movemask_epi8(near) != 0 }
     }
 }

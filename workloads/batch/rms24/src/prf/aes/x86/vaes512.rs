@@ -35,6 +35,8 @@ impl Vaes512 {
 impl Wide for Vaes512 {
     const BLOCKS: usize = 4;
     type Vector = __m512i;
+    type Near32 = __mmask16;
+    type Near16 = __mmask32;
 
     #[inline(always)]
     fn load(self, blocks: &[u128; WIDEST]) -> __m512i {
@@ -47,11 +49,11 @@ impl Wide for Vaes512 {
         assert_eq!(places.len(), Self::BLOCKS);
         // SAFETY: `self` proves AVX-512; four places are 32 readable bytes, of each first its block, then its offset.
         unsafe {
-            let places = _mm256_slli_epi64::<32>(_mm256_loadu_si256(places.as_ptr().cast()));
-            let low = _mm256_or_si256(places, _mm256_set1_epi64x(low.cast_signed()));
-            let twice = _mm512_setr_epi64(0, 0, 1, 1, 2, 2, 3, 3);
-            let high = _mm512_set1_epi64(high.cast_signed());
-            _mm512_mask_permutexvar_epi64(high, 0b0101_0101, twice, _mm512_castsi256_si512(low))
+            let places = _mm512_castsi256_si512(_mm256_loadu_si256(places.as_ptr().cast()));
+            // Of every block the second quarter is a number from the places, and the others are the same in all.
+            let blocks = _mm512_setr_epi32(0, 0, 0, 0, 0, 2, 0, 0, 0, 4, 0, 0, 0, 6, 0, 0);
+            let around = _mm512_broadcast_i32x4(_mm_set_epi64x(high.cast_signed(), low.cast_signed()));
+            _mm512_mask_permutexvar_epi32(around, 0x2222, blocks, places)
         }
     }
 
@@ -62,6 +64,24 @@ impl Wide for Vaes512 {
         unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), vector) }
     }
 
+    #[inline(always)]
+    fn lanes32(self, [first, second]: [__m512i; 2], lane: u32) -> __m512i {
+        // SAFETY: `self` proves AVX-512, and no memory is touched.
+        unsafe {
+            // From 16 on they are those of the second register.
+            let blocks = _mm512_setr_epi64(0, 4, 8, 12, 16, 20, 24, 28);
+            let lanes = _mm512_add_epi32(blocks, _mm512_set1_epi64(i64::from(lane)));
+            _mm512_permutex2var_epi32(first, lanes, second)
+        }
+    }
+
+    #[inline(always)]
+    fn put_offsets(self, vector: __m512i, places: &mut [Place]) {
+        assert_eq!(places.len(), 2 * Self::BLOCKS);
+        // SAFETY: `self` proves AVX-512; eight places are 64 bytes, of each first its block, then its offset, which alone is written.
+        unsafe { _mm512_mask_storeu_epi32(places.as_mut_ptr().cast(), 0xaaaa, vector) }
+    }
+
     instructions! {
         __m512i:
         round = _mm512_aesenc_epi128,
@@ -69,9 +89,9 @@ impl Wide for Vaes512 {
         xor = _mm512_xor_si512,
         and = _mm512_and_si512,
         add64 = _mm512_add_epi64,
+        shl32 = _mm512_sllv_epi32,
+        mul32 = _mm512_mul_epu32,
         sub32 = _mm512_sub_epi32,
-        min32 = _mm512_min_epu32,
-        min16 = _mm512_min_epu16,
     }
 
     #[inline(always)]
@@ -81,8 +101,41 @@ impl Wide for Vaes512 {
     }
 
     #[inline(always)]
-    fn any_zero16(self, a: __m512i) -> bool {
+    fn equal16(self, a: __m512i, b: __m512i) -> u32 {
         // SAFETY: `self` proves AVX-512, and no memory is touched.
-        unsafe { _mm512_testn_epi16_mask(a, a) != 0 }
+        unsafe { _mm512_cmpeq_epi16_mask(a, b) }
+    }
+
+    /// The lanes that were never near: the unit that encrypts is not the one that compares.
+    #[inline(always)]
+    fn none_near32(self) -> __mmask16 {
+        __mmask16::MAX
+    }
+
+    #[inline(always)]
+    fn look32(self, far: __mmask16, a: __m512i, reach: __m512i) -> __mmask16 {
+        // SAFETY: `self` proves AVX-512, and no memory is touched.
+        unsafe { _mm512_mask_cmpgt_epu32_mask(far, a, reach) }
+    }
+
+    #[inline(always)]
+    fn any_near32(self, far: __mmask16, _: __m512i) -> bool {
+        far != __mmask16::MAX
+    }
+
+    #[inline(always)]
+    fn none_near16(self) -> __mmask32 {
+        __mmask32::MAX
+    }
+
+    #[inline(always)]
+    fn look16(self, far: __mmask32, a: __m512i, bits: __m512i) -> __mmask32 {
+        // SAFETY: `self` proves AVX-512, and no memory is touched.
+        unsafe { _mm512_mask_cmpneq_epi16_mask(far, a, bits) }
+    }
+
+    #[inline(always)]
+    fn any_near16(self, far: __mmask32) -> bool {
+        far != __mmask32::MAX
     }
 }

@@ -11,6 +11,10 @@ pub(in crate::prf::aes) trait Wide: Copy {
     const BLOCKS: usize;
     /// A register.
     type Vector: Copy;
+    /// Of what was looked at so far, what tells whether a lane of 32 bits was near.
+    type Near32: Copy;
+    /// The same of lanes of 16 bits.
+    type Near16: Copy;
 
     /// The first blocks of these.
     fn load(self, blocks: &[u128; WIDEST]) -> Self::Vector;
@@ -29,6 +33,17 @@ pub(in crate::prf::aes) trait Wide: Copy {
     /// When there is not room for exactly these.
     fn store(self, vector: Self::Vector, to: &mut [u128]);
 
+    /// Of the four times 32 bits that every block of two registers has those with the number `lane`: each the lower half of 64 bits, whose
+    /// upper half means nothing.
+    fn lanes32(self, two: [Self::Vector; 2], lane: u32) -> Self::Vector;
+
+    /// Writes the upper halves of 64 bits as the offsets of places.
+    ///
+    /// # Panics
+    ///
+    /// When there are not exactly twice as many places as blocks in a register.
+    fn put_offsets(self, vector: Self::Vector, places: &mut [Place]);
+
     /// One of the rounds between the first and the last.
     fn round(self, vector: Self::Vector, key: Self::Vector) -> Self::Vector;
 
@@ -44,20 +59,38 @@ pub(in crate::prf::aes) trait Wide: Copy {
     /// `a + b` in lanes of 64 bits, wrapping.
     fn add64(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
+    /// `a << b` in lanes of 32 bits; nothing is left of one that is shifted by 32.
+    fn shl32(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+
+    /// `a * b` of the lower halves of 64 bits, without sign.
+    fn mul32(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+
     /// `a - b` in lanes of 32 bits, wrapping.
     fn sub32(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
-
-    /// The lesser in lanes of 32 bits without sign.
-    fn min32(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
-
-    /// The lesser in lanes of 16 bits without sign.
-    fn min16(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
     /// A bit for every lane of 32 bits: whether `a < b`, without sign.
     fn below32(self, a: Self::Vector, b: Self::Vector) -> u32;
 
-    /// Whether a lane of 16 bits is zero.
-    fn any_zero16(self, a: Self::Vector) -> bool;
+    /// A bit for every lane of 16 bits: whether `a == b`.
+    fn equal16(self, a: Self::Vector, b: Self::Vector) -> u32;
+
+    /// Nothing was looked at.
+    fn none_near32(self) -> Self::Near32;
+
+    /// Looks whether a lane of 32 bits is at most `reach`, without sign, which is the same in all calls.
+    fn look32(self, near: Self::Near32, a: Self::Vector, reach: Self::Vector) -> Self::Near32;
+
+    /// Whether one was.
+    fn any_near32(self, near: Self::Near32, reach: Self::Vector) -> bool;
+
+    /// Nothing was looked at.
+    fn none_near16(self) -> Self::Near16;
+
+    /// Looks whether a lane of 16 bits is `bits`, which is the same in all calls.
+    fn look16(self, near: Self::Near16, a: Self::Vector, bits: Self::Vector) -> Self::Near16;
+
+    /// Whether one was.
+    fn any_near16(self, near: Self::Near16) -> bool;
 }
 
 /// Work for registers of any width. Implementations of [`run`](Self::run) must be `#[inline(always)]`, as everything they call.

@@ -4,13 +4,13 @@ use assay_harness::aes::ROUND_KEYS;
 
 use super::wide::{WIDEST, Wide, Work};
 use crate::geometry::Place;
-use crate::prf::aes::layout::{Lanes, Matcher, NEXT_BLOCK, OFFSET, Offsets, SELECT, Wanted};
-use crate::prf::aes::list::blocks_of_bits;
+use crate::prf::aes::layout::{Cut, Matcher, NEXT_BLOCK, OFFSET, Offsets, SELECT, Wanted};
+use crate::prf::aes::list::{AT_MOST, List};
 
 /// Registers in flight.
 const IN_FLIGHT: usize = 8;
-/// Blocks of the database whose select values are computed at a time: those of two words, and of the widest registers in flight.
-const BLOCKS_AT_A_TIME: usize = 128;
+/// Words of bits that are written at a time: as many as the outputs of the widest registers in flight have lanes of 16 bits.
+const WORDS_AT_A_TIME: usize = 4;
 
 /// The round keys in registers.
 #[inline(always)]
@@ -109,51 +109,54 @@ impl Work for Fill<'_> {
     }
 }
 
-/// Whether one of some hints may contain an entry: no false says so wrongly.
-pub(in crate::prf::aes) struct MayContain<'a> {
+/// How many outputs, the first ones, hold no offset that is looked for: all, or some whole chunks. No true match is among them.
+pub(in crate::prf::aes) struct Skip<'a> {
     pub(in crate::prf::aes) keys: &'a [u128; ROUND_KEYS],
     pub(in crate::prf::aes) matcher: &'a Matcher,
-    /// The first input, and how many follow in steps of one; a few more may be looked at.
+    /// The first input, and how many follow in steps of one.
     pub(in crate::prf::aes) low: u64,
     pub(in crate::prf::aes) outputs: usize,
-    /// The extra entries of the hints.
-    pub(in crate::prf::aes) extras: &'a [u32],
+    /// Outputs of a chunk.
+    pub(in crate::prf::aes) chunk: usize,
 }
 
-impl Work for MayContain<'_> {
-    type Output = bool;
+impl Work for Skip<'_> {
+    type Output = usize;
 
     #[inline(always)]
-    fn run<W: Wide>(self, wide: W) -> bool {
-        let index = self.matcher.index;
-        let extra = self.extras.iter().fold(0, |any, extra| any | u32::from(*extra == index));
+    fn run<W: Wide>(self, wide: W) -> usize {
         let keys = schedule(wide, self.keys);
         let mut inputs = Inputs::new(wide, self.low, 1, OFFSET);
-        let steps = self.outputs.div_ceil(IN_FLIGHT * W::BLOCKS);
-        let offset = match self.matcher.wanted {
+        // A few more outputs may be looked at than a chunk has; a chunk of the widest registers in flight has none.
+        let steps = self.chunk.div_ceil(IN_FLIGHT * W::BLOCKS);
+        let mut starts = (0..self.outputs).step_by(self.chunk);
+        let close = match self.matcher.0 {
             Wanted::Bits { mask, bits } => {
                 let [mask, bits] = [mask, bits].map(|lane| wide.load(&[Matcher::lanes_of_16(lane); WIDEST]));
-                let mut least = wide.load(&[u128::MAX; WIDEST]);
-                for _ in 0..steps {
-                    for output in encrypt(wide, &keys, inputs.take::<IN_FLIGHT>(wide)) {
-                        least = wide.min16(least, wide.xor(wide.and(output, mask), bits));
+                starts.find(|_| {
+                    let mut near = wide.none_near16();
+                    for _ in 0..steps {
+                        for output in encrypt(wide, &keys, inputs.take::<IN_FLIGHT>(wide)) {
+                            near = wide.look16(near, wide.and(output, mask), bits);
+                        }
                     }
-                }
-                wide.any_zero16(least)
+                    wide.any_near16(near)
+                })
             }
             Wanted::Range { first, reach } => {
                 let [first, reach] = [first, reach].map(|lane| wide.load(&[Matcher::lanes_of_32(lane); WIDEST]));
-                let mut least = wide.load(&[u128::MAX; WIDEST]);
-                for _ in 0..steps {
-                    for output in encrypt(wide, &keys, inputs.take::<IN_FLIGHT>(wide)) {
-                        least = wide.min32(least, wide.sub32(output, first));
+                starts.find(|_| {
+                    let mut near = wide.none_near32();
+                    for _ in 0..steps {
+                        for output in encrypt(wide, &keys, inputs.take::<IN_FLIGHT>(wide)) {
+                            near = wide.look32(near, wide.sub32(output, first), reach);
+                        }
                     }
-                }
-                // All lanes have a bit, those above the range a set one.
-                wide.below32(reach, least) != u32::MAX >> (32 - 4 * W::BLOCKS)
+                    wide.any_near32(near, reach)
+                })
             }
         };
-        offset || extra != 0
+        close.unwrap_or(self.outputs)
     }
 }
 
@@ -173,109 +176,138 @@ impl Work for Below<'_> {
     fn run<W: Wide>(self, wide: W) {
         let keys = schedule(wide, self.keys);
         let cutoff = wide.load(&[Matcher::lanes_of_32(self.cutoff); WIDEST]);
-        let mut inputs = Inputs::new(wide, self.low, NEXT_BLOCK, SELECT);
-        // Select values of a register.
-        let lanes = 4 * W::BLOCKS;
-        for words in self.words.chunks_mut(BLOCKS_AT_A_TIME / 64) {
-            let mut bits = 0_u128;
-            for first in (0..BLOCKS_AT_A_TIME).step_by(IN_FLIGHT * lanes) {
-                for (i, output) in encrypt(wide, &keys, inputs.take::<IN_FLIGHT>(wide)).into_iter().enumerate() {
-                    bits |= u128::from(wide.below32(output, cutoff)) << (first + i * lanes);
-                }
+        let inputs = Inputs::new(wide, self.low, NEXT_BLOCK, SELECT);
+        write_bits(wide, &keys, inputs, 4 * W::BLOCKS, self.words, |output| wide.below32(output, cutoff));
+    }
+}
+
+/// A bit for every hint of some groups: whether it has the offset that is looked for.
+pub(in crate::prf::aes) struct Matches<'a> {
+    pub(in crate::prf::aes) keys: &'a [u128; ROUND_KEYS],
+    pub(in crate::prf::aes) matcher: &'a Matcher,
+    /// The input of the first group; those of the others follow in steps of one.
+    pub(in crate::prf::aes) low: u64,
+    pub(in crate::prf::aes) words: &'a mut [u64],
+}
+
+impl Work for Matches<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<W: Wide>(self, wide: W) {
+        let keys = schedule(wide, self.keys);
+        let inputs = Inputs::new(wide, self.low, 1, OFFSET);
+        match self.matcher.0 {
+            Wanted::Bits { mask, bits } => {
+                let [mask, bits] = [mask, bits].map(|lane| wide.load(&[Matcher::lanes_of_16(lane); WIDEST]));
+                let equal = |output| wide.equal16(wide.and(output, mask), bits);
+                write_bits(wide, &keys, inputs, 8 * W::BLOCKS, self.words, equal);
             }
-            for (word, bits) in words.iter_mut().zip([bits as u64, (bits >> 64) as u64]) {
-                *word = bits;
+            Wanted::Range { first, reach } => {
+                let [first, reach] = [first, reach].map(|lane| wide.load(&[Matcher::lanes_of_32(lane); WIDEST]));
+                let all = u32::MAX >> (32 - 4 * W::BLOCKS);
+                let within = |output| wide.below32(reach, wide.sub32(output, first)) ^ all;
+                write_bits(wide, &keys, inputs, 4 * W::BLOCKS, self.words, within);
             }
         }
     }
 }
 
-/// The blocks of bits, written with whole registers.
-pub(in crate::prf::aes) struct Blocks<'a> {
-    pub(in crate::prf::aes) words: &'a [u64],
-    pub(in crate::prf::aes) others: bool,
-    pub(in crate::prf::aes) blocks: u32,
-    pub(in crate::prf::aes) places: &'a mut [Place],
-}
-
-impl Work for Blocks<'_> {
-    type Output = usize;
-
-    #[inline(always)]
-    fn run<W: Wide>(self, _: W) -> usize {
-        blocks_of_bits(self.words, self.others, self.blocks, self.places)
+/// Writes what `bits` says of every output, of `lanes` lanes each.
+#[inline(always)]
+fn write_bits<W: Wide>(
+    wide: W,
+    keys: &[W::Vector; ROUND_KEYS],
+    mut inputs: Inputs<W>,
+    lanes: usize,
+    words: &mut [u64],
+    bits: impl Fn(W::Vector) -> u32,
+) {
+    for words in words.chunks_mut(WORDS_AT_A_TIME) {
+        let mut room = [0; WORDS_AT_A_TIME];
+        for first in (0..64 * WORDS_AT_A_TIME).step_by(IN_FLIGHT * lanes) {
+            for (i, output) in encrypt(wide, keys, inputs.take::<IN_FLIGHT>(wide)).into_iter().enumerate() {
+                // A word has room for the lanes of whole registers.
+                let at = first + i * lanes;
+                room[at / 64] |= u64::from(bits(output)) << (at % 64);
+            }
+        }
+        words.copy_from_slice(&room[..words.len()]);
     }
 }
 
-/// The offsets of a hint in the blocks of some places.
-pub(in crate::prf::aes) struct OffsetsAt<'a> {
+/// The blocks of bits with the offsets of a hint there, and the other blocks with the same offsets one by one.
+pub(in crate::prf::aes) struct Expand<'a> {
     pub(in crate::prf::aes) keys: &'a [u128; ROUND_KEYS],
     /// The group of the hint, and its lane in there.
     pub(in crate::prf::aes) group: u64,
     pub(in crate::prf::aes) lane: u32,
     pub(in crate::prf::aes) offsets: Offsets,
+    pub(in crate::prf::aes) words: &'a [u64],
+    pub(in crate::prf::aes) blocks: u32,
     pub(in crate::prf::aes) places: &'a mut [Place],
+    /// Where the others go, if they are wanted.
+    pub(in crate::prf::aes) others: Option<&'a mut [Place]>,
 }
 
-impl Work for OffsetsAt<'_> {
-    type Output = ();
+impl Work for Expand<'_> {
+    type Output = usize;
 
+    /// While offsets are computed, which keeps one unit busy, others list blocks: what was written is still in the nearest cache then.
     #[inline(always)]
-    fn run<W: Wide>(self, wide: W) {
-        let Self { group, lane, offsets, places, .. } = self;
+    fn run<W: Wide>(self, wide: W) -> usize {
+        let Self { group, lane, offsets, words, blocks, places, .. } = self;
         let keys = schedule(wide, self.keys);
-        let mut outputs = [0; IN_FLIGHT * WIDEST];
-        let mut chunks = places.chunks_exact_mut(IN_FLIGHT * W::BLOCKS);
-        for chunk in &mut chunks {
-            encrypt_at(wide, &keys, group, chunk, &mut outputs);
-            read_offsets(offsets, &outputs, lane, chunk);
+        let step = IN_FLIGHT * W::BLOCKS;
+        let mut list = List::new(words, false, blocks);
+        let mut others = self.others.map(|places| (List::new(words, true, blocks), places));
+        let mut done = 0;
+        while list.add_word(&[], places) {
+            // Not those that were written last: what is read as it is being written has to wait.
+            while done + step + AT_MOST <= list.count {
+                offsets_in(wide, &keys, group, lane, offsets, &mut places[done..done + step]);
+                done += step;
+            }
+            if let Some((others, room)) = &mut others {
+                while others.count + AT_MOST <= done && others.add_word(&places[..done], room) {}
+            }
         }
-        let rest = chunks.into_remainder();
-        if !rest.is_empty() {
-            let mut padded = [Place { block: 0, offset: 0 }; IN_FLIGHT * WIDEST];
+        let mut padded = [Place { block: 0, offset: 0 }; IN_FLIGHT * WIDEST];
+        for rest in places[done..list.count].chunks_mut(step) {
             padded[..rest.len()].copy_from_slice(rest);
-            encrypt_at(wide, &keys, group, &padded[..IN_FLIGHT * W::BLOCKS], &mut outputs);
-            read_offsets(offsets, &outputs, lane, rest);
+            offsets_in(wide, &keys, group, lane, offsets, &mut padded[..step]);
+            rest.copy_from_slice(&padded[..rest.len()]);
         }
+        if let Some((others, room)) = &mut others {
+            let with_offsets = others.count;
+            while others.add_word(&[], room) {}
+            for (other, place) in room.iter_mut().zip(&places[..list.count.min(others.count)]).skip(with_offsets) {
+                other.offset = place.offset;
+            }
+        }
+        list.count
     }
 }
 
-/// The outputs of a group of hints in the blocks of as many places as are in flight.
+/// Writes the offsets in the blocks of as many places as are in flight.
 #[inline(always)]
-fn encrypt_at<W: Wide>(
+fn offsets_in<W: Wide>(
     wide: W,
     keys: &[W::Vector; ROUND_KEYS],
     group: u64,
-    places: &[Place],
-    outputs: &mut [u128; IN_FLIGHT * WIDEST],
+    lane: u32,
+    offsets: Offsets,
+    places: &mut [Place],
 ) {
     let mut inputs = [keys[0]; IN_FLIGHT];
     for (input, places) in inputs.iter_mut().zip(places.chunks_exact(W::BLOCKS)) {
         *input = wide.at_places(places, group, OFFSET);
     }
-    for (room, output) in outputs.chunks_exact_mut(W::BLOCKS).zip(encrypt(wide, keys, inputs)) {
-        wide.store(output, room);
-    }
-}
-
-/// The offsets in one lane of the outputs.
-#[inline(always)]
-fn read_offsets(offsets: Offsets, outputs: &[u128], lane: u32, places: &mut [Place]) {
-    let lane = lane as usize;
-    match offsets.lanes {
-        Lanes::Eight => {
-            // SAFETY: every bit pattern is a number of either type.
-            let (_, lanes, _) = unsafe { outputs.align_to::<u16>() };
-            for (place, bits) in places.iter_mut().zip(lanes[lane..].iter().step_by(8)) {
-                place.offset = offsets.of_bits(u32::from(*bits));
-            }
-        }
-        Lanes::Four => {
-            // SAFETY: every bit pattern is a number of either type.
-            let (_, lanes, _) = unsafe { outputs.align_to::<u32>() };
-            for (place, bits) in places.iter_mut().zip(lanes[lane..].iter().step_by(4)) {
-                place.offset = offsets.of_bits(*bits);
-            }
-        }
+    let Cut { lane, shift, factor } = offsets.cut(lane);
+    let [shift, factor] = [shift, factor].map(|value| wide.load(&[Matcher::lanes_of_32(value); WIDEST]));
+    let outputs = encrypt(wide, keys, inputs);
+    for (two, places) in outputs.chunks_exact(2).zip(places.chunks_exact_mut(2 * W::BLOCKS)) {
+        let bits = wide.shl32(wide.lanes32([two[0], two[1]], lane), shift);
+        wide.put_offsets(wide.mul32(bits, factor), places);
     }
 }
