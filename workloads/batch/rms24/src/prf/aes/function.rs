@@ -44,7 +44,7 @@ impl AesPrf {
     }
 
     /// How many of the `hints` hints from the first of `group` on do not match in a block, the first ones: all, or some whole chunks. The
-    /// chunk after them may hold none that matches either.
+    /// next chunk has one that does, or would have if there were more hints.
     #[must_use]
     pub fn skip(&self, matcher: &Matcher, group: u32, block: u32, hints: u32) -> u32 {
         let lanes = self.lanes().count();
@@ -358,7 +358,6 @@ mod tests {
                     let first =
                         (0..hints).find(|i| prf.offset(group * lanes + i, 3) == 9).expect("20 are to be expected");
                     let skipped = prf.skip(&prf.matcher(9), group, 3, hints);
-                    // A chunk may seem to have one: of those of the largest blocks one in thousands.
                     assert_eq!(skipped, first / CHUNK * CHUNK, "{}: group {group} of {block_size}", path.name());
                 }
             }
