@@ -12,7 +12,8 @@
 //!         for j: sums[j] ^= A[0][j] x[0] ^ A[1][j] x[1] ^ ... ^ A[7][j] x[7]
 //! ```
 //!
-//! 1. A matrix byte goes through three shuffles and one product to become part of `A`, once for all keys; `A` is 4 KiB.
+//! 1. A matrix byte goes through three shuffles and one product to become part of `A`, once for all keys; `A` is 4 KiB. That of the next
+//!    column is made in shares while this one is multiplied.
 //! 2. A key costs an eighth of a product per eight rows and 64 bytes: with 32 queries the whole scan takes little longer than reading
 //!    the rows once.
 //! 3. Sums are kept in the order in which the shuffles leave the columns, eight keys to a word, and are put right at the very end.
