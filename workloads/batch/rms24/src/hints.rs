@@ -199,7 +199,7 @@ impl Hints {
         replaced.filter(move |slot| slots.contains(slot))
     }
 
-    /// Whether a slot holds another hint than in the beginning, or none.
+    /// Reports whether a slot holds another hint than in the beginning, or none.
     #[must_use]
     pub fn is_replaced(&self, slot: u32) -> bool {
         self.replaced[slot as usize / 64] >> (slot % 64) & 1 == 1

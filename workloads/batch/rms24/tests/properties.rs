@@ -7,7 +7,7 @@ use assay_harness::Phases;
 use batch_rms24::client::{Client, Flush, Memory};
 use batch_rms24::database::{Database, Entries};
 use batch_rms24::geometry::{Geometry, Place};
-use batch_rms24::hints::NO_EXTRA;
+use batch_rms24::hints::{Hints, NO_EXTRA};
 use batch_rms24::offline::{self, State, Way};
 use batch_rms24::prf::{AesPath, AnyPrf, Prf, PrfKind, Secret};
 use batch_rms24::query::{Builder, Dummy, Encoding, Plan, Question};
@@ -490,6 +490,31 @@ fn prepared_hints_contain_the_wanted_entries_in_the_same_slots_as_complete_ones(
             assert_eq!(without_extras(&prepared), without_extras(&complete), "{name}, entry {index}");
             for slot in reference::candidates(&prf, &prepared, index) {
                 assert_eq!(prepared.get(slot).cutoff, reference::cutoff(&prf, geometry, slot), "{name}, slot {slot}");
+            }
+        }
+    }
+}
+
+/// The only hint that contains the entry does so as its extra entry, around every step that a search takes, and more hints follow than it
+/// reads extra entries of at once. Seven chunks in eight hold nothing else that could.
+#[test]
+fn an_extra_entry_is_found_wherever_its_hint_is() {
+    let (secret, geometry, index) = (Secret::from_seed(3), Geometry::new(1 << 24, 8, 10), 77);
+    let count = geometry.hints();
+    assert!(count > 3 * 8192, "{count} hints");
+    for slot in [0, 7, 8, 511, 512, 8191, 8192, 8193, 20_000, count - 1] {
+        // Hints that cover next to nothing.
+        let (cutoffs, mut extras) = (vec![1; count as usize], vec![index + 1; count as usize]);
+        extras[slot as usize] = index;
+        let hints = Hints::new(geometry, cutoffs, extras, Vec::new());
+        for (name, prf) in functions(&secret, geometry) {
+            assert_eq!(reference::candidates(&prf, &hints, index), [slot], "{name}");
+            for strategy in searches(&prf) {
+                for seed in 0..4 {
+                    let mut rng = ChaCha12Rng::seed_from_u64(seed);
+                    let found = search::find(strategy, &prf, &hints, index, &mut rng);
+                    assert_eq!(found.slot, Some(slot), "{} on {name}, seed {seed}", strategy.name());
+                }
             }
         }
     }

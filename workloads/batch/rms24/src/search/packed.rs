@@ -9,7 +9,7 @@ use crate::geometry::Place;
 use crate::hints::{Hints, ones};
 use crate::prf::{AesPrf, CHUNK, Matcher, Prf};
 
-/// Where searches begin: a multiple of this, with which every output begins.
+/// Searches begin at a multiple of this, where an output begins however many lanes it has.
 const GROUP: u32 = 8;
 /// Words with a bit for every hint of a chunk.
 const WORDS: usize = CHUNK as usize / 64;

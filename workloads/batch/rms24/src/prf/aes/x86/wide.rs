@@ -11,9 +11,9 @@ pub(in crate::prf::aes) trait Wide: Copy {
     const BLOCKS: usize;
     /// A register.
     type Vector: Copy;
-    /// Of what was looked at so far, what tells whether a lane of 32 bits was near.
+    /// Which lanes of 32 bits were near in what was looked at so far.
     type Near32: Copy;
-    /// The same of lanes of 16 bits.
+    /// Which lanes of 16 bits were.
     type Near16: Copy;
 
     /// The first blocks of these.
@@ -74,22 +74,22 @@ pub(in crate::prf::aes) trait Wide: Copy {
     /// A bit for every lane of 16 bits: whether `a == b`.
     fn equal16(self, a: Self::Vector, b: Self::Vector) -> u32;
 
-    /// Nothing was looked at.
+    /// No lane of 32 bits was near yet.
     fn none_near32(self) -> Self::Near32;
 
-    /// Looks whether a lane of 32 bits is at most `reach`, without sign, which is the same in all calls.
+    /// Adds the lanes that are at most `reach`, without sign, which is the same in all calls.
     fn look32(self, near: Self::Near32, a: Self::Vector, reach: Self::Vector) -> Self::Near32;
 
-    /// Whether one was.
+    /// Reports whether a lane of 32 bits was near.
     fn any_near32(self, near: Self::Near32, reach: Self::Vector) -> bool;
 
-    /// Nothing was looked at.
+    /// No lane of 16 bits was near yet.
     fn none_near16(self) -> Self::Near16;
 
-    /// Looks whether a lane of 16 bits is `bits`, which is the same in all calls.
+    /// Adds the lanes that are `bits`, which is the same in all calls.
     fn look16(self, near: Self::Near16, a: Self::Vector, bits: Self::Vector) -> Self::Near16;
 
-    /// Whether one was.
+    /// Reports whether a lane of 16 bits was near.
     fn any_near16(self, near: Self::Near16) -> bool;
 }
 
