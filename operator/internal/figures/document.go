@@ -19,7 +19,7 @@ type Measured struct {
 const head = "| figure | asked for | measured | blocks | when and where |\n|---|--:|--:|--:|---|\n"
 
 // Publish puts figures into the table between the lines <!-- figures NAME --> and <!-- /figures NAME --> of a document. Those that the
-// table has of other runs stay as they are.
+// table has of other runs stay as they are, and so do those of other machines: what holds on one may not on another.
 func Publish(document, name string, measured []Measured) (string, error) {
 	begin, end := fmt.Sprintf("<!-- figures %s -->\n", name), fmt.Sprintf("<!-- /figures %s -->\n", name)
 	before, rest, ok := strings.Cut(document, begin)
@@ -34,12 +34,18 @@ func Publish(document, name string, measured []Measured) (string, error) {
 	// A page says of a table without rows that nothing was measured yet.
 	rows = slices.DeleteFunc(rows, func(line string) bool { return !strings.HasPrefix(line, "|") })
 	for _, figure := range measured {
-		row, key := figure.row(), figure.key()
-		if at := slices.IndexFunc(rows, func(row string) bool { return strings.HasPrefix(row, key) }); at >= 0 {
-			rows[at] = row
-		} else {
-			rows = append(rows, row)
+		at := len(rows)
+		for i, row := range rows {
+			if !strings.HasPrefix(row, figure.key()) {
+				continue
+			}
+			if at = i + 1; strings.HasSuffix(row, figure.where()) {
+				at = i
+				rows = slices.Delete(rows, i, i+1)
+				break
+			}
 		}
+		rows = slices.Insert(rows, at, figure.row())
 	}
 	return before + begin + head + strings.Join(rows, "") + end + after, nil
 }
@@ -66,11 +72,14 @@ func Machine(result *analysis.Analysis) string {
 // key is how the row of a figure begins.
 func (m Measured) key() string { return "| `" + m.Figure.Figure + "` | " }
 
+// where is how it ends.
+func (m Measured) where() string { return ", " + m.Where + " |\n" }
+
 func (m Measured) row() string {
 	unit := ""
 	if m.Unit != "1" {
 		unit = " " + m.Unit
 	}
-	return fmt.Sprintf("%s%s | %s \\[%s, %s\\]%s | %d | %s, %s |\n", m.key(), m.Target, quantity.Digits(m.Value), quantity.Digits(m.Low),
-		quantity.Digits(m.High), unit, m.Samples, m.When, m.Where)
+	return fmt.Sprintf("%s%s | %s \\[%s, %s\\]%s | %d | %s%s", m.key(), m.Target, quantity.Digits(m.Value), quantity.Digits(m.Low),
+		quantity.Digits(m.High), unit, m.Samples, m.When, m.where())
 }

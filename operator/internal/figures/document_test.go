@@ -12,6 +12,9 @@ func TestFiguresArePutIntoTheTableOfADocument(t *testing.T) {
 	other := Measured{Figure{Figure: "pir.q1.portable", Value: 0.25, Unit: "1", Low: 0.2, High: 0.3, Samples: 8}, "2026-01-01", "one"}
 	again := old
 	again.Value, again.When = 2.125, "2026-02-02"
+	elsewhere, otherElsewhere := old, other
+	elsewhere.Value, elsewhere.Where = 1.75, "two"
+	otherElsewhere.Value, otherElsewhere.Where = 0.28125, "two"
 	document := "before\n<!-- figures pir -->\nNot measured yet.\n<!-- /figures pir -->\nafter\n"
 	for _, step := range []struct {
 		name     string
@@ -27,6 +30,20 @@ func TestFiguresArePutIntoTheTableOfADocument(t *testing.T) {
 			[]string{
 				`| ` + "`pir.q1`" + ` | ≥ 1.5 | 2.125 \[1.500, 2.500\] x | 6 | 2026-02-02, one |`,
 				`| ` + "`pir.q1.portable`" + ` |  | 0.2500 \[0.2000, 0.3000\] | 8 | 2026-01-01, one |`,
+			}},
+		{"another machine has rows of its own, after those of the same figure", []Measured{elsewhere, otherElsewhere},
+			[]string{
+				`| ` + "`pir.q1`" + ` | ≥ 1.5 | 2.125 \[1.500, 2.500\] x | 6 | 2026-02-02, one |`,
+				`| ` + "`pir.q1`" + ` | ≥ 1.5 | 1.750 \[1.500, 2.500\] x | 6 | 2026-01-01, two |`,
+				`| ` + "`pir.q1.portable`" + ` |  | 0.2500 \[0.2000, 0.3000\] | 8 | 2026-01-01, one |`,
+				`| ` + "`pir.q1.portable`" + ` |  | 0.2812 \[0.2000, 0.3000\] | 8 | 2026-01-01, two |`,
+			}},
+		{"the row of the same machine is the one that changes", []Measured{old},
+			[]string{
+				`| ` + "`pir.q1`" + ` | ≥ 1.5 | 2.000 \[1.500, 2.500\] x | 6 | 2026-01-01, one |`,
+				`| ` + "`pir.q1`" + ` | ≥ 1.5 | 1.750 \[1.500, 2.500\] x | 6 | 2026-01-01, two |`,
+				`| ` + "`pir.q1.portable`" + ` |  | 0.2500 \[0.2000, 0.3000\] | 8 | 2026-01-01, one |`,
+				`| ` + "`pir.q1.portable`" + ` |  | 0.2812 \[0.2000, 0.3000\] | 8 | 2026-01-01, two |`,
 			}},
 	} {
 		got, err := Publish(document, "pir", step.measured)

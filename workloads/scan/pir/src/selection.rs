@@ -3,10 +3,13 @@
 /// The bits of several keys for all rows.
 ///
 /// Bit `row % 64` of word `row / 64` of a key belongs to `row`. Every key's words start one cache line further along than a power of
-/// two would have them, or the words of all keys for one row would compete for the same set of the cache.
-#[derive(Debug, Clone)]
+/// two would have them, or the words of all keys for one row would compete for the same set of the cache. And each key's words begin
+/// with a cache line, so that eight of them are one line to ask for.
+#[derive(Debug)]
 pub struct Selection {
-    words: Vec<u64>,
+    room: Vec<u64>,
+    /// Where the first key's words begin in it, and how far those of one key are from those of the next.
+    start: usize,
     stride: usize,
     keys: usize,
     rows: usize,
@@ -20,13 +23,15 @@ impl Selection {
     #[must_use]
     pub fn new(keys: usize, rows: usize) -> Self {
         let stride = Self::stride(rows);
-        Self { words: vec![0; stride * keys], stride, keys, rows }
+        let room = vec![0; stride * keys + LINE - 1];
+        let start = room.as_ptr().align_offset(LINE * size_of::<u64>()).min(LINE - 1);
+        Self { room, start, stride, keys, rows }
     }
 
     /// Bytes that a selection takes.
     #[must_use]
     pub fn bytes(keys: usize, rows: usize) -> usize {
-        Self::stride(rows) * keys * size_of::<u64>()
+        (Self::stride(rows) * keys + LINE - 1) * size_of::<u64>()
     }
 
     const fn stride(rows: usize) -> usize {
@@ -48,25 +53,25 @@ impl Selection {
     /// The words of one key.
     #[must_use]
     pub fn key(&self, key: usize) -> &[u64] {
-        &self.words[key * self.stride..][..self.rows.div_ceil(64)]
+        &self.words().0[key * self.stride..][..self.rows.div_ceil(64)]
     }
 
     /// All words, and how far the words of one key are from those of the next.
     pub(crate) fn words(&self) -> (&[u64], usize) {
-        (&self.words, self.stride)
+        (&self.room[self.start..][..self.stride * self.keys], self.stride)
     }
 
     /// The words of every key, to be written. What is written beyond the last row must be zero.
     pub fn keys_mut(&mut self) -> impl Iterator<Item = &mut [u64]> {
         let words = self.rows.div_ceil(64);
-        self.words.chunks_exact_mut(self.stride).map(move |key| &mut key[..words])
+        self.room[self.start..].chunks_exact_mut(self.stride).take(self.keys).map(move |key| &mut key[..words])
     }
 
     /// The bit of `key` for `row`.
     #[must_use]
     #[inline]
     pub fn bit(&self, key: usize, row: usize) -> bool {
-        self.words[key * self.stride + row / 64] >> (row % 64) & 1 == 1
+        self.words().0[key * self.stride + row / 64] >> (row % 64) & 1 == 1
     }
 
     /// The share of bits that are one.
@@ -97,6 +102,7 @@ mod tests {
         }
         let ones: Vec<_> =
             (0..3).flat_map(|k| (0..130).map(move |r| (k, r))).filter(|&(k, r)| selection.bit(k, r)).collect();
+        assert!((0..3).all(|key| selection.key(key).as_ptr().addr() % 64 == 0));
         // Key 2 would have had row 130, which is not there.
         assert_eq!(ones, [(0, 0), (1, 65)]);
     }
