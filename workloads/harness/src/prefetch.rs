@@ -31,3 +31,39 @@ prefetch!(
     /// Asks for the cache line at `address`, which may be any address, and leaves the first-level cache to what is in use.
     line_into_second_level, _MM_HINT_T1, "prfm pldl2keep, [{}]"
 );
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
+/// Asks for every cache line that holds a part of `memory`: one more than fit into it, where it does not begin with a line.
+#[inline(always)]
+pub fn lines<T>(memory: &[T]) {
+    let bytes = memory.as_ptr().cast::<u8>();
+    for offset in offsets(bytes.addr(), size_of_val(memory)) {
+        line(bytes.wrapping_add(offset));
+    }
+}
+
+/// How far from `start` one byte of every cache line is that the next `length` bytes lie in.
+#[inline(always)]
+fn offsets(start: usize, length: usize) -> impl Iterator<Item = usize> {
+    let first = (length > 0).then_some(0);
+    first.into_iter().chain((LINE - start % LINE..length).step_by(LINE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LINE, offsets};
+
+    #[test]
+    fn every_line_is_asked_for_once_wherever_memory_begins() {
+        for start in 1000..1000 + 2 * LINE {
+            for length in 0..4 * LINE {
+                let asked: Vec<_> = offsets(start, length).map(|offset| (start + offset) / LINE).collect();
+                let mut held: Vec<_> = (start..start + length).map(|byte| byte / LINE).collect();
+                held.dedup();
+                assert_eq!(asked, held, "{length} bytes from {start}");
+            }
+        }
+    }
+}

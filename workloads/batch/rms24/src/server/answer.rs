@@ -133,8 +133,7 @@ fn add_any(database: &Layout, places: &[Place], words: usize) -> Vec<u8> {
     let mut sum = vec![0; words];
     for (i, place) in places.iter().enumerate() {
         if let Some(later) = places.get(i + AHEAD) {
-            let entry = database.entry(*later);
-            (0..words).step_by(8).for_each(|word| prefetch::line(&entry[word]));
+            prefetch::lines(database.entry(*later));
         }
         for (sum, word) in sum.iter_mut().zip(database.entry(*place)) {
             *sum ^= word;

@@ -113,9 +113,7 @@ impl Walked for Bounded {
 
     #[inline(always)]
     fn prefetch(&self, slot: u32) {
-        for line in self.codes.code(slot).chunks(64) {
-            assay_harness::prefetch::line(line.as_ptr());
-        }
+        assay_harness::prefetch::lines(self.codes.code(slot));
     }
 
     fn ensure(&mut self, _: u32, _: &Connection) -> Result<()> {

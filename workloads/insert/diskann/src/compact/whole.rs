@@ -201,9 +201,7 @@ impl Walked for Whole {
 
     #[inline(always)]
     fn prefetch(&self, slot: u32) {
-        for line in self.vector(slot).chunks(16) {
-            assay_harness::prefetch::line(line.as_ptr());
-        }
+        assay_harness::prefetch::lines(self.vector(slot));
     }
 
     #[inline]
