@@ -14,10 +14,7 @@ func TestAClientAndAServerAreOneTrial(t *testing.T) {
 	t.Cleanup(func() { remove(t, name) })
 	command(t, "kubectl", "apply", "-n", namespace, "-f", "workflows/examples/client-and-server/run.yaml")
 	run := untilComplete(t, name, 4*time.Minute)
-	if run.Status.Verdict != assayv1alpha1.VerdictGo || run.Status.Best != "nodelay" {
-		t.Errorf("verdict %s, best %q; without Nagle's algorithm nothing waits for an acknowledgement: %s", run.Status.Verdict, run.Status.Best,
-			conditions(run))
-	}
+	wins(t, run, "nodelay", "without Nagle's algorithm nothing waits for an acknowledgement")
 	for _, attempt := range attempts(t, name) {
 		if attempt["outcome"] != "Succeeded" {
 			t.Errorf("attempt %v is %v: %v", attempt["id"], attempt["outcome"], attempt["message"])

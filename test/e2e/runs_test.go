@@ -32,6 +32,19 @@ func smallScan(name string, blocks int32) *assayv1alpha1.BenchmarkRun {
 	}
 }
 
+// wins reports an error unless the candidate is Go and the best, by times that were really measured. A machine that does other work as well
+// widens intervals, so that the run may end Inconclusive: it may not turn a verdict over.
+func wins(t *testing.T, run *assayv1alpha1.BenchmarkRun, candidate, because string) {
+	t.Helper()
+	switch {
+	case run.Status.Verdict == assayv1alpha1.VerdictGo && run.Status.Best == candidate:
+	case run.Status.Verdict == assayv1alpha1.VerdictInconclusive && run.Status.Best == "":
+		t.Logf("the machine is too noisy to say that %s: %s", because, conditions(run))
+	default:
+		t.Errorf("verdict %s, best %q; %s: %s", run.Status.Verdict, run.Status.Best, because, conditions(run))
+	}
+}
+
 // inline gives the run a template of its own, made from the shipped program with other arguments.
 func inline(run *assayv1alpha1.BenchmarkRun, edit func(*assayv1alpha1.BenchmarkTemplateSpec)) *assayv1alpha1.BenchmarkRun {
 	run.Spec.TemplateRef = nil

@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"errors"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +31,11 @@ func TestAStudyRunsFromApplyToVerdict(t *testing.T) {
 	})
 	checkBlockPod(t, block)
 
-	watched := command(t, "bin/assay", "watch", name, "-n", namespace)
+	watched, err := try("bin/assay", "watch", name, "-n", namespace)
+	var ended *exec.ExitError
+	if err != nil && (!errors.As(err, &ended) || ended.ExitCode() != 3) { // 3 is Inconclusive.
+		t.Fatalf("assay watch: %v\n%s", err, watched)
+	}
 	for _, want := range []string{"trials", "VERDICT  ", "fused-naive", "fused-m4r"} {
 		if !strings.Contains(watched, want) {
 			t.Errorf("assay watch does not print %q:\n%s", want, watched)
@@ -41,16 +47,12 @@ func TestAStudyRunsFromApplyToVerdict(t *testing.T) {
 	for _, candidate := range run.Status.Candidates {
 		verdicts[candidate.Name] = candidate.Verdict
 	}
-	// A machine that does other work as well widens intervals: it may not turn a verdict over.
-	for candidate, right := range map[string]assayv1alpha1.Verdict{
-		"fused-naive": assayv1alpha1.VerdictNoGo, "fused-m4r": assayv1alpha1.VerdictGo,
-	} {
-		if verdict := verdicts[candidate]; verdict != right && verdict != assayv1alpha1.VerdictInconclusive {
-			t.Errorf("%s is %q, want %s, or Inconclusive on a noisy machine", candidate, verdict, right)
-		}
+	wins(t, run, "fused-m4r", "look-ups are faster than the loop")
+	if verdict := verdicts["fused-naive"]; verdict != assayv1alpha1.VerdictNoGo && verdict != assayv1alpha1.VerdictInconclusive {
+		t.Errorf("fused-naive is %q, want NoGo: it is no faster than the loop", verdict)
 	}
-	if run.Status.Verdict != verdicts["fused-m4r"] || (run.Status.Verdict == assayv1alpha1.VerdictGo) != (run.Status.Best == "fused-m4r") {
-		t.Errorf("the run is %s, best %q, where fused-m4r is %s", run.Status.Verdict, run.Status.Best, verdicts["fused-m4r"])
+	if verdict := verdicts["fused-m4r"]; verdict != run.Status.Verdict {
+		t.Errorf("the run is %s where fused-m4r, which alone may be Go, is %q", run.Status.Verdict, verdict)
 	}
 	if run.Status.Ledger == "" || run.Status.Report == "" || run.Status.Gain == "" {
 		t.Errorf("status lacks ledger, report or gain: %+v", run.Status)
