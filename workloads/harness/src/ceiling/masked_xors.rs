@@ -57,17 +57,14 @@ impl Kernel for MaskedXors {
     }
 }
 
-/// Adds to every sum another one, which was changed not long ago: so nothing can be computed once and for all, and what is waited for is
-/// there in time.
+/// Adds to every sum the next one, which was changed a round ago: so nothing can be computed once and for all, and nothing is waited for.
 #[inline(always)]
 fn add<S: Simd, const STREAMS: usize>(simd: S) -> u64 {
-    /// Which other one.
-    const FURTHER: usize = 4;
     let masks = [black_box(1), black_box(3)].map(|bit| simd.mask(bit));
     let mut sums: [S::Vector; STREAMS] = std::array::from_fn(|i| simd.splat(black_box(i as u8)));
     for _ in 0..ROUNDS {
         for i in 0..STREAMS {
-            sums[i] = simd.xor_masked(sums[i], sums[(i + FURTHER) % STREAMS], masks[i % 2]);
+            sums[i] = simd.xor_masked(sums[i], sums[(i + 1) % STREAMS], masks[i % 2]);
         }
     }
     kept(simd, sums)
