@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
 // A compiled Go test runs in an empty image as it is; its lines become samples, and what it printed stays in the ledger.

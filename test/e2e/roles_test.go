@@ -3,8 +3,6 @@ package e2e
 import (
 	"testing"
 	"time"
-
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
 // A trial is a server and a client: the server is fresh in every trial, ready before the client, and ended after it.

@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"testing"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
