@@ -102,7 +102,7 @@ mod tests {
         }
         let ones: Vec<_> =
             (0..3).flat_map(|k| (0..130).map(move |r| (k, r))).filter(|&(k, r)| selection.bit(k, r)).collect();
-        assert!((0..3).all(|key| selection.key(key).as_ptr().addr() % 64 == 0));
+        assert!((0..3).all(|key| selection.key(key).as_ptr().addr().is_multiple_of(64)));
         // Key 2 would have had row 130, which is not there.
         assert_eq!(ones, [(0, 0), (1, 65)]);
     }
