@@ -608,7 +608,7 @@ mod tests {
                         whole.push(measured.iterate(true, &mut phases).unwrap().seconds);
                         phases.end_iteration();
                     }
-                    // Between two phases somebody else may have the CPU, for longer than all of them take: most iterations count.
+                    // Who is interrupted while one of the two is measured has the other too small: most iterations count.
                     let mut shares: Vec<f64> = (0..whole.len())
                         .map(|i| phases.iter().map(|(_, samples)| samples[i]).sum::<f64>() / whole[i])
                         .collect();

@@ -41,7 +41,7 @@ const EIGHT: usize = 8;
 const COLUMN: usize = 64;
 /// Rows of a block: one word of selection bits.
 const BLOCK_ROWS: usize = 64;
-/// How many blocks further on the rows are that are asked for: one is less than memory takes while others use it too.
+/// How many blocks ahead rows are asked for. One was too late on a CPU whose neighbours use memory as well.
 const AHEAD: usize = 4;
 /// Words of selection bits that are rearranged at once: a cache line of a key's.
 const WORDS: usize = 8;
@@ -181,7 +181,7 @@ impl Scan<'_> {
                 } else {
                     &rows[(block + 1) * BLOCK_ROWS * row_size..]
                 };
-                // A share of a block to come, line after line: the CPU sees a stream and reads on by itself.
+                // A share of a block to come, line after line: no CPU was seen to read on by itself across rows.
                 let line = block_rows.as_ptr().wrapping_add(AHEAD * block_rows.len() + column * BLOCK_ROWS * COLUMN);
                 let ahead = &Ahead { line, per_step: BLOCK_ROWS.div_ceil(groups.div_ceil(AT_ONCE) * EIGHT) };
                 for (i, (bits, sums)) in bits.chunks(AT_ONCE).zip(sums.chunks_mut(AT_ONCE)).enumerate() {
