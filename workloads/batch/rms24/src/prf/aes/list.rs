@@ -99,10 +99,11 @@ impl<'a> List<'a> {
 /// Writes the blocks of a word, whose lowest bit is that of the block `first`, with these offsets or with zeros.
 #[inline(always)]
 fn blocks_of_word(word: u64, first: u32, places: &mut [Place], offsets: Option<&[Place; AT_MOST]>) -> usize {
+    let all = word.count_ones() as usize;
+    // Whether there is room is asked once for a word: once for every byte took a fifth of the time of a list.
+    let places = &mut places[..all + AT_A_TIME];
     let mut count = 0;
     for (first, byte) in (first..).step_by(8).zip(word.to_le_bytes()) {
-        let room: &mut [Place; AT_A_TIME] =
-            places[count..].first_chunk_mut().expect("there is room for eight more places");
         let mut both = [0; AT_A_TIME];
         if let Some(offsets) = offsets {
             // SAFETY: `count` is at most 64, and eight places are 64 bytes, of each first its block, the low half of a number, then its
@@ -113,11 +114,12 @@ fn blocks_of_word(word: u64, first: u32, places: &mut [Place], offsets: Option<&
         for (both, position) in both.iter_mut().zip(&POSITIONS[usize::from(byte)]) {
             *both += u64::from(first) + u64::from(*position);
         }
-        // SAFETY: eight places are 64 bytes, of each first its block, the low half of a number, then its offset.
-        unsafe { room.as_mut_ptr().cast::<[u64; AT_A_TIME]>().write_unaligned(both) };
+        // SAFETY: `count` is at most `all`, and there is room for eight more; eight places are 64 bytes, of each first its block, the low
+        // half of a number, then its offset.
+        unsafe { places.as_mut_ptr().add(count).cast::<[u64; AT_A_TIME]>().write_unaligned(both) };
         count += byte.count_ones() as usize;
     }
-    count
+    all
 }
 
 #[cfg(test)]

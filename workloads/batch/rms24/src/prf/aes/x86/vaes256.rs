@@ -1,5 +1,6 @@
 //! Two blocks in a register: VAES with AVX2. CPUs that have it and no AVX-512 are e.g. Zen 3 and Alder Lake.
 
+use std::arch::asm;
 use std::arch::x86_64::*;
 
 use super::aes_ni::AesNi;
@@ -19,6 +20,14 @@ impl Vaes256 {
     pub(super) fn run<T: Work>(self, work: T) -> T::Output {
         // SAFETY: `self` exists only where these features were detected.
         unsafe { self.with_features(work) }
+    }
+
+    #[target_feature(enable = "avx")]
+    #[inline]
+    fn in_order(mut vector: __m256i) -> __m256i {
+        // SAFETY: there is no instruction in it.
+        unsafe { asm!("/* {} */", inout(ymm_reg) vector, options(nomem, nostack, preserves_flags)) };
+        vector
     }
 
     #[target_feature(enable = "aes,vaes,avx2,popcnt")]
@@ -56,6 +65,13 @@ impl Wide for Vaes256 {
         assert_eq!(to.len(), Self::BLOCKS);
         // SAFETY: `self` proves AVX2; there is room for two blocks, 32 bytes.
         unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), vector) }
+    }
+
+    /// Without it, round keys are kept in registers and blocks, of which there are too many then, encrypted one after the other.
+    #[inline(always)]
+    fn in_order(self, vector: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { Self::in_order(vector) }
     }
 
     #[inline(always)]

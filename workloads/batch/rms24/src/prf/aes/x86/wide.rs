@@ -50,6 +50,12 @@ pub(in crate::prf::aes) trait Wide: Copy {
     /// The last round.
     fn last_round(self, vector: Self::Vector, key: Self::Vector) -> Self::Vector;
 
+    /// A point that the compiler moves no other such point past: what is behind it in the order of the program stays there.
+    #[inline(always)]
+    fn in_order(self, vector: Self::Vector) -> Self::Vector {
+        vector
+    }
+
     /// `a ^ b`.
     fn xor(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
 

@@ -33,7 +33,7 @@ fn encrypt<W: Wide, const N: usize>(
     }
     for key in &keys[1..ROUND_KEYS - 1] {
         for block in &mut blocks {
-            *block = wide.round(*block, *key);
+            *block = wide.in_order(wide.round(*block, *key));
         }
     }
     for block in &mut blocks {
