@@ -2,7 +2,6 @@ package calibrate
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -211,8 +210,7 @@ func RealTable(tallies []RealTally) string {
 		}
 		width := "-"
 		if len(widths) > 0 {
-			slices.Sort(widths)
-			width = quantity.PercentTo(widths[len(widths)/2], 2)
+			width = quantity.PercentTo(medianOf(widths), 2)
 		}
 		neighbour, share := "none", "-"
 		if t.Neighbour != "" {
