@@ -38,14 +38,12 @@ func (o *figureOptions) steps() []figureStep {
 				return calibrate.Figures(tallies), err
 			}},
 		{[]string{calibrate.SelfNoiseFigure}, func(context.Context, io.Writer) ([]calibrate.Figure, error) {
-			attacked, err := calibrate.AttackBySelfNoise(o.selfNoise, o.simulated.seed)
-			return []calibrate.Figure{attacked.Figure()}, err
+			share, err := calibrate.AttackBySelfNoise(o.selfNoise, o.simulated.seed)
+			return []calibrate.Figure{share.Figure(calibrate.SelfNoiseFigure)}, err
 		}},
 		{[]string{calibrate.CensoredFigure}, func(_ context.Context, log io.Writer) ([]calibrate.Figure, error) {
 			share, err := calibrate.Censored(o.simulated.runs, o.simulated.seed, func(what string) { fmt.Fprintln(log, what) })
-			return []calibrate.Figure{{
-				Figure: calibrate.CensoredFigure, Value: share.Value(), Unit: "1", Low: share.Low, High: share.High, Samples: share.Of,
-			}}, err
+			return []calibrate.Figure{share.Figure(calibrate.CensoredFigure)}, err
 		}},
 		{[]string{"verdict.neighbour.flagged"}, func(ctx context.Context, log io.Writer) ([]calibrate.Figure, error) {
 			r := o.real
@@ -55,8 +53,7 @@ func (o *figureOptions) steps() []figureStep {
 			if err != nil || !ok {
 				return nil, err
 			}
-			return []calibrate.Figure{{Figure: "verdict.neighbour.flagged", Value: share.Value(), Unit: "1", Low: share.Low, High: share.High,
-				Samples: share.Of}}, nil
+			return []calibrate.Figure{share.Figure("verdict.neighbour.flagged")}, nil
 		}},
 		{[]string{calibrate.RealPowerFigure}, func(ctx context.Context, log io.Writer) ([]calibrate.Figure, error) {
 			r := o.quiet(calibrate.RealPowerFigure, o.powerRuns)

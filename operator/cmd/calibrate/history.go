@@ -107,9 +107,7 @@ func historyFigures(tallies []rehearse.Tally) []calibrate.Figure {
 		if y.Year.Name != rehearse.StepName {
 			continue
 		}
-		share := calibrate.NewShare(y.Found, y.Changes)
-		out = append(out,
-			calibrate.Figure{Figure: "history.recall.2pct", Value: share.Value(), Unit: "1", Low: share.Low, High: share.High, Samples: share.Of})
+		out = append(out, calibrate.NewShare(y.Found, y.Changes).Figure("history.recall.2pct"))
 		out = append(out, mean("history.delay_runs.2pct", "runs", y.Delay,
 			"mean after the first run of the change until it is told, the confirming run counted in")...)
 	}

@@ -308,10 +308,8 @@ func nightFigures(all []*nightSeries) []calibrate.Figure {
 		if t.percent == 0 {
 			continue
 		}
-		share, size := calibrate.NewShare(t.detected, t.series), fmt.Sprintf("%gpct", t.percent)
-		out = append(out, calibrate.Figure{
-			Figure: "history.real.recall." + size, Value: share.Value(), Unit: "1", Low: share.Low, High: share.High, Samples: share.Of,
-		})
+		size := fmt.Sprintf("%gpct", t.percent)
+		out = append(out, calibrate.NewShare(t.detected, t.series).Figure("history.real.recall."+size))
 		out = append(out, mean("history.real.delay_runs."+size, "runs", t.delay,
 			"mean after the first run of the change until it is told, the confirming run counted in")...)
 	}
