@@ -116,6 +116,17 @@ func chosen(steps []figureStep, only []string) ([]figureStep, error) {
 	return out, nil
 }
 
+// printFigures writes one JSON line for each.
+func printFigures(out io.Writer, figures []calibrate.Figure) error {
+	encoder := json.NewEncoder(out)
+	for _, figure := range figures {
+		if err := encoder.Encode(figure); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func newFiguresCommand() *cobra.Command {
 	var o figureOptions
 	var only []string
@@ -126,19 +137,14 @@ func newFiguresCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			out := json.NewEncoder(cmd.OutOrStdout())
 			for _, step := range steps {
 				figures, err := step.run(cmd.Context(), cmd.ErrOrStderr())
 				if err != nil {
 					return err
 				}
-				for _, figure := range figures {
-					if len(only) > 0 && !slices.Contains(only, figure.Figure) {
-						continue
-					}
-					if err := out.Encode(figure); err != nil {
-						return err
-					}
+				figures = slices.DeleteFunc(figures, func(f calibrate.Figure) bool { return len(only) > 0 && !slices.Contains(only, f.Figure) })
+				if err := printFigures(cmd.OutOrStdout(), figures); err != nil {
+					return err
 				}
 			}
 			return nil

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -73,14 +72,8 @@ func (o *historyOptions) run(out, log io.Writer) error {
 		return err
 	}
 	figures = append(append(append(figures, compared...), bisected...), detectCost(o.parallel, o.seed), size)
-	encoder := json.NewEncoder(out)
-	for _, figure := range figures {
-		if err := encoder.Encode(figure); err != nil {
-			return err
-		}
-	}
-	if o.update == "" {
-		return nil
+	if err := printFigures(out, figures); err != nil {
+		return err
 	}
 	for _, section := range []struct{ name, content string }{{"history", text}, {"history peer", table}, {"bisections", bisections}} {
 		// What was not made keeps its last table.

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -47,10 +46,7 @@ func newLimitsCommand() *cobra.Command {
 				return err
 			}
 			fmt.Fprint(cmd.OutOrStdout(), table)
-			if document == "" {
-				return nil
-			}
-			return update(document, "limits", fmt.Sprintf("%s, on %s.\n\n%s", time.Now().UTC().Format("2006-01-02"), machine(), table))
+			return update(document, "limits", measuredHere()+table)
 		},
 	}
 	command.Flags().StringVar(&folder, "ledgers", "", "folder that calibrate real --out wrote")
