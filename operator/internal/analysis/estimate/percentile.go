@@ -220,11 +220,7 @@ func (d *Data) percentileAcrossNodes(statistic experiment.Statistic, blocks map[
 func (d *Data) percentileRatio(mine, theirs Quantity, share float64) Inference {
 	shared := d.blocksWith(mine.Cell, mine.Metric)
 	other := d.blocksWith(theirs.Cell, theirs.Metric)
-	for block := range shared {
-		if !other[block] {
-			delete(shared, block)
-		}
-	}
+	maps.DeleteFunc(shared, func(block string, _ bool) bool { return !other[block] })
 	blocks := number(shared)
 	if len(blocks) == 0 {
 		return Inference{Reason: "no block has trials of both arms"}
