@@ -45,10 +45,10 @@ type Data struct {
 	// TimedOut are the trials that a timeout ended.
 	TimedOut timedOut
 
-	series      map[Quantity]map[string][]float64
-	comparisons map[comparison]Inference
-	levels      map[Quantity]Inference
-	conditions  map[selection.Cell]map[string]map[string]int
+	series map[Quantity]map[string][]float64
+	// ratios are those to the baseline.
+	ratios, levels map[Quantity]Inference
+	conditions     map[selection.Cell]map[string]map[string]int
 	// byTrials reports whether every trial counts the same in a percentile, whatever number of samples it has.
 	byTrials bool
 }
@@ -58,12 +58,6 @@ type Quantity struct {
 	selection.Cell
 	Metric    string
 	Statistic experiment.Statistic
-}
-
-// comparison is a quantity of a candidate over the same quantity of the baseline.
-type comparison struct {
-	Quantity
-	baseline int
 }
 
 // New indexes what was selected; a block counts if in says so, and every block if in is nil.
@@ -108,7 +102,7 @@ func dataOf(exp *experiment.Experiment, chosen *selection.Selection, attempts []
 		Trials: map[selection.Cell][]*record.Attempt{}, Rejected: map[selection.Cell]int{},
 		Measured: map[selection.Cell]map[string]bool{}, slots: map[selection.Cell]map[string][]float64{},
 		nodes: map[string]string{}, started: map[string]time.Time{}, clocks: map[clockOf]analysis.Resolution{}, TimedOut: timedOut{},
-		series: map[Quantity]map[string][]float64{}, comparisons: map[comparison]Inference{}, levels: map[Quantity]Inference{},
+		series: map[Quantity]map[string][]float64{}, ratios: map[Quantity]Inference{}, levels: map[Quantity]Inference{},
 		conditions: map[selection.Cell]map[string]map[string]int{},
 	}
 	for _, attempt := range attempts {
@@ -202,7 +196,7 @@ func (d *Data) ByTrials(point int, metric string, arms ...int) *Data {
 		}
 		if len(numbers) > 1 {
 			out := *d
-			out.byTrials, out.comparisons, out.levels = true, map[comparison]Inference{}, map[Quantity]Inference{}
+			out.byTrials, out.ratios, out.levels = true, map[Quantity]Inference{}, map[Quantity]Inference{}
 			return &out
 		}
 	}
