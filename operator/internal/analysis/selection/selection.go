@@ -150,6 +150,19 @@ func (s *Selection) rejectAttempt(attempt *record.Attempt, kind Rejection, forma
 	s.reject(attempt.ID, kind, format, args...)
 }
 
+// keep are the attempts that nothing speaks against; the others are rejected for what does.
+func (s *Selection) keep(attempts []*record.Attempt, kind Rejection, against func(*record.Attempt) string) []*record.Attempt {
+	var out []*record.Attempt
+	for _, attempt := range attempts {
+		if why := against(attempt); why != "" {
+			s.rejectAttempt(attempt, kind, "%s", why)
+			continue
+		}
+		out = append(out, attempt)
+	}
+	return out
+}
+
 // Excluded is what the analysis shows of the rejected.
 func (s *Selection) Excluded() []analysis.Exclusion {
 	slices.SortStableFunc(s.Rejected, func(a, b exclusion) int { return cmp.Compare(a.Attempt, b.Attempt) })
@@ -236,11 +249,9 @@ func (s *Selection) rejectForeign(exp *experiment.Experiment, planned plan, atte
 	points, arms := indexes(exp)
 	asked := commands(exp)
 	seen := map[string]bool{}
-	var out []*record.Attempt
-	for _, attempt := range attempts {
+	return s.keep(attempts, foreign, func(attempt *record.Attempt) (reason string) {
 		point, knownPoint := points[attempt.Point]
 		arm, knownArm := arms[attempt.Arm]
-		reason := ""
 		switch {
 		case attempt.Run.UID != exp.Run.UID:
 			reason = fmt.Sprintf("it is of run uid %q and this run has %q", attempt.Run.UID, exp.Run.UID)
@@ -269,15 +280,12 @@ func (s *Selection) rejectForeign(exp *experiment.Experiment, planned plan, atte
 				reason = contradiction(attempt, own, planned.slots[attempt.Trial].command)
 			}
 		}
-		if reason != "" {
-			s.rejectAttempt(attempt, foreign, "%s", reason)
-			continue
+		if reason == "" {
+			seen[attempt.ID] = true
+			s.Cells[attempt] = Cell{point, arm}
 		}
-		seen[attempt.ID] = true
-		s.Cells[attempt] = Cell{point, arm}
-		out = append(out, attempt)
-	}
-	return out
+		return reason
+	})
 }
 
 // disagreement is how an attempt differs from the plan of its wave.

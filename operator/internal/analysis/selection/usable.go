@@ -84,14 +84,7 @@ func (s *Selection) rejectUnusable(exp *experiment.Experiment, attempts []*recor
 		}
 		return reason
 	}
-	var out []*record.Attempt
-	for _, attempt := range attempts {
-		if reason := unusable(attempt); reason != "" {
-			s.rejectAttempt(attempt, Unusable, "%s", reason)
-			continue
-		}
-		out = append(out, attempt)
-	}
+	out := s.keep(attempts, Unusable, unusable)
 	for attempt, kind := range s.Kinds {
 		if slices.Contains(notCounting, kind) && !attempt.Warmup && attempt.Outcome == record.Succeeded && unusable(attempt) != "" {
 			s.useless[attempt] = true
