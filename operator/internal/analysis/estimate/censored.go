@@ -25,14 +25,12 @@ import (
 type timedOut map[selection.Cell]map[string][]float64
 
 func (t timedOut) add(c selection.Cell, attempt *record.Attempt, timeout float64) {
-	if t[c] == nil {
-		t[c] = map[string][]float64{}
-	}
 	// A ledger written by hand may have no trialTimeout; so long the trial did run.
 	if timeout <= 0 {
 		timeout = attempt.DurationSeconds
 	}
-	t[c][attempt.Block] = append(t[c][attempt.Block], timeout)
+	blocks := selection.Inner(t, c)
+	blocks[attempt.Block] = append(blocks[attempt.Block], timeout)
 }
 
 // Censors reports whether a timeout bounds a metric, and on which side the truth may lie: a time that goes by while the trial runs is

@@ -132,11 +132,9 @@ func dataOf(exp *experiment.Experiment, chosen *selection.Selection, attempts []
 }
 
 func (d *Data) sawMeasured(c selection.Cell, attempt *record.Attempt) {
-	if d.Measured[c] == nil {
-		d.Measured[c], d.slots[c] = map[string]bool{}, map[string][]float64{}
-	}
-	d.Measured[c][attempt.Block] = true
-	d.slots[c][attempt.Block] = append(d.slots[c][attempt.Block], float64(attempt.Slot))
+	selection.Inner(d.Measured, c)[attempt.Block] = true
+	slots := selection.Inner(d.slots, c)
+	slots[attempt.Block] = append(slots[attempt.Block], float64(attempt.Slot))
 }
 
 // Before counts the blocks in which the trials of an arm at a point came before another's, by their mean slots, and those in which they
@@ -172,11 +170,9 @@ func (d *Data) Conditions(c selection.Cell) map[string]map[string]int {
 	sums := map[string]map[string]int{}
 	for point := range d.Exp.Points {
 		for name, counts := range d.Conditions(selection.At(point, c.Arm)) {
-			if sums[name] == nil {
-				sums[name] = map[string]int{}
-			}
+			sum := selection.Inner(sums, name)
 			for value, n := range counts {
-				sums[name][value] += n
+				sum[value] += n
 			}
 		}
 	}

@@ -13,6 +13,14 @@ type Cell struct{ Point, Arm int }
 // At is the cell of an arm at a point.
 func At(point, arm int) Cell { return Cell{point, arm} }
 
+// Inner is the map that a map has for a key, made where there is none.
+func Inner[K, L comparable, V any](of map[K]map[L]V, key K) map[L]V {
+	if of[key] == nil {
+		of[key] = map[L]V{}
+	}
+	return of[key]
+}
+
 // VisitGates calls visit for every gate, candidate and point that it applies to, in a fixed order; but for those on completing,
 // which look at all their points at once.
 func VisitGates(exp *experiment.Experiment, visit func(gate experiment.Gate, candidate string, point int)) {

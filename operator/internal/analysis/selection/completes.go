@@ -31,10 +31,7 @@ func (s *Selection) Ran(in func(block string) bool) map[Cell]map[string]bool {
 		if attempt.Warmup || in != nil && !in(attempt.Block) || !slices.Contains(telling, s.Kinds[attempt]) {
 			continue
 		}
-		if out[c] == nil {
-			out[c] = map[string]bool{}
-		}
-		out[c][attempt.Block] = true
+		Inner(out, c)[attempt.Block] = true
 	}
 	return out
 }

@@ -307,11 +307,8 @@ func (s *Selection) count(exp *experiment.Experiment, planned plan, attempts []*
 	// A program that fails a block's measured trials fails its warm-up for the same reason, which is counted there.
 	measured := map[Cell]map[string]bool{}
 	for attempt, kind := range s.Kinds {
-		if c := s.Cells[attempt]; kind == Failed {
-			if measured[c] == nil {
-				measured[c] = map[string]bool{}
-			}
-			measured[c][attempt.Block] = true
+		if kind == Failed {
+			Inner(measured, s.Cells[attempt])[attempt.Block] = true
 		}
 	}
 	// A trial that only such an execution has is counted above, and a block under a stale lease is nobody's loss.
@@ -345,11 +342,9 @@ func unplanned(exp *experiment.Experiment, fates map[string]trialFate) map[strin
 	seen := map[string]map[Cell]int{}
 	most := 0
 	for _, f := range fates {
-		if seen[f.block] == nil {
-			seen[f.block] = map[Cell]int{}
-		}
-		seen[f.block][f.cell]++
-		most = max(most, seen[f.block][f.cell])
+		in := Inner(seen, f.block)
+		in[f.cell]++
+		most = max(most, in[f.cell])
 	}
 	out := map[string]trialFate{}
 	for block, cells := range seen {

@@ -21,12 +21,7 @@ func (s *Selection) rejectOtherPrograms(attempts []*record.Attempt) []*record.At
 		if executed == "" {
 			continue
 		}
-		of := variant{s.Cells[attempt], attempt.Build}
-		in := cells[of]
-		if in == nil {
-			in = map[string][]*record.Attempt{}
-			cells[of] = in
-		}
+		in := Inner(cells, variant{s.Cells[attempt], attempt.Build})
 		in[executed] = append(in[executed], attempt)
 	}
 	others := map[*record.Attempt]string{}

@@ -318,14 +318,11 @@ func (s *Selection) chooseExecutions(attempts []*record.Attempt) []*record.Attem
 	}
 	blocks := map[string]map[string]*execution{}
 	for _, attempt := range attempts {
-		name := trial.Executor(attempt)
-		if blocks[attempt.Block] == nil {
-			blocks[attempt.Block] = map[string]*execution{}
-		}
-		e := blocks[attempt.Block][name]
+		name, executions := trial.Executor(attempt), Inner(blocks, attempt.Block)
+		e := executions[name]
 		if e == nil {
 			e = &execution{name: name, node: trial.NodeOf(attempt), started: attempt.StartedAt.UnixNano()}
-			blocks[attempt.Block][name] = e
+			executions[name] = e
 		}
 		e.started = min(e.started, attempt.StartedAt.UnixNano())
 		if !attempt.Warmup && trial.Started(attempt) {

@@ -158,10 +158,7 @@ func copied(used []*record.Attempt) string {
 	}
 	first, began := map[process]*record.Attempt{}, map[string]map[int64]bool{}
 	for _, attempt := range used {
-		if began[attempt.Block] == nil {
-			began[attempt.Block] = map[int64]bool{}
-		}
-		began[attempt.Block][attempt.StartedAt.UnixNano()] = true
+		Inner(began, attempt.Block)[attempt.StartedAt.UnixNano()] = true
 	}
 	for _, attempt := range used {
 		of := process{trial.NodeOf(attempt), attempt.StartedAt.UnixNano(), attempt.DurationSeconds}

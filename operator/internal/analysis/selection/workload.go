@@ -18,11 +18,7 @@ func (s *Selection) workloads(genuine []*record.Attempt) map[int]map[string]bool
 		if kind := s.Kinds[attempt]; kind == superseded || kind == staleLease || attempt.Reported().Workload.Name == "" {
 			continue
 		}
-		arm := s.Cells[attempt].Arm
-		if out[arm] == nil {
-			out[arm] = map[string]bool{}
-		}
-		out[arm][attempt.Reported().Workload.Name] = true
+		Inner(out, s.Cells[attempt].Arm)[attempt.Reported().Workload.Name] = true
 	}
 	return out
 }
