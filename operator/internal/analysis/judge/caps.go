@@ -182,11 +182,7 @@ func partlyRead(d *estimate.Data, _ *judgement, gate *analysis.GateResult) strin
 	if d.Everything != nil {
 		d = d.Everything
 	}
-	arms := []int{selection.ArmIndex(d.Exp, gate.Candidate)}
-	if gate.Op.Relative() {
-		arms = append(arms, d.Exp.Baseline())
-	}
-	for _, arm := range arms {
+	for _, arm := range gateArms(d, gate) {
 		trials, read := d.Trials[selection.At(point, arm)], 0
 		for _, attempt := range trials {
 			if _, ok := attempt.Metric(gate.Metric); ok {
