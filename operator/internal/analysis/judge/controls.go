@@ -194,23 +194,20 @@ func unreported(d *estimate.Data, point int, phase string, arms ...int) string {
 	return ""
 }
 
-// missingControl names a control of a gate of which there is too little to say whether it moved: who asks for one is not told Go without.
-func missingControl(_ *estimate.Data, j *judgement, gate *analysis.GateResult) string {
-	for _, c := range j.controls {
-		if c.Missing && c.Of(gate) {
-			return c.Message + ": so nobody knows whether anything beside the change was measured"
-		}
-	}
-	return ""
-}
+// moved are controls that show a change where none was made, and missing those of which there is too little to say whether they moved: who
+// asks for one is not told Go without.
+func moved(c *analysis.ControlResult) bool   { return c.Moved }
+func missing(c *analysis.ControlResult) bool { return c.Missing }
 
-// movedControl names the control of a gate that moved: the null arm's at the same point, of the same metric and statistic, or
-// any control phase of the gate's candidate at the same point.
-func movedControl(_ *estimate.Data, j *judgement, gate *analysis.GateResult) string {
-	for _, c := range j.controls {
-		if c.Moved && c.Of(gate) {
-			return c.Message + ": so large a difference comes about without the change"
+// ofControl names the control of a gate that is as asked, and what follows from it: the null arm's at the same point, of the same metric
+// and statistic, or any control phase of the gate's candidate at the same point.
+func ofControl(is func(*analysis.ControlResult) bool, so string) func(*estimate.Data, *judgement, *analysis.GateResult) string {
+	return func(_ *estimate.Data, j *judgement, gate *analysis.GateResult) string {
+		for i := range j.controls {
+			if c := &j.controls[i]; is(c) && c.Of(gate) {
+				return c.Message + ": " + so
+			}
 		}
+		return ""
 	}
-	return ""
 }
