@@ -40,8 +40,6 @@ type Data struct {
 	// started is when the first trial of a block began.
 	started map[string]time.Time
 	clocks  map[clockOf]analysis.Resolution
-	// precisions are those of the histograms.
-	precisions map[*record.Histogram]trial.Precision
 	// TimedOut are the trials that a timeout ended.
 	TimedOut timedOut
 

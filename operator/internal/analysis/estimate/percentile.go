@@ -108,7 +108,7 @@ func (d *Data) distinctSamples(q Quantity) int {
 	count := 0
 	for _, attempt := range d.Trials[q.Cell] {
 		if metric, ok := attempt.Metric(q.Metric); ok {
-			count += max(1, len(metric.Samples), len(d.Chosen.Histograms[metric.Histogram]))
+			count += d.Chosen.Histograms.Distinct(metric)
 		}
 	}
 	return count
