@@ -221,24 +221,21 @@ func (s *Selection) indexPlan(exp *experiment.Experiment, waves []record.Wave, t
 			s.Gaps = append(s.Gaps, key)
 			s.reject(key, foreign, "the plan contradicts the experiment: %s", why)
 		}
-		at := func(block string, index int, warmup bool) (plannedSlot, bool) {
-			point, ok1 := points[wave.Points[wave.Cells[index].Point].Key]
-			arm, ok2 := arms[wave.Arms[wave.Cells[index].Arm].Name]
-			return plannedSlot{Cell{point, arm}, block, wave.Cells[index].Build, warmup,
-				&command{wave.Cells[index].Argv, wave.Cells[index].Parameters}}, ok1 && ok2
+		add := func(block string, order []int, warmup bool) {
+			for slot, index := range order {
+				c := wave.Cells[index]
+				point, knownPoint := points[wave.Points[c.Point].Key]
+				arm, knownArm := arms[wave.Arms[c.Arm].Name]
+				if knownPoint && knownArm {
+					out.slots[record.TrialName(block, slot, warmup)] = plannedSlot{Cell{point, arm}, block, c.Build, warmup,
+						&command{c.Argv, c.Parameters}}
+				}
+			}
 		}
 		for _, block := range wave.Blocks {
 			out.leases[block.ID], s.Purposes[block.ID] = block.Lease, wave.Why()
-			for slot, index := range block.Warmup {
-				if planned, ok := at(block.ID, index, true); ok {
-					out.slots[record.TrialName(block.ID, slot, true)] = planned
-				}
-			}
-			for slot, index := range block.Order {
-				if planned, ok := at(block.ID, index, false); ok {
-					out.slots[record.TrialName(block.ID, slot, false)] = planned
-				}
-			}
+			add(block.ID, block.Warmup, true)
+			add(block.ID, block.Order, false)
 		}
 	}
 	return out
