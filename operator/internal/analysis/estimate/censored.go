@@ -105,11 +105,9 @@ func (d *Data) samplesPerTrial(q Quantity) int64 {
 func (d *Data) eachLike(q Quantity, visit func(*record.Attempt, record.Metric)) {
 	found := false
 	in := func(c selection.Cell) {
-		for _, attempt := range d.Trials[c] {
-			if metric, ok := attempt.Metric(q.Metric); ok {
-				found = true
-				visit(attempt, metric)
-			}
+		for attempt, metric := range d.reported(c, q.Metric) {
+			found = true
+			visit(attempt, metric)
 		}
 	}
 	in(q.Cell)

@@ -224,8 +224,8 @@ func deviation(values []float64) float64 {
 // one.
 func (d *Data) bucket(q Quantity) (value, width float64) {
 	var values []float64
-	for _, attempt := range d.Trials[q.Cell] {
-		if metric, ok := attempt.Metric(q.Metric); ok && metric.Histogram != nil {
+	for _, metric := range d.reported(q.Cell, q.Metric) {
+		if metric.Histogram != nil {
 			if at, ok := d.Chosen.Histograms.At(metric.Histogram, q.Statistic); ok {
 				values, width = append(values, at), max(width, d.Chosen.Histograms.Width(metric.Histogram, at))
 			}

@@ -129,6 +129,17 @@ func dataOf(exp *experiment.Experiment, chosen *selection.Selection, attempts []
 	return d
 }
 
+// reported are the trials of a cell that have a metric, with what they report of it.
+func (d *Data) reported(c selection.Cell, metric string) iter.Seq2[*record.Attempt, record.Metric] {
+	return func(yield func(*record.Attempt, record.Metric) bool) {
+		for _, attempt := range d.Trials[c] {
+			if found, ok := attempt.Metric(metric); ok && !yield(attempt, found) {
+				return
+			}
+		}
+	}
+}
+
 func (d *Data) sawMeasured(c selection.Cell, attempt *record.Attempt) {
 	selection.Inner(d.Measured, c)[attempt.Block] = true
 	slots := selection.Inner(d.slots, c)
@@ -183,10 +194,8 @@ func (d *Data) Conditions(c selection.Cell) map[string]map[string]int {
 func (d *Data) ByTrials(point int, metric string, arms ...int) *Data {
 	for _, arm := range arms {
 		numbers := map[int64]bool{}
-		for _, attempt := range d.Trials[selection.At(point, arm)] {
-			if reported, ok := attempt.Metric(metric); ok {
-				numbers[trial.Samples(reported)] = true
-			}
+		for _, reported := range d.reported(selection.At(point, arm), metric) {
+			numbers[trial.Samples(reported)] = true
 		}
 		if len(numbers) > 1 {
 			out := *d

@@ -55,9 +55,8 @@ func (d *Data) newPool(q Quantity, blocks map[string]int) *pool {
 		samples = append(samples, sample{value, count, int32(block)})
 		single = single && count == 1
 	}
-	for _, attempt := range d.Trials[q.Cell] {
-		block, counts := blocks[attempt.Block]
-		if metric, ok := attempt.Metric(q.Metric); ok && counts {
+	for attempt, metric := range d.reported(q.Cell, q.Metric) {
+		if block, counts := blocks[attempt.Block]; counts {
 			of := trial.Samples(metric)
 			d.Chosen.Histograms.Each(metric, func(value float64, count int64) { add(value, d.weight(count, of), block) })
 		}
@@ -106,10 +105,8 @@ func (d *Data) weight(count, of int64) int64 {
 // distinctSamples is about how many samples a pool will have.
 func (d *Data) distinctSamples(q Quantity) int {
 	count := 0
-	for _, attempt := range d.Trials[q.Cell] {
-		if metric, ok := attempt.Metric(q.Metric); ok {
-			count += d.Chosen.Histograms.Distinct(metric)
-		}
+	for _, metric := range d.reported(q.Cell, q.Metric) {
+		count += d.Chosen.Histograms.Distinct(metric)
 	}
 	return count
 }
@@ -174,10 +171,8 @@ func (d *Data) EnoughSamples(c selection.Cell, metric string, statistic experime
 // blocksWith are the blocks in which the cell has samples of the metric.
 func (d *Data) blocksWith(c selection.Cell, metric string) map[string]bool {
 	out := map[string]bool{}
-	for _, attempt := range d.Trials[c] {
-		if _, ok := attempt.Metric(metric); ok {
-			out[attempt.Block] = true
-		}
+	for attempt := range d.reported(c, metric) {
+		out[attempt.Block] = true
 	}
 	d.eachTimeout(Quantity{Cell: c, Metric: metric}, func(_ float64, _ int64, block string) { out[block] = true })
 	return out
