@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"hash/fnv"
+	"iter"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -178,16 +179,16 @@ func (d *Data) blocksWith(c selection.Cell, metric string) map[string]bool {
 	return out
 }
 
-func number(blocks map[string]bool) map[string]int {
-	out := make(map[string]int, len(blocks))
-	for i, name := range slices.Sorted(maps.Keys(blocks)) {
+func number(blocks iter.Seq[string]) map[string]int {
+	out := map[string]int{}
+	for i, name := range slices.Sorted(blocks) {
 		out[name] = i
 	}
 	return out
 }
 
 func (d *Data) percentileLevel(q Quantity, share float64) Inference {
-	blocks := number(d.blocksWith(q.Cell, q.Metric))
+	blocks := number(maps.Keys(d.blocksWith(q.Cell, q.Metric)))
 	if len(blocks) == 0 {
 		return Inference{Reason: "no block has a value"}
 	}
@@ -204,11 +205,7 @@ func (d *Data) percentileAcrossNodes(statistic experiment.Statistic, blocks map[
 	of func(blocks map[string]int, least int) Inference) Inference {
 	pooled := of(blocks, experiment.MinSamples(statistic))
 	return d.acrossNodes(pooled, slices.Sorted(maps.Keys(blocks)), paired, func(part []string) Inference {
-		in := make(map[string]bool, len(part))
-		for _, block := range part {
-			in[block] = true
-		}
-		return of(number(in), 1)
+		return of(number(slices.Values(part)), 1)
 	})
 }
 
@@ -216,28 +213,24 @@ func (d *Data) percentileRatio(mine, theirs Quantity, share float64) Inference {
 	shared := d.blocksWith(mine.Cell, mine.Metric)
 	other := d.blocksWith(theirs.Cell, theirs.Metric)
 	maps.DeleteFunc(shared, func(block string, _ bool) bool { return !other[block] })
-	blocks := number(shared)
+	blocks := number(maps.Keys(shared))
 	if len(blocks) == 0 {
 		return Inference{Reason: "no block has trials of both arms"}
 	}
 	return d.percentileAcrossNodes(mine.Statistic, blocks, true, func(blocks map[string]int, least int) Inference {
-		return d.percentileRatioIn(blocks, mine, theirs, share, least)
-	})
-}
-
-func (d *Data) percentileRatioIn(blocks map[string]int, mine, theirs Quantity, share float64, least int) Inference {
-	a, b := d.newPool(mine, blocks), d.newPool(theirs, blocks)
-	out := Inference{Blocks: len(blocks), samples: a.size() + b.size(), logarithmic: true}
-	if min(a.size(), b.size()) < least {
-		out.Reason = fmt.Sprintf("%s needs at least %d samples of each arm and there are %d and %d", mine.Statistic, least, a.size(), b.size())
-		out.Value = math.NaN() // Absent, and not zero.
-		return out
-	}
-	if !a.positive(share) || !b.positive(share) {
-		return Inference{NoRatio: true, Reason: noRatio(mine.Metric, d.PerBlock(mine), d.PerBlock(theirs))}
-	}
-	return d.bootstrap(mine, out, least, d.drawn(blocks, mine.Cell, theirs.Cell), func(weights []int64) float64 {
-		return a.percentile(share, weights) / b.percentile(share, weights)
+		a, b := d.newPool(mine, blocks), d.newPool(theirs, blocks)
+		out := Inference{Blocks: len(blocks), samples: a.size() + b.size(), logarithmic: true}
+		if min(a.size(), b.size()) < least {
+			out.Reason = fmt.Sprintf("%s needs at least %d samples of each arm and there are %d and %d", mine.Statistic, least, a.size(), b.size())
+			out.Value = math.NaN() // Absent, and not zero.
+			return out
+		}
+		if !a.positive(share) || !b.positive(share) {
+			return Inference{NoRatio: true, Reason: noRatio(mine.Metric, d.PerBlock(mine), d.PerBlock(theirs))}
+		}
+		return d.bootstrap(mine, out, least, d.drawn(blocks, mine.Cell, theirs.Cell), func(weights []int64) float64 {
+			return a.percentile(share, weights) / b.percentile(share, weights)
+		})
 	})
 }
 
