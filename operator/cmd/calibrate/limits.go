@@ -98,10 +98,6 @@ type verdicts struct {
 	beyond map[under]int
 }
 
-func newVerdicts(limits noise.Limits) *verdicts {
-	return &verdicts{limits, map[string]int{}, map[under]int{}}
-}
-
 func (v *verdicts) add(reference *noise.Reference, attempt *record.Attempt, condition string) {
 	v.trials[condition]++
 	violations, _ := reference.Judge(v.limits, attempt)
@@ -142,7 +138,7 @@ func limits(ctx context.Context, folder string, judgedBy noise.Limits) (string, 
 	if len(runs) == 0 {
 		return "", fmt.Errorf("--ledgers: %s holds no run of calibrate real --out", folder)
 	}
-	all, judged := readings{}, newVerdicts(judgedBy)
+	all, judged := readings{}, &verdicts{judgedBy, map[string]int{}, map[under]int{}}
 	for _, file := range runs {
 		raw, err := os.ReadFile(file)
 		if err != nil {

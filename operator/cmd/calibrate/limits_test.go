@@ -25,7 +25,7 @@ func TestReadingsAreSortedByWhatWasBesideTheTrial(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	judged := newVerdicts(tried)
+	judged := &verdicts{tried, map[string]int{}, map[under]int{}}
 	collect(all, judged, []*record.Attempt{trial(0, 0.01), trial(1, 0.02), warmup}, neighboured{})
 	collect(all, judged, []*record.Attempt{trial(0, 0.3), trial(1, 0.1)}, neighboured{
 		Kind: "cpu", Busy: []calibrate.Busy{{From: begin, To: begin.Add(time.Second)}},
