@@ -110,23 +110,18 @@ func nullControls(d *estimate.Data, parity *selection.Parity) []control {
 	if parity.Baseline != "" {
 		return nil
 	}
-	type place struct {
-		point     int
-		metric    string
-		statistic experiment.Statistic
-	}
 	var out []control
 	for arm := range d.Exp.Arms {
 		if !d.Exp.Arms[arm].Null {
 			continue
 		}
-		seen := map[place]bool{}
+		seen := map[figure]bool{}
 		selection.VisitGates(d.Exp, func(gate experiment.Gate, _ string, point int) {
 			metric := d.Exp.Metric(gate.Metric)
 			if metric == nil { // It compares outputs.
 				return
 			}
-			at := place{point, metric.Name, cmp.Or(gate.Statistic, metric.Statistic)}
+			at := figure{point, metric.Name, cmp.Or(gate.Statistic, metric.Statistic)}
 			if seen[at] {
 				return
 			}
@@ -153,25 +148,20 @@ func phaseControls(d *estimate.Data, parity *selection.Parity) []control {
 	if baseline < 0 {
 		return nil
 	}
-	type place struct {
-		point     int
-		candidate string
-	}
-	seen := map[place]bool{}
+	seen := map[selection.Cell]bool{}
 	var out []control
 	selection.VisitGates(d.Exp, func(gate experiment.Gate, candidate string, point int) {
-		at := place{point, candidate}
+		at := selection.At(point, selection.ArmIndex(d.Exp, candidate))
 		if gate.Op == experiment.ParityEqual || seen[at] || parity.Refused(candidate) != "" {
 			return
 		}
 		seen[at] = true
 		for _, phase := range d.Exp.Plan.Design.ControlPhases {
-			arm := selection.ArmIndex(d.Exp, candidate)
 			one := control{
 				result: analysis.ControlResult{Point: d.Exp.Points[point].Key, Arm: candidate, Phase: phase},
-				found:  d.PhaseRatio(point, arm, phase).At(d.GateConfidence),
+				found:  d.PhaseRatio(point, at.Arm, phase).At(d.GateConfidence),
 			}
-			one.lacks = cmp.Or(unreported(d, point, phase, arm, baseline), one.found.Reason, silent(one.found))
+			one.lacks = cmp.Or(unreported(d, point, phase, at.Arm, baseline), one.found.Reason, silent(one.found))
 			out = append(out, one)
 		}
 	})

@@ -21,7 +21,7 @@ import (
 // mostDoubts bounds what is kept of them: whoever reads an analysis counts how large it is.
 const mostDoubts = 2000
 
-// figure is what two arms are compared in.
+// figure is what two arms are compared in, at a point.
 type figure struct {
 	point     int
 	metric    string
