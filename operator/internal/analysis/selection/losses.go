@@ -266,6 +266,11 @@ func (s *Selection) count(exp *experiment.Experiment, planned plan, attempts []*
 		maps.Copy(fates, unplanned(exp, fates))
 	}
 	s.Trials.Planned, s.Trials.Warmups = len(fates)+len(warmups), len(warmups)
+	lose := func(c Cell, what Balance) {
+		all := s.Lost[c]
+		all.Add(what)
+		s.Lost[c] = all
+	}
 	for _, name := range slices.Sorted(maps.Keys(fates)) {
 		f := fates[name]
 		switch f.rank {
@@ -283,16 +288,10 @@ func (s *Selection) count(exp *experiment.Experiment, planned plan, attempts []*
 			one.Lost, one.Some = Losses{f.how: 1}, []string{name}
 		}
 		if ran[f.block] {
-			all := s.Lost[f.cell]
-			all.Add(one)
-			s.Lost[f.cell] = all
+			lose(f.cell, one)
 		}
 	}
-	alsoLost := func(c Cell, how, name string) {
-		all := s.Lost[c]
-		all.Add(Balance{Of: 1, Lost: Losses{how: 1}, Some: []string{name}})
-		s.Lost[c] = all
-	}
+	alsoLost := func(c Cell, how, name string) { lose(c, Balance{Of: 1, Lost: Losses{how: 1}, Some: []string{name}}) }
 	for _, one := range s.Unended {
 		if one.warmup || one.Repeated {
 			alsoLost(one.Cell, LostUnended, one.ID)
