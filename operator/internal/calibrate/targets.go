@@ -99,8 +99,9 @@ func byCoverage(a, b Tally) int {
 	return cmp.Compare(NewShare(a.Covered, a.Intervals).Value(), NewShare(b.Covered, b.Intervals).Value())
 }
 
-// coverageFigure is that of a row that was picked as the lowest or highest of so many. The extreme of many rows lies beyond the truth of its own, so
-// that its limits are those that hold for all rows at once (Bonferroni; Dunn 1961, Journal of the American Statistical Association 56:52).
+// coverageFigure is that of a row that was picked as the lowest or highest of so many. The extreme of many rows lies beyond the truth of
+// its own, so that its limits are those that hold for all rows at once (Bonferroni; Dunn 1961, Journal of the American Statistical
+// Association 56:52).
 func (t Tally) coverageFigure(name string, rows int) Figure {
 	out := newShareAt(t.Covered, t.Intervals, 1-0.05/float64(rows)).Figure(name)
 	out.Note = fmt.Sprintf("row %s, picked from %d, with limits that hold for all of them at once; the plain interval of the same blocks: %s",
