@@ -17,7 +17,6 @@ import (
 
 	"assay.dev/assay/operator/internal/calibrate"
 	"assay.dev/assay/operator/internal/experiment"
-	"assay.dev/assay/operator/internal/ledger"
 )
 
 const (
@@ -156,18 +155,7 @@ func giveAway(folder string) error {
 
 // judgement compares what a run's ledger says with the truth. An attempt that is missing or named is no forgery.
 func judgement(ctx context.Context, folder string) (string, error) {
-	store, err := ledger.OpenFolder(ctx, folder)
-	if err != nil {
-		return "", err
-	}
-	_, result, err := ledger.ReadJudged(ctx, store)
-	if err == nil && result == nil {
-		err = errors.New("nothing was judged")
-	}
-	if err != nil {
-		return "", err
-	}
-	attempts, _, err := ledger.ReadAttempts(ctx, store, -1)
+	result, attempts, err := readJudged(ctx, folder)
 	if err != nil {
 		return "", err
 	}

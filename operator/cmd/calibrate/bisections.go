@@ -23,10 +23,8 @@ func (o *historyOptions) bisect(log io.Writer) ([]calibrate.Figure, string) {
 		if history.Culprits != 1 {
 			continue
 		}
-		share, size := calibrate.NewShare(row.Exact, row.Of), quantity.Decimals(100*history.Shift, 0)+"pct"
-		figures = append(figures, calibrate.Figure{
-			Figure: "bisect.correct_rate." + size, Value: share.Value(), Unit: "1", Low: share.Low, High: share.High, Samples: share.Of,
-		})
+		size := quantity.Decimals(100*history.Shift, 0) + "pct"
+		figures = append(figures, calibrate.NewShare(row.Exact, row.Of).Figure("bisect.correct_rate."+size))
 		if history.Shift == rehearse.PromisedShift {
 			figures = append(figures, mean("bisect.waves", "waves", row.Waves, "mean for one culprit of "+size+"; the last wave verifies")...)
 		}

@@ -28,10 +28,7 @@ func newTableCommand(name, short string, rows int, table func(runs int, seed uin
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			text := table(runs, seed)
 			fmt.Fprint(cmd.OutOrStdout(), text)
-			if document != "" {
-				return update(document, name, text)
-			}
-			return nil
+			return update(document, name, text)
 		},
 	}
 	command.Flags().IntVar(&runs, "runs", rows, "runs of every row")

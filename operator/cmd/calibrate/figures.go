@@ -38,14 +38,12 @@ func (o *figureOptions) steps() []figureStep {
 				return calibrate.Figures(tallies), err
 			}},
 		{[]string{calibrate.SelfNoiseFigure}, func(context.Context, io.Writer) ([]calibrate.Figure, error) {
-			attacked, err := calibrate.AttackBySelfNoise(o.selfNoise, o.simulated.seed)
-			return []calibrate.Figure{attacked.Figure()}, err
+			share, err := calibrate.AttackBySelfNoise(o.selfNoise, o.simulated.seed)
+			return []calibrate.Figure{share.Figure(calibrate.SelfNoiseFigure)}, err
 		}},
 		{[]string{calibrate.CensoredFigure}, func(_ context.Context, log io.Writer) ([]calibrate.Figure, error) {
 			share, err := calibrate.Censored(o.simulated.runs, o.simulated.seed, func(what string) { fmt.Fprintln(log, what) })
-			return []calibrate.Figure{{
-				Figure: calibrate.CensoredFigure, Value: share.Value(), Unit: "1", Low: share.Low, High: share.High, Samples: share.Of,
-			}}, err
+			return []calibrate.Figure{share.Figure(calibrate.CensoredFigure)}, err
 		}},
 		{[]string{"verdict.neighbour.flagged"}, func(ctx context.Context, log io.Writer) ([]calibrate.Figure, error) {
 			r := o.real
@@ -55,8 +53,7 @@ func (o *figureOptions) steps() []figureStep {
 			if err != nil || !ok {
 				return nil, err
 			}
-			return []calibrate.Figure{{Figure: "verdict.neighbour.flagged", Value: share.Value(), Unit: "1", Low: share.Low, High: share.High,
-				Samples: share.Of}}, nil
+			return []calibrate.Figure{share.Figure("verdict.neighbour.flagged")}, nil
 		}},
 		{[]string{calibrate.RealPowerFigure}, func(ctx context.Context, log io.Writer) ([]calibrate.Figure, error) {
 			r := o.quiet(calibrate.RealPowerFigure, o.powerRuns)
@@ -119,6 +116,17 @@ func chosen(steps []figureStep, only []string) ([]figureStep, error) {
 	return out, nil
 }
 
+// printFigures writes one JSON line for each.
+func printFigures(out io.Writer, figures []calibrate.Figure) error {
+	encoder := json.NewEncoder(out)
+	for _, figure := range figures {
+		if err := encoder.Encode(figure); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func newFiguresCommand() *cobra.Command {
 	var o figureOptions
 	var only []string
@@ -129,19 +137,14 @@ func newFiguresCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			out := json.NewEncoder(cmd.OutOrStdout())
 			for _, step := range steps {
 				figures, err := step.run(cmd.Context(), cmd.ErrOrStderr())
 				if err != nil {
 					return err
 				}
-				for _, figure := range figures {
-					if len(only) > 0 && !slices.Contains(only, figure.Figure) {
-						continue
-					}
-					if err := out.Encode(figure); err != nil {
-						return err
-					}
+				figures = slices.DeleteFunc(figures, func(f calibrate.Figure) bool { return len(only) > 0 && !slices.Contains(only, f.Figure) })
+				if err := printFigures(cmd.OutOrStdout(), figures); err != nil {
+					return err
 				}
 			}
 			return nil

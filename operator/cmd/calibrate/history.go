@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -73,14 +72,8 @@ func (o *historyOptions) run(out, log io.Writer) error {
 		return err
 	}
 	figures = append(append(append(figures, compared...), bisected...), detectCost(o.parallel, o.seed), size)
-	encoder := json.NewEncoder(out)
-	for _, figure := range figures {
-		if err := encoder.Encode(figure); err != nil {
-			return err
-		}
-	}
-	if o.update == "" {
-		return nil
+	if err := printFigures(out, figures); err != nil {
+		return err
 	}
 	for _, section := range []struct{ name, content string }{{"history", text}, {"history peer", table}, {"bisections", bisections}} {
 		// What was not made keeps its last table.
@@ -107,9 +100,7 @@ func historyFigures(tallies []rehearse.Tally) []calibrate.Figure {
 		if y.Year.Name != rehearse.StepName {
 			continue
 		}
-		share := calibrate.NewShare(y.Found, y.Changes)
-		out = append(out,
-			calibrate.Figure{Figure: "history.recall.2pct", Value: share.Value(), Unit: "1", Low: share.Low, High: share.High, Samples: share.Of})
+		out = append(out, calibrate.NewShare(y.Found, y.Changes).Figure("history.recall.2pct"))
 		out = append(out, mean("history.delay_runs.2pct", "runs", y.Delay,
 			"mean after the first run of the change until it is told, the confirming run counted in")...)
 	}

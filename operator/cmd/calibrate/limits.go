@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -47,10 +46,7 @@ func newLimitsCommand() *cobra.Command {
 				return err
 			}
 			fmt.Fprint(cmd.OutOrStdout(), table)
-			if document == "" {
-				return nil
-			}
-			return update(document, "limits", fmt.Sprintf("%s, on %s.\n\n%s", time.Now().UTC().Format("2006-01-02"), machine(), table))
+			return update(document, "limits", measuredHere()+table)
 		},
 	}
 	command.Flags().StringVar(&folder, "ledgers", "", "folder that calibrate real --out wrote")
@@ -89,29 +85,27 @@ const anyLimit = noise.Kind("any of them")
 // conditions are what a trial may have been measured under.
 var conditions = []string{"quiet", "cpu", "memory", "disk"}
 
+// under is a kind of reading under a condition.
+type under struct {
+	kind      noise.Kind
+	condition string
+}
+
 // verdicts count the trials beyond each limit, by condition.
 type verdicts struct {
 	limits noise.Limits
 	trials map[string]int
-	beyond map[noise.Kind]map[string]int
-}
-
-func newVerdicts(limits noise.Limits) *verdicts {
-	out := &verdicts{limits: limits, trials: map[string]int{}, beyond: map[noise.Kind]map[string]int{anyLimit: {}}}
-	for _, kind := range noise.Kinds {
-		out.beyond[kind] = map[string]int{}
-	}
-	return out
+	beyond map[under]int
 }
 
 func (v *verdicts) add(reference *noise.Reference, attempt *record.Attempt, condition string) {
 	v.trials[condition]++
 	violations, _ := reference.Judge(v.limits, attempt)
 	for _, violation := range violations {
-		v.beyond[violation.Kind][condition]++
+		v.beyond[under{violation.Kind, condition}]++
 	}
 	if len(violations) > 0 {
-		v.beyond[anyLimit][condition]++
+		v.beyond[under{anyLimit, condition}]++
 	}
 }
 
@@ -126,15 +120,15 @@ func (v *verdicts) table() string {
 		}
 		row := []string{string(kind), at}
 		for _, condition := range conditions {
-			row = append(row, calibrate.NewShare(v.beyond[kind][condition], v.trials[condition]).String())
+			row = append(row, calibrate.NewShare(v.beyond[under{kind, condition}], v.trials[condition]).String())
 		}
 		fmt.Fprintf(&out, "| %s |\n", strings.Join(row, " | "))
 	}
 	return out.String()
 }
 
-// readings are shares by the condition under which they were read: quiet, or the kind of neighbour.
-type readings map[string][]float64
+// readings are shares, by their kind and the condition under which they were read: quiet, or the kind of neighbour.
+type readings map[under][]float64
 
 func limits(ctx context.Context, folder string, judgedBy noise.Limits) (string, error) {
 	runs, err := filepath.Glob(filepath.Join(folder, "*", busyFile))
@@ -144,10 +138,7 @@ func limits(ctx context.Context, folder string, judgedBy noise.Limits) (string, 
 	if len(runs) == 0 {
 		return "", fmt.Errorf("--ledgers: %s holds no run of calibrate real --out", folder)
 	}
-	all, judged := map[noise.Kind]readings{}, newVerdicts(judgedBy)
-	for _, kind := range noise.Kinds {
-		all[kind] = readings{}
-	}
+	all, judged := readings{}, &verdicts{judgedBy, map[string]int{}, map[under]int{}}
 	for _, file := range runs {
 		raw, err := os.ReadFile(file)
 		if err != nil {
@@ -167,7 +158,7 @@ func limits(ctx context.Context, folder string, judgedBy noise.Limits) (string, 
 }
 
 // collect sorts the readings of a run's trials. Trials between two spells of a neighbour are neither quiet nor disturbed.
-func collect(all map[noise.Kind]readings, judged *verdicts, attempts []*record.Attempt, beside neighboured) {
+func collect(all readings, judged *verdicts, attempts []*record.Attempt, beside neighboured) {
 	reference := noise.NewReference(attempts)
 	for _, attempt := range attempts {
 		if attempt.Warmup || attempt.Outcome != record.Succeeded {
@@ -182,25 +173,27 @@ func collect(all map[noise.Kind]readings, judged *verdicts, attempts []*record.A
 		judged.add(reference, attempt, condition)
 		for _, kind := range noise.Kinds {
 			if share, ok := reference.Share(kind, attempt); ok {
-				all[kind][condition] = append(all[kind][condition], share)
+				in := under{kind, condition}
+				all[in] = append(all[in], share)
 			}
 		}
 	}
 }
 
-func limitsTable(all map[noise.Kind]readings) string {
+func limitsTable(all readings) string {
 	var out strings.Builder
 	out.WriteString("| limit | quiet trials | p50 | p90 | p99 | beside cpu: p10 | p50 | beside memory: p10 | p50 | beside disk: p10 | p50 | " +
 		"default |\n")
 	out.WriteString("| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n")
 	for _, kind := range noise.Kinds {
-		row := []string{string(kind), fmt.Sprint(len(all[kind]["quiet"]))}
+		quiet := all[under{kind, "quiet"}]
+		row := []string{string(kind), fmt.Sprint(len(quiet))}
 		for _, level := range []float64{0.5, 0.9, 0.99} {
-			row = append(row, at(all[kind]["quiet"], level))
+			row = append(row, at(quiet, level))
 		}
 		for _, neighbour := range []string{"cpu", "memory", "disk"} {
 			for _, level := range []float64{0.1, 0.5} {
-				row = append(row, at(all[kind][neighbour], level))
+				row = append(row, at(all[under{kind, neighbour}], level))
 			}
 		}
 		fmt.Fprintf(&out, "| %s | %g %% |\n", strings.Join(row, " | "), 100*noise.Default(kind))

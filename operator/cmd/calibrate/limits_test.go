@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/internal/calibrate"
-	"assay.dev/assay/operator/internal/noise"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -19,24 +18,21 @@ func TestReadingsAreSortedByWhatWasBesideTheTrial(t *testing.T) {
 		attempt.Noise.During.StealRatio = &steal
 		return attempt
 	}
-	all := map[noise.Kind]readings{}
-	for _, kind := range noise.Kinds {
-		all[kind] = readings{}
-	}
+	all := readings{}
 	warmup := trial(9, 0.9)
 	warmup.Warmup = true
 	tried, err := limitsWith(map[string]string{"steal": "1.5%", "canary": "off"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	judged := newVerdicts(tried)
+	judged := &verdicts{tried, map[string]int{}, map[under]int{}}
 	collect(all, judged, []*record.Attempt{trial(0, 0.01), trial(1, 0.02), warmup}, neighboured{})
 	collect(all, judged, []*record.Attempt{trial(0, 0.3), trial(1, 0.1)}, neighboured{
 		Kind: "cpu", Busy: []calibrate.Busy{{From: begin, To: begin.Add(time.Second)}},
 	})
-	got := all["steal"]
-	if len(got["quiet"]) != 2 || len(got["cpu"]) != 1 || got["cpu"][0] != 0.3 {
-		t.Fatalf("%v", got)
+	quiet, beside := all[under{"steal", "quiet"}], all[under{"steal", "cpu"}]
+	if len(quiet) != 2 || len(beside) != 1 || beside[0] != 0.3 {
+		t.Fatalf("%v", all)
 	}
 	if table := limitsTable(all); !strings.Contains(table, "| steal | 2 | 1.0 % | 2.0 % | 2.0 % | 30.0 % | 30.0 % |  |  |  |  | 2 % |\n") {
 		t.Errorf("the table is:\n%s", table)

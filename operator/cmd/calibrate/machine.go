@@ -5,7 +5,13 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"time"
 )
+
+// measuredHere is how the heading of a table ends: when it was measured, and where.
+func measuredHere() string {
+	return fmt.Sprintf("%s, on %s.\n\n", time.Now().UTC().Format("2006-01-02"), machine())
+}
 
 // machine is what a table says of where it was measured.
 func machine() string {

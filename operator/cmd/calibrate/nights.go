@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
@@ -71,17 +69,10 @@ func newNightsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			encoder := json.NewEncoder(cmd.OutOrStdout())
-			for _, figure := range nightFigures(all) {
-				if err := encoder.Encode(figure); err != nil {
-					return err
-				}
+			if err := printFigures(cmd.OutOrStdout(), nightFigures(all)); err != nil {
+				return err
 			}
-			if o.update == "" {
-				return nil
-			}
-			heading := fmt.Sprintf("`calibrate nights --nights %d --repeat %d --seed %d`, %s, on %s.\n\n", o.nights, o.repeat, o.seed,
-				time.Now().UTC().Format("2006-01-02"), machine())
+			heading := fmt.Sprintf("`calibrate nights --nights %d --repeat %d --seed %d`, %s", o.nights, o.repeat, o.seed, measuredHere())
 			return update(o.update, "nights", heading+nightTable(all))
 		},
 	}
@@ -308,10 +299,8 @@ func nightFigures(all []*nightSeries) []calibrate.Figure {
 		if t.percent == 0 {
 			continue
 		}
-		share, size := calibrate.NewShare(t.detected, t.series), fmt.Sprintf("%gpct", t.percent)
-		out = append(out, calibrate.Figure{
-			Figure: "history.real.recall." + size, Value: share.Value(), Unit: "1", Low: share.Low, High: share.High, Samples: share.Of,
-		})
+		size := fmt.Sprintf("%gpct", t.percent)
+		out = append(out, calibrate.NewShare(t.detected, t.series).Figure("history.real.recall."+size))
 		out = append(out, mean("history.real.delay_runs."+size, "runs", t.delay,
 			"mean after the first run of the change until it is told, the confirming run counted in")...)
 	}

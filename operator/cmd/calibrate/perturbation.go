@@ -29,6 +29,7 @@ import (
 	"k8s.io/client-go/tools/remotecommand"
 	"k8s.io/utils/ptr"
 
+	"assay.dev/assay/operator/internal/analysis/stats"
 	"assay.dev/assay/operator/internal/calibrate"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
@@ -132,8 +133,7 @@ func (p perturbation) block(ctx context.Context, config *rest.Config, clients ku
 			logs = append(logs, math.Log(inside/outside))
 		}
 	}
-	slices.Sort(logs)
-	return (logs[(len(logs)-1)/2] + logs[len(logs)/2]) / 2, nil
+	return stats.Median(logs), nil
 }
 
 // kernelTime is the median latency that the program reports.

@@ -23,6 +23,7 @@ import (
 	"assay.dev/assay/operator/internal/calibrate"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/manifest"
+	"assay.dev/assay/operator/internal/record"
 )
 
 type realOptions struct {
@@ -78,16 +79,14 @@ func newRealCommand() *cobra.Command {
 			}
 			table := calibrate.RealTable(tallies) + calibrate.ArmsTable(tallies)
 			fmt.Fprint(cmd.OutOrStdout(), table)
-			if o.update != "" {
-				// How many runs a row has, the table says: on a cluster they come together over several calls.
-				where, section := "", "real"
-				if o.cluster {
-					where, section = " --cluster", "cluster"
-				}
-				heading := fmt.Sprintf("`calibrate real%s --seed %d`, %s, on %s.\n\n", where, o.seed, time.Now().UTC().Format("2006-01-02"), machine())
-				if err := update(o.update, section, heading+table); err != nil {
-					return err
-				}
+			// How many runs a row has, the table says: on a cluster they come together over several calls.
+			where, section := "", "real"
+			if o.cluster {
+				where, section = " --cluster", "cluster"
+			}
+			heading := fmt.Sprintf("`calibrate real%s --seed %d`, %s", where, o.seed, measuredHere())
+			if err := update(o.update, section, heading+table); err != nil {
+				return err
 			}
 			if o.check {
 				return missed(checkReal(tallies))
@@ -257,31 +256,30 @@ func (o *realOptions) run(ctx context.Context, r row, seed int64, where string) 
 	}
 	seconds := time.Since(started).Seconds()
 	// A verdict that decides nothing is an exit code too; what counts is the analysis.
-	done, readErr := readLedger(ctx, folder, truth, busy)
+	result, attempts, readErr := readJudged(ctx, folder)
 	if readErr != nil {
 		return calibrate.RealRun{}, errors.Join(readErr, err, fmt.Errorf("assay said: %s", bytes.TrimSpace(output)))
 	}
+	done := calibrate.Conclude(result, attempts, truth, busy)
 	done.Seconds = seconds
 	return done, neighbourErr
 }
 
-func readLedger(ctx context.Context, folder string, truth map[string]float64, busy []calibrate.Busy) (calibrate.RealRun, error) {
+// readJudged is what the ledger of a run in a folder says, and its attempts.
+func readJudged(ctx context.Context, folder string) (*analysis.Analysis, []record.Attempt, error) {
 	store, err := ledger.OpenFolder(ctx, folder)
 	if err != nil {
-		return calibrate.RealRun{}, err
+		return nil, nil, err
 	}
 	_, result, err := ledger.ReadJudged(ctx, store)
 	if err == nil && result == nil {
 		err = errors.New("the run ended before anything was judged")
 	}
 	if err != nil {
-		return calibrate.RealRun{}, err
+		return nil, nil, err
 	}
 	attempts, _, err := ledger.ReadAttempts(ctx, store, -1)
-	if err != nil {
-		return calibrate.RealRun{}, err
-	}
-	return calibrate.Conclude(result, attempts, truth, busy), nil
+	return result, attempts, err
 }
 
 // The neighbour comes and goes, so that a run has quiet trials beside disturbed ones.

@@ -42,10 +42,9 @@ func newSimulateCommand() *cobra.Command {
 			}
 			table := calibrate.Table(tallies)
 			fmt.Fprint(cmd.OutOrStdout(), table)
-			if o.update != "" {
-				if err := update(o.update, "simulated", provenance("calibrate simulate", o)+"\n"+table+"\n"+calibrate.Legend(tallies)); err != nil {
-					return err
-				}
+			heading := fmt.Sprintf("`calibrate simulate --runs %d --seed %d`, %s", o.runs, o.seed, measuredHere())
+			if err := update(o.update, "simulated", heading+table+"\n"+calibrate.Legend(tallies)); err != nil {
+				return err
 			}
 			if o.check {
 				return missed(calibrate.Check(calibrate.Figures(tallies)))
@@ -62,12 +61,12 @@ func newSimulateCommand() *cobra.Command {
 // simulate runs the scenarios asked for.
 func (o *simulateOptions) simulate(log io.Writer) ([]calibrate.Tally, error) {
 	known := simulate.Scenarios()
+	var names []string
+	for _, s := range known {
+		names = append(names, s.Name)
+	}
 	for _, name := range o.scenarios {
-		if !slices.ContainsFunc(known, func(s simulate.Scenario) bool { return s.Name == name }) {
-			var names []string
-			for _, s := range known {
-				names = append(names, s.Name)
-			}
+		if !slices.Contains(names, name) {
 			return nil, fmt.Errorf("invalid --scenario %q: allowed are %s", name, strings.Join(names, ", "))
 		}
 	}
@@ -87,10 +86,6 @@ func (o *simulateOptions) simulate(log io.Writer) ([]calibrate.Tally, error) {
 	return out, nil
 }
 
-func provenance(command string, o simulateOptions) string {
-	return fmt.Sprintf("`%s --runs %d --seed %d`, %s, on %s.\n", command, o.runs, o.seed, time.Now().UTC().Format("2006-01-02"), machine())
-}
-
 func missed(targets []string) error {
 	if len(targets) > 0 {
 		return fmt.Errorf("missed: %s", strings.Join(targets, "; "))
@@ -98,8 +93,11 @@ func missed(targets []string) error {
 	return nil
 }
 
-// update puts a section into a document.
+// update puts a section into a document, if one is named.
 func update(path, name, content string) error {
+	if path == "" {
+		return nil
+	}
 	document, err := os.ReadFile(path)
 	if err != nil {
 		return err

@@ -63,11 +63,7 @@ func judged(exp *experiment.Experiment, result *analysis.Analysis, candidate str
 
 // comparison is what an interval says: that it is on one side of 1, or that it is not.
 func comparison(exp *experiment.Experiment, of *analysis.GateResult) string {
-	e, metric := of.Estimate, exp.Metric(of.Metric)
-	what := of.Metric
-	if word := people[what]; word != "" {
-		what = word
-	}
+	e, metric, what := of.Estimate, exp.Metric(of.Metric), cmp.Or(people[of.Metric], of.Metric)
 	if e == nil {
 		return "has no comparison of " + what + " yet"
 	}

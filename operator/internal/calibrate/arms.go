@@ -95,22 +95,17 @@ func ArmsTable(tallies []RealTally) string {
 
 // RealPower is the figure of the runs whose candidate is truly slower by the effect, within their budget of blocks.
 func RealPower(t RealTally) Figure {
-	out := figure(RealPowerFigure, t.power())
+	out := t.power().Figure(RealPowerFigure)
 	out.Note = fmt.Sprintf("NoGo of runs in which it is right, %s blocks", t.blocks())
 	return out
 }
 
 // RealArms are the figures of the runs with many arms on a quiet machine.
 func RealArms(t RealTally) []Figure {
-	out := []Figure{figure(UsedShareFigure, t.used())}
+	out := []Figure{t.used().Figure(UsedShareFigure)}
 	if median, low, high, gates := t.overAll(); gates > 0 {
 		out = append(out, Figure{Figure: OverAllFigure, Value: median, Unit: "1", Low: low, High: high, Samples: gates,
 			Note: "median over gates; low and high are the smallest and the largest"})
 	}
 	return out
-}
-
-// Figure is the share of candidates that are slower over all their trials became Go by having their noise left out.
-func (s SelfNoise) Figure() Figure {
-	return figure(SelfNoiseFigure, NewShare(s.FalseGo, s.Runs))
 }

@@ -48,7 +48,7 @@ func TestFiguresOfRunsWithManyArms(t *testing.T) {
 
 func TestOneFalseGoMissesTheTarget(t *testing.T) {
 	for count, missed := range []int{0, 1} {
-		if got := Check([]Figure{SelfNoise{Runs: 10000, FalseGo: count}.Figure()}); len(got) != missed {
+		if got := Check([]Figure{NewShare(count, 10000).Figure(SelfNoiseFigure)}); len(got) != missed {
 			t.Errorf("%d false Go: %q", count, got)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"assay.dev/assay/operator/internal/analysis/stats"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/simulate"
 )
@@ -73,19 +74,12 @@ func trimmedMean(values []float64, trimmed int) (center, se float64) {
 	slices.Sort(sorted)
 	n := len(sorted)
 	kept := sorted[trimmed : n-trimmed]
-	for _, value := range kept {
-		center += value
-	}
-	center /= float64(len(kept))
-	var mean, squares float64
+	var mean float64
 	winsorised := make([]float64, n)
 	for i := range sorted {
 		winsorised[i] = min(max(sorted[i], kept[0]), kept[len(kept)-1])
 		mean += winsorised[i] / float64(n)
 	}
-	for _, value := range winsorised {
-		squares += (value - mean) * (value - mean)
-	}
 	h := float64(len(kept))
-	return center, math.Sqrt(squares / h / (h - 1))
+	return stats.Mean(kept), math.Sqrt(stats.Squares(winsorised, mean) / h / (h - 1))
 }

@@ -2,7 +2,6 @@ package calibrate
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -89,12 +88,9 @@ func Conclude(result *analysis.Analysis, attempts []record.Attempt, truth map[st
 			OverAll: overAll(gate),
 		})
 	}
-	var gate analysis.GateResult
 	if len(result.Gates) > 0 {
-		gate = result.Gates[0]
-		out.Ratio = gate.Estimate
+		out.Ratio, out.Covered = result.Gates[0].Estimate, out.Arms[0].Covered
 	}
-	out.Covered = covers(result, gate, truth[gate.Candidate])
 	flagged := map[string]bool{}
 	for _, exclusion := range result.Excluded {
 		flagged[exclusion.Attempt] = true
@@ -211,8 +207,7 @@ func RealTable(tallies []RealTally) string {
 		}
 		width := "-"
 		if len(widths) > 0 {
-			slices.Sort(widths)
-			width = quantity.PercentTo(widths[len(widths)/2], 2)
+			width = quantity.PercentTo(medianOf(widths), 2)
 		}
 		neighbour, share := "none", "-"
 		if t.Neighbour != "" {

@@ -15,12 +15,6 @@ import (
 	"assay.dev/assay/operator/internal/specimen"
 )
 
-// SelfNoise counts the runs of candidates that disturb some of their own trials, are quick in the others, and over all trials are
-// slower than their baseline: a Go is false.
-type SelfNoise struct {
-	Runs, FalseGo int
-}
-
 // signs are the readings by which a disturbance shows: each alone, and all together.
 var signs = []simulate.Neighbour{
 	{Throttled: 0.4}, {PressureMemory: 0.4}, {PressureIO: 0.6}, {OtherWork: 0.4}, {Steal: 0.2}, {Canary: 2}, {Spin: 2},
@@ -39,9 +33,10 @@ const (
 	leastLoss, mostLoss = 0.002, 0.16
 )
 
-// AttackBySelfNoise judges random instances of such candidates.
-func AttackBySelfNoise(runs int, seed uint64) (SelfNoise, error) {
-	out := SelfNoise{}
+// AttackBySelfNoise is how often a random candidate is Go that disturbs some of its own trials, is quick in the others, and over all trials
+// is slower than its baseline, by having its noise left out: each is false.
+func AttackBySelfNoise(runs int, seed uint64) (Share, error) {
+	wrong := 0
 	for i := range runs {
 		random := rand.New(rand.NewPCG(seed, uint64(i)))
 		between := func(low, high float64) float64 { return low + (high-low)*random.Float64() }
@@ -50,7 +45,7 @@ func AttackBySelfNoise(runs int, seed uint64) (SelfNoise, error) {
 		share, truth := between(lightestShare, heaviestShare), between(leastLoss, mostLoss)
 		l, err := newRejectionRun(sizes[i/len(signs)%len(sizes)])
 		if err != nil {
-			return out, err
+			return Share{}, err
 		}
 		// What is left of the loss is the candidate's own speed: its other trials may well be faster than the baseline.
 		trials := l.trials("new")
@@ -64,22 +59,21 @@ func AttackBySelfNoise(runs int, seed uint64) (SelfNoise, error) {
 				random.Shuffle(len(of), func(a, b int) { of[a], of[b] = of[b], of[a] })
 				harm := disturbance
 				if arm == "old" {
+					if !masked {
+						continue
+					}
 					harm.Slowdown = 1
-				}
-				if arm == "old" && !masked {
-					continue
 				}
 				for _, attempt := range of[:min(hit, len(of))] {
 					harm.Disturb(attempt)
 				}
 			}
 		})
-		out.Runs++
 		if result.Verdict == experiment.VerdictGo {
-			out.FalseGo++
+			wrong++
 		}
 	}
-	return out, nil
+	return NewShare(wrong, runs), nil
 }
 
 // rejectionRun is a run of two arms on a quiet machine, whose trials can be disturbed before it is judged.

@@ -16,8 +16,8 @@ func TestACandidateCannotExcuseItsOwnNoise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.FalseGo > 0 {
-		t.Errorf("%d of %d runs are Go although the candidate is slower over all its trials", got.FalseGo, got.Runs)
+	if got.Count > 0 {
+		t.Errorf("%d of %d runs are Go although the candidate is slower over all its trials", got.Count, got.Of)
 	}
 }
 

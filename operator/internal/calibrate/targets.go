@@ -49,8 +49,9 @@ const (
 	powerScenario, powerEffect = "quiet", 0.02
 )
 
-func figure(name string, share Share) Figure {
-	return Figure{Figure: name, Value: share.Value(), Unit: "1", Low: share.Low, High: share.High, Samples: share.Of}
+// Figure is the share as a claim.
+func (s Share) Figure(name string) Figure {
+	return Figure{Figure: name, Value: s.Value(), Unit: "1", Low: s.Low, High: s.High, Samples: s.Of}
 }
 
 // Figures sums the tallies up. The false rate and the coverage are those of the worst scenario that the method claims to
@@ -59,25 +60,25 @@ func figure(name string, share Share) Figure {
 func Figures(tallies []Tally) []Figure {
 	var out []Figure
 	if worst, ok := worstFalse(tallies, ""); ok {
-		out = append(out, figure("verdict.aa.false_rate", worst))
+		out = append(out, worst.Figure("verdict.aa.false_rate"))
 	}
 	for _, t := range tallies {
 		if t.Scenario.Name == powerScenario && t.Effect == powerEffect {
-			out = append(out, figure("verdict.power.effect2pct", NewShare(t.Right, t.Runs)))
+			out = append(out, NewShare(t.Right, t.Runs).Figure("verdict.power.effect2pct"))
 		}
 	}
 	if rows := coverage(tallies, ""); len(rows) > 0 {
-		out = append(out, slices.MinFunc(rows, byCoverage).figure("verdict.coverage.95", len(rows)),
-			slices.MaxFunc(rows, byCoverage).figure("verdict.coverage.95.highest", len(rows)))
+		out = append(out, slices.MinFunc(rows, byCoverage).coverageFigure("verdict.coverage.95", len(rows)),
+			slices.MaxFunc(rows, byCoverage).coverageFigure("verdict.coverage.95.highest", len(rows)))
 	}
 	for _, name := range rates {
 		if worst, ok := worstFalse(tallies, name); ok {
-			out = append(out, figure(name, worst))
+			out = append(out, worst.Figure(name))
 		}
 	}
 	// Intervals that hold a clock's step are as wide as it, so that only too low a coverage counts.
 	if rows := coverage(tallies, simulate.ClockFigure); len(rows) > 0 {
-		out = append(out, slices.MinFunc(rows, byCoverage).figure(simulate.ClockFigure, len(rows)))
+		out = append(out, slices.MinFunc(rows, byCoverage).coverageFigure(simulate.ClockFigure, len(rows)))
 	}
 	return out
 }
@@ -94,37 +95,35 @@ func worstFalse(tallies []Tally, name string) (worst Share, ok bool) {
 
 func (t Tally) claimedFor(name string) bool { return t.Scenario.Claimed && t.Scenario.Figure == name }
 
-// covering counts the 95 % intervals of one scenario that hold the truth.
-type covering struct {
-	scenario           string
-	covered, plain, of int
+func byCoverage(a, b Tally) int {
+	return cmp.Compare(NewShare(a.Covered, a.Intervals).Value(), NewShare(b.Covered, b.Intervals).Value())
 }
 
-func byCoverage(a, b covering) int {
-	return cmp.Compare(NewShare(a.covered, a.of).Value(), NewShare(b.covered, b.of).Value())
-}
-
-// figure of a row that was picked as the lowest or highest of so many. The extreme of many rows lies beyond the truth of its own, so
-// that its limits are those that hold for all rows at once (Bonferroni; Dunn 1961, Journal of the American Statistical Association 56:52).
-func (c covering) figure(name string, rows int) Figure {
-	out := figure(name, newShareAt(c.covered, c.of, 1-0.05/float64(rows)))
+// coverageFigure is that of a row that was picked as the lowest or highest of so many. The extreme of many rows lies beyond the truth of
+// its own, so that its limits are those that hold for all rows at once (Bonferroni; Dunn 1961, Journal of the American Statistical
+// Association 56:52).
+func (t Tally) coverageFigure(name string, rows int) Figure {
+	out := newShareAt(t.Covered, t.Intervals, 1-0.05/float64(rows)).Figure(name)
 	out.Note = fmt.Sprintf("row %s, picked from %d, with limits that hold for all of them at once; the plain interval of the same blocks: %s",
-		c.scenario, rows, NewShare(c.plain, c.of))
+		t.Scenario.Name, rows, NewShare(t.PlainCovered, t.Intervals))
 	return out
 }
 
-// coverage of every scenario claimed for a figure, over all effects: it does not depend on the effect.
-func coverage(tallies []Tally, name string) []covering {
-	var out []covering
+// coverage counts the 95 % intervals of every scenario claimed for a figure, over all effects: how many hold the truth does not depend on
+// the effect.
+func coverage(tallies []Tally, name string) []Tally {
+	var out []Tally
 	for _, t := range tallies {
 		if !t.claimedFor(name) {
 			continue
 		}
-		at := slices.IndexFunc(out, func(c covering) bool { return c.scenario == t.Scenario.Name })
+		at := slices.IndexFunc(out, func(sum Tally) bool { return sum.Scenario.Name == t.Scenario.Name })
 		if at < 0 {
-			at, out = len(out), append(out, covering{scenario: t.Scenario.Name})
+			at, out = len(out), append(out, Tally{Scenario: t.Scenario})
 		}
-		out[at].covered, out[at].plain, out[at].of = out[at].covered+t.Covered, out[at].plain+t.PlainCovered, out[at].of+t.Intervals
+		out[at].Covered += t.Covered
+		out[at].PlainCovered += t.PlainCovered
+		out[at].Intervals += t.Intervals
 	}
 	return out
 }

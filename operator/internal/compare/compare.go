@@ -3,7 +3,6 @@
 package compare
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -127,7 +126,7 @@ func parameters(a, b *experiment.Experiment) []Difference {
 		if !ok {
 			continue
 		}
-		for _, d := range differences(values(mine), values(cell.Parameters)) {
+		for _, d := range differences(mine, cell.Parameters) {
 			if !slices.Contains(out, d) {
 				out = append(out, d)
 			}
@@ -136,36 +135,22 @@ func parameters(a, b *experiment.Experiment) []Difference {
 	return out
 }
 
-func values(parameters map[string]string) map[string]any {
-	out := make(map[string]any, len(parameters))
-	for key, value := range parameters {
-		out[key] = value
-	}
-	return out
-}
-
-// differences are the keys that differ. A key that one of them lacks differs too.
-func differences(a, b map[string]any) []Difference {
-	keys := map[string]bool{}
-	for key := range a {
-		keys[key] = true
-	}
-	for key := range b {
-		keys[key] = true
-	}
+// differences are the keys that differ, in their order. A key that one of them lacks differs too.
+func differences[V any](a, b map[string]V) []Difference {
 	var out []Difference
-	show := func(from map[string]any, key string) string {
+	show := func(from map[string]V, key string) string {
 		if v, ok := from[key]; ok {
 			return fmt.Sprint(v)
 		}
 		return "(absent)"
 	}
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
+	slices.Sort(keys)
+	for _, key := range slices.Compact(keys) {
 		if x, y := show(a, key), show(b, key); x != y {
 			out = append(out, Difference{key, x, y})
 		}
 	}
-	slices.SortFunc(out, func(x, y Difference) int { return cmp.Compare(x.Key, y.Key) })
 	return out
 }
 

@@ -33,11 +33,6 @@ const mostSlowdown = 10.0
 // Limits are the shares beyond which a trial does not count. A kind that is not among them has no limit.
 type Limits map[Kind]float64
 
-var defaults = Limits{
-	Steal: defaultSteal, OtherWork: defaultOtherWork, Throttled: defaultThrottled, Canary: defaultCanary, Spin: defaultSpin,
-	PressureMemory: defaultPressureMemory, PressureIO: defaultPressureIO,
-}
-
 // Policy is what happens to trials that ran beyond a limit that leaves them out.
 type Policy string
 

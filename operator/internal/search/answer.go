@@ -1,6 +1,9 @@
 package search
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Answer is what the loads tried so far say. An index is -1 where there is no such load.
 type Answer struct {
@@ -23,15 +26,12 @@ type Answer struct {
 func (s Search) Conclude(tried []Level) Answer {
 	k := s.know(tried)
 	next := s.Next(tried)
-	out := Answer{FeasibleMax: k.feasible, InfeasibleMin: -1, FirstBreach: -1, Complete: len(next.Probes) == 0}
+	out := Answer{FeasibleMax: k.feasible, InfeasibleMin: -1, Complete: len(next.Probes) == 0}
+	out.FirstBreach = slices.IndexFunc(k.levels, func(level *Level) bool {
+		return level != nil && (level.Probe.Breached || level.Fresh != nil && level.Fresh.Breached)
+	})
 	if k.breach < len(k.levels) {
 		out.InfeasibleMin, out.Binding = k.breach, k.levels[k.breach].constraint()
-	}
-	for i, level := range k.levels {
-		if level != nil && (level.Probe.Breached || level.Fresh != nil && level.Fresh.Breached) {
-			out.FirstBreach = i
-			break
-		}
 	}
 	out.Confirmed = (out.FeasibleMax >= 0 || out.InfeasibleMin >= 0) && k.isConfirmed(out.FeasibleMax) && k.isConfirmed(out.InfeasibleMin)
 	out.Reason = k.reason(out)
@@ -77,7 +77,7 @@ func (k *knowledge) reason(a Answer) string {
 	if again := k.feasibleAbove(a.InfeasibleMin); again >= 0 {
 		text += fmt.Sprintf("; not monotone: %s above it meets them again, and the answer stays below the first breach", k.Loads[again])
 	}
-	if contested := k.firstContested(); contested >= 0 {
+	if contested := slices.IndexFunc(k.levels, k.contested); contested >= 0 {
 		text += fmt.Sprintf("; fresh blocks did not repeat what was found at %s", k.Loads[contested])
 	}
 	if a.Complete && a.Confirmed {
@@ -113,15 +113,6 @@ func (k *knowledge) feasibleAbove(breach int) int {
 	}
 	for i := breach + 1; i < len(k.levels); i++ {
 		if k.outcome(i) == Feasible {
-			return i
-		}
-	}
-	return -1
-}
-
-func (k *knowledge) firstContested() int {
-	for i, level := range k.levels {
-		if level != nil && k.contested(level) {
 			return i
 		}
 	}

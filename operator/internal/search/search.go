@@ -129,7 +129,7 @@ func (k *knowledge) outcome(i int) Outcome {
 
 // contested reports whether fresh blocks, all there may be of them, do not repeat what the others said.
 func (k *knowledge) contested(level *Level) bool {
-	if level.Fresh == nil || level.confirmed() {
+	if level == nil || level.Fresh == nil || level.confirmed() {
 		return false
 	}
 	return level.Fresh.Outcome != Uncertain || level.Fresh.Planned >= k.maxFresh()

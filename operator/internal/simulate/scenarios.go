@@ -1,6 +1,9 @@
 package simulate
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Scenarios are the machines that the method is calibrated on. A trial has a standard deviation of 1 % everywhere.
 func Scenarios() []Scenario {
@@ -44,12 +47,7 @@ func Scenarios() []Scenario {
 		{Name: "layout", Trial: cv, Layout: 0.01, What: "every arm 1 % faster or slower for the whole run, as an accident of its layout"},
 		{Name: "layout-null-arm", Trial: cv, Layout: 0.01, Design: nullArm, What: "the same with a null arm, which has an accident of its own"},
 	}
-	out = append(out, onClocks()...)
-	out = append(out, onTwoClocks()...)
-	out = append(out, wandering()...)
-	out = append(out, rarelySlow()...)
-	out = append(out, BuildScenarios()...)
-	return append(out, nodeLevels(cv)...)
+	return slices.Concat(out, onClocks(), onTwoClocks(), wandering(), rarelySlow(), BuildScenarios(), nodeLevels(cv))
 }
 
 // Figures that scenarios of their own stand for.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"k8s.io/utils/ptr"
@@ -66,13 +67,10 @@ func (m Machine) Run(exp *experiment.Experiment, waves ...*record.Wave) []record
 		for _, block := range wave.Blocks {
 			shared := m.Noise.Block * m.draw(random)
 			arms := map[int]float64{}
-			for slot := range block.Trials() {
-				warmup := slot < len(block.Warmup)
-				index, number := 0, slot-len(block.Warmup)
-				if warmup {
-					index, number = block.Warmup[slot], slot
-				} else {
-					index = block.Order[number]
+			for slot, index := range slices.Concat(block.Warmup, block.Order) {
+				warmup, number := slot < len(block.Warmup), slot
+				if !warmup {
+					number -= len(block.Warmup)
 				}
 				if _, ok := arms[index]; !ok {
 					arms[index] = m.Noise.Arm * m.draw(random)
@@ -162,24 +160,20 @@ func Wave(exp *experiment.Experiment, number, firstBlock, blocks int) (*record.W
 
 // Objects are the ledger's objects by key: what the operator and the runner would have written.
 func Objects(exp *experiment.Experiment, waves []*record.Wave, attempts []record.Attempt) (map[string][]byte, error) {
-	out := map[string][]byte{}
-	add := func(key string, value any) error {
-		raw, err := json.Marshal(value)
-		out[key] = raw
-		return err
-	}
-	if err := add("experiment.json", exp); err != nil {
-		return nil, err
-	}
+	values := map[string]any{"experiment.json": exp}
 	for _, wave := range waves {
-		if err := add(record.WaveKey(wave.Wave), wave); err != nil {
-			return nil, err
-		}
+		values[record.WaveKey(wave.Wave)] = wave
 	}
-	for _, attempt := range attempts {
-		if err := add("attempts/"+attempt.Block+"/"+attempt.ID+".json", attempt); err != nil {
+	for i := range attempts {
+		values["attempts/"+attempts[i].Block+"/"+attempts[i].ID+".json"] = &attempts[i]
+	}
+	out := make(map[string][]byte, len(values))
+	for key, value := range values {
+		raw, err := json.Marshal(value)
+		if err != nil {
 			return nil, err
 		}
+		out[key] = raw
 	}
 	return out, nil
 }

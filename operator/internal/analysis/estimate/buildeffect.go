@@ -1,6 +1,7 @@
 package estimate
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -99,10 +100,10 @@ func (d *Data) acrossBuilds(values map[string]float64, found Inference, cells ..
 		total -= both
 	}
 	alone, _ := variance(func(block string) string { return block })
-	over := found
-	over.SE, over.DF = math.Sqrt(max(total, largest, alone)), float64(fewest-1)
-	over.student(found.Scale(found.Value))
-	return wider(found, over).At(d.Confidence)
+	over := studentAround(found.Scale(found.Value), math.Sqrt(max(total, largest, alone)), float64(fewest-1), found)
+	found = found.including(over)
+	found.SE, found.DF = over.SE, over.DF
+	return found.At(d.Confidence)
 }
 
 // Partitions are the groups of blocks that the builds of the cells make, of every arm that is several, and the fewest builds.
@@ -112,12 +113,9 @@ func (d *Data) Partitions(cells []selection.Cell) (out []map[string]string, buil
 			continue
 		}
 		if groups := d.buildGroups(c); len(groups) > 0 {
-			distinct := map[string]bool{}
-			for _, group := range groups {
-				distinct[group] = true
-			}
-			if out = append(out, groups); builds == 0 || len(distinct) < builds {
-				builds = len(distinct)
+			distinct := len(slices.Compact(slices.Sorted(maps.Values(groups))))
+			if out = append(out, groups); builds == 0 || distinct < builds {
+				builds = distinct
 			}
 		}
 	}
@@ -143,18 +141,6 @@ func jackknife(names []string, groups map[string][]float64) float64 {
 	}
 	g := float64(len(names))
 	return spread * (g - 1) / g
-}
-
-// wider is an inference whose interval reaches over those of both, and whose decisions need both.
-func wider(a, b Inference) Inference {
-	out := b
-	out.Ends = func(confidence float64) (low, high float64) {
-		low, high = a.Ends(confidence)
-		otherLow, otherHigh := b.Ends(confidence)
-		return min(low, otherLow), max(high, otherHigh)
-	}
-	out.Tail = func(bound float64) float64 { return max(a.Tail(bound), b.Tail(bound)) }
-	return out
 }
 
 // drawn are the blocks that a bootstrap draws together, by their numbers: those of one build of the arm that has fewest, or each

@@ -25,14 +25,12 @@ import (
 type timedOut map[selection.Cell]map[string][]float64
 
 func (t timedOut) add(c selection.Cell, attempt *record.Attempt, timeout float64) {
-	if t[c] == nil {
-		t[c] = map[string][]float64{}
-	}
 	// A ledger written by hand may have no trialTimeout; so long the trial did run.
 	if timeout <= 0 {
 		timeout = attempt.DurationSeconds
 	}
-	t[c][attempt.Block] = append(t[c][attempt.Block], timeout)
+	blocks := selection.Inner(t, c)
+	blocks[attempt.Block] = append(blocks[attempt.Block], timeout)
 }
 
 // Censors reports whether a timeout bounds a metric, and on which side the truth may lie: a time that goes by while the trial runs is
@@ -107,11 +105,9 @@ func (d *Data) samplesPerTrial(q Quantity) int64 {
 func (d *Data) eachLike(q Quantity, visit func(*record.Attempt, record.Metric)) {
 	found := false
 	in := func(c selection.Cell) {
-		for _, attempt := range d.Trials[c] {
-			if metric, ok := attempt.Metric(q.Metric); ok {
-				found = true
-				visit(attempt, metric)
-			}
+		for attempt, metric := range d.reported(c, q.Metric) {
+			found = true
+			visit(attempt, metric)
 		}
 	}
 	in(q.Cell)

@@ -11,7 +11,6 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/selection"
 	"assay.dev/assay/operator/internal/analysis/stats"
-	"assay.dev/assay/operator/internal/analysis/trial"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -225,18 +224,10 @@ func deviation(values []float64) float64 {
 // one.
 func (d *Data) bucket(q Quantity) (value, width float64) {
 	var values []float64
-	for _, attempt := range d.Trials[q.Cell] {
-		if metric, ok := attempt.Metric(q.Metric); ok && metric.Histogram != nil {
-			if d.precisions == nil {
-				d.precisions = map[*record.Histogram]trial.Precision{}
-			}
-			precision, known := d.precisions[metric.Histogram]
-			if !known {
-				precision = trial.PrecisionOf(metric.Histogram)
-				d.precisions[metric.Histogram] = precision
-			}
+	for _, metric := range d.reported(q.Cell, q.Metric) {
+		if metric.Histogram != nil {
 			if at, ok := d.Chosen.Histograms.At(metric.Histogram, q.Statistic); ok {
-				values, width = append(values, at), max(width, precision.Width(at))
+				values, width = append(values, at), max(width, d.Chosen.Histograms.Width(metric.Histogram, at))
 			}
 		}
 	}

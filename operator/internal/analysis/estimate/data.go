@@ -40,15 +40,13 @@ type Data struct {
 	// started is when the first trial of a block began.
 	started map[string]time.Time
 	clocks  map[clockOf]analysis.Resolution
-	// precisions are those of the histograms.
-	precisions map[*record.Histogram]trial.Precision
 	// TimedOut are the trials that a timeout ended.
 	TimedOut timedOut
 
-	series      map[Quantity]map[string][]float64
-	comparisons map[comparison]Inference
-	levels      map[Quantity]Inference
-	conditions  map[selection.Cell]map[string]map[string]int
+	series map[Quantity]map[string][]float64
+	// ratios are those to the baseline.
+	ratios, levels map[Quantity]Inference
+	conditions     map[selection.Cell]map[string]map[string]int
 	// byTrials reports whether every trial counts the same in a percentile, whatever number of samples it has.
 	byTrials bool
 }
@@ -58,12 +56,6 @@ type Quantity struct {
 	selection.Cell
 	Metric    string
 	Statistic experiment.Statistic
-}
-
-// comparison is a quantity of a candidate over the same quantity of the baseline.
-type comparison struct {
-	Quantity
-	baseline int
 }
 
 // New indexes what was selected; a block counts if in says so, and every block if in is nil.
@@ -108,7 +100,7 @@ func dataOf(exp *experiment.Experiment, chosen *selection.Selection, attempts []
 		Trials: map[selection.Cell][]*record.Attempt{}, Rejected: map[selection.Cell]int{},
 		Measured: map[selection.Cell]map[string]bool{}, slots: map[selection.Cell]map[string][]float64{},
 		nodes: map[string]string{}, started: map[string]time.Time{}, clocks: map[clockOf]analysis.Resolution{}, TimedOut: timedOut{},
-		series: map[Quantity]map[string][]float64{}, comparisons: map[comparison]Inference{}, levels: map[Quantity]Inference{},
+		series: map[Quantity]map[string][]float64{}, ratios: map[Quantity]Inference{}, levels: map[Quantity]Inference{},
 		conditions: map[selection.Cell]map[string]map[string]int{},
 	}
 	for _, attempt := range attempts {
@@ -137,12 +129,21 @@ func dataOf(exp *experiment.Experiment, chosen *selection.Selection, attempts []
 	return d
 }
 
-func (d *Data) sawMeasured(c selection.Cell, attempt *record.Attempt) {
-	if d.Measured[c] == nil {
-		d.Measured[c], d.slots[c] = map[string]bool{}, map[string][]float64{}
+// reported are the trials of a cell that have a metric, with what they report of it.
+func (d *Data) reported(c selection.Cell, metric string) iter.Seq2[*record.Attempt, record.Metric] {
+	return func(yield func(*record.Attempt, record.Metric) bool) {
+		for _, attempt := range d.Trials[c] {
+			if found, ok := attempt.Metric(metric); ok && !yield(attempt, found) {
+				return
+			}
+		}
 	}
-	d.Measured[c][attempt.Block] = true
-	d.slots[c][attempt.Block] = append(d.slots[c][attempt.Block], float64(attempt.Slot))
+}
+
+func (d *Data) sawMeasured(c selection.Cell, attempt *record.Attempt) {
+	selection.Inner(d.Measured, c)[attempt.Block] = true
+	slots := selection.Inner(d.slots, c)
+	slots[attempt.Block] = append(slots[attempt.Block], float64(attempt.Slot))
 }
 
 // Before counts the blocks in which the trials of an arm at a point came before another's, by their mean slots, and those in which they
@@ -178,11 +179,9 @@ func (d *Data) Conditions(c selection.Cell) map[string]map[string]int {
 	sums := map[string]map[string]int{}
 	for point := range d.Exp.Points {
 		for name, counts := range d.Conditions(selection.At(point, c.Arm)) {
-			if sums[name] == nil {
-				sums[name] = map[string]int{}
-			}
+			sum := selection.Inner(sums, name)
 			for value, n := range counts {
-				sums[name][value] += n
+				sum[value] += n
 			}
 		}
 	}
@@ -195,14 +194,12 @@ func (d *Data) Conditions(c selection.Cell) map[string]map[string]int {
 func (d *Data) ByTrials(point int, metric string, arms ...int) *Data {
 	for _, arm := range arms {
 		numbers := map[int64]bool{}
-		for _, attempt := range d.Trials[selection.At(point, arm)] {
-			if reported, ok := attempt.Metric(metric); ok {
-				numbers[trial.Samples(reported)] = true
-			}
+		for _, reported := range d.reported(selection.At(point, arm), metric) {
+			numbers[trial.Samples(reported)] = true
 		}
 		if len(numbers) > 1 {
 			out := *d
-			out.byTrials, out.comparisons, out.levels = true, map[comparison]Inference{}, map[Quantity]Inference{}
+			out.byTrials, out.ratios, out.levels = true, map[Quantity]Inference{}, map[Quantity]Inference{}
 			return &out
 		}
 	}

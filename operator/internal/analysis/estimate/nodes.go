@@ -146,33 +146,26 @@ func spanning(out *Inference, nodes []Inference) {
 // the one of the pooled blocks as well.
 func randomEffects(out *Inference, nodes []Inference) {
 	k := float64(len(nodes))
-	var weights, weightedSquares, weighted float64
-	for _, node := range nodes {
-		w := 1 / math.Max(node.SE*node.SE, 1e-30)
-		weights += w
-		weightedSquares += w * w
-		weighted += w * node.Scale(node.Value)
+	// weigh gives the weighted mean if nodes have a variance between them, the sums of the weights and of their squares, and how far the
+	// nodes are spread about it.
+	weigh := func(between float64) (center, weights, squares, spread float64) {
+		variance := func(node Inference) float64 { return math.Max(node.SE*node.SE, 1e-30) + between }
+		var weighted float64
+		for _, node := range nodes {
+			w := 1 / variance(node)
+			weights += w
+			squares += w * w
+			weighted += w * node.Scale(node.Value)
+		}
+		center = weighted / weights
+		for _, node := range nodes {
+			off := node.Scale(node.Value) - center
+			spread += off * off / variance(node)
+		}
+		return center, weights, squares, spread
 	}
-	center := weighted / weights
-	var q float64
-	for _, node := range nodes {
-		off := node.Scale(node.Value) - center
-		q += off * off / math.Max(node.SE*node.SE, 1e-30)
-	}
-	between := math.Max(0, (q-(k-1))/(weights-weightedSquares/weights))
-
-	weights, weighted = 0, 0
-	for _, node := range nodes {
-		w := 1 / (math.Max(node.SE*node.SE, 1e-30) + between)
-		weights += w
-		weighted += w * node.Scale(node.Value)
-	}
-	center = weighted / weights
-	var spread float64
-	for _, node := range nodes {
-		off := node.Scale(node.Value) - center
-		spread += off * off / (math.Max(node.SE*node.SE, 1e-30) + between)
-	}
+	_, weights, squares, q := weigh(0)
+	center, weights, _, spread := weigh(math.Max(0, (q-(k-1))/(weights-squares/weights)))
 	*out = out.including(studentAround(center, math.Sqrt(spread/(k-1)/weights), k-1, *out))
 	out.Value = out.unscale(center)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"hash/fnv"
+	"iter"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -55,9 +56,8 @@ func (d *Data) newPool(q Quantity, blocks map[string]int) *pool {
 		samples = append(samples, sample{value, count, int32(block)})
 		single = single && count == 1
 	}
-	for _, attempt := range d.Trials[q.Cell] {
-		block, counts := blocks[attempt.Block]
-		if metric, ok := attempt.Metric(q.Metric); ok && counts {
+	for attempt, metric := range d.reported(q.Cell, q.Metric) {
+		if block, counts := blocks[attempt.Block]; counts {
 			of := trial.Samples(metric)
 			d.Chosen.Histograms.Each(metric, func(value float64, count int64) { add(value, d.weight(count, of), block) })
 		}
@@ -106,10 +106,8 @@ func (d *Data) weight(count, of int64) int64 {
 // distinctSamples is about how many samples a pool will have.
 func (d *Data) distinctSamples(q Quantity) int {
 	count := 0
-	for _, attempt := range d.Trials[q.Cell] {
-		if metric, ok := attempt.Metric(q.Metric); ok {
-			count += max(1, len(metric.Samples), len(d.Chosen.Histograms[metric.Histogram]))
-		}
+	for _, metric := range d.reported(q.Cell, q.Metric) {
+		count += d.Chosen.Histograms.Distinct(metric)
 	}
 	return count
 }
@@ -174,25 +172,23 @@ func (d *Data) EnoughSamples(c selection.Cell, metric string, statistic experime
 // blocksWith are the blocks in which the cell has samples of the metric.
 func (d *Data) blocksWith(c selection.Cell, metric string) map[string]bool {
 	out := map[string]bool{}
-	for _, attempt := range d.Trials[c] {
-		if _, ok := attempt.Metric(metric); ok {
-			out[attempt.Block] = true
-		}
+	for attempt := range d.reported(c, metric) {
+		out[attempt.Block] = true
 	}
 	d.eachTimeout(Quantity{Cell: c, Metric: metric}, func(_ float64, _ int64, block string) { out[block] = true })
 	return out
 }
 
-func number(blocks map[string]bool) map[string]int {
-	out := make(map[string]int, len(blocks))
-	for i, name := range slices.Sorted(maps.Keys(blocks)) {
+func number(blocks iter.Seq[string]) map[string]int {
+	out := map[string]int{}
+	for i, name := range slices.Sorted(blocks) {
 		out[name] = i
 	}
 	return out
 }
 
 func (d *Data) percentileLevel(q Quantity, share float64) Inference {
-	blocks := number(d.blocksWith(q.Cell, q.Metric))
+	blocks := number(maps.Keys(d.blocksWith(q.Cell, q.Metric)))
 	if len(blocks) == 0 {
 		return Inference{Reason: "no block has a value"}
 	}
@@ -209,44 +205,32 @@ func (d *Data) percentileAcrossNodes(statistic experiment.Statistic, blocks map[
 	of func(blocks map[string]int, least int) Inference) Inference {
 	pooled := of(blocks, experiment.MinSamples(statistic))
 	return d.acrossNodes(pooled, slices.Sorted(maps.Keys(blocks)), paired, func(part []string) Inference {
-		in := make(map[string]bool, len(part))
-		for _, block := range part {
-			in[block] = true
-		}
-		return of(number(in), 1)
+		return of(number(slices.Values(part)), 1)
 	})
 }
 
 func (d *Data) percentileRatio(mine, theirs Quantity, share float64) Inference {
 	shared := d.blocksWith(mine.Cell, mine.Metric)
 	other := d.blocksWith(theirs.Cell, theirs.Metric)
-	for block := range shared {
-		if !other[block] {
-			delete(shared, block)
-		}
-	}
-	blocks := number(shared)
+	maps.DeleteFunc(shared, func(block string, _ bool) bool { return !other[block] })
+	blocks := number(maps.Keys(shared))
 	if len(blocks) == 0 {
 		return Inference{Reason: "no block has trials of both arms"}
 	}
 	return d.percentileAcrossNodes(mine.Statistic, blocks, true, func(blocks map[string]int, least int) Inference {
-		return d.percentileRatioIn(blocks, mine, theirs, share, least)
-	})
-}
-
-func (d *Data) percentileRatioIn(blocks map[string]int, mine, theirs Quantity, share float64, least int) Inference {
-	a, b := d.newPool(mine, blocks), d.newPool(theirs, blocks)
-	out := Inference{Blocks: len(blocks), samples: a.size() + b.size(), logarithmic: true}
-	if min(a.size(), b.size()) < least {
-		out.Reason = fmt.Sprintf("%s needs at least %d samples of each arm and there are %d and %d", mine.Statistic, least, a.size(), b.size())
-		out.Value = math.NaN() // Absent, and not zero.
-		return out
-	}
-	if !a.positive(share) || !b.positive(share) {
-		return Inference{NoRatio: true, Reason: noRatio(mine.Metric, d.PerBlock(mine), d.PerBlock(theirs))}
-	}
-	return d.bootstrap(mine, out, least, d.drawn(blocks, mine.Cell, theirs.Cell), func(weights []int64) float64 {
-		return a.percentile(share, weights) / b.percentile(share, weights)
+		a, b := d.newPool(mine, blocks), d.newPool(theirs, blocks)
+		out := Inference{Blocks: len(blocks), samples: a.size() + b.size(), logarithmic: true}
+		if min(a.size(), b.size()) < least {
+			out.Reason = fmt.Sprintf("%s needs at least %d samples of each arm and there are %d and %d", mine.Statistic, least, a.size(), b.size())
+			out.Value = math.NaN() // Absent, and not zero.
+			return out
+		}
+		if !a.positive(share) || !b.positive(share) {
+			return Inference{NoRatio: true, Reason: noRatio(mine.Metric, d.PerBlock(mine), d.PerBlock(theirs))}
+		}
+		return d.bootstrap(mine, out, least, d.drawn(blocks, mine.Cell, theirs.Cell), func(weights []int64) float64 {
+			return a.percentile(share, weights) / b.percentile(share, weights)
+		})
 	})
 }
 

@@ -1,6 +1,7 @@
 package estimate
 
 import (
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -25,7 +26,7 @@ func TestPercentilesOfAPoolAreThoseOfItsSamples(t *testing.T) {
 			d.Trials[selection.Cell{}] = append(d.Trials[selection.Cell{}],
 				&record.Attempt{Block: name, Result: &record.Result{Metrics: map[string]*record.Metric{"m": {Samples: perBlock[block]}}}})
 		}
-		p := d.newPool(Quantity{Metric: "m"}, number(d.blocksWith(selection.Cell{}, "m")))
+		p := d.newPool(Quantity{Metric: "m"}, number(maps.Keys(d.blocksWith(selection.Cell{}, "m"))))
 		weights := make([]int64, blocks)
 		var all []float64
 		for block := range blocks {

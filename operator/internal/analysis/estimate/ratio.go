@@ -19,14 +19,12 @@ func (d *Data) Ratio(point, candidate int, metric string, statistic experiment.S
 	if baseline < 0 {
 		return Inference{Reason: "the run has no baseline"}
 	}
-	key := comparison{Quantity{selection.At(point, candidate), metric, statistic}, baseline}
-	if known, ok := d.comparisons[key]; ok {
+	mine := Quantity{selection.At(point, candidate), metric, statistic}
+	if known, ok := d.ratios[mine]; ok {
 		return known
 	}
-	mine := key.Quantity
-	theirs := Quantity{selection.At(point, baseline), metric, statistic}
-	out := d.Compare(mine, theirs)
-	d.comparisons[key] = out
+	out := d.Compare(mine, Quantity{selection.At(point, baseline), metric, statistic})
+	d.ratios[mine] = out
 	return out
 }
 

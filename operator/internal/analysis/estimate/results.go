@@ -1,6 +1,7 @@
 package estimate
 
 import (
+	"slices"
 	"strings"
 
 	"assay.dev/assay/operator/internal/analysis"
@@ -15,12 +16,9 @@ import (
 func statistics(exp *experiment.Experiment, metric *experiment.Metric) []experiment.Statistic {
 	out := []experiment.Statistic{metric.Statistic}
 	add := func(statistic experiment.Statistic) {
-		for _, have := range out {
-			if have == statistic {
-				return
-			}
+		if !slices.Contains(out, statistic) {
+			out = append(out, statistic)
 		}
-		out = append(out, statistic)
 	}
 	for _, gate := range exp.Plan.Gates {
 		if gate.Metric == metric.Name && gate.Statistic != "" {
@@ -70,8 +68,9 @@ type Ceiling struct {
 	Share float64
 }
 
-// ceilings are those that the arm's processes measured and could compare themselves with, in the order they report them.
-func (d *Data) ceilings(c selection.Cell) []Ceiling {
+// BindingCeiling is the limit that the arm came closest to, of those that its processes measured and could compare themselves with; of
+// several as close the one reported first.
+func (d *Data) BindingCeiling(c selection.Cell) *Ceiling {
 	var names []string
 	shares := map[string][]float64{}
 	for _, attempt := range d.Trials[c] {
@@ -86,19 +85,10 @@ func (d *Data) ceilings(c selection.Cell) []Ceiling {
 			shares[name] = append(shares[name], *reported.Achieved/reported.Limit)
 		}
 	}
-	var out []Ceiling
-	for _, name := range names {
-		out = append(out, Ceiling{name, stats.Mean(shares[name])})
-	}
-	return out
-}
-
-// BindingCeiling is the limit that the arm came closest to.
-func (d *Data) BindingCeiling(c selection.Cell) *Ceiling {
 	var closest *Ceiling
-	for _, candidate := range d.ceilings(c) {
-		if closest == nil || candidate.Share > closest.Share {
-			closest = &candidate
+	for _, name := range names {
+		if share := stats.Mean(shares[name]); closest == nil || share > closest.Share {
+			closest = &Ceiling{name, share}
 		}
 	}
 	return closest

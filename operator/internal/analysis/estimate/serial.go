@@ -45,15 +45,8 @@ type Spread struct{ variance, df float64 }
 func trialSpread(blocks map[string][]float64, logarithmic bool) Spread {
 	var within, df, share float64
 	for _, block := range slices.SortedFunc(maps.Keys(blocks), record.CompareNames) {
-		values := blocks[block]
-		var scaled []float64
-		for _, value := range values {
-			if logarithmic {
-				value = math.Log(value)
-			}
-			scaled = append(scaled, value)
-		}
-		within += stats.Squares(scaled, stats.Mean(scaled))
+		values := scaled(blocks[block], logarithmic)
+		within += stats.Squares(values, stats.Mean(values))
 		df += float64(len(values) - 1)
 		share += 1 / float64(len(values)) / float64(len(blocks))
 	}

@@ -15,11 +15,9 @@ func (d *Data) PerBlock(q Quantity) map[string][]float64 {
 		return known
 	}
 	out := map[string][]float64{}
-	for _, attempt := range d.Trials[q.Cell] {
-		if metric, ok := attempt.Metric(q.Metric); ok {
-			if value, ok := d.Chosen.Histograms.Statistic(metric, q.Statistic); ok {
-				out[attempt.Block] = append(out[attempt.Block], value)
-			}
+	for attempt, metric := range d.reported(q.Cell, q.Metric) {
+		if value, ok := d.Chosen.Histograms.Statistic(metric, q.Statistic); ok {
+			out[attempt.Block] = append(out[attempt.Block], value)
 		}
 	}
 	d.eachTimeout(q, func(value float64, _ int64, block string) { out[block] = append(out[block], value) })
@@ -30,10 +28,8 @@ func (d *Data) PerBlock(q Quantity) map[string][]float64 {
 // samples counts the in-process samples of a metric in an arm at a point.
 func (d *Data) samples(c selection.Cell, metric string) int {
 	var count int64
-	for _, attempt := range d.Trials[c] {
-		if reported, ok := attempt.Metric(metric); ok {
-			count += trial.Samples(reported)
-		}
+	for _, reported := range d.reported(c, metric) {
+		count += trial.Samples(reported)
 	}
 	d.eachTimeout(Quantity{Cell: c, Metric: metric}, func(_ float64, samples int64, _ string) { count += samples })
 	return int(count)

@@ -103,14 +103,19 @@ func (d *Data) OverBlocks(values map[string]float64, within Spread, logarithmic,
 func BlockMeans(blocks map[string][]float64, logarithmic bool) map[string]float64 {
 	out := make(map[string]float64, len(blocks))
 	for block, values := range blocks {
-		var sum float64
-		for _, value := range values {
-			if logarithmic {
-				value = math.Log(value)
-			}
-			sum += value
-		}
-		out[block] = sum / float64(len(values))
+		out[block] = stats.Mean(scaled(values, logarithmic))
+	}
+	return out
+}
+
+// scaled are the logarithms of values, or the values.
+func scaled(values []float64, logarithmic bool) []float64 {
+	if !logarithmic {
+		return values
+	}
+	out := make([]float64, len(values))
+	for i, value := range values {
+		out[i] = math.Log(value)
 	}
 	return out
 }

@@ -26,11 +26,7 @@ func buildWarnings(d *estimate.Data) []string {
 				for _, key := range slices.Sorted(maps.Keys(workload.Build)) {
 					name += fmt.Sprintf(" %s=%s", key, workload.Build[key])
 				}
-				who := trial.ArmBuild(attempt)
-				if programs[who] == nil {
-					programs[who] = map[string]bool{}
-				}
-				programs[who][name] = true
+				selection.Inner(programs, trial.ArmBuild(attempt))[name] = true
 			}
 		}
 		for _, who := range slices.Sorted(maps.Keys(programs)) {

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"maps"
 	"path"
 	"strings"
 
@@ -75,23 +76,15 @@ func isCut(block record.Block, ended map[string]bool) bool {
 // trials left out and not repeated.
 func settled(d *estimate.Data) map[selection.Cell]map[string]bool {
 	out := map[selection.Cell]map[string]bool{}
-	add := func(c selection.Cell, block string) {
-		if out[c] == nil {
-			out[c] = map[string]bool{}
-		}
-		out[c][block] = true
-	}
 	for c, blocks := range d.Measured {
-		for block := range blocks {
-			add(c, block)
-		}
+		out[c] = maps.Clone(blocks)
 	}
 	if d.Exp.Plan.OnViolation == noise.Retry {
 		return out
 	}
 	for attempt, kind := range d.Chosen.Kinds {
 		if kind == selection.Noisy {
-			add(d.Chosen.Cells[attempt], attempt.Block)
+			selection.Inner(out, d.Chosen.Cells[attempt])[attempt.Block] = true
 		}
 	}
 	return out

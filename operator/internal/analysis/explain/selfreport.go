@@ -64,12 +64,17 @@ func selfReportWarnings(d *estimate.Data) []string {
 // contradicts describes how the times that an attempt reports of a metric cannot be, with both numbers: CPU time beyond what the runner
 // read of its processes, a single time longer than the process, or more of them in all than its threads had time for.
 func contradicts(d *estimate.Data, attempt *record.Attempt, name string, scale float64) string {
-	longest, sum, ok := times(d, attempt, name)
+	metric, ok := attempt.Metric(name)
+	if !ok {
+		return ""
+	}
+	var longest, sum float64
+	d.Chosen.Histograms.Each(metric, func(value float64, times int64) {
+		longest, sum = max(longest, value), sum+value*float64(times)
+	})
 	longest, sum = longest*scale, sum*scale
 	wall := attempt.DurationSeconds
 	switch {
-	case !ok:
-		return ""
 	case trial.IsCPUTime(name):
 		if used := cpuSeconds(attempt); used != nil && sum > *used*clockSlack+tickSlack {
 			return fmt.Sprintf("reports %s of %s in all and the runner read %s of CPU time", inSeconds(sum), name, inSeconds(*used))
@@ -123,18 +128,6 @@ func cpuSeconds(attempt *record.Attempt) *float64 {
 		}
 	}
 	return &sum
-}
-
-// times are the longest time and all times that an attempt reports of a metric, in its unit.
-func times(d *estimate.Data, attempt *record.Attempt, name string) (longest, sum float64, ok bool) {
-	metric, ok := attempt.Metric(name)
-	if !ok {
-		return 0, 0, false
-	}
-	d.Chosen.Histograms.Each(metric, func(value float64, times int64) {
-		longest, sum = max(longest, value), sum+value*float64(times)
-	})
-	return longest, sum, true
 }
 
 // savingWarnings compare what a candidate says that it saves with what its processes took. With as many samples as the

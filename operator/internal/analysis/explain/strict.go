@@ -55,13 +55,9 @@ func blocksOf(chosen *selection.Selection, confirming bool) map[string]bool {
 func fullScreened(d *estimate.Data) int {
 	cells := map[string]map[selection.Cell]bool{}
 	for _, attempt := range d.Chosen.Used {
-		if d.Chosen.Purposes[attempt.Block] == record.Confirm {
-			continue
+		if d.Chosen.Purposes[attempt.Block] != record.Confirm {
+			selection.Inner(cells, attempt.Block)[d.Chosen.Cells[attempt]] = true
 		}
-		if cells[attempt.Block] == nil {
-			cells[attempt.Block] = map[selection.Cell]bool{}
-		}
-		cells[attempt.Block][d.Chosen.Cells[attempt]] = true
 	}
 	full := 0
 	for _, in := range cells {

@@ -36,11 +36,12 @@ const (
 
 // caps are the findings that leave a gate at most Inconclusive, in the order in which their reasons are written.
 var caps = []doubt{
-	{analysis.CapControlMoved, movedControl, always, (*doubts).ofMoved},
-	{analysis.CapControlMissing, missingControl, exceptNoGo, (*doubts).ofMissing},
+	{analysis.CapControlMoved, ofControl(moved, "so large a difference comes about without the change"), always, ofControls(moved)},
+	{analysis.CapControlMissing, ofControl(missing, "so nobody knows whether anything beside the change was measured"), exceptNoGo,
+		ofControls(missing)},
 	{analysis.CapBaselineIncomplete, brokenBaseline, always, (*doubts).ofCompleting},
 	{analysis.CapApart, apart, always, ofRun(func(d *estimate.Data) string { return d.Chosen.Apart })},
-	{analysis.CapMeasuredUnlike, measuredUnlike, always, (*doubts).ofUnlike},
+	{analysis.CapMeasuredUnlike, measuredUnlike, always, ofPairs(unlike)},
 	{analysis.CapMadeUnlike, madeUnlike, always, (*doubts).ofMadeUnlike},
 	{analysis.CapSamples, unpromised, exceptNoGo, unasked("of a level, and arms are compared by ratios")},
 	{analysis.CapOutvoted, outvoted, ofDecisions, unasked("of a percentile, which no block has")},
@@ -53,7 +54,7 @@ var caps = []doubt{
 	{analysis.CapRejectedUnevenly, rejectedUnevenly, ofDecisions, unasked("package contrast asks whether the figure moves")},
 	{analysis.CapRejectionDecides, rejectionDecides, ofDecisions, unasked("package contrast asks whether the figure moves")},
 	{analysis.CapSequential, sequentialOrder, always, ofRun(func(d *estimate.Data) string { return sequentialOrder(d, nil, nil) })},
-	{analysis.CapOnePlace, onePlace, always, (*doubts).ofPlaces},
+	{analysis.CapOnePlace, onePlace, always, ofPairs(placed)},
 	{analysis.CapDependent, dependentPercentile, always, unasked("of a percentile, which no block has")},
 	{analysis.CapCorrelation, fewForCorrelation, always, unasked("package contrast counts the blocks that its arms share")},
 	{analysis.CapFewBlocks, fewBlocks, exceptNoGo, unasked("an estimate has its error")},
@@ -182,11 +183,7 @@ func partlyRead(d *estimate.Data, _ *judgement, gate *analysis.GateResult) strin
 	if d.Everything != nil {
 		d = d.Everything
 	}
-	arms := []int{selection.ArmIndex(d.Exp, gate.Candidate)}
-	if gate.Op.Relative() {
-		arms = append(arms, d.Exp.Baseline())
-	}
-	for _, arm := range arms {
+	for _, arm := range gateArms(d, gate) {
 		trials, read := d.Trials[selection.At(point, arm)], 0
 		for _, attempt := range trials {
 			if _, ok := attempt.Metric(gate.Metric); ok {

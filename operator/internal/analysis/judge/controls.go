@@ -110,23 +110,18 @@ func nullControls(d *estimate.Data, parity *selection.Parity) []control {
 	if parity.Baseline != "" {
 		return nil
 	}
-	type place struct {
-		point     int
-		metric    string
-		statistic experiment.Statistic
-	}
 	var out []control
 	for arm := range d.Exp.Arms {
 		if !d.Exp.Arms[arm].Null {
 			continue
 		}
-		seen := map[place]bool{}
+		seen := map[figure]bool{}
 		selection.VisitGates(d.Exp, func(gate experiment.Gate, _ string, point int) {
 			metric := d.Exp.Metric(gate.Metric)
 			if metric == nil { // It compares outputs.
 				return
 			}
-			at := place{point, metric.Name, cmp.Or(gate.Statistic, metric.Statistic)}
+			at := figure{point, metric.Name, cmp.Or(gate.Statistic, metric.Statistic)}
 			if seen[at] {
 				return
 			}
@@ -153,25 +148,20 @@ func phaseControls(d *estimate.Data, parity *selection.Parity) []control {
 	if baseline < 0 {
 		return nil
 	}
-	type place struct {
-		point     int
-		candidate string
-	}
-	seen := map[place]bool{}
+	seen := map[selection.Cell]bool{}
 	var out []control
 	selection.VisitGates(d.Exp, func(gate experiment.Gate, candidate string, point int) {
-		at := place{point, candidate}
+		at := selection.At(point, selection.ArmIndex(d.Exp, candidate))
 		if gate.Op == experiment.ParityEqual || seen[at] || parity.Refused(candidate) != "" {
 			return
 		}
 		seen[at] = true
 		for _, phase := range d.Exp.Plan.Design.ControlPhases {
-			arm := selection.ArmIndex(d.Exp, candidate)
 			one := control{
 				result: analysis.ControlResult{Point: d.Exp.Points[point].Key, Arm: candidate, Phase: phase},
-				found:  d.PhaseRatio(point, arm, phase).At(d.GateConfidence),
+				found:  d.PhaseRatio(point, at.Arm, phase).At(d.GateConfidence),
 			}
-			one.lacks = cmp.Or(unreported(d, point, phase, arm, baseline), one.found.Reason, silent(one.found))
+			one.lacks = cmp.Or(unreported(d, point, phase, at.Arm, baseline), one.found.Reason, silent(one.found))
 			out = append(out, one)
 		}
 	})
@@ -194,23 +184,20 @@ func unreported(d *estimate.Data, point int, phase string, arms ...int) string {
 	return ""
 }
 
-// missingControl names a control of a gate of which there is too little to say whether it moved: who asks for one is not told Go without.
-func missingControl(_ *estimate.Data, j *judgement, gate *analysis.GateResult) string {
-	for _, c := range j.controls {
-		if c.Missing && c.Of(gate) {
-			return c.Message + ": so nobody knows whether anything beside the change was measured"
-		}
-	}
-	return ""
-}
+// moved are controls that show a change where none was made, and missing those of which there is too little to say whether they moved: who
+// asks for one is not told Go without.
+func moved(c *analysis.ControlResult) bool   { return c.Moved }
+func missing(c *analysis.ControlResult) bool { return c.Missing }
 
-// movedControl names the control of a gate that moved: the null arm's at the same point, of the same metric and statistic, or
-// any control phase of the gate's candidate at the same point.
-func movedControl(_ *estimate.Data, j *judgement, gate *analysis.GateResult) string {
-	for _, c := range j.controls {
-		if c.Moved && c.Of(gate) {
-			return c.Message + ": so large a difference comes about without the change"
+// ofControl names the control of a gate that is as asked, and what follows from it: the null arm's at the same point, of the same metric
+// and statistic, or any control phase of the gate's candidate at the same point.
+func ofControl(is func(*analysis.ControlResult) bool, so string) func(*estimate.Data, *judgement, *analysis.GateResult) string {
+	return func(_ *estimate.Data, j *judgement, gate *analysis.GateResult) string {
+		for i := range j.controls {
+			if c := &j.controls[i]; is(c) && c.Of(gate) {
+				return c.Message + ": " + so
+			}
 		}
+		return ""
 	}
-	return ""
 }

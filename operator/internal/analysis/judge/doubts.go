@@ -21,7 +21,7 @@ import (
 // mostDoubts bounds what is kept of them: whoever reads an analysis counts how large it is.
 const mostDoubts = 2000
 
-// figure is what two arms are compared in.
+// figure is what two arms are compared in, at a point.
 type figure struct {
 	point     int
 	metric    string
@@ -124,17 +124,15 @@ func (f *doubts) eachPoint(visit func(point int, key string)) {
 }
 
 // ofPairs asks a rule about any two arms at each point.
-func (f *doubts) ofPairs(as analysis.CapReason, rule func(d *estimate.Data, point, mine, theirs int, comparisons float64) string) {
-	f.eachPair(func(mine, theirs int, names []string, comparisons float64) {
-		f.eachPoint(func(point int, key string) {
-			f.add(as, rule(f.d, point, mine, theirs, comparisons), analysis.Doubt{Arms: names, Point: key})
+func ofPairs(rule func(d *estimate.Data, point, mine, theirs int, comparisons float64) string) func(*doubts, analysis.CapReason) {
+	return func(f *doubts, as analysis.CapReason) {
+		f.eachPair(func(mine, theirs int, names []string, comparisons float64) {
+			f.eachPoint(func(point int, key string) {
+				f.add(as, rule(f.d, point, mine, theirs, comparisons), analysis.Doubt{Arms: names, Point: key})
+			})
 		})
-	})
+	}
 }
-
-func (f *doubts) ofPlaces(as analysis.CapReason) { f.ofPairs(as, placed) }
-
-func (f *doubts) ofUnlike(as analysis.CapReason) { f.ofPairs(as, unlike) }
 
 func (f *doubts) ofLosses(as analysis.CapReason) {
 	f.eachPair(func(mine, theirs int, names []string, comparisons float64) {
@@ -167,27 +165,18 @@ func (f *doubts) of(figure figure, arms ...string) analysis.Doubt {
 	return analysis.Doubt{Arms: arms, Point: f.d.Exp.Points[figure.point].Key, Metric: figure.metric, Statistic: figure.statistic}
 }
 
-// ofControl keeps a comparison in which something moved, or of which there is too little: that of a phase is of one arm.
-func (f *doubts) ofControl(as analysis.CapReason, c analysis.ControlResult) {
-	of := analysis.Doubt{Point: c.Point, Metric: c.Metric, Statistic: c.Statistic}
-	if c.Phase != "" {
-		of.Arms = []string{c.Arm}
-	}
-	f.add(as, c.Message, of)
-}
-
-func (f *doubts) ofMoved(as analysis.CapReason) {
-	for _, c := range f.controls {
-		if c.Moved {
-			f.ofControl(as, c)
-		}
-	}
-}
-
-func (f *doubts) ofMissing(as analysis.CapReason) {
-	for _, c := range f.controls {
-		if c.Missing {
-			f.ofControl(as, c)
+// ofControls keeps the controls in which something moved, or of which there is too little: that of a phase is of one arm.
+func ofControls(is func(*analysis.ControlResult) bool) func(*doubts, analysis.CapReason) {
+	return func(f *doubts, as analysis.CapReason) {
+		for i := range f.controls {
+			c := &f.controls[i]
+			of := analysis.Doubt{Point: c.Point, Metric: c.Metric, Statistic: c.Statistic}
+			if c.Phase != "" {
+				of.Arms = []string{c.Arm}
+			}
+			if is(c) {
+				f.add(as, c.Message, of)
+			}
 		}
 	}
 }

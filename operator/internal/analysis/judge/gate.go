@@ -189,11 +189,7 @@ func furtherBlocks(more *int) string {
 
 // changed describes how what a gate looks at was not one program throughout the run; empty when it was.
 func changed(d *estimate.Data, candidate int, relative bool) string {
-	arms := []int{candidate}
-	if baseline := d.Exp.Baseline(); relative && baseline >= 0 {
-		arms = append(arms, baseline)
-	}
-	for _, arm := range arms {
+	for _, arm := range restsOn(d, candidate, relative) {
 		if how := d.Chosen.Changed[arm]; how != "" {
 			return fmt.Sprintf("arm %s changed during the run: %s; name its image by digest, build nothing while it runs, and run again",
 				d.Exp.Arms[arm].Name, how)
@@ -205,11 +201,7 @@ func changed(d *estimate.Data, candidate int, relative bool) string {
 // losses describes what became of the trials that are missing from a gate's data.
 func losses(d *estimate.Data, point, arm int, relative bool) string {
 	text := ""
-	arms := []int{arm}
-	if baseline := d.Exp.Baseline(); relative && baseline >= 0 {
-		arms = append(arms, baseline)
-	}
-	for _, a := range arms {
+	for _, a := range restsOn(d, arm, relative) {
 		if lost := d.Chosen.Lost[selection.At(point, a)].Lost; lost.Total() > 0 {
 			text += fmt.Sprintf("; of arm %s: %s", d.Exp.Arms[a].Name, lost)
 		}

@@ -6,7 +6,6 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/estimate"
 	"assay.dev/assay/operator/internal/analysis/selection"
-	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/quantity"
 )
 
@@ -15,24 +14,14 @@ func Predictions(d *estimate.Data, parity *selection.Parity) []analysis.Predicti
 	var out []analysis.PredictionResult
 	for _, prediction := range d.Exp.Plan.Predictions {
 		predicted, metric := prediction.Ratio, d.Exp.Metric(prediction.Metric)
-		for _, candidate := range d.Exp.Candidates() {
-			if prediction.Candidate != "" && prediction.Candidate != candidate {
-				continue
+		selection.VisitPlaces(d.Exp, prediction.Candidate, prediction.At, func(candidate string, point int) {
+			result := analysis.PredictionResult{Metric: metric.Name, Point: d.Exp.Points[point].Key, Candidate: candidate, Predicted: predicted}
+			if parity.Refused(candidate) == "" {
+				result.Measured = d.Ratio(point, selection.ArmIndex(d.Exp, candidate), metric.Name, metric.Statistic).Ratio()
 			}
-			for point := range d.Exp.Points {
-				if !experiment.Matches(prediction.At, d.Exp.Points[point].Parameters) {
-					continue
-				}
-				result := analysis.PredictionResult{
-					Metric: metric.Name, Point: d.Exp.Points[point].Key, Candidate: candidate, Predicted: predicted,
-				}
-				if parity.Refused(candidate) == "" {
-					result.Measured = d.Ratio(point, selection.ArmIndex(d.Exp, candidate), metric.Name, metric.Statistic).Ratio()
-				}
-				_, result.Message = JudgePrediction(predicted, result.Measured)
-				out = append(out, result)
-			}
-		}
+			_, result.Message = JudgePrediction(predicted, result.Measured)
+			out = append(out, result)
+		})
 	}
 	return out
 }

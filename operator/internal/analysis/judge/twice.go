@@ -68,11 +68,15 @@ func environmentDecides(d *estimate.Data, _ *judgement, gate *analysis.GateResul
 
 // gateArms are the arms that a gate rests on: its candidate, and the baseline if it compares.
 func gateArms(d *estimate.Data, gate *analysis.GateResult) []int {
-	arms := []int{selection.ArmIndex(d.Exp, gate.Candidate)}
-	if gate.Op.Relative() {
-		arms = append(arms, d.Exp.Baseline())
+	return restsOn(d, selection.ArmIndex(d.Exp, gate.Candidate), gate.Op.Relative())
+}
+
+// restsOn are an arm, and the baseline if it is compared with one.
+func restsOn(d *estimate.Data, arm int, relative bool) []int {
+	if baseline := d.Exp.Baseline(); relative && baseline >= 0 {
+		return []int{arm, baseline}
 	}
-	return arms
+	return []int{arm}
 }
 
 // pointOf is the place of a gate's point in the experiment.

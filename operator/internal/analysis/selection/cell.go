@@ -13,21 +13,30 @@ type Cell struct{ Point, Arm int }
 // At is the cell of an arm at a point.
 func At(point, arm int) Cell { return Cell{point, arm} }
 
+// Inner is the map that a map has for a key, made where there is none.
+func Inner[K, L comparable, V any](of map[K]map[L]V, key K) map[L]V {
+	if of[key] == nil {
+		of[key] = map[L]V{}
+	}
+	return of[key]
+}
+
 // VisitGates calls visit for every gate, candidate and point that it applies to, in a fixed order; but for those on completing,
 // which look at all their points at once.
 func VisitGates(exp *experiment.Experiment, visit func(gate experiment.Gate, candidate string, point int)) {
 	for _, gate := range exp.Plan.Gates {
-		if gate.Op == experiment.Completes {
-			continue
+		if gate.Op != experiment.Completes {
+			VisitPlaces(exp, gate.Candidate, gate.At, func(candidate string, point int) { visit(gate, candidate, point) })
 		}
-		for _, candidate := range exp.Candidates() {
-			if gate.Candidate != "" && gate.Candidate != candidate {
-				continue
-			}
-			for point := range exp.Points {
-				if experiment.Matches(gate.At, exp.Points[point].Parameters) {
-					visit(gate, candidate, point)
-				}
+	}
+}
+
+// VisitPlaces calls visit for every candidate, or the one that is named, at every point that is selected.
+func VisitPlaces(exp *experiment.Experiment, only string, at map[string]string, visit func(candidate string, point int)) {
+	for _, candidate := range exp.Candidates() {
+		for point := range exp.Points {
+			if (only == "" || only == candidate) && experiment.Matches(at, exp.Points[point].Parameters) {
+				visit(candidate, point)
 			}
 		}
 	}

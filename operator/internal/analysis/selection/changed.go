@@ -28,11 +28,7 @@ func (s *Selection) changedArms(genuine []*record.Attempt) map[int]string {
 			continue
 		}
 		add := func(c Cell, key, value string) {
-			of := what{variant{c, attempt.Build}, key}
-			if counts[of] == nil {
-				counts[of] = map[string]int{}
-			}
-			counts[of][value]++
+			Inner(counts, what{variant{c, attempt.Build}, key})[value]++
 		}
 		for key, value := range trial.ProgramsOf(attempt) {
 			add(s.Cells[attempt], key, value)
@@ -52,12 +48,9 @@ func (s *Selection) changedArms(genuine []*record.Attempt) map[int]string {
 		if len(values) < 2 {
 			continue
 		}
-		in := found{of.Arm, of.build, of.key}
-		if changed[in] == nil {
-			changed[in] = map[string]int{}
-		}
+		in := Inner(changed, found{of.Arm, of.build, of.key})
 		for value, n := range values {
-			changed[in][value] += n
+			in[value] += n
 		}
 	}
 	out := map[int]string{}

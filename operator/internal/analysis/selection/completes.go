@@ -31,10 +31,7 @@ func (s *Selection) Ran(in func(block string) bool) map[Cell]map[string]bool {
 		if attempt.Warmup || in != nil && !in(attempt.Block) || !slices.Contains(telling, s.Kinds[attempt]) {
 			continue
 		}
-		if out[c] == nil {
-			out[c] = map[string]bool{}
-		}
-		out[c][attempt.Block] = true
+		Inner(out, c)[attempt.Block] = true
 	}
 	return out
 }
@@ -42,21 +39,20 @@ func (s *Selection) Ran(in func(block string) bool) map[Cell]map[string]bool {
 // Completions counts the trials of the blocks that in says; of all blocks if in is nil.
 func (s *Selection) Completions(in func(block string) bool) map[Cell]*Completion {
 	out := map[Cell]*Completion{}
+	counted := func(c Cell, block string) *Completion {
+		if out[c] == nil {
+			out[c] = &Completion{Failures: Losses{}, Blocks: map[string]bool{}}
+		}
+		out[c].Of++
+		out[c].Blocks[block] = true
+		return out[c]
+	}
 	for attempt, c := range s.Cells {
-		if attempt.Warmup || in != nil && !in(attempt.Block) {
-			continue
-		}
 		kind := s.Kinds[attempt]
-		if !slices.Contains(telling, kind) {
+		if attempt.Warmup || in != nil && !in(attempt.Block) || !slices.Contains(telling, kind) {
 			continue
 		}
-		of := out[c]
-		if of == nil {
-			of = &Completion{Failures: Losses{}, Blocks: map[string]bool{}}
-			out[c] = of
-		}
-		of.Of++
-		of.Blocks[attempt.Block] = true
+		of := counted(c, attempt.Block)
 		if kind != Failed && kind != Unusable {
 			of.Done++
 			continue
@@ -73,14 +69,9 @@ func (s *Selection) Completions(in func(block string) bool) map[Cell]*Completion
 		if in != nil && !in(block) {
 			return
 		}
-		if out[c] == nil {
-			out[c] = &Completion{Failures: Losses{}, Blocks: map[string]bool{}}
-		}
-		of := out[c]
-		of.Of++
+		of := counted(c, block)
 		of.Unknown++
 		of.Failures[how]++
-		of.Blocks[block] = true
 		if of.Unseen == "" || trial < of.Unseen {
 			of.Unseen, of.How = trial, how
 		}

@@ -40,49 +40,22 @@ const (
 
 // conditions is that table.
 var conditions = slices.Concat(
-	fields(ofPlace, map[string]func(*record.Attempt) any{
-		"lease": func(a *record.Attempt) any {
-			if a.Lease == nil {
-				return nil
-			}
-			return *a.Lease
-		},
-	}),
+	[]condition{{"lease", func(a *record.Attempt) any { return known(a.Lease) }, ofPlace}},
 	keys(ofPlace, "environment.soft", soft, "bootId", "hostname", "nodeName"),
 	keys(ofBlock, "environment.soft", soft, "bandwidthProbeBytes", "hugepagesTotal", "kernelVersion", "pressureOf", "runnerVersion",
 		"swapTotalBytes"),
 	keys(ofBlock, "environment.hard", hard, record.HardKeys...),
-	fields(ofBlock, map[string]func(*record.Attempt) any{
+	[]condition{
 		// A ledger of another runner may have keys that this one does not know.
-		"environment.hard": func(a *record.Attempt) any { return unknownKeys(a.Environment.Hard) },
-		"isolation.cpuQuota": func(a *record.Attempt) any {
-			if a.Isolation.CPUQuota == nil {
-				return nil
-			}
-			return *a.Isolation.CPUQuota
-		},
-		"isolation.memoryLimitBytes": func(a *record.Attempt) any {
-			if a.Isolation.MemoryLimitBytes == nil {
-				return nil
-			}
-			return *a.Isolation.MemoryLimitBytes
-		},
-	}),
-	fields(ofTrial, map[string]func(*record.Attempt) any{
-		"isolation.level":       func(a *record.Attempt) any { return scalar(a.Isolation.Level) },
-		"isolation.cpusAllowed": func(a *record.Attempt) any { return scalar(a.Isolation.CPUsAllowed) },
-		"roles[].cpus":          seats,
-	}),
+		{"environment.hard", func(a *record.Attempt) any { return unknownKeys(a.Environment.Hard) }, ofBlock},
+		{"isolation.cpuQuota", func(a *record.Attempt) any { return known(a.Isolation.CPUQuota) }, ofBlock},
+		{"isolation.memoryLimitBytes", func(a *record.Attempt) any { return known(a.Isolation.MemoryLimitBytes) }, ofBlock},
+		{"isolation.cpusAllowed", func(a *record.Attempt) any { return scalar(a.Isolation.CPUsAllowed) }, ofTrial},
+		{"isolation.level", func(a *record.Attempt) any { return scalar(a.Isolation.Level) }, ofTrial},
+		{"roles[].cpus", seats, ofTrial},
+	},
 	keys(ofTrial, "environment.soft", soft, "roleCpus"),
 )
-
-func fields(of scope, values map[string]func(*record.Attempt) any) []condition {
-	var out []condition
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		out = append(out, condition{name, values[name], of})
-	}
-	return out
-}
 
 func keys(of scope, prefix string, in func(*record.Attempt) map[string]any, names ...string) []condition {
 	var out []condition
@@ -94,6 +67,14 @@ func keys(of scope, prefix string, in func(*record.Attempt) map[string]any, name
 
 func soft(a *record.Attempt) map[string]any { return a.Environment.Soft }
 func hard(a *record.Attempt) map[string]any { return a.Environment.Hard }
+
+// known is a value that an attempt may not have.
+func known[T any](value *T) any {
+	if value == nil {
+		return nil
+	}
+	return *value
+}
 
 // scalar is a value that can be compared; an empty text is absent.
 func scalar(value any) any {
@@ -111,20 +92,18 @@ func scalar(value any) any {
 }
 
 func unknownKeys(environment map[string]any) any {
-	known := 0
-	for _, key := range record.HardKeys {
-		if _, ok := environment[key]; ok {
-			known++
+	var out []string
+	for key := range environment {
+		if !slices.Contains(record.HardKeys, key) {
+			out = append(out, key)
 		}
 	}
-	if known == len(environment) {
+	if len(out) == 0 {
 		return nil
 	}
-	var out []string
-	for _, key := range slices.Sorted(maps.Keys(environment)) {
-		if !slices.Contains(record.HardKeys, key) {
-			out = append(out, fmt.Sprintf("%s=%#v", key, environment[key]))
-		}
+	slices.Sort(out)
+	for i, key := range out {
+		out[i] = fmt.Sprintf("%s=%#v", key, environment[key])
 	}
 	return strings.Join(out, ",")
 }

@@ -59,14 +59,5 @@ func (f fences) stale(attempt *record.Attempt) string {
 // rejectStale keeps the attempts whose lease was in force. It comes before one execution of a block is chosen: what ran
 // beside another run's blocks must not stand in for what ran alone.
 func (s *Selection) rejectStale(leases record.Leases, uid string, attempts []*record.Attempt) []*record.Attempt {
-	fences := indexLeases(leases, uid)
-	var out []*record.Attempt
-	for _, attempt := range attempts {
-		if why := fences.stale(attempt); why != "" {
-			s.rejectAttempt(attempt, staleLease, "%s", why)
-			continue
-		}
-		out = append(out, attempt)
-	}
-	return out
+	return s.keep(attempts, staleLease, indexLeases(leases, uid).stale)
 }

@@ -266,6 +266,11 @@ func (s *Selection) count(exp *experiment.Experiment, planned plan, attempts []*
 		maps.Copy(fates, unplanned(exp, fates))
 	}
 	s.Trials.Planned, s.Trials.Warmups = len(fates)+len(warmups), len(warmups)
+	lose := func(c Cell, what Balance) {
+		all := s.Lost[c]
+		all.Add(what)
+		s.Lost[c] = all
+	}
 	for _, name := range slices.Sorted(maps.Keys(fates)) {
 		f := fates[name]
 		switch f.rank {
@@ -283,16 +288,10 @@ func (s *Selection) count(exp *experiment.Experiment, planned plan, attempts []*
 			one.Lost, one.Some = Losses{f.how: 1}, []string{name}
 		}
 		if ran[f.block] {
-			all := s.Lost[f.cell]
-			all.Add(one)
-			s.Lost[f.cell] = all
+			lose(f.cell, one)
 		}
 	}
-	alsoLost := func(c Cell, how, name string) {
-		all := s.Lost[c]
-		all.Add(Balance{Of: 1, Lost: Losses{how: 1}, Some: []string{name}})
-		s.Lost[c] = all
-	}
+	alsoLost := func(c Cell, how, name string) { lose(c, Balance{Of: 1, Lost: Losses{how: 1}, Some: []string{name}}) }
 	for _, one := range s.Unended {
 		if one.warmup || one.Repeated {
 			alsoLost(one.Cell, LostUnended, one.ID)
@@ -307,11 +306,8 @@ func (s *Selection) count(exp *experiment.Experiment, planned plan, attempts []*
 	// A program that fails a block's measured trials fails its warm-up for the same reason, which is counted there.
 	measured := map[Cell]map[string]bool{}
 	for attempt, kind := range s.Kinds {
-		if c := s.Cells[attempt]; kind == Failed {
-			if measured[c] == nil {
-				measured[c] = map[string]bool{}
-			}
-			measured[c][attempt.Block] = true
+		if kind == Failed {
+			Inner(measured, s.Cells[attempt])[attempt.Block] = true
 		}
 	}
 	// A trial that only such an execution has is counted above, and a block under a stale lease is nobody's loss.
@@ -345,11 +341,9 @@ func unplanned(exp *experiment.Experiment, fates map[string]trialFate) map[strin
 	seen := map[string]map[Cell]int{}
 	most := 0
 	for _, f := range fates {
-		if seen[f.block] == nil {
-			seen[f.block] = map[Cell]int{}
-		}
-		seen[f.block][f.cell]++
-		most = max(most, seen[f.block][f.cell])
+		in := Inner(seen, f.block)
+		in[f.cell]++
+		most = max(most, in[f.cell])
 	}
 	out := map[string]trialFate{}
 	for block, cells := range seen {

@@ -11,7 +11,6 @@ import (
 
 // Noise is what the limits said of the trials that would otherwise be used.
 type Noise struct {
-	policy noise.Policy
 	Trials int
 	// Arms counts by arm, in the experiment's order, and beyond over all of them.
 	Arms   []analysis.ArmNoise
@@ -28,14 +27,11 @@ type Noise struct {
 func (s *Selection) rejectNoisy(exp *experiment.Experiment, seen, attempts []*record.Attempt) []*record.Attempt {
 	limits := exp.Plan.Noise
 	reference := noise.NewReference(seen)
-	found := Noise{
-		policy: exp.Plan.OnViolation, Trials: len(attempts), Beyond: map[noise.Kind]int{}, Unread: map[noise.Kind]int{},
-	}
+	found := Noise{Trials: len(attempts), Beyond: map[noise.Kind]int{}, Unread: map[noise.Kind]int{}}
 	for _, arm := range exp.Arms {
 		found.Arms = append(found.Arms, analysis.ArmNoise{Arm: arm.Name, Beyond: map[noise.Kind]int{}})
 	}
-	var out []*record.Attempt
-	for _, attempt := range attempts {
+	out := s.keep(attempts, Noisy, func(attempt *record.Attempt) string {
 		arm := &found.Arms[s.Cells[attempt].Arm]
 		arm.Trials++
 		violations, unread := reference.Judge(limits, attempt)
@@ -52,15 +48,14 @@ func (s *Selection) rejectNoisy(exp *experiment.Experiment, seen, attempts []*re
 		}
 		switch {
 		case len(others) == 0:
-			out = append(out, attempt)
-		case found.policy == noise.Warn:
+			return ""
+		case exp.Plan.OnViolation == noise.Warn:
 			found.Passed++
-			out = append(out, attempt)
-		default:
-			arm.Rejected++
-			s.rejectAttempt(attempt, Noisy, "it ran beyond a noise limit: %s", strings.Join(others, "; "))
+			return ""
 		}
-	}
+		arm.Rejected++
+		return "it ran beyond a noise limit: " + strings.Join(others, "; ")
+	})
 	s.Noise, s.Judged = found, attempts
 	return out
 }

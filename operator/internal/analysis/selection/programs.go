@@ -2,6 +2,7 @@ package selection
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -20,12 +21,7 @@ func (s *Selection) rejectOtherPrograms(attempts []*record.Attempt) []*record.At
 		if executed == "" {
 			continue
 		}
-		of := variant{s.Cells[attempt], attempt.Build}
-		in := cells[of]
-		if in == nil {
-			in = map[string][]*record.Attempt{}
-			cells[of] = in
-		}
+		in := Inner(cells, variant{s.Cells[attempt], attempt.Build})
 		in[executed] = append(in[executed], attempt)
 	}
 	others := map[*record.Attempt]string{}
@@ -41,19 +37,11 @@ func (s *Selection) rejectOtherPrograms(attempts []*record.Attempt) []*record.At
 				own := trial.ProgramsOf(attempt)
 				maps.DeleteFunc(own, func(key, _ string) bool { _, ok := known[key]; return !ok })
 				if how := differences(own, known, named); len(how) > 0 {
-					others[attempt] = strings.Join(how, ", ")
+					others[attempt] = fmt.Sprintf("it executed another program than most attempts of %s at this point: %s; name the arm's image by "+
+						"digest", trial.ArmBuild(attempt), strings.Join(how, ", "))
 				}
 			}
 		}
 	}
-	out := attempts[:0:0]
-	for _, attempt := range attempts {
-		if how, ok := others[attempt]; ok {
-			s.rejectAttempt(attempt, environment,
-				"it executed another program than most attempts of %s at this point: %s; name the arm's image by digest", trial.ArmBuild(attempt), how)
-			continue
-		}
-		out = append(out, attempt)
-	}
-	return out
+	return s.keep(attempts, environment, func(attempt *record.Attempt) string { return others[attempt] })
 }

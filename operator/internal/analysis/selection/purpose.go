@@ -1,6 +1,9 @@
 package selection
 
 import (
+	"maps"
+	"slices"
+
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -18,22 +21,12 @@ func (s *Selection) Only(purpose record.Purpose) func(block string) bool {
 
 // Has reports whether a block was planned for a purpose.
 func (s *Selection) Has(purpose record.Purpose) bool {
-	for _, found := range s.Purposes {
-		if found == purpose {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(slices.Collect(maps.Values(s.Purposes)), purpose)
 }
 
 // HasOther reports whether a block was planned for another purpose.
 func (s *Selection) HasOther(purpose record.Purpose) bool {
-	for _, found := range s.Purposes {
-		if found != purpose {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Values(s.Purposes)), func(found record.Purpose) bool { return found != purpose })
 }
 
 // EachPlanned visits every cell of every block that was planned, once, in the order of the plan.

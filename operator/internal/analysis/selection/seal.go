@@ -87,14 +87,11 @@ func (s *Selection) rejectAltered(sealed map[string]string, found checksums, att
 			s.gone = append(s.gone, key)
 		}
 	}
-	var out []*record.Attempt
-	for _, attempt := range attempts {
+	return s.keep(attempts, altered, func(attempt *record.Attempt) string {
 		source := sourceOf(attempt)
 		if before, ok := sealed[source.Key]; ok && before != source.SHA256 {
-			s.rejectAttempt(attempt, altered, "its object had sha256 %s when the run was analysed before and has %s now", before, source.SHA256)
-			continue
+			return fmt.Sprintf("its object had sha256 %s when the run was analysed before and has %s now", before, source.SHA256)
 		}
-		out = append(out, attempt)
-	}
-	return out
+		return ""
+	})
 }

@@ -150,6 +150,19 @@ func (s *Selection) rejectAttempt(attempt *record.Attempt, kind Rejection, forma
 	s.reject(attempt.ID, kind, format, args...)
 }
 
+// keep are the attempts that nothing speaks against; the others are rejected for what does.
+func (s *Selection) keep(attempts []*record.Attempt, kind Rejection, against func(*record.Attempt) string) []*record.Attempt {
+	var out []*record.Attempt
+	for _, attempt := range attempts {
+		if why := against(attempt); why != "" {
+			s.rejectAttempt(attempt, kind, "%s", why)
+			continue
+		}
+		out = append(out, attempt)
+	}
+	return out
+}
+
 // Excluded is what the analysis shows of the rejected.
 func (s *Selection) Excluded() []analysis.Exclusion {
 	slices.SortStableFunc(s.Rejected, func(a, b exclusion) int { return cmp.Compare(a.Attempt, b.Attempt) })
@@ -208,24 +221,21 @@ func (s *Selection) indexPlan(exp *experiment.Experiment, waves []record.Wave, t
 			s.Gaps = append(s.Gaps, key)
 			s.reject(key, foreign, "the plan contradicts the experiment: %s", why)
 		}
-		at := func(block string, index int, warmup bool) (plannedSlot, bool) {
-			point, ok1 := points[wave.Points[wave.Cells[index].Point].Key]
-			arm, ok2 := arms[wave.Arms[wave.Cells[index].Arm].Name]
-			return plannedSlot{Cell{point, arm}, block, wave.Cells[index].Build, warmup,
-				&command{wave.Cells[index].Argv, wave.Cells[index].Parameters}}, ok1 && ok2
+		add := func(block string, order []int, warmup bool) {
+			for slot, index := range order {
+				c := wave.Cells[index]
+				point, knownPoint := points[wave.Points[c.Point].Key]
+				arm, knownArm := arms[wave.Arms[c.Arm].Name]
+				if knownPoint && knownArm {
+					out.slots[record.TrialName(block, slot, warmup)] = plannedSlot{Cell{point, arm}, block, c.Build, warmup,
+						&command{c.Argv, c.Parameters}}
+				}
+			}
 		}
 		for _, block := range wave.Blocks {
 			out.leases[block.ID], s.Purposes[block.ID] = block.Lease, wave.Why()
-			for slot, index := range block.Warmup {
-				if planned, ok := at(block.ID, index, true); ok {
-					out.slots[record.TrialName(block.ID, slot, true)] = planned
-				}
-			}
-			for slot, index := range block.Order {
-				if planned, ok := at(block.ID, index, false); ok {
-					out.slots[record.TrialName(block.ID, slot, false)] = planned
-				}
-			}
+			add(block.ID, block.Warmup, true)
+			add(block.ID, block.Order, false)
 		}
 	}
 	return out
@@ -236,11 +246,9 @@ func (s *Selection) rejectForeign(exp *experiment.Experiment, planned plan, atte
 	points, arms := indexes(exp)
 	asked := commands(exp)
 	seen := map[string]bool{}
-	var out []*record.Attempt
-	for _, attempt := range attempts {
+	return s.keep(attempts, foreign, func(attempt *record.Attempt) (reason string) {
 		point, knownPoint := points[attempt.Point]
 		arm, knownArm := arms[attempt.Arm]
-		reason := ""
 		switch {
 		case attempt.Run.UID != exp.Run.UID:
 			reason = fmt.Sprintf("it is of run uid %q and this run has %q", attempt.Run.UID, exp.Run.UID)
@@ -269,15 +277,12 @@ func (s *Selection) rejectForeign(exp *experiment.Experiment, planned plan, atte
 				reason = contradiction(attempt, own, planned.slots[attempt.Trial].command)
 			}
 		}
-		if reason != "" {
-			s.rejectAttempt(attempt, foreign, "%s", reason)
-			continue
+		if reason == "" {
+			seen[attempt.ID] = true
+			s.Cells[attempt] = Cell{point, arm}
 		}
-		seen[attempt.ID] = true
-		s.Cells[attempt] = Cell{point, arm}
-		out = append(out, attempt)
-	}
-	return out
+		return reason
+	})
 }
 
 // disagreement is how an attempt differs from the plan of its wave.
@@ -310,14 +315,11 @@ func (s *Selection) chooseExecutions(attempts []*record.Attempt) []*record.Attem
 	}
 	blocks := map[string]map[string]*execution{}
 	for _, attempt := range attempts {
-		name := trial.Executor(attempt)
-		if blocks[attempt.Block] == nil {
-			blocks[attempt.Block] = map[string]*execution{}
-		}
-		e := blocks[attempt.Block][name]
+		name, executions := trial.Executor(attempt), Inner(blocks, attempt.Block)
+		e := executions[name]
 		if e == nil {
 			e = &execution{name: name, node: trial.NodeOf(attempt), started: attempt.StartedAt.UnixNano()}
-			blocks[attempt.Block][name] = e
+			executions[name] = e
 		}
 		e.started = min(e.started, attempt.StartedAt.UnixNano())
 		if !attempt.Warmup && trial.Started(attempt) {

@@ -119,20 +119,16 @@ func (s *Selection) findUnplannedWarmups(exp *experiment.Experiment, planned pla
 			counts[of{s.Cells[attempt], attempt.Block, trial.Executor(attempt)}]++
 		}
 	}
-	var first *of
-	for in, n := range counts {
-		if n <= exp.Plan.Design.WarmupTrials {
-			continue
-		}
-		if first == nil || cmp.Or(record.CompareNames(in.block, first.block), in.Arm-first.Arm, in.Point-first.Point) < 0 {
-			first = &in
-		}
+	maps.DeleteFunc(counts, func(_ of, n int) bool { return n <= exp.Plan.Design.WarmupTrials })
+	if len(counts) == 0 {
+		return
 	}
-	if first != nil {
-		s.Gaps = append(s.Gaps, first.block)
-		s.reject(first.block, foreign, "it has %d warm-ups of arm %s at one point and the design asks for %d: what is called a warm-up is not "+
-			"compared", counts[*first], exp.Arms[first.Arm].Name, exp.Plan.Design.WarmupTrials)
-	}
+	first := slices.MinFunc(slices.Collect(maps.Keys(counts)), func(a, b of) int {
+		return cmp.Or(record.CompareNames(a.block, b.block), a.Arm-b.Arm, a.Point-b.Point)
+	})
+	s.Gaps = append(s.Gaps, first.block)
+	s.reject(first.block, foreign, "it has %d warm-ups of arm %s at one point and the design asks for %d: what is called a warm-up is not "+
+		"compared", counts[first], exp.Arms[first.Arm].Name, exp.Plan.Design.WarmupTrials)
 }
 
 // contradictsPurpose describes how a wave runs for something that the experiment does not ask for, so that its blocks would be left out
@@ -158,10 +154,7 @@ func copied(used []*record.Attempt) string {
 	}
 	first, began := map[process]*record.Attempt{}, map[string]map[int64]bool{}
 	for _, attempt := range used {
-		if began[attempt.Block] == nil {
-			began[attempt.Block] = map[int64]bool{}
-		}
-		began[attempt.Block][attempt.StartedAt.UnixNano()] = true
+		Inner(began, attempt.Block)[attempt.StartedAt.UnixNano()] = true
 	}
 	for _, attempt := range used {
 		of := process{trial.NodeOf(attempt), attempt.StartedAt.UnixNano(), attempt.DurationSeconds}

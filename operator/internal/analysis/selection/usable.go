@@ -84,14 +84,7 @@ func (s *Selection) rejectUnusable(exp *experiment.Experiment, attempts []*recor
 		}
 		return reason
 	}
-	var out []*record.Attempt
-	for _, attempt := range attempts {
-		if reason := unusable(attempt); reason != "" {
-			s.rejectAttempt(attempt, Unusable, "%s", reason)
-			continue
-		}
-		out = append(out, attempt)
-	}
+	out := s.keep(attempts, Unusable, unusable)
 	for attempt, kind := range s.Kinds {
 		if slices.Contains(notCounting, kind) && !attempt.Warmup && attempt.Outcome == record.Succeeded && unusable(attempt) != "" {
 			s.useless[attempt] = true
@@ -201,11 +194,9 @@ func (s *Selection) checkResult(exp *experiment.Experiment, result *record.Resul
 			return fmt.Sprintf("metric %s has unit %q and the template has %q", metric.Name, reported.Unit, metric.Unit)
 		}
 		if reported.Histogram != nil {
-			bars, err := trial.DecodeHistogram(reported.Histogram)
-			if err != nil {
+			if err := s.Histograms.Decode(reported.Histogram); err != nil {
 				return fmt.Sprintf("metric %s: %s", metric.Name, err)
 			}
-			s.Histograms[reported.Histogram] = bars
 		}
 		reason := ""
 		s.Histograms.Each(*reported, func(value float64, _ int64) {

@@ -3,6 +3,7 @@ package selection
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
@@ -18,11 +19,7 @@ func (s *Selection) workloads(genuine []*record.Attempt) map[int]map[string]bool
 		if kind := s.Kinds[attempt]; kind == superseded || kind == staleLease || attempt.Reported().Workload.Name == "" {
 			continue
 		}
-		arm := s.Cells[attempt].Arm
-		if out[arm] == nil {
-			out[arm] = map[string]bool{}
-		}
-		out[arm][attempt.Reported().Workload.Name] = true
+		Inner(out, s.Cells[attempt].Arm)[attempt.Reported().Workload.Name] = true
 	}
 	return out
 }
@@ -37,25 +34,20 @@ type stranger struct {
 func strangers(exp *experiment.Experiment, waves []record.Wave, named map[int]map[string]bool) map[int]stranger {
 	out := map[int]stranger{}
 	baseline := exp.Baseline()
+	theirs := slices.Collect(maps.Keys(named[baseline]))
 	for arm := range exp.Arms {
+		own := slices.Collect(maps.Keys(named[arm]))
 		// An arm that is of several workloads changed during the run.
-		if baseline < 0 || len(named[arm]) != 1 || len(named[baseline]) != 1 || maps.Equal(named[arm], named[baseline]) {
+		if len(own) != 1 || len(theirs) != 1 || own[0] == theirs[0] {
 			continue
 		}
 		out[arm] = stranger{
-			Says: fmt.Sprintf("the results of arm %s are of workload %q and those of %s of %q", exp.Arms[arm].Name, only(named[arm]),
-				exp.Arms[baseline].Name, only(named[baseline])),
+			Says: fmt.Sprintf("the results of arm %s are of workload %q and those of %s of %q", exp.Arms[arm].Name, own[0],
+				exp.Arms[baseline].Name, theirs[0]),
 			Planned: maps.Equal(plannedPrograms(exp, waves, arm), plannedPrograms(exp, waves, baseline)),
 		}
 	}
 	return out
-}
-
-func only(names map[string]bool) string {
-	for name := range names {
-		return name
-	}
-	return ""
 }
 
 // plannedPrograms are the programs that an arm is to run, each with its image: those of the experiment, and of the plans, which on one

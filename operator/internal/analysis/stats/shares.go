@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat/combin"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -28,12 +29,7 @@ func Fisher(a, ofA, b, ofB int) float64 {
 	if ofA == 0 || ofB == 0 || hit == 0 || hit == all {
 		return 1
 	}
-	logChoose := func(n, k int) float64 {
-		x, _ := math.Lgamma(float64(n + 1))
-		y, _ := math.Lgamma(float64(k + 1))
-		z, _ := math.Lgamma(float64(n - k + 1))
-		return x - y - z
-	}
+	logChoose := func(n, k int) float64 { return combin.LogGeneralizedBinomial(float64(n), float64(k)) }
 	log := func(k int) float64 { return logChoose(ofA, k) + logChoose(ofB, hit-k) - logChoose(all, hit) }
 	// Tables that are as probable as this one count, whatever the last digit of their logarithms.
 	const slack = 1e-7

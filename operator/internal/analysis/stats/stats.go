@@ -11,10 +11,7 @@ import (
 // Round keeps 12 significant digits: far more than are known, and few enough that the same analysis on another CPU prints
 // the same text.
 func Round(value float64) float64 {
-	rounded, err := strconv.ParseFloat(strconv.FormatFloat(value, 'e', 11, 64), 64)
-	if err != nil {
-		return value
-	}
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(value, 'e', 11, 64), 64) // The text is a number, and the largest is rounded down.
 	return rounded
 }
 

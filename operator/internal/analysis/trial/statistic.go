@@ -18,27 +18,38 @@ type bar struct {
 	count int64
 }
 
-// DecodeHistogram unpacks an HdrHistogram. Every value stands for its bucket as HdrHistogram's own percentiles do: by the
-// highest value that the bucket does not distinguish.
-func DecodeHistogram(histogram *record.Histogram) ([]bar, error) {
-	decoded, err := hdrhistogram.Decode([]byte(histogram.Data))
-	if err != nil {
-		return nil, fmt.Errorf("histogram cannot be decoded: %w", err)
-	}
-	if decoded.TotalCount() != histogram.Count {
-		return nil, fmt.Errorf("invalid histogram: it holds %d values and its count is %d", decoded.TotalCount(), histogram.Count)
-	}
-	var bars []bar
-	for _, b := range decoded.Distribution() {
-		if b.Count > 0 {
-			bars = append(bars, bar{float64(b.To) * histogram.Scale, b.Count})
-		}
-	}
-	return bars, nil
+// decoded is what a histogram holds, and how finely it distinguishes values: to so many significant digits, and no finer than a unit.
+type decoded struct {
+	bars              []bar
+	unit, half, scale float64
 }
 
 // Histograms are those that were decoded.
-type Histograms map[*record.Histogram][]bar
+type Histograms map[*record.Histogram]decoded
+
+// Decode unpacks an HdrHistogram. Every value stands for its bucket as HdrHistogram's own percentiles do: by the highest value that the
+// bucket does not distinguish.
+func (h Histograms) Decode(histogram *record.Histogram) error {
+	found, err := hdrhistogram.Decode([]byte(histogram.Data))
+	if err != nil {
+		return fmt.Errorf("histogram cannot be decoded: %w", err)
+	}
+	if found.TotalCount() != histogram.Count {
+		return fmt.Errorf("invalid histogram: it holds %d values and its count is %d", found.TotalCount(), histogram.Count)
+	}
+	// Twice as many values as the digits have are distinguished, rounded up to a power of two, and of these the upper half in each
+	// doubling (Tene, HdrHistogram).
+	distinguished := math.Exp2(math.Ceil(math.Log2(2 * math.Pow10(int(found.SignificantFigures())))))
+	unit := math.Exp2(math.Floor(math.Log2(math.Max(1, float64(found.LowestTrackableValue())))))
+	out := decoded{unit: unit, half: distinguished / 2, scale: histogram.Scale}
+	for _, b := range found.Distribution() {
+		if b.Count > 0 {
+			out.bars = append(out.bars, bar{float64(b.To) * histogram.Scale, b.Count})
+		}
+	}
+	h[histogram] = out
+	return nil
+}
 
 // Each visits the values of a metric as reported, with how often each was seen.
 func (h Histograms) Each(metric record.Metric, visit func(value float64, count int64)) {
@@ -49,7 +60,7 @@ func (h Histograms) Each(metric record.Metric, visit func(value float64, count i
 		visit(value, 1)
 	}
 	if metric.Histogram != nil {
-		for _, b := range h[metric.Histogram] {
+		for _, b := range h[metric.Histogram].bars {
 			visit(b.value, b.count)
 		}
 	}
@@ -61,14 +72,14 @@ func (h Histograms) Statistic(metric record.Metric, statistic experiment.Statist
 		return *metric.Value, true
 	}
 	if metric.Histogram != nil {
-		return barStatistic(h[metric.Histogram], statistic)
+		return barStatistic(h[metric.Histogram].bars, statistic)
 	}
 	return sampleStatistic(metric.Samples, statistic)
 }
 
 // At is a statistic of one histogram, percentiles too; false where it has none.
 func (h Histograms) At(histogram *record.Histogram, statistic experiment.Statistic) (float64, bool) {
-	bars := h[histogram]
+	bars := h[histogram].bars
 	share, percentile := experiment.Percentiles[statistic]
 	if !percentile {
 		return barStatistic(bars, statistic)
@@ -82,28 +93,18 @@ func (h Histograms) At(histogram *record.Histogram, statistic experiment.Statist
 	return 0, false
 }
 
-// Precision is how finely a histogram distinguishes values: to so many significant digits, and no finer than a unit.
-type Precision struct{ unit, half, scale float64 }
-
-// PrecisionOf reads it from a histogram that can be decoded.
-func PrecisionOf(histogram *record.Histogram) Precision {
-	decoded, err := hdrhistogram.Decode([]byte(histogram.Data))
-	if err != nil {
-		return Precision{}
-	}
-	// Twice as many values as the digits have are distinguished, rounded up to a power of two, and of these the upper half in each
-	// doubling (Tene, HdrHistogram).
-	distinguished := math.Exp2(math.Ceil(math.Log2(2 * math.Pow10(int(decoded.SignificantFigures())))))
-	unit := math.Exp2(math.Floor(math.Log2(math.Max(1, float64(decoded.LowestTrackableValue())))))
-	return Precision{unit, distinguished / 2, histogram.Scale}
+// Distinct is how many different values a metric has as reported, at most.
+func (h Histograms) Distinct(metric record.Metric) int {
+	return max(1, len(metric.Samples), len(h[metric.Histogram].bars))
 }
 
-// Width is that of the bucket in which a value lies.
-func (p Precision) Width(value float64) float64 {
-	if p.half == 0 || !(value > 0) {
+// Width is that of the bucket of a histogram in which a value lies.
+func (h Histograms) Width(histogram *record.Histogram, value float64) float64 {
+	of := h[histogram]
+	if of.half == 0 || !(value > 0) {
 		return 0
 	}
-	return p.scale * math.Max(p.unit, math.Exp2(math.Floor(math.Log2(value/p.scale)))/p.half)
+	return of.scale * math.Max(of.unit, math.Exp2(math.Floor(math.Log2(value/of.scale)))/of.half)
 }
 
 // PositivePercentile reports whether a percentile of one trial's samples is positive. If it is in every trial, it is in all of them
@@ -190,16 +191,16 @@ func Statistics(metric record.Metric) (statistics []Statistic, samples int64, er
 	if metric.Value != nil {
 		return []Statistic{{experiment.StatisticValue, *metric.Value}}, 1, nil
 	}
-	decoded := Histograms{}
+	histograms := Histograms{}
 	if metric.Histogram != nil {
-		if decoded[metric.Histogram], err = DecodeHistogram(metric.Histogram); err != nil {
+		if err := histograms.Decode(metric.Histogram); err != nil {
 			return nil, 0, err
 		}
 	}
 	for _, statistic := range []experiment.Statistic{
 		experiment.StatisticValue, experiment.StatisticMedian, experiment.StatisticMean, experiment.StatisticMin, experiment.StatisticMax,
 	} {
-		if value, ok := decoded.Statistic(metric, statistic); ok {
+		if value, ok := histograms.Statistic(metric, statistic); ok {
 			statistics = append(statistics, Statistic{statistic, value})
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 func TestTrialStatistic(t *testing.T) {
 	histogram := &record.Histogram{}
-	decoded := Histograms{histogram: {{1, 2}, {3, 1}, {8, 1}}}
+	decoded := Histograms{histogram: {bars: []bar{{1, 2}, {3, 1}, {8, 1}}}}
 	samples := record.Metric{Samples: []float64{8, 1, 3, 1}}
 	bars := record.Metric{Histogram: histogram}
 	value := record.Metric{Value: ptr.To(5.0)}
