@@ -201,8 +201,7 @@ func policyOf(text string) (assayv1alpha1.ViolationPolicy, error) {
 func programPath(name string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err != nil && !errors.Is(err, exec.ErrDot) {
-		info, statErr := os.Stat(name)
-		if statErr != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+		if !local.Executable(name) {
 			return "", fmt.Errorf("program %q is neither in PATH nor a program in this folder: build it, or write its path (what a shell has "+
 				"itself needs --shell)", name)
 		}

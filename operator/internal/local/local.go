@@ -104,7 +104,7 @@ func FindProgram(program string, folders []string) (string, error) {
 		candidates = append(candidates, filepath.Join(folder, filepath.Base(program)))
 	}
 	for _, candidate := range candidates {
-		if info, err := os.Stat(candidate); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+		if Executable(candidate) {
 			return filepath.Abs(candidate)
 		}
 	}
