@@ -251,9 +251,6 @@ func (d *definition) allowed(path string) []string {
 func (d *definition) unknownField(path string) string {
 	steps := split(path)
 	last := steps[len(steps)-1]
-	if steps[0] == "metadata" {
-		return "unknown field"
-	}
 	var known []string
 	if schema := follow(d.schema, steps[:len(steps)-1]); schema != nil {
 		known = slices.Sorted(maps.Keys(schema.Properties))
