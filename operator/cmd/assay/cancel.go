@@ -57,14 +57,10 @@ func cancelRun(ctx context.Context, cluster *cluster, name, form string, out io.
 			return fmt.Errorf("cancel BenchmarkRun %s/%s: %w", run.Namespace, run.Name, err)
 		}
 	}
-	if done, err := printStructured(out, form, answer); done {
-		return err
-	}
 	if answer.Ended {
-		_, err = fmt.Fprintf(out, "BenchmarkRun %s/%s has ended already: %s\n", run.Namespace, run.Name, cmp.Or(string(run.Status.Verdict), "-"))
-	} else {
-		_, err = fmt.Fprintf(out, "BenchmarkRun %s/%s is being cancelled; %s watch %s shows what was measured\n", run.Namespace, run.Name,
-			program, run.Name)
+		return printAnswer(out, form, answer, "BenchmarkRun %s/%s has ended already: %s\n", run.Namespace, run.Name,
+			cmp.Or(string(run.Status.Verdict), "-"))
 	}
-	return err
+	return printAnswer(out, form, answer, "BenchmarkRun %s/%s is being cancelled; %s watch %s shows what was measured\n", run.Namespace, run.Name,
+		program, run.Name)
 }

@@ -211,11 +211,8 @@ func newAcknowledgeCommand(connection *genericclioptions.ConfigFlags) *cobra.Com
 			}); err != nil {
 				return err
 			}
-			if done, err := printStructured(cmd.OutOrStdout(), form, decided); done {
-				return err
-			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "change %s: %s, acknowledged by %s\n", decided.ID, decided.State, decided.Acknowledged.Who)
-			return err
+			return printAnswer(cmd.OutOrStdout(), form, decided, "change %s: %s, acknowledged by %s\n", decided.ID, decided.State,
+				decided.Acknowledged.Who)
 		},
 	}
 	where.addFlags(command, connection)

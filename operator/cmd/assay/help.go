@@ -49,11 +49,7 @@ func newVersionCommand() *cobra.Command {
 		Short: "Print the version of this program",
 		Args:  usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if done, err := printStructured(cmd.OutOrStdout(), form, map[string]string{"version": version}); done {
-				return err
-			}
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), "assay version "+version)
-			return err
+			return printAnswer(cmd.OutOrStdout(), form, map[string]string{"version": version}, "assay version %s\n", version)
 		},
 	}
 	addOutput(command, &form, "text", "json", "yaml")

@@ -453,12 +453,8 @@ func newRebuildCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if done, err := printStructured(cmd.OutOrStdout(), form, rebuilt{store.URL(), len(args), runs}); done {
-				return err
-			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d of %d ledgers are of runs that measured a point; %s has them\n", runs, len(args),
-				store.URL())
-			return err
+			return printAnswer(cmd.OutOrStdout(), form, rebuilt{store.URL(), len(args), runs},
+				"%d of %d ledgers are of runs that measured a point; %s has them\n", runs, len(args), store.URL())
 		},
 	}
 	addHistory(command, &where)
@@ -493,11 +489,7 @@ func newRetainCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if done, err := printStructured(cmd.OutOrStdout(), form, retained{store.URL(), gone}); done {
-				return err
-			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d records were removed from %s\n", gone, store.URL())
-			return err
+			return printAnswer(cmd.OutOrStdout(), form, retained{store.URL(), gone}, "%d records were removed from %s\n", gone, store.URL())
 		},
 	}
 	addHistory(command, &where)

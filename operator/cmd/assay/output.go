@@ -76,6 +76,15 @@ func printStructured(out io.Writer, form string, value any) (done bool, err erro
 	}
 }
 
+// printAnswer prints a value for programs, or where the form is one for people what says the same in words.
+func printAnswer(out io.Writer, form string, value any, words string, args ...any) error {
+	if done, err := printStructured(out, form, value); done {
+		return err
+	}
+	_, err := fmt.Fprintf(out, words, args...)
+	return err
+}
+
 func printJSON(out io.Writer, value any) error {
 	encoder := json.NewEncoder(out)
 	encoder.SetIndent("", "  ")

@@ -97,15 +97,11 @@ func (r *recording) record(ctx context.Context, cluster *cluster, out io.Writer)
 	if err != nil {
 		return fmt.Errorf("record revision %s of series %s in namespace %s: %w", r.revision.Revision, r.series, object.Namespace, err)
 	}
-	if done, err := printStructured(out, r.form, answer); done {
-		return err
-	}
 	verb := "recorded"
 	if answer.Already {
 		verb = "was recorded before"
 	}
-	_, err = fmt.Fprintf(out, "revision %s of series %s %s: %s\n", r.revision.Revision, r.series, verb, r.revision.Image)
-	return err
+	return printAnswer(out, r.form, answer, "revision %s of series %s %s: %s\n", r.revision.Revision, r.series, verb, r.revision.Image)
 }
 
 // same reports what was recorded under the same revision and is something else.

@@ -120,15 +120,11 @@ func printCreated(ctx context.Context, cluster *cluster, run *assayv1alpha1.Benc
 	if follow {
 		return &exitCode{exitUsage, fmt.Errorf("BenchmarkRun %s/%s was created; --watch goes with -o text or json", run.Namespace, run.Name)}
 	}
-	if done, err := printStructured(out, form, run); done {
+	if form == "name" {
+		_, err := fmt.Fprintf(out, "benchmarkrun.assay.dev/%s\n", run.Name)
 		return err
 	}
-	text := fmt.Sprintf("BenchmarkRun %s/%s created; %s watch %s follows it\n", run.Namespace, run.Name, program, run.Name)
-	if form == "name" {
-		text = "benchmarkrun.assay.dev/" + run.Name + "\n"
-	}
-	_, err := io.WriteString(out, text)
-	return err
+	return printAnswer(out, form, run, "BenchmarkRun %s/%s created; %s watch %s follows it\n", run.Namespace, run.Name, program, run.Name)
 }
 
 func runLocal(ctx context.Context, connection *genericclioptions.ConfigFlags, file, form string, options localOptions, stdout,
