@@ -789,7 +789,7 @@ func (b *bisection) print(answer *bisect.Answer) error {
 		}
 		fmt.Fprintf(out, "  %sx of the level before, probability %s\n", quantity.Plain(c.Ratio, 4), quantity.Decimals(c.Probability, 3))
 		if c.Fresh != nil {
-			ratio := viewEstimate(series.Estimate(*c.Fresh))
+			ratio := viewEstimate((*series.Estimate)(c.Fresh))
 			fmt.Fprintf(out, "  %s of %s, in %d fresh blocks\n", ratio.text(), short(c.After), ratio.Blocks)
 		}
 	}
