@@ -21,7 +21,6 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/local"
-	"assay.dev/assay/operator/internal/manifest"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/report"
 )
@@ -257,12 +256,9 @@ func (a *asked) freeze() (*experiment.Experiment, error) {
 
 // readRun reads the run in a file with its template: from the file, from other files, or from the cluster if there is one.
 func readRun(ctx context.Context, connection *genericclioptions.ConfigFlags, file string, templates []string) (*asked, error) {
-	set, err := manifest.Read(append([]string{file}, templates...)...)
+	set, err := readOne(file, templates...)
 	if err != nil {
-		return nil, &exitCode{exitUsage, err}
-	}
-	if len(set.Runs) != 1 {
-		return nil, &exitCode{exitUsage, fmt.Errorf("%s holds %d BenchmarkRuns: it must hold one", file, len(set.Runs))}
+		return nil, err
 	}
 	if len(templates) == 0 {
 		if err := set.AddShipped(); err != nil {
