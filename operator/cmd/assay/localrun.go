@@ -62,9 +62,11 @@ func (r *localRun) run(ctx context.Context) (*analysis.Analysis, error) {
 		if err := r.executor.Untouched(context.WithoutCancel(ctx), r.store); err != nil {
 			return findings, stopped, err
 		}
-		if result, err = judge(context.WithoutCancel(ctx), r.store, wave.Wave); err != nil {
+		found, err := analyzeInto(context.WithoutCancel(ctx), r.store, wave.Wave, r.store)
+		if err != nil {
 			return findings, stopped, err
 		}
+		result = found.analysis
 		return result.Findings(), stopped, nil
 	})
 	if err != nil {

@@ -310,12 +310,3 @@ func startLedger(ctx context.Context, folder string, frozen *experiment.Experime
 	}
 	return store, nil
 }
-
-// judge analyses the ledger up to a wave and writes analysis, report and table beside the attempts.
-func judge(ctx context.Context, store ledger.Store, wave int) (*analysis.Analysis, error) {
-	result, err := analyzeInto(ctx, store, wave, store)
-	if err != nil {
-		return nil, err
-	}
-	return result.analysis, nil
-}
