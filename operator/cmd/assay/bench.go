@@ -219,7 +219,7 @@ func (o *benchOptions) prepare(question *bench.Question, log io.Writer) (*localR
 	options := o.localOptions
 	options.pin = true
 	explain := func(err error) error { return fmt.Errorf("the question: %w", err) }
-	return prepareLocal(&asked{run, run.Spec.Template, explain}, options, log)
+	return prepareLocal(&asked{run: run, template: run.Spec.Template, explain: explain}, options, log)
 }
 
 // tryOut runs a block, measures how long it takes, and reports a command that does not work.

@@ -433,10 +433,10 @@ func (b *bisection) keys(search *bisect.Search) ([]series.Key, error) {
 	ends := &locate.Wave{Revisions: []int{0, len(search.Revisions) - 1}, Blocks: b.blocks}
 	spec, err := search.Spec(b.asked.run.Spec, ends, nil, b.fill)
 	if err != nil {
-		return nil, b.wrong("%w", err)
+		return nil, b.asked.wrong("%w", err)
 	}
 	if b.build+b.programs+b.image == "" && !distinguishes(spec.Arms) {
-		return nil, b.wrong("arms: nothing in arm %q says what its revision is: write %s into a parameter, or give "+
+		return nil, b.asked.wrong("arms: nothing in arm %q says what its revision is: write %s into a parameter, or give "+
 			"--build, --programs or --image", points.Head, points.Placeholder)
 	}
 	if err := b.samePrograms(search); err != nil {
@@ -470,10 +470,6 @@ func distinguishes(arms []assayv1alpha1.Arm) bool {
 		}
 	}
 	return false
-}
-
-func (b *bisection) wrong(text string, args ...any) error {
-	return &exitCode{exitUsage, fmt.Errorf("BenchmarkRun %s in %s: "+text, append([]any{b.asked.run.Name, b.file}, args...)...)}
 }
 
 // followed is the series that is searched: that of the change, the one that was named, or the only one.
@@ -689,7 +685,7 @@ func (b *bisection) measure(ctx context.Context, wave *locate.Wave, ran *bisect.
 		}
 	}
 	local.out = b.freeFolder(len(search.Done) + 1)
-	here, err := prepareLocal(&asked{run: run, template: b.asked.template, explain: b.asked.explain}, local, b.stderr)
+	here, err := prepareLocal(b.asked.with(run), local, b.stderr)
 	if err != nil {
 		return err
 	}

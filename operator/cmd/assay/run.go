@@ -240,6 +240,7 @@ func findRunner(folders []string) (string, error) {
 type asked struct {
 	run      *assayv1alpha1.BenchmarkRun
 	template *assayv1alpha1.BenchmarkTemplateSpec
+	file     string
 	// explain shows where what is wrong with the run was written.
 	explain func(error) error
 }
@@ -254,6 +255,18 @@ func (a *asked) freeze() (*experiment.Experiment, error) {
 	return frozen, nil
 }
 
+// with is the same of another run.
+func (a *asked) with(run *assayv1alpha1.BenchmarkRun) *asked {
+	out := *a
+	out.run = run
+	return &out
+}
+
+// wrong is what keeps the run in the file from being taken.
+func (a *asked) wrong(text string, args ...any) error {
+	return &exitCode{exitUsage, fmt.Errorf("BenchmarkRun %s in %s: "+text, append([]any{a.run.Name, a.file}, args...)...)}
+}
+
 // readRun reads the run in a file with its template: from the file, from other files, or from the cluster if there is one.
 func readRun(ctx context.Context, connection *genericclioptions.ConfigFlags, file string, templates []string) (*asked, error) {
 	set, err := readOne(file, templates...)
@@ -266,7 +279,7 @@ func readRun(ctx context.Context, connection *genericclioptions.ConfigFlags, fil
 		}
 	}
 	run := &set.Runs[0]
-	out := &asked{run: run, explain: func(err error) error { return set.Explain(run, err) }}
+	out := &asked{run: run, file: file, explain: func(err error) error { return set.Explain(run, err) }}
 	if out.template, err = set.Template(run); err == nil {
 		return out, nil
 	}
