@@ -61,6 +61,6 @@ func cancelRun(ctx context.Context, cluster *cluster, name, form string, out io.
 		return printAnswer(out, form, answer, "BenchmarkRun %s/%s has ended already: %s\n", run.Namespace, run.Name,
 			cmp.Or(string(run.Status.Verdict), "-"))
 	}
-	return printAnswer(out, form, answer, "BenchmarkRun %s/%s is being cancelled; %s watch %s shows what was measured\n", run.Namespace, run.Name,
-		program, run.Name)
+	return printAnswer(out, form, answer, "BenchmarkRun %s/%s is being cancelled; %s watch %s shows what was measured\n", run.Namespace,
+		run.Name, program, run.Name)
 }
