@@ -131,6 +131,7 @@ func newBisectCommand(connection *genericclioptions.ConfigFlags) *cobra.Command 
 	flags.StringVar(&o.state, "state", "", "folder for what was measured and built (default: assay-bisect/NAME-GOOD-BAD)")
 	addOutput(command, &o.form, "text", "json", "yaml")
 	o.local.addSources(flags, "")
+	flags.BoolVar(&o.local.pin, "pin", true, "pin blocks to spec.placement.cpus CPUs")
 	return command
 }
 

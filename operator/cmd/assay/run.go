@@ -95,6 +95,7 @@ func (options *localOptions) addFlags(command *cobra.Command, here *bool) {
 	flags := command.Flags()
 	flags.BoolVar(here, "local", false, "run on this machine, without a cluster")
 	options.addSources(flags, "with --local: ")
+	flags.BoolVar(&options.pin, "pin", true, "with --local: pin blocks to spec.placement.cpus CPUs")
 	bindArmBinary(flags, &options.arms)
 	flags.StringVar(&options.out, "out", "", "with --local: folder for the ledger (default: assay-ledger/NAME-TIME)")
 }
@@ -105,7 +106,6 @@ func (options *localOptions) addSources(flags *pflag.FlagSet, when string) {
 		when+"file or folder with BenchmarkTemplates; may be repeated (default: those that Assay ships, then the cluster's)")
 	flags.StringArrayVar(&options.binDirs, "bin-dir", nil,
 		when+"folder with assay-runner and the workloads' programs; may be repeated (default: the folder of assay itself)")
-	flags.BoolVar(&options.pin, "pin", true, when+"pin blocks to spec.placement.cpus CPUs")
 }
 
 // printCreated prints that a run was created, and follows it if requested.
