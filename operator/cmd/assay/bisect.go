@@ -436,12 +436,13 @@ func (b *bisection) keys(search *bisect.Search) ([]series.Key, error) {
 	if err != nil {
 		return nil, b.asked.wrong("%w", err)
 	}
-	if b.build+b.programs+b.image == "" && !distinguishes(spec.Arms) {
+	if b.build+b.programs+b.image == "" && maps.Equal(spec.Arms[0].Parameters, spec.Arms[1].Parameters) {
 		return nil, b.asked.wrong("arms: nothing in arm %q says what its revision is: write %s into a parameter, or give "+
 			"--build, --programs or --image", points.Head, points.Placeholder)
 	}
-	if err := b.samePrograms(search); err != nil {
-		return nil, err
+	if b.programs != "" && !strings.Contains(b.programs, points.Placeholder) {
+		return nil, &exitCode{exitUsage, fmt.Errorf("invalid --programs %q: all %d revisions would be one program; write %s where the revision "+
+			"belongs", b.programs, len(search.Revisions), points.Placeholder)}
 	}
 	identity := record.Run{Namespace: localProject, Name: b.asked.run.Name, UID: uuid.NewString()}
 	frozen, err := experiment.Freeze(identity, spec, *b.asked.template)
@@ -453,24 +454,6 @@ func (b *bisection) keys(search *bisect.Search) ([]series.Key, error) {
 		Benchmark: cmp.Or(b.series, search.Key.Benchmark, b.asked.run.Name),
 	}
 	return run.Keys(frozen), nil
-}
-
-// samePrograms reports --programs that does not depend on the revision.
-func (b *bisection) samePrograms(search *bisect.Search) error {
-	if b.programs == "" || strings.Contains(b.programs, points.Placeholder) {
-		return nil
-	}
-	return &exitCode{exitUsage, fmt.Errorf("invalid --programs %q: all %d revisions would be one program; write %s where the revision belongs",
-		b.programs, len(search.Revisions), points.Placeholder)}
-}
-
-func distinguishes(arms []assayv1alpha1.Arm) bool {
-	for name, value := range arms[0].Parameters {
-		if arms[1].Parameters[name] != value {
-			return true
-		}
-	}
-	return false
 }
 
 // followed is the series that is searched: that of the change, the one that was named, or the only one.
@@ -619,7 +602,7 @@ func (o *bisectOptions) onCluster(ctx context.Context, run *assayv1alpha1.Benchm
 	if err := failure(ended); err != nil {
 		return nil, fmt.Errorf("%w; delete the run, and the same command measures the wave again", err)
 	}
-	store, closeStore, err := o.source.openRunLedger(ctx, cluster, ended)
+	store, closeStore, err := o.source.openFrom(ctx, cluster, ended.Namespace, "status.ledger", ended.Status.Ledger)
 	if err != nil {
 		return nil, err
 	}
