@@ -19,7 +19,6 @@ import (
 
 	"assay.dev/assay/operator/internal/history/archive"
 	"assay.dev/assay/operator/internal/history/change"
-	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/report/ci"
 	"assay.dev/assay/operator/internal/suggest"
@@ -112,19 +111,18 @@ func readChanges(ctx context.Context, where *place, ended bool, every time.Durat
 	if err != nil {
 		return nil, err
 	}
-	var all []*series.Series
 	for _, key := range keys {
 		out.Series[key.ID()] = key.String()
-		if every > 0 {
-			s, err := history.Series(ctx, key)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, s)
+		if every <= 0 {
+			continue
 		}
-	}
-	if every > 0 {
-		out.Silent = silences(all, every, now)
+		s, err := history.Series(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		if alert := change.Silence(key.String(), s.Last, every, now); alert != nil && !s.Last.IsZero() {
+			out.Silent = append(out.Silent, *alert)
+		}
 	}
 	return out, nil
 }
@@ -195,8 +193,8 @@ func newAcknowledgeCommand(connection *genericclioptions.ConfigFlags) *cobra.Com
 			if why == "" {
 				return &exitCode{exitUsage, errors.New("--why is missing: the reason is kept with the change")}
 			}
-			if who == "" {
-				who = currentUser()
+			if current, err := user.Current(); who == "" && err == nil {
+				who = current.Username
 			}
 			store, closeStore, err := where.open(cmd.Context())
 			if err != nil {
@@ -254,13 +252,4 @@ func changeNamed(book change.Book, name string) (int, error) {
 			program)}
 	}
 	return matching[0], nil
-}
-
-// currentUser is the name of who runs this program; empty where the machine does not know.
-func currentUser() string {
-	current, err := user.Current()
-	if err != nil {
-		return ""
-	}
-	return current.Username
 }

@@ -509,17 +509,3 @@ func (d *days) Set(text string) error {
 	*d = days(n * float64(24*time.Hour))
 	return nil
 }
-
-// silences are the alerts of series that should have a point every so often and have none.
-func silences(all []*series.Series, every time.Duration, now time.Time) []change.Alert {
-	var out []change.Alert
-	for _, s := range all {
-		if s.Last.IsZero() {
-			continue
-		}
-		if alert := change.Silence(s.Key.String(), s.Last, every, now); alert != nil {
-			out = append(out, *alert)
-		}
-	}
-	return out
-}
