@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,9 +54,7 @@ func (c *creation) read() (*manifest.Set, error) {
 		run.Name, run.GenerateName = c.name, ""
 	}
 	if c.generate {
-		if run.GenerateName == "" {
-			run.GenerateName = run.Name + "-"
-		}
+		run.GenerateName = cmp.Or(run.GenerateName, run.Name+"-")
 		run.Name = ""
 		prefix := min(len(run.GenerateName), nameLength-generatedSuffix-1)
 		run.GenerateName = run.GenerateName[:prefix]

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/discovery"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -128,10 +129,7 @@ func deployments(ctx context.Context, reader client.Reader, system string) []fin
 	}
 	var out []finding
 	for _, deployment := range list.Items {
-		wanted := int32(1)
-		if deployment.Spec.Replicas != nil {
-			wanted = *deployment.Spec.Replicas
-		}
+		wanted := ptr.Deref(deployment.Spec.Replicas, 1)
 		f := finding{Check: "deployment " + deployment.Name, OK: deployment.Status.ReadyReplicas >= wanted,
 			Found: fmt.Sprintf("%d of %d ready", deployment.Status.ReadyReplicas, wanted)}
 		if !f.OK {

@@ -37,10 +37,7 @@ func connect(flags *genericclioptions.ConfigFlags) (*cluster, error) {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
 	scheme := runtime.NewScheme()
-	if err := clientgoscheme.AddToScheme(scheme); err != nil {
-		return nil, err
-	}
-	if err := assayv1alpha1.AddToScheme(scheme); err != nil {
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), assayv1alpha1.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
 	connection, err := client.NewWithWatch(config, client.Options{Scheme: scheme})

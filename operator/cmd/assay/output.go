@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -116,10 +117,7 @@ func whereTo(output, format, own string, forms ...string) (destination, error) {
 	}
 	switch {
 	case output == "" || output == "-":
-		if format == "" {
-			format = own
-		}
-		return destination{form: format}, nil
+		return destination{form: cmp.Or(format, own)}, nil
 	case slices.Contains(known, output):
 		if format != "" && format != output {
 			return refuse("--output %s and --format %s contradict each other: a file called %s is written ./%s", output, format, output, output)

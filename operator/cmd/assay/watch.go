@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -108,10 +107,8 @@ func followOnce(ctx context.Context, cluster *cluster, name string,
 	if ended(run) {
 		return run, nil
 	}
-	events, err := cluster.Watch(ctx, &assayv1alpha1.BenchmarkRunList{}, &client.ListOptions{
-		Namespace:     cluster.namespace,
-		FieldSelector: fields.OneTermEqualSelector("metadata.name", name),
-	})
+	events, err := cluster.Watch(ctx, &assayv1alpha1.BenchmarkRunList{}, client.InNamespace(cluster.namespace),
+		client.MatchingFields{"metadata.name": name})
 	if err != nil {
 		return nil, fmt.Errorf("watch BenchmarkRun %s/%s: %w", cluster.namespace, name, err)
 	}
