@@ -37,14 +37,6 @@ import (
 	"assay.dev/assay/operator/internal/workflow"
 )
 
-// storePatience leaves one of those who look at runs to runs that need no store: leases are renewed, runs cancelled and deleted while
-// it hangs.
-func storePatience() ledger.Patience {
-	return ledger.Patience{
-		Operation: 10 * time.Second, Most: controller.ConcurrentRuns - 1, Turn: time.Second, Again: ledgerRetry, Clock: clock.RealClock{},
-	}
-}
-
 // ledgerRetry is how soon a run looks again at a store that did not answer.
 const ledgerRetry = 10 * time.Second
 
@@ -119,7 +111,10 @@ func run(ctx context.Context, options *options) error {
 	if err != nil {
 		return fmt.Errorf("--ledger: %w", err)
 	}
-	store := ledger.Guard(opened, storePatience())
+	// One of those who look at runs is left to runs that need no store: leases are renewed, runs cancelled and deleted while it hangs.
+	store := ledger.Guard(opened, ledger.Patience{
+		Operation: 10 * time.Second, Most: controller.ConcurrentRuns - 1, Turn: time.Second, Again: ledgerRetry, Clock: clock.RealClock{},
+	})
 	counts, err := options.metrics()
 	if err != nil {
 		return err
