@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -184,16 +185,12 @@ func (f *follower) next(known []*series.Series) (*points.Run, error) {
 	if predecessor != "" {
 		out.Arms[points.Predecessor] = points.Revision{Revision: predecessor}
 	}
-	switch asked := f.options.anchor; {
-	case anchor == "" && asked == "":
-		// A series begins with its first revision as the anchor.
-		anchor = f.options.revision
-	case anchor == "":
-		anchor = asked
-	case asked != "" && asked != anchor:
+	asked := f.options.anchor
+	if anchor != "" && asked != "" && asked != anchor {
 		out.Arms[points.NextAnchor] = points.Revision{Revision: asked}
 	}
-	out.Arms[points.Anchor] = points.Revision{Revision: anchor}
+	// A series begins with its first revision as the anchor.
+	out.Arms[points.Anchor] = points.Revision{Revision: cmp.Or(anchor, asked, f.options.revision)}
 	return out, f.leaveOut(out)
 }
 
@@ -451,10 +448,7 @@ func (f *follower) confirmOne(ctx context.Context, due *watch.Confirm) error {
 		name := fmt.Sprintf("new-%d", i+1)
 		point.Arms[name], over = points.Revision{Revision: side.Revision}, append(over, name)
 	}
-	folder := f.local.out
-	if folder == "" {
-		folder = filepath.Join("assay-ledger", f.asked.run.Name+"-"+f.now().Format("20060102-150405"))
-	}
+	folder := cmp.Or(f.local.out, filepath.Join("assay-ledger", f.asked.run.Name+"-"+f.now().Format("20060102-150405")))
 	here, err := f.confirming().prepare(point, fmt.Sprintf("%s-confirm-%d", folder, due.Number))
 	if err != nil {
 		return err

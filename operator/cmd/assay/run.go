@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -176,11 +177,8 @@ func prepareLocal(question *asked, options localOptions, log io.Writer) (*localR
 	if err != nil {
 		return nil, err
 	}
-	folder := options.out
-	if folder == "" {
-		folder = filepath.Join("assay-ledger", frozen.Run.Name+"-"+time.Now().Format("20060102-150405"))
-	}
-	if folder, err = filepath.Abs(folder); err != nil {
+	folder, err := filepath.Abs(cmp.Or(options.out, filepath.Join("assay-ledger", frozen.Run.Name+"-"+time.Now().Format("20060102-150405"))))
+	if err != nil {
 		return nil, err
 	}
 	cpus := 0
