@@ -197,7 +197,10 @@ func (o *bisectOptions) run(ctx context.Context, connection *genericclioptions.C
 	if err != nil {
 		return err
 	}
-	b := &bisection{bisectOptions: *o, asked: question, commits: checkout.Repository{Folder: o.repository}}
+	b := &bisection{
+		bisectOptions: *o, asked: question, commits: checkout.Repository{Folder: o.repository},
+		kept: bisected{Failed: map[string]string{}, Images: map[string]string{}},
+	}
 	if o.change != "" || o.series != "" {
 		b.history.source = o.source
 		store, closeStore, err := b.history.open(ctx)
@@ -255,18 +258,12 @@ func (b *bisection) open(ctx context.Context) error {
 			}
 		}
 		if b.kept.Asked == "" {
-			b.kept = bisected{Asked: digest, Search: *search, Subjects: subjects}
+			b.kept.Asked, b.kept.Search, b.kept.Subjects = digest, *search, subjects
 		}
 		if revisions := b.kept.Search.Revisions; b.kept.Asked != digest || !slices.Equal(revisions, search.Revisions) {
 			return &exitCode{exitUsage, fmt.Errorf("folder %s holds another search, of %d revisions from %s to %s: name another one with --state, "+
 				"or delete it", b.folder, len(revisions), short(revisions[0].Revision), short(revisions[len(revisions)-1].Revision))}
 		}
-	}
-	if b.kept.Failed == nil {
-		b.kept.Failed = map[string]string{}
-	}
-	if b.kept.Images == nil {
-		b.kept.Images = map[string]string{}
 	}
 	if len(b.kept.Search.Done) > 0 {
 		b.printf("going on after %d waves, in %s\n", len(b.kept.Search.Done), b.folder)
