@@ -69,7 +69,11 @@ func newRunCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 				if point.name != "" {
 					return runSeries(cmd.Context(), connection, what.file, form, options, point, cmd.OutOrStdout(), cmd.ErrOrStderr())
 				}
-				return runLocal(cmd.Context(), connection, what.file, form, options, cmd.OutOrStdout(), cmd.ErrOrStderr())
+				local, result, err := runManifest(cmd.Context(), connection, what.file, options, cmd.ErrOrStderr())
+				if err != nil {
+					return err
+				}
+				return local.printResult(result, form, "", cmd.OutOrStdout())
 			}
 			cluster, err := connect(connection)
 			if err != nil {
@@ -125,15 +129,6 @@ func printCreated(ctx context.Context, cluster *cluster, run *assayv1alpha1.Benc
 		return err
 	}
 	return printAnswer(out, form, run, "BenchmarkRun %s/%s created; %s watch %s follows it\n", run.Namespace, run.Name, program, run.Name)
-}
-
-func runLocal(ctx context.Context, connection *genericclioptions.ConfigFlags, file, form string, options localOptions, stdout,
-	stderr io.Writer) error {
-	here, result, err := runManifest(ctx, connection, file, options, stderr)
-	if err != nil {
-		return err
-	}
-	return here.printResult(result, form, "", stdout)
 }
 
 // runManifest runs the experiment in a file on this machine.
