@@ -32,13 +32,9 @@ func newCancelCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 		Example:           "  assay cancel my-run",
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: completeRuns(flags, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			cluster, err := connect(flags)
-			if err != nil {
-				return err
-			}
+		RunE: withCluster(flags, func(cmd *cobra.Command, cluster *cluster, args []string) error {
 			return cancelRun(cmd.Context(), cluster, args[0], form, cmd.OutOrStdout())
-		},
+		}),
 	}
 	addOutput(command, &form, "text", "json", "yaml")
 	return command

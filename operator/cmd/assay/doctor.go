@@ -40,11 +40,7 @@ func newDoctorCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 			"Exit code 1 when something that runs need is missing.",
 		Example: "  assay doctor\n  assay doctor -n team-a --system-namespace assay-system -o json",
 		Args:    usage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cluster, err := connect(flags)
-			if err != nil {
-				return err
-			}
+		RunE: withCluster(flags, func(cmd *cobra.Command, cluster *cluster, _ []string) error {
 			kinds, err := servedKinds(cluster)
 			if err != nil {
 				return err
@@ -58,7 +54,7 @@ func newDoctorCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 				return errors.New("something that runs need is missing")
 			}
 			return nil
-		},
+		}),
 	}
 	addOutput(command, &form, "table", "json", "yaml")
 	command.Flags().StringVar(&system, "system-namespace", "assay-system", "namespace that Assay is installed in")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -45,4 +46,16 @@ func connect(flags *genericclioptions.ConfigFlags) (*cluster, error) {
 		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
 	}
 	return &cluster{connection, config, namespace}, nil
+}
+
+// withCluster is a command that begins with the connection.
+func withCluster(flags *genericclioptions.ConfigFlags,
+	run func(*cobra.Command, *cluster, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		cluster, err := connect(flags)
+		if err != nil {
+			return err
+		}
+		return run(cmd, cluster, args)
+	}
 }

@@ -55,13 +55,9 @@ func newRecordCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 			"is recorded. On the cluster it takes the ClusterRole assay-record, which may do nothing else.",
 		Example: "  assay record --series scan --revision $(git rev-parse HEAD) --image ghcr.io/acme/scan:main",
 		Args:    usage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cluster, err := connect(flags)
-			if err != nil {
-				return err
-			}
+		RunE: withCluster(flags, func(cmd *cobra.Command, cluster *cluster, _ []string) error {
 			return r.record(cmd.Context(), cluster, cmd.OutOrStdout())
-		},
+		}),
 	}
 	command.Flags().StringVar(&r.series, "series", "", "series that the revision belongs to, as its schedule names it")
 	command.Flags().StringVar(&r.revision.Revision, "revision", "", "state of the program, such as the hash of a commit")

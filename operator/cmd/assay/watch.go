@@ -30,13 +30,9 @@ func newWatchCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 		Example:           "  assay watch my-run\n  assay watch my-run -o json",
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: completeRuns(flags, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			cluster, err := connect(flags)
-			if err != nil {
-				return err
-			}
+		RunE: withCluster(flags, func(cmd *cobra.Command, cluster *cluster, args []string) error {
 			return watchToTheEnd(cmd.Context(), cluster, args[0], form, cmd.OutOrStdout())
-		},
+		}),
 	}
 	addOutput(command, &form, "text", "json")
 	return command
