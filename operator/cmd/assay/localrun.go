@@ -69,8 +69,11 @@ func (r *localRun) run(ctx context.Context) (*analysis.Analysis, error) {
 		result = found.analysis
 		return result.Findings(), stopped, nil
 	})
+	if _, tooLarge := errors.AsType[*design.TooLarge](err); tooLarge {
+		return nil, &exitCode{exitUsage, err} // What was asked for is at fault.
+	}
 	if err != nil {
-		return nil, refused(err)
+		return nil, err
 	}
 	r.note = left.Why
 	if !left.Done {
@@ -81,14 +84,6 @@ func (r *localRun) run(ctx context.Context) (*analysis.Analysis, error) {
 		}
 	}
 	return result, nil
-}
-
-// refused makes a step that cannot be laid out the fault of what was asked for.
-func refused(err error) error {
-	if _, ok := errors.AsType[*design.TooLarge](err); ok {
-		return &exitCode{exitUsage, err}
-	}
-	return err
 }
 
 // printExpected says what is expected of the blocks to come, once something was found.
