@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -26,7 +25,6 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/checkout"
-	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/history/archive"
 	"assay.dev/assay/operator/internal/history/bisect"
 	"assay.dev/assay/operator/internal/history/change"
@@ -36,7 +34,6 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/local"
 	"assay.dev/assay/operator/internal/quantity"
-	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/registry"
 	"assay.dev/assay/operator/internal/schedule"
 )
@@ -441,10 +438,9 @@ func (b *bisection) keys(search *bisect.Search) ([]series.Key, error) {
 		return nil, &exitCode{exitUsage, fmt.Errorf("invalid --programs %q: all %d revisions would be one program; write %s where the revision "+
 			"belongs", b.programs, len(search.Revisions), points.Placeholder)}
 	}
-	identity := record.Run{Namespace: localProject, Name: b.asked.run.Name, UID: uuid.NewString()}
-	frozen, err := experiment.Freeze(identity, spec, *b.asked.template)
+	frozen, err := b.asked.with(&assayv1alpha1.BenchmarkRun{ObjectMeta: b.asked.run.ObjectMeta, Spec: spec}).freeze()
 	if err != nil {
-		return nil, &exitCode{exitUsage, b.asked.explain(err)}
+		return nil, err
 	}
 	run := points.Run{
 		Project:   cmp.Or(search.Key.Project, b.project, localProject),
