@@ -64,7 +64,9 @@ func list(words []string) string {
 func printStructured(out io.Writer, form string, value any) (done bool, err error) {
 	switch form {
 	case "json":
-		return true, printJSON(out, value)
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return true, encoder.Encode(value)
 	case "yaml":
 		raw, err := yaml.Marshal(value)
 		if err != nil {
@@ -84,12 +86,6 @@ func printAnswer(out io.Writer, form string, value any, words string, args ...an
 	}
 	_, err := fmt.Fprintf(out, words, args...)
 	return err
-}
-
-func printJSON(out io.Writer, value any) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
 }
 
 // destination is the form of an answer, and the file it goes to; without one it is printed.
