@@ -109,19 +109,15 @@ func planLarge(times int) (calibrate.Figure, error) {
 			}
 		}
 		milliseconds = append(milliseconds, time.Since(began).Seconds()*1000)
-		if n := trialsOf(wave); n != largeTrials {
-			return calibrate.Figure{}, fmt.Errorf("the large run has %d trials, want %d", n, largeTrials)
+		trials := 0
+		for _, block := range wave.Blocks {
+			trials += block.Trials()
+		}
+		if trials != largeTrials {
+			return calibrate.Figure{}, fmt.Errorf("the large run has %d trials, want %d", trials, largeTrials)
 		}
 	}
 	return medianOf("platform.plan_10k_ms", "ms", milliseconds, ""), nil
-}
-
-func trialsOf(wave *record.Wave) int {
-	count := 0
-	for _, block := range wave.Blocks {
-		count += block.Trials()
-	}
-	return count
 }
 
 // statusOfLarge is the size of the status of the large run at its end, with as much to say as there can be: noise that
