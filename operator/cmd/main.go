@@ -31,7 +31,6 @@ import (
 	"assay.dev/assay/operator/internal/metrics"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/policy"
 	"assay.dev/assay/operator/internal/quota"
 	"assay.dev/assay/operator/internal/registry"
 	"assay.dev/assay/operator/internal/workflow"
@@ -154,7 +153,14 @@ func run(ctx context.Context, options *options) error {
 		Observer: &observe.Observer{
 			Client: manager.GetClient(), Live: manager.GetAPIReader(), LeaseNamespace: leases.Namespace, Namespaces: options.namespaces,
 			Store: timed, Argo: workflows,
-			Stored: storedIn(meter, allowed), Clock: clock.RealClock{},
+			// Namespaces without a bound are asked for by nobody, so that the meter lists none of them.
+			Stored: func(namespace string) (ledger.Sizes, bool) {
+				if !allowed.BoundsStorage(namespace) {
+					return ledger.Sizes{}, false
+				}
+				return meter.Of(namespace)
+			},
+			Clock: clock.RealClock{},
 		},
 		Applier:  applier,
 		Recorder: manager.GetEventRecorderFor("assay-operator"),
@@ -198,16 +204,6 @@ func run(ctx context.Context, options *options) error {
 		logger.Info("The ledger's store does not do all that was asked of it; runs work without", "ledger", options.ledger, "lacks", lacks)
 	}
 	return manager.Start(ctx)
-}
-
-// storedIn asks the meter about namespaces with a bound only, so that it lists no other.
-func storedIn(meter *quota.Meter, allowed *policy.Policy) func(string) (ledger.Sizes, bool) {
-	return func(namespace string) (ledger.Sizes, bool) {
-		if !allowed.BoundsStorage(namespace) {
-			return ledger.Sizes{}, false
-		}
-		return meter.Of(namespace)
-	}
 }
 
 func newManager(options *options, logger logr.Logger, scrapes *dependencies.Scrapes) (ctrl.Manager, error) {
