@@ -136,12 +136,8 @@ func (v *changesView) print(out io.Writer) error {
 			if i > 0 {
 				id, state, run, last = "", "", "", ""
 			}
-			direction := "better"
-			if effect.Worse {
-				direction = "worse"
-			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s, %s\t%s\t%s\n", id, state, run, quantity.Short(math.Exp(effect.LogRatio), quantity.Times), direction,
-				v.Series[effect.Series], last)
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s, %s\t%s\t%s\n", id, state, run, quantity.Short(math.Exp(effect.LogRatio), quantity.Times),
+				direction(effect.Worse), v.Series[effect.Series], last)
 		}
 	}
 	if err := table.Flush(); err != nil {
@@ -151,6 +147,13 @@ func (v *changesView) print(out io.Writer) error {
 		fmt.Fprintf(out, "silent: %s had its last point at %s\n", strings.Join(alert.Series, ", "), alert.Since.Format(time.RFC3339))
 	}
 	return nil
+}
+
+func direction(worse bool) string {
+	if worse {
+		return "worse"
+	}
+	return "better"
 }
 
 // lastEvent is who did what to a change last.

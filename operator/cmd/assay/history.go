@@ -369,11 +369,7 @@ func (h *historyView) print(out io.Writer) error {
 		if c.State == change.Invalid {
 			continue
 		}
-		direction := "better"
-		if c.Worse {
-			direction = "worse"
-		}
-		changes[c.First] += fmt.Sprintf("%s: %s, %s, %s ", c.ID, c.State, quantity.Short(c.Ratio, quantity.Times), direction)
+		changes[c.First] += fmt.Sprintf("%s: %s, %s, %s ", c.ID, c.State, quantity.Short(c.Ratio, quantity.Times), direction(c.Worse))
 	}
 	for _, segment := range h.Segments {
 		fmt.Fprintf(out, "\nsegment, anchor %s: %s\n", segment.Anchor, segment.Because)
