@@ -31,19 +31,10 @@ import (
 	"assay.dev/assay/operator/internal/metrics"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/policy"
 	"assay.dev/assay/operator/internal/quota"
 	"assay.dev/assay/operator/internal/registry"
 	"assay.dev/assay/operator/internal/workflow"
 )
-
-// storePatience leaves one of those who look at runs to runs that need no store: leases are renewed, runs cancelled and deleted while
-// it hangs.
-func storePatience() ledger.Patience {
-	return ledger.Patience{
-		Operation: 10 * time.Second, Most: controller.ConcurrentRuns - 1, Turn: time.Second, Again: ledgerRetry, Clock: clock.RealClock{},
-	}
-}
 
 // ledgerRetry is how soon a run looks again at a store that did not answer.
 const ledgerRetry = 10 * time.Second
@@ -119,7 +110,10 @@ func run(ctx context.Context, options *options) error {
 	if err != nil {
 		return fmt.Errorf("--ledger: %w", err)
 	}
-	store := ledger.Guard(opened, storePatience())
+	// One of those who look at runs is left to runs that need no store: leases are renewed, runs cancelled and deleted while it hangs.
+	store := ledger.Guard(opened, ledger.Patience{
+		Operation: 10 * time.Second, Most: controller.ConcurrentRuns - 1, Turn: time.Second, Again: ledgerRetry, Clock: clock.RealClock{},
+	})
 	counts, err := options.metrics()
 	if err != nil {
 		return err
@@ -159,7 +153,14 @@ func run(ctx context.Context, options *options) error {
 		Observer: &observe.Observer{
 			Client: manager.GetClient(), Live: manager.GetAPIReader(), LeaseNamespace: leases.Namespace, Namespaces: options.namespaces,
 			Store: timed, Argo: workflows,
-			Stored: storedIn(meter, allowed), Clock: clock.RealClock{},
+			// Namespaces without a bound are asked for by nobody, so that the meter lists none of them.
+			Stored: func(namespace string) (ledger.Sizes, bool) {
+				if !allowed.BoundsStorage(namespace) {
+					return ledger.Sizes{}, false
+				}
+				return meter.Of(namespace)
+			},
+			Clock: clock.RealClock{},
 		},
 		Applier:  applier,
 		Recorder: manager.GetEventRecorderFor("assay-operator"),
@@ -203,16 +204,6 @@ func run(ctx context.Context, options *options) error {
 		logger.Info("The ledger's store does not do all that was asked of it; runs work without", "ledger", options.ledger, "lacks", lacks)
 	}
 	return manager.Start(ctx)
-}
-
-// storedIn asks the meter about namespaces with a bound only, so that it lists no other.
-func storedIn(meter *quota.Meter, allowed *policy.Policy) func(string) (ledger.Sizes, bool) {
-	return func(namespace string) (ledger.Sizes, bool) {
-		if !allowed.BoundsStorage(namespace) {
-			return ledger.Sizes{}, false
-		}
-		return meter.Of(namespace)
-	}
 }
 
 func newManager(options *options, logger logr.Logger, scrapes *dependencies.Scrapes) (ctrl.Manager, error) {

@@ -186,8 +186,6 @@ type analyzed struct {
 	experiment *experiment.Experiment
 	analysis   *analysis.Analysis
 	evidence   record.Evidence
-	// seal lists the attempts that were read, for sha256sum --check and for the next analysis.
-	seal []byte
 }
 
 // analyzeLedger judges what the ledger holds up to and including a wave.
@@ -204,7 +202,7 @@ func analyzeLedger(ctx context.Context, store ledger.Store, wave int) (*analyzed
 	if err != nil {
 		return nil, fmt.Errorf("read the evidence: %w", err)
 	}
-	return &analyzed{frozen, analyze.Evidence(frozen, evidence, wave), evidence, selection.Seal(evidence, wave)}, nil
+	return &analyzed{frozen, analyze.Evidence(frozen, evidence, wave), evidence}, nil
 }
 
 func (a *analyzed) json() ([]byte, error) {
@@ -246,7 +244,8 @@ func (a *analyzed) write(ctx context.Context, to *ledger.Derived) error {
 		{ledger.HTMLKey(wave), page},
 		{ledger.TableKey(wave), report.CSV(a.experiment, a.analysis)},
 		{ledger.ParquetKey(wave), attempts},
-		{ledger.SealKey(wave), a.seal},
+		// It lists the attempts that were read, for sha256sum --check and for the next analysis.
+		{ledger.SealKey(wave), selection.Seal(a.evidence, wave)},
 		{ledger.AnalysisKey(wave), raw},
 	} {
 		if err := to.Replace(ctx, object.key, object.data); err != nil {

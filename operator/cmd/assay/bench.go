@@ -201,8 +201,7 @@ func policyOf(text string) (assayv1alpha1.ViolationPolicy, error) {
 func programPath(name string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err != nil && !errors.Is(err, exec.ErrDot) {
-		info, statErr := os.Stat(name)
-		if statErr != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+		if !local.Executable(name) {
 			return "", fmt.Errorf("program %q is neither in PATH nor a program in this folder: build it, or write its path (what a shell has "+
 				"itself needs --shell)", name)
 		}
@@ -220,7 +219,7 @@ func (o *benchOptions) prepare(question *bench.Question, log io.Writer) (*localR
 	options := o.localOptions
 	options.pin = true
 	explain := func(err error) error { return fmt.Errorf("the question: %w", err) }
-	return prepareLocal(&asked{run, run.Spec.Template, explain}, options, log)
+	return prepareLocal(&asked{run: run, template: run.Spec.Template, explain: explain}, options, log)
 }
 
 // tryOut runs a block, measures how long it takes, and reports a command that does not work.

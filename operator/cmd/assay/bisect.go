@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -26,7 +25,6 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/checkout"
-	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/history/archive"
 	"assay.dev/assay/operator/internal/history/bisect"
 	"assay.dev/assay/operator/internal/history/change"
@@ -36,7 +34,6 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/local"
 	"assay.dev/assay/operator/internal/quantity"
-	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/registry"
 	"assay.dev/assay/operator/internal/schedule"
 )
@@ -131,6 +128,7 @@ func newBisectCommand(connection *genericclioptions.ConfigFlags) *cobra.Command 
 	flags.StringVar(&o.state, "state", "", "folder for what was measured and built (default: assay-bisect/NAME-GOOD-BAD)")
 	addOutput(command, &o.form, "text", "json", "yaml")
 	o.local.addSources(flags, "")
+	flags.BoolVar(&o.local.pin, "pin", true, "pin blocks to spec.placement.cpus CPUs")
 	return command
 }
 
@@ -196,7 +194,10 @@ func (o *bisectOptions) run(ctx context.Context, connection *genericclioptions.C
 	if err != nil {
 		return err
 	}
-	b := &bisection{bisectOptions: *o, asked: question, commits: checkout.Repository{Folder: o.repository}}
+	b := &bisection{
+		bisectOptions: *o, asked: question, commits: checkout.Repository{Folder: o.repository},
+		kept: bisected{Failed: map[string]string{}, Images: map[string]string{}},
+	}
 	if o.change != "" || o.series != "" {
 		b.history.source = o.source
 		store, closeStore, err := b.history.open(ctx)
@@ -254,18 +255,12 @@ func (b *bisection) open(ctx context.Context) error {
 			}
 		}
 		if b.kept.Asked == "" {
-			b.kept = bisected{Asked: digest, Search: *search, Subjects: subjects}
+			b.kept.Asked, b.kept.Search, b.kept.Subjects = digest, *search, subjects
 		}
 		if revisions := b.kept.Search.Revisions; b.kept.Asked != digest || !slices.Equal(revisions, search.Revisions) {
 			return &exitCode{exitUsage, fmt.Errorf("folder %s holds another search, of %d revisions from %s to %s: name another one with --state, "+
 				"or delete it", b.folder, len(revisions), short(revisions[0].Revision), short(revisions[len(revisions)-1].Revision))}
 		}
-	}
-	if b.kept.Failed == nil {
-		b.kept.Failed = map[string]string{}
-	}
-	if b.kept.Images == nil {
-		b.kept.Images = map[string]string{}
 	}
 	if len(b.kept.Search.Done) > 0 {
 		b.printf("going on after %d waves, in %s\n", len(b.kept.Search.Done), b.folder)
@@ -433,47 +428,25 @@ func (b *bisection) keys(search *bisect.Search) ([]series.Key, error) {
 	ends := &locate.Wave{Revisions: []int{0, len(search.Revisions) - 1}, Blocks: b.blocks}
 	spec, err := search.Spec(b.asked.run.Spec, ends, nil, b.fill)
 	if err != nil {
-		return nil, b.wrong("%w", err)
+		return nil, b.asked.wrong("%w", err)
 	}
-	if b.build+b.programs+b.image == "" && !distinguishes(spec.Arms) {
-		return nil, b.wrong("arms: nothing in arm %q says what its revision is: write %s into a parameter, or give "+
+	if b.build+b.programs+b.image == "" && maps.Equal(spec.Arms[0].Parameters, spec.Arms[1].Parameters) {
+		return nil, b.asked.wrong("arms: nothing in arm %q says what its revision is: write %s into a parameter, or give "+
 			"--build, --programs or --image", points.Head, points.Placeholder)
 	}
-	if err := b.samePrograms(search); err != nil {
-		return nil, err
+	if b.programs != "" && !strings.Contains(b.programs, points.Placeholder) {
+		return nil, &exitCode{exitUsage, fmt.Errorf("invalid --programs %q: all %d revisions would be one program; write %s where the revision "+
+			"belongs", b.programs, len(search.Revisions), points.Placeholder)}
 	}
-	identity := record.Run{Namespace: localProject, Name: b.asked.run.Name, UID: uuid.NewString()}
-	frozen, err := experiment.Freeze(identity, spec, *b.asked.template)
+	frozen, err := b.asked.with(&assayv1alpha1.BenchmarkRun{ObjectMeta: b.asked.run.ObjectMeta, Spec: spec}).freeze()
 	if err != nil {
-		return nil, &exitCode{exitUsage, b.asked.explain(err)}
+		return nil, err
 	}
 	run := points.Run{
 		Project:   cmp.Or(search.Key.Project, b.project, localProject),
 		Benchmark: cmp.Or(b.series, search.Key.Benchmark, b.asked.run.Name),
 	}
 	return run.Keys(frozen), nil
-}
-
-// samePrograms reports --programs that does not depend on the revision.
-func (b *bisection) samePrograms(search *bisect.Search) error {
-	if b.programs == "" || strings.Contains(b.programs, points.Placeholder) {
-		return nil
-	}
-	return &exitCode{exitUsage, fmt.Errorf("invalid --programs %q: all %d revisions would be one program; write %s where the revision belongs",
-		b.programs, len(search.Revisions), points.Placeholder)}
-}
-
-func distinguishes(arms []assayv1alpha1.Arm) bool {
-	for name, value := range arms[0].Parameters {
-		if arms[1].Parameters[name] != value {
-			return true
-		}
-	}
-	return false
-}
-
-func (b *bisection) wrong(text string, args ...any) error {
-	return &exitCode{exitUsage, fmt.Errorf("BenchmarkRun %s in %s: "+text, append([]any{b.asked.run.Name, b.file}, args...)...)}
 }
 
 // followed is the series that is searched: that of the change, the one that was named, or the only one.
@@ -622,7 +595,7 @@ func (o *bisectOptions) onCluster(ctx context.Context, run *assayv1alpha1.Benchm
 	if err := failure(ended); err != nil {
 		return nil, fmt.Errorf("%w; delete the run, and the same command measures the wave again", err)
 	}
-	store, closeStore, err := o.source.openRunLedger(ctx, cluster, ended)
+	store, closeStore, err := o.source.openFrom(ctx, cluster, ended.Namespace, "status.ledger", ended.Status.Ledger)
 	if err != nil {
 		return nil, err
 	}
@@ -689,7 +662,7 @@ func (b *bisection) measure(ctx context.Context, wave *locate.Wave, ran *bisect.
 		}
 	}
 	local.out = b.freeFolder(len(search.Done) + 1)
-	here, err := prepareLocal(&asked{run: run, template: b.asked.template, explain: b.asked.explain}, local, b.stderr)
+	here, err := prepareLocal(b.asked.with(run), local, b.stderr)
 	if err != nil {
 		return err
 	}
@@ -789,7 +762,7 @@ func (b *bisection) print(answer *bisect.Answer) error {
 		}
 		fmt.Fprintf(out, "  %sx of the level before, probability %s\n", quantity.Plain(c.Ratio, 4), quantity.Decimals(c.Probability, 3))
 		if c.Fresh != nil {
-			ratio := viewEstimate(series.Estimate(*c.Fresh))
+			ratio := viewEstimate((*series.Estimate)(c.Fresh))
 			fmt.Fprintf(out, "  %s of %s, in %d fresh blocks\n", ratio.text(), short(c.After), ratio.Blocks)
 		}
 	}

@@ -32,13 +32,9 @@ func newCancelCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 		Example:           "  assay cancel my-run",
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: completeRuns(flags, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			cluster, err := connect(flags)
-			if err != nil {
-				return err
-			}
+		RunE: withCluster(flags, func(cmd *cobra.Command, cluster *cluster, args []string) error {
 			return cancelRun(cmd.Context(), cluster, args[0], form, cmd.OutOrStdout())
-		},
+		}),
 	}
 	addOutput(command, &form, "text", "json", "yaml")
 	return command
@@ -57,14 +53,10 @@ func cancelRun(ctx context.Context, cluster *cluster, name, form string, out io.
 			return fmt.Errorf("cancel BenchmarkRun %s/%s: %w", run.Namespace, run.Name, err)
 		}
 	}
-	if done, err := printStructured(out, form, answer); done {
-		return err
-	}
 	if answer.Ended {
-		_, err = fmt.Fprintf(out, "BenchmarkRun %s/%s has ended already: %s\n", run.Namespace, run.Name, cmp.Or(string(run.Status.Verdict), "-"))
-	} else {
-		_, err = fmt.Fprintf(out, "BenchmarkRun %s/%s is being cancelled; %s watch %s shows what was measured\n", run.Namespace, run.Name,
-			program, run.Name)
+		return printAnswer(out, form, answer, "BenchmarkRun %s/%s has ended already: %s\n", run.Namespace, run.Name,
+			cmp.Or(string(run.Status.Verdict), "-"))
 	}
-	return err
+	return printAnswer(out, form, answer, "BenchmarkRun %s/%s is being cancelled; %s watch %s shows what was measured\n", run.Namespace,
+		run.Name, program, run.Name)
 }

@@ -19,7 +19,6 @@ import (
 
 	"assay.dev/assay/operator/internal/history/archive"
 	"assay.dev/assay/operator/internal/history/change"
-	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/report/ci"
 	"assay.dev/assay/operator/internal/suggest"
@@ -112,19 +111,18 @@ func readChanges(ctx context.Context, where *place, ended bool, every time.Durat
 	if err != nil {
 		return nil, err
 	}
-	var all []*series.Series
 	for _, key := range keys {
 		out.Series[key.ID()] = key.String()
-		if every > 0 {
-			s, err := history.Series(ctx, key)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, s)
+		if every <= 0 {
+			continue
 		}
-	}
-	if every > 0 {
-		out.Silent = silences(all, every, now)
+		s, err := history.Series(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		if alert := change.Silence(key.String(), s.Last, every, now); alert != nil && !s.Last.IsZero() {
+			out.Silent = append(out.Silent, *alert)
+		}
 	}
 	return out, nil
 }
@@ -138,12 +136,8 @@ func (v *changesView) print(out io.Writer) error {
 			if i > 0 {
 				id, state, run, last = "", "", "", ""
 			}
-			direction := "better"
-			if effect.Worse {
-				direction = "worse"
-			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s, %s\t%s\t%s\n", id, state, run, quantity.Short(math.Exp(effect.LogRatio), quantity.Times), direction,
-				v.Series[effect.Series], last)
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s, %s\t%s\t%s\n", id, state, run, quantity.Short(math.Exp(effect.LogRatio), quantity.Times),
+				direction(effect.Worse), v.Series[effect.Series], last)
 		}
 	}
 	if err := table.Flush(); err != nil {
@@ -153,6 +147,13 @@ func (v *changesView) print(out io.Writer) error {
 		fmt.Fprintf(out, "silent: %s had its last point at %s\n", strings.Join(alert.Series, ", "), alert.Since.Format(time.RFC3339))
 	}
 	return nil
+}
+
+func direction(worse bool) string {
+	if worse {
+		return "worse"
+	}
+	return "better"
 }
 
 // lastEvent is who did what to a change last.
@@ -195,8 +196,8 @@ func newAcknowledgeCommand(connection *genericclioptions.ConfigFlags) *cobra.Com
 			if why == "" {
 				return &exitCode{exitUsage, errors.New("--why is missing: the reason is kept with the change")}
 			}
-			if who == "" {
-				who = currentUser()
+			if current, err := user.Current(); who == "" && err == nil {
+				who = current.Username
 			}
 			store, closeStore, err := where.open(cmd.Context())
 			if err != nil {
@@ -211,11 +212,8 @@ func newAcknowledgeCommand(connection *genericclioptions.ConfigFlags) *cobra.Com
 			}); err != nil {
 				return err
 			}
-			if done, err := printStructured(cmd.OutOrStdout(), form, decided); done {
-				return err
-			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "change %s: %s, acknowledged by %s\n", decided.ID, decided.State, decided.Acknowledged.Who)
-			return err
+			return printAnswer(cmd.OutOrStdout(), form, decided, "change %s: %s, acknowledged by %s\n", decided.ID, decided.State,
+				decided.Acknowledged.Who)
 		},
 	}
 	where.addFlags(command, connection)
@@ -257,13 +255,4 @@ func changeNamed(book change.Book, name string) (int, error) {
 			program)}
 	}
 	return matching[0], nil
-}
-
-// currentUser is the name of who runs this program; empty where the machine does not know.
-func currentUser() string {
-	current, err := user.Current()
-	if err != nil {
-		return ""
-	}
-	return current.Username
 }

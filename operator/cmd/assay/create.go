@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,21 +45,16 @@ func (c *creation) addFlags(command *cobra.Command) {
 
 // read reads the file and names its run, which is the only one.
 func (c *creation) read() (*manifest.Set, error) {
-	set, err := manifest.Read(c.file)
+	set, err := readOne(c.file)
 	if err != nil {
-		return nil, &exitCode{exitUsage, err}
-	}
-	if len(set.Runs) != 1 {
-		return nil, &exitCode{exitUsage, fmt.Errorf("%s holds %d BenchmarkRuns: it must hold one", c.file, len(set.Runs))}
+		return nil, err
 	}
 	run := &set.Runs[0]
 	if c.name != "" {
 		run.Name, run.GenerateName = c.name, ""
 	}
 	if c.generate {
-		if run.GenerateName == "" {
-			run.GenerateName = run.Name + "-"
-		}
+		run.GenerateName = cmp.Or(run.GenerateName, run.Name+"-")
 		run.Name = ""
 		prefix := min(len(run.GenerateName), nameLength-generatedSuffix-1)
 		run.GenerateName = run.GenerateName[:prefix]
@@ -164,6 +160,18 @@ func ensureTemplate(ctx context.Context, cluster *cluster, template *assayv1alph
 			"change it, or give it another name", template.Namespace, template.Name)}
 	}
 	return nil
+}
+
+// readOne reads a file with one run, and the templates of other files.
+func readOne(file string, templates ...string) (*manifest.Set, error) {
+	set, err := manifest.Read(append([]string{file}, templates...)...)
+	if err == nil && len(set.Runs) != 1 {
+		err = fmt.Errorf("%s holds %d BenchmarkRuns: it must hold one", file, len(set.Runs))
+	}
+	if err != nil {
+		return nil, &exitCode{exitUsage, err}
+	}
+	return set, nil
 }
 
 // manifestOf is the file that a command was given, as its argument or with --filename.

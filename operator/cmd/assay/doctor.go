@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/discovery"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -39,11 +40,7 @@ func newDoctorCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 			"Exit code 1 when something that runs need is missing.",
 		Example: "  assay doctor\n  assay doctor -n team-a --system-namespace assay-system -o json",
 		Args:    usage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cluster, err := connect(flags)
-			if err != nil {
-				return err
-			}
+		RunE: withCluster(flags, func(cmd *cobra.Command, cluster *cluster, _ []string) error {
 			kinds, err := servedKinds(cluster)
 			if err != nil {
 				return err
@@ -57,7 +54,7 @@ func newDoctorCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 				return errors.New("something that runs need is missing")
 			}
 			return nil
-		},
+		}),
 	}
 	addOutput(command, &form, "table", "json", "yaml")
 	command.Flags().StringVar(&system, "system-namespace", "assay-system", "namespace that Assay is installed in")
@@ -128,10 +125,7 @@ func deployments(ctx context.Context, reader client.Reader, system string) []fin
 	}
 	var out []finding
 	for _, deployment := range list.Items {
-		wanted := int32(1)
-		if deployment.Spec.Replicas != nil {
-			wanted = *deployment.Spec.Replicas
-		}
+		wanted := ptr.Deref(deployment.Spec.Replicas, 1)
 		f := finding{Check: "deployment " + deployment.Name, OK: deployment.Status.ReadyReplicas >= wanted,
 			Found: fmt.Sprintf("%d of %d ready", deployment.Status.ReadyReplicas, wanted)}
 		if !f.OK {

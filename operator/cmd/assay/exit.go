@@ -67,9 +67,7 @@ func exitCodeOf(err error) int {
 // verdictError is how a verdict ends a command that is not a gate: nil when the run answered its question.
 func verdictError(verdict assayv1alpha1.Verdict, hasGates bool) error {
 	switch {
-	case verdict == assayv1alpha1.VerdictGo || verdict == assayv1alpha1.VerdictNoGo:
-		return nil
-	case verdict == "" && !hasGates:
+	case verdict == assayv1alpha1.VerdictGo, verdict == assayv1alpha1.VerdictNoGo, verdict == "" && !hasGates:
 		return nil
 	case verdict == "":
 		return &exitCode{exitInconclusive, errors.New("the run has gates and reached no verdict")}

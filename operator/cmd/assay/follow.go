@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -71,7 +72,6 @@ func (o *seriesOptions) addFlags(flags *pflag.FlagSet) {
 type follower struct {
 	options seriesOptions
 	local   localOptions
-	file    string
 	asked   *asked
 	archive *archive.Archive
 	policy  watch.Policy
@@ -111,7 +111,7 @@ func runSeries(ctx context.Context, connection *genericclioptions.ConfigFlags, f
 		return err
 	}
 	f := &follower{
-		options: options, local: local, file: file, asked: question, archive: archive.Open(store), policy: watch.Default(),
+		options: options, local: local, asked: question, archive: archive.Open(store), policy: watch.Default(),
 		now: time.Now, form: form, stdout: stdout, stderr: stderr,
 	}
 	if options.revision != "" {
@@ -185,16 +185,12 @@ func (f *follower) next(known []*series.Series) (*points.Run, error) {
 	if predecessor != "" {
 		out.Arms[points.Predecessor] = points.Revision{Revision: predecessor}
 	}
-	switch asked := f.options.anchor; {
-	case anchor == "" && asked == "":
-		// A series begins with its first revision as the anchor.
-		anchor = f.options.revision
-	case anchor == "":
-		anchor = asked
-	case asked != "" && asked != anchor:
+	asked := f.options.anchor
+	if anchor != "" && asked != "" && asked != anchor {
 		out.Arms[points.NextAnchor] = points.Revision{Revision: asked}
 	}
-	out.Arms[points.Anchor] = points.Revision{Revision: anchor}
+	// A series begins with its first revision as the anchor.
+	out.Arms[points.Anchor] = points.Revision{Revision: cmp.Or(anchor, asked, f.options.revision)}
 	return out, f.leaveOut(out)
 }
 
@@ -241,17 +237,18 @@ func (f *follower) prepare(point *points.Run, folder string) (*localRun, error) 
 	run := f.asked.run.DeepCopy()
 	head := slices.IndexFunc(run.Spec.Arms, func(arm assayv1alpha1.Arm) bool { return arm.Name == points.Head })
 	if head < 0 {
-		return nil, f.wrong("arms: found %s; an arm %q is needed, with %s where its revision belongs, and may be the only one", armNames(run),
-			points.Head, points.Placeholder)
+		return nil, f.asked.wrong("arms: found %s; an arm %q is needed, with %s where its revision belongs, and may be the only one",
+			armNames(run), points.Head, points.Placeholder)
 	}
 	for _, arm := range run.Spec.Arms {
 		if !slices.Contains([]string{points.Head, points.Predecessor, points.Anchor}, arm.Name) {
-			return nil, f.wrong("arms: found %q; a series has %s, %s and %s only", arm.Name, points.Anchor, points.Predecessor, points.Head)
+			return nil, f.asked.wrong("arms: found %q; a series has %s, %s and %s only", arm.Name, points.Anchor, points.Predecessor, points.Head)
 		}
 	}
-	if f.options.program == "" && !f.distinguishes(run.Spec.Arms[head]) {
-		return nil, f.wrong("arms: nothing in arm %q says what its revision is: write %s into a parameter, or give --programs PATH/%s/PROGRAM",
-			points.Head, points.Placeholder, points.Placeholder)
+	named := func(value string) bool { return strings.Contains(value, points.Placeholder) }
+	if f.options.program == "" && !slices.ContainsFunc(slices.Collect(maps.Values(run.Spec.Arms[head].Parameters)), named) {
+		return nil, f.asked.wrong("arms: nothing in arm %q says what its revision is: write %s into a parameter, or give "+
+			"--programs PATH/%s/PROGRAM", points.Head, points.Placeholder, points.Placeholder)
 	}
 	point.Parameters = maps.Clone(map[string]string(run.Spec.Arms[head].Parameters))
 	like := map[string]assayv1alpha1.Arm{}
@@ -277,7 +274,7 @@ func (f *follower) prepare(point *points.Run, folder string) (*localRun, error) 
 			local.arms = append(local.arms, name+"="+fill(f.options.program, revision))
 		}
 	}
-	here, err := prepareLocal(&asked{run: run, template: f.asked.template, explain: f.asked.explain}, local, f.stderr)
+	here, err := prepareLocal(f.asked.with(run), local, f.stderr)
 	if err != nil {
 		return nil, err
 	}
@@ -286,19 +283,6 @@ func (f *follower) prepare(point *points.Run, folder string) (*localRun, error) 
 	}
 	here.history, err = json.MarshalIndent(point, "", " ")
 	return here, err
-}
-
-func (f *follower) wrong(text string, args ...any) error {
-	return &exitCode{exitUsage, fmt.Errorf("BenchmarkRun %s in %s: "+text, append([]any{f.asked.run.Name, f.file}, args...)...)}
-}
-
-func (f *follower) distinguishes(arm assayv1alpha1.Arm) bool {
-	for _, value := range arm.Parameters {
-		if strings.Contains(value, points.Placeholder) {
-			return true
-		}
-	}
-	return false
 }
 
 func armNames(run *assayv1alpha1.BenchmarkRun) string {
@@ -311,12 +295,9 @@ func armNames(run *assayv1alpha1.BenchmarkRun) string {
 
 // armsInOrder has the anchor first, and the head last.
 func armsInOrder(arms map[string]points.Revision) []string {
-	var between []string
-	for _, name := range slices.Sorted(maps.Keys(arms)) {
-		if name != points.Anchor && name != points.Head {
-			between = append(between, name)
-		}
-	}
+	between := slices.DeleteFunc(slices.Sorted(maps.Keys(arms)), func(name string) bool {
+		return name == points.Anchor || name == points.Head
+	})
 	return slices.Concat([]string{points.Anchor}, between, []string{points.Head})
 }
 
@@ -410,7 +391,7 @@ func (f *follower) printPoint(out *pointRecorded) error {
 	}
 	for _, due := range out.Due {
 		fmt.Fprintf(f.stdout, "suspected: change %s between %s and %s; it is no alert yet: %s run --local %s --series %s --confirm measures "+
-			"both sides on fresh blocks\n", due.Change, due.Old[len(due.Old)-1].Revision, due.New[0].Revision, program, f.file, f.options.name)
+			"both sides on fresh blocks\n", due.Change, due.Old[len(due.Old)-1].Revision, due.New[0].Revision, program, f.asked.file, f.options.name)
 	}
 	return nil
 }
@@ -467,10 +448,7 @@ func (f *follower) confirmOne(ctx context.Context, due *watch.Confirm) error {
 		name := fmt.Sprintf("new-%d", i+1)
 		point.Arms[name], over = points.Revision{Revision: side.Revision}, append(over, name)
 	}
-	folder := f.local.out
-	if folder == "" {
-		folder = filepath.Join("assay-ledger", f.asked.run.Name+"-"+f.now().Format("20060102-150405"))
-	}
+	folder := cmp.Or(f.local.out, filepath.Join("assay-ledger", f.asked.run.Name+"-"+f.now().Format("20060102-150405")))
 	here, err := f.confirming().prepare(point, fmt.Sprintf("%s-confirm-%d", folder, due.Number))
 	if err != nil {
 		return err
@@ -498,7 +476,7 @@ func (f *follower) confirming() *follower {
 	run.Spec.Design.Stop, run.Spec.Design.Confirm = nil, nil
 	const most = 100000 // That the API allows.
 	run.Spec.Budget = assayv1alpha1.Budget{Trials: most, WallClock: metav1.Duration{Duration: 24 * time.Hour}}
-	out.asked = &asked{run: run, template: f.asked.template, explain: f.asked.explain}
+	out.asked = f.asked.with(run)
 	return &out
 }
 

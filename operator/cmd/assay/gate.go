@@ -86,7 +86,7 @@ func newGateCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 				if what.file, err = manifestOf(args, what.file); err != nil {
 					return err
 				}
-				return options.local.gate(cmd.Context(), flags, what.file, &options, answer, cmd.OutOrStdout(), cmd.ErrOrStderr())
+				return gateHere(cmd.Context(), flags, what.file, &options, answer, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
 			if (len(args) == 1) == (what.file != "") {
 				return &exitCode{exitUsage, errors.New("name either a run, or with -f the file of one")}
@@ -125,11 +125,10 @@ func gate(ctx context.Context, cluster *cluster, name string, options *gateOptio
 	return answer.give(run, options, stdout)
 }
 
-// gate runs the experiment in a file on this machine and answers with its verdict.
-func (o *localOptions) gate(ctx context.Context, flags *genericclioptions.ConfigFlags, file string, options *gateOptions,
-	answer *gateAnswer,
+// gateHere runs the experiment in a file on this machine and answers with its verdict.
+func gateHere(ctx context.Context, flags *genericclioptions.ConfigFlags, file string, options *gateOptions, answer *gateAnswer,
 	stdout, stderr io.Writer) error {
-	here, result, err := runManifest(ctx, flags, file, *o, stderr)
+	here, result, err := runManifest(ctx, flags, file, options.local, stderr)
 	if err != nil {
 		return err
 	}

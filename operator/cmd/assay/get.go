@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -163,12 +164,11 @@ func listRuns(out io.Writer, runs []assayv1alpha1.BenchmarkRun, form string, hea
 	line := func(cells ...string) {
 		for i, cell := range cells {
 			if i > 0 {
-				fmt.Fprint(table, "\t")
 				cell = cmp.Or(cell, "-")
 			}
-			fmt.Fprint(table, report.Printable(cell))
+			cells[i] = report.Printable(cell)
 		}
-		fmt.Fprintln(table)
+		fmt.Fprintln(table, strings.Join(cells, "\t"))
 	}
 	titles := []string{"NAMESPACE", "NAME", "PHASE", "VERDICT", "BEST", "GAIN", "PROGRESS", "AGE"}
 	if form == "wide" {
@@ -193,20 +193,18 @@ func listRuns(out io.Writer, runs []assayv1alpha1.BenchmarkRun, form string, hea
 
 // wide are the further columns of -o wide.
 func wide(run *assayv1alpha1.BenchmarkRun) []string {
-	wave, nodes, remaining := "", "", ""
+	wave, remaining := "", ""
 	if run.Status.Wave != nil {
 		wave = fmt.Sprint(*run.Status.Wave)
 	}
-	for i, lease := range run.Status.Leases {
-		if i > 0 {
-			nodes += ","
-		}
-		nodes += lease.Node
+	var nodes []string
+	for _, lease := range run.Status.Leases {
+		nodes = append(nodes, lease.Node)
 	}
 	if run.Status.Remaining != nil && !progress.Ended(run) {
 		remaining = quantity.Seconds(run.Status.Remaining.Duration)
 	}
-	return []string{wave, nodes, remaining, note(run)}
+	return []string{wave, strings.Join(nodes, ","), remaining, note(run)}
 }
 
 // note is why a run failed or what it waits for.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -49,11 +50,7 @@ func newVersionCommand() *cobra.Command {
 		Short: "Print the version of this program",
 		Args:  usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if done, err := printStructured(cmd.OutOrStdout(), form, map[string]string{"version": version}); done {
-				return err
-			}
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), "assay version "+version)
-			return err
+			return printAnswer(cmd.OutOrStdout(), form, map[string]string{"version": version}, "assay version %s\n", version)
 		},
 	}
 	addOutput(command, &form, "text", "json", "yaml")
@@ -106,20 +103,12 @@ func describe(out *strings.Builder, command *cobra.Command) {
 		return
 	}
 	fmt.Fprintf(out, "## %s\n\n", command.CommandPath())
-	text := command.Long
-	if text == "" {
-		text = command.Short + "."
-	}
-	out.WriteString(wrapped(text) + "\n\n")
+	out.WriteString(wrapped(cmp.Or(command.Long, command.Short+".")) + "\n\n")
 	if command.Runnable() {
 		fmt.Fprintf(out, "```\n%s\n```\n\n", command.UseLine())
 	}
 	if command.HasExample() {
-		lines := strings.Split(command.Example, "\n")
-		for i := range lines {
-			lines[i] = strings.TrimPrefix(lines[i], "  ")
-		}
-		fmt.Fprintf(out, "Examples:\n\n```\n%s\n```\n\n", strings.Join(lines, "\n"))
+		fmt.Fprintf(out, "Examples:\n\n```%s\n```\n\n", strings.ReplaceAll("\n"+command.Example, "\n  ", "\n"))
 	}
 	if own := command.NonInheritedFlags(); own.HasAvailableFlags() {
 		fmt.Fprintf(out, "```\n%s```\n\n", flagUsages(own))

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"gonum.org/v1/gonum/stat/distuv"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,6 +25,7 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/report"
+	"assay.dev/assay/operator/internal/site"
 )
 
 const (
@@ -104,12 +104,13 @@ type ratioView struct {
 	Blocks int     `json:"blocks"`
 }
 
-// shownConfidence is that of the intervals of points.
-const shownConfidence = 0.95
-
-func viewEstimate(e series.Estimate) *ratioView {
-	half := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: e.DF}.Quantile((1+shownConfidence)/2) * e.SE
-	return &ratioView{math.Exp(e.LogRatio), math.Exp(e.LogRatio - half), math.Exp(e.LogRatio + half), e.Blocks}
+// viewEstimate is an estimate with the interval that the pages show too; nil of none.
+func viewEstimate(e *series.Estimate) *ratioView {
+	if e == nil {
+		return nil
+	}
+	ratio, low, high := site.Interval(*e)
+	return &ratioView{ratio, low, high, e.Blocks}
 }
 
 func (r *ratioView) text() string {
@@ -132,13 +133,10 @@ type recordView struct {
 }
 
 func viewRecord(r points.Keyed) recordView {
-	out := recordView{Key: r.Key, Kind: r.Record.Kind, Head: r.Record.Head, Anchor: r.Record.Anchor, Reason: r.Record.Reason,
-		before: r.Record.Predecessor}
+	out := recordView{Key: r.Key, Kind: r.Record.Kind, Head: r.Record.Head, Anchor: r.Record.Anchor, Step: viewEstimate(r.Record.Step),
+		Reason: r.Record.Reason, before: r.Record.Predecessor}
 	if r.Record.Kind != series.Gap {
-		out.Ratio = viewEstimate(r.Record.Ratio)
-	}
-	if r.Record.Step != nil {
-		out.Step = viewEstimate(*r.Record.Step)
+		out.Ratio = viewEstimate(&r.Record.Ratio)
 	}
 	return out
 }
@@ -232,14 +230,10 @@ func viewSeries(s *series.Series, book change.Book) historyView {
 	for _, segment := range s.Segments {
 		view := segmentView{segment.Because, segment.Machine, segment.Workload, segment.Anchor, nil}
 		for _, p := range segment.Points {
-			point := pointView{
-				ID: p.ID, Sequence: p.Sequence, At: p.At, Revision: p.Revision, Image: p.Image, Again: p.Again, Ratio: viewEstimate(p.Ratio),
-				Before: p.Predecessor, Ledger: p.Ledger,
-			}
-			if p.Step != nil {
-				point.Step = viewEstimate(*p.Step)
-			}
-			view.Points = append(view.Points, point)
+			view.Points = append(view.Points, pointView{
+				ID: p.ID, Sequence: p.Sequence, At: p.At, Revision: p.Revision, Image: p.Image, Again: p.Again, Ratio: viewEstimate(&p.Ratio),
+				Before: p.Predecessor, Step: viewEstimate(p.Step), Ledger: p.Ledger,
+			})
 		}
 		out.Segments = append(out.Segments, view)
 	}
@@ -369,17 +363,13 @@ func printSeries(out io.Writer, views []historyView) error {
 }
 
 func (h *historyView) print(out io.Writer) error {
-	fmt.Fprintf(out, "%s, %s %% intervals\n", h.Key, quantity.InPercent(shownConfidence))
+	fmt.Fprintf(out, "%s, %s %% intervals\n", h.Key, quantity.InPercent(site.Confidence))
 	changes := map[int64]string{}
 	for _, c := range h.Changes {
 		if c.State == change.Invalid {
 			continue
 		}
-		direction := "better"
-		if c.Worse {
-			direction = "worse"
-		}
-		changes[c.First] += fmt.Sprintf("%s: %s, %s, %s ", c.ID, c.State, quantity.Short(c.Ratio, quantity.Times), direction)
+		changes[c.First] += fmt.Sprintf("%s: %s, %s, %s ", c.ID, c.State, quantity.Short(c.Ratio, quantity.Times), direction(c.Worse))
 	}
 	for _, segment := range h.Segments {
 		fmt.Fprintf(out, "\nsegment, anchor %s: %s\n", segment.Anchor, segment.Because)
@@ -453,12 +443,8 @@ func newRebuildCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if done, err := printStructured(cmd.OutOrStdout(), form, rebuilt{store.URL(), len(args), runs}); done {
-				return err
-			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d of %d ledgers are of runs that measured a point; %s has them\n", runs, len(args),
-				store.URL())
-			return err
+			return printAnswer(cmd.OutOrStdout(), form, rebuilt{store.URL(), len(args), runs},
+				"%d of %d ledgers are of runs that measured a point; %s has them\n", runs, len(args), store.URL())
 		},
 	}
 	addHistory(command, &where)
@@ -493,11 +479,7 @@ func newRetainCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if done, err := printStructured(cmd.OutOrStdout(), form, retained{store.URL(), gone}); done {
-				return err
-			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d records were removed from %s\n", gone, store.URL())
-			return err
+			return printAnswer(cmd.OutOrStdout(), form, retained{store.URL(), gone}, "%d records were removed from %s\n", gone, store.URL())
 		},
 	}
 	addHistory(command, &where)
@@ -522,18 +504,4 @@ func (d *days) Set(text string) error {
 	}
 	*d = days(n * float64(24*time.Hour))
 	return nil
-}
-
-// silences are the alerts of series that should have a point every so often and have none.
-func silences(all []*series.Series, every time.Duration, now time.Time) []change.Alert {
-	var out []change.Alert
-	for _, s := range all {
-		if s.Last.IsZero() {
-			continue
-		}
-		if alert := change.Silence(s.Key.String(), s.Last, every, now); alert != nil {
-			out = append(out, *alert)
-		}
-	}
-	return out
 }

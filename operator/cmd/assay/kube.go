@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -37,10 +38,7 @@ func connect(flags *genericclioptions.ConfigFlags) (*cluster, error) {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
 	scheme := runtime.NewScheme()
-	if err := clientgoscheme.AddToScheme(scheme); err != nil {
-		return nil, err
-	}
-	if err := assayv1alpha1.AddToScheme(scheme); err != nil {
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), assayv1alpha1.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
 	connection, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
@@ -48,4 +46,16 @@ func connect(flags *genericclioptions.ConfigFlags) (*cluster, error) {
 		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
 	}
 	return &cluster{connection, config, namespace}, nil
+}
+
+// withCluster is a command that begins with the connection.
+func withCluster(flags *genericclioptions.ConfigFlags,
+	run func(*cobra.Command, *cluster, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		cluster, err := connect(flags)
+		if err != nil {
+			return err
+		}
+		return run(cmd, cluster, args)
+	}
 }

@@ -39,15 +39,11 @@ func newLedgerCommand() *cobra.Command {
 			if _, err := probeLedger(cmd.Context(), url); err != nil {
 				return err
 			}
-			if done, err := printStructured(cmd.OutOrStdout(), form, bucket{url, created}); done {
-				return err
-			}
 			state := "existed already"
 			if created {
 				state = "created"
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "bucket of %s %s\n", url, state)
-			return err
+			return printAnswer(cmd.OutOrStdout(), form, bucket{url, created}, "bucket of %s %s\n", url, state)
 		},
 	}
 	create.Flags().StringVar(&url, "ledger", "", "URL of the bucket")
@@ -145,11 +141,7 @@ func newProvisionCommand() *cobra.Command {
 			if err := ledger.KeepVersions(cmd.Context(), url, ledger.Options{}); err != nil {
 				return err
 			}
-			if printed, err := printStructured(cmd.OutOrStdout(), form, done); printed {
-				return err
-			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s has %d users, %d were removed\n", url, len(done.Users), len(done.Removed))
-			return err
+			return printAnswer(cmd.OutOrStdout(), form, done, "%s has %d users, %d were removed\n", url, len(done.Users), len(done.Removed))
 		},
 	}
 	command.Flags().StringVar(&url, "ledger", "", "URL of the bucket")
@@ -182,11 +174,7 @@ func newMetricsTokenCommand() *cobra.Command {
 			if file != "" {
 				return os.WriteFile(file, []byte(token), 0o600)
 			}
-			if printed, err := printStructured(cmd.OutOrStdout(), form, map[string]string{"token": token}); printed {
-				return err
-			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), token)
-			return err
+			return printAnswer(cmd.OutOrStdout(), form, map[string]string{"token": token}, "%s\n", token)
 		},
 	}
 	command.Flags().StringVar(&file, "file", "", "file to write it to, in place of printing it")

@@ -62,13 +62,18 @@ func (r *localRun) run(ctx context.Context) (*analysis.Analysis, error) {
 		if err := r.executor.Untouched(context.WithoutCancel(ctx), r.store); err != nil {
 			return findings, stopped, err
 		}
-		if result, err = judge(context.WithoutCancel(ctx), r.store, wave.Wave); err != nil {
+		found, err := analyzeInto(context.WithoutCancel(ctx), r.store, wave.Wave, r.store)
+		if err != nil {
 			return findings, stopped, err
 		}
+		result = found.analysis
 		return result.Findings(), stopped, nil
 	})
+	if _, tooLarge := errors.AsType[*design.TooLarge](err); tooLarge {
+		return nil, &exitCode{exitUsage, err} // What was asked for is at fault.
+	}
 	if err != nil {
-		return nil, refused(err)
+		return nil, err
 	}
 	r.note = left.Why
 	if !left.Done {
@@ -79,14 +84,6 @@ func (r *localRun) run(ctx context.Context) (*analysis.Analysis, error) {
 		}
 	}
 	return result, nil
-}
-
-// refused makes a step that cannot be laid out the fault of what was asked for.
-func refused(err error) error {
-	if _, ok := errors.AsType[*design.TooLarge](err); ok {
-		return &exitCode{exitUsage, err}
-	}
-	return err
 }
 
 // printExpected says what is expected of the blocks to come, once something was found.
@@ -154,10 +151,7 @@ func (r *localRun) keep(ctx context.Context, laid *record.Wave) (*record.Wave, e
 // execute runs the blocks of a wave; stopped reports whether it was interrupted or ran out of time.
 func (r *localRun) execute(ctx context.Context, wave *record.Wave, why string) (stopped bool, err error) {
 	name, started := r.experiment.Run.Name, time.Now()
-	total, done, trials, ran := len(wave.Blocks), 0, 0, 0
-	for _, block := range wave.Blocks {
-		trials += block.Trials()
-	}
+	total, done, trials, ran := len(wave.Blocks), 0, trialsOf(wave), 0
 	if why != "" {
 		why = ": " + why
 	}

@@ -40,11 +40,7 @@ func newLogsCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 		Example:           "  assay logs my-run\n  assay logs my-run -f -c main",
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: completeRuns(flags, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			cluster, err := connect(flags)
-			if err != nil {
-				return err
-			}
+		RunE: withCluster(flags, func(cmd *cobra.Command, cluster *cluster, args []string) error {
 			run, err := getRun(cmd.Context(), cluster, args[0])
 			if err != nil {
 				return err
@@ -58,7 +54,7 @@ func newLogsCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 				return l.follow(cmd.Context())
 			}
 			return l.print(cmd.Context())
-		},
+		}),
 	}
 	addOutput(command, &options.form, "text", "json")
 	command.Flags().Int64Var(&options.tail, "tail", 200, "last lines of every container; -1 is all of them")

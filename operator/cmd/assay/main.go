@@ -83,7 +83,7 @@ func newRootCommand() *cobra.Command {
 	// Every cluster is described by the same flags; those that read nothing from one ignore them.
 	flags := genericclioptions.NewConfigFlags(true)
 	flags.AddFlags(root.PersistentFlags())
-	_ = root.RegisterFlagCompletionFunc("namespace", completeNamespaces(flags))
+	_ = root.RegisterFlagCompletionFunc("namespace", fromCluster(flags, 0, namespaceCompletions))
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		if said, ok := errors.AsType[*exitCode](err); ok {
 			return said

@@ -41,7 +41,11 @@ func instead(ctx context.Context, cluster *cluster, name string) string {
 	if err := cluster.List(ctx, &here, client.InNamespace(cluster.namespace)); err != nil {
 		return ""
 	}
-	if meant := suggest.Meant(name, namesOf(here.Items)); meant != "" {
+	var names []string
+	for _, run := range here.Items {
+		names = append(names, run.Name)
+	}
+	if meant := suggest.Meant(name, names); meant != "" {
 		return meant
 	}
 	var everywhere assayv1alpha1.BenchmarkRunList
@@ -59,19 +63,17 @@ func instead(ctx context.Context, cluster *cluster, name string) string {
 	return ": see " + program + " get -A"
 }
 
-func namesOf(runs []assayv1alpha1.BenchmarkRun) []string {
-	var names []string
-	for _, run := range runs {
-		names = append(names, run.Name)
-	}
-	return names
-}
-
 // completionTime bounds what a person waits for after pressing the tab key.
 const completionTime = 3 * time.Second
 
 // completeRuns completes names of runs, at most limit of them; 0 is any number.
 func completeRuns(flags *genericclioptions.ConfigFlags, limit int) cobra.CompletionFunc {
+	return fromCluster(flags, limit, runCompletions)
+}
+
+// fromCluster completes what the cluster knows and has not been named yet.
+func fromCluster(flags *genericclioptions.ConfigFlags, limit int,
+	known func(ctx context.Context, cluster *cluster, named []string) []cobra.Completion) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if limit > 0 && len(args) >= limit {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -82,7 +84,7 @@ func completeRuns(flags *genericclioptions.ConfigFlags, limit int) cobra.Complet
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
 		defer cancel()
-		return runCompletions(ctx, cluster, args), cobra.ShellCompDirectiveNoFileComp
+		return known(ctx, cluster, args), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
@@ -113,24 +115,16 @@ func completeRunsOrFolders(flags *genericclioptions.ConfigFlags, limit int) cobr
 	}
 }
 
-func completeNamespaces(flags *genericclioptions.ConfigFlags) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		cluster, err := connect(flags)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
-		defer cancel()
-		var namespaces corev1.NamespaceList
-		if err := cluster.List(ctx, &namespaces); err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		var out []cobra.Completion
-		for _, namespace := range namespaces.Items {
-			out = append(out, namespace.Name)
-		}
-		return out, cobra.ShellCompDirectiveNoFileComp
+func namespaceCompletions(ctx context.Context, cluster *cluster, _ []string) []cobra.Completion {
+	var namespaces corev1.NamespaceList
+	if err := cluster.List(ctx, &namespaces); err != nil {
+		return nil
 	}
+	var out []cobra.Completion
+	for _, namespace := range namespaces.Items {
+		out = append(out, namespace.Name)
+	}
+	return out
 }
 
 // completeManifests completes files that hold runs.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,7 +64,9 @@ func list(words []string) string {
 func printStructured(out io.Writer, form string, value any) (done bool, err error) {
 	switch form {
 	case "json":
-		return true, printJSON(out, value)
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return true, encoder.Encode(value)
 	case "yaml":
 		raw, err := yaml.Marshal(value)
 		if err != nil {
@@ -76,10 +79,13 @@ func printStructured(out io.Writer, form string, value any) (done bool, err erro
 	}
 }
 
-func printJSON(out io.Writer, value any) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
+// printAnswer prints a value for programs, or where the form is one for people what says the same in words.
+func printAnswer(out io.Writer, form string, value any, words string, args ...any) error {
+	if done, err := printStructured(out, form, value); done {
+		return err
+	}
+	_, err := fmt.Fprintf(out, words, args...)
+	return err
 }
 
 // destination is the form of an answer, and the file it goes to; without one it is printed.
@@ -107,10 +113,7 @@ func whereTo(output, format, own string, forms ...string) (destination, error) {
 	}
 	switch {
 	case output == "" || output == "-":
-		if format == "" {
-			format = own
-		}
-		return destination{form: format}, nil
+		return destination{form: cmp.Or(format, own)}, nil
 	case slices.Contains(known, output):
 		if format != "" && format != output {
 			return refuse("--output %s and --format %s contradict each other: a file called %s is written ./%s", output, format, output, output)

@@ -56,7 +56,7 @@ type lostTrials struct {
 }
 
 func newPlanCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
-	var templates, binDirs, arms []string
+	options := localOptions{pin: true}
 	var form, file string
 	var measure bool
 	var pilot int
@@ -75,7 +75,7 @@ func newPlanCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 			if file, err = manifestOf(args, file); err != nil {
 				return err
 			}
-			question, err := readRun(cmd.Context(), connection, file, templates)
+			question, err := readRun(cmd.Context(), connection, file, options.templates)
 			if err != nil {
 				return err
 			}
@@ -91,7 +91,7 @@ func newPlanCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 			}
 			summary := summarize(frozen, wave)
 			if measure {
-				if err := summary.measure(cmd.Context(), question, pilot, binDirs, arms); err != nil {
+				if err := summary.measure(cmd.Context(), question, pilot, options); err != nil {
 					return err
 				}
 			}
@@ -109,11 +109,8 @@ func newPlanCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 	flags.BoolVar(&measure, "measure", false,
 		"run a pilot on this machine to estimate how long the run takes, and how many blocks every gate needs")
 	flags.IntVar(&pilot, "pilot-blocks", 5, "blocks of the pilot; 3 are the fewest that give an estimate of the spread, 10 give a good one")
-	flags.StringArrayVar(&templates, "templates", nil,
-		"file or folder with BenchmarkTemplates; may be repeated (default: those that Assay ships, then the cluster's)")
-	bindArmBinary(flags, &arms)
-	flags.StringArrayVar(&binDirs, "bin-dir", nil,
-		"folder with assay-runner and the workloads' programs; may be repeated (default: the folder of assay itself)")
+	options.addSources(flags, "")
+	bindArmBinary(flags, &options.arms)
 	return command
 }
 
@@ -228,11 +225,11 @@ func seconds(s float64) string {
 }
 
 // measure runs a pilot.
-func (p *planned) measure(ctx context.Context, question *asked, blocks int, binDirs, arms []string) error {
+func (p *planned) measure(ctx context.Context, question *asked, blocks int, options localOptions) error {
 	if blocks < 1 {
 		return &exitCode{exitUsage, fmt.Errorf("invalid --pilot-blocks %d: a pilot has at least 1 block", blocks)}
 	}
-	here, err := prepareLocal(question, localOptions{binDirs: binDirs, arms: arms, pin: true}, io.Discard)
+	here, err := prepareLocal(question, options, io.Discard)
 	if err != nil {
 		return err
 	}

@@ -188,12 +188,13 @@ func argoControllers(ctx context.Context, reader client.Reader) []finding {
 	var out []finding
 	for _, deployment := range list.Items {
 		for _, container := range deployment.Spec.Template.Spec.Containers {
-			version, ok := controllerVersion(container.Image)
-			if !ok {
+			match := controllerImage.FindStringSubmatch(container.Image)
+			if match == nil {
 				continue
 			}
+			version := match[1]
 			f := finding{Check: fmt.Sprintf("Argo controller %s/%s", deployment.Namespace, deployment.Name), OK: true, Found: version}
-			if tooOld(version) {
+			if slices.Compare(numbers(version), numbers(argo.Needed)) < 0 {
 				f.OK, f.Remedy = false, "upgrade Argo Workflows to "+argo.Needed+" or later"
 			}
 			out = append(out, f)
@@ -202,20 +203,8 @@ func argoControllers(ctx context.Context, reader client.Reader) []finding {
 	return out
 }
 
+// controllerImage finds the version in the image of a workflow controller. One that is pinned by digest alone has none.
 var controllerImage = regexp.MustCompile(`(?:^|/)workflow-controller:(v?[0-9][^@]*)`)
-
-// controllerVersion finds the version in the image of a workflow controller. One that is pinned by digest alone has none.
-func controllerVersion(image string) (string, bool) {
-	match := controllerImage.FindStringSubmatch(image)
-	if match == nil {
-		return "", false
-	}
-	return match[1], true
-}
-
-func tooOld(version string) bool {
-	return slices.Compare(numbers(version), numbers(argo.Needed)) < 0
-}
 
 var digits = regexp.MustCompile(`[0-9]+`)
 

@@ -18,7 +18,6 @@ import (
 	"assay.dev/assay/operator/internal/dependencies"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/local"
-	"assay.dev/assay/operator/internal/manifest"
 	"assay.dev/assay/operator/internal/preflight"
 )
 
@@ -59,7 +58,7 @@ func newPreflightCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 func runPreflight(ctx context.Context, flags *genericclioptions.ConfigFlags, options preflightOptions, out io.Writer) error {
 	spec, err := demands(options.file)
 	if err != nil {
-		return &exitCode{exitUsage, err}
+		return err
 	}
 	var machines []preflight.Machine
 	var installed []finding
@@ -118,12 +117,9 @@ func demands(file string) (*assayv1alpha1.BenchmarkRunSpec, error) {
 	if file == "" {
 		return nil, nil
 	}
-	set, err := manifest.Read(file)
+	set, err := readOne(file)
 	if err != nil {
 		return nil, err
-	}
-	if len(set.Runs) != 1 {
-		return nil, fmt.Errorf("%s holds %d BenchmarkRuns: it must hold one", file, len(set.Runs))
 	}
 	spec := &set.Runs[0].Spec
 	experiment.Default(spec, &assayv1alpha1.BenchmarkTemplateSpec{})

@@ -14,7 +14,6 @@ import (
 
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/github"
-	"assay.dev/assay/operator/internal/manifest"
 	"assay.dev/assay/operator/internal/report/ci"
 )
 
@@ -112,8 +111,8 @@ var problemLine = regexp.MustCompile(`(?m)^(.+?):(\d+):\d+: `)
 // gateLines are the lines of the gates of a run's file; none of a file that cannot be read, which the gate has refused.
 func gateLines(file string) map[string]int {
 	out := map[string]int{}
-	set, err := manifest.Read(file)
-	if err != nil || len(set.Runs) != 1 {
+	set, err := readOne(file)
+	if err != nil {
 		return out
 	}
 	run := &set.Runs[0]

@@ -55,13 +55,9 @@ func newRecordCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 			"is recorded. On the cluster it takes the ClusterRole assay-record, which may do nothing else.",
 		Example: "  assay record --series scan --revision $(git rev-parse HEAD) --image ghcr.io/acme/scan:main",
 		Args:    usage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cluster, err := connect(flags)
-			if err != nil {
-				return err
-			}
+		RunE: withCluster(flags, func(cmd *cobra.Command, cluster *cluster, _ []string) error {
 			return r.record(cmd.Context(), cluster, cmd.OutOrStdout())
-		},
+		}),
 	}
 	command.Flags().StringVar(&r.series, "series", "", "series that the revision belongs to, as its schedule names it")
 	command.Flags().StringVar(&r.revision.Revision, "revision", "", "state of the program, such as the hash of a commit")
@@ -97,15 +93,11 @@ func (r *recording) record(ctx context.Context, cluster *cluster, out io.Writer)
 	if err != nil {
 		return fmt.Errorf("record revision %s of series %s in namespace %s: %w", r.revision.Revision, r.series, object.Namespace, err)
 	}
-	if done, err := printStructured(out, r.form, answer); done {
-		return err
-	}
 	verb := "recorded"
 	if answer.Already {
 		verb = "was recorded before"
 	}
-	_, err = fmt.Fprintf(out, "revision %s of series %s %s: %s\n", r.revision.Revision, r.series, verb, r.revision.Image)
-	return err
+	return printAnswer(out, r.form, answer, "revision %s of series %s %s: %s\n", r.revision.Revision, r.series, verb, r.revision.Image)
 }
 
 // same reports what was recorded under the same revision and is something else.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,7 +22,6 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/local"
-	"assay.dev/assay/operator/internal/manifest"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/report"
 )
@@ -69,7 +69,11 @@ func newRunCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 				if point.name != "" {
 					return runSeries(cmd.Context(), connection, what.file, form, options, point, cmd.OutOrStdout(), cmd.ErrOrStderr())
 				}
-				return runLocal(cmd.Context(), connection, what.file, form, options, cmd.OutOrStdout(), cmd.ErrOrStderr())
+				local, result, err := runManifest(cmd.Context(), connection, what.file, options, cmd.ErrOrStderr())
+				if err != nil {
+					return err
+				}
+				return local.printResult(result, form, "", cmd.OutOrStdout())
 			}
 			cluster, err := connect(connection)
 			if err != nil {
@@ -96,6 +100,7 @@ func (options *localOptions) addFlags(command *cobra.Command, here *bool) {
 	flags := command.Flags()
 	flags.BoolVar(here, "local", false, "run on this machine, without a cluster")
 	options.addSources(flags, "with --local: ")
+	flags.BoolVar(&options.pin, "pin", true, "with --local: pin blocks to spec.placement.cpus CPUs")
 	bindArmBinary(flags, &options.arms)
 	flags.StringVar(&options.out, "out", "", "with --local: folder for the ledger (default: assay-ledger/NAME-TIME)")
 }
@@ -106,7 +111,6 @@ func (options *localOptions) addSources(flags *pflag.FlagSet, when string) {
 		when+"file or folder with BenchmarkTemplates; may be repeated (default: those that Assay ships, then the cluster's)")
 	flags.StringArrayVar(&options.binDirs, "bin-dir", nil,
 		when+"folder with assay-runner and the workloads' programs; may be repeated (default: the folder of assay itself)")
-	flags.BoolVar(&options.pin, "pin", true, when+"pin blocks to spec.placement.cpus CPUs")
 }
 
 // printCreated prints that a run was created, and follows it if requested.
@@ -120,24 +124,11 @@ func printCreated(ctx context.Context, cluster *cluster, run *assayv1alpha1.Benc
 	if follow {
 		return &exitCode{exitUsage, fmt.Errorf("BenchmarkRun %s/%s was created; --watch goes with -o text or json", run.Namespace, run.Name)}
 	}
-	if done, err := printStructured(out, form, run); done {
-		return err
-	}
-	text := fmt.Sprintf("BenchmarkRun %s/%s created; %s watch %s follows it\n", run.Namespace, run.Name, program, run.Name)
 	if form == "name" {
-		text = "benchmarkrun.assay.dev/" + run.Name + "\n"
-	}
-	_, err := io.WriteString(out, text)
-	return err
-}
-
-func runLocal(ctx context.Context, connection *genericclioptions.ConfigFlags, file, form string, options localOptions, stdout,
-	stderr io.Writer) error {
-	here, result, err := runManifest(ctx, connection, file, options, stderr)
-	if err != nil {
+		_, err := fmt.Fprintf(out, "benchmarkrun.assay.dev/%s\n", run.Name)
 		return err
 	}
-	return here.printResult(result, form, "", stdout)
+	return printAnswer(out, form, run, "BenchmarkRun %s/%s created; %s watch %s follows it\n", run.Namespace, run.Name, program, run.Name)
 }
 
 // runManifest runs the experiment in a file on this machine.
@@ -181,11 +172,8 @@ func prepareLocal(question *asked, options localOptions, log io.Writer) (*localR
 	if err != nil {
 		return nil, err
 	}
-	folder := options.out
-	if folder == "" {
-		folder = filepath.Join("assay-ledger", frozen.Run.Name+"-"+time.Now().Format("20060102-150405"))
-	}
-	if folder, err = filepath.Abs(folder); err != nil {
+	folder, err := filepath.Abs(cmp.Or(options.out, filepath.Join("assay-ledger", frozen.Run.Name+"-"+time.Now().Format("20060102-150405"))))
+	if err != nil {
 		return nil, err
 	}
 	cpus := 0
@@ -245,6 +233,7 @@ func findRunner(folders []string) (string, error) {
 type asked struct {
 	run      *assayv1alpha1.BenchmarkRun
 	template *assayv1alpha1.BenchmarkTemplateSpec
+	file     string
 	// explain shows where what is wrong with the run was written.
 	explain func(error) error
 }
@@ -259,14 +248,23 @@ func (a *asked) freeze() (*experiment.Experiment, error) {
 	return frozen, nil
 }
 
+// with is the same of another run.
+func (a *asked) with(run *assayv1alpha1.BenchmarkRun) *asked {
+	out := *a
+	out.run = run
+	return &out
+}
+
+// wrong is what keeps the run in the file from being taken.
+func (a *asked) wrong(text string, args ...any) error {
+	return &exitCode{exitUsage, fmt.Errorf("BenchmarkRun %s in %s: "+text, append([]any{a.run.Name, a.file}, args...)...)}
+}
+
 // readRun reads the run in a file with its template: from the file, from other files, or from the cluster if there is one.
 func readRun(ctx context.Context, connection *genericclioptions.ConfigFlags, file string, templates []string) (*asked, error) {
-	set, err := manifest.Read(append([]string{file}, templates...)...)
+	set, err := readOne(file, templates...)
 	if err != nil {
-		return nil, &exitCode{exitUsage, err}
-	}
-	if len(set.Runs) != 1 {
-		return nil, &exitCode{exitUsage, fmt.Errorf("%s holds %d BenchmarkRuns: it must hold one", file, len(set.Runs))}
+		return nil, err
 	}
 	if len(templates) == 0 {
 		if err := set.AddShipped(); err != nil {
@@ -274,7 +272,7 @@ func readRun(ctx context.Context, connection *genericclioptions.ConfigFlags, fil
 		}
 	}
 	run := &set.Runs[0]
-	out := &asked{run: run, explain: func(err error) error { return set.Explain(run, err) }}
+	out := &asked{run: run, file: file, explain: func(err error) error { return set.Explain(run, err) }}
 	if out.template, err = set.Template(run); err == nil {
 		return out, nil
 	}
@@ -317,13 +315,4 @@ func startLedger(ctx context.Context, folder string, frozen *experiment.Experime
 		return nil, err
 	}
 	return store, nil
-}
-
-// judge analyses the ledger up to a wave and writes analysis, report and table beside the attempts.
-func judge(ctx context.Context, store ledger.Store, wave int) (*analysis.Analysis, error) {
-	result, err := analyzeInto(ctx, store, wave, store)
-	if err != nil {
-		return nil, err
-	}
-	return result.analysis, nil
 }

@@ -19,7 +19,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/ledger"
@@ -147,11 +146,6 @@ func (s *source) store(ctx context.Context, where string) (ledger.Store, func(),
 	if run.Status.Ledger == "" || run.Status.Wave == nil {
 		return nil, nil, fmt.Errorf("BenchmarkRun %s/%s has measured nothing yet: see %s watch %s", run.Namespace, run.Name, program, run.Name)
 	}
-	return s.openRunLedger(ctx, cluster, run)
-}
-
-// openRunLedger opens the run's ledger from outside the cluster.
-func (s *source) openRunLedger(ctx context.Context, cluster *cluster, run *assayv1alpha1.BenchmarkRun) (ledger.Store, func(), error) {
 	return s.openFrom(ctx, cluster, run.Namespace, "status.ledger", run.Status.Ledger)
 }
 

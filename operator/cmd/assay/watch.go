@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,13 +30,9 @@ func newWatchCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 		Example:           "  assay watch my-run\n  assay watch my-run -o json",
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: completeRuns(flags, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			cluster, err := connect(flags)
-			if err != nil {
-				return err
-			}
+		RunE: withCluster(flags, func(cmd *cobra.Command, cluster *cluster, args []string) error {
 			return watchToTheEnd(cmd.Context(), cluster, args[0], form, cmd.OutOrStdout())
-		},
+		}),
 	}
 	addOutput(command, &form, "text", "json")
 	return command
@@ -108,10 +103,8 @@ func followOnce(ctx context.Context, cluster *cluster, name string,
 	if ended(run) {
 		return run, nil
 	}
-	events, err := cluster.Watch(ctx, &assayv1alpha1.BenchmarkRunList{}, &client.ListOptions{
-		Namespace:     cluster.namespace,
-		FieldSelector: fields.OneTermEqualSelector("metadata.name", name),
-	})
+	events, err := cluster.Watch(ctx, &assayv1alpha1.BenchmarkRunList{}, client.InNamespace(cluster.namespace),
+		client.MatchingFields{"metadata.name": name})
 	if err != nil {
 		return nil, fmt.Errorf("watch BenchmarkRun %s/%s: %w", cluster.namespace, name, err)
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
@@ -117,30 +116,26 @@ func (b *bench) scrape(ctx context.Context) (map[string]*dto.MetricFamily, error
 
 // idleMemory is the resident memory of the operator that nobody asks for anything, read ten times in half a minute.
 func (b *bench) idleMemory(ctx context.Context, idle time.Duration) (calibrate.Figure, error) {
-	const reads = 10
-	figure := calibrate.Figure{Figure: "platform.idle_mem_mib", Unit: "MiB", Samples: reads}
 	fmt.Fprintf(b.log, "leaving the operator alone for %s\n", idle)
 	if err := sleep(ctx, idle); err != nil {
-		return figure, err
+		return calibrate.Figure{}, err
 	}
 	var values []float64
-	for range reads {
+	for range 10 {
 		families, err := b.scrape(ctx)
 		if err != nil {
-			return figure, err
+			return calibrate.Figure{}, err
 		}
 		family := families["process_resident_memory_bytes"]
 		if family == nil || len(family.Metric) != 1 {
-			return figure, errors.New("the operator does not say how much memory it has")
+			return calibrate.Figure{}, errors.New("the operator does not say how much memory it has")
 		}
 		values = append(values, family.Metric[0].GetGauge().GetValue()/(1<<20))
 		if err := sleep(ctx, 3*time.Second); err != nil {
-			return figure, err
+			return calibrate.Figure{}, err
 		}
 	}
-	slices.Sort(values)
-	figure.Value, figure.Low, figure.High = values[reads/2], values[0], values[reads-1]
-	return figure, nil
+	return medianOf("platform.idle_mem_mib", "MiB", values, ""), nil
 }
 
 // sleep is for what has to be left alone, not for waiting until something is done.
@@ -162,10 +157,8 @@ func reconcileP99(name string, before, after map[string]*dto.MetricFamily) (cali
 		return figure, errors.New("the operator has no histogram of its reconciles")
 	}
 	counted := map[float64]uint64{}
-	if first != nil {
-		for _, bucket := range first.Bucket {
-			counted[bucket.GetUpperBound()] = bucket.GetCumulativeCount()
-		}
+	for _, bucket := range first.GetBucket() {
+		counted[bucket.GetUpperBound()] = bucket.GetCumulativeCount()
 	}
 	total := last.GetSampleCount() - first.GetSampleCount()
 	if total == 0 {
@@ -191,11 +184,7 @@ func reconcileP99(name string, before, after map[string]*dto.MetricFamily) (cali
 }
 
 func reconciles(families map[string]*dto.MetricFamily) *dto.Histogram {
-	family := families["controller_runtime_reconcile_time_seconds"]
-	if family == nil {
-		return nil
-	}
-	for _, metric := range family.Metric {
+	for _, metric := range families["controller_runtime_reconcile_time_seconds"].GetMetric() {
 		for _, label := range metric.Label {
 			if label.GetName() == "controller" && label.GetValue() == "benchmarkrun" {
 				return metric.Histogram

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -75,10 +74,9 @@ func large(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTempl
 
 // planLarge times everything from an accepted spec to what is written: freezing, planning, and the workflow with its plan.
 func planLarge(times int) (calibrate.Figure, error) {
-	figure := calibrate.Figure{Figure: "platform.plan_10k_ms", Unit: "ms", Samples: times}
 	exp, err := specimen.Scan(large)
 	if err != nil {
-		return figure, err
+		return calibrate.Figure{}, err
 	}
 	config := workflow.Config{
 		Bucket:        workflow.Bucket{Name: "assay", Endpoint: "minio:9000", Region: "us-east-1", Secret: "assay-ledger"},
@@ -87,7 +85,7 @@ func planLarge(times int) (calibrate.Figure, error) {
 	}
 	spec, template, err := specimen.Written(exp)
 	if err != nil {
-		return figure, err
+		return calibrate.Figure{}, err
 	}
 	lanes := []design.Lane{{Node: "node-a", Token: 1}}
 	var milliseconds []float64
@@ -95,50 +93,43 @@ func planLarge(times int) (calibrate.Figure, error) {
 		began := time.Now()
 		frozen, err := experiment.Freeze(exp.Run, spec, template)
 		if err != nil {
-			return figure, err
+			return calibrate.Figure{}, err
 		}
 		wave, err := design.BuildWave(frozen, 0, 0, largeBlocks, lanes)
 		if err != nil {
-			return figure, err
+			return calibrate.Figure{}, err
 		}
 		built, err := workflow.Build(config, frozen, wave, lanes, time.Hour)
 		if err != nil {
-			return figure, err
+			return calibrate.Figure{}, err
 		}
 		for _, object := range []any{frozen, wave, built} {
 			if _, err := json.Marshal(object); err != nil {
-				return figure, err
+				return calibrate.Figure{}, err
 			}
 		}
 		milliseconds = append(milliseconds, time.Since(began).Seconds()*1000)
-		if n := trialsOf(wave); n != largeTrials {
-			return figure, fmt.Errorf("the large run has %d trials, want %d", n, largeTrials)
+		trials := 0
+		for _, block := range wave.Blocks {
+			trials += block.Trials()
+		}
+		if trials != largeTrials {
+			return calibrate.Figure{}, fmt.Errorf("the large run has %d trials, want %d", trials, largeTrials)
 		}
 	}
-	slices.Sort(milliseconds)
-	figure.Value, figure.Low, figure.High = milliseconds[times/2], milliseconds[0], milliseconds[times-1]
-	return figure, nil
-}
-
-func trialsOf(wave *record.Wave) int {
-	count := 0
-	for _, block := range wave.Blocks {
-		count += block.Trials()
-	}
-	return count
+	return medianOf("platform.plan_10k_ms", "ms", milliseconds, ""), nil
 }
 
 // statusOfLarge is the size of the status of the large run at its end, with as much to say as there can be: noise that
 // leaves many trials out, and every gate judged for every candidate at every point.
 func statusOfLarge() (calibrate.Figure, error) {
-	figure := calibrate.Figure{Figure: "platform.run.status_kib", Unit: "KiB", Samples: 1}
 	exp, err := specimen.Scan(large)
 	if err != nil {
-		return figure, err
+		return calibrate.Figure{}, err
 	}
 	wave, err := simulate.Wave(exp, 0, 0, largeBlocks)
 	if err != nil {
-		return figure, err
+		return calibrate.Figure{}, err
 	}
 	attempts := simulate.Machine{Seed: 1, Samples: 3, Seconds: simulate.ScanSeconds, Noise: simulate.Noise{Trial: 0.02}}.Run(exp, wave)
 	for i := range attempts {
@@ -149,7 +140,7 @@ func statusOfLarge() (calibrate.Figure, error) {
 	result := analyze.Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
 	spec, _, err := specimen.Written(exp)
 	if err != nil {
-		return figure, err
+		return calibrate.Figure{}, err
 	}
 	run := &assayv1alpha1.BenchmarkRun{Spec: spec}
 	run.Namespace, run.Name = exp.Run.Namespace, exp.Run.Name
@@ -165,12 +156,10 @@ func statusOfLarge() (calibrate.Figure, error) {
 	after := status.Compute(status.Outcome{World: world, Decision: decision}, time.Now())
 	raw, err := json.Marshal(after)
 	if err != nil {
-		return figure, err
+		return calibrate.Figure{}, err
 	}
 	if after.Trials.Planned != largeTrials || len(after.Gates) < 100 {
-		return figure, fmt.Errorf("the status speaks of %d trials and %d gates", after.Trials.Planned, len(after.Gates))
+		return calibrate.Figure{}, fmt.Errorf("the status speaks of %d trials and %d gates", after.Trials.Planned, len(after.Gates))
 	}
-	figure.Value = float64(len(raw)) / 1024
-	figure.Low, figure.High = figure.Value, figure.Value
-	return figure, nil
+	return medianOf("platform.run.status_kib", "KiB", []float64{float64(len(raw)) / 1024}, ""), nil
 }

@@ -26,28 +26,25 @@ func newReportCommand() *cobra.Command {
 
 // reportSize renders the report of a ledger's newest wave anew, so that it is this version's.
 func reportSize(ctx context.Context, folder string) (calibrate.Figure, error) {
-	figure := calibrate.Figure{Figure: "report.html_kib", Unit: "KiB", Samples: 1}
 	store, err := ledger.OpenFolder(ctx, folder)
 	if err != nil {
-		return figure, err
+		return calibrate.Figure{}, err
 	}
 	exp, err := ledger.ReadExperiment(ctx, store)
 	if err != nil {
-		return figure, err
+		return calibrate.Figure{}, err
 	}
 	wave, err := ledger.LastWave(ctx, store)
 	if err != nil {
-		return figure, err
+		return calibrate.Figure{}, err
 	}
 	evidence, err := ledger.ReadEvidence(ctx, store, wave)
 	if err != nil {
-		return figure, err
+		return calibrate.Figure{}, err
 	}
 	page, err := html.Render(exp, analyze.Evidence(exp, evidence, wave), evidence)
 	if err != nil {
-		return figure, err
+		return calibrate.Figure{}, err
 	}
-	figure.Value = float64(len(page)) / 1024
-	figure.Low, figure.High = figure.Value, figure.Value
-	return figure, nil
+	return medianOf("report.html_kib", "KiB", []float64{float64(len(page)) / 1024}, ""), nil
 }

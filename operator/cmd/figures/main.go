@@ -97,14 +97,16 @@ func (o *options) measure(ctx context.Context, file string, stdout, stderr io.Wr
 		}
 		// At once: figures that took minutes are not lost with a run after them.
 		measured, without := run.Of(exp, result)
+		var rows []figures.Measured
 		for _, figure := range measured {
 			if err := figure.Write(stdout); err != nil {
 				return err
 			}
+			rows = append(rows, figures.Measured{Figure: figure, When: time.Now().UTC().Format(time.DateOnly), Where: figures.Machine(result)})
 		}
 		missing = append(missing, without...)
 		if o.publish != "" {
-			if err := o.put(file, published(measured, result)); err != nil {
+			if err := o.put(file, rows); err != nil {
 				return err
 			}
 		}
@@ -126,14 +128,6 @@ func (o *options) put(file string, rows []figures.Measured) error {
 		return fmt.Errorf("--publish %s: %w", o.publish, err)
 	}
 	return os.WriteFile(o.publish, []byte(document), 0o644)
-}
-
-func published(measured []figures.Figure, result *analysis.Analysis) []figures.Measured {
-	var out []figures.Measured
-	for _, figure := range measured {
-		out = append(out, figures.Measured{Figure: figure, When: time.Now().UTC().Format(time.DateOnly), Where: figures.Machine(result)})
-	}
-	return out
 }
 
 // asked are the runs of a set that are to be executed.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,6 +40,9 @@ type Executor struct {
 // Run executes every block of the wave and calls done after each. A block whose runner fails ends the wave; the attempts that were
 // written stay.
 func (e *Executor) Run(ctx context.Context, wave *record.Wave, done func(block record.Block)) error {
+	if e.sums == nil {
+		e.sums, e.programs = map[string]string{}, map[string]string{}
+	}
 	path := filepath.Join(e.Folder, filepath.FromSlash(ledger.WaveKey(wave.Wave)))
 	for _, block := range wave.Blocks {
 		if err := e.samePrograms(wave); err != nil {
@@ -83,7 +87,7 @@ func (e *Executor) runBlock(ctx context.Context, wave string, block *record.Bloc
 	err = command.Wait()
 	// When the runner has exited, its end of the connection is closed, and serving it returns.
 	keepErr := <-served
-	e.remember(kept.Sums())
+	maps.Copy(e.sums, kept.Sums())
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -104,7 +108,7 @@ func FindProgram(program string, folders []string) (string, error) {
 		candidates = append(candidates, filepath.Join(folder, filepath.Base(program)))
 	}
 	for _, candidate := range candidates {
-		if info, err := os.Stat(candidate); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+		if Executable(candidate) {
 			return filepath.Abs(candidate)
 		}
 	}

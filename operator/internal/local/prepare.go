@@ -55,7 +55,7 @@ func Prepare(wave *record.Wave, programs Programs) (*record.Wave, error) {
 		prepared.Arms[i].Image = ""
 	}
 	prepared.Cells = slices.Clone(wave.Cells)
-	find := finder{wave: wave, programs: programs, paths: map[string]string{}}
+	find := finder{wave: wave, programs: programs}
 	for i := range prepared.Cells {
 		cell := &prepared.Cells[i]
 		owner := find.owner(cell)
@@ -96,7 +96,6 @@ func checkArms(wave *record.Wave, programs map[string][]string) error {
 type finder struct {
 	wave     *record.Wave
 	programs Programs
-	paths    map[string]string
 }
 
 // owner is the arm, or the build of an arm, whose programs a cell runs.
@@ -137,14 +136,9 @@ func (f *finder) replace(owner owner, argv []string) ([]string, error) {
 	if len(argv) == 0 {
 		return nil, errors.New("a command names no program")
 	}
-	key := owner.name + "\x00" + argv[0]
-	path, ok := f.paths[key]
-	if !ok {
-		var err error
-		if path, err = f.find(owner, argv[0]); err != nil {
-			return nil, err
-		}
-		f.paths[key] = path
+	path, err := f.find(owner, argv[0])
+	if err != nil {
+		return nil, err
 	}
 	return append([]string{path}, argv[1:]...), nil
 }

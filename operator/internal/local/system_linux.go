@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -49,27 +48,17 @@ func (e *Executor) startPinned(command *exec.Cmd) error {
 	if err := unix.SchedGetaffinity(0, &before); err != nil {
 		return fmt.Errorf("read CPU affinity: %w", err)
 	}
-	allowed := allowedCPUs(&before)
-	if len(allowed) < e.CPUs {
-		return fmt.Errorf("spec.placement.cpus is %d and this process may use %d CPUs: lower it", e.CPUs, len(allowed))
+	if allowed := before.Count(); allowed < e.CPUs {
+		return fmt.Errorf("spec.placement.cpus is %d and this process may use %d CPUs: lower it", e.CPUs, allowed)
 	}
-	for _, cpu := range allowed[len(allowed)-e.CPUs:] {
-		pinned.Set(cpu)
+	for cpu := len(before)*64 - 1; pinned.Count() < e.CPUs; cpu-- {
+		if before.IsSet(cpu) {
+			pinned.Set(cpu)
+		}
 	}
 	if err := unix.SchedSetaffinity(0, &pinned); err != nil {
 		return fmt.Errorf("set CPU affinity: %w", err)
 	}
 	err := command.Start()
 	return errors.Join(err, unix.SchedSetaffinity(0, &before))
-}
-
-func allowedCPUs(set *unix.CPUSet) []int {
-	var out []int
-	for cpu := range len(set) * 64 {
-		if set.IsSet(cpu) {
-			out = append(out, cpu)
-		}
-	}
-	slices.Sort(out)
-	return out
 }

@@ -20,13 +20,6 @@ import (
 // and can write to its ledger.
 var ErrTouched = errors.New("something was changed behind the run's back")
 
-func (e *Executor) remember(sums map[string]string) {
-	if e.sums == nil {
-		e.sums = map[string]string{}
-	}
-	maps.Copy(e.sums, sums)
-}
-
 // samePrograms returns an error if an executed file has changed since before the first trial. The runner checks between the trials of a
 // block, and this between blocks.
 func (e *Executor) samePrograms(wave *record.Wave) error {
@@ -38,20 +31,13 @@ func (e *Executor) samePrograms(wave *record.Wave) error {
 		}
 	}
 	slices.Sort(paths)
-	if e.programs == nil {
-		e.programs = map[string]string{}
-	}
 	for _, path := range slices.Compact(paths) {
 		sum := fileSum(path)
-		before, known := e.programs[path]
-		if !known {
-			e.programs[path] = sum
-			continue
-		}
-		if before != sum {
+		if before, known := e.programs[path]; known && before != sum {
 			return fmt.Errorf("%w: program %s had sha256 %s before the first trial and has %s now; make it read-only to whoever runs this",
 				ErrTouched, path, before, sum)
 		}
+		e.programs[path] = sum
 	}
 	return nil
 }

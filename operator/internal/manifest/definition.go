@@ -143,12 +143,8 @@ func (d *definition) check(object map[string]any) []Problem {
 
 // hidesRules reports whether the API server leaves out the rules because of an error.
 func hidesRules(err *field.Error) bool {
-	switch err.Type {
-	case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]field.ErrorType{field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong,
+		field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid}, err.Type)
 }
 
 func metadataProblem(err error) Problem {
@@ -251,9 +247,6 @@ func (d *definition) allowed(path string) []string {
 func (d *definition) unknownField(path string) string {
 	steps := split(path)
 	last := steps[len(steps)-1]
-	if steps[0] == "metadata" {
-		return "unknown field"
-	}
 	var known []string
 	if schema := follow(d.schema, steps[:len(steps)-1]); schema != nil {
 		known = slices.Sorted(maps.Keys(schema.Properties))

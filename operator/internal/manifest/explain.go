@@ -55,11 +55,7 @@ func (s *Set) place(run *assayv1alpha1.BenchmarkRun, problem experiment.Problem)
 
 // Line is where a field of a run of the set is written; 0 for another run.
 func (s *Set) Line(run *assayv1alpha1.BenchmarkRun, field string) int {
-	from := s.originOf(run)
-	if from.root == nil {
-		return 0
-	}
-	return locate(from.root, field, false).Line
+	return s.place(run, experiment.Problem{Field: field}).Line
 }
 
 // originOf is the document of a run of the set; none for another.

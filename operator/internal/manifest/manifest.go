@@ -131,16 +131,15 @@ func (s *Set) addDocument(from origin) []Problem {
 	switch kind {
 	case "BenchmarkRun":
 		var run assayv1alpha1.BenchmarkRun
-		if err := decode(written, &run); err != nil {
-			return []Problem{{Message: err.Error()}}
-		}
+		err = decode(written, &run)
 		s.Runs, s.runOrigins = append(s.Runs, run), append(s.runOrigins, from)
 	case "BenchmarkTemplate":
 		var template assayv1alpha1.BenchmarkTemplate
-		if err := decode(written, &template); err != nil {
-			return []Problem{{Message: err.Error()}}
-		}
+		err = decode(written, &template)
 		s.Templates, s.templateOrigins = append(s.Templates, template), append(s.templateOrigins, from)
+	}
+	if err != nil {
+		return []Problem{{Message: err.Error()}}
 	}
 	return nil
 }

@@ -15,20 +15,7 @@ var shipped embed.FS
 
 // AddShipped adds the templates that the chart installs, after those that were read.
 func (s *Set) AddShipped() error {
-	set, err := shippedSet()
-	s.Templates, s.templateOrigins = append(s.Templates, set.Templates...), append(s.templateOrigins, set.templateOrigins...)
-	return err
-}
-
-// Shipped are the templates that the chart installs. They are in the program, so that it needs no checkout to know them.
-func Shipped() ([]assayv1alpha1.BenchmarkTemplate, error) {
-	set, err := shippedSet()
-	return set.Templates, err
-}
-
-func shippedSet() (*Set, error) {
-	set := &Set{}
-	err := fs.WalkDir(shipped, ".", func(path string, entry fs.DirEntry, err error) error {
+	return fs.WalkDir(shipped, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
@@ -37,7 +24,13 @@ func shippedSet() (*Set, error) {
 			return err
 		}
 		// No file of this name is on the disk: the program itself has it.
-		return set.add(strings.TrimPrefix(path, "shipped/")+" (shipped)", raw)
+		return s.add(strings.TrimPrefix(path, "shipped/")+" (shipped)", raw)
 	})
-	return set, err
+}
+
+// Shipped are the templates that the chart installs. They are in the program, so that it needs no checkout to know them.
+func Shipped() ([]assayv1alpha1.BenchmarkTemplate, error) {
+	set := &Set{}
+	err := set.AddShipped()
+	return set.Templates, err
 }

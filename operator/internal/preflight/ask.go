@@ -63,11 +63,10 @@ func (a *Answer) place(spec *assayv1alpha1.BenchmarkRunSpec, machines []Machine)
 	var reasons []string
 	for i := range machines {
 		m := &machines[i]
-		switch reason := misfit(&spec.Placement, m); reason {
-		case "":
-			out = append(out, m)
-		default:
+		if reason := misfit(&spec.Placement, m); reason != "" {
 			reasons = append(reasons, m.Name+": "+reason)
+		} else {
+			out = append(out, m)
 		}
 	}
 	if len(out) == 0 {

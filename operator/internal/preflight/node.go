@@ -10,9 +10,8 @@ import (
 
 // KubeletConfig is the part of a kubelet's configuration that isolation depends on.
 type KubeletConfig struct {
-	CPUManagerPolicy        string            `json:"cpuManagerPolicy"`
-	CPUManagerPolicyOptions map[string]string `json:"cpuManagerPolicyOptions"`
-	FailSwapOn              *bool             `json:"failSwapOn"`
+	CPUManagerPolicy string `json:"cpuManagerPolicy"`
+	FailSwapOn       *bool  `json:"failSwapOn"`
 }
 
 // staticHow is how a node gets a static CPU manager.

@@ -37,10 +37,13 @@ func FromSurvey(survey *Survey) Machine {
 		"cpupower frequency-set -g performance; a virtual machine cannot read it, its host decides")
 	m.equals(NoTurbo, "turbo", "false", "write 1 to /sys/devices/system/cpu/intel_pstate/no_turbo, or 0 to .../cpufreq/boost")
 	m.equals(NoSMT, "smt", "false", "write off to /sys/devices/system/cpu/smt/control, or leave every sibling idle")
-	m.hugepages()
-	m.add(Pressure, yesIf(survey.Noise.PressureCPUSeconds != nil),
-		orAbsent("read from the "+m.environment["pressureOf"], survey.Noise.PressureCPUSeconds != nil),
-		"start the kernel with psi=1")
+	m.reported(HugepagesOnRequest, "transparentHugepages", "write madvise to /sys/kernel/mm/transparent_hugepage/enabled",
+		func(mode string) bool { return mode != "always" })
+	pressure := "absent"
+	if survey.Noise.PressureCPUSeconds != nil {
+		pressure = "read from the " + m.environment["pressureOf"]
+	}
+	m.add(Pressure, yesIf(survey.Noise.PressureCPUSeconds != nil), pressure, "start the kernel with psi=1")
 	m.equals(NoSwap, "swapTotalBytes", "0", "swapoff -a")
 	m.below(NoSteal, survey.Noise.StealRatio, noise.Default(noise.Steal), "of CPU time taken by the hypervisor",
 		"use dedicated or bare-metal instances")
@@ -50,24 +53,17 @@ func FromSurvey(survey *Survey) Machine {
 
 // equals supports a claim when a key of the fingerprint has a value.
 func (m *Machine) equals(claim Claim, key, want, how string) {
-	value, ok := m.environment[key]
-	switch {
-	case !ok:
-		m.add(claim, Unknown, "this machine does not report "+key, how)
-	default:
-		m.add(claim, yesIf(value == want), key+" is "+value, how)
-	}
+	m.reported(claim, key, how, func(value string) bool { return value == want })
 }
 
-func (m *Machine) hugepages() {
-	mode, ok := m.environment["transparentHugepages"]
+// reported supports a claim when the value of a key of the fingerprint does.
+func (m *Machine) reported(claim Claim, key, how string, supports func(value string) bool) {
+	value, ok := m.environment[key]
 	if !ok {
-		m.add(HugepagesOnRequest, Unknown, "this machine does not report transparentHugepages",
-			"write madvise to /sys/kernel/mm/transparent_hugepage/enabled")
+		m.add(claim, Unknown, "this machine does not report "+key, how)
 		return
 	}
-	m.add(HugepagesOnRequest, yesIf(mode != "always"), "transparentHugepages is "+mode,
-		"write madvise to /sys/kernel/mm/transparent_hugepage/enabled")
+	m.add(claim, yesIf(supports(value)), key+" is "+value, how)
 }
 
 func (m *Machine) below(claim Claim, share *float64, limit float64, of, how string) {
@@ -80,16 +76,10 @@ func (m *Machine) below(claim Claim, share *float64, limit float64, of, how stri
 
 // text is a value of the fingerprint as a person writes it in a run, and as the runner compares it.
 func text(value any) string {
-	switch v := value.(type) {
-	case string:
-		return v
-	case bool:
-		return strconv.FormatBool(v)
-	case float64:
-		return quantity.Decimals(v, -1)
-	default:
-		return fmt.Sprint(v)
+	if number, ok := value.(float64); ok {
+		return quantity.Decimals(number, -1)
 	}
+	return fmt.Sprint(value)
 }
 
 func yesIf(condition bool) Support {
@@ -97,11 +87,4 @@ func yesIf(condition bool) Support {
 		return Yes
 	}
 	return No
-}
-
-func orAbsent(where string, there bool) string {
-	if there {
-		return where
-	}
-	return "absent"
 }

@@ -110,16 +110,11 @@ func labelled(descriptor *remote.Descriptor) (string, error) {
 	}
 	// What cannot be read as an image has no label; what was not answered may have one.
 	var answered *transport.Error
-	broken := errors.As(err, &answered) && answered.StatusCode >= http.StatusInternalServerError
-	if broken || network(err) {
+	var network interface{ Timeout() bool }
+	if errors.As(err, &answered) && answered.StatusCode >= http.StatusInternalServerError || errors.As(err, &network) {
 		return "", err
 	}
 	return "", nil
-}
-
-func network(err error) bool {
-	var timeout interface{ Timeout() bool }
-	return errors.As(err, &timeout)
 }
 
 // unanswered distinguishes an image that is gone from a registry that did not answer.
