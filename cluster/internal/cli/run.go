@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -181,10 +182,7 @@ func (a *app) upExisting(ctx context.Context) error {
 
 // currentKubeconfig is where kubectl would look.
 func currentKubeconfig(getenv func(string) string) (string, error) {
-	path := getenv("KUBECONFIG")
-	if path == "" {
-		path = filepath.Join(getenv("HOME"), ".kube", "config")
-	}
+	path := cmp.Or(getenv("KUBECONFIG"), filepath.Join(getenv("HOME"), ".kube", "config"))
 	if list := filepath.SplitList(path); len(list) != 1 {
 		return "", fmt.Errorf("KUBECONFIG names %d files: name the one to use", len(list))
 	}

@@ -4,6 +4,7 @@ package image
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -47,12 +48,7 @@ type Image struct {
 	Labels       map[string]string `json:",omitempty"`
 }
 
-func (i Image) architecture() string {
-	if i.Architecture == "" {
-		return "amd64"
-	}
-	return i.Architecture
-}
+func (i Image) architecture() string { return cmp.Or(i.Architecture, "amd64") }
 
 // base is what programs expect of any root file system.
 var base = map[string]string{

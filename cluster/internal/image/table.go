@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -236,10 +237,6 @@ func (r Row) Assemble(bin, architecture string) Image {
 // Print writes a line for each image: its key in the chart's values, and its full name.
 func (t Table) Print(out io.Writer) {
 	for _, row := range t {
-		key := row.Value
-		if key == "" {
-			key = "-"
-		}
-		fmt.Fprintf(out, "%-16s %s\n", key, row.Ref())
+		fmt.Fprintf(out, "%-16s %s\n", cmp.Or(row.Value, "-"), row.Ref())
 	}
 }
