@@ -6,11 +6,11 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"io/fs"
 	"math/big"
@@ -180,40 +180,12 @@ func writePEM(path, kind string, der []byte, mode fs.FileMode) error {
 }
 
 func load(pair Pair) (*x509.Certificate, crypto.Signer, error) {
-	certDER, err := readPEM(pair.Cert)
+	// Refused also if the two do not belong together: a crash between writing the files leaves such a pair.
+	loaded, err := tls.LoadX509KeyPair(pair.Cert, pair.Key)
 	if err != nil {
 		return nil, nil, err
 	}
-	cert, err := x509.ParseCertificate(certDER)
-	if err != nil {
-		return nil, nil, err
-	}
-	keyDER, err := readPEM(pair.Key)
-	if err != nil {
-		return nil, nil, err
-	}
-	parsed, err := x509.ParsePKCS8PrivateKey(keyDER)
-	if err != nil {
-		return nil, nil, err
-	}
-	key, ok := parsed.(*ecdsa.PrivateKey)
-	// A crash between writing the two files leaves a key that does not belong to the certificate.
-	if !ok || !key.PublicKey.Equal(cert.PublicKey) {
-		return nil, nil, errors.New("certificate and key do not belong together")
-	}
-	return cert, key, nil
-}
-
-func readPEM(path string) ([]byte, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	block, _ := pem.Decode(data)
-	if block == nil {
-		return nil, fmt.Errorf("%s holds no PEM block", path)
-	}
-	return block.Bytes, nil
+	return loaded.Leaf, loaded.PrivateKey.(crypto.Signer), nil
 }
 
 // Kubeconfig returns a kubeconfig with everything inside, so that it can be copied elsewhere.
