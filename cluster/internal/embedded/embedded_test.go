@@ -122,13 +122,3 @@ func TestPoll(t *testing.T) {
 		t.Errorf("when time is over, the last reason counts: got %v", err)
 	}
 }
-
-func TestTheFirstErrorEndsTheOthers(t *testing.T) {
-	first := errors.New("first")
-	tasks := newTasks(context.Background())
-	tasks.Go(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
-	tasks.Go(func(context.Context) error { return first })
-	if err := tasks.Wait(); !errors.Is(err, first) {
-		t.Errorf("got %v", err)
-	}
-}

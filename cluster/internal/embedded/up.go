@@ -10,8 +10,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"assay.dev/assay/cluster/internal/component"
 	"assay.dev/assay/cluster/internal/config"
@@ -116,30 +117,40 @@ func (u *upRun) run(ctx context.Context, archives []Archive) error {
 	}
 	// Importing images needs containerd only, so it goes on beside the start of the control plane.
 	essential, others := splitArchives(archives)
-	imports := newTasks(ctx)
+	importing, stop := context.WithCancel(ctx)
+	defer stop()
+	imports, importing := errgroup.WithContext(importing)
 	essentialDone := make(chan error, 1)
-	imports.Go(func(ctx context.Context) error {
-		err := u.start(ctx, component.Containerd, 30*time.Second)
+	imports.Go(func() error {
+		err := u.start(importing, component.Containerd, 30*time.Second)
 		if err == nil {
-			err = u.importAll(ctx, essential)
+			err = u.importAll(importing, essential)
 		}
 		essentialDone <- err
 		if err != nil {
 			return err
 		}
-		return u.importAll(ctx, others)
+		return u.importAll(importing, others)
 	})
+	// An import that says only that it was stopped adds nothing.
+	abandon := func(err error) error {
+		stop()
+		if failed := imports.Wait(); !errors.Is(failed, context.Canceled) {
+			err = errors.Join(err, failed)
+		}
+		return err
+	}
 	if err := u.controlPlane(ctx); err != nil {
-		return errors.Join(err, imports.Stop())
+		return abandon(err)
 	}
 	if err := <-essentialDone; err != nil {
 		return err
 	}
 	if err := u.node(ctx); err != nil {
-		return errors.Join(err, imports.Stop())
+		return abandon(err)
 	}
 	if err := u.dns(ctx, refOf(archives, "registry.k8s.io/coredns/coredns")); err != nil {
-		return errors.Join(err, imports.Stop())
+		return abandon(err)
 	}
 	if err := imports.Wait(); err != nil {
 		return err
@@ -170,9 +181,9 @@ func (u *upRun) controlPlane(ctx context.Context) error {
 	if err := u.start(ctx, component.Forwarder, 10*time.Second); err != nil {
 		return err
 	}
-	tasks := newTasks(ctx)
+	tasks, ctx := errgroup.WithContext(ctx)
 	for _, name := range []string{component.ControllerManager, component.Scheduler} {
-		tasks.Go(func(ctx context.Context) error { return u.start(ctx, name, 45*time.Second) })
+		tasks.Go(func() error { return u.start(ctx, name, 45*time.Second) })
 	}
 	return tasks.Wait()
 }
@@ -187,17 +198,17 @@ func (u *upRun) node(ctx context.Context) error {
 			}
 		}
 	}
-	network := newTasks(ctx)
-	network.Go(func(ctx context.Context) error { return u.start(ctx, component.Proxy, 60*time.Second) })
-	network.Go(func(ctx context.Context) error {
-		if err := u.apply(ctx, component.PoliciesManifest()); err != nil {
+	network, networking := errgroup.WithContext(ctx)
+	network.Go(func() error { return u.start(networking, component.Proxy, 60*time.Second) })
+	network.Go(func() error {
+		if err := u.apply(networking, component.PoliciesManifest()); err != nil {
 			return err
 		}
-		return u.start(ctx, component.Policies, 60*time.Second)
+		return u.start(networking, component.Policies, 60*time.Second)
 	})
-	tasks := newTasks(ctx)
-	tasks.Go(u.startKubelet)
-	tasks.Go(func(context.Context) error {
+	tasks, starting := errgroup.WithContext(ctx)
+	tasks.Go(func() error { return u.startKubelet(starting) })
+	tasks.Go(func() error {
 		if err := errors.Join(network.Wait(), u.linkPlugins()); err != nil {
 			return err
 		}
@@ -359,50 +370,6 @@ func (u *upRun) linkPlugins() error {
 		if err := os.Rename(link+".next", link); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// tasks runs functions side by side; the first error ends them all.
-type tasks struct {
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	group  sync.WaitGroup
-	mutex  sync.Mutex
-	first  error
-}
-
-func newTasks(ctx context.Context) *tasks {
-	ctx, cancel := context.WithCancelCause(ctx)
-	return &tasks{ctx: ctx, cancel: cancel}
-}
-
-// Go runs f in the background.
-func (t *tasks) Go(f func(context.Context) error) {
-	t.group.Go(func() {
-		if err := f(t.ctx); err != nil {
-			t.mutex.Lock()
-			if t.first == nil {
-				t.first = err
-			}
-			t.mutex.Unlock()
-			t.cancel(err)
-		}
-	})
-}
-
-// Wait returns when all have ended, with the first error.
-func (t *tasks) Wait() error {
-	t.group.Wait()
-	t.cancel(nil)
-	return t.first
-}
-
-// Stop ends all that still run. An error that only says so is none.
-func (t *tasks) Stop() error {
-	t.cancel(context.Canceled)
-	if err := t.Wait(); !errors.Is(err, context.Canceled) {
-		return err
 	}
 	return nil
 }
