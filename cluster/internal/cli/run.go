@@ -84,19 +84,21 @@ func modeFlag(cmd *cobra.Command) *string {
 	return cmd.Flags().String("mode", string(choose.Embedded), "embedded, kind or existing, as `cluster choose` prints it")
 }
 
-func (a *app) kind(ctx context.Context) (kind.Cluster, error) {
+// program compiles a program if need be, and returns its path.
+func (a *app) program(ctx context.Context, name string) (string, error) {
 	if err := a.withSource(); err != nil {
-		return kind.Cluster{}, err
+		return "", err
 	}
-	selected, err := recipe.Select("kind")
+	built, err := recipe.Builder{Source: a.cfg.Source, Cache: a.cfg.Cache, Progress: a.log}.Build(ctx, name)
 	if err != nil {
-		return kind.Cluster{}, err
+		return "", err
 	}
-	built, err := recipe.Builder{Source: a.cfg.Source, Cache: a.cfg.Cache, Progress: a.log}.Build(ctx, selected)
-	if err != nil {
-		return kind.Cluster{}, err
-	}
-	return kind.Cluster{Run: execx.OS{}, Binary: built[0].Path, Kubeconfig: a.kindKubeconfig(), Out: a.log}, nil
+	return built[0].Path, nil
+}
+
+func (a *app) kind(ctx context.Context) (kind.Cluster, error) {
+	program, err := a.program(ctx, "kind")
+	return kind.Cluster{Run: execx.OS{}, Binary: program, Kubeconfig: a.kindKubeconfig(), Out: a.log}, err
 }
 
 func (a *app) kindKubeconfig() string { return a.cfg.CachePath("kind", "kubeconfig") }
@@ -155,14 +157,7 @@ func (a *app) upCommand() *cobra.Command {
 
 // upExisting only makes sure that the user's own cluster answers.
 func (a *app) upExisting(ctx context.Context) error {
-	if err := a.withSource(); err != nil {
-		return err
-	}
-	selected, err := recipe.Select("kubectl")
-	if err != nil {
-		return err
-	}
-	built, err := recipe.Builder{Source: a.cfg.Source, Cache: a.cfg.Cache, Progress: a.log}.Build(ctx, selected)
+	kubectl, err := a.program(ctx, "kubectl")
 	if err != nil {
 		return err
 	}
@@ -172,7 +167,7 @@ func (a *app) upExisting(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	_, err = execx.OS{}.Output(ctx, execx.Command{Path: built[0].Path, Args: []string{"--kubeconfig", path, "get", "--raw", "/readyz"}})
+	_, err = execx.OS{}.Output(ctx, execx.Command{Path: kubectl, Args: []string{"--kubeconfig", path, "get", "--raw", "/readyz"}})
 	if err != nil {
 		return fmt.Errorf("the cluster of %s does not answer: check it with `kubectl get nodes`: %w", path, err)
 	}

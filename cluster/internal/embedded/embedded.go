@@ -179,12 +179,8 @@ func (c *Cluster) settings(ctx context.Context) (component.Settings, error) {
 	if s.OS, err = osdeps.Ensure(ctx, c.Run, c.Cache, c.Out); err != nil {
 		return s, err
 	}
-	selected, err := recipe.Select(component.Binaries...)
-	if err != nil {
-		return s, err
-	}
 	// What is already built goes without saying.
-	built, err := recipe.Builder{Source: c.Source, Cache: c.Cache, Progress: withoutCached{c.Out}}.Build(ctx, selected)
+	built, err := recipe.Builder{Source: c.Source, Cache: c.Cache, Progress: withoutCached{c.Out}}.Build(ctx, component.Binaries...)
 	if err != nil {
 		return s, err
 	}
@@ -220,11 +216,7 @@ func Images(ctx context.Context, cfg config.Config, out io.Writer) ([]Archive, e
 		return nil, err
 	}
 	table = table.Upstream()
-	selected, err := recipe.Select(table.Programs()...)
-	if err != nil {
-		return nil, err
-	}
-	all, err := recipe.Builder{Source: cfg.Source, Cache: cfg.Cache, Progress: out}.Build(ctx, selected)
+	all, err := recipe.Builder{Source: cfg.Source, Cache: cfg.Cache, Progress: out}.Build(ctx, table.Programs()...)
 	if err != nil {
 		return nil, err
 	}

@@ -38,8 +38,12 @@ type Built struct {
 	Key string
 }
 
-// Build compiles the recipes one after another and skips what the cache holds.
-func (b Builder) Build(ctx context.Context, recipes []Recipe) ([]Built, error) {
+// Build compiles what Select finds for the names, one after another, and skips what the cache holds.
+func (b Builder) Build(ctx context.Context, names ...string) ([]Built, error) {
+	recipes, err := Select(names...)
+	if err != nil {
+		return nil, err
+	}
 	goVersion, err := b.goVersion(ctx)
 	if err != nil {
 		return nil, err

@@ -174,13 +174,9 @@ func TestReleaseNames(t *testing.T) {
 
 func TestBuildCompilesOnceAndKeepsNothingHalfDone(t *testing.T) {
 	builder := Builder{Source: source, Cache: t.TempDir(), Progress: io.Discard}
-	pause, err := Select("pause")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var modified [2]int64
 	for i := range modified {
-		built, err := builder.Build(context.Background(), pause)
+		built, err := builder.Build(context.Background(), "pause")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,9 +197,8 @@ func TestBuildCompilesOnceAndKeepsNothingHalfDone(t *testing.T) {
 		t.Error("the second build compiled again")
 	}
 
-	broken := pause[0]
-	broken.Name, broken.Package = "broken", "./cmd/no-such-command"
-	if _, err := builder.Build(context.Background(), []Recipe{broken}); err == nil {
+	broken := Recipe{Name: "broken", Dir: ".", Package: "./cmd/no-such-command"}
+	if _, err := builder.one(context.Background(), broken, ""); err == nil {
 		t.Error("a package that does not exist: want an error")
 	}
 	left, _ := filepath.Glob(filepath.Join(builder.Cache, "bin", "broken-*", "*"))
