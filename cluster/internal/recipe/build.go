@@ -208,7 +208,8 @@ func (b Builder) SourceTree(ctx context.Context, planned Built) (string, error) 
 	}
 	unfinished := fmt.Sprintf("%s.%d", tree, os.Getpid())
 	defer os.RemoveAll(unfinished)
-	if err := copyTree(downloaded, unfinished); err != nil {
+	// What an interrupted copy left goes first. The copy is writable, which the module cache is not.
+	if err := errors.Join(os.RemoveAll(unfinished), os.CopyFS(unfinished, os.DirFS(downloaded))); err != nil {
 		return "", fmt.Errorf("copying %s to %s: %w", downloaded, unfinished, err)
 	}
 	for _, overlay := range planned.Overlay {
@@ -241,31 +242,6 @@ func (b Builder) download(ctx context.Context, planned Built) (string, error) {
 		return "", fmt.Errorf("downloading %s %s: %w", planned.Module, planned.Version, err)
 	}
 	return result.Dir, nil
-}
-
-// copyTree copies a module's folder and makes the copy writable, which the module cache is not.
-func copyTree(from, to string) error {
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return err
-	}
-	return filepath.WalkDir(from, func(path string, entry os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(from, path)
-		if err != nil {
-			return err
-		}
-		target := filepath.Join(to, rel)
-		if entry.IsDir() {
-			return os.MkdirAll(target, 0o755)
-		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(target, data, 0o644)
-	})
 }
 
 func (o Overlay) write(tree string) error {
