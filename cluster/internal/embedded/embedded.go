@@ -201,11 +201,6 @@ func (w withoutCached) Write(line []byte) (int, error) {
 	return w.Writer.Write(line)
 }
 
-// images writes, or finds, the archives of all upstream images.
-func (c *Cluster) images(ctx context.Context) ([]Archive, error) {
-	return Images(ctx, c.Config, withoutCached{c.Out})
-}
-
 // Archive is an image's name and where its archive lies.
 type Archive struct{ Ref, Path string }
 

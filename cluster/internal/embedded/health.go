@@ -76,15 +76,15 @@ func (c *Cluster) ctr(ctx context.Context, settings component.Settings, args ...
 var errGone = errors.New("it ended")
 
 // await waits until the component is well, and explains itself with the component's own log if that does not happen.
-func (c *Cluster) await(ctx context.Context, launcher launcher, part component.Component, within time.Duration) error {
+func (u *upRun) await(ctx context.Context, part component.Component, within time.Duration) error {
 	err := poll(ctx, within, 100*time.Millisecond, func(ctx context.Context) error {
-		if _, alive, _ := launcher.Running(part.Spec); !alive {
+		if _, alive, _ := u.launcher.Running(part.Spec); !alive {
 			return stop{errGone}
 		}
-		return c.healthy(ctx, part.Name)
+		return u.healthy(ctx, part.Name)
 	})
 	if err != nil {
-		log := launcher.LogPath(part.Name)
+		log := u.launcher.LogPath(part.Name)
 		return fmt.Errorf("%s is not healthy after %s: %w\nthe end of %s:\n%s", part.Name, within, err, log, tailOf(log, 15))
 	}
 	return nil

@@ -22,16 +22,13 @@ import (
 	"assay.dev/assay/cluster/internal/process"
 )
 
-// launcher starts and finds our processes.
-type launcher = process.Launcher
-
 // Up makes the cluster run: what is well stays, what is dead or stale is cleaned away and started again.
 func (c *Cluster) Up(ctx context.Context) error {
 	settings, err := c.settings(ctx)
 	if err != nil {
 		return err
 	}
-	archives, err := c.images(ctx)
+	archives, err := Images(ctx, c.Config, withoutCached{c.Out})
 	if err != nil {
 		return err
 	}
@@ -56,7 +53,10 @@ func (c *Cluster) Up(ctx context.Context) error {
 	if err := c.foundation(); err != nil {
 		return err
 	}
-	up := &upRun{Cluster: c, settings: settings, launcher: c.launcher(settings), parts: map[string]component.Component{}}
+	up := &upRun{
+		Cluster: c, settings: settings, parts: map[string]component.Component{},
+		launcher: process.Launcher{Self: settings.Self, LogDir: c.StatePath("log"), Records: c.records},
+	}
 	for _, part := range component.All(settings, certs) {
 		up.parts[part.Name] = part
 	}
@@ -64,10 +64,6 @@ func (c *Cluster) Up(ctx context.Context) error {
 }
 
 func (c *Cluster) snapshotFile() string { return c.StatePath("host-before.json") }
-
-func (c *Cluster) launcher(settings component.Settings) launcher {
-	return launcher{Self: settings.Self, LogDir: c.StatePath("log"), Records: c.records}
-}
 
 // foundation provides the cgroup and the namespaces. Processes without their namespaces are of no use to anybody.
 func (c *Cluster) foundation() error {
@@ -103,7 +99,7 @@ func (c *Cluster) foundation() error {
 type upRun struct {
 	*Cluster
 	settings component.Settings
-	launcher launcher
+	launcher process.Launcher
 	parts    map[string]component.Component
 }
 
@@ -325,7 +321,7 @@ func (u *upRun) start(ctx context.Context, name string, within time.Duration) er
 	if _, err := u.launcher.Start(part.Spec); err != nil {
 		return err
 	}
-	if err := u.await(ctx, u.launcher, part, within); err != nil {
+	if err := u.await(ctx, part, within); err != nil {
 		return err
 	}
 	u.say("%-24s ready after %.1f s", name, time.Since(started).Seconds())
