@@ -120,13 +120,13 @@ func (u *upRun) run(ctx context.Context, archives []Archive) error {
 	imports.Go(func() error {
 		err := u.start(importing, component.Containerd, 30*time.Second)
 		if err == nil {
-			err = u.importAll(importing, essential)
+			err = u.load(importing, u.settings, essential)
 		}
 		essentialDone <- err
 		if err != nil {
 			return err
 		}
-		return u.importAll(importing, others)
+		return u.load(importing, u.settings, others)
 	})
 	// An import that says only that it was stopped adds nothing.
 	abandon := func(err error) error {
@@ -155,13 +155,13 @@ func (u *upRun) run(ctx context.Context, archives []Archive) error {
 	return nil
 }
 
-// splitArchives separates what the cluster itself needs from what only the workloads do.
-func splitArchives(archives []Archive) (essential, others []Archive) {
+// splitArchives separates the paths of what the cluster itself needs from those of what only the workloads do.
+func splitArchives(archives []Archive) (essential, others []string) {
 	for _, archive := range archives {
 		if strings.HasPrefix(archive.Ref, "registry.k8s.io/") {
-			essential = append(essential, archive)
+			essential = append(essential, archive.Path)
 		} else {
-			others = append(others, archive)
+			others = append(others, archive.Path)
 		}
 	}
 	return essential, others
@@ -400,15 +400,6 @@ func (u *upRun) awaitTrue(ctx context.Context, within time.Duration, what string
 	return nil
 }
 
-// importAll brings image archives into containerd, except those it holds already.
-func (u *upRun) importAll(ctx context.Context, archives []Archive) error {
-	paths := make([]string, 0, len(archives))
-	for _, archive := range archives {
-		paths = append(paths, archive.Path)
-	}
-	return u.load(ctx, u.settings, paths)
-}
-
 // Load imports image archives into the running cluster.
 func (c *Cluster) Load(ctx context.Context, archives []string) error {
 	settings, err := c.settings(ctx)
@@ -421,6 +412,7 @@ func (c *Cluster) Load(ctx context.Context, archives []string) error {
 	return c.load(ctx, settings, archives)
 }
 
+// load brings image archives into containerd, except those it holds already.
 func (c *Cluster) load(ctx context.Context, settings component.Settings, archives []string) error {
 	out, err := c.ctr(ctx, settings, "images", "list")
 	if err != nil {
