@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"assay.dev/assay/cluster/internal/cgroup"
 	"assay.dev/assay/cluster/internal/component"
 	"assay.dev/assay/cluster/internal/config"
 	"assay.dev/assay/cluster/internal/execx"
@@ -330,24 +331,23 @@ func (u *upRun) start(ctx context.Context, name string, within time.Duration) er
 
 // clearStale removes what a dead component left and its successor would stumble over.
 func (u *upRun) clearStale(part component.Component) error {
-	if err := u.groupOf(part).Create(); err != nil {
+	group := cgroup.Group{Name: part.Cgroup, Hierarchies: u.group.Hierarchies}
+	if err := group.Create(); err != nil {
 		return err
 	}
-	switch part.Name {
-	case component.Containerd:
-		// It watches the folder itself, so the folder must be there first and must never be replaced.
-		if err := os.MkdirAll(u.settings.CNIConfDir(), 0o755); err != nil {
-			return err
-		}
-		// Its cgroup is not emptied: the shims in it hold the running containers, and the next containerd finds them again.
-		if err := os.MkdirAll(filepath.Dir(u.ContainerdSocket()), 0o711); err != nil {
-			return err
-		}
-		return removeIfThere(u.ContainerdSocket())
-	default:
+	if part.Name != component.Containerd {
 		// A process whose record was lost (a crash right after its start) holds the ports its successor needs.
-		return u.groupOf(part).Kill(10 * time.Second)
+		return group.Kill(10 * time.Second)
 	}
+	// It watches the folder itself, so the folder must be there first and must never be replaced.
+	if err := os.MkdirAll(u.settings.CNIConfDir(), 0o755); err != nil {
+		return err
+	}
+	// Its cgroup is not emptied: the shims in it hold the running containers, and the next containerd finds them again.
+	if err := os.MkdirAll(filepath.Dir(u.ContainerdSocket()), 0o711); err != nil {
+		return err
+	}
+	return removeIfThere(u.ContainerdSocket())
 }
 
 // linkPlugins puts the pod network's plugins into one folder: containerd looks into no more.
