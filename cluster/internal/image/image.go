@@ -206,19 +206,13 @@ func (i Image) open() (io.ReadCloser, error) {
 }
 
 func (i Image) entries(out *tar.Writer) error {
-	texts := map[string]string{}
-	for _, from := range []map[string]string{base, i.Texts} {
-		maps.Copy(texts, from)
-	}
+	texts := maps.Clone(base)
+	maps.Copy(texts, i.Texts)
 	if err := i.folders(out, texts); err != nil {
 		return err
 	}
 	for _, inside := range slices.Sorted(maps.Keys(texts)) {
-		header := &tar.Header{Name: inside[1:], Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(texts[inside])), ModTime: time.Unix(0, 0)}
-		if err := out.WriteHeader(header); err != nil {
-			return err
-		}
-		if _, err := io.WriteString(out, texts[inside]); err != nil {
+		if err := add(out, inside[1:], 0o644, int64(len(texts[inside])), strings.NewReader(texts[inside])); err != nil {
 			return err
 		}
 	}
@@ -277,17 +271,21 @@ func addFile(out *tar.Writer, inside, outside string) error {
 	if info.Mode().Perm()&0o111 != 0 {
 		mode = 0o755
 	}
-	if err := out.WriteHeader(&tar.Header{Name: inside[1:], Typeflag: tar.TypeReg, Mode: mode, Size: info.Size(),
-		ModTime: time.Unix(0, 0)}); err != nil {
+	return add(out, inside[1:], mode, info.Size(), file)
+}
+
+// add says nothing of when a file was made, so that equal contents give equal archives.
+func add(out *tar.Writer, name string, mode, size int64, data io.Reader) error {
+	header := &tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: mode, Size: size, ModTime: time.Unix(0, 0)}
+	if err := out.WriteHeader(header); err != nil {
 		return err
 	}
-	_, err = io.Copy(out, file)
+	_, err := io.Copy(out, data)
 	return err
 }
 
 // writeArchive writes an OCI layout, which keeps the digest, with the index that older Docker engines look for beside it.
 func writeArchive(out io.Writer, i Image, img v1.Image) error {
-	ref := i.Ref
 	digest, err := img.Digest()
 	if err != nil {
 		return err
@@ -311,13 +309,13 @@ func writeArchive(out io.Writer, i Image, img v1.Image) error {
 	index, err := json.Marshal(v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: []v1.Descriptor{{
 		MediaType: types.OCIManifestSchema1, Digest: digest, Size: int64(len(manifest)),
 		Platform:    &v1.Platform{Architecture: i.architecture(), OS: "linux"},
-		Annotations: map[string]string{"io.containerd.image.name": ref, "org.opencontainers.image.ref.name": ref},
+		Annotations: map[string]string{"io.containerd.image.name": i.Ref, "org.opencontainers.image.ref.name": i.Ref},
 	}}})
 	if err != nil {
 		return err
 	}
 	blob := func(hash v1.Hash) string { return "blobs/" + hash.Algorithm + "/" + hash.Hex }
-	docker := tarball.Descriptor{Config: blob(configName), RepoTags: []string{ref}}
+	docker := tarball.Descriptor{Config: blob(configName), RepoTags: []string{i.Ref}}
 	for _, layer := range layers {
 		hash, err := layer.Digest()
 		if err != nil {
@@ -338,7 +336,7 @@ func writeArchive(out io.Writer, i Image, img v1.Image) error {
 		{"index.json", index}, {"oci-layout", []byte(`{"imageLayoutVersion":"1.0.0"}`)}, {"manifest.json", dockerManifest},
 		{blob(digest), manifest}, {blob(configName), config},
 	} {
-		if err := addBlob(archive, small.name, int64(len(small.data)), bytes.NewReader(small.data)); err != nil {
+		if err := add(archive, small.name, 0o644, int64(len(small.data)), bytes.NewReader(small.data)); err != nil {
 			return err
 		}
 	}
@@ -351,20 +349,11 @@ func writeArchive(out io.Writer, i Image, img v1.Image) error {
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(addBlob(archive, docker.Layers[n], size, data), data.Close()); err != nil {
+		if err := errors.Join(add(archive, docker.Layers[n], 0o644, size, data), data.Close()); err != nil {
 			return err
 		}
 	}
 	return archive.Close()
-}
-
-func addBlob(archive *tar.Writer, name string, size int64, data io.Reader) error {
-	if err := archive.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644, Size: size,
-		ModTime: time.Unix(0, 0)}); err != nil {
-		return err
-	}
-	_, err := io.Copy(archive, data)
-	return err
 }
 
 // Digest reads an archive's image name and digest without reading its layers. Archives of other tools may have none first.
