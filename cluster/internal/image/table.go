@@ -126,9 +126,7 @@ func (r *Row) complete(source, version string) error {
 	case r.Tag == "":
 		return errors.New("has no tag, and no programs whose release it could be: write one")
 	}
-	image := r.image()
-	image.Ref = r.Ref()
-	return image.Validate()
+	return r.image().Validate()
 }
 
 // releaseOf is the release of the programs, as the project that publishes them names it.
@@ -190,13 +188,7 @@ func (t Table) Published() Table { return t.Own().filter(func(r Row) bool { retu
 func (t Table) Upstream() Table { return t.filter(func(r Row) bool { return len(r.Programs) > 0 }) }
 
 func (t Table) filter(keep func(Row) bool) Table {
-	var kept Table
-	for _, row := range t {
-		if keep(row) {
-			kept = append(kept, row)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(slices.Clone(t), func(r Row) bool { return !keep(r) })
 }
 
 // Programs lists the compiled programs of others that the images need.
