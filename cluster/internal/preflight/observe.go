@@ -34,16 +34,14 @@ func Observe(ctx context.Context, cluster *embedded.Cluster) Machine {
 	m.Compiled = compiled(ctx, cluster)
 	m.MemoryAvailable = memoryAvailable()
 	statuses, _ := cluster.Statuses(ctx)
+	ours := false
 	for _, status := range statuses {
 		m.ClusterRuns = m.ClusterRuns || status.PID != 0
-		if status.Name == component.Forwarder && status.PID != 0 {
-			m.Port = 0 // ours already
-		}
+		ours = ours || status.Name == component.Forwarder && status.PID != 0
 	}
-	if m.Port != 0 {
+	if !ours {
 		m.PortHolder = portHolder(m.Port)
 	}
-	m.Port = cluster.Port
 	hierarchies, err := cgroup.Detect()
 	m.CgroupError = err
 	for _, hierarchy := range hierarchies {
