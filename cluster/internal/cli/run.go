@@ -79,9 +79,17 @@ func (a *app) choose(ctx context.Context, text string) (choose.Mode, string, err
 	return choose.Decide(asked, facts)
 }
 
-// modeFlag adds --mode. Without it a command works on the embedded cluster.
-func modeFlag(cmd *cobra.Command) *string {
-	return cmd.Flags().String("mode", string(choose.Embedded), "embedded, kind or existing, as `cluster choose` prints it")
+// withMode gives a command the flag --mode. Without it the command works on the embedded cluster.
+func withMode(cmd *cobra.Command, run func(ctx context.Context, mode choose.Mode, args []string) error) *cobra.Command {
+	mode := cmd.Flags().String("mode", string(choose.Embedded), "embedded, kind or existing, as `cluster choose` prints it")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		chosen, err := choose.Parse(*mode)
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), chosen, args)
+	}
+	return cmd
 }
 
 // program compiles a program if need be, and returns its path.
@@ -120,19 +128,12 @@ func (a *app) locked(ctx context.Context, f func(*embedded.Cluster) error) error
 }
 
 func (a *app) upCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return withMode(&cobra.Command{
 		Use:   "up",
 		Short: "Bring the cluster up; safe at any time, also after a crash",
 		Args:  cobra.NoArgs,
-	}
-	mode := modeFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		ctx := cmd.Context()
-		chosen, err := choose.Parse(*mode)
-		if err != nil {
-			return err
-		}
-		switch chosen {
+	}, func(ctx context.Context, mode choose.Mode, _ []string) error {
+		switch mode {
 		case choose.Existing:
 			return a.upExisting(ctx)
 		case choose.Kind:
@@ -151,8 +152,7 @@ func (a *app) upCommand() *cobra.Command {
 			}
 			return cluster.Up(ctx)
 		})
-	}
-	return cmd
+	})
 }
 
 // upExisting only makes sure that the user's own cluster answers.
@@ -188,19 +188,12 @@ func currentKubeconfig(getenv func(string) string) (string, error) {
 }
 
 func (a *app) loadCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return withMode(&cobra.Command{
 		Use:   "load ARCHIVE...",
 		Short: "Import image archives into the cluster, except those it has already",
 		Args:  cobra.MinimumNArgs(1),
-	}
-	mode := modeFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, archives []string) error {
-		ctx := cmd.Context()
-		chosen, err := choose.Parse(*mode)
-		if err != nil {
-			return err
-		}
-		switch chosen {
+	}, func(ctx context.Context, mode choose.Mode, archives []string) error {
+		switch mode {
 		case choose.Existing:
 			fmt.Fprintln(a.log, "an existing cluster pulls its images by itself: push these to a registry it reaches, under the names the "+
 				"chart uses:")
@@ -219,8 +212,7 @@ func (a *app) loadCommand() *cobra.Command {
 			return err
 		}
 		return a.locked(ctx, func(cluster *embedded.Cluster) error { return cluster.Load(ctx, archives) })
-	}
-	return cmd
+	})
 }
 
 func (a *app) downCommand() *cobra.Command {
@@ -308,19 +300,13 @@ func (a *app) logsCommand() *cobra.Command {
 }
 
 func (a *app) kubeconfigCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return withMode(&cobra.Command{
 		Use:   "kubeconfig",
 		Short: "Print the path of the cluster's kubeconfig",
 		Args:  cobra.NoArgs,
-	}
-	mode := modeFlag(cmd)
-	cmd.RunE = func(*cobra.Command, []string) error {
-		chosen, err := choose.Parse(*mode)
-		if err != nil {
-			return err
-		}
+	}, func(_ context.Context, mode choose.Mode, _ []string) (err error) {
 		path := a.cfg.Kubeconfig()
-		switch chosen {
+		switch mode {
 		case choose.Existing:
 			if path, err = currentKubeconfig(os.Getenv); err != nil {
 				return err
@@ -330,6 +316,5 @@ func (a *app) kubeconfigCommand() *cobra.Command {
 		}
 		fmt.Fprintln(a.out, path)
 		return nil
-	}
-	return cmd
+	})
 }
