@@ -19,6 +19,7 @@ import (
 	"assay.dev/assay/cluster/internal/component"
 	"assay.dev/assay/cluster/internal/config"
 	"assay.dev/assay/cluster/internal/execx"
+	"assay.dev/assay/cluster/internal/files"
 	"assay.dev/assay/cluster/internal/hoststate"
 	"assay.dev/assay/cluster/internal/image"
 	"assay.dev/assay/cluster/internal/netns"
@@ -279,10 +280,7 @@ func (c *Cluster) copySelf() error {
 		return err
 	}
 	// A running program's file cannot be written, but it can be replaced.
-	if err := os.WriteFile(path+".next", source, 0o755); err != nil {
-		return err
-	}
-	return os.Rename(path+".next", path)
+	return files.Replace(path, source, 0o755)
 }
 
 // tailOf returns the end of a log.

@@ -18,6 +18,7 @@ import (
 	"assay.dev/assay/cluster/internal/component"
 	"assay.dev/assay/cluster/internal/config"
 	"assay.dev/assay/cluster/internal/execx"
+	"assay.dev/assay/cluster/internal/files"
 	"assay.dev/assay/cluster/internal/image"
 	"assay.dev/assay/cluster/internal/netns"
 	"assay.dev/assay/cluster/internal/process"
@@ -190,7 +191,7 @@ func (u *upRun) controlPlane(ctx context.Context) error {
 func (u *upRun) node(ctx context.Context) error {
 	for _, name := range []string{component.Proxy, component.Policies} {
 		if _, alive, current := u.launcher.Running(u.parts[name].Spec); !alive || !current {
-			if err := removeIfThere(u.settings.CNIConf().Path); err != nil {
+			if err := files.Remove(u.settings.CNIConf().Path); err != nil {
 				return err
 			}
 		}
@@ -246,7 +247,7 @@ func readySince(answer string, started time.Time) bool {
 func (u *upRun) startKubelet(ctx context.Context) error {
 	state := filepath.Join(u.settings.KubeletRoot(), "cpu_manager_state")
 	if !validCPUState(state) {
-		if err := os.Remove(state); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := files.Remove(state); err != nil {
 			return err
 		}
 	}
@@ -255,7 +256,7 @@ func (u *upRun) startKubelet(ctx context.Context) error {
 		return err
 	}
 	u.say("kubelet rejects its record of CPU assignments: removing it and starting again")
-	if err := os.Remove(state); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := files.Remove(state); err != nil {
 		return err
 	}
 	return u.start(ctx, component.Kubelet, 45*time.Second)
@@ -347,7 +348,7 @@ func (u *upRun) clearStale(part component.Component) error {
 	if err := os.MkdirAll(filepath.Dir(u.ContainerdSocket()), 0o711); err != nil {
 		return err
 	}
-	return removeIfThere(u.ContainerdSocket())
+	return files.Remove(u.ContainerdSocket())
 }
 
 // linkPlugins puts the pod network's plugins into one folder: containerd looks into no more.
@@ -357,7 +358,7 @@ func (u *upRun) linkPlugins() error {
 	}
 	for name, target := range u.settings.CNIPlugins() {
 		link := filepath.Join(u.settings.CNIBinDir(), name)
-		if err := removeIfThere(link + ".next"); err != nil {
+		if err := files.Remove(link + ".next"); err != nil {
 			return err
 		}
 		if err := os.Symlink(target, link+".next"); err != nil {
@@ -465,15 +466,5 @@ func writeFile(file component.File) error {
 		return err
 	}
 	// In one step: containerd and kubelet watch some of these folders.
-	if err := os.WriteFile(file.Path+".next", []byte(file.Text), 0o644); err != nil {
-		return err
-	}
-	return os.Rename(file.Path+".next", file.Path)
-}
-
-func removeIfThere(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
+	return files.Replace(file.Path, []byte(file.Text), 0o644)
 }
