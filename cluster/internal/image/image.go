@@ -156,7 +156,7 @@ func hashFile(sum io.Writer, path string) error {
 }
 
 func (i Image) write(file string) error {
-	img, err := i.build()
+	img, layer, err := i.build()
 	if err != nil {
 		return err
 	}
@@ -164,15 +164,17 @@ func (i Image) write(file string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(writeArchive(out, i, img), out.Close())
+	return errors.Join(writeArchive(out, i, img, layer), out.Close())
 }
 
-func (i Image) build() (v1.Image, error) {
-	layer, err := newLayer(i.open)
+// build is the image with its only layer.
+func (i Image) build() (v1.Image, *layer, error) {
+	only, err := newLayer(i.open)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return i.around(layer)
+	img, err := i.around(only)
+	return img, only, err
 }
 
 // around is the image that has this layer.
@@ -285,7 +287,7 @@ func add(out *tar.Writer, name string, mode, size int64, data io.Reader) error {
 }
 
 // writeArchive writes an OCI layout, which keeps the digest, with the index that older Docker engines look for beside it.
-func writeArchive(out io.Writer, i Image, img v1.Image) error {
+func writeArchive(out io.Writer, i Image, img v1.Image, only *layer) error {
 	digest, err := img.Digest()
 	if err != nil {
 		return err
@@ -302,10 +304,6 @@ func writeArchive(out io.Writer, i Image, img v1.Image) error {
 	if err != nil {
 		return err
 	}
-	layers, err := img.Layers()
-	if err != nil {
-		return err
-	}
 	index, err := json.Marshal(v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: []v1.Descriptor{{
 		MediaType: types.OCIManifestSchema1, Digest: digest, Size: int64(len(manifest)),
 		Platform:    &v1.Platform{Architecture: i.architecture(), OS: "linux"},
@@ -315,15 +313,9 @@ func writeArchive(out io.Writer, i Image, img v1.Image) error {
 		return err
 	}
 	blob := func(hash v1.Hash) string { return "blobs/" + hash.Algorithm + "/" + hash.Hex }
-	docker := tarball.Descriptor{Config: blob(configName), RepoTags: []string{i.Ref}}
-	for _, layer := range layers {
-		hash, err := layer.Digest()
-		if err != nil {
-			return err
-		}
-		docker.Layers = append(docker.Layers, blob(hash))
-	}
-	dockerManifest, err := json.Marshal(tarball.Manifest{docker})
+	docker, err := json.Marshal(tarball.Manifest{{
+		Config: blob(configName), RepoTags: []string{i.Ref}, Layers: []string{blob(only.digest)},
+	}})
 	if err != nil {
 		return err
 	}
@@ -333,25 +325,19 @@ func writeArchive(out io.Writer, i Image, img v1.Image) error {
 		data []byte
 	}{
 		// The index comes first, so that Digest need not read the rest.
-		{"index.json", index}, {"oci-layout", []byte(`{"imageLayoutVersion":"1.0.0"}`)}, {"manifest.json", dockerManifest},
+		{"index.json", index}, {"oci-layout", []byte(`{"imageLayoutVersion":"1.0.0"}`)}, {"manifest.json", docker},
 		{blob(digest), manifest}, {blob(configName), config},
 	} {
 		if err := add(archive, small.name, 0o644, int64(len(small.data)), bytes.NewReader(small.data)); err != nil {
 			return err
 		}
 	}
-	for n, layer := range layers {
-		size, err := layer.Size()
-		if err != nil {
-			return err
-		}
-		data, err := layer.Compressed()
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(add(archive, docker.Layers[n], 0o644, size, data), data.Close()); err != nil {
-			return err
-		}
+	data, err := only.open()
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(add(archive, blob(only.digest), 0o644, only.size, data), data.Close()); err != nil {
+		return err
 	}
 	return archive.Close()
 }
