@@ -320,7 +320,7 @@ func (u *upRun) start(ctx context.Context, name string, within time.Duration) er
 		return err
 	}
 	started := time.Now()
-	if _, err := u.launcher.Start(part.Spec); err != nil {
+	if err := u.launcher.Start(part.Spec); err != nil {
 		return err
 	}
 	if err := u.await(ctx, part, within); err != nil {
