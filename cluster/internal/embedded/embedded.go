@@ -31,7 +31,6 @@ import (
 // Cluster is the embedded cluster of one configuration.
 type Cluster struct {
 	config.Config
-	Run execx.Runner
 	// Out receives progress, for people.
 	Out io.Writer
 
@@ -49,7 +48,6 @@ func New(cfg config.Config, out io.Writer) (*Cluster, error) {
 	}
 	return &Cluster{
 		Config:  cfg,
-		Run:     execx.OS{},
 		Out:     out,
 		group:   cgroup.Group{Name: cfg.Name, Hierarchies: hierarchies},
 		records: process.Records{Dir: cfg.StatePath("processes")},
@@ -177,7 +175,7 @@ func (c *Cluster) namespaceFile() string { return c.StatePath("ns", "net.id") }
 func (c *Cluster) settings(ctx context.Context) (component.Settings, error) {
 	s := component.Settings{Config: c.Config, Binary: map[string]string{}, RestrictOOM: !mayLowerOOMScore()}
 	var err error
-	if s.OS, err = osdeps.Ensure(ctx, c.Run, c.Cache, c.Out); err != nil {
+	if s.OS, err = osdeps.Ensure(ctx, c.Cache, c.Out); err != nil {
 		return s, err
 	}
 	// What is already built goes without saying.

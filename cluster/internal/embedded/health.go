@@ -69,7 +69,7 @@ func (c *Cluster) ctr(ctx context.Context, settings component.Settings, args ...
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	args = append([]string{"--address", c.ContainerdSocket(), "--namespace", "k8s.io", "--connect-timeout", "2s"}, args...)
-	return c.Run.Output(ctx, execx.Command{Path: settings.OS.Bin() + "/ctr", Args: args, Env: settings.OS.Env(process.SearchPath)})
+	return execx.OS{}.Output(ctx, execx.Command{Path: settings.OS.Bin() + "/ctr", Args: args, Env: settings.OS.Env(process.SearchPath)})
 }
 
 // errGone is why waiting for a component makes no sense any more.

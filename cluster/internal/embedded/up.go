@@ -375,7 +375,7 @@ func (u *upRun) linkPlugins() error {
 func (u *upRun) kubectl(ctx context.Context, stdin string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	return u.Run.Output(ctx, execx.Command{
+	return execx.OS{}.Output(ctx, execx.Command{
 		Path: u.settings.Binary["kubectl"], Args: append([]string{"--kubeconfig", u.Kubeconfig()}, args...), Stdin: strings.NewReader(stdin),
 	})
 }

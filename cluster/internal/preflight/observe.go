@@ -49,7 +49,7 @@ func Observe(ctx context.Context, cluster *embedded.Cluster) Machine {
 	}
 	if m.UID == 0 {
 		m.Namespace = cluster.CheckNamespace()
-		m.Missing = missingFeatures(ctx, cluster.Run)
+		m.Missing = missingFeatures(ctx)
 	}
 	return m
 }
@@ -157,9 +157,10 @@ func socketHolder(inode string) string {
 }
 
 // missingFeatures tries each kernel feature rather than reading the kernel's configuration, which may not be there.
-func missingFeatures(ctx context.Context, run execx.Runner) []string {
+func missingFeatures(ctx context.Context) []string {
 	// Built-in features and automatic loading make this unnecessary on most machines; a failure shows below.
-	_, _ = run.Output(ctx, execx.Command{Path: "modprobe", Args: []string{"-a", "overlay", "bridge", "br_netfilter", "veth", "nf_tables"}})
+	modules := []string{"-a", "overlay", "bridge", "br_netfilter", "veth", "nf_tables"}
+	_, _ = execx.OS{}.Output(ctx, execx.Command{Path: "modprobe", Args: modules})
 	var missing []string
 	note := func(ok bool, feature string) {
 		if !ok {
