@@ -56,16 +56,8 @@ func Observe(ctx context.Context, cluster *embedded.Cluster) Machine {
 
 func compiled(ctx context.Context, cluster *embedded.Cluster) bool {
 	table, err := image.ReadTable(cluster.Source, cluster.Version)
-	if err != nil {
-		return false
-	}
 	builder := recipe.Builder{Source: cluster.Source, Cache: cluster.Cache}
-	for _, name := range append(table.Programs(), component.Binaries...) {
-		if _, err := builder.Locate(ctx, name); err != nil {
-			return false
-		}
-	}
-	return true
+	return err == nil && builder.Has(ctx, append(table.Programs(), component.Binaries...)...)
 }
 
 // disks reports the space left for two folders, which need not exist yet, and whether they share it.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -59,24 +60,20 @@ func (b Builder) Build(ctx context.Context, names ...string) ([]Built, error) {
 	return built, nil
 }
 
-// Locate returns the finished binary without building it.
-func (b Builder) Locate(ctx context.Context, name string) (Built, error) {
+// Has reports whether the cache holds all that Build would make.
+func (b Builder) Has(ctx context.Context, names ...string) bool {
+	recipes, err := Select(names...)
+	if err != nil {
+		return false
+	}
 	goVersion, err := b.goVersion(ctx)
-	if err != nil {
-		return Built{}, err
-	}
-	selected, err := Select(name)
-	if err != nil {
-		return Built{}, err
-	}
-	one, err := b.plan(selected[0], goVersion)
-	if err != nil {
-		return Built{}, err
-	}
-	if _, err := os.Stat(one.Path); err != nil {
-		return Built{}, fmt.Errorf("%s %s is not built: run `cluster build %s`", name, one.Version, name)
-	}
-	return one, nil
+	return err == nil && !slices.ContainsFunc(recipes, func(recipe Recipe) bool {
+		one, err := b.plan(recipe, goVersion)
+		if err == nil {
+			_, err = os.Stat(one.Path)
+		}
+		return err != nil
+	})
 }
 
 func (b Builder) plan(recipe Recipe, goVersion string) (Built, error) {

@@ -193,6 +193,9 @@ func TestBuildCompilesOnceAndKeepsNothingHalfDone(t *testing.T) {
 			t.Error("the folder of plain names must lead to the binary:", err)
 		}
 	}
+	if !builder.Has(context.Background(), "pause") || builder.Has(context.Background(), "pause", "etcd") {
+		t.Error("the cache holds pause, and nothing else")
+	}
 	if modified[0] != modified[1] {
 		t.Error("the second build compiled again")
 	}
