@@ -81,12 +81,12 @@ func (c *Cluster) Remains() []string {
 	for _, dir := range c.group.Dirs() {
 		left = append(left, "cgroup "+dir)
 	}
-	if points, err := mounts.Below(c.State); err != nil {
+	points, err := mounts.Below(c.State)
+	if err != nil {
 		left = append(left, "mounts: "+err.Error())
-	} else {
-		for _, point := range points {
-			left = append(left, "mount "+point)
-		}
+	}
+	for _, point := range points {
+		left = append(left, "mount "+point)
 	}
 	if _, err := os.Lstat(netns.Path(c.Name)); err == nil {
 		left = append(left, "network namespace "+c.Name)

@@ -111,9 +111,8 @@ func TestPoll(t *testing.T) {
 	if err != nil || calls != 3 {
 		t.Errorf("until it succeeds: %v after %d calls", err, calls)
 	}
-	gone := errors.New("gone")
-	if err := poll(context.Background(), time.Minute, time.Millisecond, func(context.Context) error { return stop{gone} }); !errors.Is(err,
-		gone) {
+	if err := poll(context.Background(), time.Minute, time.Millisecond, func(context.Context) error { return errGone }); !errors.Is(err,
+		errGone) {
 		t.Errorf("no use in waiting: got %v", err)
 	}
 	late := errors.New("late")

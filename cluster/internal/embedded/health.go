@@ -79,7 +79,7 @@ var errGone = errors.New("it ended")
 func (u *upRun) await(ctx context.Context, part component.Component, within time.Duration) error {
 	err := poll(ctx, within, 100*time.Millisecond, func(ctx context.Context) error {
 		if _, alive, _ := u.launcher.Running(part.Spec); !alive {
-			return stop{errGone}
+			return errGone
 		}
 		return u.healthy(ctx, part.Name)
 	})
@@ -90,19 +90,13 @@ func (u *upRun) await(ctx context.Context, part component.Component, within time
 	return nil
 }
 
-// stop wraps an error that waiting does not cure.
-type stop struct{ error }
-
-func (s stop) Unwrap() error { return s.error }
-
-// poll calls check until it succeeds, gives up, or time is over, and returns the last error.
+// poll calls check until it succeeds, says errGone, or time is over, and returns the last error.
 func poll(ctx context.Context, within, every time.Duration, check func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	for {
 		err := check(ctx)
-		var final stop
-		if err == nil || errors.As(err, &final) {
+		if err == nil || errors.Is(err, errGone) {
 			return err
 		}
 		select {
