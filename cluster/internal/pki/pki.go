@@ -41,10 +41,10 @@ func (s Store) Files(name string) Pair {
 	return Pair{Cert: filepath.Join(s.Dir, name+".crt"), Key: filepath.Join(s.Dir, name+".key")}
 }
 
-// Authority signs certificates.
+// Authority signs certificates. Its own certificate and key are a pair of files, too.
 type Authority struct {
+	Pair
 	store Store
-	pair  Pair
 	cert  *x509.Certificate
 	key   crypto.Signer
 }
@@ -53,7 +53,7 @@ type Authority struct {
 func (s Store) Authority(name string) (*Authority, error) {
 	pair := s.Files(name)
 	if cert, key, err := load(pair); err == nil && s.fresh(cert) {
-		return &Authority{store: s, pair: pair, cert: cert, key: key}, nil
+		return &Authority{Pair: pair, store: s, cert: cert, key: key}, nil
 	}
 	template := s.template(pkix.Name{CommonName: name})
 	template.IsCA, template.BasicConstraintsValid = true, true
@@ -62,14 +62,8 @@ func (s Store) Authority(name string) (*Authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("authority %s: %w", name, err)
 	}
-	return &Authority{store: s, pair: pair, cert: cert, key: key}, nil
+	return &Authority{Pair: pair, store: s, cert: cert, key: key}, nil
 }
-
-// Cert is the authority's certificate file.
-func (a *Authority) Cert() string { return a.pair.Cert }
-
-// Key is the authority's key file.
-func (a *Authority) Key() string { return a.pair.Key }
 
 // Subject is whom a certificate is for: a user with groups, a server with names, or both.
 type Subject struct {
