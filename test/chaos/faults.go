@@ -64,15 +64,9 @@ var makes = []struct {
 	{Kind{Name: "store-away", Least: 5 * time.Second, Most: 25 * time.Second},
 		func(w *world, draw uint64) Fault { return &away{w: w, draw: draw} }},
 	{Kind{Name: "api-server-frozen", Least: 5 * time.Second, Most: 15 * time.Second}, frozen(program("kube-apiserver"))},
-	{Kind{Name: "pod-deleted"}, func(w *world, draw uint64) Fault {
-		return atOnce(func(ctx context.Context) error { return deletePod(ctx, w, draw) })
-	}},
-	{Kind{Name: "pod-evicted"}, func(w *world, draw uint64) Fault {
-		return atOnce(func(ctx context.Context) error { return evictPod(ctx, w, draw) })
-	}},
-	{Kind{Name: "workflow-deleted"}, func(w *world, draw uint64) Fault {
-		return atOnce(func(ctx context.Context) error { return deleteWorkflow(ctx, w, draw) })
-	}},
+	{Kind{Name: "pod-deleted"}, toBlock(deletePod)},
+	{Kind{Name: "pod-evicted"}, toBlock(evictPod)},
+	{Kind{Name: "workflow-deleted"}, toBlock(deleteWorkflow)},
 	{Kind{Name: "trial-out-of-memory", Least: 2 * time.Second, Most: 5 * time.Second},
 		func(w *world, draw uint64) Fault { return &outOfMemory{w: w, draw: draw} }},
 	{Kind{Name: "node-not-ready", Least: monitorGrace + 5*time.Second, Most: monitorGrace + 30*time.Second, Long: true},
@@ -521,31 +515,32 @@ func (f atOnce) Inject(ctx context.Context) error { return f(ctx) }
 
 func (f atOnce) Heal(context.Context) error { return nil }
 
-func deletePod(ctx context.Context, w *world, draw uint64) error {
-	pod, err := w.block(ctx, draw)
-	if err != nil {
-		return err
+// toBlock does something to the pod of a block that runs.
+func toBlock(do func(context.Context, client.Client, *corev1.Pod) error) func(*world, uint64) Fault {
+	return func(w *world, draw uint64) Fault {
+		return atOnce(func(ctx context.Context) error {
+			pod, err := w.block(ctx, draw)
+			if err != nil {
+				return err
+			}
+			return do(ctx, w.kube, pod)
+		})
 	}
-	return w.kube.Delete(ctx, pod, &client.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
 }
 
-func evictPod(ctx context.Context, w *world, draw uint64) error {
-	pod, err := w.block(ctx, draw)
-	if err != nil {
-		return err
-	}
-	return w.kube.SubResource("eviction").Create(ctx, pod,
+func deletePod(ctx context.Context, kube client.Client, pod *corev1.Pod) error {
+	return kube.Delete(ctx, pod, &client.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
+}
+
+func evictPod(ctx context.Context, kube client.Client, pod *corev1.Pod) error {
+	return kube.SubResource("eviction").Create(ctx, pod,
 		&policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}})
 }
 
-func deleteWorkflow(ctx context.Context, w *world, draw uint64) error {
-	pod, err := w.block(ctx, draw)
-	if err != nil {
-		return err
-	}
+func deleteWorkflow(ctx context.Context, kube client.Client, pod *corev1.Pod) error {
 	workflow := &unstructured.Unstructured{}
 	workflow.SetGroupVersionKind(schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Workflow"})
 	workflow.SetNamespace(pod.Namespace)
 	workflow.SetName(pod.Labels["workflows.argoproj.io/workflow"])
-	return w.kube.Delete(ctx, workflow)
+	return kube.Delete(ctx, workflow)
 }

@@ -108,17 +108,15 @@ func connect() (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &world{
-		kube: kube, node: node{name: "assay-cluster", state: "/var/lib/assay-cluster", tool: "bin/cluster"},
+	return &world{
+		kube: kube,
+		node: node{
+			name:  cmp.Or(os.Getenv("ASSAY_CLUSTER_NAME"), "assay-cluster"),
+			state: cmp.Or(os.Getenv("ASSAY_CLUSTER_STATE"), "/var/lib/assay-cluster"),
+			tool:  cmp.Or(os.Getenv("ASSAY_CLUSTER_TOOL"), "bin/cluster"),
+		},
 		suite: runPrefix + strconv.FormatInt(time.Now().Unix(), 36),
-	}
-	for variable, to := range map[string]*string{"ASSAY_CLUSTER_NAME": &w.node.name, "ASSAY_CLUSTER_STATE": &w.node.state,
-		"ASSAY_CLUSTER_TOOL": &w.node.tool} {
-		if value := os.Getenv(variable); value != "" {
-			*to = value
-		}
-	}
-	return w, nil
+	}, nil
 }
 
 // suite is what is asked for.

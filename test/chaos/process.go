@@ -26,22 +26,30 @@ type node struct {
 }
 
 func startOf(pid int) (uint64, error) {
-	_, start, err := statOf(pid)
-	return start, err
+	now, err := statOf(pid)
+	return now.start, err
 }
 
-// statOf reads the state and the start time, fields 3 and 22 of a /proc/PID/stat line, whose second field may hold anything.
-func statOf(pid int) (state string, start uint64, err error) {
+// stat is what is read of a process.
+type stat struct {
+	state  string
+	parent int
+	start  uint64
+}
+
+// statOf reads fields 3, 4 and 22 of a /proc/PID/stat line, whose second field may hold anything.
+func statOf(pid int) (stat, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return "", 0, err
+		return stat{}, err
 	}
 	fields := strings.Fields(string(raw[strings.LastIndexByte(string(raw), ')')+1:]))
 	if len(fields) < 20 {
-		return "", 0, fmt.Errorf("unexpected /proc/%d/stat: %q", pid, raw)
+		return stat{}, fmt.Errorf("unexpected /proc/%d/stat: %q", pid, raw)
 	}
-	start, err = strconv.ParseUint(fields[19], 10, 64)
-	return fields[0], start, err
+	parent, parentErr := strconv.Atoi(fields[1])
+	start, startErr := strconv.ParseUint(fields[19], 10, 64)
+	return stat{fields[0], parent, start}, errors.Join(parentErr, startErr)
 }
 
 // signal reaches exactly this process; one that is gone needs none.
@@ -71,8 +79,8 @@ func signalAll(processes []process, signal syscall.Signal) error {
 // stillThere names the first of some processes that has not ended. A zombie has: nobody has asked yet how.
 func stillThere(processes []process) error {
 	for _, one := range processes {
-		if state, start, err := statOf(one.pid); err == nil && start == one.start && state != "Z" {
-			return fmt.Errorf("process %d is there, in state %s", one.pid, state)
+		if now, err := statOf(one.pid); err == nil && now.start == one.start && now.state != "Z" {
+			return fmt.Errorf("process %d is there, in state %s", one.pid, now.state)
 		}
 	}
 	return nil
@@ -141,32 +149,20 @@ func (n node) shimOf(container []process) ([]process, error) {
 		inside[one.pid] = true
 	}
 	for _, one := range container {
-		parent, err := parentOf(one.pid)
-		if err != nil || inside[parent] {
+		stat, err := statOf(one.pid)
+		if err != nil || inside[stat.parent] {
 			continue
 		}
-		command, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", parent))
+		command, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", stat.parent))
 		if err != nil || !strings.Contains(string(command), "containerd-shim") ||
 			!strings.Contains(string(command), n.state+"/run/containerd.sock") {
 			continue
 		}
-		if start, err := startOf(parent); err == nil {
-			return []process{{parent, start}}, nil
+		if start, err := startOf(stat.parent); err == nil {
+			return []process{{stat.parent, start}}, nil
 		}
 	}
 	return nil, errNoVictim
-}
-
-func parentOf(pid int) (int, error) {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, err
-	}
-	fields := strings.Fields(string(raw[strings.LastIndexByte(string(raw), ')')+1:]))
-	if len(fields) < 2 {
-		return 0, fmt.Errorf("unexpected /proc/%d/stat: %q", pid, raw)
-	}
-	return strconv.Atoi(fields[1])
 }
 
 // memoryLimit is the file that bounds the memory of a process's cgroup, and the one that says how much is used.

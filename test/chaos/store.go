@@ -47,30 +47,25 @@ func openObjects(ctx context.Context, w *world) (*objects, error) {
 }
 
 // dialInside opens a connection from inside a network namespace. A socket stays in the namespace it was made in.
-func dialInside(ctx context.Context, namespace, address string) (net.Conn, error) {
-	type answer struct {
-		conn net.Conn
-		err  error
-	}
-	answers := make(chan answer, 1)
+func dialInside(ctx context.Context, namespace, address string) (conn net.Conn, err error) {
+	done := make(chan struct{})
 	go func() {
+		defer close(done)
 		// The thread ends with the goroutine, as it is never unlocked, and nobody else gets one of another namespace.
 		runtime.LockOSThread()
-		file, err := os.Open(filepath.Join("/run/netns", namespace))
-		if err != nil {
-			answers <- answer{nil, err}
+		var file *os.File
+		if file, err = os.Open(filepath.Join("/run/netns", namespace)); err != nil {
 			return
 		}
 		defer file.Close()
-		if err := unix.Setns(int(file.Fd()), unix.CLONE_NEWNET); err != nil {
-			answers <- answer{nil, fmt.Errorf("enter network namespace %s: %w", namespace, err)}
+		if err = unix.Setns(int(file.Fd()), unix.CLONE_NEWNET); err != nil {
+			err = fmt.Errorf("enter network namespace %s: %w", namespace, err)
 			return
 		}
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
-		answers <- answer{conn, err}
+		conn, err = (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	}()
-	got := <-answers
-	return got.conn, got.err
+	<-done
+	return conn, err
 }
 
 // look remembers the version of every attempt that there is.

@@ -45,7 +45,7 @@ var (
 
 // ReadTree reads what commands may name in the tree with a root.
 func ReadTree(root string) (Tree, error) {
-	t := Tree{root: root, targets: map[string]bool{}, cluster: map[string]map[string]bool{}}
+	t := Tree{root: root, targets: map[string]bool{}, cluster: map[string]map[string]bool{"cluster": {}}}
 	makefiles, err := filepath.Glob(filepath.Join(root, "hack", "make", "*.mk"))
 	if err != nil {
 		return t, err
@@ -87,7 +87,7 @@ func ReadTree(root string) (Tree, error) {
 			}
 		}
 		for _, flag := range flagCall.FindAllStringSubmatch(string(text), -1) {
-			add(t.cluster, "cluster", "--"+flag[1])
+			t.cluster["cluster"]["--"+flag[1]] = true
 		}
 	}
 	values, err := os.ReadFile(filepath.Join(root, "charts", "assay", "values.schema.json"))
@@ -95,13 +95,6 @@ func ReadTree(root string) (Tree, error) {
 		return t, err
 	}
 	return t, json.Unmarshal(values, &t.values)
-}
-
-func add(flags map[string]map[string]bool, command, flag string) {
-	if flags[command] == nil {
-		flags[command] = map[string]bool{}
-	}
-	flags[command][flag] = true
 }
 
 // readReference reads the generated reference of the command line: a heading for each command, and the lines of its flags.

@@ -17,20 +17,20 @@ const (
 	readmeFile = chart + "/README.md"
 )
 
-// copies names where each copied manifest comes from. Everything that matches into is generated.
-type copies struct {
-	from func(root string) (pattern string, err error)
-	into string
-}
+// copies names where copied manifests come from. Everything that matches into is generated.
+type copies struct{ from, into string }
 
-var manifests = []copies{
-	{from: inRepository("operator/config/crd/assay.dev_*.yaml"), into: chart + "/crds/*.yaml"},
-	{from: inRepository("operator/config/rbac/*role.yaml"), into: chart + "/files/rbac/*.yaml"},
-	{from: inRepository("operator/config/rbac/*_policy.yaml"), into: chart + "/files/rbac/*.yaml"},
-	{from: inRepository("dashboards/rules/*.yaml"), into: chart + "/files/rules/*.yaml"},
-	{from: inRepository("workflows/templates/*.yaml"), into: chart + "/files/workflowtemplates/*.yaml"},
-	{from: argoCRDs, into: argo + "/*.yaml"},
-}
+// manifests are those of this tree, argoManifests those of Argo's module.
+var (
+	manifests = []copies{
+		{"operator/config/crd/assay.dev_*.yaml", chart + "/crds/*.yaml"},
+		{"operator/config/rbac/*role.yaml", chart + "/files/rbac/*.yaml"},
+		{"operator/config/rbac/*_policy.yaml", chart + "/files/rbac/*.yaml"},
+		{"dashboards/rules/*.yaml", chart + "/files/rules/*.yaml"},
+		{"workflows/templates/*.yaml", chart + "/files/workflowtemplates/*.yaml"},
+	}
+	argoManifests = copies{"manifests/base/crds/minimal/argoproj.io_*.yaml", argo + "/*.yaml"}
+)
 
 // Files returns every generated file by its path from the repository's root.
 func Files(root string) (map[string][]byte, error) {
@@ -40,7 +40,7 @@ func Files(root string) (map[string][]byte, error) {
 			return nil, err
 		}
 	}
-	if err := addProvenance(root, files); err != nil {
+	if err := addArgo(root, files); err != nil {
 		return nil, err
 	}
 	raw, err := os.ReadFile(filepath.Join(root, valuesFile))
@@ -71,10 +71,7 @@ func Files(root string) (map[string][]byte, error) {
 }
 
 func (c copies) add(root string, files map[string][]byte) error {
-	pattern, err := c.from(root)
-	if err != nil {
-		return err
-	}
+	pattern := filepath.Join(root, c.from)
 	sources, err := filepath.Glob(pattern)
 	if err != nil {
 		return err
@@ -95,7 +92,7 @@ func (c copies) add(root string, files map[string][]byte) error {
 // Stale returns the files that are where only generated files are, and that Files does not make.
 func Stale(root string, files map[string][]byte) ([]string, error) {
 	var stale []string
-	for _, c := range manifests {
+	for _, c := range append(manifests, argoManifests) {
 		there, err := filepath.Glob(filepath.Join(root, c.into))
 		if err != nil {
 			return nil, err
@@ -136,8 +133,4 @@ func Write(root string) error {
 		}
 	}
 	return nil
-}
-
-func inRepository(pattern string) func(string) (string, error) {
-	return func(root string) (string, error) { return filepath.Join(root, pattern), nil }
 }

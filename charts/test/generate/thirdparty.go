@@ -51,19 +51,14 @@ func argoModule(root string) (*module, error) {
 	return mod, nil
 }
 
-// argoCRDs finds the CRDs in Argo's module.
-func argoCRDs(root string) (string, error) {
+// addArgo adds Argo's files, and beside them their licence, which module they are of, and the digest of each, as sha256sum --check reads
+// it.
+func addArgo(root string, files map[string][]byte) error {
 	mod, err := argoModule(root)
 	if err != nil {
-		return "", err
+		return err
 	}
-	return filepath.Join(mod.Dir, "manifests/base/crds/minimal/argoproj.io_*.yaml"), nil
-}
-
-// addProvenance puts beside Argo's files their licence, which module they are of, and the digest of each, as sha256sum --check reads it.
-func addProvenance(root string, files map[string][]byte) error {
-	mod, err := argoModule(root)
-	if err != nil {
+	if err := argoManifests.add(mod.Dir, files); err != nil {
 		return err
 	}
 	licence, err := os.ReadFile(filepath.Join(mod.Dir, "LICENSE"))

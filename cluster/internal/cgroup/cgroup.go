@@ -153,8 +153,8 @@ func (g Group) Join() error {
 	return nil
 }
 
-// dirs lists the group's folders, children first.
-func (g Group) dirs() []string {
+// Dirs lists the group's folders that exist, children first.
+func (g Group) Dirs() []string {
 	var dirs []string
 	for _, hierarchy := range g.Hierarchies {
 		root := filepath.Join(hierarchy.Root, g.Name)
@@ -173,7 +173,7 @@ func (g Group) dirs() []string {
 // Processes lists every process in the group or below it.
 func (g Group) Processes() []int {
 	var pids []int
-	for _, dir := range g.dirs() {
+	for _, dir := range g.Dirs() {
 		data, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 		if err != nil {
 			continue
@@ -210,7 +210,7 @@ func (g Group) Kill(within time.Duration) error {
 
 // thaw wakes frozen groups, because a frozen process does not die.
 func (g Group) thaw() {
-	for _, dir := range g.dirs() {
+	for _, dir := range g.Dirs() {
 		for file, text := range map[string]string{"freezer.state": "THAWED", "cgroup.freeze": "0"} {
 			path := filepath.Join(dir, file)
 			if state, err := os.ReadFile(path); err == nil && strings.TrimSpace(string(state)) != text {
@@ -224,7 +224,7 @@ func (g Group) thaw() {
 func (g Group) Remove(within time.Duration) error {
 	for deadline := time.Now().Add(within); ; time.Sleep(25 * time.Millisecond) {
 		var failed error
-		for _, dir := range g.dirs() {
+		for _, dir := range g.Dirs() {
 			if err := syscall.Rmdir(dir); err != nil && !errors.Is(err, syscall.ENOENT) {
 				failed = &os.PathError{Op: "rmdir", Path: dir, Err: err}
 			}
@@ -238,9 +238,6 @@ func (g Group) Remove(within time.Duration) error {
 		}
 	}
 }
-
-// Remains lists the group's folders that still exist.
-func (g Group) Remains() []string { return g.dirs() }
 
 // Available lists the controllers the hierarchy offers.
 func (h Hierarchy) Available() []string {

@@ -24,12 +24,8 @@ func (a *app) buildCommand() *cobra.Command {
 			if err := a.withSource(); err != nil {
 				return err
 			}
-			selected, err := recipe.Select(names...)
-			if err != nil {
-				return err
-			}
 			builder := recipe.Builder{Source: a.cfg.Source, Cache: a.cfg.Cache, Progress: a.log}
-			built, err := builder.Build(cmd.Context(), selected)
+			built, err := builder.Build(cmd.Context(), names...)
 			if err != nil {
 				return err
 			}

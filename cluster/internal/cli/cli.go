@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"syscall"
 
@@ -17,6 +18,7 @@ import (
 	"assay.dev/assay/cluster/internal/component"
 	"assay.dev/assay/cluster/internal/config"
 	"assay.dev/assay/cluster/internal/embedded"
+	"assay.dev/assay/cluster/internal/image"
 	"assay.dev/assay/cluster/internal/mountns"
 	"assay.dev/assay/cluster/internal/netns"
 	"assay.dev/assay/cluster/internal/process"
@@ -79,6 +81,16 @@ func (a *app) withSource() error {
 		return err
 	}
 	a.cfg.Source, err = config.FindSource(a.cfg.Source, dir)
+	return err
+}
+
+// withVersion finds the version of what is ours as well.
+func (a *app) withVersion() error {
+	if err := a.withSource(); err != nil {
+		return err
+	}
+	version, err := image.Version(filepath.Dir(a.cfg.Source), a.cfg.Version)
+	a.cfg.Version = version
 	return err
 }
 

@@ -17,7 +17,7 @@ import (
 
 // table reads the table of images of this tree.
 func (a *app) table() (image.Table, error) {
-	if err := a.withSource(); err != nil {
+	if err := a.withVersion(); err != nil {
 		return nil, err
 	}
 	return image.ReadTable(a.cfg.Source, a.cfg.Version)
@@ -162,11 +162,7 @@ that reach no other registry.`,
 			if chart == "" {
 				return nil
 			}
-			version, err := image.Version(filepath.Dir(a.cfg.Source), a.cfg.Version)
-			if err != nil {
-				return err
-			}
-			name, err := publish.Push(ctx, chart, strings.TrimSuffix(registry, "/")+"/charts/assay", version, insecure)
+			name, err := publish.Push(ctx, chart, strings.TrimSuffix(registry, "/")+"/charts/assay", a.cfg.Version, insecure)
 			if err != nil {
 				return err
 			}
@@ -209,11 +205,7 @@ and print its digest.`,
 			if len(args) == 0 {
 				return errors.New("nothing to do: name the chart's folder, or a packaged chart with --archive and --out")
 			}
-			version, err := image.Version(filepath.Dir(a.cfg.Source), a.cfg.Version)
-			if err != nil {
-				return err
-			}
-			return publish.Stamp(args[0], table, version, registry, layouts)
+			return publish.Stamp(args[0], table, a.cfg.Version, registry, layouts)
 		},
 	}
 	flags := cmd.Flags()

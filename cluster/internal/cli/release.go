@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/cluster/internal/execx"
-	"assay.dev/assay/cluster/internal/image"
 	"assay.dev/assay/cluster/internal/publish"
 	"assay.dev/assay/cluster/internal/sbom"
 )
@@ -33,18 +32,14 @@ for a Rust program cargo resolves the lock file for the platform.`,
 		Example: `  cluster sbom out/bin/linux-arm64/* --platform linux/arm64 --out dist`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, programs []string) error {
-			if err := a.withSource(); err != nil {
-				return err
-			}
-			root := filepath.Dir(a.cfg.Source)
-			version, err := image.Version(root, a.cfg.Version)
+			err := a.withVersion()
 			if err != nil {
 				return err
 			}
-			release := sbom.Release{Version: version, Time: time.Unix(at, 0)}
+			release := sbom.Release{Version: a.cfg.Version, Time: time.Unix(at, 0)}
 			// Elsewhere there are Go programs only.
 			if target := rustTargets[platform]; target != "" {
-				if release.Crates, err = crates(cmd.Context(), root, target); err != nil {
+				if release.Crates, err = crates(cmd.Context(), filepath.Dir(a.cfg.Source), target); err != nil {
 					return err
 				}
 			}

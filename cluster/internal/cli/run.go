@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,24 +79,34 @@ func (a *app) choose(ctx context.Context, text string) (choose.Mode, string, err
 	return choose.Decide(asked, facts)
 }
 
-// modeFlag adds --mode. Without it a command works on the embedded cluster.
-func modeFlag(cmd *cobra.Command) *string {
-	return cmd.Flags().String("mode", string(choose.Embedded), "embedded, kind or existing, as `cluster choose` prints it")
+// withMode gives a command the flag --mode. Without it the command works on the embedded cluster.
+func withMode(cmd *cobra.Command, run func(ctx context.Context, mode choose.Mode, args []string) error) *cobra.Command {
+	mode := cmd.Flags().String("mode", string(choose.Embedded), "embedded, kind or existing, as `cluster choose` prints it")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		chosen, err := choose.Parse(*mode)
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), chosen, args)
+	}
+	return cmd
+}
+
+// program compiles a program if need be, and returns its path.
+func (a *app) program(ctx context.Context, name string) (string, error) {
+	if err := a.withSource(); err != nil {
+		return "", err
+	}
+	built, err := recipe.Builder{Source: a.cfg.Source, Cache: a.cfg.Cache, Progress: a.log}.Build(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	return built[0].Path, nil
 }
 
 func (a *app) kind(ctx context.Context) (kind.Cluster, error) {
-	if err := a.withSource(); err != nil {
-		return kind.Cluster{}, err
-	}
-	selected, err := recipe.Select("kind")
-	if err != nil {
-		return kind.Cluster{}, err
-	}
-	built, err := recipe.Builder{Source: a.cfg.Source, Cache: a.cfg.Cache, Progress: a.log}.Build(ctx, selected)
-	if err != nil {
-		return kind.Cluster{}, err
-	}
-	return kind.Cluster{Run: execx.OS{}, Binary: built[0].Path, Kubeconfig: a.kindKubeconfig(), Out: a.log}, nil
+	program, err := a.program(ctx, "kind")
+	return kind.Cluster{Run: execx.OS{}, Binary: program, Kubeconfig: a.kindKubeconfig(), Out: a.log}, err
 }
 
 func (a *app) kindKubeconfig() string { return a.cfg.CachePath("kind", "kubeconfig") }
@@ -117,19 +128,12 @@ func (a *app) locked(ctx context.Context, f func(*embedded.Cluster) error) error
 }
 
 func (a *app) upCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return withMode(&cobra.Command{
 		Use:   "up",
 		Short: "Bring the cluster up; safe at any time, also after a crash",
 		Args:  cobra.NoArgs,
-	}
-	mode := modeFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		ctx := cmd.Context()
-		chosen, err := choose.Parse(*mode)
-		if err != nil {
-			return err
-		}
-		switch chosen {
+	}, func(ctx context.Context, mode choose.Mode, _ []string) error {
+		switch mode {
 		case choose.Existing:
 			return a.upExisting(ctx)
 		case choose.Kind:
@@ -148,20 +152,12 @@ func (a *app) upCommand() *cobra.Command {
 			}
 			return cluster.Up(ctx)
 		})
-	}
-	return cmd
+	})
 }
 
 // upExisting only makes sure that the user's own cluster answers.
 func (a *app) upExisting(ctx context.Context) error {
-	if err := a.withSource(); err != nil {
-		return err
-	}
-	selected, err := recipe.Select("kubectl")
-	if err != nil {
-		return err
-	}
-	built, err := recipe.Builder{Source: a.cfg.Source, Cache: a.cfg.Cache, Progress: a.log}.Build(ctx, selected)
+	kubectl, err := a.program(ctx, "kubectl")
 	if err != nil {
 		return err
 	}
@@ -171,7 +167,7 @@ func (a *app) upExisting(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	_, err = execx.OS{}.Output(ctx, execx.Command{Path: built[0].Path, Args: []string{"--kubeconfig", path, "get", "--raw", "/readyz"}})
+	_, err = execx.OS{}.Output(ctx, execx.Command{Path: kubectl, Args: []string{"--kubeconfig", path, "get", "--raw", "/readyz"}})
 	if err != nil {
 		return fmt.Errorf("the cluster of %s does not answer: check it with `kubectl get nodes`: %w", path, err)
 	}
@@ -181,10 +177,7 @@ func (a *app) upExisting(ctx context.Context) error {
 
 // currentKubeconfig is where kubectl would look.
 func currentKubeconfig(getenv func(string) string) (string, error) {
-	path := getenv("KUBECONFIG")
-	if path == "" {
-		path = filepath.Join(getenv("HOME"), ".kube", "config")
-	}
+	path := cmp.Or(getenv("KUBECONFIG"), filepath.Join(getenv("HOME"), ".kube", "config"))
 	if list := filepath.SplitList(path); len(list) != 1 {
 		return "", fmt.Errorf("KUBECONFIG names %d files: name the one to use", len(list))
 	}
@@ -195,19 +188,12 @@ func currentKubeconfig(getenv func(string) string) (string, error) {
 }
 
 func (a *app) loadCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return withMode(&cobra.Command{
 		Use:   "load ARCHIVE...",
 		Short: "Import image archives into the cluster, except those it has already",
 		Args:  cobra.MinimumNArgs(1),
-	}
-	mode := modeFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, archives []string) error {
-		ctx := cmd.Context()
-		chosen, err := choose.Parse(*mode)
-		if err != nil {
-			return err
-		}
-		switch chosen {
+	}, func(ctx context.Context, mode choose.Mode, archives []string) error {
+		switch mode {
 		case choose.Existing:
 			fmt.Fprintln(a.log, "an existing cluster pulls its images by itself: push these to a registry it reaches, under the names the "+
 				"chart uses:")
@@ -226,8 +212,7 @@ func (a *app) loadCommand() *cobra.Command {
 			return err
 		}
 		return a.locked(ctx, func(cluster *embedded.Cluster) error { return cluster.Load(ctx, archives) })
-	}
-	return cmd
+	})
 }
 
 func (a *app) downCommand() *cobra.Command {
@@ -315,19 +300,13 @@ func (a *app) logsCommand() *cobra.Command {
 }
 
 func (a *app) kubeconfigCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return withMode(&cobra.Command{
 		Use:   "kubeconfig",
 		Short: "Print the path of the cluster's kubeconfig",
 		Args:  cobra.NoArgs,
-	}
-	mode := modeFlag(cmd)
-	cmd.RunE = func(*cobra.Command, []string) error {
-		chosen, err := choose.Parse(*mode)
-		if err != nil {
-			return err
-		}
+	}, func(_ context.Context, mode choose.Mode, _ []string) (err error) {
 		path := a.cfg.Kubeconfig()
-		switch chosen {
+		switch mode {
 		case choose.Existing:
 			if path, err = currentKubeconfig(os.Getenv); err != nil {
 				return err
@@ -337,6 +316,5 @@ func (a *app) kubeconfigCommand() *cobra.Command {
 		}
 		fmt.Fprintln(a.out, path)
 		return nil
-	}
-	return cmd
+	})
 }

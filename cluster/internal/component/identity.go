@@ -98,7 +98,7 @@ func (s Settings) writeKubeconfigs(certs Certificates) error {
 		if user.Name == "admin" {
 			path, server = s.Kubeconfig(), s.HostURL()
 		}
-		text, err := pki.Kubeconfig(s.Name, server, certs.Cluster.Cert(), pair)
+		text, err := pki.Kubeconfig(s.Name, server, certs.Cluster.Cert, pair)
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -67,8 +68,8 @@ var validName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,30}[a-z0-9])?$`)
 // FromEnv reads the settings from ASSAY_CLUSTER_{NAME,STATE,PORT,SOURCE} and ASSAY_CACHE, with defaults for what is unset.
 func FromEnv(getenv func(string) string) (Config, error) {
 	c := Config{
-		Name:   orDefault(getenv("ASSAY_CLUSTER_NAME"), DefaultName),
-		State:  orDefault(getenv("ASSAY_CLUSTER_STATE"), DefaultState),
+		Name:   cmp.Or(getenv("ASSAY_CLUSTER_NAME"), DefaultName),
+		State:  cmp.Or(getenv("ASSAY_CLUSTER_STATE"), DefaultState),
 		Cache:  getenv("ASSAY_CACHE"),
 		Source: getenv("ASSAY_CLUSTER_SOURCE"), Version: getenv("ASSAY_VERSION"),
 		Port: DefaultPort,
@@ -172,11 +173,4 @@ func (c Config) HostURL() string { return fmt.Sprintf("https://127.0.0.1:%d", c.
 func within(path, dir string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)
-}
-
-func orDefault(value, fallback string) string {
-	if value == "" {
-		return fallback
-	}
-	return value
 }

@@ -11,15 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"assay.dev/assay/cluster/internal/cgroup"
 	"assay.dev/assay/cluster/internal/component"
 	"assay.dev/assay/cluster/internal/mounts"
 	"assay.dev/assay/cluster/internal/netns"
 )
-
-func (c *Cluster) groupOf(part component.Component) cgroup.Group {
-	return cgroup.Group{Name: part.Cgroup, Hierarchies: c.group.Hierarchies}
-}
 
 // Down removes the cluster and everything it made on this machine, and then looks whether anything is left.
 func (c *Cluster) Down(context.Context) error {
@@ -32,11 +27,7 @@ func (c *Cluster) Down(context.Context) error {
 	if err := c.killEverything(); err != nil {
 		return err
 	}
-	err := errors.Join(
-		c.host.Restore(c.snapshotFile()),
-		os.RemoveAll(c.State),
-	)
-	if err != nil {
+	if err := errors.Join(c.host.Restore(c.snapshotFile()), os.RemoveAll(c.State)); err != nil {
 		return err
 	}
 	if left := c.Remains(); len(left) > 0 {
@@ -87,15 +78,15 @@ func (c *Cluster) Remains() []string {
 	for _, pid := range processesBelow(c.State) {
 		left = append(left, fmt.Sprintf("process %d (%s) runs a program from %s", pid, commandName(pid), c.State))
 	}
-	for _, dir := range c.group.Remains() {
+	for _, dir := range c.group.Dirs() {
 		left = append(left, "cgroup "+dir)
 	}
-	if points, err := mounts.Below(c.State); err != nil {
+	points, err := mounts.Below(c.State)
+	if err != nil {
 		left = append(left, "mounts: "+err.Error())
-	} else {
-		for _, point := range points {
-			left = append(left, "mount "+point)
-		}
+	}
+	for _, point := range points {
+		left = append(left, "mount "+point)
 	}
 	if _, err := os.Lstat(netns.Path(c.Name)); err == nil {
 		left = append(left, "network namespace "+c.Name)
@@ -150,18 +141,14 @@ func (c *Cluster) Statuses(ctx context.Context) (all []Status, ok bool) {
 			status.PID, status.Since = record.PID, record.Age().Round(time.Second).String()
 			status.Health = "healthy"
 			if err := c.healthy(ctx, name); err != nil {
-				status.Health = "unhealthy: " + firstLine(err.Error())
+				said, _, _ := strings.Cut(err.Error(), "\n")
+				status.Health = "unhealthy: " + said
 			}
 		}
 		ok = ok && status.Health == "healthy"
 		all = append(all, status)
 	}
 	return all, ok
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
 }
 
 // LogPath is where a component writes to.

@@ -19,6 +19,7 @@ import (
 	"assay.dev/assay/cluster/internal/component"
 	"assay.dev/assay/cluster/internal/config"
 	"assay.dev/assay/cluster/internal/execx"
+	"assay.dev/assay/cluster/internal/files"
 	"assay.dev/assay/cluster/internal/hoststate"
 	"assay.dev/assay/cluster/internal/image"
 	"assay.dev/assay/cluster/internal/netns"
@@ -30,7 +31,6 @@ import (
 // Cluster is the embedded cluster of one configuration.
 type Cluster struct {
 	config.Config
-	Run execx.Runner
 	// Out receives progress, for people.
 	Out io.Writer
 
@@ -48,7 +48,6 @@ func New(cfg config.Config, out io.Writer) (*Cluster, error) {
 	}
 	return &Cluster{
 		Config:  cfg,
-		Run:     execx.OS{},
 		Out:     out,
 		group:   cgroup.Group{Name: cfg.Name, Hierarchies: hierarchies},
 		records: process.Records{Dir: cfg.StatePath("processes")},
@@ -176,15 +175,11 @@ func (c *Cluster) namespaceFile() string { return c.StatePath("ns", "net.id") }
 func (c *Cluster) settings(ctx context.Context) (component.Settings, error) {
 	s := component.Settings{Config: c.Config, Binary: map[string]string{}, RestrictOOM: !mayLowerOOMScore()}
 	var err error
-	if s.OS, err = osdeps.Ensure(ctx, c.Run, c.Cache, c.Out); err != nil {
-		return s, err
-	}
-	selected, err := recipe.Select(component.Binaries...)
-	if err != nil {
+	if s.OS, err = osdeps.Ensure(ctx, c.Cache, c.Out); err != nil {
 		return s, err
 	}
 	// What is already built goes without saying.
-	built, err := recipe.Builder{Source: c.Source, Cache: c.Cache, Progress: withoutCached{c.Out}}.Build(ctx, selected)
+	built, err := recipe.Builder{Source: c.Source, Cache: c.Cache, Progress: withoutCached{c.Out}}.Build(ctx, component.Binaries...)
 	if err != nil {
 		return s, err
 	}
@@ -205,11 +200,6 @@ func (w withoutCached) Write(line []byte) (int, error) {
 	return w.Writer.Write(line)
 }
 
-// images writes, or finds, the archives of all upstream images.
-func (c *Cluster) images(ctx context.Context) ([]Archive, error) {
-	return Images(ctx, c.Config, withoutCached{c.Out})
-}
-
 // Archive is an image's name and where its archive lies.
 type Archive struct{ Ref, Path string }
 
@@ -220,11 +210,7 @@ func Images(ctx context.Context, cfg config.Config, out io.Writer) ([]Archive, e
 		return nil, err
 	}
 	table = table.Upstream()
-	selected, err := recipe.Select(table.Programs()...)
-	if err != nil {
-		return nil, err
-	}
-	all, err := recipe.Builder{Source: cfg.Source, Cache: cfg.Cache, Progress: out}.Build(ctx, selected)
+	all, err := recipe.Builder{Source: cfg.Source, Cache: cfg.Cache, Progress: out}.Build(ctx, table.Programs()...)
 	if err != nil {
 		return nil, err
 	}
@@ -292,10 +278,7 @@ func (c *Cluster) copySelf() error {
 		return err
 	}
 	// A running program's file cannot be written, but it can be replaced.
-	if err := os.WriteFile(path+".next", source, 0o755); err != nil {
-		return err
-	}
-	return os.Rename(path+".next", path)
+	return files.Replace(path, source, 0o755)
 }
 
 // tailOf returns the end of a log.

@@ -111,24 +111,13 @@ func TestPoll(t *testing.T) {
 	if err != nil || calls != 3 {
 		t.Errorf("until it succeeds: %v after %d calls", err, calls)
 	}
-	gone := errors.New("gone")
-	if err := poll(context.Background(), time.Minute, time.Millisecond, func(context.Context) error { return stop{gone} }); !errors.Is(err,
-		gone) {
+	if err := poll(context.Background(), time.Minute, time.Millisecond, func(context.Context) error { return errGone }); !errors.Is(err,
+		errGone) {
 		t.Errorf("no use in waiting: got %v", err)
 	}
 	late := errors.New("late")
 	if err := poll(context.Background(), 5*time.Millisecond, time.Millisecond, func(context.Context) error { return late }); !errors.Is(err,
 		late) {
 		t.Errorf("when time is over, the last reason counts: got %v", err)
-	}
-}
-
-func TestTheFirstErrorEndsTheOthers(t *testing.T) {
-	first := errors.New("first")
-	tasks := newTasks(context.Background())
-	tasks.Go(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
-	tasks.Go(func(context.Context) error { return first })
-	if err := tasks.Wait(); !errors.Is(err, first) {
-		t.Errorf("got %v", err)
 	}
 }

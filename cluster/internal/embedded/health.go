@@ -69,40 +69,34 @@ func (c *Cluster) ctr(ctx context.Context, settings component.Settings, args ...
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	args = append([]string{"--address", c.ContainerdSocket(), "--namespace", "k8s.io", "--connect-timeout", "2s"}, args...)
-	return c.Run.Output(ctx, execx.Command{Path: settings.OS.Bin() + "/ctr", Args: args, Env: settings.OS.Env(process.SearchPath)})
+	return execx.OS{}.Output(ctx, execx.Command{Path: settings.OS.Bin() + "/ctr", Args: args, Env: settings.OS.Env(process.SearchPath)})
 }
 
 // errGone is why waiting for a component makes no sense any more.
 var errGone = errors.New("it ended")
 
 // await waits until the component is well, and explains itself with the component's own log if that does not happen.
-func (c *Cluster) await(ctx context.Context, launcher launcher, part component.Component, within time.Duration) error {
+func (u *upRun) await(ctx context.Context, part component.Component, within time.Duration) error {
 	err := poll(ctx, within, 100*time.Millisecond, func(ctx context.Context) error {
-		if _, alive, _ := launcher.Running(part.Spec); !alive {
-			return stop{errGone}
+		if _, alive, _ := u.launcher.Running(part.Spec); !alive {
+			return errGone
 		}
-		return c.healthy(ctx, part.Name)
+		return u.healthy(ctx, part.Name)
 	})
 	if err != nil {
-		log := launcher.LogPath(part.Name)
+		log := u.launcher.LogPath(part.Name)
 		return fmt.Errorf("%s is not healthy after %s: %w\nthe end of %s:\n%s", part.Name, within, err, log, tailOf(log, 15))
 	}
 	return nil
 }
 
-// stop wraps an error that waiting does not cure.
-type stop struct{ error }
-
-func (s stop) Unwrap() error { return s.error }
-
-// poll calls check until it succeeds, gives up, or time is over, and returns the last error.
+// poll calls check until it succeeds, says errGone, or time is over, and returns the last error.
 func poll(ctx context.Context, within, every time.Duration, check func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	for {
 		err := check(ctx)
-		var final stop
-		if err == nil || errors.As(err, &final) {
+		if err == nil || errors.Is(err, errGone) {
 			return err
 		}
 		select {

@@ -10,19 +10,19 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"assay.dev/assay/cluster/internal/cgroup"
 	"assay.dev/assay/cluster/internal/component"
 	"assay.dev/assay/cluster/internal/config"
 	"assay.dev/assay/cluster/internal/execx"
+	"assay.dev/assay/cluster/internal/files"
 	"assay.dev/assay/cluster/internal/image"
 	"assay.dev/assay/cluster/internal/netns"
 	"assay.dev/assay/cluster/internal/process"
 )
-
-// launcher starts and finds our processes.
-type launcher = process.Launcher
 
 // Up makes the cluster run: what is well stays, what is dead or stale is cleaned away and started again.
 func (c *Cluster) Up(ctx context.Context) error {
@@ -30,7 +30,7 @@ func (c *Cluster) Up(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	archives, err := c.images(ctx)
+	archives, err := Images(ctx, c.Config, withoutCached{c.Out})
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,10 @@ func (c *Cluster) Up(ctx context.Context) error {
 	if err := c.foundation(); err != nil {
 		return err
 	}
-	up := &upRun{Cluster: c, settings: settings, launcher: c.launcher(settings), parts: map[string]component.Component{}}
+	up := &upRun{
+		Cluster: c, settings: settings, parts: map[string]component.Component{},
+		launcher: process.Launcher{Self: settings.Self, LogDir: c.StatePath("log"), Records: c.records},
+	}
 	for _, part := range component.All(settings, certs) {
 		up.parts[part.Name] = part
 	}
@@ -63,10 +66,6 @@ func (c *Cluster) Up(ctx context.Context) error {
 }
 
 func (c *Cluster) snapshotFile() string { return c.StatePath("host-before.json") }
-
-func (c *Cluster) launcher(settings component.Settings) launcher {
-	return launcher{Self: settings.Self, LogDir: c.StatePath("log"), Records: c.records}
-}
 
 // foundation provides the cgroup and the namespaces. Processes without their namespaces are of no use to anybody.
 func (c *Cluster) foundation() error {
@@ -102,7 +101,7 @@ func (c *Cluster) foundation() error {
 type upRun struct {
 	*Cluster
 	settings component.Settings
-	launcher launcher
+	launcher process.Launcher
 	parts    map[string]component.Component
 }
 
@@ -116,30 +115,40 @@ func (u *upRun) run(ctx context.Context, archives []Archive) error {
 	}
 	// Importing images needs containerd only, so it goes on beside the start of the control plane.
 	essential, others := splitArchives(archives)
-	imports := newTasks(ctx)
+	importing, stop := context.WithCancel(ctx)
+	defer stop()
+	imports, importing := errgroup.WithContext(importing)
 	essentialDone := make(chan error, 1)
-	imports.Go(func(ctx context.Context) error {
-		err := u.start(ctx, component.Containerd, 30*time.Second)
+	imports.Go(func() error {
+		err := u.start(importing, component.Containerd, 30*time.Second)
 		if err == nil {
-			err = u.importAll(ctx, essential)
+			err = u.load(importing, u.settings, essential)
 		}
 		essentialDone <- err
 		if err != nil {
 			return err
 		}
-		return u.importAll(ctx, others)
+		return u.load(importing, u.settings, others)
 	})
+	// An import that says only that it was stopped adds nothing.
+	abandon := func(err error) error {
+		stop()
+		if failed := imports.Wait(); !errors.Is(failed, context.Canceled) {
+			err = errors.Join(err, failed)
+		}
+		return err
+	}
 	if err := u.controlPlane(ctx); err != nil {
-		return errors.Join(err, imports.Stop())
+		return abandon(err)
 	}
 	if err := <-essentialDone; err != nil {
 		return err
 	}
 	if err := u.node(ctx); err != nil {
-		return errors.Join(err, imports.Stop())
+		return abandon(err)
 	}
 	if err := u.dns(ctx, refOf(archives, "registry.k8s.io/coredns/coredns")); err != nil {
-		return errors.Join(err, imports.Stop())
+		return abandon(err)
 	}
 	if err := imports.Wait(); err != nil {
 		return err
@@ -148,13 +157,13 @@ func (u *upRun) run(ctx context.Context, archives []Archive) error {
 	return nil
 }
 
-// splitArchives separates what the cluster itself needs from what only the workloads do.
-func splitArchives(archives []Archive) (essential, others []Archive) {
+// splitArchives separates the paths of what the cluster itself needs from those of what only the workloads do.
+func splitArchives(archives []Archive) (essential, others []string) {
 	for _, archive := range archives {
 		if strings.HasPrefix(archive.Ref, "registry.k8s.io/") {
-			essential = append(essential, archive)
+			essential = append(essential, archive.Path)
 		} else {
-			others = append(others, archive)
+			others = append(others, archive.Path)
 		}
 	}
 	return essential, others
@@ -170,9 +179,9 @@ func (u *upRun) controlPlane(ctx context.Context) error {
 	if err := u.start(ctx, component.Forwarder, 10*time.Second); err != nil {
 		return err
 	}
-	tasks := newTasks(ctx)
+	tasks, ctx := errgroup.WithContext(ctx)
 	for _, name := range []string{component.ControllerManager, component.Scheduler} {
-		tasks.Go(func(ctx context.Context) error { return u.start(ctx, name, 45*time.Second) })
+		tasks.Go(func() error { return u.start(ctx, name, 45*time.Second) })
 	}
 	return tasks.Wait()
 }
@@ -182,22 +191,22 @@ func (u *upRun) controlPlane(ctx context.Context) error {
 func (u *upRun) node(ctx context.Context) error {
 	for _, name := range []string{component.Proxy, component.Policies} {
 		if _, alive, current := u.launcher.Running(u.parts[name].Spec); !alive || !current {
-			if err := removeIfThere(u.settings.CNIConf().Path); err != nil {
+			if err := files.Remove(u.settings.CNIConf().Path); err != nil {
 				return err
 			}
 		}
 	}
-	network := newTasks(ctx)
-	network.Go(func(ctx context.Context) error { return u.start(ctx, component.Proxy, 60*time.Second) })
-	network.Go(func(ctx context.Context) error {
-		if err := u.apply(ctx, component.PoliciesManifest()); err != nil {
+	network, networking := errgroup.WithContext(ctx)
+	network.Go(func() error { return u.start(networking, component.Proxy, 60*time.Second) })
+	network.Go(func() error {
+		if err := u.apply(networking, component.PoliciesManifest()); err != nil {
 			return err
 		}
-		return u.start(ctx, component.Policies, 60*time.Second)
+		return u.start(networking, component.Policies, 60*time.Second)
 	})
-	tasks := newTasks(ctx)
-	tasks.Go(u.startKubelet)
-	tasks.Go(func(context.Context) error {
+	tasks, starting := errgroup.WithContext(ctx)
+	tasks.Go(func() error { return u.startKubelet(starting) })
+	tasks.Go(func() error {
 		if err := errors.Join(network.Wait(), u.linkPlugins()); err != nil {
 			return err
 		}
@@ -238,7 +247,7 @@ func readySince(answer string, started time.Time) bool {
 func (u *upRun) startKubelet(ctx context.Context) error {
 	state := filepath.Join(u.settings.KubeletRoot(), "cpu_manager_state")
 	if !validCPUState(state) {
-		if err := os.Remove(state); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := files.Remove(state); err != nil {
 			return err
 		}
 	}
@@ -247,7 +256,7 @@ func (u *upRun) startKubelet(ctx context.Context) error {
 		return err
 	}
 	u.say("kubelet rejects its record of CPU assignments: removing it and starting again")
-	if err := os.Remove(state); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := files.Remove(state); err != nil {
 		return err
 	}
 	return u.start(ctx, component.Kubelet, 45*time.Second)
@@ -311,10 +320,10 @@ func (u *upRun) start(ctx context.Context, name string, within time.Duration) er
 		return err
 	}
 	started := time.Now()
-	if _, err := u.launcher.Start(part.Spec); err != nil {
+	if err := u.launcher.Start(part.Spec); err != nil {
 		return err
 	}
-	if err := u.await(ctx, u.launcher, part, within); err != nil {
+	if err := u.await(ctx, part, within); err != nil {
 		return err
 	}
 	u.say("%-24s ready after %.1f s", name, time.Since(started).Seconds())
@@ -323,24 +332,23 @@ func (u *upRun) start(ctx context.Context, name string, within time.Duration) er
 
 // clearStale removes what a dead component left and its successor would stumble over.
 func (u *upRun) clearStale(part component.Component) error {
-	if err := u.groupOf(part).Create(); err != nil {
+	group := cgroup.Group{Name: part.Cgroup, Hierarchies: u.group.Hierarchies}
+	if err := group.Create(); err != nil {
 		return err
 	}
-	switch part.Name {
-	case component.Containerd:
-		// It watches the folder itself, so the folder must be there first and must never be replaced.
-		if err := os.MkdirAll(u.settings.CNIConfDir(), 0o755); err != nil {
-			return err
-		}
-		// Its cgroup is not emptied: the shims in it hold the running containers, and the next containerd finds them again.
-		if err := os.MkdirAll(filepath.Dir(u.ContainerdSocket()), 0o711); err != nil {
-			return err
-		}
-		return removeIfThere(u.ContainerdSocket())
-	default:
+	if part.Name != component.Containerd {
 		// A process whose record was lost (a crash right after its start) holds the ports its successor needs.
-		return u.groupOf(part).Kill(10 * time.Second)
+		return group.Kill(10 * time.Second)
 	}
+	// It watches the folder itself, so the folder must be there first and must never be replaced.
+	if err := os.MkdirAll(u.settings.CNIConfDir(), 0o755); err != nil {
+		return err
+	}
+	// Its cgroup is not emptied: the shims in it hold the running containers, and the next containerd finds them again.
+	if err := os.MkdirAll(filepath.Dir(u.ContainerdSocket()), 0o711); err != nil {
+		return err
+	}
+	return files.Remove(u.ContainerdSocket())
 }
 
 // linkPlugins puts the pod network's plugins into one folder: containerd looks into no more.
@@ -350,7 +358,7 @@ func (u *upRun) linkPlugins() error {
 	}
 	for name, target := range u.settings.CNIPlugins() {
 		link := filepath.Join(u.settings.CNIBinDir(), name)
-		if err := removeIfThere(link + ".next"); err != nil {
+		if err := files.Remove(link + ".next"); err != nil {
 			return err
 		}
 		if err := os.Symlink(target, link+".next"); err != nil {
@@ -363,55 +371,11 @@ func (u *upRun) linkPlugins() error {
 	return nil
 }
 
-// tasks runs functions side by side; the first error ends them all.
-type tasks struct {
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	group  sync.WaitGroup
-	mutex  sync.Mutex
-	first  error
-}
-
-func newTasks(ctx context.Context) *tasks {
-	ctx, cancel := context.WithCancelCause(ctx)
-	return &tasks{ctx: ctx, cancel: cancel}
-}
-
-// Go runs f in the background.
-func (t *tasks) Go(f func(context.Context) error) {
-	t.group.Go(func() {
-		if err := f(t.ctx); err != nil {
-			t.mutex.Lock()
-			if t.first == nil {
-				t.first = err
-			}
-			t.mutex.Unlock()
-			t.cancel(err)
-		}
-	})
-}
-
-// Wait returns when all have ended, with the first error.
-func (t *tasks) Wait() error {
-	t.group.Wait()
-	t.cancel(nil)
-	return t.first
-}
-
-// Stop ends all that still run. An error that only says so is none.
-func (t *tasks) Stop() error {
-	t.cancel(context.Canceled)
-	if err := t.Wait(); !errors.Is(err, context.Canceled) {
-		return err
-	}
-	return nil
-}
-
 // kubectl calls kubectl as the administrator.
 func (u *upRun) kubectl(ctx context.Context, stdin string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	return u.Run.Output(ctx, execx.Command{
+	return execx.OS{}.Output(ctx, execx.Command{
 		Path: u.settings.Binary["kubectl"], Args: append([]string{"--kubeconfig", u.Kubeconfig()}, args...), Stdin: strings.NewReader(stdin),
 	})
 }
@@ -437,15 +401,6 @@ func (u *upRun) awaitTrue(ctx context.Context, within time.Duration, what string
 	return nil
 }
 
-// importAll brings image archives into containerd, except those it holds already.
-func (u *upRun) importAll(ctx context.Context, archives []Archive) error {
-	paths := make([]string, 0, len(archives))
-	for _, archive := range archives {
-		paths = append(paths, archive.Path)
-	}
-	return u.load(ctx, u.settings, paths)
-}
-
 // Load imports image archives into the running cluster.
 func (c *Cluster) Load(ctx context.Context, archives []string) error {
 	settings, err := c.settings(ctx)
@@ -458,6 +413,7 @@ func (c *Cluster) Load(ctx context.Context, archives []string) error {
 	return c.load(ctx, settings, archives)
 }
 
+// load brings image archives into containerd, except those it holds already.
 func (c *Cluster) load(ctx context.Context, settings component.Settings, archives []string) error {
 	out, err := c.ctr(ctx, settings, "images", "list")
 	if err != nil {
@@ -510,15 +466,5 @@ func writeFile(file component.File) error {
 		return err
 	}
 	// In one step: containerd and kubelet watch some of these folders.
-	if err := os.WriteFile(file.Path+".next", []byte(file.Text), 0o644); err != nil {
-		return err
-	}
-	return os.Rename(file.Path+".next", file.Path)
-}
-
-func removeIfThere(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
+	return files.Replace(file.Path, []byte(file.Text), 0o644)
 }

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"assay.dev/assay/cluster/internal/files"
 )
 
 // kubeletSysctls are what kubelet sets, and to what. None belongs to a namespace, so the whole machine sees them.
@@ -123,8 +125,5 @@ func write(file string, snapshot Snapshot) error {
 		return err
 	}
 	// In one step: half a snapshot would put nothing back.
-	if err := os.WriteFile(file+".next", data, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(file+".next", file)
+	return files.Replace(file, data, 0o600)
 }

@@ -4,6 +4,7 @@ package image
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -47,12 +48,7 @@ type Image struct {
 	Labels       map[string]string `json:",omitempty"`
 }
 
-func (i Image) architecture() string {
-	if i.Architecture == "" {
-		return "amd64"
-	}
-	return i.Architecture
-}
+func (i Image) architecture() string { return cmp.Or(i.Architecture, "amd64") }
 
 // base is what programs expect of any root file system.
 var base = map[string]string{
@@ -160,7 +156,7 @@ func hashFile(sum io.Writer, path string) error {
 }
 
 func (i Image) write(file string) error {
-	img, err := i.build()
+	img, layer, err := i.build()
 	if err != nil {
 		return err
 	}
@@ -168,15 +164,17 @@ func (i Image) write(file string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(writeArchive(out, i, img), out.Close())
+	return errors.Join(writeArchive(out, i, img, layer), out.Close())
 }
 
-func (i Image) build() (v1.Image, error) {
-	layer, err := newLayer(i.open)
+// build is the image with its only layer.
+func (i Image) build() (v1.Image, *layer, error) {
+	only, err := newLayer(i.open)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return i.around(layer)
+	img, err := i.around(only)
+	return img, only, err
 }
 
 // around is the image that has this layer.
@@ -210,19 +208,13 @@ func (i Image) open() (io.ReadCloser, error) {
 }
 
 func (i Image) entries(out *tar.Writer) error {
-	texts := map[string]string{}
-	for _, from := range []map[string]string{base, i.Texts} {
-		maps.Copy(texts, from)
-	}
+	texts := maps.Clone(base)
+	maps.Copy(texts, i.Texts)
 	if err := i.folders(out, texts); err != nil {
 		return err
 	}
 	for _, inside := range slices.Sorted(maps.Keys(texts)) {
-		header := &tar.Header{Name: inside[1:], Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(texts[inside])), ModTime: time.Unix(0, 0)}
-		if err := out.WriteHeader(header); err != nil {
-			return err
-		}
-		if _, err := io.WriteString(out, texts[inside]); err != nil {
+		if err := add(out, inside[1:], 0o644, int64(len(texts[inside])), strings.NewReader(texts[inside])); err != nil {
 			return err
 		}
 	}
@@ -281,17 +273,21 @@ func addFile(out *tar.Writer, inside, outside string) error {
 	if info.Mode().Perm()&0o111 != 0 {
 		mode = 0o755
 	}
-	if err := out.WriteHeader(&tar.Header{Name: inside[1:], Typeflag: tar.TypeReg, Mode: mode, Size: info.Size(),
-		ModTime: time.Unix(0, 0)}); err != nil {
+	return add(out, inside[1:], mode, info.Size(), file)
+}
+
+// add says nothing of when a file was made, so that equal contents give equal archives.
+func add(out *tar.Writer, name string, mode, size int64, data io.Reader) error {
+	header := &tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: mode, Size: size, ModTime: time.Unix(0, 0)}
+	if err := out.WriteHeader(header); err != nil {
 		return err
 	}
-	_, err = io.Copy(out, file)
+	_, err := io.Copy(out, data)
 	return err
 }
 
 // writeArchive writes an OCI layout, which keeps the digest, with the index that older Docker engines look for beside it.
-func writeArchive(out io.Writer, i Image, img v1.Image) error {
-	ref := i.Ref
+func writeArchive(out io.Writer, i Image, img v1.Image, only *layer) error {
 	digest, err := img.Digest()
 	if err != nil {
 		return err
@@ -308,28 +304,18 @@ func writeArchive(out io.Writer, i Image, img v1.Image) error {
 	if err != nil {
 		return err
 	}
-	layers, err := img.Layers()
-	if err != nil {
-		return err
-	}
 	index, err := json.Marshal(v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: []v1.Descriptor{{
 		MediaType: types.OCIManifestSchema1, Digest: digest, Size: int64(len(manifest)),
 		Platform:    &v1.Platform{Architecture: i.architecture(), OS: "linux"},
-		Annotations: map[string]string{"io.containerd.image.name": ref, "org.opencontainers.image.ref.name": ref},
+		Annotations: map[string]string{"io.containerd.image.name": i.Ref, "org.opencontainers.image.ref.name": i.Ref},
 	}}})
 	if err != nil {
 		return err
 	}
 	blob := func(hash v1.Hash) string { return "blobs/" + hash.Algorithm + "/" + hash.Hex }
-	docker := tarball.Descriptor{Config: blob(configName), RepoTags: []string{ref}}
-	for _, layer := range layers {
-		hash, err := layer.Digest()
-		if err != nil {
-			return err
-		}
-		docker.Layers = append(docker.Layers, blob(hash))
-	}
-	dockerManifest, err := json.Marshal(tarball.Manifest{docker})
+	docker, err := json.Marshal(tarball.Manifest{{
+		Config: blob(configName), RepoTags: []string{i.Ref}, Layers: []string{blob(only.digest)},
+	}})
 	if err != nil {
 		return err
 	}
@@ -339,36 +325,21 @@ func writeArchive(out io.Writer, i Image, img v1.Image) error {
 		data []byte
 	}{
 		// The index comes first, so that Digest need not read the rest.
-		{"index.json", index}, {"oci-layout", []byte(`{"imageLayoutVersion":"1.0.0"}`)}, {"manifest.json", dockerManifest},
+		{"index.json", index}, {"oci-layout", []byte(`{"imageLayoutVersion":"1.0.0"}`)}, {"manifest.json", docker},
 		{blob(digest), manifest}, {blob(configName), config},
 	} {
-		if err := addBlob(archive, small.name, int64(len(small.data)), bytes.NewReader(small.data)); err != nil {
+		if err := add(archive, small.name, 0o644, int64(len(small.data)), bytes.NewReader(small.data)); err != nil {
 			return err
 		}
 	}
-	for n, layer := range layers {
-		size, err := layer.Size()
-		if err != nil {
-			return err
-		}
-		data, err := layer.Compressed()
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(addBlob(archive, docker.Layers[n], size, data), data.Close()); err != nil {
-			return err
-		}
-	}
-	return archive.Close()
-}
-
-func addBlob(archive *tar.Writer, name string, size int64, data io.Reader) error {
-	if err := archive.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644, Size: size,
-		ModTime: time.Unix(0, 0)}); err != nil {
+	data, err := only.open()
+	if err != nil {
 		return err
 	}
-	_, err := io.Copy(archive, data)
-	return err
+	if err := errors.Join(add(archive, blob(only.digest), 0o644, only.size, data), data.Close()); err != nil {
+		return err
+	}
+	return archive.Close()
 }
 
 // Digest reads an archive's image name and digest without reading its layers. Archives of other tools may have none first.

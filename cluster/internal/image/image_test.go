@@ -66,7 +66,7 @@ func TestImageHoldsWhatProgramsExpect(t *testing.T) {
 		}
 	}
 
-	built, err := image.build()
+	built, _, err := image.build()
 	if err != nil {
 		t.Fatal(err)
 	}

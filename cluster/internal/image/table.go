@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -125,9 +126,7 @@ func (r *Row) complete(source, version string) error {
 	case r.Tag == "":
 		return errors.New("has no tag, and no programs whose release it could be: write one")
 	}
-	image := r.image()
-	image.Ref = r.Ref()
-	return image.Validate()
+	return r.image().Validate()
 }
 
 // releaseOf is the release of the programs, as the project that publishes them names it.
@@ -189,13 +188,7 @@ func (t Table) Published() Table { return t.Own().filter(func(r Row) bool { retu
 func (t Table) Upstream() Table { return t.filter(func(r Row) bool { return len(r.Programs) > 0 }) }
 
 func (t Table) filter(keep func(Row) bool) Table {
-	var kept Table
-	for _, row := range t {
-		if keep(row) {
-			kept = append(kept, row)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(slices.Clone(t), func(r Row) bool { return !keep(r) })
 }
 
 // Programs lists the compiled programs of others that the images need.
@@ -236,10 +229,6 @@ func (r Row) Assemble(bin, architecture string) Image {
 // Print writes a line for each image: its key in the chart's values, and its full name.
 func (t Table) Print(out io.Writer) {
 	for _, row := range t {
-		key := row.Value
-		if key == "" {
-			key = "-"
-		}
-		fmt.Fprintf(out, "%-16s %s\n", key, row.Ref())
+		fmt.Fprintf(out, "%-16s %s\n", cmp.Or(row.Value, "-"), row.Ref())
 	}
 }

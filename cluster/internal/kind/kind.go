@@ -42,14 +42,14 @@ nodes:
 
 // Up creates the cluster, or goes on using it.
 func (c Cluster) Up(ctx context.Context) error {
-	exists, err := c.exists(ctx)
+	clusters, err := c.kind(ctx, time.Minute, "", "get", "clusters")
 	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(c.Kubeconfig), 0o755); err != nil {
 		return err
 	}
-	if exists {
+	if slices.Contains(strings.Fields(string(clusters)), Name) {
 		fmt.Fprintf(c.Out, "kind cluster %s is there already\n", Name)
 		_, err := c.kind(ctx, time.Minute, "", "export", "kubeconfig", "--name", Name, "--kubeconfig", c.Kubeconfig)
 		return err
@@ -77,11 +77,6 @@ func (c Cluster) Down(ctx context.Context) error {
 		return err
 	}
 	return os.RemoveAll(c.Kubeconfig)
-}
-
-func (c Cluster) exists(ctx context.Context) (bool, error) {
-	out, err := c.kind(ctx, time.Minute, "", "get", "clusters")
-	return slices.Contains(strings.Fields(string(out)), Name), err
 }
 
 func (c Cluster) kind(ctx context.Context, within time.Duration, stdin string, args ...string) ([]byte, error) {

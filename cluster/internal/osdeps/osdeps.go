@@ -54,7 +54,7 @@ var links = map[string]string{
 }
 
 // Ensure returns the tree, fetched on first use.
-func Ensure(ctx context.Context, run execx.Runner, cache string, progress io.Writer) (Tree, error) {
+func Ensure(ctx context.Context, cache string, progress io.Writer) (Tree, error) {
 	tree := Tree{Root: filepath.Join(cache, "os", osRelease()+"-"+layout)}
 	if _, err := os.Stat(tree.Bin()); err == nil {
 		return tree, nil
@@ -63,7 +63,7 @@ func Ensure(ctx context.Context, run execx.Runner, cache string, progress io.Wri
 	fmt.Fprintf(progress, "fetch %-24s %s …\n", "system packages", strings.Join(packages, " "))
 	unfinished := fmt.Sprintf("%s.%d", tree.Root, os.Getpid())
 	defer os.RemoveAll(unfinished)
-	if err := fetch(ctx, run, unfinished); err != nil {
+	if err := fetch(ctx, unfinished); err != nil {
 		return tree, fmt.Errorf("fetching system packages: %w", err)
 	}
 	if err := os.Rename(unfinished, tree.Root); err != nil && !errors.Is(err, os.ErrExist) {
@@ -73,7 +73,8 @@ func Ensure(ctx context.Context, run execx.Runner, cache string, progress io.Wri
 	return tree, nil
 }
 
-func fetch(ctx context.Context, run execx.Runner, root string) error {
+func fetch(ctx context.Context, root string) error {
+	run := execx.OS{}.Output
 	downloads := filepath.Join(root, "download")
 	if err := os.MkdirAll(downloads, 0o755); err != nil {
 		return err
@@ -82,12 +83,12 @@ func fetch(ctx context.Context, run execx.Runner, root string) error {
 		Path: "apt-get", Args: append([]string{"-q", "-o", "APT::Sandbox::User=root", "download"}, packages...), Dir: downloads,
 		Env: []string{"DEBIAN_FRONTEND=noninteractive"},
 	}
-	if _, err := run.Output(ctx, download); err != nil {
+	if _, err := run(ctx, download); err != nil {
 		// The package lists are missing on a fresh machine and stale on an old one.
-		if _, err := run.Output(ctx, execx.Command{Path: "apt-get", Args: []string{"-q", "update"}}); err != nil {
+		if _, err := run(ctx, execx.Command{Path: "apt-get", Args: []string{"-q", "update"}}); err != nil {
 			return err
 		}
-		if _, err := run.Output(ctx, download); err != nil {
+		if _, err := run(ctx, download); err != nil {
 			return err
 		}
 	}
@@ -96,7 +97,7 @@ func fetch(ctx context.Context, run execx.Runner, root string) error {
 		return err
 	}
 	for _, archive := range archives {
-		if _, err := run.Output(ctx, execx.Command{Path: "dpkg-deb", Args: []string{"-x", archive, root}}); err != nil {
+		if _, err := run(ctx, execx.Command{Path: "dpkg-deb", Args: []string{"-x", archive, root}}); err != nil {
 			return err
 		}
 	}

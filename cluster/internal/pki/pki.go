@@ -6,11 +6,11 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"io/fs"
 	"math/big"
@@ -41,10 +41,10 @@ func (s Store) Files(name string) Pair {
 	return Pair{Cert: filepath.Join(s.Dir, name+".crt"), Key: filepath.Join(s.Dir, name+".key")}
 }
 
-// Authority signs certificates.
+// Authority signs certificates. Its own certificate and key are a pair of files, too.
 type Authority struct {
+	Pair
 	store Store
-	pair  Pair
 	cert  *x509.Certificate
 	key   crypto.Signer
 }
@@ -53,7 +53,7 @@ type Authority struct {
 func (s Store) Authority(name string) (*Authority, error) {
 	pair := s.Files(name)
 	if cert, key, err := load(pair); err == nil && s.fresh(cert) {
-		return &Authority{store: s, pair: pair, cert: cert, key: key}, nil
+		return &Authority{Pair: pair, store: s, cert: cert, key: key}, nil
 	}
 	template := s.template(pkix.Name{CommonName: name})
 	template.IsCA, template.BasicConstraintsValid = true, true
@@ -62,14 +62,8 @@ func (s Store) Authority(name string) (*Authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("authority %s: %w", name, err)
 	}
-	return &Authority{store: s, pair: pair, cert: cert, key: key}, nil
+	return &Authority{Pair: pair, store: s, cert: cert, key: key}, nil
 }
-
-// Cert is the authority's certificate file.
-func (a *Authority) Cert() string { return a.pair.Cert }
-
-// Key is the authority's key file.
-func (a *Authority) Key() string { return a.pair.Key }
 
 // Subject is whom a certificate is for: a user with groups, a server with names, or both.
 type Subject struct {
@@ -180,40 +174,12 @@ func writePEM(path, kind string, der []byte, mode fs.FileMode) error {
 }
 
 func load(pair Pair) (*x509.Certificate, crypto.Signer, error) {
-	certDER, err := readPEM(pair.Cert)
+	// Refused also if the two do not belong together: a crash between writing the files leaves such a pair.
+	loaded, err := tls.LoadX509KeyPair(pair.Cert, pair.Key)
 	if err != nil {
 		return nil, nil, err
 	}
-	cert, err := x509.ParseCertificate(certDER)
-	if err != nil {
-		return nil, nil, err
-	}
-	keyDER, err := readPEM(pair.Key)
-	if err != nil {
-		return nil, nil, err
-	}
-	parsed, err := x509.ParsePKCS8PrivateKey(keyDER)
-	if err != nil {
-		return nil, nil, err
-	}
-	key, ok := parsed.(*ecdsa.PrivateKey)
-	// A crash between writing the two files leaves a key that does not belong to the certificate.
-	if !ok || !key.PublicKey.Equal(cert.PublicKey) {
-		return nil, nil, errors.New("certificate and key do not belong together")
-	}
-	return cert, key, nil
-}
-
-func readPEM(path string) ([]byte, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	block, _ := pem.Decode(data)
-	if block == nil {
-		return nil, fmt.Errorf("%s holds no PEM block", path)
-	}
-	return block.Bytes, nil
+	return loaded.Leaf, loaded.PrivateKey.(crypto.Signer), nil
 }
 
 // Kubeconfig returns a kubeconfig with everything inside, so that it can be copied elsewhere.

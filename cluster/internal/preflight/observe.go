@@ -34,16 +34,14 @@ func Observe(ctx context.Context, cluster *embedded.Cluster) Machine {
 	m.Compiled = compiled(ctx, cluster)
 	m.MemoryAvailable = memoryAvailable()
 	statuses, _ := cluster.Statuses(ctx)
+	ours := false
 	for _, status := range statuses {
 		m.ClusterRuns = m.ClusterRuns || status.PID != 0
-		if status.Name == component.Forwarder && status.PID != 0 {
-			m.Port = 0 // ours already
-		}
+		ours = ours || status.Name == component.Forwarder && status.PID != 0
 	}
-	if m.Port != 0 {
+	if !ours {
 		m.PortHolder = portHolder(m.Port)
 	}
-	m.Port = cluster.Port
 	hierarchies, err := cgroup.Detect()
 	m.CgroupError = err
 	for _, hierarchy := range hierarchies {
@@ -51,23 +49,15 @@ func Observe(ctx context.Context, cluster *embedded.Cluster) Machine {
 	}
 	if m.UID == 0 {
 		m.Namespace = cluster.CheckNamespace()
-		m.Missing = missingFeatures(ctx, cluster.Run)
+		m.Missing = missingFeatures(ctx)
 	}
 	return m
 }
 
 func compiled(ctx context.Context, cluster *embedded.Cluster) bool {
 	table, err := image.ReadTable(cluster.Source, cluster.Version)
-	if err != nil {
-		return false
-	}
 	builder := recipe.Builder{Source: cluster.Source, Cache: cluster.Cache}
-	for _, name := range append(table.Programs(), component.Binaries...) {
-		if _, err := builder.Locate(ctx, name); err != nil {
-			return false
-		}
-	}
-	return true
+	return err == nil && builder.Has(ctx, append(table.Programs(), component.Binaries...)...)
 }
 
 // disks reports the space left for two folders, which need not exist yet, and whether they share it.
@@ -159,9 +149,10 @@ func socketHolder(inode string) string {
 }
 
 // missingFeatures tries each kernel feature rather than reading the kernel's configuration, which may not be there.
-func missingFeatures(ctx context.Context, run execx.Runner) []string {
+func missingFeatures(ctx context.Context) []string {
 	// Built-in features and automatic loading make this unnecessary on most machines; a failure shows below.
-	_, _ = run.Output(ctx, execx.Command{Path: "modprobe", Args: []string{"-a", "overlay", "bridge", "br_netfilter", "veth", "nf_tables"}})
+	modules := []string{"-a", "overlay", "bridge", "br_netfilter", "veth", "nf_tables"}
+	_, _ = execx.OS{}.Output(ctx, execx.Command{Path: "modprobe", Args: modules})
 	var missing []string
 	note := func(ok bool, feature string) {
 		if !ok {

@@ -84,13 +84,8 @@ func Check(m Machine) []error {
 	if m.CgroupError != nil {
 		problems = append(problems, m.CgroupError)
 	} else {
-		var missing []string
-		for _, controller := range neededControllers {
-			if !slices.Contains(m.Controllers, controller) {
-				missing = append(missing, controller)
-			}
-		}
-		if len(missing) > 0 {
+		available := func(controller string) bool { return slices.Contains(m.Controllers, controller) }
+		if missing := slices.DeleteFunc(slices.Clone(neededControllers), available); len(missing) > 0 {
 			add("cgroup controllers %s are not available (found: %s): mount them, or enable them on the kernel's command line",
 				strings.Join(missing, ", "), strings.Join(m.Controllers, ", "))
 		}

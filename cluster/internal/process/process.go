@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"assay.dev/assay/cluster/internal/files"
 )
 
 // Identity names one process for good: a pid alone is reused, its start time on one boot is not.
@@ -135,18 +137,8 @@ func (r Records) Save(name string, record Record) error {
 	if err := os.MkdirAll(r.Dir, 0o700); err != nil {
 		return err
 	}
-	next := r.path(name) + ".next"
-	if err := os.WriteFile(next, data, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(next, r.path(name))
+	return files.Replace(r.path(name), data, 0o600)
 }
 
 // Forget drops the memory of a process.
-func (r Records) Forget(name string) error {
-	err := os.Remove(r.path(name))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	return err
-}
+func (r Records) Forget(name string) error { return files.Remove(r.path(name)) }

@@ -2,7 +2,6 @@ package process
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -29,8 +28,8 @@ type Spec struct {
 
 // Hash changes when the program would be started differently.
 func (s Spec) Hash() string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []any{s.Name, s.Path, s.Args, s.Env, s.Inputs, s.Cgroup, s.NetNS, s.MountNS}))
-	return hex.EncodeToString(sum[:])[:16]
+	described := fmt.Appendf(nil, "%q", []any{s.Name, s.Path, s.Args, s.Env, s.Inputs, s.Cgroup, s.NetNS, s.MountNS})
+	return fmt.Sprintf("%x", sha256.Sum256(described))[:16]
 }
 
 // Launcher starts programs through this program's own `enter` command, which joins cgroup and namespace and then becomes
@@ -52,13 +51,13 @@ const EnterCommand = "enter"
 func (l Launcher) LogPath(name string) string { return filepath.Join(l.LogDir, name+".log") }
 
 // Start starts the program in the background and remembers it.
-func (l Launcher) Start(spec Spec) (Record, error) {
+func (l Launcher) Start(spec Spec) error {
 	if err := os.MkdirAll(l.LogDir, 0o755); err != nil {
-		return Record{}, err
+		return err
 	}
 	log, err := os.OpenFile(l.LogPath(spec.Name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
-		return Record{}, err
+		return err
 	}
 	defer log.Close()
 	args := []string{EnterCommand, "--cgroup", spec.Cgroup, "--netns", spec.NetNS, "--mountns", spec.MountNS, "--", spec.Path}
@@ -70,19 +69,18 @@ func (l Launcher) Start(spec Spec) (Record, error) {
 	// Its own session: the terminal's Ctrl-C is not for it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
-		return Record{}, fmt.Errorf("starting %s: %w", spec.Name, err)
+		return fmt.Errorf("starting %s: %w", spec.Name, err)
 	}
 	// Collects the child should it end while we still run; init does so later.
 	go cmd.Wait() //nolint:errcheck // its end is noticed through its health
 	id, ok := Identify(cmd.Process.Pid)
 	if !ok {
-		return Record{}, fmt.Errorf("starting %s: it ended at once; see %s", spec.Name, l.LogPath(spec.Name))
+		return fmt.Errorf("starting %s: it ended at once; see %s", spec.Name, l.LogPath(spec.Name))
 	}
-	record := Record{Identity: id, Spec: spec.Hash()}
-	if err := l.Records.Save(spec.Name, record); err != nil {
-		return record, errors.Join(fmt.Errorf("remembering %s: %w", spec.Name, err), id.Signal(syscall.SIGKILL))
+	if err := l.Records.Save(spec.Name, Record{Identity: id, Spec: spec.Hash()}); err != nil {
+		return errors.Join(fmt.Errorf("remembering %s: %w", spec.Name, err), id.Signal(syscall.SIGKILL))
 	}
-	return record, nil
+	return nil
 }
 
 // Running reports whether the program runs, and whether it runs as specified.

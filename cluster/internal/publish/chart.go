@@ -3,6 +3,7 @@ package publish
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
@@ -84,23 +85,15 @@ func originOf(row image.Row, registry, layouts string) (origin, error) {
 
 // value is the image's line in values.yaml.
 func (o origin) value(row image.Row) string {
-	tag := o.tag
-	if tag == "" {
-		tag = `""`
-	}
-	return fmt.Sprintf(`  %s: {repository: %s, tag: %s, digest: "%s"}`, row.Value, o.repository, tag, o.digest)
+	return fmt.Sprintf(`  %s: {repository: %s, tag: %s, digest: "%s"}`, row.Value, o.repository, cmp.Or(o.tag, `""`), o.digest)
 }
 
 // reference is the image's full name, as the chart makes it.
 func (o origin) reference(version string) string {
-	switch {
-	case o.digest != "":
+	if o.digest != "" {
 		return o.repository + "@" + o.digest
-	case o.tag != "":
-		return o.repository + ":" + o.tag
-	default:
-		return o.repository + ":" + version
 	}
+	return o.repository + ":" + cmp.Or(o.tag, version)
 }
 
 // replaceBlock replaces the lines below the only line that begins a block of text, as far as they are indented deeper.

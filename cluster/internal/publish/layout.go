@@ -3,7 +3,6 @@ package publish
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -146,16 +145,7 @@ func Push(ctx context.Context, dir, repository, tag string, insecure bool) (stri
 	if err != nil {
 		return "", err
 	}
-	push := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)}
-	switch content := content.(type) {
-	case v1.ImageIndex:
-		err = remote.WriteIndex(reference, content, push...)
-	case v1.Image:
-		err = remote.Write(reference, content, push...)
-	default:
-		err = errors.New("neither an image nor an index")
-	}
-	if err != nil {
+	if err := remote.Push(reference, content, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
 		return "", fmt.Errorf("push %s: %w", reference, err)
 	}
 	return reference.Context().Name() + "@" + only.Digest.String(), nil

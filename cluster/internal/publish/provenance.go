@@ -2,7 +2,6 @@ package publish
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -101,8 +100,7 @@ func digests(dir string) ([]resource, error) {
 		if err != nil {
 			return err
 		}
-		sum := sha256.Sum256(content)
-		out = append(out, resource{Name: path, Digest: map[string]string{"sha256": hex.EncodeToString(sum[:])}})
+		out = append(out, resource{Name: path, Digest: map[string]string{"sha256": fmt.Sprintf("%x", sha256.Sum256(content))}})
 		return nil
 	})
 	return out, err

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -38,8 +39,12 @@ type Built struct {
 	Key string
 }
 
-// Build compiles the recipes one after another and skips what the cache holds.
-func (b Builder) Build(ctx context.Context, recipes []Recipe) ([]Built, error) {
+// Build compiles what Select finds for the names, one after another, and skips what the cache holds.
+func (b Builder) Build(ctx context.Context, names ...string) ([]Built, error) {
+	recipes, err := Select(names...)
+	if err != nil {
+		return nil, err
+	}
 	goVersion, err := b.goVersion(ctx)
 	if err != nil {
 		return nil, err
@@ -55,24 +60,20 @@ func (b Builder) Build(ctx context.Context, recipes []Recipe) ([]Built, error) {
 	return built, nil
 }
 
-// Locate returns the finished binary without building it.
-func (b Builder) Locate(ctx context.Context, name string) (Built, error) {
+// Has reports whether the cache holds all that Build would make.
+func (b Builder) Has(ctx context.Context, names ...string) bool {
+	recipes, err := Select(names...)
+	if err != nil {
+		return false
+	}
 	goVersion, err := b.goVersion(ctx)
-	if err != nil {
-		return Built{}, err
-	}
-	selected, err := Select(name)
-	if err != nil {
-		return Built{}, err
-	}
-	one, err := b.plan(selected[0], goVersion)
-	if err != nil {
-		return Built{}, err
-	}
-	if _, err := os.Stat(one.Path); err != nil {
-		return Built{}, fmt.Errorf("%s %s is not built: run `cluster build %s`", name, one.Version, name)
-	}
-	return one, nil
+	return err == nil && !slices.ContainsFunc(recipes, func(recipe Recipe) bool {
+		one, err := b.plan(recipe, goVersion)
+		if err == nil {
+			_, err = os.Stat(one.Path)
+		}
+		return err != nil
+	})
 }
 
 func (b Builder) plan(recipe Recipe, goVersion string) (Built, error) {
@@ -204,7 +205,8 @@ func (b Builder) SourceTree(ctx context.Context, planned Built) (string, error) 
 	}
 	unfinished := fmt.Sprintf("%s.%d", tree, os.Getpid())
 	defer os.RemoveAll(unfinished)
-	if err := copyTree(downloaded, unfinished); err != nil {
+	// What an interrupted copy left goes first. The copy is writable, which the module cache is not.
+	if err := errors.Join(os.RemoveAll(unfinished), os.CopyFS(unfinished, os.DirFS(downloaded))); err != nil {
 		return "", fmt.Errorf("copying %s to %s: %w", downloaded, unfinished, err)
 	}
 	for _, overlay := range planned.Overlay {
@@ -237,31 +239,6 @@ func (b Builder) download(ctx context.Context, planned Built) (string, error) {
 		return "", fmt.Errorf("downloading %s %s: %w", planned.Module, planned.Version, err)
 	}
 	return result.Dir, nil
-}
-
-// copyTree copies a module's folder and makes the copy writable, which the module cache is not.
-func copyTree(from, to string) error {
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return err
-	}
-	return filepath.WalkDir(from, func(path string, entry os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(from, path)
-		if err != nil {
-			return err
-		}
-		target := filepath.Join(to, rel)
-		if entry.IsDir() {
-			return os.MkdirAll(target, 0o755)
-		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(target, data, 0o644)
-	})
 }
 
 func (o Overlay) write(tree string) error {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
@@ -222,7 +223,7 @@ func stampArgo(version string) []string {
 func stampMinIO(version string) []string {
 	const prefix = "github.com/minio/minio/cmd."
 	release := MinIORelease(version)
-	stamps := []string{prefix + "ReleaseTag=" + release, prefix + "Version=" + minIOTime(version)}
+	stamps := []string{prefix + "ReleaseTag=" + release, prefix + "Version=" + minIOTime(version, time.RFC3339)}
 	if revision, err := module.PseudoVersionRev(version); err == nil {
 		stamps = append(stamps, prefix+"CommitID="+revision, prefix+"ShortCommitID="+revision)
 	}
@@ -239,19 +240,15 @@ func stampHelm(version string) []string {
 
 // MinIORelease turns MinIO's Go pseudo-version into the release's own name: releases are named by their commit's time.
 func MinIORelease(version string) string {
-	at, err := module.PseudoVersionTime(version)
-	if err != nil {
-		return "RELEASE." + version
-	}
-	return at.UTC().Format("RELEASE.2006-01-02T15-04-05Z")
+	return "RELEASE." + minIOTime(version, "2006-01-02T15-04-05Z")
 }
 
-func minIOTime(version string) string {
+func minIOTime(version, layout string) string {
 	at, err := module.PseudoVersionTime(version)
 	if err != nil {
 		return version
 	}
-	return at.UTC().Format("2006-01-02T15:04:05Z")
+	return at.UTC().Format(layout)
 }
 
 // PrometheusRelease turns Prometheus's Go module version into its release: v0.315.0 is release v3.15.0.

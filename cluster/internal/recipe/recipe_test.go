@@ -174,13 +174,9 @@ func TestReleaseNames(t *testing.T) {
 
 func TestBuildCompilesOnceAndKeepsNothingHalfDone(t *testing.T) {
 	builder := Builder{Source: source, Cache: t.TempDir(), Progress: io.Discard}
-	pause, err := Select("pause")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var modified [2]int64
 	for i := range modified {
-		built, err := builder.Build(context.Background(), pause)
+		built, err := builder.Build(context.Background(), "pause")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,13 +193,15 @@ func TestBuildCompilesOnceAndKeepsNothingHalfDone(t *testing.T) {
 			t.Error("the folder of plain names must lead to the binary:", err)
 		}
 	}
+	if !builder.Has(context.Background(), "pause") || builder.Has(context.Background(), "pause", "etcd") {
+		t.Error("the cache holds pause, and nothing else")
+	}
 	if modified[0] != modified[1] {
 		t.Error("the second build compiled again")
 	}
 
-	broken := pause[0]
-	broken.Name, broken.Package = "broken", "./cmd/no-such-command"
-	if _, err := builder.Build(context.Background(), []Recipe{broken}); err == nil {
+	broken := Recipe{Name: "broken", Dir: ".", Package: "./cmd/no-such-command"}
+	if _, err := builder.one(context.Background(), broken, ""); err == nil {
 		t.Error("a package that does not exist: want an error")
 	}
 	left, _ := filepath.Glob(filepath.Join(builder.Cache, "bin", "broken-*", "*"))

@@ -106,12 +106,12 @@ func (r Release) addCrates(bom *cyclonedx.BOM, root string) error {
 		slices.Sort(needs[ref])
 		dependency := cyclonedx.Dependency{Ref: ref}
 		if len(needs[ref]) > 0 {
-			dependency.Dependencies = pointer(slices.Compact(needs[ref]))
+			dependency.Dependencies = new(slices.Compact(needs[ref]))
 		}
 		dependencies = append(dependencies, dependency)
 	}
 	slices.SortFunc(dependencies, func(a, b cyclonedx.Dependency) int { return strings.Compare(a.Ref, b.Ref) })
-	bom.Components, bom.Dependencies = pointer(sorted(components)), &dependencies
+	bom.Components, bom.Dependencies = new(sorted(components)), &dependencies
 	return nil
 }
 

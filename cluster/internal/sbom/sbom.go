@@ -43,7 +43,7 @@ func (r Release) Document(program string) ([]byte, error) {
 	root := r.Crates.program(filepath.Base(program))
 	switch {
 	case notGo == nil:
-		bom.Components = pointer(modules(info))
+		bom.Components = new(modules(info))
 	case root != "":
 		err = r.addCrates(bom, root)
 	default:
@@ -115,5 +115,3 @@ func sorted(components []cyclonedx.Component) []cyclonedx.Component {
 	slices.SortFunc(components, func(a, b cyclonedx.Component) int { return cmp.Compare(a.BOMRef, b.BOMRef) })
 	return slices.CompactFunc(components, func(a, b cyclonedx.Component) bool { return a.BOMRef == b.BOMRef })
 }
-
-func pointer[T any](value T) *T { return &value }

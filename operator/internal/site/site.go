@@ -427,13 +427,8 @@ func times(v float64) string { return quantity.Short(v, quantity.Times) }
 
 // measureOf is a key without what all series of a benchmark share.
 func measureOf(key series.Key) string {
-	text := key.Metric + "." + key.Statistic
-	for _, part := range []string{key.Arm, key.Point} {
-		if part != "" {
-			text += " " + part
-		}
-	}
-	return text
+	parts := []string{key.Metric + "." + key.Statistic, key.Arm, key.Point}
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), " ")
 }
 
 // places are some of the points, with their revisions, as labels of an axis.

@@ -7,7 +7,6 @@ import (
 	"crypto/pbkdf2"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -32,6 +31,8 @@ type Admin struct {
 	client               *http.Client
 	endpoint             *url.URL
 	accessKey, secretKey string
+	// bucket and under are where the ledgers are.
+	bucket, under string
 }
 
 const (
@@ -59,6 +60,7 @@ func NewAdmin(rawURL string, options ledger.Options) (*Admin, error) {
 		client: &http.Client{Transport: transport, Timeout: adminTimeout}, endpoint: endpoint,
 		accessKey: cmp.Or(options.AccessKey, os.Getenv("AWS_ACCESS_KEY_ID")),
 		secretKey: cmp.Or(options.SecretKey, os.Getenv("AWS_SECRET_ACCESS_KEY")),
+		bucket:    parsed.Host, under: strings.Trim(parsed.Path, "/"),
 	}, nil
 }
 
@@ -71,8 +73,7 @@ func (a *Admin) Call(ctx context.Context, method, what string, query url.Values,
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(body)
-	request.Header.Set("X-Amz-Content-Sha256", hex.EncodeToString(sum[:]))
+	request.Header.Set("X-Amz-Content-Sha256", fmt.Sprintf("%x", sha256.Sum256(body)))
 	response, err := a.client.Do(signer.SignV4(*request, a.accessKey, a.secretKey, "", ""))
 	if err != nil {
 		return nil, ledger.Explain(tried, err)

@@ -3,7 +3,6 @@ package storeusers
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -53,10 +52,6 @@ func Read(folder string) (map[string]string, error) {
 // Apply makes the store of a ledger's URL have these users, by their names and secret keys, with these rights and no others of ours:
 // a namespace that is not named any more loses its users. The options hold the credentials of an administrator.
 func Apply(ctx context.Context, rawURL string, options ledger.Options, users map[string]string) (Done, error) {
-	parsed, err := url.Parse(rawURL)
-	if err != nil {
-		return Done{}, fmt.Errorf("%w %q: %w", ledger.ErrBadURL, rawURL, err)
-	}
 	admin, err := NewAdmin(rawURL, options)
 	if err != nil {
 		return Done{}, err
@@ -64,7 +59,7 @@ func Apply(ctx context.Context, rawURL string, options ledger.Options, users map
 	// All of them before the first: a name that is wrong changes nothing.
 	policies := map[string][]byte{}
 	for name := range users {
-		if policies[name], err = Policy(parsed.Host, strings.Trim(parsed.Path, "/"), name); err != nil {
+		if policies[name], err = Policy(admin.bucket, admin.under, name); err != nil {
 			return Done{}, err
 		}
 	}

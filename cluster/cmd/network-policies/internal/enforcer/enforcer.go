@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -184,10 +185,8 @@ func (e *Enforcer) withAddresses(pods []*corev1.Pod) []rules.Pod {
 	var out []rules.Pod
 	for address, pod := range owner {
 		one := rules.Pod{Namespace: pod.Namespace, Labels: pod.Labels, Address: address}
-		for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-			for _, container := range containers {
-				one.Ports = append(one.Ports, container.Ports...)
-			}
+		for _, container := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+			one.Ports = append(one.Ports, container.Ports...)
 		}
 		out = append(out, one)
 	}

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 )
 
 // Table is the table that the rules are in, and nothing else is.
@@ -115,11 +116,11 @@ func (w World) allowed(direction way, pod Pod) (lines []string, selected bool, e
 		if policy.Namespace != pod.Namespace || !slices.Contains(policy.Spec.PolicyTypes, direction.kind) {
 			continue
 		}
-		matches, err := matcher(&policy.Spec.PodSelector)
+		selector, err := metav1.LabelSelectorAsSelector(&policy.Spec.PodSelector)
 		if err != nil {
 			return nil, false, fmt.Errorf("NetworkPolicy %s/%s: podSelector: %w", policy.Namespace, policy.Name, err)
 		}
-		if !matches(pod.Labels) {
+		if !selector.Matches(pod.Labels) {
 			continue
 		}
 		selected = true
@@ -211,21 +212,21 @@ func (w World) end(direction way, namespace string, peer networkingv1.NetworkPol
 	}
 	inNamespace := func(name string) bool { return name == namespace }
 	if peer.NamespaceSelector != nil {
-		matches, err := matcher(peer.NamespaceSelector)
+		namespaces, err := metav1.LabelSelectorAsSelector(peer.NamespaceSelector)
 		if err != nil {
 			return end{}, false, fmt.Errorf("namespaceSelector: %w", err)
 		}
-		inNamespace = func(name string) bool { return matches(w.Namespaces[name]) }
+		inNamespace = func(name string) bool { return namespaces.Matches(w.Namespaces[name]) }
 	}
-	matches := func(labels.Set) bool { return true }
+	pods := labels.Everything()
 	if peer.PodSelector != nil {
-		if matches, err = matcher(peer.PodSelector); err != nil {
+		if pods, err = metav1.LabelSelectorAsSelector(peer.PodSelector); err != nil {
 			return end{}, false, fmt.Errorf("podSelector: %w", err)
 		}
 	}
 	var addresses []string
 	for _, pod := range w.Pods {
-		if inNamespace(pod.Namespace) && matches(pod.Labels) {
+		if inNamespace(pod.Namespace) && pods.Matches(pod.Labels) {
 			other.pods = append(other.pods, pod)
 			addresses = append(addresses, pod.Address.String())
 		}
@@ -234,21 +235,8 @@ func (w World) end(direction way, namespace string, peer networkingv1.NetworkPol
 	return other, len(addresses) > 0, nil
 }
 
-func matcher(selector *metav1.LabelSelector) (func(labels.Set) bool, error) {
-	parsed, err := metav1.LabelSelectorAsSelector(selector)
-	if err != nil {
-		return nil, err
-	}
-	return func(set labels.Set) bool { return parsed.Matches(set) }, nil
-}
-
 // protocol is what a port is of if it says nothing: TCP.
-func protocol(given *corev1.Protocol) corev1.Protocol {
-	if given == nil {
-		return corev1.ProtocolTCP
-	}
-	return *given
-}
+func protocol(given *corev1.Protocol) corev1.Protocol { return ptr.Deref(given, corev1.ProtocolTCP) }
 
 func numbered(port networkingv1.NetworkPolicyPort) string {
 	name := strings.ToLower(string(protocol(port.Protocol)))

@@ -1,0 +1,23 @@
+// Package files writes and removes files in one step: a crash leaves the old one, the new one or none.
+package files
+
+import (
+	"errors"
+	"os"
+)
+
+// Replace writes a file. Whoever reads or watches it sees all of it at once.
+func Replace(path string, data []byte, mode os.FileMode) error {
+	if err := os.WriteFile(path+".next", data, mode); err != nil {
+		return err
+	}
+	return os.Rename(path+".next", path)
+}
+
+// Remove removes a file. One that is not there is fine.
+func Remove(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
