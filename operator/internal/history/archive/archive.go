@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"assay.dev/assay/operator/internal/analysis"
-	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/history/bisect"
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/points"
@@ -307,7 +305,7 @@ func Measured(ctx context.Context, store ledger.Store) (records []points.Keyed, 
 		return nil, false, err
 	}
 	run.Ledger = store.URL()
-	exp, found, err := Newest(ctx, store)
+	exp, found, err := ledger.ReadJudged(ctx, store)
 	if err != nil {
 		return nil, false, err
 	}
@@ -316,11 +314,6 @@ func Measured(ctx context.Context, store ledger.Store) (records []points.Keyed, 
 	}
 	records, err = run.Of(exp, found)
 	return records, true, err
-}
-
-// Newest is the experiment of a ledger and its newest analysis, nil without one.
-func Newest(ctx context.Context, store ledger.Store) (*experiment.Experiment, *analysis.Analysis, error) {
-	return ledger.ReadJudged(ctx, store)
 }
 
 // Retain removes the records that a policy does not keep, and reports how many. What a change rests on stays. A series that cannot be

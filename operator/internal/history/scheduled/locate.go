@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/history/archive"
 	"assay.dev/assay/operator/internal/history/bisect"
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/locate"
@@ -316,7 +315,7 @@ func (h *History) decide(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule
 // wave adds what the run of a wave measured to its search. A run that measured nothing is lost, and the wave is measured again.
 func (h *History) wave(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledRun,
 	run *assayv1alpha1.BenchmarkRun, store ledger.Store) (Recorded, error) {
-	exp, found, err := archive.Newest(ctx, store)
+	exp, found, err := ledger.ReadJudged(ctx, store)
 	if away(ctx, err) {
 		return Recorded{}, err
 	}

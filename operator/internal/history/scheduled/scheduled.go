@@ -422,7 +422,7 @@ func evidence(ctx context.Context, store ledger.Store) (*watch.Confirm, *points.
 	if err != nil {
 		return nil, nil, nil, nil, err
 	}
-	exp, found, err := archive.Newest(ctx, store)
+	exp, found, err := ledger.ReadJudged(ctx, store)
 	if err == nil && found == nil {
 		err = errors.New("its ledger has no analysis")
 	}
