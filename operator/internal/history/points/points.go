@@ -44,6 +44,9 @@ type Revision struct {
 	Image string `json:"image,omitempty"`
 }
 
+// RevisionOf is what a point of a series is of.
+func RevisionOf(p series.Point) Revision { return Revision{p.Revision, p.Image} }
+
 // Run is what a run was measured for: what its ledger does not know otherwise.
 type Run struct {
 	// Project and Benchmark are those of the keys.

@@ -14,6 +14,7 @@ import (
 
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/detect"
+	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/history/watch"
 )
@@ -146,7 +147,7 @@ func scheduled(t *testing.T, policy Policy, truth *truth) (alerts []int, confirm
 		}
 		return out
 	}
-	numbers := func(sides []watch.Side) (out []int) {
+	numbers := func(sides []points.Revision) (out []int) {
 		for _, side := range sides {
 			n, err := strconv.Atoi(side.Revision)
 			if err != nil {

@@ -86,7 +86,7 @@ func (h *History) open(s *assayv1alpha1.BenchmarkSchedule, c *change.Change, all
 	recorded []schedule.Recorded) *bisect.Bounded {
 	revisions := make([]points.Revision, 0, len(recorded))
 	for _, r := range recorded {
-		revisions = append(revisions, points.Revision{Revision: r.Revision.Revision, Image: r.Image})
+		revisions = append(revisions, points.Revision(r.Revision))
 	}
 	return bisect.Open(c, all, revisions, *bounds(s), h.now())
 }
@@ -121,10 +121,8 @@ func (h *History) Search(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule
 		out.Wave, out.Blocks = int32(one.search.Number()), int32(wave.Blocks)
 		for _, r := range wave.Revisions {
 			if failed[r] == "" {
-				of := one.search.Search.Revisions[r]
-				out.Arms = append(out.Arms, assayv1alpha1.ScheduledArm{
-					Arm: bisect.Arm(r), Revision: assayv1alpha1.Revision{Revision: of.Revision, Image: of.Image},
-				})
+				revision := assayv1alpha1.Revision(one.search.Search.Revisions[r])
+				out.Arms = append(out.Arms, assayv1alpha1.ScheduledArm{Arm: bisect.Arm(r), Revision: revision})
 			}
 		}
 		return out, nil

@@ -90,7 +90,7 @@ func (h *History) Past(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule) 
 			continue
 		}
 		newest = point.Sequence
-		out.Predecessor = known(point.Revision, point.Image)
+		out.Predecessor = known(points.RevisionOf(*point))
 		if out.Anchor, err = h.imaged(ctx, s, one, one.Anchor); err != nil {
 			return nil, err
 		}
@@ -100,8 +100,8 @@ func (h *History) Past(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule) 
 
 // known is a revision whose image is known by its digest, as a schedule's status takes them; nil for any other, of which a history may have
 // some.
-func known(revision, image string) *assayv1alpha1.Revision {
-	if out := (assayv1alpha1.Revision{Revision: revision, Image: image}); out.WellFormed() {
+func known(revision points.Revision) *assayv1alpha1.Revision {
+	if out := assayv1alpha1.Revision(revision); out.WellFormed() {
 		return &out
 	}
 	return nil
@@ -118,7 +118,7 @@ func (h *History) imaged(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule
 		return nil, err
 	}
 	for _, r := range slices.Backward(records) {
-		if found := known(r.Head, r.Image); r.Head == revision && found != nil {
+		if found := known(points.Revision{Revision: r.Head, Image: r.Image}); r.Head == revision && found != nil {
 			return found, nil
 		}
 	}
@@ -164,8 +164,8 @@ func confirming(anchor *assayv1alpha1.Revision, due watch.Confirm) []assayv1alph
 		return nil
 	}
 	out := []assayv1alpha1.ScheduledArm{{Arm: points.Anchor, Revision: *anchor}}
-	add := func(name string, side watch.Side) bool {
-		found := known(side.Revision, side.Image)
+	add := func(name string, side points.Revision) bool {
+		found := known(side)
 		if found != nil {
 			out = append(out, assayv1alpha1.ScheduledArm{Arm: name, Revision: *found})
 		}

@@ -149,12 +149,6 @@ func shiftError(points []detect.Observation, first int) float64 {
 	return math.Sqrt(1/before + 1/after)
 }
 
-// Side is a revision of one side of a change.
-type Side struct {
-	Revision string `json:"revision"`
-	Image    string `json:"image,omitempty"`
-}
-
 // Confirm is a confirming run that is due: old revisions against new ones on fresh blocks, with the anchor of the series.
 type Confirm struct {
 	Change string `json:"change"`
@@ -163,9 +157,9 @@ type Confirm struct {
 	// Series that the suspicion is of.
 	Series []Suspected `json:"series"`
 	// Old and New are in the order of their points; the last of New is the newest revision.
-	Old    []Side `json:"old"`
-	New    []Side `json:"new"`
-	Anchor string `json:"anchor"`
+	Old    []points.Revision `json:"old"`
+	New    []points.Revision `json:"new"`
+	Anchor string            `json:"anchor"`
 	// From, First and To date the change, as far as is known now.
 	From  int64 `json:"from"`
 	First int64 `json:"first"`
@@ -229,7 +223,7 @@ func (p Policy) due(all []*series.Series, book change.Book, c *change.Change) *C
 		out.Old = p.sides(shown.points[:1], func(int64) bool { return true }, nil)
 	}
 	out.New = p.sides(shown.points, func(n int64) bool { return n >= out.To }, out.Old)
-	last := Side{out.Newest.Revision, out.Newest.Image}
+	last := points.RevisionOf(out.Newest)
 	if len(out.New) < p.Confirmation.Wants(out.Number, p.Sides) || out.New[len(out.New)-1] != last {
 		return nil
 	}
@@ -237,10 +231,10 @@ func (p Policy) due(all []*series.Series, book change.Book, c *change.Change) *C
 }
 
 // sides are the newest revisions of the points in a range, each once, without those of the other side.
-func (p Policy) sides(points []series.Point, in func(number int64) bool, not []Side) []Side {
-	var out []Side
-	for _, point := range slices.Backward(points) {
-		side := Side{point.Revision, point.Image}
+func (p Policy) sides(all []series.Point, in func(number int64) bool, not []points.Revision) []points.Revision {
+	var out []points.Revision
+	for _, point := range slices.Backward(all) {
+		side := points.RevisionOf(point)
 		if len(out) < p.Sides && in(point.Sequence) && !slices.Contains(out, side) && !slices.Contains(not, side) {
 			out = append(out, side)
 		}
