@@ -4,6 +4,7 @@
 package scheduled
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -197,17 +198,10 @@ const (
 // Begin writes down what a run is for, in its ledger, before anything is measured.
 func (h *History) Begin(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledRun,
 	run *assayv1alpha1.BenchmarkRun) error {
-	point := points.Run{
-		Project: s.Namespace, Benchmark: s.Spec.Series, ID: string(run.UID), Analysis: 1, Schedule: s.Name, Sequence: entry.Sequence,
-		At: run.CreationTimestamp.UTC(), Arms: map[string]points.Revision{},
-	}
-	for _, arm := range entry.Arms {
-		point.Arms[arm.Arm] = points.Revision{Revision: arm.Revision.Revision, Image: arm.Image}
-	}
 	if entry.Locates != "" {
 		return nil // Its search has all of it.
 	}
-	store := observe.RunStore(h.Store, run)
+	store, point := observe.RunStore(h.Store, run), pointOf(s, entry, string(run.UID), run.CreationTimestamp.Time)
 	if entry.Confirms != "" {
 		found, err := h.confirms(ctx, s, entry, store, &point)
 		if err != nil || !found {
@@ -215,6 +209,18 @@ func (h *History) Begin(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule,
 		}
 	}
 	return create(ctx, store, points.Key, point)
+}
+
+// pointOf is the point that a number of a schedule is given for.
+func pointOf(s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledRun, id string, at time.Time) points.Run {
+	out := points.Run{
+		Project: s.Namespace, Benchmark: s.Spec.Series, ID: id, Analysis: 1, Schedule: s.Name, Sequence: entry.Sequence,
+		At: at.UTC(), Arms: map[string]points.Revision{},
+	}
+	for _, arm := range entry.Arms {
+		out.Arms[arm.Arm] = points.Revision(arm.Revision)
+	}
+	return out
 }
 
 // confirms makes of a point one that is measured anew, and writes down what that decides. Not found is a suspicion that has passed in the
@@ -477,15 +483,7 @@ func (h *History) Gap(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, e
 		return err
 	}
 	keys = slices.DeleteFunc(keys, func(key series.Key) bool { return key.Benchmark != s.Spec.Series })
-	point := points.Run{
-		Project: s.Namespace, Benchmark: s.Spec.Series, ID: entry.UID, Analysis: 1, Schedule: s.Name, Sequence: entry.Sequence,
-		At: entry.ScheduleTime.UTC(), Arms: map[string]points.Revision{},
-	}
-	if point.ID == "" {
-		point.ID = fmt.Sprintf("%s/%d", s.UID, entry.Sequence)
-	}
-	for _, arm := range entry.Arms {
-		point.Arms[arm.Arm] = points.Revision{Revision: arm.Revision.Revision, Image: arm.Image}
-	}
+	id := cmp.Or(entry.UID, fmt.Sprintf("%s/%d", s.UID, entry.Sequence))
+	point := pointOf(s, entry, id, entry.ScheduleTime.Time)
 	return kept.Append(ctx, point.Gap(keys, reason))
 }
