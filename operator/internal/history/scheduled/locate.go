@@ -246,18 +246,27 @@ func (h *History) end(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, o
 		return one.search, nil
 	}
 	number := one.search.Number()
-	return h.archive(s).UpdateSearch(ctx, one.change.ID, func(old *bisect.Bounded) (*bisect.Bounded, error) {
+	return h.update(ctx, s, one.change.ID, func(search *bisect.Bounded) error {
 		switch {
-		case old == nil:
-			return nil, errDeleted
-		case old.Number() != number:
-			return old, nil
+		case search.Number() != number:
+			return nil
 		case stop != "":
-			old.Stop(stop)
-			return old, nil
+			search.Stop(stop)
+			return nil
 		default:
-			return old, old.Search.Add(bisect.Ran{Wave: wave, Failed: failed})
+			return search.Search.Add(bisect.Ran{Wave: wave, Failed: failed})
 		}
+	})
+}
+
+// update changes a search that was begun.
+func (h *History) update(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, id string, turn func(*bisect.Bounded) error) (
+	*bisect.Bounded, error) {
+	return h.archive(s).UpdateSearch(ctx, id, func(old *bisect.Bounded) (*bisect.Bounded, error) {
+		if old == nil {
+			return nil, errors.New("somebody deleted the search in between")
+		}
+		return old, turn(old)
 	})
 }
 
@@ -269,12 +278,9 @@ func (h *History) Located(ctx context.Context, s *assayv1alpha1.BenchmarkSchedul
 	}); err != nil {
 		return "", err
 	}
-	if _, err := h.archive(s).UpdateSearch(ctx, found.Change, func(old *bisect.Bounded) (*bisect.Bounded, error) {
-		if old == nil {
-			return nil, errDeleted
-		}
-		old.Answer = found.answer
-		return old, nil
+	if _, err := h.update(ctx, s, found.Change, func(search *bisect.Bounded) error {
+		search.Answer = found.answer
+		return nil
 	}); err != nil {
 		return "", err
 	}
@@ -367,20 +373,14 @@ func unpulled(entry *assayv1alpha1.ScheduledRun, run *assayv1alpha1.BenchmarkRun
 // spend adds what became of the run of a wave, unless it was added before.
 func (h *History) spend(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledRun,
 	add func(*bisect.Bounded)) error {
-	kept := h.archive(s)
-	if search, err := kept.Search(ctx, entry.Locates); err != nil || search == nil {
+	if search, err := h.archive(s).Search(ctx, entry.Locates); err != nil || search == nil {
 		return err // One that somebody deleted is missed by nobody.
 	}
-	_, err := kept.UpdateSearch(ctx, entry.Locates, func(old *bisect.Bounded) (*bisect.Bounded, error) {
-		if old == nil {
-			return nil, errDeleted
+	_, err := h.update(ctx, s, entry.Locates, func(search *bisect.Bounded) error {
+		if search.Number() == int(entry.Wave) {
+			add(search)
 		}
-		if old.Number() == int(entry.Wave) {
-			add(old)
-		}
-		return old, nil
+		return nil
 	})
 	return err
 }
-
-var errDeleted = errors.New("somebody deleted the search in between")

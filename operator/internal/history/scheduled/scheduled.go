@@ -146,12 +146,7 @@ func (h *History) Due(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule) (
 }
 
 func (h *History) due(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule) ([]*series.Series, []watch.Confirm, error) {
-	kept := h.archive(s)
-	all, err := kept.Of(ctx, s.Spec.Series)
-	if err != nil {
-		return nil, nil, err
-	}
-	book, err := kept.Book(ctx)
+	all, book, err := h.standing(ctx, s)
 	if err != nil {
 		return nil, nil, err
 	}
