@@ -185,6 +185,11 @@ func (c Change) Known() bool {
 	return c.State != Suspected && (c.State != Invalid || c.decidedByPerson())
 }
 
+// Concerns reports whether a series is among those that it moved.
+func (c Change) Concerns(series string) bool {
+	return slices.ContainsFunc(c.Effects, func(e Effect) bool { return e.Series == series })
+}
+
 // Acknowledge records that somebody took notice. It stays, whatever is computed later.
 func (c Change) Acknowledge(e Event) (Change, error) {
 	if e.Who == "" {

@@ -46,9 +46,7 @@ func (h *History) candidates(ctx context.Context, s *assayv1alpha1.BenchmarkSche
 	var out []candidate
 	for i := range book.Changes {
 		c := &book.Changes[i]
-		ours := slices.ContainsFunc(all, func(one *series.Series) bool {
-			return slices.ContainsFunc(c.Effects, func(e change.Effect) bool { return e.Series == one.Key.ID() })
-		})
+		ours := slices.ContainsFunc(all, func(one *series.Series) bool { return c.Concerns(one.Key.ID()) })
 		if !ours || c.State == change.Suspected {
 			continue
 		}
