@@ -120,6 +120,12 @@ func Wave(spec *assayv1alpha1.BenchmarkRunSpec, blocks int) {
 		spec.Gates[i].Candidate = ""
 	}
 	spec.Predictions = nil
+	Blocks(spec, blocks)
+}
+
+// Blocks gives a run so many blocks, as a wave or a confirmation needs them. It has more arms than a point and measures them more often:
+// what it may cost is bounded by the time that the template gives a run.
+func Blocks(spec *assayv1alpha1.BenchmarkRunSpec, blocks int) {
 	spec.Design.Blocks = assayv1alpha1.Blocks{Min: int32(blocks), Max: int32(blocks)}
 	spec.Design.Stop, spec.Design.Confirm = nil, nil
 	spec.Budget.Trials = MostTrials
