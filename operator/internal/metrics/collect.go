@@ -68,11 +68,16 @@ func (m *Metrics) runs(ctx context.Context) ([]*assayv1alpha1.BenchmarkRun, erro
 	if err := m.from.Reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list runs: %w", err)
 	}
-	out := make([]*assayv1alpha1.BenchmarkRun, 0, len(list.Items))
-	for i := range list.Items {
-		out = append(out, &list.Items[i])
+	return inTurns(pointers(list.Items)), nil
+}
+
+// pointers lead to the objects of a list, which is not copied.
+func pointers[T any](list []T) []*T {
+	out := make([]*T, len(list))
+	for i := range list {
+		out[i] = &list[i]
 	}
-	return inTurns(out), nil
+	return out
 }
 
 // inTurns sorts runs by how much it matters that they are shown: those that go on before those that ended, since alerts are of these, and
@@ -282,10 +287,7 @@ func (m *Metrics) nodes(ctx context.Context) ([]*corev1.Node, error) {
 	if err := m.from.Reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list nodes: %w", err)
 	}
-	nodes := make([]*corev1.Node, 0, len(list.Items))
-	for i := range list.Items {
-		nodes = append(nodes, &list.Items[i])
-	}
+	nodes := pointers(list.Items)
 	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
 	return nodes[:min(len(nodes), maxNodes)], nil
 }

@@ -139,10 +139,7 @@ func (m *Metrics) readHistory(ctx context.Context, namespace string) (historyOf,
 // measuring are the schedules that are shown: of each series one, and of each namespace the oldest maxSchedules, so that who makes more
 // takes nothing from the others. The rest is counted.
 func measuring(schedules []assayv1alpha1.BenchmarkSchedule) (shown []*assayv1alpha1.BenchmarkSchedule, leftOut int) {
-	oldest := make([]*assayv1alpha1.BenchmarkSchedule, len(schedules))
-	for i := range schedules {
-		oldest[i] = &schedules[i]
-	}
+	oldest := pointers(schedules)
 	slices.SortFunc(oldest, func(a, b *assayv1alpha1.BenchmarkSchedule) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
@@ -178,12 +175,8 @@ func (m *Metrics) collectHistories(ctx context.Context, s *scrape) error {
 		for _, state := range change.States {
 			s.gauge("assay_history_changes", float64(history.states[state]), history.namespace, string(state))
 		}
-		for i := range history.open {
-			direction := "improvement"
-			if history.open[i].Regression() {
-				direction = "regression"
-			}
-			s.gauge("assay_history_change_info", 1, history.namespace, history.open[i].ID, direction)
+		for _, c := range history.open {
+			s.gauge("assay_history_change_info", 1, history.namespace, c.ID, c.Direction())
 		}
 	}
 	shown, leftOut := measuring(schedules)

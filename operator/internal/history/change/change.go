@@ -211,6 +211,14 @@ func (c Change) Regression() bool {
 	return slices.ContainsFunc(c.Effects, func(e Effect) bool { return e.Worse })
 }
 
+// Direction is what people call it.
+func (c Change) Direction() string {
+	if c.Regression() {
+		return "regression"
+	}
+	return "improvement"
+}
+
 // decidedByPerson reports whether the state is a person's word.
 func (c Change) decidedByPerson() bool {
 	return len(c.History) > 0 && c.History[len(c.History)-1].Person
