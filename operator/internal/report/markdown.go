@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -184,9 +185,7 @@ func (v *view) results(out *document) {
 			}
 			cells = append(cells, analysis.Describe(&result.Estimate))
 			blocks = max(blocks, result.Estimate.Blocks)
-			if result.ShareOfCeiling != nil {
-				ceiling = analysis.DescribeShare(&result)
-			}
+			ceiling = cmp.Or(analysis.DescribeShare(&result), ceiling)
 		}
 		table.add(append(cells, fmt.Sprint(blocks), ceiling)...)
 	})

@@ -109,11 +109,11 @@ func Terminal(w io.Writer, exp *experiment.Experiment, analyzed *analysis.Analys
 		}
 		line("%s", text)
 	}
+	text := out.String()
 	if colour {
-		_, err := io.WriteString(w, painted(out.String()))
-		return err
+		text = painted(text)
 	}
-	_, err := io.WriteString(w, out.String())
+	_, err := io.WriteString(w, text)
 	return err
 }
 

@@ -28,12 +28,6 @@ type Tick struct {
 	Label string
 }
 
-// Rule is a level drawn across a plot.
-type Rule struct {
-	At    float64
-	Label string
-}
-
 // Lines plots curves with intervals.
 type Lines struct {
 	Title, XLabel string
@@ -41,8 +35,9 @@ type Lines struct {
 	XTicks     []Tick
 	LogX, LogY bool
 	Series     []Series
-	Rules      []Rule
-	Y          Number
+	// Rules are levels drawn across the plot.
+	Rules []Tick
+	Y     Number
 }
 
 const (
