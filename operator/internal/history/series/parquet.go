@@ -64,10 +64,8 @@ func Encode(key Key, records []Record) ([]byte, error) {
 	w := parquet.NewGenericWriter[row](&out,
 		parquet.Compression(&zstd.Codec{}), parquet.CreatedBy("assay", "v1alpha1", "parquet-go"),
 		parquet.KeyValueMetadata("assay.schema", schema))
-	if _, err := w.Write(rows); err != nil {
-		return nil, fmt.Errorf("series %q: parquet: %w", key, err)
-	}
-	if err := w.Close(); err != nil {
+	_, err := w.Write(rows)
+	if err = cmp.Or(err, w.Close()); err != nil {
 		return nil, fmt.Errorf("series %q: parquet: %w", key, err)
 	}
 	// What cannot be read again would take the whole series with it.
