@@ -94,10 +94,10 @@ type pointRecorded struct {
 }
 
 type confirmView struct {
-	Change string       `json:"change"`
-	Number int          `json:"number"`
-	Old    []watch.Side `json:"old"`
-	New    []watch.Side `json:"new"`
+	Change string            `json:"change"`
+	Number int               `json:"number"`
+	Old    []points.Revision `json:"old"`
+	New    []points.Revision `json:"new"`
 }
 
 func runSeries(ctx context.Context, connection *genericclioptions.ConfigFlags, file, form string, local localOptions, options seriesOptions,
@@ -461,8 +461,8 @@ func (f *follower) confirmOne(ctx context.Context, due *watch.Confirm) error {
 }
 
 // built are the revisions of which there is a program.
-func (f *follower) built(sides []watch.Side) []watch.Side {
-	return slices.DeleteFunc(slices.Clone(sides), func(side watch.Side) bool {
+func (f *follower) built(sides []points.Revision) []points.Revision {
+	return slices.DeleteFunc(slices.Clone(sides), func(side points.Revision) bool {
 		return f.options.program != "" && !local.Executable(fill(f.options.program, side.Revision))
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/calibrate"
 	"assay.dev/assay/operator/internal/history/detect"
 	"assay.dev/assay/operator/internal/history/rehearse"
+	"assay.dev/assay/operator/internal/history/watch"
 	"assay.dev/assay/operator/internal/quantity"
 )
 
@@ -47,12 +48,11 @@ func newHistoryCommand() *cobra.Command {
 var peerYears = []string{"layout", "spikes", rehearse.StepName, rehearse.MixedName}
 
 func (o *historyOptions) run(out, log io.Writer) error {
-	policy := rehearse.Default()
 	var tallies []rehearse.Tally
 	shown := map[string][]rehearse.Shown{}
 	for _, year := range rehearse.Years() {
 		started := time.Now()
-		tallies = append(tallies, policy.Watch(year, o.years, o.parallel, o.seed, func(i int, changed []int, ratios, bare []float64) {
+		tallies = append(tallies, rehearse.Watch(year, o.years, o.parallel, o.seed, func(i int, changed []int, ratios, bare []float64) {
 			if i < o.peerYears {
 				shown[year.Name+", ratios"] = append(shown[year.Name+", ratios"], rehearse.Shown{Changed: changed, Values: ratios})
 				shown[year.Name+", bare values"] = append(shown[year.Name+", bare values"], rehearse.Shown{Changed: changed, Values: bare})
@@ -176,7 +176,7 @@ func detectCost(workers int, seed uint64) calibrate.Figure {
 			all[i] = append(all[i], detect.Observation{Y: 0.004 * random.NormFloat64(), SE: 0.003 * (0.8 + 0.4*random.Float64()), DF: 9})
 		}
 	}
-	policy := rehearse.Default()
+	policy := watch.Default()
 	took := make([]float64, 5)
 	for i := range took {
 		took[i] = detectAll(policy, all, workers).Seconds()
@@ -187,7 +187,7 @@ func detectCost(workers int, seed uint64) calibrate.Figure {
 }
 
 // detectAll is how long so many workers take for all series.
-func detectAll(policy rehearse.Policy, all [][]detect.Observation, workers int) time.Duration {
+func detectAll(policy watch.Policy, all [][]detect.Observation, workers int) time.Duration {
 	began := time.Now()
 	var group sync.WaitGroup
 	for worker := range workers {

@@ -4,6 +4,7 @@ package dashboard
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -54,11 +55,8 @@ func (c Config) Pin(run *assayv1alpha1.BenchmarkRun, status *assayv1alpha1.Bench
 	if to != nil {
 		pin.To = to.UTC().Format(time.RFC3339)
 	}
-	for _, gate := range run.Spec.Gates {
-		if gate.Metric != "" {
-			pin.Metric = gate.Metric
-			break
-		}
+	if i := slices.IndexFunc(run.Spec.Gates, func(g assayv1alpha1.Gate) bool { return g.Metric != "" }); i >= 0 {
+		pin.Metric = run.Spec.Gates[i].Metric
 	}
 	if sweep := run.Spec.Sweep; sweep != nil && len(sweep.Axes) > 0 {
 		pin.Axis = sweep.Axes[0].Name

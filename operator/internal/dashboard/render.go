@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -34,20 +35,11 @@ func render(run *assayv1alpha1.BenchmarkRun, pin Pin) ([]byte, error) {
 	if pin.To != "now" {
 		delete(out, "refresh") // Nothing changes any more.
 	}
-	for variable, value := range map[string]string{"namespace": run.Namespace, "run": run.Name} {
-		if err := fix(out, variable, value); err != nil {
-			return nil, err
-		}
-	}
-	for variable, value := range map[string]string{"metric": pin.Metric, "axis": pin.Axis} {
-		if err := choose(out, variable, value); err != nil {
-			return nil, err
-		}
-	}
-	if pin.Report != "" {
-		if err := linkReport(out, pin.Report); err != nil {
-			return nil, err
-		}
+	if err := cmp.Or(
+		fix(out, "namespace", run.Namespace), fix(out, "run", run.Name),
+		choose(out, "metric", pin.Metric), choose(out, "axis", pin.Axis), linkReport(out, pin.Report),
+	); err != nil {
+		return nil, err
 	}
 	return json.Marshal(out)
 }
@@ -92,6 +84,9 @@ func variable(out object, name string) (object, error) {
 
 // linkReport puts links to the report beside the variables and on the verdict.
 func linkReport(out object, report string) error {
+	if report == "" {
+		return nil
+	}
 	link := object{
 		"title": "Report", "type": "link", "icon": "doc", "tooltip": "The report of the newest analysis", "url": report, "tags": []string{},
 		"asDropdown": false, "targetBlank": true, "includeVars": false, "keepTime": false,

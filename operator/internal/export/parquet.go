@@ -2,6 +2,7 @@ package export
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 
 	"github.com/parquet-go/parquet-go"
@@ -35,10 +36,7 @@ func Parquet(exp *experiment.Experiment, result *analysis.Analysis, evidence rec
 			}
 		}
 	}
-	if err := flush(); err != nil {
-		return nil, fmt.Errorf("parquet: %w", err)
-	}
-	if err := w.Close(); err != nil {
+	if err := cmp.Or(flush(), w.Close()); err != nil {
 		return nil, fmt.Errorf("parquet: %w", err)
 	}
 	return out.Bytes(), nil

@@ -43,8 +43,8 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 	if up := m.ledgerUp.Load(); up != neverAsked {
 		s.gauge("assay_ledger_up", truth(up == answers))
 	}
-	if m.stored != nil {
-		for namespace, sizes := range m.stored() {
+	if m.from.Stored != nil {
+		for namespace, sizes := range m.from.Stored() {
 			s.gauge("assay_ledger_stored_bytes", float64(sizes.Bytes), namespace)
 			s.gauge("assay_ledger_stored_objects", float64(sizes.Objects), namespace)
 		}
@@ -65,14 +65,19 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 // runs are all of them, in the order in which they are shown one by one. They are the cache's own: nothing here changes them.
 func (m *Metrics) runs(ctx context.Context) ([]*assayv1alpha1.BenchmarkRun, error) {
 	var list assayv1alpha1.BenchmarkRunList
-	if err := m.reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := m.from.Reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list runs: %w", err)
 	}
-	out := make([]*assayv1alpha1.BenchmarkRun, 0, len(list.Items))
-	for i := range list.Items {
-		out = append(out, &list.Items[i])
+	return inTurns(pointers(list.Items)), nil
+}
+
+// pointers lead to the objects of a list, which is not copied.
+func pointers[T any](list []T) []*T {
+	out := make([]*T, len(list))
+	for i := range list {
+		out[i] = &list[i]
 	}
-	return inTurns(out), nil
+	return out
 }
 
 // inTurns sorts runs by how much it matters that they are shown: those that go on before those that ended, since alerts are of these, and
@@ -125,7 +130,7 @@ func (m *Metrics) collectRuns(ctx context.Context, s *scrape) error {
 	for _, node := range nodes {
 		names[node.Name] = true
 	}
-	collectNoise(shown, names, m.clock.Now(), s)
+	collectNoise(shown, names, m.from.Clock.Now(), s)
 	return nil
 }
 
@@ -262,7 +267,7 @@ func collectNoise(all []known, cluster map[string]bool, now time.Time, s *scrape
 }
 
 func (m *Metrics) collectLeases(ctx context.Context, s *scrape) error {
-	leases, err := observe.Leases(ctx, m.reader, m.leaseNamespace)
+	leases, err := observe.Leases(ctx, m.from.Reader, m.from.LeaseNamespace)
 	if err != nil {
 		return fmt.Errorf("list leases: %w", err)
 	}
@@ -279,13 +284,10 @@ func (m *Metrics) collectLeases(ctx context.Context, s *scrape) error {
 // nodes are those of the cluster, the first maxNodes by name. They are the cache's own.
 func (m *Metrics) nodes(ctx context.Context) ([]*corev1.Node, error) {
 	var list corev1.NodeList
-	if err := m.reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := m.from.Reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list nodes: %w", err)
 	}
-	nodes := make([]*corev1.Node, 0, len(list.Items))
-	for i := range list.Items {
-		nodes = append(nodes, &list.Items[i])
-	}
+	nodes := pointers(list.Items)
 	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
 	return nodes[:min(len(nodes), maxNodes)], nil
 }

@@ -46,7 +46,7 @@ type interval struct {
 }
 
 func (m *Metrics) interval(text, zone string) (time.Duration, bool) {
-	now, key := m.clock.Now(), text+"\x00"+zone
+	now, key := m.from.Clock.Now(), text+"\x00"+zone
 	known, ok := m.intervals.Get(key)
 	if !ok || now.Sub(known.read) >= intervalEvery {
 		known = interval{read: now}
@@ -71,7 +71,7 @@ type historyOf struct {
 
 func (m *Metrics) schedules(ctx context.Context) ([]assayv1alpha1.BenchmarkSchedule, error) {
 	var list assayv1alpha1.BenchmarkScheduleList
-	if err := m.reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := m.from.Reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list schedules: %w", err)
 	}
 	return list.Items, nil
@@ -79,7 +79,7 @@ func (m *Metrics) schedules(ctx context.Context) ([]assayv1alpha1.BenchmarkSched
 
 // readHistories reads those of the namespaces with schedules, if it is time. What cannot be read stays as it was.
 func (m *Metrics) readHistories(ctx context.Context) {
-	now := m.clock.Now()
+	now := m.from.Clock.Now()
 	if now.Sub(m.historiesRead) < historiesEvery {
 		return
 	}
@@ -116,7 +116,7 @@ func (m *Metrics) readHistories(ctx context.Context) {
 
 func (m *Metrics) readHistory(ctx context.Context, namespace string) (historyOf, error) {
 	out := historyOf{namespace: namespace, states: map[change.State]int{}, newest: map[string]time.Time{}}
-	kept := archive.Open(ledger.WithPrefix(m.store, archive.Prefix(namespace)))
+	kept := archive.Open(ledger.WithPrefix(m.from.Store, archive.Prefix(namespace)))
 	book, err := kept.Book(ctx)
 	if err != nil {
 		return out, err
@@ -139,10 +139,7 @@ func (m *Metrics) readHistory(ctx context.Context, namespace string) (historyOf,
 // measuring are the schedules that are shown: of each series one, and of each namespace the oldest maxSchedules, so that who makes more
 // takes nothing from the others. The rest is counted.
 func measuring(schedules []assayv1alpha1.BenchmarkSchedule) (shown []*assayv1alpha1.BenchmarkSchedule, leftOut int) {
-	oldest := make([]*assayv1alpha1.BenchmarkSchedule, len(schedules))
-	for i := range schedules {
-		oldest[i] = &schedules[i]
-	}
+	oldest := pointers(schedules)
 	slices.SortFunc(oldest, func(a, b *assayv1alpha1.BenchmarkSchedule) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
@@ -178,12 +175,8 @@ func (m *Metrics) collectHistories(ctx context.Context, s *scrape) error {
 		for _, state := range change.States {
 			s.gauge("assay_history_changes", float64(history.states[state]), history.namespace, string(state))
 		}
-		for i := range history.open {
-			direction := "improvement"
-			if history.open[i].Regression() {
-				direction = "regression"
-			}
-			s.gauge("assay_history_change_info", 1, history.namespace, history.open[i].ID, direction)
+		for _, c := range history.open {
+			s.gauge("assay_history_change_info", 1, history.namespace, c.ID, c.Direction())
 		}
 	}
 	shown, leftOut := measuring(schedules)

@@ -46,7 +46,7 @@ func scheduledWorld(t *testing.T) (w *world, clock *testingclock.FakeClock, kept
 	t.Helper()
 	w = newWorld(t, DefaultSettings, scheduleOf("scan", "0 2 * * *", false), scheduleOf("weekdays", "0 2 * * 1-5", true))
 	clock = testingclock.NewFakeClock(began)
-	w.metrics.clock = clock
+	w.metrics.from.Clock = clock
 	kept = archive.Open(ledger.WithPrefix(w.store, archive.Prefix("team")))
 	ratio := series.Estimate{LogRatio: 0.01, SE: 0.001, DF: 9, Blocks: 10}
 	var records []points.Keyed
@@ -162,7 +162,7 @@ func TestAHistoryIsReadASeriesAtATime(t *testing.T) {
 		must(t, kept.Append(t.Context(), records))
 	}
 	store.most = 0
-	w.metrics.store = store
+	w.metrics.from.Store = store
 	runtime.GC()
 	var before runtime.MemStats
 	runtime.ReadMemStats(&before)

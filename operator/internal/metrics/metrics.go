@@ -38,12 +38,7 @@ var DefaultSettings = Settings{Runs: catalog.Runs, SeriesPerRun: catalog.SeriesP
 // and on nil they do nothing.
 type Metrics struct {
 	settings Settings
-	clock    clock.Clock
-	// reader reads the caches; store is the root of all ledgers.
-	reader         client.Reader
-	leaseNamespace string
-	store          ledger.Store
-	stored         func() map[string]ledger.Sizes
+	from     Sources
 
 	finished, waves, trials, gates *prometheus.CounterVec
 	leaseWait                      prometheus.Histogram
@@ -120,8 +115,7 @@ type Sources struct {
 
 // Register shows the metrics. Whoever leads must also Start them.
 func (m *Metrics) Register(registry prometheus.Registerer, sources Sources) error {
-	m.reader, m.leaseNamespace, m.store, m.clock, m.stored = sources.Reader, sources.LeaseNamespace, sources.Store, sources.Clock,
-		sources.Stored
+	m.from = sources
 	if err := registry.Register(m); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}

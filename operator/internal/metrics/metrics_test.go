@@ -294,7 +294,7 @@ func TestAnalysesThatAreRefusedAreNotReadEveryTime(t *testing.T) {
 		m.write(t, w.store)
 		own := observe.RunStore(w.store, m.run)
 		must(t, own.Replace(t.Context(), ledger.AnalysisKey(0), []byte(tc.raw)))
-		now, reads := w.metrics.clock.(*testingclock.FakeClock), 0
+		now, reads := w.metrics.from.Clock.(*testingclock.FakeClock), 0
 		refresh := func() {
 			before := w.store.asked.Load()
 			w.metrics.refresh(t.Context())
@@ -322,13 +322,13 @@ func TestAStoreThatFailsMakesNoAnalysisWait(t *testing.T) {
 	m := newRun(t, "scan")
 	w := newWorld(t, DefaultSettings, m.run)
 	m.write(t, w.store)
-	healthy := w.metrics.store
-	w.metrics.store = failing{healthy}
+	healthy := w.metrics.from.Store
+	w.metrics.from.Store = failing{healthy}
 	for range 20 {
 		w.metrics.refresh(t.Context())
-		w.metrics.clock.(*testingclock.FakeClock).Step(refreshEvery)
+		w.metrics.from.Clock.(*testingclock.FakeClock).Step(refreshEvery)
 	}
-	w.metrics.store = healthy
+	w.metrics.from.Store = healthy
 	if w.metrics.refresh(t.Context()); len(w.with("assay_metrics_unread_analyses 0")) != 1 {
 		t.Error("the store answers, and the analysis is not read")
 	}

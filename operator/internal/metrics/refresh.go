@@ -28,7 +28,7 @@ func (m *Metrics) Start(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-m.clock.After(refreshEvery):
+		case <-m.from.Clock.After(refreshEvery):
 		}
 	}
 }
@@ -39,7 +39,7 @@ func (m *Metrics) NeedLeaderElection() bool { return true }
 func (m *Metrics) refresh(ctx context.Context) {
 	logger := ctrl.LoggerFrom(ctx).WithName("metrics")
 	up := answers
-	if err := m.store.Check(ctx); err != nil {
+	if err := m.from.Store.Check(ctx); err != nil {
 		if ctx.Err() != nil {
 			return
 		}
@@ -69,7 +69,7 @@ func (m *Metrics) readMissing(ctx context.Context, missing []*assayv1alpha1.Benc
 	logger := ctrl.LoggerFrom(ctx).WithName("metrics")
 	refused := map[types.UID]period.Retry{}
 	for _, run := range missing {
-		now, retry := m.clock.Now(), m.refused[run.UID]
+		now, retry := m.from.Clock.Now(), m.refused[run.UID]
 		var err error
 		if retry.Due(now) && ctx.Err() == nil {
 			if err = m.read(ctx, run); err == nil {
@@ -112,7 +112,7 @@ func (m *Metrics) forgetOthers(runs []*assayv1alpha1.BenchmarkRun) []*assayv1alp
 
 // read reads the newest analysis of a run that ended.
 func (m *Metrics) read(ctx context.Context, run *assayv1alpha1.BenchmarkRun) error {
-	store := observe.RunStore(m.store, run)
+	store := observe.RunStore(m.from.Store, run)
 	var result *analysis.Analysis
 	if run.Status.Wave != nil {
 		var err error

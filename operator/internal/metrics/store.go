@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -16,63 +17,49 @@ type timedStore struct {
 	metrics *Metrics
 }
 
-func (s timedStore) Get(ctx context.Context, key string) ([]byte, error) {
-	began := time.Now()
-	data, err := s.Store.Get(ctx, key)
-	s.metrics.operated("get", began, err)
-	return data, err
+func (s timedStore) Get(ctx context.Context, key string) (data []byte, err error) {
+	defer s.metrics.operation("get", &err)()
+	return s.Store.Get(ctx, key)
 }
 
-func (s timedStore) Create(ctx context.Context, key string, data []byte) error {
-	began := time.Now()
-	err := s.Store.Create(ctx, key, data)
-	s.metrics.operated("create", began, err)
-	return err
+func (s timedStore) Create(ctx context.Context, key string, data []byte) (err error) {
+	defer s.metrics.operation("create", &err)()
+	return s.Store.Create(ctx, key, data)
 }
 
-func (s timedStore) Replace(ctx context.Context, key string, data []byte) error {
-	began := time.Now()
-	err := s.Store.Replace(ctx, key, data)
-	s.metrics.operated("replace", began, err)
-	return err
+func (s timedStore) Replace(ctx context.Context, key string, data []byte) (err error) {
+	defer s.metrics.operation("replace", &err)()
+	return s.Store.Replace(ctx, key, data)
 }
 
 // Update is timed as the replacement that it ends in.
-func (s timedStore) Update(ctx context.Context, key string, change func(old []byte) ([]byte, error)) error {
-	began := time.Now()
-	err := s.Store.Update(ctx, key, change)
-	s.metrics.operated("replace", began, err)
-	return err
+func (s timedStore) Update(ctx context.Context, key string, change func(old []byte) ([]byte, error)) (err error) {
+	defer s.metrics.operation("replace", &err)()
+	return s.Store.Update(ctx, key, change)
 }
 
-func (s timedStore) List(ctx context.Context, prefix string) ([]string, error) {
-	began := time.Now()
-	keys, err := s.Store.List(ctx, prefix)
-	s.metrics.operated("list", began, err)
-	return keys, err
+func (s timedStore) List(ctx context.Context, prefix string) (keys []string, err error) {
+	defer s.metrics.operation("list", &err)()
+	return s.Store.List(ctx, prefix)
 }
 
-func (s timedStore) Page(ctx context.Context, prefix, after string) ([]string, bool, error) {
-	began := time.Now()
-	keys, more, err := s.Store.Page(ctx, prefix, after)
-	s.metrics.operated("list", began, err)
-	return keys, more, err
+func (s timedStore) Page(ctx context.Context, prefix, after string) (keys []string, more bool, err error) {
+	defer s.metrics.operation("list", &err)()
+	return s.Store.Page(ctx, prefix, after)
 }
 
-// otherCause is that of an error which names none, such as a folder that cannot be read.
-const otherCause = "Other"
-
-func (m *Metrics) operated(operation string, began time.Time, err error) {
-	m.ledgerSeconds.WithLabelValues(operation).Observe(time.Since(began).Seconds())
-	switch {
-	// That an object is absent, there already or larger than what is read is an answer, and who gave up waiting got no answer.
-	case err == nil, errors.Is(err, ledger.ErrNotFound), errors.Is(err, ledger.ErrExists), errors.Is(err, ledger.ErrTooLarge),
-		errors.Is(err, context.Canceled):
-		return
+// operation begins one, and returns what ends it, once its error is known.
+func (m *Metrics) operation(name string, failure *error) (end func()) {
+	began := time.Now()
+	return func() {
+		m.ledgerSeconds.WithLabelValues(name).Observe(time.Since(began).Seconds())
+		switch err := *failure; {
+		// That an object is absent, there already or larger than what is read is an answer, and who gave up waiting got no answer.
+		case err == nil, errors.Is(err, ledger.ErrNotFound), errors.Is(err, ledger.ErrExists), errors.Is(err, ledger.ErrTooLarge),
+			errors.Is(err, context.Canceled):
+		default:
+			// Some errors name no cause, such as that of a folder which cannot be read.
+			m.ledgerErrors.WithLabelValues(name, cmp.Or(string(ledger.CauseOf(err)), other)).Inc()
+		}
 	}
-	cause := string(ledger.CauseOf(err))
-	if cause == "" {
-		cause = otherCause
-	}
-	m.ledgerErrors.WithLabelValues(operation, cause).Inc()
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -10,13 +11,7 @@ import (
 )
 
 // ChangeWord is a state of a change together with its direction: what people ask first.
-func ChangeWord(c *change.Change) string {
-	direction := "improvement"
-	if c.Regression() {
-		direction = "regression"
-	}
-	return string(c.State) + " " + direction
-}
+func ChangeWord(c *change.Change) string { return string(c.State) + " " + c.Direction() }
 
 // ChangeSentence says a change in a sentence: by how much, in which series, and since which run. Names are those of series by their
 // identity; a series without a name keeps its identity.
@@ -42,10 +37,7 @@ func ChangeRuns(c *change.Change) string {
 
 // SeriesName is the name of a series by its identity.
 func SeriesName(identity string, names map[string]string) string {
-	if name := names[identity]; name != "" {
-		return name
-	}
-	return identity
+	return cmp.Or(names[identity], identity)
 }
 
 // Effect says how far a change moved a series. Its uncertainty is the standard error that is kept with it: how many degrees of freedom

@@ -20,7 +20,7 @@ func Manifest(exp *experiment.Experiment) ([]byte, error) {
 	for i, document := range documents {
 		raw, err := yaml.Marshal(document)
 		if err != nil {
-			return nil, fmt.Errorf("manifest of %s: %w", runName(exp), err)
+			return nil, fmt.Errorf("manifest of %s: %w", RunName(exp), err)
 		}
 		if i > 0 {
 			out.WriteString("---\n")

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -106,7 +107,7 @@ func (v *view) verdict(out *document) {
 	if v.exp.Plan.Search != nil {
 		title = "the highest feasible " + v.exp.Plan.Search.Axis
 	}
-	out.line("# %s: %s\n", text(runName(v.exp)), text(title))
+	out.line("# %s: %s\n", text(RunName(v.exp)), text(title))
 	out.line("**%s**", text(Headline(v.exp, v.result)))
 	out.line("")
 	if v.exp.Plan.Search == nil {
@@ -156,7 +157,7 @@ func (v *view) gates(out *document) {
 		if gate.Severity == experiment.Advisory {
 			name += " (advisory)"
 		}
-		level := v.levels[row{gate.Point, gate.Candidate}][column{gate.Metric, gate.Statistic, ""}]
+		level := v.levels[entry{row{gate.Point, gate.Candidate}, measure{gate.Metric, gate.Statistic}}]
 		table.add(string(gate.Outcome), name, gate.Candidate, gate.Point, analysis.Asked(v.exp, gate.Condition()), estimate, blocks,
 			Detectable(&gate), analysis.DescribeShare(&level), message)
 	}
@@ -177,16 +178,14 @@ func (v *view) results(out *document) {
 		cells := append(v.axisValues(parameters), r.arm)
 		blocks, ceiling := 0, ""
 		for _, c := range v.columns {
-			result, ok := v.levels[r][c.key()]
+			result, ok := v.levels[entry{r, c.measure}]
 			if !ok {
 				cells = append(cells, "")
 				continue
 			}
 			cells = append(cells, analysis.Describe(&result.Estimate))
 			blocks = max(blocks, result.Estimate.Blocks)
-			if result.ShareOfCeiling != nil {
-				ceiling = analysis.DescribeShare(&result)
-			}
+			ceiling = cmp.Or(analysis.DescribeShare(&result), ceiling)
 		}
 		table.add(append(cells, fmt.Sprint(blocks), ceiling)...)
 	})
@@ -222,7 +221,7 @@ func (v *view) comparisons(out *document) {
 		}
 		cells := append(v.axisValues(parameters), r.arm)
 		for _, c := range v.columns {
-			if result, ok := v.ratios[r][c.key()]; ok {
+			if result, ok := v.ratios[entry{r, c.measure}]; ok {
 				cells = append(cells, analysis.Describe(&result.Estimate))
 			} else {
 				cells = append(cells, "")

@@ -3,6 +3,8 @@
 package report
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"assay.dev/assay/operator/internal/analysis"
@@ -20,50 +22,46 @@ type view struct {
 	axes     []string
 	baseline string
 	columns  []column
-	levels   map[row]map[column]analysis.ArmResult
-	ratios   map[row]map[column]analysis.RatioResult
+	levels   map[entry]analysis.ArmResult
+	ratios   map[entry]analysis.RatioResult
 	// tried are the loads of a search.
 	tried map[row]search.Level
 }
 
-// column is one statistic of one metric.
-type column struct {
+// measure is one statistic of one metric.
+type measure struct {
 	metric    string
 	statistic experiment.Statistic
-	unit      string
 }
 
-func (c column) key() column { return column{c.metric, c.statistic, ""} }
+// column is a measure in its unit, and entry what it is at a row.
+type column struct {
+	measure
+	unit string
+}
+type entry struct {
+	row
+	measure
+}
 
 func newView(exp *experiment.Experiment, analyzed *analysis.Analysis) *view {
-	v := &view{exp: exp, result: analyzed, levels: map[row]map[column]analysis.ArmResult{}, ratios: map[row]map[column]analysis.RatioResult{}}
-	v.axes = exp.Axes()
-	v.tried = levels(v)
-	if baseline := exp.Baseline(); baseline >= 0 {
-		v.baseline = exp.Arms[baseline].Name
+	v := &view{
+		exp: exp, result: analyzed, axes: exp.Axes(), baseline: Baseline(exp),
+		levels: map[entry]analysis.ArmResult{}, ratios: map[entry]analysis.RatioResult{},
 	}
-	present := map[column]bool{}
+	v.tried = levels(v)
 	for _, result := range analyzed.Arms {
-		r, c := row{result.Point, result.Arm}, column{result.Metric, result.Statistic, ""}
-		if v.levels[r] == nil {
-			v.levels[r] = map[column]analysis.ArmResult{}
-		}
-		v.levels[r][c], present[c] = result, true
+		v.levels[entry{row{result.Point, result.Arm}, measure{result.Metric, result.Statistic}}] = result
 	}
 	for _, result := range analyzed.Ratios {
-		r, c := row{result.Point, result.Candidate}, column{result.Metric, result.Statistic, ""}
-		if v.ratios[r] == nil {
-			v.ratios[r] = map[column]analysis.RatioResult{}
-		}
-		v.ratios[r][c] = result
+		v.ratios[entry{row{result.Point, result.Candidate}, measure{result.Metric, result.Statistic}}] = result
 	}
 	// Columns in the template's order, and inside a metric in the order the results have.
 	for _, metric := range exp.Metrics() {
 		for _, result := range analyzed.Arms {
-			c := column{result.Metric, result.Statistic, ""}
-			if result.Metric == metric.Name && present[c] {
-				present[c] = false
-				v.columns = append(v.columns, column{metric.Name, result.Statistic, metric.Unit})
+			c := column{measure{result.Metric, result.Statistic}, metric.Unit}
+			if result.Metric == metric.Name && !slices.Contains(v.columns, c) {
+				v.columns = append(v.columns, c)
 			}
 		}
 	}
@@ -82,13 +80,17 @@ func (v *view) rows(visit func(parameters map[string]string, r row)) {
 	}
 }
 
-func verdictName(verdict experiment.Verdict) string {
-	if verdict == "" {
-		return "no verdict"
-	}
-	return string(verdict)
+func verdictName(verdict experiment.Verdict) string { return string(cmp.Or(verdict, "no verdict")) }
+
+// RunName is the run with its namespace, where it has one.
+func RunName(exp *experiment.Experiment) string {
+	return strings.TrimPrefix(exp.Run.Namespace+"/"+exp.Run.Name, "/")
 }
 
-func runName(exp *experiment.Experiment) string {
-	return strings.TrimPrefix(exp.Run.Namespace+"/"+exp.Run.Name, "/")
+// Baseline is the name of the baseline; empty without one.
+func Baseline(exp *experiment.Experiment) string {
+	if at := exp.Baseline(); at >= 0 {
+		return exp.Arms[at].Name
+	}
+	return ""
 }

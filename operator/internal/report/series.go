@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -57,7 +58,7 @@ func Series(result *analysis.Analysis) (says string, table Table) {
 		case len(why) > 0:
 			widened++
 			how = "wider: " + strings.Join(why, ", ")
-		case percentile(gate.Statistic):
+		case slices.Contains(percentiles, gate.Statistic):
 			how = "drawn from whole blocks"
 		case gate.Series == nil:
 			how += ", and too few or too similar to show more"
@@ -75,12 +76,8 @@ func Series(result *analysis.Analysis) (says string, table Table) {
 		widened, len(table.Rows)), table
 }
 
-func percentile(statistic experiment.Statistic) bool {
-	switch statistic {
-	case experiment.StatisticP50, experiment.StatisticP90, experiment.StatisticP95, experiment.StatisticP99:
-		return true
-	}
-	return false
+var percentiles = []experiment.Statistic{
+	experiment.StatisticP50, experiment.StatisticP90, experiment.StatisticP95, experiment.StatisticP99,
 }
 
 func signed(value *float64) string {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 
 	"assay.dev/assay/operator/internal/analysis"
@@ -98,12 +99,12 @@ func (v *view) pointRows(asked *experiment.Table, table *OwnTable) {
 					cell = scaled(phase, c.Scale)
 				}
 			case c.Compared:
-				if ratio, ok := v.ratios[r][column{c.Metric, c.Statistic, ""}]; ok {
+				if ratio, ok := v.ratios[entry{r, measure{c.Metric, c.Statistic}}]; ok {
 					cell = scaled(&ratio.Estimate, 1)
 					cell.unit = quantity.Times
 				}
 			default:
-				if level, ok := v.levels[r][column{c.Metric, c.Statistic, ""}]; ok {
+				if level, ok := v.levels[entry{r, measure{c.Metric, c.Statistic}}]; ok {
 					cell = scaled(&level.Estimate, c.Scale)
 					if level.ShareOfCeiling != nil && !part.known {
 						part, ceiling = share(level.ShareOfCeiling), words(level.Ceiling)
@@ -132,7 +133,7 @@ func (v *view) phaseRows(asked *experiment.Table, table *OwnTable) {
 		total, sum := 0.0, 0.0
 		level, hasTotal := analysis.ArmResult{}, false
 		if metric := v.exp.Metric(asked.Total); metric != nil {
-			level, hasTotal = v.levels[r][column{asked.Total, metric.Statistic, ""}]
+			level, hasTotal = v.levels[entry{r, measure{asked.Total, metric.Statistic}}]
 		}
 		for _, phase := range v.result.Phases {
 			if phase.Point == r.point && phase.Arm == r.arm {
@@ -167,12 +168,7 @@ func (v *view) ownTables(out *document) {
 }
 
 // Heading is the table's title, or its name where it has none.
-func (t OwnTable) Heading() string {
-	if t.Title != "" {
-		return t.Title
-	}
-	return t.Name
-}
+func (t OwnTable) Heading() string { return cmp.Or(t.Title, t.Name) }
 
 // Text is the table as people read it.
 func (t OwnTable) Text() Table {

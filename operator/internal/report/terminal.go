@@ -43,10 +43,10 @@ func Terminal(w io.Writer, exp *experiment.Experiment, analyzed *analysis.Analys
 		cells := append(v.axisValues(parameters), r.arm)
 		for _, c := range v.columns {
 			level, ratio := "-", "-"
-			if result, ok := v.levels[r][c.key()]; ok {
+			if result, ok := v.levels[entry{r, c.measure}]; ok {
 				level = quantity.Format(result.Estimate.Value, result.Estimate.Shown())
 			}
-			if result, ok := v.ratios[r][c.key()]; ok {
+			if result, ok := v.ratios[entry{r, c.measure}]; ok {
 				ratio = analysis.Describe(&result.Estimate)
 			} else if r.arm == v.baseline {
 				ratio = "1"
@@ -109,11 +109,11 @@ func Terminal(w io.Writer, exp *experiment.Experiment, analyzed *analysis.Analys
 		}
 		line("%s", text)
 	}
+	text := out.String()
 	if colour {
-		_, err := io.WriteString(w, painted(out.String()))
-		return err
+		text = painted(text)
 	}
-	_, err := io.WriteString(w, out.String())
+	_, err := io.WriteString(w, text)
 	return err
 }
 

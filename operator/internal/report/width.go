@@ -49,18 +49,11 @@ func Columns(rows [][]string, keys, together, width int) []string {
 		}
 		return sum
 	}
-	var names []int
-	for i := range keys {
-		names = append(names, i)
+	all := make([]int, len(widths))
+	for i := range all {
+		all[i] = i
 	}
-	var groups [][]int
-	for first := keys; first < len(widths); first += together {
-		var group []int
-		for i := first; i < min(first+together, len(widths)); i++ {
-			group = append(group, i)
-		}
-		groups = append(groups, group)
-	}
+	names, groups := all[:keys], slices.Collect(slices.Chunk(all[keys:], together))
 	if len(groups) == 0 {
 		groups = [][]int{nil}
 	}

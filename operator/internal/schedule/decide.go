@@ -269,7 +269,7 @@ func (p *planner) due() Decision {
 	if last := p.schedule.Status.LastScheduleTime; last != nil {
 		since = last.Time
 	}
-	following, err := times.Next(latest(since, p.now))
+	following, err := times.Next(slices.MaxFunc([]time.Time{since, p.now}, time.Time.Compare))
 	if err != nil {
 		return Decision{Reason: assayv1alpha1.ReasonNeverDue, Message: fmt.Sprintf("invalid spec.schedule %q: %v; write another one",
 			p.schedule.Spec.Schedule, err)}
@@ -361,22 +361,14 @@ func (p *planner) start(at time.Time, missed int64) Decision {
 		return Decision{Needs: needs}
 	}
 	out := Decision{Next: next, Dealt: at, Missed: missed, Scheduled: true, Reason: assayv1alpha1.ReasonRunStarting}
-	if gap := p.vanished(); gap != "" {
-		next.Gap, next.Name = gap, ""
-		out.Scheduled, out.Reason, out.Message = false, assayv1alpha1.ReasonImageVanished, gap
+	if p.Image != nil && p.Image.Vanished != "" {
+		next.Gap, next.Name = p.Image.Vanished, ""
+		out.Scheduled, out.Reason, out.Message = false, assayv1alpha1.ReasonImageVanished, next.Gap
 		return out
 	}
 	next.Arms, out.Head = p.arms(head), &head
 	out.Message = fmt.Sprintf("BenchmarkRun %s measures %s", next.Name, head.Revision)
 	return out
-}
-
-// vanished is why the image that should be measured is not there; empty where it is, or none is asked for.
-func (p *planner) vanished() string {
-	if p.Image == nil || p.Image.Vanished == "" {
-		return ""
-	}
-	return p.Image.Vanished
 }
 
 // head is the revision to measure, or why there is none.
@@ -416,20 +408,10 @@ func (p *planner) head(at time.Time) (assayv1alpha1.Revision, *Decision) {
 func (p *planner) arms(head assayv1alpha1.Revision) []assayv1alpha1.ScheduledArm {
 	anchor, predecessor := p.schedule.Status.Anchor, p.schedule.Status.Predecessor
 	if p.Past != nil {
-		if anchor == nil {
-			anchor = p.Past.Anchor
-		}
-		if predecessor == nil {
-			predecessor = p.Past.Predecessor
-		}
+		anchor, predecessor = cmp.Or(anchor, p.Past.Anchor), cmp.Or(predecessor, p.Past.Predecessor)
 	}
 	wanted := p.schedule.Spec.Anchor
-	if anchor == nil {
-		anchor = wanted
-	}
-	if anchor == nil {
-		anchor = &head
-	}
+	anchor = cmp.Or(anchor, wanted, &head)
 	out := []assayv1alpha1.ScheduledArm{{Arm: points.Anchor, Revision: *anchor}}
 	// Where it is one of the others, the ratio to it is known already.
 	if predecessor != nil && predecessor.Image != head.Image && predecessor.Image != anchor.Image {
@@ -440,13 +422,6 @@ func (p *planner) arms(head assayv1alpha1.Revision) []assayv1alpha1.ScheduledArm
 		out = append(out, assayv1alpha1.ScheduledArm{Arm: points.NextAnchor, Revision: *wanted})
 	}
 	return out
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 func stamp(at time.Time) string { return at.UTC().Format(time.RFC3339) }

@@ -85,15 +85,7 @@ func NewRun(schedule *assayv1alpha1.BenchmarkSchedule, next *assayv1alpha1.Sched
 		}
 	}
 	if next.Confirms != "" {
-		confirms(&run.Spec)
+		bisect.Blocks(&run.Spec, watch.ConfirmingBlocks)
 	}
 	return run
-}
-
-// confirms gives a run the blocks that a confirmation needs. It has more arms than a point and measures them more often: what it may
-// cost is bounded by the time that the template gives a run.
-func confirms(spec *assayv1alpha1.BenchmarkRunSpec) {
-	spec.Design.Blocks = assayv1alpha1.Blocks{Min: watch.ConfirmingBlocks, Max: watch.ConfirmingBlocks}
-	spec.Design.Stop, spec.Design.Confirm = nil, nil
-	spec.Budget.Trials = bisect.MostTrials
 }

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"assay.dev/assay/operator/internal/analysis"
-	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/history/bisect"
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/points"
@@ -38,10 +36,7 @@ func Projects(ctx context.Context, store ledger.Store) ([]string, error) {
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
+	return out, err
 }
 
 const (
@@ -68,7 +63,7 @@ func (a *Archive) URL() string { return a.store.URL() }
 
 // Append adds records. Those that are there already change nothing, so that after an error all of them can be added again.
 func (a *Archive) Append(ctx context.Context, records []points.Keyed) error {
-	return a.change(ctx, records, func(old, added []series.Record) []series.Record { return series.Merge(old, added) })
+	return a.change(ctx, records, series.Merge)
 }
 
 // change makes each series anew from what is there and what is added.
@@ -189,14 +184,7 @@ func (a *Archive) Series(ctx context.Context, key series.Key) (*series.Series, e
 
 // Book are the changes of the project.
 func (a *Archive) Book(ctx context.Context) (change.Book, error) {
-	raw, err := ledger.GetAtMost(ctx, a.store, bookKey, mostBook)
-	if errors.Is(err, ledger.ErrNotFound) {
-		return change.Book{}, nil
-	}
-	if err != nil {
-		return change.Book{}, err
-	}
-	return parseBook(raw)
+	return get(ctx, a.store, bookKey, parseBook)
 }
 
 func parseBook(raw []byte) (change.Book, error) {
@@ -209,30 +197,37 @@ func parseBook(raw []byte) (change.Book, error) {
 
 // Search is the search for the culprits of a change that its schedule made; nil where there was none.
 func (a *Archive) Search(ctx context.Context, change string) (*bisect.Bounded, error) {
-	raw, err := ledger.GetAtMost(ctx, a.store, searchKey(change), mostBook)
-	if errors.Is(err, ledger.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return parseSearch(change, raw)
+	return get(ctx, a.store, searchKey(change), parseSearch(change))
 }
 
-func parseSearch(change string, raw []byte) (*bisect.Bounded, error) {
-	var out bisect.Bounded
-	if err := json.Unmarshal(raw, &out); err != nil {
-		return nil, fmt.Errorf("%s: %w: delete it, and the search begins anew", searchKey(change), err)
+func parseSearch(change string) func(raw []byte) (*bisect.Bounded, error) {
+	return func(raw []byte) (*bisect.Bounded, error) {
+		var out bisect.Bounded
+		if err := json.Unmarshal(raw, &out); err != nil {
+			return nil, fmt.Errorf("%s: %w: delete it, and the search begins anew", searchKey(change), err)
+		}
+		return &out, nil
 	}
-	return &out, nil
+}
+
+// get is what lies at a key; the zero value where nothing does.
+func get[T any](ctx context.Context, store ledger.Store, key string, parse func(raw []byte) (T, error)) (T, error) {
+	raw, err := ledger.GetAtMost(ctx, store, key, mostBook)
+	if err == nil {
+		return parse(raw)
+	}
+	var none T
+	if errors.Is(err, ledger.ErrNotFound) {
+		err = nil
+	}
+	return none, err
 }
 
 // UpdateSearch changes the search for the culprits of a change; the function is given nil where there is none. It is asked again when
 // somebody else changed the search in between.
 func (a *Archive) UpdateSearch(ctx context.Context, change string, turn func(*bisect.Bounded) (*bisect.Bounded, error)) (
 	*bisect.Bounded, error) {
-	parse := func(raw []byte) (*bisect.Bounded, error) { return parseSearch(change, raw) }
-	return update(ctx, a.store, searchKey(change), parse, turn)
+	return update(ctx, a.store, searchKey(change), parseSearch(change), turn)
 }
 
 // Update changes the book. The function is asked again when somebody else changed it in between; the book is as it was written.
@@ -307,7 +302,7 @@ func Measured(ctx context.Context, store ledger.Store) (records []points.Keyed, 
 		return nil, false, err
 	}
 	run.Ledger = store.URL()
-	exp, found, err := Newest(ctx, store)
+	exp, found, err := ledger.ReadJudged(ctx, store)
 	if err != nil {
 		return nil, false, err
 	}
@@ -316,11 +311,6 @@ func Measured(ctx context.Context, store ledger.Store) (records []points.Keyed, 
 	}
 	records, err = run.Of(exp, found)
 	return records, true, err
-}
-
-// Newest is the experiment of a ledger and its newest analysis, nil without one.
-func Newest(ctx context.Context, store ledger.Store) (*experiment.Experiment, *analysis.Analysis, error) {
-	return ledger.ReadJudged(ctx, store)
 }
 
 // Retain removes the records that a policy does not keep, and reports how many. What a change rests on stays. A series that cannot be

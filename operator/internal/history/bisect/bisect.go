@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
@@ -120,6 +121,12 @@ func Wave(spec *assayv1alpha1.BenchmarkRunSpec, blocks int) {
 		spec.Gates[i].Candidate = ""
 	}
 	spec.Predictions = nil
+	Blocks(spec, blocks)
+}
+
+// Blocks gives a run so many blocks, as a wave or a confirmation needs them. It has more arms than a point and measures them more often:
+// what it may cost is bounded by the time that the template gives a run.
+func Blocks(spec *assayv1alpha1.BenchmarkRunSpec, blocks int) {
 	spec.Design.Blocks = assayv1alpha1.Blocks{Min: int32(blocks), Max: int32(blocks)}
 	spec.Design.Stop, spec.Design.Confirm = nil, nil
 	spec.Budget.Trials = MostTrials
@@ -276,14 +283,11 @@ func (a *Answer) Story() string {
 	if len(a.Culprits) == 0 {
 		return fmt.Sprintf("no culprit was found in %d waves: %s", a.Waves, a.Why)
 	}
-	text := ""
-	for i, c := range a.Culprits {
-		if i > 0 {
-			text += "; "
-		}
-		text += fmt.Sprintf("%s: %.4gx, probability %.3f", c.Name(), c.Ratio, c.Probability)
+	var parts []string
+	for _, c := range a.Culprits {
+		parts = append(parts, fmt.Sprintf("%s: %.4gx, probability %.3f", c.Name(), c.Ratio, c.Probability))
 	}
-	return text
+	return strings.Join(parts, "; ")
 }
 
 // Name is the culprit, or the range of which one is.

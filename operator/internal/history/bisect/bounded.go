@@ -97,7 +97,7 @@ func (e *Ends) between(recorded []points.Revision) []points.Revision {
 
 // measurable reports whether a run can have a revision as its arm.
 func measurable(r points.Revision) bool {
-	return assayv1alpha1.Revision{Revision: r.Revision, Image: r.Image}.WellFormed()
+	return assayv1alpha1.Revision(r).WellFormed()
 }
 
 // allow has the search end in time for the runs that are left: each one that was lost is a wave less where there are few.

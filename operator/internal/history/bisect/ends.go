@@ -65,17 +65,13 @@ func endsIn(c *change.Change, s *series.Series) *Ends {
 		}
 		// A change that may lie at the very first point has that one before it.
 		good := max(0, before)
-		out := &Ends{Key: s.Key, Good: measured(found[good]), Bad: measured(found[after]), Between: betweenBuilds(found)}
+		out := &Ends{Key: s.Key, Good: points.RevisionOf(found[good]), Bad: points.RevisionOf(found[after]), Between: betweenBuilds(found)}
 		for _, p := range found[good+1 : after] {
-			out.Inside = append(out.Inside, measured(p))
+			out.Inside = append(out.Inside, points.RevisionOf(p))
 		}
 		return out
 	}
 	return nil
-}
-
-func measured(p series.Point) points.Revision {
-	return points.Revision{Revision: p.Revision, Image: p.Image}
 }
 
 // betweenBuilds is the variance between builds that the points of a segment show; of few points that of the rehearsals.

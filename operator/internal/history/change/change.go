@@ -185,6 +185,11 @@ func (c Change) Known() bool {
 	return c.State != Suspected && (c.State != Invalid || c.decidedByPerson())
 }
 
+// Concerns reports whether a series is among those that it moved.
+func (c Change) Concerns(series string) bool {
+	return slices.ContainsFunc(c.Effects, func(e Effect) bool { return e.Series == series })
+}
+
 // Acknowledge records that somebody took notice. It stays, whatever is computed later.
 func (c Change) Acknowledge(e Event) (Change, error) {
 	if e.Who == "" {
@@ -204,6 +209,14 @@ func (c Change) Open() bool {
 // Regression reports whether any series is worse for it. A change that is none is an improvement.
 func (c Change) Regression() bool {
 	return slices.ContainsFunc(c.Effects, func(e Effect) bool { return e.Worse })
+}
+
+// Direction is what people call it.
+func (c Change) Direction() string {
+	if c.Regression() {
+		return "regression"
+	}
+	return "improvement"
 }
 
 // decidedByPerson reports whether the state is a person's word.

@@ -236,11 +236,6 @@ func TestWhatAConfirmingRunSays(t *testing.T) {
 			}
 		})
 	}
-	for _, bad := range []Confirmation{{0, 1, 1}, {0.6, 1, 1}, {0.01, 0, 1}, {0.01, 1, 0}} {
-		if bad.Check() == nil {
-			t.Errorf("%+v was taken", bad)
-		}
-	}
 }
 
 func TestEachConfirmingRunWantsMoreRevisions(t *testing.T) {

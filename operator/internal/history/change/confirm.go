@@ -1,7 +1,6 @@
 package change
 
 import (
-	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -29,19 +28,6 @@ type Confirmation struct {
 	// Searched is how many points the detector looks at for each suspicion. The layout of a build is in all of its runs, so also in the
 	// confirming one, and a suspicion picks the builds in which it is largest.
 	Searched float64
-}
-
-// Check reports what is no promise.
-func (c Confirmation) Check() error {
-	switch {
-	case math.IsNaN(c.Alpha) || c.Alpha <= 0 || c.Alpha >= 0.5:
-		return fmt.Errorf("alpha: found %g; above 0 and below 0.5 is allowed: try 0.001", c.Alpha)
-	case c.Runs < 1:
-		return fmt.Errorf("runs: found %d; at least 1 is needed", c.Runs)
-	case math.IsNaN(c.Searched) || c.Searched < 1:
-		return fmt.Errorf("searched: found %g; at least 1 point is looked at: give the detector's run length", c.Searched)
-	}
-	return nil
 }
 
 // Measured is what a confirming run found: new over old on fresh blocks, as a logarithm.

@@ -272,19 +272,6 @@ func TestAMedianIsThatOfSortedValues(t *testing.T) {
 	}
 }
 
-func TestPromisesThatCannotBeKeptAreRefused(t *testing.T) {
-	for _, err := range []error{
-		Online{1}.Check(), Online{math.NaN()}.Check(), Offline{0}.Check(), Offline{0.9}.Check(), Offline{math.NaN()}.Check(),
-	} {
-		if err == nil {
-			t.Error("taken")
-		}
-	}
-	if (Online{100}).Check() != nil || (Offline{0.01}).Check() != nil {
-		t.Error("refused")
-	}
-}
-
 // BenchmarkASeries judges the newest of 1,000 points, and dates the changes among them.
 func BenchmarkASeries(b *testing.B) {
 	points := newWorld(1, 0.003).points(1000, jumps(700, 0.02))

@@ -1,7 +1,6 @@
 package detect
 
 import (
-	"fmt"
 	"math"
 	"slices"
 )
@@ -16,14 +15,6 @@ import (
 type Offline struct {
 	// Alpha is the probability that any interval of a series has no change in it.
 	Alpha float64
-}
-
-// Check reports what is no promise.
-func (o Offline) Check() error {
-	if math.IsNaN(o.Alpha) || o.Alpha < 0.001 || o.Alpha > 0.5 {
-		return fmt.Errorf("alpha: found %g; from 0.001 to 0.5 is allowed: try 0.01", o.Alpha)
-	}
-	return nil
 }
 
 // Dated is a change with its date.

@@ -1,9 +1,6 @@
 package detect
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // Online judges the newest point of a series.
 //
@@ -29,14 +26,6 @@ const (
 	// reach is how many of the newest points are looked at: a level that is known from a hundred points is known well enough.
 	reach = 200
 )
-
-// Check reports what is no promise.
-func (o Online) Check() error {
-	if math.IsNaN(o.RunLength) || o.RunLength < 2 {
-		return fmt.Errorf("runLength: found %g; at least 2 points on average are possible: try 100", o.RunLength)
-	}
-	return nil
-}
 
 // Suspicion is what the newest point gives reason for.
 type Suspicion struct {

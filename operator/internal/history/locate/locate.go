@@ -297,15 +297,12 @@ func inside(spans []span, skipped map[int]bool, budget int) (out []int) {
 // whole is a wave that leaves out some of what lies inside a span, so that its answer can only be a range.
 func (q Question) witnesses(spans []span, skipped map[int]bool) (out []int, whole bool) {
 	for n := neighbours; n > 0; n-- {
-		around := q.around(spans, skipped, n)
-		if all := distinct(append(within(spans, skipped), around...)); len(all) <= q.Arms {
+		if all := distinct(append(within(spans, skipped), q.around(spans, skipped, n)...)); len(all) <= q.Arms {
 			return all, true
 		}
-		if n == 1 {
-			return distinct(append(inside(spans, skipped, q.Arms-len(around)), around...)), false
-		}
 	}
-	return nil, false
+	around := q.around(spans, skipped, 1)
+	return distinct(append(inside(spans, skipped, q.Arms-len(around)), around...)), false
 }
 
 // around are the ends of every span with so many neighbours on either side, themselves counted, and those of the history.

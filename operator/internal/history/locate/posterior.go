@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // posterior of the changes between the arms of a wave.
@@ -86,7 +88,7 @@ func (p *posterior) sum(low, high int) float64 {
 			}
 			same += p.same[first]
 		}
-		ending[last] = logSum(terms)
+		ending[last] = floats.LogSumExp(terms)
 	}
 	return ending[n-1]
 }
@@ -182,13 +184,4 @@ func (p *posterior) shift(first, low, high, last int) float64 {
 		return sum
 	}
 	return mean(high, min(last, high+neighbours-1)) - mean(max(first, low-neighbours+1), low)
-}
-
-func logSum(terms []float64) float64 {
-	most := slices.Max(terms)
-	sum := 0.0
-	for _, t := range terms {
-		sum += math.Exp(t - most)
-	}
-	return most + math.Log(sum)
 }

@@ -44,6 +44,9 @@ type Revision struct {
 	Image string `json:"image,omitempty"`
 }
 
+// RevisionOf is what a point of a series is of.
+func RevisionOf(p series.Point) Revision { return Revision{p.Revision, p.Image} }
+
 // Run is what a run was measured for: what its ledger does not know otherwise.
 type Run struct {
 	// Project and Benchmark are those of the keys.
@@ -124,7 +127,7 @@ func quantities(exp *experiment.Experiment, point record.Point) []contrast.Quant
 			continue
 		}
 		judged = true
-		if at(gate.At, point) {
+		if experiment.Matches(gate.At, point.Parameters) {
 			add(gate.Metric, gate.Statistic)
 		}
 	}
@@ -134,16 +137,6 @@ func quantities(exp *experiment.Experiment, point record.Point) []contrast.Quant
 		}
 	}
 	return out
-}
-
-// at reports whether a gate is judged at a point.
-func at(where map[string]string, point record.Point) bool {
-	for name, value := range where {
-		if point.Parameters[name] != value {
-			return false
-		}
-	}
-	return true
 }
 
 // Of are the records of a run that was analyzed: one for every series, and one more where it bridges to another anchor. What it could not
@@ -163,12 +156,8 @@ func (r *Run) Of(exp *experiment.Experiment, found *analysis.Analysis) ([]Keyed,
 	if err != nil {
 		return nil, err
 	}
-	// What is the same in all its records.
-	base := series.Record{
-		Kind: series.Measured, ID: r.ID, Analysis: r.Analysis, Schedule: r.Schedule, Sequence: r.Sequence, At: r.At,
-		Head: r.Arms[Head].Revision, Image: r.Arms[Head].Image, Anchor: r.Arms[Anchor].Revision,
-		Machine: Machine(found), Workload: workload, Ledger: r.Ledger,
-	}
+	base := r.base()
+	base.Machine, base.Workload = Machine(found), workload
 	var out []Keyed
 	for _, key := range keys {
 		out = append(out, Keyed{key, r.measured(base, exp, found, key)})
@@ -179,6 +168,14 @@ func (r *Run) Of(exp *experiment.Experiment, found *analysis.Analysis) ([]Keyed,
 	return r.known(out), nil
 }
 
+// base is what is the same in all records of a run.
+func (r *Run) base() series.Record {
+	return series.Record{
+		Kind: series.Measured, ID: r.ID, Analysis: r.Analysis, Schedule: r.Schedule, Sequence: r.Sequence, At: r.At,
+		Head: r.Arms[Head].Revision, Image: r.Arms[Head].Image, Anchor: r.Arms[Anchor].Revision, Ledger: r.Ledger,
+	}
+}
+
 // known leaves out the gaps of a run that measured a point anew: what could not be measured again stays as it was.
 func (r *Run) known(records []Keyed) []Keyed {
 	return slices.DeleteFunc(records, func(k Keyed) bool { return r.Analysis > 1 && k.Record.Kind == series.Gap })
@@ -186,15 +183,8 @@ func (r *Run) known(records []Keyed) []Keyed {
 
 // measured is head over anchor, and over its predecessor where that was measured.
 func (r *Run) measured(out series.Record, exp *experiment.Experiment, found *analysis.Analysis, key series.Key) series.Record {
-	if why := Unanswered(found, Head); why != "" {
-		return gap(out, why)
-	}
-	ratio, err := Difference(exp, found, key, []string{Head}, []string{Anchor})
-	if err != nil {
-		return gap(out, err.Error())
-	}
-	out.Ratio = ratio
-	if before, ok := r.Arms[Predecessor]; ok {
+	out = overAnchor(out, Head, exp, found, key)
+	if before, ok := r.Arms[Predecessor]; ok && out.Kind != series.Gap {
 		out.Predecessor = before.Revision
 		// Without it the ratio to the anchor still counts.
 		if step, err := Difference(exp, found, key, []string{Head}, []string{Predecessor}); err == nil && Unanswered(found, Predecessor) == "" {
@@ -207,10 +197,15 @@ func (r *Run) measured(out series.Record, exp *experiment.Experiment, found *ana
 // bridge is a new anchor over the one before. It has a name of its own, because a run has one record of each name.
 func bridge(out series.Record, next Revision, exp *experiment.Experiment, found *analysis.Analysis, key series.Key) series.Record {
 	out.Kind, out.ID, out.Head, out.Image = series.Bridge, series.BridgeID(out.ID), next.Revision, next.Image
-	if why := Unanswered(found, NextAnchor); why != "" {
+	return overAnchor(out, NextAnchor, exp, found, key)
+}
+
+// overAnchor is a record with the ratio of an arm to the anchor, or the gap that it is without.
+func overAnchor(out series.Record, arm string, exp *experiment.Experiment, found *analysis.Analysis, key series.Key) series.Record {
+	if why := Unanswered(found, arm); why != "" {
 		return gap(out, why)
 	}
-	ratio, err := Difference(exp, found, key, []string{NextAnchor}, []string{Anchor})
+	ratio, err := Difference(exp, found, key, []string{arm}, []string{Anchor})
 	if err != nil {
 		return gap(out, err.Error())
 	}
@@ -237,10 +232,7 @@ func shorten(reason string) string {
 func (r *Run) Gap(keys []series.Key, reason string) []Keyed {
 	out := make([]Keyed, 0, len(keys))
 	for _, key := range keys {
-		out = append(out, Keyed{key, series.Record{
-			Kind: series.Gap, ID: r.ID, Analysis: r.Analysis, Schedule: r.Schedule, Sequence: r.Sequence, At: r.At,
-			Head: r.Arms[Head].Revision, Image: r.Arms[Head].Image, Anchor: r.Arms[Anchor].Revision, Ledger: r.Ledger, Reason: shorten(reason),
-		}})
+		out = append(out, Keyed{key, gap(r.base(), reason)})
 	}
 	return r.known(out)
 }

@@ -10,12 +10,6 @@ import (
 	"assay.dev/assay/operator/internal/history/watch"
 )
 
-// Policy is how a schedule watches its series, as it is rehearsed.
-type Policy struct{ watch.Policy }
-
-// Default is the policy that schedules have.
-func Default() Policy { return Policy{watch.Default()} }
-
 // alert is a change that a confirming run showed: on which night, of which revisions, and in which direction.
 type alert struct {
 	night    int
@@ -35,8 +29,9 @@ type watched struct {
 	nightOf []int
 }
 
-// watch goes through a year night by night.
-func (p Policy) watch(t *truth) watched {
+// watch goes through a year night by night, with the policy that schedules have.
+func (t *truth) watch() watched {
+	p := watch.Default()
 	var out watched
 	var points []detect.Observation
 	var nightOf []int // Of the points.
@@ -142,11 +137,11 @@ func (y *Tally) add(t *truth, w watched) {
 
 // Watch rehearses so many years of a kind. The same seed gives the same counts, however many workers there are. Each is given every year's
 // values as they were measured.
-func (p Policy) Watch(year Year, years, workers int, seed uint64, each func(i int, changed []int, ratios, bare []float64)) Tally {
+func Watch(year Year, years, workers int, seed uint64, each func(i int, changed []int, ratios, bare []float64)) Tally {
 	truths, results := make([]*truth, years), make([]watched, years)
 	parallel(years, workers, func(i int) {
 		truths[i] = draw(year, seed+uint64(i))
-		results[i] = p.watch(truths[i])
+		results[i] = truths[i].watch()
 	})
 	out := Tally{Year: year}
 	for i := range truths {

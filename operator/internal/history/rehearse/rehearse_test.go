@@ -14,6 +14,7 @@ import (
 
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/detect"
+	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/history/watch"
 )
@@ -31,7 +32,7 @@ func year(t *testing.T, name string) Year {
 func TestNobodyIsToldOfNoise(t *testing.T) {
 	for _, name := range []string{"layout", "spikes", "machines"} {
 		t.Run(name, func(t *testing.T) {
-			got := Default().Watch(year(t, name), 10, 2, 1, nil)
+			got := Watch(year(t, name), 10, 2, 1, nil)
 			if got.Alerts > 0 || got.Confirmations == 0 {
 				t.Errorf("%d alerts after %d confirming runs in ten years", got.Alerts, got.Confirmations)
 			}
@@ -40,7 +41,7 @@ func TestNobodyIsToldOfNoise(t *testing.T) {
 }
 
 func TestAChangeIsToldOnceAndSoon(t *testing.T) {
-	got := Default().Watch(year(t, StepName), 20, 2, 1, nil)
+	got := Watch(year(t, StepName), 20, 2, 1, nil)
 	late := got.Delay.Of != got.Found || got.Delay.Sum > 2*float64(got.Found)
 	if got.Changes != 20 || got.Found < 19 || got.Alerts > 20 || got.False > 0 || late {
 		t.Errorf("%+v", got)
@@ -55,7 +56,7 @@ func TestAChangeInAYoungSeriesIsTold(t *testing.T) {
 	for _, name := range []string{"step-2-early", "step-5-noisy"} {
 		t.Run(name, func(t *testing.T) {
 			const years, least = 60, 52
-			got := Default().Watch(year(t, name), years, 2, 1, nil)
+			got := Watch(year(t, name), years, 2, 1, nil)
 			if got.Changes != years || got.Found < least || got.False > 0 {
 				t.Errorf("%d of %d changes are told, want at least %d; %d false alerts", got.Found, got.Changes, least, got.False)
 			}
@@ -64,7 +65,7 @@ func TestAChangeInAYoungSeriesIsTold(t *testing.T) {
 }
 
 func TestTheSameSeedGivesTheSameYears(t *testing.T) {
-	one, two := Default().Watch(year(t, "several"), 3, 1, 5, nil), Default().Watch(year(t, "several"), 3, 3, 5, nil)
+	one, two := Watch(year(t, "several"), 3, 1, 5, nil), Watch(year(t, "several"), 3, 3, 5, nil)
 	if !reflect.DeepEqual(one, two) {
 		t.Errorf("%+v\n%+v", one, two)
 	}
@@ -111,8 +112,8 @@ func TestTheCommitIsFound(t *testing.T) {
 func TestSchedulesWatchAsTheRehearsalsDo(t *testing.T) {
 	for _, name := range []string{"layout", "spikes", StepName, "several"} {
 		for seed := range uint64(6) {
-			policy := Default()
-			want := policy.watch(draw(year(t, name), seed))
+			policy := watch.Default()
+			want := draw(year(t, name), seed).watch()
 			alerts, confirmations := scheduled(t, policy, draw(year(t, name), seed))
 			if confirmations != want.confirmations || len(alerts) != len(want.alerts) {
 				t.Fatalf("%s, seed %d: %d confirming runs and alerts in %v, the rehearsal has %d and %v", name, seed, confirmations, alerts,
@@ -128,7 +129,7 @@ func TestSchedulesWatchAsTheRehearsalsDo(t *testing.T) {
 }
 
 // scheduled is a year as a schedule watches it.
-func scheduled(t *testing.T, policy Policy, truth *truth) (alerts []int, confirmations int) {
+func scheduled(t *testing.T, policy watch.Policy, truth *truth) (alerts []int, confirmations int) {
 	t.Helper()
 	key := series.Key{Project: "p", Benchmark: "b", Metric: "time", Statistic: "median"}
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -146,7 +147,7 @@ func scheduled(t *testing.T, policy Policy, truth *truth) (alerts []int, confirm
 		}
 		return out
 	}
-	numbers := func(sides []watch.Side) (out []int) {
+	numbers := func(sides []points.Revision) (out []int) {
 		for _, side := range sides {
 			n, err := strconv.Atoi(side.Revision)
 			if err != nil {

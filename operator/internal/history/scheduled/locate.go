@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/history/archive"
 	"assay.dev/assay/operator/internal/history/bisect"
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/locate"
@@ -47,9 +46,7 @@ func (h *History) candidates(ctx context.Context, s *assayv1alpha1.BenchmarkSche
 	var out []candidate
 	for i := range book.Changes {
 		c := &book.Changes[i]
-		ours := slices.ContainsFunc(all, func(one *series.Series) bool {
-			return slices.ContainsFunc(c.Effects, func(e change.Effect) bool { return e.Series == one.Key.ID() })
-		})
+		ours := slices.ContainsFunc(all, func(one *series.Series) bool { return c.Concerns(one.Key.ID()) })
 		if !ours || c.State == change.Suspected {
 			continue
 		}
@@ -87,7 +84,7 @@ func (h *History) open(s *assayv1alpha1.BenchmarkSchedule, c *change.Change, all
 	recorded []schedule.Recorded) *bisect.Bounded {
 	revisions := make([]points.Revision, 0, len(recorded))
 	for _, r := range recorded {
-		revisions = append(revisions, points.Revision{Revision: r.Revision.Revision, Image: r.Image})
+		revisions = append(revisions, points.Revision(r.Revision))
 	}
 	return bisect.Open(c, all, revisions, *bounds(s), h.now())
 }
@@ -122,10 +119,8 @@ func (h *History) Search(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule
 		out.Wave, out.Blocks = int32(one.search.Number()), int32(wave.Blocks)
 		for _, r := range wave.Revisions {
 			if failed[r] == "" {
-				of := one.search.Search.Revisions[r]
-				out.Arms = append(out.Arms, assayv1alpha1.ScheduledArm{
-					Arm: bisect.Arm(r), Revision: assayv1alpha1.Revision{Revision: of.Revision, Image: of.Image},
-				})
+				revision := assayv1alpha1.Revision(one.search.Search.Revisions[r])
+				out.Arms = append(out.Arms, assayv1alpha1.ScheduledArm{Arm: bisect.Arm(r), Revision: revision})
 			}
 		}
 		return out, nil
@@ -249,18 +244,27 @@ func (h *History) end(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, o
 		return one.search, nil
 	}
 	number := one.search.Number()
-	return h.archive(s).UpdateSearch(ctx, one.change.ID, func(old *bisect.Bounded) (*bisect.Bounded, error) {
+	return h.update(ctx, s, one.change.ID, func(search *bisect.Bounded) error {
 		switch {
-		case old == nil:
-			return nil, errDeleted
-		case old.Number() != number:
-			return old, nil
+		case search.Number() != number:
+			return nil
 		case stop != "":
-			old.Stop(stop)
-			return old, nil
+			search.Stop(stop)
+			return nil
 		default:
-			return old, old.Search.Add(bisect.Ran{Wave: wave, Failed: failed})
+			return search.Search.Add(bisect.Ran{Wave: wave, Failed: failed})
 		}
+	})
+}
+
+// update changes a search that was begun.
+func (h *History) update(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, id string, turn func(*bisect.Bounded) error) (
+	*bisect.Bounded, error) {
+	return h.archive(s).UpdateSearch(ctx, id, func(old *bisect.Bounded) (*bisect.Bounded, error) {
+		if old == nil {
+			return nil, errors.New("somebody deleted the search in between")
+		}
+		return old, turn(old)
 	})
 }
 
@@ -272,12 +276,9 @@ func (h *History) Located(ctx context.Context, s *assayv1alpha1.BenchmarkSchedul
 	}); err != nil {
 		return "", err
 	}
-	if _, err := h.archive(s).UpdateSearch(ctx, found.Change, func(old *bisect.Bounded) (*bisect.Bounded, error) {
-		if old == nil {
-			return nil, errDeleted
-		}
-		old.Answer = found.answer
-		return old, nil
+	if _, err := h.update(ctx, s, found.Change, func(search *bisect.Bounded) error {
+		search.Answer = found.answer
+		return nil
 	}); err != nil {
 		return "", err
 	}
@@ -316,7 +317,7 @@ func (h *History) decide(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule
 // wave adds what the run of a wave measured to its search. A run that measured nothing is lost, and the wave is measured again.
 func (h *History) wave(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledRun,
 	run *assayv1alpha1.BenchmarkRun, store ledger.Store) (Recorded, error) {
-	exp, found, err := archive.Newest(ctx, store)
+	exp, found, err := ledger.ReadJudged(ctx, store)
 	if away(ctx, err) {
 		return Recorded{}, err
 	}
@@ -370,20 +371,14 @@ func unpulled(entry *assayv1alpha1.ScheduledRun, run *assayv1alpha1.BenchmarkRun
 // spend adds what became of the run of a wave, unless it was added before.
 func (h *History) spend(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledRun,
 	add func(*bisect.Bounded)) error {
-	kept := h.archive(s)
-	if search, err := kept.Search(ctx, entry.Locates); err != nil || search == nil {
+	if search, err := h.archive(s).Search(ctx, entry.Locates); err != nil || search == nil {
 		return err // One that somebody deleted is missed by nobody.
 	}
-	_, err := kept.UpdateSearch(ctx, entry.Locates, func(old *bisect.Bounded) (*bisect.Bounded, error) {
-		if old == nil {
-			return nil, errDeleted
+	_, err := h.update(ctx, s, entry.Locates, func(search *bisect.Bounded) error {
+		if search.Number() == int(entry.Wave) {
+			add(search)
 		}
-		if old.Number() == int(entry.Wave) {
-			add(old)
-		}
-		return old, nil
+		return nil
 	})
 	return err
 }
-
-var errDeleted = errors.New("somebody deleted the search in between")

@@ -4,6 +4,7 @@
 package scheduled
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -90,7 +91,7 @@ func (h *History) Past(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule) 
 			continue
 		}
 		newest = point.Sequence
-		out.Predecessor = known(point.Revision, point.Image)
+		out.Predecessor = known(points.RevisionOf(*point))
 		if out.Anchor, err = h.imaged(ctx, s, one, one.Anchor); err != nil {
 			return nil, err
 		}
@@ -100,8 +101,8 @@ func (h *History) Past(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule) 
 
 // known is a revision whose image is known by its digest, as a schedule's status takes them; nil for any other, of which a history may have
 // some.
-func known(revision, image string) *assayv1alpha1.Revision {
-	if out := (assayv1alpha1.Revision{Revision: revision, Image: image}); out.WellFormed() {
+func known(revision points.Revision) *assayv1alpha1.Revision {
+	if out := assayv1alpha1.Revision(revision); out.WellFormed() {
 		return &out
 	}
 	return nil
@@ -118,7 +119,7 @@ func (h *History) imaged(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule
 		return nil, err
 	}
 	for _, r := range slices.Backward(records) {
-		if found := known(r.Head, r.Image); r.Head == revision && found != nil {
+		if found := known(points.Revision{Revision: r.Head, Image: r.Image}); r.Head == revision && found != nil {
 			return found, nil
 		}
 	}
@@ -145,12 +146,7 @@ func (h *History) Due(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule) (
 }
 
 func (h *History) due(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule) ([]*series.Series, []watch.Confirm, error) {
-	kept := h.archive(s)
-	all, err := kept.Of(ctx, s.Spec.Series)
-	if err != nil {
-		return nil, nil, err
-	}
-	book, err := kept.Book(ctx)
+	all, book, err := h.standing(ctx, s)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -164,8 +160,8 @@ func confirming(anchor *assayv1alpha1.Revision, due watch.Confirm) []assayv1alph
 		return nil
 	}
 	out := []assayv1alpha1.ScheduledArm{{Arm: points.Anchor, Revision: *anchor}}
-	add := func(name string, side watch.Side) bool {
-		found := known(side.Revision, side.Image)
+	add := func(name string, side points.Revision) bool {
+		found := known(side)
 		if found != nil {
 			out = append(out, assayv1alpha1.ScheduledArm{Arm: name, Revision: *found})
 		}
@@ -197,17 +193,10 @@ const (
 // Begin writes down what a run is for, in its ledger, before anything is measured.
 func (h *History) Begin(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledRun,
 	run *assayv1alpha1.BenchmarkRun) error {
-	point := points.Run{
-		Project: s.Namespace, Benchmark: s.Spec.Series, ID: string(run.UID), Analysis: 1, Schedule: s.Name, Sequence: entry.Sequence,
-		At: run.CreationTimestamp.UTC(), Arms: map[string]points.Revision{},
-	}
-	for _, arm := range entry.Arms {
-		point.Arms[arm.Arm] = points.Revision{Revision: arm.Revision.Revision, Image: arm.Image}
-	}
 	if entry.Locates != "" {
 		return nil // Its search has all of it.
 	}
-	store := observe.RunStore(h.Store, run)
+	store, point := observe.RunStore(h.Store, run), pointOf(s, entry, string(run.UID), run.CreationTimestamp.Time)
 	if entry.Confirms != "" {
 		found, err := h.confirms(ctx, s, entry, store, &point)
 		if err != nil || !found {
@@ -215,6 +204,18 @@ func (h *History) Begin(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule,
 		}
 	}
 	return create(ctx, store, points.Key, point)
+}
+
+// pointOf is the point that a number of a schedule is given for.
+func pointOf(s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledRun, id string, at time.Time) points.Run {
+	out := points.Run{
+		Project: s.Namespace, Benchmark: s.Spec.Series, ID: id, Analysis: 1, Schedule: s.Name, Sequence: entry.Sequence,
+		At: at.UTC(), Arms: map[string]points.Revision{},
+	}
+	for _, arm := range entry.Arms {
+		out.Arms[arm.Arm] = points.Revision(arm.Revision)
+	}
+	return out
 }
 
 // confirms makes of a point one that is measured anew, and writes down what that decides. Not found is a suspicion that has passed in the
@@ -422,7 +423,7 @@ func evidence(ctx context.Context, store ledger.Store) (*watch.Confirm, *points.
 	if err != nil {
 		return nil, nil, nil, nil, err
 	}
-	exp, found, err := archive.Newest(ctx, store)
+	exp, found, err := ledger.ReadJudged(ctx, store)
 	if err == nil && found == nil {
 		err = errors.New("its ledger has no analysis")
 	}
@@ -477,15 +478,7 @@ func (h *History) Gap(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, e
 		return err
 	}
 	keys = slices.DeleteFunc(keys, func(key series.Key) bool { return key.Benchmark != s.Spec.Series })
-	point := points.Run{
-		Project: s.Namespace, Benchmark: s.Spec.Series, ID: entry.UID, Analysis: 1, Schedule: s.Name, Sequence: entry.Sequence,
-		At: entry.ScheduleTime.UTC(), Arms: map[string]points.Revision{},
-	}
-	if point.ID == "" {
-		point.ID = fmt.Sprintf("%s/%d", s.UID, entry.Sequence)
-	}
-	for _, arm := range entry.Arms {
-		point.Arms[arm.Arm] = points.Revision{Revision: arm.Revision.Revision, Image: arm.Image}
-	}
+	id := cmp.Or(entry.UID, fmt.Sprintf("%s/%d", s.UID, entry.Sequence))
+	point := pointOf(s, entry, id, entry.ScheduleTime.Time)
 	return kept.Append(ctx, point.Gap(keys, reason))
 }

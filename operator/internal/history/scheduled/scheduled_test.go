@@ -469,7 +469,7 @@ func TestAStoreThatIsAwayIsAnErrorAndNothingIsLost(t *testing.T) {
 }
 
 func TestARevisionWhoseImageIsNotKnownIsNotConfirmed(t *testing.T) {
-	due := watch.Confirm{Old: []watch.Side{{Revision: "r1", Image: revision(1).Image}}, New: []watch.Side{{Revision: "r2"}}}
+	due := watch.Confirm{Old: []points.Revision{{Revision: "r1", Image: revision(1).Image}}, New: []points.Revision{{Revision: "r2"}}}
 	anchor := revision(1)
 	if arms := confirming(&anchor, due); arms != nil {
 		t.Errorf("the arms are %+v", arms)
@@ -601,7 +601,7 @@ func TestOnlyWhatAStatusTakesIsKnownOfAHistory(t *testing.T) {
 		"an image without end":          {"4f2c1e9", strings.Repeat("a", 512) + digest, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := known(tc.revision, tc.image); (got != nil) != tc.want {
+			if got := known(points.Revision{Revision: tc.revision, Image: tc.image}); (got != nil) != tc.want {
 				t.Errorf("known is %+v", got)
 			}
 		})

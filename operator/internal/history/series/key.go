@@ -13,15 +13,16 @@ import (
 // anchor and the time are not in it, because a series outlives each of them.
 type Key struct {
 	// Project is the namespace of the runs, or the folder of a checkout.
-	Project string
+	Project string `parquet:"project,dict"`
 	// Benchmark is the name of the run's template or of the schedule's inline workload.
-	Benchmark string
+	Benchmark string `parquet:"benchmark,dict"`
 	// Arm names the variant of the workload that is followed, where a schedule follows several; empty where there is one.
-	Arm string
+	Arm string `parquet:"arm,dict"`
 	// Point is the combination of the sweep's values, "batchSize=8"; empty without a sweep.
-	Point string
+	Point string `parquet:"point,dict"`
 	// Metric and Statistic are those of the gate: "latency" and "median".
-	Metric, Statistic string
+	Metric    string `parquet:"metric,dict"`
+	Statistic string `parquet:"statistic,dict"`
 }
 
 // Check reports what a key lacks.

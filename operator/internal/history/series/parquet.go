@@ -17,12 +17,7 @@ const schema = "assay.dev/history/v1alpha1"
 
 // row is a record as a file has it; docs/history.md describes the columns.
 type row struct {
-	Project   string `parquet:"project,dict"`
-	Benchmark string `parquet:"benchmark,dict"`
-	Arm       string `parquet:"arm,dict"`
-	Point     string `parquet:"point,dict"`
-	Metric    string `parquet:"metric,dict"`
-	Statistic string `parquet:"statistic,dict"`
+	Key
 
 	Kind     string    `parquet:"kind,dict"`
 	ID       string    `parquet:"id"`
@@ -69,10 +64,8 @@ func Encode(key Key, records []Record) ([]byte, error) {
 	w := parquet.NewGenericWriter[row](&out,
 		parquet.Compression(&zstd.Codec{}), parquet.CreatedBy("assay", "v1alpha1", "parquet-go"),
 		parquet.KeyValueMetadata("assay.schema", schema))
-	if _, err := w.Write(rows); err != nil {
-		return nil, fmt.Errorf("series %q: parquet: %w", key, err)
-	}
-	if err := w.Close(); err != nil {
+	_, err := w.Write(rows)
+	if err = cmp.Or(err, w.Close()); err != nil {
 		return nil, fmt.Errorf("series %q: parquet: %w", key, err)
 	}
 	// What cannot be read again would take the whole series with it.
@@ -94,8 +87,8 @@ func Decode(key Key, data []byte) ([]Record, error) {
 	out := make([]Record, 0, len(rows))
 	for i := range rows {
 		r := &rows[i]
-		if found := (Key{r.Project, r.Benchmark, r.Arm, r.Point, r.Metric, r.Statistic}); found != key {
-			return fail(fmt.Errorf("row %d is of series %q", i, found))
+		if r.Key != key {
+			return fail(fmt.Errorf("row %d is of series %q", i, r.Key))
 		}
 		out = append(out, r.record())
 	}
@@ -111,8 +104,7 @@ func KeyOf(data []byte) (Key, error) {
 	if len(rows) == 0 {
 		return Key{}, errors.New("history: no row names the series")
 	}
-	r := &rows[0]
-	return Key{r.Project, r.Benchmark, r.Arm, r.Point, r.Metric, r.Statistic}, nil
+	return rows[0].Key, nil
 }
 
 // Merge is the union of two sets of records, in the order of the series. Copies are one record, wherever their ledger lies; records of
@@ -131,10 +123,7 @@ func Merge(a, b []Record) []Record {
 		}
 	}
 	slices.SortFunc(all, func(x, y named) int {
-		if c := inOrder(x.record, y.record); c != 0 {
-			return c
-		}
-		return cmp.Or(strings.Compare(x.print, y.print), strings.Compare(x.record.Ledger, y.record.Ledger))
+		return cmp.Or(inOrder(x.record, y.record), strings.Compare(x.print, y.print), strings.Compare(x.record.Ledger, y.record.Ledger))
 	})
 	all = slices.CompactFunc(all, func(x, y named) bool { return x.print == y.print })
 	out := make([]Record, 0, len(all))
@@ -146,8 +135,7 @@ func Merge(a, b []Record) []Record {
 
 func toRow(key Key, r Record) row {
 	out := row{
-		Project: key.Project, Benchmark: key.Benchmark, Arm: key.Arm, Point: key.Point, Metric: key.Metric, Statistic: key.Statistic,
-		Kind: string(r.Kind), ID: r.ID, Analysis: r.Analysis, Schedule: r.Schedule, Sequence: r.Sequence, At: r.At,
+		Key: key, Kind: string(r.Kind), ID: r.ID, Analysis: r.Analysis, Schedule: r.Schedule, Sequence: r.Sequence, At: r.At,
 		Head: r.Head, Image: r.Image, Anchor: r.Anchor, Predecessor: r.Predecessor,
 		Machine: r.Machine, Workload: r.Workload, Ledger: r.Ledger, Reason: r.Reason,
 	}

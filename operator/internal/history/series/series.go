@@ -1,10 +1,12 @@
 package series
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -103,7 +105,7 @@ func (s *Series) distinct(records []Record) []Record {
 		if c := inOrder(a, b); c != 0 {
 			return c
 		}
-		return slices.Compare([]byte(fingerprint(a)), []byte(fingerprint(b)))
+		return strings.Compare(fingerprint(a), fingerprint(b))
 	})
 	newest := map[string]Record{}
 	for i := range sorted {
@@ -164,10 +166,7 @@ func (s *Series) ofOneSchedule(records []Record) []Record {
 // begins is the record that was made first: the series is its schedule's.
 func begins(records []Record) Record {
 	return slices.MinFunc(records, func(a, b Record) int {
-		if c := a.At.Compare(b.At); c != 0 {
-			return c
-		}
-		return inOrder(a, b)
+		return cmp.Or(a.At.Compare(b.At), inOrder(a, b))
 	})
 }
 

@@ -3,11 +3,11 @@
 package watch
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"time"
 
 	"assay.dev/assay/operator/internal/analysis"
@@ -56,7 +56,7 @@ func viewOf(s *series.Series, book change.Book) view {
 	begin, after := int64(math.MinInt64), int64(math.MinInt64)
 	for i := range book.Changes {
 		c := &book.Changes[i]
-		if c.Project != s.Key.Project || !concerns(c, s.Key) {
+		if c.Project != s.Key.Project || !c.Concerns(s.Key.ID()) {
 			continue
 		}
 		if c.Known() {
@@ -77,10 +77,6 @@ func viewOf(s *series.Series, book change.Book) view {
 		out.observations = append(out.observations, detect.Observation{Y: p.Ratio.LogRatio, SE: p.Ratio.SE, DF: p.Ratio.DF})
 	}
 	return out
-}
-
-func concerns(c *change.Change, key series.Key) bool {
-	return slices.ContainsFunc(c.Effects, func(e change.Effect) bool { return e.Series == key.ID() })
 }
 
 // Look reports what the newest point of a series gives reason for, and adds it to the book. Looking twice changes nothing. Worse reports of
@@ -109,7 +105,7 @@ func (p Policy) Look(s *series.Series, worse func(logRatio float64) bool, book c
 func fade(book change.Book, key series.Key, except *change.Sighting, why string, at time.Time) (change.Book, error) {
 	runs, tried := 0, int64(0)
 	for _, c := range slices.Clone(book.Changes) {
-		if c.Project != key.Project || c.State != change.Suspected || !concerns(&c, key) || of(&c, except) {
+		if c.Project != key.Project || c.State != change.Suspected || !c.Concerns(key.ID()) || of(&c, except) {
 			continue
 		}
 		runs, tried = max(runs, c.Runs), max(tried, c.Tried)
@@ -149,12 +145,6 @@ func shiftError(points []detect.Observation, first int) float64 {
 	return math.Sqrt(1/before + 1/after)
 }
 
-// Side is a revision of one side of a change.
-type Side struct {
-	Revision string `json:"revision"`
-	Image    string `json:"image,omitempty"`
-}
-
 // Confirm is a confirming run that is due: old revisions against new ones on fresh blocks, with the anchor of the series.
 type Confirm struct {
 	Change string `json:"change"`
@@ -163,9 +153,9 @@ type Confirm struct {
 	// Series that the suspicion is of.
 	Series []Suspected `json:"series"`
 	// Old and New are in the order of their points; the last of New is the newest revision.
-	Old    []Side `json:"old"`
-	New    []Side `json:"new"`
-	Anchor string `json:"anchor"`
+	Old    []points.Revision `json:"old"`
+	New    []points.Revision `json:"new"`
+	Anchor string            `json:"anchor"`
 	// From, First and To date the change, as far as is known now.
 	From  int64 `json:"from"`
 	First int64 `json:"first"`
@@ -202,7 +192,7 @@ func (p Policy) due(all []*series.Series, book change.Book, c *change.Change) *C
 	var shown view
 	out.From, out.To = math.MaxInt64, math.MinInt64
 	for _, s := range all {
-		if s.Key.Project != c.Project || !concerns(c, s.Key) {
+		if s.Key.Project != c.Project || !c.Concerns(s.Key.ID()) {
 			continue
 		}
 		v := viewOf(s, book)
@@ -229,7 +219,7 @@ func (p Policy) due(all []*series.Series, book change.Book, c *change.Change) *C
 		out.Old = p.sides(shown.points[:1], func(int64) bool { return true }, nil)
 	}
 	out.New = p.sides(shown.points, func(n int64) bool { return n >= out.To }, out.Old)
-	last := Side{out.Newest.Revision, out.Newest.Image}
+	last := points.RevisionOf(out.Newest)
 	if len(out.New) < p.Confirmation.Wants(out.Number, p.Sides) || out.New[len(out.New)-1] != last {
 		return nil
 	}
@@ -237,10 +227,10 @@ func (p Policy) due(all []*series.Series, book change.Book, c *change.Change) *C
 }
 
 // sides are the newest revisions of the points in a range, each once, without those of the other side.
-func (p Policy) sides(points []series.Point, in func(number int64) bool, not []Side) []Side {
-	var out []Side
-	for _, point := range slices.Backward(points) {
-		side := Side{point.Revision, point.Image}
+func (p Policy) sides(all []series.Point, in func(number int64) bool, not []points.Revision) []points.Revision {
+	var out []points.Revision
+	for _, point := range slices.Backward(all) {
+		side := points.RevisionOf(point)
 		if len(out) < p.Sides && in(point.Sequence) && !slices.Contains(out, side) && !slices.Contains(not, side) {
 			out = append(out, side)
 		}
@@ -341,7 +331,7 @@ func (p Policy) Judge(c *Confirm, measured map[string]Measurement, who string, b
 // strongest of two outcomes: what holds somewhere holds, and what is undecided somewhere is not refuted.
 func strongest(a, b change.Outcome) change.Outcome {
 	rank := map[change.Outcome]int{change.Refuted: 0, change.Undecided: 1, change.Holds: 2}
-	if cmp.Compare(rank[a], rank[b]) >= 0 {
+	if rank[a] >= rank[b] {
 		return a
 	}
 	return b
@@ -358,17 +348,11 @@ func (p Policy) Rests(key series.Key, records []series.Record, book change.Book)
 	out := map[string]bool{}
 	for i := range book.Changes {
 		c := &book.Changes[i]
-		if c.Project != key.Project || !concerns(c, key) {
+		if c.Project != key.Project || !c.Concerns(key.ID()) {
 			continue
 		}
-		from := slices.IndexFunc(measured, func(r series.Record) bool { return r.Sequence >= c.From })
-		to := slices.IndexFunc(measured, func(r series.Record) bool { return r.Sequence > c.To })
-		if from < 0 {
-			from = len(measured)
-		}
-		if to < 0 {
-			to = len(measured)
-		}
+		from := sort.Search(len(measured), func(i int) bool { return measured[i].Sequence >= c.From })
+		to := sort.Search(len(measured), func(i int) bool { return measured[i].Sequence > c.To })
 		for _, r := range measured[max(0, from-p.Sides):min(len(measured), to+p.Sides)] {
 			out[r.ID] = true
 		}

@@ -12,6 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/history/change"
+	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -256,7 +257,7 @@ func TestThePointsThatAChangeRestsOnAreNamed(t *testing.T) {
 
 func TestTheSeriesOfAChangeShareThePromise(t *testing.T) {
 	suspected := func(n int) *Confirm {
-		out := &Confirm{Change: "c", Number: 1, Old: make([]Side, 6), New: make([]Side, 6), Newest: series.Point{Sequence: 9}}
+		out := &Confirm{Change: "c", Number: 1, Old: make([]points.Revision, 6), New: make([]points.Revision, 6), Newest: series.Point{Sequence: 9}}
 		for i := range n {
 			k := key
 			k.Point = fmt.Sprint(i)

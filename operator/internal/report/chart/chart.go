@@ -183,8 +183,7 @@ func Class(series int) string { return "s" + strconv.Itoa(series%MaxSeries) }
 
 // Legend is the sample of the i-th series for a legend outside the plots.
 func Legend(series int) template.HTML {
-	c := newCanvas(26, 14, "")
-	c.Reset()
+	c := &canvas{}
 	c.add(`<svg class="key" viewBox="0 0 26 14" aria-hidden="true">`)
 	c.line("curve "+Class(series), 1, 7, 25, 7)
 	c.marker("mark "+Class(series), series, 13, 7, 3.6)

@@ -74,7 +74,7 @@ func plots() map[string]string {
 	evil := `<script>alert("x")</script>&'`
 	low, high, one := 1.0, 3.0, 1.0
 	return map[string]string{
-		"lines": string(Lines{Title: evil, XLabel: evil, XTicks: []Tick{{1, evil}, {2, "2"}}, LogY: true, Rules: []Rule{{1, evil}}, Y: plain, Series: []Series{
+		"lines": string(Lines{Title: evil, XLabel: evil, XTicks: []Tick{{1, evil}, {2, "2"}}, LogY: true, Rules: []Tick{{1, evil}}, Y: plain, Series: []Series{
 			{Index: 0, Points: []Point{{X: 1, Y: 2, Low: &low, High: &high, Title: evil}, {X: 2, Y: 4}}}, {Index: 9, Points: []Point{{X: 1, Y: math.NaN()}}},
 		}}.SVG()),
 		"interval": string(Interval{Title: evil, Value: 2, Low: 1, High: 3, Bound: 1.5, Neutral: &one, Class: "go", Number: plain, Log: true, AtLeast: true}.SVG()),

@@ -16,6 +16,14 @@ type Point struct {
 	Title, Link string
 }
 
+// ends are those of its interval; without one, the point itself is both.
+func (p Point) ends() (low, high float64) {
+	if p.Low == nil || p.High == nil {
+		return p.Y, p.Y
+	}
+	return *p.Low, *p.High
+}
+
 // Series is one curve.
 type Series struct {
 	Index  int
@@ -28,12 +36,6 @@ type Tick struct {
 	Label string
 }
 
-// Rule is a level drawn across a plot.
-type Rule struct {
-	At    float64
-	Label string
-}
-
 // Lines plots curves with intervals.
 type Lines struct {
 	Title, XLabel string
@@ -41,8 +43,9 @@ type Lines struct {
 	XTicks     []Tick
 	LogX, LogY bool
 	Series     []Series
-	Rules      []Rule
-	Y          Number
+	// Rules are levels drawn across the plot.
+	Rules []Tick
+	Y     Number
 }
 
 const (
@@ -63,8 +66,8 @@ func (l Lines) SVG() template.HTML {
 	}
 	for _, series := range l.Series {
 		for _, p := range series.Points {
-			xs, ys = append(xs, p.X), append(ys, p.Y)
-			ys = appendEnds(ys, p.Low, p.High)
+			low, high := p.ends()
+			xs, ys = append(xs, p.X), append(ys, p.Y, low, high)
 		}
 	}
 	for _, rule := range l.Rules {
@@ -85,13 +88,6 @@ func (l Lines) SVG() template.HTML {
 		c.curve(x, y, series)
 	}
 	return c.svg()
-}
-
-func appendEnds(values []float64, low, high *float64) []float64 {
-	if low != nil && high != nil {
-		return append(values, *low, *high)
-	}
-	return values
 }
 
 // padded is a linear scale that does not stretch to zero: places on it are places, not amounts.
@@ -144,17 +140,19 @@ func (c *canvas) xTicks(x scale, all []Tick, label string) {
 	c.text("label", "middle", (c.left+c.right)/2, c.height-8, label)
 }
 
-func (c *canvas) curve(x, y scale, series Series) {
-	var path strings.Builder
-	for i, p := range series.Points {
-		letter := "L"
-		if i == 0 {
-			letter = "M"
-		}
-		fmt.Fprintf(&path, "%s%s %s", letter, px(x.at(p.X)), px(y.at(p.Y)))
+// path leads through points, from where another has ended with the letter L, or from its own beginning with M.
+func path(letter string, x, y scale, points []Point) string {
+	var out strings.Builder
+	for _, p := range points {
+		fmt.Fprintf(&out, "%s%s %s", letter, px(x.at(p.X)), px(y.at(p.Y)))
+		letter = "L"
 	}
+	return out.String()
+}
+
+func (c *canvas) curve(x, y scale, series Series) {
 	if len(series.Points) > 1 {
-		c.add(`<path class="curve %s" d="%s"/>`, Class(series.Index), path.String())
+		c.add(`<path class="curve %s" d="%s"/>`, Class(series.Index), path("M", x, y, series.Points))
 	}
 	for _, p := range series.Points {
 		at := x.at(p.X)

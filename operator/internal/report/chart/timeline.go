@@ -1,10 +1,8 @@
 package chart
 
 import (
-	"fmt"
 	"html/template"
 	"slices"
-	"strings"
 )
 
 // Stretch is a run of points that can be compared. Nothing joins the points of two stretches.
@@ -120,8 +118,8 @@ func (t Timeline) scales(left, right, bottom, top float64) (x, y scale) {
 	}
 	for _, stretch := range t.Stretches {
 		for _, p := range stretch.Points {
-			xs, ys = append(xs, p.X), append(ys, p.Y)
-			ys = appendEnds(ys, p.Low, p.High)
+			low, high := p.ends()
+			xs, ys = append(xs, p.X), append(ys, p.Y, low, high)
 		}
 	}
 	if len(xs) > 0 {
@@ -139,22 +137,11 @@ func (c *canvas) band(x, y scale, series int, points []Point) {
 	if len(points) < 2 {
 		return
 	}
-	var curve, upper strings.Builder
-	lower := make([]string, 0, len(points))
+	upper, lower := slices.Clone(points), slices.Clone(points)
 	for i, p := range points {
-		letter := "L"
-		if i == 0 {
-			letter = "M"
-		}
-		at, low, high := px(x.at(p.X)), p.Y, p.Y
-		if p.Low != nil && p.High != nil {
-			low, high = *p.Low, *p.High
-		}
-		fmt.Fprintf(&curve, "%s%s %s", letter, at, px(y.at(p.Y)))
-		fmt.Fprintf(&upper, "%s%s %s", letter, at, px(y.at(high)))
-		lower = append(lower, "L"+at+" "+px(y.at(low)))
+		lower[i].Y, upper[i].Y = p.ends()
 	}
 	slices.Reverse(lower)
-	c.add(`<path class="band %s" d="%s%sZ"/>`, Class(series), upper.String(), strings.Join(lower, ""))
-	c.add(`<path class="curve %s" d="%s"/>`, Class(series), curve.String())
+	c.add(`<path class="band %s" d="%s%sZ"/>`, Class(series), path("M", x, y, upper), path("L", x, y, lower))
+	c.add(`<path class="curve %s" d="%s"/>`, Class(series), path("M", x, y, points))
 }

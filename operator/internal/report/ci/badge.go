@@ -1,6 +1,7 @@
 package ci
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -19,14 +20,11 @@ const otherColour = "#5a6675"
 
 // badgeText is what a badge says: the verdict, and the gain if there is one.
 func (r *Result) badgeText() (label, message, colour string) {
-	label, message, colour = r.Title, r.Word(), colours[r.Verdict]
+	message = r.Word()
 	if r.Gain != "" {
 		message += " " + r.Gain
 	}
-	if colour == "" {
-		colour = otherColour
-	}
-	return label, message, colour
+	return r.Title, message, cmp.Or(colours[r.Verdict], otherColour)
 }
 
 // longestLabel is how many characters of a title a badge shows.

@@ -1,6 +1,7 @@
 package ci
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"strings"
@@ -41,11 +42,7 @@ func (r *Result) Marker() string {
 func (r *Result) Markdown() string {
 	var out strings.Builder
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(&out, format+"\n", args...) }
-	mark := marks[r.Verdict]
-	if mark == "" {
-		mark = "⚠️"
-	}
-	line("### %s %s: %s\n", mark, text(r.Title), text(r.Word()))
+	line("### %s %s: %s\n", cmp.Or(marks[r.Verdict], "⚠️"), text(r.Title), text(r.Word()))
 	line("**%s**\n", text(r.Sentence))
 	if len(r.Gates) > 0 {
 		line("| | gate | candidate | point | asked | estimate%s | blocks |", text(report.Interval(r.Confidence)))

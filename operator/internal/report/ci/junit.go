@@ -2,7 +2,6 @@ package ci
 
 import (
 	"encoding/xml"
-	"strconv"
 	"strings"
 
 	"assay.dev/assay/operator/internal/experiment"
@@ -13,17 +12,17 @@ type (
 	suites struct {
 		XMLName  xml.Name `xml:"testsuites"`
 		Name     string   `xml:"name,attr"`
-		Tests    string   `xml:"tests,attr"`
-		Failures string   `xml:"failures,attr"`
-		Errors   string   `xml:"errors,attr"`
+		Tests    int      `xml:"tests,attr"`
+		Failures int      `xml:"failures,attr"`
+		Errors   int      `xml:"errors,attr"`
 		Suite    suite    `xml:"testsuite"`
 	}
 	suite struct {
 		Name     string `xml:"name,attr"`
-		Tests    string `xml:"tests,attr"`
-		Failures string `xml:"failures,attr"`
-		Errors   string `xml:"errors,attr"`
-		Skipped  string `xml:"skipped,attr"`
+		Tests    int    `xml:"tests,attr"`
+		Failures int    `xml:"failures,attr"`
+		Errors   int    `xml:"errors,attr"`
+		Skipped  int    `xml:"skipped,attr"`
 		File     string `xml:"file,attr,omitempty"`
 		Cases    []test `xml:"testcase"`
 		Out      string `xml:"system-out,omitempty"`
@@ -77,11 +76,10 @@ func (r *Result) JUnit() ([]byte, error) {
 			log.WriteString("warning: " + more + "\n")
 		}
 	}
-	count := func(n int) string { return strconv.Itoa(n) }
 	out := suites{
-		Name: "assay", Tests: count(len(cases)), Failures: count(failures), Errors: count(errors),
+		Name: "assay", Tests: len(cases), Failures: failures, Errors: errors,
 		Suite: suite{
-			Name: legal(r.Title), Tests: count(len(cases)), Failures: count(failures), Errors: count(errors), Skipped: count(skipped),
+			Name: legal(r.Title), Tests: len(cases), Failures: failures, Errors: errors, Skipped: skipped,
 			File: legal(r.File), Cases: cases, Out: legal(log.String()),
 		},
 	}

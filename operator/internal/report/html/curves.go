@@ -98,7 +98,7 @@ func places(points []record.Point, axis string) (at []float64, ticks []chart.Tic
 
 // curves shows every metric along the sweep.
 func (b *builder) curves() panels {
-	return b.alongSweep(func(metric *experiment.Metric) (string, chart.Number, []chart.Rule) {
+	return b.alongSweep(func(metric *experiment.Metric) (string, chart.Number, []chart.Tick) {
 		return analysis.StatisticName(metric.Name, metric.Statistic) + " (" + quantity.Unit(metric.Unit) + ")", numberOf(metric.Unit), nil
 	}, func(metric *experiment.Metric, point, arm string) *analysis.Estimate {
 		for i := range b.result.Arms {
@@ -113,7 +113,7 @@ func (b *builder) curves() panels {
 
 // ratioCurves shows every candidate over the baseline along the sweep.
 func (b *builder) ratioCurves() panels {
-	return b.alongSweep(func(metric *experiment.Metric) (string, chart.Number, []chart.Rule) {
+	return b.alongSweep(func(metric *experiment.Metric) (string, chart.Number, []chart.Tick) {
 		return analysis.StatisticName(metric.Name, metric.Statistic) + " over " + b.baseline(), numberOf(quantity.Times), b.rules(metric)
 	}, func(metric *experiment.Metric, point, arm string) *analysis.Estimate {
 		for i := range b.result.Ratios {
@@ -127,20 +127,20 @@ func (b *builder) ratioCurves() panels {
 }
 
 // rules are the levels that a ratio is read against: no change, and the bounds of the gates on it.
-func (b *builder) rules(metric *experiment.Metric) []chart.Rule {
-	out := []chart.Rule{{At: 1, Label: "no change"}}
+func (b *builder) rules(metric *experiment.Metric) []chart.Tick {
+	out := []chart.Tick{{At: 1, Label: "no change"}}
 	seen := map[float64]bool{1: true}
 	for _, g := range b.result.Gates {
 		relative := g.Op.Relative()
 		if relative && g.Metric == metric.Name && g.Statistic == metric.Statistic && g.Bound != nil && !seen[*g.Bound] {
 			seen[*g.Bound] = true
-			out = append(out, chart.Rule{At: *g.Bound, Label: g.Gate})
+			out = append(out, chart.Tick{At: *g.Bound, Label: g.Gate})
 		}
 	}
 	return out
 }
 
-func (b *builder) alongSweep(describe func(*experiment.Metric) (string, chart.Number, []chart.Rule),
+func (b *builder) alongSweep(describe func(*experiment.Metric) (string, chart.Number, []chart.Tick),
 	of func(metric *experiment.Metric, point, arm string) *analysis.Estimate) panels {
 	axis, ok := b.axis()
 	if !ok {

@@ -1,6 +1,7 @@
 package html
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"maps"
@@ -38,7 +39,7 @@ type report struct {
 	Unseen                       string
 	Series                       summary.Table
 	GateConfidence               string
-	Own                          []ownTable
+	Own                          []summary.OwnTable
 	Results                      summary.Table
 	Trials                       analysis.Trials
 	Excluded                     []analysis.Exclusion
@@ -107,28 +108,18 @@ type prediction struct{ Point, Candidate, Metric, Predicted, Measured, Message s
 // answer is what a search found for one arm.
 type answer struct{ Arm, Feasible, Value, Reason, Binding string }
 
-// ownTable is a table that the run asks for.
-type ownTable struct {
-	Title string
-	Table summary.Table
-}
-
 // shownExclusions bounds a list that could be as long as the ledger.
 const shownExclusions = 30
 
 func newReport(exp *experiment.Experiment, result *analysis.Analysis, evidence record.Evidence) *report {
 	b := &builder{exp: exp, result: result, trials: usedTrials(result, evidence), all: measured(evidence)}
 	r := &report{
-		Name: strings.TrimPrefix(exp.Run.Namespace+"/"+exp.Run.Name, "/"), Verdict: verdictName(result.Verdict),
-		Class:  verdictClass(result.Verdict),
+		Name: summary.RunName(exp), Verdict: verdictName(result.Verdict), Class: verdictClass(result.Verdict), Baseline: summary.Baseline(exp),
 		Answer: summary.Headline(exp, result), When: b.when(), Machine: b.machine(),
 		Warnings: summary.Warnings(exp, result), Layout: result.Layout, Trials: result.Trials, Decides: b.decides(),
 		Experiment: result.Experiment, Evidence: result.Evidence, UID: exp.Run.UID, Image: exp.ImageNames(),
 		GateConfidence: summary.Confidence(result.GateConfidence),
 		Wave:           result.Wave, Seed: result.Seed, Confidence: summary.Confidence(result.Confidence), Command: exp.Plan.Command,
-	}
-	if baseline := exp.Baseline(); baseline >= 0 {
-		r.Baseline = exp.Arms[baseline].Name
 	}
 	for _, c := range result.Candidates {
 		shown := candidate{Name: c.Name, Verdict: verdictName(c.Verdict), Class: verdictClass(c.Verdict), Gain: gain(c.Gain),
@@ -155,9 +146,7 @@ func newReport(exp *experiment.Experiment, result *analysis.Analysis, evidence r
 	r.TwiceSays, r.Twice = summary.Twice(result)
 	r.SeriesSays, r.Series = summary.Series(result)
 	r.SeriesNote, r.Unseen = summary.SeriesNote, result.Unseen
-	for _, own := range summary.OwnTables(exp, result) {
-		r.Own = append(r.Own, ownTable{own.Heading(), own.Text()})
-	}
+	r.Own = summary.OwnTables(exp, result)
 	r.Results = b.results()
 	r.Excluded = result.Excluded[:min(shownExclusions, len(result.Excluded))]
 	r.MoreExcluded = len(result.Excluded) - len(r.Excluded)
@@ -219,12 +208,7 @@ func (b *builder) gainOf(candidate string) string {
 	return ""
 }
 
-func (b *builder) baseline() string {
-	if i := b.exp.Baseline(); i >= 0 {
-		return b.exp.Arms[i].Name
-	}
-	return "the baseline"
-}
+func (b *builder) baseline() string { return cmp.Or(summary.Baseline(b.exp), "the baseline") }
 
 // when the first and the last trial ran.
 func (b *builder) when() string {
@@ -258,19 +242,11 @@ func gain(estimate *analysis.Estimate) string {
 	return analysis.Describe(estimate)
 }
 
-func verdictName(verdict experiment.Verdict) string {
-	if verdict == "" {
-		return "No verdict"
-	}
-	return string(verdict)
-}
+func verdictName(verdict experiment.Verdict) string { return string(cmp.Or(verdict, "No verdict")) }
 
 // verdictClass is the style class of a verdict.
 func verdictClass(verdict experiment.Verdict) string {
-	if verdict == "" {
-		return "none"
-	}
-	return strings.ToLower(string(verdict))
+	return strings.ToLower(string(cmp.Or(verdict, "none")))
 }
 
 // measured are the attempts that are no warm-ups.

@@ -1,6 +1,7 @@
 package html
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,7 +28,7 @@ func (b *builder) pairs() panels {
 			}
 			plot := chart.Lines{
 				Title: fmt.Sprintf("%s, %s%s", g.Gate, g.Candidate, atPoint(g.Point)), XLabel: "block", LogY: true, Y: numberOf(quantity.Times),
-				Rules: []chart.Rule{{At: 1, Label: "no change"}, {At: *g.Bound, Label: "bound"}},
+				Rules: []chart.Tick{{At: 1, Label: "no change"}, {At: *g.Bound, Label: "bound"}},
 			}
 			arm := slices.IndexFunc(b.exp.Arms, func(a record.Arm) bool { return a.Name == g.Candidate })
 			for i, block := range slices.SortedFunc(maps.Keys(r.PerBlock), record.CompareNames) {
@@ -199,9 +200,7 @@ func (b *builder) results() summary.Table {
 				if r, ok := levels[at(point.Key, arm.Name, c)]; ok {
 					measured = true
 					level, blocks = analysis.Describe(&r.Estimate), max(blocks, r.Estimate.Blocks)
-					if r.ShareOfCeiling != nil {
-						ceiling = analysis.DescribeShare(&r)
-					}
+					ceiling = cmp.Or(analysis.DescribeShare(&r), ceiling)
 				}
 				if r, ok := ratios[at(point.Key, arm.Name, c)]; ok {
 					ratio = analysis.Describe(&r.Estimate)
