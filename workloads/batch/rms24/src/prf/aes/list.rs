@@ -100,7 +100,7 @@ impl<'a> List<'a> {
 #[inline(always)]
 fn blocks_of_word(word: u64, first: u32, places: &mut [Place], offsets: Option<&[Place; AT_MOST]>) -> usize {
     let all = word.count_ones() as usize;
-    // Whether there is room is asked once for a word: once for every byte took a fifth of the time of a list.
+    // Whether there is room is asked once for a word: once for every byte, building a query took 7 % longer on Zen 4.
     let places = &mut places[..all + AT_A_TIME];
     let mut count = 0;
     for (first, byte) in (first..).step_by(8).zip(word.to_le_bytes()) {
