@@ -613,6 +613,6 @@ fn limits_are_reported_only_if_wanted() {
     let result = result(&["--strategy=aes-packed"]);
     let ceilings = result["ceilings"].as_array().unwrap();
     let names: Vec<&str> = ceilings.iter().map(|ceiling| ceiling["name"].as_str().unwrap()).collect();
-    assert!(names.contains(&"randomLines") && names.contains(&"loopbackRoundTrips"), "{names:?}");
+    assert!(names.contains(&"randomEntries") && names.contains(&"loopbackRoundTrips"), "{names:?}");
     assert!(ceilings.iter().all(|ceiling| ceiling["achieved"].as_f64().unwrap() > 0.0));
 }

@@ -81,9 +81,8 @@ pub(super) fn protocol(p: &Parameters, setup: &Setup, outcome: &Outcome<'_>, lin
     }
     if p.ceilings {
         if p.contents == Contents::Memory {
-            let lines = entries_added as f64 * ceilings::lines_per_entry(p.geometry.entry_size());
-            let limit = ceilings::random_lines(p.geometry);
-            report.ceiling("randomLines", limit, Some(lines / tally.server_seconds));
+            let achieved = entries_added as f64 / tally.server_seconds;
+            report.ceiling("randomEntries", ceilings::random_entries(p.geometry), Some(achieved));
         }
         if link.client_nodelay.is_some() {
             // Without a loopback device there is no such limit, and none is written.
