@@ -303,11 +303,11 @@ func (b *bisection) digest() (string, error) {
 }
 
 func (b *bisection) keep(ctx context.Context) error {
-	raw, err := json.MarshalIndent(b.kept, "", " ")
+	raw, err := ledger.JSON(b.kept)
 	if err != nil {
 		return err
 	}
-	return b.store.Replace(context.WithoutCancel(ctx), bisectKey, append(raw, '\n'))
+	return b.store.Replace(context.WithoutCancel(ctx), bisectKey, raw)
 }
 
 func (b *bisection) printf(format string, args ...any) { fmt.Fprintf(b.stderr, format, args...) }

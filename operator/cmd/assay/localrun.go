@@ -141,7 +141,7 @@ func (r *localRun) keep(ctx context.Context, laid *record.Wave) (*record.Wave, e
 			}
 		}
 	}
-	raw, err := local.Marshal(wave)
+	raw, err := ledger.JSON(wave)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (r *localRun) keep(ctx context.Context, laid *record.Wave) (*record.Wave, e
 // execute runs the blocks of a wave; stopped reports whether it was interrupted or ran out of time.
 func (r *localRun) execute(ctx context.Context, wave *record.Wave, why string) (stopped bool, err error) {
 	name, started := r.experiment.Run.Name, time.Now()
-	total, done, trials, ran := len(wave.Blocks), 0, trialsOf(wave), 0
+	total, done, trials, ran := len(wave.Blocks), 0, wave.Trials(), 0
 	if why != "" {
 		why = ": " + why
 	}

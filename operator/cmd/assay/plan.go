@@ -121,7 +121,7 @@ func summarize(frozen *experiment.Experiment, first *record.Wave) planned {
 		Search: frozen.Plan.Search != nil, Confirming: confirming(frozen),
 		Run: frozen.Run.Name, Points: len(frozen.Points), TrialsPerBlock: perBlock,
 		MinBlocks: len(first.Blocks), MaxBlocks: blocks.Max,
-		MinTrials: trialsOf(first), MaxTrials: min(perBlock*(blocks.Max+confirming(frozen)), budget.Trials),
+		MinTrials: first.Trials(), MaxTrials: min(perBlock*(blocks.Max+confirming(frozen)), budget.Trials),
 		TrialBudget: budget.Trials, WallClock: budget.WallClock.Duration.String(),
 	}
 	if out.Search {
@@ -151,14 +151,6 @@ func confirming(frozen *experiment.Experiment) int {
 		return 0
 	}
 	return frozen.Plan.Design.Confirm.Blocks
-}
-
-func trialsOf(wave *record.Wave) int {
-	trials := 0
-	for _, block := range wave.Blocks {
-		trials += block.Trials()
-	}
-	return trials
 }
 
 func printPlan(out io.Writer, p planned) {

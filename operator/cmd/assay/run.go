@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -305,11 +304,11 @@ func startLedger(ctx context.Context, folder string, frozen *experiment.Experime
 	if err != nil {
 		return nil, err
 	}
-	raw, err := json.MarshalIndent(frozen, "", " ")
+	raw, err := ledger.JSON(frozen)
 	if err != nil {
 		return nil, err
 	}
-	if err := store.Create(ctx, ledger.ExperimentKey, append(raw, '\n')); errors.Is(err, ledger.ErrExists) {
+	if err := store.Create(ctx, ledger.ExperimentKey, raw); errors.Is(err, ledger.ErrExists) {
 		return nil, &exitCode{exitUsage, fmt.Errorf("folder %s holds the ledger of another run: name another with --out", folder)}
 	} else if err != nil {
 		return nil, err

@@ -109,11 +109,7 @@ func planLarge(times int) (calibrate.Figure, error) {
 			}
 		}
 		milliseconds = append(milliseconds, time.Since(began).Seconds()*1000)
-		trials := 0
-		for _, block := range wave.Blocks {
-			trials += block.Trials()
-		}
-		if trials != largeTrials {
+		if trials := wave.Trials(); trials != largeTrials {
 			return calibrate.Figure{}, fmt.Errorf("the large run has %d trials, want %d", trials, largeTrials)
 		}
 	}

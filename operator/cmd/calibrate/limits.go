@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/operator/internal/calibrate"
+	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/noise"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
@@ -209,4 +210,23 @@ func at(shares []float64, level float64) string {
 	slices.Sort(shares)
 	rank := int(math.Ceil(level*float64(len(shares)))) - 1
 	return quantity.PercentTo(shares[max(rank, 0)], 1)
+}
+
+func attemptsOf(ctx context.Context, folder string) ([]*record.Attempt, error) {
+	store, err := ledger.OpenFolder(ctx, folder)
+	if err != nil {
+		return nil, err
+	}
+	attempts, _, err := ledger.ReadAttempts(ctx, store, -1)
+	if err != nil {
+		return nil, err
+	}
+	if len(attempts) == 0 {
+		return nil, fmt.Errorf("ledger %s has no attempt", folder)
+	}
+	out := make([]*record.Attempt, 0, len(attempts))
+	for i := range attempts {
+		out = append(out, &attempts[i])
+	}
+	return out, nil
 }

@@ -18,7 +18,6 @@ func main() {
 		Use: "calibrate", Short: "Find out how often Assay's verdicts are wrong", SilenceUsage: true, SilenceErrors: true,
 	}
 	root.AddCommand(newSimulateCommand(), newEstimatorsCommand(), newRejectionsCommand(), newRealCommand(), newFiguresCommand(),
-		newQuantilesCommand(),
 		newLimitsCommand(), newPerturbationCommand(), newAttacksCommand(), newHistoryCommand(), newNightsCommand(), newCostCommand())
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "calibrate:", err)

@@ -115,12 +115,12 @@ func (a *Applier) Do(ctx context.Context, run *assayv1alpha1.BenchmarkRun, actio
 }
 
 func (a *Applier) accept(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.Accept) error {
-	raw, err := json.MarshalIndent(action.Experiment, "", " ")
+	raw, err := ledger.JSON(action.Experiment)
 	if err != nil {
 		return err
 	}
 	// If the ledger has an experiment already, that one counts; the next reconcile reads it.
-	err = observe.RunStore(a.Store, run).Create(ctx, ledger.ExperimentKey, append(raw, '\n'))
+	err = observe.RunStore(a.Store, run).Create(ctx, ledger.ExperimentKey, raw)
 	if err != nil && !errors.Is(err, ledger.ErrExists) {
 		return &LedgerError{err}
 	}

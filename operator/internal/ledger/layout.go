@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"encoding/json"
 	"path"
 
 	"assay.dev/assay/operator/internal/record"
@@ -17,6 +18,15 @@ const (
 // RunPrefix is where a run's ledger lies inside a bucket. The uid keeps runs apart that used the same name.
 func RunPrefix(run record.Run) string {
 	return path.Join("runs", run.Namespace, run.Name, run.UID)
+}
+
+// JSON is a value as ledgers hold it: indented, for who looks into one, and ending with a line.
+func JSON(value any) ([]byte, error) {
+	raw, err := json.MarshalIndent(value, "", " ")
+	if err != nil {
+		return nil, err
+	}
+	return append(raw, '\n'), nil
 }
 
 // WaveKey is the plan of a wave.

@@ -3,7 +3,6 @@ package local
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -117,13 +116,4 @@ func FindProgram(program string, folders []string) (string, error) {
 	}
 	return "", fmt.Errorf("program %q of the template is neither at that path, nor in %v, nor in PATH: build it, or name its folder with "+
 		"--bin-dir", program, folders)
-}
-
-// Marshal returns the wave as it is written to the ledger.
-func Marshal(wave *record.Wave) ([]byte, error) {
-	raw, err := json.MarshalIndent(wave, "", " ")
-	if err != nil {
-		return nil, fmt.Errorf("wave %d: %w", wave.Wave, err)
-	}
-	return append(raw, '\n'), nil
 }

@@ -275,24 +275,3 @@ func TestALimitThatMeansNothingSaysWhatToWrite(t *testing.T) {
 		})
 	}
 }
-
-func TestASummaryTellsWhatTheDefaultsLetPass(t *testing.T) {
-	disturbed := attempt(func(a *record.Attempt) { a.Noise.After.CanarySeconds = ptr.To(0.003) })
-	warmup := attempt(func(a *record.Attempt) { a.Warmup = true })
-	failed := attempt(func(a *record.Attempt) { a.Outcome = record.Failed })
-	for _, summary := range Summarize(quietRun(disturbed, warmup, failed)) {
-		if summary.Trials != 9 || summary.Read != 9 {
-			t.Errorf("%s: %d of %d trials read, want 9 of 9: warm-ups and failures are not measured", summary.Kind, summary.Read, summary.Trials)
-		}
-		want := Summary{Beyond: 0, Quantiles: []float64{0, 0, 0, 0, 0}}
-		switch summary.Kind {
-		case Canary:
-			want = Summary{Beyond: 1, Quantiles: []float64{0, 0.5, 0.5, 0.5, 0.5}}
-		case OtherWork:
-			want.Quantiles = []float64{0.01, 0.01, 0.01, 0.01, 0.01}
-		}
-		if summary.Beyond != want.Beyond || !cmp.Equal(summary.Quantiles, want.Quantiles) {
-			t.Errorf("%s: got %+v, want %+v", summary.Kind, summary, want)
-		}
-	}
-}

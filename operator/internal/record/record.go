@@ -130,6 +130,14 @@ type Block struct {
 // Trials is how many processes the block launches, warm-ups included.
 func (b Block) Trials() int { return len(b.Warmup) + len(b.Order) }
 
+// Trials counts those of all blocks, warm-ups included.
+func (w *Wave) Trials() (trials int) {
+	for _, block := range w.Blocks {
+		trials += block.Trials()
+	}
+	return trials
+}
+
 // Lease is the claim under which a block may run.
 type Lease struct {
 	Node  string `json:"node"`

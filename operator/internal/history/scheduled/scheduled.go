@@ -246,11 +246,11 @@ func (h *History) confirms(ctx context.Context, s *assayv1alpha1.BenchmarkSchedu
 
 // create writes an object that says what was decided first: what is there stays.
 func create(ctx context.Context, store ledger.Store, key string, value any) error {
-	raw, err := json.MarshalIndent(value, "", " ")
+	raw, err := ledger.JSON(value)
 	if err != nil {
 		return err
 	}
-	if err := store.Create(ctx, key, append(raw, '\n')); err != nil && !errors.Is(err, ledger.ErrExists) {
+	if err := store.Create(ctx, key, raw); err != nil && !errors.Is(err, ledger.ErrExists) {
 		return err
 	}
 	return nil
