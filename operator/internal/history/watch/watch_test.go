@@ -257,7 +257,9 @@ func TestThePointsThatAChangeRestsOnAreNamed(t *testing.T) {
 
 func TestTheSeriesOfAChangeShareThePromise(t *testing.T) {
 	suspected := func(n int) *Confirm {
-		out := &Confirm{Change: "c", Number: 1, Old: make([]points.Revision, 6), New: make([]points.Revision, 6), Newest: series.Point{Sequence: 9}}
+		out := &Confirm{
+			Change: "c", Number: 1, Old: make([]points.Revision, 6), New: make([]points.Revision, 6), Newest: series.Point{Sequence: 9},
+		}
 		for i := range n {
 			k := key
 			k.Point = fmt.Sprint(i)
