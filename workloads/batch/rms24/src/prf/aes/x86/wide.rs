@@ -50,7 +50,7 @@ pub(in crate::prf::aes) trait Wide: Copy {
     /// The last round.
     fn last_round(self, vector: Self::Vector, key: Self::Vector) -> Self::Vector;
 
-    /// A point that the compiler moves no other such point past: what is behind it in the order of the program stays there.
+    /// The vector itself. What passes here is computed in the order of the program, wherever that is not the compiler's choice.
     #[inline(always)]
     fn in_order(self, vector: Self::Vector) -> Self::Vector {
         vector
