@@ -31,31 +31,39 @@ type Record struct {
 
 // Identify reads a running process's identity; ok is false when there is no such process or it is only a zombie.
 func Identify(pid int) (id Identity, ok bool) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return Identity{}, false
-	}
-	state, start, err := parseStat(string(data))
-	if err != nil || state == "Z" || state == "X" {
-		return Identity{}, false
+	start, ok := started(pid)
+	if !ok {
+		// Its first thread may have been replaced by another of its threads while it was read.
+		start, ok = started(pid)
 	}
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
+	if !ok || err != nil {
 		return Identity{}, false
 	}
 	return Identity{PID: pid, Start: start, BootID: strings.TrimSpace(string(boot))}, true
 }
 
-// parseStat reads the state and start time from a /proc/PID/stat line, whose second field may hold spaces and parentheses.
-func parseStat(line string) (state string, start uint64, err error) {
+// started is when a process started, in ticks, unless it has ended.
+func started(pid int) (ticks uint64, ok bool) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, false
+	}
+	ended, ticks, err := parseStat(string(data))
+	return ticks, err == nil && !ended
+}
+
+// parseStat reads from a /proc/PID/stat line, whose second field may hold spaces and parentheses, whether all threads of the process have
+// ended, and its start time. The first thread alone is a zombie while another one makes the process another program.
+func parseStat(line string) (ended bool, start uint64, err error) {
 	_, after, ok := strings.Cut(line[max(0, strings.LastIndexByte(line, ')')):], ") ")
 	fields := strings.Fields(after)
-	// The start time is field 22 of the line, and field 3 is the first after the name.
+	// The start time is field 22 of the line, the number of threads field 20, and field 3 is the first after the name.
 	if !ok || len(fields) < 20 {
-		return "", 0, fmt.Errorf("unexpected /proc/PID/stat line %q", line)
+		return false, 0, fmt.Errorf("unexpected /proc/PID/stat line %q", line)
 	}
 	start, err = strconv.ParseUint(fields[19], 10, 64)
-	return fields[0], start, err
+	return (fields[0] == "Z" || fields[0] == "X") && (fields[17] == "0" || fields[17] == "1"), start, err
 }
 
 // Alive reports whether exactly this process still runs.

@@ -2,25 +2,82 @@ package process
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
+	"syscall"
 	"testing"
 	"time"
 )
 
 func TestParseStat(t *testing.T) {
 	for reason, tc := range map[string]struct {
-		line, state string
-		start       uint64
-		fails       bool
+		line  string
+		ended bool
+		start uint64
+		fails bool
 	}{
-		"a plain name": {"7 (etcd) S 1 7 7 0 -1 4 1 0 0 0 1 2 0 0 20 0 9 0 4711 1 2", "S", 4711, false},
-		"a name that looks like the rest of the line": {"7 (a) R 1 (b) Z 1 7 7 0 -1 4 1 0 0 0 1 2 0 0 20 0 9 0 4711 1 2", "Z", 4711, false},
-		"a line that is cut off":                      {"7 (etcd) S 1 7", "", 0, true},
+		"a plain name": {"7 (etcd) S 1 7 7 0 -1 4 1 0 0 0 1 2 0 0 20 0 9 0 4711 1 2", false, 4711, false},
+		"a name that looks like the rest of the line": {"7 (a) R 1 (b) Z 1 7 7 0 -1 4 1 0 0 0 1 2 0 0 20 0 1 0 4711 1 2", true, 4711, false},
+		"a first thread that ended before another":    {"7 (etcd) Z 1 7 7 0 -1 4 1 0 0 0 1 2 0 0 20 0 2 0 4711 1 2", false, 4711, false},
+		"a line that is cut off":                      {"7 (etcd) S 1 7", false, 0, true},
 	} {
-		state, start, err := parseStat(tc.line)
-		if state != tc.state || start != tc.start || (err != nil) != tc.fails {
-			t.Errorf("%s: got %q %d %v", reason, state, start, err)
+		ended, start, err := parseStat(tc.line)
+		if ended != tc.ended || start != tc.start || (err != nil) != tc.fails {
+			t.Errorf("%s: got %t %d %v", reason, ended, start, err)
+		}
+	}
+}
+
+// becomes has the test program become another one, from a thread that is not its first.
+const becomes = "ASSAY_TEST_BECOMES"
+
+func TestMain(m *testing.M) {
+	if other := os.Getenv(becomes); other != "" {
+		var become func()
+		become = func() {
+			runtime.LockOSThread()
+			if syscall.Gettid() == os.Getpid() {
+				go become()
+				select {}
+			}
+			panic(syscall.Exec(other, []string{other, "60"}, nil))
+		}
+		go become()
+		select {}
+	}
+	os.Exit(m.Run())
+}
+
+// The kernel ends all threads of a process that becomes another program but the one that asked for it. The first is a zombie then, for a
+// moment, and the process has not ended.
+func TestAProcessThatBecomesAnotherProgramIsAlive(t *testing.T) {
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = []string{becomes + "=" + sleep}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for became := false; !became; {
+			if _, ok := Identify(cmd.Process.Pid); !ok {
+				t.Error("it was taken for one that has ended")
+				break
+			}
+			name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", cmd.Process.Pid))
+			if err != nil {
+				t.Fatal(err)
+			}
+			became = string(name) == "sleep\n"
+		}
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if t.Failed() {
+			return
 		}
 	}
 }
