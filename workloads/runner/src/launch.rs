@@ -243,16 +243,20 @@ fn is_in_a_container() -> bool {
 /// The processes that can be seen and have not ended, each with its parent.
 fn processes() -> Vec<(i32, i32)> {
     let parent_of = |name: &str| -> Option<(i32, i32)> {
-        let pid = name.parse().ok()?;
-        let stat = fs::read_to_string(format!("/proc/{name}/stat")).ok()?;
-        // The command's name, in brackets, may contain anything.
-        let mut words = stat.rsplit_once(')')?.1.split_whitespace();
-        let running = words.next().is_some_and(|state| state != "Z" && state != "X");
-        let parent = words.next()?.parse().ok()?;
-        running.then_some((pid, parent))
+        Some((name.parse().ok()?, parent_of_running(&fs::read_to_string(format!("/proc/{name}/stat")).ok()?)?))
     };
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| parent_of(entry.file_name().to_str()?)).collect()
+}
+
+/// The parent in the text of a process's `stat`, unless the process has ended. One whose first thread ended before its others is shown as a
+/// zombie and works on.
+fn parent_of_running(stat: &str) -> Option<i32> {
+    // The command's name, in brackets, may contain anything.
+    let mut words = stat.rsplit_once(')')?.1.split_whitespace();
+    let (state, parent, threads) = (words.next()?, words.next()?, words.nth(15)?);
+    let ended = matches!(state, "Z" | "X") && matches!(threads, "0" | "1");
+    if ended { None } else { parent.parse().ok() }
 }
 
 /// Every process that this one has started, and those they have started.
@@ -275,4 +279,25 @@ fn strays() -> Vec<Pid> {
         line.push(*parent);
     }
     processes.iter().filter(|(pid, _)| !line.contains(pid)).filter_map(|(pid, _)| Pid::from_raw(*pid)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parent_of_running;
+
+    #[test]
+    fn a_process_has_ended_with_the_last_of_its_threads() {
+        let stat = |state: &str, threads: u32| {
+            format!("7 (a) Z 1 (b) {state} 42 7 7 0 -1 4 1 0 0 0 1 2 0 0 20 0 {threads} 0 4711 1 2")
+        };
+        for (what, stat, parent) in [
+            ("it runs", stat("S", 9), Some(42)),
+            ("a zombie", stat("Z", 1), None),
+            ("one that is being collected", stat("X", 0), None),
+            ("its first thread has ended and another works on", stat("Z", 2), Some(42)),
+            ("a line that is cut off", "7 (a) S 42".to_owned(), None),
+        ] {
+            assert_eq!(parent_of_running(&stat), parent, "{what}");
+        }
+    }
 }
