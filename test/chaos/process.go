@@ -32,12 +32,13 @@ func startOf(pid int) (uint64, error) {
 
 // stat is what is read of a process.
 type stat struct {
-	state  string
-	parent int
-	start  uint64
+	state   string
+	parent  int
+	threads int
+	start   uint64
 }
 
-// statOf reads fields 3, 4 and 22 of a /proc/PID/stat line, whose second field may hold anything.
+// statOf reads fields 3, 4, 20 and 22 of a /proc/PID/stat line, whose second field may hold anything.
 func statOf(pid int) (stat, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -48,8 +49,9 @@ func statOf(pid int) (stat, error) {
 		return stat{}, fmt.Errorf("unexpected /proc/%d/stat: %q", pid, raw)
 	}
 	parent, parentErr := strconv.Atoi(fields[1])
+	threads, threadsErr := strconv.Atoi(fields[17])
 	start, startErr := strconv.ParseUint(fields[19], 10, 64)
-	return stat{fields[0], parent, start}, errors.Join(parentErr, startErr)
+	return stat{fields[0], parent, threads, start}, errors.Join(parentErr, threadsErr, startErr)
 }
 
 // signal reaches exactly this process; one that is gone needs none.
@@ -76,10 +78,11 @@ func signalAll(processes []process, signal syscall.Signal) error {
 	return failed
 }
 
-// stillThere names the first of some processes that has not ended. A zombie has: nobody has asked yet how.
+// stillThere names the first of some processes that has not ended. A zombie has, unless threads of it work on: nobody has
+// asked yet how.
 func stillThere(processes []process) error {
 	for _, one := range processes {
-		if now, err := statOf(one.pid); err == nil && now.start == one.start && now.state != "Z" {
+		if now, err := statOf(one.pid); err == nil && now.start == one.start && (now.state != "Z" || now.threads > 1) {
 			return fmt.Errorf("process %d is there, in state %s", one.pid, now.state)
 		}
 	}

@@ -50,7 +50,7 @@ pub(in crate::prf::aes) trait Wide: Copy {
     /// The last round.
     fn last_round(self, vector: Self::Vector, key: Self::Vector) -> Self::Vector;
 
-    /// The vector itself. What passes here is computed in the order of the program, wherever that is not the compiler's choice.
+    /// The vector itself. Registers that need it have the compiler compute in the order of the program what passes here.
     #[inline(always)]
     fn in_order(self, vector: Self::Vector) -> Self::Vector {
         vector
