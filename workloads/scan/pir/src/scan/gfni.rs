@@ -22,6 +22,7 @@
 //!
 //! There is one instruction set for this, so there is one file.
 
+use std::arch::asm;
 use std::arch::x86_64::*;
 use std::hint::black_box;
 use std::ops::Range;
@@ -97,7 +98,8 @@ impl Gfni {
             let part = Part { first_row: part.first_row + blocks * BLOCK_ROWS, bytes: rest };
             isa.run(tiled::ScanPart { part, row_size, selection, answers });
         }
-        put_right(&sums, row_size, answers);
+        // SAFETY: as above.
+        unsafe { put_right(&sums, row_size, answers) };
     }
 }
 
@@ -157,7 +159,7 @@ impl Scan<'_> {
         // Of a column, and of the one after it: that one is rearranged in shares between products of this one, which are computed by
         // another unit of the CPU. It can do both at a time where they are not far apart.
         let mut products = [[[_mm512_setzero_si512(); EIGHT]; EIGHT]; 2];
-        let share = EIGHT.div_ceil(2 * groups.div_ceil(AT_ONCE));
+        let share = EIGHT.div_ceil(groups.div_ceil(AT_ONCE));
         let [mut this, mut next] = products.each_mut();
         rearrange(0..EIGHT, rows, row_size, this);
         for (block, block_rows) in rows.chunks_exact(BLOCK_ROWS * row_size).enumerate() {
@@ -185,16 +187,13 @@ impl Scan<'_> {
                 let line = block_rows.as_ptr().wrapping_add(AHEAD * block_rows.len() + column * BLOCK_ROWS * COLUMN);
                 let ahead = &Ahead { line, per_step: BLOCK_ROWS.div_ceil(groups.div_ceil(AT_ONCE) * EIGHT) };
                 for (i, (bits, sums)) in bits.chunks(AT_ONCE).zip(sums.chunks_mut(AT_ONCE)).enumerate() {
-                    for half in 0..2 {
-                        let step = 2 * i + half;
-                        if !after.is_empty() {
-                            rearrange(step * share..EIGHT.min((step + 1) * share), after, row_size, next);
-                        }
-                        match bits.len() {
-                            1 => add_groups::<1>(this, bits, sums, half, ahead, i * EIGHT),
-                            2 => add_groups::<2>(this, bits, sums, half, ahead, i * EIGHT),
-                            _ => add_groups::<AT_ONCE>(this, bits, sums, half, ahead, i * EIGHT),
-                        }
+                    if !after.is_empty() {
+                        rearrange(i * share..EIGHT.min((i + 1) * share), after, row_size, next);
+                    }
+                    match bits.len() {
+                        1 => add_groups::<1>(this, bits, sums, ahead, i * EIGHT),
+                        2 => add_groups::<2>(this, bits, sums, ahead, i * EIGHT),
+                        _ => add_groups::<AT_ONCE>(this, bits, sums, ahead, i * EIGHT),
                     }
                 }
                 std::mem::swap(&mut this, &mut next);
@@ -232,14 +231,11 @@ fn bits_of(selection: &Selection, first_key: usize, word: usize) -> [[u64; EIGHT
         unsafe { _mm512_maskz_loadu_epi64(there, words.as_ptr().cast()) }
     });
     // Byte 8 k + b becomes byte 8 b + k.
-    let order: [u8; 64] = std::array::from_fn(|i| (i % EIGHT * EIGHT + i / EIGHT) as u8);
+    let order = bytes(|i| i % EIGHT * EIGHT + i / EIGHT);
     let mut bits = [[0; EIGHT]; WORDS];
-    // SAFETY: the arrays are 64 bytes.
-    unsafe {
-        let order = _mm512_loadu_si512(order.as_ptr().cast());
-        for (bits, keys) in bits.iter_mut().zip(turned(keys)) {
-            _mm512_storeu_si512(bits.as_mut_ptr().cast(), _mm512_permutexvar_epi8(order, keys));
-        }
+    for (bits, keys) in bits.iter_mut().zip(turned(keys)) {
+        // SAFETY: a word's bits are 64 bytes.
+        unsafe { _mm512_storeu_si512(bits.as_mut_ptr().cast(), _mm512_permutexvar_epi8(order, keys)) };
     }
     bits
 }
@@ -310,8 +306,7 @@ fn interleaved(rows: [__m512i; EIGHT]) -> [__m512i; EIGHT] {
     columns
 }
 
-/// What 64 rows add to the sums of `GROUPS` times eight keys in one half of the vectors of a column, while the lines of the steps from
-/// `first` on are asked for. A vector of `products` is loaded once for all groups, where a load for each product keeps products from their
+/// What 64 rows add to the sums of `GROUPS` times eight keys in a column, while the lines of the steps from `first` on are asked for. A vector of `products` is loaded once for all groups, where a load for each product keeps products from their
 /// full rate.
 #[expect(clippy::needless_range_loop, reason = "an index into three kinds of arrays")]
 #[inline]
@@ -320,7 +315,6 @@ fn add_groups<const GROUPS: usize>(
     products: &[[__m512i; EIGHT]; EIGHT],
     bits: &[[u64; EIGHT]],
     sums: &mut [Sums],
-    half: usize,
     ahead: &Ahead,
     first: usize,
 ) {
@@ -331,7 +325,7 @@ fn add_groups<const GROUPS: usize>(
             *x = _mm512_set1_epi64(bits.cast_signed());
         }
     }
-    for j in half * EIGHT / 2..(half + 1) * EIGHT / 2 {
+    for j in 0..EIGHT {
         ahead.ask(first + j);
         let mut new = [_mm512_setzero_si512(); GROUPS];
         for (new, sums) in new.iter_mut().zip(sums.iter()) {
@@ -345,6 +339,7 @@ fn add_groups<const GROUPS: usize>(
                 let other = _mm512_gf2p8affine_epi64_epi8::<0>(x[b + 1], other);
                 *new = _mm512_ternarylogic_epi64::<0x96>(*new, one, other);
             }
+            new = new.map(|new| in_order(new));
         }
         for (new, sums) in new.into_iter().zip(sums.iter_mut()) {
             // SAFETY: as above.
@@ -353,19 +348,46 @@ fn add_groups<const GROUPS: usize>(
     }
 }
 
+/// The vector, which no instruction to come is computed before: the compiler would load the products of later rows first, and have too few
+/// registers left for the bits of the keys.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn in_order(mut vector: __m512i) -> __m512i {
+    // SAFETY: nothing is executed; the vector is in a register before and after.
+    unsafe { asm!("/* {} */", inout(zmm_reg) vector, options(nomem, nostack, preserves_flags)) };
+    vector
+}
+
 /// Adds the sums to the answers, a key's bytes in the order of its row.
+#[target_feature(enable = "avx512f,avx512vbmi")]
 fn put_right(sums: &[Sums], row_size: usize, answers: &mut [u8]) {
     let keys = answers.len() / row_size;
     let groups = keys.div_ceil(EIGHT);
+    // Byte 8 w + k becomes byte 8 k + w, and of one key byte 8 j + w becomes byte 16 (w / 2) + 2 j + w % 2.
+    let by_key = bytes(|i| i % EIGHT * EIGHT + i / EIGHT);
+    let by_column = bytes(|i| i % 16 / 2 * EIGHT + i / 16 * 2 + i % 2);
     for (i, sums) in sums.iter().enumerate() {
         let (column, group) = (i / groups, i % groups);
-        for key in 0..EIGHT.min(keys - group * EIGHT) {
-            let answer = &mut answers[(group * EIGHT + key) * row_size + column * COLUMN..][..COLUMN];
-            for (j, vector) in sums.0.iter().enumerate() {
-                for (w, word) in vector.iter().enumerate() {
-                    answer[16 * (w / 2) + 2 * j + w % 2] ^= word.to_le_bytes()[key];
-                }
+        // SAFETY: a sum is 64 bytes.
+        let words = sums.0.map(|words| unsafe { _mm512_loadu_si512(words.as_ptr().cast()) });
+        let of_keys = turned(words.map(|words| _mm512_permutexvar_epi8(by_key, words)));
+        for (key, gained) in (group * EIGHT..keys).zip(of_keys) {
+            let answer = &mut answers[key * row_size + column * COLUMN..][..COLUMN];
+            let gained = _mm512_permutexvar_epi8(by_column, gained);
+            // SAFETY: the column is 64 bytes.
+            unsafe {
+                let before = _mm512_loadu_si512(answer.as_ptr().cast());
+                _mm512_storeu_si512(answer.as_mut_ptr().cast(), _mm512_xor_si512(before, gained));
             }
         }
     }
+}
+
+/// A vector of bytes.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn bytes(of: impl Fn(usize) -> usize) -> __m512i {
+    let bytes: [u8; COLUMN] = std::array::from_fn(|i| of(i) as u8);
+    // SAFETY: the array is 64 bytes.
+    unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
 }

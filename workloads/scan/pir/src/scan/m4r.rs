@@ -75,8 +75,8 @@ pub fn bytes_loaded(matrix_bytes: u64, keys: usize) -> f64 {
     matrix_bytes as f64 * (1.0 + (keys * (TABLES + 1)) as f64 / BLOCK_ROWS as f64)
 }
 
-/// Bytes of a column: with wide vectors two lines, so that the work of finding a sum is shared by two, with narrow ones as much as leaves
-/// the first-level cache room for the tables and the sums.
+/// Bytes of a column: with vectors of more than 16 bytes two lines, so that the work of finding a sum is shared by two, with those as much
+/// as leaves the first-level cache room for the tables and the sums.
 struct Column;
 
 impl Kernel for Column {
@@ -90,7 +90,7 @@ impl Kernel for Column {
 
 #[inline(always)]
 const fn column<S: Simd>() -> usize {
-    if S::BYTES == LINE { WIDEST_COLUMN } else { LINE }
+    if S::BYTES > 16 { WIDEST_COLUMN } else { LINE }
 }
 
 /// Whole blocks of rows.
@@ -122,10 +122,10 @@ impl Kernel for ScanBlocks<'_> {
         for first in (0..blocks).step_by(tile) {
             for at in (0..row_size).step_by(column::<S>()) {
                 for block in first..blocks.min(first + tile) {
-                    match (S::BYTES, row_size - at) {
-                        (64, 64) => self.add::<S, 1>(simd, block, at, tile, &mut tables),
-                        (16, _) => self.add::<S, 4>(simd, block, at, tile, &mut tables),
-                        _ => self.add::<S, 2>(simd, block, at, tile, &mut tables),
+                    match (row_size - at).min(column::<S>()) / S::BYTES {
+                        1 => self.add::<S, 1>(simd, block, at, tile, &mut tables),
+                        2 => self.add::<S, 2>(simd, block, at, tile, &mut tables),
+                        _ => self.add::<S, 4>(simd, block, at, tile, &mut tables),
                     }
                 }
             }
