@@ -140,7 +140,7 @@ pub(crate) fn a_server_that_cannot_be_started_is_named() {
 }
 
 pub(crate) fn a_server_that_ignores_sigterm_is_killed_with_its_descendants() {
-    // It leaves a process in its group and one outside, and all three ignore SIGTERM.
+    // It leaves a process in its group and two outside, and all four ignore SIGTERM.
     let line = json!({"on": "Line", "text": "stubborn", "timeoutSeconds": 10});
     let mut bench = with_roles(Bench::new(&[&["ok"], &["ok"]]), &["stubborn-server"], line);
     let notes = bench.folder.path().display().to_string();
@@ -155,7 +155,7 @@ pub(crate) fn a_server_that_ignores_sigterm_is_killed_with_its_descendants() {
         assert!(attempt.duration_seconds < 1.5, "the time to end is no part of the trial");
     }
     let pids = noted_pids(bench.folder.path());
-    assert_eq!(pids.len(), 6);
+    assert_eq!(pids.len(), 8);
     assert!(pids.iter().all(|&pid| !is_running(pid)), "one escaped");
 }
 
@@ -165,7 +165,7 @@ pub(crate) fn sigterm_while_a_server_gets_ready_stops_at_once() {
     let notes = bench.folder.path().display().to_string();
     bench.wave["cells"][0]["roles"][0]["argv"].as_array_mut().expect("a list").push(json!(notes));
     let runner = bench.command(&[]).spawn().expect("the runner starts");
-    let pids = wait_for("the server", || Some(noted_pids(bench.folder.path())).filter(|pids| pids.len() == 3));
+    let pids = wait_for("the server", || Some(noted_pids(bench.folder.path())).filter(|pids| pids.len() == 4));
     let asked = Instant::now();
     rustix::process::kill_process(rustix::process::Pid::from_child(&runner), rustix::process::Signal::TERM)
         .expect("sent");

@@ -129,8 +129,11 @@ pub(crate) fn main() {
             println!("{RESULT}");
         }
         ["stubborn", notes, kind] => {
-            if kind == "escaped" {
+            if kind != "grouped" {
                 rustix::process::setsid().expect("a session");
+            }
+            if kind == "headless" {
+                lose_the_first_thread(notes);
             }
             note(notes);
             stay();
@@ -202,13 +205,13 @@ pub(crate) fn main() {
     }
 }
 
-/// Starts two processes that hold standard output open, one of them outside the process group.
+/// Starts three processes that hold standard output open. Two of them leave the process group, and of one of these the first thread ends.
 #[expect(
     clippy::zombie_processes,
     reason = "the runner has to cope with workloads that do not wait for their children"
 )]
 fn start_stubborn(notes: &str) {
-    for kind in ["grouped", "escaped"] {
+    for kind in ["grouped", "escaped", "headless"] {
         let own = std::env::current_exe().expect("own path");
         let child = Command::new(own).args(["testee", "stubborn", notes, kind]).spawn().expect("a child");
         let noted = Path::new(notes).join(format!("pid-{}", child.id()));
@@ -216,6 +219,21 @@ fn start_stubborn(notes: &str) {
             std::thread::sleep(Duration::from_millis(1));
         }
     }
+}
+
+/// Ends the first thread, after which the process is shown as a zombie, and goes on in another.
+fn lose_the_first_thread(notes: &str) -> ! {
+    let notes = notes.to_owned();
+    std::thread::spawn(move || {
+        while !fs::read_to_string("/proc/self/stat").is_ok_and(|stat| stat.contains(") Z ")) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        note(&notes);
+        stay()
+    });
+    // SAFETY: only this thread ends, and the other one borrows nothing of it.
+    unsafe { libc::syscall(libc::SYS_exit, 0) };
+    unreachable!("this thread has ended")
 }
 
 fn ask(address: &str) {
