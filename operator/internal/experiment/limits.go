@@ -2,8 +2,8 @@ package experiment
 
 import (
 	"fmt"
+	"iter"
 	"math"
-	"slices"
 	"strings"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -98,37 +98,19 @@ func loadsOf(search *assayv1alpha1.Search, arms int) int {
 
 // pointsOf visits the values of the axes at every point, in one map that the next point overwrites. A search, whose loads are
 // counted where they are made, and a run without a sweep have one.
-func pointsOf(spec *assayv1alpha1.BenchmarkRunSpec) func(yield func(map[string]string) bool) {
+func pointsOf(spec *assayv1alpha1.BenchmarkRunSpec) iter.Seq[map[string]string] {
 	return func(yield func(map[string]string) bool) {
-		values := map[string]string{}
 		if spec.Search != nil || spec.Sweep == nil {
-			yield(values)
+			yield(nil)
 			return
 		}
-		sweep := spec.Sweep
-		excluded := func() bool {
-			return slices.ContainsFunc(sweep.Exclude, func(at assayv1alpha1.ParameterValues) bool { return Matches(at, values) })
-		}
-		for i := range int(countCombinations(sweep)) - len(sweep.Include) {
-			rest := i
-			for _, axis := range sweep.Axes {
-				if len(axis.Values) == 0 {
-					continue // Reported when the axes are checked.
-				}
-				at := i
-				if sweep.Mode != assayv1alpha1.ZipSweep {
-					at, rest = rest%len(axis.Values), rest/len(axis.Values)
-				}
-				if at < len(axis.Values) {
-					values[axis.Name] = axis.Values[at]
-				}
-			}
-			if !excluded() && !yield(values) {
+		for values := range combine(spec.Sweep) {
+			if !excluded(spec.Sweep, values) && !yield(values) {
 				return
 			}
 		}
-		for _, values = range sweep.Include {
-			if !excluded() && !yield(values) {
+		for _, values := range spec.Sweep.Include {
+			if !excluded(spec.Sweep, values) && !yield(values) {
 				return
 			}
 		}

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -25,14 +26,17 @@ func expandPoints(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.
 		return nil
 	}
 
-	combinations := combine(sweep)
+	var combinations []map[string]string
+	for values := range combine(sweep) {
+		combinations = append(combinations, maps.Clone(values))
+	}
 	combinations = append(combinations, included(sweep, problems)...)
 	checkSelectors(sweep, problems)
 
 	var points []record.Point
 	seen := map[string]int{}
 	for i, values := range combinations {
-		if slices.ContainsFunc(sweep.Exclude, func(at assayv1alpha1.ParameterValues) bool { return Matches(at, values) }) {
+		if excluded(sweep, values) {
 			continue
 		}
 		key := pointKey(sweep, values)
@@ -80,30 +84,33 @@ func checkAxes(sweep *assayv1alpha1.Sweep, problems *Invalid) bool {
 	return len(problems.Problems) == before
 }
 
-func combine(sweep *assayv1alpha1.Sweep) []map[string]string {
-	if sweep.Mode == assayv1alpha1.ZipSweep {
-		out := make([]map[string]string, len(sweep.Axes[0].Values))
-		for i := range out {
-			out[i] = map[string]string{}
-			for _, axis := range sweep.Axes {
-				out[i][axis.Name] = axis.Values[i]
+// combine visits the combinations of the axes, the last axis fastest, in one map that the next one overwrites.
+func combine(sweep *assayv1alpha1.Sweep) iter.Seq[map[string]string] {
+	return func(yield func(map[string]string) bool) {
+		values := map[string]string{}
+		for i := range int(countCombinations(sweep)) - len(sweep.Include) {
+			rest := i
+			for _, axis := range slices.Backward(sweep.Axes) {
+				if len(axis.Values) == 0 {
+					continue // Reported when the axes are checked.
+				}
+				at := i
+				if sweep.Mode != assayv1alpha1.ZipSweep {
+					at, rest = rest%len(axis.Values), rest/len(axis.Values)
+				}
+				if at < len(axis.Values) {
+					values[axis.Name] = axis.Values[at]
+				}
+			}
+			if !yield(values) {
+				return
 			}
 		}
-		return out
 	}
-	out := []map[string]string{{}}
-	for _, axis := range sweep.Axes {
-		var next []map[string]string
-		for _, values := range out {
-			for _, value := range axis.Values {
-				extended := maps.Clone(values)
-				extended[axis.Name] = value
-				next = append(next, extended)
-			}
-		}
-		out = next
-	}
-	return out
+}
+
+func excluded(sweep *assayv1alpha1.Sweep, values map[string]string) bool {
+	return slices.ContainsFunc(sweep.Exclude, func(at assayv1alpha1.ParameterValues) bool { return Matches(at, values) })
 }
 
 func included(sweep *assayv1alpha1.Sweep, problems *Invalid) []map[string]string {
