@@ -51,13 +51,11 @@ func checkArms(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 	names := map[string]bool{}
 	baselines := 0
 	for i, arm := range spec.Arms {
+		field := fmt.Sprintf("spec.arms[%d].name", i)
 		if arm.Name == "" {
-			problems.add(fmt.Sprintf("spec.arms[%d].name", i), "the arm has no name: give it one")
+			problems.add(field, "the arm has no name: give it one")
 		}
-		if names[arm.Name] {
-			problems.add(fmt.Sprintf("spec.arms[%d].name", i), "arm %q is named twice: rename one", arm.Name)
-		}
-		names[arm.Name] = true
+		problems.addIfSeen(names, field, "arm", arm.Name)
 		if arm.Baseline {
 			baselines++
 		}
@@ -84,10 +82,7 @@ func checkGates(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []recor
 	names := map[string]bool{}
 	for i, gate := range plan.Gates {
 		field := fmt.Sprintf("spec.gates[%d]", i)
-		if names[gate.Name] {
-			problems.add(field+".name", "gate %q is named twice: rename one", gate.Name)
-		}
-		names[gate.Name] = true
+		problems.addIfSeen(names, field+".name", "gate", gate.Name)
 		selected := checkAt(spec.Sweep, gate.At, points, field, problems)
 		if gate.Op == Completes {
 			checkCompletes(spec, gate, field, problems)

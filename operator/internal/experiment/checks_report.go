@@ -14,10 +14,7 @@ func checkReport(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []reco
 	names := map[string]bool{}
 	for i, table := range plan.Tables {
 		field := fmt.Sprintf("spec.report.tables[%d]", i)
-		if names[table.Name] {
-			problems.add(field+".name", "table %q is named twice: rename one", table.Name)
-		}
-		names[table.Name] = true
+		problems.addIfSeen(names, field+".name", "table", table.Name)
 		checkAt(spec.Sweep, table.At, points, field, problems)
 		known := armNames(arms(spec))
 		for j, name := range table.Arms {

@@ -34,6 +34,14 @@ func (i *Invalid) add(field, format string, args ...any) {
 	i.Problems = append(i.Problems, Problem{Field: shortened(field, maxProblem), Message: shortened(fmt.Sprintf(format, args...), maxProblem)})
 }
 
+// addIfSeen refuses a name that was seen before, and remembers it.
+func (i *Invalid) addIfSeen(seen map[string]bool, field, what, name string) {
+	if seen[name] {
+		i.add(field, "%s %q is named twice: rename one", what, name)
+	}
+	seen[name] = true
+}
+
 // shortened keeps the beginning and the end, which says what to do.
 func shortened(text string, most int) string {
 	if runes := []rune(text); len(text) > most && len(runes) > most {

@@ -59,10 +59,7 @@ func checkAxes(sweep *assayv1alpha1.Sweep, problems *Invalid) bool {
 	names := map[string]bool{}
 	for i, axis := range sweep.Axes {
 		field := fmt.Sprintf("spec.sweep.axes[%d]", i)
-		if names[axis.Name] {
-			problems.add(field, "axis %q is named twice: rename one", axis.Name)
-		}
-		names[axis.Name] = true
+		problems.addIfSeen(names, field, "axis", axis.Name)
 		if len(axis.Values) == 0 {
 			problems.add(field, "axis %q has no values, so the sweep has no points: give it at least one", axis.Name)
 		}

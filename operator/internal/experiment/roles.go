@@ -73,10 +73,7 @@ func checkRoles(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid
 	names := map[string]bool{}
 	for i, role := range template.Roles {
 		field := fmt.Sprintf("template.roles[%d]", i)
-		if names[role.Name] {
-			problems.add(field+".name", "role %q is named twice: rename one", role.Name)
-		}
-		names[role.Name] = true
+		problems.addIfSeen(names, field+".name", "role", role.Name)
 		last := i == len(template.Roles)-1
 		switch {
 		case last && !role.Result:
