@@ -56,8 +56,8 @@ func checkBuilds(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 			if build.Program != "" && len(template.Roles) > 0 {
 				problems.add(field+".program", "the template has several roles and so several programs: give the build an image in place of a program")
 			}
-			if build.Image != "" && !imageReference.MatchString(build.Image) {
-				problems.add(field+".image", "invalid image %q: write it as registry/name:tag or registry/name@sha256:…", build.Image)
+			if build.Image != "" {
+				checkImage(field+".image", build.Image, problems)
 			}
 			same := assayv1alpha1.Build{Program: build.Program, Image: build.Image}
 			if other, ok := what[same]; ok {

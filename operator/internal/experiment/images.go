@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"regexp"
@@ -13,6 +14,12 @@ import (
 
 // imageReference is the form that the API server accepts. Nothing in it means anything to Argo.
 var imageReference = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]*$`)
+
+func checkImage(field, image string, problems *Invalid) {
+	if !imageReference.MatchString(image) {
+		problems.add(field, "invalid image %q: write it as registry/name:tag or registry/name@sha256:…", image)
+	}
+}
 
 // hasImages reports whether some arm has an image of its own, so that the programs of all arms are copied out of images.
 func hasImages(spec *assayv1alpha1.BenchmarkRunSpec) bool {
@@ -47,10 +54,7 @@ func withImages(arms []record.Arm, spec *assayv1alpha1.BenchmarkRunSpec, templat
 		return arms
 	}
 	for i := range arms {
-		arms[i].Image = spec.Arms[source(spec, i)].Image
-		if arms[i].Image == "" {
-			arms[i].Image = template.Image
-		}
+		arms[i].Image = cmp.Or(spec.Arms[source(spec, i)].Image, template.Image)
 	}
 	return arms
 }
@@ -79,17 +83,14 @@ func checkImages(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 				"invalid path %q: allowed are absolute paths; write it as /app/bin, without .. and without a slash at its end", file)
 		}
 	}
-	if !imageReference.MatchString(template.Image) {
-		problems.add("template.image", "invalid image %q: write it as registry/name:tag or registry/name@sha256:…", template.Image)
-	}
+	checkImage("template.image", template.Image, problems)
 	if !hasImages(spec) {
 		return
 	}
 	checkHowMany(spec, problems)
 	for i, arm := range spec.Arms {
-		if arm.Image != "" && !imageReference.MatchString(arm.Image) {
-			problems.add(fmt.Sprintf("spec.arms[%d].image", i), "invalid image %q: write it as registry/name:tag or registry/name@sha256:…",
-				arm.Image)
+		if arm.Image != "" {
+			checkImage(fmt.Sprintf("spec.arms[%d].image", i), arm.Image, problems)
 		}
 	}
 	reported := map[string]bool{}
