@@ -85,15 +85,17 @@ func checkGates(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []recor
 		problems.addIfSeen(names, field+".name", "gate", gate.Name)
 		selected := checkAt(spec.Sweep, gate.At, points, field, problems)
 		if gate.Op == Completes {
-			checkCompletes(spec, gate, field, problems)
+			checkCandidate(gate.Candidate, armNames(arms(spec)), field, problems)
+			if gate.AllowWorse {
+				problems.add(field+".allowWorse", "Completes looks at no metric and so at no direction: remove it")
+			}
 			continue
 		}
 		if gate.Name == CompletesGate {
 			problems.add(field+".name", "%q is the name of the gate that every run has: give this one another name, or op Completes", CompletesGate)
 		}
-		checkCandidate(spec, gate.Candidate, field, problems)
-		needsBaseline := gate.Op != AtLeast && gate.Op != AtMost
-		if needsBaseline && len(spec.Arms) == 1 {
+		checkCandidate(gate.Candidate, candidates(arms(spec)), field, problems)
+		if gate.Op != AtLeast && gate.Op != AtMost && len(spec.Arms) == 1 {
 			problems.add(field+".op", "%s compares with a baseline and the run has one arm: add an arm, or use AtLeast or AtMost", gate.Op)
 		}
 		if gate.Op == ParityEqual {
@@ -138,9 +140,9 @@ func checkAt(sweep *assayv1alpha1.Sweep, at assayv1alpha1.ParameterValues, point
 	return selected
 }
 
-func checkCandidate(spec *assayv1alpha1.BenchmarkRunSpec, candidate, field string, problems *Invalid) {
-	if all := candidates(arms(spec)); candidate != "" && !slices.Contains(all, candidate) {
-		problems.add(field+".candidate", "invalid candidate %q: %s", candidate, suggest.Allowed(candidate, all))
+func checkCandidate(candidate string, known []string, field string, problems *Invalid) {
+	if candidate != "" && !slices.Contains(known, candidate) {
+		problems.add(field+".candidate", "invalid candidate %q: %s", candidate, suggest.Allowed(candidate, known))
 	}
 }
 
@@ -173,7 +175,7 @@ func checkPredictions(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points [
 			problems.add(field+".metric", "%s", plan.NoMetric(prediction.Metric))
 		}
 		checkAt(spec.Sweep, prediction.At, points, field, problems)
-		checkCandidate(spec, prediction.Candidate, field, problems)
+		checkCandidate(prediction.Candidate, candidates(arms(spec)), field, problems)
 		if len(spec.Arms) == 1 {
 			problems.add(field, "a prediction is a ratio to the baseline and the run has one arm: add an arm, or remove the prediction")
 		}

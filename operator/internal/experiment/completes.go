@@ -1,13 +1,6 @@
 package experiment
 
-import (
-	"slices"
-
-	"k8s.io/utils/ptr"
-
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/suggest"
-)
+import "k8s.io/utils/ptr"
 
 // CompletesGate is the name of the gate that every run with gates has, whether it names it or not.
 const CompletesGate = "completes"
@@ -62,15 +55,4 @@ func (e *Experiment) Completions() []Completion {
 		}
 	}
 	return out
-}
-
-// checkCompletes checks what is particular to a gate of op Completes.
-func checkCompletes(spec *assayv1alpha1.BenchmarkRunSpec, gate Gate, field string, problems *Invalid) {
-	names := armNames(arms(spec))
-	if gate.Candidate != "" && !slices.Contains(names, gate.Candidate) {
-		problems.add(field+".candidate", "invalid candidate %q: %s", gate.Candidate, suggest.Allowed(gate.Candidate, names))
-	}
-	if gate.AllowWorse {
-		problems.add(field+".allowWorse", "Completes looks at no metric and so at no direction: remove it")
-	}
 }
