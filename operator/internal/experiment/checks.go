@@ -162,7 +162,7 @@ func checkSamples(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, of Condition
 		}
 		if have := perTrial * trials; have < need {
 			problems.add(field, "%s of %s needs at least %d samples and arm %q gets %d%s (%d trials of %s=%d): raise %s or spec.design.blocks.min",
-				of.Statistic, metric.Name, need, armName(spec, cell.Arm), have, at, trials, metric.SamplesFrom, perTrial, metric.SamplesFrom)
+				of.Statistic, metric.Name, need, arms(spec)[cell.Arm].Name, have, at, trials, metric.SamplesFrom, perTrial, metric.SamplesFrom)
 			return
 		}
 	}

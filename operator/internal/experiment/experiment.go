@@ -83,12 +83,7 @@ func Freeze(run record.Run, spec assayv1alpha1.BenchmarkRunSpec, template assayv
 
 // Baseline is the index of the arm that the others are compared with, or -1 when there is a single arm.
 func (e *Experiment) Baseline() int {
-	for i, arm := range e.Arms {
-		if arm.Baseline {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(e.Arms, func(arm record.Arm) bool { return arm.Baseline })
 }
 
 // Candidates are the names of the arms judged: every arm but the baseline, or the only one.
@@ -119,13 +114,6 @@ func source(spec *assayv1alpha1.BenchmarkRunSpec, arm int) int {
 		return arm
 	}
 	return max(0, slices.IndexFunc(spec.Arms, func(a assayv1alpha1.Arm) bool { return a.Baseline }))
-}
-
-func armName(spec *assayv1alpha1.BenchmarkRunSpec, arm int) string {
-	if arm < len(spec.Arms) {
-		return spec.Arms[arm].Name
-	}
-	return NullArm
 }
 
 // ArmNames are the names of all arms.
