@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -173,7 +172,7 @@ func argv(template *assayv1alpha1.BenchmarkTemplateSpec, values map[string]strin
 
 func environment(template *assayv1alpha1.BenchmarkTemplateSpec, values map[string]string) map[string]string {
 	out := variables(template, values)
-	for name, value := range maps.All(values) {
+	for name, value := range values {
 		out["ASSAY_PARAM_"+strings.ToUpper(strings.ReplaceAll(kebab(name), "-", "_"))] = value
 	}
 	return out

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -55,10 +57,7 @@ func checkOutput(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invali
 	}
 	for i, metric := range template.Metrics {
 		field := fmt.Sprintf("template.metrics[%d].from", i)
-		from := assayv1alpha1.MetricSource{}
-		if metric.From != nil {
-			from = *metric.From
-		}
+		from := ptr.Deref(metric.From, assayv1alpha1.MetricSource{})
 		switch {
 		case output.Format == assayv1alpha1.K6Output && from.Benchmark == "":
 			problems.add(field+".benchmark", "k6 has many metrics: name one, such as http_req_duration")

@@ -3,7 +3,6 @@ package experiment
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,8 +32,7 @@ func (e Experiment) ComputeDigest() (string, error) {
 
 func digest(experiment any) (string, error) {
 	raw, err := json.Marshal(experiment)
-	sum := sha256.Sum256(raw)
-	return "sha256:" + hex.EncodeToString(sum[:]), err
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(raw)), err
 }
 
 // written is what people wrote, in the only version of the API there is; and an experiment without a plan, as all were once and

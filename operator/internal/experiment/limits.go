@@ -3,8 +3,9 @@ package experiment
 import (
 	"fmt"
 	"iter"
-	"math"
 	"strings"
+
+	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/quantity"
@@ -81,7 +82,7 @@ func countCombinations(sweep *assayv1alpha1.Sweep) float64 {
 			count = float64(len(axis.Values))
 			break
 		}
-		count *= math.Max(1, float64(len(axis.Values)))
+		count *= float64(max(1, len(axis.Values)))
 	}
 	return count + float64(len(sweep.Include))
 }
@@ -207,10 +208,7 @@ func (c *counter) value(parameter int, point map[string]string, arm int) string 
 	if value, ok := c.spec.Parameters[name]; ok {
 		return value
 	}
-	if value := c.template.Parameters[parameter].Default; value != nil {
-		return *value
-	}
-	return ""
+	return ptr.Deref(c.template.Parameters[parameter].Default, "")
 }
 
 // refuse names what takes the most.
