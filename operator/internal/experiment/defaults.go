@@ -64,7 +64,12 @@ func defaultTemplate(template *assayv1alpha1.BenchmarkTemplateSpec) {
 	setDefault(&template.Parity, assayv1alpha1.ParityRequired)
 	setDefault(&template.Output.Format, assayv1alpha1.AssayResult)
 	setDefault(&template.TrialTimeout.Duration, 5*time.Minute)
-	defaultRoles(template)
+	for i := range template.Roles {
+		setDefault(&template.Roles[i].StopGracePeriod.Duration, 5*time.Second)
+		if ready := template.Roles[i].Readiness; ready != nil {
+			setDefault(&ready.Timeout.Duration, 30*time.Second)
+		}
+	}
 	for i := range template.Metrics {
 		setDefault(&template.Metrics[i].Statistic, assayv1alpha1.StatisticMedian)
 	}

@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/record"
@@ -110,21 +109,6 @@ func checkReadiness(role assayv1alpha1.Role, last bool, field string, problems *
 		problems.add(field+".timeout", "%s leaves the role no time: write it as 30s", ready.Timeout.Duration)
 	}
 }
-
-// defaultRoles fills in what the API server fills in from the schema.
-func defaultRoles(template *assayv1alpha1.BenchmarkTemplateSpec) {
-	for i := range template.Roles {
-		setDefault(&template.Roles[i].StopGracePeriod.Duration, defaultStopGrace)
-		if ready := template.Roles[i].Readiness; ready != nil {
-			setDefault(&ready.Timeout.Duration, defaultReadyTimeout)
-		}
-	}
-}
-
-const (
-	defaultStopGrace    = 5 * time.Second
-	defaultReadyTimeout = 30 * time.Second
-)
 
 // ports are the elements of a command in which a port is named.
 func ports(command []string) []int {
