@@ -11,9 +11,6 @@ import (
 // minLoads is how many loads a search tries at least: its first pass over the range.
 const minLoads = 7
 
-// minSearchBlocks is how few blocks can carry an interval.
-const minSearchBlocks = 3
-
 func checkSearch(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []record.Point, cells []record.Cell, problems *Invalid) {
 	search := plan.Search
 	if search == nil {
@@ -21,9 +18,9 @@ func checkSearch(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []reco
 	}
 	checkAlone(spec, problems)
 	checkAxisAlone(spec, problems)
-	if spec.Design.Blocks.Min < minSearchBlocks {
+	if spec.Design.Blocks.Min < minBlocks {
 		problems.add("spec.design.blocks.min", "a search tries every load in that many blocks, and %d are too few for an interval: use "+
-			"at least %d", spec.Design.Blocks.Min, minSearchBlocks)
+			"at least %d", spec.Design.Blocks.Min, minBlocks)
 	}
 	if plan.metric(search.Maximize) == nil {
 		problems.add("spec.search.maximize", "%s", plan.NoMetric(search.Maximize))
