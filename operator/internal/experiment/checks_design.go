@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -124,38 +126,33 @@ func hasBlockingGate(spec *assayv1alpha1.BenchmarkRunSpec, any bool) bool {
 // checkBudget refuses a design whose smallest form does not fit.
 func checkBudget(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, cells int, problems *Invalid) {
 	const field = "spec.budget.trials"
-	blocks, perBlock := int(spec.Design.Blocks.Min), plan.Design.TrialsPerBlock(cells)
+	blocks, perBlock, budget := plan.Design.Blocks.Min, plan.Design.TrialsPerBlock(cells), plan.Budget.Trials
 	if spec.Search != nil {
 		arms := len(arms(spec))
-		if trials := blocks * plan.Design.TrialsPerBlock(min(cells, minLoads*arms)); trials > int(spec.Budget.Trials) {
+		if trials := blocks * plan.Design.TrialsPerBlock(min(cells, minLoads*arms)); trials > budget {
 			problems.add(field, "trying %d loads of %d arms in %d blocks takes %d trials and the budget is %d: use fewer blocks "+
 				"(spec.design.blocks.min) or raise the budget",
-				min(cells/max(1, arms), minLoads), arms, blocks, trials, spec.Budget.Trials)
+				min(cells/max(1, arms), minLoads), arms, blocks, trials, budget)
 		}
 		return
 	}
-	if trials := perBlock * blocks; trials > int(spec.Budget.Trials) {
+	if trials := perBlock * blocks; trials > budget {
 		problems.add(field, "%d blocks of %d trials are %d trials and the budget is %d: use fewer points, arms or blocks, or raise the budget",
-			blocks, perBlock, trials, spec.Budget.Trials)
+			blocks, perBlock, trials, budget)
 		return
 	}
-	if confirm := spec.Design.Confirm; confirm != nil {
-		if trials := perBlock * (blocks + int(confirm.Blocks)); trials > int(spec.Budget.Trials) {
-			problems.add(field, "%d blocks and %d to confirm them, of %d trials each, are %d trials and the budget is %d: use fewer points, arms "+
-				"or blocks, or raise the budget",
-				blocks, confirm.Blocks, perBlock, trials, spec.Budget.Trials)
-			return
-		}
+	confirm := ptr.Deref(plan.Design.Confirm, Confirm{}).Blocks
+	if trials := perBlock * (blocks + confirm); trials > budget {
+		problems.add(field, "%d blocks and %d to confirm them, of %d trials each, are %d trials and the budget is %d: use fewer points, arms "+
+			"or blocks, or raise the budget",
+			blocks, confirm, perBlock, trials, budget)
+		return
 	}
-	if stop := spec.Design.Stop; stop != nil && perBlock > 0 {
-		reserved := 0
-		if spec.Design.Confirm != nil {
-			reserved = int(spec.Design.Confirm.Blocks)
-		}
-		if room := int(spec.Budget.Trials)/perBlock - reserved; room <= blocks {
+	if spec.Design.Stop != nil && perBlock > 0 {
+		if room := budget/perBlock - confirm; room <= blocks {
 			problems.add(field, "the budget of %d allows %d blocks of %d trials, so that spec.design.stop could never add one to the first %d: "+
 				"raise the budget, or remove stop",
-				spec.Budget.Trials, room, perBlock, blocks)
+				budget, room, perBlock, blocks)
 		}
 	}
 }
