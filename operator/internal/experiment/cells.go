@@ -20,30 +20,24 @@ func expandCells(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 	checkNames(spec, template, problems)
 	arms := len(arms(spec))
 	cells := make([]record.Cell, 0, len(points)*arms)
-	// One wrong value shows in many cells and is one problem to the author.
 	reported := map[string]bool{}
 	for p, point := range points {
 		for a := range arms {
 			values, origin := resolve(spec, template, point, source(spec, a))
 			for _, parameter := range template.Parameters {
 				value, ok := values[parameter.Name]
-				field := origin[parameter.Name]
 				if !ok {
-					field = "spec.parameters"
-					if !reported[parameter.Name] {
-						reported[parameter.Name] = true
-						problems.add(field, "parameter %q has no default and no value: set it in spec.parameters, an axis or an arm", parameter.Name)
-					}
+					problems.addOnce(reported, parameter.Name, "spec.parameters",
+						"parameter %q has no default and no value: set it in spec.parameters, an axis or an arm", parameter.Name)
 					continue
 				}
-				message := checkValue(parameter, value)
-				key := field + message
-				if field == searchField {
-					key = field // One load of many that a single range gives.
-				}
-				if message != "" && !reported[key] {
-					reported[key] = true
-					problems.add(field, "%s", message)
+				if message := checkValue(parameter, value); message != "" {
+					field := origin[parameter.Name]
+					key := field + message
+					if field == searchField {
+						key = field // One load of many that a single range gives.
+					}
+					problems.addOnce(reported, key, field, "%s", message)
 				}
 			}
 			checkPortValues(template, values, origin, reported, problems)

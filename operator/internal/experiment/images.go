@@ -97,17 +97,13 @@ func checkImages(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 	for _, cell := range cells {
 		for i, program := range programs(cell) {
 			field := commands(template)[i].field + "[0]"
-			if reported[field] {
-				continue
-			}
 			switch {
 			case !path.IsAbs(program) || path.Clean(program) != program:
-				reported[field] = true
-				problems.add(field, "invalid program %q: it is copied out of the arms' images, so its path there must be absolute; write it as "+
-					"/bin/name", program)
+				problems.addOnce(reported, field, field, "invalid program %q: it is copied out of the arms' images, so its path there must be "+
+					"absolute; write it as /bin/name", program)
 			case len(template.Files) > 0 && !covered(template.Files, program):
-				reported[field] = true
-				problems.add(field, "the program %s is not among template.files, which are what is copied out of the arms' images: add it", program)
+				problems.addOnce(reported, field, field, "the program %s is not among template.files, which are what is copied out of the arms' "+
+					"images: add it", program)
 			}
 		}
 	}

@@ -34,6 +34,14 @@ func (i *Invalid) add(field, format string, args ...any) {
 	i.Problems = append(i.Problems, Problem{Field: shortened(field, maxProblem), Message: shortened(fmt.Sprintf(format, args...), maxProblem)})
 }
 
+// addOnce adds a problem unless one of that key was reported: one wrong value shows in many cells and is one problem to the author.
+func (i *Invalid) addOnce(reported map[string]bool, key, field, format string, args ...any) {
+	if !reported[key] {
+		i.add(field, format, args...)
+	}
+	reported[key] = true
+}
+
 // addIfSeen refuses a name that was seen before, and remembers it.
 func (i *Invalid) addIfSeen(seen map[string]bool, field, what, name string) {
 	if seen[name] {

@@ -163,10 +163,9 @@ func checkPortValues(template *assayv1alpha1.BenchmarkTemplateSpec, values, orig
 			}
 			for _, match := range reference.FindAllStringSubmatch(element, -1) {
 				field := origin[match[1]]
-				if strings.Contains(values[match[1]], portPrefix) && !reported[field] {
-					reported[field] = true
-					problems.add(field, "the value has %q and becomes a part of %q, where ports are filled in: use another value, or give the parameter "+
-						"an element of its own", portPrefix, element)
+				if strings.Contains(values[match[1]], portPrefix) {
+					problems.addOnce(reported, field, field, "the value has %q and becomes a part of %q, where ports are filled in: use another "+
+						"value, or give the parameter an element of its own", portPrefix, element)
 				}
 			}
 		}
