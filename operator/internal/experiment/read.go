@@ -152,7 +152,7 @@ func readDesign(design *assayv1alpha1.Design, problems *Invalid) Design {
 			design.GateConfidence, design.Confidence)
 	}
 	if design.RareSlowdown != "" {
-		share, err := parsePercent(design.RareSlowdown)
+		share, err := quantity.Share(design.RareSlowdown)
 		if out.RareSlowdown = share; err != nil || !(share > 0 && share <= maxRareSlowdown) {
 			problems.add("spec.design.rareSlowdown", "invalid value %q: allowed are shares above 0%% and up to %d%%; write one such as 20%%, or "+
 				"remove it", design.RareSlowdown, 100*maxRareSlowdown)
@@ -166,7 +166,7 @@ func readDesign(design *assayv1alpha1.Design, problems *Invalid) Design {
 		}
 	}
 	if design.Stop != nil {
-		share, err := parsePercent(design.Stop.RelativeHalfWidth)
+		share, err := quantity.Share(design.Stop.RelativeHalfWidth)
 		if out.Stop = (&Stop{share}); err != nil || !(share > 0) {
 			problems.add("spec.design.stop.relativeHalfWidth",
 				"invalid value %q: no interval is ever that narrow; write a share above zero such as 1%%", design.Stop.RelativeHalfWidth)
@@ -252,16 +252,6 @@ func (p *Plan) table(asked *assayv1alpha1.ReportTable, field string, problems *I
 		out.Columns = append(out.Columns, column)
 	}
 	return out
-}
-
-// parsePercent reads a share such as "5%".
-func parsePercent(text string) (float64, error) {
-	digits, ok := strings.CutSuffix(text, "%")
-	number, err := quantity.Number(digits)
-	if err != nil || !ok {
-		return 0, fmt.Errorf("invalid value %q: allowed are shares; write it as 5%%", text)
-	}
-	return number / 100, nil
 }
 
 // parseShare reads the bound of a Completes gate: a share such as "0.95" or "95%", above 0 and up to 1. Empty is 1.

@@ -46,7 +46,7 @@ func expandLoads(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 	over := spec.Search.Over
 	field := "spec.search.over"
 	low, high := over.Low.AsApproximateFloat64(), over.High.AsApproximateFloat64()
-	step, err := parsePercent(over.Resolution)
+	step, err := quantity.Share(over.Resolution)
 	before := len(problems.Problems)
 	switch {
 	case err != nil || step <= 0:

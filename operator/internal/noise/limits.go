@@ -2,7 +2,6 @@ package noise
 
 import (
 	"fmt"
-	"strings"
 
 	"assay.dev/assay/operator/internal/quantity"
 )
@@ -72,12 +71,10 @@ func ParseLimit(kind Kind, text string) (limit float64, off bool, err error) {
 	if text == Off {
 		return 0, true, nil
 	}
-	number, isShare := strings.CutSuffix(text, "%")
-	percent, err := quantity.Number(number)
-	if !isShare || err != nil || percent < 0 {
+	limit, err = quantity.Share(text)
+	if err != nil || limit < 0 {
 		return 0, false, fmt.Errorf("invalid value %q: allowed are shares such as 2%%, and off", text)
 	}
-	limit = percent / 100
 	switch isSlowdown := kind == Canary || kind == Spin; {
 	case isSlowdown && limit == 0:
 		return 0, false, fmt.Errorf("invalid value %q: it leaves no room, as three in four trials are slower than the best quarter; write "+
