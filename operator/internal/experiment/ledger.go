@@ -60,7 +60,7 @@ func Parse(raw []byte) (*Experiment, error) {
 		return parseWritten(raw)
 	}
 	e := &Experiment{}
-	err := strictly(raw, e)
+	err := record.Strictly(raw, e)
 	var from *written
 	if e.API == API {
 		var err2 error
@@ -96,7 +96,7 @@ func Parse(raw []byte) (*Experiment, error) {
 
 func parseWritten(raw []byte) (*Experiment, error) {
 	from := &written{}
-	if err := strictly(raw, from); err != nil {
+	if err := record.Strictly(raw, from); err != nil {
 		return nil, err
 	}
 	e := &Experiment{Schema: from.Schema, Digest: from.Digest, Run: from.Run, API: API, Points: from.Points, Arms: from.Arms,
@@ -121,7 +121,7 @@ func (e *Experiment) written() (*written, error) {
 		return nil, err
 	}
 	from := &written{Arms: e.Arms}
-	return from, strictly(raw, from)
+	return from, record.Strictly(raw, from)
 }
 
 // fill reads the plan from what was written, and checks it.
@@ -177,10 +177,4 @@ func (w *written) plan() (*Plan, error) {
 		}
 	}
 	return plan, nil
-}
-
-// strictly refuses fields that are unknown, misspelt or there twice.
-func strictly(raw []byte, into any) error {
-	strict, err := kjson.UnmarshalStrict(raw, into)
-	return errors.Join(append(strict, err)...)
 }

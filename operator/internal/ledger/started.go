@@ -3,14 +3,11 @@ package ledger
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path"
 	"regexp"
 	"strings"
 	"time"
-
-	kjson "sigs.k8s.io/json"
 
 	"assay.dev/assay/operator/internal/record"
 )
@@ -54,8 +51,7 @@ func ReadUnfinished(ctx context.Context, store Store, through int) ([]record.Sta
 
 func parseStarted(key string, raw []byte) (*record.Started, string) {
 	var started record.Started
-	strict, err := kjson.UnmarshalStrict(raw, &started)
-	if err = errors.Join(append(strict, err)...); err != nil {
+	if err := record.Strictly(raw, &started); err != nil {
 		return nil, fmt.Sprintf("it does not name the trial that started: %v", err)
 	}
 	if started.Schema != record.StartedSchema {

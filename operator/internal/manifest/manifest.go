@@ -13,10 +13,10 @@ import (
 	"slices"
 
 	"go.yaml.in/yaml/v3"
-	kjson "sigs.k8s.io/json"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/suggest"
 )
 
@@ -128,26 +128,22 @@ func (s *Set) addDocument(from origin) []Problem {
 	if problems := definition.check(object); len(problems) > 0 {
 		return problems
 	}
+	// What follows takes what the API server takes, which would not refuse what fails here: see
+	// TestFilesAreTakenAndRefusedAsByTheAPIServer.
 	switch kind {
 	case "BenchmarkRun":
 		var run assayv1alpha1.BenchmarkRun
-		err = decode(written, &run)
+		err = record.Strictly(written, &run)
 		s.Runs, s.runOrigins = append(s.Runs, run), append(s.runOrigins, from)
 	case "BenchmarkTemplate":
 		var template assayv1alpha1.BenchmarkTemplate
-		err = decode(written, &template)
+		err = record.Strictly(written, &template)
 		s.Templates, s.templateOrigins = append(s.Templates, template), append(s.templateOrigins, from)
 	}
 	if err != nil {
 		return []Problem{{Message: err.Error()}}
 	}
 	return nil
-}
-
-// decode takes what the API server takes. The API server would not refuse what fails here: see TestFilesAreTakenAndRefusedAsByTheAPIServer.
-func decode(raw []byte, into any) error {
-	unknown, err := kjson.UnmarshalStrict(raw, into)
-	return errors.Join(append(unknown, err)...)
 }
 
 // Template finds the workload of a run: its inline template, or the named one among those read.

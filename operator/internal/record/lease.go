@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	kjson "sigs.k8s.io/json"
 )
 
 // LeaseTaken is what a run's ledger holds of a lease from the moment the run has it.
@@ -51,11 +49,7 @@ func ParseLeaseEnd(raw []byte) (*LeaseEnd, error) {
 }
 
 func parseLease(raw []byte, into any, parts func() (Lease, time.Time), field string) error {
-	strict, err := kjson.UnmarshalStrict(raw, into)
-	if err == nil {
-		err = errors.Join(strict...)
-	}
-	if err != nil {
+	if err := Strictly(raw, into); err != nil {
 		return err
 	}
 	lease, at := parts()

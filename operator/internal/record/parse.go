@@ -147,14 +147,16 @@ func parseSlowly[T any](kind string, raw []byte) (*T, error) {
 		return nil, fmt.Errorf("%s does not match its schema: %s", kind, explain(err))
 	}
 	var value T
-	violations, err := kjson.UnmarshalStrict(raw, &value)
-	if err != nil {
+	if err := Strictly(raw, &value); err != nil {
 		return nil, fmt.Errorf("%s cannot be read: %w", kind, err)
 	}
-	if len(violations) > 0 {
-		return nil, fmt.Errorf("%s cannot be read: %w", kind, errors.Join(violations...))
-	}
 	return &value, nil
+}
+
+// Strictly reads JSON, and refuses fields that are unknown, misspelt or there twice.
+func Strictly(raw []byte, into any) error {
+	strict, err := kjson.UnmarshalStrict(raw, into)
+	return errors.Join(append(strict, err)...)
 }
 
 // settle gives numbers the range of what they are read into. A schema is compared with as a fraction, and one of 1e-99999999 does not
