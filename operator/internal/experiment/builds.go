@@ -71,12 +71,10 @@ func checkBuilds(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 // checkTurns sees that every build runs in as many blocks as the others.
 func checkTurns(spec *assayv1alpha1.BenchmarkRunSpec, builds int, arm string, problems *Invalid) {
 	check := func(field string, blocks int) {
-		if blocks%builds == 0 {
-			return
+		if blocks%builds != 0 {
+			problems.add(field, "%d blocks and %d builds of arm %q: every build runs in as many blocks as the others, so use a multiple such as %d",
+				blocks, builds, arm, (blocks/builds+1)*builds)
 		}
-		up := (blocks/builds + 1) * builds
-		problems.add(field, "%d blocks and %d builds of arm %q: every build runs in as many blocks as the others, so use a multiple such as %d",
-			blocks, builds, arm, up)
 	}
 	check("spec.design.blocks.min", int(spec.Design.Blocks.Min))
 	if spec.Design.Confirm != nil {

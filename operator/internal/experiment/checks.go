@@ -183,10 +183,8 @@ func checkPredictions(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points [
 }
 
 func findParameter(template *assayv1alpha1.BenchmarkTemplateSpec, name string) *assayv1alpha1.Parameter {
-	for i := range template.Parameters {
-		if template.Parameters[i].Name == name {
-			return &template.Parameters[i]
-		}
+	if i := slices.IndexFunc(template.Parameters, func(p assayv1alpha1.Parameter) bool { return p.Name == name }); i >= 0 {
+		return &template.Parameters[i]
 	}
 	return nil
 }

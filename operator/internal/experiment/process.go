@@ -18,10 +18,8 @@ var shownAlways = []string{"process.wallTime", "process.cpuTime", "process.peakM
 
 // metric finds a metric by name: one of the template, or of what the runner reads of every process.
 func (p *Plan) metric(name string) *Metric {
-	for i := range p.Metrics {
-		if p.Metrics[i].Name == name {
-			return &p.Metrics[i]
-		}
+	if i := slices.IndexFunc(p.Metrics, func(m Metric) bool { return m.Name == name }); i >= 0 {
+		return &p.Metrics[i]
 	}
 	return p.processMetric(name)
 }

@@ -88,11 +88,10 @@ func readOutput(template *assayv1alpha1.BenchmarkTemplateSpec) record.Output {
 		return out
 	}
 	for _, metric := range template.Metrics {
-		source := record.MetricSource{Name: metric.Name, Unit: metric.Unit}
-		if from := metric.From; from != nil {
-			source.Benchmark, source.Field, source.FieldUnit = from.Benchmark, from.Field, from.Unit
-		}
-		out.Metrics = append(out.Metrics, source)
+		from := ptr.Deref(metric.From, assayv1alpha1.MetricSource{})
+		out.Metrics = append(out.Metrics, record.MetricSource{
+			Name: metric.Name, Unit: metric.Unit, Benchmark: from.Benchmark, Field: from.Field, FieldUnit: from.Unit,
+		})
 	}
 	return out
 }
