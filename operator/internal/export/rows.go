@@ -3,6 +3,7 @@
 package export
 
 import (
+	"cmp"
 	"iter"
 	"maps"
 	"slices"
@@ -94,8 +95,8 @@ func rows(exp *experiment.Experiment, result *analysis.Analysis, evidence record
 func common(exp *experiment.Experiment, attempt *record.Attempt, purposes map[int]record.Purpose, excluded map[string]string) Row {
 	row := Row{
 		Namespace: attempt.Run.Namespace, Run: attempt.Run.Name, UID: attempt.Run.UID, Experiment: attempt.Experiment,
-		Wave: int32(attempt.Wave), Purpose: string(purposes[attempt.Wave]), Block: attempt.Block, Slot: int32(attempt.Slot),
-		Trial: attempt.Trial, Executor: strings.TrimSuffix(attempt.ID, "/"+attempt.Trial), Attempt: attempt.ID,
+		Wave: int32(attempt.Wave), Purpose: string(cmp.Or(purposes[attempt.Wave], record.Screen)), Block: attempt.Block,
+		Slot: int32(attempt.Slot), Trial: attempt.Trial, Executor: strings.TrimSuffix(attempt.ID, "/"+attempt.Trial), Attempt: attempt.ID,
 		StartedAt: attempt.StartedAt.UTC(), DurationSeconds: attempt.DurationSeconds,
 		Point: attempt.Point, Arm: attempt.Arm, Parameters: attempt.Parameters,
 		Warmup: attempt.Warmup, Outcome: string(attempt.Outcome), Used: counts(attempt, excluded), Excluded: excluded[attempt.ID],
@@ -103,9 +104,6 @@ func common(exp *experiment.Experiment, attempt *record.Attempt, purposes map[in
 		UserSeconds: attempt.Resources.UserSeconds, SystemSeconds: attempt.Resources.SystemSeconds, MaxRSSBytes: attempt.Resources.MaxRSSBytes,
 		MinorFaults: attempt.Resources.MinorFaults, MajorFaults: attempt.Resources.MajorFaults,
 		VoluntaryCtxS: attempt.Resources.VoluntaryContextSwitches, InvoluntaryCtxS: attempt.Resources.InvoluntaryContextSwitches,
-	}
-	if row.Purpose == "" {
-		row.Purpose = string(record.Screen)
 	}
 	if attempt.Lease != nil {
 		row.Node = attempt.Lease.Node

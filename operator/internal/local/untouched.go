@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -53,7 +52,7 @@ func fileSum(path string) string {
 	if _, err := io.Copy(sum, file); err != nil {
 		return err.Error()
 	}
-	return hex.EncodeToString(sum.Sum(nil))
+	return fmt.Sprintf("%x", sum.Sum(nil))
 }
 
 // Untouched compares the attempts in the ledger with those that were written, and returns ErrTouched with the keys that were changed,
@@ -71,8 +70,7 @@ func (e *Executor) Untouched(ctx context.Context, store ledger.Store) error {
 			continue
 		}
 		raw, err := store.Get(ctx, key)
-		sum := sha256.Sum256(raw)
-		if got := hex.EncodeToString(sum[:]); err != nil || got != want {
+		if got := fmt.Sprintf("%x", sha256.Sum256(raw)); err != nil || got != want {
 			touched = append(touched, fmt.Sprintf("%s was kept with sha256 %s and has %s now", key, want, got))
 		}
 	}

@@ -1,7 +1,10 @@
 package noise
 
 import (
+	"cmp"
 	"fmt"
+
+	"k8s.io/utils/ptr"
 
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
@@ -75,24 +78,17 @@ func otherWork(during *record.Noise) reading {
 	if during.OtherWorkRatio == nil {
 		return reading{}
 	}
-	uncertainty := steps(2, during)
-	if during.OtherWorkUncertainty != nil {
-		uncertainty = *during.OtherWorkUncertainty
-	}
-	return reading{share: *during.OtherWorkRatio, uncertainty: uncertainty, ok: true}
+	return reading{share: *during.OtherWorkRatio, uncertainty: ptr.Deref(during.OtherWorkUncertainty, steps(2, during)), ok: true}
 }
 
 // steps is the share that some ticks are of the window of the shares. Of a window without a length nothing is known, and
 // nothing let pass.
 func steps(count float64, window *record.Noise) float64 {
-	seconds := window.WindowSeconds
-	if window.SharesWindowSeconds != nil {
-		seconds = window.SharesWindowSeconds
-	}
-	if seconds == nil || *seconds <= 0 {
+	seconds := ptr.Deref(cmp.Or(window.SharesWindowSeconds, window.WindowSeconds), 0)
+	if seconds <= 0 {
 		return 0
 	}
-	return count * tick / *seconds
+	return count * tick / seconds
 }
 
 // slowdown is the worse of the probes right before and right after the trial, over the best of their kind.

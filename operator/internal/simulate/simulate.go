@@ -3,6 +3,7 @@
 package simulate
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -57,10 +58,6 @@ func ScanSeconds(point record.Point, arm string) float64 {
 // Run executes every trial of the waves.
 func (m Machine) Run(exp *experiment.Experiment, waves ...*record.Wave) []record.Attempt {
 	random := rand.New(rand.NewPCG(m.Seed, 1))
-	samples := m.Samples
-	if samples == 0 {
-		samples = 30
-	}
 	var out []record.Attempt
 	clock := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	for _, wave := range waves {
@@ -79,7 +76,7 @@ func (m Machine) Run(exp *experiment.Experiment, waves ...*record.Wave) []record
 				attempt := m.attempt(exp, wave, block, index, record.TrialName(block.ID, number, warmup), number, warmup)
 				attempt.StartedAt = clock
 				seconds := m.Seconds(wave.Points[wave.Cells[index].Point], wave.Arms[wave.Cells[index].Arm].Name) * math.Exp(level)
-				attempt.Result = m.result(random, attempt, seconds, samples)
+				attempt.Result = m.result(random, attempt, seconds, cmp.Or(m.Samples, 30))
 				for _, sample := range attempt.Result.Metrics["latency"].Samples {
 					attempt.DurationSeconds += sample
 				}
@@ -103,10 +100,7 @@ func (m Machine) draw(random *rand.Rand) float64 {
 func (m Machine) attempt(exp *experiment.Experiment, wave *record.Wave, block record.Block, index int, trial string, slot int,
 	warmup bool) record.Attempt {
 	c := wave.Cells[index]
-	executor := m.Executor
-	if executor == "" {
-		executor = "pod-" + block.ID
-	}
+	executor := cmp.Or(m.Executor, "pod-"+block.ID)
 	return record.Attempt{
 		Schema: record.AttemptSchema, ID: executor + "/" + trial, Trial: trial, Run: exp.Run, Experiment: exp.Digest,
 		Wave: wave.Wave, Block: block.ID, Slot: slot, Point: wave.Points[c.Point].Key, Arm: wave.Arms[c.Arm].Name, Warmup: warmup,
