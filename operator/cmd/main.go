@@ -129,7 +129,7 @@ func run(ctx context.Context, options *options) error {
 		return err
 	}
 	// Not the guarded store: a listing of everything must not delay reconciles.
-	meter := &quota.Meter{Store: opened, Clock: clock.RealClock{}}
+	meter := quota.New(opened, clock.RealClock{})
 	if err := manager.Add(meter); err != nil {
 		return err
 	}

@@ -21,10 +21,8 @@ const Every = 10 * time.Minute
 
 // Meter sums up the ledgers of the namespaces that were asked for.
 type Meter struct {
-	Store ledger.Store
-	Clock clock.Clock
-
-	once  sync.Once
+	store ledger.Store
+	clock clock.Clock
 	asked chan struct{}
 	mutex sync.Mutex
 	known map[string]*reading
@@ -37,13 +35,13 @@ type reading struct {
 	busy      bool
 }
 
-func (m *Meter) prepare() {
-	m.once.Do(func() { m.asked, m.known = make(chan struct{}, 1), map[string]*reading{} })
+// New is a meter that knows nothing yet.
+func New(store ledger.Store, now clock.Clock) *Meter {
+	return &Meter{store: store, clock: now, asked: make(chan struct{}, 1), known: map[string]*reading{}}
 }
 
 // Of is what the ledgers of a namespace held when they were last summed up; false before the first time, which is soon.
 func (m *Meter) Of(namespace string) (ledger.Sizes, bool) {
-	m.prepare()
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	known := m.known[namespace]
@@ -60,7 +58,6 @@ func (m *Meter) Of(namespace string) (ledger.Sizes, bool) {
 
 // All are the namespaces that are known.
 func (m *Meter) All() map[string]ledger.Sizes {
-	m.prepare()
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	out := map[string]ledger.Sizes{}
@@ -75,29 +72,22 @@ func (m *Meter) All() map[string]ledger.Sizes {
 // Start sums up until the context ends, each namespace by itself: how long one takes is what its authors choose, by how many objects they
 // write, and no run of another begins before that one was summed up.
 func (m *Meter) Start(ctx context.Context) error {
-	m.prepare()
 	for {
 		next := m.begin(ctx, func(sum func()) { go sum() })
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-m.asked:
-		case <-m.Clock.After(next):
+		case <-m.clock.After(next):
 		}
 	}
 }
 
-// Refresh sums up the namespaces whose turn it is, and returns when the next one's is.
-func (m *Meter) Refresh(ctx context.Context) time.Duration {
-	m.prepare()
-	return m.begin(ctx, func(sum func()) { sum() })
-}
-
-// begin begins to sum up the namespaces whose turn it is. One that cannot be read keeps what was known.
+// begin begins to sum up the namespaces whose turn it is, and returns when the next one's is. One that cannot be read keeps what was known.
 func (m *Meter) begin(ctx context.Context, run func(sum func())) time.Duration {
 	next := Every
 	for _, namespace := range m.namespaces() {
-		now := m.Clock.Now()
+		now := m.clock.Now()
 		m.mutex.Lock()
 		known := m.known[namespace]
 		left := period.Left(known.tried, Every, now)
@@ -116,7 +106,7 @@ func (m *Meter) begin(ctx context.Context, run func(sum func())) time.Duration {
 }
 
 func (m *Meter) sum(ctx context.Context, namespace string, known *reading) {
-	sizes, err := Sum(ctx, m.Store, "runs/"+namespace+"/", "argo/"+namespace+"/")
+	sizes, err := Sum(ctx, m.store, "runs/"+namespace+"/", "argo/"+namespace+"/")
 	if err != nil && ctx.Err() == nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Cannot sum up what a namespace stores", "namespace", namespace)
 	}
@@ -124,7 +114,7 @@ func (m *Meter) sum(ctx context.Context, namespace string, known *reading) {
 	defer m.mutex.Unlock()
 	known.busy = false
 	if err == nil {
-		known.sizes, known.at = sizes, m.Clock.Now()
+		known.sizes, known.at = sizes, m.clock.Now()
 	}
 }
 

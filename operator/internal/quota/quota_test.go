@@ -30,7 +30,8 @@ func (c *counting) Sizes(_ context.Context, prefix string) (ledger.Sizes, error)
 func TestANamespaceIsSummedUpNowAndThenAndNotWheneverSomebodyAsks(t *testing.T) {
 	now := testingclock.NewFakeClock(time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC))
 	store := &counting{objects: map[string]int{"runs/a/": 5, "argo/a/": 1, "runs/b/": 0}}
-	meter := &Meter{Store: store, Clock: now}
+	meter := New(store, now)
+	refresh := func() time.Duration { return meter.begin(t.Context(), func(sum func()) { sum() }) }
 	of := func(when, namespace string, want ledger.Sizes, known bool, asked int) {
 		t.Helper()
 		if got, ok := meter.Of(namespace); got != want || ok != known || store.asked != asked {
@@ -38,24 +39,24 @@ func TestANamespaceIsSummedUpNowAndThenAndNotWheneverSomebodyAsks(t *testing.T) 
 		}
 	}
 	of("before the first time", "a", ledger.Sizes{}, false, 0)
-	meter.Refresh(t.Context())
+	refresh()
 	of("summed up with what its other workflows keep", "a", ledger.Sizes{Objects: 6, Bytes: 60}, true, 2)
 	of("another one", "b", ledger.Sizes{}, false, 2)
 	now.Step(time.Minute)
-	if next := meter.Refresh(t.Context()); next != Every-time.Minute {
+	if next := refresh(); next != Every-time.Minute {
 		t.Errorf("the next one is due in %s", next)
 	}
 	of("only the new one is listed", "b", ledger.Sizes{}, true, 4)
 	store.objects["runs/a/"] = 6
 	now.Step(Every)
 	store.fails = true
-	meter.Refresh(t.Context())
+	refresh()
 	of("a store that is away leaves what was known", "a", ledger.Sizes{Objects: 6, Bytes: 60}, true, 6)
 	store.fails = false
-	meter.Refresh(t.Context())
+	refresh()
 	of("it is not asked at once again", "a", ledger.Sizes{Objects: 6, Bytes: 60}, true, 6)
 	now.Step(Every)
-	meter.Refresh(t.Context())
+	refresh()
 	of("and then is", "a", ledger.Sizes{Objects: 7, Bytes: 70}, true, 10)
 	if all := meter.All(); len(all) != 2 || all["a"].Bytes != 70 {
 		t.Errorf("all are %v", all)
@@ -81,7 +82,7 @@ func (e endless) Sizes(ctx context.Context, prefix string) (ledger.Sizes, error)
 func TestANamespaceThatTakesLongDelaysNobody(t *testing.T) {
 	now := testingclock.NewFakeClock(time.Date(2026, 11, 26, 8, 0, 0, 0, time.UTC))
 	store := endless{begun: make(chan string, 99)}
-	meter := &Meter{Store: store, Clock: now}
+	meter := New(store, now)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- meter.Start(ctx) }()
