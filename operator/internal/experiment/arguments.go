@@ -25,17 +25,6 @@ func arguments(parameter assayv1alpha1.Parameter, value string) []string {
 	}
 }
 
-// variables are those of the environment that parameters name themselves.
-func variables(template *assayv1alpha1.BenchmarkTemplateSpec, values map[string]string) map[string]string {
-	out := make(map[string]string, 2*len(values))
-	for _, parameter := range template.Parameters {
-		if value, ok := values[parameter.Name]; ok && parameter.Env != "" {
-			out[parameter.Env] = value
-		}
-	}
-	return out
-}
-
 // checkArguments reports parameters that could not reach the process as the template says.
 func checkArguments(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) {
 	var variables []string

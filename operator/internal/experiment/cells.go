@@ -164,8 +164,14 @@ func argv(template *assayv1alpha1.BenchmarkTemplateSpec, values map[string]strin
 	return out
 }
 
+// environment has every parameter by Assay's name for it, and by the one that it names itself.
 func environment(template *assayv1alpha1.BenchmarkTemplateSpec, values map[string]string) map[string]string {
-	out := variables(template, values)
+	out := make(map[string]string, 2*len(values))
+	for _, parameter := range template.Parameters {
+		if value, ok := values[parameter.Name]; ok && parameter.Env != "" {
+			out[parameter.Env] = value
+		}
+	}
 	for name, value := range values {
 		out["ASSAY_PARAM_"+strings.ToUpper(strings.ReplaceAll(kebab(name), "-", "_"))] = value
 	}

@@ -68,11 +68,9 @@ func checkAxes(sweep *assayv1alpha1.Sweep, problems *Invalid) bool {
 				problems.add(field, "axis %q has value %q twice (values %d and %d): remove one", axis.Name, value, first, j)
 			}
 		}
-		if sweep.Mode == assayv1alpha1.ZipSweep {
-			if len(axis.Values) != len(sweep.Axes[0].Values) {
-				problems.add(field, "axis %q has %d values and axis %q has %d: mode Zip needs the same number", axis.Name, len(axis.Values),
-					sweep.Axes[0].Name, len(sweep.Axes[0].Values))
-			}
+		if first := sweep.Axes[0]; sweep.Mode == assayv1alpha1.ZipSweep && len(axis.Values) != len(first.Values) {
+			problems.add(field, "axis %q has %d values and axis %q has %d: mode Zip needs the same number", axis.Name, len(axis.Values),
+				first.Name, len(first.Values))
 		}
 	}
 	if len(sweep.Axes) == 0 {
