@@ -16,8 +16,8 @@ type Problem struct {
 // Invalid is every problem found in an experiment, as far as anybody reads, so that an author repairs them in one go.
 type Invalid struct {
 	Problems []Problem
-	// further problems are counted only: an experiment can have as many as it has cells.
-	further int
+	// Further problems are counted only: an experiment can have as many as it has cells.
+	Further int
 }
 
 // What is kept of problems.
@@ -28,7 +28,7 @@ const (
 
 func (i *Invalid) add(field, format string, args ...any) {
 	if len(i.Problems) == maxProblems {
-		i.further++
+		i.Further++
 		return
 	}
 	i.Problems = append(i.Problems, Problem{Field: shortened(field, maxProblem), Message: shortened(fmt.Sprintf(format, args...), maxProblem)})
@@ -58,9 +58,6 @@ func shortened(text string, most int) string {
 	return text
 }
 
-// Further is how many problems there are beside those that are kept.
-func (i *Invalid) Further() int { return i.further }
-
 func (i *Invalid) orNil() error {
 	if len(i.Problems) == 0 {
 		return nil
@@ -74,8 +71,8 @@ func (i *Invalid) Error() string {
 	for _, p := range i.Problems {
 		lines = append(lines, p.Field+": "+p.Message)
 	}
-	if i.further > 0 {
-		lines = append(lines, fmt.Sprintf("and %d further problems", i.further))
+	if i.Further > 0 {
+		lines = append(lines, fmt.Sprintf("and %d further problems", i.Further))
 	}
 	return strings.Join(lines, "; ")
 }

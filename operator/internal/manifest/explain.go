@@ -21,7 +21,7 @@ func (s *Set) Explain(run *assayv1alpha1.BenchmarkRun, err error) error {
 		problems = append(problems, s.place(run, problem))
 	}
 	out := joined(problems)
-	if n := invalid.Further(); n > 0 {
+	if n := invalid.Further; n > 0 {
 		out = errors.Join(out, fmt.Errorf("and %d further problems", n))
 	}
 	return out
