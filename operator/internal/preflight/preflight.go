@@ -5,6 +5,7 @@ package preflight
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"assay.dev/assay/operator/internal/record"
 )
@@ -74,10 +75,8 @@ type Machine struct {
 
 // Finding is what is known of one claim.
 func (m *Machine) Finding(claim Claim) Finding {
-	for _, finding := range m.Findings {
-		if finding.Claim == claim {
-			return finding
-		}
+	if i := slices.IndexFunc(m.Findings, func(f Finding) bool { return f.Claim == claim }); i >= 0 {
+		return m.Findings[i]
 	}
 	return Finding{Claim: claim, Supported: Unknown, Found: "not checked"}
 }

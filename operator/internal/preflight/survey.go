@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -22,14 +23,8 @@ func FromSurvey(survey *Survey) Machine {
 	m.cpus, _ = strconv.ParseInt(m.environment["onlineCpus"], 10, 64)
 	m.memory, _ = strconv.ParseInt(m.environment["memoryAvailableBytes"], 10, 64)
 
-	level := No
-	switch survey.Isolation.Level {
-	case "ExclusiveCPUs":
-		level = Yes
-	case "Unknown":
-		level = Unknown
-	}
-	m.add(ExclusiveCPUs, level, survey.Isolation.Level+": "+survey.Isolation.Reason,
+	exclusive := map[string]Support{"ExclusiveCPUs": Yes, "Unknown": Unknown}
+	m.add(ExclusiveCPUs, cmp.Or(exclusive[survey.Isolation.Level], No), survey.Isolation.Level+": "+survey.Isolation.Reason,
 		"start the kernel with isolcpus=LIST and pin to those, or run in a pod under the kubelet's static CPU manager")
 	m.add(WholeCPUs, yesIf(m.cpus > 1), fmt.Sprintf("%d CPUs online", m.cpus), "use a machine with two CPUs or more, one for everything else")
 	m.equals(CgroupV2, "cgroupVersion", "2", "start the kernel with systemd.unified_cgroup_hierarchy=1")
