@@ -88,7 +88,7 @@ var units = map[string]string{"s": "sec", "By": "B"}
 // unitOf names a metric and its unit in one word, as Go's own tools do: p50-latency-ns. benchstat keeps apart only what
 // has different units.
 func unitOf(metric, unit string) string {
-	if tidied := tidy(metric); tidied != metric {
+	if _, tidied := benchunit.Tidy(1, metric); tidied != metric {
 		metric += "_" // A metric called ns would be taken for its unit.
 	}
 	first, rest, _ := strings.Cut(unit, "/")
@@ -100,11 +100,6 @@ func unitOf(metric, unit string) string {
 		return metric
 	}
 	return metric + "-" + escape(first, "")
-}
-
-func tidy(unit string) string {
-	_, out := benchunit.Tidy(1, unit)
-	return out
 }
 
 // config are the keys that benchstat shows above its tables, and by which it refuses to mix machines.
