@@ -115,10 +115,9 @@ func axisField(spec *assayv1alpha1.BenchmarkRunSpec, name, value string) string 
 
 // checkNames reports values given for parameters that the template does not have, and arms that overrule an axis.
 func checkNames(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) {
-	known := parameterNames(template)
 	check := func(field string, values assayv1alpha1.ParameterValues) {
 		for name := range sorted(values) {
-			if !slices.Contains(known, name) {
+			if findParameter(template, name) == nil {
 				problems.add(field+"."+name, "%s", noParameter(template, name))
 			}
 		}
@@ -137,7 +136,7 @@ func checkNames(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.Be
 		return
 	}
 	for i, axis := range spec.Sweep.Axes {
-		if !slices.Contains(known, axis.Name) {
+		if findParameter(template, axis.Name) == nil {
 			problems.add(fmt.Sprintf("spec.sweep.axes[%d].name", i), "%s", noParameter(template, axis.Name))
 		}
 	}

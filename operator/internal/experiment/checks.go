@@ -28,12 +28,9 @@ func checkTemplate(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Inva
 			problems.add(fmt.Sprintf("template.metrics[%d].unit", i), "unit %q looks like a time or a rate and is none that is known, so that no "+
 				"rule for clocks and timeouts would reach it: write s, ms, us or ns, a rate as queries/s, or another word", metric.Unit)
 		}
-		if metric.SamplesFrom == "" {
-			continue
-		}
 		field := fmt.Sprintf("template.metrics[%d].samplesFrom", i)
-		parameter := findParameter(template, metric.SamplesFrom)
-		switch {
+		switch parameter := findParameter(template, metric.SamplesFrom); {
+		case metric.SamplesFrom == "":
 		case parameter == nil:
 			problems.add(field, "%s", noParameter(template, metric.SamplesFrom))
 		case parameter.Type != assayv1alpha1.IntegerParameter:
@@ -189,13 +186,10 @@ func findParameter(template *assayv1alpha1.BenchmarkTemplateSpec, name string) *
 	return nil
 }
 
-func parameterNames(template *assayv1alpha1.BenchmarkTemplateSpec) []string {
-	return namesOf(template.Parameters, func(p assayv1alpha1.Parameter) string { return p.Name })
-}
-
 // noParameter refuses a parameter that the template does not have.
 func noParameter(template *assayv1alpha1.BenchmarkTemplateSpec, name string) string {
-	return fmt.Sprintf("the template has no parameter %q: %s", name, suggest.Allowed(name, parameterNames(template)))
+	known := namesOf(template.Parameters, func(p assayv1alpha1.Parameter) string { return p.Name })
+	return fmt.Sprintf("the template has no parameter %q: %s", name, suggest.Allowed(name, known))
 }
 
 func formatValues(values assayv1alpha1.ParameterValues) string {

@@ -124,9 +124,8 @@ func ports(command []string) []int {
 // roleCommands are the final arguments of the roles other than the one with the result.
 func roleCommands(template *assayv1alpha1.BenchmarkTemplateSpec, values map[string]string) []record.RoleCommand {
 	var out []record.RoleCommand
-	for i := range max(0, len(template.Roles)-1) {
-		command := template.Roles[i].Command
-		out = append(out, record.RoleCommand{Argv: substitute(command, values), Ports: ports(command)})
+	for _, role := range template.Roles[:max(0, len(template.Roles)-1)] {
+		out = append(out, record.RoleCommand{Argv: substitute(role.Command, values), Ports: ports(role.Command)})
 	}
 	return out
 }

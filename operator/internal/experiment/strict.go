@@ -122,12 +122,8 @@ func (n paths) checkReferences(e *Experiment) error {
 	if i := repeated(e.Arms, func(arm record.Arm) string { return arm.Name }); i >= 0 {
 		return fmt.Errorf("arms[%d].name %q is used twice: every arm has a name of its own", i, e.Arms[i].Name)
 	}
-	baselines := 0
 	for i, arm := range e.Arms {
-		if arm.Baseline {
-			baselines++
-		}
-		if baselines > 1 {
+		if arm.Baseline && i > e.Baseline() {
 			return fmt.Errorf("arms[%d].baseline is true and so is an earlier arm's: a run has at most one baseline, and the others are "+
 				"compared with it", i)
 		}
