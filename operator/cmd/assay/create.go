@@ -153,8 +153,8 @@ func ensureTemplate(ctx context.Context, cluster *cluster, template *assayv1alph
 		return fmt.Errorf("read BenchmarkTemplate %s/%s: %w", template.Namespace, template.Name, err)
 	}
 	// The API server fills in what the file leaves out.
-	experiment.Default(&assayv1alpha1.BenchmarkRunSpec{}, wanted)
-	experiment.Default(&assayv1alpha1.BenchmarkRunSpec{}, &existing.Spec)
+	experiment.DefaultTemplate(wanted)
+	experiment.DefaultTemplate(&existing.Spec)
 	if !equality.Semantic.DeepEqual(*wanted, existing.Spec) {
 		return &exitCode{exitUsage, fmt.Errorf("BenchmarkTemplate %s/%s exists and differs from the one in the file: kubectl apply the file to "+
 			"change it, or give it another name", template.Namespace, template.Name)}

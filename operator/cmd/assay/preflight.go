@@ -122,7 +122,7 @@ func demands(file string) (*assayv1alpha1.BenchmarkRunSpec, error) {
 		return nil, err
 	}
 	spec := &set.Runs[0].Spec
-	experiment.Default(spec, &assayv1alpha1.BenchmarkTemplateSpec{})
+	experiment.DefaultRun(spec)
 	return spec, nil
 }
 

@@ -9,12 +9,8 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Default fills in what the API server fills in from the schema, for runs that never pass through one. A test compares the
-// two, so that they cannot drift apart.
-func Default(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {
-	DefaultRun(spec)
-	defaultTemplate(template)
-}
+// What the API server fills in from the schema is filled in here for runs that never pass through one. A test compares the two, so that
+// they cannot drift apart.
 
 // DefaultRun fills in the fields of a run. The API server leaves those alone that are written as zero, and a Go client writes
 // some so that its author never set, such as a memory of "0" and a wallClock of "0s": whoever reads a run's spec from the API
@@ -60,7 +56,8 @@ func DefaultRun(spec *assayv1alpha1.BenchmarkRunSpec) {
 	}
 }
 
-func defaultTemplate(template *assayv1alpha1.BenchmarkTemplateSpec) {
+// DefaultTemplate fills in the fields of a template.
+func DefaultTemplate(template *assayv1alpha1.BenchmarkTemplateSpec) {
 	setDefault(&template.Parity, assayv1alpha1.ParityRequired)
 	setDefault(&template.Output.Format, assayv1alpha1.AssayResult)
 	setDefault(&template.TrialTimeout.Duration, 5*time.Minute)

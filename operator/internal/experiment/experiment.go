@@ -43,7 +43,8 @@ func Freeze(run record.Run, spec assayv1alpha1.BenchmarkRunSpec, template assayv
 	spec = *spec.DeepCopy()
 	// What may change after creation is no part of what is judged.
 	spec.Suspend, spec.Cancel, spec.TTLSecondsAfterFinished = nil, nil, nil
-	Default(&spec, &template)
+	DefaultRun(&spec)
+	DefaultTemplate(&template)
 
 	problems := &Invalid{}
 	if !withinLimits(&spec, &template, problems) {

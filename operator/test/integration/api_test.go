@@ -125,7 +125,7 @@ func TestAnExperimentCannotChange(t *testing.T) {
 	}
 }
 
-// A local run takes its defaults from experiment.Default, one in a cluster from the schema.
+// A local run takes its defaults from this program, one in a cluster from the schema.
 func TestDefaultsOfTheAPIServerAreThoseOfALocalRun(t *testing.T) {
 	w := newWorld(t, nil)
 	template := assayv1alpha1.BenchmarkTemplateSpec{
@@ -140,13 +140,14 @@ func TestDefaultsOfTheAPIServerAreThoseOfALocalRun(t *testing.T) {
 		Gates:    []assayv1alpha1.Gate{{Name: "fast", Metric: "latency", Op: assayv1alpha1.AtMost, Bound: "1ms"}},
 	}
 	local := spec.DeepCopy()
-	experiment.Default(local, local.Template)
+	experiment.DefaultRun(local)
+	experiment.DefaultTemplate(local.Template)
 
 	// Written as a person writes it: what is not said is not there.
 	sparse := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "sparse"}, Spec: spec}
 	created := createSparse(t, sparse)
 	if diff := cmp.Diff(*local, created.Spec); diff != "" {
-		t.Errorf("defaults differ (-experiment.Default +API server):\n%s", diff)
+		t.Errorf("defaults differ (-this program +API server):\n%s", diff)
 	}
 }
 

@@ -99,9 +99,9 @@ func TestDefaultsOfRolesAreThoseOfALocalRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	experiment.Default(&assayv1alpha1.BenchmarkRunSpec{}, &want.Spec)
+	experiment.DefaultTemplate(&want.Spec)
 	want.ObjectMeta, got.ObjectMeta = metav1.ObjectMeta{}, metav1.ObjectMeta{}
 	if diff := cmp.Diff(want.Spec, got.Spec); diff != "" {
-		t.Errorf("defaults differ (-experiment.Default +API server):\n%s", diff)
+		t.Errorf("defaults differ (-experiment.DefaultTemplate +API server):\n%s", diff)
 	}
 }
