@@ -62,11 +62,10 @@ func (n Neighbour) Disturb(attempt *record.Attempt) {
 	during.WindowSeconds = scale(during.WindowSeconds, n.Slowdown)
 	during.OtherWorkRatio = grow(during.OtherWorkRatio, n.OtherWork)
 	during.StealRatio = grow(during.StealRatio, n.Steal)
-	if during.WindowSeconds != nil {
-		during.ThrottledSeconds = grow(during.ThrottledSeconds, n.Throttled**during.WindowSeconds)
-		during.PressureMemorySeconds = grow(during.PressureMemorySeconds, n.PressureMemory**during.WindowSeconds)
-		during.PressureIOSeconds = grow(during.PressureIOSeconds, n.PressureIO**during.WindowSeconds)
-	}
+	seconds := ptr.Deref(during.WindowSeconds, 0)
+	during.ThrottledSeconds = grow(during.ThrottledSeconds, n.Throttled*seconds)
+	during.PressureMemorySeconds = grow(during.PressureMemorySeconds, n.PressureMemory*seconds)
+	during.PressureIOSeconds = grow(during.PressureIOSeconds, n.PressureIO*seconds)
 }
 
 // slowed is a result in which every time is longer and every rate lower.
