@@ -89,9 +89,9 @@ func countCombinations(sweep *assayv1alpha1.Sweep) float64 {
 
 // loadsOf is how many loads a search has; one that is refused for its range has one.
 func loadsOf(search *assayv1alpha1.Search, arms int) int {
-	step, err := quantity.Share(search.Over.Resolution)
+	step, ok := quantity.Share(search.Over.Resolution)
 	loads := countLoads(search.Over.Low.AsApproximateFloat64(), search.Over.High.AsApproximateFloat64(), step)
-	if err != nil || !(loads >= 1 && loads*float64(arms) <= maxLevels) {
+	if !ok || !(loads >= 1 && loads*float64(arms) <= maxLevels) {
 		return 1
 	}
 	return int(loads)

@@ -151,8 +151,8 @@ func readDesign(design *assayv1alpha1.Design, problems *Invalid) Design {
 			design.GateConfidence, design.Confidence)
 	}
 	if design.RareSlowdown != "" {
-		share, err := quantity.Share(design.RareSlowdown)
-		if out.RareSlowdown = share; err != nil || !(share > 0 && share <= maxRareSlowdown) {
+		share, ok := quantity.Share(design.RareSlowdown)
+		if out.RareSlowdown = share; !ok || !(share > 0 && share <= maxRareSlowdown) {
 			problems.add("spec.design.rareSlowdown", "invalid value %q: allowed are shares above 0%% and up to %d%%; write one such as 20%%, or "+
 				"remove it", design.RareSlowdown, 100*maxRareSlowdown)
 		}
@@ -165,8 +165,8 @@ func readDesign(design *assayv1alpha1.Design, problems *Invalid) Design {
 		}
 	}
 	if design.Stop != nil {
-		share, err := quantity.Share(design.Stop.RelativeHalfWidth)
-		if out.Stop = (&Stop{share}); err != nil || !(share > 0) {
+		share, ok := quantity.Share(design.Stop.RelativeHalfWidth)
+		if out.Stop = (&Stop{share}); !ok || !(share > 0) {
 			problems.add("spec.design.stop.relativeHalfWidth",
 				"invalid value %q: no interval is ever that narrow; write a share above zero such as 1%%", design.Stop.RelativeHalfWidth)
 		}

@@ -46,10 +46,10 @@ func expandLoads(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 	over := spec.Search.Over
 	field := "spec.search.over"
 	low, high := over.Low.AsApproximateFloat64(), over.High.AsApproximateFloat64()
-	step, err := quantity.Share(over.Resolution)
+	step, ok := quantity.Share(over.Resolution)
 	before := len(problems.Problems)
 	switch {
-	case err != nil || step <= 0:
+	case !ok || step <= 0:
 		problems.add(field+".resolution", "invalid value %q: loads would not differ; write a share above 0 such as 5%%", over.Resolution)
 	case low <= 0:
 		problems.add(field+".low", "invalid value %s: the loads are multiples of it; write a number above 0", over.Low.String())
@@ -121,9 +121,6 @@ func formatLoad(load float64, kind assayv1alpha1.ParameterType) string {
 	if kind == assayv1alpha1.IntegerParameter {
 		return quantity.Decimals(math.Round(load), 0)
 	}
-	rounded, err := strconv.ParseFloat(quantity.Plain(load, 5), 64)
-	if err != nil {
-		rounded = load
-	}
+	rounded, _ := strconv.ParseFloat(quantity.Plain(load, 5), 64) // It was written just now, and quantities are below 1e19.
 	return quantity.Decimals(rounded, -1)
 }

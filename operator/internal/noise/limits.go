@@ -71,8 +71,8 @@ func ParseLimit(kind Kind, text string) (limit float64, off bool, err error) {
 	if text == Off {
 		return 0, true, nil
 	}
-	limit, err = quantity.Share(text)
-	if err != nil || limit < 0 {
+	limit, ok := quantity.Share(text)
+	if !ok || limit < 0 {
 		return 0, false, fmt.Errorf("invalid value %q: allowed are shares such as 2%%, and off", text)
 	}
 	switch isSlowdown := kind == Canary || kind == Spin; {

@@ -19,12 +19,9 @@ func Number(text string) (float64, error) {
 	return number, nil
 }
 
-// Share reads a share that a person wrote, such as "5%".
-func Share(text string) (float64, error) {
+// Share reads a share that a person wrote, such as "5%"; it is false for what is none.
+func Share(text string) (share float64, ok bool) {
 	digits, ok := strings.CutSuffix(text, "%")
 	percent, err := Number(digits)
-	if err != nil || !ok {
-		return 0, fmt.Errorf("invalid value %q: allowed are shares; write it as 5%%", text)
-	}
-	return percent / 100, nil
+	return percent / 100, ok && err == nil
 }
