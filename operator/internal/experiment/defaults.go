@@ -37,9 +37,7 @@ func DefaultRun(spec *assayv1alpha1.BenchmarkRunSpec) {
 	}
 	setDefault(&spec.Placement.Exclusive, assayv1alpha1.ExclusiveCPUs)
 	setDefault(&spec.Placement.MaxNodes, 1)
-	if spec.Retry.Limit == nil {
-		spec.Retry.Limit = ptr.To[int32](3)
-	}
+	setDefault(&spec.Retry.Limit, ptr.To[int32](3))
 	setDefault(&spec.Budget.WallClock.Duration, 2*time.Hour)
 	setDefault(&spec.Budget.Trials, 2000)
 	if spec.Sweep != nil {

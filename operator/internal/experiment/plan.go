@@ -1,6 +1,8 @@
 package experiment
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -297,8 +299,5 @@ func (d Design) SlotsPerCell() int {
 // ConfidenceOfGates is the level of the intervals that gates are judged by. Runs frozen before there was one of its own judged their
 // gates by the intervals they showed, and are judged so for ever.
 func (d Design) ConfidenceOfGates() float64 {
-	if d.GateConfidence == 0 {
-		return d.Confidence
-	}
-	return d.GateConfidence
+	return cmp.Or(d.GateConfidence, d.Confidence)
 }
