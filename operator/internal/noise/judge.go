@@ -51,9 +51,9 @@ func (r *Reference) read(kind Kind, attempt *record.Attempt) reading {
 	during := &attempt.Noise.During
 	switch kind {
 	case Steal:
-		return stolen(during)
+		return ofRatio(during.StealRatio, steps(1, during))
 	case OtherWork:
-		return otherWork(during)
+		return ofRatio(during.OtherWorkRatio, ptr.Deref(during.OtherWorkUncertainty, steps(2, during)))
 	case Throttled:
 		share, ok := ofWindow(during.ThrottledSeconds, during)
 		return reading{share: share, ok: ok}
@@ -67,18 +67,11 @@ func (r *Reference) read(kind Kind, attempt *record.Attempt) reading {
 	}
 }
 
-func stolen(during *record.Noise) reading {
-	if during.StealRatio == nil {
+func ofRatio(ratio *float64, uncertainty float64) reading {
+	if ratio == nil {
 		return reading{}
 	}
-	return reading{share: *during.StealRatio, uncertainty: steps(1, during), ok: true}
-}
-
-func otherWork(during *record.Noise) reading {
-	if during.OtherWorkRatio == nil {
-		return reading{}
-	}
-	return reading{share: *during.OtherWorkRatio, uncertainty: ptr.Deref(during.OtherWorkUncertainty, steps(2, during)), ok: true}
+	return reading{share: *ratio, uncertainty: uncertainty, ok: true}
 }
 
 // steps is the share that some ticks are of the window of the shares. Of a window without a length nothing is known, and
