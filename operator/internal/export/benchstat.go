@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -73,10 +74,8 @@ func oneNumber(exp *experiment.Experiment, name string, reported record.Metric) 
 		own = metric.Statistic
 	}
 	for _, wanted := range []experiment.Statistic{own, experiment.StatisticMedian, experiment.StatisticValue} {
-		for _, statistic := range statistics {
-			if statistic.Statistic == wanted {
-				return statistic.Value, samples, true
-			}
+		if i := slices.IndexFunc(statistics, func(s trial.Statistic) bool { return s.Statistic == wanted }); i >= 0 {
+			return statistics[i].Value, samples, true
 		}
 	}
 	return 0, 0, false
@@ -127,11 +126,9 @@ func benchmarkName(exp *experiment.Experiment, attempt *record.Attempt) benchfmt
 			out.WriteString(strings.ToUpper(part[:1]) + part[1:])
 		}
 	}
-	for _, point := range exp.Points {
-		if point.Key == attempt.Point {
-			for _, axis := range exp.Axes() {
-				fmt.Fprintf(&out, "/%s=%s", axis, escape(point.Parameters[axis], "/"))
-			}
+	if i := slices.IndexFunc(exp.Points, func(p record.Point) bool { return p.Key == attempt.Point }); i >= 0 {
+		for _, axis := range exp.Axes() {
+			fmt.Fprintf(&out, "/%s=%s", axis, escape(exp.Points[i].Parameters[axis], "/"))
 		}
 	}
 	fmt.Fprintf(&out, "/arm=%s-%d", escape(attempt.Arm, "/"), max(1, exp.Plan.Placement.CPUs))
