@@ -95,7 +95,8 @@ func expandLoads(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 		add(load)
 	}
 	add(high)
-	checkLoads(parameter, points, field, problems)
+	checkLoad(parameter, points[0], field+".low", problems)
+	checkLoad(parameter, points[len(points)-1], field+".high", problems)
 	return points
 }
 
@@ -104,15 +105,10 @@ func countLoads(low, high, step float64) float64 {
 	return 1 + math.Ceil(math.Log(high/low)/math.Log1p(step)-1e-9)
 }
 
-// checkLoads holds the ends of the range against the parameter's bounds.
-func checkLoads(parameter *assayv1alpha1.Parameter, points []record.Point, field string, problems *Invalid) {
-	for _, end := range []struct {
-		name  string
-		point record.Point
-	}{{".low", points[0]}, {".high", points[len(points)-1]}} {
-		if message := checkValue(*parameter, end.point.Parameters[parameter.Name]); message != "" {
-			problems.add(field+end.name, "%s", message)
-		}
+// checkLoad holds an end of the range against the parameter's bounds.
+func checkLoad(parameter *assayv1alpha1.Parameter, end record.Point, field string, problems *Invalid) {
+	if message := checkValue(*parameter, end.Parameters[parameter.Name]); message != "" {
+		problems.add(field, "%s", message)
 	}
 }
 
