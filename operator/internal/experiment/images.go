@@ -21,18 +21,11 @@ func checkImage(field, image string, problems *Invalid) {
 	}
 }
 
-// hasImages reports whether some arm has an image of its own, so that the programs of all arms are copied out of images.
-func hasImages(spec *assayv1alpha1.BenchmarkRunSpec) bool {
-	return slices.ContainsFunc(spec.Arms, func(a assayv1alpha1.Arm) bool {
-		return a.Image != "" || slices.ContainsFunc(a.Builds, func(b assayv1alpha1.Build) bool { return b.Image != "" })
-	})
-}
-
 // mostImages bounds the images of a run: a block's pod has the room for what is copied out of each.
 const mostImages = 32
 
-// checkHowMany refuses more images than a node has room for.
-func checkHowMany(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
+// imagesOf are those that arms and builds have of their own. If there is one, the programs of all arms are copied out of images.
+func imagesOf(spec *assayv1alpha1.BenchmarkRunSpec) map[string]bool {
 	images := map[string]bool{}
 	for _, arm := range spec.Arms {
 		images[arm.Image] = true
@@ -41,16 +34,13 @@ func checkHowMany(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 		}
 	}
 	delete(images, "")
-	if len(images) > mostImages {
-		problems.add("spec.arms", "the arms and their builds name %d images and at most %d are allowed, as every block's pod holds the files of "+
-			"all: put several programs into one image (builds[].program), or use several runs", len(images), mostImages)
-	}
+	return images
 }
 
 // withImages names the image of every arm, where they have any: its own, else the template's. The null arm has the
 // baseline's.
 func withImages(arms []record.Arm, spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) []record.Arm {
-	if !hasImages(spec) {
+	if len(imagesOf(spec)) == 0 {
 		return arms
 	}
 	for i := range arms {
@@ -84,10 +74,14 @@ func checkImages(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 		}
 	}
 	checkImage("template.image", template.Image, problems)
-	if !hasImages(spec) {
+	images := len(imagesOf(spec))
+	if images == 0 {
 		return
 	}
-	checkHowMany(spec, problems)
+	if images > mostImages {
+		problems.add("spec.arms", "the arms and their builds name %d images and at most %d are allowed, as every block's pod holds the files of "+
+			"all: put several programs into one image (builds[].program), or use several runs", images, mostImages)
+	}
 	for i, arm := range spec.Arms {
 		if arm.Image != "" {
 			checkImage(fmt.Sprintf("spec.arms[%d].image", i), arm.Image, problems)
