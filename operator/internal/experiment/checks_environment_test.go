@@ -57,7 +57,7 @@ func TestAnEnvironmentThatCannotBeIsRefused(t *testing.T) {
 			read(spec, &assayv1alpha1.BenchmarkTemplateSpec{}, problems)
 			problems.Problems = slices.DeleteFunc(problems.Problems, func(p Problem) bool { return p.Field == "spec.design.confidence" })
 			checkEnvironment(spec, problems)
-			assertSays(t, "error", errorText(problems.orNil()), tc.says)
+			assertSays(t, "error", problems.Error(), tc.says)
 			assertSays(t, "warning", strings.Join(EnvironmentWarnings(ptr.Deref(spec.Environment, assayv1alpha1.Environment{}).Require), "\n"),
 				tc.warns)
 		})

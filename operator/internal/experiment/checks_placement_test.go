@@ -39,7 +39,7 @@ func TestAPlacementThatNoPodCanHaveIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			problems := &Invalid{}
 			checkPlacement(&assayv1alpha1.BenchmarkRunSpec{Placement: tc.placement}, problems)
-			assertSays(t, "error", errorText(problems.orNil()), tc.says)
+			assertSays(t, "error", problems.Error(), tc.says)
 		})
 	}
 }

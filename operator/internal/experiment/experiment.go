@@ -67,8 +67,8 @@ func Freeze(run record.Run, spec assayv1alpha1.BenchmarkRunSpec, template assayv
 	checkSummaries(&spec, plan, problems)
 	checkSearch(&spec, plan, points, cells, problems)
 	checkPredictions(&spec, plan, points, problems)
-	if err := problems.orNil(); err != nil {
-		return nil, err
+	if len(problems.Problems) > 0 {
+		return nil, problems
 	}
 
 	frozen := &Experiment{

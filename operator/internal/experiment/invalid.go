@@ -58,13 +58,6 @@ func shortened(text string, most int) string {
 	return text
 }
 
-func (i *Invalid) orNil() error {
-	if len(i.Problems) == 0 {
-		return nil
-	}
-	return i
-}
-
 // Error lists the problems, each with its field.
 func (i *Invalid) Error() string {
 	lines := make([]string, 0, len(i.Problems))

@@ -162,8 +162,8 @@ func (e *Experiment) has(digest string) error {
 func (w *written) plan() (*Plan, error) {
 	problems := &Invalid{}
 	plan := read(&w.Spec, &w.Template, problems)
-	if err := problems.orNil(); err != nil {
-		return nil, err
+	if len(problems.Problems) > 0 {
+		return nil, problems
 	}
 	wanted := arms(&w.Spec)
 	if len(w.Arms) != len(wanted) {
