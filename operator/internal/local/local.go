@@ -99,19 +99,16 @@ func (e *Executor) runBlock(ctx context.Context, wave string, block *record.Bloc
 // FindProgram is the path of a program on this machine: the path as it is if it exists, else the same name in one of the
 // folders or in PATH. A template names the path inside its image.
 func FindProgram(program string, folders []string) (string, error) {
-	candidates := []string{}
-	if filepath.IsAbs(program) {
-		candidates = append(candidates, program)
+	name := filepath.Base(program)
+	if filepath.IsAbs(program) && Executable(program) {
+		return filepath.Clean(program), nil
 	}
 	for _, folder := range folders {
-		candidates = append(candidates, filepath.Join(folder, filepath.Base(program)))
-	}
-	for _, candidate := range candidates {
-		if Executable(candidate) {
-			return filepath.Abs(candidate)
+		if path := filepath.Join(folder, name); Executable(path) {
+			return filepath.Abs(path)
 		}
 	}
-	if path, err := exec.LookPath(filepath.Base(program)); err == nil {
+	if path, err := exec.LookPath(name); err == nil {
 		return filepath.Abs(path)
 	}
 	return "", fmt.Errorf("program %q of the template is neither at that path, nor in %v, nor in PATH: build it, or name its folder with "+
