@@ -36,12 +36,10 @@ func checkEnvironment(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 func EnvironmentWarnings(require map[string]string) []string {
 	var out []string
 	for key := range sorted(require) {
-		if key == "" || slices.Contains(record.HardKeys, key) || slices.Contains(record.SoftKeys, key) {
-			continue
+		if key != "" && !slices.Contains(record.HardKeys, key) && !slices.Contains(record.SoftKeys, key) {
+			out = append(out, fmt.Sprintf("spec.environment.require.%s: the runner reports no such key, and a block that cannot read a required "+
+				"key runs no trial; hard keys are %s", key, strings.Join(record.HardKeys, ", ")))
 		}
-		out = append(out, fmt.Sprintf("spec.environment.require.%s: the runner reports no such key, and a block that cannot read a required "+
-			"key runs no trial; hard keys are %s",
-			key, strings.Join(record.HardKeys, ", ")))
 	}
 	return out
 }

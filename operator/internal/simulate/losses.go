@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 
@@ -21,9 +22,7 @@ func Losses() []Loss {
 	ended := func(outcome record.Outcome, exitCode, signal *int, seconds float64) func(*record.Attempt) bool {
 		return func(a *record.Attempt) bool {
 			a.Outcome, a.ExitCode, a.Signal, a.Result = outcome, exitCode, signal, nil
-			if seconds > 0 {
-				a.DurationSeconds = seconds
-			}
+			a.DurationSeconds = cmp.Or(seconds, a.DurationSeconds)
 			return true
 		}
 	}
