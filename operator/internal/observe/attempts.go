@@ -147,13 +147,7 @@ const (
 )
 
 // mostKeys is how many keys the attempts of a wave may have.
-func mostKeys(wave *record.Wave) int {
-	trials := 0
-	for _, block := range wave.Blocks {
-		trials += block.Trials()
-	}
-	return keysBeside + keysPerTrial*trials
-}
+func mostKeys(wave *record.Wave) int { return keysBeside + keysPerTrial*wave.Trials() }
 
 // listing counts attempts by their keys.
 type listing struct {

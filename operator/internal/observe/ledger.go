@@ -95,9 +95,7 @@ func (o *Observer) readLedger(ctx context.Context, store ledger.Store, world *Wo
 	for i := range known.waves {
 		wave := &known.waves[i]
 		state.Newest = wave
-		for _, block := range wave.Blocks {
-			state.Trials += block.Trials()
-		}
+		state.Trials += wave.Trials()
 	}
 	world.Ledger = state
 	if state.Newest == nil {

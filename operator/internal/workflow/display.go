@@ -61,12 +61,8 @@ func waveTitle(exp *experiment.Experiment, wave *record.Wave) string {
 
 // waveDescription names axes and arms, whose characters the API limits to those that no Markdown means anything by.
 func waveDescription(exp *experiment.Experiment, wave *record.Wave, lanes []design.Lane) string {
-	trials := 0
-	for _, b := range wave.Blocks {
-		trials += b.Trials()
-	}
-	text := fmt.Sprintf("%d blocks, %d trials, on %d nodes. Arms: %s. Order: %s.", len(wave.Blocks), trials, len(lanes), describeArms(exp),
-		exp.Plan.Design.Order)
+	text := fmt.Sprintf("%d blocks, %d trials, on %d nodes. Arms: %s. Order: %s.", len(wave.Blocks), wave.Trials(), len(lanes),
+		describeArms(exp), exp.Plan.Design.Order)
 	if axes := exp.Axes(); len(axes) > 0 {
 		var along []string
 		for _, axis := range axes {
