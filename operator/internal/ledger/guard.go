@@ -26,11 +26,13 @@ type Patience struct {
 
 // Guard is a store whose callers never wait longer than that.
 func Guard(store Store, patience Patience) Store {
-	return &guarded{Store: store, patience: patience, turns: make(chan struct{}, patience.Most)}
+	out := &guarded{patience: patience, turns: make(chan struct{}, patience.Most)}
+	out.around = around{store, out.within}
+	return out
 }
 
 type guarded struct {
-	Store
+	around
 	patience Patience
 	turns    chan struct{}
 
@@ -94,38 +96,6 @@ func (g *guarded) inTurn(ctx context.Context, what string, operation func(contex
 	ctx, cancel := context.WithTimeout(ctx, g.patience.Operation)
 	defer cancel()
 	return operation(ctx)
-}
-
-func (g *guarded) Get(ctx context.Context, key string) (data []byte, err error) {
-	err = g.within(ctx, "read "+key, func(ctx context.Context) error {
-		data, err = g.Store.Get(ctx, key)
-		return err
-	})
-	return data, err
-}
-
-func (g *guarded) Create(ctx context.Context, key string, data []byte) error {
-	return g.within(ctx, "write "+key, func(ctx context.Context) error { return g.Store.Create(ctx, key, data) })
-}
-
-func (g *guarded) Replace(ctx context.Context, key string, data []byte) error {
-	return g.within(ctx, "write "+key, func(ctx context.Context) error { return g.Store.Replace(ctx, key, data) })
-}
-
-func (g *guarded) Update(ctx context.Context, key string, change func(old []byte) ([]byte, error)) error {
-	return g.within(ctx, "update "+key, func(ctx context.Context) error { return g.Store.Update(ctx, key, change) })
-}
-
-func (g *guarded) List(ctx context.Context, prefix string) ([]string, error) {
-	return ListAfter(ctx, g, prefix, "")
-}
-
-func (g *guarded) Page(ctx context.Context, prefix, after string) (keys []string, more bool, err error) {
-	err = g.within(ctx, "list "+prefix, func(ctx context.Context) error {
-		keys, more, err = g.Store.Page(ctx, prefix, after)
-		return err
-	})
-	return keys, more, err
 }
 
 func (g *guarded) Check(ctx context.Context) error {
