@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 
 	"assay.dev/assay/operator/internal/record"
@@ -56,34 +55,24 @@ func ReadLeases(ctx context.Context, store Store) (record.Leases, []record.Probl
 	if err != nil {
 		return record.Leases{}, nil, err
 	}
-	matching := func(form *regexp.Regexp) []string {
-		return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return !form.MatchString(key) })
-	}
 	out := record.Leases{}
-	taken, problems, err := readAll(ctx, store, matching(leaseTakenKey), func(key string, raw []byte) (*record.LeaseTaken, string) {
+	taken, problems, err := readAll(ctx, store, matching(keys, leaseTakenKey), func(key string, raw []byte) (*record.LeaseTaken, error) {
 		parsed, err := record.ParseLeaseTaken(raw)
 		if err == nil && LeaseTakenKey(parsed.Lease) != key {
 			err = fmt.Errorf("it is the lease of node %s with token %d", parsed.Node, parsed.Token)
 		}
-		return orReason(parsed, err)
+		return parsed, err
 	})
 	if err != nil {
 		return record.Leases{}, nil, err
 	}
-	ends, more, err := readAll(ctx, store, matching(leaseEndKey), func(key string, raw []byte) (*record.LeaseEnd, string) {
+	ends, more, err := readAll(ctx, store, matching(keys, leaseEndKey), func(key string, raw []byte) (*record.LeaseEnd, error) {
 		parsed, err := record.ParseLeaseEnd(raw)
 		if err == nil && LeaseEndKey(parsed.Lease) != key {
 			err = fmt.Errorf("it is the end of the lease of node %s with token %d", parsed.Node, parsed.Token)
 		}
-		return orReason(parsed, err)
+		return parsed, err
 	})
 	out.Taken, out.Ends, out.Known = taken, ends, len(taken)+len(problems) > 0
 	return out, append(problems, more...), err
-}
-
-func orReason[T any](value *T, err error) (*T, string) {
-	if err != nil {
-		return nil, err.Error()
-	}
-	return value, ""
 }

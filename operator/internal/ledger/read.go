@@ -49,15 +49,12 @@ func ReadWaves(ctx context.Context, store Store, through int) ([]record.Wave, []
 	return readAll(ctx, store, keys, parseWave)
 }
 
-func parseWave(key string, raw []byte) (*record.Wave, string) {
+func parseWave(key string, raw []byte) (*record.Wave, error) {
 	wave, err := record.ParseWave(raw)
-	if err != nil {
-		return nil, err.Error()
+	if err == nil && WaveKey(wave.Wave) != key {
+		err = fmt.Errorf("it is the plan of wave %d, which belongs at %s", wave.Wave, WaveKey(wave.Wave))
 	}
-	if WaveKey(wave.Wave) != key {
-		return nil, fmt.Sprintf("it is the plan of wave %d, which belongs at %s", wave.Wave, WaveKey(wave.Wave))
-	}
-	return wave, ""
+	return wave, err
 }
 
 // ReadAttempts reads the attempts of the waves up to and including through; a negative through means all of them. An
@@ -73,22 +70,22 @@ func ReadAttempts(ctx context.Context, store Store, through int) ([]record.Attem
 		return nil, nil, err
 	}
 	sharing := record.NewSharing()
-	attempts, problems, err := readAll(ctx, first, keys, func(key string, raw []byte) (*record.Attempt, string) {
+	attempts, problems, err := readAll(ctx, first, keys, func(key string, raw []byte) (*record.Attempt, error) {
 		return parseAttempt(sharing, key, raw)
 	})
 	return attempts, append(problems, over...), err
 }
 
-func parseAttempt(sharing *record.Sharing, key string, raw []byte) (*record.Attempt, string) {
+func parseAttempt(sharing *record.Sharing, key string, raw []byte) (*record.Attempt, error) {
 	if !attemptKey.MatchString(key) {
-		return nil, "invalid attempt: the key is not attempts/<block>/<executor>/<trial>.json"
+		return nil, errors.New("invalid attempt: the key is not attempts/<block>/<executor>/<trial>.json")
 	}
 	attempt, err := sharing.ParseAttempt(raw)
 	if err != nil {
-		return nil, err.Error()
+		return nil, err
 	}
 	if want := path.Join("attempts", attempt.Block, attempt.ID) + ".json"; want != key {
-		return nil, fmt.Sprintf("by its own fields it is attempt %s of block %s, which belongs at %s: it was moved or changed", attempt.ID,
+		return nil, fmt.Errorf("by its own fields it is attempt %s of block %s, which belongs at %s: it was moved or changed", attempt.ID,
 			attempt.Block, want)
 	}
 	// What another tool wrote is evidence, and of no use here: its figures are in the result.
@@ -106,7 +103,7 @@ func parseAttempt(sharing *record.Sharing, key string, raw []byte) (*record.Atte
 	attempt.Trial = lastPart(attempt.ID, attempt.Trial)
 	sum := sha256.Sum256(raw)
 	attempt.Source = record.Source{Key: key, SHA256: hex.EncodeToString(sum[:])}
-	return attempt, ""
+	return attempt, nil
 }
 
 // lastPart is the text as a part of the whole that ends with it; otherwise the text as it is.
@@ -120,14 +117,17 @@ func lastPart(whole, text string) string {
 // keep drops the keys of waves after through and puts the others in the order of their numbers. Keys of no known form stay: they are
 // reported, not hidden.
 func keep(keys []string, form *regexp.Regexp, through int) []string {
-	out := keys[:0]
-	for _, key := range keys {
-		if wave, ok := waveOf(form, key); !ok || through < 0 || wave <= through {
-			out = append(out, key)
-		}
-	}
-	slices.SortFunc(out, record.CompareNames)
-	return out
+	keys = slices.DeleteFunc(keys, func(key string) bool {
+		wave, ok := waveOf(form, key)
+		return ok && through >= 0 && wave > through
+	})
+	slices.SortFunc(keys, record.CompareNames)
+	return keys
+}
+
+// matching are the keys of a form.
+func matching(keys []string, form *regexp.Regexp) []string {
+	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return !form.MatchString(key) })
 }
 
 // waveOf is the wave that a key of a form is of: its first group is a wave's number, or the name of a block.
@@ -193,7 +193,7 @@ func LastWave(ctx context.Context, store Store) (int, error) {
 }
 
 // readAll fetches and parses objects, some at a time, and returns them in the order of the keys.
-func readAll[T any](ctx context.Context, store Store, keys []string, parse func(key string, raw []byte) (*T, string)) ([]T,
+func readAll[T any](ctx context.Context, store Store, keys []string, parse func(key string, raw []byte) (*T, error)) ([]T,
 	[]record.Problem, error) {
 	// In place: a hundred thousand attempts that lie about twice are more memory than a pod of the analysis has.
 	values, problems := make([]T, len(keys)), make([]*record.Problem, len(keys))
@@ -215,10 +215,10 @@ func readAll[T any](ctx context.Context, store Store, keys []string, parse func(
 					cancel(err)
 					continue
 				}
-				value, reason := parse(keys[i], raw)
-				if value == nil {
+				value, err := parse(keys[i], raw)
+				if err != nil {
 					sum := sha256.Sum256(raw)
-					problems[i] = &record.Problem{Source: record.Source{Key: keys[i], SHA256: hex.EncodeToString(sum[:])}, Reason: reason}
+					problems[i] = &record.Problem{Source: record.Source{Key: keys[i], SHA256: hex.EncodeToString(sum[:])}, Reason: err.Error()}
 					continue
 				}
 				values[i] = *value

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"regexp"
+	"slices"
 
 	"assay.dev/assay/operator/internal/record"
 )
@@ -24,30 +26,17 @@ func ReadSeals(ctx context.Context, store Store, through int) (map[string]string
 	if err != nil {
 		return nil, nil, err
 	}
-	var lists []string
-	for _, key := range keep(keys, sealKey, through) {
-		if sealKey.MatchString(key) {
-			lists = append(lists, key)
-		}
-	}
 	type list = map[string]string
-	read, problems, err := readAll(ctx, store, lists, func(_ string, raw []byte) (*list, string) {
-		sums, reason := parseSeal(raw)
-		if reason != "" {
-			return nil, reason
-		}
-		return &sums, ""
+	read, problems, err := readAll(ctx, store, matching(keep(keys, sealKey, through), sealKey), func(_ string, raw []byte) (*list, error) {
+		sums := list{}
+		return &sums, eachSealed(raw, func(sum, key []byte) { sums[string(key)] = string(sum) })
 	})
 	if err != nil || len(read) == 0 {
 		return nil, problems, err
 	}
 	out := list{}
-	for _, sums := range read {
-		for key, sum := range sums {
-			if _, known := out[key]; !known {
-				out[key] = sum
-			}
-		}
+	for _, sums := range slices.Backward(read) {
+		maps.Copy(out, sums)
 	}
 	return out, problems, nil
 }
@@ -61,7 +50,7 @@ func CountUnread(ctx context.Context, store Store, wave int) (int, error) {
 	seed, read := maphash.MakeSeed(), map[uint64]struct{}{}
 	err := useLarge(ctx, store, SealKey(wave), mostSeal, func(raw []byte) error {
 		// Of a list that cannot be read, what it has is not known to have been read.
-		if reason := eachSealed(raw, func(_, key []byte) { read[maphash.Bytes(seed, key)] = struct{}{} }); reason != "" {
+		if err := eachSealed(raw, func(_, key []byte) { read[maphash.Bytes(seed, key)] = struct{}{} }); err != nil {
 			clear(read)
 		}
 		return nil
@@ -81,16 +70,8 @@ func CountUnread(ctx context.Context, store Store, wave int) (int, error) {
 	return count, err
 }
 
-func parseSeal(raw []byte) (map[string]string, string) {
-	out := map[string]string{}
-	if reason := eachSealed(raw, func(sum, key []byte) { out[string(key)] = string(sum) }); reason != "" {
-		return nil, reason
-	}
-	return out, ""
-}
-
 // eachSealed reads lines of a sum in hex, two spaces and a key, and says what is wrong with the first that is none.
-func eachSealed(raw []byte, visit func(sum, key []byte)) string {
+func eachSealed(raw []byte, visit func(sum, key []byte)) error {
 	i := 0
 	// Not split at once: who may write a list may write one of nothing but ends of lines.
 	for line := range bytes.Lines(raw) {
@@ -102,10 +83,10 @@ func eachSealed(raw []byte, visit func(sum, key []byte)) string {
 			ok = err == nil && bytes.HasPrefix(key, []byte(AttemptsPrefix))
 		}
 		if !ok {
-			return fmt.Sprintf("line %d is not the sha256sum of an attempt: what was analysed before "+
+			return fmt.Errorf("line %d is not the sha256sum of an attempt: what was analysed before "+
 				"cannot be compared with what is there now", i)
 		}
 		visit(sum, key)
 	}
-	return ""
+	return nil
 }

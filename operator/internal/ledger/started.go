@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 	"regexp"
@@ -49,35 +50,35 @@ func ReadUnfinished(ctx context.Context, store Store, through int) ([]record.Sta
 	return unfinished, append(problems, contradictions...), err
 }
 
-func parseStarted(key string, raw []byte) (*record.Started, string) {
+func parseStarted(key string, raw []byte) (*record.Started, error) {
 	var started record.Started
 	if err := record.Strictly(raw, &started); err != nil {
-		return nil, fmt.Sprintf("it does not name the trial that started: %v", err)
+		return nil, fmt.Errorf("it does not name the trial that started: %w", err)
 	}
 	if started.Schema != record.StartedSchema {
-		return nil, fmt.Sprintf("invalid schema %q: this program reads %q", started.Schema, record.StartedSchema)
+		return nil, fmt.Errorf("invalid schema %q: this program reads %q", started.Schema, record.StartedSchema)
 	}
 	executor, _, _ := strings.Cut(started.ID, "/")
 	if want := StartedKey(started.Block, executor, started.Trial); want != key || started.ID != path.Join(executor, started.Trial) {
-		return nil, fmt.Sprintf("by its own fields it is the start of trial %s of block %s as %s, which belongs at %s: it was moved or changed",
+		return nil, fmt.Errorf("by its own fields it is the start of trial %s of block %s as %s, which belongs at %s: it was moved or changed",
 			started.Trial, started.Block, started.ID, want)
 	}
 	if _, err := time.Parse(time.RFC3339Nano, started.StartedAt); err != nil {
-		return nil, fmt.Sprintf("invalid startedAt %q: write the time at which the trial started, such as 2026-11-21T08:00:00Z",
+		return nil, fmt.Errorf("invalid startedAt %q: write the time at which the trial started, such as 2026-11-21T08:00:00Z",
 			started.StartedAt)
 	}
 	if started.Arm == "" {
-		return nil, "arm is missing: write the name of the arm whose trial was begun"
+		return nil, errors.New("arm is missing: write the name of the arm whose trial was begun")
 	}
-	return &started, ""
+	return &started, nil
 }
 
 // parseContradiction turns what a keeper wrote down into a problem: there is nothing to use in it.
-func parseContradiction(_ string, raw []byte) (*record.Contradiction, string) {
+func parseContradiction(_ string, raw []byte) (*record.Contradiction, error) {
 	var contradiction record.Contradiction
 	if err := json.Unmarshal(raw, &contradiction); err != nil || contradiction.Schema != record.ContradictionSchema {
-		return nil, fmt.Sprintf("invalid record of a contradiction: it needs schema %q, key, sha256 and reason", record.ContradictionSchema)
+		return nil, fmt.Errorf("invalid record of a contradiction: it needs schema %q, key, sha256 and reason", record.ContradictionSchema)
 	}
-	return nil, fmt.Sprintf("%s was to be written with sha256 %s and holds other content: %s", contradiction.Key,
+	return nil, fmt.Errorf("%s was to be written with sha256 %s and holds other content: %s", contradiction.Key,
 		contradiction.SHA256, contradiction.Reason)
 }
