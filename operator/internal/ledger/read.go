@@ -11,7 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+
+	"k8s.io/client-go/util/workqueue"
 
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
@@ -199,40 +200,26 @@ func readAll[T any](ctx context.Context, store Store, keys []string, parse func(
 	values, problems := make([]T, len(keys)), make([]*record.Problem, len(keys))
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	next := make(chan int)
-	var group sync.WaitGroup
-	for range min(readers, len(keys)) {
-		group.Go(func() {
-			for i := range next {
-				raw, err := store.Get(ctx, keys[i])
-				if errors.Is(err, ErrTooLarge) {
-					// Nothing is known of its bytes, so its sum stays empty.
-					problems[i] = &record.Problem{Source: record.Source{Key: keys[i]}, Reason: err.Error()}
-					continue
-				}
-				if err != nil {
-					// The store failed, not the object: a verdict from half the evidence would be wrong.
-					cancel(err)
-					continue
-				}
-				value, err := parse(keys[i], raw)
-				if err != nil {
-					sum := sha256.Sum256(raw)
-					problems[i] = &record.Problem{Source: record.Source{Key: keys[i], SHA256: hex.EncodeToString(sum[:])}, Reason: err.Error()}
-					continue
-				}
-				values[i] = *value
-			}
-		})
-	}
-	for i := range keys {
-		select {
-		case next <- i:
-		case <-ctx.Done():
+	workqueue.ParallelizeUntil(ctx, readers, len(keys), func(i int) {
+		raw, err := store.Get(ctx, keys[i])
+		if errors.Is(err, ErrTooLarge) {
+			// Nothing is known of its bytes, so its sum stays empty.
+			problems[i] = &record.Problem{Source: record.Source{Key: keys[i]}, Reason: err.Error()}
+			return
 		}
-	}
-	close(next)
-	group.Wait()
+		if err != nil {
+			// The store failed, not the object: a verdict from half the evidence would be wrong.
+			cancel(err)
+			return
+		}
+		value, err := parse(keys[i], raw)
+		if err != nil {
+			sum := sha256.Sum256(raw)
+			problems[i] = &record.Problem{Source: record.Source{Key: keys[i], SHA256: hex.EncodeToString(sum[:])}, Reason: err.Error()}
+			return
+		}
+		values[i] = *value
+	})
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
 	}
