@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -144,12 +145,7 @@ func openArchive(path string) Store {
 		if err != nil {
 			return nil, fmt.Errorf("archive %s: %w", path, err)
 		}
-		out := &objects{of: of}
-		for key := range of {
-			out.keys = append(out.keys, key)
-		}
-		slices.Sort(out.keys)
-		return out, nil
+		return &objects{slices.Sorted(maps.Keys(of)), of}, nil
 	})}
 }
 
