@@ -38,13 +38,8 @@ func findCredentials(options Options) (creds *credentials.Credentials, anonymous
 // hasIdentity reports whether the cloud gave this process an identity of its own. Instance metadata is not asked for one: off
 // a cloud nobody answers, and on one it would be the node's.
 func hasIdentity() bool {
-	for _, name := range []string{"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-		"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"} {
-		if os.Getenv(name) != "" {
-			return true
-		}
-	}
-	return false
+	return cmp.Or(os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE"), os.Getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI"),
+		os.Getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")) != ""
 }
 
 // mounted are the credentials of a Secret that is mounted as files. They are read again and again: whoever corrects or
