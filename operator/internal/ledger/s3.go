@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -198,19 +199,13 @@ func (s *s3) put(ctx context.Context, key string, data []byte, options minio.Put
 	return nil
 }
 
+var contentTypes = map[string]string{
+	".json": "application/json", ".md": "text/markdown; charset=utf-8", ".html": "text/html; charset=utf-8",
+	".csv": "text/csv; charset=utf-8",
+}
+
 func contentType(key string) string {
-	switch {
-	case strings.HasSuffix(key, ".json"):
-		return "application/json"
-	case strings.HasSuffix(key, ".md"):
-		return "text/markdown; charset=utf-8"
-	case strings.HasSuffix(key, ".html"):
-		return "text/html; charset=utf-8"
-	case strings.HasSuffix(key, ".csv"):
-		return "text/csv; charset=utf-8"
-	default:
-		return "application/octet-stream"
-	}
+	return cmp.Or(contentTypes[path.Ext(key)], "application/octet-stream")
 }
 
 // maxPage is how many keys a store gives in one answer.
