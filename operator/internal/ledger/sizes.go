@@ -49,19 +49,16 @@ func (s *s3) sizes(ctx context.Context, prefix string, versions bool) (Sizes, er
 // Sizes implements Sizer.
 func (f folder) Sizes(ctx context.Context, prefix string) (Sizes, error) {
 	var out Sizes
-	for after, more := "", true; more; {
-		keys, next, err := f.Page(ctx, prefix, after)
+	keys, err := f.List(ctx, prefix)
+	if err != nil {
+		return Sizes{}, err
+	}
+	for _, key := range keys {
+		info, err := os.Stat(f.path(key))
 		if err != nil {
 			return Sizes{}, err
 		}
-		for _, key := range keys {
-			info, err := os.Stat(f.path(key))
-			if err != nil {
-				return Sizes{}, err
-			}
-			out.Objects, out.Bytes, after = out.Objects+1, out.Bytes+info.Size(), key
-		}
-		more = next && len(keys) > 0
+		out.Objects, out.Bytes = out.Objects+1, out.Bytes+info.Size()
 	}
 	return out, nil
 }
