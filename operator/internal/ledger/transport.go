@@ -3,7 +3,6 @@ package ledger
 import (
 	"bytes"
 	"cmp"
-	"crypto/tls"
 	"crypto/x509"
 	"fmt"
 	"net/http"
@@ -81,9 +80,6 @@ func newTransport(pem []byte, server string) (*http.Transport, error) {
 	transport, err := minio.DefaultTransport(true)
 	if err != nil {
 		return nil, err
-	}
-	if transport.TLSClientConfig == nil {
-		transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	transport.TLSClientConfig.ServerName = server
 	if pem == nil {
