@@ -193,10 +193,7 @@ func (s *s3) put(ctx context.Context, key string, data []byte, options minio.Put
 	options.DisableContentSha256 = true
 	sum := sha256.Sum256(data)
 	_, err := s.core.PutObject(ctx, s.bucket, s.prefix+key, bytes.NewReader(data), int64(len(data)), "", hex.EncodeToString(sum[:]), options)
-	if err != nil {
-		return s.explain(ctx, "write", key, err)
-	}
-	return nil
+	return s.explain(ctx, "write", key, err)
 }
 
 var contentTypes = map[string]string{
@@ -231,10 +228,7 @@ func (s *s3) Page(ctx context.Context, prefix, after string) (keys []string, mor
 			return keys, true, nil
 		}
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, false, s.explain(ctx, "list", prefix, err)
-	}
-	return keys, false, nil
+	return keys, false, s.explain(ctx, "list", prefix, ctx.Err())
 }
 
 // Check lists one key: that needs the endpoint, the credentials and the bucket, and costs next to nothing.
@@ -243,16 +237,11 @@ func (s *s3) Check(ctx context.Context) error {
 	defer cancel()
 	// Leaving the function ends the listing after its first page.
 	object, ok := <-s.core.Client.ListObjects(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix, MaxKeys: 1})
-	if ok {
-		if object.Err != nil {
-			return s.explain(ctx, "list", "", object.Err)
-		}
-		return nil
+	err := object.Err
+	if !ok {
+		err = ctx.Err()
 	}
-	if err := ctx.Err(); err != nil {
-		return s.explain(ctx, "list", "", err)
-	}
-	return nil
+	return s.explain(ctx, "list", "", err)
 }
 
 func (s *s3) URL() string {
@@ -292,21 +281,15 @@ func KeepVersions(ctx context.Context, rawURL string, options Options) error {
 	}
 	ctx, cancel := begin(ctx, bucket.timeout)
 	defer cancel()
-	if err := bucket.core.EnableVersioning(ctx, bucket.bucket); err != nil {
-		return bucket.explain(ctx, "keep versions in", "", err)
-	}
-	return nil
+	return bucket.explain(ctx, "keep versions in", "", bucket.core.EnableVersioning(ctx, bucket.bucket))
 }
 
 func (s *s3) createBucket(ctx context.Context) (bool, error) {
 	ctx, cancel := begin(ctx, s.timeout)
 	defer cancel()
 	exists, err := s.core.BucketExists(ctx, s.bucket)
-	if err != nil {
+	if err != nil || exists {
 		return false, s.explain(ctx, "look for", "", err)
-	}
-	if exists {
-		return false, nil
 	}
 	err = s.core.MakeBucket(ctx, s.bucket, minio.MakeBucketOptions{Region: s.region})
 	switch code := minio.ToErrorResponse(err).Code; {
@@ -319,8 +302,11 @@ func (s *s3) createBucket(ctx context.Context) (bool, error) {
 	}
 }
 
-// explain describes what happened, in the terms of this package, and what to do.
+// explain describes what happened, in the terms of this package, and what to do; nil where nothing did.
 func (s *s3) explain(ctx context.Context, verb, key string, err error) error {
+	if err == nil {
+		return nil
+	}
 	err = behind(ctx, err)
 	what := fmt.Sprintf("%s bucket %s at %s", verb, s.bucket, s.endpoint)
 	if name := s.prefix + key; name != "" {

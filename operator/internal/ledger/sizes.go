@@ -28,10 +28,7 @@ func (s *s3) Sizes(ctx context.Context, prefix string) (Sizes, error) {
 	if err != nil && hasNoVersions(err) {
 		sizes, err = s.sizes(ctx, prefix, false)
 	}
-	if err != nil {
-		return Sizes{}, s.explain(ctx, "list", prefix, err)
-	}
-	return sizes, nil
+	return sizes, s.explain(ctx, "list", prefix, err)
 }
 
 func (s *s3) sizes(ctx context.Context, prefix string, versions bool) (Sizes, error) {

@@ -67,8 +67,7 @@ const listings = 20
 // hasNoVersions reports whether a store has no versions, does not show them to this reader or answers something else, and is not just
 // unreachable.
 func hasNoVersions(err error) bool {
-	var away *url.Error
-	if errors.As(err, &away) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if _, away := errors.AsType[*url.Error](err); away || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}
 	status := minio.ToErrorResponse(err).StatusCode
@@ -101,8 +100,5 @@ func (s *s3) Firsts(ctx context.Context, prefix string) (map[string]string, erro
 		}
 		last = key
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, s.explain(ctx, "list versions of", prefix, err)
-	}
-	return out, nil
+	return out, s.explain(ctx, "list versions of", prefix, ctx.Err())
 }
