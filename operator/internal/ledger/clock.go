@@ -49,9 +49,7 @@ func (s *s3) Time(ctx context.Context) (time.Time, error) {
 	ctx, cancel := begin(ctx, s.timeout)
 	defer cancel()
 	options := minio.GetObjectOptions{}
-	if err := options.SetRange(0, 0); err != nil {
-		return time.Time{}, err
-	}
+	options.Set("Range", "bytes=0-0")
 	body, _, header, err := s.core.GetObject(ctx, s.bucket, s.prefix+ExperimentKey, options)
 	if err != nil {
 		return time.Time{}, s.explain(ctx, "read", ExperimentKey, err)

@@ -28,10 +28,9 @@ func LeaseEndKey(lease record.Lease) string {
 }
 
 // LastToken is the highest token that the run ever had for a node; 0 when it had none.
-func LastToken(ctx context.Context, store Store, node string) (int64, error) {
-	last := int64(0)
+func LastToken(ctx context.Context, store Store, node string) (last int64, err error) {
 	// A page at a time: whoever writes in the ledger may write any number of names.
-	err := EachPage(ctx, store, LeasesPrefix, func(keys []string) error {
+	err = EachPage(ctx, store, LeasesPrefix, func(keys []string) error {
 		for _, key := range keys {
 			match := leaseTakenKey.FindStringSubmatch(key)
 			if match == nil || match[1] != node {
@@ -43,10 +42,7 @@ func LastToken(ctx context.Context, store Store, node string) (int64, error) {
 		}
 		return nil
 	})
-	if err != nil {
-		return 0, err
-	}
-	return last, nil
+	return last, err
 }
 
 // ReadLeases reads what the ledger says of the run's leases.
