@@ -15,7 +15,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // The validator of the schemas takes most of the time in which a ledger is read, and nearly every object is as it should be.
@@ -60,7 +59,7 @@ const unlimited = int(^uint(0) >> 1)
 
 // acceptCompiler compiles schemas by their addresses, so that references may form circles.
 type acceptCompiler struct {
-	documents map[string]map[string]any
+	documents map[string]any
 	done      map[string]*acceptor
 }
 
@@ -70,7 +69,7 @@ func (c *acceptCompiler) at(file, pointer string) (*acceptor, error) {
 	if known, ok := c.done[address]; ok {
 		return known, nil
 	}
-	var node any = c.documents[file]
+	node := c.documents[file]
 	for _, step := range strings.Split(strings.TrimPrefix(pointer, "/"), "/") {
 		if step == "" {
 			continue
@@ -381,27 +380,19 @@ func (a *acceptor) object(decoder *jsontext.Decoder) bool {
 	return err == nil && required == a.required && size >= a.minSize && size <= a.maxSize && (a.oneOf == nil || oneOf == 1)
 }
 
-// compileAcceptors compiles the schemas by kind.
-func compileAcceptors() (map[string]*acceptor, error) {
-	c := &acceptCompiler{documents: map[string]map[string]any{}, done: map[string]*acceptor{}}
+// acceptors compiles the schemas, by kind, once.
+var acceptors = sync.OnceValue(func() map[string]*acceptor {
+	c := &acceptCompiler{documents: map[string]any{}, done: map[string]*acceptor{}}
 	for _, name := range kinds {
-		raw, err := schemaFiles.ReadFile("schema/" + name + ".schema.json")
-		if err != nil {
-			return nil, err
-		}
-		document, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-		if err != nil {
-			return nil, err
-		}
-		c.documents[name+".schema.json"], _ = document.(map[string]any)
+		c.documents[name+".schema.json"] = readSchema(name)
 	}
 	out := map[string]*acceptor{}
 	for _, name := range kinds {
 		compiled, err := c.at(name+".schema.json", "")
 		if err != nil {
-			return nil, err
+			panic(err) // The files are part of the program, and a test compiles them.
 		}
 		out[name] = compiled
 	}
-	return out, nil
-}
+	return out
+})

@@ -30,29 +30,25 @@ const schemaBase = "https://assay.dev/schema/v1alpha1/"
 // kinds of records, each with a schema.
 var kinds = []string{"attempt", "result", "wave"}
 
-// acceptors compiles the schemas into the form that can only accept, once.
-var acceptors = sync.OnceValue(func() map[string]*acceptor {
-	out, err := compileAcceptors()
+// readSchema is the schema of a kind as a document.
+func readSchema(kind string) any {
+	raw, err := schemaFiles.ReadFile("schema/" + kind + ".schema.json")
 	if err != nil {
-		panic(err) // The files are part of the program, and a test compiles them.
+		panic(err) // The files are part of the program.
 	}
-	return out
-})
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		panic(err)
+	}
+	return document
+}
 
 // schemas compiles the three schemas once.
 var schemas = sync.OnceValue(func() map[string]*jsonschema.Schema {
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
 	for _, name := range kinds {
-		raw, err := schemaFiles.ReadFile("schema/" + name + ".schema.json")
-		if err != nil {
-			panic(err) // The files are part of the program.
-		}
-		document, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-		if err != nil {
-			panic(err)
-		}
-		if err := compiler.AddResource(schemaBase+name+".schema.json", document); err != nil {
+		if err := compiler.AddResource(schemaBase+name+".schema.json", readSchema(name)); err != nil {
 			panic(err)
 		}
 	}
