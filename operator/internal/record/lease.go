@@ -35,24 +35,24 @@ type Leases struct {
 // ParseLeaseTaken reads the record of a lease.
 func ParseLeaseTaken(raw []byte) (*LeaseTaken, error) {
 	var out LeaseTaken
-	return &out, parseLease(raw, &out, func() (Lease, time.Time) { return out.Lease, out.AcquiredAt }, "acquiredAt")
+	return &out, parseLease(raw, &out, &out.Lease, &out.AcquiredAt, "acquiredAt")
 }
 
 // ParseLeaseEnd reads the record of a lease's end.
 func ParseLeaseEnd(raw []byte) (*LeaseEnd, error) {
 	var out LeaseEnd
-	err := parseLease(raw, &out, func() (Lease, time.Time) { return out.Lease, out.EndedAt }, "endedAt")
+	err := parseLease(raw, &out, &out.Lease, &out.EndedAt, "endedAt")
 	if err == nil && out.Reason != "released" && out.Reason != "expired" {
 		err = fmt.Errorf("invalid reason %q: allowed are released and expired", out.Reason)
 	}
 	return &out, err
 }
 
-func parseLease(raw []byte, into any, parts func() (Lease, time.Time), field string) error {
+// parseLease reads into a record, of which the lease and the time of the field are parts.
+func parseLease(raw []byte, into any, lease *Lease, at *time.Time, field string) error {
 	if err := Strictly(raw, into); err != nil {
 		return err
 	}
-	lease, at := parts()
 	switch {
 	case lease.Node == "":
 		return errors.New("node is missing")

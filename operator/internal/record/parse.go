@@ -151,8 +151,8 @@ func parseSlowly[T any](kind string, raw []byte) (*T, error) {
 
 // Strictly reads JSON, and refuses fields that are unknown, misspelt or there twice.
 func Strictly(raw []byte, into any) error {
-	strict, err := kjson.UnmarshalStrict(raw, into)
-	return errors.Join(append(strict, err)...)
+	violations, err := kjson.UnmarshalStrict(raw, into)
+	return errors.Join(append(violations, err)...)
 }
 
 // settle gives numbers the range of what they are read into. A schema is compared with as a fraction, and one of 1e-99999999 does not
