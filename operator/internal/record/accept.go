@@ -137,8 +137,7 @@ func (c *acceptCompiler) keyword(out *acceptor, schema map[string]any, keyword, 
 	case "properties":
 		return c.properties(out, schema, file, pointer)
 	case "required":
-		_, hasProperties := schema["properties"]
-		if !hasProperties {
+		if schema["properties"] == nil {
 			return fmt.Errorf("it is not beside properties")
 		}
 	case "additionalProperties":
@@ -204,6 +203,9 @@ func (c *acceptCompiler) properties(out *acceptor, schema map[string]any, file, 
 	return nil
 }
 
+// kindsOf are the kinds of the first token of a value, by its type in a schema.
+var kindsOf = map[string]string{"string": `"`, "number": "0", "integer": "0", "boolean": "tf", "object": "{", "array": "["}
+
 func (a *acceptor) allow(types any) {
 	list, ok := types.([]any)
 	if !ok {
@@ -211,19 +213,9 @@ func (a *acceptor) allow(types any) {
 	}
 	a.types = map[jsontext.Kind]bool{}
 	for _, name := range list {
-		switch name {
-		case "string":
-			a.types['"'] = true
-		case "number":
-			a.types['0'] = true
-		case "integer":
-			a.types['0'], a.integer = true, true
-		case "boolean":
-			a.types['t'], a.types['f'] = true, true
-		case "object":
-			a.types['{'] = true
-		case "array":
-			a.types['['] = true
+		a.integer = a.integer || name == "integer"
+		for _, kind := range kindsOf[name.(string)] {
+			a.types[jsontext.Kind(kind)] = true
 		}
 	}
 }
