@@ -129,7 +129,7 @@ func (a *Applier) accept(ctx context.Context, run *assayv1alpha1.BenchmarkRun, a
 
 // planWave writes the wave's plan to the ledger, under leases that are the run's.
 func (a *Applier) planWave(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.PlanWave) error {
-	raw, err := marshalWave(action.Wave)
+	raw, err := record.Line(action.Wave)
 	if err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func (a *Applier) planWave(ctx context.Context, run *assayv1alpha1.BenchmarkRun,
 
 // startWave starts the workflow of a wave in the ledger, if the leases are the run's still.
 func (a *Applier) startWave(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.StartWave) error {
-	raw, err := marshalWave(action.Wave)
+	raw, err := record.Line(action.Wave)
 	if err != nil {
 		return err
 	}
@@ -177,11 +177,6 @@ func (a *Applier) startWave(ctx context.Context, run *assayv1alpha1.BenchmarkRun
 		return err
 	}
 	return a.createWorkflow(ctx, run, wanted)
-}
-
-func marshalWave(wave *record.Wave) ([]byte, error) {
-	raw, err := json.Marshal(wave)
-	return append(raw, '\n'), err
 }
 
 func planConfigMap(run *assayv1alpha1.BenchmarkRun, wave *record.Wave, raw []byte) *corev1.ConfigMap {

@@ -182,7 +182,7 @@ func (a *Applier) inForce(ctx context.Context, run *assayv1alpha1.BenchmarkRun, 
 // recordLease writes to the run's ledger that it holds a lease: no block starts before that is known.
 func (a *Applier) recordLease(ctx context.Context, run *assayv1alpha1.BenchmarkRun, held lease.Lease) error {
 	taken := record.LeaseTaken{Run: recordRun(held.Holder), Lease: record.Lease{Node: held.Node, Token: held.Token}, AcquiredAt: held.Acquired}
-	raw, err := taken.Marshal()
+	raw, err := record.Line(taken)
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (a *Applier) recordEnd(ctx context.Context, end *lease.End) error {
 	out := record.LeaseEnd{
 		Run: recordRun(end.Holder), Lease: record.Lease{Node: end.Node, Token: end.Token}, EndedAt: end.At, Reason: end.Why,
 	}
-	raw, err := out.Marshal()
+	raw, err := record.Line(out)
 	if err != nil {
 		return err
 	}

@@ -38,9 +38,9 @@ func TestLeasesAreReadAsTheyWereWritten(t *testing.T) {
 		taken := record.LeaseTaken{Run: run, Lease: lease, AcquiredAt: when}
 		end := record.LeaseEnd{Run: run, Lease: lease, EndedAt: when.Add(time.Hour), Reason: "released"}
 		for range 2 { // Written again, it is the same.
-			raw, err := taken.Marshal()
+			raw, err := record.Line(taken)
 			put(LeaseTakenKey(lease), raw, err)
-			raw, err = end.Marshal()
+			raw, err = record.Line(end)
 			put(LeaseEndKey(lease), raw, err)
 		}
 		want.Taken, want.Ends = append(want.Taken, taken), append(want.Ends, end)

@@ -64,13 +64,8 @@ func parseLease(raw []byte, into any, lease *Lease, at *time.Time, field string)
 	return nil
 }
 
-// Marshal writes a record the same way every time, so that writing it again is no change.
-func (l LeaseTaken) Marshal() ([]byte, error) { return marshalLine(l) }
-
-// Marshal writes a record the same way every time, so that writing it again is no change.
-func (l LeaseEnd) Marshal() ([]byte, error) { return marshalLine(l) }
-
-func marshalLine(value any) ([]byte, error) {
+// Line writes a record the same way every time, so that writing it again is no change.
+func Line(value any) ([]byte, error) {
 	raw, err := json.Marshal(value)
 	return append(raw, '\n'), err
 }
