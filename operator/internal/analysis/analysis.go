@@ -3,8 +3,6 @@
 package analysis
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"strings"
 	"time"
@@ -501,6 +499,5 @@ func (a *Analysis) Fingerprint() string {
 	if err != nil {
 		return ""
 	}
-	sum := sha256.Sum256(raw)
-	return hex.EncodeToString(sum[:])[:fingerprintDigits]
+	return record.SHA256(raw)[:fingerprintDigits]
 }

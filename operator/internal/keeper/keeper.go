@@ -8,8 +8,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -244,10 +242,9 @@ func (k *Keeper) attempt(ctx context.Context, raw json.RawMessage) (string, erro
 		return "", err
 	}
 	k.kept[id.Trial], k.underway = true, nil
-	sum := sha256.Sum256(data)
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	k.sums[key] = hex.EncodeToString(sum[:])
+	k.sums[key] = record.SHA256(data)
 	return id.Trial, nil
 }
 
@@ -395,9 +392,8 @@ func (k *Keeper) write(ctx context.Context, key string, data []byte) error {
 	if !errors.Is(err, ledger.ErrExists) {
 		return err
 	}
-	sum := sha256.Sum256(data)
 	note, marshalErr := json.Marshal(record.Contradiction{
-		Schema: record.ContradictionSchema, Key: key, SHA256: hex.EncodeToString(sum[:]), Reason: err.Error(),
+		Schema: record.ContradictionSchema, Key: key, SHA256: record.SHA256(data), Reason: err.Error(),
 	})
 	if marshalErr != nil {
 		return errors.Join(err, marshalErr)

@@ -2,8 +2,6 @@ package ledger
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"path"
@@ -102,8 +100,7 @@ func parseAttempt(sharing *record.Sharing, key string, raw []byte) (*record.Atte
 	// The key holds both: three texts in the memory of one.
 	attempt.ID = key[len("attempts/")+len(attempt.Block)+1 : len(key)-len(".json")]
 	attempt.Trial = lastPart(attempt.ID, attempt.Trial)
-	sum := sha256.Sum256(raw)
-	attempt.Source = record.Source{Key: key, SHA256: hex.EncodeToString(sum[:])}
+	attempt.Source = record.Source{Key: key, SHA256: record.SHA256(raw)}
 	return attempt, nil
 }
 
@@ -214,8 +211,7 @@ func readAll[T any](ctx context.Context, store Store, keys []string, parse func(
 		}
 		value, err := parse(keys[i], raw)
 		if err != nil {
-			sum := sha256.Sum256(raw)
-			problems[i] = &record.Problem{Source: record.Source{Key: keys[i], SHA256: hex.EncodeToString(sum[:])}, Reason: err.Error()}
+			problems[i] = &record.Problem{Source: record.Source{Key: keys[i], SHA256: record.SHA256(raw)}, Reason: err.Error()}
 			return
 		}
 		values[i] = *value

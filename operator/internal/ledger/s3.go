@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -18,6 +16,8 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/s3utils"
+
+	"assay.dev/assay/operator/internal/record"
 )
 
 // maxTries is how often one operation is tried: enough to ride over a restart of the store, few enough to say soon that it
@@ -191,8 +191,7 @@ func (s *s3) put(ctx context.Context, key string, data []byte, options minio.Put
 	options.ContentType = contentType(key)
 	// The whole object is signed as one piece: it is in memory anyway.
 	options.DisableContentSha256 = true
-	sum := sha256.Sum256(data)
-	_, err := s.core.PutObject(ctx, s.bucket, s.prefix+key, bytes.NewReader(data), int64(len(data)), "", hex.EncodeToString(sum[:]), options)
+	_, err := s.core.PutObject(ctx, s.bucket, s.prefix+key, bytes.NewReader(data), int64(len(data)), "", record.SHA256(data), options)
 	return s.explain(ctx, "write", key, err)
 }
 

@@ -70,7 +70,7 @@ func (e *Executor) Untouched(ctx context.Context, store ledger.Store) error {
 			continue
 		}
 		raw, err := store.Get(ctx, key)
-		if got := fmt.Sprintf("%x", sha256.Sum256(raw)); err != nil || got != want {
+		if got := record.SHA256(raw); err != nil || got != want {
 			touched = append(touched, fmt.Sprintf("%s was kept with sha256 %s and has %s now", key, want, got))
 		}
 	}

@@ -1,11 +1,22 @@
 package record
 
+import (
+	"crypto/sha256"
+	"encoding/hex"
+)
+
 // Source is the ledger object that a record was read from.
 type Source struct {
 	// Key of the object, relative to the ledger.
 	Key string
 	// SHA256 of the object's bytes, in hex.
 	SHA256 string
+}
+
+// SHA256 is the sum of an object's bytes, in hex.
+func SHA256(raw []byte) string {
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:])
 }
 
 // Problem is an object in the ledger that cannot be used. It is counted and shown, and it never stops the analysis.

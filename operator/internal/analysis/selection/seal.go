@@ -42,8 +42,7 @@ func sourceOf(attempt *record.Attempt) record.Source {
 	if err != nil {
 		raw = []byte(attempt.ID)
 	}
-	sum := sha256.Sum256(raw)
-	return record.Source{Key: path.Join("attempts", attempt.Block, attempt.ID) + ".json", SHA256: hex.EncodeToString(sum[:])}
+	return record.Source{Key: path.Join("attempts", attempt.Block, attempt.ID) + ".json", SHA256: record.SHA256(raw)}
 }
 
 // write prints what sha256sum does for the objects, sorted by key, so that anyone can check them with standard tools.

@@ -1,8 +1,6 @@
 package selection
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -52,8 +50,7 @@ func (s *Selection) findUnended(exp *experiment.Experiment, planned plan, unfini
 		key := startedKey(marker)
 		// What decides is part of what the digest stands for. Plain fields can always be written.
 		raw, _ := json.Marshal(marker)
-		sum := sha256.Sum256(raw)
-		found[key] = hex.EncodeToString(sum[:])
+		found[key] = record.SHA256(raw)
 
 		point, knownPoint := points[marker.Point]
 		arm, knownArm := arms[marker.Arm]
