@@ -30,17 +30,14 @@ func LeaseEndKey(lease record.Lease) string {
 // LastToken is the highest token that the run ever had for a node; 0 when it had none.
 func LastToken(ctx context.Context, store Store, node string) (last int64, err error) {
 	// A page at a time: whoever writes in the ledger may write any number of names.
-	err = EachPage(ctx, store, LeasesPrefix, func(keys []string) error {
-		for _, key := range keys {
-			match := leaseTakenKey.FindStringSubmatch(key)
-			if match == nil || match[1] != node {
-				continue
-			}
-			if token, err := strconv.ParseInt(match[2], 10, 64); err == nil {
-				last = max(last, token)
-			}
+	err = EachKey(ctx, store, LeasesPrefix, func(key string) {
+		match := leaseTakenKey.FindStringSubmatch(key)
+		if match == nil || match[1] != node {
+			return
 		}
-		return nil
+		if token, err := strconv.ParseInt(match[2], 10, 64); err == nil {
+			last = max(last, token)
+		}
 	})
 	return last, err
 }

@@ -203,6 +203,16 @@ func EachPage(ctx context.Context, store Store, prefix string, visit func(keys [
 	return eachPageAfter(ctx, store, prefix, "", visit)
 }
 
+// EachKey visits all keys that start with the prefix, sorted: however many there are, one page of them is held.
+func EachKey(ctx context.Context, store Store, prefix string, visit func(key string)) error {
+	return EachPage(ctx, store, prefix, func(keys []string) error {
+		for _, key := range keys {
+			visit(key)
+		}
+		return nil
+	})
+}
+
 func eachPageAfter(ctx context.Context, store Store, prefix, after string, visit func(keys []string) error) error {
 	for {
 		keys, more, err := store.Page(ctx, prefix, after)

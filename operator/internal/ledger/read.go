@@ -175,13 +175,10 @@ func ReadEvidence(ctx context.Context, store Store, through int) (record.Evidenc
 func LastWave(ctx context.Context, store Store) (int, error) {
 	last := 0
 	for prefix, form := range map[string]*regexp.Regexp{"waves/": waveKey, AttemptsPrefix: attemptKey} {
-		err := EachPage(ctx, store, prefix, func(keys []string) error {
-			for _, key := range keys {
-				if wave, ok := waveOf(form, key); ok {
-					last = max(last, wave)
-				}
+		err := EachKey(ctx, store, prefix, func(key string) {
+			if wave, ok := waveOf(form, key); ok {
+				last = max(last, wave)
 			}
-			return nil
 		})
 		if err != nil {
 			return 0, err

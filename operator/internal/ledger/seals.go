@@ -59,13 +59,10 @@ func CountUnread(ctx context.Context, store Store, wave int) (int, error) {
 		return 0, err
 	}
 	count := 0
-	err = EachPage(ctx, store, WaveAttemptsPrefix(wave), func(keys []string) error {
-		for _, key := range keys {
-			if _, known := read[maphash.String(seed, key)]; !known && attemptKey.MatchString(key) {
-				count++
-			}
+	err = EachKey(ctx, store, WaveAttemptsPrefix(wave), func(key string) {
+		if _, known := read[maphash.String(seed, key)]; !known && attemptKey.MatchString(key) {
+			count++
 		}
-		return nil
 	})
 	return count, err
 }

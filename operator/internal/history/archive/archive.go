@@ -27,14 +27,11 @@ func Prefix(project string) string { return path.Join("history", project) }
 func Projects(ctx context.Context, store ledger.Store) ([]string, error) {
 	var out []string
 	// A page at a time: what all series of all projects are called is not held at once.
-	err := ledger.EachPage(ctx, store, Prefix("")+"/", func(keys []string) error {
-		for _, key := range keys {
-			// Keys are in order.
-			if parts := strings.SplitN(key, "/", 3); len(parts) == 3 && (len(out) == 0 || out[len(out)-1] != parts[1]) {
-				out = append(out, parts[1])
-			}
+	err := ledger.EachKey(ctx, store, Prefix("")+"/", func(key string) {
+		// Keys are in order.
+		if parts := strings.SplitN(key, "/", 3); len(parts) == 3 && (len(out) == 0 || out[len(out)-1] != parts[1]) {
+			out = append(out, parts[1])
 		}
-		return nil
 	})
 	return out, err
 }
