@@ -61,24 +61,22 @@ func ProblemKey(key string) string { return "problems/" + key }
 // AnalysisPrefix is where the analysis of a wave lies, and what people read of it.
 func AnalysisPrefix(wave int) string { return "analysis/" + record.WaveName(wave) + "/" }
 
-func analysisKey(wave int, name string) string { return AnalysisPrefix(wave) + name }
-
 // AnalysisKey is the analysis of everything up to and including a wave.
-func AnalysisKey(wave int) string { return analysisKey(wave, "analysis.json") }
+func AnalysisKey(wave int) string { return AnalysisPrefix(wave) + "analysis.json" }
 
 // ReportKey is the Markdown report beside the analysis.
-func ReportKey(wave int) string { return analysisKey(wave, "report.md") }
+func ReportKey(wave int) string { return AnalysisPrefix(wave) + "report.md" }
 
 // HTMLKey is the report for a browser, beside the analysis.
-func HTMLKey(wave int) string { return analysisKey(wave, "report.html") }
+func HTMLKey(wave int) string { return AnalysisPrefix(wave) + "report.html" }
 
 // TableKey is the CSV table beside the analysis.
-func TableKey(wave int) string { return analysisKey(wave, "table.csv") }
+func TableKey(wave int) string { return AnalysisPrefix(wave) + "table.csv" }
 
 // ParquetKey is the table of all attempts beside the analysis, for other tools.
-func ParquetKey(wave int) string { return analysisKey(wave, "attempts.parquet") }
+func ParquetKey(wave int) string { return AnalysisPrefix(wave) + "attempts.parquet" }
 
 // OwnTableKey is a table that the run asks for in a form of its own, beside the analysis; extension is md or csv.
 func OwnTableKey(wave int, name, extension string) string {
-	return analysisKey(wave, "tables/"+name+"."+extension)
+	return AnalysisPrefix(wave) + "tables/" + name + "." + extension
 }

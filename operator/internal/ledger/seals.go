@@ -17,7 +17,7 @@ import (
 var sealKey = regexp.MustCompile(`^analysis/(` + record.WaveForm + `)/evidence\.sha256$`)
 
 // SealKey lists the attempt objects that the analysis of a wave read, as sha256sum prints them: sha256sum --check reads it.
-func SealKey(wave int) string { return analysisKey(wave, "evidence.sha256") }
+func SealKey(wave int) string { return AnalysisPrefix(wave) + "evidence.sha256" }
 
 // ReadSeals reads what earlier analyses found the attempts of the waves up to and including through to be; a negative through
 // means all of them. Of an object in several lists the first counts.
