@@ -4,6 +4,7 @@ package bench
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -67,7 +68,7 @@ func special(parts []syntax.WordPart) string {
 			if i == 0 && strings.HasPrefix(part.Value, "~") {
 				return "a home folder (~)"
 			}
-			if pattern(part.Value) {
+			if pattern.MatchString(part.Value) {
 				return "a pattern of file names (*, ? or [)"
 			}
 		case *syntax.SglQuoted:
@@ -84,21 +85,8 @@ func special(parts []syntax.WordPart) string {
 	return ""
 }
 
-// pattern reports whether unquoted text has a character of a file name pattern that no backslash escapes.
-func pattern(text string) bool {
-	escaped := false
-	for _, r := range text {
-		switch {
-		case escaped:
-			escaped = false
-		case r == '\\':
-			escaped = true
-		case strings.ContainsRune("*?[", r):
-			return true
-		}
-	}
-	return false
-}
+// pattern matches unquoted text with a character of a file name pattern that no backslash escapes.
+var pattern = regexp.MustCompile(`(?s)^([^\\]|\\.)*?[*?[]`)
 
 // text is what a word is without its quotes. Inside double quotes a backslash escapes only what it has to, and elsewhere everything.
 func text(parts []syntax.WordPart, escapable string) string {
