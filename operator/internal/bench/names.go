@@ -55,12 +55,7 @@ func programName(commands [][]string, i int) string { return slug(path.Base(comm
 // differing are the words of a command that are not in all commands, without the parts of those words that are.
 func differing(commands [][]string, i int) string {
 	everywhere := func(word string, of func([]string) []string) bool {
-		for _, command := range commands {
-			if !slices.Contains(of(command), word) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(commands, func(command []string) bool { return !slices.Contains(of(command), word) })
 	}
 	whole := func(command []string) []string { return command }
 	parts := func(command []string) (out []string) {
