@@ -185,12 +185,9 @@ func (r *Rule) selected(exp *experiment.Experiment) []selection {
 			continue
 		}
 		for _, arm := range arms {
-			words := []string{"{arm}", arm}
+			words := []string{"{arm}", strings.ReplaceAll(arm, "-", "_")}
 			for axis, value := range point.Parameters {
-				words = append(words, "{"+axis+"}", value)
-			}
-			for i := 1; i < len(words); i += 2 {
-				words[i] = strings.ReplaceAll(words[i], "-", "_")
+				words = append(words, "{"+axis+"}", strings.ReplaceAll(value, "-", "_"))
 			}
 			out = append(out, selection{strings.NewReplacer(words...).Replace(r.Figure), point.Key, arm})
 		}
