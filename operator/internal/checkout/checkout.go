@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -89,7 +90,7 @@ func (r Repository) Build(ctx context.Context, hash, folder, command string, lim
 	defer cancel()
 	build := exec.CommandContext(limited, "/bin/sh", "-c", command)
 	build.Dir, build.Stdout, build.Stderr = folder, log, log
-	build.Env = append(clean(os.Environ()), "ASSAY_REVISION="+hash)
+	build.Env = append(environment(), "ASSAY_REVISION="+hash)
 	// What the command started ends with it.
 	build.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	build.Cancel = func() error { return syscall.Kill(-build.Process.Pid, syscall.SIGKILL) }
@@ -130,7 +131,7 @@ func (r Repository) Remove(ctx context.Context, folder string) error {
 // git runs git and returns what it prints.
 func (r Repository) git(ctx context.Context, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, "git", append([]string{"-C", r.Folder}, args...)...)
-	command.Env = append(clean(os.Environ()), "LC_ALL=C")
+	command.Env = append(environment(), "LC_ALL=C")
 	var out, problem bytes.Buffer
 	command.Stdout, command.Stderr = &out, &problem
 	if err := command.Run(); err != nil {
@@ -145,16 +146,13 @@ func (r Repository) git(ctx context.Context, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// clean leaves out what makes git work on another repository than that of the folder, as in a hook.
-func clean(environment []string) []string {
-	var out []string
-	for _, variable := range environment {
+// ofAnother are what makes git work on another repository than that of the folder, as in a hook.
+var ofAnother = []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY"}
+
+// environment is this process's without them.
+func environment() []string {
+	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
-		switch name {
-		case "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY":
-		default:
-			out = append(out, variable)
-		}
-	}
-	return out
+		return slices.Contains(ofAnother, name)
+	})
 }
