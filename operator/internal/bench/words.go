@@ -51,7 +51,7 @@ func words(line string) ([]string, error) {
 		if what := special(word.Parts); what != "" {
 			return nil, needsShell(what)
 		}
-		out = append(out, text(word.Parts, ""))
+		out = append(out, text(word.Parts, escapes))
 	}
 	return out, nil
 }
@@ -88,27 +88,23 @@ func special(parts []syntax.WordPart) string {
 // pattern matches unquoted text with a character of a file name pattern that no backslash escapes.
 var pattern = regexp.MustCompile(`(?s)^([^\\]|\\.)*?[*?[]`)
 
-// text is what a word is without its quotes. Inside double quotes a backslash escapes only what it has to, and elsewhere everything.
-func text(parts []syntax.WordPart, escapable string) string {
+// A backslash escapes everything, and inside double quotes only what it has to.
+var (
+	escapes       = regexp.MustCompile(`(?s)\\(.?)`)
+	quotedEscapes = regexp.MustCompile("\\\\([$`\"\\\\]|$)")
+)
+
+// text is what a word is without its quotes and escapes.
+func text(parts []syntax.WordPart, escape *regexp.Regexp) string {
 	var out strings.Builder
 	for _, part := range parts {
 		switch part := part.(type) {
 		case *syntax.SglQuoted:
 			out.WriteString(part.Value)
 		case *syntax.DblQuoted:
-			out.WriteString(text(part.Parts, "$`\"\\"))
+			out.WriteString(text(part.Parts, quotedEscapes))
 		case *syntax.Lit:
-			for rest := part.Value; rest != ""; {
-				before, after, escaped := strings.Cut(rest, `\`)
-				out.WriteString(before)
-				if escaped && after != "" && escapable != "" && !strings.ContainsRune(escapable, rune(after[0])) {
-					out.WriteByte('\\')
-				}
-				if rest = after; escaped && after != "" {
-					out.WriteByte(after[0])
-					rest = after[1:]
-				}
-			}
+			out.WriteString(escape.ReplaceAllString(part.Value, "$1"))
 		}
 	}
 	return out.String()
