@@ -77,13 +77,10 @@ func (f *Figures) check() error {
 func (f *Figures) usual() []string {
 	switch f.Format {
 	case assayv1alpha1.GoBenchOutput:
-		var levels []string
-		for level := range strings.SplitSeq(f.Benchmark, "/") {
-			levels = append(levels, "^"+regexp.QuoteMeta(level)+"$")
-		}
-		which := strings.Join(levels, "/")
-		if f.Benchmark == "" {
-			which = "."
+		which := "."
+		if f.Benchmark != "" {
+			// Each level of a name has an expression of its own.
+			which = "^" + strings.ReplaceAll(regexp.QuoteMeta(f.Benchmark), "/", "$/^") + "$"
 		}
 		return []string{"-test.run=^$", "-test.bench=" + which, "-test.benchtime=50ms", "-test.benchmem"}
 	case assayv1alpha1.CriterionOutput:
@@ -173,17 +170,12 @@ func (f *Figures) metric() *assayv1alpha1.Metric {
 
 // camel turns a tool's word into a metric's name: ns/op becomes nsOp.
 func camel(text string) string {
-	var out strings.Builder
-	for i, word := range strings.Fields(notMetricName.ReplaceAllString(text, " ")) {
-		if i == 0 {
-			word = strings.ToLower(word[:1]) + word[1:]
-		} else {
-			word = strings.ToUpper(word[:1]) + word[1:]
-		}
-		out.WriteString(word)
+	name := ""
+	for word := range strings.FieldsSeq(notMetricName.ReplaceAllString(text, " ")) {
+		name += strings.ToUpper(word[:1]) + word[1:]
 	}
-	if name := out.String(); name != "" && name[0] >= 'a' {
-		return name
+	if name == "" || name[0] < 'A' {
+		return "figure" + name // Names begin with a letter.
 	}
-	return "figure" + out.String()
+	return strings.ToLower(name[:1]) + name[1:]
 }
