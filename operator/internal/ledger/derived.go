@@ -3,9 +3,10 @@ package ledger
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
+
+	"assay.dev/assay/operator/internal/record"
 )
 
 // ErrOvertaken means that somebody else wrote a derived object since the ledger was read.
@@ -16,8 +17,8 @@ var ErrOvertaken = errors.New("somebody else wrote it meanwhile")
 // was slow.
 type Derived struct {
 	store Store
-	// sums are of what is there, by key; nil for what is too large to be compared, which is written over.
-	sums map[string]*[sha256.Size]byte
+	// sums are of what is there, by key; empty for what is too large to be compared, which is written over.
+	sums map[string]string
 }
 
 // ReadDerived looks at the derived objects below a prefix. The ledger is to be read after it.
@@ -26,18 +27,17 @@ func ReadDerived(ctx context.Context, store Store, prefix string) (*Derived, err
 	if err != nil {
 		return nil, err
 	}
-	out := &Derived{store, map[string]*[sha256.Size]byte{}}
+	out := &Derived{store, map[string]string{}}
 	for _, key := range keys {
 		raw, err := store.Get(ctx, key)
 		switch {
 		case errors.Is(err, ErrTooLarge):
-			out.sums[key] = nil
+			out.sums[key] = ""
 		case errors.Is(err, ErrNotFound):
 		case err != nil:
 			return nil, err
 		default:
-			sum := sha256.Sum256(raw)
-			out.sums[key] = &sum
+			out.sums[key] = record.SHA256(raw)
 		}
 	}
 	return out, nil
@@ -46,14 +46,14 @@ func ReadDerived(ctx context.Context, store Store, prefix string) (*Derived, err
 // Replace writes an object, or returns ErrOvertaken.
 func (d *Derived) Replace(ctx context.Context, key string, data []byte) error {
 	before, there := d.sums[key]
-	if there && before == nil {
+	if there && before == "" {
 		return d.store.Replace(ctx, key, data)
 	}
 	err := d.store.Update(ctx, key, func(old []byte) ([]byte, error) {
 		switch {
 		case old != nil && bytes.Equal(old, data):
 			return old, nil // Also where the answer to this very write was lost.
-		case old == nil && !there, old != nil && there && sha256.Sum256(old) == *before:
+		case old == nil && !there, old != nil && there && record.SHA256(old) == before:
 			return data, nil
 		default:
 			return nil, ErrOvertaken
