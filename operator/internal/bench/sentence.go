@@ -108,10 +108,9 @@ func undecided(exp *experiment.Experiment, result *analysis.Analysis, of *analys
 	if len(of.Caps) > 0 {
 		return of.Caps[0].Detail
 	}
-	own := func(arm string) bool { return arm == candidate || arm == exp.Arms[exp.Baseline()].Name }
+	other := func(arm string) bool { return arm != candidate && arm != exp.Arms[exp.Baseline()].Name }
 	for _, doubt := range result.Doubts {
-		others := slices.ContainsFunc(doubt.Arms, func(arm string) bool { return !own(arm) })
-		if of.Outcome == "" && !others && (doubt.Metric == "" || doubt.Metric == of.Metric) {
+		if of.Outcome == "" && !slices.ContainsFunc(doubt.Arms, other) && (doubt.Metric == "" || doubt.Metric == of.Metric) {
 			return doubt.Detail
 		}
 	}
