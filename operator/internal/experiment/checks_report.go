@@ -22,7 +22,7 @@ func checkReport(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []reco
 				problems.add(fmt.Sprintf("%s.arms[%d]", field, j), "the run has no arm %q: %s", name, suggest.Allowed(name, known))
 			}
 		}
-		seconds := plan.metricNames(func(m *Metric) bool { return m.Unit == "s" })
+		seconds := slices.DeleteFunc(plan.metricNames(), func(name string) bool { return plan.metric(name).Unit != "s" })
 		if table.Total != "" && !slices.Contains(seconds, table.Total) {
 			problems.add(field+".total", "the template has no metric %q in seconds: %s", table.Total, suggest.Allowed(table.Total, seconds))
 		}

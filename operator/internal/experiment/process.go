@@ -26,18 +26,12 @@ func (p *Plan) metric(name string) *Metric {
 
 // NoMetric refuses a metric that neither the template has nor the runner reads.
 func (p *Plan) NoMetric(name string) string {
-	return fmt.Sprintf("the template has no metric %q: %s", name, suggest.Allowed(name, p.metricNames(func(*Metric) bool { return true })))
+	return fmt.Sprintf("the template has no metric %q: %s", name, suggest.Allowed(name, p.metricNames()))
 }
 
-// metricNames are those of which is says so, in their order.
-func (p *Plan) metricNames(is func(*Metric) bool) []string {
-	var out []string
-	for _, name := range append(namesOf(p.Metrics, func(m Metric) string { return m.Name }), p.processMetricNames()...) {
-		if is(p.metric(name)) {
-			out = append(out, name)
-		}
-	}
-	return out
+// metricNames are those of the template's metrics, and then of what the runner reads.
+func (p *Plan) metricNames() []string {
+	return append(namesOf(p.Metrics, func(m Metric) string { return m.Name }), p.processMetricNames()...)
 }
 
 // processMetric is a metric that the runner reads; nil if it reads none of that name of the template's processes.
