@@ -110,9 +110,7 @@ func checkSummaries(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, problems *
 	for i, gate := range spec.Gates {
 		check(fmt.Sprintf("spec.gates[%d].statistic", i), gate.Metric, gate.Statistic)
 	}
-	if spec.Search != nil {
-		for i, constraint := range spec.Search.SubjectTo {
-			check(fmt.Sprintf("spec.search.subjectTo[%d].statistic", i), constraint.Metric, constraint.Statistic)
-		}
+	for i, constraint := range ptr.Deref(spec.Search, assayv1alpha1.Search{}).SubjectTo {
+		check(fmt.Sprintf("spec.search.subjectTo[%d].statistic", i), constraint.Metric, constraint.Statistic)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/utils/ptr"
+
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -72,10 +74,9 @@ func checkAlone(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 func checkAxisAlone(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 	axis := spec.Search.Over.Axis
 	const remedy = "is the search axis, whose values the search chooses: remove it here or from spec.search"
-	if spec.Sweep != nil {
-		if i := slices.IndexFunc(spec.Sweep.Axes, func(a assayv1alpha1.SweepAxis) bool { return a.Name == axis }); i >= 0 {
-			problems.add(fmt.Sprintf("spec.sweep.axes[%d].name", i), "%q %s", axis, remedy)
-		}
+	axes := ptr.Deref(spec.Sweep, assayv1alpha1.Sweep{}).Axes
+	if i := slices.IndexFunc(axes, func(a assayv1alpha1.SweepAxis) bool { return a.Name == axis }); i >= 0 {
+		problems.add(fmt.Sprintf("spec.sweep.axes[%d].name", i), "%q %s", axis, remedy)
 	}
 	for i, arm := range spec.Arms {
 		if _, ok := arm.Parameters[axis]; ok {

@@ -18,7 +18,7 @@ import (
 // cannot have, is a problem here, and whatever holds for several fields together is checked on the plan.
 func read(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) *Plan {
 	out := &Plan{
-		Version: PlanVersion,
+		Version: PlanVersion, Template: ptr.Deref(spec.TemplateRef, assayv1alpha1.TemplateReference{}).Name,
 		Workload: record.Workload{
 			Image: template.Image, Output: readOutput(template), ParityRequired: template.Parity == assayv1alpha1.ParityRequired,
 			Prepares:       template.Prepares,
@@ -28,9 +28,6 @@ func read(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.Benchmar
 		Placement: PlacementOf(spec.Placement),
 		Retries:   int(ptr.Deref(spec.Retry.Limit, 0)),
 		Budget:    Budget{spec.Budget.WallClock, int(spec.Budget.Trials)},
-	}
-	if spec.TemplateRef != nil {
-		out.Template = spec.TemplateRef.Name
 	}
 	for _, metric := range template.Metrics {
 		out.Metrics = append(out.Metrics, Metric{
@@ -68,10 +65,8 @@ func read(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.Benchmar
 		}
 		out.Predictions = append(out.Predictions, Prediction{p.Metric, p.At, p.Candidate, ratio})
 	}
-	if spec.Report != nil {
-		for i := range spec.Report.Tables {
-			out.Tables = append(out.Tables, out.table(&spec.Report.Tables[i], fmt.Sprintf("spec.report.tables[%d]", i), problems))
-		}
+	for i, table := range ptr.Deref(spec.Report, assayv1alpha1.Report{}).Tables {
+		out.Tables = append(out.Tables, out.table(table, fmt.Sprintf("spec.report.tables[%d]", i), problems))
 	}
 	return out
 }
@@ -233,7 +228,7 @@ func (p *Plan) condition(field, name string, statistic assayv1alpha1.Statistic, 
 	return out
 }
 
-func (p *Plan) table(asked *assayv1alpha1.ReportTable, field string, problems *Invalid) Table {
+func (p *Plan) table(asked assayv1alpha1.ReportTable, field string, problems *Invalid) Table {
 	out := Table{
 		Name: asked.Name, Title: asked.Title, Phases: asked.Rows == assayv1alpha1.PhaseRows, Arms: asked.Arms, At: asked.At, Total: asked.Total,
 		Unit: asked.Unit, Scale: map[string]float64{"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}[asked.Unit],

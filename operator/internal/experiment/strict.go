@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	"assay.dev/assay/operator/internal/noise"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/suggest"
@@ -85,12 +87,10 @@ func (n paths) checkWords(p *Plan) error {
 				ParityEqual, Completes),
 			word(field+".statistic", gate.Statistic, append(statistics, "")...))
 	}
-	if p.Search != nil {
-		for i, constraint := range p.Search.SubjectTo {
-			field := fmt.Sprintf("%s.search.subjectTo[%d]", n.spec, i)
-			errs = append(errs, word(field+".op", constraint.Op, AtLeast, AtMost),
-				word(field+".statistic", constraint.Statistic, append(statistics, "")...))
-		}
+	for i, constraint := range ptr.Deref(p.Search, Search{}).SubjectTo {
+		field := fmt.Sprintf("%s.search.subjectTo[%d]", n.spec, i)
+		errs = append(errs, word(field+".op", constraint.Op, AtLeast, AtMost),
+			word(field+".statistic", constraint.Statistic, append(statistics, "")...))
 	}
 	return cmp.Or(errs...)
 }
@@ -258,10 +258,8 @@ func (n paths) checkNumbers(p *Plan) error {
 	for i, gate := range p.Gates {
 		bound(fmt.Sprintf("gates[%d].bound", i), gate.Condition)
 	}
-	if p.Search != nil {
-		for i, constraint := range p.Search.SubjectTo {
-			bound(fmt.Sprintf("search.subjectTo[%d].bound", i), constraint)
-		}
+	for i, constraint := range ptr.Deref(p.Search, Search{}).SubjectTo {
+		bound(fmt.Sprintf("search.subjectTo[%d].bound", i), constraint)
 	}
 	return cmp.Or(errs...)
 }
