@@ -184,7 +184,7 @@ func (s subStore) URL() string {
 // ListAfter returns all keys that start with the prefix and come after another one, sorted. More than anybody can hold are ErrTooLarge.
 func ListAfter(ctx context.Context, store Store, prefix, after string) ([]string, error) {
 	var out []string
-	err := eachPageAfter(ctx, store, prefix, after, func(keys []string) error {
+	err := EachPage(ctx, store, prefix, after, func(keys []string) error {
 		if len(out)+len(keys) > maxKeys {
 			return fmt.Errorf("the list of %s in %s is %w: it has more than %d objects, which is ten times what the largest run writes; find out "+
 				"who wrote them and remove them", prefix, store.URL(), ErrTooLarge, maxKeys)
@@ -198,14 +198,9 @@ func ListAfter(ctx context.Context, store Store, prefix, after string) ([]string
 	return out, nil
 }
 
-// EachPage visits all keys that start with the prefix, sorted, a page at a time: however many there are, one page of them is held.
-func EachPage(ctx context.Context, store Store, prefix string, visit func(keys []string) error) error {
-	return eachPageAfter(ctx, store, prefix, "", visit)
-}
-
 // EachKey visits all keys that start with the prefix, sorted: however many there are, one page of them is held.
 func EachKey(ctx context.Context, store Store, prefix string, visit func(key string)) error {
-	return EachPage(ctx, store, prefix, func(keys []string) error {
+	return EachPage(ctx, store, prefix, "", func(keys []string) error {
 		for _, key := range keys {
 			visit(key)
 		}
@@ -213,7 +208,9 @@ func EachKey(ctx context.Context, store Store, prefix string, visit func(key str
 	})
 }
 
-func eachPageAfter(ctx context.Context, store Store, prefix, after string, visit func(keys []string) error) error {
+// EachPage visits all keys that start with the prefix and come after another one, sorted, a page at a time: however many there are, one page
+// of them is held.
+func EachPage(ctx context.Context, store Store, prefix, after string, visit func(keys []string) error) error {
 	for {
 		keys, more, err := store.Page(ctx, prefix, after)
 		if err == nil {

@@ -165,7 +165,7 @@ func newListing(most int) listing {
 }
 
 func (l listing) list(ctx context.Context, store ledger.Store, prefix string) error {
-	return ledger.EachPage(ctx, store, prefix, l.add)
+	return ledger.EachPage(ctx, store, prefix, "", l.add)
 }
 
 // listBetween lists the keys after one and before another.

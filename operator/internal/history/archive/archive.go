@@ -93,7 +93,7 @@ func (a *Archive) change(ctx context.Context, records []points.Keyed, of func(ol
 // Keys are the series there are, in the order of their names.
 func (a *Archive) Keys(ctx context.Context) ([]series.Key, error) {
 	var files []string
-	err := ledger.EachPage(ctx, a.store, seriesPrefix, func(page []string) error {
+	err := ledger.EachPage(ctx, a.store, seriesPrefix, "", func(page []string) error {
 		if files = append(files, page...); len(files) > mostSeries {
 			return fmt.Errorf("%s in %s holds more than %d series: remove those that nobody looks at, or measure fewer points and metrics",
 				seriesPrefix, a.URL(), mostSeries)
