@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -167,10 +168,7 @@ func (c *acceptCompiler) reference(out *acceptor, schema map[string]any, file, r
 		}
 	}
 	to, pointer, _ := strings.Cut(reference, "#")
-	if to == "" {
-		to = file
-	}
-	target, err := c.at(to, pointer)
+	target, err := c.at(cmp.Or(to, file), pointer)
 	if err == nil {
 		// A schema that refers to one still being compiled would be copied half finished.
 		if target.maxLength == 0 {

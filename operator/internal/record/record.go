@@ -4,6 +4,7 @@
 package record
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -56,12 +57,7 @@ const (
 )
 
 // Why is the wave's purpose, also in ledgers older than the field.
-func (w *Wave) Why() Purpose {
-	if w.Purpose == "" {
-		return Screen
-	}
-	return w.Purpose
-}
+func (w *Wave) Why() Purpose { return cmp.Or(w.Purpose, Screen) }
 
 // Requirements are checked by every block before its first trial. If one fails, every trial is NotStarted and says why.
 type Requirements struct {
