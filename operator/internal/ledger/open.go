@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,9 +89,7 @@ var ErrBadURL = errors.New("invalid ledger URL")
 // Open returns the store at a URL: file:///absolute/folder, file:///absolute/name.tar.zst, which is only read from, or
 // s3://bucket/prefix?endpoint=http://host:port&region=…&pathStyle=…. It does not touch the store; Check does.
 func Open(_ context.Context, rawURL string, options Options) (Store, error) {
-	if options.Timeout == 0 {
-		options.Timeout = defaultTimeout
-	}
+	options.Timeout = cmp.Or(options.Timeout, defaultTimeout)
 	parsed, err := url.Parse(rawURL)
 	if err != nil {
 		return nil, fmt.Errorf("%w %q: %w", ErrBadURL, rawURL, err)
