@@ -45,10 +45,8 @@ func (t turn) before(other turn) int {
 func NewQueue(waiters []Waiter, held map[string]int) *Queue {
 	sorted := slices.SortedFunc(slices.Values(waiters), Waiter.before)
 	out := &Queue{waiters: make([]turn, 0, len(sorted)), held: held}
-	next, classes := maps.Clone(held), map[string]int{}
-	if next == nil {
-		next = map[string]int{}
-	}
+	next, classes := map[string]int{}, map[string]int{}
+	maps.Copy(next, held)
 	for _, waiter := range sorted {
 		key := strings.Join(waiter.Nodes, "/") // No name of a node has one.
 		class, ok := classes[key]
@@ -64,19 +62,16 @@ func NewQueue(waiters []Waiter, held map[string]int) *Queue {
 	return out
 }
 
-// earlier visits the waiters that are served before another one, which need not be in the queue.
-func (q *Queue) earlier(me Waiter, visit func(turn) bool) {
+// earlier are the waiters that are served before another one, which need not be in the queue.
+func (q *Queue) earlier(me Waiter) []turn {
 	mine := turn{Waiter: me, number: q.held[me.Run.Namespace]}
 	for i := range q.waiters {
 		if other := &q.waiters[i]; other.Run.Namespace == me.Run.Namespace && other.Waiter.before(me) < 0 {
 			mine.number++
 		}
 	}
-	for _, other := range q.waiters {
-		if other.before(mine) >= 0 || !visit(other) {
-			return
-		}
-	}
+	count, _ := slices.BinarySearchFunc(q.waiters, mine, turn.before)
+	return q.waiters[:count]
 }
 
 // Grant assigns the takeable nodes in the order of the queue, and returns those of one waiter. A run that waits for other nodes is assigned
@@ -94,10 +89,9 @@ func (q *Queue) Grant(takeable []string, me Waiter) []string {
 		})
 		return granted
 	}
-	q.earlier(me, func(other turn) bool {
+	for _, other := range q.earlier(me) {
 		take(other.Waiter)
-		return len(left) > 0
-	})
+	}
 	return take(me)
 }
 
@@ -112,11 +106,10 @@ func (q *Queue) Ahead(me Waiter) int {
 		shares[i] = slices.ContainsFunc(nodes, func(node string) bool { return mine[node] })
 	}
 	count := 0
-	q.earlier(me, func(other turn) bool {
+	for _, other := range q.earlier(me) {
 		if shares[other.class] {
 			count++
 		}
-		return true
-	})
+	}
 	return count
 }
