@@ -56,6 +56,8 @@ func FromObject(object *coordinationv1.Lease) (Lease, error) {
 		Draining: object.Annotations[DrainingAnnotation] == "true",
 		Token:    int64(ptr.Deref(object.Spec.LeaseTransitions, 0)),
 		Duration: time.Duration(ptr.Deref(object.Spec.LeaseDurationSeconds, 0)) * time.Second,
+		Acquired: ptr.Deref(object.Spec.AcquireTime, metav1.MicroTime{}).UTC(),
+		Renewed:  ptr.Deref(object.Spec.RenewTime, metav1.MicroTime{}).UTC(),
 	}
 	if Name(out.Node) != object.Name {
 		return fail("metadata.annotations", fmt.Errorf("%s is %q", NodeAnnotation, out.Node))
@@ -63,12 +65,6 @@ func FromObject(object *coordinationv1.Lease) (Lease, error) {
 	var err error
 	if out.Holder, err = ParseHolder(ptr.Deref(object.Spec.HolderIdentity, "")); err != nil {
 		return fail("spec", err)
-	}
-	if object.Spec.AcquireTime != nil {
-		out.Acquired = object.Spec.AcquireTime.UTC()
-	}
-	if object.Spec.RenewTime != nil {
-		out.Renewed = object.Spec.RenewTime.UTC()
 	}
 	if text := object.Annotations[LastAnnotation]; text != "" {
 		var ended last
