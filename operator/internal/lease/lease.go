@@ -153,10 +153,7 @@ func Taints(existing []corev1.Taint, wanted *corev1.Taint) (taints []corev1.Tain
 	kept := slices.DeleteFunc(slices.Clone(existing), func(t corev1.Taint) bool { return t.Key == TaintKey })
 	ours := len(existing) - len(kept)
 	if wanted == nil {
-		if ours == 0 {
-			return existing, false
-		}
-		return kept, true
+		return kept, ours > 0
 	}
 	if ours == 1 && slices.ContainsFunc(existing, func(t corev1.Taint) bool { return t.MatchTaint(wanted) && t.Value == wanted.Value }) {
 		return existing, false
