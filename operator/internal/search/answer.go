@@ -74,7 +74,7 @@ func (k *knowledge) reason(a Answer) string {
 			text += "; " + k.tooClose(a.FeasibleMax+1, a.InfeasibleMin-1)
 		}
 	}
-	if again := k.feasibleAbove(a.InfeasibleMin); again >= 0 {
+	if again := k.feasibleAbove(); again >= 0 {
 		text += fmt.Sprintf("; not monotone: %s above it meets them again, and the answer stays below the first breach", k.Loads[again])
 	}
 	if contested := slices.IndexFunc(k.levels, k.contested); contested >= 0 {
@@ -107,11 +107,9 @@ func (k *knowledge) tooClose(from, to int) string {
 	}
 }
 
-func (k *knowledge) feasibleAbove(breach int) int {
-	if breach < 0 {
-		return -1
-	}
-	for i := breach + 1; i < len(k.levels); i++ {
+// feasibleAbove is the first load above the breach that meets every constraint, -1 without one.
+func (k *knowledge) feasibleAbove() int {
+	for i := k.breach + 1; i < len(k.levels); i++ {
 		if k.outcome(i) == Feasible {
 			return i
 		}
