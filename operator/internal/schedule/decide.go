@@ -78,13 +78,13 @@ func (p *planner) begun() *Decision {
 
 // marks are those of the revisions that a run takes or passes over.
 func (p *planner) marks(next *assayv1alpha1.ScheduledRun) []Mark {
-	head, ok := arm(next, points.Head)
-	if p.schedule.Spec.Source.Type != assayv1alpha1.RevisionSource || !ok {
+	head := arm(next, points.Head)
+	if p.schedule.Spec.Source.Type != assayv1alpha1.RevisionSource || head == nil {
 		return nil
 	}
 	var out []Mark
 	for _, r := range p.pending() {
-		if r.Revision == head {
+		if r.Revision == *head {
 			return append(out, Mark{r.Version, next.Sequence, true})
 		}
 		if take(p.schedule) == assayv1alpha1.TakeNewest {
@@ -101,12 +101,13 @@ func take(schedule *assayv1alpha1.BenchmarkSchedule) assayv1alpha1.TakeRevisions
 	return assayv1alpha1.TakeNewest
 }
 
-func arm(run *assayv1alpha1.ScheduledRun, name string) (assayv1alpha1.Revision, bool) {
+// arm is the revision of an arm; nil where the run has none of that name.
+func arm(run *assayv1alpha1.ScheduledRun, name string) *assayv1alpha1.Revision {
 	i := slices.IndexFunc(run.Arms, func(a assayv1alpha1.ScheduledArm) bool { return a.Arm == name })
 	if i < 0 {
-		return assayv1alpha1.Revision{}, false
+		return nil
 	}
-	return run.Arms[i].Revision, true
+	return &run.Arms[i].Revision
 }
 
 // record puts what has ended into the history, the lowest number first.

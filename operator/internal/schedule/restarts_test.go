@@ -213,7 +213,7 @@ func (w *world) create(start Start, dies int) Outcome {
 		if start.Next.Locates != "" {
 			w.search.started++
 		}
-		if head, ok := arm(&start.Next, "head"); ok && start.Next.Confirms == "" {
+		if head := arm(&start.Next, "head"); head != nil && start.Next.Confirms == "" {
 			w.measured = append(w.measured, head.Revision)
 		}
 	}

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -116,14 +117,8 @@ func done(out *assayv1alpha1.BenchmarkScheduleStatus, action Action, outcome Out
 
 // measured is what the next run is compared with.
 func measured(out *assayv1alpha1.BenchmarkScheduleStatus, run *assayv1alpha1.ScheduledRun) {
-	for name, to := range map[string]**assayv1alpha1.Revision{points.Head: &out.Predecessor, points.Anchor: &out.Anchor} {
-		if revision, ok := arm(run, name); ok {
-			*to = &revision
-		}
-	}
-	if next, ok := arm(run, points.NextAnchor); ok {
-		out.Anchor = &next
-	}
+	out.Predecessor = cmp.Or(arm(run, points.Head), out.Predecessor)
+	out.Anchor = cmp.Or(arm(run, points.NextAnchor), arm(run, points.Anchor), out.Anchor)
 }
 
 func conditions(out *assayv1alpha1.BenchmarkScheduleStatus, generation int64, decision Decision, outcome Outcome, now time.Time) {
