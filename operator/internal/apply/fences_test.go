@@ -183,13 +183,13 @@ func TestAScheduleThatDoesNotLeadAnyMoreUndoesNothing(t *testing.T) {
 			return a.CancelRun(t.Context(), "lab", schedule.Run{Version: run})
 		},
 		"delete a run": func(a *Applier, run, _ schedule.Version) error {
-			return a.DeleteRuns(t.Context(), "lab", []schedule.Run{{Version: run}})
+			return a.Delete(t.Context(), "BenchmarkRun", "lab", []schedule.Version{run})
 		},
 		"mark a revision": func(a *Applier, _, revision schedule.Version) error {
 			return a.MarkRevisions(t.Context(), "lab", []schedule.Mark{{Of: revision, Sequence: 3}})
 		},
 		"forget a revision": func(a *Applier, _, revision schedule.Version) error {
-			return a.ForgetRevisions(t.Context(), "lab", []schedule.Version{revision})
+			return a.Delete(t.Context(), "BenchmarkRevision", "lab", []schedule.Version{revision})
 		},
 	}
 	for what, write := range writes {

@@ -64,11 +64,6 @@ func (a *Applier) ChangeEvent(ctx context.Context, s *assayv1alpha1.BenchmarkSch
 	return client.IgnoreAlreadyExists(a.Client.Create(ctx, event))
 }
 
-// as makes a write one of an object as it was read, and of no other.
-func as(version schedule.Version) client.Preconditions {
-	return client.Preconditions{UID: ptr.To(types.UID(version.UID)), ResourceVersion: &version.ResourceVersion}
-}
-
 // MarkRevisions writes which run took or passed over recorded revisions. One that is gone needs no mark.
 func (a *Applier) MarkRevisions(ctx context.Context, namespace string, marks []schedule.Mark) error {
 	for _, mark := range marks {
@@ -104,22 +99,12 @@ func (a *Applier) CancelRun(ctx context.Context, namespace string, run schedule.
 	return client.IgnoreNotFound(a.Client.Patch(ctx, target, client.RawPatch(types.MergePatchType, patch)))
 }
 
-// DeleteRuns deletes runs of a schedule.
-func (a *Applier) DeleteRuns(ctx context.Context, namespace string, runs []schedule.Run) error {
+// Delete deletes runs of a schedule, or recorded revisions: each as it was read, and none that was changed since.
+func (a *Applier) Delete(ctx context.Context, kind, namespace string, versions []schedule.Version) error {
 	var errs []error
-	for _, run := range runs {
-		target := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: run.Name}}
-		errs = append(errs, client.IgnoreNotFound(a.Client.Delete(ctx, target, as(run.Version))))
-	}
-	return errors.Join(errs...)
-}
-
-// ForgetRevisions deletes recorded revisions.
-func (a *Applier) ForgetRevisions(ctx context.Context, namespace string, revisions []schedule.Version) error {
-	var errs []error
-	for _, revision := range revisions {
-		target := &assayv1alpha1.BenchmarkRevision{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: revision.Name}}
-		errs = append(errs, client.IgnoreNotFound(a.Client.Delete(ctx, target, as(revision))))
+	for _, version := range versions {
+		asRead := client.Preconditions{UID: ptr.To(types.UID(version.UID)), ResourceVersion: &version.ResourceVersion}
+		errs = append(errs, client.IgnoreNotFound(a.Client.Delete(ctx, object(kind, namespace, version.Name), asRead)))
 	}
 	return errors.Join(errs...)
 }

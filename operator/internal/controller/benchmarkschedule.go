@@ -131,9 +131,9 @@ func (r *ScheduleReconciler) act(ctx context.Context, s *assayv1alpha1.Benchmark
 	case schedule.Cancel:
 		err = r.Applier.CancelRun(ctx, s.Namespace, action.Run)
 	case schedule.Delete:
-		err = r.Applier.DeleteRuns(ctx, s.Namespace, action.Runs)
+		err = r.Applier.Delete(ctx, "BenchmarkRun", s.Namespace, action.Runs)
 	case schedule.Forget:
-		err = r.Applier.ForgetRevisions(ctx, s.Namespace, action.Revisions)
+		err = r.Applier.Delete(ctx, "BenchmarkRevision", s.Namespace, action.Revisions)
 	}
 	return writeError(err)
 }

@@ -132,7 +132,7 @@ func (p *planner) record() *Decision {
 
 // limit deletes the oldest runs that the history has, beyond as many as shall stay.
 func (p *planner) limit() *Decision {
-	var beyond []Run
+	var beyond []Version
 	left := map[bool]int32{
 		true:  ptr.Deref(p.schedule.Spec.SuccessfulRunsHistoryLimit, 3),
 		false: ptr.Deref(p.schedule.Spec.FailedRunsHistoryLimit, 1),
@@ -144,7 +144,7 @@ func (p *planner) limit() *Decision {
 			continue
 		}
 		if left[run.Succeeded]--; left[run.Succeeded] < 0 && len(beyond) < atATime {
-			beyond = append(beyond, run)
+			beyond = append(beyond, run.Version)
 		}
 	}
 	if len(beyond) == 0 {

@@ -69,7 +69,7 @@ type Locate struct {
 type Cancel struct{ Run Run }
 
 // Delete deletes runs that the history has.
-type Delete struct{ Runs []Run }
+type Delete struct{ Runs []Version }
 
 // Forget deletes recorded revisions.
 type Forget struct{ Revisions []Version }

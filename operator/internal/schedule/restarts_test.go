@@ -179,7 +179,7 @@ func (w *world) act(action Action, dies int) Outcome {
 			if w.history[run.UID] == 0 {
 				w.fail("%s is deleted and was never recorded", run.Name)
 			}
-			delete(w.runs, run.Sequence)
+			delete(w.runs, SequenceOf(w.schedule.Name, run.Name))
 		}
 	case Forget:
 		for _, name := range action.Revisions {
