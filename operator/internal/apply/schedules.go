@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -113,12 +112,8 @@ func (a *Applier) Delete(ctx context.Context, kind, namespace string, versions [
 // conflict for any other: so a number is given by one operator only.
 func (a *Applier) ScheduleStatus(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule,
 	status *assayv1alpha1.BenchmarkScheduleStatus) error {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
-	if err != nil {
-		return err
-	}
 	target := object("BenchmarkSchedule", s.Namespace, s.Name)
 	target.SetUID(s.UID)
 	target.SetResourceVersion(s.ResourceVersion)
-	return a.replaceStatus(ctx, target, content)
+	return a.replaceStatus(ctx, target, status)
 }

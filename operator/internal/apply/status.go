@@ -21,16 +21,12 @@ const statusTries = 10
 // not know it yet, must not turn a run back that has ended since.
 func (a *Applier) Status(ctx context.Context, run *assayv1alpha1.BenchmarkRun,
 	status *assayv1alpha1.BenchmarkRunStatus) (*assayv1alpha1.BenchmarkRun, error) {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
-	if err != nil {
-		return nil, err
-	}
 	var object *unstructured.Unstructured
 	version := run.ResourceVersion
 	for try := 1; ; try++ {
 		object = identity(run)
 		object.SetResourceVersion(version)
-		err := a.replaceStatus(ctx, object, content)
+		err := a.replaceStatus(ctx, object, status)
 		if err == nil {
 			break
 		}
@@ -50,10 +46,10 @@ func (a *Applier) Status(ctx context.Context, run *assayv1alpha1.BenchmarkRun,
 // replaceStatus writes the whole status of an object against the version that the object names; another version is a conflict. It does
 // not use server-side apply, which removes only fields that its owner applied before: whoever may change an object can have the API server
 // forget who applied which field, and a field that is over would stay.
-func (a *Applier) replaceStatus(ctx context.Context, object *unstructured.Unstructured, content map[string]any) error {
+func (a *Applier) replaceStatus(ctx context.Context, object *unstructured.Unstructured, status any) error {
 	patch, err := json.Marshal([]map[string]any{
 		{"op": "add", "path": "/metadata/resourceVersion", "value": object.GetResourceVersion()},
-		{"op": "add", "path": "/status", "value": content},
+		{"op": "add", "path": "/status", "value": status},
 	})
 	if err != nil {
 		return err
