@@ -181,7 +181,7 @@ func (a *Applier) inForce(ctx context.Context, run *assayv1alpha1.BenchmarkRun, 
 
 // recordLease writes to the run's ledger that it holds a lease: no block starts before that is known.
 func (a *Applier) recordLease(ctx context.Context, run *assayv1alpha1.BenchmarkRun, held lease.Lease) error {
-	taken := record.LeaseTaken{Run: recordRun(held.Holder), Lease: record.Lease{Node: held.Node, Token: held.Token}, AcquiredAt: held.Acquired}
+	taken := record.LeaseTaken{Run: record.Run(held.Holder), Lease: record.Lease{Node: held.Node, Token: held.Token}, AcquiredAt: held.Acquired}
 	raw, err := record.Line(taken)
 	if err != nil {
 		return err
@@ -198,7 +198,7 @@ func (a *Applier) recordEnd(ctx context.Context, end *lease.End) error {
 		return nil
 	}
 	out := record.LeaseEnd{
-		Run: recordRun(end.Holder), Lease: record.Lease{Node: end.Node, Token: end.Token}, EndedAt: end.At, Reason: end.Why,
+		Run: record.Run(end.Holder), Lease: record.Lease{Node: end.Node, Token: end.Token}, EndedAt: end.At, Reason: end.Why,
 	}
 	raw, err := record.Line(out)
 	if err != nil {
@@ -209,10 +209,6 @@ func (a *Applier) recordEnd(ctx context.Context, end *lease.End) error {
 		return &LedgerError{fmt.Errorf("record of the end of run %s's lease of node %s: %w", end.Holder.Run(), end.Node, err)}
 	}
 	return nil
-}
-
-func recordRun(holder lease.Holder) record.Run {
-	return record.Run{Namespace: holder.Namespace, Name: holder.Name, UID: holder.UID}
 }
 
 // readLease reads a node's lease past the caches; a node that never had one has one that nobody holds.

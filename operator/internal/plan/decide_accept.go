@@ -56,8 +56,7 @@ func (p *planner) acceptance() *Decision {
 	if refused := p.settings.Policy.Refuses(p.Run.Namespace, &p.Run.Spec); refused != "" {
 		return failed(assayv1alpha1.ReasonNotAllowed, refused)
 	}
-	run := record.Run{Namespace: p.Run.Namespace, Name: p.Run.Name, UID: string(p.Run.UID)}
-	frozen, err := experiment.Freeze(run, p.Run.Spec, *p.Template)
+	frozen, err := experiment.Freeze(record.Run(HolderOf(p.Run)), p.Run.Spec, *p.Template)
 	if err == nil {
 		// At least one block of the first wave has to fit, on any nodes.
 		first := design.Begin(frozen)
