@@ -57,7 +57,7 @@ func (a *Applier) takeLease(ctx context.Context, run *assayv1alpha1.BenchmarkRun
 	}
 	if current.Held() {
 		// Somebody did not renew. Its time ends here, in the open, before anybody else's begins.
-		if current, err = a.endLease(ctx, object, current, lease.Expired); err != nil {
+		if current, err = a.endLease(ctx, object, current); err != nil {
 			return lease.Lease{}, err
 		}
 	}
@@ -134,12 +134,12 @@ func (a *Applier) Reclaim(ctx context.Context, node string) error {
 	if err != nil || !current.Expired(a.now()) {
 		return err
 	}
-	_, err = a.endLease(ctx, object, current, lease.Expired)
+	_, err = a.endLease(ctx, object, current)
 	return err
 }
 
-// endLease ends another run's time, after asking the API server itself whether something of it still runs.
-func (a *Applier) endLease(ctx context.Context, object *coordinationv1.Lease, current lease.Lease, why string) (lease.Lease, error) {
+// endLease ends another run's time, which was not renewed, after asking the API server itself whether something of it still runs.
+func (a *Applier) endLease(ctx context.Context, object *coordinationv1.Lease, current lease.Lease) (lease.Lease, error) {
 	if !current.Expired(a.now()) {
 		return lease.Lease{}, tooLate(current.Node,
 			fmt.Sprintf("run %s holds it until %s", current.Holder.Run(), current.ExpiresAt().Format(time.RFC3339)))
@@ -151,7 +151,7 @@ func (a *Applier) endLease(ctx context.Context, object *coordinationv1.Lease, cu
 	if busy != "" {
 		return lease.Lease{}, tooLate(current.Node, fmt.Sprintf("%s of run %s has not ended", busy, current.Holder.Run()))
 	}
-	ended := current.Ended(why, a.now())
+	ended := current.Ended(lease.Expired, a.now())
 	if err := a.writeLease(ctx, object, ended); err != nil {
 		return lease.Lease{}, fmt.Errorf("end the lease of node %s: %w", current.Node, err)
 	}
