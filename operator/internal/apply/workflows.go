@@ -23,13 +23,16 @@ import (
 func (a *Applier) createWorkflow(ctx context.Context, run *assayv1alpha1.BenchmarkRun, wanted *workflow.Workflow) error {
 	var live workflow.Workflow
 	err := a.Live.Get(ctx, client.ObjectKeyFromObject(wanted), &live)
-	switch {
-	case apierrors.IsNotFound(err):
-	case err != nil:
-		return fmt.Errorf("look for workflow %s: %w", wanted.Name, err)
-	default:
+	if err == nil {
 		return a.own(ctx, run, wanted)
 	}
+	if !apierrors.IsNotFound(err) {
+		return fmt.Errorf("look for workflow %s: %w", wanted.Name, err)
+	}
+	return a.applyWorkflow(ctx, run, wanted)
+}
+
+func (a *Applier) applyWorkflow(ctx context.Context, run *assayv1alpha1.BenchmarkRun, wanted *workflow.Workflow) error {
 	if err := a.apply(ctx, run, wanted); err != nil {
 		return fmt.Errorf("apply workflow %s: %w", wanted.Name, err)
 	}
@@ -66,13 +69,10 @@ func (a *Applier) editWorkflow(ctx context.Context, run *assayv1alpha1.Benchmark
 		Spec: live.Spec,
 	}
 	edit(wanted)
-	if err := a.unchanged(ctx, run); err != nil {
+	if _, err := a.asDecidedOn(ctx, run); err != nil {
 		return err
 	}
-	if err := a.apply(ctx, run, wanted); err != nil {
-		return fmt.Errorf("apply workflow %s: %w", name, err)
-	}
-	return nil
+	return a.applyWorkflow(ctx, run, wanted)
 }
 
 // deleteWorkflows deletes workflows. Their pods go with them, whether or not Argo's controller runs.
@@ -88,7 +88,7 @@ func (a *Applier) deleteWorkflows(ctx context.Context, run *assayv1alpha1.Benchm
 		if err != nil {
 			return fmt.Errorf("look for workflow %s: %w", name, err)
 		}
-		if err := a.unchanged(ctx, run); err != nil {
+		if _, err := a.asDecidedOn(ctx, run); err != nil {
 			return err
 		}
 		if err := client.IgnoreNotFound(a.Client.Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationBackground),
@@ -132,17 +132,13 @@ func (a *Applier) DeleteOrphans(ctx context.Context, gone lease.Holder) error {
 	return nil
 }
 
-// unchanged is a conflict if the run is not as it was decided on: an operator that does not lead any more, and does not know it yet, must
-// not undo what its successor did. What the successor does has the run's status change, and what it writes after this look changes the
-// version of the workflow, which is read before it.
-func (a *Applier) unchanged(ctx context.Context, run *assayv1alpha1.BenchmarkRun) error {
-	_, err := a.asDecidedOn(ctx, run)
-	return err
-}
-
-// asDecidedOn returns the run as it is now, or a conflict if its status differs, or if it is being deleted since. Labels and annotations
-// decide nothing, and of its spec only suspend, cancel and the time to live can change. Whoever may write them must not keep the operator
-// from acting by doing so again and again: what was decided on another spec is late by one pass, and the next one decides on this.
+// asDecidedOn returns the run as it is now, or a conflict if its status differs, or if it is being deleted since: an operator that does not
+// lead any more, and does not know it yet, must not undo what its successor did. What the successor does has the run's status change, and
+// what it writes after this look changes the version of the workflow, which is read before it.
+//
+// Labels and annotations decide nothing, and of the run's spec only suspend, cancel and the time to live can change. Whoever may write them
+// must not keep the operator from acting by doing so again and again: what was decided on another spec is late by one pass, and the next
+// one decides on this.
 func (a *Applier) asDecidedOn(ctx context.Context, run *assayv1alpha1.BenchmarkRun) (*assayv1alpha1.BenchmarkRun, error) {
 	var live assayv1alpha1.BenchmarkRun
 	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(run), &live); err != nil {
