@@ -26,6 +26,7 @@ import (
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/schedule"
 	"assay.dev/assay/operator/internal/workflow"
 )
 
@@ -249,7 +250,5 @@ func written(run *assayv1alpha1.BenchmarkRun, object client.Object) {
 }
 
 func identity(run *assayv1alpha1.BenchmarkRun) *unstructured.Unstructured {
-	out := object("BenchmarkRun", run.Namespace, run.Name)
-	out.SetUID(run.UID)
-	return out
+	return object("BenchmarkRun", run.Namespace, schedule.Version{Name: run.Name, UID: string(run.UID)})
 }

@@ -66,9 +66,7 @@ func (a *Applier) ChangeEvent(ctx context.Context, s *assayv1alpha1.BenchmarkSch
 // MarkRevisions writes which run took or passed over recorded revisions. One that is gone needs no mark.
 func (a *Applier) MarkRevisions(ctx context.Context, namespace string, marks []schedule.Mark) error {
 	for _, mark := range marks {
-		target := object("BenchmarkRevision", namespace, mark.Of.Name)
-		target.SetUID(types.UID(mark.Of.UID))
-		target.SetResourceVersion(mark.Of.ResourceVersion)
+		target := object("BenchmarkRevision", namespace, mark.Of)
 		target.Object["status"] = map[string]any{"sequence": mark.Sequence, "measured": mark.Measured}
 		err := a.Client.Status().Patch(ctx, target, client.Apply, client.FieldOwner(FieldOwner), client.ForceOwnership)
 		if client.IgnoreNotFound(err) != nil {
@@ -78,11 +76,14 @@ func (a *Applier) MarkRevisions(ctx context.Context, namespace string, marks []s
 	return nil
 }
 
-func object(kind, namespace, name string) *unstructured.Unstructured {
+// object is nothing of an object but which one it is; a version without a uid or a resource version is any.
+func object(kind, namespace string, version schedule.Version) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{}
 	out.SetGroupVersionKind(assayv1alpha1.GroupVersion.WithKind(kind))
 	out.SetNamespace(namespace)
-	out.SetName(name)
+	out.SetName(version.Name)
+	out.SetUID(types.UID(version.UID))
+	out.SetResourceVersion(version.ResourceVersion)
 	return out
 }
 
@@ -103,7 +104,7 @@ func (a *Applier) Delete(ctx context.Context, kind, namespace string, versions [
 	var errs []error
 	for _, version := range versions {
 		asRead := client.Preconditions{UID: ptr.To(types.UID(version.UID)), ResourceVersion: &version.ResourceVersion}
-		errs = append(errs, client.IgnoreNotFound(a.Client.Delete(ctx, object(kind, namespace, version.Name), asRead)))
+		errs = append(errs, client.IgnoreNotFound(a.Client.Delete(ctx, object(kind, namespace, version), asRead)))
 	}
 	return errors.Join(errs...)
 }
@@ -112,8 +113,6 @@ func (a *Applier) Delete(ctx context.Context, kind, namespace string, versions [
 // conflict for any other: so a number is given by one operator only.
 func (a *Applier) ScheduleStatus(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule,
 	status *assayv1alpha1.BenchmarkScheduleStatus) error {
-	target := object("BenchmarkSchedule", s.Namespace, s.Name)
-	target.SetUID(s.UID)
-	target.SetResourceVersion(s.ResourceVersion)
-	return a.replaceStatus(ctx, target, status)
+	version := schedule.Version{Name: s.Name, UID: string(s.UID), ResourceVersion: s.ResourceVersion}
+	return a.replaceStatus(ctx, object("BenchmarkSchedule", s.Namespace, version), status)
 }
