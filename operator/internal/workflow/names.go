@@ -53,25 +53,24 @@ func Labels(run record.Run, wave int) map[string]string {
 
 // OwnLabels are the labels that Assay put on a workflow, without those that Argo adds.
 func OwnLabels(all map[string]string) map[string]string {
-	out := map[string]string{}
-	for _, name := range []string{ManagedByLabel, RunLabel, RunUIDLabel, WaveLabel, instanceIDLabel} {
-		if value, ok := all[name]; ok {
-			out[name] = value
-		}
-	}
-	return out
+	return only(all, ManagedByLabel, RunLabel, RunUIDLabel, WaveLabel, instanceIDLabel)
 }
 
 // OwnAnnotations are the annotations that Assay put on a workflow, without those that others add.
 func OwnAnnotations(all map[string]string) map[string]string {
-	out := map[string]string{}
-	for _, name := range []string{titleAnnotation, descriptionAnnotation, ReportAnnotation, AgainAnnotation} {
-		if text, ok := all[name]; ok {
-			out[name] = text
-		}
+	if out := only(all, titleAnnotation, descriptionAnnotation, ReportAnnotation, AgainAnnotation); len(out) > 0 {
+		return out
 	}
-	if len(out) == 0 {
-		return nil
+	return nil
+}
+
+// only is what a map has under some names.
+func only(all map[string]string, names ...string) map[string]string {
+	out := map[string]string{}
+	for _, name := range names {
+		if value, ok := all[name]; ok {
+			out[name] = value
+		}
 	}
 	return out
 }
