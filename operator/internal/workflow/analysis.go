@@ -34,11 +34,8 @@ func analysis(config Config, exp *experiment.Experiment, wave int) Template {
 		PodSpecPatch: analysisPatch(config),
 		// One that hangs must not keep the run, and its nodes, for ever.
 		ActiveDeadlineSeconds: ptr.To(intstr.FromInt32(int32(analysisTakes.Seconds()))),
-		RetryStrategy: &RetryStrategy{
-			Limit: ptr.To(intstr.FromInt32(3)), RetryPolicy: "Always",
-			Backoff: &Backoff{Duration: "5s", Factor: ptr.To(intstr.FromInt32(2))},
-		},
-		Volumes: append(store.volumes, noToken),
+		RetryStrategy:         retries(3),
+		Volumes:               append(store.volumes, noToken),
 		Container: &corev1.Container{
 			Image: config.OperatorImage, ImagePullPolicy: config.PullPolicy,
 			Command: append([]string{

@@ -40,11 +40,7 @@ func block(config Config, exp *experiment.Experiment, wave int) Template {
 		PodSpecPatch: blockPatch(config, exp.Plan.Placement),
 		// A trial that fails is a result and the runner exits 0: a pod that fails was lost to the infrastructure. There is no
 		// maxDuration: it would count from the first start and deny long blocks their retries.
-		RetryStrategy: &RetryStrategy{
-			Limit:       ptr.To(intstr.FromInt32(int32(exp.Plan.Retries))),
-			RetryPolicy: "Always",
-			Backoff:     &Backoff{Duration: "5s", Factor: ptr.To(intstr.FromInt32(2))},
-		},
+		RetryStrategy: retries(exp.Plan.Retries),
 		Volumes: []corev1.Volume{
 			emptyDir("assay-bin", binRoom), emptyDir("tmp", tmpRoom), noToken,
 			{Name: "assay-plan", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
@@ -74,6 +70,14 @@ func block(config Config, exp *experiment.Experiment, wave int) Template {
 			// A workload may write beside itself: a read-only root would be one more way in which it differs from production.
 			SecurityContext: containerSecurity(false),
 		},
+	}
+}
+
+// retries runs a pod again that was lost, with more and more time between.
+func retries(limit int) *RetryStrategy {
+	return &RetryStrategy{
+		Limit: ptr.To(intstr.FromInt32(int32(limit))), RetryPolicy: "Always",
+		Backoff: &Backoff{Duration: "5s", Factor: ptr.To(intstr.FromInt32(2))},
 	}
 }
 
