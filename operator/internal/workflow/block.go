@@ -18,6 +18,12 @@ const (
 	planFolder = "/assay/plan"
 )
 
+// The runner and the plan, for whatever of a pod uses them.
+var (
+	binMount  = corev1.VolumeMount{Name: "assay-bin", MountPath: binFolder, ReadOnly: true}
+	planMount = corev1.VolumeMount{Name: "assay-plan", MountPath: planFolder, ReadOnly: true}
+)
+
 // References that Argo replaces; both are made by Assay or Argo.
 const (
 	blockReference = "{{inputs.parameters.block}}"
@@ -60,13 +66,8 @@ func block(config Config, exp *experiment.Experiment, wave int) Template {
 				binFolder + "/assay-runner", "block", "--wave", planFolder + "/" + WaveFile, "--block", blockReference,
 				"--keeper", "unix:" + keeperSocket, "--alone",
 			},
-			Resources: stored(blockResources(exp.Plan.Placement), layerRoom+binRoom+tmpRoom),
-			VolumeMounts: []corev1.VolumeMount{
-				{Name: "assay-bin", MountPath: binFolder, ReadOnly: true},
-				{Name: "assay-plan", MountPath: planFolder, ReadOnly: true},
-				{Name: "tmp", MountPath: "/tmp"},
-				noTokenMount,
-			},
+			Resources:    stored(blockResources(exp.Plan.Placement), layerRoom+binRoom+tmpRoom),
+			VolumeMounts: []corev1.VolumeMount{binMount, planMount, {Name: "tmp", MountPath: "/tmp"}, noTokenMount},
 			// A workload may write beside itself: a read-only root would be one more way in which it differs from production.
 			SecurityContext: containerSecurity(false),
 		},
@@ -99,18 +100,16 @@ func tolerations(exp *experiment.Experiment) []corev1.Toleration {
 	return out
 }
 
-func cpusOf(placement experiment.Placement) resource.Quantity {
-	return *resource.NewQuantity(int64(placement.CPUs), resource.DecimalSI)
+// blockAsks is what a block asks of its node.
+func blockAsks(placement experiment.Placement) corev1.ResourceList {
+	cpus := *resource.NewQuantity(int64(placement.CPUs), resource.DecimalSI)
+	return corev1.ResourceList{corev1.ResourceCPU: cpus, corev1.ResourceMemory: placement.Memory}
 }
 
 // blockResources requests what it limits, so that the pod is Guaranteed and the kubelet's static CPU manager gives it CPUs
 // of its own. Without exclusivity there is no CPU limit: the pod shares, and is never throttled.
 func blockResources(placement experiment.Placement) corev1.ResourceRequirements {
-	cpus := cpusOf(placement)
-	out := corev1.ResourceRequirements{
-		Requests: corev1.ResourceList{corev1.ResourceCPU: cpus, corev1.ResourceMemory: placement.Memory},
-		Limits:   corev1.ResourceList{corev1.ResourceCPU: cpus, corev1.ResourceMemory: placement.Memory},
-	}
+	out := corev1.ResourceRequirements{Requests: blockAsks(placement), Limits: blockAsks(placement)}
 	if placement.Exclusive == experiment.ExclusiveNone {
 		delete(out.Limits, corev1.ResourceCPU)
 	}

@@ -27,13 +27,9 @@ func withImages(block Template, images []record.Image) Template {
 		block.Volumes = append(block.Volumes, emptyDir(volume, imageRoom))
 		block.InitContainers = append(block.InitContainers, corev1.Container{
 			Name: volume, Image: image.Reference,
-			Command:   []string{binFolder + "/assay-runner", "copy", "--wave", planFolder + "/" + WaveFile, "--image", image.Reference},
-			Resources: stored(block.InitContainers[0].Resources, imageRoom),
-			VolumeMounts: []corev1.VolumeMount{
-				{Name: "assay-bin", MountPath: binFolder, ReadOnly: true},
-				{Name: "assay-plan", MountPath: planFolder, ReadOnly: true},
-				mount, noTokenMount,
-			},
+			Command:         []string{binFolder + "/assay-runner", "copy", "--wave", planFolder + "/" + WaveFile, "--image", image.Reference},
+			Resources:       stored(block.InitContainers[0].Resources, imageRoom),
+			VolumeMounts:    []corev1.VolumeMount{binMount, planMount, mount, noTokenMount},
 			SecurityContext: containerSecurity(true),
 		})
 		// No trial may change what another arm's trials execute.

@@ -55,7 +55,7 @@ func (c Config) Overhead() corev1.ResourceList {
 // preparing is what containers have that end before a block begins: what the block itself will have. The pod needs no more for
 // it, and with the executor's share of a CPU each of them would take seconds. Requests are limits, as in the block.
 func (c Config) preparing(placement experiment.Placement) corev1.ResourceRequirements {
-	list := corev1.ResourceList{corev1.ResourceCPU: cpusOf(placement), corev1.ResourceMemory: placement.Memory}
+	list := blockAsks(placement)
 	if placement.Memory.Cmp(c.ExecutorMemory) < 0 {
 		list[corev1.ResourceMemory] = c.ExecutorMemory
 	}
@@ -65,8 +65,8 @@ func (c Config) preparing(placement experiment.Placement) corev1.ResourceRequire
 // burstable is what the executor has in a pod that need not be Guaranteed: no more than usual for sure, and a CPU where one is free.
 func (c Config) burstable() corev1.ResourceRequirements {
 	out := c.executorResources()
-	out.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: c.ExecutorMemory}
-	return stored(out, executorRoom)
+	out.Limits[corev1.ResourceCPU] = resource.MustParse("1")
+	return out
 }
 
 // podSpecPatch completes what Argo adds to every pod, whatever its controller is configured to do: a block's pod is only
