@@ -54,49 +54,37 @@ var (
 
 // definitions are compiled when the first file of the kind is read: most commands read none.
 var definitions = map[string]func() *definition{
-	"BenchmarkRun":      sync.OnceValue(func() *definition { return mustDefine("assay.dev_benchmarkruns.yaml") }),
-	"BenchmarkTemplate": sync.OnceValue(func() *definition { return mustDefine("assay.dev_benchmarktemplates.yaml") }),
+	"BenchmarkRun":      sync.OnceValue(func() *definition { return define("assay.dev_benchmarkruns.yaml") }),
+	"BenchmarkTemplate": sync.OnceValue(func() *definition { return define("assay.dev_benchmarktemplates.yaml") }),
 }
 
-func mustDefine(file string) *definition {
-	defined, err := define(file)
-	if err != nil {
-		panic(err) // The file is part of the program.
+// define panics where the file is wrong, as that is a part of the program.
+func define(file string) *definition {
+	must := func(err error) {
+		if err != nil {
+			panic(fmt.Errorf("%s: %w", file, err))
+		}
 	}
-	return defined
-}
-
-func define(file string) (*definition, error) {
 	raw, err := crd.Files.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
+	must(err)
 	var custom apiextensionsv1.CustomResourceDefinition
-	if err := yaml.UnmarshalStrict(raw, &custom); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
+	must(yaml.UnmarshalStrict(raw, &custom))
 	served := slices.IndexFunc(custom.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage })
 	var written apiextensions.CustomResourceValidation
 	convert := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation
-	if err := convert(custom.Spec.Versions[served].Schema, &written, nil); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
+	must(convert(custom.Spec.Versions[served].Schema, &written, nil))
 	out := &definition{}
-	if out.schema, err = structural.NewStructural(written.OpenAPIV3Schema); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	if err := defaulting.PruneDefaults(out.schema); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	if out.validator, _, err = schemavalidation.NewSchemaValidator(written.OpenAPIV3Schema); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
+	out.schema, err = structural.NewStructural(written.OpenAPIV3Schema)
+	must(err)
+	must(defaulting.PruneDefaults(out.schema))
+	out.validator, _, err = schemavalidation.NewSchemaValidator(written.OpenAPIV3Schema)
+	must(err)
 	withMetadata := *out.schema
 	withMetadata.Properties = maps.Clone(out.schema.Properties)
 	withMetadata.Properties["metadata"] = metadataSchema
 	out.read = &withMetadata
 	out.rules = cel.NewValidator(out.schema, true, celconfig.PerCallLimit)
-	return out, nil
+	return out
 }
 
 // standIn takes the place of what only the API server gives: a name after metadata.generateName, and a namespace.
