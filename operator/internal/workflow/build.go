@@ -40,7 +40,8 @@ func Build(config Config, exp *experiment.Experiment, wave *record.Wave, lanes [
 		blocks,
 		analysis(config, exp, wave.Wave),
 	}
-	annotate(out, config, exp, wave.Wave, waveTitle(exp, wave), waveDescription(exp, wave, lanes))
+	annotate(out, config, exp, wave.Wave, fmt.Sprintf("%s, wave %d: %s", exp.Run.Name, wave.Wave, wave.Why()),
+		waveDescription(exp, wave, lanes))
 	return out, checkReferences(out)
 }
 

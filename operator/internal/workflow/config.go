@@ -128,5 +128,5 @@ func (b Bucket) blockAnnotations() map[string]string {
 	if b.Secret != "" {
 		return nil
 	}
-	return map[string]string{"eks.amazonaws.com/skip-containers": "install,main"}
+	return map[string]string{skipContainers: "install,main"}
 }

@@ -55,10 +55,6 @@ func annotate(out *Workflow, config Config, exp *experiment.Experiment, wave int
 	}
 }
 
-func waveTitle(exp *experiment.Experiment, wave *record.Wave) string {
-	return fmt.Sprintf("%s, wave %d: %s", exp.Run.Name, wave.Wave, wave.Why())
-}
-
 // waveDescription names axes and arms, whose characters the API limits to those that no Markdown means anything by.
 func waveDescription(exp *experiment.Experiment, wave *record.Wave, lanes []design.Lane) string {
 	text := fmt.Sprintf("%d blocks, %d trials, on %d nodes. Arms: %s. Order: %s.", len(wave.Blocks), wave.Trials(), len(lanes),
