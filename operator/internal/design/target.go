@@ -104,15 +104,13 @@ func count(waves []record.Wave, unrun []string) tally {
 // nodes are the distinct nodes of the blocks of a purpose.
 func nodes(waves []record.Wave, purpose record.Purpose) []string {
 	var out []string
-	seen := map[string]bool{}
 	for i := range waves {
 		if waves[i].Why() != purpose {
 			continue
 		}
 		for _, block := range waves[i].Blocks {
-			if block.Lease != nil && !seen[block.Lease.Node] {
-				seen[block.Lease.Node] = true
-				out = append(out, block.Lease.Node)
+			if node := nodeOf(block); node != "" && !slices.Contains(out, node) {
+				out = append(out, node)
 			}
 		}
 	}

@@ -74,10 +74,8 @@ func turns(earlier map[string]int, lanes []Lane, firstBlock int) func(i int) int
 	if len(lanes) == 1 && len(earlier) <= 1 {
 		return func(i int) int { return firstBlock + i }
 	}
-	nodes := maps.Clone(earlier)
-	if nodes == nil {
-		nodes = map[string]int{}
-	}
+	nodes := map[string]int{}
+	maps.Copy(nodes, earlier)
 	for _, lane := range lanes {
 		nodes[lane.Node] += 0
 	}
@@ -90,14 +88,11 @@ func turns(earlier map[string]int, lanes []Lane, firstBlock int) func(i int) int
 
 // begun counts the blocks of the waves by node.
 func begun(waves []record.Wave) map[string]int {
-	var out map[string]int
+	out := map[string]int{}
 	for i := range waves {
 		for _, block := range waves[i].Blocks {
-			if block.Lease != nil {
-				if out == nil {
-					out = map[string]int{}
-				}
-				out[block.Lease.Node]++
+			if node := nodeOf(block); node != "" {
+				out[node]++
 			}
 		}
 	}
@@ -168,23 +163,21 @@ func order(exp *experiment.Experiment, cells []record.Cell, part []int, block, t
 }
 
 func armOrder(order experiment.Order, arms, turn int, random *rand.Rand) []int {
-	var out []int
-	switch order {
-	case experiment.OrderRandom:
-		return append(out, random.Perm(arms)...)
-	case experiment.OrderABBA:
-		// The arm that goes first rotates, so that no arm always follows the same neighbour.
-		for i := range arms {
-			out = append(out, (i+turn)%arms)
-		}
-		for i := range arms {
-			out = append(out, out[arms-1-i])
-		}
-		return out
-	default:
-		for i := range arms {
-			out = append(out, i)
-		}
-		return out
+	if order == experiment.OrderRandom {
+		return random.Perm(arms)
 	}
+	out := make([]int, arms)
+	for i := range out {
+		out[i] = i
+	}
+	if order == experiment.OrderABBA {
+		// The arm that goes first rotates, so that no arm always follows the same neighbour.
+		for i := range out {
+			out[i] = (i + turn) % arms
+		}
+		back := slices.Clone(out)
+		slices.Reverse(back)
+		out = append(out, back...)
+	}
+	return out
 }
