@@ -3,6 +3,8 @@
 package design
 
 import (
+	"errors"
+
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -31,7 +33,18 @@ func (c *Course) Next() Step {
 // Lay lays out a step on lanes as the next wave, or as many of its blocks as fit: the next step asks for the others. It fails when not even
 // one block fits. Fits may be nil.
 func (c *Course) Lay(step Step, lanes []Lane, fits Fits) (*record.Wave, error) {
-	return buildFitting(c.Experiment, len(c.Waves), c.Blocks(), step, lanes, fits)
+	for {
+		wave, err := BuildStep(c.Experiment, len(c.Waves), c.Blocks(), step, lanes)
+		if err == nil && fits != nil {
+			err = fits(c.Experiment, wave, lanes)
+		}
+		var large *TooLarge
+		if !errors.As(err, &large) || step.Blocks <= 1 {
+			return wave, err
+		}
+		// Most of the size is proportional to the number of blocks. More was found than is allowed, so that these are fewer.
+		step.Blocks = max(1, step.Blocks*large.Allowed/large.Found)
+	}
 }
 
 // Blocks counts the blocks of all waves.

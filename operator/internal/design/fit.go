@@ -1,7 +1,6 @@
 package design
 
 import (
-	"errors"
 	"fmt"
 
 	"assay.dev/assay/operator/internal/experiment"
@@ -25,19 +24,3 @@ func (e *TooLarge) Error() string {
 
 // Fits returns an error if a wave cannot be executed: TooLarge if fewer blocks may help, and any other error if not.
 type Fits func(exp *experiment.Experiment, wave *record.Wave, lanes []Lane) error
-
-// buildFitting lays out a step, or as many of its blocks as fit.
-func buildFitting(exp *experiment.Experiment, number, firstBlock int, step Step, lanes []Lane, fits Fits) (*record.Wave, error) {
-	for {
-		wave, err := BuildStep(exp, number, firstBlock, step, lanes)
-		if err == nil && fits != nil {
-			err = fits(exp, wave, lanes)
-		}
-		var large *TooLarge
-		if !errors.As(err, &large) || step.Blocks <= 1 {
-			return wave, err
-		}
-		// Most of the size is proportional to the number of blocks. More was found than is allowed, so that these are fewer.
-		step.Blocks = max(1, step.Blocks*large.Allowed/large.Found)
-	}
-}

@@ -34,7 +34,7 @@ func TestAStepIsCutToWhatFits(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			wave, err := buildFitting(exp, 0, 0, Step{Purpose: record.Screen, Blocks: 1000}, []Lane{{Node: "a"}}, tc.fits)
+			wave, err := Begin(exp).Lay(Step{Purpose: record.Screen, Blocks: 1000}, []Lane{{Node: "a"}}, tc.fits)
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) {
 					t.Fatalf("error %v, want %q", err, tc.err)
