@@ -235,18 +235,16 @@ func (t *target) confirm(shortOf string) *Step {
 		return nil
 	}
 	wanted := design.Confirm.Blocks
-	var step *Step
-	if t.tally.waves[record.Confirm] == 0 {
-		step = &Step{Purpose: record.Confirm, Blocks: wanted, Why: fmt.Sprintf("screened %s is confirmed on fresh blocks", t.findings.Screened)}
-	} else {
+	step := &Step{Purpose: record.Confirm, Blocks: wanted, Why: fmt.Sprintf("screened %s is confirmed on fresh blocks", t.findings.Screened)}
+	if t.tally.waves[record.Confirm] > 0 {
 		var short string
-		if step, short = t.replace(
-			record.Confirm, wanted, t.findings.ConfirmValid, t.findings.ConfirmLost, t.findings.ConfirmCut); step == nil && short != "" {
+		step, short = t.replace(record.Confirm, wanted, t.findings.ConfirmValid, t.findings.ConfirmLost, t.findings.ConfirmCut)
+		if step == nil && short != "" {
 			return &Step{Done: true, Why: short}
 		}
-	}
-	if step == nil {
-		return nil
+		if step == nil {
+			return nil
+		}
 	}
 	out := t.within(*step, 0)
 	if out.Done && shortOf != "" {
