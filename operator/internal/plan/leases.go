@@ -130,15 +130,15 @@ func (p *planner) keepLeases(decision Decision) Decision {
 		overdue = overdue || held.Overdue(p.now)
 		p.wake(held.Duration / 3)
 	}
-	if len(due) > 0 {
-		if decision.Action == nil || overdue {
-			if decision.Action != nil {
-				decision.Ending = nil // The run ends once the action that was postponed is done.
-			}
-			decision.Action = RenewLeases{due}
-		} else {
-			p.wake(0)
-		}
+	switch {
+	case len(due) == 0:
+	case decision.Action == nil:
+		decision.Action = RenewLeases{due}
+	case overdue:
+		// The run ends once the action that is postponed is done.
+		decision.Action, decision.Ending = RenewLeases{due}, nil
+	default:
+		p.wake(0)
 	}
 	if p.wakes != nil && !decision.followedAtOnce() {
 		decision.After = soonest(decision.After, *p.wakes)
