@@ -50,7 +50,9 @@ func (p *planner) takeLanes(blocks int, avoid []string) ([]design.Lane, *Decisio
 			keep = append(keep, held.Node)
 		}
 	}
-	me := p.waiter(usable, keep, wants)
+	me := lease.Waiter{
+		Run: HolderOf(p.Run), Created: p.Run.CreationTimestamp.Time, Nodes: except(usable, keep), Wants: wants - len(keep),
+	}
 	if len(keep) == 0 {
 		p.place = &Place{Ahead: p.queue().Ahead(me)}
 	}
@@ -103,13 +105,6 @@ func (p *planner) usedTokens(nodes []string) []string {
 	})
 }
 
-func (p *planner) waiter(usable, keep []string, wants int) lease.Waiter {
-	return lease.Waiter{
-		Run: HolderOf(p.Run), Created: p.Run.CreationTimestamp.Time,
-		Nodes: except(usable, keep), Wants: wants - len(keep),
-	}
-}
-
 // leasedLanes are the lanes on nodes that the run holds, once those have its taint.
 func (p *planner) leasedLanes(nodes []string, placement experiment.Placement) ([]design.Lane, *Decision) {
 	var lanes []design.Lane
@@ -146,13 +141,7 @@ func (p *planner) sharedLanes(usable []string, wants int) ([]design.Lane, *Decis
 
 // takeable are those of nodes that the run does not hold and whose lease it may acquire now.
 func (p *planner) takeable(nodes []string) []string {
-	var out []string
-	for _, node := range nodes {
-		if p.leaseOf(node).Takeable(p.now) {
-			out = append(out, node)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(nodes), func(node string) bool { return !p.leaseOf(node).Takeable(p.now) })
 }
 
 // waitForLease waits, and reports who holds the nodes, since when, and how many runs are ahead.
