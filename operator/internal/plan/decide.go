@@ -98,6 +98,11 @@ func failed(reason, message string) *Decision {
 	return &Decision{Reason: reason, Message: message, Ending: &Ending{Reason: reason, Message: message}}
 }
 
+// waveRuns is the decision to let the newest wave go on.
+func waveRuns(message string, after time.Duration) *Decision {
+	return &Decision{Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, Message: message, After: after}
+}
+
 // waiting is the decision to do nothing, with what the run waits for.
 func waiting(reason, message string, after time.Duration) *Decision {
 	return &Decision{Reason: reason, Message: message, After: after}

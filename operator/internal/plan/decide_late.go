@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/quantity"
 )
 
@@ -53,19 +52,14 @@ func (p *planner) writing() *Decision {
 func (p *planner) analyseAgain(why string) *Decision {
 	for _, analysis := range p.Analyses {
 		if !analysis.Ended {
-			return &Decision{
-				Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, After: lookAtWave,
-				Message: fmt.Sprintf("workflow %s analyses wave %d again", analysis.Name, p.Ledger.Newest.Wave),
-			}
+			return waveRuns(fmt.Sprintf("workflow %s analyses wave %d again", analysis.Name, p.Ledger.Newest.Wave), lookAtWave)
 		}
 	}
 	try := len(p.Analyses) + 1
 	if try > maxAnalyses {
 		return nil
 	}
-	return &Decision{
-		Action:      Analyze{p.Ledger.Experiment, p.Ledger.Newest.Wave, try},
-		Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, After: lookAtWave,
-		Message: fmt.Sprintf("%s; analysing it again, try %d of %d", why, try, maxAnalyses),
-	}
+	out := waveRuns(fmt.Sprintf("%s; analysing it again, try %d of %d", why, try, maxAnalyses), lookAtWave)
+	out.Action = Analyze{p.Ledger.Experiment, p.Ledger.Newest.Wave, try}
+	return out
 }

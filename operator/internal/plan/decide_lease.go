@@ -232,7 +232,7 @@ func (p *planner) surplus() *Decision {
 	if len(idle) == 0 {
 		return nil
 	}
-	out := &Decision{Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, Message: p.waveMessage()}
+	out := waveRuns(p.waveMessage(), 0)
 	out.Action, out.After = releaseStep(idle)
 	return out
 }

@@ -152,10 +152,7 @@ func (p *planner) nodesLost(open map[string]int) *Decision {
 	why := fmt.Sprintf("%s with %d blocks to run", strings.Join(reasons, ", "), blocks)
 	for name := range p.Pods.Blocks {
 		if _, dead := p.lost(name); !dead {
-			return &Decision{
-				Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, After: p.untilDeadline(),
-				Message: why + ": they are planned again once the blocks that run now have ended",
-			}
+			return waveRuns(why+": they are planned again once the blocks that run now have ended", p.untilDeadline())
 		}
 	}
 	if !elsewhere {

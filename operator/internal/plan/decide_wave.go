@@ -104,7 +104,7 @@ func (p *planner) running() *Decision {
 	if decision := p.notStarting(); decision != nil {
 		return decision
 	}
-	return &Decision{Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, Message: p.waveMessage(), After: p.untilDeadline()}
+	return waveRuns(p.waveMessage(), p.untilDeadline())
 }
 
 // notStarting reports why a workflow has not started. The run waits: each cause may be transient.
@@ -341,7 +341,7 @@ func (p *planner) start() *Decision {
 			return first
 		}
 	}
-	out := &Decision{Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning}
+	out := waveRuns("", 0)
 	if planned {
 		// The workflow of a planned wave may have been deleted, and its pods may not have ended yet.
 		if _, problem := p.idle(nodesOf(lanes)); problem != "" {
