@@ -190,7 +190,7 @@ func (p *planner) waveMessage() string {
 }
 
 func (p *planner) stopping() *Decision {
-	if p.Wave.Again != "" && !Cancelled(p.Run) && !p.overBudget() {
+	if p.Wave.Again != "" && !p.noMore() {
 		return waiting(assayv1alpha1.ReasonWaitingForNode, p.Wave.Again+againMessage, lookAtPods)
 	}
 	reason, why := p.whyStopped()
@@ -257,7 +257,7 @@ func (p *planner) analysisMissing() *Decision {
 	}
 	// A workflow may have been deleted after it ended and before that was observed.
 	done := p.Ledger.DoneBlocks == len(p.Ledger.Newest.Blocks)
-	over := p.Wave != nil && p.Wave.Ended || p.Wave == nil && (done || len(p.Analyses) > 0 || p.overBudget() || Cancelled(p.Run) || stranded)
+	over := p.Wave != nil && p.Wave.Ended || p.Wave == nil && (done || len(p.Analyses) > 0 || p.noMore() || stranded)
 	if !over {
 		return nil
 	}
@@ -270,7 +270,7 @@ func (p *planner) analysisMissing() *Decision {
 	}
 	said += p.lastWords()
 	// A wave that lost its nodes before it measured anything is analysed too: the next wave is planned from an analysis.
-	again := (stranded || p.Wave != nil && p.Wave.Again != "") && !Cancelled(p.Run) && !p.overBudget()
+	again := (stranded || p.Wave != nil && p.Wave.Again != "") && !p.noMore()
 	if p.Ledger.Done == 0 && !again {
 		switch {
 		case Cancelled(p.Run):
