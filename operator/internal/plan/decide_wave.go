@@ -325,13 +325,8 @@ func (p *planner) start() *Decision {
 	} else {
 		step = p.course().Next()
 	}
-	if most, full := p.settings.Policy.Full(p.Run.Namespace, p.UnderWay); full && wave == nil {
-		return p.releaseIdle(nil, waiting(assayv1alpha1.ReasonWaitingForTurn,
-			fmt.Sprintf("namespace %s has %d other runs under way and the administrator allows %d at a time: this one starts when one of them "+
-				"has ended", p.Run.Namespace, p.UnderWay, most), lookAtQueue))
-	}
 	if wave == nil {
-		if full := p.stored(); full != nil {
+		if full := p.full(); full != nil {
 			return p.releaseIdle(nil, full)
 		}
 	}

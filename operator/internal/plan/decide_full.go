@@ -6,10 +6,15 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// stored lets a run wait to start while the ledgers of its namespace are at their limit; nil when it may start. A run that has started
-// continues: an unfinished run would be of no use.
-func (p *planner) stored() *Decision {
+// full lets a run wait to start while its namespace has as many others under way as it may, or ledgers that are at their limit; nil when
+// it may start. A run that has started continues: an unfinished run would be of no use.
+func (p *planner) full() *Decision {
 	namespace := p.Run.Namespace
+	if most, full := p.settings.Policy.Full(namespace, p.UnderWay); full {
+		return waiting(assayv1alpha1.ReasonWaitingForTurn,
+			fmt.Sprintf("namespace %s has %d other runs under way and the administrator allows %d at a time: this one starts when one of them "+
+				"has ended", namespace, p.UnderWay, most), lookAtQueue)
+	}
 	switch {
 	case !p.settings.Policy.BoundsStorage(namespace):
 		return nil
