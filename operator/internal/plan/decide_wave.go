@@ -11,7 +11,6 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/period"
 	"assay.dev/assay/operator/internal/quantity"
-	"assay.dev/assay/operator/internal/record"
 )
 
 // maxAnalyses bounds how often a wave is analysed again after its own analysis was lost.
@@ -345,18 +344,13 @@ func (p *planner) start() *Decision {
 		out.Action, out.After = StartWave{
 			Experiment: p.Ledger.Experiment, Wave: wave, Lanes: lanes, Longest: p.Run.Spec.Budget.WallClock.Duration + podGrace,
 		}, WatchSettles
-		out.Message = startingMessage(wave)
-		return out
+	} else {
+		var err error
+		if wave, err = p.course().Lay(step, lanes, p.settings.Fits); err != nil {
+			return failed(assayv1alpha1.ReasonInvalidExperiment, err.Error())
+		}
+		out.Action = PlanWave{wave, lanes}
 	}
-	wave, err := p.course().Lay(step, lanes, p.settings.Fits)
-	if err != nil {
-		return failed(assayv1alpha1.ReasonInvalidExperiment, err.Error())
-	}
-	out.Action = PlanWave{wave, lanes}
-	out.Message = because(startingMessage(wave), step.Why)
+	out.Message = because(fmt.Sprintf("wave %d is starting: %s", wave.Wave, quantity.Count(len(wave.Blocks), "block")), step.Why)
 	return out
-}
-
-func startingMessage(wave *record.Wave) string {
-	return fmt.Sprintf("wave %d is starting: %s", wave.Wave, quantity.Count(len(wave.Blocks), "block"))
 }
