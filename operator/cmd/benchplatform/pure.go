@@ -79,7 +79,7 @@ func planLarge(times int) (calibrate.Figure, error) {
 		return calibrate.Figure{}, err
 	}
 	config := workflow.Config{
-		Bucket:        workflow.Bucket{Name: "assay", Endpoint: "minio:9000", Region: "us-east-1", Secret: "assay-ledger"},
+		Bucket:        workflow.Bucket{Name: "assay", Query: "endpoint=https://minio:9000&region=us-east-1", Secret: "assay-ledger"},
 		OperatorImage: "assay-operator", RunnerImage: "assay-runner", PullPolicy: corev1.PullIfNotPresent,
 		ServiceAccount: "assay-executor", ExecutorCPU: resource.MustParse("50m"), ExecutorMemory: resource.MustParse("128Mi"),
 	}

@@ -29,16 +29,13 @@ type Config struct {
 	InstanceID string
 }
 
-// Bucket is the object store as Argo and the analysis reach it.
+// Bucket is the object store as keepers and analyses reach it.
 type Bucket struct {
 	Name string
 	// Prefix before every key, without slashes at its ends.
-	Prefix   string
-	Endpoint string
-	Insecure bool
-	Region   string
-	// PathStyle is the URL's parameter of that name. Argo finds out by itself.
-	PathStyle string
+	Prefix string
+	// Query is the part of the URL that says where the bucket is: endpoint and region, whether or not they were given, and pathStyle.
+	Query string
 	// Secret in the run's namespace, and its keys. Without one the pods' own identity is used, which the cloud gives them.
 	Secret, AccessKey, SecretKey string
 	// CASecret in the run's namespace, with the certificates of the authority that signed the store's, and its key. Without
@@ -54,28 +51,22 @@ func ParseBucket(ledgerURL string) (Bucket, error) {
 	if err != nil || parsed.Scheme != "s3" || parsed.Host == "" {
 		return Bucket{}, fmt.Errorf("ledger %q: blocks in a cluster need an object store: write s3://bucket?endpoint=http://host:port", ledgerURL)
 	}
-	region := cmp.Or(parsed.Query().Get("region"), defaultRegion)
-	endpoint, err := url.Parse(cmp.Or(parsed.Query().Get("endpoint"), "https://s3."+region+".amazonaws.com"))
+	values := parsed.Query()
+	region := cmp.Or(values.Get("region"), defaultRegion)
+	endpoint, err := url.Parse(cmp.Or(values.Get("endpoint"), "https://s3."+region+".amazonaws.com"))
 	if err != nil || endpoint.Host == "" {
 		return Bucket{}, fmt.Errorf("ledger %q: endpoint is not http(s)://host:port", ledgerURL)
 	}
-	return Bucket{
-		Name: parsed.Host, Prefix: strings.Trim(parsed.Path, "/"),
-		Endpoint: endpoint.Host, Insecure: endpoint.Scheme == "http", Region: region, PathStyle: parsed.Query().Get("pathStyle"),
-	}, nil
+	query := "endpoint=" + endpoint.Scheme + "://" + endpoint.Host + "&region=" + region
+	if style := values.Get("pathStyle"); style != "" {
+		query += "&pathStyle=" + style
+	}
+	return Bucket{Name: parsed.Host, Prefix: strings.Trim(parsed.Path, "/"), Query: query}, nil
 }
 
 // URL is the ledger's address under a prefix, as assay analyze takes it.
 func (b Bucket) URL(prefix string) string {
-	scheme := "https"
-	if b.Insecure {
-		scheme = "http"
-	}
-	address := url.URL{Scheme: "s3", Host: b.Name, Path: "/" + path.Join(b.Prefix, prefix)}
-	address.RawQuery = "endpoint=" + scheme + "://" + b.Endpoint + "&region=" + b.Region
-	if b.PathStyle != "" {
-		address.RawQuery += "&pathStyle=" + b.PathStyle
-	}
+	address := url.URL{Scheme: "s3", Host: b.Name, Path: "/" + path.Join(b.Prefix, prefix), RawQuery: b.Query}
 	return address.String()
 }
 

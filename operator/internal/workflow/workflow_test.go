@@ -171,12 +171,12 @@ func TestBuckets(t *testing.T) {
 	}{
 		"an endpoint without TLS": {
 			url:  "s3://assay?endpoint=http://minio.assay.svc:9000",
-			want: Bucket{Name: "assay", Endpoint: "minio.assay.svc:9000", Insecure: true, Region: "us-east-1"},
+			want: Bucket{Name: "assay", Query: "endpoint=http://minio.assay.svc:9000&region=us-east-1"},
 			back: "s3://assay/runs/a?endpoint=http://minio.assay.svc:9000&region=us-east-1",
 		},
 		"a prefix and AWS itself": {
 			url:  "s3://lab/team/assay/?region=eu-central-1",
-			want: Bucket{Name: "lab", Prefix: "team/assay", Endpoint: "s3.eu-central-1.amazonaws.com", Region: "eu-central-1"},
+			want: Bucket{Name: "lab", Prefix: "team/assay", Query: "endpoint=https://s3.eu-central-1.amazonaws.com&region=eu-central-1"},
 			back: "s3://lab/team/assay/runs/a?endpoint=https://s3.eu-central-1.amazonaws.com&region=eu-central-1",
 		},
 		"a folder cannot serve a cluster": {url: "file:///tmp/x", err: "blocks in a cluster need an object store"},

@@ -161,7 +161,7 @@ const imagePullGrace = time.Second
 func workflowConfig() workflow.Config {
 	return workflow.Config{
 		Bucket: workflow.Bucket{
-			Name: "assay", Endpoint: "minio:9000", Insecure: true, Region: "us-east-1",
+			Name: "assay", Query: "endpoint=http://minio:9000&region=us-east-1",
 			Secret: "assay-ledger", AccessKey: "accessKey", SecretKey: "secretKey",
 		},
 		OperatorImage: "assay-operator:test", RunnerImage: "assay-runner:test", PullPolicy: corev1.PullIfNotPresent,
