@@ -43,7 +43,7 @@ func usableNodes(placement experiment.Placement, overhead corev1.ResourceList, a
 	if len(usable) > 0 {
 		return usable, ""
 	}
-	selector := "spec.placement.nodeSelector " + describeSelector(placement.NodeSelector)
+	selector := "spec.placement.nodeSelector " + cmp.Or(labels.Set(placement.NodeSelector).String(), "(empty: every node)")
 	if selected == 0 {
 		return nil, fmt.Sprintf("%s matches none of %d nodes: label a node, or create a run with another selector", selector, len(nodes))
 	}
@@ -94,13 +94,6 @@ func isLeaseTaint(taint corev1.Taint) bool { return taint.Key == lease.TaintKey 
 
 func tolerated(taint corev1.Taint, tolerations []corev1.Toleration) bool {
 	return slices.ContainsFunc(tolerations, func(t corev1.Toleration) bool { return t.ToleratesTaint(&taint) })
-}
-
-func describeSelector(selector map[string]string) string {
-	if len(selector) == 0 {
-		return "(empty: every node)"
-	}
-	return labels.FormatLabels(selector)
 }
 
 // node is the node as it was observed; without a name when it is gone.
