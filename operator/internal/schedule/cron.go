@@ -37,14 +37,11 @@ func ParseTimes(expression, zone string) (Times, error) {
 	return Times{parsed}, nil
 }
 
-// errNever is an expression such as 0 0 30 2 *.
-var errNever = errors.New("no time of the next years fits it")
-
-// Next is the first due time after another one.
+// Next is the first due time after another one. An expression such as 0 0 30 2 * has none.
 func (t Times) Next(after time.Time) (time.Time, error) {
 	next := t.cron.Next(after)
 	if next.IsZero() {
-		return time.Time{}, errNever
+		return time.Time{}, errors.New("no time of the next years fits it")
 	}
 	return next.UTC(), nil
 }

@@ -112,9 +112,8 @@ func arm(run *assayv1alpha1.ScheduledRun, name string) *assayv1alpha1.Revision {
 
 // record puts what has ended into the history, the lowest number first.
 func (p *planner) record() *Decision {
-	active := slices.Clone(p.schedule.Status.Active)
-	slices.SortFunc(active, func(a, b assayv1alpha1.ScheduledRun) int { return cmp.Compare(a.Sequence, b.Sequence) })
-	for _, entry := range active {
+	lowest := func(a, b assayv1alpha1.ScheduledRun) int { return cmp.Compare(a.Sequence, b.Sequence) }
+	for _, entry := range slices.SortedFunc(slices.Values(p.schedule.Status.Active), lowest) {
 		run := p.run(entry.Sequence)
 		switch {
 		case run == nil || run.UID != entry.UID:
@@ -137,9 +136,8 @@ func (p *planner) limit() *Decision {
 		true:  ptr.Deref(p.schedule.Spec.SuccessfulRunsHistoryLimit, 3),
 		false: ptr.Deref(p.schedule.Spec.FailedRunsHistoryLimit, 1),
 	}
-	runs := slices.Clone(p.Runs)
-	slices.SortFunc(runs, func(a, b Run) int { return cmp.Compare(b.Sequence, a.Sequence) })
-	for _, run := range runs {
+	newest := func(a, b Run) int { return cmp.Compare(b.Sequence, a.Sequence) }
+	for _, run := range slices.SortedFunc(slices.Values(p.Runs), newest) {
 		if !run.Ended || run.Deleting {
 			continue
 		}
