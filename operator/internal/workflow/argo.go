@@ -94,7 +94,7 @@ type Template struct {
 	// Annotations are for Argo, those of Metadata for the pod.
 	Annotations map[string]string   `json:"annotations,omitempty"`
 	Metadata    *Metadata           `json:"metadata,omitempty"`
-	Inputs      *Inputs             `json:"inputs,omitempty"`
+	Inputs      *Parameters         `json:"inputs,omitempty"`
 	DAG         *DAG                `json:"dag,omitempty"`
 	Affinity    *corev1.Affinity    `json:"affinity,omitempty"`
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
@@ -108,9 +108,9 @@ type Template struct {
 	Container             *corev1.Container   `json:"container,omitempty"`
 }
 
-// Inputs of a template.
+// Parameters are the inputs of a template, or the arguments of a task.
 // +kubebuilder:object:generate=true
-type Inputs struct {
+type Parameters struct {
 	Parameters []Parameter `json:"parameters,omitempty"`
 }
 
@@ -131,16 +131,10 @@ type DAG struct {
 // Task is a node of a DAG.
 // +kubebuilder:object:generate=true
 type Task struct {
-	Name      string     `json:"name"`
-	Template  string     `json:"template"`
-	Depends   string     `json:"depends,omitempty"`
-	Arguments *Arguments `json:"arguments,omitempty"`
-}
-
-// Arguments of a task.
-// +kubebuilder:object:generate=true
-type Arguments struct {
-	Parameters []Parameter `json:"parameters,omitempty"`
+	Name      string      `json:"name"`
+	Template  string      `json:"template"`
+	Depends   string      `json:"depends,omitempty"`
+	Arguments *Parameters `json:"arguments,omitempty"`
 }
 
 // RetryStrategy is when a node runs again.

@@ -115,7 +115,7 @@ func tasks(exp *experiment.Experiment, wave *record.Wave, lanes []design.Lane) [
 		lane := design.LaneOf(i, lanes)
 		task := Task{
 			Name: taskName(displayName(b, lane, len(lanes))), Template: blockTemplate,
-			Arguments: &Arguments{Parameters: blockArguments(exp, wave, b, lane, len(lanes))},
+			Arguments: &Parameters{Parameters: blockArguments(exp, wave, b, lane, len(lanes))},
 		}
 		if before, ok := last[lane]; ok {
 			task.Depends = anyEnding(before)
