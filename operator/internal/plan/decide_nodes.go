@@ -29,16 +29,11 @@ func usableNodes(placement experiment.Placement, overhead corev1.ResourceList, a
 			continue
 		}
 		selected++
-		if !allowed.Opens(node.Labels) {
-			refusals = append(refusals, fmt.Sprintf("%s has no label %s, by which the administrator opens nodes to runs", node.Name,
-				allowed.NodeLabel))
-			continue
-		}
-		if refusal := refuse(node, placement, need); refusal != "" {
+		if refusal := refuse(node, placement, need, allowed); refusal != "" {
 			refusals = append(refusals, node.Name+" "+refusal)
-			continue
+		} else {
+			usable = append(usable, node.Name)
 		}
-		usable = append(usable, node.Name)
 	}
 	if len(usable) > 0 {
 		return usable, ""
@@ -66,8 +61,10 @@ func demand(placement experiment.Placement, overhead corev1.ResourceList) corev1
 }
 
 // refuse is why a node cannot run a block; empty when it can.
-func refuse(node Node, placement experiment.Placement, need corev1.ResourceList) string {
+func refuse(node Node, placement experiment.Placement, need corev1.ResourceList, allowed *policy.Policy) string {
 	switch {
+	case !allowed.Opens(node.Labels):
+		return fmt.Sprintf("has no label %s, by which the administrator opens nodes to runs", allowed.NodeLabel)
 	case !node.Ready:
 		return "is not ready"
 	case node.Unschedulable:
