@@ -2,7 +2,6 @@ package lease
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -33,7 +32,7 @@ func Name(node string) string {
 		return name
 	}
 	sum := sha256.Sum256([]byte(node))
-	digest := hex.EncodeToString(sum[:8])
+	digest := fmt.Sprintf("%x", sum[:8])
 	return name[:maxNameBytes-len(digest)-1] + "-" + digest
 }
 
