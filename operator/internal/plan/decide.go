@@ -39,7 +39,7 @@ func Decide(o Observed, settings Settings, now time.Time) Decision {
 }
 
 func (p *planner) decide() Decision {
-	for _, policy := range []func() *Decision{
+	decision := first(
 		p.deletion,
 		p.ended,
 		p.control,
@@ -52,16 +52,22 @@ func (p *planner) decide() Decision {
 		p.analysisLost,
 		p.running,
 		p.analysisMissing,
-		p.start,
-	} {
+		p.start, // It always has a decision.
+	)
+	if decision.Ending != nil {
+		decision.After = 0 // An ending may start the time to live.
+	}
+	return *decision
+}
+
+// first is the decision of the first policy that has one; nil when none has.
+func first(policies ...func() *Decision) *Decision {
+	for _, policy := range policies {
 		if decision := policy(); decision != nil {
-			if decision.Ending != nil {
-				decision.After = 0 // An ending may start the time to live.
-			}
-			return *decision
+			return decision
 		}
 	}
-	return Decision{}
+	return nil
 }
 
 type planner struct {

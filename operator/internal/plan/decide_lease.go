@@ -211,13 +211,7 @@ func (p *planner) cannotGoOn() *Decision {
 			return p.stopAndPlanAgain(why)
 		}
 	}
-	if decision := p.nodesLost(open); decision != nil {
-		return decision
-	}
-	if decision := p.suspendedForLong(); decision != nil {
-		return decision
-	}
-	return p.surplus()
+	return first(func() *Decision { return p.nodesLost(open) }, p.suspendedForLong, p.surplus)
 }
 
 // surplus releases, while a wave runs, nodes that only an earlier wave used, once the last pod there is gone.

@@ -87,29 +87,21 @@ func (p *planner) running() *Decision {
 	if p.Wave.Stopped {
 		return p.stopping()
 	}
-	if decision := p.cannotGoOn(); decision != nil {
-		return decision
-	}
-	if decision := p.imageNotPulled(); decision != nil {
-		return decision
-	}
-	if Suspended(p.Run) {
-		return waiting(assayv1alpha1.ReasonSuspended, suspendedMessage, p.untilDeadline())
-	}
-	if p.Wave.Suspended {
-		return waiting(assayv1alpha1.ReasonSuspended,
-			fmt.Sprintf("workflow %s was suspended in Argo: resume it there", p.Wave.Name), p.untilDeadline())
-	}
-	if decision := p.notStarting(); decision != nil {
+	if decision := first(p.cannotGoOn, p.imageNotPulled, p.notStarting); decision != nil {
 		return decision
 	}
 	return waveRuns(p.waveMessage(), p.untilDeadline())
 }
 
-// notStarting reports why a workflow has not started. The run waits: each cause may be transient.
+// notStarting reports why a workflow starts no block: it is suspended, or has not started. Then the run waits: each cause may be transient.
 func (p *planner) notStarting() *Decision {
 	pod := p.Pods.Starting
 	switch {
+	case Suspended(p.Run):
+		return waiting(assayv1alpha1.ReasonSuspended, suspendedMessage, p.untilDeadline())
+	case p.Wave.Suspended:
+		return waiting(assayv1alpha1.ReasonSuspended,
+			fmt.Sprintf("workflow %s was suspended in Argo: resume it there", p.Wave.Name), p.untilDeadline())
 	case !p.Wave.Seen && period.Over(p.Wave.CreatedAt, argoPatience, p.now):
 		return waiting(assayv1alpha1.ReasonWaitingForArgo,
 			fmt.Sprintf("no Argo workflow controller has looked at workflow %s: check that it runs, watches namespace %s and has the instance ID "+
@@ -330,9 +322,9 @@ func (p *planner) start() *Decision {
 		}
 	}
 	if lanes == nil {
-		var first *Decision
-		if lanes, first = p.takeLanes(step.Blocks, step.Avoid); first != nil {
-			return first
+		var before *Decision
+		if lanes, before = p.takeLanes(step.Blocks, step.Avoid); before != nil {
+			return before
 		}
 	}
 	out := waveRuns("", 0)
