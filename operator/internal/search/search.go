@@ -150,10 +150,7 @@ func (k *knowledge) coarsePass() []Probe {
 	last := len(k.levels) - 1
 	points := min(coarse, len(k.levels))
 	for i := range points {
-		index := 0
-		if points > 1 {
-			index = (i*last + (points-1)/2) / (points - 1)
-		}
+		index := (i*last + (points-1)/2) / max(1, points-1)
 		if k.levels[index] == nil {
 			out = append(out, Probe{index, k.Rules.Probe})
 		}
