@@ -39,50 +39,50 @@ func (a *Applier) takeLeases(ctx context.Context, run *assayv1alpha1.BenchmarkRu
 		return err
 	}
 	for _, node := range action.Nodes {
-		taken, err := a.takeLease(ctx, run, node, action.Whole)
-		if err != nil {
-			return err
-		}
-		if err := a.recordLease(ctx, run, taken); err != nil {
+		if err := a.takeLease(ctx, run, node, action.Whole); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *Applier) takeLease(ctx context.Context, run *assayv1alpha1.BenchmarkRun, node string, whole bool) (lease.Lease, error) {
+// takeLease takes a node for a run, and records in its ledger that it has it.
+func (a *Applier) takeLease(ctx context.Context, run *assayv1alpha1.BenchmarkRun, node string, whole bool) error {
 	object, current, err := a.readLease(ctx, node)
-	if err != nil || current.Holder == plan.HolderOf(run) {
-		return current, err
+	if err != nil {
+		return err
+	}
+	if current.Holder == plan.HolderOf(run) {
+		return a.recordLease(ctx, run, current)
 	}
 	if current.Held() {
 		// Somebody did not renew. Its time ends here, in the open, before anybody else's begins.
 		if current, err = a.endLease(ctx, object, current); err != nil {
-			return lease.Lease{}, err
+			return err
 		}
 	}
 	if err := a.recordEnd(ctx, current.Last); err != nil {
-		return lease.Lease{}, err
+		return err
 	}
 	if object.ResourceVersion == "" {
 		// A Lease object that somebody deleted said who has the node: ask those who may have it.
 		busy, err := observe.OthersOn(ctx, a.Client, a.Live, plan.HolderOf(run), node)
 		if err != nil {
-			return lease.Lease{}, err
+			return err
 		}
 		if busy != "" {
-			return lease.Lease{}, tooLate(node, fmt.Sprintf("its Lease object is missing, and %s has not ended", busy))
+			return tooLate(node, fmt.Sprintf("its Lease object is missing, and %s has not ended", busy))
 		}
 		// It comes back with a token that this run never had.
 		if current.Token, err = ledger.LastToken(ctx, observe.RunStore(a.Store, run), node); err != nil {
-			return lease.Lease{}, &LedgerError{err}
+			return &LedgerError{err}
 		}
 	}
 	taken := current.TakenBy(plan.HolderOf(run), whole, a.Lease.Duration, a.now())
 	if err := a.writeLease(ctx, object, taken); err != nil {
-		return lease.Lease{}, fmt.Errorf("take the lease of node %s: %w", node, err)
+		return fmt.Errorf("take the lease of node %s: %w", node, err)
 	}
-	return taken, nil
+	return a.recordLease(ctx, run, taken)
 }
 
 // editLeases writes leases of the run with a change. One that somebody else has by now is a conflict: the next pass sees it.
