@@ -114,12 +114,7 @@ func (o *Observed) pending() []Recorded {
 }
 
 func (o *Observed) revisions(wanted func(Recorded) bool) []Recorded {
-	var out []Recorded
-	for _, r := range o.Revisions {
-		if wanted(r) {
-			out = append(out, r)
-		}
-	}
+	out := slices.DeleteFunc(slices.Clone(o.Revisions), func(r Recorded) bool { return !wanted(r) })
 	slices.SortFunc(out, inOrder)
 	return out
 }
