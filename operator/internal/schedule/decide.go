@@ -35,8 +35,7 @@ func Decide(o Observed, now time.Time) Decision {
 	}
 	// Points and waves take turns, so that neither waits for all of the other.
 	due, status := p.due(), &p.schedule.Status
-	if decides := due.Needs != NeedsNothing || due.Action != nil || due.Next != nil || !due.Dealt.IsZero(); decides &&
-		status.LastWave != 0 && status.LastWave == status.LastSequence {
+	if (due.Needs != NeedsNothing || due.decides()) && status.LastWave != 0 && status.LastWave == status.LastSequence {
 		return due
 	}
 	if decision := p.locate(); decision != nil {
@@ -308,7 +307,7 @@ func (p *planner) due() Decision {
 	}
 	decision := p.start(at, missed)
 	decision.Due = following
-	if decision.Needs == NeedsNothing && decision.Next == nil && decision.Dealt.IsZero() {
+	if decision.Needs == NeedsNothing && !decision.decides() {
 		return waiting(decision, askAgain)
 	}
 	return decision

@@ -32,9 +32,11 @@ type Decision struct {
 
 // LookAgain is when to look again even if nothing changed, if at all.
 func (d Decision) LookAgain() (after time.Duration, again bool) {
-	decided := d.Action != nil || d.Next != nil || !d.Dealt.IsZero()
-	return d.After, d.After > 0 || decided
+	return d.After, d.After > 0 || d.decides()
 }
+
+// decides reports whether there is anything to do or to write down, and not only to wait.
+func (d Decision) decides() bool { return d.Action != nil || d.Next != nil || !d.Dealt.IsZero() }
 
 // Action is one thing to do. Each can be repeated after it was interrupted anywhere.
 type Action interface{ fmt.Stringer }
