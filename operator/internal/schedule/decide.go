@@ -27,14 +27,14 @@ const (
 
 // Decide decides what happens next.
 func Decide(o Observed, now time.Time) Decision {
-	p := &planner{o, o.Schedule, now}
+	p := &planner{o, now}
 	for _, step := range []func() *Decision{p.deleted, p.begun, p.record, p.limit, p.forget, p.rival, p.suspended, p.confirm} {
 		if decision := step(); decision != nil {
 			return *decision
 		}
 	}
 	// Points and waves take turns, so that neither waits for all of the other.
-	due, status := p.due(), &p.schedule.Status
+	due, status := p.due(), &p.Schedule.Status
 	if (due.Needs != NeedsNothing || due.decides()) && status.LastWave != 0 && status.LastWave == status.LastSequence {
 		return due
 	}
@@ -46,13 +46,12 @@ func Decide(o Observed, now time.Time) Decision {
 
 type planner struct {
 	Observed
-	schedule *assayv1alpha1.BenchmarkSchedule
-	now      time.Time
+	now time.Time
 }
 
 // deleted leaves a schedule alone that is being deleted: its runs go with it.
 func (p *planner) deleted() *Decision {
-	if p.schedule.DeletionTimestamp.IsZero() {
+	if p.Schedule.DeletionTimestamp.IsZero() {
 		return nil
 	}
 	return &Decision{}
@@ -60,7 +59,7 @@ func (p *planner) deleted() *Decision {
 
 // begun ends what a number was given for, whoever gave it.
 func (p *planner) begun() *Decision {
-	next := p.schedule.Status.Next
+	next := p.Schedule.Status.Next
 	if next == nil {
 		return nil
 	}
@@ -70,7 +69,7 @@ func (p *planner) begun() *Decision {
 		}
 	}
 	return &Decision{
-		Action:    Start{Run: NewRun(p.schedule, next), Next: *next, Mark: p.marks(next)},
+		Action:    Start{Run: NewRun(p.Schedule, next), Next: *next, Mark: p.marks(next)},
 		Scheduled: true, Reason: assayv1alpha1.ReasonRunStarting, Message: "BenchmarkRun " + next.Name + " is being created",
 	}
 }
@@ -78,7 +77,7 @@ func (p *planner) begun() *Decision {
 // marks are those of the revisions that a run takes or passes over.
 func (p *planner) marks(next *assayv1alpha1.ScheduledRun) []Mark {
 	head := arm(next, points.Head)
-	if p.schedule.Spec.Source.Type != assayv1alpha1.RevisionSource || head == nil {
+	if p.Schedule.Spec.Source.Type != assayv1alpha1.RevisionSource || head == nil {
 		return nil
 	}
 	var out []Mark
@@ -86,7 +85,7 @@ func (p *planner) marks(next *assayv1alpha1.ScheduledRun) []Mark {
 		if r.Revision == *head {
 			return append(out, Mark{r.Version, next.Sequence, true})
 		}
-		if take(p.schedule) == assayv1alpha1.TakeNewest {
+		if take(p.Schedule) == assayv1alpha1.TakeNewest {
 			out = append(out, Mark{r.Version, next.Sequence, false})
 		}
 	}
@@ -112,7 +111,7 @@ func arm(run *assayv1alpha1.ScheduledRun, name string) *assayv1alpha1.Revision {
 // record puts what has ended into the history, the lowest number first.
 func (p *planner) record() *Decision {
 	lowest := func(a, b assayv1alpha1.ScheduledRun) int { return cmp.Compare(a.Sequence, b.Sequence) }
-	for _, entry := range slices.SortedFunc(slices.Values(p.schedule.Status.Active), lowest) {
+	for _, entry := range slices.SortedFunc(slices.Values(p.Schedule.Status.Active), lowest) {
 		run := p.run(entry.Sequence)
 		switch {
 		case run == nil || run.UID != entry.UID:
@@ -132,8 +131,8 @@ func (p *planner) record() *Decision {
 func (p *planner) limit() *Decision {
 	var beyond []Version
 	left := map[bool]int32{
-		true:  ptr.Deref(p.schedule.Spec.SuccessfulRunsHistoryLimit, 3),
-		false: ptr.Deref(p.schedule.Spec.FailedRunsHistoryLimit, 1),
+		true:  ptr.Deref(p.Schedule.Spec.SuccessfulRunsHistoryLimit, 3),
+		false: ptr.Deref(p.Schedule.Spec.FailedRunsHistoryLimit, 1),
 	}
 	newest := func(a, b Run) int { return cmp.Compare(b.Sequence, a.Sequence) }
 	for _, run := range slices.SortedFunc(slices.Values(p.Runs), newest) {
@@ -161,7 +160,7 @@ func (p *planner) forget() *Decision {
 			}
 		}
 	}
-	beyond(p.revisions(func(r Recorded) bool { return r.Sequence != 0 }), int(ptr.Deref(p.schedule.Spec.RevisionHistoryLimit, 200)))
+	beyond(p.revisions(func(r Recorded) bool { return r.Sequence != 0 }), int(ptr.Deref(p.Schedule.Spec.RevisionHistoryLimit, 200)))
 	beyond(p.pending(), mostPending)
 	if len(gone) == 0 {
 		return nil
@@ -175,11 +174,11 @@ func (p *planner) rival() *Decision {
 		return nil
 	}
 	return &Decision{Reason: assayv1alpha1.ReasonSeriesTaken, Message: fmt.Sprintf("BenchmarkSchedule %s adds to the series %s, and is "+
-		"older: this one starts no runs; delete one of the two, or create this one with another series", p.Rival, p.schedule.Spec.Series)}
+		"older: this one starts no runs; delete one of the two, or create this one with another series", p.Rival, p.Schedule.Spec.Series)}
 }
 
 func (p *planner) suspended() *Decision {
-	if !ptr.Deref(p.schedule.Spec.Suspend, false) {
+	if !ptr.Deref(p.Schedule.Spec.Suspend, false) {
 		return nil
 	}
 	return &Decision{Reason: assayv1alpha1.ReasonSuspended, Message: "spec.suspend is true: no further run starts"}
@@ -188,7 +187,7 @@ func (p *planner) suspended() *Decision {
 // confirm starts the confirming run that a suspicion asks for, as soon as nothing else of the schedule is under way: the suspicion is
 // about what is there now.
 func (p *planner) confirm() *Decision {
-	status := &p.schedule.Status
+	status := &p.Schedule.Status
 	if status.Suspicion == "" || len(status.Active) > 0 {
 		return nil
 	}
@@ -212,7 +211,7 @@ func (p *planner) confirm() *Decision {
 // locate brings the search for the culprits of a change on, as soon as nothing else of the schedule is under way: by a wave, or without one
 // where the search begins or has ended.
 func (p *planner) locate() *Decision {
-	status := &p.schedule.Status
+	status := &p.Schedule.Status
 	if status.Locating == "" || len(status.Active) > 0 {
 		return nil
 	}
@@ -241,7 +240,7 @@ func (p *planner) locate() *Decision {
 
 // number is a new run with the number that follows the highest there is.
 func (p *planner) number(at time.Time) (*assayv1alpha1.ScheduledRun, Needs) {
-	last := p.schedule.Status.LastSequence
+	last := p.Schedule.Status.LastSequence
 	if last == 0 {
 		// The history may be older than the schedule.
 		if p.Past == nil {
@@ -253,24 +252,24 @@ func (p *planner) number(at time.Time) (*assayv1alpha1.ScheduledRun, Needs) {
 		last = max(last, run.Sequence)
 	}
 	return &assayv1alpha1.ScheduledRun{
-		Sequence: last + 1, ScheduleTime: metav1.NewTime(at), Name: nameOf(p.schedule.Name, last+1),
+		Sequence: last + 1, ScheduleTime: metav1.NewTime(at), Name: nameOf(p.Schedule.Name, last+1),
 	}, NeedsNothing
 }
 
 // due looks at the clock.
 func (p *planner) due() Decision {
-	times, err := ParseTimes(p.schedule.Spec.Schedule, p.schedule.Spec.TimeZone)
+	times, err := ParseTimes(p.Schedule.Spec.Schedule, p.Schedule.Spec.TimeZone)
 	if err != nil {
 		return Decision{Reason: assayv1alpha1.ReasonScheduleInvalid, Message: err.Error()}
 	}
-	since := p.schedule.CreationTimestamp.Time
-	if last := p.schedule.Status.LastScheduleTime; last != nil {
+	since := p.Schedule.CreationTimestamp.Time
+	if last := p.Schedule.Status.LastScheduleTime; last != nil {
 		since = last.Time
 	}
 	following, err := times.Next(slices.MaxFunc([]time.Time{since, p.now}, time.Time.Compare))
 	if err != nil {
 		return Decision{Reason: assayv1alpha1.ReasonNeverDue, Message: fmt.Sprintf("invalid spec.schedule %q: %v; write another one",
-			p.schedule.Spec.Schedule, err)}
+			p.Schedule.Spec.Schedule, err)}
 	}
 	waiting := func(decision Decision, after time.Duration) Decision {
 		decision.Due = following
@@ -292,7 +291,7 @@ func (p *planner) due() Decision {
 		return waiting(Decision{Scheduled: true, Reason: assayv1alpha1.ReasonWaiting, Message: "the next run is due at " + stamp(following)}, 0)
 	}
 	missed := count - 1
-	deadline := p.schedule.Spec.StartingDeadlineSeconds
+	deadline := p.Schedule.Spec.StartingDeadlineSeconds
 	if deadline != nil && p.now.Sub(at) > time.Duration(*deadline)*time.Second {
 		return Decision{Dealt: at, Missed: missed + 1, Due: following, Reason: assayv1alpha1.ReasonDeadlineMissed, Message: fmt.Sprintf(
 			"the run that was due at %s could not start within spec.startingDeadlineSeconds, %d s: the next one is due at %s",
@@ -315,7 +314,7 @@ func (p *planner) due() Decision {
 
 // untilDeadline is when a due time is missed that cannot start now; 0 is never.
 func (p *planner) untilDeadline(at time.Time) time.Duration {
-	deadline := p.schedule.Spec.StartingDeadlineSeconds
+	deadline := p.Schedule.Spec.StartingDeadlineSeconds
 	if deadline == nil {
 		return 0
 	}
@@ -324,8 +323,8 @@ func (p *planner) untilDeadline(at time.Time) time.Duration {
 
 // concurrent is what keeps a run from starting beside those that are under way; nil is nothing.
 func (p *planner) concurrent(at time.Time) *Decision {
-	active := p.schedule.Status.Active
-	policy := p.schedule.Spec.ConcurrencyPolicy
+	active := p.Schedule.Status.Active
+	policy := p.Schedule.Spec.ConcurrencyPolicy
 	if len(active) == 0 || policy == assayv1alpha1.AllowConcurrent && len(active) < mostActive {
 		return nil
 	}
@@ -375,13 +374,13 @@ func (p *planner) head(at time.Time) (assayv1alpha1.Revision, *Decision) {
 	nothing := func(format string, args ...any) *Decision {
 		return &Decision{Dealt: at, Scheduled: true, Reason: assayv1alpha1.ReasonNothingNew, Message: fmt.Sprintf(format, args...)}
 	}
-	source := p.schedule.Spec.Source
+	source := p.Schedule.Spec.Source
 	if source.Type == assayv1alpha1.RevisionSource {
 		pending := p.pending()
 		switch {
 		case len(pending) == 0:
 			return none, nothing("no revision was recorded since the last run: nothing to measure at %s", stamp(at))
-		case take(p.schedule) == assayv1alpha1.TakeEvery:
+		case take(p.Schedule) == assayv1alpha1.TakeEvery:
 			return pending[0].Revision, nil
 		default:
 			return pending[len(pending)-1].Revision, nil
@@ -395,7 +394,7 @@ func (p *planner) head(at time.Time) (assayv1alpha1.Revision, *Decision) {
 	case p.Image.Vanished != "":
 		return none, nil
 	}
-	last := p.schedule.Status.Head
+	last := p.Schedule.Status.Head
 	if source.Type == assayv1alpha1.ImageSource && last != nil && last.Image == p.Image.Revision.Image {
 		return none, nothing("%s is still %s: nothing to measure at %s", source.Image.Name, last.Image, stamp(at))
 	}
@@ -404,11 +403,11 @@ func (p *planner) head(at time.Time) (assayv1alpha1.Revision, *Decision) {
 
 // arms are the revisions that a run measures in the same blocks.
 func (p *planner) arms(head assayv1alpha1.Revision) []assayv1alpha1.ScheduledArm {
-	anchor, predecessor := p.schedule.Status.Anchor, p.schedule.Status.Predecessor
+	anchor, predecessor := p.Schedule.Status.Anchor, p.Schedule.Status.Predecessor
 	if p.Past != nil {
 		anchor, predecessor = cmp.Or(anchor, p.Past.Anchor), cmp.Or(predecessor, p.Past.Predecessor)
 	}
-	wanted := p.schedule.Spec.Anchor
+	wanted := p.Schedule.Spec.Anchor
 	anchor = cmp.Or(anchor, wanted, &head)
 	out := []assayv1alpha1.ScheduledArm{{Arm: points.Anchor, Revision: *anchor}}
 	// Where it is one of the others, the ratio to it is known already.
