@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -98,6 +99,8 @@ func (p *planner) since(what assayv1alpha1.GraceFor) time.Time {
 	}
 	return p.now
 }
+
+func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
 
 // failed ends the run without an analysis.
 func failed(reason, message string) *Decision {

@@ -48,11 +48,7 @@ func (p *planner) budgetLeft() (left time.Duration, counts bool) {
 	}
 	for _, held := range p.held() {
 		// The lease of the first wave is older than the wave, whose workflow names its token.
-		from := start
-		if held.Acquired.After(start) {
-			from = held.Acquired
-		}
-		if of := period.Left(from, budget, p.now); !counts || of < left {
+		if of := period.Left(latest(start, held.Acquired), budget, p.now); !counts || of < left {
 			left, counts = of, true
 		}
 	}
@@ -66,10 +62,7 @@ func SuspendedFor(run *assayv1alpha1.BenchmarkRun, now time.Time) time.Duration 
 		out = before.Duration
 	}
 	if begun, since := run.Status.StartTime, run.Status.SuspendedSince; begun != nil && since != nil {
-		if since.Before(begun) {
-			since = begun
-		}
-		out += max(0, now.Sub(since.Time))
+		out += max(0, now.Sub(latest(begun.Time, since.Time)))
 	}
 	return out
 }

@@ -221,10 +221,7 @@ func (p *planner) imageNotPulled() *Decision {
 	}
 	message := fmt.Sprintf("image %q cannot be pulled: %s; correct the image in the template or the arm, or make it available to the node",
 		image.Image, image.Message)
-	since := p.since(assayv1alpha1.GraceForImage)
-	if image.Scheduled.After(since) {
-		since = image.Scheduled
-	}
+	since := latest(p.since(assayv1alpha1.GraceForImage), image.Scheduled)
 	out := waiting(assayv1alpha1.ReasonImageNotPulled, message, lookAtPods)
 	switch left := period.Left(since, p.settings.ImagePullGrace, p.now); {
 	case left > 0:
