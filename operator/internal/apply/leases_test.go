@@ -128,8 +128,8 @@ func (r *releasing) wave(node, phase string) *workflow.Workflow {
 	r.t.Helper()
 	out := &workflow.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan-w000",
 		Labels: workflow.Labels(record.Run{Namespace: "lab", Name: "scan", UID: "u"}, 0)}}
-	out.Spec.Templates = []workflow.Template{{DAG: &workflow.DAG{Tasks: []workflow.Task{
-		{Name: "b0000", Arguments: &workflow.Parameters{Parameters: []workflow.Parameter{{Name: "node", Value: &node}}}},
+	out.Spec.Templates = []workflow.Template{{DAG: workflow.DAG{Tasks: []workflow.Task{
+		{Name: "b0000", Arguments: workflow.Parameters{Parameters: []workflow.Parameter{{Name: "node", Value: &node}}}},
 	}}}}
 	out.Status.Phase = phase
 	return out

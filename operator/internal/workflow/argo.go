@@ -94,8 +94,8 @@ type Template struct {
 	// Annotations are for Argo, those of Metadata for the pod.
 	Annotations map[string]string   `json:"annotations,omitempty"`
 	Metadata    *Metadata           `json:"metadata,omitempty"`
-	Inputs      *Parameters         `json:"inputs,omitempty"`
-	DAG         *DAG                `json:"dag,omitempty"`
+	Inputs      Parameters          `json:"inputs,omitzero"`
+	DAG         DAG                 `json:"dag,omitzero"`
 	Affinity    *corev1.Affinity    `json:"affinity,omitempty"`
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 	// PodSpecPatch goes on top of the workflow's.
@@ -131,10 +131,10 @@ type DAG struct {
 // Task is a node of a DAG.
 // +kubebuilder:object:generate=true
 type Task struct {
-	Name      string      `json:"name"`
-	Template  string      `json:"template"`
-	Depends   string      `json:"depends,omitempty"`
-	Arguments *Parameters `json:"arguments,omitempty"`
+	Name      string     `json:"name"`
+	Template  string     `json:"template"`
+	Depends   string     `json:"depends,omitempty"`
+	Arguments Parameters `json:"arguments,omitzero"`
 }
 
 // RetryStrategy is when a node runs again.

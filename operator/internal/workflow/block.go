@@ -40,7 +40,7 @@ func block(config Config, exp *experiment.Experiment, wave int) Template {
 		Name:         blockTemplate,
 		Annotations:  map[string]string{displayAnnotation: displayReference},
 		Metadata:     &Metadata{Labels: map[string]string{PartLabel: "block"}, Annotations: config.Bucket.blockAnnotations()},
-		Inputs:       &Parameters{Parameters: blockInputs()},
+		Inputs:       Parameters{Parameters: blockInputs()},
 		Affinity:     onNode(nodeReference),
 		Tolerations:  tolerations(exp),
 		PodSpecPatch: blockPatch(config, exp.Plan.Placement),

@@ -36,7 +36,7 @@ func Build(config Config, exp *experiment.Experiment, wave *record.Wave, lanes [
 	out.Spec.Entrypoint = waveTemplate
 	out.Spec.OnExit = analysisTemplate
 	out.Spec.Templates = []Template{
-		{Name: waveTemplate, DAG: &DAG{FailFast: ptr.To(false), Tasks: tasks(exp, wave, lanes)}},
+		{Name: waveTemplate, DAG: DAG{FailFast: ptr.To(false), Tasks: tasks(exp, wave, lanes)}},
 		blocks,
 		analysis(config, exp, wave.Wave),
 	}
@@ -52,13 +52,7 @@ const nodeInput = "node"
 func (s *Spec) Nodes() []string {
 	var out []string
 	for i := range s.Templates {
-		if s.Templates[i].DAG == nil {
-			continue
-		}
 		for _, task := range s.Templates[i].DAG.Tasks {
-			if task.Arguments == nil {
-				continue
-			}
 			for _, parameter := range task.Arguments.Parameters {
 				if parameter.Name == nodeInput && parameter.Value != nil {
 					out = append(out, *parameter.Value)
@@ -115,7 +109,7 @@ func tasks(exp *experiment.Experiment, wave *record.Wave, lanes []design.Lane) [
 		lane := design.LaneOf(i, lanes)
 		task := Task{
 			Name: taskName(displayName(b, lane, len(lanes))), Template: blockTemplate,
-			Arguments: &Parameters{Parameters: blockArguments(exp, wave, b, lane, len(lanes))},
+			Arguments: Parameters{Parameters: blockArguments(exp, wave, b, lane, len(lanes))},
 		}
 		if before, ok := last[lane]; ok {
 			task.Depends = anyEnding(before)
