@@ -63,17 +63,13 @@ func (p *planner) ended() *Decision {
 	if !Ended(p.Run) {
 		return nil
 	}
-	out := &Decision{}
-	if p.Run.Spec.TTLSecondsAfterFinished == nil {
-		return p.releaseIdle(nil, out)
-	}
-	left := p.Run.Status.CompletionTime.Add(time.Duration(*p.Run.Spec.TTLSecondsAfterFinished) * time.Second).Sub(p.now)
-	if left > 0 {
-		out.After = left
-		return p.releaseIdle(nil, out)
+	out, expired := &Decision{}, false
+	if ttl := p.Run.Spec.TTLSecondsAfterFinished; ttl != nil {
+		left := p.Run.Status.CompletionTime.Add(time.Duration(*ttl) * time.Second).Sub(p.now)
+		out.After, expired = max(0, left), left <= 0
 	}
 	// Nodes on which nothing is left first: whoever writes the run all the time keeps it from being deleted, and must not keep them with it.
-	if p.releaseIdle(nil, out); out.Action == nil {
+	if p.releaseIdle(nil, out); expired && out.Action == nil {
 		out.Action, out.After = DeleteRun{}, 0
 	}
 	return out
