@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -139,29 +138,17 @@ func metadataProblem(err error) Problem {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return Problem{
 			Field:   strings.TrimSuffix("metadata."+wrong.Field, "."),
-			Message: fmt.Sprintf("invalid type: found %s, allowed is %s", typeName(wrong.Value), goTypeName(wrong.Type)),
+			Message: fmt.Sprintf("invalid type: found %s, allowed is %s", typeName(wrong.Value), typeName(wrong.Type.Kind().String())),
 		}
 	}
 	return Problem{Field: "metadata", Message: err.Error()}
-}
-
-func goTypeName(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.Map, reflect.Struct:
-		return "a mapping"
-	case reflect.Slice:
-		return "a list"
-	default:
-		return "a " + t.Kind().String()
-	}
 }
 
 // describe explains what was found, what is allowed and what was probably meant.
 func (d *definition) describe(err *field.Error) string {
 	switch err.Type {
 	case field.ErrorTypeNotSupported:
-		allowed := d.allowed(err.Field)
-		return fmt.Sprintf("invalid value %s: %s", literal(err.BadValue), suggest.Allowed(fmt.Sprint(err.BadValue), allowed))
+		return fmt.Sprintf("invalid value %s: %s", literal(err.BadValue), suggest.Allowed(fmt.Sprint(err.BadValue), d.allowed(err.Field)))
 	case field.ErrorTypeRequired:
 		message := "is missing"
 		if allowed := d.allowed(err.Field); len(allowed) > 0 {
@@ -202,19 +189,19 @@ func literal(value any) string {
 	return string(raw)
 }
 
-// typeName is what people who write YAML call a type of a schema.
-func typeName(schemaType string) string {
-	switch schemaType {
-	case "object":
+// typeName is what people who write YAML call a type of a schema, or a kind of Go's types.
+func typeName(name string) string {
+	switch name {
+	case "object", "map", "struct":
 		return "a mapping"
-	case "array":
+	case "array", "slice":
 		return "a list"
 	case "integer":
 		return "an integer"
 	case "null":
 		return "nothing"
 	default:
-		return "a " + schemaType
+		return "a " + name
 	}
 }
 
