@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,9 +17,7 @@ type Times struct{ cron cron.Schedule }
 
 // ParseTimes reads an expression of cron in a time zone; none is UTC.
 func ParseTimes(expression, zone string) (Times, error) {
-	if zone == "" {
-		zone = "UTC"
-	}
+	zone = cmp.Or(zone, "UTC")
 	// Local is that of whatever machine the operator happens to be on.
 	if _, err := time.LoadLocation(zone); err != nil || zone == "Local" {
 		return Times{}, fmt.Errorf("invalid spec.timeZone %q: write a name of the IANA database such as Europe/Berlin, or UTC", zone)

@@ -2,7 +2,6 @@ package workflow
 
 import (
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -36,7 +35,7 @@ func withImages(block Template, images []record.Image) Template {
 		mount.ReadOnly = true
 		block.Container.VolumeMounts = append(block.Container.VolumeMounts, mount)
 		if names, ok := block.Metadata.Annotations[skipContainers]; ok {
-			block.Metadata.Annotations[skipContainers] = strings.Join([]string{names, volume}, ",")
+			block.Metadata.Annotations[skipContainers] = names + "," + volume
 		}
 	}
 	return block
