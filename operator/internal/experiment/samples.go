@@ -1,6 +1,10 @@
 package experiment
 
-import "math"
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mathext"
+)
 
 // How many merged samples a percentile needs before it exists. Two rules, of which the stricter holds:
 //
@@ -38,14 +42,8 @@ func MinSamples(statistic Statistic) int { return minSamples[statistic] }
 // percentile: the smallest n with P(Binomial(n, 1-share) <= overruns) <= 1 - confidence.
 func EarlyStopping(share, confidence float64, overruns int) int {
 	for n := overruns + 1; ; n++ {
-		// Sums from the first term, each from the one before.
-		term := math.Pow(share, float64(n))
-		sum := term
-		for k := 1; k <= overruns; k++ {
-			term *= float64(n-k+1) / float64(k) * (1 - share) / share
-			sum += term
-		}
-		if sum <= 1-confidence {
+		// The incomplete beta function is that probability.
+		if mathext.RegIncBeta(float64(n-overruns), float64(overruns+1), share) <= 1-confidence {
 			return n
 		}
 	}
