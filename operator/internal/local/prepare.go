@@ -146,12 +146,8 @@ func (f *finder) replace(owner owner, argv []string) ([]string, error) {
 // owner is the owner of a cell's programs: for the null arm the baseline.
 func (f *finder) owner(cell *record.Cell) owner {
 	arm := f.wave.Arms[cell.Arm]
-	if arm.Null {
-		for _, other := range f.wave.Arms {
-			if other.Baseline {
-				arm = other
-			}
-		}
+	if i := slices.IndexFunc(f.wave.Arms, func(a record.Arm) bool { return a.Baseline }); arm.Null && i >= 0 {
+		arm = f.wave.Arms[i]
 	}
 	return owner{arm.Name, buildName(arm.Name, cell.Build), cmp.Or(cell.Image, arm.Image)}
 }
