@@ -93,6 +93,26 @@ func (e *Experiment) Candidates() []string { return candidates(e.Arms) }
 // Metric finds a metric by name: one of the template, or of what the runner reads of every process.
 func (e *Experiment) Metric(name string) *Metric { return e.Plan.metric(name) }
 
+// Statistics are those of a metric that the results show: its own, those that gates ask for, and p95 where less is better,
+// because a median hides what people wait for.
+func (e *Experiment) Statistics(metric *Metric) []Statistic {
+	out := []Statistic{metric.Statistic}
+	add := func(statistic Statistic) {
+		if !slices.Contains(out, statistic) {
+			out = append(out, statistic)
+		}
+	}
+	for _, gate := range e.Plan.Gates {
+		if gate.Metric == metric.Name && gate.Statistic != "" {
+			add(gate.Statistic)
+		}
+	}
+	if metric.Direction == LowerIsBetter {
+		add(StatisticP95)
+	}
+	return out
+}
+
 // NullArm is the name of the arm that repeats the baseline.
 const NullArm = "null"
 

@@ -141,7 +141,7 @@ func (r *Rule) check(exp *experiment.Experiment) string {
 			return fmt.Sprintf("arm %q is the baseline, which is not compared with itself", arm)
 		}
 	}
-	if metric != nil && !r.computed(exp, metric) {
+	if metric != nil && r.Statistic != "" && !slices.Contains(exp.Statistics(metric), r.Statistic) {
 		return fmt.Sprintf("the run's analysis has no %s of %s: leave statistic out for its %s, or ask for it in a gate", r.Statistic, r.Metric,
 			metric.Statistic)
 	}
@@ -153,19 +153,6 @@ func (r *Rule) check(exp *experiment.Experiment) string {
 		return fmt.Sprintf("%s names neither {arm} nor an axis: the axes are %s", name, strings.Join(exp.Axes(), ", "))
 	}
 	return ""
-}
-
-// computed reports whether an analysis has the statistic: of a metric its own, of one that is better lower also p95, and those of gates.
-func (r *Rule) computed(exp *experiment.Experiment, metric *experiment.Metric) bool {
-	switch {
-	case r.Statistic == "" || r.Statistic == metric.Statistic:
-		return true
-	case r.Statistic == experiment.StatisticP95:
-		return metric.Direction == experiment.LowerIsBetter
-	}
-	return slices.ContainsFunc(exp.Plan.Gates, func(gate experiment.Gate) bool {
-		return gate.Metric == r.Metric && gate.Statistic == r.Statistic
-	})
 }
 
 // selection is a point and arm that a rule selects, and the name of its figure.

@@ -123,7 +123,7 @@ func Ratios(d *Data, parity *selection.Parity) []analysis.RatioResult {
 			}
 			arm := selection.ArmIndex(d.Exp, candidate)
 			for _, metric := range d.Exp.Metrics() {
-				for _, statistic := range statistics(d.Exp, metric) {
+				for _, statistic := range d.Exp.Statistics(metric) {
 					result := d.Ratio(point, arm, metric.Name, statistic)
 					estimate := result.Ratio()
 					if estimate == nil || !d.EnoughSamples(selection.At(point, arm), metric.Name, statistic) ||

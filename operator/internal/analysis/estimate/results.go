@@ -1,7 +1,6 @@
 package estimate
 
 import (
-	"slices"
 	"strings"
 
 	"assay.dev/assay/operator/internal/analysis"
@@ -10,26 +9,6 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
-
-// statistics are those of a metric that the results show: its own, those that gates ask for, and p95 where less is better,
-// because a median hides what people wait for.
-func statistics(exp *experiment.Experiment, metric *experiment.Metric) []experiment.Statistic {
-	out := []experiment.Statistic{metric.Statistic}
-	add := func(statistic experiment.Statistic) {
-		if !slices.Contains(out, statistic) {
-			out = append(out, statistic)
-		}
-	}
-	for _, gate := range exp.Plan.Gates {
-		if gate.Metric == metric.Name && gate.Statistic != "" {
-			add(gate.Statistic)
-		}
-	}
-	if metric.Direction == experiment.LowerIsBetter {
-		add(experiment.StatisticP95)
-	}
-	return out
-}
 
 // Arms shows every metric of every arm at every point. An arm whose outputs are wrong has none.
 func Arms(d *Data, parity *selection.Parity) []analysis.ArmResult {
@@ -42,7 +21,7 @@ func Arms(d *Data, parity *selection.Parity) []analysis.ArmResult {
 			c := selection.At(point, arm)
 			ceiling := d.BindingCeiling(c)
 			for _, metric := range d.Exp.Metrics() {
-				for _, statistic := range statistics(d.Exp, metric) {
+				for _, statistic := range d.Exp.Statistics(metric) {
 					estimate := d.Level(Quantity{c, metric.Name, statistic}).Estimate(metric.Unit)
 					if estimate == nil || !d.EnoughSamples(c, metric.Name, statistic) {
 						continue
