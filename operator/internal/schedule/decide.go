@@ -27,8 +27,11 @@ const (
 
 // Decide decides what happens next.
 func Decide(o Observed, now time.Time) Decision {
+	if !o.Schedule.DeletionTimestamp.IsZero() {
+		return Decision{} // Its runs go with it.
+	}
 	p := &planner{o, now}
-	for _, step := range []func() *Decision{p.deleted, p.begun, p.record, p.limit, p.forget, p.rival, p.suspended, p.confirm} {
+	for _, step := range []func() *Decision{p.begun, p.record, p.limit, p.forget, p.rival, p.suspended, p.confirm} {
 		if decision := step(); decision != nil {
 			return *decision
 		}
@@ -47,14 +50,6 @@ func Decide(o Observed, now time.Time) Decision {
 type planner struct {
 	Observed
 	now time.Time
-}
-
-// deleted leaves a schedule alone that is being deleted: its runs go with it.
-func (p *planner) deleted() *Decision {
-	if p.Schedule.DeletionTimestamp.IsZero() {
-		return nil
-	}
-	return &Decision{}
 }
 
 // begun ends what a number was given for, whoever gave it.
