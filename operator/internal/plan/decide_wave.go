@@ -160,17 +160,11 @@ func (p *planner) analysisLost() *Decision {
 
 // onLiveNodes reports whether a pod of the run has no node yet or is on one that is not lost.
 func (p *planner) onLiveNodes() bool {
-	if p.Pods.Blocks[""] > 0 {
-		return true
-	}
 	nodes := slices.Collect(maps.Keys(p.Pods.Blocks))
 	for _, pod := range p.Pods.Analysing {
-		if pod.Node == "" {
-			return true
-		}
 		nodes = append(nodes, pod.Node)
 	}
-	return slices.ContainsFunc(nodes, func(node string) bool {
+	return slices.Contains(nodes, "") || slices.ContainsFunc(nodes, func(node string) bool {
 		_, dead := p.lost(node)
 		return !dead
 	})
