@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"fmt"
-	"maps"
 	"strconv"
 	"strings"
 
@@ -45,7 +44,7 @@ func NewRun(schedule *assayv1alpha1.BenchmarkSchedule, next *assayv1alpha1.Sched
 	run := &assayv1alpha1.BenchmarkRun{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: schedule.Namespace, Name: next.Name,
-			Labels: map[string]string{}, Annotations: map[string]string{},
+			Labels: template.Metadata.Labels, Annotations: template.Metadata.Annotations,
 			// Not one that blocks the owner's deletion: that would take a right on schedules which nothing else needs.
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: assayv1alpha1.GroupVersion.String(), Kind: "BenchmarkSchedule", Name: schedule.Name, UID: schedule.UID,
@@ -54,12 +53,11 @@ func NewRun(schedule *assayv1alpha1.BenchmarkSchedule, next *assayv1alpha1.Sched
 		},
 		Spec: template.Spec,
 	}
-	maps.Copy(run.Labels, template.Metadata.Labels)
-	maps.Copy(run.Annotations, template.Metadata.Annotations)
+	metav1.SetMetaDataLabel(&run.ObjectMeta, ScheduleLabel, schedule.Name)
+	metav1.SetMetaDataLabel(&run.ObjectMeta, SeriesLabel, schedule.Spec.Series)
 	if of := next.Confirms + next.Locates; of != "" {
-		run.Annotations[ChangeAnnotation] = of
+		metav1.SetMetaDataAnnotation(&run.ObjectMeta, ChangeAnnotation, of)
 	}
-	maps.Copy(run.Labels, map[string]string{ScheduleLabel: schedule.Name, SeriesLabel: schedule.Spec.Series})
 	head, baseline := template.Spec.Arms[0], points.Anchor
 	if next.Locates != "" {
 		baseline = bisect.Arm(0)
