@@ -65,7 +65,7 @@ func (s *Spec) Nodes() []string {
 
 // BuildAnalysis writes a workflow that only analyses what a wave left in the ledger.
 func BuildAnalysis(config Config, exp *experiment.Experiment, wave, try int) (*Workflow, error) {
-	out := base(config, exp.Run, wave, AnalysisName(exp.Run.Name, wave, try))
+	out := base(config, exp.Run, wave, fmt.Sprintf("%s-a%d", Name(exp.Run.Name, wave), try))
 	out.Spec.Entrypoint = analysisTemplate
 	out.Spec.Templates = []Template{analysis(config, exp, wave)}
 	annotate(out, config, exp, wave, fmt.Sprintf("%s, wave %d: analysis only", exp.Run.Name, wave),

@@ -36,11 +36,6 @@ const WaveFile = "wave.json"
 // Name of a wave's Workflow and ConfigMap. Argo takes names of up to 63 characters; a run's name has at most 52.
 func Name(run string, wave int) string { return run + "-w" + record.WaveName(wave) }
 
-// AnalysisName is the name of a workflow that only analyses a wave again.
-func AnalysisName(run string, wave, try int) string {
-	return fmt.Sprintf("%s-a%d", Name(run, wave), try)
-}
-
 // Labels of a wave's objects.
 func Labels(run record.Run, wave int) map[string]string {
 	return map[string]string{
