@@ -110,11 +110,9 @@ func (a *Applier) DeleteOrphans(ctx context.Context, gone lease.Holder) error {
 		return nil // Whoever took it for gone has read a cache that is behind.
 	}
 	var left []workflow.Workflow
-	err = observe.EachPage(ctx, a.Live, gone.Namespace, func(page *workflow.WorkflowList) {
-		for _, flow := range page.Items {
-			if flow.DeletionTimestamp.IsZero() {
-				left = append(left, workflow.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: flow.Namespace, Name: flow.Name, UID: flow.UID}})
-			}
+	err = observe.Each(ctx, a.Live, &workflow.WorkflowList{}, gone.Namespace, func(flow *workflow.Workflow) {
+		if flow.DeletionTimestamp.IsZero() {
+			left = append(left, workflow.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: flow.Namespace, Name: flow.Name, UID: flow.UID}})
 		}
 	}, client.MatchingLabels{workflow.ManagedByLabel: workflow.ManagedBy, workflow.RunUIDLabel: gone.UID})
 	// Where Argo's API is gone, so are its workflows.

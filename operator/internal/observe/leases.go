@@ -56,11 +56,9 @@ func Busy(ctx context.Context, live client.Reader, holder lease.Holder, node, be
 
 func busy(ctx context.Context, reader client.Reader, size int64, holder lease.Holder, node, besides string) (found string, err error) {
 	mine := client.MatchingLabels{workflow.RunUIDLabel: holder.UID}
-	err = each(ctx, reader, size, holder.Namespace, func(page *workflow.WorkflowList) {
-		for i := range page.Items {
-			if flow := &page.Items[i]; found == "" && runsBlocks(flow) && flow.Name != besides {
-				found = "workflow " + strings.Clone(flow.Name)
-			}
+	err = each(ctx, reader, size, &workflow.WorkflowList{}, holder.Namespace, func(flow *workflow.Workflow) {
+		if found == "" && runsBlocks(flow) && flow.Name != besides {
+			found = "workflow " + strings.Clone(flow.Name)
 		}
 	}, mine)
 	// Where Argo's API is gone, so are its workflows.
@@ -70,12 +68,9 @@ func busy(ctx context.Context, reader client.Reader, size int64, holder lease.Ho
 	if found != "" {
 		return found, nil
 	}
-	if err := each(ctx, reader, size, holder.Namespace, func(page *corev1.PodList) {
-		for i := range page.Items {
-			pod := &page.Items[i]
-			if found == "" && aliveBlock(pod) && (pod.Spec.NodeName == "" || pod.Spec.NodeName == node) {
-				found = "pod " + strings.Clone(pod.Name)
-			}
+	if err := each(ctx, reader, size, &corev1.PodList{}, holder.Namespace, func(pod *corev1.Pod) {
+		if found == "" && aliveBlock(pod) && (pod.Spec.NodeName == "" || pod.Spec.NodeName == node) {
+			found = "pod " + strings.Clone(pod.Name)
 		}
 	}, mine); err != nil {
 		return "", fmt.Errorf("list pods of run %s: %w", holder.Run(), err)
@@ -96,23 +91,17 @@ func OthersOn(ctx context.Context, cache, live client.Reader, me lease.Holder, n
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
 		found := ""
-		err := EachPage(ctx, live, namespace, func(page *workflow.WorkflowList) {
-			for i := range page.Items {
-				flow := &page.Items[i]
-				if found == "" && flow.Labels[workflow.RunUIDLabel] != me.UID && runsBlocks(flow) && slices.Contains(flow.Spec.Nodes(), node) {
-					found = "workflow " + namespace + "/" + strings.Clone(flow.Name)
-				}
+		err := Each(ctx, live, &workflow.WorkflowList{}, namespace, func(flow *workflow.Workflow) {
+			if found == "" && flow.Labels[workflow.RunUIDLabel] != me.UID && runsBlocks(flow) && slices.Contains(flow.Spec.Nodes(), node) {
+				found = "workflow " + namespace + "/" + strings.Clone(flow.Name)
 			}
 		}, client.MatchingLabels{workflow.ManagedByLabel: workflow.ManagedBy})
 		if client.IgnoreNotFound(err) != nil {
 			return "", fmt.Errorf("list workflows in namespace %s: %w", namespace, err)
 		}
-		if err := EachPage(ctx, live, namespace, func(page *corev1.PodList) {
-			for i := range page.Items {
-				pod := &page.Items[i]
-				if found == "" && pod.Labels[workflow.RunUIDLabel] != me.UID && aliveBlock(pod) && pod.Spec.NodeName == node {
-					found = "pod " + namespace + "/" + strings.Clone(pod.Name)
-				}
+		if err := Each(ctx, live, &corev1.PodList{}, namespace, func(pod *corev1.Pod) {
+			if found == "" && pod.Labels[workflow.RunUIDLabel] != me.UID && aliveBlock(pod) && pod.Spec.NodeName == node {
+				found = "pod " + namespace + "/" + strings.Clone(pod.Name)
 			}
 		}, client.HasLabels{workflow.RunUIDLabel}); err != nil {
 			return "", fmt.Errorf("list pods in namespace %s: %w", namespace, err)

@@ -88,7 +88,7 @@ func TestWhatRunsHaveLeftIsReadAPageAtATime(t *testing.T) {
 	}
 }
 
-// Whatever is listed past the caches anywhere in the operator is listed by EachPage.
+// Whatever is listed past the caches anywhere in the operator is listed by Each.
 func TestNothingElseListsPastTheCaches(t *testing.T) {
 	lists := regexp.MustCompile(`(?i)\b(\w*live|\w*APIReader\(\))\.List\(`)
 	looked := 0
@@ -98,7 +98,7 @@ func TestNothingElseListsPastTheCaches(t *testing.T) {
 		}
 		raw, err := os.ReadFile(path)
 		if found := lists.Find(raw); found != nil {
-			t.Errorf("%s lists with %s): use observe.EachPage, which holds a page at a time", path, found)
+			t.Errorf("%s lists with %s): use observe.Each, which holds a page at a time", path, found)
 		}
 		looked++
 		return err

@@ -42,20 +42,17 @@ func Schedule(ctx context.Context, cache, live client.Reader, s *assayv1alpha1.B
 // revisionsOf are the recorded revisions of a schedule's series, of those that the namespace has of any.
 func revisionsOf(ctx context.Context, live client.Reader, s *assayv1alpha1.BenchmarkSchedule) ([]schedule.Recorded, error) {
 	var out []schedule.Recorded
-	err := EachPage(ctx, live, s.Namespace, func(page *assayv1alpha1.BenchmarkRevisionList) {
-		for i := range page.Items {
-			r := &page.Items[i]
-			if r.Spec.Series != s.Spec.Series || !r.DeletionTimestamp.IsZero() {
-				continue
-			}
-			recorded := schedule.Recorded{
-				Version: versionOf(r), Revision: r.Spec.Revision, CreatedAt: r.CreationTimestamp.Time, Sequence: r.Status.Sequence,
-			}
-			if r.Spec.ReportedAt != nil {
-				recorded.ReportedAt = r.Spec.ReportedAt.Time
-			}
-			out = append(out, recorded)
+	err := Each(ctx, live, &assayv1alpha1.BenchmarkRevisionList{}, s.Namespace, func(r *assayv1alpha1.BenchmarkRevision) {
+		if r.Spec.Series != s.Spec.Series || !r.DeletionTimestamp.IsZero() {
+			return
 		}
+		recorded := schedule.Recorded{
+			Version: versionOf(r), Revision: r.Spec.Revision, CreatedAt: r.CreationTimestamp.Time, Sequence: r.Status.Sequence,
+		}
+		if r.Spec.ReportedAt != nil {
+			recorded.ReportedAt = r.Spec.ReportedAt.Time
+		}
+		out = append(out, recorded)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list recorded revisions: %w", err)
@@ -80,11 +77,8 @@ func runsOf(ctx context.Context, live client.Reader, s *assayv1alpha1.BenchmarkS
 			Cancelled: plan.Cancelled(run), Deleting: !run.DeletionTimestamp.IsZero(),
 		})
 	}
-	if err := EachPage(ctx, live, s.Namespace, func(page *assayv1alpha1.BenchmarkRunList) {
-		for i := range page.Items {
-			add(&page.Items[i])
-		}
-	}, client.MatchingLabels{schedule.ScheduleLabel: s.Name}); err != nil {
+	if err := Each(ctx, live, &assayv1alpha1.BenchmarkRunList{}, s.Namespace, add,
+		client.MatchingLabels{schedule.ScheduleLabel: s.Name}); err != nil {
 		return nil, fmt.Errorf("list runs: %w", err)
 	}
 	for _, active := range s.Status.Active {
