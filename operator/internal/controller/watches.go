@@ -19,6 +19,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/lease"
+	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/workflow"
 )
@@ -121,18 +122,9 @@ var nodeChanged = predicate.Funcs{
 		if !ok || !ok2 {
 			return true
 		}
-		return ready(before) != ready(after) ||
+		return observe.Ready(before).Status != observe.Ready(after).Status ||
 			!equality.Semantic.DeepEqual(before.Labels, after.Labels) ||
 			!equality.Semantic.DeepEqual(before.Spec, after.Spec) ||
 			!equality.Semantic.DeepEqual(before.Status.Allocatable, after.Status.Allocatable)
 	},
-}
-
-func ready(node *corev1.Node) corev1.ConditionStatus {
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady {
-			return condition.Status
-		}
-	}
-	return corev1.ConditionUnknown
 }

@@ -298,14 +298,9 @@ func (m *Metrics) collectNodes(ctx context.Context, s *scrape) error {
 		return err
 	}
 	for _, node := range nodes {
-		s.gauge("assay_node_ready", truth(ready(node) && !node.Spec.Unschedulable), node.Name)
+		ready := observe.Ready(node).Status == corev1.ConditionTrue
+		s.gauge("assay_node_ready", truth(ready && !node.Spec.Unschedulable), node.Name)
 		s.gauge("assay_node_allocatable_cpus", node.Status.Allocatable.Cpu().AsApproximateFloat64(), node.Name)
 	}
 	return nil
-}
-
-func ready(node *corev1.Node) bool {
-	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
 }
