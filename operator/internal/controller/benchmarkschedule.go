@@ -258,7 +258,6 @@ const ConcurrentSchedules = 2
 
 // SetupWithManager watches schedules, the ends of their runs, and what is recorded for them.
 func (r *ScheduleReconciler) SetupWithManager(manager ctrl.Manager) error {
-	cache := manager.GetClient()
 	owner := handler.EnqueueRequestForOwner(manager.GetScheme(), manager.GetRESTMapper(), &assayv1alpha1.BenchmarkSchedule{},
 		handler.OnlyControllerOwner())
 	return ctrl.NewControllerManagedBy(manager).
@@ -268,8 +267,8 @@ func (r *ScheduleReconciler) SetupWithManager(manager ctrl.Manager) error {
 		For(&assayv1alpha1.BenchmarkSchedule{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&assayv1alpha1.BenchmarkRun{}, owner, builder.WithPredicates(runEnded)).
 		// The next oldest takes a series over.
-		Watches(&assayv1alpha1.BenchmarkSchedule{}, handler.EnqueueRequestsFromMapFunc(schedulesOf(cache)), builder.WithPredicates(deletedOnly)).
-		Watches(&assayv1alpha1.BenchmarkRevision{}, handler.EnqueueRequestsFromMapFunc(schedulesOf(cache)), builder.WithPredicates(createdOnly)).
+		Watches(&assayv1alpha1.BenchmarkSchedule{}, handler.EnqueueRequestsFromMapFunc(r.schedulesOf), builder.WithPredicates(deletedOnly)).
+		Watches(&assayv1alpha1.BenchmarkRevision{}, handler.EnqueueRequestsFromMapFunc(r.schedulesOf), builder.WithPredicates(createdOnly)).
 		Complete(timed{r, r.Clock})
 }
 
@@ -295,26 +294,24 @@ var (
 )
 
 // schedulesOf finds the schedules of the series of a schedule or of a recorded revision.
-func schedulesOf(reader client.Reader) handler.MapFunc {
-	return func(ctx context.Context, object client.Object) []ctrl.Request {
-		series := ""
-		switch object := object.(type) {
-		case *assayv1alpha1.BenchmarkSchedule:
-			series = object.Spec.Series
-		case *assayv1alpha1.BenchmarkRevision:
-			series = object.Spec.Series
-		}
-		var schedules assayv1alpha1.BenchmarkScheduleList
-		if err := reader.List(ctx, &schedules, client.InNamespace(object.GetNamespace())); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "Cannot list the schedules that an event may concern")
-			return nil
-		}
-		var out []ctrl.Request
-		for i := range schedules.Items {
-			if s := &schedules.Items[i]; s.Spec.Series == series {
-				out = append(out, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(s)})
-			}
-		}
-		return out
+func (r *ScheduleReconciler) schedulesOf(ctx context.Context, object client.Object) []ctrl.Request {
+	series := ""
+	switch object := object.(type) {
+	case *assayv1alpha1.BenchmarkSchedule:
+		series = object.Spec.Series
+	case *assayv1alpha1.BenchmarkRevision:
+		series = object.Spec.Series
 	}
+	var schedules assayv1alpha1.BenchmarkScheduleList
+	if err := r.Cache.List(ctx, &schedules, client.InNamespace(object.GetNamespace())); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot list the schedules that an event may concern")
+		return nil
+	}
+	var out []ctrl.Request
+	for i := range schedules.Items {
+		if s := &schedules.Items[i]; s.Spec.Series == series {
+			out = append(out, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(s)})
+		}
+	}
+	return out
 }

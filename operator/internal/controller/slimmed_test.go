@@ -18,17 +18,19 @@ import (
 
 // An event of what the caches keep of an object concerns the runs, schedules and nodes that one of the whole object does.
 func TestAnEventConcernsTheSameThroughTheCaches(t *testing.T) {
+	runs := func(reader client.Reader) *Reconciler { return &Reconciler{Cache: reader} }
+	schedules := func(reader client.Reader) handler.MapFunc { return (&ScheduleReconciler{Cache: reader}).schedulesOf }
 	maps := map[string]struct {
 		list client.ObjectList
 		of   func(client.Reader) handler.MapFunc
 	}{
 		"a pod's run":                  {&corev1.PodList{}, func(client.Reader) handler.MapFunc { return runOf }},
-		"runs that wait for templates": {&assayv1alpha1.BenchmarkTemplateList{}, runsOfTemplate},
-		"runs that nodes concern":      {&corev1.NodeList{}, activeRuns},
-		"runs that leases concern":     {&coordinationv1.LeaseList{}, runsOfLease},
+		"runs that wait for templates": {&assayv1alpha1.BenchmarkTemplateList{}, func(r client.Reader) handler.MapFunc { return runs(r).runsOfTemplate }},
+		"runs that nodes concern":      {&corev1.NodeList{}, func(r client.Reader) handler.MapFunc { return runs(r).activeRuns }},
+		"runs that leases concern":     {&coordinationv1.LeaseList{}, func(r client.Reader) handler.MapFunc { return runs(r).runsOfLease }},
 		"a lease's node":               {&coordinationv1.LeaseList{}, func(client.Reader) handler.MapFunc { return nodeOfLease }},
-		"schedules of a series":        {&assayv1alpha1.BenchmarkScheduleList{}, schedulesOf},
-		"schedules of a revision":      {&assayv1alpha1.BenchmarkRevisionList{}, schedulesOf},
+		"schedules of a series":        {&assayv1alpha1.BenchmarkScheduleList{}, schedules},
+		"schedules of a revision":      {&assayv1alpha1.BenchmarkRevisionList{}, schedules},
 	}
 	for name, tc := range maps {
 		t.Run(name, func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	runnable "sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -29,7 +30,6 @@ const ConcurrentRuns = 4
 
 // SetupWithManager watches everything that decisions depend on, except the ledger, which cannot be watched.
 func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
-	cache := manager.GetClient()
 	r.Observer.Memory = &r.memory
 	built, err := ctrl.NewControllerManagedBy(manager).
 		Named("benchmarkrun").
@@ -37,18 +37,23 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 		// Only this controller writes the status.
 		For(&assayv1alpha1.BenchmarkRun{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(runOf)).
-		Watches(&assayv1alpha1.BenchmarkTemplate{}, handler.EnqueueRequestsFromMapFunc(runsOfTemplate(cache))).
-		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(activeRuns(cache)), builder.WithPredicates(nodeChanged)).
-		Watches(&coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(runsOfLease(cache)), builder.WithPredicates(holderChanged)).
+		Watches(&assayv1alpha1.BenchmarkTemplate{}, handler.EnqueueRequestsFromMapFunc(r.runsOfTemplate)).
+		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.activeRuns), builder.WithPredicates(nodeChanged)).
+		Watches(&coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(r.runsOfLease), builder.WithPredicates(holderChanged)).
 		Build(timed{r, r.Clock})
 	if err != nil {
 		return err
 	}
-	return manager.Add(&argoWatch{argo: r.Argo, begin: func() error {
-		// By their labels: one that was left behind by its run has no owner.
-		return built.Watch(source.Kind(manager.GetCache(), &workflow.Workflow{}, handler.TypedEnqueueRequestsFromMapFunc(
-			func(ctx context.Context, flow *workflow.Workflow) []ctrl.Request { return runOf(ctx, flow) })))
-	}})
+	// Once Argo's API is there: a watch that is begun before ends the whole operator when it has waited too long.
+	return manager.Add(runnable.RunnableFunc(func(ctx context.Context) error {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-r.Argo.Ready():
+			// By their labels: one that was left behind by its run has no owner.
+			return built.Watch(source.Kind[client.Object](manager.GetCache(), &workflow.Workflow{}, handler.EnqueueRequestsFromMapFunc(runOf)))
+		}
+	}))
 }
 
 // runOf is the run that a pod or a workflow says that it is of.
@@ -61,30 +66,24 @@ func runOf(_ context.Context, object client.Object) []ctrl.Request {
 }
 
 // runsOfTemplate returns the runs that wait for a template. A run that is accepted has its own copy.
-func runsOfTemplate(reader client.Reader) handler.MapFunc {
-	return func(ctx context.Context, template client.Object) []ctrl.Request {
-		return requests(ctx, reader, func(run *assayv1alpha1.BenchmarkRun) bool {
-			return run.Status.Experiment == "" && run.Spec.TemplateRef != nil && run.Spec.TemplateRef.Name == template.GetName()
-		}, client.InNamespace(template.GetNamespace()))
-	}
+func (r *Reconciler) runsOfTemplate(ctx context.Context, template client.Object) []ctrl.Request {
+	return r.requests(ctx, func(run *assayv1alpha1.BenchmarkRun) bool {
+		return run.Status.Experiment == "" && run.Spec.TemplateRef != nil && run.Spec.TemplateRef.Name == template.GetName()
+	}, client.InNamespace(template.GetNamespace()))
 }
 
 // activeRuns returns the runs that a change of a node may concern: all that have not ended.
-func activeRuns(reader client.Reader) handler.MapFunc {
-	return func(ctx context.Context, _ client.Object) []ctrl.Request {
-		return requests(ctx, reader, func(*assayv1alpha1.BenchmarkRun) bool { return true })
-	}
+func (r *Reconciler) activeRuns(ctx context.Context, _ client.Object) []ctrl.Request {
+	return r.requests(ctx, func(*assayv1alpha1.BenchmarkRun) bool { return true })
 }
 
 // runsOfLease returns the runs that a change of a lease may concern: those without a node, and those whose status lists the node.
-func runsOfLease(reader client.Reader) handler.MapFunc {
-	return func(ctx context.Context, object client.Object) []ctrl.Request {
-		node := object.GetAnnotations()[lease.NodeAnnotation]
-		return requests(ctx, reader, func(run *assayv1alpha1.BenchmarkRun) bool {
-			return len(run.Status.Leases) == 0 ||
-				slices.ContainsFunc(run.Status.Leases, func(l assayv1alpha1.LeaseStatus) bool { return l.Node == node })
-		})
-	}
+func (r *Reconciler) runsOfLease(ctx context.Context, object client.Object) []ctrl.Request {
+	node := object.GetAnnotations()[lease.NodeAnnotation]
+	return r.requests(ctx, func(run *assayv1alpha1.BenchmarkRun) bool {
+		return len(run.Status.Leases) == 0 ||
+			slices.ContainsFunc(run.Status.Leases, func(l assayv1alpha1.LeaseStatus) bool { return l.Node == node })
+	})
 }
 
 // holderChanged ignores renewals.
@@ -97,10 +96,10 @@ var holderChanged = predicate.Funcs{
 	},
 }
 
-func requests(ctx context.Context, reader client.Reader, wanted func(*assayv1alpha1.BenchmarkRun) bool,
+func (r *Reconciler) requests(ctx context.Context, wanted func(*assayv1alpha1.BenchmarkRun) bool,
 	options ...client.ListOption) []ctrl.Request {
 	var runs assayv1alpha1.BenchmarkRunList
-	if err := reader.List(ctx, &runs, options...); err != nil {
+	if err := r.Cache.List(ctx, &runs, options...); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Cannot list the runs that an event may concern")
 		return nil
 	}
