@@ -208,16 +208,17 @@ func (r *Reconciler) dashboard(ctx context.Context, run *assayv1alpha1.Benchmark
 // again is the result of a reconcile. An unreachable ledger and a conflict are not returned as errors, which would count as failed
 // reconciles: the first is in the status, and the second is resolved by reconciling again.
 func again(decision plan.Decision, settings plan.Settings, err error) (ctrl.Result, error) {
-	var ledgerErr *apply.LedgerError
-	switch {
-	case errors.As(err, &ledgerErr):
+	if _, away := errors.AsType[*apply.LedgerError](err); away {
 		return ctrl.Result{RequeueAfter: settings.LedgerRetry}, nil
-	case apierrors.IsConflict(err):
-		return ctrl.Result{RequeueAfter: plan.WatchSettles}, nil
-	case err != nil:
-		return ctrl.Result{}, err
 	}
-	after, due := decision.LookAgain()
+	if err != nil {
+		return afterConflict(err)
+	}
+	return lookAgain(decision.LookAgain())
+}
+
+// lookAgain is the result of a pass that did all it had to.
+func lookAgain(after time.Duration, due bool) (ctrl.Result, error) {
 	if due {
 		after = max(after, time.Nanosecond) // 0 would be not at all.
 	}

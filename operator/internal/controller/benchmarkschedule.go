@@ -246,11 +246,7 @@ func (r *ScheduleReconciler) again(decision schedule.Decision, outcome schedule.
 	case outcome.Err != nil:
 		return ctrl.Result{}, outcome.Err
 	}
-	after, due := decision.LookAgain()
-	if due {
-		after = max(after, time.Nanosecond) // 0 would be not at all.
-	}
-	return ctrl.Result{RequeueAfter: after}, nil
+	return lookAgain(decision.LookAgain())
 }
 
 // ConcurrentSchedules is how many schedules are looked at together: a pass may wait for a registry.
