@@ -26,12 +26,9 @@ func event(kind, reason, format string, args ...any) Event {
 // Events are the events of the changes from one status to the next.
 func Events(before, after *assayv1alpha1.BenchmarkRunStatus) []Event {
 	var out []Event
-	add := func(kind, reason, format string, args ...any) {
-		out = append(out, event(kind, reason, format, args...))
-	}
 	if after.Wave != nil && (before.Wave == nil || *before.Wave != *after.Wave) {
-		add(corev1.EventTypeNormal, "WaveStarted", "wave %d started: workflow %s, %d trials planned in all", *after.Wave, after.Workflow,
-			after.Trials.Planned)
+		out = append(out, event(corev1.EventTypeNormal, "WaveStarted", "wave %d started: workflow %s, %d trials planned in all", *after.Wave,
+			after.Workflow, after.Trials.Planned))
 	}
 	for _, condition := range after.Conditions {
 		old := meta.FindStatusCondition(before.Conditions, condition.Type)
@@ -39,7 +36,7 @@ func Events(before, after *assayv1alpha1.BenchmarkRunStatus) []Event {
 			continue
 		}
 		if kind := eventType(condition, old); kind != "" {
-			add(kind, condition.Reason, "%s", condition.Message)
+			out = append(out, event(kind, condition.Reason, "%s", condition.Message))
 		}
 	}
 	return out

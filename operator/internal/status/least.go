@@ -3,8 +3,6 @@ package status
 import (
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
@@ -21,10 +19,8 @@ func Least(before, after assayv1alpha1.BenchmarkRunStatus, refused error) assayv
 		Trials: before.Trials, Progress: before.Progress,
 	}
 	for _, condition := range after.Conditions {
-		out.Conditions = append(out.Conditions, metav1.Condition{
-			Type: condition.Type, Status: condition.Status, Reason: condition.Reason, Message: why,
-			ObservedGeneration: condition.ObservedGeneration, LastTransitionTime: condition.LastTransitionTime,
-		})
+		condition.Message = why
+		out.Conditions = append(out.Conditions, condition)
 	}
 	return out
 }

@@ -10,7 +10,6 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/explain"
 	"assay.dev/assay/operator/internal/experiment"
-	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/quantity"
 )
 
@@ -24,13 +23,6 @@ const (
 	maxNumber    = 32
 	maxExpected  = 256
 )
-
-// setResults copies what the newest analysis says.
-func setResults(out *assayv1alpha1.BenchmarkRunStatus, world *observe.World) {
-	if world.Analysis != nil {
-		Results(out, world.Ledger.Experiment, world.Analysis, world.ReportURL)
-	}
-}
 
 // Results copies what an analysis says, also of a run that no cluster knows. The ledger has all of it.
 func Results(out *assayv1alpha1.BenchmarkRunStatus, exp *experiment.Experiment, result *analysis.Analysis, report string) {

@@ -34,16 +34,17 @@ func Compute(o Outcome, now time.Time) assayv1alpha1.BenchmarkRunStatus {
 	if plan.Expands(o.World.Observed) || o.World.Ledger.Experiment != nil || plan.Ended(run) {
 		out.AcceptanceTries = 0 // The operator that computes this status has survived it.
 	}
+	out.ObservedGeneration = run.Generation
 	if plan.Ended(run) {
-		out.ObservedGeneration = run.Generation
 		return out
 	}
 	// The API server keeps seconds; a finer clock would change the status on every reconcile.
 	now = now.Truncate(time.Second)
-	out.ObservedGeneration = run.Generation
 	if run.DeletionTimestamp.IsZero() {
 		setProgress(&out, &o, now)
-		setResults(&out, o.World)
+		if o.World.Analysis != nil {
+			Results(&out, o.World.Ledger.Experiment, o.World.Analysis, o.World.ReportURL)
+		}
 	}
 	setWaits(&out, o.Decision, now)
 	setConditions(&out, &o, now)
