@@ -166,18 +166,9 @@ func (k *Keeper) take(ctx context.Context, line []byte, runner io.Writer) (done 
 	return false, nil
 }
 
-// identity is what an attempt says of its place.
-type identity struct {
-	ID        string `json:"id"`
-	Trial     string `json:"trial"`
-	Block     string `json:"block"`
-	Point     string `json:"point"`
-	Arm       string `json:"arm"`
-	StartedAt string `json:"startedAt"`
-}
-
-func (k *Keeper) identify(raw json.RawMessage) (identity, error) {
-	var id identity
+// identify reads what an attempt says of its place, and whether it may say that.
+func (k *Keeper) identify(raw json.RawMessage) (record.Started, error) {
+	var id record.Started
 	if err := json.Unmarshal(raw, &id); err != nil {
 		return id, fmt.Errorf("invalid attempt: %w", err)
 	}
@@ -206,10 +197,8 @@ func (k *Keeper) started(ctx context.Context, raw json.RawMessage) (string, erro
 	if k.ended {
 		return "", k.noLonger()
 	}
-	marker, err := json.Marshal(record.Started{
-		Schema: record.StartedSchema, ID: id.ID, Trial: id.Trial, Block: id.Block, Point: id.Point, Arm: id.Arm,
-		StartedAt: id.StartedAt,
-	})
+	id.Schema = record.StartedSchema
+	marker, err := json.Marshal(id)
 	if err != nil {
 		return "", err
 	}
