@@ -168,7 +168,6 @@ func newestAnalysis(ctx context.Context, store ledger.Store, world *World, known
 		if wave == newest {
 			world.Ledger.Analysed, world.Ledger.Verdict, world.Ledger.Why = true, result.Verdict, why(result)
 			world.Ledger.Findings = result.Findings()
-			return nil
 		}
 		return nil
 	}

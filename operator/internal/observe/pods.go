@@ -11,9 +11,17 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 )
 
-// imageReasons are the reasons of a waiting container whose image cannot be pulled.
-var imageReasons = []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
-	"RegistryUnavailable"}
+// notPulled are the reasons of a waiting container whose image cannot be pulled, in our words if the kubelet's do not say enough.
+var notPulled = map[string]string{
+	"ErrImagePull":        notThere,
+	"ImagePullBackOff":    notThere,
+	"InvalidImageName":    "the name is not valid",
+	"ErrImageNeverPull":   "it is not on the node and its pull policy is Never",
+	"ImageInspectError":   "",
+	"RegistryUnavailable": "",
+}
+
+const notThere = "it does not exist, its registry cannot be reached, or credentials are missing"
 
 // podState summarizes the run's pods. Of several pods with a problem the first by name is reported: they share one template.
 func podState(pods []corev1.Pod) plan.PodState {
@@ -90,26 +98,15 @@ func sandboxLost(pod *corev1.Pod) time.Time {
 func imageProblem(pod *corev1.Pod) *plan.ImageProblem {
 	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		waiting := status.State.Waiting
-		if waiting == nil || !slices.Contains(imageReasons, waiting.Reason) {
+		if waiting == nil {
 			continue
 		}
 		// Only the reason: the kubelet's message changes with every attempt, and a condition must not.
-		return &plan.ImageProblem{Image: status.Image, Message: explainImage(waiting.Reason), Scheduled: scheduled(pod)}
+		if words, ok := notPulled[waiting.Reason]; ok {
+			return &plan.ImageProblem{Image: status.Image, Message: cmp.Or(words, waiting.Reason), Scheduled: scheduled(pod)}
+		}
 	}
 	return nil
-}
-
-func explainImage(reason string) string {
-	switch reason {
-	case "InvalidImageName":
-		return "the name is not valid"
-	case "ErrImageNeverPull":
-		return "it is not on the node and its pull policy is Never"
-	case "ErrImagePull", "ImagePullBackOff":
-		return "it does not exist, its registry cannot be reached, or credentials are missing"
-	default:
-		return reason
-	}
 }
 
 func scheduled(pod *corev1.Pod) time.Time {
