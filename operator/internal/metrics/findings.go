@@ -10,6 +10,7 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
@@ -95,11 +96,7 @@ const mostReasons = 32
 
 // own are the labels of a sample of the run.
 func (b *builder) own(values []string) []string {
-	out := []string{b.namespace, b.run}
-	for _, value := range values {
-		out = append(out, short(value)) // Before a copy is kept.
-	}
-	return out
+	return append([]string{b.namespace, b.run}, values...)
 }
 
 // row adds samples that share their labels, all of them that are not there yet or none.
@@ -128,6 +125,7 @@ func (b *builder) row(parts []part, values ...string) {
 // labels keeps the texts of its own, not those of the analysis: a piece of a large text would keep all of it.
 func (b *builder) labels(metric string, values []string) []*dto.LabelPair {
 	for i, value := range values {
+		value = short(value) // Before a copy is kept.
 		text, ok := b.texts[value]
 		if !ok {
 			text = strings.Clone(value)
@@ -166,11 +164,9 @@ func (b *builder) summary(result *analysis.Analysis) {
 		b.always("assay_run_trial_overhead_seconds", *result.Usage.OverheadSeconds)
 	}
 	// These two are shown also where they are zero: that nothing was stale is worth knowing.
-	excluded := map[analysis.Reason]int{analysis.StaleLease: 0}
-	maps.Copy(excluded, result.Usage.Excluded)
 	// By label: a series that is there twice fails the scrape.
-	counts := map[string]int{}
-	for reason, count := range excluded {
+	counts := map[string]int{string(analysis.StaleLease): 0}
+	for reason, count := range result.Usage.Excluded {
 		counts[short(string(reason))] += count
 	}
 	reasons := slices.Sorted(maps.Keys(counts))
@@ -210,38 +206,30 @@ func nodesOf(nodes []analysis.NodeUsage) []analysis.NodeUsage {
 }
 
 func (b *builder) gates(gates []analysis.GateResult) {
-	one := 1.0
 	// Blocking ones first, as they decide.
 	gates = slices.Clone(gates)
 	slices.SortStableFunc(gates, func(x, y analysis.GateResult) int {
 		return cmp.Compare(truth(x.Severity != experiment.Blocking), truth(y.Severity != experiment.Blocking))
 	})
 	for _, gate := range gates {
-		unit := ""
-		parts := []part{{"assay_gate_bound", gate.Bound}}
-		if gate.Estimate != nil {
-			unit = gate.Estimate.Unit
-		}
+		e := ptr.Deref(gate.Estimate, analysis.Estimate{})
+		b.row([]part{{"assay_gate_outcome", ptr.To(1.0)}}, gate.Gate, gate.Candidate, gate.Point, e.Unit,
+			string(gate.Op), gate.Metric, string(gate.Statistic), severity(gate.Severity), verdict(gate.Outcome))
+		var figures []part
 		// A gate that could not be judged has no figure, only the bound that it would have been held against.
 		if gate.Estimate != nil && gate.Outcome != experiment.VerdictInvalid {
-			parts = []part{
-				{"assay_gate_estimate", &gate.Estimate.Value}, {"assay_gate_low", gate.Estimate.Low}, {"assay_gate_high", gate.Estimate.High},
-				{"assay_gate_bound", gate.Bound},
-			}
+			figures = []part{{"assay_gate_estimate", &e.Value}, {"assay_gate_low", e.Low}, {"assay_gate_high", e.High}}
 		}
-		b.row([]part{{"assay_gate_outcome", &one}}, gate.Gate, gate.Candidate, gate.Point, unit,
-			string(gate.Op), gate.Metric, string(gate.Statistic), severity(gate.Severity), verdict(gate.Outcome))
-		b.row(parts, gate.Gate, gate.Candidate, gate.Point, unit)
+		b.row(append(figures, part{"assay_gate_bound", gate.Bound}), gate.Gate, gate.Candidate, gate.Point, e.Unit)
 	}
 }
 
 func (b *builder) ratios(ratios []analysis.RatioResult) {
 	for _, ratio := range ratios {
 		e := &ratio.Estimate
-		blocks := float64(e.Blocks)
 		b.row([]part{
 			{"assay_comparison_ratio", &e.Value}, {"assay_comparison_low_ratio", e.Low}, {"assay_comparison_high_ratio", e.High},
-			{"assay_comparison_blocks", &blocks},
+			{"assay_comparison_blocks", ptr.To(float64(e.Blocks))},
 		}, ratio.Point, ratio.Candidate, ratio.Metric, string(ratio.Statistic))
 	}
 }
@@ -249,9 +237,9 @@ func (b *builder) ratios(ratios []analysis.RatioResult) {
 func (b *builder) arms(arms []analysis.ArmResult) {
 	for _, arm := range arms {
 		e := &arm.Estimate
-		blocks := float64(e.Blocks)
 		b.row([]part{
-			{"assay_result_estimate", &e.Value}, {"assay_result_low", e.Low}, {"assay_result_high", e.High}, {"assay_result_blocks", &blocks},
+			{"assay_result_estimate", &e.Value}, {"assay_result_low", e.Low}, {"assay_result_high", e.High},
+			{"assay_result_blocks", ptr.To(float64(e.Blocks))},
 		}, arm.Point, arm.Arm, arm.Metric, string(arm.Statistic), e.Unit)
 		// The same for every metric of an arm at a point.
 		b.row([]part{{"assay_result_ceiling_ratio", arm.ShareOfCeiling}}, arm.Point, arm.Arm, arm.Ceiling)

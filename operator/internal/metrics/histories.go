@@ -143,20 +143,17 @@ func measuring(schedules []assayv1alpha1.BenchmarkSchedule) (shown []*assayv1alp
 	slices.SortFunc(oldest, func(a, b *assayv1alpha1.BenchmarkSchedule) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
-	measured := map[string]map[string]bool{}
+	measured, shows := map[[2]string]bool{}, map[string]int{}
 	for _, of := range oldest {
-		series := measured[of.Namespace]
+		series := [2]string{of.Namespace, of.Spec.Series}
 		switch {
-		case series[of.Spec.Series]:
+		case measured[series]:
 			// Two schedules of one series: the oldest of them measures.
-		case len(series) >= maxSchedules:
+		case shows[of.Namespace] >= maxSchedules:
 			leftOut++
 		default:
-			if series == nil {
-				series = map[string]bool{}
-				measured[of.Namespace] = series
-			}
-			series[of.Spec.Series] = true
+			measured[series] = true
+			shows[of.Namespace]++
 			shown = append(shown, of)
 		}
 	}

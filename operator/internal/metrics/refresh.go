@@ -2,13 +2,14 @@ package metrics
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/period"
@@ -91,34 +92,26 @@ func (m *Metrics) readMissing(ctx context.Context, missing []*assayv1alpha1.Benc
 func (m *Metrics) forgetOthers(runs []*assayv1alpha1.BenchmarkRun) []*assayv1alpha1.BenchmarkRun {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	kept, held := make(map[types.UID]*findings, len(runs)), make(map[types.UID]map[string]bool, len(runs))
 	var missing []*assayv1alpha1.BenchmarkRun
 	m.first = make(map[types.UID]bool, len(runs))
 	for _, run := range runs {
 		m.first[run.UID] = true
-		if nodes := m.held[run.UID]; nodes != nil {
-			held[run.UID] = nodes
-		}
-		switch shown := m.shown[run.UID]; {
-		case shown != nil:
-			kept[run.UID] = shown
-		case plan.Ended(run):
+		if m.shown[run.UID] == nil && plan.Ended(run) {
 			missing = append(missing, run)
 		}
 	}
-	m.shown, m.held = kept, held
+	maps.DeleteFunc(m.shown, func(run types.UID, _ *findings) bool { return !m.first[run] })
+	maps.DeleteFunc(m.held, func(run types.UID, _ map[string]bool) bool { return !m.first[run] })
 	return missing
 }
 
 // read reads the newest analysis of a run that ended.
 func (m *Metrics) read(ctx context.Context, run *assayv1alpha1.BenchmarkRun) error {
 	store := observe.RunStore(m.from.Store, run)
-	var result *analysis.Analysis
-	if run.Status.Wave != nil {
-		var err error
-		if result, _, err = ledger.NewestAnalysis(ctx, store, int(*run.Status.Wave), 0); err != nil {
-			return err
-		}
+	// Without a wave there is none to look at.
+	result, _, err := ledger.NewestAnalysis(ctx, store, int(ptr.Deref(run.Status.Wave, -1)), 0)
+	if err != nil {
+		return err
 	}
 	if result == nil {
 		m.mutex.Lock()
