@@ -10,18 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-var (
-	// GroupVersion is the API group and version of every kind in this package.
-	GroupVersion = schema.GroupVersion{Group: "assay.dev", Version: "v1alpha1"}
+// GroupVersion is the API group and version of every kind in this package.
+var GroupVersion = schema.GroupVersion{Group: "assay.dev", Version: "v1alpha1"}
 
-	// SchemeBuilder collects the functions that add this package's kinds to a scheme.
-	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
-
-	// AddToScheme adds this package's kinds to a scheme.
-	AddToScheme = SchemeBuilder.AddToScheme
-)
-
-func addKnownTypes(scheme *runtime.Scheme) error {
+// AddToScheme adds this package's kinds to a scheme.
+func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
 		&BenchmarkTemplate{}, &BenchmarkTemplateList{},
 		&BenchmarkRun{}, &BenchmarkRunList{},
