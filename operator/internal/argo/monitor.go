@@ -67,12 +67,10 @@ func (m *Monitor) Start(ctx context.Context) error {
 		if m.State().Problem != "" {
 			pause = m.WhileMissing
 		}
-		timer := m.clock.NewTimer(pause)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return nil
-		case <-timer.C():
+		case <-m.clock.After(pause):
 		}
 	}
 }
