@@ -272,9 +272,7 @@ func (r *ScheduleReconciler) SetupWithManager(manager ctrl.Manager) error {
 var runEnded = predicate.Funcs{
 	CreateFunc: func(event.CreateEvent) bool { return false },
 	UpdateFunc: func(e event.UpdateEvent) bool {
-		before, ok := e.ObjectOld.(*assayv1alpha1.BenchmarkRun)
-		after, ok2 := e.ObjectNew.(*assayv1alpha1.BenchmarkRun)
-		return ok && ok2 && plan.Ended(after) && !plan.Ended(before)
+		return plan.Ended(e.ObjectNew.(*assayv1alpha1.BenchmarkRun)) && !plan.Ended(e.ObjectOld.(*assayv1alpha1.BenchmarkRun))
 	},
 }
 

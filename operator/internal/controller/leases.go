@@ -129,12 +129,8 @@ var leaseTaintChanged = predicate.Funcs{
 }
 
 func leaseTaint(object client.Object) string {
-	node, ok := object.(*corev1.Node)
-	if !ok {
-		return ""
-	}
 	text := ""
-	for _, taint := range node.Spec.Taints {
+	for _, taint := range object.(*corev1.Node).Spec.Taints {
 		if taint.Key == lease.TaintKey {
 			text += taint.ToString() + " "
 		}

@@ -89,9 +89,8 @@ func (r *Reconciler) runsOfLease(ctx context.Context, object client.Object) []ct
 // holderChanged ignores renewals.
 var holderChanged = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
-		before, ok := e.ObjectOld.(*coordinationv1.Lease)
-		after, ok2 := e.ObjectNew.(*coordinationv1.Lease)
-		return !ok || !ok2 || ptr.Deref(before.Spec.HolderIdentity, "") != ptr.Deref(after.Spec.HolderIdentity, "") ||
+		before, after := e.ObjectOld.(*coordinationv1.Lease), e.ObjectNew.(*coordinationv1.Lease)
+		return ptr.Deref(before.Spec.HolderIdentity, "") != ptr.Deref(after.Spec.HolderIdentity, "") ||
 			ptr.Deref(before.Spec.LeaseTransitions, 0) != ptr.Deref(after.Spec.LeaseTransitions, 0)
 	},
 }
@@ -116,11 +115,7 @@ func (r *Reconciler) requests(ctx context.Context, wanted func(*assayv1alpha1.Be
 // nodeChanged ignores heartbeats.
 var nodeChanged = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
-		before, ok := e.ObjectOld.(*corev1.Node)
-		after, ok2 := e.ObjectNew.(*corev1.Node)
-		if !ok || !ok2 {
-			return true
-		}
+		before, after := e.ObjectOld.(*corev1.Node), e.ObjectNew.(*corev1.Node)
 		return observe.Ready(before).Status != observe.Ready(after).Status ||
 			!equality.Semantic.DeepEqual(before.Labels, after.Labels) ||
 			!equality.Semantic.DeepEqual(before.Spec, after.Spec) ||
