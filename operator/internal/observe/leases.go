@@ -144,7 +144,7 @@ func (o *Observer) leases(ctx context.Context, world *World) error {
 	me := plan.HolderOf(world.Run)
 	if plan.Leased(experiment.PlacementOf(world.Run.Spec.Placement)) {
 		for _, node := range o.own(world, all) {
-			if version, ok := o.Memory.lease(node); ok && version == versions[node] {
+			if version, ok := o.Memory.leases.Load(node); ok && version == versions[node] {
 				continue
 			}
 			if all, err = o.refresh(ctx, all, node); err != nil {
@@ -216,7 +216,7 @@ func (o *Observer) refresh(ctx context.Context, all []lease.Lease, node string) 
 	if err := o.Live.Get(ctx, client.ObjectKey{Namespace: o.LeaseNamespace, Name: lease.Name(node)}, &object); err != nil {
 		return all, client.IgnoreNotFound(err)
 	}
-	o.Memory.keepLease(node, object.ResourceVersion)
+	o.Memory.leases.Store(node, object.ResourceVersion)
 	if fresh, err := lease.FromObject(&object); err == nil {
 		all = append(all, fresh)
 	}

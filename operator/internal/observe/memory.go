@@ -33,11 +33,11 @@ type Memory struct {
 	ledgers lru.Map[types.UID, remembered]
 	// dashboards holds what the runs' dashboards were last written with.
 	dashboards lru.Map[types.UID, dashboard.Pin]
+	// leases holds, by node, the version of its lease when it was last read from the API server.
+	leases sync.Map
 
 	mutex sync.Mutex
 	notes map[client.ObjectKey]noted
-	// leases holds, by node, the version of its lease when it was last read from the API server.
-	leases map[string]string
 
 	// queueing is held while queue, the newest queue for nodes, is computed. It was made at a time, and that took a while.
 	queueing sync.Mutex
@@ -148,10 +148,8 @@ func (m *Memory) Wrote(run *assayv1alpha1.BenchmarkRun, action plan.Action) {
 	case plan.ReleaseLeases:
 		nodes = action.Nodes
 	}
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
 	for _, node := range nodes {
-		delete(m.leases, node) // The cache may still have the version before.
+		m.leases.Delete(node) // The cache may still have the version before.
 	}
 }
 
@@ -211,22 +209,6 @@ func (m *Memory) over(run *assayv1alpha1.BenchmarkRun) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	delete(m.notes, client.ObjectKeyFromObject(run))
-}
-
-func (m *Memory) lease(node string) (version string, ok bool) {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	version, ok = m.leases[node]
-	return version, ok
-}
-
-func (m *Memory) keepLease(node, version string) {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	if m.leases == nil {
-		m.leases = map[string]string{}
-	}
-	m.leases[node] = version
 }
 
 func (m *Memory) keep(run types.UID, known remembered) {
