@@ -36,7 +36,7 @@ func (p *progress) count(ctx context.Context, store ledger.Store, newest *record
 	for wave := len(p.earlier); wave < newest.Wave; wave++ {
 		// Its plan is not at hand. It is listed once.
 		listed := newListing(keysPerTrial * mostTrials)
-		if err := listed.list(ctx, store, ledger.WaveAttemptsPrefix(wave)); err != nil {
+		if err := ledger.EachPage(ctx, store, ledger.WaveAttemptsPrefix(wave), "", listed.add); err != nil {
 			return 0, nil, err
 		}
 		// A copy: the older progress may still be read concurrently.
@@ -49,10 +49,8 @@ func (p *progress) count(ctx context.Context, store ledger.Store, newest *record
 	if err != nil {
 		return 0, nil, err
 	}
-	ended := maps.Clone(p.ended)
-	if ended == nil {
-		ended = map[string]int{}
-	}
+	ended := map[string]int{}
+	maps.Copy(ended, p.ended)
 	for _, block := range newest.Blocks {
 		switch _, known := ended[block.ID]; {
 		case known:
@@ -81,7 +79,7 @@ func (p *progress) unknown(ctx context.Context, store ledger.Store, newest *reco
 	for _, block := range newest.Blocks {
 		groups[len(block.ID)] = append(groups[len(block.ID)], block.ID)
 	}
-	listed := newListing(mostKeys(newest))
+	listed := newListing(keysBeside + keysPerTrial*newest.Trials())
 	for _, length := range slices.Sorted(maps.Keys(groups)) {
 		slices.Sort(groups[length])
 		if err := p.unknownOf(ctx, store, groups[length], listed); err != nil {
@@ -124,7 +122,7 @@ func (p *progress) unknownOf(ctx context.Context, store ledger.Store, blocks []s
 	for _, s := range spans {
 		var err error
 		if len(s.open) == 1 {
-			err = listed.list(ctx, store, ledger.AttemptsPrefix+s.open[0]+"/")
+			err = ledger.EachPage(ctx, store, ledger.AttemptsPrefix+s.open[0]+"/", "", listed.add)
 		} else {
 			err = listed.listBetween(ctx, store, s.after, s.before)
 		}
@@ -146,9 +144,6 @@ const (
 	keysBeside     = 10_000
 )
 
-// mostKeys is how many keys the attempts of a wave may have.
-func mostKeys(wave *record.Wave) int { return keysBeside + keysPerTrial*wave.Trials() }
-
 // listing counts attempts by their keys.
 type listing struct {
 	// seen are the trials of each block that have an attempt, executions the number of attempts of each execution of a block.
@@ -162,10 +157,6 @@ func newListing(most int) listing {
 	return listing{
 		seen: map[string]map[string]bool{}, executions: map[string]map[string]int{}, held: new(int), bytes: new(int), left: &most,
 	}
-}
-
-func (l listing) list(ctx context.Context, store ledger.Store, prefix string) error {
-	return ledger.EachPage(ctx, store, prefix, "", l.add)
 }
 
 // listBetween lists the keys after one and before another.

@@ -93,9 +93,8 @@ func (o *Observer) readLedger(ctx context.Context, store ledger.Store, world *Wo
 	}
 	state := plan.LedgerState{Experiment: known.experiment, Waves: known.waves}
 	for i := range known.waves {
-		wave := &known.waves[i]
-		state.Newest = wave
-		state.Trials += wave.Trials()
+		state.Newest = &known.waves[i]
+		state.Trials += state.Newest.Trials()
 	}
 	world.Ledger = state
 	if state.Newest == nil {
@@ -174,21 +173,16 @@ func newestAnalysis(ctx context.Context, store ledger.Store, world *World, known
 	return nil
 }
 
-// answers joins the reasons of a search's answers in a line.
-func answers(results []analysis.SearchResult) string {
-	var parts []string
-	for _, result := range results {
-		parts = append(parts, result.Arm+": "+result.Reason)
-	}
-	return strings.Join(parts, "; ")
-}
-
 // maxWhy limits a program's error message in the status.
 const maxWhy = 600
 
-// why is the reason of the candidate that decided and, if trials failed, the message of the first.
+// why is the reason of the candidate that decided, or those of a search's answers, and, if trials failed, the message of the first.
 func why(result *analysis.Analysis) string {
-	text := answers(result.Search)
+	var answers []string
+	for _, answer := range result.Search {
+		answers = append(answers, answer.Arm+": "+answer.Reason)
+	}
+	text := strings.Join(answers, "; ")
 	for _, candidate := range result.Candidates {
 		if candidate.Verdict != "" && candidate.Verdict == result.Verdict && (result.Best == "" || candidate.Name == result.Best) {
 			text = candidate.Name + ": " + candidate.Reason
