@@ -130,18 +130,13 @@ func run(ctx context.Context, options *options) error {
 	}
 	// Not the guarded store: a listing of everything must not delay reconciles.
 	meter := quota.New(opened, clock.RealClock{})
-	if err := manager.Add(meter); err != nil {
-		return err
-	}
 	// Nor here: it reads whole histories, once a day.
-	if err := manager.Add(&scheduled.Retainer{
+	retainer := &scheduled.Retainer{
 		Store: opened, Namespaces: options.namespaces, Clock: clock.RealClock{},
 		Of: func(namespace string) series.Retention { return retentionOf(allowed.Of(namespace).History) },
-	}); err != nil {
-		return err
 	}
-	page := dependencies.New(store, workflows, scrapes, clock.RealClock{})
-	if err := manager.Add(page.Server(options.pageAddress)); err != nil {
+	page := dependencies.New(store, workflows, scrapes, clock.RealClock{}).Server(options.pageAddress)
+	if err := errors.Join(manager.Add(meter), manager.Add(retainer), manager.Add(page)); err != nil {
 		return err
 	}
 	applier := &apply.Applier{
