@@ -50,7 +50,7 @@ func newClusterCommand() *cobra.Command {
 				return err
 			}
 			// Each as soon as it is measured: what fails later takes none of them.
-			if err := printFigures(cmd.OutOrStdout(), memory); err != nil {
+			if err := calibrate.Print(cmd.OutOrStdout(), memory); err != nil {
 				return err
 			}
 			before, err := b.scrape(cmd.Context())
@@ -69,14 +69,14 @@ func newClusterCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := printFigures(cmd.OutOrStdout(), reconciles, ratio); err != nil || !large {
+			if err := calibrate.Print(cmd.OutOrStdout(), reconciles, ratio); err != nil || !large {
 				return err
 			}
 			loaded, err := b.largeReconciles(cmd.Context())
 			if err != nil {
 				return err
 			}
-			return printFigures(cmd.OutOrStdout(), loaded)
+			return calibrate.Print(cmd.OutOrStdout(), loaded)
 		},
 	}
 	flags := command.Flags()

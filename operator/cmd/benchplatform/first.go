@@ -31,7 +31,7 @@ func newFirstCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printFigures(cmd.OutOrStdout(), figures...)
+			return calibrate.Print(cmd.OutOrStdout(), figures...)
 		},
 	}
 	command.Flags().IntVar(&times, "times", times, "how often it is installed and asked")
@@ -126,7 +126,7 @@ func newDemoCommand() *cobra.Command {
 				}
 				figures = append(figures, one.read(parts)...)
 			}
-			return printFigures(cmd.OutOrStdout(), figures...)
+			return calibrate.Print(cmd.OutOrStdout(), figures...)
 		},
 	}
 	command.Flags().StringVar(&cold, "cold", "", "what a demo printed that had nothing compiled")

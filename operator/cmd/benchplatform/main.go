@@ -3,16 +3,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/spf13/cobra"
-
-	"assay.dev/assay/operator/internal/calibrate"
 )
 
 func main() {
@@ -26,14 +22,4 @@ func main() {
 		fmt.Fprintln(os.Stderr, "benchplatform:", err)
 		os.Exit(1)
 	}
-}
-
-func printFigures(out io.Writer, figures ...calibrate.Figure) error {
-	encoder := json.NewEncoder(out)
-	for _, figure := range figures {
-		if err := encoder.Encode(figure); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -48,7 +48,7 @@ func newPureCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printFigures(cmd.OutOrStdout(), planned, size, deciding)
+			return calibrate.Print(cmd.OutOrStdout(), planned, size, deciding)
 		},
 	}
 	command.Flags().IntVar(&times, "times", times, "how often to plan")

@@ -19,7 +19,7 @@ func newReportCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printFigures(cmd.OutOrStdout(), figure)
+			return calibrate.Print(cmd.OutOrStdout(), figure)
 		},
 	}
 }

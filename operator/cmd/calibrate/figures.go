@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -116,17 +115,6 @@ func chosen(steps []figureStep, only []string) ([]figureStep, error) {
 	return out, nil
 }
 
-// printFigures writes one JSON line for each.
-func printFigures(out io.Writer, figures []calibrate.Figure) error {
-	encoder := json.NewEncoder(out)
-	for _, figure := range figures {
-		if err := encoder.Encode(figure); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func newFiguresCommand() *cobra.Command {
 	var o figureOptions
 	var only []string
@@ -143,7 +131,7 @@ func newFiguresCommand() *cobra.Command {
 					return err
 				}
 				figures = slices.DeleteFunc(figures, func(f calibrate.Figure) bool { return len(only) > 0 && !slices.Contains(only, f.Figure) })
-				if err := printFigures(cmd.OutOrStdout(), figures); err != nil {
+				if err := calibrate.Print(cmd.OutOrStdout(), figures...); err != nil {
 					return err
 				}
 			}

@@ -72,7 +72,7 @@ func (o *historyOptions) run(out, log io.Writer) error {
 		return err
 	}
 	figures = append(append(append(figures, compared...), bisected...), detectCost(o.parallel, o.seed), size)
-	if err := printFigures(out, figures); err != nil {
+	if err := calibrate.Print(out, figures...); err != nil {
 		return err
 	}
 	for _, section := range []struct{ name, content string }{{"history", text}, {"history peer", table}, {"bisections", bisections}} {

@@ -69,7 +69,7 @@ func newNightsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := printFigures(cmd.OutOrStdout(), nightFigures(all)); err != nil {
+			if err := calibrate.Print(cmd.OutOrStdout(), nightFigures(all)...); err != nil {
 				return err
 			}
 			heading := fmt.Sprintf("`calibrate nights --nights %d --repeat %d --seed %d`, %s", o.nights, o.repeat, o.seed, measuredHere())

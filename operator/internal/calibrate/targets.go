@@ -2,7 +2,9 @@ package calibrate
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 
 	"assay.dev/assay/operator/internal/quantity"
@@ -19,6 +21,17 @@ type Figure struct {
 	Samples int     `json:"samples"`
 	// Note says under what conditions, where the name does not.
 	Note string `json:"note,omitempty"`
+}
+
+// Print writes one JSON line for each figure.
+func Print(out io.Writer, figures ...Figure) error {
+	encoder := json.NewEncoder(out)
+	for _, figure := range figures {
+		if err := encoder.Encode(figure); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Figures of runs on a real machine, and of candidates that disturb themselves.
