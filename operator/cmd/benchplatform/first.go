@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -120,7 +119,7 @@ func newDemoCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				parts, err := readDemo(bytes.NewReader(log))
+				parts, err := readDemo(string(log))
 				if err != nil {
 					return fmt.Errorf("invalid log %s: %w", one.file, err)
 				}
@@ -153,11 +152,11 @@ var (
 )
 
 // readDemo reads what a whole demo printed.
-func readDemo(log io.Reader) ([]part, error) {
+func readDemo(log string) ([]part, error) {
 	var steps, components []part
-	lines := bufio.NewScanner(log)
-	for lines.Scan() {
-		if match := stepLine.FindStringSubmatch(lines.Text()); match != nil {
+	for line := range strings.Lines(log) {
+		line = strings.TrimRight(line, "\r\n")
+		if match := stepLine.FindStringSubmatch(line); match != nil {
 			minutes, _ := strconv.Atoi(match[2])
 			seconds, _ := strconv.Atoi(match[3])
 			at := float64(60*minutes + seconds)
@@ -165,13 +164,10 @@ func readDemo(log io.Reader) ([]part, error) {
 				steps[last].seconds = at - steps[last].at
 			}
 			steps = append(steps, part{name: match[1], at: at})
-		} else if match := componentLine.FindStringSubmatch(lines.Text()); match != nil {
+		} else if match := componentLine.FindStringSubmatch(line); match != nil {
 			seconds, _ := strconv.ParseFloat(match[2], 64)
 			components = append(components, part{name: match[1], component: true, seconds: seconds})
 		}
-	}
-	if err := lines.Err(); err != nil {
-		return nil, err
 	}
 	if len(steps) < 2 || steps[len(steps)-1].name != "Done" {
 		return nil, errors.New("the demo did not come to its end")

@@ -73,7 +73,7 @@ build helm                     v3.19.0                                cached
 `
 
 func TestADemoIsReadFromWhatItPrinted(t *testing.T) {
-	parts, err := readDemo(strings.NewReader(demoLog))
+	parts, err := readDemo(demoLog)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestADemoThatDidNotEndHasNoTime(t *testing.T) {
 		"nothing was printed":     "",
 		"it ended amid its steps": strings.ReplaceAll(demoLog, "== Done  (12:00 elapsed)\n", ""),
 	} {
-		if parts, err := readDemo(strings.NewReader(log)); err == nil {
+		if parts, err := readDemo(log); err == nil {
 			t.Errorf("%s: %v", sentence, parts)
 		}
 	}
