@@ -1,10 +1,10 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,13 +24,12 @@ func Schedule(ctx context.Context, cache, live client.Reader, s *assayv1alpha1.B
 	if out.Runs, err = runsOf(ctx, live, s); err != nil {
 		return out, err
 	}
-	oldest := elder{s.Name, s.CreationTimestamp.Time}
 	var others assayv1alpha1.BenchmarkScheduleList
 	if err := cache.List(ctx, &others, client.InNamespace(s.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return out, fmt.Errorf("list schedules: %w", err)
 	}
-	if oldest = oldest.among(s.Spec.Series, others.Items); oldest.name != s.Name {
-		out.Rival = oldest.name
+	if oldest := oldestOf(s, others.Items); oldest != s.Name {
+		out.Rival = oldest
 	}
 	if !schedule.ReadsRevisions(s) {
 		return out, nil
@@ -101,23 +100,15 @@ func versionOf(object client.Object) schedule.Version {
 	return schedule.Version{Name: object.GetName(), UID: string(object.GetUID()), ResourceVersion: object.GetResourceVersion()}
 }
 
-// elder is who measures of the schedules of one series, and all that is kept of it: the rest may be a megabyte.
-type elder struct {
-	name string
-	made time.Time
-}
-
-// among is the oldest of it and others.
-func (e elder) among(series string, others []assayv1alpha1.BenchmarkSchedule) elder {
+// oldestOf names who measures of a schedule and the others of its series. The name alone is kept: the rest may be a megabyte.
+func oldestOf(s *assayv1alpha1.BenchmarkSchedule, others []assayv1alpha1.BenchmarkSchedule) string {
+	oldest := s
 	for i := range others {
 		other := &others[i]
-		if other.Spec.Series != series || !other.DeletionTimestamp.IsZero() {
-			continue
-		}
-		made := other.CreationTimestamp.Time
-		if made.Before(e.made) || made.Equal(e.made) && other.Name < e.name {
-			e = elder{strings.Clone(other.Name), made}
+		if other.Spec.Series == s.Spec.Series && other.DeletionTimestamp.IsZero() &&
+			cmp.Or(other.CreationTimestamp.Compare(oldest.CreationTimestamp.Time), cmp.Compare(other.Name, oldest.Name)) < 0 {
+			oldest = other
 		}
 	}
-	return e
+	return strings.Clone(oldest.Name)
 }

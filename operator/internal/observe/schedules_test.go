@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,10 +37,10 @@ func TestASeriesIsTheOldestSchedules(t *testing.T) {
 	want := map[string]string{"a": "a", "b": "a", "c": "a", "d": "d"}
 	for i := range all[1:] {
 		one := &all[i+1]
-		// A page at a time, in any order.
-		got := elder{one.Name, one.CreationTimestamp.Time}.among(one.Spec.Series, all[3:]).among(one.Spec.Series, all[:3])
-		if got.name != want[one.Name] {
-			t.Errorf("of %s and the others %q is the oldest, want %q", one.Name, got.name, want[one.Name])
+		for _, others := range [][]assayv1alpha1.BenchmarkSchedule{all, slices.Concat(all[3:], all[:3])} {
+			if got := oldestOf(one, others); got != want[one.Name] {
+				t.Errorf("of %s and the others %q is the oldest, want %q", one.Name, got, want[one.Name])
+			}
 		}
 	}
 }
