@@ -95,11 +95,18 @@ func Pages(all []*series.Series, book change.Book, options Options) ([]File, err
 	slices.SortStableFunc(index.Open, func(x, y changeRow) int {
 		return cmp.Compare(slices.Index(urgency, x.Class), slices.Index(urgency, y.Class))
 	})
+	states := map[string]int{}
 	for _, s := range all {
 		shown := b.series(s)
 		index.add(shown)
+		states[shown.State]++
 		if err := add(shown.File, "series.html.tmpl", shown); err != nil {
 			return nil, err
+		}
+	}
+	for _, state := range stateOrder {
+		if number := states[state]; number > 0 {
+			index.Counts = append(index.Counts, count{classes[state], state, number})
 		}
 	}
 	if err := add(IndexName, "index.html.tmpl", index); err != nil {
@@ -145,15 +152,6 @@ func (p *indexPage) add(s *seriesPage) {
 		p.Benchmarks = append(p.Benchmarks, &benchmark{Name: name})
 	}
 	p.Benchmarks[at].Series = append(p.Benchmarks[at].Series, s)
-	i := slices.IndexFunc(p.Counts, func(c count) bool { return c.State == s.State })
-	if i < 0 {
-		i = len(p.Counts)
-		p.Counts = append(p.Counts, count{Class: s.Class, State: s.State})
-	}
-	p.Counts[i].Number++
-	slices.SortFunc(p.Counts, func(a, b count) int {
-		return cmp.Compare(slices.Index(stateOrder, a.State), slices.Index(stateOrder, b.State))
-	})
 }
 
 // seriesPage shows one series.
