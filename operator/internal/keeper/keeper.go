@@ -12,11 +12,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"path"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"assay.dev/assay/operator/internal/ledger"
@@ -43,9 +41,9 @@ type Keeper struct {
 	// Kills is how many processes of this machine the kernel has killed for memory so far, if that is known.
 	Kills func() (int64, bool)
 	Log   io.Writer
+	// Sums are the sha256 of the attempts that Serve kept, by key.
+	Sums map[string]string
 
-	mutex sync.Mutex
-	sums  map[string]string
 	begun map[string]bool
 	kept  map[string]bool
 	// clock is the machine's beside the store's; nil if that is not known.
@@ -77,17 +75,10 @@ type frame struct {
 // ErrBegun means that this execution was started before: its keeper was lost, and with it the one connection it may have.
 var ErrBegun = errors.New("this execution was started before")
 
-// Sums are the sha256 of the attempts kept so far, by key.
-func (k *Keeper) Sums() map[string]string {
-	k.mutex.Lock()
-	defer k.mutex.Unlock()
-	return maps.Clone(k.sums)
-}
-
 // Serve speaks with the runner until it ends. What it received is written before Serve returns, however long that takes: only
 // ctx ends it early.
 func (k *Keeper) Serve(ctx context.Context, runner io.ReadWriter) error {
-	k.sums, k.begun, k.kept = map[string]string{}, map[string]bool{}, map[string]bool{}
+	k.Sums, k.begun, k.kept = map[string]string{}, map[string]bool{}, map[string]bool{}
 	ended, err := k.begin(ctx)
 	if err != nil {
 		// A runner that is told nothing could only say that the connection was closed.
@@ -231,9 +222,7 @@ func (k *Keeper) attempt(ctx context.Context, raw json.RawMessage) (string, erro
 		return "", err
 	}
 	k.kept[id.Trial], k.underway = true, nil
-	k.mutex.Lock()
-	defer k.mutex.Unlock()
-	k.sums[key] = record.SHA256(data)
+	k.Sums[key] = record.SHA256(data)
 	return id.Trial, nil
 }
 

@@ -190,8 +190,8 @@ func TestEveryAttemptIsInTheLedgerBeforeTheNextTrialStarts(t *testing.T) {
 	if err := r.leave(); err != nil {
 		t.Fatal(err)
 	}
-	if sums := k.Sums(); len(sums) != 3 || len(s.objects) != 6 {
-		t.Errorf("%d sums, %d objects", len(sums), len(s.objects))
+	if len(k.Sums) != 3 || len(s.objects) != 6 {
+		t.Errorf("%d sums, %d objects", len(k.Sums), len(s.objects))
 	}
 }
 

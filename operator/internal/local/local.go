@@ -86,7 +86,7 @@ func (e *Executor) runBlock(ctx context.Context, wave string, block *record.Bloc
 	err = command.Wait()
 	// When the runner has exited, its end of the connection is closed, and serving it returns.
 	keepErr := <-served
-	maps.Copy(e.sums, kept.Sums())
+	maps.Copy(e.sums, kept.Sums)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
