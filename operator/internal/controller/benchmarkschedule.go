@@ -223,16 +223,15 @@ func (r *ScheduleReconciler) tell(s *assayv1alpha1.BenchmarkSchedule, decision s
 		r.Recorder.Eventf(s, corev1.EventTypeWarning, "MissedSchedule", "%d due times passed before %s: the newest one counts", decision.Missed,
 			decision.Dealt.Format(time.RFC3339))
 	}
+	if outcome.Err != nil {
+		return
+	}
 	switch action := decision.Action.(type) {
 	case schedule.Start:
-		if outcome.Err == nil {
-			r.Recorder.Eventf(s, corev1.EventTypeNormal, "RunCreated", "created BenchmarkRun %s", action.Run.Name)
-		}
+		r.Recorder.Eventf(s, corev1.EventTypeNormal, "RunCreated", "created BenchmarkRun %s", action.Run.Name)
 	case schedule.RecordGap:
-		if outcome.Err == nil {
-			r.Recorder.Eventf(s, corev1.EventTypeWarning, "Gap", "number %d of series %s is a gap: %s", action.Run.Sequence, s.Spec.Series,
-				action.Run.Gap)
-		}
+		r.Recorder.Eventf(s, corev1.EventTypeWarning, "Gap", "number %d of series %s is a gap: %s", action.Run.Sequence, s.Spec.Series,
+			action.Run.Gap)
 	}
 }
 

@@ -13,7 +13,9 @@ func passes(concurrent int) controller.Options {
 
 // inTurns is a queue like any other controller's, in which namespaces take turns.
 func inTurns(name string, limiter workqueue.TypedRateLimiter[ctrl.Request]) workqueue.TypedRateLimitingInterface[ctrl.Request] {
-	queue := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[ctrl.Request]{Name: name, Queue: &turns{}})
+	queue := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[ctrl.Request]{
+		Name: name, Queue: &turns{waiting: map[string][]ctrl.Request{}},
+	})
 	return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[ctrl.Request]{
 		Name: name,
 		DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(
@@ -35,9 +37,6 @@ func (t *turns) Touch(ctrl.Request) {}
 
 // Push is part of workqueue.Queue.
 func (t *turns) Push(item ctrl.Request) {
-	if t.waiting == nil {
-		t.waiting = map[string][]ctrl.Request{}
-	}
 	if len(t.waiting[item.Namespace]) == 0 {
 		t.order = append(t.order, item.Namespace)
 	}
