@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/workflow"
@@ -84,15 +85,10 @@ func (c Config) Link(run *assayv1alpha1.BenchmarkRun, status *assayv1alpha1.Benc
 
 // times are from when to when the run is shown; it goes on as long as there is no end.
 func times(run *assayv1alpha1.BenchmarkRun, status *assayv1alpha1.BenchmarkRunStatus) (from time.Time, to *time.Time) {
-	from = run.CreationTimestamp.Time
-	if status.StartTime != nil {
-		from = status.StartTime.Time
-	}
 	if status.CompletionTime != nil {
-		end := status.CompletionTime.Add(after)
-		to = &end
+		to = ptr.To(status.CompletionTime.Add(after))
 	}
-	return from.Add(-before), to
+	return ptr.Deref(status.StartTime, run.CreationTimestamp).Add(-before), to
 }
 
 // Report is the address of a report for a browser, or empty if there is none.

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -169,10 +170,7 @@ func collectRun(run *assayv1alpha1.BenchmarkRun, shown *findings, left int, s *s
 		}
 	}
 	state := &run.Status
-	template := ""
-	if run.Spec.TemplateRef != nil {
-		template = run.Spec.TemplateRef.Name
-	}
+	template := ptr.Deref(run.Spec.TemplateRef, assayv1alpha1.TemplateReference{}).Name
 	show("assay_run_info", 1, string(run.UID), template, phase(run), verdict(state.Verdict), state.Best, shown.fingerprint)
 	for _, condition := range state.Conditions {
 		show("assay_run_condition", truth(condition.Status == metav1.ConditionTrue), condition.Type, condition.Reason)
@@ -213,11 +211,7 @@ const ahead = 5 * time.Minute
 
 // ended is when the newest trial on the node ended in seconds of Unix time, by the store's clock where its distance is known.
 func ended(node *analysis.NodeUsage) float64 {
-	at := float64(node.Newest.UnixMilli()) / 1000
-	if node.Clock != nil {
-		at -= node.Clock.AheadSeconds
-	}
-	return at
+	return float64(node.Newest.UnixMilli())/1000 - ptr.Deref(node.Clock, analysis.NodeClock{}).AheadSeconds
 }
 
 // collectNoise shows of every node of the cluster what the run with the newest trial there has read. Analyses may name any others, at any

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"assay.dev/assay/operator/internal/plan"
 )
@@ -77,10 +78,7 @@ func over(pod *corev1.Pod) bool {
 }
 
 func workflowOf(pod *corev1.Pod) string {
-	if owner := metav1.GetControllerOf(pod); owner != nil {
-		return owner.Name
-	}
-	return ""
+	return ptr.Deref(metav1.GetControllerOfNoCopy(pod), metav1.OwnerReference{}).Name
 }
 
 // sandboxLost is when a pod that still initializes lost the sandbox that its containers ran in; zero if it has one, or is to get its first.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -45,13 +46,10 @@ func revisionsOf(ctx context.Context, live client.Reader, s *assayv1alpha1.Bench
 		if r.Spec.Series != s.Spec.Series || !r.DeletionTimestamp.IsZero() {
 			return
 		}
-		recorded := schedule.Recorded{
+		out = append(out, schedule.Recorded{
 			Version: versionOf(r), Revision: r.Spec.Revision, CreatedAt: r.CreationTimestamp.Time, Sequence: r.Status.Sequence,
-		}
-		if r.Spec.ReportedAt != nil {
-			recorded.ReportedAt = r.Spec.ReportedAt.Time
-		}
-		out = append(out, recorded)
+			ReportedAt: ptr.Deref(r.Spec.ReportedAt, metav1.MicroTime{}).Time,
+		})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list recorded revisions: %w", err)

@@ -81,10 +81,8 @@ func setProgress(out *assayv1alpha1.BenchmarkRunStatus, o *Outcome, now time.Tim
 		return
 	}
 	out.Ledger = o.World.LedgerURL
-	experiment, wave, trials, workflowName := state.Experiment, state.Newest, state.Trials, ""
-	if o.World.Wave != nil {
-		workflowName = o.World.Wave.Name
-	}
+	experiment, wave, trials := state.Experiment, state.Newest, state.Trials
+	workflowName := ptr.Deref(o.World.Wave, plan.WorkflowState{}).Name
 	if !o.failed() {
 		switch action := o.Decision.Action.(type) {
 		case plan.Accept:
