@@ -3,9 +3,7 @@ package metrics
 import (
 	"cmp"
 	"maps"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	dto "github.com/prometheus/client_model/go"
@@ -16,6 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/noise"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // findings are what is kept of a run's newest analysis: finished samples, and not the analysis, which can be megabytes.
@@ -259,14 +258,11 @@ func (b *builder) axes(exp *experiment.Experiment) {
 
 // number reads 8, 0.5, 1e-3 and 64Ki.
 func number(text string) (float64, bool) {
-	if value, err := strconv.ParseFloat(text, 64); err == nil {
-		return value, !math.IsInf(value, 0) && !math.IsNaN(value)
+	if value, err := quantity.Number(text); err == nil {
+		return value, true
 	}
-	quantity, err := resource.ParseQuantity(text)
-	if err != nil {
-		return 0, false
-	}
-	return quantity.AsApproximateFloat64(), true
+	amount, err := resource.ParseQuantity(text)
+	return amount.AsApproximateFloat64(), err == nil
 }
 
 func (b *builder) phases(phases []analysis.PhaseResult) {
