@@ -63,10 +63,7 @@ func (o *Observer) Observe(ctx context.Context, run *assayv1alpha1.BenchmarkRun)
 		o.Memory.over(run)
 		read = o.over
 	}
-	if err := read(ctx, world); err != nil {
-		return nil, err
-	}
-	return world, nil
+	return world, read(ctx, world)
 }
 
 // active reads the world of a run that has not ended.
@@ -175,10 +172,8 @@ func (o *Observer) workflowsOf(ctx context.Context, run client.ObjectKey) ([]wor
 	ctx, cancel := context.WithTimeout(ctx, workflowsTimeout)
 	defer cancel()
 	var list workflow.WorkflowList
-	if err := o.Client.List(ctx, &list, client.InNamespace(run.Namespace), client.MatchingLabels{workflow.RunLabel: run.Name}); err != nil {
-		return nil, err
-	}
-	return list.Items, nil
+	err := o.Client.List(ctx, &list, client.InNamespace(run.Namespace), client.MatchingLabels{workflow.RunLabel: run.Name})
+	return list.Items, err
 }
 
 // LeftBy are the runs that had a name and have workflows, but for the run that has it now.
