@@ -58,11 +58,8 @@ func judgeKinds(list *metav1.APIResourceList, err error) (plan.ArgoState, error)
 // unknownField finds the field in what the API server says of one that a CRD does not have.
 var unknownField = regexp.MustCompile(`(\.spec[^\s:]*): field not declared in schema|unknown field "(spec[^"]*)"`)
 
-// judgeTry decides from the answer to a workflow whether a field is missing. Any other refusal shows nothing about Argo.
+// judgeTry decides from what refused a workflow whether a field is missing. Any other refusal shows nothing about Argo.
 func judgeTry(err error) plan.ArgoState {
-	if err == nil {
-		return plan.ArgoState{}
-	}
 	match := unknownField.FindStringSubmatch(err.Error())
 	if match == nil {
 		return plan.ArgoState{}
@@ -80,8 +77,7 @@ func (c *Checker) check(ctx context.Context, try bool) (plan.ArgoState, error) {
 	if err != nil || state.Problem != "" || !try {
 		return state, err
 	}
-	err = c.Try(ctx)
-	if ctx.Err() != nil {
+	if err = c.Try(ctx); err == nil || ctx.Err() != nil {
 		return plan.ArgoState{}, ctx.Err()
 	}
 	return judgeTry(err), nil
