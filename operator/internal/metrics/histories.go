@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -61,8 +62,7 @@ func (m *Metrics) interval(text, zone string) (time.Duration, bool) {
 
 // historyOf is what is shown of the history of a namespace.
 type historyOf struct {
-	namespace string
-	states    map[change.State]int
+	states map[change.State]int
 	// open are the changes that wait for somebody; the newest are the last.
 	open []change.Change
 	// newest is when the newest point of each benchmark was measured.
@@ -89,24 +89,22 @@ func (m *Metrics) readHistories(ctx context.Context) {
 		logger.Error(err, "Cannot list the schedules whose histories to show")
 		return
 	}
-	var namespaces []string
+	namespaces := map[string]bool{}
 	for i := range schedules {
-		namespaces = append(namespaces, schedules[i].Namespace)
+		namespaces[schedules[i].Namespace] = true
 	}
-	slices.Sort(namespaces)
 	m.mutex.Lock()
 	before := m.histories
 	m.mutex.Unlock()
-	var histories []historyOf
-	for _, namespace := range slices.Compact(namespaces) {
+	histories := map[string]*historyOf{}
+	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
 		read, err := m.readHistory(ctx, namespace)
-		if err == nil {
-			histories = append(histories, read)
-			continue
+		if err != nil {
+			logger.Info("Cannot show a history", "namespace", namespace, "error", err.Error())
+			read = before[namespace]
 		}
-		logger.Info("Cannot show a history", "namespace", namespace, "error", err.Error())
-		if i := slices.IndexFunc(before, func(h historyOf) bool { return h.namespace == namespace }); i >= 0 {
-			histories = append(histories, before[i])
+		if read != nil {
+			histories[namespace] = read
 		}
 	}
 	m.mutex.Lock()
@@ -114,8 +112,8 @@ func (m *Metrics) readHistories(ctx context.Context) {
 	m.histories, m.historiesRead = histories, now
 }
 
-func (m *Metrics) readHistory(ctx context.Context, namespace string) (historyOf, error) {
-	out := historyOf{namespace: namespace, states: map[change.State]int{}, newest: map[string]time.Time{}}
+func (m *Metrics) readHistory(ctx context.Context, namespace string) (*historyOf, error) {
+	out := &historyOf{states: map[change.State]int{}, newest: map[string]time.Time{}}
 	kept := archive.Open(ledger.WithPrefix(m.from.Store, archive.Prefix(namespace)))
 	book, err := kept.Book(ctx)
 	if err != nil {
@@ -168,22 +166,22 @@ func (m *Metrics) collectHistories(ctx context.Context, s *scrape) error {
 	m.mutex.Lock()
 	histories := m.histories
 	m.mutex.Unlock()
-	for _, history := range histories {
+	for namespace, history := range histories {
 		for _, state := range change.States {
-			s.gauge("assay_history_changes", float64(history.states[state]), history.namespace, string(state))
+			s.gauge("assay_history_changes", float64(history.states[state]), namespace, string(state))
 		}
 		for _, c := range history.open {
-			s.gauge("assay_history_change_info", 1, history.namespace, c.ID, c.Direction())
+			s.gauge("assay_history_change_info", 1, namespace, c.ID, c.Direction())
 		}
 	}
 	shown, leftOut := measuring(schedules)
 	s.gauge("assay_metrics_left_out_schedules", float64(leftOut))
 	for _, of := range shown {
-		at := slices.IndexFunc(histories, func(h historyOf) bool { return h.namespace == of.Namespace })
-		if at < 0 {
+		history := histories[of.Namespace]
+		if history == nil {
 			continue
 		}
-		if newest, ok := histories[at].newest[of.Spec.Series]; ok {
+		if newest, ok := history.newest[of.Spec.Series]; ok {
 			s.gauge("assay_history_last_point_timestamp_seconds", float64(newest.Unix()), of.Namespace, of.Spec.Series)
 		}
 		if ptr.Deref(of.Spec.Suspend, false) {

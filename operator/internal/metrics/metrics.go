@@ -62,7 +62,7 @@ type Metrics struct {
 	// refused are the runs whose analyses cannot be shown, and when to look again. They are the refresh's own.
 	refused map[types.UID]period.Retry
 	// histories are those of the namespaces with schedules, and when they were read.
-	histories     []historyOf
+	histories     map[string]*historyOf
 	historiesRead time.Time
 	intervals     lru.Map[string, interval]
 }
