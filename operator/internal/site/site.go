@@ -31,7 +31,8 @@ import (
 //go:embed index.html.tmpl series.html.tmpl site.css
 var files embed.FS
 
-var pages = template.Must(template.ParseFS(files, "index.html.tmpl", "series.html.tmpl"))
+var pages = template.Must(template.New("").Funcs(template.FuncMap{"day": day, "minute": minute}).
+	ParseFS(files, "index.html.tmpl", "series.html.tmpl"))
 
 // Confidence of the intervals of points.
 const Confidence = 0.95
@@ -165,8 +166,8 @@ type seriesPage struct {
 	Confidence                                    string
 	Segments                                      []segmentView
 	Changes                                       []changeRow
-	Gaps                                          []gapRow
-	Problems                                      []string
+	Gaps                                          []series.Record
+	Problems                                      []series.Problem
 	Feed                                          string
 }
 
@@ -197,14 +198,12 @@ type pointRow struct {
 	ChangedClass, ChangeLink string
 }
 
-type gapRow struct{ Run, When, Reason string }
-
 type changeRow struct {
 	ID, State, Class, Runs, When, Who string
 	Effects                           []effectRow
 	Culprits                          []revision
-	Events                            []eventRow
-	Acknowledged                      string
+	Events                            []change.Event
+	Acknowledged                      *change.Event
 }
 
 // effectRow is what a change did to a series, whose page is not linked from itself.
@@ -215,8 +214,6 @@ type revision struct {
 	Name, Short string
 	Commit      template.URL
 }
-
-type eventRow struct{ When, Who, To, Why string }
 
 func fileOf(identity string) string { return SeriesPrefix + identity + ".html" }
 
@@ -304,6 +301,7 @@ func (b *builder) change(c *change.Change, on string) changeRow {
 	last := lastOf(c)
 	out := changeRow{
 		ID: c.ID, State: report.ChangeWord(c), Class: classOf(c), Runs: report.ChangeRuns(c), When: day(last.At), Who: last.Who,
+		Events: c.History, Acknowledged: c.Acknowledged,
 	}
 	for _, e := range c.Effects {
 		row := effectRow{Name: report.SeriesName(e.Series, b.names), Says: report.Effect(e)}
@@ -315,12 +313,6 @@ func (b *builder) change(c *change.Change, on string) changeRow {
 	for _, name := range c.Culprits {
 		out.Culprits = append(out.Culprits, b.revision(name))
 	}
-	for _, e := range c.History {
-		out.Events = append(out.Events, eventRow{minute(e.At), e.Who, string(e.To), e.Why})
-	}
-	if c.Acknowledged != nil {
-		out.Acknowledged = c.Acknowledged.Who
-	}
 	return out
 }
 
@@ -330,7 +322,7 @@ func (b *builder) series(s *series.Series) *seriesPage {
 	out := &seriesPage{
 		Site: b.options.Title, Name: s.Key.String(), File: fileOf(s.Key.ID()), Project: s.Key.Project, Benchmark: s.Key.Benchmark,
 		Measure: measureOf(s.Key), State: state, Class: classes[state], Anchor: b.revision(s.Anchor), Confidence: report.Confidence(Confidence),
-		Feed: FeedName,
+		Feed: FeedName, Gaps: s.Gaps, Problems: s.Problems,
 	}
 	for _, c := range changes {
 		out.Changes = append(out.Changes, b.change(c, out.File))
@@ -375,10 +367,6 @@ func (b *builder) series(s *series.Series) *seriesPage {
 	slices.Reverse(out.Segments)
 	for _, gap := range s.Gaps {
 		plot.Gaps = append(plot.Gaps, float64(gap.Sequence))
-		out.Gaps = append(out.Gaps, gapRow{fmt.Sprint(gap.Sequence), day(gap.At), gap.Reason})
-	}
-	for _, p := range s.Problems {
-		out.Problems = append(out.Problems, p.ID+": "+p.What)
 	}
 	plot.XTicks = places(s)
 	out.Plot, out.Spark = plot.SVG(), plot.Spark(out.Class)
