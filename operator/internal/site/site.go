@@ -31,7 +31,7 @@ import (
 //go:embed index.html.tmpl series.html.tmpl site.css
 var files embed.FS
 
-var pages = template.Must(template.New("").Funcs(template.FuncMap{"day": day, "minute": minute}).
+var pages = template.Must(template.New("").Funcs(template.FuncMap{"day": day, "minute": minute, "count": quantity.Count}).
 	ParseFS(files, "index.html.tmpl", "series.html.tmpl"))
 
 // Confidence of the intervals of points.
@@ -169,14 +169,6 @@ type seriesPage struct {
 	Gaps                                          []series.Record
 	Problems                                      []series.Problem
 	Feed                                          string
-}
-
-// Unit is what the points of a series are counted in.
-func (p *seriesPage) Unit() string {
-	if p.Points == 1 {
-		return "point"
-	}
-	return "points"
 }
 
 type segmentView struct {
