@@ -101,13 +101,10 @@ func (b *builder) own(values []string) []string {
 // row adds samples that share their labels, all of them that are not there yet or none.
 func (b *builder) row(parts []part, values ...string) {
 	var row []*sample
-	var shared []*dto.LabelPair
+	shared := b.labels(parts[0].metric, b.own(values))
 	for _, p := range parts {
 		if p.value == nil {
 			continue
-		}
-		if shared == nil {
-			shared = b.labels(p.metric, b.own(values))
 		}
 		if one := (&sample{description(p.metric), shared, *p.value}); b.once.first(one) {
 			row = append(row, one)
