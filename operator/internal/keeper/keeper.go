@@ -281,16 +281,13 @@ func (k *Keeper) abandon(ctx context.Context, why string) error {
 	if runes := []rune(why); len(runes) > longest {
 		why = string(runes[:longest]) + "…"
 	}
-	for name, value := range map[string]any{
-		"outcome": record.Failed, "message": why, "durationSeconds": time.Since(k.underway.began).Seconds(), "endedExecution": true,
-	} {
-		raw, err := json.Marshal(value)
-		if err != nil {
-			return err
-		}
-		fields[name] = raw
+	failed := map[string]any{}
+	for name, value := range fields {
+		failed[name] = value
 	}
-	raw, err := json.Marshal(fields)
+	failed["outcome"], failed["message"] = record.Failed, why
+	failed["durationSeconds"], failed["endedExecution"] = time.Since(k.underway.began).Seconds(), true
+	raw, err := json.Marshal(failed)
 	if err != nil {
 		return err
 	}
