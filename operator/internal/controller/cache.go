@@ -14,22 +14,18 @@ import (
 // CacheOptions limit the caches to what is read: workflows and pods of runs, Leases of nodes, which are in one namespace, and of every
 // object the fields that decisions need. An empty list of namespaces means all of them.
 func CacheOptions(namespaces []string, leaseNamespace string) cache.Options {
-	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{workflow.ManagedByLabel: workflow.ManagedBy}), Transform: cached.Slim}
+	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{workflow.ManagedByLabel: workflow.ManagedBy})}
 	options := cache.Options{
-		DefaultTransform: cached.Slim,
+		DefaultTransform:  cached.Slim,
+		DefaultNamespaces: map[string]cache.Config{},
 		ByObject: map[client.Object]cache.ByObject{
-			&workflow.Workflow{}: ours,
-			&corev1.Pod{}:        ours,
-			&coordinationv1.Lease{}: {
-				Label: ours.Label, Transform: cached.Slim, Namespaces: map[string]cache.Config{leaseNamespace: {}},
-			},
+			&workflow.Workflow{}:    ours,
+			&corev1.Pod{}:           ours,
+			&coordinationv1.Lease{}: {Label: ours.Label, Namespaces: map[string]cache.Config{leaseNamespace: {}}},
 		},
 	}
-	if len(namespaces) > 0 {
-		options.DefaultNamespaces = map[string]cache.Config{}
-		for _, namespace := range namespaces {
-			options.DefaultNamespaces[namespace] = cache.Config{}
-		}
+	for _, namespace := range namespaces {
+		options.DefaultNamespaces[namespace] = cache.Config{}
 	}
 	return options
 }
