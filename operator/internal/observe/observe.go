@@ -147,9 +147,13 @@ func (o *Observer) nodes(ctx context.Context, world *World) error {
 		return err
 	}
 	for i := range nodes.Items {
-		node := nodeState(&nodes.Items[i])
-		node.LeaseDamaged = world.DamagedLeases[lease.Name(node.Name)]
-		world.Nodes = append(world.Nodes, node)
+		node, ready := &nodes.Items[i], Ready(&nodes.Items[i])
+		world.Nodes = append(world.Nodes, plan.Node{
+			Name: node.Name, Labels: node.Labels, Taints: node.Spec.Taints,
+			Unschedulable: node.Spec.Unschedulable, Allocatable: node.Status.Allocatable,
+			Ready: ready.Status == corev1.ConditionTrue, ReadySince: ready.LastTransitionTime.Time,
+			LeaseDamaged: world.DamagedLeases[lease.Name(node.Name)],
+		})
 	}
 	return nil
 }
