@@ -69,10 +69,9 @@ func walk(path string, content any) error {
 
 // label is the name of an element that has one, else its number.
 func label(i int, element any) string {
-	if object, ok := element.(map[string]any); ok {
-		if name, ok := object["name"].(string); ok {
-			return name
-		}
+	object, _ := element.(map[string]any)
+	if name, ok := object["name"].(string); ok {
+		return name
 	}
 	return fmt.Sprint(i)
 }
