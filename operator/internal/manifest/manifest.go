@@ -67,11 +67,8 @@ func expand(path string) ([]string, error) {
 		return []string{path}, nil
 	}
 	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.IsDir() {
-		return []string{path}, nil
+	if err != nil || !info.IsDir() {
+		return []string{path}, err
 	}
 	files, err := filepath.Glob(filepath.Join(path, "*.yaml"))
 	slices.Sort(files)
