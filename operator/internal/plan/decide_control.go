@@ -15,15 +15,9 @@ func (p *planner) control() *Decision {
 	}
 	switch {
 	case Cancelled(p.Run):
-		return &Decision{
-			Action: Stop{Workflow: p.Wave.Name, Why: "spec.cancel is true"}, After: lookAtPods,
-			Reason: assayv1alpha1.ReasonCancelled, Message: "stopping: what was measured will be analysed",
-		}
+		return p.stop("spec.cancel is true", assayv1alpha1.ReasonCancelled, "stopping: what was measured will be analysed")
 	case p.overBudget():
-		return &Decision{
-			Action: Stop{Workflow: p.Wave.Name, Why: p.budgetMessage()}, After: lookAtPods,
-			Reason: assayv1alpha1.ReasonBudgetExhausted, Message: p.budgetMessage() + ": what was measured will be analysed",
-		}
+		return p.stop(p.budgetMessage(), assayv1alpha1.ReasonBudgetExhausted, p.budgetMessage()+": what was measured will be analysed")
 	case Suspended(p.Run) && !p.Wave.Suspended:
 		return &Decision{Action: Suspend{p.Wave.Name}, Reason: assayv1alpha1.ReasonSuspended, Message: suspendedMessage, After: lookAtWave}
 	case !Suspended(p.Run) && p.Wave.Suspended && p.suspendedByUs():
@@ -31,6 +25,11 @@ func (p *planner) control() *Decision {
 			After: lookAtWave}
 	}
 	return nil
+}
+
+// stop ends the wave that runs. Its analysis still follows.
+func (p *planner) stop(why, reason, message string) *Decision {
+	return &Decision{Action: Stop{Workflow: p.Wave.Name, Why: why}, After: lookAtPods, Reason: reason, Message: message}
 }
 
 const suspendedMessage = "spec.suspend is true: no new block starts; set it to false to go on"
