@@ -181,7 +181,9 @@ func (a *Applier) inForce(ctx context.Context, run *assayv1alpha1.BenchmarkRun, 
 
 // recordLease writes to the run's ledger that it holds a lease: no block starts before that is known.
 func (a *Applier) recordLease(ctx context.Context, run *assayv1alpha1.BenchmarkRun, held lease.Lease) error {
-	taken := record.LeaseTaken{Run: record.Run(held.Holder), Lease: record.Lease{Node: held.Node, Token: held.Token}, AcquiredAt: held.Acquired}
+	taken := record.LeaseTaken{
+		Run: record.Run(held.Holder), Lease: record.Lease{Node: held.Node, Token: held.Token}, AcquiredAt: held.Acquired,
+	}
 	raw, err := record.Line(taken)
 	if err != nil {
 		return err
