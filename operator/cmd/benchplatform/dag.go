@@ -78,9 +78,6 @@ func (b *bench) workflowTime(ctx context.Context, name string) (time.Duration, e
 
 // scanSpec compares two ways to scan a small matrix at so many points, with four trials at each in every block.
 func scanSpec(blocks int32, points int) assayv1alpha1.BenchmarkRunSpec {
-	scan := func(strategy string) assayv1alpha1.ParameterValues {
-		return assayv1alpha1.ParameterValues{"strategy": strategy}
-	}
 	batches := []string{"1", "8"}
 	for i := len(batches); i < points; i++ {
 		batches = append(batches, strconv.Itoa(i+7))
@@ -89,8 +86,8 @@ func scanSpec(blocks int32, points int) assayv1alpha1.BenchmarkRunSpec {
 		TemplateRef: &assayv1alpha1.TemplateReference{Name: "pir-scan"},
 		Parameters:  assayv1alpha1.ParameterValues{"rows": "32768", "iterations": "10", "warmupIterations": "1"},
 		Sweep:       &assayv1alpha1.Sweep{Axes: []assayv1alpha1.SweepAxis{{Name: "batchSize", Values: batches}}},
-		Arms: []assayv1alpha1.Arm{{Name: "loop", Baseline: true, Parameters: scan("loop")},
-			{Name: "fused-m4r", Parameters: scan("fused-m4r")}},
+		Arms: []assayv1alpha1.Arm{{Name: "loop", Baseline: true, Parameters: assayv1alpha1.ParameterValues{"strategy": "loop"}},
+			{Name: "fused-m4r", Parameters: assayv1alpha1.ParameterValues{"strategy": "fused-m4r"}}},
 		Design:      assayv1alpha1.Design{Blocks: assayv1alpha1.Blocks{Min: blocks, Max: blocks}},
 		Environment: &assayv1alpha1.Environment{OnViolation: assayv1alpha1.ViolationWarn},
 		Gates:       []assayv1alpha1.Gate{{Name: "parity", Op: assayv1alpha1.ParityEqual}},

@@ -95,13 +95,10 @@ func sandboxLost(pod *corev1.Pod) time.Time {
 
 func imageProblem(pod *corev1.Pod) *plan.ImageProblem {
 	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		waiting := status.State.Waiting
-		if waiting == nil {
-			continue
-		}
+		reason := ptr.Deref(status.State.Waiting, corev1.ContainerStateWaiting{}).Reason
 		// Only the reason: the kubelet's message changes with every attempt, and a condition must not.
-		if words, ok := notPulled[waiting.Reason]; ok {
-			return &plan.ImageProblem{Image: status.Image, Message: cmp.Or(words, waiting.Reason), Scheduled: scheduled(pod)}
+		if words, ok := notPulled[reason]; ok {
+			return &plan.ImageProblem{Image: status.Image, Message: cmp.Or(words, reason), Scheduled: scheduled(pod)}
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -102,11 +103,7 @@ func setProgress(out *assayv1alpha1.BenchmarkRunStatus, o *Outcome, now time.Tim
 		out.Workflow = workflowName
 	}
 	if out.StartTime == nil {
-		started := plan.Started(o.World.Observed)
-		if started.IsZero() {
-			started = now
-		}
-		out.StartTime = ptr.To(metav1.NewTime(started))
+		out.StartTime = ptr.To(metav1.NewTime(cmp.Or(plan.Started(o.World.Observed), now)))
 	}
 	progress := fmt.Sprintf("%d/%d", state.Done, trials)
 	if progress != out.Progress || out.Remaining == nil {
