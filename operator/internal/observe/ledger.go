@@ -21,27 +21,20 @@ func RunStore(store ledger.Store, run *assayv1alpha1.BenchmarkRun) ledger.Store 
 	return ledger.WithPrefix(store, ledger.RunPrefix(record.Run{Namespace: run.Namespace, Name: run.Name, UID: string(run.UID)}))
 }
 
-// reasons are the condition reasons of ledger errors: one for each place where a person repairs them. The message has the details.
-var reasons = map[ledger.Cause]string{
-	ledger.CauseExpired:       assayv1alpha1.ReasonLedgerCertificate,
-	ledger.CauseNotYetValid:   assayv1alpha1.ReasonLedgerCertificate,
-	ledger.CauseAuthority:     assayv1alpha1.ReasonLedgerCertificate,
-	ledger.CauseHostname:      assayv1alpha1.ReasonLedgerCertificate,
-	ledger.CauseCertificate:   assayv1alpha1.ReasonLedgerCertificate,
-	ledger.CauseCAFile:        assayv1alpha1.ReasonLedgerCertificate,
-	ledger.CauseNoCredentials: assayv1alpha1.ReasonLedgerCredentials,
-	ledger.CauseAccessKey:     assayv1alpha1.ReasonLedgerCredentials,
-	ledger.CauseSecretKey:     assayv1alpha1.ReasonLedgerCredentials,
-	ledger.CauseToken:         assayv1alpha1.ReasonLedgerCredentials,
-	ledger.CauseDenied:        assayv1alpha1.ReasonLedgerDenied,
-	ledger.CauseClock:         assayv1alpha1.ReasonLedgerClock,
-	ledger.CauseUnconditional: assayv1alpha1.ReasonLedgerUnsuitable,
-}
-
-// Problem is the condition reason of a ledger's error.
+// Problem is the condition reason of a ledger's error: one for each place where a person repairs it. The message has the details.
 func Problem(err error) string {
-	if reason, ok := reasons[ledger.CauseOf(err)]; ok {
-		return reason
+	switch ledger.CauseOf(err) {
+	case ledger.CauseExpired, ledger.CauseNotYetValid, ledger.CauseAuthority, ledger.CauseHostname, ledger.CauseCertificate,
+		ledger.CauseCAFile:
+		return assayv1alpha1.ReasonLedgerCertificate
+	case ledger.CauseNoCredentials, ledger.CauseAccessKey, ledger.CauseSecretKey, ledger.CauseToken:
+		return assayv1alpha1.ReasonLedgerCredentials
+	case ledger.CauseDenied:
+		return assayv1alpha1.ReasonLedgerDenied
+	case ledger.CauseClock:
+		return assayv1alpha1.ReasonLedgerClock
+	case ledger.CauseUnconditional:
+		return assayv1alpha1.ReasonLedgerUnsuitable
 	}
 	switch {
 	case errors.Is(err, ledger.ErrNoBucket):
