@@ -78,12 +78,9 @@ func afterConflict(err error) (ctrl.Result, error) {
 
 func (r *NodeReconciler) lease(ctx context.Context, node string) (lease.Lease, error) {
 	var object coordinationv1.Lease
-	err := r.Live.Get(ctx, types.NamespacedName{Namespace: r.Applier.Lease.Namespace, Name: lease.Name(node)}, &object)
-	if apierrors.IsNotFound(err) {
-		return lease.Lease{Node: node}, nil
-	}
-	if err != nil {
-		return lease.Lease{}, err
+	key := types.NamespacedName{Namespace: r.Applier.Lease.Namespace, Name: lease.Name(node)}
+	if err := r.Live.Get(ctx, key, &object); err != nil {
+		return lease.Lease{Node: node}, client.IgnoreNotFound(err)
 	}
 	return lease.FromObject(&object)
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -133,12 +132,12 @@ func (o *Observer) template(ctx context.Context, world *World) error {
 		return nil
 	}
 	var template assayv1alpha1.BenchmarkTemplate
-	err := o.Live.Get(ctx, types.NamespacedName{Namespace: world.Run.Namespace, Name: world.Run.Spec.TemplateRef.Name}, &template)
-	if apierrors.IsNotFound(err) {
-		return nil
+	key := types.NamespacedName{Namespace: world.Run.Namespace, Name: world.Run.Spec.TemplateRef.Name}
+	if err := o.Live.Get(ctx, key, &template); err != nil {
+		return client.IgnoreNotFound(err)
 	}
 	world.Template = &template.Spec
-	return err
+	return nil
 }
 
 func (o *Observer) nodes(ctx context.Context, world *World) error {
