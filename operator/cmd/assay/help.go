@@ -128,22 +128,15 @@ func wrapped(text string) string {
 		if len(line) <= pageWidth {
 			continue
 		}
-		var out strings.Builder
-		length := 0
+		var short []string
 		for _, word := range strings.Fields(line) {
-			switch {
-			case length == 0:
-			case length+1+len(word) > pageWidth:
-				out.WriteByte('\n')
-				length = 0
-			default:
-				out.WriteByte(' ')
-				length++
+			if last := len(short) - 1; last >= 0 && len(short[last])+1+len(word) <= pageWidth {
+				short[last] += " " + word
+			} else {
+				short = append(short, word)
 			}
-			out.WriteString(word)
-			length += len(word)
 		}
-		lines[i] = out.String()
+		lines[i] = strings.Join(short, "\n")
 	}
 	return strings.Join(lines, "\n")
 }
