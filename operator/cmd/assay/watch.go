@@ -113,10 +113,8 @@ func followOnce(ctx context.Context, cluster *cluster, name string,
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case event, ok := <-events.ResultChan():
-			if !ok {
-				return nil, nil
-			}
+		case event := <-events.ResultChan():
+			// Neither an error nor the end of the watch has a run.
 			current, ok := event.Object.(*assayv1alpha1.BenchmarkRun)
 			switch {
 			case !ok:
