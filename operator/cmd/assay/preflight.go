@@ -201,10 +201,7 @@ func kubeletConfig(ctx context.Context, clients kubernetes.Interface, node strin
 	if err := result.Error(); err != nil {
 		return nil, err
 	}
-	raw, err := result.Raw()
-	if err != nil {
-		return nil, err
-	}
+	raw, _ := result.Raw() // Its error is the same one.
 	var answer struct {
 		KubeletConfig *preflight.KubeletConfig `json:"kubeletconfig"`
 	}
