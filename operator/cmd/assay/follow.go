@@ -20,6 +20,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/history/archive"
+	"assay.dev/assay/operator/internal/history/bisect"
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
@@ -472,10 +473,8 @@ func (f *follower) built(sides []points.Revision) []points.Revision {
 func (f *follower) confirming() *follower {
 	out := *f
 	run := f.asked.run.DeepCopy()
-	run.Spec.Design.Blocks = assayv1alpha1.Blocks{Min: watch.ConfirmingBlocks, Max: watch.ConfirmingBlocks}
-	run.Spec.Design.Stop, run.Spec.Design.Confirm = nil, nil
-	const most = 100000 // That the API allows.
-	run.Spec.Budget = assayv1alpha1.Budget{Trials: most, WallClock: metav1.Duration{Duration: 24 * time.Hour}}
+	bisect.Blocks(&run.Spec, watch.ConfirmingBlocks)
+	run.Spec.Budget.WallClock = metav1.Duration{Duration: 24 * time.Hour}
 	out.asked = f.asked.with(run)
 	return &out
 }
