@@ -76,18 +76,15 @@ func printComparison(out io.Writer, c compare.Comparison) error {
 	for _, line := range report.Columns(rows, 3, 1, report.Width(out)) {
 		fmt.Fprintln(out, line)
 	}
-	for _, only := range c.OnlyA {
-		fmt.Fprintf(out, "only in %s: %s\n", c.A, only)
+	each := func(format, run string, lines []string) {
+		for _, line := range lines {
+			fmt.Fprintf(out, format, run, line)
+		}
 	}
-	for _, only := range c.OnlyB {
-		fmt.Fprintf(out, "only in %s: %s\n", c.B, only)
-	}
-	for _, warning := range c.WarningsA {
-		fmt.Fprintf(out, "warning of %s: %s\n", c.A, warning)
-	}
-	for _, warning := range c.WarningsB {
-		fmt.Fprintf(out, "warning of %s: %s\n", c.B, warning)
-	}
+	each("only in %s: %s\n", c.A, c.OnlyA)
+	each("only in %s: %s\n", c.B, c.OnlyB)
+	each("warning of %s: %s\n", c.A, c.WarningsA)
+	each("warning of %s: %s\n", c.B, c.WarningsB)
 	_, err := fmt.Fprintf(out, "\nThe two runs were not interleaved: what changed between them is in the ratios and not in their %g %% "+
 		"intervals. To decide, make both arms of one run.\n", 100*c.Confidence)
 	return err
