@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/utils/ptr"
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/explain"
@@ -117,11 +118,12 @@ func newPlanCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 func summarize(frozen *experiment.Experiment, first *record.Wave) planned {
 	blocks, budget := frozen.Plan.Design.Blocks, frozen.Plan.Budget
 	perBlock := first.Blocks[0].Trials()
+	confirming := ptr.Deref(frozen.Plan.Design.Confirm, experiment.Confirm{}).Blocks
 	out := planned{
-		Search: frozen.Plan.Search != nil, Confirming: confirming(frozen),
+		Search: frozen.Plan.Search != nil, Confirming: confirming,
 		Run: frozen.Run.Name, Points: len(frozen.Points), TrialsPerBlock: perBlock,
 		MinBlocks: len(first.Blocks), MaxBlocks: blocks.Max,
-		MinTrials: first.Trials(), MaxTrials: min(perBlock*(blocks.Max+confirming(frozen)), budget.Trials),
+		MinTrials: first.Trials(), MaxTrials: min(perBlock*(blocks.Max+confirming), budget.Trials),
 		TrialBudget: budget.Trials, WallClock: budget.WallClock.Duration.String(),
 	}
 	if out.Search {
@@ -143,14 +145,6 @@ func summarize(frozen *experiment.Experiment, first *record.Wave) planned {
 			analysis.Asked(frozen, all[i].Gate.Condition)))
 	}
 	return out
-}
-
-// confirming is how many blocks repeat the verdict.
-func confirming(frozen *experiment.Experiment) int {
-	if frozen.Plan.Design.Confirm == nil {
-		return 0
-	}
-	return frozen.Plan.Design.Confirm.Blocks
 }
 
 func printPlan(out io.Writer, p planned) {
