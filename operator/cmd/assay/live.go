@@ -47,19 +47,12 @@ func (l *live) printf(format string, args ...any) {
 		return
 	}
 	// A line that is broken cannot be written again.
-	if width, _, err := term.GetSize(int(l.terminal.Fd())); err == nil {
-		line = shortened(line, width-1)
+	width, _, err := term.GetSize(int(l.terminal.Fd()))
+	if runes := []rune(line); err == nil && width > 1 && len(runes) >= width {
+		line = string(runes[:width-1])
 	}
 	l.line = line
 	fmt.Fprint(l.out, again+line)
-}
-
-// shortened is as much of a line as there is room for.
-func shortened(line string, room int) string {
-	if runes := []rune(line); room > 0 && len(runes) > room {
-		return string(runes[:room])
-	}
-	return line
 }
 
 // Write puts lines above the one that is written again.
