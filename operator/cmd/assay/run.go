@@ -104,6 +104,12 @@ func (options *localOptions) addFlags(command *cobra.Command, here *bool) {
 	flags.StringVar(&options.out, "out", "", "with --local: folder for the ledger (default: assay-ledger/NAME-TIME)")
 }
 
+// bindArmBinary adds the flag with which arms that have images get their programs on this machine.
+func bindArmBinary(flags *pflag.FlagSet, into *[]string) {
+	flags.StringArrayVar(into, "arm-binary", nil,
+		"ARM=PATH, the program of an arm that has an image of its own, or ARM/BUILD=PATH of one of its builds; may be repeated")
+}
+
 // addSources gives a command the flags that say where a run on this machine finds what it needs. When begins what each is for.
 func (options *localOptions) addSources(flags *pflag.FlagSet, when string) {
 	flags.StringArrayVar(&options.templates, "templates", nil,
