@@ -200,12 +200,12 @@ func (o *bisectOptions) run(ctx context.Context, connection *genericclioptions.C
 	}
 	if o.change != "" || o.series != "" {
 		b.history.source = o.source
-		store, closeStore, err := b.history.open(ctx)
+		history, closeStore, err := b.history.open(ctx)
 		if err != nil {
 			return err
 		}
 		defer closeStore()
-		b.archive = archive.Open(store)
+		b.archive = history
 		all, err := b.archive.Of(ctx, o.series)
 		if err != nil {
 			return err

@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
-	"assay.dev/assay/operator/internal/history/archive"
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/report/ci"
@@ -91,12 +90,11 @@ func newChangesCommand(connection *genericclioptions.ConfigFlags) *cobra.Command
 }
 
 func readChanges(ctx context.Context, where *place, ended bool, every time.Duration, now time.Time) (*changesView, error) {
-	store, closeStore, err := where.open(ctx)
+	history, closeStore, err := where.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer closeStore()
-	history := archive.Open(store)
 	book, err := history.Book(ctx)
 	if err != nil {
 		return nil, err
@@ -199,14 +197,14 @@ func newAcknowledgeCommand(connection *genericclioptions.ConfigFlags) *cobra.Com
 			if current, err := user.Current(); who == "" && err == nil {
 				who = current.Username
 			}
-			store, closeStore, err := where.open(cmd.Context())
+			history, closeStore, err := where.open(cmd.Context())
 			if err != nil {
 				return err
 			}
 			defer closeStore()
 			event := change.Event{At: time.Now().UTC(), Who: who, Person: true, Why: why, To: state}
 			var decided change.Change
-			if _, err := archive.Open(store).Update(cmd.Context(), func(book change.Book) (change.Book, error) {
+			if _, err := history.Update(cmd.Context(), func(book change.Book) (change.Book, error) {
 				book, decided, err = acknowledge(book, args[0], event)
 				return book, err
 			}); err != nil {

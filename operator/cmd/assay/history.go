@@ -55,10 +55,10 @@ func (p *place) addFlags(command *cobra.Command, flags *genericclioptions.Config
 const placeHelp = "With -n NAMESPACE, and without --history, it is that of the schedules of the namespace on the cluster, reached as the " +
 	"ledger of a run is. For a URL an object store's credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
 
-func (p *place) open(ctx context.Context) (ledger.Store, func(), error) {
+func (p *place) open(ctx context.Context) (*archive.Archive, func(), error) {
 	if p.where != defaultHistory || p.source.flags == nil || ptr.Deref(p.source.flags.Namespace, "") == "" {
 		store, err := openHistory(ctx, p.where)
-		return store, func() {}, err
+		return archive.Open(store), func() {}, err
 	}
 	cluster, err := connect(p.source.flags)
 	if err != nil {
@@ -69,7 +69,8 @@ func (p *place) open(ctx context.Context) (ledger.Store, func(), error) {
 		return nil, nil, err
 	}
 	p.cluster = cluster
-	return p.source.openFrom(ctx, cluster, cluster.namespace, "status.history", where)
+	store, closeStore, err := p.source.openFrom(ctx, cluster, cluster.namespace, "status.history", where)
+	return archive.Open(store), closeStore, err
 }
 
 // ledger opens that of a point, which lies where the history does.
@@ -311,12 +312,11 @@ func newHistoryCommand(connection *genericclioptions.ConfigFlags) *cobra.Command
 }
 
 func readHistory(ctx context.Context, where *place, names []string) ([]historyView, error) {
-	store, closeStore, err := where.open(ctx)
+	history, closeStore, err := where.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer closeStore()
-	history := archive.Open(store)
 	read := history.All
 	if len(names) > 0 {
 		read = func(ctx context.Context) ([]*series.Series, error) { return history.Of(ctx, names[0]) }
@@ -334,7 +334,7 @@ func readHistory(ctx context.Context, where *place, names []string) ([]historyVi
 		out = append(out, viewSeries(s, book))
 	}
 	if len(out) == 0 && len(names) > 0 {
-		return nil, &exitCode{exitUsage, fmt.Errorf("no series %q in %s: %s history lists those that are there", names[0], store.URL(), program)}
+		return nil, &exitCode{exitUsage, fmt.Errorf("no series %q in %s: %s history lists those that are there", names[0], history.URL(), program)}
 	}
 	return out, nil
 }

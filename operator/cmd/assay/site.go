@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
-	"assay.dev/assay/operator/internal/history/archive"
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/ledger"
@@ -145,7 +144,7 @@ func checkAddress(flag, address string) error {
 
 // writeSite writes the pages of a history. Pages of series that are gone stay as they are: nothing leads to them any more.
 func writeSite(ctx context.Context, o siteOptions, now time.Time) (*siteWritten, error) {
-	from, closeStore, err := o.history.open(ctx)
+	history, closeStore, err := o.history.open(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -154,13 +153,12 @@ func writeSite(ctx context.Context, o siteOptions, now time.Time) (*siteWritten,
 	if err != nil {
 		return nil, err
 	}
-	history := archive.Open(from)
 	all, err := history.All(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if len(all) == 0 {
-		return nil, &exitCode{exitUsage, fmt.Errorf("no series in %s: assay run --local --series measures the first point of one", from.URL())}
+		return nil, &exitCode{exitUsage, fmt.Errorf("no series in %s: assay run --local --series measures the first point of one", history.URL())}
 	}
 	book, err := history.Book(ctx)
 	if err != nil {
