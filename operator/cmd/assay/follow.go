@@ -84,14 +84,13 @@ type follower struct {
 
 // pointRecorded is what a run of a series prints for programs.
 type pointRecorded struct {
-	Series   string         `json:"series"`
-	Sequence int64          `json:"sequence"`
-	Revision string         `json:"revision"`
-	Ledger   string         `json:"ledger"`
-	Points   []recordView   `json:"points"`
-	Problems []string       `json:"problems,omitempty"`
-	Due      []confirmView  `json:"due,omitempty"`
-	Alerts   []change.Alert `json:"alerts,omitempty"`
+	Series   string        `json:"series"`
+	Sequence int64         `json:"sequence"`
+	Revision string        `json:"revision"`
+	Ledger   string        `json:"ledger"`
+	Points   []recordView  `json:"points"`
+	Problems []string      `json:"problems,omitempty"`
+	Due      []confirmView `json:"due,omitempty"`
 }
 
 type confirmView struct {
