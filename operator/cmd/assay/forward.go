@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -81,19 +80,16 @@ func behind(ctx context.Context, cluster *cluster, name types.NamespacedName, po
 	if err := cluster.List(ctx, &pods, client.InNamespace(name.Namespace), client.MatchingLabels(service.Spec.Selector)); err != nil {
 		return nil, 0, fmt.Errorf("pods of Service %s: %w", name, err)
 	}
-	for i := range pods.Items {
-		pod := &pods.Items[i]
-		if !isReady(pod) {
-			continue
-		}
-		for _, servicePort := range service.Spec.Ports {
-			if strconv.Itoa(int(servicePort.Port)) == port {
-				return pod, containerPort(pod, &servicePort), nil
-			}
-		}
-		return nil, 0, fmt.Errorf("no port %s at Service %s", port, name)
+	pod := firstReady(pods.Items)
+	if pod == nil {
+		return nil, 0, fmt.Errorf("no ready pod behind Service %s: see kubectl get pods -n %s", name, name.Namespace)
 	}
-	return nil, 0, fmt.Errorf("no ready pod behind Service %s: see kubectl get pods -n %s", name, name.Namespace)
+	for _, servicePort := range service.Spec.Ports {
+		if strconv.Itoa(int(servicePort.Port)) == port {
+			return pod, containerPort(pod, &servicePort), nil
+		}
+	}
+	return nil, 0, fmt.Errorf("no port %s at Service %s", port, name)
 }
 
 func containerPort(pod *corev1.Pod, port *corev1.ServicePort) int32 {
@@ -113,8 +109,14 @@ func containerPort(pod *corev1.Pod, port *corev1.ServicePort) int32 {
 	return port.Port
 }
 
-func isReady(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
-		return condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue
-	})
+// firstReady is the first pod that is ready; nil without one.
+func firstReady(pods []corev1.Pod) *corev1.Pod {
+	for i := range pods {
+		for _, condition := range pods[i].Status.Conditions {
+			if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
+				return &pods[i]
+			}
+		}
+	}
+	return nil
 }

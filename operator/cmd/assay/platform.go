@@ -72,11 +72,10 @@ func operatorPod(ctx context.Context, reader client.Reader, system string) (*cor
 	if err := reader.List(ctx, &list, client.InNamespace(system), ours); err != nil {
 		return nil, err
 	}
-	ready := slices.IndexFunc(list.Items, func(pod corev1.Pod) bool { return isReady(&pod) })
-	if ready < 0 {
-		return nil, fmt.Errorf("namespace %s has no pod of an operator that is ready", system)
+	if pod := firstReady(list.Items); pod != nil {
+		return pod, nil
 	}
-	return &list.Items[ready], nil
+	return nil, fmt.Errorf("namespace %s has no pod of an operator that is ready", system)
 }
 
 // platform is what the operator says of what it needs.
