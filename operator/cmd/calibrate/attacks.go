@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -60,7 +59,7 @@ func newAttacksCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := json.NewEncoder(cmd.OutOrStdout()).Encode(figure); err != nil || figure.Value == 0 {
+			if err := figure.Write(cmd.OutOrStdout()); err != nil || figure.Value == 0 {
 				return err
 			}
 			return fmt.Errorf("%g of %d attacks changed an attempt or the verdict, and none may", figure.Value, figure.Samples)

@@ -59,7 +59,7 @@ func newPerturbationCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return json.NewEncoder(cmd.OutOrStdout()).Encode(figure)
+			return figure.Write(cmd.OutOrStdout())
 		},
 	}
 	flags := command.Flags()

@@ -7,21 +7,13 @@ import (
 	"io"
 	"slices"
 
+	"assay.dev/assay/operator/internal/figures"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/simulate"
 )
 
 // Figure is one claim of the project, as bench targets print it.
-type Figure struct {
-	Figure  string  `json:"figure"`
-	Value   float64 `json:"value"`
-	Unit    string  `json:"unit"`
-	Low     float64 `json:"low"`
-	High    float64 `json:"high"`
-	Samples int     `json:"samples"`
-	// Note says under what conditions, where the name does not.
-	Note string `json:"note,omitempty"`
-}
+type Figure = figures.Figure
 
 // Print writes one JSON line for each figure.
 func Print(out io.Writer, figures ...Figure) error {

@@ -25,6 +25,8 @@ type Figure struct {
 	Low     float64 `json:"low"`
 	High    float64 `json:"high"`
 	Samples int     `json:"samples"`
+	// Note says under what conditions, where the name does not.
+	Note string `json:"note,omitempty"`
 	// Target is what is asked of it, in words. It is for documents: whether it is met, who reads both says.
 	Target string `json:"-"`
 }

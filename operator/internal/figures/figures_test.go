@@ -118,8 +118,8 @@ func TestAFigureIsOfTheStatisticThatItsRuleNames(t *testing.T) {
 		rule := "{metric: latency, statistic: " + string(statistic) + ", arms: [fused-m4r], at: {batchSize: '8', pendingDelta: '0'}, figure: "
 		out, missing := set(t, "  - "+rule+"level, target: ≤ 1 s}\n  - "+rule+"ratio, compared: true}").Of(exp, result)
 		want := []Figure{
-			{"level", level.Value, "s", *level.Low, *level.High, level.Blocks, "≤ 1 s"},
-			{"ratio", ratio.Value, "x", *ratio.Low, *ratio.High, ratio.Blocks, ""},
+			{"level", level.Value, "s", *level.Low, *level.High, level.Blocks, "", "≤ 1 s"},
+			{"ratio", ratio.Value, "x", *ratio.Low, *ratio.High, ratio.Blocks, "", ""},
 		}
 		if diff := cmp.Diff(want, out); diff != "" || len(missing) > 0 {
 			t.Errorf("%s: %s\nmissing: %v", statistic, diff, missing)
@@ -217,7 +217,7 @@ func TestARuleThatCanGiveNoFigureIsRefused(t *testing.T) {
 
 func TestAFigureIsOneLineOfJSON(t *testing.T) {
 	var out bytes.Buffer
-	if err := (Figure{"a \"b\"", 1.5, "x", 1, 2, 20, "≥ 1"}).Write(&out); err != nil {
+	if err := (Figure{"a \"b\"", 1.5, "x", 1, 2, 20, "", "≥ 1"}).Write(&out); err != nil {
 		t.Fatal(err)
 	}
 	var got map[string]any
