@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"sync"
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -16,6 +15,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/history/rehearse"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
 	"assay.dev/assay/operator/internal/specimen"
@@ -91,25 +91,14 @@ func Simulate(scenario simulate.Scenario, runs int, seed uint64, workers int) ([
 	for _, effect := range effects {
 		outcomes := make([]outcome, runs)
 		errs := make([]error, runs)
-		next := make(chan int)
-		var group sync.WaitGroup
-		for range max(1, workers) {
-			group.Go(func() {
-				for i := range next {
-					truth := math.Log1p(effect)
-					if i%2 == 1 {
-						truth = -truth
-					}
-					world := simulate.NewWorld(scenario, truth, seed, stream(scenario.Name, effect, i))
-					outcomes[i], errs[i] = one(exp, scenario.Lanes(), world, truth)
-				}
-			})
-		}
-		for i := range runs {
-			next <- i
-		}
-		close(next)
-		group.Wait()
+		rehearse.Parallel(runs, workers, func(i int) {
+			truth := math.Log1p(effect)
+			if i%2 == 1 {
+				truth = -truth
+			}
+			world := simulate.NewWorld(scenario, truth, seed, stream(scenario.Name, effect, i))
+			outcomes[i], errs[i] = one(exp, scenario.Lanes(), world, truth)
+		})
 		tally := Tally{Scenario: scenario, Effect: effect}
 		for i := range outcomes {
 			if errs[i] != nil {

@@ -49,7 +49,7 @@ type Searches struct {
 // Bisect rehearses so many searches of a kind.
 func Bisect(h History, of, workers int, seed uint64) Searches {
 	each := make([]Searches, of)
-	parallel(of, workers, func(i int) { each[i] = search(h, seed, uint64(i)) })
+	Parallel(of, workers, func(i int) { each[i] = search(h, seed, uint64(i)) })
 	out := Searches{History: h}
 	for _, s := range each {
 		out.Of, out.Exact, out.Held, out.False = out.Of+1, out.Exact+s.Exact, out.Held+s.Held, out.False+s.False

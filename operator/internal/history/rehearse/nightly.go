@@ -139,7 +139,7 @@ func (y *Tally) add(t *truth, w watched) {
 // values as they were measured.
 func Watch(year Year, years, workers int, seed uint64, each func(i int, changed []int, ratios, bare []float64)) Tally {
 	truths, results := make([]*truth, years), make([]watched, years)
-	parallel(years, workers, func(i int) {
+	Parallel(years, workers, func(i int) {
 		truths[i] = draw(year, seed+uint64(i))
 		results[i] = truths[i].watch()
 	})
@@ -153,8 +153,8 @@ func Watch(year Year, years, workers int, seed uint64, each func(i int, changed 
 	return out
 }
 
-// parallel does n things with so many workers.
-func parallel(n, workers int, do func(i int)) {
+// Parallel does n things with so many workers.
+func Parallel(n, workers int, do func(i int)) {
 	next := make(chan int)
 	var group sync.WaitGroup
 	for range max(1, workers) {
