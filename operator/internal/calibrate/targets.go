@@ -44,15 +44,29 @@ var SimulatedFigures = append([]string{
 	"verdict.aa.false_rate", "verdict.power.effect2pct", "verdict.coverage.95", "verdict.coverage.95.highest", simulate.ClockFigure,
 }, rates...)
 
-// Targets of the figures.
-const (
-	MaxFalseRate               = 0.01
-	MinPower                   = 0.90
-	MinCoverage, MaxCoverage   = 0.93, 0.97
-	MinFlagged                 = 0.95
-	MinUsedShare               = 0.90
-	powerScenario, powerEffect = "quiet", 0.02
-)
+// MaxFalseRate is the target of wrong verdicts.
+const MaxFalseRate = 0.01
+
+const powerScenario, powerEffect = "quiet", 0.02
+
+// targets of the figures: the least and the most that each may be.
+var targets = map[string]struct{ low, high float64 }{
+	"verdict.aa.false_rate":       {0, MaxFalseRate},
+	simulate.AutocorrFigure:       {0, MaxFalseRate},
+	simulate.RareSlowFigure:       {0, MaxFalseRate},
+	simulate.NodeLevelsFigure:     {0, MaxFalseRate},
+	simulate.LayoutFigure:         {0, MaxFalseRate},
+	simulate.GatesFigure:          {0, MaxFalseRate},
+	simulate.ClockFigure:          {0.93, 1},
+	"verdict.coverage.95":         {0.93, 0.97},
+	"verdict.coverage.95.highest": {0.93, 0.97},
+	"verdict.power.effect2pct":    {0.90, 1},
+	RealPowerFigure:               {0.90, 1},
+	UsedShareFigure:               {0.90, 1},
+	"verdict.neighbour.flagged":   {0.95, 1},
+	SelfNoiseFigure:               {0, 0},
+	CensoredFigure:                {0, 0},
+}
 
 // Figure is the share as a claim.
 func (s Share) Figure(name string) Figure {
@@ -138,31 +152,10 @@ func coverage(tallies []Tally, name string) []Tally {
 func Check(figures []Figure) []string {
 	var out []string
 	for _, f := range figures {
-		low, high := 0.0, 1.0
-		switch f.Figure {
-		case "verdict.aa.false_rate", simulate.AutocorrFigure, simulate.RareSlowFigure, simulate.NodeLevelsFigure, simulate.LayoutFigure,
-			simulate.GatesFigure:
-			high = MaxFalseRate
-		case simulate.ClockFigure:
-			low = MinCoverage
-		case "verdict.power.effect2pct":
-			low = MinPower
-		case "verdict.coverage.95", "verdict.coverage.95.highest":
-			low, high = MinCoverage, MaxCoverage
-		case SelfNoiseFigure:
-			high = 0
-		case RealPowerFigure:
-			low = MinPower
-		case UsedShareFigure:
-			low = MinUsedShare
-		case "verdict.neighbour.flagged":
-			low = MinFlagged
-		case CensoredFigure:
-			high = 0
-		}
-		if f.High < low || f.Low > high {
+		target, ok := targets[f.Figure]
+		if ok && (f.High < target.low || f.Low > target.high) {
 			out = append(out, fmt.Sprintf("%s is %s of %d runs and the target is %g to %g", f.Figure,
-				quantity.WithEnds(f.Value, f.Low, f.High, 4), f.Samples, low, high))
+				quantity.WithEnds(f.Value, f.Low, f.High, 4), f.Samples, target.low, target.high))
 		}
 	}
 	return out
