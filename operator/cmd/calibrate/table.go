@@ -4,19 +4,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-
-	"assay.dev/assay/operator/internal/calibrate"
 )
-
-func newEstimatorsCommand() *cobra.Command {
-	return newTableCommand("estimators", "Compare the mean of the blocks with trimmed means, where noise is not normal", 8000,
-		calibrate.Estimators)
-}
-
-func newRejectionsCommand() *cobra.Command {
-	return newTableCommand("rejections", "Compare what a noisy reading may take out of the comparison, for 2 to 16 arms", 2000,
-		calibrate.Rejections)
-}
 
 // newTableCommand makes a table from simulated runs, and puts it where a document has the markers of that name.
 func newTableCommand(name, short string, rows int, table func(runs int, seed uint64) string) *cobra.Command {
