@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"os/exec"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -179,25 +178,14 @@ func detectCost(workers int, seed uint64) calibrate.Figure {
 	policy := watch.Default()
 	took := make([]float64, 5)
 	for i := range took {
-		took[i] = detectAll(policy, all, workers).Seconds()
+		began := time.Now()
+		rehearse.Parallel(len(all), workers, func(i int) {
+			_ = policy.Online.Newest(all[i], 0)
+			_ = policy.Offline.Changes(all[i])
+		})
+		took[i] = time.Since(began).Seconds()
 	}
 	slices.Sort(took)
 	return calibrate.Figure{Figure: "history.detect_1k_series_s", Value: took[len(took)/2], Unit: "s", Low: took[0], High: took[len(took)-1],
 		Samples: len(took), Note: fmt.Sprintf("median, least and most; %d series at a time", workers)}
-}
-
-// detectAll is how long so many workers take for all series.
-func detectAll(policy watch.Policy, all [][]detect.Observation, workers int) time.Duration {
-	began := time.Now()
-	var group sync.WaitGroup
-	for worker := range workers {
-		group.Go(func() {
-			for i := worker; i < len(all); i += workers {
-				_ = policy.Online.Newest(all[i], 0)
-				_ = policy.Offline.Changes(all[i])
-			}
-		})
-	}
-	group.Wait()
-	return time.Since(began)
 }
