@@ -145,13 +145,11 @@ func (o *realOptions) rows() ([]row, error) {
 				}
 				out = append(out, row{workload: workload, file: file, effect: float64(percent) / 100})
 			}
-		default:
-			return nil, fmt.Errorf("invalid --workload %q: allowed are spin and pir", workload)
-		}
-		if workload == "spin" {
 			for _, arms := range o.arms {
 				out = append(out, row{workload: workload, file: "spin-same.yaml", arms: arms})
 			}
+		default:
+			return nil, fmt.Errorf("invalid --workload %q: allowed are spin and pir", workload)
 		}
 		for _, neighbour := range o.neighbours {
 			switch neighbour {
