@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"assay.dev/assay/operator/internal/analysis/stats"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/simulate"
@@ -36,8 +34,7 @@ func Estimators(runs int, seed uint64) string {
 				random := rand.New(rand.NewPCG(seed, uint64(blocks)))
 				trimmed := int(share * float64(blocks))
 				df := float64(blocks - 2*trimmed - 1)
-				inner := distuv.StudentsT{Sigma: 1, Nu: df}.Quantile(0.975)
-				outer := distuv.StudentsT{Sigma: 1, Nu: df}.Quantile(0.9975)
+				inner, outer := stats.StudentQuantile(0.975, df), stats.StudentQuantile(0.9975, df)
 				var covered, gateCovered, detected int
 				for range runs {
 					differences := make([]float64, blocks)
@@ -70,8 +67,7 @@ func Estimators(runs int, seed uint64) string {
 // trimmedMean leaves out so many of the smallest and of the largest values; its standard error is that of the winsorised
 // values.
 func trimmedMean(values []float64, trimmed int) (center, se float64) {
-	sorted := slices.Clone(values)
-	slices.Sort(sorted)
+	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)
 	kept := sorted[trimmed : n-trimmed]
 	var mean float64

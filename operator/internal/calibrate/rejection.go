@@ -7,8 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
+	"assay.dev/assay/operator/internal/analysis/stats"
 	"assay.dev/assay/operator/internal/quantity"
 )
 
@@ -151,11 +150,10 @@ func (t *rejectionTally) add(trials [][]trialSeen, rule int) {
 		squares += w / total * (differences[i] - center) * (differences[i] - center)
 	}
 	se := math.Sqrt(squares / (n - 1))
-	student := distuv.StudentsT{Sigma: 1, Nu: n - 1}
 	t.intervals++
-	half := student.Quantile(0.9975) * se
+	half := stats.StudentQuantile(0.9975, n-1) * se
 	t.halves = append(t.halves, half)
-	if math.Abs(center) <= student.Quantile(0.975)*se {
+	if math.Abs(center) <= stats.StudentQuantile(0.975, n-1)*se {
 		t.covered++
 	}
 	if center+math.Log1p(0.02) > half {
@@ -164,7 +162,6 @@ func (t *rejectionTally) add(trials [][]trialSeen, rule int) {
 }
 
 func medianOf(values []float64) float64 {
-	sorted := slices.Clone(values)
-	slices.Sort(sorted)
+	sorted := slices.Sorted(slices.Values(values))
 	return sorted[len(sorted)/2]
 }
