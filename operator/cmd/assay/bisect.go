@@ -200,12 +200,10 @@ func (o *bisectOptions) run(ctx context.Context, connection *genericclioptions.C
 	}
 	if o.change != "" || o.series != "" {
 		b.history.source = o.source
-		history, closeStore, err := b.history.open(ctx)
-		if err != nil {
+		// What was found is recorded there, also when the search is interrupted.
+		if b.archive, err = b.history.open(context.WithoutCancel(ctx)); err != nil {
 			return err
 		}
-		defer closeStore()
-		b.archive = history
 		all, err := b.archive.Of(ctx, o.series)
 		if err != nil {
 			return err
@@ -595,11 +593,12 @@ func (o *bisectOptions) onCluster(ctx context.Context, run *assayv1alpha1.Benchm
 	if err := failure(ended); err != nil {
 		return nil, fmt.Errorf("%w; delete the run, and the same command measures the wave again", err)
 	}
-	store, closeStore, err := o.source.openFrom(ctx, cluster, ended.Namespace, "status.ledger", ended.Status.Ledger)
+	ctx, done := context.WithCancel(ctx)
+	defer done()
+	store, err := o.source.openFrom(ctx, cluster, ended.Namespace, "status.ledger", ended.Status.Ledger)
 	if err != nil {
 		return nil, err
 	}
-	defer closeStore()
 	return readJudged(ctx, store, ended.Status.Ledger, -1)
 }
 

@@ -90,11 +90,10 @@ func newChangesCommand(connection *genericclioptions.ConfigFlags) *cobra.Command
 }
 
 func readChanges(ctx context.Context, where *place, ended bool, every time.Duration, now time.Time) (*changesView, error) {
-	history, closeStore, err := where.open(ctx)
+	history, err := where.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer closeStore()
 	book, err := history.Book(ctx)
 	if err != nil {
 		return nil, err
@@ -197,11 +196,10 @@ func newAcknowledgeCommand(connection *genericclioptions.ConfigFlags) *cobra.Com
 			if current, err := user.Current(); who == "" && err == nil {
 				who = current.Username
 			}
-			history, closeStore, err := where.open(cmd.Context())
+			history, err := where.open(cmd.Context())
 			if err != nil {
 				return err
 			}
-			defer closeStore()
 			event := change.Event{At: time.Now().UTC(), Who: who, Person: true, Why: why, To: state}
 			var decided change.Change
 			if _, err := history.Update(cmd.Context(), func(book change.Book) (change.Book, error) {

@@ -34,7 +34,6 @@ func newCompareCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				result.close()
 				runs[i] = compare.Run{Experiment: result.experiment, Analysis: result.analysis}
 			}
 			result, err := compare.Runs(runs[0], runs[1])

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -23,51 +24,49 @@ func insideCluster(host string) bool {
 	return len(parts) >= 3 && parts[2] == "svc"
 }
 
-// forward makes a service's port reachable on a free port of this machine until it is stopped.
-func forward(ctx context.Context, cluster *cluster, endpoint *url.URL) (port int, stop func(), err error) {
+// forward makes a service's port reachable on a free port of this machine until the context ends.
+func forward(ctx context.Context, cluster *cluster, endpoint *url.URL) (port int, err error) {
 	parts := strings.Split(endpoint.Hostname(), ".")
 	name := types.NamespacedName{Namespace: parts[1], Name: parts[0]}
 	pod, target, err := behind(ctx, cluster, name, endpoint.Port())
 	if err != nil {
-		return 0, nil, err
+		return 0, err
 	}
-	return forwardPod(cluster, pod, target)
+	return forwardPod(ctx, cluster, pod, target)
 }
 
 // forwardPod does the same for a port of a pod.
-func forwardPod(cluster *cluster, pod *corev1.Pod, target int32) (port int, stop func(), err error) {
+func forwardPod(ctx context.Context, cluster *cluster, pod *corev1.Pod, target int32) (port int, err error) {
 	transport, upgrader, err := spdy.RoundTripperFor(cluster.config)
 	if err != nil {
-		return 0, nil, err
+		return 0, err
 	}
 	server, err := url.Parse(cluster.config.Host)
 	if err != nil {
-		return 0, nil, err
+		return 0, err
 	}
 	server = server.JoinPath("api", "v1", "namespaces", pod.Namespace, "pods", pod.Name, "portforward")
 	dialer := spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, server)
 
-	stopChannel, ready, failed := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	forwarder, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", target)}, stopChannel, ready,
+	ready, failed := make(chan struct{}), make(chan error, 1)
+	forwarder, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", target)}, ctx.Done(), ready,
 		io.Discard, io.Discard)
 	if err != nil {
-		return 0, nil, err
+		return 0, err
 	}
 	go func() { failed <- forwarder.ForwardPorts() }()
 	select {
 	case <-ready:
 	case err := <-failed:
-		return 0, nil, fmt.Errorf("port-forward to pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		return 0, fmt.Errorf("port-forward to pod %s/%s: %w", pod.Namespace, pod.Name, cmp.Or(err, ctx.Err()))
 	case <-time.After(30 * time.Second):
-		close(stopChannel)
-		return 0, nil, fmt.Errorf("port-forward to pod %s/%s: not ready after 30s", pod.Namespace, pod.Name)
+		return 0, fmt.Errorf("port-forward to pod %s/%s: not ready after 30s", pod.Namespace, pod.Name)
 	}
 	ports, err := forwarder.GetPorts()
 	if err != nil {
-		close(stopChannel)
-		return 0, nil, err
+		return 0, err
 	}
-	return int(ports[0].Local), func() { close(stopChannel) }, nil
+	return int(ports[0].Local), nil
 }
 
 // behind finds a ready pod behind the service and the container port that the service port leads to.

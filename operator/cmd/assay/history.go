@@ -55,31 +55,31 @@ func (p *place) addFlags(command *cobra.Command, flags *genericclioptions.Config
 const placeHelp = "With -n NAMESPACE, and without --history, it is that of the schedules of the namespace on the cluster, reached as the " +
 	"ledger of a run is. For a URL an object store's credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
 
-func (p *place) open(ctx context.Context) (*archive.Archive, func(), error) {
+// open opens the history until the context ends.
+func (p *place) open(ctx context.Context) (*archive.Archive, error) {
 	if p.where != defaultHistory || p.source.flags == nil || ptr.Deref(p.source.flags.Namespace, "") == "" {
 		store, err := openHistory(ctx, p.where)
-		return archive.Open(store), func() {}, err
+		return archive.Open(store), err
 	}
 	cluster, err := connect(p.source.flags)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	where, err := historyOf(ctx, cluster)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	p.cluster = cluster
-	store, closeStore, err := p.source.openFrom(ctx, cluster, cluster.namespace, "status.history", where)
-	return archive.Open(store), closeStore, err
+	store, err := p.source.openFrom(ctx, cluster, cluster.namespace, "status.history", where)
+	return archive.Open(store), err
 }
 
 // ledger opens that of a point, which lies where the history does.
-func (p *place) ledger(ctx context.Context, at string) (ledger.Store, func(), error) {
+func (p *place) ledger(ctx context.Context, at string) (ledger.Store, error) {
 	if p.cluster != nil {
 		return p.source.openFrom(ctx, p.cluster, p.cluster.namespace, "ledger", at)
 	}
-	store, err := ledger.Open(ctx, at, ledger.Options{})
-	return store, func() {}, err
+	return ledger.Open(ctx, at, ledger.Options{})
 }
 
 // historyOf is where the history of a namespace lies, as its schedules say.
@@ -312,11 +312,10 @@ func newHistoryCommand(connection *genericclioptions.ConfigFlags) *cobra.Command
 }
 
 func readHistory(ctx context.Context, where *place, names []string) ([]historyView, error) {
-	history, closeStore, err := where.open(ctx)
+	history, err := where.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer closeStore()
 	read := history.All
 	if len(names) > 0 {
 		read = func(ctx context.Context) ([]*series.Series, error) { return history.Of(ctx, names[0]) }

@@ -38,11 +38,10 @@ func askOperator(ctx context.Context, cluster *cluster, system string) (*depende
 	if err != nil {
 		return nil, err
 	}
-	port, stop, err := forwardPod(cluster, pod, dependencies.Port)
+	port, err := forwardPod(ctx, cluster, pod, dependencies.Port)
 	if err != nil {
 		return nil, err
 	}
-	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:"+strconv.Itoa(port)+dependencies.Path, nil)

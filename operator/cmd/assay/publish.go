@@ -58,7 +58,6 @@ func (s *source) result(ctx context.Context, where, file string) (*ci.Result, er
 		if err != nil {
 			return nil, err
 		}
-		defer result.close()
 		out = ci.From(result.experiment.Run.Name, result.experiment, result.analysis)
 		if answer != nil {
 			out.Title, out.Passed, out.Report = cmp.Or(answer.Title, out.Title), answer.Passed, answer.Report

@@ -59,7 +59,6 @@ func deliverTable(ctx context.Context, from *source, where, name string, to dest
 	if err != nil {
 		return err
 	}
-	defer result.close()
 	var names []string
 	for _, table := range report.OwnTables(result.experiment, result.analysis) {
 		if table.Name == name {
@@ -93,7 +92,6 @@ func deliver(ctx context.Context, from *source, where string, to destination, st
 	if err != nil {
 		return err
 	}
-	defer result.close()
 	if to.form == "table" {
 		if to.file == "" {
 			return report.Terminal(stdout, result.experiment, result.analysis)

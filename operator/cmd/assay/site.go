@@ -144,11 +144,10 @@ func checkAddress(flag, address string) error {
 
 // writeSite writes the pages of a history. Pages of series that are gone stay as they are: nothing leads to them any more.
 func writeSite(ctx context.Context, o siteOptions, now time.Time) (*siteWritten, error) {
-	history, closeStore, err := o.history.open(ctx)
+	history, err := o.history.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer closeStore()
 	to, err := openHistory(ctx, o.out)
 	if err != nil {
 		return nil, err
@@ -231,11 +230,12 @@ func (o *siteOptions) reportOf(ctx context.Context, at, here string) (string, []
 			return "", nil, err
 		}
 	}
-	store, closeStore, err := o.history.ledger(ctx, at)
+	ctx, done := context.WithCancel(ctx)
+	defer done()
+	store, err := o.history.ledger(ctx, at)
 	if err != nil {
 		return "", nil, err
 	}
-	defer closeStore()
 	// Of the analyses of all waves the newest has the last key.
 	report := ledger.HTMLKey(0)
 	keys, err := store.List(ctx, path.Dir(path.Dir(report))+"/")

@@ -59,13 +59,13 @@ func (s *source) addCredentials(command *cobra.Command) {
 type judged struct {
 	where      string
 	store      ledger.Store
-	close      func()
 	experiment *experiment.Experiment
 	analysis   *analysis.Analysis
 	wave       int
 }
 
-// open opens the ledger of a run by its name, a folder, a URL or the answer of a gate, and reads an analysis in it.
+// open opens the ledger of a run by its name, a folder, a URL or the answer of a gate, and reads an analysis in it. One on a cluster can be
+// reached until the context ends.
 func (s *source) open(ctx context.Context, where string) (*judged, error) {
 	if info, err := os.Stat(where); err == nil && info.Mode().IsRegular() && !strings.HasSuffix(where, ledger.ArchiveExtension) {
 		answer, err := readAnswer(where)
@@ -76,17 +76,11 @@ func (s *source) open(ctx context.Context, where string) (*judged, error) {
 			return nil, err
 		}
 	}
-	store, closeStore, err := s.store(ctx, where)
+	store, err := s.store(ctx, where)
 	if err != nil {
 		return nil, err
 	}
-	result, err := readJudged(ctx, store, where, s.wave)
-	if err != nil {
-		closeStore()
-		return nil, err
-	}
-	result.close = closeStore
-	return result, nil
+	return readJudged(ctx, store, where, s.wave)
 }
 
 // readJudged reads the analysis of a wave, or with a negative wave the newest there is.
@@ -111,7 +105,7 @@ func readJudged(ctx context.Context, store ledger.Store, where string, wave int)
 		return nil, err
 	}
 	if found != nil {
-		return &judged{where: where, store: store, close: func() {}, experiment: frozen, analysis: found, wave: of}, nil
+		return &judged{where: where, store: store, experiment: frozen, analysis: found, wave: of}, nil
 	}
 	which := "no analysis yet"
 	if wave >= 0 {
@@ -122,61 +116,53 @@ func readJudged(ctx context.Context, store ledger.Store, where string, wave int)
 }
 
 // store opens the ledger, whatever is in it.
-func (s *source) store(ctx context.Context, where string) (ledger.Store, func(), error) {
+func (s *source) store(ctx context.Context, where string) (ledger.Store, error) {
 	if strings.Contains(where, "://") {
 		store, err := ledger.Open(ctx, where, ledger.Options{})
 		if errors.Is(err, ledger.ErrBadURL) {
-			return nil, nil, &exitCode{exitUsage, err}
+			return nil, &exitCode{exitUsage, err}
 		}
-		return store, func() {}, err
+		return store, err
 	}
 	if info, err := os.Stat(where); err == nil && (info.IsDir() || strings.HasSuffix(where, ledger.ArchiveExtension)) {
-		store, err := ledger.OpenFolder(ctx, where)
-		return store, func() {}, err
+		return ledger.OpenFolder(ctx, where)
 	}
 	cluster, err := connect(s.flags)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%q is neither a folder, an archive nor a URL, and no cluster can be asked for a run of that name: %w", where,
+		return nil, fmt.Errorf("%q is neither a folder, an archive nor a URL, and no cluster can be asked for a run of that name: %w", where,
 			err)
 	}
 	run, err := getRun(ctx, cluster, where)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if run.Status.Ledger == "" || run.Status.Wave == nil {
-		return nil, nil, fmt.Errorf("BenchmarkRun %s/%s has measured nothing yet: see %s watch %s", run.Namespace, run.Name, program, run.Name)
+		return nil, fmt.Errorf("BenchmarkRun %s/%s has measured nothing yet: see %s watch %s", run.Namespace, run.Name, program, run.Name)
 	}
 	return s.openFrom(ctx, cluster, run.Namespace, "status.ledger", run.Status.Ledger)
 }
 
-// openFrom opens what a status says lies in the object store of a namespace, from outside the cluster.
-func (s *source) openFrom(ctx context.Context, cluster *cluster, namespace, field, where string) (ledger.Store, func(), error) {
+// openFrom opens what a status says lies in the object store of a namespace, from outside the cluster, until the context ends.
+func (s *source) openFrom(ctx context.Context, cluster *cluster, namespace, field, where string) (ledger.Store, error) {
 	address, err := url.Parse(where)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s %q: %w", field, where, err)
+		return nil, fmt.Errorf("%s %q: %w", field, where, err)
 	}
 	options, err := s.credentials(ctx, cluster, namespace)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	closeStore := func() {}
 	query := address.Query()
 	if endpoint, err := url.Parse(query.Get("endpoint")); err == nil && insideCluster(endpoint.Hostname()) {
-		port, stop, err := forward(ctx, cluster, endpoint)
+		port, err := forward(ctx, cluster, endpoint)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		closeStore = stop
 		options.ServerName = endpoint.Hostname()
 		query.Set("endpoint", fmt.Sprintf("%s://%s", endpoint.Scheme, net.JoinHostPort("127.0.0.1", strconv.Itoa(port))))
 		address.RawQuery = query.Encode()
 	}
-	store, err := ledger.Open(ctx, address.String(), options)
-	if err != nil {
-		closeStore()
-		return nil, nil, err
-	}
-	return store, closeStore, nil
+	return ledger.Open(ctx, address.String(), options)
 }
 
 // credentials of the object store, from the Secret in the run's namespace. Whoever may not read it may have keys of their own,
