@@ -2,6 +2,7 @@ package calibrate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -165,13 +166,8 @@ func Overlap(attempt *record.Attempt, busy []Busy) float64 {
 	to := from.Add(length)
 	var shared time.Duration
 	for _, span := range busy {
-		begin, end := span.From, span.To
-		if begin.Before(from) {
-			begin = from
-		}
-		if end.After(to) {
-			end = to
-		}
+		begin := slices.MaxFunc([]time.Time{span.From, from}, time.Time.Compare)
+		end := slices.MinFunc([]time.Time{span.To, to}, time.Time.Compare)
 		shared += max(0, end.Sub(begin))
 	}
 	return shared.Seconds() / max(length.Seconds(), 1e-9)
