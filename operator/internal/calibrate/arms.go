@@ -25,15 +25,13 @@ func (t RealTally) blocks() string {
 	return text
 }
 
-// power is the share of the runs that found the effect.
-func (t RealTally) power() Share {
-	detected := 0
+// arms are those of all runs.
+func (t RealTally) arms() []RealArm {
+	var out []RealArm
 	for _, run := range t.Runs {
-		if run.Verdict == experiment.VerdictNoGo {
-			detected++
-		}
+		out = append(out, run.Arms...)
 	}
-	return NewShare(detected, len(t.Runs))
+	return out
 }
 
 // used is the share of the measured trials that count.
@@ -49,11 +47,9 @@ func (t RealTally) used() Share {
 // largest; false without a gate that has both.
 func (t RealTally) overAll() (median, low, high float64, gates int) {
 	var all []float64
-	for _, run := range t.Runs {
-		for _, arm := range run.Arms {
-			if arm.OverAll != nil {
-				all = append(all, *arm.OverAll)
-			}
+	for _, arm := range t.arms() {
+		if arm.OverAll != nil {
+			all = append(all, *arm.OverAll)
 		}
 	}
 	if len(all) == 0 {
@@ -76,26 +72,18 @@ func ArmsTable(tallies []RealTally) string {
 			out.WriteString("| --: | --: | --: | --: | --: | --: | --: | --: | --: |\n")
 		}
 		falseGo, falseNoGo, _ := t.Counts()
-		candidates, covered := 0, 0
-		for _, run := range t.Runs {
-			for _, arm := range run.Arms {
-				candidates++
-				if arm.Covered {
-					covered++
-				}
-			}
-		}
+		arms := t.arms()
 		median, low, high, _ := t.overAll()
 		fmt.Fprintf(&out, "| %d | %d | %s | %s | %s | %s | %s | %s | %s |\n", t.Arms, len(t.Runs), t.blocks(), t.used(),
 			quantity.Decimals(median, 3), quantity.Decimals(low, 3), quantity.Decimals(high, 3),
-			NewShare(falseGo+falseNoGo, candidates), NewShare(covered, candidates))
+			NewShare(falseGo+falseNoGo, len(arms)), shareOf(arms, func(a RealArm) bool { return a.Covered }))
 	}
 	return out.String()
 }
 
 // RealPower is the figure of the runs whose candidate is truly slower by the effect, within their budget of blocks.
 func RealPower(t RealTally) Figure {
-	out := t.power().Figure(RealPowerFigure)
+	out := shareOf(t.Runs, func(r RealRun) bool { return r.Verdict == experiment.VerdictNoGo }).Figure(RealPowerFigure)
 	out.Note = fmt.Sprintf("NoGo of runs in which it is right, %s blocks", t.blocks())
 	return out
 }

@@ -29,6 +29,17 @@ func newShareAt(count, of int, confidence float64) Share {
 	return Share{count, of, math.Max(0, center-half), math.Min(1, center+half)}
 }
 
+// shareOf is the share of those for which it holds.
+func shareOf[T any](all []T, holds func(T) bool) Share {
+	count := 0
+	for _, one := range all {
+		if holds(one) {
+			count++
+		}
+	}
+	return NewShare(count, len(all))
+}
+
 // Value is the share counted.
 func (s Share) Value() float64 {
 	if s.Of == 0 {

@@ -186,7 +186,7 @@ func RealTable(tallies []RealTally) string {
 		}
 		falseGo, falseNoGo, _ := t.Counts()
 		verdicts := map[experiment.Verdict]int{}
-		var covered, disturbed, flagged, quiet, alarms int
+		var disturbed, flagged, quiet, alarms int
 		var widths []float64
 		for _, run := range t.Runs {
 			verdicts[run.Verdict]++
@@ -194,9 +194,6 @@ func RealTable(tallies []RealTally) string {
 			flagged += run.Flagged
 			quiet += run.Quiet
 			alarms += run.FalseAlarms
-			if run.Covered {
-				covered++
-			}
 			if run.Ratio != nil && run.Ratio.Low != nil && run.Ratio.High != nil {
 				widths = append(widths, (*run.Ratio.High-*run.Ratio.Low)/2/run.Ratio.Value)
 			}
@@ -213,7 +210,8 @@ func RealTable(tallies []RealTally) string {
 			len(t.Runs),
 			verdicts[experiment.VerdictGo], verdicts[experiment.VerdictNoGo], verdicts[experiment.VerdictInconclusive],
 			verdicts[experiment.VerdictInvalid],
-			NewShare(falseGo+falseNoGo, len(t.Runs)), NewShare(covered, len(t.Runs)), width, share, NewShare(alarms, quiet), t.blocks())
+			NewShare(falseGo+falseNoGo, len(t.Runs)), shareOf(t.Runs, func(r RealRun) bool { return r.Covered }), width, share,
+			NewShare(alarms, quiet), t.blocks())
 		if t.Effect == 0 {
 			same += len(t.Runs)
 			wrong += falseGo + falseNoGo
