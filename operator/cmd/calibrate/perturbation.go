@@ -16,7 +16,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -97,7 +96,7 @@ func (p perturbation) measure(ctx context.Context, log io.Writer) (*calibrate.Fi
 	}
 	mean, deviation := stat.MeanStdDev(logs, nil)
 	n := float64(len(logs))
-	half := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.975) * deviation / math.Sqrt(n)
+	half := stats.StudentQuantile(0.975, n-1) * deviation / math.Sqrt(n)
 	return &calibrate.Figure{
 		Figure: "pod.perturbation", Value: math.Exp(mean), Unit: "x", Low: math.Exp(mean - half), High: math.Exp(mean + half), Samples: len(logs),
 	}, nil

@@ -9,10 +9,10 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/analyze"
+	"assay.dev/assay/operator/internal/analysis/stats"
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/history/rehearse"
@@ -154,6 +154,6 @@ func plainlyCovers(perBlock map[string]float64, truth float64) bool {
 	}
 	mean, deviation := stat.MeanStdDev(logarithms, nil)
 	n := float64(len(logarithms))
-	half := distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(0.975) * deviation / math.Sqrt(n)
+	half := stats.StudentQuantile(0.975, n-1) * deviation / math.Sqrt(n)
 	return math.Abs(mean-truth) <= half
 }
