@@ -141,12 +141,11 @@ func missingTemplate(err error, run *assayv1alpha1.BenchmarkRun) error {
 // ensureTemplate creates a template. One that is there and differs is left alone: other runs use it.
 func ensureTemplate(ctx context.Context, cluster *cluster, template *assayv1alpha1.BenchmarkTemplate) error {
 	wanted := template.Spec.DeepCopy()
-	err := cluster.Create(ctx, template)
-	if !apierrors.IsAlreadyExists(err) {
-		if err != nil {
-			return fmt.Errorf("create BenchmarkTemplate %s/%s: %w", template.Namespace, template.Name, err)
-		}
+	switch err := cluster.Create(ctx, template); {
+	case err == nil:
 		return nil
+	case !apierrors.IsAlreadyExists(err):
+		return fmt.Errorf("create BenchmarkTemplate %s/%s: %w", template.Namespace, template.Name, err)
 	}
 	var existing assayv1alpha1.BenchmarkTemplate
 	if err := cluster.Get(ctx, client.ObjectKeyFromObject(template), &existing); err != nil {

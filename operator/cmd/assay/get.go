@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -42,8 +43,7 @@ func newGetCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 				return &exitCode{exitUsage, fmt.Errorf("--selector %q: %w", options.selector, err)}
 			}
 			if len(args) > 0 && (options.selector != "" || options.all) {
-				return &exitCode{exitUsage, fmt.Errorf("runs are either named or selected: leave out %s",
-					list([]string{"the names", "--selector and --all-namespaces"}))}
+				return &exitCode{exitUsage, errors.New("runs are either named or selected: leave out the names or --selector and --all-namespaces")}
 			}
 			cluster, err := connect(flags)
 			if err != nil {
