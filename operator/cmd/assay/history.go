@@ -333,7 +333,8 @@ func readHistory(ctx context.Context, where *place, names []string) ([]historyVi
 		out = append(out, viewSeries(s, book))
 	}
 	if len(out) == 0 && len(names) > 0 {
-		return nil, &exitCode{exitUsage, fmt.Errorf("no series %q in %s: %s history lists those that are there", names[0], history.URL(), program)}
+		return nil, &exitCode{exitUsage, fmt.Errorf("no series %q in %s: %s history lists those that are there", names[0], history.URL(),
+			program)}
 	}
 	return out, nil
 }
