@@ -2,7 +2,6 @@ package calibrate
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -17,9 +16,8 @@ type Figure = figures.Figure
 
 // Print writes one JSON line for each figure.
 func Print(out io.Writer, figures ...Figure) error {
-	encoder := json.NewEncoder(out)
 	for _, figure := range figures {
-		if err := encoder.Encode(figure); err != nil {
+		if err := figure.Write(out); err != nil {
 			return err
 		}
 	}
