@@ -135,7 +135,7 @@ func (b *bench) idleMemory(ctx context.Context, idle time.Duration) (calibrate.F
 			return calibrate.Figure{}, err
 		}
 	}
-	return medianOf("platform.idle_mem_mib", "MiB", values, ""), nil
+	return calibrate.MedianFigure("platform.idle_mem_mib", "MiB", values, ""), nil
 }
 
 // sleep is for what has to be left alone, not for waiting until something is done.

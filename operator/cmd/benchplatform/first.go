@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -75,8 +74,8 @@ func firstMinute(ctx context.Context, dist string, times int, log io.Writer) ([]
 		verdicts = append(verdicts, seconds)
 	}
 	return []calibrate.Figure{
-		medianOf("first.install_s", "s", installs, "from the files of a release on this machine's disk"),
-		medianOf("first.verdict_s", "s", verdicts, "assay bench of two programs without options"),
+		calibrate.MedianFigure("first.install_s", "s", installs, "from the files of a release on this machine's disk"),
+		calibrate.MedianFigure("first.verdict_s", "s", verdicts, "assay bench of two programs without options"),
 	}, nil
 }
 
@@ -95,14 +94,6 @@ func timed(command *exec.Cmd, log io.Writer) (float64, error) {
 	start := time.Now()
 	err := command.Run()
 	return time.Since(start).Seconds(), err
-}
-
-// medianOf is the figure of what was measured once or several times: its median, between the least and the greatest.
-func medianOf(name, unit string, values []float64, note string) calibrate.Figure {
-	sorted := slices.Sorted(slices.Values(values))
-	return calibrate.Figure{
-		Figure: name, Unit: unit, Value: sorted[len(sorted)/2], Low: sorted[0], High: sorted[len(sorted)-1], Samples: len(sorted), Note: note,
-	}
 }
 
 func newDemoCommand() *cobra.Command {
@@ -182,14 +173,14 @@ func coldFigures(parts []part) []calibrate.Figure {
 		if one.component {
 			name, note = "demo.cold_min.build-"+slug(one.name), "a component, within a step"
 		}
-		figures = append(figures, medianOf(name, "min", []float64{one.seconds / 60}, note))
+		figures = append(figures, calibrate.MedianFigure(name, "min", []float64{one.seconds / 60}, note))
 	}
 	whole := []float64{parts[len(parts)-1].at / 60}
-	return append(figures, medianOf("demo.cold_min", "min", whole, "nothing compiled; modules and crates downloaded"))
+	return append(figures, calibrate.MedianFigure("demo.cold_min", "min", whole, "nothing compiled; modules and crates downloaded"))
 }
 
 func warmFigures(parts []part) []calibrate.Figure {
-	return []calibrate.Figure{medianOf("demo.warm_s", "s", []float64{parts[len(parts)-1].at}, "everything compiled, no cluster running")}
+	return []calibrate.Figure{calibrate.MedianFigure("demo.warm_s", "s", []float64{parts[len(parts)-1].at}, "everything compiled, no cluster running")}
 }
 
 var notSlug = regexp.MustCompile(`[^a-z0-9]+`)

@@ -113,7 +113,7 @@ func planLarge(times int) (calibrate.Figure, error) {
 			return calibrate.Figure{}, fmt.Errorf("the large run has %d trials, want %d", trials, largeTrials)
 		}
 	}
-	return medianOf("platform.plan_10k_ms", "ms", milliseconds, ""), nil
+	return calibrate.MedianFigure("platform.plan_10k_ms", "ms", milliseconds, ""), nil
 }
 
 // statusOfLarge is the size of the status of the large run at its end, with as much to say as there can be: noise that
@@ -157,5 +157,5 @@ func statusOfLarge() (calibrate.Figure, error) {
 	if after.Trials.Planned != largeTrials || len(after.Gates) < 100 {
 		return calibrate.Figure{}, fmt.Errorf("the status speaks of %d trials and %d gates", after.Trials.Planned, len(after.Gates))
 	}
-	return medianOf("platform.run.status_kib", "KiB", []float64{float64(len(raw)) / 1024}, ""), nil
+	return calibrate.MedianFigure("platform.run.status_kib", "KiB", []float64{float64(len(raw)) / 1024}, ""), nil
 }

@@ -46,5 +46,5 @@ func reportSize(ctx context.Context, folder string) (calibrate.Figure, error) {
 	if err != nil {
 		return calibrate.Figure{}, err
 	}
-	return medianOf("report.html_kib", "KiB", []float64{float64(len(page)) / 1024}, ""), nil
+	return calibrate.MedianFigure("report.html_kib", "KiB", []float64{float64(len(page)) / 1024}, ""), nil
 }

@@ -5,7 +5,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"os/exec"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -185,7 +184,5 @@ func detectCost(workers int, seed uint64) calibrate.Figure {
 		})
 		took[i] = time.Since(began).Seconds()
 	}
-	slices.Sort(took)
-	return calibrate.Figure{Figure: "history.detect_1k_series_s", Value: took[len(took)/2], Unit: "s", Low: took[0], High: took[len(took)-1],
-		Samples: len(took), Note: fmt.Sprintf("median, least and most; %d series at a time", workers)}
+	return calibrate.MedianFigure("history.detect_1k_series_s", "s", took, fmt.Sprintf("median, least and most; %d series at a time", workers))
 }

@@ -71,6 +71,14 @@ func (s Share) Figure(name string) Figure {
 	return Figure{Figure: name, Value: s.Value(), Unit: "1", Low: s.Low, High: s.High, Samples: s.Of}
 }
 
+// MedianFigure is that of what was measured once or several times: its median, between the least and the greatest.
+func MedianFigure(name, unit string, values []float64, note string) Figure {
+	sorted := slices.Sorted(slices.Values(values))
+	return Figure{
+		Figure: name, Unit: unit, Value: sorted[len(sorted)/2], Low: sorted[0], High: sorted[len(sorted)-1], Samples: len(sorted), Note: note,
+	}
+}
+
 // Figures sums the tallies up. The false rate and the coverage are those of the worst scenario that the method claims to
 // handle: an average would hide it. Too low a coverage makes wrong verdicts and is the figure; the highest one says how much
 // too wide intervals get.
