@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -31,18 +29,17 @@ const patience = time.Hour
 // dagOverhead compares the wall time of a run with that of its workflow: what accepting, planning and leasing add to the pods that
 // measure and judge. A workflow cannot be executed again without its run: its blocks refuse a lease that has ended.
 func (b *bench) dagOverhead(ctx context.Context, runs int) (calibrate.Figure, error) {
-	figure := calibrate.Figure{Figure: "platform.dag_overhead_ratio", Unit: "1", Samples: runs}
 	var logs []float64
 	for i := range runs + 1 {
 		name := fmt.Sprintf("bench-platform-%d", i)
 		whole, err := b.runSpec(ctx, name, scanSpec(blocksPerRun, 2), nil)
 		if err != nil {
-			return figure, err
+			return calibrate.Figure{}, err
 		}
 		flow, err := b.workflowTime(ctx, workflow.Name(name, 0))
 		b.remove(name)
 		if err != nil {
-			return figure, err
+			return calibrate.Figure{}, err
 		}
 		fmt.Fprintf(b.log, "run %d: %s, its workflow %s\n", i, quantity.Duration(whole, 100*time.Millisecond),
 			quantity.Duration(flow, 100*time.Millisecond))
@@ -50,10 +47,7 @@ func (b *bench) dagOverhead(ctx context.Context, runs int) (calibrate.Figure, er
 			logs = append(logs, math.Log(whole.Seconds()/flow.Seconds()))
 		}
 	}
-	mean, deviation := stat.MeanStdDev(logs, nil)
-	half := distuv.StudentsT{Sigma: 1, Nu: float64(runs - 1)}.Quantile(0.975) * deviation / math.Sqrt(float64(runs))
-	figure.Value, figure.Low, figure.High = math.Exp(mean), math.Exp(mean-half), math.Exp(mean+half)
-	return figure, nil
+	return calibrate.RatioFigure("platform.dag_overhead_ratio", "1", logs), nil
 }
 
 // workflowTime is the time from creating a workflow to its end, in whole seconds as Argo writes both. The run may be complete before.

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"gonum.org/v1/gonum/stat"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -73,33 +72,28 @@ func newPerturbationCommand() *cobra.Command {
 	return command
 }
 
-func (p perturbation) measure(ctx context.Context, log io.Writer) (*calibrate.Figure, error) {
+func (p perturbation) measure(ctx context.Context, log io.Writer) (calibrate.Figure, error) {
 	if p.blocks < 3 || p.pairs < 2 {
-		return nil, errors.New("--blocks, --pairs: fewer than 3 blocks have no interval, and the first pair of each only warms up")
+		return calibrate.Figure{}, errors.New("--blocks, --pairs: fewer than 3 blocks have no interval, and the first pair of each only warms up")
 	}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("kubeconfig: %w", err)
+		return calibrate.Figure{}, fmt.Errorf("kubeconfig: %w", err)
 	}
 	clients, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, err
+		return calibrate.Figure{}, err
 	}
 	var logs []float64
 	for i := range p.blocks {
 		middle, err := p.block(ctx, config, clients, i)
 		if err != nil {
-			return nil, fmt.Errorf("block %d: %w", i, err)
+			return calibrate.Figure{}, fmt.Errorf("block %d: %w", i, err)
 		}
 		fmt.Fprintf(log, "block %d: pod over host %s\n", i, quantity.Decimals(math.Exp(middle), 4))
 		logs = append(logs, middle)
 	}
-	mean, deviation := stat.MeanStdDev(logs, nil)
-	n := float64(len(logs))
-	half := stats.StudentQuantile(0.975, n-1) * deviation / math.Sqrt(n)
-	return &calibrate.Figure{
-		Figure: "pod.perturbation", Value: math.Exp(mean), Unit: "x", Low: math.Exp(mean - half), High: math.Exp(mean + half), Samples: len(logs),
-	}, nil
+	return calibrate.RatioFigure("pod.perturbation", "x", logs), nil
 }
 
 // block is the median logarithm of pod over host, over the pairs of one pod: one process that something else disturbed says

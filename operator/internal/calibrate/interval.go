@@ -3,8 +3,10 @@ package calibrate
 import (
 	"math"
 
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"assay.dev/assay/operator/internal/analysis/stats"
 	"assay.dev/assay/operator/internal/quantity"
 )
 
@@ -38,6 +40,19 @@ func shareOf[T any](all []T, holds func(T) bool) Share {
 		}
 	}
 	return NewShare(count, len(all))
+}
+
+// student is the mean of some values, and how far Student's 95 % interval reaches from it (1908, Biometrika 6:1).
+func student(values []float64) (mean, half float64) {
+	mean, deviation := stat.MeanStdDev(values, nil)
+	n := float64(len(values))
+	return mean, stats.StudentQuantile(0.975, n-1) * deviation / math.Sqrt(n)
+}
+
+// RatioFigure is the geometric mean of ratios, of which it is given the logarithms, with its 95 % interval.
+func RatioFigure(name, unit string, logs []float64) Figure {
+	mean, half := student(logs)
+	return Figure{Figure: name, Value: math.Exp(mean), Unit: unit, Low: math.Exp(mean - half), High: math.Exp(mean + half), Samples: len(logs)}
 }
 
 // Value is the share counted.

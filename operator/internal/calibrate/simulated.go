@@ -8,11 +8,8 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat"
-
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/analyze"
-	"assay.dev/assay/operator/internal/analysis/stats"
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/history/rehearse"
@@ -145,15 +142,13 @@ func conclude(result *analysis.Analysis, truth float64, blocks int) outcome {
 	return out
 }
 
-// plainlyCovers reports whether Student's 95 % interval of the blocks' ratios (Student 1908, Biometrika 6:1) holds the truth, which is a
-// logarithm. What the analysis widens, it widens beyond this one.
+// plainlyCovers reports whether Student's 95 % interval of the blocks' ratios holds the truth, which is a logarithm. What the
+// analysis widens, it widens beyond this one.
 func plainlyCovers(perBlock map[string]float64, truth float64) bool {
 	var logarithms []float64
 	for _, block := range slices.Sorted(maps.Keys(perBlock)) {
 		logarithms = append(logarithms, math.Log(perBlock[block]))
 	}
-	mean, deviation := stat.MeanStdDev(logarithms, nil)
-	n := float64(len(logarithms))
-	half := stats.StudentQuantile(0.975, n-1) * deviation / math.Sqrt(n)
+	mean, half := student(logarithms)
 	return math.Abs(mean-truth) <= half
 }
