@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -116,10 +117,6 @@ func watchRuns(ctx context.Context, cluster *cluster, names []string, selector l
 	if _, err := namedOrSelected(ctx, cluster, names, selector); err != nil {
 		return err
 	}
-	wanted := map[string]bool{}
-	for _, name := range names {
-		wanted[name] = true
-	}
 	seen, header := map[string]string{}, true
 	for ctx.Err() == nil {
 		events, err := cluster.Watch(ctx, &assayv1alpha1.BenchmarkRunList{}, client.InNamespace(cluster.namespace),
@@ -130,7 +127,7 @@ func watchRuns(ctx context.Context, cluster *cluster, names []string, selector l
 		for event := range events.ResultChan() {
 			run, ok := event.Object.(*assayv1alpha1.BenchmarkRun)
 			// A watch that is resumed reports everything once more.
-			if !ok || len(wanted) > 0 && !wanted[run.Name] || seen[string(run.UID)] == run.ResourceVersion {
+			if !ok || len(names) > 0 && !slices.Contains(names, run.Name) || seen[string(run.UID)] == run.ResourceVersion {
 				continue
 			}
 			seen[string(run.UID)] = run.ResourceVersion
