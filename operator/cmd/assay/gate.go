@@ -231,13 +231,8 @@ const shownGates = 5
 // because names the gates that say what the run says, with what was measured.
 func because(run *assayv1alpha1.BenchmarkRun) string {
 	var parts []string
-	more := 0
 	for _, gate := range run.Status.Gates {
 		if gate.Outcome != run.Status.Verdict || gate.Severity == assayv1alpha1.Advisory {
-			continue
-		}
-		if len(parts) == shownGates {
-			more++
 			continue
 		}
 		text := "gate " + gate.Name + " of " + gate.Candidate
@@ -252,8 +247,8 @@ func because(run *assayv1alpha1.BenchmarkRun) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	if more > 0 {
-		parts = append(parts, fmt.Sprintf("%d more", more))
+	if more := len(parts) - shownGates; more > 0 {
+		parts = append(parts[:shownGates], fmt.Sprintf("%d more", more))
 	}
 	return ": " + strings.Join(parts, "; ")
 }
