@@ -240,10 +240,12 @@ func (f *follower) prepare(point *points.Run, folder string) (*localRun, error) 
 		return nil, f.asked.wrong("arms: found %s; an arm %q is needed, with %s where its revision belongs, and may be the only one",
 			armNames(run), points.Head, points.Placeholder)
 	}
+	like := map[string]assayv1alpha1.Arm{}
 	for _, arm := range run.Spec.Arms {
 		if !slices.Contains([]string{points.Head, points.Predecessor, points.Anchor}, arm.Name) {
 			return nil, f.asked.wrong("arms: found %q; a series has %s, %s and %s only", arm.Name, points.Anchor, points.Predecessor, points.Head)
 		}
+		like[arm.Name] = arm
 	}
 	named := func(value string) bool { return strings.Contains(value, points.Placeholder) }
 	if f.options.program == "" && !slices.ContainsFunc(slices.Collect(maps.Values(run.Spec.Arms[head].Parameters)), named) {
@@ -251,10 +253,6 @@ func (f *follower) prepare(point *points.Run, folder string) (*localRun, error) 
 			"--programs PATH/%s/PROGRAM", points.Head, points.Placeholder, points.Placeholder)
 	}
 	point.Parameters = maps.Clone(map[string]string(run.Spec.Arms[head].Parameters))
-	like := map[string]assayv1alpha1.Arm{}
-	for _, arm := range run.Spec.Arms {
-		like[arm.Name] = arm
-	}
 	run.Spec.Arms = nil
 	local := f.local
 	local.out, local.arms = folder, slices.Clone(f.local.arms)
