@@ -217,7 +217,7 @@ func (o *nightsOptions) onThisMachine(ctx context.Context, s *nightSeries, night
 
 // read finds what the history says after a night: whether it gave a point, and which changes were confirmed by then.
 func (s *nightSeries) read(ctx context.Context, night int) error {
-	store, err := ledger.Open(ctx, ledger.FolderURL(s.history()), ledger.Options{})
+	store, err := ledger.OpenFolder(ctx, s.history())
 	if err != nil {
 		return err
 	}
