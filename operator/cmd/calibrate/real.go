@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -300,17 +301,13 @@ func (o *realOptions) startNeighbour(ctx context.Context, kind, where string) (f
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	type ending struct {
-		busy []calibrate.Busy
-		err  error
-	}
-	done := make(chan ending, 1)
-	go func() {
-		var out ending
+	var busy []calibrate.Busy
+	var failed error
+	var working sync.WaitGroup
+	working.Go(func() {
 		for {
 			select {
 			case <-ctx.Done():
-				done <- out
 				return
 			case <-time.After(neighbourRests):
 			}
@@ -320,15 +317,15 @@ func (o *realOptions) startNeighbour(ctx context.Context, kind, where string) (f
 			output, err := command.CombinedOutput()
 			span.To = time.Now()
 			if err != nil && ctx.Err() == nil {
-				done <- ending{out.busy, fmt.Errorf("assay-neighbour: %w: %s", err, bytes.TrimSpace(output))}
+				failed = fmt.Errorf("assay-neighbour: %w: %s", err, bytes.TrimSpace(output))
 				return
 			}
-			out.busy = append(out.busy, span)
+			busy = append(busy, span)
 		}
-	}()
+	})
 	return func() ([]calibrate.Busy, error) {
 		cancel()
-		end := <-done
-		return end.busy, end.err
+		working.Wait()
+		return busy, failed
 	}, nil
 }
