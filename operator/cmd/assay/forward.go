@@ -92,20 +92,14 @@ func behind(ctx context.Context, cluster *cluster, name types.NamespacedName, po
 }
 
 func containerPort(pod *corev1.Pod, port *corev1.ServicePort) int32 {
-	if port.TargetPort.StrVal == "" {
-		if port.TargetPort.IntVal != 0 {
-			return port.TargetPort.IntVal
-		}
-		return port.Port
-	}
 	for _, container := range pod.Spec.Containers {
 		for _, candidate := range container.Ports {
-			if candidate.Name == port.TargetPort.StrVal {
+			if candidate.Name != "" && candidate.Name == port.TargetPort.StrVal {
 				return candidate.ContainerPort
 			}
 		}
 	}
-	return port.Port
+	return cmp.Or(port.TargetPort.IntVal, port.Port)
 }
 
 // firstReady is the first pod that is ready; nil without one.
