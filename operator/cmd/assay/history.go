@@ -167,12 +167,12 @@ func measureOf(key series.Key) string {
 
 // historyView is a series for programs.
 type historyView struct {
-	Key      series.Key    `json:"key"`
-	Anchor   string        `json:"anchor,omitempty"`
-	Segments []segmentView `json:"segments"`
-	Gaps     []gapView     `json:"gaps,omitempty"`
-	Problems []problemView `json:"problems,omitempty"`
-	Changes  []changeView  `json:"changes,omitempty"`
+	Key      series.Key       `json:"key"`
+	Anchor   string           `json:"anchor,omitempty"`
+	Segments []segmentView    `json:"segments"`
+	Gaps     []gapView        `json:"gaps,omitempty"`
+	Problems []series.Problem `json:"problems,omitempty"`
+	Changes  []changeView     `json:"changes,omitempty"`
 	// Dates are those of the offline detector in the newest segment: nobody has confirmed them.
 	Dates []dateView `json:"dates,omitempty"`
 }
@@ -206,11 +206,6 @@ type gapView struct {
 	Reason   string    `json:"reason"`
 }
 
-type problemView struct {
-	ID   string `json:"id"`
-	What string `json:"what"`
-}
-
 type changeView struct {
 	ID    string       `json:"id"`
 	State change.State `json:"state"`
@@ -227,7 +222,7 @@ type dateView struct {
 }
 
 func viewSeries(s *series.Series, book change.Book) historyView {
-	out := historyView{Key: s.Key, Anchor: s.Anchor, Segments: []segmentView{}}
+	out := historyView{Key: s.Key, Anchor: s.Anchor, Segments: []segmentView{}, Problems: s.Problems}
 	for _, segment := range s.Segments {
 		view := segmentView{segment.Because, segment.Machine, segment.Workload, segment.Anchor, nil}
 		for _, p := range segment.Points {
@@ -240,9 +235,6 @@ func viewSeries(s *series.Series, book change.Book) historyView {
 	}
 	for _, gap := range s.Gaps {
 		out.Gaps = append(out.Gaps, gapView{gap.ID, gap.Sequence, gap.At, gap.Head, gap.Reason})
-	}
-	for _, p := range s.Problems {
-		out.Problems = append(out.Problems, problemView(p))
 	}
 	for i := range book.Changes {
 		c := &book.Changes[i]

@@ -39,8 +39,8 @@ type Segment struct {
 
 // Problem is something about the records that a reader should know. Nothing is dropped without one.
 type Problem struct {
-	ID   string
-	What string
+	ID   string `json:"id"`
+	What string `json:"what"`
 }
 
 // Series is what the records of one key say.
