@@ -172,13 +172,11 @@ func (o *analyzeOptions) open(ctx context.Context, log io.Writer) (ledger.Store,
 	if o.away > 0 {
 		store = ledger.Patient(store, ledger.NewAgain(o.away, func(text string) { fmt.Fprintln(log, text) }))
 	}
-	if err := store.Check(ctx); err != nil {
-		if errors.Is(err, ledger.ErrNoBucket) {
-			return nil, &exitCode{exitUsage, fmt.Errorf("--ledger: %w", err)}
-		}
-		return nil, err
+	err = store.Check(ctx)
+	if errors.Is(err, ledger.ErrNoBucket) {
+		err = &exitCode{exitUsage, fmt.Errorf("--ledger: %w", err)}
 	}
-	return store, nil
+	return store, err
 }
 
 // analyzed is a judged ledger.

@@ -314,10 +314,9 @@ func startLedger(ctx context.Context, folder string, frozen *experiment.Experime
 	if err != nil {
 		return nil, err
 	}
-	if err := store.Create(ctx, ledger.ExperimentKey, raw); errors.Is(err, ledger.ErrExists) {
-		return nil, &exitCode{exitUsage, fmt.Errorf("folder %s holds the ledger of another run: name another with --out", folder)}
-	} else if err != nil {
-		return nil, err
+	err = store.Create(ctx, ledger.ExperimentKey, raw)
+	if errors.Is(err, ledger.ErrExists) {
+		err = &exitCode{exitUsage, fmt.Errorf("folder %s holds the ledger of another run: name another with --out", folder)}
 	}
-	return store, nil
+	return store, err
 }
