@@ -38,7 +38,7 @@ func TestADesignWhoseGatesCouldOnlyBeInvalidIsRefused(t *testing.T) {
 				spec.Gates = []assayv1alpha1.Gate{*tc.gate}
 			}
 			spec.Retry.Limit = ptr.To[int32](3)
-			_, err := Freeze(testRun, spec, testTemplate())
+			_, err := freezeAndCheck(t, spec, testTemplate())
 			assertSays(t, "error", errorText(err), tc.says)
 		})
 	}

@@ -148,7 +148,7 @@ func TestGatesThatOnlySeemToContradict(t *testing.T) {
 	elsewhere := blockingGate("level", assayv1alpha1.AtMost, "1")
 	most.AllowWorse, elsewhere.AllowWorse = true, true
 	spec.Gates = []assayv1alpha1.Gate{least, most, elsewhere}
-	if _, err := Freeze(testRun, spec, testTemplate()); err != nil {
+	if _, err := freezeAndCheck(t, spec, testTemplate()); err != nil {
 		t.Errorf("gates at other points and of another kind are refused: %v", err)
 	}
 }
@@ -156,7 +156,7 @@ func TestGatesThatOnlySeemToContradict(t *testing.T) {
 func TestTheNullArmIsTheBaselineAgain(t *testing.T) {
 	spec := testSpec()
 	spec.Design.NullArm = true
-	frozen, err := Freeze(testRun, spec, testTemplate())
+	frozen, err := freezeAndCheck(t, spec, testTemplate())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -343,7 +343,7 @@ func TestTheLoadsOfASearch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spec := testSearch()
 			tc.edit(&spec.Search.Over)
-			frozen, err := Freeze(testRun, spec, testTemplate())
+			frozen, err := freezeAndCheck(t, spec, testTemplate())
 			if err != nil {
 				t.Fatal(err)
 			}

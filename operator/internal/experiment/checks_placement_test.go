@@ -47,7 +47,7 @@ func TestAPlacementThatNoPodCanHaveIsRefused(t *testing.T) {
 func TestTheTemplatesImageIsOne(t *testing.T) {
 	template := testTemplate()
 	template.Image = "{{=1}}"
-	_, err := Freeze(testRun, testSpec(), template)
+	_, err := freezeAndCheck(t, testSpec(), template)
 	if err == nil || !strings.Contains(err.Error(), "template.image") {
 		t.Errorf("error %v, want one that names template.image", err)
 	}

@@ -40,13 +40,17 @@ type Experiment struct {
 
 // Freeze checks the run against its template and expands the sweep. A returned error is a *Invalid.
 func Freeze(run record.Run, spec assayv1alpha1.BenchmarkRunSpec, template assayv1alpha1.BenchmarkTemplateSpec) (*Experiment, error) {
-	spec = *spec.DeepCopy()
+	// They may be a cache's, which others read.
+	spec, template = *spec.DeepCopy(), *template.DeepCopy()
 	// What may change after creation is no part of what is judged.
 	spec.Suspend, spec.Cancel, spec.TTLSecondsAfterFinished = nil, nil, nil
 	DefaultRun(&spec)
 	DefaultTemplate(&template)
+	return freeze(run, spec, template, &Invalid{})
+}
 
-	problems := &Invalid{}
+// freeze adds to the problems that there are.
+func freeze(run record.Run, spec assayv1alpha1.BenchmarkRunSpec, template assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) (*Experiment, error) {
 	if !withinLimits(&spec, &template, problems) {
 		return nil, problems
 	}
@@ -67,7 +71,7 @@ func Freeze(run record.Run, spec assayv1alpha1.BenchmarkRunSpec, template assayv
 	checkSummaries(&spec, plan, problems)
 	checkSearch(&spec, plan, points, cells, problems)
 	checkPredictions(&spec, plan, points, problems)
-	if len(problems.Problems) > 0 {
+	if problems.found() > 0 {
 		return nil, problems
 	}
 

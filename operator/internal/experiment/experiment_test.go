@@ -259,7 +259,7 @@ func checkRefusals(t *testing.T, sound func() assayv1alpha1.BenchmarkRunSpec, ca
 		t.Run(name, func(t *testing.T) {
 			spec, template := sound(), testTemplate()
 			tc.edit(&spec, &template)
-			_, err := Freeze(testRun, spec, template)
+			_, err := freezeAndCheck(t, spec, template)
 			var invalid *Invalid
 			if !errors.As(err, &invalid) {
 				t.Fatalf("Freeze: got %v, want *Invalid", err)
@@ -281,7 +281,7 @@ func TestFreezeReportsEveryProblemAtOnce(t *testing.T) {
 	spec := testSpec()
 	spec.Parameters = values{"rowz": "1", "ratio": "half"}
 	spec.Gates = []assayv1alpha1.Gate{{Name: "g", Metric: "speed", Op: assayv1alpha1.AtLeast, Bound: "1"}}
-	_, err := Freeze(testRun, spec, testTemplate())
+	_, err := freezeAndCheck(t, spec, testTemplate())
 	var invalid *Invalid
 	if !errors.As(err, &invalid) || len(invalid.Problems) != 3 {
 		t.Fatalf("want three problems, got: %v", err)
@@ -293,7 +293,7 @@ func TestValuesReachTheProcessVerbatim(t *testing.T) {
 	spec, template := testSpec(), testTemplate()
 	spec.Parameters = values{"note": hostile}
 	template.Command = []string{"/scan", "--batch=$(batchSize)", "$(unknownIsRefusedElsewhere"}
-	frozen, err := Freeze(testRun, spec, template)
+	frozen, err := freezeAndCheck(t, spec, template)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,7 +337,7 @@ func TestPoints(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spec := testSpec()
 			spec.Sweep = tc.sweep
-			frozen, err := Freeze(testRun, spec, testTemplate())
+			frozen, err := freezeAndCheck(t, spec, testTemplate())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -357,7 +357,7 @@ func TestOverridesWinOverTheRunAndLoseToTheArm(t *testing.T) {
 	spec.Parameters = values{"iterations": "40", "ratio": "1"}
 	spec.Sweep.Overrides = []assayv1alpha1.Override{{At: values{"batchSize": "8"}, Parameters: values{"iterations": "50", "ratio": "2"}}}
 	spec.Arms[1].Parameters["ratio"] = "3"
-	frozen, err := Freeze(testRun, spec, testTemplate())
+	frozen, err := freezeAndCheck(t, spec, testTemplate())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -377,7 +377,7 @@ func TestDigest(t *testing.T) {
 	freeze := func(edit func(*assayv1alpha1.BenchmarkRunSpec)) string {
 		spec := testSpec()
 		edit(&spec)
-		frozen, err := Freeze(testRun, spec, testTemplate())
+		frozen, err := freezeAndCheck(t, spec, testTemplate())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,7 +25,7 @@ func TestAGateMayNotRewardTheWorseDirection(t *testing.T) {
 		for _, allowed := range []bool{false, true} {
 			spec := testSpec()
 			spec.Gates = []assayv1alpha1.Gate{{Name: "g", Metric: c.metric, Op: c.op, Bound: c.bound, AllowWorse: allowed}}
-			_, err := Freeze(testRun, spec, testTemplate())
+			_, err := freezeAndCheck(t, spec, testTemplate())
 			if refused := c.meant != "" && !allowed; (err != nil) != refused {
 				t.Errorf("%s %s %s, allowWorse %v: %v", c.metric, c.op, c.bound, allowed, err)
 			} else if refused && (!strings.Contains(err.Error(), "spec.gates[0].op: ") ||
@@ -54,7 +54,7 @@ func TestGatesOnCompleting(t *testing.T) {
 			spec := testSpec()
 			c.gate.Op = assayv1alpha1.Completes
 			spec.Gates = []assayv1alpha1.Gate{c.gate}
-			if _, err := Freeze(testRun, spec, testTemplate()); (err == nil) != (c.says == "") || err != nil &&
+			if _, err := freezeAndCheck(t, spec, testTemplate()); (err == nil) != (c.says == "") || err != nil &&
 				!strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v, want %q", err, c.says)
 			}
@@ -62,7 +62,7 @@ func TestGatesOnCompleting(t *testing.T) {
 	}
 	spec := testSpec()
 	spec.Gates = []assayv1alpha1.Gate{{Name: "completes", Metric: "latency", Op: assayv1alpha1.RatioAtMost, Bound: "1"}}
-	if _, err := Freeze(testRun, spec, testTemplate()); err == nil ||
+	if _, err := freezeAndCheck(t, spec, testTemplate()); err == nil ||
 		!strings.Contains(err.Error(), "is the name of the gate that every run has") {
 		t.Errorf("another gate named completes: %v", err)
 	}
@@ -72,7 +72,7 @@ func TestArmsAndPointsThatNoGateLooksAtHaveTheImplicitOne(t *testing.T) {
 	spec := testSpec()
 	spec.Gates = []assayv1alpha1.Gate{{Name: "done", Op: assayv1alpha1.Completes, Bound: "0.9", Candidate: "fused",
 		At: values{"batchSize": "8"}}}
-	frozen, err := Freeze(testRun, spec, testTemplate())
+	frozen, err := freezeAndCheck(t, spec, testTemplate())
 	if err != nil {
 		t.Fatal(err)
 	}

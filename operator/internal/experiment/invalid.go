@@ -26,6 +26,9 @@ const (
 	maxProblem  = 768
 )
 
+// found is how many problems there are: as many as are kept and those that are not.
+func (i *Invalid) found() int { return len(i.Problems) + i.Further }
+
 func (i *Invalid) add(field, format string, args ...any) {
 	if len(i.Problems) == maxProblems {
 		i.Further++

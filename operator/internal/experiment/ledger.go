@@ -162,7 +162,7 @@ func (e *Experiment) has(digest string) error {
 func (w *written) plan() (*Plan, error) {
 	problems := &Invalid{}
 	plan := read(&w.Spec, &w.Template, problems)
-	if len(problems.Problems) > 0 {
+	if problems.found() > 0 {
 		return nil, problems
 	}
 	wanted := arms(&w.Spec)

@@ -83,7 +83,7 @@ func TestAnExperimentIsReadFromEveryFormOfTheLedger(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spec := testSpec()
 			spec.Gates = []assayv1alpha1.Gate{{Name: "gain", Metric: "throughput", Op: assayv1alpha1.RatioAtLeast, Bound: "1.5"}}
-			frozen, err := Freeze(testRun, spec, testTemplate())
+			frozen, err := freezeAndCheck(t, spec, testTemplate())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -27,16 +27,15 @@ const (
 
 // withinLimits reports an experiment that is too large to be expanded.
 func withinLimits(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) bool {
-	before := len(problems.Problems)
+	before := problems.found()
 	arms := len(arms(spec))
-	if arms == 0 {
-		return true // Reported when the arms are checked; without one there is no cell.
-	}
 	// A cell is of one build: an arm without builds of its own has one.
 	builds := 0
 	for arm := range arms {
 		builds += len(buildsOf(spec, arm))
 	}
+	// That there is no arm is reported later, and points are expanded all the same.
+	arms, builds = max(1, arms), max(1, builds)
 	if spec.Search == nil && spec.Sweep != nil {
 		combinations := countCombinations(spec.Sweep)
 		if combinations > maxCombinations || len(spec.Sweep.Exclude) == 0 && combinations*float64(builds) > maxCells {
@@ -60,7 +59,7 @@ func withinLimits(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.
 	} else if counter.total > maxExpandedBytes {
 		counter.refuse(points*builds, problems)
 	}
-	return len(problems.Problems) == before
+	return problems.found() == before
 }
 
 func tooManyCells(points float64, arms, builds int, problems *Invalid) {

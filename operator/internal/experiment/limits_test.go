@@ -152,6 +152,9 @@ func TestAnExperimentThatIsTooLargeIsRefusedBeforeItIsExpanded(t *testing.T) {
 			}(),
 			[]string{"template.command", "220 cells", "shorten it"},
 		},
+		"points without an arm": {
+			assayv1alpha1.BenchmarkRunSpec{Sweep: axes(4, 16, 2)}, free(names[:4]...), []string{"65536 points", "use fewer values"},
+		},
 		"as many cells as there may be": {
 			assayv1alpha1.BenchmarkRunSpec{Arms: armsOf(16, nil), Sweep: axes(2, 16, 2), Budget: assayv1alpha1.Budget{Trials: 100000}},
 			free(names[:2]...), nil,
@@ -210,7 +213,7 @@ func TestTheCountIsThatOfWhatIsBuilt(t *testing.T) {
 			inBuilds(spec.Arms, 2+random.IntN(3))
 			spec.Design.Blocks.Min = 12
 		}
-		exp, err := Freeze(testRun, spec, template)
+		exp, err := freezeAndCheck(t, spec, template)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,7 +258,7 @@ func TestAnErrorIsNeverLongerThanPeopleRead(t *testing.T) {
 	for i := range 256 {
 		spec.Sweep.Exclude = append(spec.Sweep.Exclude, values{fmt.Sprintf("x%d", i): strings.Repeat("y", 4000)})
 	}
-	_, err := Freeze(testRun, spec, template)
+	_, err := freezeAndCheck(t, spec, template)
 	if err == nil {
 		t.Fatal("it is accepted")
 	}

@@ -160,7 +160,7 @@ func TestParametersReachProgramsInTheirOwnForm(t *testing.T) {
 		{Name: "threads", Default: ptr.To("2"), Argument: "None", Env: "GOMAXPROCS"},
 	}
 	template.Metrics[0].SamplesFrom = ""
-	frozen, err := Freeze(testRun, assayv1alpha1.BenchmarkRunSpec{Arms: []assayv1alpha1.Arm{{Name: "only"}}}, template)
+	frozen, err := freezeAndCheck(t, assayv1alpha1.BenchmarkRunSpec{Arms: []assayv1alpha1.Arm{{Name: "only"}}}, template)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func expandPoints(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.
 
 // checkAxes reports whether the axes can be combined at all.
 func checkAxes(sweep *assayv1alpha1.Sweep, problems *Invalid) bool {
-	before := len(problems.Problems)
+	before := problems.found()
 	names := map[string]bool{}
 	for i, axis := range sweep.Axes {
 		field := fmt.Sprintf("spec.sweep.axes[%d]", i)
@@ -76,7 +76,7 @@ func checkAxes(sweep *assayv1alpha1.Sweep, problems *Invalid) bool {
 	if len(sweep.Axes) == 0 {
 		problems.add("spec.sweep.axes", "the sweep has no axes: remove spec.sweep or name one")
 	}
-	return len(problems.Problems) == before
+	return problems.found() == before
 }
 
 // combine visits the combinations of the axes, the last axis fastest, in one map that the next one overwrites.

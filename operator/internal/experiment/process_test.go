@@ -45,7 +45,7 @@ func TestWhatTheRunnerReadsIsAMetricOfEveryTemplate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spec, template := testSpec(), testTemplate()
 			tc.edit(&spec, &template)
-			frozen, err := Freeze(testRun, spec, template)
+			frozen, err := freezeAndCheck(t, spec, template)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -77,26 +77,26 @@ func TestRolesAreRefusedWhen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			template := served()
 			template.Roles = tc.edit(template.Roles)
-			_, err := Freeze(testRun, testSpec(), template)
+			_, err := freezeAndCheck(t, testSpec(), template)
 			expectProblem(t, err, tc.field, tc.says)
 		})
 	}
 	t.Run("there is a command as well", func(t *testing.T) {
 		template := served()
 		template.Command = []string{"/kv"}
-		_, err := Freeze(testRun, testSpec(), template)
+		_, err := freezeAndCheck(t, testSpec(), template)
 		expectProblem(t, err, "template.roles", "has a command as well")
 	})
 	t.Run("a single process names a port", func(t *testing.T) {
 		template := testTemplate()
 		template.Command = []string{"/kv", "$(port.server)"}
-		_, err := Freeze(testRun, testSpec(), template)
+		_, err := freezeAndCheck(t, testSpec(), template)
 		expectProblem(t, err, "template.command[1]", "there are none")
 	})
 	t.Run("a value looks like a port where ports are filled in", func(t *testing.T) {
 		spec := testSpec()
 		spec.Parameters = values{"note": "x$(port.client)"}
-		_, err := Freeze(testRun, spec, served())
+		_, err := freezeAndCheck(t, spec, served())
 		expectProblem(t, err, "spec.parameters.note", "where ports are filled in")
 	})
 }
@@ -105,7 +105,7 @@ func TestRolesGetTheirArguments(t *testing.T) {
 	spec := testSpec()
 	// Where no port is filled in, a value may look like one.
 	spec.Parameters = values{"ratio": "0.25", "note": "n"}
-	frozen, err := Freeze(testRun, spec, served())
+	frozen, err := freezeAndCheck(t, spec, served())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestImagesAreRefusedWhen(t *testing.T) {
 			spec, template := testSpec(), testTemplate()
 			spec.Arms[1].Image = "example/scan:2"
 			tc.edit(&spec, &template)
-			_, err := Freeze(testRun, spec, template)
+			_, err := freezeAndCheck(t, spec, template)
 			expectProblem(t, err, tc.field, tc.says)
 		})
 	}
@@ -184,7 +184,7 @@ func TestIfOneArmHasAnImageAllHave(t *testing.T) {
 		assayv1alpha1.Parameter{Name: "tool", Default: ptr.To("scan"), Enum: []string{"scan", "scan-fast"}})
 	template.Command = []string{"/$(tool)", "run"}
 	spec.Arms[1].Parameters["tool"] = "scan-fast"
-	frozen, err := Freeze(testRun, spec, template)
+	frozen, err := freezeAndCheck(t, spec, template)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func expandLoads(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 	field := "spec.search.over"
 	low, high := over.Low.AsApproximateFloat64(), over.High.AsApproximateFloat64()
 	step, ok := quantity.Share(over.Resolution)
-	before := len(problems.Problems)
+	before := problems.found()
 	switch {
 	case !ok || step <= 0:
 		problems.add(field+".resolution", "invalid value %q: loads would not differ; write a share above 0 such as 5%%", over.Resolution)
@@ -65,7 +65,7 @@ func expandLoads(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 	case parameter.Type != assayv1alpha1.IntegerParameter && parameter.Type != assayv1alpha1.NumberParameter:
 		problems.add(field+".axis", "parameter %q has type %s: a load must be an Integer or a Number", over.Axis, parameter.Type)
 	}
-	if len(problems.Problems) > before {
+	if problems.found() > before {
 		return nil
 	}
 	arms := len(spec.Arms)
