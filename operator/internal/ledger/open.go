@@ -207,8 +207,8 @@ func EachKey(ctx context.Context, store Store, prefix string, visit func(key str
 	})
 }
 
-// EachPage visits all keys that start with the prefix and come after another one, sorted, a page at a time: however many there are, one page
-// of them is held.
+// EachPage visits all keys that start with the prefix and come after another one, sorted, a page at a time: however many there are, one
+// page of them is held.
 func EachPage(ctx context.Context, store Store, prefix, after string, visit func(keys []string) error) error {
 	for {
 		keys, more, err := store.Page(ctx, prefix, after)
