@@ -106,7 +106,7 @@ func runSeries(ctx context.Context, connection *genericclioptions.ConfigFlags, f
 	if err != nil {
 		return err
 	}
-	store, err := openHistory(ctx, options.history)
+	store, err := openFolderOrURL(ctx, "--history", options.history)
 	if err != nil {
 		return err
 	}
@@ -125,14 +125,14 @@ func runSeries(ctx context.Context, connection *genericclioptions.ConfigFlags, f
 	return nil
 }
 
-// openHistory opens a history, which need not exist yet in a folder.
-func openHistory(ctx context.Context, where string) (ledger.Store, error) {
+// openFolderOrURL opens what was given as the flag or argument of that name, which need not exist yet in a folder.
+func openFolderOrURL(ctx context.Context, given, where string) (ledger.Store, error) {
 	if !strings.Contains(where, "://") {
 		return ledger.OpenFolder(ctx, where)
 	}
 	store, err := ledger.Open(ctx, where, ledger.Options{})
 	if err != nil {
-		return nil, &exitCode{exitUsage, fmt.Errorf("--history: %w", err)}
+		return nil, &exitCode{exitUsage, fmt.Errorf("%s: %w", given, err)}
 	}
 	return store, nil
 }

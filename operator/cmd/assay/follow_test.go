@@ -530,3 +530,16 @@ func TestPointsThatArePastTheirTimeAreRemoved(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
+
+func TestAnAddressThatIsNoStoreIsRefusedByItsName(t *testing.T) {
+	folder := t.TempDir()
+	for name, args := range map[string][]string{
+		"--history: ": {"history", "s", "--history", "ftp://x"},
+		"--out: ":     {"site", "--history", folder, "--out", "ftp://x"},
+		"ledger: ":    {"history", "rebuild", "ftp://x", "--history", folder},
+	} {
+		if _, _, err := assay(t, args...); err == nil || !strings.HasPrefix(err.Error(), name) || exitCodeOf(err) != exitUsage {
+			t.Errorf("assay %s: %v, want an error that begins with %q", strings.Join(args, " "), err, name)
+		}
+	}
+}

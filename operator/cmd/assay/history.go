@@ -58,7 +58,7 @@ const placeHelp = "With -n NAMESPACE, and without --history, it is that of the s
 // open opens the history until the context ends.
 func (p *place) open(ctx context.Context) (*archive.Archive, error) {
 	if p.where != defaultHistory || p.source.flags == nil || ptr.Deref(p.source.flags.Namespace, "") == "" {
-		store, err := openHistory(ctx, p.where)
+		store, err := openFolderOrURL(ctx, "--history", p.where)
 		return archive.Open(store), err
 	}
 	cluster, err := connect(p.source.flags)
@@ -419,13 +419,13 @@ func newRebuildCommand() *cobra.Command {
 		Example: "  assay history rebuild assay-ledger/*",
 		Args:    usage(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			store, err := openHistory(cmd.Context(), where)
+			store, err := openFolderOrURL(cmd.Context(), "--history", where)
 			if err != nil {
 				return err
 			}
 			ledgers := make([]ledger.Store, 0, len(args))
 			for _, arg := range args {
-				from, err := openHistory(cmd.Context(), arg)
+				from, err := openFolderOrURL(cmd.Context(), "ledger", arg)
 				if err != nil {
 					return err
 				}
@@ -463,7 +463,7 @@ func newRetainCommand() *cobra.Command {
 			if err := policy.Check(); err != nil {
 				return &exitCode{exitUsage, err}
 			}
-			store, err := openHistory(cmd.Context(), where)
+			store, err := openFolderOrURL(cmd.Context(), "--history", where)
 			if err != nil {
 				return err
 			}

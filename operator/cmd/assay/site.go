@@ -148,7 +148,7 @@ func writeSite(ctx context.Context, o siteOptions, now time.Time) (*siteWritten,
 	if err != nil {
 		return nil, err
 	}
-	to, err := openHistory(ctx, o.out)
+	to, err := openFolderOrURL(ctx, "--out", o.out)
 	if err != nil {
 		return nil, err
 	}

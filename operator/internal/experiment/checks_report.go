@@ -44,10 +44,7 @@ func checkColumn(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, column Column
 	switch {
 	case metric == nil:
 		problems.add(field+".metric", "%s", plan.NoMetric(column.Metric))
-	case column.Statistic == metric.Statistic:
-	case !slices.ContainsFunc(plan.Gates, func(gate Gate) bool {
-		return gate.Metric == column.Metric && gate.Statistic == column.Statistic
-	}):
+	case !slices.Contains(plan.statistics(metric), column.Statistic):
 		problems.add(field+".statistic", "%s of %s is not computed, because no gate asks for it: add a gate, with severity Advisory if it "+
 			"shall decide nothing", column.Statistic, column.Metric)
 	}

@@ -99,14 +99,16 @@ func (e *Experiment) Metric(name string) *Metric { return e.Plan.metric(name) }
 
 // Statistics are those of a metric that the results show: its own, those that gates ask for, and p95 where less is better,
 // because a median hides what people wait for.
-func (e *Experiment) Statistics(metric *Metric) []Statistic {
+func (e *Experiment) Statistics(metric *Metric) []Statistic { return e.Plan.statistics(metric) }
+
+func (p *Plan) statistics(metric *Metric) []Statistic {
 	out := []Statistic{metric.Statistic}
 	add := func(statistic Statistic) {
 		if !slices.Contains(out, statistic) {
 			out = append(out, statistic)
 		}
 	}
-	for _, gate := range e.Plan.Gates {
+	for _, gate := range p.Gates {
 		if gate.Metric == metric.Name && gate.Statistic != "" {
 			add(gate.Statistic)
 		}
