@@ -50,7 +50,9 @@ func Freeze(run record.Run, spec assayv1alpha1.BenchmarkRunSpec, template assayv
 }
 
 // freeze adds to the problems that there are.
-func freeze(run record.Run, spec assayv1alpha1.BenchmarkRunSpec, template assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) (*Experiment, error) {
+func freeze(
+	run record.Run, spec assayv1alpha1.BenchmarkRunSpec, template assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid,
+) (*Experiment, error) {
 	if !withinLimits(&spec, &template, problems) {
 		return nil, problems
 	}

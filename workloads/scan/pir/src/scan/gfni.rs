@@ -306,8 +306,8 @@ fn interleaved(rows: [__m512i; EIGHT]) -> [__m512i; EIGHT] {
     columns
 }
 
-/// What 64 rows add to the sums of `GROUPS` times eight keys in a column, while the lines of the steps from `first` on are asked for. A vector of `products` is loaded once for all groups, where a load for each product keeps products from their
-/// full rate.
+/// What 64 rows add to the sums of `GROUPS` times eight keys in a column, while the lines of the steps from `first` on are asked for. A
+/// vector of `products` is loaded once for all groups, where a load for each product keeps products from their full rate.
 #[expect(clippy::needless_range_loop, reason = "an index into three kinds of arrays")]
 #[inline]
 #[target_feature(enable = "avx512f,gfni")]
