@@ -50,11 +50,17 @@ impl<I: Copy> Beam<I> {
         if full && self.candidates.last().is_some_and(|farthest| farthest.distance() <= distance) {
             return;
         }
-        let at = self.candidates.partition_point(|earlier| earlier.distance() <= distance);
-        if full {
-            self.candidates.pop();
+        let candidate = Candidate { signed: distance.abs(), id };
+        if !full {
+            self.candidates.push(candidate);
         }
-        self.candidates.insert(at, Candidate { signed: distance.abs(), id });
+        // From the end: what a walk finds late belongs there, and lists are short.
+        let mut at = self.candidates.len() - 1;
+        while at > 0 && self.candidates[at - 1].distance() > distance {
+            self.candidates[at] = self.candidates[at - 1];
+            at -= 1;
+        }
+        self.candidates[at] = candidate;
         self.next = self.next.min(at);
     }
 

@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::options::Options;
 
 /// Changes whenever the same options give another file.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 /// Where a prepared index came from.
 #[derive(Debug, Clone, PartialEq, Eq)]

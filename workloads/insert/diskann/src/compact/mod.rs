@@ -22,6 +22,7 @@
 
 mod bounded;
 mod codes;
+mod coordinates;
 mod deleted;
 mod edge_cache;
 mod entries;

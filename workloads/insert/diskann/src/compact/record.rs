@@ -41,7 +41,7 @@ impl Record {
         let count = |len: usize| u16::try_from(len).expect("a walk visits fewer").to_le_bytes();
         let mut bytes = Vec::with_capacity(4 + 4 * self.forward.len() + 8 * self.changes.len());
         bytes.extend(count(self.forward.len()));
-        bytes.extend(self.forward.iter().flat_map(|id| id.to_le_bytes()));
+        extend(&mut bytes, &self.forward);
         bytes.extend(count(self.changes.len()));
         for change in &self.changes {
             match change {
@@ -53,7 +53,7 @@ impl Record {
                     bytes.extend(node.to_le_bytes());
                     let edges_left = u8::try_from(edges.len()).ok().filter(|edges| *edges != ONE_MORE);
                     bytes.push(edges_left.expect("an index allows fewer edges"));
-                    bytes.extend(edges.iter().flat_map(|id| id.to_le_bytes()));
+                    extend(&mut bytes, edges);
                 }
             }
         }
@@ -109,7 +109,15 @@ impl Reader<'_> {
 /// Ids as a row of edges has them.
 #[must_use]
 pub fn ids_to_bytes(ids: &[u32]) -> Vec<u8> {
-    ids.iter().flat_map(|id| id.to_le_bytes()).collect()
+    let mut bytes = Vec::with_capacity(size_of_val(ids));
+    extend(&mut bytes, ids);
+    bytes
+}
+
+fn extend(bytes: &mut Vec<u8>, ids: &[u32]) {
+    for id in ids {
+        bytes.extend_from_slice(&id.to_le_bytes());
+    }
 }
 
 /// The ids of a row of edges.

@@ -3,6 +3,7 @@
 use rusqlite::Connection;
 
 use super::MOST_EDGES;
+use super::coordinates::Coordinates;
 use super::deleted::Deleted;
 use super::nodes::{Nodes, Seen, Walked, closest_found, slots};
 use super::record::ids_from_bytes;
@@ -17,7 +18,7 @@ use crate::index::NodeCache;
 pub(super) struct Whole {
     dims: usize,
     cache: NodeCache,
-    vectors: Vec<f32>,
+    vectors: Coordinates,
     edges: Vec<u32>,
     degrees: Vec<u8>,
     /// Which slots are filled; the others are read when they are needed.
@@ -37,7 +38,7 @@ impl Whole {
         Self {
             dims,
             cache,
-            vectors: Vec::new(),
+            vectors: Coordinates::default(),
             edges: Vec::new(),
             degrees: Vec::new(),
             present: Vec::new(),
@@ -51,7 +52,7 @@ impl Whole {
     }
 
     fn resize(&mut self, len: usize) {
-        self.vectors.resize(len * self.dims, 0.0);
+        self.vectors.grow_to(len * self.dims);
         self.edges.resize(len * MOST_EDGES, 0);
         self.degrees.resize(len, 0);
         self.present.resize(len, false);
@@ -184,18 +185,18 @@ pub(super) fn edges_of_row(slot: u32, bytes: &[u8], len: usize) -> Result<Vec<u3
 }
 
 impl Walked for Whole {
-    type Target = Vec<f32>;
+    type Target = Coordinates;
     type Source = Connection;
 
     fn len(&self) -> usize {
         self.present.len()
     }
 
-    fn target(&self, vector: &[f32]) -> Vec<f32> {
-        vector.to_vec()
+    fn target(&self, vector: &[f32]) -> Coordinates {
+        vector.into()
     }
 
-    fn squared_to(&self, slot: u32, target: &Vec<f32>, meter: &mut Meter) -> f32 {
+    fn squared_to(&self, slot: u32, target: &Coordinates, meter: &mut Meter) -> f32 {
         meter.squared(self.vector(slot), target)
     }
 
@@ -225,18 +226,18 @@ impl Walked for Whole {
 pub(super) struct Still<'a>(pub(super) &'a Whole);
 
 impl Walked for Still<'_> {
-    type Target = Vec<f32>;
+    type Target = Coordinates;
     type Source = ();
 
     fn len(&self) -> usize {
         self.0.len()
     }
 
-    fn target(&self, vector: &[f32]) -> Vec<f32> {
+    fn target(&self, vector: &[f32]) -> Coordinates {
         self.0.target(vector)
     }
 
-    fn squared_to(&self, slot: u32, target: &Vec<f32>, meter: &mut Meter) -> f32 {
+    fn squared_to(&self, slot: u32, target: &Coordinates, meter: &mut Meter) -> f32 {
         self.0.squared_to(slot, target, meter)
     }
 
@@ -318,9 +319,9 @@ impl Nodes for Whole {
     }
 
     fn memory_bytes(&self) -> u64 {
-        let words = self.vectors.capacity() + self.edges.capacity() + self.dirty_slots.capacity();
+        let words = self.edges.capacity() + self.dirty_slots.capacity();
         let bytes = self.degrees.capacity() + self.present.capacity() + self.dirty.capacity();
-        (4 * words + bytes) as u64 + self.seen.memory_bytes()
+        (4 * words + bytes) as u64 + self.vectors.memory_bytes() + self.seen.memory_bytes()
     }
 
     fn closest(
