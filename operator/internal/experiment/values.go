@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/suggest"
@@ -44,7 +42,7 @@ func checkValue(parameter assayv1alpha1.Parameter, value string) string {
 }
 
 func checkBounds(parameter assayv1alpha1.Parameter, value string) string {
-	number, err := resource.ParseQuantity(value)
+	number, err := quantity.Exact(value)
 	if err != nil {
 		// A float such as 1e-30 parses as a number and not as a quantity; it has no bounds to meet unless they are given.
 		if parameter.Minimum == nil && parameter.Maximum == nil {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	dto "github.com/prometheus/client_model/go"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -258,7 +257,7 @@ func number(text string) (float64, bool) {
 	if value, err := quantity.Number(text); err == nil {
 		return value, true
 	}
-	amount, err := resource.ParseQuantity(text)
+	amount, err := quantity.Exact(text)
 	return amount.AsApproximateFloat64(), err == nil
 }
 

@@ -1,0 +1,23 @@
+package quantity
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// mostExponent is how many digits an exponent may have: a number is computed in full, and one of 1e1000000000 takes a gigabyte.
+const mostExponent = 3
+
+// Exact reads a decimal, also with a suffix as in 64Ki, to the last digit. Text from whoever may write some is read by it, and not by
+// resource.ParseQuantity, which takes any exponent: some take all of the memory, others come out as another number.
+func Exact(text string) (resource.Quantity, error) {
+	if i := strings.LastIndexAny(text, "eE"); i >= 0 {
+		digits := strings.TrimLeft(strings.TrimLeft(text[i+1:], "+-"), "0")
+		if len(digits) > mostExponent {
+			return resource.Quantity{}, fmt.Errorf("invalid value %q: allowed are exponents of up to %d digits", text, mostExponent)
+		}
+	}
+	return resource.ParseQuantity(text)
+}
