@@ -356,7 +356,7 @@ type Placement struct {
 	// +optional
 	// +kubebuilder:default="1Gi"
 	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
+	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]{1,64}(\.[0-9]{0,64})?|\.[0-9]{1,64})([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 	Memory resource.Quantity `json:"memory,omitempty"`
 
 	// exclusive is what a block has to itself.
@@ -465,13 +465,13 @@ type SearchAxis struct {
 	// low is the lowest load tried, above zero.
 	// +required
 	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
+	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]{1,64}(\.[0-9]{0,64})?|\.[0-9]{1,64})([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 	Low resource.Quantity `json:"low"`
 
 	// high is the highest load tried.
 	// +required
 	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
+	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]{1,64}(\.[0-9]{0,64})?|\.[0-9]{1,64})([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 	High resource.Quantity `json:"high"`
 
 	// resolution is the step between neighbouring loads, relative: "5%" tries low, low*1.05 and so on.
