@@ -191,8 +191,9 @@ func (t *target) narrow(planned int) Step {
 	case width == nil:
 		more = max(minInterval, design.Blocks.Min) - valid
 	default:
-		need := int(math.Ceil(float64(valid) * (*width / asked) * (*width / asked)))
-		more = max(growthAtLeast, min(need, growthAtMost*valid)-valid)
+		// More than an integer holds, where next to nothing is asked for.
+		need := math.Ceil(float64(valid) * (*width / asked) * (*width / asked))
+		more = max(growthAtLeast, int(min(need, float64(growthAtMost*valid)))-valid)
 	}
 	have := "no interval yet"
 	if t.findings.HalfWidth != nil {

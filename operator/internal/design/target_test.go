@@ -2,6 +2,7 @@ package design
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -33,6 +34,7 @@ func wavesOf(blocks ...int) []record.Wave {
 func TestNext(t *testing.T) {
 	fixed := func(*experiment.Plan) {}
 	stop := func(s *experiment.Plan) { s.Design.Stop = &experiment.Stop{RelativeHalfWidth: 0.01} }
+	hopeless := func(s *experiment.Plan) { s.Design.Stop = &experiment.Stop{RelativeHalfWidth: 1e-12} }
 	confirm := func(s *experiment.Plan) { s.Design.Confirm = &experiment.Confirm{Blocks: 6} }
 	both := func(s *experiment.Plan) { stop(s); confirm(s) }
 	noRetry := func(s *experiment.Plan) { s.Retries = 0 }
@@ -76,6 +78,8 @@ func TestNext(t *testing.T) {
 		"precise enough":                                       {stop, wavesOf(10), Findings{Valid: 10, HalfWidth: width(0.01)}, "done"},
 		"the width shrinks with the root of the blocks":        {stop, wavesOf(10), Findings{Valid: 10, HalfWidth: width(0.012)}, "screen 5: the widest interval is ±1.2 %"},
 		"at most twice as many":                                {stop, wavesOf(10), Findings{Valid: 10, HalfWidth: width(0.1)}, "screen 10"},
+		"also where no number of blocks would do":              {hopeless, wavesOf(10), Findings{Valid: 10, HalfWidth: width(0.1)}, "screen 10"},
+		"nor where the interval is as wide as can be":          {stop, wavesOf(10), Findings{Valid: 10, HalfWidth: width(math.MaxFloat64)}, "screen 10"},
 		"at least two more":                                    {stop, wavesOf(10), Findings{Valid: 10, HalfWidth: width(0.0101)}, "screen 2"},
 		"never beyond blocks.max":                              {stop, wavesOf(10, 10, 8), Findings{Valid: 28, HalfWidth: width(0.03)}, "screen 2"},
 		"blocks.max is the end, and says what it would take":   {stop, wavesOf(10, 10, 10), Findings{Valid: 30, HalfWidth: width(0.02)}, "done: the widest interval is ±2 % and design.stop asks for ±1 % after blocks.max of 30; about 90 further blocks would do"},
