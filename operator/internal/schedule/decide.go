@@ -287,7 +287,7 @@ func (p *planner) due() Decision {
 	}
 	missed := count - 1
 	deadline := p.Schedule.Spec.StartingDeadlineSeconds
-	if deadline != nil && p.now.Sub(at) > time.Duration(*deadline)*time.Second {
+	if deadline != nil && p.now.Sub(at) > inSeconds(*deadline) {
 		return Decision{Dealt: at, Missed: missed + 1, Due: following, Reason: assayv1alpha1.ReasonDeadlineMissed, Message: fmt.Sprintf(
 			"the run that was due at %s could not start within spec.startingDeadlineSeconds, %d s: the next one is due at %s",
 			stamp(at), *deadline, stamp(following))}
@@ -313,7 +313,13 @@ func (p *planner) untilDeadline(at time.Time) time.Duration {
 	if deadline == nil {
 		return 0
 	}
-	return at.Add(time.Duration(*deadline)*time.Second).Sub(p.now) + time.Second
+	return at.Add(inSeconds(*deadline)).Sub(p.now) + time.Second
+}
+
+// inSeconds is a number of seconds as a duration, or a century where there are more: a duration holds three.
+func inSeconds(count int64) time.Duration {
+	const most = 100 * 365 * 24 * 60 * 60
+	return time.Duration(min(count, most)) * time.Second
 }
 
 // concurrent is what keeps a run from starting beside those that are under way; nil is nothing.

@@ -3,6 +3,7 @@ package schedule
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -126,6 +127,8 @@ func TestWhatAScheduleDoes(t *testing.T) {
 		"of due times that passed the newest counts, and the others are missed": {night.AddDate(0, 0, 3).Add(time.Hour), []observed{third, image("c")},
 			"number 3, anchor=a, predecessor=b, head=c, dealt with Nov 26 02:00, missed 3, RunStarting"},
 		"within the deadline a run starts late":        {night.Add(time.Minute), []observed{third, image("c"), deadline(60)}, "number 3, anchor=a, predecessor=b, head=c, dealt with Nov 23 02:00, RunStarting"},
+		"a deadline of centuries is never missed":      {night.Add(time.Minute), []observed{third, image("c"), deadline(10_000_000_000)}, "number 3, anchor=a, predecessor=b, head=c, dealt with Nov 23 02:00, RunStarting"},
+		"nor one that no clock reaches":                {night.Add(time.Minute), []observed{third, image("c"), deadline(math.MaxInt64)}, "number 3, anchor=a, predecessor=b, head=c, dealt with Nov 23 02:00, RunStarting"},
 		"beyond the deadline it is missed":             {night.Add(61 * time.Second), []observed{third, image("c"), deadline(60)}, "dealt with Nov 23 02:00, missed 1, DeadlineMissed"},
 		"a due time that was dealt with is not again":  {night.Add(time.Minute), []observed{third, image("c"), last(night)}, "WaitingForTime, again in 23h59m0s"},
 		"a clock that jumps back starts nothing twice": {night.Add(-time.Minute), []observed{third, last(night)}, "WaitingForTime, again in 24h1m0s"},
@@ -138,6 +141,7 @@ func TestWhatAScheduleDoes(t *testing.T) {
 		"a schedule that is being deleted":             {night, []observed{third, image("c"), func(o *Observed) { o.Schedule.DeletionTimestamp = ptr.To(metav1.NewTime(night)) }}, ""},
 
 		"Forbid waits for the run that is under way":             {night, []observed{third, image("c"), active(measuring(2, "b")), runs(running(2))}, "RunActive, again in 24h0m0s"},
+		"or until the next run, where it allows centuries":       {night, []observed{third, image("c"), active(measuring(2, "b")), runs(running(2)), deadline(math.MaxInt64)}, "RunActive, again in 24h0m0s"},
 		"Forbid waits as long as the deadline allows":            {night, []observed{third, image("c"), active(measuring(2, "b")), runs(running(2)), deadline(600)}, "RunActive, again in 10m1s"},
 		"Allow starts beside it":                                 {night, []observed{third, image("c"), active(measuring(2, "b")), runs(running(2)), policy(assayv1alpha1.AllowConcurrent)}, "number 3, anchor=a, predecessor=b, head=c, dealt with Nov 23 02:00, RunStarting"},
 		"Replace cancels it":                                     {night, []observed{third, image("c"), active(measuring(2, "b")), runs(running(2)), policy(assayv1alpha1.ReplaceConcurrent)}, "cancel app-2, ReplacingRun"},
