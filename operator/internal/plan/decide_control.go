@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -43,7 +44,7 @@ func (p *planner) suspendedByUs() bool { return p.Run.Status.SuspendedSince != n
 func (p *planner) budgetLeft() (left time.Duration, counts bool) {
 	start, budget := Started(p.Observed), p.Run.Spec.Budget.WallClock.Duration
 	if counts = !start.IsZero(); counts {
-		left = period.Left(start, budget+SuspendedFor(p.Run, p.now), p.now)
+		left = period.Left(start, longer(budget, SuspendedFor(p.Run, p.now)), p.now)
 	}
 	for _, held := range p.held() {
 		// The lease of the first wave is older than the wave, whose workflow names its token.
@@ -53,6 +54,9 @@ func (p *planner) budgetLeft() (left time.Duration, counts bool) {
 	}
 	return left, counts
 }
+
+// longer is a time that nobody bounds and another one, or the longest that there is.
+func longer(unbounded, by time.Duration) time.Duration { return by + min(unbounded, math.MaxInt64-by) }
 
 // SuspendedFor is how long a run was suspended since it started. It is computed from the status alone, so that it survives a restart.
 func SuspendedFor(run *assayv1alpha1.BenchmarkRun, now time.Time) time.Duration {

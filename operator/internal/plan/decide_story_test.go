@@ -30,6 +30,8 @@ type world struct {
 	released bool
 	// promptArgo ends a workflow together with its analysis.
 	promptArgo bool
+	// longest is how long a block of the newest wave may take.
+	longest time.Duration
 }
 
 func newWorld(t *testing.T) *world {
@@ -167,6 +169,7 @@ func (w *world) do(action Action) {
 		w.Wave = nil
 	case StartWave:
 		w.checkAlone(action.Lanes)
+		w.longest = action.Longest
 		w.Wave = &WorkflowState{Name: fmt.Sprintf("scan-w%03d", action.Wave.Wave), CreatedAt: w.now, Seen: true}
 		w.open(action.Wave)
 		if w.Run.Status.StartTime == nil {

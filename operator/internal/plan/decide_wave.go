@@ -325,7 +325,7 @@ func (p *planner) start() *Decision {
 			return waiting(assayv1alpha1.ReasonWaitingForNode, problem, lookAtPods)
 		}
 		out.Action, out.After = StartWave{
-			Experiment: p.Ledger.Experiment, Wave: wave, Lanes: lanes, Longest: p.Run.Spec.Budget.WallClock.Duration + podGrace,
+			Experiment: p.Ledger.Experiment, Wave: wave, Lanes: lanes, Longest: longer(p.Run.Spec.Budget.WallClock.Duration, podGrace),
 		}, WatchSettles
 	} else {
 		var err error

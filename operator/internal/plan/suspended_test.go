@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -44,6 +45,7 @@ func TestSuspendedTimeDoesNotCountAgainstTheBudget(t *testing.T) {
 			w.Leases = []lease.Lease{{Node: "node-a", Holder: HolderOf(w.Run), Token: 1, Acquired: w.began.Add(acquired)}}
 		}
 	}
+	longest := func(w *world) { w.Run.Spec.Budget.WallClock.Duration = math.MaxInt64 }
 	earlier := func(w *world) { w.Run.Status.SuspendedTime = &metav1.Duration{Duration: 3 * time.Hour} }
 	for name, tc := range map[string]struct {
 		edits []func(*world)
@@ -51,6 +53,8 @@ func TestSuspendedTimeDoesNotCountAgainstTheBudget(t *testing.T) {
 		over  bool
 	}{
 		"two hours of work":                                      {nil, 2 * time.Hour, true},
+		"the longest time there is":                              {[]func(*world){longest}, 1000 * time.Hour, false},
+		"the longest time there is, and suspended":               {[]func(*world){longest, earlier, suspendedAt(4 * time.Hour)}, 1000 * time.Hour, false},
 		"a second less":                                          {nil, 2*time.Hour - time.Second, false},
 		"suspended after an hour, for a week":                    {[]func(*world){suspendedAt(time.Hour)}, 170 * time.Hour, false},
 		"suspended before it began":                              {[]func(*world){suspendedAt(-time.Hour)}, 170 * time.Hour, false},
@@ -76,6 +80,16 @@ func TestSuspendedTimeDoesNotCountAgainstTheBudget(t *testing.T) {
 				t.Errorf("after %s the budget of %s is used up: %v, want %v", tc.after, w.Run.Spec.Budget.WallClock.Duration, !tc.over, tc.over)
 			}
 		})
+	}
+}
+
+// Nobody but a policy bounds a budget.
+func TestABlockOfTheLongestBudgetMayTakeItsTime(t *testing.T) {
+	w := newWorld(t)
+	w.Run.Spec.Budget.WallClock.Duration = math.MaxInt64
+	w.happens("the run is created", func() {})
+	if w.Wave == nil || w.longest != math.MaxInt64 {
+		t.Errorf("a block of wave %v may take %s, want all the time there is", w.Wave, w.longest)
 	}
 }
 
