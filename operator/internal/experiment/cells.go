@@ -20,7 +20,7 @@ func expandCells(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 	checkNames(spec, template, problems)
 	arms := len(arms(spec))
 	cells := make([]record.Cell, 0, len(points)*arms)
-	reported := map[string]bool{}
+	reported, check := map[string]bool{}, checkingOnce()
 	for p, point := range points {
 		for a := range arms {
 			values, origin := resolve(spec, template, point, source(spec, a))
@@ -31,7 +31,7 @@ func expandCells(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 						"parameter %q has no default and no value: set it in spec.parameters, an axis or an arm", parameter.Name)
 					continue
 				}
-				if message := checkValue(parameter, value); message != "" {
+				if message := check(parameter, value); message != "" {
 					field := origin[parameter.Name]
 					key := field + message
 					if field == searchField {

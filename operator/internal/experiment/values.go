@@ -41,6 +41,20 @@ func checkValue(parameter assayv1alpha1.Parameter, value string) string {
 	return checkBounds(parameter, value)
 }
 
+// checkingOnce is checkValue for many cells: each value of a parameter is looked at once, which may take as long as all that is allowed.
+func checkingOnce() func(parameter assayv1alpha1.Parameter, value string) string {
+	known := map[[2]string]string{}
+	return func(parameter assayv1alpha1.Parameter, value string) string {
+		key := [2]string{parameter.Name, value}
+		message, ok := known[key]
+		if !ok {
+			message = checkValue(parameter, value)
+			known[key] = message
+		}
+		return message
+	}
+}
+
 func checkBounds(parameter assayv1alpha1.Parameter, value string) string {
 	number, err := quantity.Exact(value)
 	if err != nil {

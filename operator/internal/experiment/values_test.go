@@ -1,6 +1,8 @@
 package experiment
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -8,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/record"
 )
 
 // A value of a few bytes keeps the operator busy for a few bytes: 1e-10000000 took it seconds for every cell, and 1e-1000000000 all of its
@@ -39,4 +42,24 @@ func TestAValueIsReadInNoTime(t *testing.T) {
 
 func cannotBeCompared(value string) string {
 	return `parameter "x" has invalid value "` + value + `": it cannot be compared with its bounds; write it without an exponent`
+}
+
+// What is allowed is compared with a value once, and not in every cell.
+func TestManyWrongValuesAreRefusedInNoTime(t *testing.T) {
+	template := free("x", "y")
+	for i := range 64 {
+		template.Parameters[0].Enum = append(template.Parameters[0].Enum, strings.Repeat("a", 78)+fmt.Sprintf("%02d", i))
+	}
+	spec := testSpec()
+	spec.Sweep = &assayv1alpha1.Sweep{Axes: []assayv1alpha1.SweepAxis{{Name: "y", Values: numbers(250, 3)}}}
+	spec.Arms = armsOf(16, values{"x": strings.Repeat("b", 80)})
+	spec.Gates, spec.Predictions = nil, nil
+	began := time.Now()
+	_, err := Freeze(record.Run{Namespace: "lab", Name: "scan", UID: "1"}, spec, template)
+	if err == nil || !strings.Contains(err.Error(), `parameter "x" has invalid value`) {
+		t.Errorf("error %v, want that the values of x are refused", err)
+	}
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("it took %s", took)
+	}
 }

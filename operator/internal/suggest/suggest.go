@@ -9,6 +9,9 @@ import (
 // mostMeant is how many words are worth naming as what was meant.
 const mostMeant = 3
 
+// mostLetters is how long a word is at most: to compare two takes the product of their lengths. Nobody mistypes one of thousands.
+const mostLetters = 80
+
 // Allowed ends the refusal of a word: what is allowed, and what was probably meant.
 func Allowed[T ~string](word string, known []T) string {
 	texts := make([]string, 0, len(known))
@@ -39,10 +42,16 @@ func Meant(word string, known []string) string {
 // Nearest are the known words that somebody who wrote word may have meant: those with the fewest changes, whatever their case, if these are
 // at most a third of the word, and of a word of three letters or more also those that begin or end with it.
 func Nearest(word string, known []string) []string {
+	if len(word) > mostLetters {
+		return nil
+	}
 	word = strings.ToLower(word)
 	least := max(1, len(word)/3)
 	var near []string
 	for _, one := range known {
+		if len(one) > mostLetters {
+			continue
+		}
 		lower := strings.ToLower(one)
 		distance := edits(word, lower)
 		if len(word) > 2 && (strings.HasPrefix(lower, word) || strings.HasSuffix(lower, word)) {

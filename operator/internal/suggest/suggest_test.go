@@ -2,7 +2,9 @@ package suggest
 
 import (
 	"slices"
+	"strings"
 	"testing"
+	"time"
 )
 
 func TestAllowedSaysWhatIsThereAndWhatWasProbablyMeant(t *testing.T) {
@@ -34,6 +36,31 @@ func TestAllowedSaysWhatIsThereAndWhatWasProbablyMeant(t *testing.T) {
 func TestAtMostThreeAreMeant(t *testing.T) {
 	if got := Nearest("run", []string{"run-a", "run-b", "run-a", "run-c", "run-d"}); !slices.Equal(got, []string{"run-a", "run-b", "run-c"}) {
 		t.Errorf("got %v", got)
+	}
+}
+
+// Words are compared that people write by hand: parameters may have values, and lists of those allowed, of thousands of letters.
+func TestALongWordIsNotCompared(t *testing.T) {
+	long := strings.Repeat("a", mostLetters)
+	for name, tc := range map[string]struct {
+		word  string
+		known []string
+		want  []string
+	}{
+		"as long as may be":          {long[1:], []string{long}, []string{long}},
+		"a longer word is none":      {long + "a", []string{long}, nil},
+		"a longer one is not meant":  {long, []string{long + "a"}, nil},
+		"those beside it are":        {"loop", []string{long + "a", "lop"}, []string{"lop"}},
+		"its end is not looked for":  {"aaa", []string{long + "a"}, nil},
+		"nor is any of a great many": {strings.Repeat("b", 4096), slices.Repeat([]string{strings.Repeat("a", 4096)}, 1000), nil},
+	} {
+		began := time.Now()
+		if got := Nearest(tc.word, tc.known); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: got %v, want %v", name, got, tc.want)
+		}
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("%s: it took %s", name, took)
+		}
 	}
 }
 
