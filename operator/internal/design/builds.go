@@ -27,7 +27,7 @@ func buildTurns(exp *experiment.Experiment, waves []record.Wave, purpose record.
 	if exp.CellsPerBlock() == len(exp.Cells) {
 		return nil // Every arm is one build.
 	}
-	lost := map[LostTurn]bool{}
+	lost, never := map[LostTurn]bool{}, setOf(findings.Unrun)
 	for _, turn := range findings.LostTurns {
 		lost[turn] = true
 	}
@@ -39,7 +39,7 @@ func buildTurns(exp *experiment.Experiment, waves []record.Wave, purpose record.
 		}
 		names := buildNames(wave.Cells)
 		for _, block := range wave.Blocks {
-			if slices.Contains(findings.Unrun, block.ID) {
+			if never[block.ID] {
 				continue
 			}
 			for _, index := range slices.Compact(slices.Sorted(slices.Values(block.Order))) {

@@ -82,11 +82,11 @@ type tally struct {
 }
 
 func count(waves []record.Wave, unrun []string) tally {
-	out := tally{blocks: map[record.Purpose]int{}, waves: map[record.Purpose]int{}}
+	out, never := tally{blocks: map[record.Purpose]int{}, waves: map[record.Purpose]int{}}, setOf(unrun)
 	for i := range waves {
 		ran := 0
 		for _, block := range waves[i].Blocks {
-			if !slices.Contains(unrun, block.ID) {
+			if !never[block.ID] {
 				ran++
 				out.trials += block.Trials()
 			}
@@ -97,6 +97,15 @@ func count(waves []record.Wave, unrun []string) tally {
 			out.waves[waves[i].Why()]++
 			out.blocks[waves[i].Why()] += ran
 		}
+	}
+	return out
+}
+
+// setOf has each name once. There are as many as whoever writes an analysis wants, and as many blocks as whoever makes a run does.
+func setOf(names []string) map[string]bool {
+	out := make(map[string]bool, len(names))
+	for _, name := range names {
+		out[name] = true
 	}
 	return out
 }
