@@ -91,13 +91,15 @@ type Refused struct {
 // remembered is what is known of a run's ledger.
 type remembered struct {
 	experiment *experiment.Experiment
-	waves      []record.Wave
-	progress   progress
+	// waves are what decisions need of each, and the newest is whole.
+	waves    []record.Wave
+	progress progress
 	// judged is the analysis of judgedWave, which is not the newest one; nil before there is one.
 	judged     *analysis.Analysis
 	judgedWave int
-	// planBytes and judgedBytes are the size of the experiment with its waves, and of the analysis.
-	planBytes, judgedBytes int
+	// planBytes and judgedBytes are the size of the experiment with what is kept of its waves, and of the analysis; newestBytes is that of
+	// the newest wave, which is whole.
+	planBytes, judgedBytes, newestBytes int
 }
 
 // KeepRun fills in a run's defaults and remembers it as the API server returned it, unless it has ended.
@@ -248,8 +250,9 @@ func (m *Memory) read(ctx context.Context, store ledger.Store, run types.UID) (r
 		if err != nil {
 			return remembered{}, fmt.Errorf("%s in %s is not this run's wave %d: %w", ledger.WaveKey(number), store.URL(), number, err)
 		}
-		known.waves = append(known.waves[:number:number], *wave)
-		known.planBytes += len(raw)
+		if err := known.add(wave, len(raw)); err != nil {
+			return remembered{}, err
+		}
 	}
 	m.keep(run, known)
 	return known, nil

@@ -61,7 +61,7 @@ type LedgerState struct {
 	Problem, Message string
 	// Experiment is nil until the run is accepted.
 	Experiment *experiment.Experiment
-	// Waves are the plans of all waves, and Newest the last of them; nil before the first.
+	// Waves are the plans of all waves, without the commands of those before the newest, and Newest the last of them; nil before the first.
 	Waves  []record.Wave
 	Newest *record.Wave
 	// Trials counts what all waves planned.
