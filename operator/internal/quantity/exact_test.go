@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// What whoever writes objects may write as a number is read at once, or refused: an exponent takes as much memory as it says, and one of more
-// than 32 bits comes out as another number.
+// What whoever writes objects may write as a number is read at once, or refused: an exponent takes as much memory as it says, and one of
+// more than 32 bits comes out as another number.
 func TestANumberTakesNoMoreRoomThanItsText(t *testing.T) {
 	for name, tc := range map[string]struct {
 		text string
