@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"time"
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
 )
 
 // One that is refused stays so until somebody makes it again: who looks for it in a loop does so after twice as long each time.
@@ -30,14 +33,32 @@ func ReadAnalysis(ctx context.Context, store Store, wave int) (result *analysis.
 	return result, room, err
 }
 
-// NewestAnalysis reads the newest analysis of the waves from one down to another, and says of which it is; nil where there is none.
+var analysisKey = regexp.MustCompile(`^analysis/(` + record.WaveForm + `)/analysis\.json$`)
+
+// NewestAnalysis reads the newest analysis of the waves from one down to another, and says of which it is; nil where there is none. Whoever
+// writes attempts names the newest wave, which may be any number: only those that have an analysis are looked at.
 func NewestAnalysis(ctx context.Context, store Store, newest, oldest int) (*analysis.Analysis, int, error) {
-	for wave := newest; wave >= oldest; wave-- {
-		result, _, err := ReadAnalysis(ctx, store, wave)
-		if errors.Is(err, ErrNotFound) {
-			continue
+	if newest < oldest {
+		return nil, 0, nil
+	}
+	result, _, err := ReadAnalysis(ctx, store, newest)
+	if !errors.Is(err, ErrNotFound) {
+		return result, newest, err
+	}
+	var waves []int
+	err = EachKey(ctx, store, "analysis/", func(key string) {
+		if wave, ok := waveOf(analysisKey, key); ok && oldest <= wave && wave < newest {
+			waves = append(waves, wave)
 		}
-		return result, wave, err
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	slices.Sort(waves)
+	for _, wave := range slices.Backward(waves) {
+		if result, _, err = ReadAnalysis(ctx, store, wave); !errors.Is(err, ErrNotFound) {
+			return result, wave, err
+		}
 	}
 	return nil, 0, nil
 }

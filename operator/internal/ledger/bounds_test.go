@@ -5,11 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+
+	"assay.dev/assay/operator/internal/analysis"
 )
 
 // allocated is how many bytes a function allocates.
@@ -68,6 +71,59 @@ func (paged) List(context.Context, string) ([]string, error) {
 func TestTheNewestWaveIsFoundAPageAtATime(t *testing.T) {
 	if wave, err := LastWave(t.Context(), paged{}); err != nil || wave != 2 {
 		t.Errorf("wave %d, %v", wave, err)
+	}
+}
+
+// asked counts what is read of a store.
+type asked struct {
+	Store
+	gets int
+}
+
+func (a *asked) Get(ctx context.Context, key string) ([]byte, error) {
+	a.gets++
+	if a.gets > 100 {
+		return nil, errors.New("it is asked for one analysis after the other")
+	}
+	return a.Store.Get(ctx, key)
+}
+
+func TestTheNewestAnalysisIsFoundWhateverWaveAnAttemptSaysItIsOf(t *testing.T) {
+	const last = math.MaxInt
+	for name, tc := range map[string]struct {
+		has            []int
+		newest, oldest int
+		// want is the wave of the one that is found, and -1 that there is none.
+		want int
+	}{
+		"a ledger without one":                         {nil, last, 0, -1},
+		"one before the newest wave":                   {[]int{0, 2}, last, 0, 2},
+		"one of the newest wave":                       {[]int{0, last}, last, 0, last},
+		"one before the oldest wave that is asked for": {[]int{0, 2}, last, 3, -1},
+		"one after the newest wave that is asked for":  {[]int{0, 2, 1000}, 999, 0, 2},
+		"one wave":               {[]int{1, 2}, 1, 1, 1},
+		"one wave that has none": {[]int{0, 2}, 1, 1, -1},
+		"no wave":                {[]int{0}, -1, 0, -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store, err := Open(t.Context(), FolderURL(t.TempDir()), Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, wave := range tc.has {
+				raw, err := JSON(analysis.Analysis{Schema: analysis.Schema})
+				if err = errors.Join(err, store.Create(t.Context(), AnalysisKey(wave), raw)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			found, wave, err := NewestAnalysis(t.Context(), &asked{Store: store}, tc.newest, tc.oldest)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (found != nil) != (tc.want >= 0) || found != nil && wave != tc.want {
+				t.Errorf("that of wave %d is found (%v), want %d", wave, found != nil, tc.want)
+			}
+		})
 	}
 }
 
