@@ -12,6 +12,10 @@ type scale struct {
 	from, to  float64
 }
 
+// farthest is where a scale ends, on both sides of 1 for a logarithmic one: figures that others wrote may be the largest and the smallest
+// that there are, of which neither a margin nor a distance is a number. What is beyond it is drawn outside of the plot.
+const farthest = 1e150
+
 // newScale covers the values with a margin. A logarithmic one is used only when asked for and every value is positive.
 func newScale(values []float64, log bool, from, to float64) scale {
 	s := scale{low: math.Inf(1), high: math.Inf(-1), log: log, from: from, to: to}
@@ -27,6 +31,11 @@ func newScale(values []float64, log bool, from, to float64) scale {
 	if s.low > s.high {
 		s.low, s.high, s.log = 0, 1, false
 	}
+	least := -farthest
+	if s.log {
+		least = 1 / farthest
+	}
+	s.low, s.high = min(max(s.low, least), farthest), min(max(s.high, least), farthest)
 	const margin = 0.06
 	if s.log {
 		span := max(math.Log(s.high/s.low), 0.02)
