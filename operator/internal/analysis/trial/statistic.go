@@ -24,6 +24,10 @@ type decoded struct {
 	unit, half, scale float64
 }
 
+// mostBars is how many different values a histogram may have: as many as a list has samples. Eight kilobytes of what a program prints may
+// say six million.
+const mostBars = 100_000
+
 // Histograms are those that were decoded.
 type Histograms map[*record.Histogram]decoded
 
@@ -42,10 +46,20 @@ func (h Histograms) Decode(histogram *record.Histogram) error {
 	distinguished := math.Exp2(math.Ceil(math.Log2(2 * math.Pow10(int(found.SignificantFigures())))))
 	unit := math.Exp2(math.Floor(math.Log2(math.Max(1, float64(found.LowestTrackableValue())))))
 	out := decoded{unit: unit, half: distinguished / 2, scale: histogram.Scale}
-	for _, b := range found.Distribution() {
-		if b.Count > 0 {
-			out.bars = append(out.bars, bar{float64(b.To) * histogram.Scale, b.Count})
+	// A list of all buckets would take a gigabyte: the widest histogram has six million, and all but a few of them are empty.
+	half, width := int(out.half), int64(unit)
+	for i, count := range found.Export().Counts {
+		switch {
+		case count <= 0:
+			continue
+		case len(out.bars) == mostBars:
+			return fmt.Errorf("invalid histogram: it has values in more than %d buckets, and a list has no more samples; record fewer significant "+
+				"digits", mostBars)
 		}
+		// The buckets of the first two halves are a unit wide, those of each half after them twice as wide as those before.
+		doubled := max(0, i/half-1)
+		highest := int64(i-doubled*half+1)*(width<<doubled) - 1
+		out.bars = append(out.bars, bar{float64(highest) * histogram.Scale, count})
 	}
 	h[histogram] = out
 	return nil
