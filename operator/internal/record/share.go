@@ -2,6 +2,7 @@ package record
 
 import (
 	stdjson "encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 	"sync"
@@ -27,11 +28,18 @@ func NewSharing() *Sharing {
 	return s
 }
 
+// An attempt begins in these years. JSON has none beyond 9999, and the longest one takes three centuries: of one that ends later nothing
+// could be written down, and with it nothing of its run.
+const firstYear, lastYear = 1, 9000
+
 // ParseAttempt reads one attempt. The error names the field that is wrong.
 func (s *Sharing) ParseAttempt(raw []byte) (*Attempt, error) {
 	attempt, err := parse[Attempt]("attempt", raw, s.options)
 	if err != nil {
 		return nil, err
+	}
+	if year := attempt.StartedAt.UTC().Year(); year < firstYear || year > lastYear {
+		return nil, fmt.Errorf("invalid startedAt: allowed are the years from %d to %d", firstYear, lastYear)
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
