@@ -12,9 +12,10 @@ import (
 // LeasesPrefix holds two objects for every lease that the run had: that it was taken, and that it ended.
 const LeasesPrefix = "leases/"
 
+// No name of a node has a slash. Whoever may write below attempts/, also where that is a part of a key, is not to say who had a node.
 var (
-	leaseTakenKey = regexp.MustCompile(`^leases/(.+)-([0-9]+)\.json$`)
-	leaseEndKey   = regexp.MustCompile(`^leases/(.+)-([0-9]+)\.end\.json$`)
+	leaseTakenKey = regexp.MustCompile(`^leases/([^/]+)-([0-9]+)\.json$`)
+	leaseEndKey   = regexp.MustCompile(`^leases/([^/]+)-([0-9]+)\.end\.json$`)
 )
 
 // LeaseTakenKey is the record of a lease.

@@ -66,6 +66,38 @@ func TestLeasesAreReadAsTheyWereWritten(t *testing.T) {
 	}
 }
 
+// The store's policy lets who measures write runs/NAMESPACE/*/attempts/*, in which a star stands for any number of parts.
+func TestWhoMayWriteAttemptsSaysNothingOfLeases(t *testing.T) {
+	ctx := context.Background()
+	store, err := Open(ctx, FolderURL(t.TempDir()), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	when := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	for _, node := range []string{"attempts/node", "a/analysis/node", "started/problems/node"} {
+		lease := record.Lease{Node: node, Token: 7}
+		for key, value := range map[string]any{
+			LeaseTakenKey(lease): record.LeaseTaken{Lease: lease, AcquiredAt: when},
+			LeaseEndKey(lease):   record.LeaseEnd{Lease: lease, EndedAt: when, Reason: "released"},
+		} {
+			raw, err := record.Line(value)
+			if err == nil {
+				err = store.Create(ctx, key, raw)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if last, err := LastToken(ctx, store, node); err != nil || last != 0 {
+			t.Errorf("the last token of %s is %d, %v", node, last, err)
+		}
+	}
+	leases, problems, err := ReadLeases(ctx, store)
+	if err != nil || leases.Known || len(leases.Taken)+len(leases.Ends)+len(problems) > 0 {
+		t.Errorf("the ledger says %+v, %v, %v", leases, problems, err)
+	}
+}
+
 func TestALeaseRecordThatCannotBeUsedIsNamed(t *testing.T) {
 	const good = `{"run":{"namespace":"lab","name":"scan","uid":"u"},"node":"a","token":1,"acquiredAt":"2026-11-21T08:00:00Z"}`
 	cases := map[string]struct{ key, raw, want string }{
