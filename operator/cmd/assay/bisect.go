@@ -35,6 +35,7 @@ import (
 	"assay.dev/assay/operator/internal/local"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/registry"
+	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/schedule"
 )
 
@@ -748,7 +749,7 @@ func (b *bisection) print(answer *bisect.Answer) error {
 	if done, err := printStructured(b.stdout, b.form, answer); done {
 		return err
 	}
-	out := b.stdout
+	out := &strings.Builder{}
 	for i := range answer.Culprits {
 		c := &answer.Culprits[i]
 		if len(c.Among) == 1 {
@@ -768,7 +769,8 @@ func (b *bisection) print(answer *bisect.Answer) error {
 	for _, skipped := range answer.Skipped {
 		fmt.Fprintf(out, "passed over %s: %s\n", b.describe(skipped.Revision), skipped.Why)
 	}
-	_, err := fmt.Fprintf(out, "%d waves, state %s\n", answer.Waves, b.folder)
+	fmt.Fprintf(out, "%d waves, state %s\n", answer.Waves, b.folder)
+	_, err := io.WriteString(b.stdout, report.PrintableLines(out.String()))
 	return err
 }
 

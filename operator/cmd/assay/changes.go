@@ -19,6 +19,7 @@ import (
 
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/report/ci"
 	"assay.dev/assay/operator/internal/suggest"
 )
@@ -124,7 +125,8 @@ func readChanges(ctx context.Context, where *place, ended bool, every time.Durat
 	return out, nil
 }
 
-func (v *changesView) print(out io.Writer) error {
+func (v *changesView) print(to io.Writer) error {
+	out := &strings.Builder{}
 	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "CHANGE\tSTATE\tRUN\tEFFECT\tSERIES\tLAST")
 	for _, c := range v.Changes {
@@ -143,7 +145,8 @@ func (v *changesView) print(out io.Writer) error {
 	for _, alert := range v.Silent {
 		fmt.Fprintf(out, "silent: %s had its last point at %s\n", strings.Join(alert.Series, ", "), alert.Since.Format(time.RFC3339))
 	}
-	return nil
+	_, err := io.WriteString(to, report.PrintableLines(out.String()))
+	return err
 }
 
 func direction(worse bool) string {

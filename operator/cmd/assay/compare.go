@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -51,7 +52,8 @@ func newCompareCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	return command
 }
 
-func printComparison(out io.Writer, c compare.Comparison) error {
+func printComparison(to io.Writer, c compare.Comparison) error {
+	out := &strings.Builder{}
 	if len(c.Environment) > 0 {
 		fmt.Fprintf(out, "%s and %s ran on machines that cannot be compared; there are no ratios. What differs:\n", c.A, c.B)
 		for _, d := range c.Environment {
@@ -72,7 +74,7 @@ func printComparison(out io.Writer, c compare.Comparison) error {
 		rows = append(rows, []string{cmp.Or(row.Point, "-"), row.Arm, fmt.Sprintf("%s %s", row.Metric, row.Statistic), analysis.Describe(&row.A),
 			analysis.Describe(&row.B), ratio})
 	}
-	for _, line := range report.Columns(rows, 3, 1, report.Width(out)) {
+	for _, line := range report.Columns(rows, 3, 1, report.Width(to)) {
 		fmt.Fprintln(out, line)
 	}
 	each := func(format, run string, lines []string) {
@@ -84,7 +86,8 @@ func printComparison(out io.Writer, c compare.Comparison) error {
 	each("only in %s: %s\n", c.B, c.OnlyB)
 	each("warning of %s: %s\n", c.A, c.WarningsA)
 	each("warning of %s: %s\n", c.B, c.WarningsB)
-	_, err := fmt.Fprintf(out, "\nThe two runs were not interleaved: what changed between them is in the ratios and not in their %g %% "+
+	fmt.Fprintf(out, "\nThe two runs were not interleaved: what changed between them is in the ratios and not in their %g %% "+
 		"intervals. To decide, make both arms of one run.\n", 100*c.Confidence)
+	_, err := io.WriteString(to, report.PrintableLines(out.String()))
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -331,7 +332,8 @@ func readHistory(ctx context.Context, where *place, names []string) ([]historyVi
 	return out, nil
 }
 
-func printSeries(out io.Writer, views []historyView) error {
+func printSeries(to io.Writer, views []historyView) error {
+	out := &strings.Builder{}
 	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "SERIES\tWHAT\tPOINTS\tSEGMENTS\tNEWEST\tREVISION\tRATIO\tCHANGES")
 	for i := range views {
@@ -351,10 +353,15 @@ func printSeries(out io.Writer, views []historyView) error {
 		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%d\n", h.Key.Benchmark, measureOf(h.Key), count, len(h.Segments), newest, revision,
 			ratio.text(), confirmed)
 	}
-	return table.Flush()
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	_, err := io.WriteString(to, report.PrintableLines(out.String()))
+	return err
 }
 
-func (h *historyView) print(out io.Writer) error {
+func (h *historyView) print(to io.Writer) error {
+	out := &strings.Builder{}
 	fmt.Fprintf(out, "%s, %s %% intervals\n", h.Key, quantity.InPercent(site.Confidence))
 	changes := map[int64]string{}
 	for _, c := range h.Changes {
@@ -384,7 +391,7 @@ func (h *historyView) print(out io.Writer) error {
 		}
 	}
 	for _, gap := range h.Gaps {
-		fmt.Fprintf(out, "gap at run %d: %s\n", gap.Sequence, report.Printable(gap.Reason))
+		fmt.Fprintf(out, "gap at run %d: %s\n", gap.Sequence, gap.Reason)
 	}
 	for _, d := range h.Dates {
 		fmt.Fprintf(out, "dated: the level moved by %s with run %d, of runs %d to %d\n", quantity.Short(d.Ratio, quantity.Times), d.First, d.From,
@@ -393,7 +400,8 @@ func (h *historyView) print(out io.Writer) error {
 	for _, p := range h.Problems {
 		fmt.Fprintf(out, "note: %s: %s\n", p.ID, p.What)
 	}
-	_, err := fmt.Fprintln(out)
+	fmt.Fprintln(out)
+	_, err := io.WriteString(to, report.PrintableLines(out.String()))
 	return err
 }
 

@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"assay.dev/assay/operator/internal/report"
 )
 
 //go:generate go run . reference --to ../../../docs/reference/cli.md
@@ -43,7 +45,7 @@ func main() {
 	root := newRootCommand()
 	root.SetArgs(args)
 	if err := root.ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, program+": "+err.Error())
+		fmt.Fprintln(os.Stderr, report.PrintableLines(program+": "+err.Error()))
 		os.Exit(exitCodeOf(err))
 	}
 }

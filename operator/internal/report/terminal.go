@@ -146,3 +146,16 @@ func Printable(s string) string {
 	}
 	return s
 }
+
+// PrintableLines is Printable of what is between the ends of lines and the tabs of a text.
+func PrintableLines(text string) string {
+	var out strings.Builder
+	for {
+		end := strings.IndexAny(text, "\n\t")
+		if end < 0 {
+			return out.String() + Printable(text)
+		}
+		out.WriteString(Printable(text[:end]) + text[end:end+1])
+		text = text[end+1:]
+	}
+}
