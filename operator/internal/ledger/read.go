@@ -195,6 +195,11 @@ func readAll[T any](ctx context.Context, store Store, keys []string, parse func(
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	workqueue.ParallelizeUntil(ctx, readers, len(keys), func(i int) {
+		// Such as the folder that some tools leave in a bucket, which no store would be asked for.
+		if err := checkKey(keys[i]); err != nil {
+			problems[i] = &record.Problem{Source: record.Source{Key: keys[i]}, Reason: err.Error()}
+			return
+		}
 		raw, err := store.Get(ctx, keys[i])
 		if errors.Is(err, ErrTooLarge) {
 			// Nothing is known of its bytes, so its sum stays empty.

@@ -158,6 +158,44 @@ func TestObjectsThatCannotBeUsedAreProblemsAndNeverErrors(t *testing.T) {
 	}
 }
 
+// littered is a bucket with a key below a prefix that no folder can have.
+type littered struct {
+	Store
+	prefix, key string
+}
+
+func (l littered) List(ctx context.Context, prefix string) ([]string, error) {
+	keys, err := l.Store.List(ctx, prefix)
+	if prefix == l.prefix {
+		keys = append(keys, l.key)
+	}
+	return keys, err
+}
+
+func TestAKeyThatIsNoPathIsAProblemAndNeverAnError(t *testing.T) {
+	store, err := Open(t.Context(), FolderURL(t.TempDir()), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fill(t, store)
+	for prefix, keys := range map[string][]string{
+		AttemptsPrefix: {"attempts/", "attempts/w000-b0000/", "attempts//a.json", "attempts/../experiment.json", "attempts/a\x00"},
+		"started/":     {"started/", "started/a/"},
+		"problems/":    {"problems/", "problems//a"},
+	} {
+		for _, key := range keys {
+			evidence, err := ReadEvidence(t.Context(), littered{store, prefix, key}, -1)
+			if err != nil {
+				t.Errorf("%q fails the evidence: %v", key, err)
+				continue
+			}
+			if len(evidence.Attempts) != len(want.attempts) || len(evidence.Problems) != 1 || evidence.Problems[0].Key != key {
+				t.Errorf("%q: %d of %d attempts, problems %+v", key, len(evidence.Attempts), len(want.attempts), evidence.Problems)
+			}
+		}
+	}
+}
+
 func TestAWaveThatCannotBeReadIsAProblem(t *testing.T) {
 	ctx := context.Background()
 	onBothStores(t, func(t *testing.T, store Store) {
