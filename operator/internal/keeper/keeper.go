@@ -335,6 +335,10 @@ func (k *Keeper) before(ctx context.Context) (map[string]string, error) {
 		if executor == k.Executor {
 			own = append(own, key)
 		}
+		// What else somebody left there is no attempt, and may not even be a key that a store is asked for.
+		if _, known := order[trial]; !known || key != ledger.AttemptKey(k.Block, executor, trial) {
+			continue
+		}
 		if before, ok := last[executor]; !ok || order[trial] > order[strings.TrimSuffix(path.Base(before), ".json")] {
 			last[executor] = key
 		}

@@ -11,6 +11,7 @@ import (
 	"math"
 	"net"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -264,6 +265,39 @@ func TestATrialThatEndedAnExecutionIsNotRunAgain(t *testing.T) {
 		t.Errorf("what did not run cannot be recorded: %v", got)
 	}
 	_ = second.leave()
+}
+
+func TestWhatSomebodyLeftBesideAttemptsChangesNothing(t *testing.T) {
+	below := "attempts/" + block + "/"
+	for _, key := range []string{
+		below, below + "pod_1/", below + "pod_1/a.json", below + "pod_1//" + trials[0] + ".json", below + "pod_1/a/" + trials[1] + ".json",
+		below + trials[1] + ".json", below + "pod_1/" + trials[1] + ".txt",
+	} {
+		s := newStore()
+		first := start(t, keeperOf(s, "pod_1"))
+		first.started("pod_1", trials[0])
+		if err := first.leave(); err != nil {
+			t.Fatal(err)
+		}
+		s.objects[key] = []byte("{}")
+		second := start(t, keeperOf(strict{s}, "pod_2"))
+		if ended, _ := second.hello["ended"].(map[string]any); len(ended) != 1 || ended[trials[0]] == nil {
+			t.Errorf("beside %q the next execution hears %v", key, second.hello)
+		}
+		if err := second.leave(); err != nil {
+			t.Errorf("beside %q: %v", key, err)
+		}
+	}
+}
+
+// strict is a store that is not asked for what is no path, as those of package ledger are.
+type strict struct{ *store }
+
+func (s strict) Get(ctx context.Context, key string) ([]byte, error) {
+	if key != path.Clean(key) {
+		return nil, fmt.Errorf("key %q is not a clean relative path", key)
+	}
+	return s.store.Get(ctx, key)
 }
 
 func TestNothingElseIsKept(t *testing.T) {
