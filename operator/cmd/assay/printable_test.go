@@ -31,7 +31,8 @@ func TestWhatOthersWroteMovesNoCursor(t *testing.T) {
 	}
 	changed := change.Change{
 		ID: hostile, Project: hostile, First: 1, From: 1, To: 1, State: change.Confirmed,
-		Effects: []change.Effect{{Series: key.ID(), LogRatio: 0.1}}, History: []change.Event{{At: when, Who: hostile, Person: true, Why: hostile}},
+		Effects: []change.Effect{{Series: key.ID(), LogRatio: 0.1}},
+		History: []change.Event{{At: when, Who: hostile, Person: true, Why: hostile}},
 	}
 	view := viewSeries(found, change.Book{Changes: []change.Change{changed}})
 	all := []string{hostile}
