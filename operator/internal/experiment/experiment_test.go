@@ -242,6 +242,13 @@ func TestFreezeRefuses(t *testing.T) {
 			},
 			"template.parameters[0]", "minimum 64 of parameter \"batchSize\" exceeds its maximum 32",
 		},
+		"a number with more zeros than there is memory": {
+			func(s *assayv1alpha1.BenchmarkRunSpec, tpl *assayv1alpha1.BenchmarkTemplateSpec) {
+				tpl.Parameters[2].Minimum = ptr.To(resource.MustParse("1"))
+				s.Parameters = values{"ratio": "0e99999999"}
+			},
+			"spec.parameters.ratio", `parameter "ratio" has invalid value "0e99999999": it cannot be compared with its bounds`,
+		},
 		"a command that names an unknown parameter": {
 			func(_ *assayv1alpha1.BenchmarkRunSpec, tpl *assayv1alpha1.BenchmarkTemplateSpec) {
 				tpl.Command = append(tpl.Command, "$(rows)")

@@ -3,6 +3,7 @@ package metrics
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -258,7 +259,8 @@ func number(text string) (float64, bool) {
 		return value, true
 	}
 	amount, err := quantity.Exact(text)
-	return amount.AsApproximateFloat64(), err == nil
+	value := amount.AsApproximateFloat64()
+	return value, err == nil && !math.IsInf(value, 0)
 }
 
 func (b *builder) phases(phases []analysis.PhaseResult) {

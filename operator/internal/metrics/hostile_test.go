@@ -403,3 +403,31 @@ func TestWhatIsKeptOfLongNames(t *testing.T) {
 		}
 	}
 }
+
+func TestAValueOfAnAxisIsShownIfItIsANumber(t *testing.T) {
+	huge := strings.Repeat("9", 400)
+	for text, want := range map[string]*float64{
+		"8": ptr.To(8.0), "0.5": ptr.To(0.5), "1e-3": ptr.To(0.001), "64Ki": ptr.To(65536.0), "loop": nil, "": nil, "NaN": nil, "+Inf": nil,
+		huge: nil, huge + "k": nil, "1e400": nil, huge + "e99999999": nil, "-" + huge + "e2147483647": nil,
+	} {
+		began := time.Now()
+		exp := &experiment.Experiment{Points: []record.Point{{Key: "a", Parameters: map[string]string{"size": text}}}}
+		exp.Plan.Sweep = &experiment.Sweep{Axes: []experiment.Axis{{Name: "size"}}}
+		found := find(waiting("run", began), exp, &analysis.Analysis{Search: []analysis.SearchResult{{Arm: "loop", FeasibleMax: text}}}, 10)
+		shown := map[string]float64{}
+		for _, one := range found.results {
+			shown[one.desc.String()] = one.value
+		}
+		wanted := map[string]float64{}
+		if want != nil {
+			wanted[description("assay_point_axis_value").String()] = *want
+			wanted[description("assay_search_load").String()] = *want
+		}
+		if diff := cmp.Diff(wanted, shown); diff != "" {
+			t.Errorf("%.40q (-want +got):\n%s", text, diff)
+		}
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("%.40q takes %s", text, took)
+		}
+	}
+}
