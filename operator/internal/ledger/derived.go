@@ -29,6 +29,10 @@ func ReadDerived(ctx context.Context, store Store, prefix string) (*Derived, err
 	}
 	out := &Derived{store, map[string]string{}}
 	for _, key := range keys {
+		// Such as the folder that some tools leave in a bucket. No analysis writes there, and no store would be asked for it.
+		if checkKey(key) != nil {
+			continue
+		}
 		raw, err := store.Get(ctx, key)
 		switch {
 		case errors.Is(err, ErrTooLarge):

@@ -196,6 +196,23 @@ func TestAKeyThatIsNoPathIsAProblemAndNeverAnError(t *testing.T) {
 	}
 }
 
+func TestAKeyThatIsNoPathKeepsNoAnalysisFromBeingWritten(t *testing.T) {
+	store, err := Open(t.Context(), FolderURL(t.TempDir()), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"analysis/000/", "analysis/000/tables/", "analysis/000//analysis.json", "analysis/000/../x", "analysis/000/a\x00"} {
+		derived, err := ReadDerived(t.Context(), littered{store, AnalysisPrefix(0), key}, AnalysisPrefix(0))
+		if err != nil {
+			t.Errorf("%q fails every analysis: %v", key, err)
+			continue
+		}
+		if err := derived.Replace(t.Context(), AnalysisKey(0), []byte("{}")); err != nil {
+			t.Errorf("%q: %v", key, err)
+		}
+	}
+}
+
 func TestAWaveThatCannotBeReadIsAProblem(t *testing.T) {
 	ctx := context.Background()
 	onBothStores(t, func(t *testing.T, store Store) {
