@@ -22,22 +22,23 @@ type Sizer interface {
 
 // Sizes implements Sizer, with versions where the store has them and shows them to this reader.
 func (s *s3) Sizes(ctx context.Context, prefix string) (Sizes, error) {
-	ctx, cancel := begin(ctx, listings*s.timeout)
-	defer cancel()
-	sizes, err := s.sizes(ctx, prefix, true)
+	ctx, came, end := beginListing(ctx, listings*s.timeout)
+	defer end()
+	sizes, err := s.sizes(ctx, prefix, true, came)
 	if err != nil && hasNoVersions(err) {
-		sizes, err = s.sizes(ctx, prefix, false)
+		sizes, err = s.sizes(ctx, prefix, false, came)
 	}
-	return sizes, s.explain(ctx, "list", prefix, err)
+	return sizes, s.explain(ctx, "list", prefix, overdue(ctx, err))
 }
 
-func (s *s3) sizes(ctx context.Context, prefix string, versions bool) (Sizes, error) {
+func (s *s3) sizes(ctx context.Context, prefix string, versions bool, came func()) (Sizes, error) {
 	var out Sizes
 	options := minio.ListObjectsOptions{Prefix: s.prefix + prefix, Recursive: true, WithVersions: versions}
 	for object := range s.core.Client.ListObjects(ctx, s.bucket, options) {
 		if object.Err != nil {
 			return Sizes{}, object.Err
 		}
+		came()
 		out.Objects, out.Bytes = out.Objects+1, out.Bytes+object.Size
 	}
 	return out, ctx.Err()

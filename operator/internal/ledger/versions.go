@@ -61,7 +61,7 @@ func (w writtenOnce) Get(ctx context.Context, key string) ([]byte, error) {
 	return w.Store.Get(ctx, key)
 }
 
-// listings is how many times as long as one operation a listing of all versions may take: it is one for each page.
+// listings is how many times as long as one operation a listing may take in which nothing comes: a store may look through much for a page.
 const listings = 20
 
 // hasNoVersions reports whether a store has no versions, does not show them to this reader or answers something else, and is not just
@@ -76,8 +76,8 @@ func hasNoVersions(err error) bool {
 
 // Firsts implements Versioned. Versions of a key are listed one after the other, the newest first.
 func (s *s3) Firsts(ctx context.Context, prefix string) (map[string]string, error) {
-	ctx, cancel := begin(ctx, listings*s.timeout)
-	defer cancel()
+	ctx, came, end := beginListing(ctx, listings*s.timeout)
+	defer end()
 	var out map[string]string
 	last := ""
 	options := minio.ListObjectsOptions{Prefix: s.prefix + prefix, Recursive: true, WithVersions: true}
@@ -86,8 +86,9 @@ func (s *s3) Firsts(ctx context.Context, prefix string) (map[string]string, erro
 			if hasNoVersions(object.Err) {
 				return nil, nil
 			}
-			return nil, s.explain(ctx, "list versions of", prefix, object.Err)
+			return nil, s.explain(ctx, "list versions of", prefix, overdue(ctx, object.Err))
 		}
+		came()
 		if object.IsDeleteMarker {
 			continue
 		}
@@ -100,5 +101,5 @@ func (s *s3) Firsts(ctx context.Context, prefix string) (map[string]string, erro
 		}
 		last = key
 	}
-	return out, s.explain(ctx, "list versions of", prefix, ctx.Err())
+	return out, s.explain(ctx, "list versions of", prefix, overdue(ctx, ctx.Err()))
 }

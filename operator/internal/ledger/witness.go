@@ -24,6 +24,26 @@ func begin(ctx context.Context, timeout time.Duration) (context.Context, context
 	return context.WithValue(ctx, operationKey{}, &operation{cancel: cancel}), cancel
 }
 
+// beginListing starts a listing of any number of pages, which is given up when nothing comes for so long: who may write objects chooses how
+// many there are. Each that comes is to be told.
+func beginListing(ctx context.Context, patience time.Duration) (listing context.Context, came func(), end func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(patience, func() { cancel(context.DeadlineExceeded) })
+	ctx = context.WithValue(ctx, operationKey{}, &operation{cancel: func() { cancel(nil) }})
+	return ctx, func() { timer.Reset(patience) }, func() {
+		timer.Stop()
+		cancel(nil)
+	}
+}
+
+// overdue says of a listing that was given up that it took too long.
+func overdue(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
 // RoundTrip implements http.RoundTripper.
 func (w witness) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := w.RoundTripper.RoundTrip(request)
