@@ -47,6 +47,10 @@ func checkToleration(field string, t corev1.Toleration, problems *Invalid) {
 	if t.Operator == corev1.TolerationOpExists && t.Value != "" {
 		problems.add(field+".value", "invalid value %q: operator Exists takes none; remove it, or write operator: Equal", t.Value)
 	}
+	if t.TolerationSeconds != nil && t.Effect != corev1.TaintEffectNoExecute {
+		problems.add(field+".tolerationSeconds", "invalid tolerationSeconds %d: only with effect: NoExecute are pods ended after some time; "+
+			"remove it, or write that", *t.TolerationSeconds)
+	}
 	switch {
 	case t.Key == lease.TaintKey:
 		problems.add(field+".key", "invalid key %q: it is the taint of nodes that a run has for itself; a run gets the toleration of its own "+

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/lease"
@@ -26,6 +27,17 @@ func TestAPlacementThatNoPodCanHaveIsRefused(t *testing.T) {
 		"a value with braces":          {placement: one(corev1.Toleration{Key: "bench", Value: "{{workflow.name}}"}), says: []string{"tolerations[0]: invalid value"}},
 		"a value that is never looked at": {
 			placement: one(corev1.Toleration{Key: "bench", Operator: "Exists", Value: "x"}), says: []string{"tolerations[0].value", "remove it"},
+		},
+		"for as long as a taint that ends pods lets it": {
+			placement: one(corev1.Toleration{Key: "bench", Effect: "NoExecute", TolerationSeconds: ptr.To[int64](60)}),
+		},
+		"for some time with an effect that ends none": {
+			placement: one(corev1.Toleration{Key: "bench", Effect: "NoSchedule", TolerationSeconds: ptr.To[int64](60)}),
+			says:      []string{"tolerations[0].tolerationSeconds", "effect: NoExecute"},
+		},
+		"for some time with every effect": {
+			placement: one(corev1.Toleration{Key: "bench", TolerationSeconds: ptr.To[int64](0)}),
+			says:      []string{"tolerations[0].tolerationSeconds", "effect: NoExecute"},
 		},
 		"the taint of leases":                {placement: one(corev1.Toleration{Key: lease.TaintKey, Operator: "Exists"}), says: []string{"tolerations[0].key", "exclusive: Node"}},
 		"the taint of one run's lease":       {placement: one(corev1.Toleration{Key: lease.TaintKey, Value: "uid"}), says: []string{"tolerations[0].key", "exclusive: Node"}},
