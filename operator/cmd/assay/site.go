@@ -236,17 +236,13 @@ func (o *siteOptions) reportOf(ctx context.Context, at, here string) (string, []
 	if err != nil {
 		return "", nil, err
 	}
-	// Of the analyses of all waves the newest has the last key.
-	report := ledger.HTMLKey(0)
-	keys, err := store.List(ctx, path.Dir(path.Dir(report))+"/")
+	newest, err := ledger.NewestReport(ctx, store)
 	if err != nil {
 		return "", nil, err
 	}
-	keys = slices.DeleteFunc(keys, func(key string) bool { return path.Base(key) != path.Base(report) })
-	if len(keys) == 0 {
+	if newest == "" {
 		return "", nil, errors.New("it has no report.html")
 	}
-	newest := keys[len(keys)-1]
 	if o.reports == linkReports {
 		address, err := o.addressOf(store.URL(), newest, here)
 		return address, nil, err

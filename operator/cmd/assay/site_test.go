@@ -80,6 +80,18 @@ func TestASiteOfAHistory(t *testing.T) {
 			t.Errorf("%s", page)
 		}
 	})
+	t.Run("what somebody left below the analyses is no report", func(t *testing.T) {
+		left := filepath.Join(h.ledger(1), "analysis", "zzz", "report.html")
+		if err := os.MkdirAll(filepath.Dir(left), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(left, []byte("<!doctype html>"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, page := write(t); strings.Contains(page, "analysis/zzz") {
+			t.Errorf("%s", page)
+		}
+	})
 	t.Run("a ledger that is gone is named, and the pages are written", func(t *testing.T) {
 		if err := os.RemoveAll(h.ledger(1)); err != nil {
 			t.Fatal(err)
