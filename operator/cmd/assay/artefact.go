@@ -66,20 +66,16 @@ func (j *judged) in(ctx context.Context, form string) ([]byte, error) {
 
 // attempts are all of them as they were written, on one line each.
 func (j *judged) attempts(ctx context.Context) ([]byte, error) {
-	keys, err := j.store.List(ctx, ledger.AttemptsPrefix)
-	if err != nil {
-		return nil, err
-	}
 	var out bytes.Buffer
-	for _, key := range keys {
-		raw, err := j.store.Get(ctx, key)
-		if err != nil {
-			return nil, err
-		}
+	err := ledger.EachAttempt(ctx, j.store, func(key string, raw []byte) error {
 		if err := json.Compact(&out, raw); err != nil {
-			return nil, fmt.Errorf("ledger object %s is not valid JSON: %w", key, err)
+			return fmt.Errorf("ledger object %s is not valid JSON: %w", key, err)
 		}
 		out.WriteByte('\n')
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return out.Bytes(), nil
 }

@@ -147,6 +147,20 @@ func TestResultsComeInEveryForm(t *testing.T) {
 	}
 }
 
+func TestWhatLiesBesideTheAttemptsIsNotGivenOut(t *testing.T) {
+	folder := judgedLedger(t)
+	want, _, err := assay(t, "results", folder, "-o", "attempts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "attempts", "beside.json"), []byte("no JSON"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, _, err := assay(t, "results", folder, "-o", "attempts"); err != nil || got != want {
+		t.Errorf("%v: %d bytes, want %d", err, len(got), len(want))
+	}
+}
+
 // Whoever has a key of the namespace can write an analysis. What the operator refuses the CLI shows to nobody as an answer either.
 func TestWhatTheOperatorRefusesOfAnAnalysisTheCLIRefuses(t *testing.T) {
 	for sentence, tc := range map[string]struct{ before, after, want string }{

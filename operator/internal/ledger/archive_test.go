@@ -201,6 +201,35 @@ func TestALedgerThatWasWrittenOverIsNotArchived(t *testing.T) {
 	}
 }
 
+// rewritten is a store that still has what was written first.
+type rewritten struct {
+	overwritten
+	first string
+}
+
+func (r rewritten) GetVersion(context.Context, string, string) ([]byte, error) {
+	return []byte(r.first), nil
+}
+
+func TestAttemptsAreGivenOutAsTheyCount(t *testing.T) {
+	one, two := AttemptKey("w000-b0001", "pod", "w000-b0001-s00001"), AttemptKey("w000-b0001", "pod", "w000-b0001-s00002")
+	folder := inFolder(t, map[string]string{ExperimentKey: "{}", one: "second", two: "only", "attempts/beside.json": "no JSON"})
+	for _, left := range []string{"attempts/", "attempts/w000-b0001/pod//w000-b0001-s00003.json"} {
+		var got []string
+		store := littered{folder, AttemptsPrefix, left}
+		err := EachAttempt(t.Context(), struct {
+			Store
+			Versioned
+		}{store, rewritten{overwritten{folder, one}, "first"}}, func(_ string, raw []byte) error {
+			got = append(got, string(raw))
+			return nil
+		})
+		if diff := cmp.Diff([]string{"first", "only"}, got); err != nil || diff != "" {
+			t.Errorf("beside %q: %v\n%s", left, err, diff)
+		}
+	}
+}
+
 func compressed(t *testing.T, raw []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer

@@ -75,6 +75,30 @@ func ReadAttempts(ctx context.Context, store Store, through int) ([]record.Attem
 	return attempts, append(problems, over...), err
 }
 
+// EachAttempt visits the attempts as ReadAttempts finds them, of every wave and in the order of their keys, but whatever is in them: each as
+// it was written first.
+func EachAttempt(ctx context.Context, store Store, visit func(key string, raw []byte) error) error {
+	keys, err := store.List(ctx, AttemptsPrefix)
+	if err != nil {
+		return err
+	}
+	keys = matching(keys, attemptKey)
+	first, _, err := asWritten(ctx, store, AttemptsPrefix, keys)
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		raw, err := first.Get(ctx, key)
+		if err != nil {
+			return err
+		}
+		if err := visit(key, raw); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func parseAttempt(sharing *record.Sharing, key string, raw []byte) (*record.Attempt, error) {
 	if !attemptKey.MatchString(key) {
 		return nil, errors.New("invalid attempt: the key is not attempts/<block>/<executor>/<trial>.json")
