@@ -3,6 +3,7 @@ package ledger
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -91,5 +92,36 @@ func TestAListOfWhatWasAnalysedTakesLittleMoreThanItself(t *testing.T) {
 	})
 	if took > 2*mostSeal {
 		t.Errorf("a list of %d MiB takes %d MiB", mostSeal>>20, took>>20)
+	}
+}
+
+// crowded is a bucket with a million names where a wave's attempts lie.
+type crowded struct {
+	Store
+	name  func(number int) string
+	pages int
+}
+
+func (e *crowded) Get(context.Context, string) ([]byte, error) { return nil, ErrNotFound }
+
+func (e *crowded) URL() string { return "s3://bucket" }
+
+func (e *crowded) Page(context.Context, string, string) (keys []string, more bool, err error) {
+	const pageSize = 1000
+	for i := range pageSize {
+		keys = append(keys, e.name(e.pages*pageSize+i))
+	}
+	e.pages++
+	return keys, e.pages < 1000, nil
+}
+
+func TestOfAttemptsWithoutEndSomeAreCounted(t *testing.T) {
+	attempts := &crowded{name: func(i int) string { return AttemptKey("w000-b0000", "pod", fmt.Sprintf("w000-b0000-s%05d", i)) }}
+	if count, err := CountUnread(t.Context(), attempts, 0); err != nil || count < mostUnread || attempts.pages > 20 {
+		t.Errorf("%d, %v, after %d pages", count, err, attempts.pages)
+	}
+	others := &crowded{name: func(i int) string { return fmt.Sprintf("attempts/w000-b0000/x/%07d", i) }}
+	if _, err := CountUnread(t.Context(), others, 0); !errors.Is(err, ErrTooLarge) || others.pages > 20 {
+		t.Errorf("%v, after %d pages", err, others.pages)
 	}
 }

@@ -45,7 +45,11 @@ func ReadSeals(ctx context.Context, store Store, through int) (map[string]string
 // a run has a long name.
 const mostSeal = 32 << 20
 
-// CountUnread is how many attempts of a wave its analysis has not read.
+// Whoever may write attempts may write any number of names, and every pass over a stopped wave lists them: further than mostUnread no
+// attempts are counted, and beside them are at most as many others.
+const mostUnread = 10_000
+
+// CountUnread is how many attempts of a wave its analysis has not read, where they are at most mostUnread; of more it is at least that.
 func CountUnread(ctx context.Context, store Store, wave int) (int, error) {
 	seed, read := maphash.MakeSeed(), map[uint64]struct{}{}
 	err := useLarge(ctx, store, SealKey(wave), mostSeal, func(raw []byte) error {
@@ -58,12 +62,30 @@ func CountUnread(ctx context.Context, store Store, wave int) (int, error) {
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return 0, err
 	}
-	count := 0
-	err = EachKey(ctx, store, WaveAttemptsPrefix(wave), func(key string) {
-		if _, known := read[maphash.String(seed, key)]; !known && attemptKey.MatchString(key) {
-			count++
+	count, others, errEnough := 0, 0, errors.New("enough")
+	err = EachPage(ctx, store, WaveAttemptsPrefix(wave), "", func(keys []string) error {
+		for _, key := range keys {
+			if _, known := read[maphash.String(seed, key)]; known {
+				continue
+			}
+			if attemptKey.MatchString(key) {
+				count++
+			} else {
+				others++
+			}
 		}
+		switch {
+		case count >= mostUnread:
+			return errEnough
+		case others > mostUnread:
+			return fmt.Errorf("the list of %s in %s is %w: beside attempts it has more than %d objects; find out who wrote them and remove them",
+				WaveAttemptsPrefix(wave), store.URL(), ErrTooLarge, mostUnread)
+		}
+		return nil
 	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
 	return count, err
 }
 
