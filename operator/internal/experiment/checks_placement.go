@@ -18,6 +18,9 @@ func checkPlacement(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 	for key, value := range sorted(spec.Placement.NodeSelector) {
 		checkLabel("spec.placement.nodeSelector", key, value, problems)
 	}
+	if memory := spec.Placement.Memory; memory.Sign() < 0 {
+		problems.add("spec.placement.memory", "invalid memory %q: write what a block needs, such as 1Gi", memory.String())
+	}
 	for i, toleration := range spec.Placement.Tolerations {
 		checkToleration(fmt.Sprintf("spec.placement.tolerations[%d]", i), toleration, problems)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -43,6 +44,8 @@ func TestAPlacementThatNoPodCanHaveIsRefused(t *testing.T) {
 		"the taint of one run's lease":       {placement: one(corev1.Toleration{Key: lease.TaintKey, Value: "uid"}), says: []string{"tolerations[0].key", "exclusive: Node"}},
 		"every taint":                        {placement: one(corev1.Toleration{Operator: "Exists"}), says: []string{"tolerations[0].key", "tolerates every taint"}},
 		"no key":                             {placement: one(corev1.Toleration{Value: "x"}), says: []string{"tolerations[0].key", "no key"}},
+		"memory below nothing":               {placement: assayv1alpha1.Placement{Memory: resource.MustParse("-1Gi")}, says: []string{"spec.placement.memory", `"-1Gi"`}},
+		"less than a byte below nothing":     {placement: assayv1alpha1.Placement{Memory: resource.MustParse("-1m")}, says: []string{"spec.placement.memory"}},
 		"a label of nodes":                   {placement: assayv1alpha1.Placement{NodeSelector: map[string]string{"kubernetes.io/hostname": "node-a"}}},
 		"a selector that no node can match":  {placement: assayv1alpha1.Placement{NodeSelector: map[string]string{"disk": "{{x}}"}}, says: []string{"nodeSelector", `invalid value "{{x}}"`}},
 		"a selector whose key is no label's": {placement: assayv1alpha1.Placement{NodeSelector: map[string]string{"a b": "x"}}, says: []string{"nodeSelector", `invalid key "a b"`}},
