@@ -75,8 +75,8 @@ func ReadAttempts(ctx context.Context, store Store, through int) ([]record.Attem
 	return attempts, append(problems, over...), err
 }
 
-// EachAttempt visits the attempts as ReadAttempts finds them, of every wave and in the order of their keys, but whatever is in them: each as
-// it was written first.
+// EachAttempt visits the attempts that ReadAttempts would read, of every wave and in the order of their keys, with whatever is in them:
+// each as it was written first.
 func EachAttempt(ctx context.Context, store Store, visit func(key string, raw []byte) error) error {
 	keys, err := store.List(ctx, AttemptsPrefix)
 	if err != nil {

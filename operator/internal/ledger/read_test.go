@@ -201,7 +201,8 @@ func TestAKeyThatIsNoPathKeepsNoAnalysisFromBeingWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"analysis/000/", "analysis/000/tables/", "analysis/000//analysis.json", "analysis/000/../x", "analysis/000/a\x00"} {
+	for _, name := range []string{"", "tables/", "/analysis.json", "../x", "a\x00"} {
+		key := AnalysisPrefix(0) + name
 		derived, err := ReadDerived(t.Context(), littered{store, AnalysisPrefix(0), key}, AnalysisPrefix(0))
 		if err != nil {
 			t.Errorf("%q fails every analysis: %v", key, err)
