@@ -243,7 +243,9 @@ fn is_in_a_container() -> bool {
 /// The processes that can be seen and have not ended, each with its parent.
 fn processes() -> Vec<(i32, i32)> {
     let parent_of = |name: &str| -> Option<(i32, i32)> {
-        Some((name.parse().ok()?, parent_of_running(&fs::read_to_string(format!("/proc/{name}/stat")).ok()?)?))
+        // A process names itself, with bytes that need be no text: it is seen all the same.
+        let stat = fs::read(format!("/proc/{name}/stat")).ok()?;
+        Some((name.parse().ok()?, parent_of_running(&String::from_utf8_lossy(&stat))?))
     };
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| parent_of(entry.file_name().to_str()?)).collect()
@@ -283,7 +285,25 @@ fn strays() -> Vec<Pid> {
 
 #[cfg(test)]
 mod tests {
-    use super::parent_of_running;
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_process_is_seen_whatever_it_calls_itself() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for name in [&b"plain"[..], b"\xff\xfe", b"a) Z 1 (b", b"two\nlines", "\u{e9}".repeat(9).as_bytes()] {
+            let program = folder.path().join(OsStr::from_bytes(name));
+            std::os::unix::fs::symlink("/bin/sleep", &program).expect("linked");
+            let mut child = Command::new(&program).arg("60").spawn().expect("started");
+            let seen = descendants().iter().any(|pid| pid.as_raw_nonzero().get() == child.id().cast_signed());
+            child.kill().expect("killed");
+            child.wait().expect("reaped");
+            assert!(seen, "{:?} would survive its trial", String::from_utf8_lossy(name));
+        }
+    }
 
     #[test]
     fn a_process_has_ended_with_the_last_of_its_threads() {
