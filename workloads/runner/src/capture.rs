@@ -15,6 +15,10 @@ pub(crate) enum Keep {
     Tail,
 }
 
+/// At most so much is taken at once, which is more than a pipe holds. Whoever writes faster than this reads must not keep the runner from
+/// its clock and its signals.
+const MOST_AT_ONCE: usize = 2 << 20;
+
 /// One pipe and what has come out of it.
 #[derive(Debug)]
 pub(crate) struct Capture {
@@ -42,7 +46,7 @@ impl Capture {
         self.keep == Keep::Head && self.overflowed
     }
 
-    /// Takes what is there without waiting.
+    /// Takes what is there without waiting; of an endless stream a part.
     pub(crate) fn drain(&mut self) -> io::Result<()> {
         self.drain_with(|_| ())
     }
@@ -50,10 +54,12 @@ impl Capture {
     /// The same, and shows every piece of it.
     pub(crate) fn drain_with(&mut self, mut look: impl FnMut(&[u8])) -> io::Result<()> {
         let mut buffer = [0; 64 << 10];
-        while let Some(pipe) = &mut self.pipe {
+        let mut taken = 0;
+        while let Some(pipe) = self.pipe.as_mut().filter(|_| taken < MOST_AT_ONCE) {
             match pipe.read(&mut buffer) {
                 Ok(0) => self.pipe = None,
                 Ok(read) => {
+                    taken += read;
                     look(&buffer[..read]);
                     self.add(&buffer[..read]);
                 }
@@ -61,7 +67,6 @@ impl Capture {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
-            // An endless writer must not keep the runner here.
             if self.overflowed() {
                 break;
             }
@@ -154,6 +159,22 @@ mod tests {
     fn the_tail_keeps_the_end() {
         assert_eq!(capture(Keep::Tail, 4, &["ab", "cd", "e"]).into_bytes(), b"bcde");
         assert_eq!(capture(Keep::Tail, 4, &["abcdefgh"]).into_bytes(), b"efgh");
+    }
+
+    #[test]
+    fn an_endless_writer_keeps_nobody_from_the_clock() {
+        for keep in [Keep::Head, Keep::Tail] {
+            let (tell, told) = std::sync::mpsc::channel();
+            std::thread::spawn(move || {
+                let endless = File::open("/dev/zero").expect("there");
+                let mut capture = Capture::new(endless.into(), keep, 1 << 30).expect("a capture");
+                let mut seen = 0;
+                capture.drain_with(|new| seen += new.len()).expect("read");
+                let _ = tell.send(seen);
+            });
+            let seen = told.recv_timeout(std::time::Duration::from_secs(20));
+            assert!(seen.is_ok_and(|seen| seen < MOST_AT_ONCE + (64 << 10)), "{keep:?}: {seen:?}");
+        }
     }
 
     #[test]
