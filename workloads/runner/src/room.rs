@@ -218,27 +218,46 @@ fn seen(folder: &Path) -> Vec<Seen> {
     out
 }
 
-/// Removes a file or a folder, also one that was closed to keep it.
+/// Removes a file or a folder, also one that was closed to keep it, and however deep it is: folders below are moved up to the top before
+/// they are emptied. One that goes down needs a name, a descriptor or a frame of the stack for every level, and a program makes more.
 fn remove(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Ok(file) if file.is_dir() => {
-            open_up(path);
-            fs::remove_dir_all(path)
+            let mut moved = 0;
+            while empty(path, path, &mut moved)? {}
+            fs::remove_dir(path)
         }
         _ => fs::remove_file(path),
     }
 }
 
-/// Lets the owner of a folder and of all folders below it look into them and empty them.
-fn open_up(folder: &Path) {
-    let mut open = vec![folder.to_owned()];
-    while let Some(folder) = open.pop() {
-        let _ = fs::set_permissions(&folder, Permissions::from_mode(0o700));
-        let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
-        let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-        open.extend(folders.map(|entry| entry.path()));
+/// Removes what is in a folder. The folders in it are moved to the top, or emptied if it is the top. True if one was moved.
+fn empty(folder: &Path, top: &Path, moved: &mut u64) -> io::Result<bool> {
+    open_up(folder);
+    let mut up = false;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let path = entry.path();
+        if !entry.file_type()?.is_dir() {
+            fs::remove_file(&path)?;
+        } else if folder == top {
+            up |= empty(&path, top, moved)?;
+            fs::remove_dir(&path)?;
+        } else {
+            // A folder that is moved is written to, since it names the one above it.
+            open_up(&path);
+            *moved += 1;
+            fs::rename(&path, top.join(format!("{}-{moved}", own_name())))?;
+            up = true;
+        }
     }
+    Ok(up)
+}
+
+/// Lets the owner of a folder look into it and empty it.
+fn open_up(folder: &Path) {
+    let _ = fs::set_permissions(folder, Permissions::from_mode(0o700));
 }
 
 /// A new folder, in the first place that allows it.
@@ -300,6 +319,26 @@ mod tests {
         );
         let problem = own_folder(&[nowhere], "t").expect_err("no place");
         assert!(problem.contains("/proc/nowhere"), "{problem}");
+    }
+
+    #[test]
+    fn no_depth_keeps_a_folder() {
+        for depth in [1, 100, 3_000, 20_000] {
+            let place = tempfile::tempdir().expect("a folder");
+            let top = place.path().join("left");
+            fs::create_dir(&top).expect("a folder");
+            // A path of so many names is more than the kernel takes: a program goes down name by name.
+            let mut folder = fs::File::open(&top).expect("there");
+            for _ in 0..depth {
+                rustix::fs::mkdirat(&folder, "a", rustix::fs::Mode::RWXU).expect("a folder");
+                rustix::fs::mkdirat(&folder, "b", rustix::fs::Mode::RUSR).expect("a folder that is closed");
+                let flags = rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::RDONLY;
+                folder = rustix::fs::openat(&folder, "a", flags, rustix::fs::Mode::empty()).expect("there").into();
+            }
+            drop(folder);
+            let removed = remove(&top);
+            assert!(removed.is_ok() && !top.exists(), "{depth}: {removed:?}");
+        }
     }
 
     #[test]
