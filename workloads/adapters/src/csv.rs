@@ -27,8 +27,9 @@ pub(crate) fn read(source: &Source, wanted: &[MetricSource]) -> Result<Report, F
     let header = reader.headers().map_err(|error| wrong(&error))?.clone();
     // A byte order mark is not a part of the first name.
     let columns: Vec<String> = header.iter().map(|name| name.trim_start_matches('\u{feff}').to_owned()).collect();
-    for (i, name) in columns.iter().enumerate() {
-        if columns[..i].contains(name) {
+    let mut known = std::collections::BTreeSet::new();
+    for name in &columns {
+        if !known.insert(name) {
             return Err(Fault::at_line(&source.name, 1, format!("column {} is there twice", quoted(name))));
         }
     }

@@ -83,11 +83,13 @@ fn events(source: &Source) -> Result<Vec<Line>, Fault> {
                 let pending = open.entry(package.clone()).or_default();
                 // Go marks the lines that it wants to be understood.
                 pending.push_str(&word("Output").replace('\u{16}', ""));
-                while let Some(end) = pending.find('\n') {
-                    let text = pending[..end].trim_end().to_owned();
-                    pending.drain(..=end);
+                let mut begin = 0;
+                while let Some(length) = pending[begin..].find('\n') {
+                    let text = pending[begin..begin + length].trim_end().to_owned();
+                    begin += length + 1;
                     lines.push(Line { number, package: package.clone(), text, whole: true });
                 }
+                pending.drain(..begin);
             }
             "build-fail" => return Err(fault(format!("{} does not compile", word("ImportPath")))),
             "fail" => {

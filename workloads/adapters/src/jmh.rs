@@ -74,11 +74,10 @@ fn metric(name: &str, figures: &Value) -> Vec<Field> {
         None => (None, 1.0),
     };
     let raw = match (figures.get("rawData"), figures.get("rawDataHistogram")) {
-        (Some(raw), _) => forks(raw).map_err(|problem| format!("rawData{problem}")),
-        (None, Some(raw)) => histograms(raw).map_err(|problem| format!("rawDataHistogram{problem}")),
+        (Some(raw), _) => forks(raw, times).map_err(|problem| format!("rawData{problem}")),
+        (None, Some(raw)) => histograms(raw, times).map_err(|problem| format!("rawDataHistogram{problem}")),
         (None, None) => Err("has no rawData; is it what -rf json writes?".into()),
     };
-    let raw = raw.map(|samples| Reading::Samples(samples.into_iter().map(|sample| sample * times).collect()));
     let mut fields = vec![Field::of(name, unit.clone(), raw)];
     let computed = |name: String, value: &Value| {
         let reading = json::number(value).map(|number| Reading::Summary(number * times));
@@ -120,20 +119,20 @@ fn unit(text: &str) -> (Unit, f64) {
     }
 }
 
-/// All figures of all forks, in order.
-fn forks(raw: &Value) -> Result<Vec<f64>, String> {
+/// All figures of all forks, in order, so many times each.
+fn forks(raw: &Value, scale: f64) -> Result<Reading, String> {
     let mut samples = Vec::new();
     for (fork, figures) in list(raw, "")?.iter().enumerate() {
         for (i, figure) in list(figures, &format!("[{fork}]"))?.iter().enumerate() {
-            samples.push(json::number(figure).map_err(|problem| format!("[{fork}][{i}]: {problem}"))?);
+            samples.push(scale * json::number(figure).map_err(|problem| format!("[{fork}][{i}]: {problem}"))?);
         }
     }
-    Ok(samples)
+    Ok(Reading::Samples(samples))
 }
 
-/// All figures of all histograms, each as often as it came.
-fn histograms(raw: &Value) -> Result<Vec<f64>, String> {
-    let mut samples = Vec::new();
+/// All figures of all histograms, so many times each, with how often it came. They are as many as that only where they are asked for.
+fn histograms(raw: &Value, scale: f64) -> Result<Reading, String> {
+    let (mut samples, mut count) = (Vec::new(), 0);
     for (fork, iterations) in list(raw, "")?.iter().enumerate() {
         for (i, pairs) in list(iterations, &format!("[{fork}]"))?.iter().enumerate() {
             let place = format!("[{fork}][{i}]");
@@ -145,17 +144,18 @@ fn histograms(raw: &Value) -> Result<Vec<f64>, String> {
                 let value = json::number(value).map_err(|problem| format!("{place}[0]: {problem}"))?;
                 let times = times.as_u64().and_then(|times| usize::try_from(times).ok());
                 let times = times.ok_or_else(|| format!("{place}[1]: not a whole number of times"))?;
-                if times > MOST_SAMPLES || samples.len() + times > MOST_SAMPLES {
+                if times > MOST_SAMPLES || count + times > MOST_SAMPLES {
                     return Err(format!(
                         ": more than {MOST_SAMPLES} samples, and a trial keeps no more: let it run for a shorter time, or \
                          take score.mean or a percentile such as score.p(99.0) in from.field"
                     ));
                 }
-                samples.extend(std::iter::repeat_n(value, times));
+                count += times;
+                samples.push((scale * value, times));
             }
         }
     }
-    Ok(samples)
+    Ok(Reading::Counted(samples))
 }
 
 fn list<'a>(value: &'a Value, place: &str) -> Result<&'a [Value], String> {

@@ -55,8 +55,23 @@ pub(crate) struct Field {
 pub(crate) enum Reading {
     /// One figure per repetition, in order.
     Samples(Vec<f64>),
+    /// The same where a figure comes as often as is said beside it.
+    Counted(Vec<(f64, usize)>),
     /// One figure that the tool has computed. Its field's name is that of the statistic.
     Summary(f64),
+}
+
+impl Reading {
+    /// Every sample, in order.
+    pub(crate) fn samples(self) -> Vec<f64> {
+        match self {
+            Self::Samples(samples) => samples,
+            Self::Counted(pairs) => {
+                pairs.into_iter().flat_map(|(value, times)| std::iter::repeat_n(value, times)).collect()
+            }
+            Self::Summary(value) => vec![value],
+        }
+    }
 }
 
 impl Report {

@@ -41,7 +41,8 @@ pub(crate) fn metrics(report: &Report, wanted: &[MetricSource]) -> Result<Outcom
                 effective.insert(format!("{}.statistic", metric.name), Scalar::Text(field.name.clone()));
                 Measured::Value(convert(value).map_err(at)?)
             }
-            Reading::Samples(samples) => {
+            reading @ (Reading::Samples(_) | Reading::Counted(_)) => {
+                let samples = reading.samples();
                 count(&samples, benchmark, field).map_err(at)?;
                 Measured::Samples(samples.into_iter().map(convert).collect::<Result<_, _>>().map_err(at)?)
             }
