@@ -286,7 +286,11 @@ func (b *bisection) openFolder(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(raw, &b.kept); err != nil || b.kept.Asked == "" {
+	err = json.Unmarshal(raw, &b.kept)
+	if err == nil && b.kept.Asked == "" {
+		err = errors.New("asked: found nothing; it is the digest of what was asked")
+	}
+	if err = cmp.Or(err, b.kept.Search.Read()); err != nil {
 		return fmt.Errorf("%s in %s cannot be read (%w): delete the folder, and the search begins anew", bisectKey, b.folder, err)
 	}
 	return nil

@@ -158,7 +158,7 @@ func direction(worse bool) string {
 
 // lastEvent is who did what to a change last.
 func lastEvent(c *change.Change) string {
-	e := c.History[len(c.History)-1]
+	e := c.Last()
 	if c.Acknowledged != nil && c.Acknowledged.At.After(e.At) {
 		e = *c.Acknowledged
 	}

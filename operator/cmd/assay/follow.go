@@ -509,7 +509,7 @@ func (f *follower) printJudged(due *watch.Confirm, outcome change.Outcome, alert
 	}
 	why := ""
 	for i := range all {
-		why = all[i].History[len(all[i].History)-1].Why
+		why = all[i].Last().Why
 	}
 	switch outcome {
 	case change.Holds:

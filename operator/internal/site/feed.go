@@ -37,13 +37,17 @@ func (b *builder) feed(all []*series.Series) ([]byte, error) {
 		if last.At.After(updated) {
 			updated = last.At
 		}
+		created := last.At
+		if len(c.History) > 0 {
+			created = c.History[0].At
+		}
 		sentence := report.ChangeSentence(c, b.names)
 		content := "<p>" + html.EscapeString(sentence) + ".</p>"
 		for _, e := range c.History {
 			content += "<p>" + html.EscapeString(minute(e.At)+" "+e.Who+": "+strings.TrimSuffix(string(e.To)+", "+e.Why, ", ")) + "</p>"
 		}
 		feed.Add(&feeds.Item{
-			Title: report.ChangeWord(c) + ": " + sentence, Id: identity(c), Created: c.History[0].At.UTC(), Updated: last.At.UTC(), Content: content,
+			Title: report.ChangeWord(c) + ": " + sentence, Id: identity(c), Created: created.UTC(), Updated: last.At.UTC(), Content: content,
 			Link: &feeds.Link{Href: b.address(IndexName + "#change-" + c.ID), Type: "text/html"},
 		})
 	}

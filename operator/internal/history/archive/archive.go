@@ -3,6 +3,7 @@
 package archive
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -186,8 +187,9 @@ func (a *Archive) Book(ctx context.Context) (change.Book, error) {
 
 func parseBook(raw []byte) (change.Book, error) {
 	var out change.Book
-	if err := json.Unmarshal(raw, &out); err != nil {
-		return out, fmt.Errorf("%s: %w: it cannot be made again from ledgers, so restore it from a backup or correct it by hand", bookKey, err)
+	err := json.Unmarshal(raw, &out)
+	if err = cmp.Or(err, out.Check()); err != nil {
+		return change.Book{}, fmt.Errorf("%s: %w: it cannot be made again from ledgers, so restore it from a backup or correct it by hand", bookKey, err)
 	}
 	return out, nil
 }
@@ -200,7 +202,8 @@ func (a *Archive) Search(ctx context.Context, change string) (*bisect.Bounded, e
 func parseSearch(change string) func(raw []byte) (*bisect.Bounded, error) {
 	return func(raw []byte) (*bisect.Bounded, error) {
 		var out bisect.Bounded
-		if err := json.Unmarshal(raw, &out); err != nil {
+		err := json.Unmarshal(raw, &out)
+		if err = cmp.Or(err, out.Search.Read()); err != nil {
 			return nil, fmt.Errorf("%s: %w: delete it, and the search begins anew", searchKey(change), err)
 		}
 		return &out, nil

@@ -17,7 +17,9 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/analyze"
+	"assay.dev/assay/operator/internal/history/bisect"
 	"assay.dev/assay/operator/internal/history/change"
+	"assay.dev/assay/operator/internal/history/locate"
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/ledger"
@@ -445,5 +447,76 @@ func TestWhatIsTooLargeForAHistoryIsNamed(t *testing.T) {
 		if !errors.Is(err, ledger.ErrTooLarge) || !strings.Contains(err.Error(), key) {
 			t.Errorf("%s: %v", key, err)
 		}
+	}
+}
+
+func TestWhatSomebodyElseWroteIntoAHistoryIsRefusedOrGoesOn(t *testing.T) {
+	good := func() *bisect.Bounded {
+		revisions := []points.Revision{{Revision: "a"}, {Revision: "b"}, {Revision: "c"}, {Revision: "d"}}
+		question := bisect.Defaults(len(revisions))
+		question.Shift = 0.04
+		return &bisect.Bounded{Search: bisect.Search{Key: key, Revisions: revisions, Question: question}}
+	}
+	done := func(levels ...locate.Level) func(*bisect.Bounded) {
+		return func(b *bisect.Bounded) { b.Search.Done = []locate.Measured{{Levels: levels}} }
+	}
+	for name, tc := range map[string]struct {
+		edit func(*bisect.Bounded)
+		want string
+	}{
+		"a search that goes on":         {func(*bisect.Bounded) {}, ""},
+		"one that was stopped":          {func(b *bisect.Bounded) { b.Stop("no images") }, ""},
+		"one without revisions":         {func(b *bisect.Bounded) { *b = bisect.Bounded{} }, "revisions: found 0"},
+		"one about more than there are": {func(b *bisect.Bounded) { b.Search.Question.Revisions = 1e12 }, "revisions: found 4"},
+		"one about fewer":               {func(b *bisect.Bounded) { b.Search.Question.Revisions = 2 }, "revisions: found 4"},
+		"a wave of more arms than a run has": {
+			func(b *bisect.Bounded) { b.Search.Question.Arms = 1e6 }, "at most 16"},
+		"more levels than a wave has": {done(make([]locate.Level, 17)...), "at most 16"},
+		"a level of a revision beyond the last": {
+			done(locate.Level{}, locate.Level{Revision: 3}, locate.Level{Revision: 1e9, Failed: true}), "revision 1000000000"},
+		"a level of a revision before the first": {
+			done(locate.Level{}, locate.Level{Revision: 3}, locate.Level{Revision: -1, Failed: true}), "revision -1"},
+		"waves without end": {func(b *bisect.Bounded) { b.Search.Done = make([]locate.Measured, 1001) }, "at most 1000"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			search := good()
+			tc.edit(search)
+			raw, err := json.Marshal(search)
+			if err != nil {
+				t.Fatal(err)
+			}
+			store := folder(t)
+			if err := store.Replace(t.Context(), searchKey("c"), raw); err != nil {
+				t.Fatal(err)
+			}
+			found, err := Open(store).Search(t.Context(), "c")
+			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+			if err == nil {
+				found.PassOver("b", "its image is gone")
+				if found.Search.Next().Wave == nil {
+					_, err = found.Result()
+				}
+			}
+			if err != nil && tc.want == "" {
+				t.Error(err)
+			}
+		})
+	}
+	for name, tc := range map[string]struct{ book, want string }{
+		"a change that nobody made":          {`{"changes":[{"id":"c","state":"Locating"}]}`, ""},
+		"a change that ends before it began": {`{"changes":[{"id":"c","from":9,"to":1,"history":[{}]}]}`, "after run 9 and by run 1"},
+		"a change between two runs":          {`{"changes":[{"id":"c","from":1,"to":1,"history":[{}]}]}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := folder(t)
+			if err := store.Replace(t.Context(), bookKey, []byte(tc.book)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Open(store).Book(t.Context()); (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
 	}
 }

@@ -82,6 +82,40 @@ func (s *Search) Check() error {
 	return s.Question.Check()
 }
 
+// mostWaves bounds what a search is read with: every step goes through all waves there were.
+const mostWaves = 1000
+
+// Read reports what cannot be a search that was kept: whoever goes on with it looks up its revisions by their numbers. One that was stopped
+// need not be one that Check lets begin.
+func (s *Search) Read() error {
+	q := s.Question
+	q.Waves = max(1, q.Waves)
+	if err := q.Check(); err != nil {
+		return fmt.Errorf("question: %w", err)
+	}
+	switch {
+	case q.Revisions != len(s.Revisions):
+		return fmt.Errorf("revisions: found %d, and the question is about %d", len(s.Revisions), q.Revisions)
+	case q.Arms > locate.MostArms:
+		return fmt.Errorf("question: arms: found %d; a run has at most %d", q.Arms, locate.MostArms)
+	case len(s.Done) > mostWaves:
+		return fmt.Errorf("done: found %d waves; at most %d are gone on with", len(s.Done), mostWaves)
+	}
+	for i, m := range s.Done {
+		if found := max(len(m.Wave.Revisions), len(m.Levels)); found > q.Arms {
+			return fmt.Errorf("done[%d]: found %d revisions; a wave has at most %d", i, found, q.Arms)
+		}
+		seen := map[int]bool{}
+		for _, l := range m.Levels {
+			if l.Revision < 0 || l.Revision >= q.Revisions || seen[l.Revision] {
+				return fmt.Errorf("done[%d]: found a level of revision %d; each is one of %d, and there once", i, l.Revision, q.Revisions)
+			}
+			seen[l.Revision] = true
+		}
+	}
+	return nil
+}
+
 // Next is what comes next: a wave to measure, or the answer.
 func (s *Search) Next() locate.Step { return s.Question.Next(s.Done) }
 

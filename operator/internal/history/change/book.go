@@ -2,6 +2,7 @@ package change
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -19,6 +20,16 @@ type Sighting struct {
 // Book holds the changes of a project.
 type Book struct {
 	Changes []Change `json:"changes"`
+}
+
+// Check reports a change whose dates are in no order: whoever looks for the points on both sides of it finds none between them.
+func (b Book) Check() error {
+	for i := range b.Changes {
+		if c := &b.Changes[i]; c.From > c.To {
+			return fmt.Errorf("change %q: found it after run %d and by run %d; the first one is not above the second", c.ID, c.From, c.To)
+		}
+	}
+	return nil
 }
 
 // See adds what was seen. A sighting whose dates overlap with those of a change is of that change: so it keeps its identity, state and

@@ -219,9 +219,17 @@ func (c Change) Direction() string {
 	return "improvement"
 }
 
+// Last is its newest event; none where whoever wrote the book left all out.
+func (c Change) Last() Event {
+	if len(c.History) == 0 {
+		return Event{}
+	}
+	return c.History[len(c.History)-1]
+}
+
 // decidedByPerson reports whether the state is a person's word.
 func (c Change) decidedByPerson() bool {
-	return len(c.History) > 0 && c.History[len(c.History)-1].Person
+	return c.Last().Person
 }
 
 func names(states []State) string {

@@ -64,7 +64,7 @@ func (h *History) candidates(ctx context.Context, s *assayv1alpha1.BenchmarkSche
 
 // sought reports whether a schedule is locating a change, and not somebody else, as with assay bisect.
 func sought(c *change.Change) bool {
-	return c.State == change.Locating && strings.HasPrefix(c.History[len(c.History)-1].Who, who)
+	return c.State == change.Locating && strings.HasPrefix(c.Last().Who, who)
 }
 
 // who is what a schedule is called in the book, before its name.

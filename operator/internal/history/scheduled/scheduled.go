@@ -456,8 +456,8 @@ func waits(book change.Book, confirm *watch.Confirm) bool {
 // story is how a change got to where it is.
 func story(book change.Book, id string) string {
 	for i := range book.Changes {
-		if c := &book.Changes[i]; c.ID == id && len(c.History) > 0 {
-			return c.History[len(c.History)-1].Why
+		if c := &book.Changes[i]; c.ID == id {
+			return c.Last().Why
 		}
 	}
 	return ""
