@@ -26,6 +26,14 @@ const ArchiveExtension = ".tar.zst"
 // maxArchiveBytes bounds what all objects of an archive may make this process hold.
 const maxArchiveBytes = 2 << 30
 
+// entryBytes is what an entry of an archive takes beside its name and what it holds: as much as there is in the file for it at least.
+const entryBytes = 512
+
+func archiveTooLarge(most int64) error {
+	return fmt.Errorf("its objects are %w: at most %d bytes of them are read from an archive; unpack it with tar -xf, and name the folder",
+		ErrTooLarge, most)
+}
+
 // ErrReadOnly means that a store is only read from.
 var ErrReadOnly = errors.New("read only")
 
@@ -72,14 +80,14 @@ func WriteArchive(ctx context.Context, store Store, to io.Writer) error {
 	return errors.Join(out.Close(), compressed.Close())
 }
 
-// readArchive is the objects of an archive by key.
-func readArchive(from io.Reader) (map[string][]byte, error) {
+// readArchive is the objects of an archive by key, with their names no more than so many bytes.
+func readArchive(from io.Reader, most int64) (map[string][]byte, error) {
 	decompressed, err := zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
 	if err != nil {
 		return nil, err
 	}
 	defer decompressed.Close()
-	objects, left := map[string][]byte{}, int64(maxArchiveBytes)
+	objects, left := map[string][]byte{}, most
 	for in := tar.NewReader(decompressed); ; {
 		header, err := in.Next()
 		if errors.Is(err, io.EOF) {
@@ -87,6 +95,10 @@ func readArchive(from io.Reader) (map[string][]byte, error) {
 		}
 		if err != nil {
 			return nil, err
+		}
+		// An entry is held by its name, however little it holds itself.
+		if left -= int64(len(header.Name)) + entryBytes; left < 0 {
+			return nil, archiveTooLarge(most)
 		}
 		if header.Typeflag == tar.TypeDir {
 			continue
@@ -103,8 +115,7 @@ func readArchive(from io.Reader) (map[string][]byte, error) {
 			return nil, tooLarge(key, header.Size, maxObjectBytes)
 		}
 		if left -= header.Size; left < 0 {
-			return nil, fmt.Errorf("its objects are %w: at most %d bytes of them are read from an archive; unpack it with tar -xf, and name the "+
-				"folder", ErrTooLarge, int64(maxArchiveBytes))
+			return nil, archiveTooLarge(most)
 		}
 		// As large as what is there, whatever the header says.
 		var data bytes.Buffer
@@ -138,7 +149,7 @@ func openArchive(path string) Store {
 			return nil, fmt.Errorf("archive %s: %w: %w", path, ErrUnreachable, err)
 		}
 		defer file.Close()
-		of, err := readArchive(file)
+		of, err := readArchive(file, maxArchiveBytes)
 		if err == nil && len(of) == 0 {
 			err = errors.New("it holds no object")
 		}

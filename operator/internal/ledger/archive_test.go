@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -53,6 +54,42 @@ func openBytes(t *testing.T, raw []byte) Store {
 		t.Fatal(err)
 	}
 	return store
+}
+
+// A few bytes of zstd are as many names as somebody likes.
+func TestNamesOfAnArchiveTakeRoomAsWell(t *testing.T) {
+	const most = 1 << 16
+	for name, tc := range map[string]struct {
+		kind    byte
+		entries int
+		name    string
+		refused bool
+	}{
+		"some files":          {tar.TypeReg, 10, "", false},
+		"many empty files":    {tar.TypeReg, 1000, "", true},
+		"many folders":        {tar.TypeDir, 1000, "", true},
+		"files of long names": {tar.TypeReg, 10, strings.Repeat("long/", 2000), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var raw bytes.Buffer
+			compressed, err := zstd.NewWriter(&raw)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out := tar.NewWriter(compressed)
+			for i := range tc.entries {
+				if err := out.WriteHeader(&tar.Header{Typeflag: tc.kind, Name: fmt.Sprint(tc.name, i), Mode: 0o444}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := errors.Join(out.Close(), compressed.Close()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := readArchive(&raw, most); errors.Is(err, ErrTooLarge) != tc.refused {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
 }
 
 func contents(t *testing.T, store Store) map[string]string {
@@ -330,7 +367,7 @@ func FuzzArchive(f *testing.F) {
 	f.Add([]byte("\x28\xb5\x2f\xfd\x04\x00\x01\x00\x00"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		for _, bytesOf := range [][]byte{raw, compressed(t, raw)} {
-			objects, err := readArchive(bytes.NewReader(bytesOf))
+			objects, err := readArchive(bytes.NewReader(bytesOf), maxArchiveBytes)
 			if err != nil {
 				continue
 			}
