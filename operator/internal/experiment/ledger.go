@@ -56,6 +56,9 @@ func Parse(raw []byte) (*Experiment, error) {
 	if err := json.Unmarshal(raw, &form); err != nil {
 		return nil, err
 	}
+	if err := checkQuantities(raw); err != nil {
+		return nil, err
+	}
 	if form.Plan == nil {
 		return parseWritten(raw)
 	}

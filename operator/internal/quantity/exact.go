@@ -10,9 +10,16 @@ import (
 // mostExponent is how many digits an exponent may have: a number is computed in full, and one of 1e1000000000 takes a gigabyte.
 const mostExponent = 3
 
+// mostText is how long a number may be: it is computed in full, in more time than its length.
+const mostText = 256
+
 // Exact reads a decimal, also with a suffix as in 64Ki, to the last digit. Text from whoever may write some is read by it, and not by
 // resource.ParseQuantity, which takes any exponent: some take all of the memory, others come out as another number.
 func Exact(text string) (resource.Quantity, error) {
+	if len(text) > mostText {
+		return resource.Quantity{}, fmt.Errorf("invalid value %.20q and %d characters more: allowed are numbers of up to %d", text, len(text)-20,
+			mostText)
+	}
 	if i := strings.LastIndexAny(text, "eE"); i >= 0 {
 		digits := strings.TrimLeft(strings.TrimLeft(text[i+1:], "+-"), "0")
 		if len(digits) > mostExponent {
