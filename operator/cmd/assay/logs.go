@@ -20,6 +20,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/progress"
+	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/workflow"
 )
 
@@ -210,7 +211,7 @@ func (l *logReader) copy(pod, container string, from io.Reader) error {
 	scanner := bufio.NewScanner(from)
 	scanner.Buffer(nil, longestLine)
 	for scanner.Scan() {
-		line := fmt.Appendf(nil, "%s/%s  %s\n", pod, container, scanner.Text())
+		line := fmt.Appendf(nil, "%s/%s  %s\n", pod, container, report.PrintableLines(scanner.Text()))
 		if l.options.form == "json" {
 			raw, err := json.Marshal(logLine{pod, container, scanner.Text()})
 			if err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"assay.dev/assay/operator/internal/compare"
 	"assay.dev/assay/operator/internal/history/bisect"
@@ -44,6 +45,10 @@ func TestWhatOthersWroteMovesNoCursor(t *testing.T) {
 				Environment: differs, Parameters: differs, WarningsA: all, WarningsB: all,
 			})
 		},
+		"a log": func(out io.Writer) error {
+			l := logReader{out: out}
+			return l.copy("pod", "main", strings.NewReader(hostile+"\nnot of any alphabet: \x9b2J\n"))
+		},
 		"all series": func(out io.Writer) error { return printSeries(out, []historyView{view}) },
 		"a series":   view.print,
 		"changes": (&changesView{
@@ -63,6 +68,9 @@ func TestWhatOthersWroteMovesNoCursor(t *testing.T) {
 			}
 			if !strings.Contains(out.String(), `a\x1b[2J`) {
 				t.Errorf("it does not say %q:\n%q", hostile, out.String())
+			}
+			if !utf8.ValidString(out.String()) {
+				t.Errorf("it prints bytes that are no text:\n%q", out.String())
 			}
 			for _, r := range out.String() {
 				if r != '\n' && !unicode.IsPrint(r) {

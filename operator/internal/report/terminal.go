@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -138,8 +139,9 @@ func painted(text string) string {
 
 // Printable keeps what a parameter or a process says from moving the cursor.
 func Printable(s string) string {
+	whole := utf8.ValidString(s)
 	for _, r := range s {
-		if !strconv.IsPrint(r) {
+		if !whole || !strconv.IsPrint(r) {
 			quoted := strconv.QuoteToGraphic(s)
 			return quoted[1 : len(quoted)-1]
 		}
