@@ -53,14 +53,14 @@ func (f fields) parse(t *testing.T) (*Experiment, error) {
 func TestAQuantityOfALedgerIsReadInNoTime(t *testing.T) {
 	const endless = `1e-4000000`
 	for name, tc := range map[string]struct{ raw, says string }{
-		"the memory of a spec":          {`{"spec":{"placement":{"memory":"` + endless + `"}}}`, "spec.placement.memory: invalid value"},
-		"as a number":                   {`{"spec":{"placement":{"memory":` + endless + `}}}`, "spec.placement.memory: invalid value"},
-		"written twice":                 {`{"spec":{"placement":{"memory":"` + endless + `","memory":"1Gi"}}}`, "spec.placement.memory: invalid value"},
-		"the memory of a plan":          {`{"plan":{"placement":{"memory":"` + endless + `"}}}`, "plan.placement.memory: invalid value"},
-		"the end of a search":           {`{"spec":{"search":{"over":{"high":"` + endless + `"}}}}`, "spec.search.over.high: invalid value"},
-		"the bound of a parameter":      {`{"template":{"parameters":[{},{"maximum":"` + endless + `"}]}}`, "template.parameters[1].maximum: invalid"},
-		"one of many digits":            {`{"spec":{"placement":{"memory":"` + strings.Repeat("9", 1<<22) + `"}}}`, "numbers of up to 256"},
-		"a parameter that is called so": {`{"spec":{"arms":[{"parameters":{"memory":"` + endless + `"}}]}}`, "invalid schema"},
+		"a spec":               {`{"spec":{"placement":{"memory":"` + endless + `"}}}`, "spec.placement.memory: invalid value"},
+		"as a number":          {`{"spec":{"placement":{"memory":` + endless + `}}}`, "spec.placement.memory: invalid value"},
+		"twice":                {`{"spec":{"placement":{"memory":"` + endless + `","memory":"1Gi"}}}`, "spec.placement.memory: invalid value"},
+		"a plan":               {`{"plan":{"placement":{"memory":"` + endless + `"}}}`, "plan.placement.memory: invalid value"},
+		"a search":             {`{"spec":{"search":{"over":{"high":"` + endless + `"}}}}`, "spec.search.over.high: invalid value"},
+		"a bound":              {`{"template":{"parameters":[{},{"maximum":"` + endless + `"}]}}`, "template.parameters[1].maximum: invalid"},
+		"many digits":          {`{"spec":{"placement":{"memory":"` + strings.Repeat("9", 1<<22) + `"}}}`, "numbers of up to 256"},
+		"another of that name": {`{"spec":{"arms":[{"parameters":{"memory":"` + endless + `"}}]}}`, "invalid schema"},
 	} {
 		began := time.Now()
 		if _, err := Parse([]byte(tc.raw)); err == nil || !strings.Contains(err.Error(), tc.says) {

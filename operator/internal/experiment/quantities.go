@@ -15,9 +15,9 @@ import (
 
 var quantityType = reflect.TypeFor[resource.Quantity]()
 
-// checkQuantities refuses an experiment.json with a quantity that nobody could read: its own type takes any exponent, when it is unmarshalled.
-// The API refuses them by its schema, and who writes a ledger asks no API. Keys that are there twice are unmarshalled twice, so that this
-// goes through all of the text.
+// checkQuantities refuses an experiment.json with a quantity that nobody could read: unmarshalled, its own type takes any exponent. The API
+// refuses them by its schema, and who writes a ledger asks no API. Keys that are there twice are unmarshalled twice, so that this goes
+// through all of the text.
 func checkQuantities(raw []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()

@@ -213,6 +213,17 @@ func TestLinksLeadToWhatIsThere(t *testing.T) {
 	}
 }
 
+// A book comes from whoever wrote it: one without events has pages all the same.
+func TestAChangeThatNobodyMadeHasAPage(t *testing.T) {
+	k := key("sort", "latency")
+	s := nights(t, k, 60, nil)
+	c := slower(k, change.Confirmed, 30)
+	c.History = nil
+	if pages := render(t, []*series.Series{s}, change.Book{Changes: []change.Change{c}}, Options{}); pages[FeedName] == "" {
+		t.Error("there is no feed")
+	}
+}
+
 func TestTheSameHistoryGivesTheSamePages(t *testing.T) {
 	k := key("sort", "latency")
 	book := change.Book{Changes: []change.Change{slower(k, change.Confirmed, 30)}}

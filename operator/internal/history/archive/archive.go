@@ -189,7 +189,8 @@ func parseBook(raw []byte) (change.Book, error) {
 	var out change.Book
 	err := json.Unmarshal(raw, &out)
 	if err = cmp.Or(err, out.Check()); err != nil {
-		return change.Book{}, fmt.Errorf("%s: %w: it cannot be made again from ledgers, so restore it from a backup or correct it by hand", bookKey, err)
+		return change.Book{}, fmt.Errorf("%s: %w: it cannot be made again from ledgers, so restore it from a backup or correct it by hand",
+			bookKey, err)
 	}
 	return out, nil
 }
