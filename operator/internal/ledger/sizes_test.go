@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"testing"
@@ -44,14 +45,14 @@ func TestAListingInWhichNothingComesIsGivenUp(t *testing.T) {
 	defer end()
 	came()
 	<-ctx.Done()
-	if err := overdue(ctx, ctx.Err()); err != context.DeadlineExceeded {
+	if err := overdue(ctx, ctx.Err()); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("it is given up with %v", err)
 	}
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
 	ctx, _, end = beginListing(stopped, time.Hour)
 	defer end()
-	if err := overdue(ctx, ctx.Err()); err != context.Canceled {
+	if err := overdue(ctx, ctx.Err()); !errors.Is(err, context.Canceled) {
 		t.Errorf("one that nobody wants ends with %v", err)
 	}
 }

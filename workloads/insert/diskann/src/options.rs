@@ -21,7 +21,7 @@ pub const SIZE: RangeInclusive<u64> = 0..=1_000_000;
 const DIMS: RangeInclusive<u64> = 2..=4096;
 const BLOCK_SIZE: RangeInclusive<u64> = 64..=1 << 20;
 const LIST: RangeInclusive<u64> = 10..=2000;
-const TRANSACTION_SIZE: RangeInclusive<u64> = 1..=10_000;
+pub(crate) const TRANSACTION_SIZE: RangeInclusive<u64> = 1..=10_000;
 pub(crate) const FOLD_EVERY: RangeInclusive<u64> = 1..=10_000;
 const MEMORY_BUDGET_KIB: RangeInclusive<u64> = 0..=1 << 22;
 const CONSOLIDATE_PERCENT: RangeInclusive<u64> = 1..=100;

@@ -60,6 +60,10 @@ impl Parameters {
 /// An index, as far as an arm uses it.
 trait Served {
     fn insert(&mut self, vector: &[f32]) -> Result<(), Failure>;
+    /// Commits what is not yet, where there is something to commit to.
+    fn commit(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
     fn search(&mut self, query: &[f32], k: usize, list: usize) -> Result<Vec<u64>, Failure>;
 }
 
@@ -67,6 +71,10 @@ impl Served for Box<dyn Index + '_> {
     fn insert(&mut self, vector: &[f32]) -> Result<(), Failure> {
         Index::insert(self.as_mut(), vector, &mut Phases::new())?;
         Ok(())
+    }
+
+    fn commit(&mut self) -> Result<(), Failure> {
+        Ok(Index::commit(self.as_mut(), &mut Phases::new())?)
     }
 
     fn search(&mut self, query: &[f32], k: usize, list: usize) -> Result<Vec<u64>, Failure> {
@@ -140,6 +148,7 @@ fn answer(
                 for at in next..next + count {
                     index.insert(given.data.vector(at))?;
                 }
+                index.commit()?;
                 writeln!(out, "{}", watch.seconds())?;
                 next += count;
             }

@@ -1,8 +1,9 @@
 //! `insert-diskann peer`: one trial of ours or of another vector index, which runs in a process of its own.
 //!
 //! Every index begins with the same vectors, inserts the same next ones, one by one, and is asked the same queries. Ours writes to its file
-//! with `synchronous=normal`, each insert a transaction of its own; the others are as [`PEERS`] says. Searching is measured at equal
-//! recall: each index has the smallest list that finds the wanted share of the true neighbours, and no time of a query where none does.
+//! with `synchronous=normal`, each insert a transaction of its own unless told otherwise; the others are as [`PEERS`] says. Searching is
+//! measured at equal recall: each index has the smallest list that finds the wanted share of the true neighbours, and no time of a query
+//! where none does.
 
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use super::data;
 use crate::dataset::{self, Data, Kind};
 use crate::estimate::mean;
 use crate::exact::K;
-use crate::options::FOLD_EVERY;
+use crate::options::{FOLD_EVERY, TRANSACTION_SIZE};
 use crate::sqlite::Locking;
 
 /// The indexes: the first and the last are served by this program, the others by another.
@@ -59,6 +60,8 @@ pub struct Parameters {
     insert_list: usize,
     /// Records after which ours folds its log.
     fold_every: u64,
+    /// Inserts of a transaction of ours.
+    transaction_size: u64,
     /// Who else may use the file of ours.
     locking: Locking,
     recall: f64,
@@ -87,6 +90,7 @@ impl Parameters {
             dims: flags.integer("dims", 128, 2..=4096)? as usize,
             insert_list: flags.integer("insert-list", 128, K as u64..=2000)? as usize,
             fold_every: flags.integer("fold-every", 128, FOLD_EVERY)?,
+            transaction_size: flags.integer("transaction-size", 1, TRANSACTION_SIZE)?,
             locking: flags.choice("locking-mode", Locking::Normal, &Locking::CHOICES)?,
             recall: flags.integer("recall-percent", 95, 1..=100)? as f64 / 100.0,
             dataset: flags.choice("dataset", Kind::Clustered, &Kind::CHOICES)?,
@@ -105,6 +109,7 @@ impl Parameters {
                 command.args(["arm", "--strategy=ours", &format!("--arm={}", self.peer)]);
                 command.args([format!("--dims={}", self.dims), format!("--dataset={}", self.dataset.name())]);
                 command.arg(format!("--fold-every={}", self.fold_every));
+                command.arg(format!("--transaction-size={}", self.transaction_size));
                 command.arg(format!("--locking-mode={}", flags::name(&self.locking, &Locking::CHOICES)));
                 command.args(self.cache.iter().map(|cache| format!("--cache={}", cache.display())));
                 command
@@ -258,8 +263,14 @@ mod tests {
 
     #[test]
     fn what_a_trial_is_told_of_an_index_reaches_its_process() {
-        let flags =
-            ["--insert-list=16", "--fold-every=2048", "--locking-mode=exclusive", "--dims=8", "--dataset=uneven"];
+        let flags = [
+            "--insert-list=16",
+            "--fold-every=2048",
+            "--transaction-size=64",
+            "--locking-mode=exclusive",
+            "--dims=8",
+            "--dataset=uneven",
+        ];
         let parse = |peer: &str| {
             let flags = flags.iter().map(ToString::to_string);
             Parameters::parse(flags.chain([format!("--peer={peer}"), "--server=python3 peers.py".to_owned()])).unwrap()
@@ -272,6 +283,7 @@ mod tests {
         assert_eq!(ours[0], "arm");
         let options = arm::Parameters::parse(ours[1..].iter().cloned()).unwrap().options;
         assert_eq!((options.insert_list, options.fold_every, options.dims), (16, 2048, 8));
+        assert_eq!(options.transaction_size, 64);
         assert_eq!((options.tuning.locking, options.dataset.name()), (Locking::Exclusive, "uneven"));
         for served in ["faiss-hnsw", "usearch", "sqlite-vec"] {
             assert_eq!(arguments(served), ["peers.py", served, "--data=/data", "--insert-list=16"]);
