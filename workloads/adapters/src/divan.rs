@@ -5,7 +5,7 @@
 //! with an empty line.
 
 use crate::fault::{Fault, quoted};
-use crate::report::{Benchmark, Field, Reading, Report};
+use crate::report::{Benchmark, Field, Reading, Report, joined, one_more};
 use crate::source::Source;
 use crate::text;
 use crate::unit::Unit;
@@ -15,6 +15,8 @@ const COLUMNS: [&str; 6] = ["fastest", "slowest", "median", "mean", "samples", "
 const STATISTICS: usize = 4;
 /// Where a name begins, the last of its parent or not.
 const BRANCHES: [&str; 2] = ["├─ ", "╰─ "];
+/// No heading of allocations is longer: it is a part of the name of every figure below it.
+const LONGEST_HEADING: usize = 32;
 /// A throughput as it is written, what it counts and its unit.
 const RATES: [(&str, &str, &str); 4] =
     [("B/s", "bytes/s", "By/s"), ("char/s", "chars/s", "1/s"), ("item/s", "items/s", "1/s"), ("Hz", "cycles/s", "1/s")];
@@ -111,7 +113,9 @@ fn row(table: &mut Table, cells: &[&str; COLUMNS.len()], number: usize, report: 
     table.path.truncate(cells[0][..at].chars().count() / 3);
     table.path.push(name.trim().to_owned());
     table.counts = None;
-    let name = table.path.join("::");
+    let path = || table.path.iter().map(String::as_str);
+    let name = joined("::", path());
+    one_more(report.benchmarks.len() + report.without.len())?;
     match first {
         "" => {}
         "(ignored)" => {
@@ -119,7 +123,7 @@ fn row(table: &mut Table, cells: &[&str; COLUMNS.len()], number: usize, report: 
             report.without.insert(name, why);
         }
         first => {
-            let alias = format!("{}::{name}", table.program);
+            let alias = joined("::", std::iter::once(table.program.as_str()).chain(path()));
             let figures = std::iter::once(first).chain(cells[1..].iter().map(|cell| cell.trim()));
             let fields = COLUMNS.iter().zip(figures).take(STATISTICS).map(|(column, figure)| time(column, figure));
             report.benchmarks.push(Benchmark {
@@ -141,7 +145,7 @@ fn below(table: &mut Table, cells: &[&str; COLUMNS.len()], benchmark: &mut Bench
         let figures = std::iter::once(first).chain(cells[1..].iter().map(|cell| cell.trim()));
         COLUMNS.iter().zip(figures).take(STATISTICS)
     };
-    if let Some(counts) = first.strip_suffix(':') {
+    if let Some(counts) = first.strip_suffix(':').filter(|counts| counts.len() <= LONGEST_HEADING) {
         table.counts = Some(counts.to_owned());
         return Ok(());
     }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::fault::{Fault, quoted};
 use crate::json;
-use crate::report::{Benchmark, Field, Report};
+use crate::report::{Benchmark, Field, Report, joined};
 use crate::source::Source;
 use crate::unit::Unit;
 
@@ -77,7 +77,7 @@ fn object(source: &Source) -> Result<Source, Fault> {
 /// Every number below, under its path. The bins of json+ are a histogram, and no figures.
 fn flatten(path: &str, figures: &Map<String, Value>, fields: &mut Vec<Field>) {
     for (name, value) in figures {
-        let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+        let path = if path.is_empty() { name.clone() } else { joined(".", [path, name.as_str()]) };
         match value {
             Value::Object(_) if name == "bins" => {}
             Value::Object(below) => flatten(&path, below, fields),

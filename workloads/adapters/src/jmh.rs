@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::fault::{Fault, quoted};
 use crate::json;
-use crate::report::{Benchmark, Field, Reading, Report};
+use crate::report::{Benchmark, Field, Reading, Report, joined};
 use crate::select::MOST_SAMPLES;
 use crate::source::Source;
 use crate::unit::Unit;
@@ -84,10 +84,11 @@ fn metric(name: &str, figures: &Value) -> Vec<Field> {
         Field::of(&name, unit.clone(), reading)
     };
     if let Some(score) = figures.get("score") {
-        fields.push(computed(format!("{name}.mean"), score));
+        fields.push(computed(joined("", [name, ".mean"]), score));
     }
     if let Some(Value::Object(percentiles)) = figures.get("scorePercentiles") {
-        fields.extend(percentiles.iter().map(|(p, value)| computed(format!("{name}.p({p})"), value)));
+        let percentile = |(p, value): (&String, &Value)| computed(joined("", [name, ".p(", p.as_str(), ")"]), value);
+        fields.extend(percentiles.iter().map(percentile));
     }
     fields
 }

@@ -4,6 +4,11 @@ use std::collections::BTreeMap;
 
 use crate::unit::Unit;
 
+/// As many characters as the name of a benchmark may have that is asked for (wave.schema.json); that of a figure has fewer.
+const LONGEST_NAME: usize = 512;
+/// More than any program measures at once.
+const MOST_BENCHMARKS: usize = 10_000;
+
 /// Everything in an output.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
@@ -93,6 +98,32 @@ impl Report {
 
 impl Field {
     pub(crate) fn of(name: &str, unit: Option<Unit>, reading: Result<Reading, String>) -> Self {
-        Self { name: name.into(), unit, reading }
+        Self { name: joined("", [name]), unit, reading }
     }
+}
+
+/// A name out of its parts. Of one that is too long to be asked for there is the beginning only: a part that is written once may come
+/// before every other.
+pub(crate) fn joined<'a>(separator: &str, parts: impl IntoIterator<Item = &'a str>) -> String {
+    let (mut name, mut room) = (String::new(), LONGEST_NAME);
+    for (i, part) in parts.into_iter().enumerate() {
+        for piece in [if i == 0 { "" } else { separator }, part] {
+            if let Some((end, _)) = piece.char_indices().nth(room) {
+                name.push_str(&piece[..end]);
+                name.push('…');
+                return name;
+            }
+            name.push_str(piece);
+            room -= piece.chars().count();
+        }
+    }
+    name
+}
+
+/// Refuses a benchmark more than there may be, where one takes more room than its text.
+pub(crate) fn one_more(known: usize) -> Result<(), String> {
+    if known < MOST_BENCHMARKS {
+        return Ok(());
+    }
+    Err(format!("more than {MOST_BENCHMARKS} benchmarks: run fewer at once"))
 }

@@ -7,7 +7,7 @@ use assay_schema::result::{Metric, Quantity, Reading as Measured, Scalar, Worklo
 use assay_schema::wave::MetricSource;
 
 use crate::fault::{Fault, listed, quoted};
-use crate::report::{Benchmark, Field, Reading, Report};
+use crate::report::{Benchmark, Field, Reading, Report, joined};
 use crate::unit::Unit;
 
 /// No metric of a result holds more samples.
@@ -47,7 +47,7 @@ pub(crate) fn metrics(report: &Report, wanted: &[MetricSource]) -> Result<Outcom
                 Measured::Samples(samples.into_iter().map(convert).collect::<Result<_, _>>().map_err(at)?)
             }
         };
-        effective.insert(format!("{}.benchmark", metric.name), Scalar::Text(benchmark.name.clone()));
+        effective.insert(format!("{}.benchmark", metric.name), Scalar::Text(joined("", [benchmark.name.as_str()])));
         effective.insert(format!("{}.field", metric.name), Scalar::Text(field.name.clone()));
         if let Some(iterations) = benchmark.iterations {
             counters.insert(format!("{}.iterations", metric.name), Quantity { unit: "1".into(), value: iterations });

@@ -37,6 +37,8 @@ const TIMES: &[(&str, f64, f64)] = &[
     ("h", 3600.0, 1.0),
 ];
 
+/// More characters than a unit has that is asked for. Of a longer one there is the beginning only: it may be that of many figures.
+const LONGEST: usize = 64;
 const KI: f64 = 1024.0;
 const BYTES: &[(&str, f64)] = &[
     ("B", 1.0),
@@ -63,6 +65,7 @@ impl Unit {
     /// Reads a unit as a tool or a person writes it. Anything that is no time and no size counts pieces: `queries/s`.
     pub fn parse(text: &str) -> Self {
         let text = text.trim();
+        let text = text.char_indices().nth(LONGEST).map_or(text, |(end, _)| &text[..end]);
         // One operation is what every figure is about.
         let stripped = ["/op", "/iter"].iter().find_map(|suffix| text.strip_suffix(suffix)).unwrap_or(text);
         let (of, per_second) = stripped.strip_suffix("/s").map_or((stripped, false), |of| (of, true));
