@@ -9,35 +9,45 @@ use std::collections::BTreeMap;
 use roxmltree::{Document, Node};
 
 use crate::fault::{Fault, quoted};
-use crate::report::{Benchmark, Field, Reading, Report};
-use crate::source::Source;
+use crate::report::{Benchmark, Field, Reading, Report, joined, one_more};
+use crate::source::{Lines, Source};
 use crate::text;
 use crate::unit::Unit;
 
 /// The elements with a figure, and what Catch2 calls each in its other reports.
 const STATISTICS: [(&str, &str); 2] = [("mean", "mean"), ("standardDeviation", "standard deviation")];
 
+/// More than Catch2 gives to any element. The parser compares each with all others of its element.
+const MOST_ATTRIBUTES: usize = 32;
+/// More elements than those that hold a benchmark, from the root on.
+const DEEPEST: usize = 64;
+
 pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
     let text = std::str::from_utf8(&source.bytes)
         .map_err(|error| Fault::whole(&source.name, format!("invalid UTF-8 at byte {}", error.valid_up_to())))?;
+    let asks = "did the program write all of it, with --reporter xml and nothing else?";
+    if let Some((at, problem)) = strange(text) {
+        let line = Lines::new(&source.bytes).of(at);
+        return Err(Fault::at_line(&source.name, line, format!("{problem}, and Catch2 writes no such thing; {asks}")));
+    }
     let document = Document::parse(text).map_err(|error| {
-        let problem =
-            format!("invalid XML: {error}; did the program write all of it, with --reporter xml and nothing else?");
+        let problem = format!("invalid XML: {error}; {asks}");
         Fault::at_line(&source.name, usize::try_from(error.pos().row).unwrap_or(usize::MAX), problem)
     })?;
     let root = document.root_element();
+    let line = |node: Node| Lines::new(&source.bytes).of(node.range().start);
     let name = root.tag_name().name();
     // Version 3 renamed the element.
     if !["Catch", "Catch2TestRun"].contains(&name) {
         let problem =
             format!("invalid element {}: allowed are Catch (version 2) and Catch2TestRun (version 3)", quoted(name));
-        return Err(Fault::at_line(&source.name, line(&document, root), problem));
+        return Err(Fault::at_line(&source.name, line(root), problem));
     }
     if let Some(failed) = root.descendants().find(|node| is_failure(*node)) {
         let case = failed.ancestors().find(|node| node.has_tag_name("TestCase"));
         let case = case.and_then(|node| node.attribute("name")).unwrap_or_default();
         let problem = format!("test case {} failed: figures of wrong answers mean nothing", quoted(case));
-        return Err(Fault { field: place(failed), ..Fault::at_line(&source.name, line(&document, failed), problem) });
+        return Err(Fault { field: place(failed), ..Fault::at_line(&source.name, line(failed), problem) });
     }
     let mut report = Report {
         tool: "catch2",
@@ -50,20 +60,20 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
             .into(),
         ..Report::default()
     };
+    let mut lines = Lines::new(&source.bytes);
     for node in root.descendants().filter(|node| node.has_tag_name("BenchmarkResults")) {
+        let number = lines.of(node.range().start);
         let name = node.attribute("name").unwrap_or_default();
         if let Some(failed) = node.children().find(|child| child.has_tag_name("failed")) {
             let said = quoted(failed.attribute("message").unwrap_or("no reason given"));
             let problem = format!("{} did not run to its end: {said}", quoted(name));
-            return Err(Fault {
-                field: place(failed),
-                ..Fault::at_line(&source.name, line(&document, failed), problem)
-            });
+            return Err(Fault { field: place(failed), ..Fault::at_line(&source.name, line(failed), problem) });
         }
+        one_more(report.benchmarks.len()).map_err(|problem| Fault::at_line(&source.name, number, problem))?;
         report.benchmarks.push(Benchmark {
             name: name.into(),
             aliases: vec![path(node)],
-            place: format!("line {}", line(&document, node)),
+            place: format!("line {number}"),
             fields: fields(node),
             iterations: iterations(node),
         });
@@ -77,8 +87,37 @@ fn is_failure(node: Node) -> bool {
     node.has_tag_name("OverallResult") && node.attribute("success") == Some("false")
 }
 
-fn line(document: &Document, node: Node) -> usize {
-    usize::try_from(document.text_pos_at(node.range().start).row).unwrap_or(usize::MAX)
+/// Where an element is such that the parser takes more time or room for it than for its text, and why.
+fn strange(text: &str) -> Option<(usize, String)> {
+    // No value of an attribute has this character.
+    for (at, _) in text.match_indices('<') {
+        let tag = &text[at + 1..];
+        if tag.starts_with(['!', '?', '/']) {
+            continue;
+        }
+        let (mut quote, mut attributes) = (None, 0);
+        for (i, byte) in tag.bytes().enumerate() {
+            match (quote, byte) {
+                (_, b'<') | (None, b'>') => break,
+                (Some(open), _) if byte == open => quote = None,
+                (Some(_), _) => {}
+                (None, b'"' | b'\'') => quote = Some(byte),
+                (None, b'=') => {
+                    attributes += 1;
+                    let name =
+                        tag[..i].trim_end().rsplit([' ', '\t', '\r', '\n', '"', '\'']).next().unwrap_or_default();
+                    if name.starts_with("xmlns") {
+                        return Some((at, "a namespace".into()));
+                    }
+                    if attributes > MOST_ATTRIBUTES {
+                        return Some((at, format!("an element with more than {MOST_ATTRIBUTES} attributes")));
+                    }
+                }
+                (None, _) => {}
+            }
+        }
+    }
+    None
 }
 
 /// The element and those that hold it, for a message.
@@ -91,9 +130,9 @@ fn place(node: Node) -> String {
 /// The benchmark's name below those of its test case and sections, which tells two of one name apart.
 fn path(node: Node) -> String {
     let holds = |node: &Node| ["TestCase", "Section", "BenchmarkResults"].contains(&node.tag_name().name());
-    let mut names: Vec<&str> = node.ancestors().filter(holds).filter_map(|node| node.attribute("name")).collect();
-    names.reverse();
-    names.join("/")
+    let holders = node.ancestors().take(DEEPEST).filter(holds);
+    let names: Vec<&str> = holders.filter_map(|node| node.attribute("name")).collect();
+    joined("/", names.into_iter().rev())
 }
 
 /// What Catch2 computed. Without an analysis it has one mean only: no interval, and a deviation of nothing.
