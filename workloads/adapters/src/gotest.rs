@@ -3,12 +3,12 @@
 //! A line is a benchmark's name, its iterations and pairs of a figure and a unit. With `-count` a name comes again: every line is
 //! one sample. The name ends with `-GOMAXPROCS` unless that is 1.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use crate::fault::{Fault, quoted};
-use crate::report::{Benchmark, Field, Reading, Report};
+use crate::report::{Benchmark, Field, Reading, Report, joined, one_more};
 use crate::source::Source;
 use crate::unit::Unit;
 
@@ -16,14 +16,15 @@ use crate::unit::Unit;
 const KEYS: [&str; 3] = ["goos", "goarch", "cpu"];
 
 pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
-    let lines = if source.bytes.trim_ascii_start().first() == Some(&b'{') { events(source)? } else { text(source) };
-    let mut reader =
-        Reader { source: &source.name, found: Vec::new(), build: BTreeMap::new(), without: BTreeMap::new() };
-    let mut packages: BTreeMap<String, String> = BTreeMap::new();
-    for line in &lines {
-        reader.line(line, packages.entry(line.package.clone()).or_default())?;
+    let mut reader = Reader { source: &source.name, ..Reader::default() };
+    if source.bytes.trim_ascii_start().first() == Some(&b'{') {
+        events(source, &mut reader)?;
+    } else {
+        text(source, &mut reader)?;
     }
-    let benchmarks = reader.found.into_iter().map(Found::benchmark).collect();
+    let mut packages = vec![""; reader.packages.len()];
+    reader.packages.iter().for_each(|(name, &number)| packages[number] = name);
+    let benchmarks = reader.found.into_iter().map(|found| found.benchmark(&packages)).collect();
     Ok(Report {
         tool: "go test -bench",
         version: None,
@@ -38,31 +39,37 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
 }
 
 /// One line of the output of a package.
-struct Line {
+struct Line<'a> {
     /// Of the whole output, from 1.
     number: usize,
-    package: String,
-    text: String,
+    text: &'a str,
     /// It ends with a line break.
     whole: bool,
 }
 
-fn text(source: &Source) -> Vec<Line> {
+fn text(source: &Source, reader: &mut Reader) -> Result<(), Fault> {
     let text = String::from_utf8_lossy(&source.bytes);
-    let lines = text.split_inclusive('\n').enumerate();
-    let line = |(i, text): (usize, &str)| Line {
-        number: i + 1,
-        package: String::new(),
-        text: text.trim_end().into(),
-        whole: text.ends_with('\n'),
-    };
-    lines.map(line).collect()
+    let mut package = reader.package("");
+    for (i, text) in text.split_inclusive('\n').enumerate() {
+        let line = Line { number: i + 1, text: text.trim_end(), whole: text.ends_with('\n') };
+        reader.line(&line, &mut package)?;
+    }
+    Ok(())
 }
 
-/// The lines that the events of `-json` are pieces of. A result comes in two: its name, then its figures.
-fn events(source: &Source) -> Result<Vec<Line>, Fault> {
-    let mut lines: Vec<Line> = Vec::new();
-    let mut open: BTreeMap<String, String> = BTreeMap::new();
+/// Reads the lines that the events of `-json` are pieces of. A result comes in two: its name, then its figures.
+fn events(source: &Source, reader: &mut Reader) -> Result<(), Fault> {
+    /// What a package prints.
+    struct Printed {
+        /// The line that has not ended.
+        open: String,
+        /// By the last line that says so.
+        package: usize,
+    }
+    let unnamed = reader.package("");
+    let mut printed: BTreeMap<String, Printed> = BTreeMap::new();
+    // What an event says of a failure is said before what a line says.
+    let (mut read, mut last) = (Ok(()), 1);
     for (i, text) in source.bytes.split(|&byte| byte == b'\n').enumerate() {
         let (number, text) = (i + 1, text.trim_ascii());
         if text.is_empty() {
@@ -80,16 +87,21 @@ fn events(source: &Source) -> Result<Vec<Line>, Fault> {
         let package = word("Package");
         match word("Action").as_str() {
             "output" => {
-                let pending = open.entry(package.clone()).or_default();
+                let printed =
+                    printed.entry(package).or_insert_with(|| Printed { open: String::new(), package: unnamed });
+                let (mut begin, mut seen) = (0, printed.open.len());
                 // Go marks the lines that it wants to be understood.
-                pending.push_str(&word("Output").replace('\u{16}', ""));
-                let mut begin = 0;
-                while let Some(length) = pending[begin..].find('\n') {
-                    let text = pending[begin..begin + length].trim_end().to_owned();
-                    begin += length + 1;
-                    lines.push(Line { number, package: package.clone(), text, whole: true });
+                printed.open.push_str(&word("Output").replace('\u{16}', ""));
+                while let Some(length) = printed.open[seen..].find('\n') {
+                    let end = seen + length;
+                    let line = Line { number, text: printed.open[begin..end].trim_end(), whole: true };
+                    if read.is_ok() {
+                        read = reader.line(&line, &mut printed.package);
+                    }
+                    last = number;
+                    (begin, seen) = (end + 1, end + 1);
                 }
-                pending.drain(..begin);
+                printed.open.drain(..begin);
             }
             "build-fail" => return Err(fault(format!("{} does not compile", word("ImportPath")))),
             "fail" => {
@@ -101,38 +113,50 @@ fn events(source: &Source) -> Result<Vec<Line>, Fault> {
             _ => {}
         }
     }
-    let number = lines.last().map_or(1, |line| line.number);
-    for (package, text) in open {
-        if !text.trim().is_empty() {
-            lines.push(Line { number, package, text, whole: false });
-        }
+    read?;
+    for mut printed in printed.into_values().filter(|printed| !printed.open.trim().is_empty()) {
+        let line = Line { number: last, text: &printed.open, whole: false };
+        reader.line(&line, &mut printed.package)?;
     }
-    Ok(lines)
+    Ok(())
 }
 
+#[derive(Default)]
 struct Reader<'a> {
     source: &'a str,
+    /// The packages by their numbers: a name can be long, and that of many lines.
+    packages: BTreeMap<String, usize>,
     found: Vec<Found>,
+    /// Where a package's name is in `found`.
+    at: BTreeMap<(usize, String), usize>,
     build: BTreeMap<String, String>,
     without: BTreeMap<String, String>,
 }
 
 /// The lines of one name.
 struct Found {
-    package: String,
+    package: usize,
     name: String,
     place: String,
     iterations: f64,
     /// Unit, and the figure of every line that has it or why it is none.
     figures: Vec<(String, Result<Vec<f64>, String>)>,
+    /// Where a unit is in `figures`.
+    at: BTreeMap<String, usize>,
 }
 
 impl Reader<'_> {
-    fn line(&mut self, line: &Line, package: &mut String) -> Result<(), Fault> {
-        let text = line.text.as_str();
+    /// The number of a package.
+    fn package(&mut self, name: &str) -> usize {
+        let next = self.packages.len();
+        *self.packages.entry(name.to_owned()).or_insert(next)
+    }
+
+    fn line(&mut self, line: &Line, package: &mut usize) -> Result<(), Fault> {
+        let text = line.text;
         if let Some((key, value)) = text.split_once(": ") {
             if key == "pkg" {
-                value.clone_into(package);
+                *package = self.package(value);
             } else if KEYS.contains(&key) {
                 self.build.insert(key.into(), value.trim().into());
             }
@@ -181,25 +205,27 @@ impl Reader<'_> {
                 format!("{} should have pairs of a figure and a unit after the iterations", quoted(text)),
             ));
         }
-        let at = self.found.iter().position(|one| one.name == name && one.package == *package).unwrap_or_else(|| {
+        let next = self.found.len();
+        let at = *self.at.entry((*package, name.to_owned())).or_insert(next);
+        if at == next {
+            one_more(next).map_err(|problem| Fault::at_line(self.source, line.number, problem))?;
             self.found.push(Found {
-                package: package.clone(),
+                package: *package,
                 name: name.into(),
                 place: format!("line {}", line.number),
                 iterations: 0.0,
                 figures: Vec::new(),
+                at: BTreeMap::new(),
             });
-            self.found.len() - 1
-        });
+        }
         let found = &mut self.found[at];
         found.iterations += iterations as f64;
-        let mut seen = Vec::new();
+        let mut seen = BTreeSet::new();
         for pair in words.chunks(2) {
             let (figure, unit) = (pair[0], pair[1]);
-            if seen.contains(&unit) {
+            if !seen.insert(unit) {
                 return Err(Fault::at_line(self.source, line.number, format!("{} has {unit} twice", quoted(name))));
             }
-            seen.push(unit);
             found.add(unit, figure, line.number);
         }
         Ok(())
@@ -212,21 +238,24 @@ impl Found {
             Ok(figure) if figure.is_finite() => Ok(figure),
             _ => Err(format!("line {line} has {}, which is not a finite number", quoted(figure))),
         };
-        match self.figures.iter_mut().find(|(known, _)| known == unit) {
-            None => self.figures.push((unit.into(), figure.map(|figure| vec![figure]))),
-            Some((_, samples)) => match (samples, figure) {
-                (Ok(samples), Ok(figure)) => samples.push(figure),
-                (samples @ Ok(_), Err(problem)) => *samples = Err(problem),
-                (Err(_), _) => {}
-            },
+        let Some(&at) = self.at.get(unit) else {
+            self.at.insert(unit.into(), self.figures.len());
+            self.figures.push((unit.into(), figure.map(|figure| vec![figure])));
+            return;
+        };
+        match (&mut self.figures[at].1, figure) {
+            (Ok(samples), Ok(figure)) => samples.push(figure),
+            (samples @ Ok(_), Err(problem)) => *samples = Err(problem),
+            (Err(_), _) => {}
         }
     }
 
-    fn benchmark(self) -> Benchmark {
-        let mut aliases = vec![bare(&self.name).to_owned()];
-        if !self.package.is_empty() {
-            aliases.push(format!("{}.{}", self.package, self.name));
-            aliases.push(format!("{}.{}", self.package, bare(&self.name)));
+    fn benchmark(self, packages: &[&str]) -> Benchmark {
+        let (package, bare) = (packages[self.package], bare(&self.name));
+        let mut aliases = vec![bare.to_owned()];
+        if !package.is_empty() {
+            aliases.push(joined(".", [package, self.name.as_str()]));
+            aliases.push(joined(".", [package, bare]));
         }
         let field = |(unit, samples): (String, Result<Vec<f64>, String>)| {
             Field::of(&unit, Some(Unit::parse(&unit)), samples.map(Reading::Samples))
