@@ -31,6 +31,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
         ..Report::default()
     };
     let mut at: BTreeMap<String, usize> = BTreeMap::new();
+    let mut figures = Figures::default();
     for (i, entry) in entries.iter().enumerate() {
         let place = format!("benchmarks[{i}]");
         let name = json::text(source, entry, &place, "name")?;
@@ -41,15 +42,15 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
         let aggregate = entry.get("run_type").and_then(Value::as_str) == Some("aggregate");
         let fields = fields(entry, aggregate);
         let iterations = entry.get("iterations").and_then(Value::as_f64).filter(|_| !aggregate);
-        match at.get(name) {
-            Some(&known) => {
-                let known = &mut report.benchmarks[known];
+        let new = report.benchmarks.len();
+        let number = at.get(name).copied().unwrap_or(new);
+        match report.benchmarks.get_mut(number) {
+            Some(known) => {
                 if aggregate {
                     let problem = format!("aggregate {} is there twice, first as {}", quoted(name), known.place);
                     return Err(Fault::at_field(&source.name, place, problem));
                 }
                 known.iterations = known.iterations.zip(iterations).map(|(a, b)| a + b);
-                repeat(known, fields, &place);
             }
             None => {
                 if aggregate {
@@ -61,16 +62,12 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
                         report.without.insert(run.into(), why.into());
                     }
                 }
-                at.insert(name.into(), report.benchmarks.len());
-                report.benchmarks.push(Benchmark {
-                    name: name.into(),
-                    place,
-                    fields,
-                    iterations,
-                    ..Benchmark::default()
-                });
+                at.insert(name.into(), new);
+                let place = place.clone();
+                report.benchmarks.push(Benchmark { name: name.into(), place, iterations, ..Benchmark::default() });
             }
         }
+        figures.add(number, &mut report.benchmarks[number], fields, &place);
     }
     // Beside the figures of single runs, a benchmark that is not named is not an aggregate of them.
     let runs = |one: &&Benchmark| one.fields.iter().any(|field| !matches!(field.reading, Ok(Reading::Summary(_))));
@@ -126,21 +123,28 @@ fn fields(entry: &Value, aggregate: bool) -> Vec<Field> {
     fields
 }
 
-/// Adds a repetition's figures to those before.
-fn repeat(known: &mut Benchmark, fields: Vec<Field>, place: &str) {
-    for field in fields {
-        let Some(before) = known.fields.iter_mut().find(|one| one.name == field.name) else {
-            known.fields.push(field);
-            continue;
-        };
-        if before.unit != field.unit {
-            before.reading = Err(format!("{place} has another unit of time than {}", known.place));
-            continue;
-        }
-        match (&mut before.reading, field.reading) {
-            (Ok(Reading::Samples(samples)), Ok(Reading::Samples(more))) => samples.extend(more),
-            (reading @ Ok(_), Err(problem)) => *reading = Err(format!("{place}: {problem}")),
-            _ => {}
+/// Where a benchmark, by its number, has the figure of a name.
+#[derive(Default)]
+struct Figures(BTreeMap<(usize, String), usize>);
+
+impl Figures {
+    /// Adds an entry's figures to those of the repetitions before.
+    fn add(&mut self, number: usize, known: &mut Benchmark, fields: Vec<Field>, place: &str) {
+        for field in fields {
+            let at = *self.0.entry((number, field.name.clone())).or_insert(known.fields.len());
+            let Some(before) = known.fields.get_mut(at) else {
+                known.fields.push(field);
+                continue;
+            };
+            if before.unit != field.unit {
+                before.reading = Err(format!("{place} has another unit of time than {}", known.place));
+                continue;
+            }
+            match (&mut before.reading, field.reading) {
+                (Ok(Reading::Samples(samples)), Ok(Reading::Samples(more))) => samples.extend(more),
+                (reading @ Ok(_), Err(problem)) => *reading = Err(format!("{place}: {problem}")),
+                _ => {}
+            }
         }
     }
 }

@@ -3,6 +3,9 @@
 //! A report is sections of lines `NAME: FIGURE`, which depend on the test; all of them end with the fairness of threads. sysbench
 //! prints what it computed, latencies with two decimals of a millisecond. Reports of intervals are not read.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
 use crate::fault::{Fault, quoted};
 use crate::report::{Benchmark, Field, Reading, Report};
 use crate::source::Source;
@@ -20,6 +23,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
     let mut started = None;
     let mut section = "";
     let mut fields: Vec<Field> = Vec::new();
+    let mut at: BTreeMap<String, usize> = BTreeMap::new();
     let mut complete = false;
     for (i, line) in text.split_inclusive('\n').enumerate() {
         let (number, whole, line) = (i + 1, line.ends_with('\n'), line.trim());
@@ -48,9 +52,14 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
         }
         for mut field in figures(section, line) {
             field.reading = field.reading.map_err(|problem| format!("line {number}: {problem}"));
-            match fields.iter_mut().find(|known| known.name == field.name) {
-                Some(known) => known.reading = Err(format!("it is there twice, again in line {number}")),
-                None => fields.push(field),
+            match at.entry(field.name.clone()) {
+                Entry::Occupied(known) => {
+                    fields[*known.get()].reading = Err(format!("it is there twice, again in line {number}"));
+                }
+                Entry::Vacant(new) => {
+                    new.insert(fields.len());
+                    fields.push(field);
+                }
             }
         }
         complete |= whole && section == "Threads fairness" && line.starts_with("execution time");
