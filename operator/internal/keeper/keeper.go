@@ -24,8 +24,8 @@ import (
 // Protocol is what both sides speak.
 const Protocol = "assay.dev/keeper/v1alpha1"
 
-// maxFrame is above any attempt: a result has at most 8 MiB.
-const maxFrame = 16 << 20
+// maxFrame is above any attempt, with what says that it is one.
+const maxFrame = record.MostAttempt + 1<<10
 
 // Keeper keeps the attempts of one execution of one block.
 type Keeper struct {
@@ -104,7 +104,7 @@ func (k *Keeper) Serve(ctx context.Context, runner io.ReadWriter) error {
 		}
 	}
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return errors.Join(err, k.abandon(ctx, fmt.Sprintf("the attempt has more than %d bytes", maxFrame)))
+		return errors.Join(err, k.abandon(ctx, fmt.Sprintf("the attempt has more than %d bytes", record.MostAttempt)))
 	}
 	return k.abandon(ctx, k.silence())
 }

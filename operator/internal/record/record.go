@@ -152,6 +152,9 @@ const (
 	NotStarted Outcome = "NotStarted"
 )
 
+// MostAttempt is how many bytes an attempt has at most, as JSON: assay-runner makes no larger one, and the keeper takes none.
+const MostAttempt = 16 << 20
+
 // Attempt is one execution of one trial.
 type Attempt struct {
 	Schema          string    `json:"schema"`

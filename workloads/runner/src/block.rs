@@ -29,7 +29,7 @@ use crate::plan::{Command, Plan, Trial};
 use crate::privacy;
 use crate::probe::{self, Moment};
 use crate::programs::Programs;
-use crate::record::{Folder, Record};
+use crate::record::{self, Folder, Record};
 use crate::requirements;
 use crate::roles::{self, Seat, Service};
 use crate::room::{Room, Rooms};
@@ -323,7 +323,7 @@ impl<'a> Block<'a> {
             staged.as_ref().ok().filter(|staged| !staged.seats.is_empty()).map(|staged| {
                 roles::record(&self.plan.roles, &staged.seats, &staged.digests, &ended.services, succeeded)
             });
-        let attempt = Attempt {
+        let mut attempt = Attempt {
             started_at: time(ended.started_at),
             duration_seconds: ended.duration.as_secs_f64(),
             outcome: verdict.outcome.unwrap_or(Outcome::Failed),
@@ -340,6 +340,10 @@ impl<'a> Block<'a> {
             roles,
             ..attempt
         };
+        if let Some(problem) = record::too_large(&attempt) {
+            verdict = Verdict { exit_code: verdict.exit_code, ..Verdict::unhappy(Outcome::Malformed, problem) };
+            (attempt.outcome, attempt.message, attempt.result) = (Outcome::Malformed, verdict.message.clone(), None);
+        }
         if let Ok(room) = room {
             self.rooms.leave(room, &trial.id, &command.variant());
         }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use assay_schema::Attempt;
+use assay_schema::attempt::MOST_ATTEMPT;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::keeper::Keeper;
@@ -60,6 +61,33 @@ impl Record {
         if let Self::Keeper(keeper) = self {
             keeper.end(done, signals);
         }
+    }
+}
+
+/// What is wrong with an attempt that is larger than one may be.
+pub(crate) fn too_large(attempt: &Attempt) -> Option<String> {
+    let mut size = Size(0);
+    // What cannot be expressed is a failure when it is recorded.
+    let _ = serde_json::to_writer(&mut size, attempt);
+    (size.0 > MOST_ATTEMPT).then(|| {
+        format!(
+            "with its result the attempt is {} bytes, and {MOST_ATTEMPT} are allowed: report fewer samples, or fewer metrics",
+            size.0
+        )
+    })
+}
+
+/// Counts what is written.
+struct Size(usize);
+
+impl Write for Size {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        self.0 += text.len();
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -43,6 +43,7 @@ fn main() {
         the_output_of_another_tool_becomes_a_result,
         a_relative_path_is_below_a_folder_of_the_trial,
         endless_output_is_cut_off,
+        an_attempt_is_no_larger_than_the_keeper_takes,
         a_flood_on_standard_error_leaves_its_tail,
         the_result_can_come_from_a_file,
         a_stale_result_file_is_not_mistaken_for_a_new_one,
@@ -431,6 +432,21 @@ fn endless_output_is_cut_off() {
     assert_message(&attempts[0], Outcome::Malformed, &["more than 8388608 bytes"]);
     assert!(attempts[0].duration_seconds < 20.0, "it did not wait for the time limit of 30 s");
     assert_message(&attempts[1], Outcome::Succeeded, &[]);
+}
+
+fn an_attempt_is_no_larger_than_the_keeper_takes() {
+    let bench = Bench::new(&[&["grow"], &["ok"]]);
+    let (attempts, _) = bench.run();
+    assert_message(
+        &attempts[0],
+        Outcome::Malformed,
+        &["attempt is 2", " bytes", "16777216 are allowed", "fewer samples"],
+    );
+    assert_eq!(attempts[0].exit_code, Some(0));
+    assert_message(&attempts[1], Outcome::Succeeded, &[]);
+    for file in fs::read_dir(bench.path("out")).expect("the folder").flatten() {
+        assert!(file.metadata().expect("there").len() <= assay_schema::attempt::MOST_ATTEMPT as u64);
+    }
 }
 
 fn a_flood_on_standard_error_leaves_its_tail() {

@@ -12,6 +12,8 @@ use crate::result::Scalar;
 use crate::roles::{self, MOST_ROLES, RoleSeen};
 use crate::wave::{Lease, Run};
 
+/// How many bytes an attempt has at most, as JSON: the keeper takes no more.
+pub const MOST_ATTEMPT: usize = 16 << 20;
 /// Some three centuries: no trial takes longer, and a duration in nanoseconds could not hold it.
 const LONGEST_SECONDS: f64 = 9e9;
 

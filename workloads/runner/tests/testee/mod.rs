@@ -38,6 +38,13 @@ pub(crate) fn main() {
                 exit(1);
             }
         },
+        // What is written again has thrice as many bytes.
+        ["grow"] => {
+            let samples = "1e15,".repeat(99_999);
+            let metric = |i| format!(r#""m{i}": {{"unit": "s", "samples": [{samples}1]}}, "#);
+            let metrics: String = (0..15).map(metric).collect();
+            println!("{}", RESULT.replace(r#""latency""#, &(metrics + r#""latency""#)));
+        }
         ["flood"] => {
             let lines: String = (0..100_000).map(|i| format!("line {i}\n")).collect();
             std::io::stderr().write_all(lines.as_bytes()).expect("written");
