@@ -28,8 +28,8 @@ impl Table {
         }
     }
 
-    /// The checksum of a row: XXH3 of its bytes, whose seed is that of its table and id. It finds damage, which is no attacker: a
-    /// cryptographic hash took a tenth of an insert.
+    /// The checksum of a row: XXH3 of its bytes, seeded with the XXH3 of its table's name and id. It detects damage, not tampering, so a
+    /// cryptographic hash, which took a tenth of an insert, is not needed.
     pub(super) fn checksum(self, id: i64, bytes: &[u8]) -> i64 {
         let place = xxh3_64_with_seed(self.name().as_bytes(), id.cast_unsigned());
         xxh3_64_with_seed(bytes, place).cast_signed()
