@@ -32,6 +32,48 @@ prefetch!(
     line_into_second_level, _MM_HINT_T1, "prfm pldl2keep, [{}]"
 );
 
+/// Who has the lines ready of memory that is read in order, and once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InOrder {
+    /// Who is faster on this CPU.
+    Auto,
+    /// The program, which asks for them ahead.
+    Software,
+    /// The CPU's own prefetchers.
+    Hardware,
+}
+
+crate::choices!(InOrder {
+    "auto" => Auto,
+    "software" => Software,
+    "hardware" => Hardware,
+});
+
+impl InOrder {
+    /// The same without `Auto`. On AMD's Zen 4 asking ahead keeps the CPU's own prefetchers from running ahead: 64 MiB of rows took 2.1 ms
+    /// in place of 1.7. On Intel's Xeon of 2023 rows asked for are read as fast as a probe reads that does nothing else.
+    #[must_use]
+    pub fn selected(self) -> Self {
+        match self {
+            Self::Auto if is_amd_with_avx512() => Self::Hardware,
+            Self::Auto => Self::Software,
+            given => given,
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn is_amd_with_avx512() -> bool {
+    let vendor = std::arch::x86_64::__cpuid(0);
+    let vendor = [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes);
+    vendor.as_flattened() == b"AuthenticAMD" && is_x86_feature_detected!("avx512f")
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn is_amd_with_avx512() -> bool {
+    false
+}
+
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
@@ -53,7 +95,15 @@ fn offsets(start: usize, length: usize) -> impl Iterator<Item = usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{LINE, offsets};
+    use super::{InOrder, LINE, offsets};
+
+    #[test]
+    fn one_of_the_two_is_selected_and_what_was_asked_for_stays() {
+        assert_ne!(InOrder::Auto.selected(), InOrder::Auto);
+        for given in [InOrder::Software, InOrder::Hardware] {
+            assert_eq!(given.selected(), given);
+        }
+    }
 
     #[test]
     fn every_line_is_asked_for_once_wherever_memory_begins() {

@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use assay_harness::prefetch::InOrder;
 use assay_harness::report::Fact;
 use assay_harness::simd::{Isa, Path};
 use assay_harness::{Digest, Failure, FlagError, Flags, Phases, Quantity, Report, Stopwatch, Unit, ceiling, machine};
@@ -87,6 +88,8 @@ pub struct Parameters {
     pub path: Path,
     /// How distributed point functions are computed.
     pub aes: Aes,
+    /// Who has rows ready that are read in order.
+    pub prefetch: InOrder,
     /// Whether the matrix asks for huge pages.
     pub huge_pages: bool,
     /// What is timed.
@@ -125,6 +128,7 @@ impl Parameters {
             threads: flags.integer("threads", 1, THREADS)? as usize,
             path: flags.choice("path", Path::Auto, &Path::CHOICES)?,
             aes: flags.choice("aes", Aes::Auto, &Aes::CHOICES)?,
+            prefetch: flags.choice("prefetch", InOrder::Auto, &InOrder::CHOICES)?,
             huge_pages: flags.boolean("huge-pages", true)?,
             scope: flags.choice("scope", Scope::EndToEnd, &Scope::CHOICES)?,
             seed: flags.integer("seed", workload::SEED, 0..=u64::MAX)?,
@@ -170,7 +174,7 @@ impl Parameters {
 pub(crate) const SIZES: &str = "--rows, --row-size";
 
 /// Passes of the read probe that count.
-const READ_PASSES: usize = 4;
+const READ_PASSES: usize = 8;
 
 /// Runs one trial.
 ///
@@ -182,7 +186,8 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
     let p = parameters;
     let isa = Isa::select(p.path)?;
     machine::check_memory(p.memory_bytes(), SIZES)?;
-    let plan = Plan::new(p.strategy, isa, p.threads)?.with_generator(Prg::select(p.aes, isa)?);
+    let plan = Plan::new(p.strategy, isa, p.threads)?;
+    let plan = plan.with_generator(Prg::select(p.aes, isa)?).with_prefetch(p.prefetch);
     let batch = workload::queries(p.key, p.rows, p.batch_size, p.seed);
     let pages = if p.huge_pages { Pages::Huge } else { Pages::Small };
     let server = Server::new(Matrix::generate_on(pages, p.rows, p.row_size, p.seed)?, p.key, plan);
@@ -261,7 +266,7 @@ fn report(p: &Parameters, plan: Plan, matrix: &Matrix, latencies: &[f64], phases
         .effective("strategy", p.strategy.name())
         .effective("key", p.key.name())
         .effective("scope", p.scope.name())
-        .effective("scanMethod", plan.method(p.keys()).name())
+        .effective("scanMethod", plan.method(p.keys(), p.row_size).name())
         .effective("path", plan.isa().name())
         .effective("threads", p.threads as u64)
         .effective("workingSetBytes", p.matrix_bytes())
@@ -270,6 +275,9 @@ fn report(p: &Parameters, plan: Plan, matrix: &Matrix, latencies: &[f64], phases
         report.effective("scanCode", "compiler");
     } else {
         report.effective("scanCode", plan.isa().name()).effective("cpuFeatures", features(plan));
+    }
+    if let Some(prefetch) = plan.prefetch(p.keys(), p.row_size) {
+        report.effective("prefetch", prefetch.name());
     }
     if p.key == KeyKind::Dpf {
         report.effective("aes", plan.generator().name());
@@ -310,7 +318,7 @@ fn ceilings(report: &mut Report, p: &Parameters, plan: Plan, matrix: &Matrix, ra
             Some(rate * read),
         );
     }
-    match plan.method(keys) {
+    match plan.method(keys, p.row_size) {
         // Nothing is selected, so nothing is masked.
         _ if p.scope.is_part() => {}
         Method::MaskedXor => {

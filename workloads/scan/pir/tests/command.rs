@@ -191,6 +191,19 @@ fn a_forced_generator_is_the_one_reported_and_a_missing_one_is_an_error() {
 }
 
 #[test]
+fn who_has_rows_ready_is_reported_where_they_are_read_in_order_and_changes_no_answer() {
+    let one = |more: &[&str]| result(&[&["--strategy=fused-m4r", "--path=portable"], more].concat());
+    let [auto, software, hardware] =
+        ["auto", "software", "hardware"].map(|prefetch| one(&[&format!("--prefetch={prefetch}")]));
+    let given = |result: &Value| result["effective"]["prefetch"].clone();
+    assert_eq!([given(&software), given(&hardware)], ["software", "hardware"]);
+    assert!([given(&software), given(&hardware)].contains(&given(&auto)), "{}", given(&auto));
+    assert_eq!((&software["parity"], &auto["parity"]), (&hardware["parity"], &hardware["parity"]));
+    assert_eq!(given(&one(&["--batch-size=2"])), Value::Null);
+    assert_eq!(given(&result(&["--strategy=loop"])), Value::Null);
+}
+
+#[test]
 fn small_pages_change_nothing_but_the_pages() {
     let [huge, small] = ["true", "false"].map(|huge| result(&[&format!("--huge-pages={huge}")]));
     assert_eq!(huge["parity"], small["parity"]);

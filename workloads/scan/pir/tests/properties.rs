@@ -1,6 +1,7 @@
 //! One suite over every strategy, key, path and number of threads: all give the answers of the slow reference.
 
 use assay_harness::Phases;
+use assay_harness::prefetch::InOrder;
 use assay_harness::simd::Isa;
 use proptest::prelude::*;
 use scan_pir::keys::{DpfKey, KeyKind, Keys, Prg, ToyKey};
@@ -58,6 +59,8 @@ fn check(kind: KeyKind, rows: usize, row_size: usize, queries: usize, threads: u
     for (i, plan) in plans(threads).enumerate() {
         // Generators take turns: every one of them has met every strategy and path after some cases.
         let plan = plan.with_generator(generators[(i + seed as usize) % generators.len()]);
+        let prefetch = if (i as u64 + seed).is_multiple_of(2) { InOrder::Software } else { InOrder::Hardware };
+        let plan = plan.with_prefetch(prefetch);
         let server = Server::new(matrix.clone(), kind, plan);
         workload::updates(updates, rows, row_size).into_iter().for_each(|update| server.update(update));
         let (answers, _) = server.answer(&batch, &mut Phases::new()).unwrap();
@@ -115,7 +118,7 @@ proptest! {
 /// One query: the case in which every path has a way of its own, at every width of a row and around every boundary of rows.
 #[test]
 fn three_keys_on_every_path() {
-    let methods: Vec<_> = plans(1).map(|plan| plan.method(KEYS_PER_QUERY)).collect();
+    let methods: Vec<_> = plans(1).map(|plan| plan.method(KEYS_PER_QUERY, 256)).collect();
     assert!(methods.contains(&Method::MaskedXor) && methods.contains(&Method::ByPattern), "{methods:?}");
     for (seed, row_size) in [64, 128, 192, 256, 320, 512, 1024, 1088, 2048, 4096].into_iter().enumerate() {
         for rows in [1, 63, 64, 65, 300] {

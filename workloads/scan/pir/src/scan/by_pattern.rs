@@ -6,23 +6,27 @@
 //! of keys and every row looks one up.
 //!
 //! ```text
-//! for block of 64 rows, for group of three keys, for column of up to 1 KiB
-//!     for row in block: sums[pattern of the three bits][column] ^= row[column]
+//! for block of 64 rows, for group of three keys
+//!     for row in block: sums[pattern of the three bits] ^= row
 //! for key, for pattern with the key's bit: answers[key] ^= sums[pattern]
 //! ```
 //!
 //! 1. A vector of a row costs a load, an addition and a store, however many of the group's keys select it, and no masks are made.
-//! 2. Rows come in the order of memory, whole, as fast as plain reading.
+//! 2. Rows come in the order of memory, whole, as fast as plain reading. Their parts by turns, whose sums stay in the first-level cache,
+//!    would take twice the time: no prefetcher follows them.
 //! 3. Rows of the same pattern wait for each other's sums, so short rows take turns between several sets of them.
 //!
-//! It pays where a masked addition takes two instructions and registers are few. With AVX-512 it takes one, and [`tiled`](super::tiled)
+//! It is the way of few keys, but where a masked addition takes one instruction and [`tiled`](super::tiled) reads whole rows as well: that
 //! is as fast without stores.
 
 use std::ops::Range;
 
-use assay_harness::simd::{Isa, Kernel, Simd};
+use assay_harness::prefetch::InOrder;
+use assay_harness::simd::{Kernel, Simd};
 
+use super::Plan;
 use super::answers::{Answers, xor_into};
+use super::tiled::NEVER;
 use crate::matrix::{Matrix, Part};
 use crate::selection::Selection;
 
@@ -32,26 +36,10 @@ const KEYS: usize = 3;
 const PATTERNS: usize = 1 << KEYS;
 /// Rows of a block: one word of selection bits.
 const BLOCK_ROWS: usize = 64;
-/// Bytes of a column, at most: its sums stay in the first-level cache.
-const COLUMN: usize = 1024;
 /// Bytes that the sets of a pattern's sums have together, at least.
 const SETS_BYTES: usize = 512;
 /// How far ahead a group that is alone asks for rows, in bytes.
 const AHEAD_ALONE: usize = 8 << 10;
-
-/// Whether masking every row for every key would take more instructions.
-#[must_use]
-pub fn pays(isa: Isa) -> bool {
-    struct Bytes;
-    impl Kernel for Bytes {
-        type Output = usize;
-        #[inline(always)]
-        fn run<S: Simd>(self, _: S) -> usize {
-            S::BYTES
-        }
-    }
-    isa.run(Bytes) < 64
-}
 
 /// Bytes that the method loads from the first-level cache for a matrix of so many: for every group every row, and a sum for it.
 #[must_use]
@@ -60,24 +48,20 @@ pub fn bytes_loaded(matrix_bytes: u64, keys: usize) -> f64 {
 }
 
 /// Adds the selected rows in `rows` to the answers, which lie one after the other.
-pub fn scan(matrix: &Matrix, rows: Range<usize>, selection: &Selection, isa: Isa, answers: &mut [u8]) {
+pub fn scan(matrix: &Matrix, rows: Range<usize>, selection: &Selection, plan: Plan, answers: &mut [u8]) {
     let row_size = matrix.row_size();
     let sets = (SETS_BYTES / row_size).clamp(1, BLOCK_ROWS);
     let groups = selection.keys().div_ceil(KEYS);
-    // Sums of a column lie together: for every set, for every pattern.
     let mut sums = Answers::new(groups * sets * PATTERNS, row_size);
     for part in matrix.parts(rows) {
-        isa.run(ScanPart { part, row_size, selection, sets, sums: sums.bytes_mut() });
+        plan.isa.run(ScanPart { part, row_size, selection, in_order: plan.in_order, sets, sums: sums.bytes_mut() });
     }
     for (group, sums) in sums.bytes().chunks_exact(sets * PATTERNS * row_size).enumerate() {
         let keys = group * KEYS..selection.keys().min((group + 1) * KEYS);
-        for (bit, answer) in answers[keys.start * row_size..keys.end * row_size].chunks_exact_mut(row_size).enumerate()
-        {
-            for (answer, sums) in answer.chunks_mut(COLUMN).zip(sums.chunks(sets * PATTERNS * COLUMN)) {
-                let selected =
-                    sums.chunks_exact(answer.len()).enumerate().filter(|(i, _)| (i % PATTERNS) >> bit & 1 == 1);
-                selected.for_each(|(_, sum)| xor_into(answer, sum));
-            }
+        let answers = answers[keys.start * row_size..keys.end * row_size].chunks_exact_mut(row_size);
+        for (bit, answer) in answers.enumerate() {
+            let selected = sums.chunks_exact(row_size).enumerate().filter(|(i, _)| (i % PATTERNS) >> bit & 1 == 1);
+            selected.for_each(|(_, sum)| xor_into(answer, sum));
         }
     }
 }
@@ -87,9 +71,10 @@ struct ScanPart<'a> {
     part: Part<'a>,
     row_size: usize,
     selection: &'a Selection,
+    in_order: InOrder,
     /// How many sets of sums take turns.
     sets: usize,
-    /// Those of every group, column, set and pattern.
+    /// Those of every group, set and pattern.
     sums: &'a mut [u8],
 }
 
@@ -98,7 +83,7 @@ impl Kernel for ScanPart<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let Self { part, row_size, selection, sets, sums } = self;
+        let Self { part, row_size, selection, in_order, sets, sums } = self;
         let groups = selection.keys().div_ceil(KEYS);
         assert!(row_size.is_multiple_of(64) && part.bytes.len().is_multiple_of(row_size));
         assert!(part.first_row.is_multiple_of(BLOCK_ROWS) && sets.is_power_of_two());
@@ -111,29 +96,26 @@ impl Kernel for ScanPart<'_> {
                     let key = group * KEYS + k;
                     if key < selection.keys() { selection.key(key)[word] } else { 0 }
                 });
-                let ahead =
-                    Ahead { bytes: if groups == 1 { AHEAD_ALONE } else { rows.len() }, every: groups, turn: group };
-                for (column, sums) in sums.chunks_mut(sets * PATTERNS * COLUMN).enumerate() {
-                    let width = sums.len() / (sets * PATTERNS);
-                    let block = Block { rows, row_size, at: column * COLUMN, width, bits, sets, ahead };
-                    if width.is_multiple_of(4 * 64) {
-                        block.add::<S, { 4 * 64 }>(simd, sums);
-                    } else {
-                        block.add::<S, 64>(simd, sums);
-                    }
+                let ahead = match groups {
+                    1 if in_order == InOrder::Hardware => Ahead { bytes: 0, every: 1, turn: NEVER },
+                    1 => Ahead { bytes: AHEAD_ALONE, every: 1, turn: 0 },
+                    _ => Ahead { bytes: rows.len(), every: groups, turn: group },
+                };
+                let block = Block { rows, row_size, bits, sets, ahead };
+                if row_size.is_multiple_of(4 * 64) {
+                    block.add::<S, { 4 * 64 }>(simd, sums);
+                } else {
+                    block.add::<S, 64>(simd, sums);
                 }
             }
         }
     }
 }
 
-/// One column of up to 64 rows, and the bits of one group for them.
+/// Up to 64 rows, and the bits of one group for them.
 struct Block<'a> {
     rows: &'a [u8],
     row_size: usize,
-    /// Where in a row the column begins, and how many bytes it has.
-    at: usize,
-    width: usize,
     bits: [u64; KEYS],
     sets: usize,
     ahead: Ahead,
@@ -151,19 +133,19 @@ impl Block<'_> {
     /// Adds the rows to the sums of their patterns, `STEP` bytes at a time.
     #[inline(always)]
     fn add<S: Simd, const STEP: usize>(&self, simd: S, sums: &mut [u8]) {
-        let Self { rows, row_size, at, width, bits, sets, ahead } = *self;
-        assert!(width.is_multiple_of(STEP) && STEP.is_multiple_of(64) && at + width <= row_size);
-        assert_eq!(sums.len(), sets * PATTERNS * width);
+        let Self { rows, row_size, bits, sets, ahead } = *self;
+        assert!(row_size.is_multiple_of(STEP) && STEP.is_multiple_of(64));
+        assert_eq!(sums.len(), sets * PATTERNS * row_size);
         let sums = sums.as_mut_ptr();
         let mut turns = ahead.turn;
         for row in 0..rows.len() / row_size {
             let pattern = (0..KEYS).fold(0, |pattern, k| pattern | (bits[k] >> row & 1) << k) as usize;
-            let from = rows.as_ptr().wrapping_add(row * row_size + at);
-            let to = sums.wrapping_add(((row & (sets - 1)) * PATTERNS + pattern) * width);
+            let from = rows.as_ptr().wrapping_add(row * row_size);
+            let to = sums.wrapping_add(((row & (sets - 1)) * PATTERNS + pattern) * row_size);
             let asks = turns == 0;
             turns = if asks { ahead.every - 1 } else { turns - 1 };
             let mut within = 0;
-            while within < width {
+            while within < row_size {
                 if asks {
                     for line in 0..STEP / 64 {
                         simd.prefetch(from.wrapping_add(ahead.bytes + within + 64 * line));
@@ -171,7 +153,7 @@ impl Block<'_> {
                 }
                 for v in 0..STEP / S::BYTES {
                     let at = within + v * S::BYTES;
-                    // SAFETY: the row is one of the block's and the column lies within it; the set is less than `sets` and the pattern
+                    // SAFETY: the row is one of the block's and `at` lies within it; the set is less than `sets` and the pattern
                     // less than PATTERNS, so their sum lies within `sums`, see the assertions.
                     unsafe {
                         let sum = to.wrapping_add(at);

@@ -28,7 +28,7 @@ use std::hint::black_box;
 use std::ops::Range;
 
 use assay_harness::ceiling::{self, Limit};
-use assay_harness::prefetch;
+use assay_harness::prefetch::{self, InOrder};
 use assay_harness::simd::Isa;
 use assay_harness::{Quantity, Unit};
 
@@ -48,8 +48,6 @@ const AHEAD: usize = 4;
 const WORDS: usize = 8;
 /// Groups of keys that are multiplied at once: as many as the registers hold the bits of.
 const AT_ONCE: usize = 3;
-/// With fewer keys than this, masking and adding is faster than rearranging the rows.
-pub const FEWEST_KEYS: usize = 16;
 /// The bit matrix that turns the order of bits and bytes round; the product with it transposes.
 const TRANSPOSE: i64 = 0x0102_0408_1020_4080;
 
@@ -96,7 +94,7 @@ impl Gfni {
             // SAFETY: `self` exists only where the features were detected.
             unsafe { scan.add(&mut sums) };
             let part = Part { first_row: part.first_row + blocks * BLOCK_ROWS, bytes: rest };
-            isa.run(tiled::ScanPart { part, row_size, selection, answers });
+            isa.run(tiled::ScanPart { part, row_size, selection, in_order: InOrder::Software, answers });
         }
         // SAFETY: as above.
         unsafe { put_right(&sums, row_size, answers) };

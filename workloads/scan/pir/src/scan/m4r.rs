@@ -15,11 +15,11 @@
 //! 3. The rows of the tile to come are asked for evenly over the work on this one, into the second-level cache, so that adding and reading
 //!    overlap and the first level is left to the tables.
 //!
-//! With few keys the tables do not pay.
+//! With the keys of one query the tables do not pay.
 
 use std::ops::Range;
 
-use assay_harness::prefetch;
+use assay_harness::prefetch::{self, InOrder};
 use assay_harness::simd::{Isa, Kernel, Simd};
 
 use super::answers::{Answers, xor_into};
@@ -43,8 +43,6 @@ const WIDEST_COLUMN: usize = 128;
 const LINE: usize = 64;
 /// Bytes of a tile, whose blocks are gone over column by column; two of them fit into a second-level cache with room to spare.
 const TILE_BYTES: usize = 128 << 10;
-/// With fewer keys than this, masking and adding is faster than making tables.
-pub const FEWEST_KEYS: usize = 12;
 
 /// Adds the selected rows in `rows` to the answers, which lie one after the other.
 pub fn scan(matrix: &Matrix, rows: Range<usize>, selection: &Selection, isa: Isa, answers: &mut [u8]) {
@@ -58,7 +56,7 @@ pub fn scan(matrix: &Matrix, rows: Range<usize>, selection: &Selection, isa: Isa
         let sums = sums.bytes_mut();
         isa.run(ScanBlocks { part: Part { bytes: whole, ..part }, row_size, selection, sums });
         let part = Part { first_row: part.first_row + blocks * BLOCK_ROWS, bytes: rest };
-        isa.run(tiled::ScanPart { part, row_size, selection, answers });
+        isa.run(tiled::ScanPart { part, row_size, selection, in_order: InOrder::Software, answers });
     }
     for (i, sums) in sums.bytes().chunks(keys * column).enumerate() {
         let width = sums.len() / keys;
@@ -73,6 +71,21 @@ pub fn scan(matrix: &Matrix, rows: Range<usize>, selection: &Selection, isa: Isa
 #[must_use]
 pub fn bytes_loaded(matrix_bytes: u64, keys: usize) -> f64 {
     matrix_bytes as f64 * (1.0 + (keys * (TABLES + 1)) as f64 / BLOCK_ROWS as f64)
+}
+
+/// With fewer keys than this, making tables does not pay. The portable path has no registers for a table's sums, and keeps them in memory
+/// while it makes them.
+#[must_use]
+pub fn fewest_keys(isa: Isa) -> usize {
+    struct Fewest;
+    impl Kernel for Fewest {
+        type Output = usize;
+        #[inline(always)]
+        fn run<S: Simd>(self, _: S) -> usize {
+            if S::REGISTERS < SUMS { 24 } else { 4 }
+        }
+    }
+    isa.run(Fewest)
 }
 
 /// Bytes of a column: with vectors of more than 16 bytes two lines, so that the work of finding a sum is shared by two, with those as much

@@ -27,6 +27,7 @@ pub mod tiled;
 use std::fmt;
 use std::ops::Range;
 
+use assay_harness::prefetch::InOrder;
 use assay_harness::simd::{Isa, Portable};
 use assay_harness::{Failure, Phases};
 
@@ -82,6 +83,7 @@ pub struct Plan {
     strategy: Strategy,
     isa: Isa,
     prg: Prg,
+    in_order: InOrder,
     threads: usize,
     #[cfg(target_arch = "x86_64")]
     gfni: Option<gfni::Gfni>,
@@ -110,6 +112,7 @@ impl Plan {
             strategy,
             isa,
             prg: Prg::of(isa),
+            in_order: InOrder::Auto.selected(),
             threads,
             #[cfg(target_arch = "x86_64")]
             gfni,
@@ -120,6 +123,12 @@ impl Plan {
     #[must_use]
     pub fn with_generator(self, prg: Prg) -> Self {
         Self { prg, ..self }
+    }
+
+    /// The same with another one who has rows ready that few keys read in order.
+    #[must_use]
+    pub fn with_prefetch(self, in_order: InOrder) -> Self {
+        Self { in_order: in_order.selected(), ..self }
     }
 
     /// How.
@@ -134,16 +143,19 @@ impl Plan {
         self.isa
     }
 
-    /// How rows are added up for so many keys: with few of them, what makes many fast does not pay, and a batch of one query shall not be
-    /// slower for being a batch.
+    /// How rows of so many bytes are added up for so many keys: with few of them, what makes many fast does not pay, and a batch of one
+    /// query shall not be slower for being a batch.
     #[must_use]
-    pub fn method(&self, keys: usize) -> Method {
+    pub fn method(&self, keys: usize, row_size: usize) -> Method {
         match self.strategy {
-            Strategy::FusedM4r if keys >= m4r::FEWEST_KEYS => Method::FourRussians,
-            Strategy::FusedM4r if by_pattern::pays(self.isa) => Method::ByPattern,
+            Strategy::Loop | Strategy::FusedNaive | Strategy::FusedTiled => Method::MaskedXor,
+            _ if tiled::reads_in_order(self.isa, keys, row_size) => Method::MaskedXor,
+            _ if keys < m4r::fewest_keys(self.isa) => Method::ByPattern,
+            Strategy::FusedM4r => Method::FourRussians,
             #[cfg(target_arch = "x86_64")]
-            Strategy::FusedGfni if keys >= gfni::FEWEST_KEYS => Method::BitMatrices,
-            _ => Method::MaskedXor,
+            Strategy::FusedGfni => Method::BitMatrices,
+            #[cfg(not(target_arch = "x86_64"))]
+            Strategy::FusedGfni => unreachable!("no plan is made with it"),
         }
     }
 
@@ -157,6 +169,17 @@ impl Plan {
     #[must_use]
     pub fn generator(&self) -> Prg {
         self.prg
+    }
+
+    /// Who has rows of so many bytes ready that so many keys read in order; nobody where they are read in another order.
+    #[must_use]
+    pub fn prefetch(&self, keys: usize, row_size: usize) -> Option<InOrder> {
+        let in_order = match self.method(keys, row_size) {
+            Method::ByPattern => keys <= KEYS_PER_QUERY,
+            Method::MaskedXor => !self.strategy.evaluates_in_scan() && tiled::reads_in_order(self.isa, keys, row_size),
+            _ => false,
+        };
+        in_order.then_some(self.in_order)
     }
 
     /// The products of bit matrices, where they can be carried out.
@@ -304,14 +327,16 @@ fn scan_expanded(matrix: &Matrix, selection: &Selection, plan: Plan, answers: &m
         return scan_row_by_row(matrix, &keys, plan, answers, phases);
     }
     phases.time(SCAN, || {
-        over_rows(matrix, plan.threads, answers, |rows, answers| match plan.method(selection.keys()) {
-            Method::MaskedXor => tiled::scan(matrix, rows, selection, plan.isa, answers.bytes_mut()),
-            Method::ByPattern => by_pattern::scan(matrix, rows, selection, plan.isa, answers.bytes_mut()),
-            Method::FourRussians => m4r::scan(matrix, rows, selection, plan.isa, answers.bytes_mut()),
-            #[cfg(target_arch = "x86_64")]
-            Method::BitMatrices => {
-                let gfni = plan.gfni.expect("a plan for this strategy is only made with it");
-                gfni.scan(matrix, rows, selection, plan.isa, answers.bytes_mut());
+        over_rows(matrix, plan.threads, answers, |rows, answers| {
+            match plan.method(selection.keys(), matrix.row_size()) {
+                Method::MaskedXor => tiled::scan(matrix, rows, selection, plan, answers.bytes_mut()),
+                Method::ByPattern => by_pattern::scan(matrix, rows, selection, plan, answers.bytes_mut()),
+                Method::FourRussians => m4r::scan(matrix, rows, selection, plan.isa, answers.bytes_mut()),
+                #[cfg(target_arch = "x86_64")]
+                Method::BitMatrices => {
+                    let gfni = plan.gfni.expect("a plan for this strategy is only made with it");
+                    gfni.scan(matrix, rows, selection, plan.isa, answers.bytes_mut());
+                }
             }
         });
     });

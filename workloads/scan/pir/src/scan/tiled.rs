@@ -13,9 +13,10 @@
 
 use std::ops::Range;
 
+use assay_harness::prefetch::InOrder;
 use assay_harness::simd::{Isa, Kernel, Simd};
 
-use super::answers::KEYS_PER_QUERY;
+use super::Plan;
 use crate::matrix::{Matrix, Part};
 use crate::selection::Selection;
 
@@ -24,13 +25,36 @@ const TILE_BYTES: usize = 128 << 10;
 /// Bytes of a tile for a group that is alone: nothing of it is read again, and two of them fit into a first-level cache.
 const TILE_BYTES_ALONE: usize = 16 << 10;
 
+/// Keys of a group and vectors of a column where vectors are as wide as a line and masks have registers of their own.
+const WIDE: (usize, usize) = (6, 4);
+
 /// How far ahead a group that is alone asks for rows, in bytes, where it reads them whole.
 const AHEAD_ALONE: usize = 8 << 10;
 
+/// Turns after which a group that never asks for rows would.
+pub(super) const NEVER: usize = usize::MAX;
+
+/// Reports whether rows of so many bytes are read whole, by one group for all keys, at one instruction for a vector and key: in the order
+/// of memory, and nothing is faster.
+#[must_use]
+pub fn reads_in_order(isa: Isa, keys: usize, row_size: usize) -> bool {
+    struct Bytes;
+    impl Kernel for Bytes {
+        type Output = usize;
+        #[inline(always)]
+        fn run<S: Simd>(self, _: S) -> usize {
+            S::BYTES
+        }
+    }
+    isa.run(Bytes) == 64 && keys <= WIDE.0 && [64, WIDE.1 * 64].contains(&row_size)
+}
+
 /// Adds the selected rows in `rows` to the answers, which lie one after the other.
-pub fn scan(matrix: &Matrix, rows: Range<usize>, selection: &Selection, isa: Isa, answers: &mut [u8]) {
+pub fn scan(matrix: &Matrix, rows: Range<usize>, selection: &Selection, plan: Plan, answers: &mut [u8]) {
+    let row_size = matrix.row_size();
+    let in_order = if reads_in_order(plan.isa, selection.keys(), row_size) { plan.in_order } else { InOrder::Software };
     for part in matrix.parts(rows) {
-        isa.run(ScanPart { part, row_size: matrix.row_size(), selection, answers });
+        plan.isa.run(ScanPart { part, row_size, selection, in_order, answers });
     }
 }
 
@@ -40,6 +64,7 @@ pub(super) struct ScanPart<'a> {
     pub(super) part: Part<'a>,
     pub(super) row_size: usize,
     pub(super) selection: &'a Selection,
+    pub(super) in_order: InOrder,
     pub(super) answers: &'a mut [u8],
 }
 
@@ -48,21 +73,31 @@ impl Kernel for ScanPart<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let Self { part, row_size, selection, answers } = self;
+        let Self { part, row_size, selection, ref answers, .. } = self;
         assert!(row_size.is_multiple_of(64) && part.bytes.len().is_multiple_of(row_size));
         assert!(part.first_row + part.bytes.len() / row_size <= selection.rows());
         assert_eq!(answers.len(), selection.keys() * row_size);
-        // One query has three keys: fewer in a group would read every row twice.
-        let tile_bytes = if selection.keys() <= KEYS_PER_QUERY { TILE_BYTES_ALONE } else { TILE_BYTES };
+        // As many sums as registers allow, beside a row's column and the masks. One query has three keys: fewer in a group would read every
+        // row twice.
+        match S::REGISTERS {
+            32 if S::BYTES == 64 => self.add_tiles::<S, { WIDE.0 }, { WIDE.1 }>(simd),
+            32 => self.add_tiles::<S, 4, 4>(simd),
+            16 => self.add_tiles::<S, 3, 2>(simd),
+            _ => self.add_tiles::<S, 3, 1>(simd),
+        }
+    }
+}
+
+impl ScanPart<'_> {
+    /// All rows, by groups of `KEYS` keys and columns of `VECTORS` vectors.
+    #[inline(always)]
+    fn add_tiles<S: Simd, const KEYS: usize, const VECTORS: usize>(self, simd: S) {
+        let Self { part, row_size, selection, in_order, answers } = self;
+        let tile_bytes = if selection.keys() <= KEYS { TILE_BYTES_ALONE } else { TILE_BYTES };
         let tile_rows = (tile_bytes / row_size).next_multiple_of(64);
         for (i, rows) in part.bytes.chunks(tile_rows * row_size).enumerate() {
-            let tile = Tile { rows, first_row: part.first_row + i * tile_rows, row_size, selection };
-            // As many sums as registers allow, beside a row's column and the masks.
-            match S::REGISTERS {
-                32 => tile.add_groups::<S, 4, 4>(simd, answers),
-                16 => tile.add_groups::<S, 3, 2>(simd, answers),
-                _ => tile.add_groups::<S, 3, 1>(simd, answers),
-            }
+            let tile = Tile { rows, first_row: part.first_row + i * tile_rows, row_size, selection, in_order };
+            tile.add_groups::<S, KEYS, VECTORS>(simd, answers);
         }
     }
 }
@@ -74,6 +109,7 @@ struct Tile<'a> {
     first_row: usize,
     row_size: usize,
     selection: &'a Selection,
+    in_order: InOrder,
 }
 
 impl Tile<'_> {
@@ -89,6 +125,8 @@ impl Tile<'_> {
         }
         let last = Share { index: share.of - 1, ..share };
         match keys - key {
+            5 => self.add_columns::<S, 5, VECTORS>(simd, key, last, answers),
+            4 => self.add_columns::<S, 4, VECTORS>(simd, key, last, answers),
             3 => self.add_columns::<S, 3, VECTORS>(simd, key, last, answers),
             2 => self.add_columns::<S, 2, VECTORS>(simd, key, last, answers),
             1 => self.add_columns::<S, 1, VECTORS>(simd, key, last, answers),
@@ -126,7 +164,7 @@ impl Tile<'_> {
         share: Share,
         answers: &mut [u8],
     ) {
-        let Self { rows, first_row, row_size, selection } = self;
+        let Self { rows, first_row, row_size, selection, in_order } = self;
         let count = rows.len() / row_size;
         // The column lies within a row, and the answers within their buffer: `add_columns` never goes beyond a row, and `run`
         // checked the buffer's length.
@@ -140,9 +178,12 @@ impl Tile<'_> {
         });
         let words: [&[u64]; KEYS] = std::array::from_fn(|k| selection.key(key + k));
         // One group that reads rows whole reads them in order. Otherwise every column of every group asks for its share of the next tile.
-        let ahead = if share.of == 1 && row_size == VECTORS * S::BYTES { AHEAD_ALONE } else { rows.len() };
+        let (ahead, mut turns) = match share.of == 1 && row_size == VECTORS * S::BYTES {
+            true if in_order == InOrder::Hardware => (0, NEVER),
+            true => (AHEAD_ALONE, 0),
+            false => (rows.len(), share.index),
+        };
         let mut row = 0;
-        let mut turns = share.index;
         while row < count {
             // Up to the end of a word of selection bits.
             let (word, bit) = ((first_row + row) / 64, (first_row + row) % 64);
