@@ -24,8 +24,8 @@ use std::ops::Range;
 use assay_harness::prefetch::InOrder;
 use assay_harness::simd::{Kernel, Simd};
 
-use super::Plan;
 use super::answers::{Answers, xor_into};
+use super::cpu::Cpu;
 use super::tiled::NEVER;
 use crate::matrix::{Matrix, Part};
 use crate::selection::Selection;
@@ -48,13 +48,13 @@ pub fn bytes_loaded(matrix_bytes: u64, keys: usize) -> f64 {
 }
 
 /// Adds the selected rows in `rows` to the answers, which lie one after the other.
-pub fn scan(matrix: &Matrix, rows: Range<usize>, selection: &Selection, plan: Plan, answers: &mut [u8]) {
+pub fn scan(matrix: &Matrix, rows: Range<usize>, selection: &Selection, cpu: Cpu, answers: &mut [u8]) {
     let row_size = matrix.row_size();
     let sets = (SETS_BYTES / row_size).clamp(1, BLOCK_ROWS);
     let groups = selection.keys().div_ceil(KEYS);
     let mut sums = Answers::new(groups * sets * PATTERNS, row_size);
     for part in matrix.parts(rows) {
-        plan.isa.run(ScanPart { part, row_size, selection, in_order: plan.in_order, sets, sums: sums.bytes_mut() });
+        cpu.isa.run(ScanPart { part, row_size, selection, in_order: cpu.in_order, sets, sums: sums.bytes_mut() });
     }
     for (group, sums) in sums.bytes().chunks_exact(sets * PATTERNS * row_size).enumerate() {
         let keys = group * KEYS..selection.keys().min((group + 1) * KEYS);

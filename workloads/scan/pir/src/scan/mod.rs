@@ -16,6 +16,7 @@
 mod answers;
 mod bits;
 pub mod by_pattern;
+mod cpu;
 pub mod fused_naive;
 #[cfg(target_arch = "x86_64")]
 pub mod gfni;
@@ -38,6 +39,7 @@ use crate::selection::Selection;
 pub(crate) use answers::xor_into;
 pub use answers::{Answers, KEYS_PER_QUERY};
 pub use bits::{Expanded, RowBits};
+pub use cpu::Cpu;
 
 /// How a batch is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,9 +83,8 @@ impl Strategy {
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
     strategy: Strategy,
-    isa: Isa,
+    cpu: Cpu,
     prg: Prg,
-    in_order: InOrder,
     threads: usize,
     #[cfg(target_arch = "x86_64")]
     gfni: Option<gfni::Gfni>,
@@ -110,9 +111,8 @@ impl Plan {
         }
         Ok(Self {
             strategy,
-            isa,
+            cpu: Cpu { isa, in_order: InOrder::Auto.selected() },
             prg: Prg::of(isa),
-            in_order: InOrder::Auto.selected(),
             threads,
             #[cfg(target_arch = "x86_64")]
             gfni,
@@ -128,7 +128,7 @@ impl Plan {
     /// The same with another one who has rows ready that few keys read in order.
     #[must_use]
     pub fn with_prefetch(self, in_order: InOrder) -> Self {
-        Self { in_order: in_order.selected(), ..self }
+        Self { cpu: Cpu { in_order: in_order.selected(), ..self.cpu }, ..self }
     }
 
     /// How.
@@ -140,7 +140,7 @@ impl Plan {
     /// With which instructions.
     #[must_use]
     pub fn isa(&self) -> Isa {
-        self.isa
+        self.cpu.isa
     }
 
     /// How rows of so many bytes are added up for so many keys: with few of them, what makes many fast does not pay, and a batch of one
@@ -149,8 +149,8 @@ impl Plan {
     pub fn method(&self, keys: usize, row_size: usize) -> Method {
         match self.strategy {
             Strategy::Loop | Strategy::FusedNaive | Strategy::FusedTiled => Method::MaskedXor,
-            _ if tiled::reads_in_order(self.isa, keys, row_size) => Method::MaskedXor,
-            _ if keys < m4r::fewest_keys(self.isa) => Method::ByPattern,
+            _ if tiled::reads_in_order(self.cpu.isa, keys, row_size) => Method::MaskedXor,
+            _ if keys < m4r::fewest_keys(self.cpu.isa) => Method::ByPattern,
             Strategy::FusedM4r => Method::FourRussians,
             #[cfg(target_arch = "x86_64")]
             Strategy::FusedGfni => Method::BitMatrices,
@@ -162,7 +162,7 @@ impl Plan {
     /// With which instructions rows are added up: `loop` and `fused-naive` are what the compiler makes of plain code.
     #[must_use]
     pub fn scan_isa(&self) -> Isa {
-        if self.strategy.evaluates_in_scan() { Isa::Portable(Portable) } else { self.isa }
+        if self.strategy.evaluates_in_scan() { Isa::Portable(Portable) } else { self.cpu.isa }
     }
 
     /// With which generator of distributed point functions.
@@ -176,10 +176,12 @@ impl Plan {
     pub fn prefetch(&self, keys: usize, row_size: usize) -> Option<InOrder> {
         let in_order = match self.method(keys, row_size) {
             Method::ByPattern => keys <= KEYS_PER_QUERY,
-            Method::MaskedXor => !self.strategy.evaluates_in_scan() && tiled::reads_in_order(self.isa, keys, row_size),
+            Method::MaskedXor => {
+                !self.strategy.evaluates_in_scan() && tiled::reads_in_order(self.cpu.isa, keys, row_size)
+            }
             _ => false,
         };
-        in_order.then_some(self.in_order)
+        in_order.then_some(self.cpu.in_order)
     }
 
     /// The products of bit matrices, where they can be carried out.
@@ -316,7 +318,7 @@ fn expand_into(keys: &Keys, plan: Plan, selection: &mut Selection) {
     let share = all.len().div_ceil(plan.threads).max(1);
     in_threads(all.chunks_mut(share), |some| {
         for (key, words) in some {
-            keys.expand(*key, plan.isa, plan.prg, rows, words);
+            keys.expand(*key, plan.cpu.isa, plan.prg, rows, words);
         }
     });
 }
@@ -329,13 +331,13 @@ fn scan_expanded(matrix: &Matrix, selection: &Selection, plan: Plan, answers: &m
     phases.time(SCAN, || {
         over_rows(matrix, plan.threads, answers, |rows, answers| {
             match plan.method(selection.keys(), matrix.row_size()) {
-                Method::MaskedXor => tiled::scan(matrix, rows, selection, plan, answers.bytes_mut()),
-                Method::ByPattern => by_pattern::scan(matrix, rows, selection, plan, answers.bytes_mut()),
-                Method::FourRussians => m4r::scan(matrix, rows, selection, plan.isa, answers.bytes_mut()),
+                Method::MaskedXor => tiled::scan(matrix, rows, selection, plan.cpu, answers.bytes_mut()),
+                Method::ByPattern => by_pattern::scan(matrix, rows, selection, plan.cpu, answers.bytes_mut()),
+                Method::FourRussians => m4r::scan(matrix, rows, selection, plan.cpu.isa, answers.bytes_mut()),
                 #[cfg(target_arch = "x86_64")]
                 Method::BitMatrices => {
                     let gfni = plan.gfni.expect("a plan for this strategy is only made with it");
-                    gfni.scan(matrix, rows, selection, plan.isa, answers.bytes_mut());
+                    gfni.scan(matrix, rows, selection, plan.cpu.isa, answers.bytes_mut());
                 }
             }
         });

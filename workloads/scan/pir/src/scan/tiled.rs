@@ -16,7 +16,7 @@ use std::ops::Range;
 use assay_harness::prefetch::InOrder;
 use assay_harness::simd::{Isa, Kernel, Simd};
 
-use super::Plan;
+use super::cpu::Cpu;
 use crate::matrix::{Matrix, Part};
 use crate::selection::Selection;
 
@@ -50,11 +50,11 @@ pub fn reads_in_order(isa: Isa, keys: usize, row_size: usize) -> bool {
 }
 
 /// Adds the selected rows in `rows` to the answers, which lie one after the other.
-pub fn scan(matrix: &Matrix, rows: Range<usize>, selection: &Selection, plan: Plan, answers: &mut [u8]) {
+pub fn scan(matrix: &Matrix, rows: Range<usize>, selection: &Selection, cpu: Cpu, answers: &mut [u8]) {
     let row_size = matrix.row_size();
-    let in_order = if reads_in_order(plan.isa, selection.keys(), row_size) { plan.in_order } else { InOrder::Software };
+    let in_order = if reads_in_order(cpu.isa, selection.keys(), row_size) { cpu.in_order } else { InOrder::Software };
     for part in matrix.parts(rows) {
-        plan.isa.run(ScanPart { part, row_size, selection, in_order, answers });
+        cpu.isa.run(ScanPart { part, row_size, selection, in_order, answers });
     }
 }
 
