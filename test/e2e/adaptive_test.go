@@ -104,9 +104,10 @@ func TestASearchFindsTheLargestBatchWithinALatency(t *testing.T) {
 }
 
 // The other studies on the cluster: their images, templates and every trial work there. Their verdicts are checked by
-// hack/e2e.sh on the smoke runs without a cluster, which take the same programs and more blocks.
+// hack/e2e.sh on the smoke runs without a cluster, which take the same programs and more blocks. That of curp-batch-delay is
+// TestEveryReplicaHasAPodOfItsOwn.
 func TestTheOtherStudiesRunOnTheCluster(t *testing.T) {
-	for _, study := range []string{"rms24-batching", "curp-batch-delay", "diskann-insert", "mork-serialisation"} {
+	for _, study := range []string{"rms24-batching", "diskann-insert", "mork-serialisation"} {
 		t.Run(study, func(t *testing.T) {
 			var run assayv1alpha1.BenchmarkRun
 			raw, err := os.ReadFile(filepath.Join(root, "workflows", "studies", study, "smoke.yaml"))
