@@ -48,13 +48,6 @@ func WriteArchive(ctx context.Context, store Store, to io.Writer) error {
 	if err != nil {
 		return err
 	}
-	_, over, err := asWritten(ctx, store, AttemptsPrefix, keys)
-	if err != nil {
-		return err
-	}
-	if len(over) > 0 {
-		return fmt.Errorf("%s: %s; an archive has one version of each object, and would hide it", over[0].Source.Key, over[0].Reason)
-	}
 	// One at a time: several would cut the objects up as the time of day has it.
 	compressed, err := zstd.NewWriter(to, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderConcurrency(1))
 	if err != nil {
@@ -76,6 +69,15 @@ func WriteArchive(ctx context.Context, store Store, to io.Writer) error {
 		if _, err := out.Write(data); err != nil {
 			return fmt.Errorf("archive %s: %w", key, err)
 		}
+	}
+	// Afterwards: what is written over from here on was read before.
+	written, err := asWritten(ctx, store, AttemptsPrefix)
+	if err != nil {
+		return err
+	}
+	if at := slices.IndexFunc(keys, written.over); at >= 0 {
+		over := written.problem(keys[at])
+		return fmt.Errorf("%s: %s; an archive has one version of each object, and would hide it", over.Key, over.Reason)
 	}
 	return errors.Join(out.Close(), compressed.Close())
 }

@@ -64,15 +64,32 @@ func ReadAttempts(ctx context.Context, store Store, through int) ([]record.Attem
 		return nil, nil, err
 	}
 	keys = keep(keys, attemptKey, through)
-	first, over, err := asWritten(ctx, store, AttemptsPrefix, keys)
+	sharing := record.NewSharing()
+	parse := func(key string, raw []byte) (*record.Attempt, error) { return parseAttempt(sharing, key, raw) }
+	attempts, problems, err := readAll(ctx, store, keys, parse)
 	if err != nil {
 		return nil, nil, err
 	}
-	sharing := record.NewSharing()
-	attempts, problems, err := readAll(ctx, first, keys, func(key string, raw []byte) (*record.Attempt, error) {
-		return parseAttempt(sharing, key, raw)
-	})
-	return attempts, append(problems, over...), err
+	// Afterwards: what is written over from here on was read before.
+	first, err := asWritten(ctx, store, AttemptsPrefix)
+	if err != nil {
+		return nil, nil, err
+	}
+	over := slices.DeleteFunc(keys, func(key string) bool { return !first.over(key) })
+	if len(over) == 0 {
+		return attempts, problems, nil
+	}
+	again, more, err := readAll(ctx, first, over, parse)
+	if err != nil {
+		return nil, nil, err
+	}
+	attempts = append(slices.DeleteFunc(attempts, func(a record.Attempt) bool { return first.over(a.Source.Key) }), again...)
+	slices.SortFunc(attempts, func(a, b record.Attempt) int { return record.CompareNames(a.Source.Key, b.Source.Key) })
+	problems = append(slices.DeleteFunc(problems, func(p record.Problem) bool { return first.over(p.Key) }), more...)
+	for _, key := range over {
+		problems = append(problems, first.problem(key))
+	}
+	return attempts, problems, nil
 }
 
 // EachAttempt visits the attempts that ReadAttempts would read, of every wave and in the order of their keys, with whatever is in them:
@@ -83,7 +100,7 @@ func EachAttempt(ctx context.Context, store Store, visit func(key string, raw []
 		return err
 	}
 	keys = matching(keys, attemptKey)
-	first, _, err := asWritten(ctx, store, AttemptsPrefix, keys)
+	first, err := asWritten(ctx, store, AttemptsPrefix)
 	if err != nil {
 		return err
 	}
@@ -96,7 +113,13 @@ func EachAttempt(ctx context.Context, store Store, visit func(key string, raw []
 			return err
 		}
 	}
-	return nil
+	now, err := asWritten(ctx, store, AttemptsPrefix)
+	for _, key := range keys {
+		if err == nil && now.over(key) && !first.over(key) {
+			err = fmt.Errorf("%s in %s was written over while it was read: try again", key, store.URL())
+		}
+	}
+	return err
 }
 
 func parseAttempt(sharing *record.Sharing, key string, raw []byte) (*record.Attempt, error) {

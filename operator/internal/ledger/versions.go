@@ -2,10 +2,12 @@ package ledger
 
 import (
 	"context"
+	"encoding/xml"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/minio/minio-go/v7"
@@ -30,33 +32,36 @@ type writtenOnce struct {
 	firsts    map[string]string
 }
 
-// asWritten is a store as it was first written below a prefix, and what of some keys was written over since.
-func asWritten(ctx context.Context, store Store, prefix string, keys []string) (Store, []record.Problem, error) {
-	versioned, ok := store.(Versioned)
-	if !ok {
-		return store, nil, nil
+// asWritten is a store as it was first written below a prefix. It knows what was written over until now: of what is read later it is asked
+// again after that.
+func asWritten(ctx context.Context, store Store, prefix string) (writtenOnce, error) {
+	out := writtenOnce{Store: store}
+	var err error
+	if versioned, ok := store.(Versioned); ok {
+		out.versioned = versioned
+		out.firsts, err = versioned.Firsts(ctx, prefix)
 	}
-	firsts, err := versioned.Firsts(ctx, prefix)
-	if err != nil || len(firsts) == 0 {
-		return store, nil, err
+	return out, err
+}
+
+// over reports whether an object was written over.
+func (w writtenOnce) over(key string) bool {
+	_, over := w.firsts[key]
+	return over
+}
+
+// problem is what is to be said of one that was.
+func (w writtenOnce) problem(key string) record.Problem {
+	return record.Problem{
+		// The key alone is of what counts.
+		Source: record.Source{Key: key + " (written over)"},
+		Reason: fmt.Sprintf("somebody with a key of the store wrote over it: its first version, %s, is used", w.firsts[key]),
 	}
-	var over []record.Problem
-	for _, key := range keys {
-		if firsts[key] == "" {
-			continue
-		}
-		over = append(over, record.Problem{
-			// The key alone is of what counts.
-			Source: record.Source{Key: key + " (written over)"},
-			Reason: fmt.Sprintf("somebody with a key of the store wrote over it: its first version, %s, is used", firsts[key]),
-		})
-	}
-	return writtenOnce{store, versioned, firsts}, over, nil
 }
 
 func (w writtenOnce) Get(ctx context.Context, key string) ([]byte, error) {
-	if version, over := w.firsts[key]; over {
-		return w.versioned.GetVersion(ctx, key, version)
+	if w.over(key) {
+		return w.versioned.GetVersion(ctx, key, w.firsts[key])
 	}
 	return w.Store.Get(ctx, key)
 }
@@ -64,14 +69,21 @@ func (w writtenOnce) Get(ctx context.Context, key string) ([]byte, error) {
 // listings is how many times as long as one operation a listing may take in which nothing comes: a store may look through much for a page.
 const listings = 20
 
-// hasNoVersions reports whether a store has no versions, does not show them to this reader or answers something else, and is not just
-// unreachable.
+// hasNoVersions reports whether a store has no versions, does not show them to this reader or answers something else, and did not just fail
+// to answer: what it would have said of versions is not known then.
 func hasNoVersions(err error) bool {
-	if _, away := errors.AsType[*url.Error](err); away || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if _, away := errors.AsType[net.Error](err); away || errors.Is(err, context.Canceled) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return false
 	}
-	status := minio.ToErrorResponse(err).StatusCode
-	return status < http.StatusInternalServerError || status == http.StatusNotImplemented
+	if syntax, ok := errors.AsType[*xml.SyntaxError](err); ok && syntax.Msg == "unexpected EOF" {
+		return false
+	}
+	switch status := minio.ToErrorResponse(err).StatusCode; status {
+	case http.StatusTooManyRequests, http.StatusRequestTimeout:
+		return false
+	default:
+		return status < http.StatusInternalServerError || status == http.StatusNotImplemented
+	}
 }
 
 // Firsts implements Versioned. Versions of a key are listed one after the other, the newest first.
@@ -79,16 +91,17 @@ func (s *s3) Firsts(ctx context.Context, prefix string) (map[string]string, erro
 	ctx, came, end := beginListing(ctx, listings*s.timeout)
 	defer end()
 	var out map[string]string
-	last := ""
+	last, some := "", false
 	options := minio.ListObjectsOptions{Prefix: s.prefix + prefix, Recursive: true, WithVersions: true}
 	for object := range s.core.Client.ListObjects(ctx, s.bucket, options) {
 		if object.Err != nil {
-			if hasNoVersions(object.Err) {
+			if !some && hasNoVersions(object.Err) {
 				return nil, nil
 			}
 			return nil, s.explain(ctx, "list versions of", prefix, overdue(ctx, object.Err))
 		}
 		came()
+		some = true
 		if object.IsDeleteMarker {
 			continue
 		}

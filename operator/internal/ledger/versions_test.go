@@ -1,0 +1,215 @@
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"sync"
+	"testing"
+
+	"assay.dev/assay/operator/internal/record"
+)
+
+// struck is a store that keeps what is written over, and in which somebody writes over an object before one of the requests.
+type struck struct {
+	Store
+	mutex    sync.Mutex
+	requests int
+	at       int
+	key      string
+	data     []byte
+	// first is what the object held before; nil as long as nobody wrote over it.
+	first []byte
+}
+
+func (s *struck) came() {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.requests++; s.requests != s.at {
+		return
+	}
+	ctx := context.Background()
+	first, err := s.Store.Get(ctx, s.key)
+	if err == nil {
+		err = s.Store.Replace(ctx, s.key, s.data)
+	}
+	if err != nil {
+		panic(err)
+	}
+	s.first = first
+}
+
+func (s *struck) List(ctx context.Context, prefix string) ([]string, error) {
+	s.came()
+	return s.Store.List(ctx, prefix)
+}
+
+func (s *struck) Get(ctx context.Context, key string) ([]byte, error) {
+	s.came()
+	return s.Store.Get(ctx, key)
+}
+
+func (s *struck) Firsts(context.Context, string) (map[string]string, error) {
+	s.came()
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.first == nil {
+		return nil, nil
+	}
+	return map[string]string{s.key: "1"}, nil
+}
+
+func (s *struck) GetVersion(_ context.Context, key, version string) ([]byte, error) {
+	s.came()
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if key != s.key || version != "1" || s.first == nil {
+		return nil, ErrNotFound
+	}
+	return s.first, nil
+}
+
+// Whoever may write attempts sees an analysis begin.
+func TestWhatWasWrittenFirstCountsWheneverItIsWrittenOver(t *testing.T) {
+	const key = "attempts/w000-b0001/pod-w000-b0001/w000-b0001-s00002.json"
+	done := false
+	for at := 1; !done; at++ {
+		for what, change := range map[string]func([]byte) []byte{
+			"with another figure": func(raw []byte) []byte {
+				return bytes.Replace(raw, []byte(`"durationSeconds":`), []byte(`"durationSeconds":1`), 1)
+			},
+			"with nothing": func([]byte) []byte { return nil },
+		} {
+			s := &struck{Store: inFolder(t, nil), at: at, key: key}
+			want := fill(t, s.Store)
+			if s.data = change(want.objects[key]); bytes.Equal(s.data, want.objects[key]) {
+				t.Fatal("it is written over with the same")
+			}
+			attempts, problems, err := ReadAttempts(t.Context(), s, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			done = s.first == nil
+			if wrote := len(problems) == 1 && problems[0].Key == key+" (written over)"; len(problems) > 1 || len(problems) == 1 && !wrote {
+				t.Errorf("before request %d, %s: problems %+v", at, what, problems)
+			}
+			if len(attempts) != 18 {
+				t.Errorf("before request %d, %s: %d attempts", at, what, len(attempts))
+			}
+			last := ""
+			for i := range attempts {
+				source := attempts[i].Source
+				if source.SHA256 != record.SHA256(want.objects[source.Key]) {
+					t.Errorf("before request %d, %s: %s is not what was written first", at, what, source.Key)
+				}
+				if source.Key <= last {
+					t.Errorf("before request %d, %s: %s comes after %s", at, what, source.Key, last)
+				}
+				last = source.Key
+			}
+		}
+	}
+}
+
+func TestWhatIsGivenAwayIsWhatWasWrittenFirst(t *testing.T) {
+	one, two := AttemptKey("w000-b0001", "pod", "w000-b0001-s00001"), AttemptKey("w000-b0001", "pod", "w000-b0001-s00002")
+	objects := map[string]string{ExperimentKey: "{}", one: "1", two: "2"}
+	for name, give := range map[string]func(Store) (map[string]string, error){
+		"an archive": func(s Store) (map[string]string, error) {
+			var out bytes.Buffer
+			if err := WriteArchive(t.Context(), s, &out); err != nil {
+				return nil, err
+			}
+			return contents(t, openBytes(t, out.Bytes())), nil
+		},
+		"attempts": func(s Store) (map[string]string, error) {
+			out := map[string]string{ExperimentKey: "{}"}
+			return out, EachAttempt(t.Context(), s, func(key string, raw []byte) error { out[key] = string(raw); return nil })
+		},
+	} {
+		for _, key := range []string{one, two} {
+			given := 0
+			for at := range 12 {
+				s := &struck{Store: inFolder(t, objects), at: at, key: key, data: []byte("forged")}
+				got, err := give(s)
+				if err != nil {
+					continue // It says that somebody wrote over it.
+				}
+				if given++; !maps.Equal(got, objects) {
+					t.Errorf("%s: %s is written over before request %d, and what is given is %v", name, key, at, got)
+				}
+			}
+			if given == 0 {
+				t.Errorf("%s is never given", name)
+			}
+		}
+	}
+}
+
+// A store that fails in the middle of its answer has not said that nothing was written over.
+func TestAStoreHasNoVersionsOnlyIfItSaysSo(t *testing.T) {
+	const page = `<ListVersionsResult><Name>ledger</Name><IsTruncated>%v</IsTruncated><NextKeyMarker>attempts/a</NextKeyMarker>` +
+		`<NextVersionIdMarker>1</NextVersionIdMarker><EncodingType>url</EncodingType>` +
+		`<Version><Key>attempts/a</Key><VersionId>2</VersionId></Version><Version><Key>attempts/a</Key><VersionId>1</VersionId></Version>` +
+		`</ListVersionsResult>`
+	const objects = "<ListBucketResult><Contents/></ListBucketResult>"
+	whole, first := fmt.Sprintf(page, false), fmt.Sprintf(page, true)
+	answer := func(status int, text string) func(http.ResponseWriter) {
+		return func(w http.ResponseWriter) {
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, text)
+		}
+	}
+	short := func(text string) func(http.ResponseWriter) {
+		return func(w http.ResponseWriter) {
+			w.Header().Set("Content-Length", strconv.Itoa(len(text)+100))
+			_, _ = io.WriteString(w, text)
+		}
+	}
+	refuses := func(status int, code string) func(http.ResponseWriter) {
+		return func(w http.ResponseWriter) { fail(w, status, code) }
+	}
+	for name, tc := range map[string]struct {
+		pages []func(http.ResponseWriter)
+		over  int
+		away  bool
+	}{
+		"it lists them":                      {[]func(http.ResponseWriter){answer(200, whole)}, 1, false},
+		"it lists them on several pages":     {[]func(http.ResponseWriter){answer(200, first), answer(200, whole)}, 1, false},
+		"it does not show them":              {[]func(http.ResponseWriter){refuses(403, "AccessDenied")}, 0, false},
+		"it does not know them":              {[]func(http.ResponseWriter){refuses(501, "NotImplemented")}, 0, false},
+		"it lists objects in place of them":  {[]func(http.ResponseWriter){answer(200, objects)}, 0, false},
+		"it is away":                         {[]func(http.ResponseWriter){refuses(503, "ServiceUnavailable")}, 0, true},
+		"it is asked too often":              {[]func(http.ResponseWriter){refuses(429, "TooManyRequests")}, 0, true},
+		"its answer is cut off":              {[]func(http.ResponseWriter){short(whole[:len(whole)/2])}, 0, true},
+		"its answer ends early":              {[]func(http.ResponseWriter){answer(200, whole[:len(whole)/2])}, 0, true},
+		"its second page is cut off":         {[]func(http.ResponseWriter){answer(200, first), short(whole[:len(whole)/2])}, 0, true},
+		"it refuses to show the second page": {[]func(http.ResponseWriter){answer(200, first), refuses(403, "AccessDenied")}, 0, true},
+		"its connections end without a word": {[]func(http.ResponseWriter){func(http.ResponseWriter) { panic(http.ErrAbortHandler) }}, 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				at := 0
+				if r.URL.Query().Get("key-marker") != "" {
+					at = len(tc.pages) - 1
+				}
+				tc.pages[at](w)
+			}))
+			defer server.Close()
+			store, err := Open(t.Context(), s3URL(server.URL, fakeBucket, ""), fakeOptions)
+			if err != nil {
+				t.Fatal(err)
+			}
+			firsts, err := store.(Versioned).Firsts(t.Context(), AttemptsPrefix)
+			if errors.Is(err, ErrUnreachable) != tc.away || err != nil && !tc.away || len(firsts) != tc.over {
+				t.Errorf("%v, %v; want %d, and that it is away: %v", firsts, err, tc.over, tc.away)
+			}
+		})
+	}
+}
