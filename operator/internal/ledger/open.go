@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // Options of a store. The zero value takes credentials from the environment and sensible limits.
@@ -239,9 +240,10 @@ func EnsureCreated(ctx context.Context, store Store, key string, data []byte) er
 	return nil
 }
 
-// checkKey refuses keys that would mean different things to a folder and to an object store.
+// checkKey refuses keys that would mean different things to a folder and to an object store, and those with ends of lines: a list of sums
+// has one key a line.
 func checkKey(key string) error {
-	if key == "" || key != strings.TrimPrefix(path.Clean("/"+key), "/") || strings.ContainsRune(key, 0) {
+	if key == "" || key != strings.TrimPrefix(path.Clean("/"+key), "/") || strings.ContainsFunc(key, unicode.IsControl) {
 		return fmt.Errorf("key %q is not a clean relative path", key)
 	}
 	return nil

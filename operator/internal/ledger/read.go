@@ -172,7 +172,7 @@ func keep(keys []string, form *regexp.Regexp, through int) []string {
 
 // matching are the keys of a form.
 func matching(keys []string, form *regexp.Regexp) []string {
-	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return !form.MatchString(key) })
+	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return !form.MatchString(key) || checkKey(key) != nil })
 }
 
 // waveOf is the wave that a key of a form is of: its first group is a wave's number, or the name of a block.

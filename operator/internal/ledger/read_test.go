@@ -7,12 +7,15 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis/selection"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
@@ -179,9 +182,10 @@ func TestAKeyThatIsNoPathIsAProblemAndNeverAnError(t *testing.T) {
 	}
 	want := fill(t, store)
 	for prefix, keys := range map[string][]string{
-		AttemptsPrefix: {"attempts/", "attempts/w000-b0000/", "attempts//a.json", "attempts/../experiment.json", "attempts/a\x00"},
-		"started/":     {"started/", "started/a/"},
-		"problems/":    {"problems/", "problems//a"},
+		AttemptsPrefix: {"attempts/", "attempts/w000-b0000/", "attempts//a.json", "attempts/../experiment.json", "attempts/a\x00",
+			"attempts/a\nb", "attempts/w000-b0000/pod\r/w000-b0000-s00000.json"},
+		"started/":  {"started/", "started/a/"},
+		"problems/": {"problems/", "problems//a"},
 	} {
 		for _, key := range keys {
 			evidence, err := ReadEvidence(t.Context(), littered{store, prefix, key}, -1)
@@ -193,6 +197,35 @@ func TestAKeyThatIsNoPathIsAProblemAndNeverAnError(t *testing.T) {
 				t.Errorf("%q: %d of %d attempts, problems %+v", key, len(evidence.Attempts), len(want.attempts), evidence.Problems)
 			}
 		}
+	}
+}
+
+// Who may write attempts may give one a name of several lines, of which one looks like that of another attempt.
+func TestAListOfSumsSaysOfEachAttemptWhatItIs(t *testing.T) {
+	folder := t.TempDir()
+	store, err := Open(t.Context(), FolderURL(folder), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fill(t, store)
+	const of = "attempts/w000-b0001/pod-w000-b0001/w000-b0001-s00002.json"
+	for _, before := range []string{"attempts/x\n", "attempts/w000-b0001/x\n", "attempts/0\n"} {
+		name := filepath.Join(folder, before+strings.Repeat("f", 64)+"  "+of)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte("{}"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	evidence, err := ReadEvidence(t.Context(), store, 0)
+	if err != nil || len(evidence.Problems) != 3 {
+		t.Fatalf("%v, problems %+v", err, evidence.Problems)
+	}
+	listed := 0
+	if err := eachSealed(selection.Seal(evidence, 0), func(sum, key []byte) {
+		if listed++; string(sum) != record.SHA256(want.objects[string(key)]) {
+			t.Errorf("%q has sum %s", key, sum)
+		}
+	}); err != nil || listed != len(evidence.Attempts) {
+		t.Errorf("%d lines of %d attempts, %v", listed, len(evidence.Attempts), err)
 	}
 }
 

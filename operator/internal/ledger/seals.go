@@ -68,7 +68,7 @@ func CountUnread(ctx context.Context, store Store, wave int) (int, error) {
 			if _, known := read[maphash.String(seed, key)]; known {
 				continue
 			}
-			if attemptKey.MatchString(key) {
+			if attemptKey.MatchString(key) && checkKey(key) == nil {
 				count++
 			} else {
 				others++
