@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/record"
 )
 
 // library has one object under every key, and notes how many of it are held together by those who read it to its end.
@@ -41,6 +42,10 @@ func (l *library) Page(context.Context, string, string) ([]string, bool, error) 
 	return []string{"attempts/w000-b0000/x_1/w000-b0000-s00000.json", "attempts/w000-b0000/x_1/w000-b0000-s00001.json"}, false, nil
 }
 
+func (l *library) List(ctx context.Context, prefix string) ([]string, error) {
+	return ListAfter(ctx, l, prefix, "")
+}
+
 // Passes over the runs of several namespaces read at the same time. What each of them may read fits; what all of them may does not.
 func TestLargeObjectsAreReadOneAtATime(t *testing.T) {
 	read := func(ctx context.Context, store Store) error {
@@ -49,6 +54,13 @@ func TestLargeObjectsAreReadOneAtATime(t *testing.T) {
 	}
 	count := func(ctx context.Context, store Store) error {
 		_, err := CountUnread(ctx, store, 0)
+		return err
+	}
+	attempts := func(ctx context.Context, store Store) error {
+		_, problems, err := ReadAttempts(ctx, store, 0)
+		if err == nil && len(problems) > 0 {
+			err = errors.New(problems[len(problems)-1].Reason)
+		}
 		return err
 	}
 	for sentence, tc := range map[string]struct {
@@ -60,6 +72,9 @@ func TestLargeObjectsAreReadOneAtATime(t *testing.T) {
 		"analyses that are large":     {analysis.MostBytes, read, "evidence has"}, // A name of megabytes is refused, after it was read.
 		"analyses that are too large": {analysis.MostBytes + 1, read, "too large"},
 		"lists of what was analysed":  {mostSeal, count, ""},
+		// A program chooses how much it reports.
+		"attempts that are small": {smallObject / 8, attempts, "does not match its schema"},
+		"attempts that are large": {record.MostAttempt, attempts, "does not match its schema"},
 	} {
 		store := &library{object: []byte(`{"evidence": "` + strings.Repeat(" ", tc.bytes-len(`{"evidence": ""}`)) + `"}`)}
 		var group sync.WaitGroup

@@ -247,23 +247,23 @@ func readAll[T any](ctx context.Context, store Store, keys []string, parse func(
 			problems[i] = &record.Problem{Source: record.Source{Key: keys[i]}, Reason: err.Error()}
 			return
 		}
-		raw, err := store.Get(ctx, keys[i])
-		if errors.Is(err, ErrTooLarge) {
+		err := useLarge(ctx, store, keys[i], maxObjectBytes, func(raw []byte) error {
+			value, err := parse(keys[i], raw)
+			if err != nil {
+				problems[i] = &record.Problem{Source: record.Source{Key: keys[i], SHA256: record.SHA256(raw)}, Reason: err.Error()}
+				return nil
+			}
+			values[i] = *value
+			return nil
+		})
+		switch {
+		case errors.Is(err, ErrTooLarge):
 			// Nothing is known of its bytes, so its sum stays empty.
 			problems[i] = &record.Problem{Source: record.Source{Key: keys[i]}, Reason: err.Error()}
-			return
-		}
-		if err != nil {
+		case err != nil:
 			// The store failed, not the object: a verdict from half the evidence would be wrong.
 			cancel(err)
-			return
 		}
-		value, err := parse(keys[i], raw)
-		if err != nil {
-			problems[i] = &record.Problem{Source: record.Source{Key: keys[i], SHA256: record.SHA256(raw)}, Reason: err.Error()}
-			return
-		}
-		values[i] = *value
 	})
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
