@@ -87,20 +87,22 @@ func (a *Applier) Do(ctx context.Context, run *assayv1alpha1.BenchmarkRun, actio
 	case plan.AcquireLeases:
 		return a.takeLeases(ctx, run, action)
 	case plan.RetakeLeases:
-		// In one write each, so that nobody else can take them in between. The ends of the old tokens are recorded with the next plan.
-		return a.editLeases(ctx, run, action.Nodes, "take anew", func(l lease.Lease) lease.Lease {
-			return l.Anew(a.Lease.Duration, a.now())
+		// In one write each, so that nobody else can take them in between.
+		return a.editLeases(ctx, run, action.Nodes, "take anew", func(l lease.Lease) (lease.Lease, error) {
+			anew := l.Anew(a.Lease.Duration, a.now())
+			// Nothing starts under the old token any more. Whatever goes on under it has to find its end, before the Lease has another one.
+			return anew, a.recordEnd(ctx, anew.Last)
 		})
 	case plan.RenewLeases:
-		return a.editLeases(ctx, run, action.Nodes, "renew", func(l lease.Lease) lease.Lease {
+		return a.editLeases(ctx, run, action.Nodes, "renew", func(l lease.Lease) (lease.Lease, error) {
 			l.Renewed, l.Duration = a.now(), a.Lease.Duration
-			return l
+			return l, nil
 		})
 	case plan.DrainLeases:
 		// No block may start under them any more.
-		return a.editLeases(ctx, run, action.Nodes, "drain", func(l lease.Lease) lease.Lease {
+		return a.editLeases(ctx, run, action.Nodes, "drain", func(l lease.Lease) (lease.Lease, error) {
 			l.Draining = true
-			return l
+			return l, nil
 		})
 	case plan.ReleaseLeases:
 		return a.releaseLeases(ctx, run, action)

@@ -87,7 +87,7 @@ func (a *Applier) takeLease(ctx context.Context, run *assayv1alpha1.BenchmarkRun
 
 // editLeases writes leases of the run with a change. One that somebody else has by now is a conflict: the next pass sees it.
 func (a *Applier) editLeases(ctx context.Context, run *assayv1alpha1.BenchmarkRun, nodes []string, what string,
-	edit func(lease.Lease) lease.Lease) error {
+	edit func(lease.Lease) (lease.Lease, error)) error {
 	for _, node := range nodes {
 		object, held, err := a.readLease(ctx, node)
 		if err != nil {
@@ -96,7 +96,11 @@ func (a *Applier) editLeases(ctx context.Context, run *assayv1alpha1.BenchmarkRu
 		if held.Holder != plan.HolderOf(run) {
 			return tooLate(node, "the run no longer holds it")
 		}
-		if err := a.writeLease(ctx, object, edit(held)); err != nil {
+		wanted, err := edit(held)
+		if err == nil {
+			err = a.writeLease(ctx, object, wanted)
+		}
+		if err != nil {
 			return fmt.Errorf("%s the lease of node %s: %w", what, node, err)
 		}
 	}

@@ -1,6 +1,10 @@
 package apply
 
 import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -207,4 +211,72 @@ func TestANodeWithoutALeaseIsNotSharedWithWhoHadIt(t *testing.T) {
 			}
 		})
 	}
+}
+
+// away is a store that does not take anything at times.
+type away struct {
+	ledger.Store
+	now *bool
+}
+
+func (a away) Create(ctx context.Context, key string, data []byte) error {
+	if *a.now {
+		return ledger.ErrUnreachable
+	}
+	return a.Store.Create(ctx, key, data)
+}
+
+// Whatever a run does with its node, and whenever the store is away or the clock goes on: who has the node next finds in the ledger of the
+// run that every token has ended under which a block of it may have started.
+func TestEveryTokenHasEndedBeforeAnotherRunHasTheNode(t *testing.T) {
+	for seed := range uint64(200) {
+		random, story := rand.New(rand.NewPCG(seed, 1)), []string(nil)
+		r, none, waves := newReleasing(t), false, 0
+		r.Store = away{r.Store, &none}
+		clock := r.Clock.(*clocktesting.FakePassiveClock)
+		for range 12 {
+			none = random.IntN(3) == 0
+			clock.SetTime(clock.Now().Add(time.Duration(random.IntN(30)) * time.Second))
+			nodes := release.Nodes
+			action := []plan.Action{
+				plan.AcquireLeases{Nodes: nodes}, plan.RetakeLeases{Nodes: nodes}, plan.RetakeLeases{Nodes: nodes}, plan.DrainLeases{Nodes: nodes},
+				plan.RenewLeases{Nodes: nodes}, plan.PlanWave{Wave: r.nextWave(waves)}, plan.PlanWave{Wave: r.nextWave(waves)}, release,
+			}[random.IntN(8)]
+			err := r.Do(t.Context(), r.run, action)
+			if _, planned := action.(plan.PlanWave); planned && err == nil {
+				waves++
+			}
+			story = append(story, fmt.Sprintf("%T, the store is away: %v, %v", action, none, err))
+		}
+		none = false
+		clock.SetTime(clock.Now().Add(time.Hour))
+		if err := r.Do(t.Context(), r.other(), plan.AcquireLeases{Nodes: release.Nodes}); err != nil {
+			t.Fatal(err)
+		}
+		known, problems, err := ledger.ReadLeases(t.Context(), ledger.WithPrefix(r.Store, "runs/lab/scan/u"))
+		if err != nil || len(problems) > 0 {
+			t.Fatal(err, problems)
+		}
+		ended := map[record.Lease]bool{}
+		for _, end := range known.Ends {
+			ended[end.Lease] = true
+		}
+		for _, taken := range known.Taken {
+			if !ended[taken.Lease] {
+				t.Fatalf("seed %d: another run has the node, and token %d goes on:\n%s", seed, taken.Token, strings.Join(story, "\n"))
+			}
+		}
+	}
+}
+
+// nextWave is a wave with a block under the token that node-a has now.
+func (r *releasing) nextWave(number int) *record.Wave {
+	r.t.Helper()
+	_, current, err := r.readLease(r.t.Context(), "node-a")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return &record.Wave{Wave: number, Blocks: []record.Block{
+		{ID: record.BlockName(number, number), Lease: &record.Lease{Node: "node-a", Token: current.Token}},
+	}}
 }
