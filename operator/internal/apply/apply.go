@@ -90,6 +90,9 @@ func (a *Applier) Do(ctx context.Context, run *assayv1alpha1.BenchmarkRun, actio
 		// In one write each, so that nobody else can take them in between.
 		return a.editLeases(ctx, run, action.Nodes, "take anew", func(l lease.Lease) (lease.Lease, error) {
 			anew := l.Anew(a.Lease.Duration, a.now())
+			if _, err := a.asDecidedOn(ctx, run); err != nil {
+				return anew, err
+			}
 			// Nothing starts under the old token any more. Whatever goes on under it has to find its end, before the Lease has another one.
 			return anew, a.recordEnd(ctx, anew.Last)
 		})
@@ -102,7 +105,8 @@ func (a *Applier) Do(ctx context.Context, run *assayv1alpha1.BenchmarkRun, actio
 		// No block may start under them any more.
 		return a.editLeases(ctx, run, action.Nodes, "drain", func(l lease.Lease) (lease.Lease, error) {
 			l.Draining = true
-			return l, nil
+			_, err := a.asDecidedOn(ctx, run)
+			return l, err
 		})
 	case plan.ReleaseLeases:
 		return a.releaseLeases(ctx, run, action)

@@ -120,6 +120,9 @@ func (a *Applier) releaseLeases(ctx context.Context, run *assayv1alpha1.Benchmar
 		if !current.Draining {
 			return tooLate(node, "blocks may start there")
 		}
+		if _, err := a.asDecidedOn(ctx, run); err != nil {
+			return err
+		}
 		ended := current.Ended(lease.Released, a.now())
 		if err := a.writeLease(ctx, object, ended); err != nil {
 			return fmt.Errorf("release the lease of node %s: %w", node, err)

@@ -18,10 +18,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/design"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/specimen"
 	"assay.dev/assay/operator/internal/workflow"
 )
 
@@ -279,4 +282,69 @@ func (r *releasing) nextWave(number int) *record.Wave {
 	return &record.Wave{Wave: number, Blocks: []record.Block{
 		{ID: record.BlockName(number, number), Lease: &record.Lease{Node: "node-a", Token: current.Token}},
 	}}
+}
+
+// An operator that lost its own lease decided before to begin something, or to give a node back, and what its successor did since stays.
+func TestAnOperatorThatDoesNotLeadAnyMoreBeginsNothingAndGivesNoNodeBack(t *testing.T) {
+	drain := plan.DrainLeases(release)
+	exp, wave, lanes := sample(t)
+	for what, tc := range map[string]struct{ before, action plan.Action }{
+		"start":     {nil, plan.StartWave{Experiment: exp, Wave: wave, Lanes: lanes, Longest: time.Hour}},
+		"analyse":   {nil, plan.Analyze{Experiment: exp, Wave: 0, Try: 1}},
+		"drain":     {nil, drain},
+		"take anew": {nil, plan.RetakeLeases(release)},
+		"give back": {drain, release},
+	} {
+		for name, since := range map[string]struct {
+			edit    func(client.Object)
+			refused bool
+		}{
+			"nobody else acts":             {nil, false},
+			"the run's status was written": {ends, true},
+			"somebody annotates the run":   {touch, false},
+		} {
+			t.Run(what+": "+name, func(t *testing.T) {
+				r := newReleasing(t)
+				if tc.before != nil {
+					if err := r.Do(t.Context(), r.run, tc.before); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if since.edit != nil {
+					change(t, r.Client, &assayv1alpha1.BenchmarkRun{}, "scan", since.edit)
+				}
+				object, _, err := r.readLease(t.Context(), "node-a")
+				if err != nil {
+					t.Fatal(err)
+				}
+				before := object.ResourceVersion
+				if err := r.Do(t.Context(), r.run, tc.action); apierrors.IsConflict(err) != since.refused || err != nil && !since.refused {
+					t.Errorf("got %v, want it refused: %v", err, since.refused)
+				}
+				if object, _, err = r.readLease(t.Context(), "node-a"); err != nil || since.refused && object.ResourceVersion != before {
+					t.Errorf("the lease was written all the same: %v", err)
+				}
+				var flows workflow.WorkflowList
+				if err := r.Client.List(t.Context(), &flows); err != nil || since.refused && len(flows.Items) > 0 {
+					t.Errorf("%d workflows were made all the same: %v", len(flows.Items), err)
+				}
+			})
+		}
+	}
+}
+
+// sample is a wave of a run that needs no node of its own.
+func sample(t *testing.T) (*experiment.Experiment, *record.Wave, []design.Lane) {
+	t.Helper()
+	exp, err := specimen.Scan(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exp.Run = record.Run{Namespace: "lab", Name: "scan", UID: "u"}
+	lanes := []design.Lane{{Node: "node-a"}}
+	wave, err := design.BuildWave(exp, 0, 0, 2, lanes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exp, wave, lanes
 }

@@ -29,6 +29,9 @@ func (a *Applier) createWorkflow(ctx context.Context, run *assayv1alpha1.Benchma
 	if !apierrors.IsNotFound(err) {
 		return fmt.Errorf("look for workflow %s: %w", wanted.Name, err)
 	}
+	if _, err := a.asDecidedOn(ctx, run); err != nil {
+		return err
+	}
 	return a.applyWorkflow(ctx, run, wanted)
 }
 
