@@ -131,7 +131,7 @@ func TestPods(t *testing.T) {
 		"a pod that is being deleted is alive and has no problems but that it is there": {
 			[]corev1.Pod{pod("a", corev1.PodPending, waitingFor("scan:1", "ErrImagePull"),
 				func(p *corev1.Pod) { p.DeletionTimestamp, p.Spec.NodeName = ptr.To(metav1.NewTime(noon)), "node-a" })},
-			plan.PodState{Alive: 1, Ending: &plan.EndingPod{Name: "a", Node: "node-a", By: noon}},
+			plan.PodState{Alive: 1, Ending: []plan.EndingPod{{Name: "a", Node: "node-a", By: noon, Block: true}}},
 		},
 		"a pod that is deleted before it has a node never runs": {
 			[]corev1.Pod{pod("a", corev1.PodPending, func(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(metav1.NewTime(noon)) })},

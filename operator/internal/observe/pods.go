@@ -46,8 +46,9 @@ func podState(pods []corev1.Pod) plan.PodState {
 			}
 			out.Blocks[pod.Spec.NodeName]++
 		}
-		if pod.DeletionTimestamp != nil && out.Ending == nil {
-			out.Ending = &plan.EndingPod{Name: pod.Name, Node: pod.Spec.NodeName, By: pod.DeletionTimestamp.Time}
+		if pod.DeletionTimestamp != nil {
+			out.Ending = append(out.Ending,
+				plan.EndingPod{Name: pod.Name, Node: pod.Spec.NodeName, By: pod.DeletionTimestamp.Time, Block: aliveBlock(pod)})
 		}
 		if pod.Status.Phase != corev1.PodPending || pod.DeletionTimestamp != nil {
 			continue

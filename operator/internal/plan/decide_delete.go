@@ -33,7 +33,8 @@ func (p *planner) deletion() *Decision {
 	}
 	if p.Pods.Alive > 0 {
 		out := stopping(nil)
-		if stuck := p.Pods.Ending; stuck != nil && p.now.Sub(stuck.By) >= podPatience {
+		if i := slices.IndexFunc(p.Pods.Ending, p.overdue); i >= 0 {
+			stuck := p.Pods.Ending[i]
 			out.Reason = assayv1alpha1.ReasonPodNotEnding
 			out.Message += fmt.Sprintf("; pod %s on node %s was to end by %s and has not: repair the node; or make sure that the machine is off, "+
 				"and then kubectl delete node %[2]s, or kubectl delete pod -n %[4]s %[1]s --force --grace-period=0: "+

@@ -29,14 +29,17 @@ func (p *planner) stillWriting() *Decision {
 // writing waits for the pods of blocks, which their kubelets end within the grace period. It does not wait for pods on a node that is not
 // ready, for a pod that is overdue, which may never end, or for one without a node, which has measured nothing.
 func (p *planner) writing() *Decision {
-	if stuck := p.Pods.Ending; stuck != nil && p.now.Sub(stuck.By) >= podPatience {
-		return nil
+	late := map[string]int{}
+	for _, pod := range p.Pods.Ending {
+		if pod.Block && p.overdue(pod) {
+			late[pod.Node]++
+		}
 	}
 	count := 0
 	var nodes []string
 	for _, node := range slices.Sorted(maps.Keys(p.Pods.Blocks)) {
-		if p.node(node).Ready {
-			count += p.Pods.Blocks[node]
+		if left := p.Pods.Blocks[node] - late[node]; left > 0 && p.node(node).Ready {
+			count += left
 			nodes = append(nodes, node)
 		}
 	}
@@ -47,6 +50,9 @@ func (p *planner) writing() *Decision {
 	return waiting(reason, fmt.Sprintf("%s: waiting for %s on %s to end, so that all attempts are in the ledger", why,
 		quantity.Count(count, "block"), strings.Join(nodes, ", ")), lookAtPods)
 }
+
+// overdue reports whether a pod should have ended a while ago.
+func (p *planner) overdue(pod EndingPod) bool { return p.now.Sub(pod.By) >= podPatience }
 
 // analyseAgain starts another analysis of the newest wave; nil after maxAnalyses.
 func (p *planner) analyseAgain(why string) *Decision {

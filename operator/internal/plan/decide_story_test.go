@@ -481,7 +481,7 @@ func TestStories(t *testing.T) {
 		"a run that is deleted while the node of its pod is away": func(w *world) {
 			w.happens("the run is created", func() {})
 			w.after(time.Minute).happens("the run is deleted", func() {
-				w.Pods = PodState{Alive: 1, Ending: &EndingPod{Name: "scan-w000-block-1", Node: "node-a", By: w.now.Add(2 * time.Minute)}}
+				w.Pods = PodState{Alive: 1, Ending: []EndingPod{{Name: "scan-w000-block-1", Node: "node-a", By: w.now.Add(2 * time.Minute)}}}
 				w.Run.DeletionTimestamp = ptr.To(metav1.NewTime(w.now))
 			})
 			w.Wave = nil

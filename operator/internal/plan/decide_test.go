@@ -66,7 +66,8 @@ func TestWhatIsDecided(t *testing.T) {
 		return func(w *world) {
 			w.cancel()
 			w.Wave.Stopped, w.Wave.Ended, w.Ledger.Done = true, true, 8
-			w.Pods.Blocks, w.Pods.Ending = map[string]int{"node-a": 1}, &EndingPod{Name: "block", Node: "node-a", By: w.now.Add(-by)}
+			w.Pods.Blocks = map[string]int{"node-a": 1}
+			w.Pods.Ending = []EndingPod{{Name: "block", Node: "node-a", By: w.now.Add(-by), Block: true}}
 		}
 	}
 	suspendedFor := func(d time.Duration) func(*world) {
@@ -91,6 +92,22 @@ func TestWhatIsDecided(t *testing.T) {
 	}{
 		"a block's pod that is overdue is not waited for": {asIs, overdue(podPatience), "analyse wave 0 again, try 1", ""},
 		"a block's pod that is almost overdue is":         {asIs, overdue(podPatience - time.Second), "<nil>", "1 block on node-a to end"},
+		"neither is an analysis that is overdue": {asIs, all(overdue(podPatience), func(w *world) {
+			w.Pods.Blocks, w.Pods.Ending[0].Block = nil, false
+		}), "analyse wave 0 again, try 1", ""},
+		"a block beside one that is overdue is": {asIs, all(overdue(podPatience), func(w *world) {
+			w.Pods.Blocks = map[string]int{"node-a": 2}
+		}), "<nil>", "1 block on node-a to end"},
+		"so is one on another node": {asIs, all(overdue(podPatience), func(w *world) {
+			w.Pods.Blocks["node-b"] = 1
+		}), "<nil>", "1 block on node-b to end"},
+		"and one beside an analysis that is overdue": {asIs, all(overdue(podPatience), func(w *world) {
+			w.Pods.Ending[0].Block = false
+		}), "<nil>", "1 block on node-a to end"},
+		"a block that is almost overdue is waited for beside one that is": {asIs, all(overdue(podPatience), func(w *world) {
+			w.Pods.Blocks["node-b"] = 1
+			w.Pods.Ending = append(w.Pods.Ending, EndingPod{Name: "other", Node: "node-b", By: w.now, Block: true})
+		}), "<nil>", "1 block on node-b to end"},
 
 		"Argo may take half a minute to look at a workflow": {asIs, func(w *world) {
 			w.Wave.Seen, w.Wave.CreatedAt = false, w.now.Add(-argoPatience+time.Second)

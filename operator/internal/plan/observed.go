@@ -102,8 +102,8 @@ type PodState struct {
 	Blocks map[string]int
 	// Analysing are the pods of analyses that have not ended.
 	Analysing []AnalysisPod
-	// Ending is the first pod that was told to end and has not; nil when there is none.
-	Ending *EndingPod
+	// Ending are the pods that were told to end and have not.
+	Ending []EndingPod
 	// Image is the first image that cannot be pulled.
 	Image *ImageProblem
 	// Unschedulable is what the scheduler says of the first pod that finds no node.
@@ -139,6 +139,8 @@ type AnalysisPod struct{ Node, Workflow string }
 type EndingPod struct {
 	Name, Node string
 	By         time.Time
+	// Block means that it runs a block and no analysis.
+	Block bool
 }
 
 // Node is the part of a node that decisions depend on.
