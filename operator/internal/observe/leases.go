@@ -169,7 +169,11 @@ func (o *Observer) leases(ctx context.Context, world *World) error {
 		if !all[i].Expired(o.Clock.Now().Add(soon)) {
 			continue
 		}
-		if all[i].Busy, err = busy(ctx, o.Client, inCache, all[i].Holder, all[i].Node, ""); err != nil {
+		cache, size := o.Client, int64(inCache)
+		if o.argoAbsent() {
+			cache, size = o.Live, pageSize
+		}
+		if all[i].Busy, err = busy(ctx, cache, size, all[i].Holder, all[i].Node, ""); err != nil {
 			return err
 		}
 	}

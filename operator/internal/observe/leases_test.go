@@ -7,8 +7,10 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -289,6 +291,60 @@ func TestWhatOthersDoIsReadOnceTheirLeaseHasExpired(t *testing.T) {
 				t.Errorf("leases %+v, want one with %q on its node", world.Leases, tc.busy)
 			}
 		})
+	}
+}
+
+type noArgo struct{}
+
+func (noArgo) State() plan.ArgoState { return plan.ArgoState{Absent: true} }
+
+// Where Argo was taken away while runs had nodes, the cache of workflows is never filled: who asks it waits for ever, and with it everybody.
+func TestWithoutArgoNobodyWaitsForTheWorkflowsOfOthers(t *testing.T) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, workflow.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	object := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "assay-system", Name: lease.Name("node-a"), Labels: map[string]string{workflow.ManagedByLabel: workflow.ManagedBy},
+	}}
+	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	theirs := lease.Lease{Node: "node-a"}.TakenBy(lease.Holder{Namespace: "lab", Name: "rival", UID: "v"}, false, time.Minute, now)
+	if err := theirs.Write(object); err != nil {
+		t.Fatal(err)
+	}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "block", Labels: workflow.Labels(record.Run{Name: "rival", UID: "v"}, 0)},
+		Spec:       corev1.PodSpec{NodeName: "node-a"}, Status: corev1.PodStatus{Phase: corev1.PodRunning},
+	}
+	listed := func(answer func(ctx context.Context) error) client.Client {
+		return fake.NewClientBuilder().WithScheme(scheme).WithObjects(object.DeepCopy(), pod.DeepCopy()).WithInterceptorFuncs(interceptor.Funcs{
+			List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+				if _, ok := list.(*workflow.WorkflowList); ok {
+					return answer(ctx)
+				}
+				return c.List(ctx, list, options...)
+			},
+		}).Build()
+	}
+	o := &Observer{
+		Client: listed(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }),
+		Live: listed(func(context.Context) error {
+			return apierrors.NewNotFound(schema.GroupResource{Group: workflow.GroupVersion.Group, Resource: "workflows"}, "")
+		}),
+		LeaseNamespace: "assay-system", Memory: &Memory{}, Clock: clocktesting.NewFakePassiveClock(now.Add(time.Hour)), Argo: noArgo{},
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	world := &World{Observed: plan.Observed{
+		Run: &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan", UID: "u"}},
+	}}
+	if err := o.leases(ctx, world); err != nil {
+		t.Fatal(err)
+	}
+	if len(world.Leases) != 1 || world.Leases[0].Busy != "pod block" {
+		t.Errorf("leases %+v, want one whose holder still has a pod on the node", world.Leases)
 	}
 }
 

@@ -168,8 +168,11 @@ func (o *Observer) workflows(ctx context.Context, world *World) ([]workflow.Work
 	return o.workflowsOf(ctx, client.ObjectKeyFromObject(world.Run))
 }
 
+// argoAbsent reports whether nothing may be asked of a cache of workflows.
+func (o *Observer) argoAbsent() bool { return o.Argo != nil && o.Argo.State().Absent }
+
 func (o *Observer) workflowsOf(ctx context.Context, run client.ObjectKey) ([]workflow.Workflow, error) {
-	if o.Argo != nil && o.Argo.State().Absent {
+	if o.argoAbsent() {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, workflowsTimeout)
