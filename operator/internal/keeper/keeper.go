@@ -65,11 +65,20 @@ type underway struct {
 
 // frame is one line from the runner: exactly one of its fields.
 type frame struct {
-	Started json.RawMessage `json:"started"`
-	Attempt json.RawMessage `json:"attempt"`
-	Done    bool            `json:"done"`
-	Stopped string          `json:"stopped"`
-	Failed  string          `json:"failed"`
+	Started part   `json:"started"`
+	Attempt part   `json:"attempt"`
+	Done    bool   `json:"done"`
+	Stopped string `json:"stopped"`
+	Failed  string `json:"failed"`
+}
+
+// part is a part of the line, and no copy of it: the largest attempt takes a fair part of what memory there is beside a block.
+type part []byte
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *part) UnmarshalJSON(raw []byte) error {
+	*p = raw
+	return nil
 }
 
 // ErrBegun means that this execution was started before: its keeper was lost, and with it the one connection it may have.
@@ -126,9 +135,7 @@ func (k *Keeper) begin(ctx context.Context) (ended map[string]string, err error)
 // take does what one line asks for; done reports whether it was the last.
 func (k *Keeper) take(ctx context.Context, line []byte, runner io.Writer) (done bool, err error) {
 	var message frame
-	decoder := json.NewDecoder(bytes.NewReader(line))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&message); err != nil {
+	if err := record.Strictly(line, &message); err != nil {
 		return false, fmt.Errorf("invalid message from the runner: %w", err)
 	}
 	var trial string
@@ -158,7 +165,7 @@ func (k *Keeper) take(ctx context.Context, line []byte, runner io.Writer) (done 
 }
 
 // identify reads what an attempt says of its place, and whether it may say that.
-func (k *Keeper) identify(raw json.RawMessage) (record.Started, error) {
+func (k *Keeper) identify(raw part) (record.Started, error) {
 	var id record.Started
 	if err := json.Unmarshal(raw, &id); err != nil {
 		return id, fmt.Errorf("invalid attempt: %w", err)
@@ -177,7 +184,7 @@ func (k *Keeper) identify(raw json.RawMessage) (record.Started, error) {
 	return id, nil
 }
 
-func (k *Keeper) started(ctx context.Context, raw json.RawMessage) (string, error) {
+func (k *Keeper) started(ctx context.Context, raw part) (string, error) {
 	id, err := k.identify(raw)
 	if err != nil {
 		return "", err
@@ -204,7 +211,7 @@ func (k *Keeper) started(ctx context.Context, raw json.RawMessage) (string, erro
 	return id.Trial, nil
 }
 
-func (k *Keeper) attempt(ctx context.Context, raw json.RawMessage) (string, error) {
+func (k *Keeper) attempt(ctx context.Context, raw part) (string, error) {
 	id, err := k.identify(raw)
 	if err != nil {
 		return "", err
@@ -248,8 +255,7 @@ func (k *Keeper) noLonger() error {
 }
 
 // stamped is an attempt, which is an object with fields, and what only the keeper knows of it.
-func (k *Keeper) stamped(raw json.RawMessage) ([]byte, error) {
-	data := append(bytes.TrimSpace(bytes.Clone(raw)), '\n')
+func (k *Keeper) stamped(raw part) ([]byte, error) {
 	kept := record.Kept{Clock: k.clock}
 	if k.Lease != nil {
 		kept.Lease = record.LeaseHeld
@@ -258,13 +264,13 @@ func (k *Keeper) stamped(raw json.RawMessage) ([]byte, error) {
 		}
 	}
 	if kept == (record.Kept{}) {
-		return data, nil
+		return slices.Concat(raw, []byte("\n")), nil
 	}
 	more, err := json.Marshal(kept)
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat(data[:len(data)-len("}\n")], []byte(`,"kept":`), more, []byte("}\n")), nil
+	return slices.Concat(raw[:len(raw)-len("}")], []byte(`,"kept":`), more, []byte("}\n")), nil
 }
 
 // abandon records that the trial under way failed: what runs the trials ended with it. To run the block again without a word

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -236,6 +237,42 @@ func TestWhateverEndsTheRunnerATrialThatBeganLeavesATrace(t *testing.T) {
 			}
 		})
 	}
+}
+
+// sink is a store that keeps how large its objects are.
+type sink struct {
+	*store
+	sizes map[string]int
+}
+
+func (s sink) Create(_ context.Context, key string, data []byte) error {
+	s.sizes[key] = len(data)
+	return nil
+}
+
+// A keeper has 128 MiB, and a program chooses how much it reports.
+func TestTheLargestAttemptTakesLittleMoreThanItself(t *testing.T) {
+	s := sink{newStore(), map[string]int{}}
+	k := keeperOf(s, "pod_1")
+	k.Lease = &record.Lease{Node: "node-a", Token: 1}
+	r := start(t, k)
+	r.started("pod_1", trials[0])
+	more := record.MostAttempt - len(attemptOf("pod_1", trials[0], `,"x":""`))
+	line := []byte(`{"attempt":` + attemptOf("pod_1", trials[0], `,"x":"`+strings.Repeat("x", more)+`"`) + "}\n")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := r.conn.Write(line); err != nil {
+		t.Fatal(err)
+	}
+	got := r.answer()
+	runtime.ReadMemStats(&after)
+	if size := s.sizes[ledger.AttemptKey(block, "pod_1", trials[0])]; got["kept"] != trials[0] || size < record.MostAttempt {
+		t.Errorf("got %v, and %d bytes are kept", got, size)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 5*record.MostAttempt {
+		t.Errorf("an attempt of %d MiB takes %d MiB", record.MostAttempt>>20, took>>20)
+	}
+	_ = r.leave()
 }
 
 // To run a block again as if nothing had happened would let an arm choose which of its trials count.
