@@ -32,6 +32,17 @@ type statement struct {
 	Condition map[string]map[string][]string `json:",omitempty"`
 }
 
+// written is what the pods of a run write in its ledger. Every name ends in what kind of a file it is, so that none is that of a folder,
+// such as a block's: MinIO lists nothing of what is below the name of an object, and who may write that name could hide what was measured.
+var written = []string{
+	"attempts/*.json", "started/*.json", "problems/*.json",
+	"analysis/*.json", "analysis/*.md", "analysis/*.html", "analysis/*.csv", "analysis/*.parquet", "analysis/*.sha256",
+}
+
+// fileOfMinIO is the file that MinIO has of an object, in a folder of the object's name. Who could make a folder of it would keep everybody
+// from writing the object, such as the operator that a lease has ended, without which nobody else gets the node.
+const fileOfMinIO = "xl.meta"
+
 // Policy is what a user may do in a bucket with ledgers below a prefix. It is a list of what is allowed: nobody may delete or make keys,
 // the operator alone writes what is planned, who has a node and what runs of schedules add up to, and it writes nothing that was measured.
 func Policy(bucket, under, name string) ([]byte, error) {
@@ -68,8 +79,12 @@ func Policy(bucket, under, name string) ([]byte, error) {
 		statements = []statement{list, allow(resource(own...), "s3:GetObject", "s3:GetObjectVersion")}
 		if match[1] == runs {
 			of := own[0]
-			statements = append(statements,
-				allow(resource(of+"/attempts/*", of+"/started/*", of+"/problems/*", of+"/analysis/*"), "s3:PutObject"),
+			writes := make([]string, 0, len(written))
+			for _, key := range written {
+				writes = append(writes, of+"/"+key)
+			}
+			statements = append(statements, allow(resource(writes...), "s3:PutObject"),
+				statement{Effect: "Deny", Action: []string{"s3:PutObject"}, Resource: resource(of + "/" + fileOfMinIO + "/*")},
 				// What other workflows of the namespace keep, with Argo's own artifact repository. Large ones are written in parts.
 				allow(resource(own[1]), "s3:PutObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"))
 		}

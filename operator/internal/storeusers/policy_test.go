@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/storeusers"
 )
 
@@ -29,6 +31,11 @@ func (d *document) allows(action, resource, prefix string) bool {
 			expression := "^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*") + "$"
 			return regexp.MustCompile(expression).MatchString(text)
 		})
+	}
+	if slices.ContainsFunc(d.Statement, func(s statement) bool {
+		return s.Effect == "Deny" && slices.Contains(s.Action, action) && matches(s.Resource, "arn:aws:s3:::"+resource)
+	}) {
+		return false
 	}
 	return slices.ContainsFunc(d.Statement, func(s statement) bool {
 		if s.Effect != "Allow" || !slices.Contains(s.Action, action) || !matches(s.Resource, "arn:aws:s3:::"+resource) {
@@ -53,6 +60,42 @@ func documented(t *testing.T) []byte {
 		t.Fatal("the page has no policy")
 	}
 	return []byte(policy)
+}
+
+// Whoever measures writes what the pods of a run write. A name in its way, or above it, would hide or keep out what others wrote.
+func TestWhoMeasuresWritesWhatARunLeavesAndNothingAboveIt(t *testing.T) {
+	ours, err := storeusers.Policy("benchmarks", "", "run.team-a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lease := record.Lease{Node: "node-a", Token: 5}
+	attempt := ledger.AttemptKey("w000-b0000", "scan-w000-block-1_u", "w000-b0000-s00000")
+	for who, raw := range map[string][]byte{"ours": ours, "documented": documented(t)} {
+		var policy document
+		if err := json.Unmarshal(raw, &policy); err != nil {
+			t.Fatal(err)
+		}
+		for key, want := range map[string]bool{
+			attempt: true, ledger.StartedKey("w000-b0000", "x", "w000-b0000-s00000"): true, ledger.ProblemKey(attempt): true,
+			ledger.AnalysisKey(0): true, ledger.ReportKey(0): true, ledger.HTMLKey(0): true, ledger.TableKey(0): true, ledger.ParquetKey(0): true,
+			ledger.SealKey(0): true, ledger.OwnTableKey(0, "mine", "md"): true, ledger.OwnTableKey(0, "mine", "csv"): true,
+			ledger.ExperimentKey: false, ledger.WaveKey(0): false, ledger.LeaseTakenKey(lease): false, ledger.LeaseEndKey(lease): false,
+		} {
+			if policy.allows("s3:PutObject", path.Join("benchmarks/runs/team-a/scan/uid", key), "") != want {
+				t.Errorf("%s: %s may be written: %v, want %v", who, key, !want, want)
+			}
+			for above := path.Dir(path.Join("scan/uid", key)); above != "."; above = path.Dir(above) {
+				if policy.allows("s3:PutObject", path.Join("benchmarks/runs/team-a", above), "") {
+					t.Errorf("%s: %s, below which %s is, may be written", who, above, key)
+				}
+			}
+			for _, last := range []string{"attempts/x.json", "analysis/x.html", "started/a/b.json"} {
+				if inside := path.Join(key, "xl.meta", last); policy.allows("s3:PutObject", path.Join("benchmarks/runs/team-a/scan/uid", inside), "") {
+					t.Errorf("%s: %s may be written", who, inside)
+				}
+			}
+		}
+	}
 }
 
 // The operator counts versions for the bound on what a namespace stores. An analysis, and whoever reads one, takes of an attempt what was

@@ -67,6 +67,8 @@ var All = []Attack{
 	{"another namespace's ledger is listed", storePromise, storeGuard, listsAnother, Store},
 	{"another namespace's ledger is written and deleted", storePromise, storeGuard, writesAnother, Store},
 	{"what was planned is written over", storePromise, storeGuard, writesThePlan, Store},
+	{"what was measured is hidden", storePromise, storeGuard, hidesItsOwn, Store},
+	{"the end of a lease is kept out", storePromise, storeGuard, keepsOutTheOperator, Store},
 	{"the store's users and policies are changed", storePromise, storeGuard, makesUsers, Store},
 	{"what was measured is deleted, and its versions", versionsPromise, storeGuard, deletesItsOwn, Store},
 	{"the bucket is made to forget", versionsPromise, storeGuard, makesTheStoreForget, Store},

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 	"testing"
 	"time"
@@ -198,6 +199,30 @@ func writesThePlan(t *testing.T, w *World) {
 		w.stays(t, root, w.own()+key)
 	}
 	denied(t, map[string]error{"plans a wave": b.put(t.Context(), client, w.own()+"/waves/001/wave.json", "forged")})
+}
+
+// hidesItsOwn writes names above that of what was measured: MinIO lists nothing below the name of an object.
+func hidesItsOwn(t *testing.T, w *World) {
+	root := w.furnish(t)
+	b := w.Bucket
+	client := b.as(t, b.Run)
+	for name := path.Dir(measured); name != "/"; name = path.Dir(name) {
+		denied(t, map[string]error{"writes" + name: b.put(t.Context(), client, w.own()+name, "forged")})
+	}
+	if keys, err := b.list(t.Context(), root, w.own()+"/attempts/", false); err != nil || len(keys) != 1 || keys[0].Key != w.own()+measured {
+		t.Errorf("what is listed is %v (%v)", keys, err)
+	}
+}
+
+// keepsOutTheOperator makes a folder where MinIO would keep that a lease has ended, which the operator writes before others get the node.
+func keepsOutTheOperator(t *testing.T, w *World) {
+	w.furnish(t)
+	b := w.Bucket
+	end := w.own() + "/leases/node-1-1.end.json"
+	denied(t, map[string]error{"makes a folder": b.put(t.Context(), b.as(t, b.Run), end+"/xl.meta/attempts/x.json", "forged")})
+	if err := b.put(t.Context(), b.as(t, b.Operator), end, "true"); err != nil {
+		t.Errorf("the operator writes the end of a lease: %v", err)
+	}
 }
 
 func deletesItsOwn(t *testing.T, w *World) {
