@@ -298,7 +298,8 @@ type noArgo struct{}
 
 func (noArgo) State() plan.ArgoState { return plan.ArgoState{Absent: true} }
 
-// Where Argo was taken away while runs had nodes, the cache of workflows is never filled: who asks it waits for ever, and with it everybody.
+// Where Argo was taken away while runs had nodes, the cache of workflows is never filled: who asks it waits for ever, and so does everybody
+// else.
 func TestWithoutArgoNobodyWaitsForTheWorkflowsOfOthers(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, workflow.AddToScheme} {
@@ -319,7 +320,8 @@ func TestWithoutArgoNobodyWaitsForTheWorkflowsOfOthers(t *testing.T) {
 		Spec:       corev1.PodSpec{NodeName: "node-a"}, Status: corev1.PodStatus{Phase: corev1.PodRunning},
 	}
 	listed := func(answer func(ctx context.Context) error) client.Client {
-		return fake.NewClientBuilder().WithScheme(scheme).WithObjects(object.DeepCopy(), pod.DeepCopy()).WithInterceptorFuncs(interceptor.Funcs{
+		there := fake.NewClientBuilder().WithScheme(scheme).WithObjects(object.DeepCopy(), pod.DeepCopy())
+		return there.WithInterceptorFuncs(interceptor.Funcs{
 			List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 				if _, ok := list.(*workflow.WorkflowList); ok {
 					return answer(ctx)
