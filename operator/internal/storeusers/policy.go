@@ -84,7 +84,9 @@ func Policy(bucket, under, name string) ([]byte, error) {
 				writes = append(writes, of+"/"+key)
 			}
 			statements = append(statements, allow(resource(writes...), "s3:PutObject"),
-				statement{Effect: "Deny", Action: []string{"s3:PutObject"}, Resource: resource(of + "/" + fileOfMinIO + "/*")},
+				// A star stands for any number of folders: where the operator alone writes, nobody fills what it lists.
+				statement{Effect: "Deny", Action: []string{"s3:PutObject"},
+					Resource: resource(of+"/"+fileOfMinIO+"/*", of+"/leases/*", of+"/waves/*")},
 				// What other workflows of the namespace keep, with Argo's own artifact repository. Large ones are written in parts.
 				allow(resource(own[1]), "s3:PutObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"))
 		}

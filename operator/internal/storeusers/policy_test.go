@@ -79,6 +79,7 @@ func TestWhoMeasuresWritesWhatARunLeavesAndNothingAboveIt(t *testing.T) {
 			attempt: true, ledger.StartedKey("w000-b0000", "x", "w000-b0000-s00000"): true, ledger.ProblemKey(attempt): true,
 			ledger.AnalysisKey(0): true, ledger.ReportKey(0): true, ledger.HTMLKey(0): true, ledger.TableKey(0): true, ledger.ParquetKey(0): true,
 			ledger.SealKey(0): true, ledger.OwnTableKey(0, "mine", "md"): true, ledger.OwnTableKey(0, "mine", "csv"): true,
+			"leases/attempts/x.json": false, "leases/node-a-1/attempts/x.json": false, "waves/attempts/x.json": false,
 			ledger.ExperimentKey: false, ledger.WaveKey(0): false, ledger.LeaseTakenKey(lease): false, ledger.LeaseEndKey(lease): false,
 		} {
 			if policy.allows("s3:PutObject", path.Join("benchmarks/runs/team-a/scan/uid", key), "") != want {
