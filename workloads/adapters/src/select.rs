@@ -49,7 +49,8 @@ pub(crate) fn metrics(report: &Report, wanted: &[MetricSource]) -> Result<Outcom
         };
         effective.insert(format!("{}.benchmark", metric.name), Scalar::Text(joined("", [benchmark.name.as_str()])));
         effective.insert(format!("{}.field", metric.name), Scalar::Text(field.name.clone()));
-        if let Some(iterations) = benchmark.iterations {
+        // More than any number can hold, which a sum or a product of what a tool counted may be, is nothing that JSON could hold.
+        if let Some(iterations) = benchmark.iterations.filter(|iterations| iterations.is_finite()) {
             counters.insert(format!("{}.iterations", metric.name), Quantity { unit: "1".into(), value: iterations });
         }
         metrics.insert(metric.name.clone(), Metric { unit: metric.unit.clone(), reading: measured });

@@ -867,3 +867,52 @@ fn faults_of_a_table_say_where_and_what_to_do() {
     says(&table(&good.replacen("round", "algorithm", 1), &latency), &["line 1", "twice"]);
     says(&fault(Format::Csv, b"a,b\n\xff,1\n".to_vec(), &latency), &["line 2", "UTF-8"]);
 }
+
+// --- all of them
+
+/// Each a figure of 1 s or one request, and more iterations than a number can hold.
+#[test]
+fn what_is_read_can_be_written_down_however_much_a_tool_has_counted() {
+    let digits = format!("1{}", "0".repeat(300));
+    let outputs = [
+        (
+            Format::GoogleBenchmark,
+            r#"{"benchmarks": [{"name": "x", "real_time": 1, "time_unit": "s", "iterations": 1e308},
+                {"name": "x", "real_time": 1, "time_unit": "s", "iterations": 1e308}]}"#
+                .to_owned(),
+        ),
+        (
+            Format::PytestBenchmark,
+            r#"{"benchmarks": [{"name": "x", "stats": {"data": [1], "rounds": 1e308, "iterations": 1e308}}]}"#
+                .to_owned(),
+        ),
+        (
+            Format::Catch2,
+            r#"<Catch2TestRun><BenchmarkResults name="x" samples="1e300" iterations="1e300">
+                <mean value="1e9" lowerBound="1" upperBound="1" ci="0.95"/></BenchmarkResults></Catch2TestRun>"#
+                .to_owned(),
+        ),
+        (
+            Format::Wrk,
+            format!(
+                "Running 1s test @ http://x\n  {digits}P requests in 1.00s, 1.00MB read\nRequests/sec: 1\n\
+                 Transfer/sec: 1.00MB\n"
+            ),
+        ),
+    ];
+    let criterion = [
+        ("benchmark", r#"{"full_id": "x"}"#),
+        ("estimates", "{}"),
+        ("sample", r#"{"iters": [1e308, 1e308], "times": [1, 1]}"#),
+    ]
+    .map(|(name, text)| Source { name: format!("x/new/{name}.json"), bytes: text.into() });
+    let sources = outputs.into_iter().map(|(format, text)| (format, stdout(text).to_vec()));
+    for (format, sources) in sources.chain([(Format::Criterion, criterion.to_vec())]) {
+        let figure = metric("figure", if format == Format::Wrk { "requests/s" } else { "s" }, "-", "-", "-");
+        let result =
+            convert(&output(format, &[figure]), &sources).unwrap_or_else(|fault| panic!("{format:?}: {fault}"));
+        let written = serde_json::to_vec(&result).expect("JSON");
+        let again: Result = assay_schema::read(&written).unwrap_or_else(|error| panic!("{format:?}: {error}"));
+        assert_eq!(again, result, "{format:?}");
+    }
+}
