@@ -9,6 +9,8 @@ use crate::host::Host;
 
 /// Other work beyond this share means that the CPUs are not exclusive, whatever the limits say.
 const OTHER_WORK_LIMIT: f64 = 0.05;
+/// An attempt has no longer reason.
+const LONGEST_REASON: usize = 1024;
 
 /// What was granted: everything that stays the same during a block, unless someone changes the pod.
 #[derive(Debug, Clone)]
@@ -80,7 +82,8 @@ impl Grant {
             cpus_allowed: observed.allowed_after.as_ref().or(observed.allowed_before.as_ref()).map(CpuSet::to_string),
             cpu_quota: self.quota,
             memory_limit_bytes: self.memory_limit,
-            reason: Some(reason),
+            // A list of CPUs can be long, and may be in it twice.
+            reason: Some(reason.chars().take(LONGEST_REASON).collect()),
         }
     }
 
@@ -246,6 +249,16 @@ mod tests {
         assert_judged(&judge(&pod("1", "1024", "-1"), "1", &unread), IsolationLevel::Unknown, "could not be read");
         let early = judge_with(&pod("1", "1024", "-1"), "1", &unread, OtherWorkSeen::TooSoon);
         assert_judged(&early, IsolationLevel::ExclusiveCpus, "not run for long enough");
+    }
+
+    #[test]
+    fn a_reason_fits_into_an_attempt_however_many_cpus_it_names() {
+        let every_second = (0..200).map(|cpu| (2 * cpu).to_string()).collect::<Vec<_>>().join(",");
+        for shares in ["204800", "1024"] {
+            let isolation = judge(&pod(&every_second, shares, "-1"), &every_second, &quiet());
+            assert_eq!(assay_schema::Check::check(&isolation), Ok(()));
+            assert!(isolation.reason.is_some_and(|reason| reason.contains(&every_second)), "the beginning is there");
+        }
     }
 
     #[test]
