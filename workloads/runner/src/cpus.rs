@@ -24,6 +24,13 @@ impl CpuSet {
         Some((0..rustix::thread::CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect())
     }
 
+    /// The set as the kernel takes it.
+    pub(crate) fn mask(&self) -> rustix::thread::CpuSet {
+        let mut mask = rustix::thread::CpuSet::new();
+        self.iter().for_each(|cpu| mask.set(cpu));
+        mask
+    }
+
     pub(crate) fn contains(&self, cpu: usize) -> bool {
         self.0.contains(&cpu)
     }

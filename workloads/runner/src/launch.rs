@@ -16,6 +16,7 @@ use crate::capture::{Capture, Keep};
 use crate::cpus::CpuSet;
 use crate::ended::{Ended, How, STDOUT_LIMIT};
 use crate::exec::Program;
+use crate::inherited::Inherited;
 use crate::log::log;
 use crate::process::{self, Prepared, SWEEP_TIME, Started, cannot_start, has_ended};
 use crate::roles::{Company, Service, Start};
@@ -50,6 +51,7 @@ pub(crate) struct Launch<'a> {
 /// Launches processes, one at a time.
 pub(crate) struct Launcher {
     pub(crate) signals: Signals,
+    pub(crate) inherited: Inherited,
     /// Nothing else runs in this container but what trials left.
     alone: bool,
 }
@@ -60,7 +62,7 @@ impl Launcher {
         ensure!(!alone || is_in_a_container(), "--alone kills every other process: it is allowed in a container only");
         let signals = Signals::register().context("cannot receive signals")?;
         rustix::process::set_child_subreaper(Some(rustix::process::getpid())).context("cannot adopt orphans")?;
-        Ok(Self { signals, alone })
+        Ok(Self { signals, inherited: Inherited::read(), alone })
     }
 
     /// Fails once the runner has been asked to stop.
@@ -144,6 +146,7 @@ impl Launcher {
         let services = if how.is_some() { company.stop(&self.signals)? } else { Vec::new() };
         let swept = self.sweep(Some(pid))?;
         let Some(how) = how else { return Ok(None) };
+        self.inherited.restore()?;
 
         let drained_by = Instant::now() + DRAIN_TIME;
         loop {
@@ -181,6 +184,7 @@ impl Launcher {
     fn dismiss(&self, company: Company<'_>, how: How) -> Result<Option<Ended>> {
         let services = company.stop(&self.signals)?;
         self.sweep(None)?;
+        self.inherited.restore()?;
         Ok(Some(Ended { services, ..Ended::never_ran(how) }))
     }
 

@@ -12,6 +12,7 @@ mod environment;
 mod exec;
 mod host;
 mod images;
+mod inherited;
 mod install;
 mod isolation;
 mod keeper;

@@ -40,11 +40,7 @@ impl Prepared {
         let mut command = Command::new("trial");
         command.process_group(0).stdin(Stdio::null());
         let runner = rustix::process::getpid();
-        let mask = cpus.map(|cpus| {
-            let mut mask = rustix::thread::CpuSet::new();
-            cpus.iter().for_each(|cpu| mask.set(cpu));
-            mask
-        });
+        let mask = cpus.map(CpuSet::mask);
         let (floor, tell) = io::pipe().context("cannot make a pipe")?;
         // SAFETY: between fork and exec the closure makes system calls only, prctl, getppid, sched_setaffinity, getrusage, write and
         // execve; it neither allocates nor locks.

@@ -73,6 +73,7 @@ fn main() {
         attacks::what_was_closed_to_be_kept_is_removed_too,
         attacks::what_is_no_file_is_no_result,
         attacks::whoever_ends_the_runner_does_not_hide_its_trial,
+        attacks::what_a_trial_changes_of_the_runner_no_other_trial_inherits,
         attacks::a_trial_that_ended_an_execution_is_not_run_again,
         attacks::a_runner_without_its_keeper_runs_nothing_more,
         roles::a_server_is_ready_before_its_client_and_ended_after_it,

@@ -219,6 +219,34 @@ pub(super) fn whoever_ends_the_runner_does_not_hide_its_trial() {
     }
 }
 
+pub(super) fn what_a_trial_changes_of_the_runner_no_other_trial_inherits() {
+    for (what, kept_from_it) in [
+        ("files", None),
+        ("cpus", None),
+        ("disk", None),
+        ("batch", None),
+        // What only root could give back ends the block, whose other trials run in another pod.
+        ("all files", Some("limit Nofile")),
+        ("idle", Some("priority")),
+    ] {
+        let mut bench = Bench::hostile(&["handicap", what]);
+        bench.wave["cells"][0]["argv"][2] = json!("inherited");
+        let (kept, output) = bench.besieged(hello());
+        let (attempts, reason) = (kept.attempts(), kept.of("failed").first().and_then(|reason| reason.as_str()));
+        assert_eq!(output.status.success(), kept_from_it.is_none(), "{what}: {}", stderr(&output));
+        if let Some(named) = kept_from_it {
+            assert_eq!((kept.of("started").len(), attempts.len()), (2, 1), "{what}: that trial failed, and no other");
+            assert!(
+                reason.is_some_and(|reason| reason.contains("be given back") && reason.contains(named)),
+                "{reason:?}"
+            );
+            continue;
+        }
+        assert!(attempts[0].stderr_tail.as_deref().is_some_and(|said| said.contains("Max open files")), "{what}");
+        assert_eq!(attempts[2].stderr_tail, attempts[0].stderr_tail, "{what}: as before the hostile trial");
+    }
+}
+
 pub(super) fn a_trial_that_ended_an_execution_is_not_run_again() {
     let mut told = hello();
     told["ended"] = json!({"w000-b0003-s00001": "pod_0/w000-b0003-s00001: killed for memory"});

@@ -13,6 +13,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use assay_neighbour::attacks;
+use rustix::process::Resource;
 
 const RESULT: &str = r#"{"schema": "assay.dev/result/v1alpha1", "workload": {"name": "testee", "version": "1"}, "metrics": {"latency": {"unit": "s", "samples": [0.25, 0.5]}}, "parity": {"algorithm": "blake3", "digest": "0123456789abcdef0123456789abcdef", "items": 1}}"#;
 
@@ -116,6 +117,48 @@ pub(crate) fn main() {
         ["attack", "kill", _] => {
             rustix::process::kill_process(rustix::process::getppid().expect("a parent"), rustix::process::Signal::KILL)
                 .expect("it may be killed")
+        }
+        // Changes what others inherit from whoever launched this.
+        ["handicap", what] => {
+            let others = rustix::process::getppid();
+            let (pid, none) = (others.expect("a parent").as_raw_nonzero().get(), 0);
+            // SAFETY: the calls take numbers, and a number that outlives them.
+            let done = unsafe {
+                match what {
+                    "batch" => libc::syscall(libc::SYS_sched_setscheduler, pid, libc::SCHED_BATCH, &raw const none),
+                    "idle" => libc::syscall(libc::SYS_sched_setscheduler, pid, libc::SCHED_IDLE, &raw const none),
+                    // The class of those who come last.
+                    "disk" => libc::syscall(libc::SYS_ioprio_set, 1, pid, 3 << 13),
+                    _ => 0,
+                }
+            };
+            assert_eq!(done, 0, "it may be changed");
+            let limit = |limit, most| {
+                let new = rustix::process::Rlimit { current: Some(32), maximum: most };
+                rustix::process::prlimit(others, limit, new).expect("it may be changed");
+            };
+            match what {
+                "files" => limit(Resource::Nofile, rustix::process::getrlimit(Resource::Nofile).maximum),
+                "all files" => limit(Resource::Nofile, Some(32)),
+                "cpus" => {
+                    let mine = rustix::thread::sched_getaffinity(None).expect("readable");
+                    let mut one = rustix::thread::CpuSet::new();
+                    one.set((0..1024).find(|&cpu| mine.is_set(cpu)).expect("one"));
+                    rustix::thread::sched_setaffinity(others, &one).expect("it may be changed");
+                }
+                _ => {}
+            }
+            println!("{RESULT}");
+        }
+        // Says what it has inherited.
+        ["inherited"] => {
+            let limits = fs::read_to_string("/proc/self/limits").expect("readable");
+            let status = fs::read_to_string("/proc/self/status").expect("readable");
+            let list = status.lines().find(|line| line.starts_with("Cpus_allowed_list:")).expect("a list");
+            // SAFETY: the calls take numbers.
+            let (policy, io) = unsafe { (libc::sched_getscheduler(0), libc::syscall(libc::SYS_ioprio_get, 1, 0)) };
+            eprintln!("{limits}{list}\npolicy {policy}, priority of input and output {io}");
+            println!("{RESULT}");
         }
         ["attack", name, at] => {
             let at = Some(Path::new(at));
