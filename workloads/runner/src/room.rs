@@ -14,6 +14,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
+use rustix::process::geteuid;
 
 use crate::log::log;
 use crate::output::own_name;
@@ -162,7 +163,14 @@ impl Drop for Room {
 /// What was there before a block's first trial, in every folder that trials may write to. What comes beside it is a trial's.
 #[derive(Debug)]
 struct Litter {
-    folders: BTreeMap<PathBuf, BTreeMap<OsString, u64>>,
+    folders: BTreeMap<PathBuf, Before>,
+}
+
+/// A folder before a block's first trial.
+#[derive(Debug)]
+struct Before {
+    permissions: Option<Permissions>,
+    names: BTreeMap<OsString, u64>,
 }
 
 impl Litter {
@@ -173,11 +181,17 @@ impl Litter {
             if NOT_OURS.iter().any(|other| folder == Path::new(other)) || Some(folder.as_path()) == attempts {
                 continue;
             }
-            let entries: Vec<fs::DirEntry> = fs::read_dir(&folder).into_iter().flatten().flatten().collect();
+            // Of one that shows its user nothing nobody can say what came beside it.
+            let Ok(entries) = fs::read_dir(&folder) else { continue };
+            let entries: Vec<fs::DirEntry> = entries.flatten().collect();
             let subfolders = entries.iter().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
             open.extend(subfolders.map(fs::DirEntry::path));
-            if access(&folder, Access::WRITE_OK).is_ok() {
-                folders.insert(folder, entries.iter().filter_map(named).collect());
+            let facts = fs::symlink_metadata(&folder).ok();
+            // Its owner may write to a folder whatever it allows: by allowing it.
+            let own = facts.as_ref().is_some_and(|facts| facts.uid() == geteuid().as_raw());
+            if own || access(&folder, Access::WRITE_OK).is_ok() {
+                let permissions = facts.map(|facts| facts.permissions());
+                folders.insert(folder, Before { permissions, names: entries.iter().filter_map(named).collect() });
             }
         }
         Self { folders }
@@ -187,13 +201,29 @@ impl Litter {
     fn sweep(&self, kept: &[&Path]) -> Option<PathBuf> {
         let mut stubborn = None;
         for (folder, before) in &self.folders {
-            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            if access(folder, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK).is_err() {
+                open_up(folder);
+            }
+            let entries = match fs::read_dir(folder) {
+                Ok(entries) => entries,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                // Nobody knows what is in it.
+                Err(_) => {
+                    stubborn = Some(folder.clone());
+                    continue;
+                }
+            };
+            for entry in entries.flatten() {
                 let path = entry.path();
                 // A file of the same name may be another one.
-                let known = named(&entry).is_none_or(|(name, inode)| before.get(&name) == Some(&inode));
+                let known = named(&entry).is_none_or(|(name, inode)| before.names.get(&name) == Some(&inode));
                 if !known && !kept.contains(&path.as_path()) && remove(&path).is_err() {
                     stubborn = Some(path);
                 }
+            }
+            let now = fs::symlink_metadata(folder).ok().map(|facts| facts.permissions());
+            if let Some(permissions) = before.permissions.clone().filter(|_| now != before.permissions) {
+                let _ = fs::set_permissions(folder, permissions);
             }
         }
         stubborn
@@ -397,12 +427,53 @@ mod tests {
         assert_eq!(entries(&path("attempts")), ["of-a-trial.json"]);
     }
 
+    /// Does something in a folder of somebody to whom permissions matter. Where the tests do not run as root that is their own user.
+    fn as_nobody(act: impl FnOnce(&Path) + Send) {
+        const NOBODY: u32 = 65_532;
+        let folder = tempfile::tempdir().expect("a folder");
+        let _ = std::os::unix::fs::chown(folder.path(), Some(NOBODY), None);
+        std::thread::scope(|scope| {
+            let done = scope.spawn(|| {
+                // SAFETY: the call takes three numbers, and changes this thread only, since the C library does not know of it.
+                unsafe { libc::syscall(libc::SYS_setresuid, NOBODY, NOBODY, NOBODY) };
+                act(folder.path());
+            });
+            done.join().expect("it holds");
+        });
+    }
+
+    #[test]
+    fn what_a_trial_leaves_in_a_folder_that_it_closes_is_removed_too() {
+        as_nobody(|root| {
+            let set = |folder: &Path, mode| fs::set_permissions(folder, Permissions::from_mode(mode)).expect("set");
+            let mode = |folder: &Path| fs::metadata(folder).expect("there").permissions().mode() & 0o777;
+            // What an image lets its user write to, and what it does not although it is the user's.
+            for before in [0o755, 0o555] {
+                let home = root.join(format!("home-{before:o}"));
+                fs::create_dir(&home).expect("made");
+                fs::write(home.join("known"), "").expect("written");
+                set(&home, before);
+                let litter = Litter::before(root, None);
+                for closed in [0o700, 0o300, 0o400, 0o500, 0o000] {
+                    set(&home, 0o700);
+                    fs::write(home.join("planted"), "an answer").expect("written");
+                    set(&home, closed);
+                    assert_eq!(litter.sweep(&[]), None);
+                    assert_eq!(mode(&home), before, "closed with {closed:o}");
+                    assert_eq!(entries(&home), ["known"], "closed with {closed:o}");
+                }
+                set(&home, 0o700);
+            }
+        });
+    }
+
     #[test]
     fn after_what_cannot_be_removed_nothing_runs() {
         let place = tempfile::tempdir().expect("a folder");
         let mut rooms = rooms(place.path(), false);
         // Nobody may remove a file of the kernel's.
-        rooms.litter = Some(Litter { folders: BTreeMap::from([("/proc/self/fdinfo".into(), BTreeMap::new())]) });
+        let before = Before { permissions: None, names: BTreeMap::new() };
+        rooms.litter = Some(Litter { folders: BTreeMap::from([("/proc/self/fdinfo".into(), before)]) });
         let room = rooms.enter("t-1", "new").expect("a room");
         rooms.leave(room, "t-1", "new");
         let problem = rooms.enter("t-2", "old").expect_err("refused");
