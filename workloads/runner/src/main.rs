@@ -30,6 +30,7 @@ mod record;
 mod requirements;
 mod roles;
 mod room;
+mod segments;
 mod signals;
 mod stop;
 mod survey;

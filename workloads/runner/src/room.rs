@@ -18,6 +18,7 @@ use rustix::process::geteuid;
 
 use crate::log::log;
 use crate::output::own_name;
+use crate::segments::Segments;
 
 /// Not looked through for what trials leave: the kernel's own, Assay's, and Argo's, which works there while trials run.
 const NOT_OURS: [&str; 6] = ["/proc", "/sys", "/assay", "/argo", "/run/argo", "/var/run/argo"];
@@ -164,6 +165,7 @@ impl Drop for Room {
 #[derive(Debug)]
 struct Litter {
     folders: BTreeMap<PathBuf, Before>,
+    segments: Segments,
 }
 
 /// A folder before a block's first trial.
@@ -194,12 +196,12 @@ impl Litter {
                 folders.insert(folder, Before { permissions, names: entries.iter().filter_map(named).collect() });
             }
         }
-        Self { folders }
+        Self { folders, segments: Segments::read() }
     }
 
     /// Removes what was not there before; returns what cannot be removed.
     fn sweep(&self, kept: &[&Path]) -> Option<PathBuf> {
-        let mut stubborn = None;
+        let mut stubborn = self.segments.sweep().map(PathBuf::from);
         for (folder, before) in &self.folders {
             if access(folder, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK).is_err() {
                 open_up(folder);
@@ -468,12 +470,30 @@ mod tests {
     }
 
     #[test]
+    fn what_a_trial_leaves_in_no_folder_is_removed_too() {
+        as_nobody(|root| {
+            let litter = Litter::before(root, None);
+            let before = Segments::read();
+            // SAFETY: these calls take numbers only.
+            unsafe {
+                assert!(libc::shmget(libc::IPC_PRIVATE, 1 << 20, 0o600) >= 0, "a segment");
+                assert!(libc::semget(libc::IPC_PRIVATE, 1, 0o600) >= 0, "a semaphore");
+                assert!(libc::msgget(libc::IPC_PRIVATE, 0o600) >= 0, "a queue");
+            }
+            assert_ne!(Segments::read(), before);
+            assert_eq!(litter.sweep(&[]), None);
+            assert_eq!(Segments::read(), before);
+        });
+    }
+
+    #[test]
     fn after_what_cannot_be_removed_nothing_runs() {
         let place = tempfile::tempdir().expect("a folder");
         let mut rooms = rooms(place.path(), false);
         // Nobody may remove a file of the kernel's.
         let before = Before { permissions: None, names: BTreeMap::new() };
-        rooms.litter = Some(Litter { folders: BTreeMap::from([("/proc/self/fdinfo".into(), before)]) });
+        let folders = BTreeMap::from([("/proc/self/fdinfo".into(), before)]);
+        rooms.litter = Some(Litter { folders, segments: Segments::read() });
         let room = rooms.enter("t-1", "new").expect("a room");
         rooms.leave(room, "t-1", "new");
         let problem = rooms.enter("t-2", "old").expect_err("refused");
