@@ -346,7 +346,7 @@ impl<'a> Block<'a> {
             (attempt.outcome, attempt.message, attempt.result) = (Outcome::Malformed, verdict.message.clone(), None);
         }
         if let Ok(room) = room {
-            self.rooms.leave(room, &trial.id, &command.variant());
+            self.rooms.leave(room, &trial.id, &command.variant()).map_err(Stop::Runner)?;
         }
         self.record.write(&attempt, &self.launcher.signals)?;
         self.tally.add(start.elapsed().saturating_sub(ended.duration), attempt.outcome);

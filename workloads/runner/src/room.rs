@@ -13,10 +13,10 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use anyhow::ensure;
 use rustix::fs::{Access, access};
 use rustix::process::geteuid;
 
-use crate::log::log;
 use crate::output::own_name;
 use crate::segments::Segments;
 
@@ -103,34 +103,34 @@ impl Rooms {
         Ok(room)
     }
 
-    /// What the arm prepared earlier, as it left it; else an empty folder.
+    /// What the arm prepared earlier; else an empty folder.
     fn prepared_by(&mut self, arm: &str) -> Result<Option<PathBuf>, String> {
         let Some(prepared) = &mut self.prepared else { return Ok(None) };
         if let Some(known) = prepared.get(arm) {
-            if seen(&known.folder) == known.left {
-                return Ok(Some(known.folder.clone()));
-            }
-            log(format_args!("what arm {arm} prepared was changed by another trial; it is prepared anew"));
-            remove(&known.folder).map_err(|error| format!("cannot remove what arm {arm} prepared: {error}"))?;
+            return Ok(Some(known.folder.clone()));
         }
         let folder = own_folder(&self.places, "prepared")?;
         prepared.insert(arm.to_owned(), Prepared { left: seen(&folder), folder: folder.clone() });
         Ok(Some(folder))
     }
 
-    /// Removes what a trial left, but for what its arm prepared.
-    pub(crate) fn leave(&mut self, room: Room, trial: &str, arm: &str) {
+    /// Removes what a trial left, but for what its arm prepared. Fails where it changed what another one did: that would be prepared anew,
+    /// which takes the other arm's time.
+    pub(crate) fn leave(&mut self, room: Room, trial: &str, arm: &str) -> anyhow::Result<()> {
         let folder = room.folder.clone();
         drop(room);
         let mut left = if folder.exists() { Some(folder) } else { None };
         let kept: Vec<&Path> = self.prepared.iter().flatten().map(|(_, known)| known.folder.as_path()).collect();
         left = left.or_else(|| self.litter.as_ref()?.sweep(&kept));
-        if let Some(known) = self.prepared.as_mut().and_then(|prepared| prepared.get_mut(arm)) {
-            known.left = seen(&known.folder);
-        }
         self.stained = left.map(|left| {
             format!("trial {trial} left {}, which cannot be removed: what runs after it would find it", left.display())
         });
+        for (other, known) in self.prepared.iter_mut().flatten() {
+            let now = seen(&known.folder);
+            ensure!(other == arm || now == known.left, "trial {trial} of arm {arm} changed what arm {other} prepared");
+            known.left = now;
+        }
+        Ok(())
     }
 }
 
@@ -331,7 +331,7 @@ mod tests {
         for (name, path) in room.variables() {
             fs::write(Path::new(&path).join("planted"), name).expect("it can be written to");
         }
-        rooms.leave(room, "t", "new");
+        rooms.leave(room, "t", "new").expect("nothing is prepared");
         assert_eq!(entries(place.path()), Vec::<String>::new());
         let next = rooms.enter("u", "old").expect("nothing is left");
         assert!(
@@ -380,15 +380,16 @@ mod tests {
         let trial = |rooms: &mut Rooms, arm: &str, act: &dyn Fn(&Path)| {
             let room = rooms.enter("t", arm).expect("a room");
             act(&room.prepared.clone().expect("declared"));
-            rooms.leave(room, "t", arm);
+            rooms.leave(room, "t", arm).map_err(|changed| changed.to_string())
         };
-        trial(&mut rooms, "new", &|folder| fs::write(folder.join("index"), "new's").expect("written"));
-        trial(&mut rooms, "old", &|folder| assert!(entries(folder).is_empty(), "another arm has its own"));
-        trial(&mut rooms, "new", &|folder| {
+        let is_well = |ended: Result<(), String>| assert_eq!(ended, Ok(()));
+        is_well(trial(&mut rooms, "new", &|folder| fs::write(folder.join("index"), "new's").expect("written")));
+        is_well(trial(&mut rooms, "old", &|folder| assert!(entries(folder).is_empty(), "another arm has its own")));
+        is_well(trial(&mut rooms, "new", &|folder| {
             assert_eq!(fs::read_to_string(folder.join("index")).expect("kept"), "new's");
-        });
+        }));
         // A trial of another arm finds it and writes to it, with the same size and the same time.
-        trial(&mut rooms, "old", &|folder| {
+        let ended = trial(&mut rooms, "old", &|folder| {
             let others = fs::read_dir(folder.parent().expect("a place")).expect("list").flatten();
             let index =
                 others.map(|other| other.path().join("index")).find(|index| index.exists()).expect("it is there");
@@ -396,7 +397,7 @@ mod tests {
             fs::write(&index, "forge").expect("written");
             fs::File::options().write(true).open(&index).expect("there").set_modified(time).expect("set");
         });
-        trial(&mut rooms, "new", &|folder| assert!(entries(folder).is_empty(), "what another arm changed is not used"));
+        assert_eq!(ended, Err("trial t of arm old changed what arm new prepared".to_owned()));
         drop(rooms);
         assert_eq!(entries(place.path()), Vec::<String>::new());
     }
@@ -495,7 +496,7 @@ mod tests {
         let folders = BTreeMap::from([("/proc/self/fdinfo".into(), before)]);
         rooms.litter = Some(Litter { folders, segments: Segments::read() });
         let room = rooms.enter("t-1", "new").expect("a room");
-        rooms.leave(room, "t-1", "new");
+        rooms.leave(room, "t-1", "new").expect("nothing is prepared");
         let problem = rooms.enter("t-2", "old").expect_err("refused");
         assert!(problem.starts_with("trial t-1 left /proc/self/fdinfo/"), "{problem}");
     }
