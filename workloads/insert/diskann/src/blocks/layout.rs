@@ -32,11 +32,13 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Blocks of `bytes` bytes for vectors of `dims` dimensions. `None` where not a single edge fits, or more than a count can say.
+    /// Blocks of `bytes` bytes for vectors of `dims` dimensions. `None` where not a single edge fits, or more than a count can say, and
+    /// where SQLite has no blob of that size.
     #[must_use]
     pub fn new(dims: usize, bytes: usize) -> Option<Self> {
-        let vector = COORDINATE * dims;
-        let slots = bytes.checked_sub(HEADER + vector)? / (vector + EDGE);
+        i32::try_from(bytes).ok()?;
+        let vector = COORDINATE.checked_mul(dims)?;
+        let slots = bytes.checked_sub(HEADER)?.checked_sub(vector)? / (vector + EDGE);
         let sound = dims > 0 && bytes.is_multiple_of(8) && (1..=usize::from(u16::MAX)).contains(&slots);
         sound.then_some(Self { dims, bytes, slots })
     }
@@ -208,6 +210,15 @@ mod tests {
         assert_eq!(Layout::new(256, 4096).unwrap().slots(), 2);
         assert_eq!(Layout::new(1024, 4096), None);
         assert_eq!(Layout::new(0, 4096), None);
+    }
+
+    /// As a damaged file may name them.
+    #[test]
+    fn sizes_beyond_any_memory_are_none() {
+        for dims in [1 << 62, usize::MAX / 4 + 1, usize::MAX, 1 << 30] {
+            assert_eq!(Layout::new(dims, 16_384), None, "{dims}");
+        }
+        assert_eq!(Layout::new(1 << 40, 1 << 44), None);
     }
 
     #[test]
