@@ -45,6 +45,9 @@ var words = map[reflect.Type][]string{
 var sentences = map[string]bool{"message": true, "reason": true, "detail": true, "layout": true, "warnings": true, "unseen": true,
 	"ceiling": true}
 
+// confidences are the fields that quantiles are taken at.
+var confidences = map[string]bool{"confidence": true, "gateConfidence": true}
+
 // unsound is what no analysis of ours holds.
 type unsound struct{ at, says string }
 
@@ -125,8 +128,11 @@ func sound(value reflect.Value, field string) *unsound {
 			return &unsound{"", fmt.Sprintf("is %d, and a count is between 0 and %d", count, most)}
 		}
 	case reflect.Float64:
-		if number := value.Float(); math.IsNaN(number) || math.IsInf(number, 0) {
+		switch number := value.Float(); {
+		case math.IsNaN(number) || math.IsInf(number, 0):
 			return &unsound{"", fmt.Sprintf("is %v: it has to be finite", number)}
+		case confidences[field] && (number < 0 || number > 1):
+			return &unsound{"", fmt.Sprintf("is %v, and a confidence is between 0 and 1", number)}
 		}
 	case reflect.Pointer:
 		if !value.IsNil() {

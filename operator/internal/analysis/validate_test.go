@@ -73,6 +73,8 @@ func TestAnAnalysisThatNoneOfOursCanBeIsRefused(t *testing.T) {
 		"a point with a long name":       {`{"arms": [{"point": "` + strings.Repeat("a", 256<<10+1) + `"}]}`, "arms[0].point has 262145 bytes"},
 		"a long key":                     {`{"ratios": [{"perBlock": {"` + strings.Repeat("a", 256<<10+1) + `": 1}}]}`, "has 262145 bytes"},
 		"a long word in the message":     {`{"verdict": "` + strings.Repeat("a", 1<<20) + `"}`, "verdict is"},
+		"a confidence beyond all":        {`{"gateConfidence": 5}`, "gateConfidence is 5, and a confidence is between 0 and 1"},
+		"a gate's confidence":            {gate(`, "outcome": "Go", "confidence": -1`), "gates[0].confidence is -1"},
 		"a sentence as long as it likes": {`{"warnings": ["` + strings.Repeat("a", 1<<20) + `"]}`, ""},
 	}
 	for name, tc := range cases {
