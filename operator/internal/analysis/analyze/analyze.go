@@ -40,5 +40,6 @@ func Evidence(exp *experiment.Experiment, evidence record.Evidence, wave int) *a
 	own := chosen.Own(evidence, wave)
 	out.Warnings = explain.Warnings(d, parity, out, own)
 	out.Usage = explain.Usage(exp, chosen, own)
+	out.Shorten()
 	return out
 }

@@ -2,10 +2,20 @@ package analyze
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"regexp"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/specimen"
 )
 
 // What cannot be written down leaves a run without any verdict: whoever writes attempts could take it away.
@@ -47,5 +57,85 @@ func TestAnAnalysisCanBeWrittenWhateverItsAttemptsSay(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// What programs say of themselves is quoted, counted and listed, and an analysis that grows with it until nobody reads it any more has no
+// verdict: a program could keep it from being NoGo.
+func TestAnAnalysisIsReadWhateverProgramsSayOfThemselves(t *testing.T) {
+	const most = 10 * time.Second
+	crowded := func(spec *runSpec) {
+		spec.Sweep = &assayv1alpha1.Sweep{Axes: []assayv1alpha1.SweepAxis{{Name: "size", Values: []string{"1", "2"}}}}
+		spec.Design.Blocks = assayv1alpha1.Blocks{Min: 250, Max: 250}
+		spec.Budget.Trials = 100_000
+	}
+	median := func(spec *runSpec) { spec.Gates[0].Statistic = assayv1alpha1.StatisticP50 }
+	named := func(result *record.Result, i int) *record.Result {
+		for phase := range 64 {
+			result.Phases = append(result.Phases, record.Phase{Name: fmt.Sprintf("a%dTo%d", i, phase), Samples: []float64{1}})
+		}
+		return result
+	}
+	for name, c := range map[string]struct {
+		edit func(*runSpec)
+		says func(i int, a *record.Attempt, result *record.Result)
+	}{
+		"a build that has a long name in every trial": {nil, func(i int, _ *record.Attempt, result *record.Result) {
+			result.Workload.Build = map[string]string{fmt.Sprint(strings.Repeat("\x01", 1<<18), i): "it"}
+		}},
+		"long last words": {crowded, func(i int, a *record.Attempt, _ *record.Result) {
+			if i%4 > 0 {
+				a.Outcome, a.ExitCode, a.Message = record.Failed, nil, strings.Repeat("<\x01", 2048)
+			}
+		}},
+		"other phases in every trial": {crowded, func(i int, _ *record.Attempt, result *record.Result) { named(result, i) }},
+		"more samples than can be counted": {median, func(_ int, _ *record.Attempt, result *record.Result) {
+			of := hdrhistogram.New(1, 1<<40, 3)
+			if err := of.RecordValues(1e9, 1<<52); err != nil {
+				t.Fatal(err)
+			}
+			data, err := of.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+			if err != nil {
+				t.Fatal(err)
+			}
+			result.Metrics["time"] = &record.Metric{Unit: "s", Histogram: &record.Histogram{
+				Encoding: "hdr-v2-deflate-base64", Scale: 1e-9, Count: of.TotalCount(), Data: string(data),
+			}}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			exp, err := specimen.Pair(c.edit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wave, err := simulate.Wave(exp, 0, 0, exp.Plan.Design.Blocks.Min)
+			if err != nil {
+				t.Fatal(err)
+			}
+			attempts := simulate.NewWorld(simulate.Scenario{Trial: 0.01}, 0.5, 1, 1).Run(exp, wave)
+			for i := range attempts {
+				if a := &attempts[i]; a.Arm == "new" {
+					result := *a.Result
+					result.Metrics = maps.Clone(result.Metrics)
+					c.says(i, a, &result)
+					a.Result = &result
+				}
+			}
+			began := time.Now()
+			result := Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
+			if took := time.Since(began); took > most {
+				t.Errorf("it took %s", took)
+			}
+			raw, err := json.MarshalIndent(result, "", "  ")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := analysis.Parse(raw); err != nil {
+				t.Errorf("%d bytes: %v", len(raw), err)
+			}
+			if result.Verdict == goes {
+				t.Errorf("%s of a candidate that is slower", result.Verdict)
+			}
+		})
 	}
 }

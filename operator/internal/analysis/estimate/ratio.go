@@ -160,11 +160,13 @@ func (d *Data) blocksOf(more *Data, point, arm int, metric string, statistic exp
 // PhaseRatio is a phase's mean time of an arm over the baseline's, paired within blocks.
 func (d *Data) PhaseRatio(point, arm int, phase string) Inference {
 	of := func(arm int) map[string][]float64 {
-		_, series := d.Phases(selection.At(point, arm))
-		if series[phase] == nil {
-			return nil
+		blocks := map[string][]float64{}
+		for _, attempt := range d.Trials[selection.At(point, arm)] {
+			if times := phaseTimes(attempt, phase); len(times) > 0 {
+				blocks[attempt.Block] = append(blocks[attempt.Block], times...)
+			}
 		}
-		return series[phase].Blocks
+		return blocks
 	}
 	mine, theirs := of(arm), of(d.Exp.Baseline())
 	if len(mine) == 0 || len(theirs) == 0 {

@@ -121,9 +121,22 @@ type PhaseSeries struct {
 	samples int
 }
 
+// A program names its phases as it likes, and in every trial otherwise if it likes that. So a cell has as many as one trial may report at
+// most, and where there are many cells as many as an analysis has room for: six in each of 4,096.
+const (
+	mostPhases    = 64
+	mostAllPhases = 6 * 4096
+)
+
+// MostPhases is how many phases of a cell are shown: those that are reported first.
+func (d *Data) MostPhases() int {
+	return max(1, min(mostPhases, mostAllPhases/max(1, len(d.Exp.Points)*len(d.Exp.Arms))))
+}
+
 // Phases are the mean seconds per iteration of every trial by block, and the names in the order the process reports them.
 func (d *Data) Phases(c selection.Cell) ([]string, map[string]*PhaseSeries) {
 	var names []string
+	most := d.MostPhases()
 	series := map[string]*PhaseSeries{}
 	for _, attempt := range d.Trials[c] {
 		for _, phase := range attempt.Reported().Phases {
@@ -133,6 +146,9 @@ func (d *Data) Phases(c selection.Cell) ([]string, map[string]*PhaseSeries) {
 			}
 			s := series[phase.Name]
 			if s == nil {
+				if len(names) == most {
+					continue
+				}
 				names = append(names, phase.Name)
 				s = &PhaseSeries{Blocks: map[string][]float64{}}
 				series[phase.Name] = s

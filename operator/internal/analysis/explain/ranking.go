@@ -106,7 +106,7 @@ func phaseRankingWarnings(d *estimate.Data) []string {
 			var here []string
 			here, at[point] = d.Phases(selection.At(point, arm))
 			for _, name := range here {
-				if !slices.Contains(names, name) {
+				if len(names) < d.MostPhases() && !slices.Contains(names, name) {
 					names = append(names, name)
 				}
 			}

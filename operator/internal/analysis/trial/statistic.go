@@ -28,6 +28,10 @@ type decoded struct {
 // say six million.
 const mostBars = 100_000
 
+// mostValues is how many values the histogram of a trial may hold in all: those of a hundred thousand trials together are fewer than
+// an analysis may count, and can be added up.
+const mostValues = 1 << 36
+
 // Histograms are those that were decoded.
 type Histograms map[*record.Histogram]decoded
 
@@ -38,8 +42,11 @@ func (h Histograms) Decode(histogram *record.Histogram) error {
 	if err != nil {
 		return fmt.Errorf("histogram cannot be decoded: %w", err)
 	}
-	if found.TotalCount() != histogram.Count {
+	switch {
+	case found.TotalCount() != histogram.Count:
 		return fmt.Errorf("invalid histogram: it holds %d values and its count is %d", found.TotalCount(), histogram.Count)
+	case histogram.Count > mostValues:
+		return fmt.Errorf("invalid histogram: it holds %d values, and at most %d are allowed", histogram.Count, mostValues)
 	}
 	// Twice as many values as the digits have are distinguished, rounded up to a power of two, and of these the upper half in each
 	// doubling (Tene, HdrHistogram).

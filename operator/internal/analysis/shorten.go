@@ -1,0 +1,86 @@
+package analysis
+
+import (
+	"reflect"
+	"slices"
+	"unicode/utf8"
+)
+
+// mostSentences bounds the bytes, as JSON, of all sentences of an analysis together. They quote what programs and others say of themselves,
+// and an analysis with more bytes than are read is one without a verdict.
+const mostSentences = 4 << 20
+
+// Shorten cuts the longest sentences of an analysis that has too many bytes of them to be read, the others stay as they are.
+func (a *Analysis) Shorten() {
+	var texts []reflect.Value
+	var lengths []int
+	eachSentence(reflect.ValueOf(a).Elem(), "", func(text reflect.Value) {
+		texts, lengths = append(texts, text), append(lengths, jsonLength(text.String()))
+	})
+	slices.Sort(lengths)
+	left := mostSentences
+	for i, length := range lengths {
+		if share := left / (len(lengths) - i); length > share {
+			for _, text := range texts {
+				text.SetString(cut(text.String(), share))
+			}
+			return
+		}
+		left -= length
+	}
+}
+
+// eachSentence visits the sentences in a value, of the field with a name.
+func eachSentence(value reflect.Value, field string, visit func(text reflect.Value)) {
+	switch value.Kind() {
+	case reflect.String:
+		// Words that decide or label something are of types of their own, but for the name of a limit.
+		if sentences[field] && field != "ceiling" && value.Type() == reflect.TypeFor[string]() {
+			visit(value)
+		}
+	case reflect.Pointer:
+		if !value.IsNil() {
+			eachSentence(value.Elem(), field, visit)
+		}
+	case reflect.Slice:
+		for i := range value.Len() {
+			eachSentence(value.Index(i), field, visit)
+		}
+	case reflect.Struct:
+		for i, name := range fieldsOf(value.Type()) {
+			if name != "" {
+				eachSentence(value.Field(i), name, visit)
+			}
+		}
+	}
+}
+
+// cut is the beginning of a text that has more bytes as JSON.
+func cut(text string, most int) string {
+	if jsonLength(text) <= most {
+		return text
+	}
+	const more = "…"
+	left := most - len(more)
+	for i, r := range text {
+		if left -= jsonLength(string(r)); left < 0 {
+			return text[:i] + more
+		}
+	}
+	return text
+}
+
+// jsonLength is how many bytes a text has as JSON, or more.
+func jsonLength(text string) int {
+	const escaped = 6 // As \u0000.
+	length := 0
+	for _, r := range text {
+		switch {
+		case r < ' ' || r == '"' || r == '\\' || r == '<' || r == '>' || r == '&' || r == '\u2028' || r == '\u2029' || r == utf8.RuneError:
+			length += escaped
+		default:
+			length += utf8.RuneLen(r)
+		}
+	}
+	return length
+}
