@@ -273,3 +273,53 @@ func TestAClockOfAnyStepDecidesOnlyWhatItShows(t *testing.T) {
 		t.Errorf("%d intervals miss the truth; in %d runs no reading moved", missed, never)
 	}
 }
+
+// The same readings are of the same clock, and say the same, whatever unit they are written in.
+func TestAClockHasTheSameStepsInEveryUnit(t *testing.T) {
+	random := rand.New(rand.NewPCG(31, 37))
+	widened := 0
+	for range 150 {
+		step, digit := []float64{windows, 1.0 / 60, 0.01, 1e-3}[random.IntN(4)], []float64{1e-3, 1e-4, 1e-6}[random.IntN(3)]
+		seconds, noise := step*(2+8*random.Float64()), []float64{0, 1e-3, 0.02}[random.IntN(3)]
+		readings := map[int]float64{}
+		read := func(i int) float64 {
+			if _, ok := readings[i]; !ok {
+				began := math.Floor(1000 * random.Float64())
+				steps := math.Floor(seconds*math.Exp(noise*random.NormFloat64())/step + random.Float64())
+				at := func(steps float64) float64 { return math.Round(steps * step / digit) }
+				readings[i] = at(began+steps) - at(began)
+			}
+			return readings[i]
+		}
+		var first *analysis.RatioResult
+		for _, unit := range []string{"s", "ms", "us", "ns", "ms/op"} {
+			l := pair(t, 1, nil)
+			l.exp.Plan.Metrics[0].Unit = unit
+			for i := range l.attempts {
+				result := *l.attempts[i].Result
+				value := read(i) * math.Round(digit/1e-9) / math.Round(experiment.ClockUnit(unit)/1e-9)
+				result.Metrics = map[string]*record.Metric{"time": {Unit: unit, Value: &value}}
+				l.attempts[i].Result = &result
+			}
+			ratio := &l.analyze().Ratios[0]
+			if first == nil {
+				first = ratio
+			}
+			alike := func(a, b *float64) bool {
+				return (a == nil) == (b == nil) && (a == nil || math.Abs(*a / *b - 1) < 1e-6)
+			}
+			resolved := (ratio.Resolution == nil) == (first.Resolution == nil)
+			if resolved && ratio.Resolution != nil {
+				widened++
+				resolved = alike(&ratio.Resolution.Relative, &first.Resolution.Relative)
+			}
+			if !resolved || !alike(ratio.Estimate.Low, first.Estimate.Low) || !alike(ratio.Estimate.High, first.Estimate.High) {
+				t.Errorf("steps of %g s, digits of %g s, %.4g s and noise of %g: %s in %s, resolution %+v, and %s in s, resolution %+v", step, digit,
+					seconds, noise, analysis.Describe(&ratio.Estimate), unit, ratio.Resolution, analysis.Describe(&first.Estimate), first.Resolution)
+			}
+		}
+	}
+	if widened == 0 {
+		t.Error("no clock was found")
+	}
+}

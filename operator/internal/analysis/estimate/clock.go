@@ -54,8 +54,9 @@ const (
 	coarsestDigit = 0.25
 )
 
-// knownTicks are steps of widespread clocks that no decimal number of digits writes exactly: the timer of Windows (64 Hz; Microsoft's
-// documentation of GetTickCount64 has it as 10 to 16 ms), and of what waits for a screen (60 Hz). All others are found in the readings.
+// knownTicks are steps of widespread clocks, in seconds, that no decimal number of digits writes exactly: the timer of Windows (64 Hz;
+// Microsoft's documentation of GetTickCount64 has it as 10 to 16 ms), and of what waits for a screen (60 Hz). All others are found in the
+// readings.
 var knownTicks = []float64{1.0 / 60, 1.0 / 64}
 
 // onClock widens the interval of a quantity, or of the ratio of several, by what the clocks of their arms cannot resolve. Arms that run
@@ -266,7 +267,7 @@ func (d *Data) clock(key clockOf, is, rate bool) analysis.Resolution {
 		out.Step = commonStep(values, d.lost(key.metric))
 	}
 	if !rate {
-		out.Step = max(out.Step, knownTick(values))
+		out.Step = max(out.Step, knownTick(values, d.clockUnit(key.metric)))
 	}
 	if key.arm != everyArm {
 		out.Step = max(out.Step, repeated(values, count))
@@ -278,21 +279,27 @@ func (d *Data) clock(key clockOf, is, rate bool) analysis.Resolution {
 
 // lost is by how much two readings of a metric may differ that are one, in its unit; infinite where the unit does not say how long it is.
 func (d *Data) lost(name string) float64 {
-	seconds := 1.0 // Of a phase.
-	if metric := d.Exp.Metric(name); metric != nil {
-		seconds = experiment.ClockUnit(metric.Unit)
-	}
-	return lostSeconds / seconds
+	return lostSeconds / d.clockUnit(name)
 }
 
-// knownTick is the step of a widespread clock that all values are multiples of, but for the digits they were written with; 0 where there
-// is none, or the digits are too coarse to tell. A difference of two readings that were each rounded is a digit off at most.
-func knownTick(values []float64) float64 {
+// clockUnit is how many seconds a unit of what a clock reads has; 0 where the unit does not say.
+func (d *Data) clockUnit(name string) float64 {
+	if metric := d.Exp.Metric(name); metric != nil {
+		return experiment.ClockUnit(metric.Unit)
+	}
+	return 1 // Of a phase.
+}
+
+// knownTick is the step of a widespread clock that all values, in a unit of so many seconds, are multiples of, but for the digits they were
+// written with; 0 where there is none, or the digits are too coarse to tell. A difference of two readings that were each rounded is a digit
+// off at most.
+func knownTick(values []float64, unit float64) float64 {
 	if len(values) < 2 || len(values) > mostTicks {
 		return 0
 	}
 	digit := finestDigit(values)
-	for _, tick := range knownTicks {
+	for _, seconds := range knownTicks {
+		tick := seconds / unit
 		off := func(value float64) bool {
 			ticks := math.Round(value / tick)
 			return ticks < 1 || math.Abs(value-ticks*tick) > digit*(1+1e-6)+1e-9*value
