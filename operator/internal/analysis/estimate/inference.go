@@ -111,6 +111,15 @@ func (i Inference) unscale(value float64) float64 {
 	return value
 }
 
+// blur is by how much numbers on the working scale may differ that are the same but for the last digits of sums and logarithms.
+func (i Inference) blur() float64 {
+	const digits = 1e-12
+	if i.logarithmic {
+		return digits
+	}
+	return digits * math.Abs(i.Value)
+}
+
 // Estimate is the inference as the analysis shows it; nil when there is not even a value.
 func (i Inference) Estimate(unit string) *analysis.Estimate {
 	if i.Blocks == 0 || math.IsNaN(i.Value) || math.IsInf(i.Value, 0) {

@@ -110,8 +110,11 @@ func heterogeneous(nodes []Inference) bool {
 		between += float64(node.Blocks) * off * off
 	}
 	within, df := varianceWithin(nodes)
-	if within == 0 {
-		return between > 0
+	switch blur := nodes[0].blur(); {
+	case between <= total*blur*blur:
+		return false
+	case within == 0:
+		return true
 	}
 	dfBetween := float64(len(nodes) - 1)
 	return stats.FTail(between/dfBetween/within, dfBetween, df) < nodesDifferLevel

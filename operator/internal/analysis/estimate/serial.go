@@ -130,7 +130,7 @@ func (d *Data) serially(found Inference, values map[string]float64, within Sprea
 		found = found.including(studentAround(center, math.Sqrt(declared.inflation*variance/n), declared.df, found))
 	}
 	square := stats.Squares(series, 0)
-	if square == 0 {
+	if square <= n*found.blur()*found.blur() {
 		return found.At(d.Confidence)
 	}
 	found.Series = shape

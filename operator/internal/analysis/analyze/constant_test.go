@@ -1,0 +1,67 @@
+package analyze
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/specimen"
+)
+
+// A count that is the same in every trial neither depends on the block before it nor on the node, whatever digits its sums are rounded to.
+func TestAFigureThatNeverChangesIsDecided(t *testing.T) {
+	random := rand.New(rand.NewPCG(41, 43))
+	for range 120 {
+		blocks, nodes := 6+random.IntN(34), 1+random.IntN(4)
+		old, ratio := math.Exp(20*random.Float64()-10), math.Exp(0.3*random.NormFloat64())
+		statistic := []assayv1alpha1.Statistic{assayv1alpha1.StatisticValue, assayv1alpha1.StatisticMedian, assayv1alpha1.StatisticP50}[random.IntN(3)]
+		exp, err := specimen.Pair(func(spec *runSpec) {
+			spec.Design.Blocks = assayv1alpha1.Blocks{Min: int32(blocks), Max: int32(blocks)}
+			of := assayv1alpha1.Gate{Name: "ratio", Metric: "time", Statistic: statistic, Op: assayv1alpha1.RatioAtMost, Bound: "1"}
+			level := of
+			level.Name, level.Op = "level", assayv1alpha1.AtMost
+			spec.Gates = []assayv1alpha1.Gate{of, level}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		exp.Plan.Metrics[0].Unit, exp.Plan.Gates[1].Bound = "By", ptr.To(old)
+		wave, err := simulate.Wave(exp, 0, 0, blocks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := &simulatedRun{exp: exp, waves: []record.Wave{*wave}, attempts: simulate.NewWorld(simulate.Scenario{}, 0, 1, 1).Run(exp, wave)}
+		for i := range l.attempts {
+			a, result := &l.attempts[i], *l.attempts[i].Result
+			value := map[string]float64{"old": old, "new": old * ratio}[a.Arm]
+			metric := record.Metric{Unit: "By", Value: &value}
+			if statistic != assayv1alpha1.StatisticValue {
+				metric = record.Metric{Unit: "By", Samples: []float64{value, value, value}}
+			}
+			result.Metrics = map[string]*record.Metric{"time": &metric}
+			a.Result, a.Environment.Soft = &result, map[string]any{"nodeName": fmt.Sprint("node-", numbered(t, a)%nodes)}
+		}
+		got, want := l.analyze(), noGo
+		if ratio <= 1 {
+			want = goes
+		}
+		at := fmt.Sprintf("%g and %g times as much in %d blocks of %d nodes, %s", old, ratio, blocks, nodes, statistic)
+		for _, gate := range got.Gates[:2] {
+			if s := gate.Series; gate.Outcome != want || s != nil && (s.Dependent || s.Skewed) {
+				t.Errorf("%s: %s %s: %s, series %+v", at, gate.Gate, gate.Outcome, gate.Message, gate.Series)
+			}
+		}
+		for _, warning := range got.Warnings {
+			if strings.Contains(warning, "depends on the node") {
+				t.Errorf("%s: %s", at, warning)
+			}
+		}
+	}
+}
