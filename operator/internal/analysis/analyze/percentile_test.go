@@ -3,9 +3,11 @@ package analyze
 import (
 	"math"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -48,5 +50,36 @@ func TestAPercentileOfTwoNodesLiesInItsInterval(t *testing.T) {
 				t.Errorf("%s: %s", gate.Outcome, gate.Message)
 			}
 		})
+	}
+}
+
+// A time may be 0. One of thousands moves no median, on however many nodes the others were, and whichever of them had it.
+func TestASampleOfZeroMovesNoMedian(t *testing.T) {
+	const nodes = 5
+	measured := func(zero bool) *analysis.GateResult {
+		random := rand.New(rand.NewPCG(5, 6))
+		l := pair(t, 1, func(spec *runSpec) {
+			spec.Gates = []assayv1alpha1.Gate{
+				{Name: "fast", Metric: "time", Statistic: assayv1alpha1.StatisticP50, Op: assayv1alpha1.AtMost, Bound: "0.5"},
+			}
+		})
+		for i := range l.attempts {
+			a := &l.attempts[i]
+			values := make([]float64, 20)
+			for j := range values {
+				values[j] = math.Exp(0.01 * random.NormFloat64())
+			}
+			if zero && a.Arm == "new" && i < 4 {
+				values[0] = 0
+			}
+			result := *a.Result
+			result.Metrics = map[string]*record.Metric{"time": {Unit: "s", Samples: values}}
+			a.Result, a.Environment.Soft = &result, map[string]any{"nodeName": "node-" + strconv.Itoa(numbered(t, a)%nodes)}
+		}
+		return &l.analyze().Gates[0]
+	}
+	without, with := measured(false), measured(true)
+	if without.Outcome != noGo || with.Outcome != noGo || math.Abs(with.Estimate.Value/without.Estimate.Value-1) > 0.01 {
+		t.Errorf("%s: %s\nwith a sample of 0 %s: %s", without.Outcome, without.Message, with.Outcome, with.Message)
 	}
 }

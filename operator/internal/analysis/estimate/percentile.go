@@ -192,9 +192,11 @@ func (d *Data) percentileLevel(q Quantity, share float64) Inference {
 	if len(blocks) == 0 {
 		return Inference{Reason: "no block has a value"}
 	}
+	positive := true // In all blocks, which are asked first: nodes of which one has a sample of 0 are compared on one scale.
 	return d.percentileAcrossNodes(q.Statistic, blocks, false, func(blocks map[string]int, least int) Inference {
 		p := d.newPool(q, blocks)
-		out := Inference{Blocks: len(blocks), samples: p.size(), logarithmic: p.values[0] > 0}
+		positive = positive && p.values[0] > 0
+		out := Inference{Blocks: len(blocks), samples: p.size(), logarithmic: positive}
 		return d.bootstrap(q, out, least, d.drawn(blocks, q.Cell), func(weights []int64) float64 { return p.percentile(share, weights) })
 	})
 }
