@@ -320,3 +320,67 @@ func TestATimeoutIsTheWorstOfARate(t *testing.T) {
 		}
 	}
 }
+
+// A block of which every trial hung ran on its node, at its time and with its builds, as the others did.
+func TestABlockThatHungIsOfItsNode(t *testing.T) {
+	hang := func(l *simulatedRun, blocks ...int) {
+		for i := range l.attempts {
+			a := &l.attempts[i]
+			a.Environment.Soft = map[string]any{"nodeName": "node-a", "runnerVersion": "simulated"}
+			if slices.Contains(blocks, numbered(t, a)) {
+				a.Outcome, a.ExitCode, a.Signal, a.Result, a.DurationSeconds = record.TimedOut, nil, ptr.To(9), nil, 2
+			}
+		}
+	}
+	slow := assayv1alpha1.Gate{
+		Name: "slow", Metric: "time", Statistic: assayv1alpha1.StatisticP50, Op: assayv1alpha1.AtMost, Bound: "0.5s",
+	}
+	l := pair(t, 1, func(spec *runSpec) {
+		completes("0.5", "")(spec)
+		spec.Gates = append(spec.Gates, slow)
+	})
+	l.exp.Plan.Workload.TimeoutSeconds = 2
+	hang(l, 3, 7)
+	got := l.analyze()
+	for _, gate := range got.Gates {
+		if gate.Gate == "slow" && gate.Outcome != noGo {
+			t.Errorf("%s: %s", gate.Outcome, gate.Message)
+		}
+	}
+	if ratio := got.Ratios[0]; ratio.PerNode != nil || ratio.NodesDiffer {
+		t.Errorf("nodes %+v of a run on one", ratio.PerNode)
+	}
+	for _, warning := range got.Warnings {
+		if strings.Contains(warning, "unknown") {
+			t.Error(warning)
+		}
+	}
+}
+
+// Builds are as many as there are, whatever became of their blocks.
+func TestABlockThatHungIsOfItsBuild(t *testing.T) {
+	exp, err := specimen.Of(simulate.Scenario{Builds: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wave, err := simulate.Wave(exp, 0, 0, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	attempts := simulate.NewWorld(simulate.Scenario{Trial: 0.01, Builds: 2}, 0, 1, 1).Run(exp, wave)
+	l := &simulatedRun{exp: exp, waves: []record.Wave{*wave}, attempts: attempts}
+	width := func() float64 {
+		e := l.analyze().Arms[0].Estimate
+		return (*e.High - *e.Low) / e.Value
+	}
+	before := width()
+	for i := range l.attempts {
+		if a := &l.attempts[i]; numbered(t, a) == 4 {
+			a.Outcome, a.ExitCode, a.Signal, a.Result, a.DurationSeconds = record.TimedOut, nil, ptr.To(9), nil, 300
+		}
+	}
+	l.exp.Plan.Workload.TimeoutSeconds = 1.001 // As long as the others took: nothing but a trial that says less.
+	if after := width(); after < before/2 {
+		t.Errorf("an interval of %.3g, and where the trials of a block hung of %.3g", before, after)
+	}
+}

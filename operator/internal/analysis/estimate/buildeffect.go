@@ -29,8 +29,8 @@ func (d *Data) buildGroups(c selection.Cell) map[string]string {
 			parent[max(a, b)] = min(a, b)
 		}
 	}
-	distinct := map[string]bool{}
-	for _, attempt := range d.Trials[c] {
+	distinct, trials := map[string]bool{}, slices.Concat(d.Trials[c], d.hung[c])
+	for _, attempt := range trials {
 		if attempt.Build == "" {
 			return nil
 		}
@@ -38,14 +38,14 @@ func (d *Data) buildGroups(c selection.Cell) map[string]string {
 			join(attempt.Build, "\x00"+programs)
 		}
 	}
-	for _, attempt := range d.Trials[c] {
+	for _, attempt := range trials {
 		distinct[root(attempt.Build)] = true
 	}
 	if len(distinct) < 2 {
 		return nil
 	}
 	out := map[string]string{}
-	for _, attempt := range d.Trials[c] {
+	for _, attempt := range trials {
 		if other, ok := out[attempt.Block]; ok {
 			join(attempt.Build, other)
 		}

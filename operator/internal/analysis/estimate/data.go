@@ -3,6 +3,7 @@
 package estimate
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"maps"
@@ -40,8 +41,9 @@ type Data struct {
 	// started is when the first trial of a block began.
 	started map[string]time.Time
 	clocks  map[clockOf]analysis.Resolution
-	// TimedOut are the trials that a timeout ended.
+	// TimedOut are the trials that a timeout ended, and hung their attempts.
 	TimedOut timedOut
+	hung     map[selection.Cell][]*record.Attempt
 
 	series map[Quantity]map[string][]float64
 	// ratios are those to the baseline.
@@ -100,6 +102,7 @@ func dataOf(exp *experiment.Experiment, chosen *selection.Selection, attempts []
 		Trials: map[selection.Cell][]*record.Attempt{}, Rejected: map[selection.Cell]int{},
 		Measured: map[selection.Cell]map[string]bool{}, slots: map[selection.Cell]map[string][]float64{},
 		nodes: map[string]string{}, started: map[string]time.Time{}, clocks: map[clockOf]analysis.Resolution{}, TimedOut: timedOut{},
+		hung:   map[selection.Cell][]*record.Attempt{},
 		series: map[Quantity]map[string][]float64{}, ratios: map[Quantity]Inference{}, levels: map[Quantity]Inference{},
 		conditions: map[selection.Cell]map[string]map[string]int{},
 	}
@@ -109,24 +112,40 @@ func dataOf(exp *experiment.Experiment, chosen *selection.Selection, attempts []
 		}
 		c := chosen.Cells[attempt]
 		d.Trials[c] = append(d.Trials[c], attempt)
-		d.nodes[attempt.Block] = trial.NodeOf(attempt)
-		if other := chosen.Elsewhere[attempt]; other > 0 {
-			d.nodes[attempt.Block] += fmt.Sprintf(", environment %d", other)
-		}
-		if first, ok := d.started[attempt.Block]; !ok || attempt.StartedAt.Before(first) {
-			d.started[attempt.Block] = attempt.StartedAt
-		}
+		d.sawBlock(attempt)
 		d.sawMeasured(c, attempt)
 	}
-	for attempt, kind := range chosen.Kinds {
-		if c, ok := chosen.Cells[attempt]; ok && (kind == selection.Failed || kind == selection.Unusable) && (in == nil || in(attempt.Block)) {
-			d.sawMeasured(c, attempt)
-			if attempt.Outcome == record.TimedOut {
-				d.TimedOut.add(c, attempt, exp.Plan.Workload.TimeoutSeconds)
-			}
+	lost := slices.SortedFunc(maps.Keys(chosen.Kinds), func(a, b *record.Attempt) int {
+		return cmp.Or(record.CompareNames(a.Trial, b.Trial), cmp.Compare(a.ID, b.ID))
+	})
+	for _, attempt := range lost {
+		c, ok := chosen.Cells[attempt]
+		failed := chosen.Kinds[attempt] == selection.Failed || chosen.Kinds[attempt] == selection.Unusable
+		if !ok || !failed || in != nil && !in(attempt.Block) {
+			continue
+		}
+		d.sawMeasured(c, attempt)
+		if attempt.Outcome != record.TimedOut {
+			continue
+		}
+		d.TimedOut.add(c, attempt, exp.Plan.Workload.TimeoutSeconds)
+		d.hung[c] = append(d.hung[c], attempt)
+		if _, known := d.started[attempt.Block]; !known {
+			d.sawBlock(attempt) // Of which nothing but such trials is left, and these have figures.
 		}
 	}
 	return d
+}
+
+// sawBlock is where and when a block ran, as one of its attempts has it.
+func (d *Data) sawBlock(attempt *record.Attempt) {
+	d.nodes[attempt.Block] = trial.NodeOf(attempt)
+	if other := d.Chosen.Elsewhere[attempt]; other > 0 {
+		d.nodes[attempt.Block] += fmt.Sprintf(", environment %d", other)
+	}
+	if first, ok := d.started[attempt.Block]; !ok || attempt.StartedAt.Before(first) {
+		d.started[attempt.Block] = attempt.StartedAt
+	}
 }
 
 // reported are the trials of a cell that have a metric, with what they report of it.
