@@ -169,7 +169,7 @@ func unresolved(a *analysis.Analysis, of Quantity, over, under []string, found e
 		for _, arm := range side {
 			clock := clockOf(a, of, arm)
 			switch {
-			case clock == nil || clock.Bucket && estimate.NegligibleBucket(clock.Relative, (high-low)/2):
+			case clock == nil || clock.Relative < 0 || clock.Bucket && estimate.NegligibleBucket(clock.Relative, (high-low)/2):
 			case clock.Own:
 				apart += math.Log1p(clock.Relative) / float64(len(side))
 			default:
@@ -210,8 +210,13 @@ func logs(a *analysis.Analysis, exp *experiment.Experiment, of Quantity, arm str
 		return nil, fmt.Sprintf("arm %q or the baseline is several builds, which blocks alone do not show: give each one build", arm)
 	}
 	out := map[string]float64{}
-	for block, ratio := range ratios(&a.Ratios[i]) {
-		out[block] = math.Log(ratio)
+	found := ratios(&a.Ratios[i])
+	for _, block := range slices.Sorted(maps.Keys(found)) {
+		// Whoever has a key of the namespace may have written the analysis.
+		if !(found[block] > 0) {
+			return nil, fmt.Sprintf("arm %q has a ratio of %g in block %s, and ratios are above 0: analyse the run again", arm, found[block], block)
+		}
+		out[block] = math.Log(found[block])
 	}
 	return out, ""
 }
