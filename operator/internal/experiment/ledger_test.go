@@ -97,6 +97,15 @@ func TestAnExperimentIsReadFromEveryFormOfTheLedger(t *testing.T) {
 		"and a plan whose gates are judged at less than is shown": {func(f fields) fields {
 			return f.later().replace("plan", `"gateConfidence":0.995`, `"gateConfidence":0.9`)
 		}, "plan.design.gateConfidence: invalid value 0.9", 0},
+		"and a plan whose rare slowdown would make intervals narrower": {func(f fields) fields {
+			return f.later().replace("plan", `"seed":`, `"rareSlowdown":-0.5,"seed":`)
+		}, "plan.design.rareSlowdown: invalid value -0.5: allowed are numbers from 0 to 10", 0},
+		"and a plan with a correlation beyond any": {func(f fields) fields {
+			return f.later().replace("plan", `"seed":`, `"blockCorrelation":1.5,"seed":`)
+		}, "plan.design.blockCorrelation: invalid value 1.5", 0},
+		"and a plan that stops at no width": {func(f fields) fields {
+			return f.later().replace("plan", `"seed":`, `"stop":{"relativeHalfWidth":-1},"seed":`)
+		}, "plan.design.stop.relativeHalfWidth: invalid value -1", 0},
 		"and a plan that stops by the width of too few blocks": {func(f fields) fields {
 			stops := f.later().replace("plan", `"seed":`, `"stop":{"relativeHalfWidth":0.01},"seed":`)
 			return stops.replace("plan", `"blocks":{"min":10`, `"blocks":{"min":4`)

@@ -235,6 +235,14 @@ func (n paths) checkNumbers(p *Plan) error {
 	}
 	number("design.confidence", p.Design.Confidence, 0.5, below1)
 	number("design.gateConfidence", p.Design.ConfidenceOfGates(), p.Design.Confidence, below1)
+	number("design.rareSlowdown", p.Design.RareSlowdown, 0, maxRareSlowdown)
+	number("design.blockCorrelation", p.Design.BlockCorrelation, 0, maxCorrelation)
+	if p.Design.Stop != nil {
+		number("design.stop.relativeHalfWidth", p.Design.Stop.RelativeHalfWidth, math.SmallestNonzeroFloat64, math.MaxFloat64)
+	}
+	for i, prediction := range p.Predictions {
+		number(fmt.Sprintf("predictions[%d].ratio", i), prediction.Ratio, math.SmallestNonzeroFloat64, math.MaxFloat64)
+	}
 	if p.Design.Stop != nil && p.Design.Blocks.Min < minStopBlocks {
 		errs = append(errs, fmt.Errorf("%s.design.blocks.min: invalid value %d: a stopping rule (%s.design.stop) needs "+
 			"at least %d blocks to take a first width from", n.spec, p.Design.Blocks.Min, n.spec, minStopBlocks))
