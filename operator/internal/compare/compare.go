@@ -160,10 +160,10 @@ func differences[V any](a, b map[string]V) []Difference {
 // that was widened because blocks depended on each other or nodes differed. Of two Student intervals on the plain scale it is Fieller's
 // with each run's own quantile, which covers at least as often as it says. An end that is not positive gives none.
 func ratio(a, b analysis.Estimate) *analysis.Estimate {
-	if a.Value <= 0 || b.Value <= 0 {
+	out := &analysis.Estimate{Value: b.Value / a.Value, Unit: "1", Ratio: true, Blocks: min(a.Blocks, b.Blocks)}
+	if a.Value <= 0 || b.Value <= 0 || math.IsInf(out.Value, 0) {
 		return nil
 	}
-	out := &analysis.Estimate{Value: b.Value / a.Value, Unit: "1", Ratio: true, Blocks: min(a.Blocks, b.Blocks)}
 	if !positive(a) || !positive(b) {
 		return out
 	}
@@ -177,7 +177,9 @@ func ratio(a, b analysis.Estimate) *analysis.Estimate {
 	low := over / (product + root)
 	root, _, under := limits(*b.High, *a.Low)
 	high := (product + root) / under
-	out.Low, out.High = &low, &high
+	if !math.IsNaN(low) && !math.IsNaN(high) && !math.IsInf(high, 0) { // Else they are beyond what numbers hold.
+		out.Low, out.High = &low, &high
+	}
 	return out
 }
 

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -119,6 +120,26 @@ func TestTheIntervalCoversTheTruthAsOftenAsItSays(t *testing.T) {
 				t.Errorf("a 95 %% interval covered %.1f %%", 100*share)
 			}
 		})
+	}
+}
+
+// An analysis that somebody else wrote may have any numbers, and what is made of them can be written down.
+func TestRatiosOfAnyNumbersAreNumbers(t *testing.T) {
+	numbers := []float64{5e-324, 1e-300, 1e-160, 1, 1e160, 1e300, math.MaxFloat64}
+	for _, first := range numbers {
+		for _, second := range numbers {
+			of := func(value float64) analysis.Estimate {
+				low, high := value/2, min(2*value, math.MaxFloat64)
+				return analysis.Estimate{Value: value, Unit: "s", Low: &low, High: &high, Blocks: 5}
+			}
+			ratio := compared(t, run("a", nil, arm("latency", of(first))), run("b", nil, arm("latency", of(second)))).Rows[0].Ratio
+			if _, err := json.Marshal(ratio); err != nil {
+				t.Errorf("%g over %g: %v", second, first, err)
+			}
+			if first == second && first == 1 && (ratio == nil || ratio.Low == nil) {
+				t.Error("there is no interval")
+			}
+		}
 	}
 }
 
