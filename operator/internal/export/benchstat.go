@@ -27,8 +27,8 @@ func Benchstat(exp *experiment.Experiment, analyzed *analysis.Analysis, evidence
 	}
 	var out bytes.Buffer
 	// Configuration lines would make benchstat put two runs into two tables: what only identifies the run is a comment.
-	fmt.Fprintf(&out, "# run %s/%s %s, experiment %s, evidence %s\n", exp.Run.Namespace, exp.Run.Name, exp.Run.UID, exp.Digest,
-		analyzed.Evidence)
+	fmt.Fprintf(&out, "# run %s/%s %s, experiment %s, evidence %s\n", escape(exp.Run.Namespace, ""), escape(exp.Run.Name, ""),
+		escape(exp.Run.UID, ""), exp.Digest, escape(analyzed.Evidence, ""))
 	w, processes := benchfmt.NewWriter(&out), processMetrics(exp)
 	for _, metric := range exp.Metrics() {
 		if err := w.Write(&benchfmt.UnitMetadata{OrigUnit: unitOf(metric.Name, metric.Unit),
@@ -87,6 +87,7 @@ var units = map[string]string{"s": "sec", "By": "B"}
 // unitOf names a metric and its unit in one word, as Go's own tools do: p50-latency-ns. benchstat keeps apart only what
 // has different units.
 func unitOf(metric, unit string) string {
+	metric = escape(metric, "")
 	if _, tidied := benchunit.Tidy(1, metric); tidied != metric {
 		metric += "_" // A metric called ns would be taken for its unit.
 	}
@@ -123,12 +124,12 @@ func benchmarkName(exp *experiment.Experiment, attempt *record.Attempt) benchfmt
 	var out strings.Builder
 	for part := range strings.SplitSeq(name, "-") {
 		if part != "" {
-			out.WriteString(strings.ToUpper(part[:1]) + part[1:])
+			out.WriteString(escape(strings.ToUpper(part[:1])+part[1:], "/"))
 		}
 	}
 	if i := slices.IndexFunc(exp.Points, func(p record.Point) bool { return p.Key == attempt.Point }); i >= 0 {
 		for _, axis := range exp.Axes() {
-			fmt.Fprintf(&out, "/%s=%s", axis, escape(exp.Points[i].Parameters[axis], "/"))
+			fmt.Fprintf(&out, "/%s=%s", escape(axis, "/="), escape(exp.Points[i].Parameters[axis], "/"))
 		}
 	}
 	fmt.Fprintf(&out, "/arm=%s-%d", escape(attempt.Arm, "/"), max(1, exp.Plan.Placement.CPUs))

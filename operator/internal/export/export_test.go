@@ -215,6 +215,10 @@ func TestBenchstatKeepsTextsInTheirPlace(t *testing.T) {
 		}
 		spec.Sweep.Axes[0].Values = []string{"1", "a/b c\nBenchmarkX 1 2 ns/op"}
 	}, nil)
+	// An experiment that somebody hands over has names that no API looked at.
+	const line = "a\nBenchmarkX 1 2 ns/op"
+	s.exp.Run.Name, s.exp.Run.Namespace, s.exp.Run.UID, s.exp.Plan.Template, s.result.Evidence = line, line, line, line, line
+	s.exp.Plan.Metrics = append(s.exp.Plan.Metrics, experiment.Metric{Name: line, Unit: line})
 	raw, err := Benchstat(s.exp, s.result, s.evidence)
 	if err != nil {
 		t.Fatal(err)
