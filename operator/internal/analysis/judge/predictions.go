@@ -38,6 +38,8 @@ func JudgePrediction(predicted float64, measured *analysis.Estimate) (missed boo
 		return true, text + ": the change goes the other way"
 	case off > 2:
 		return true, fmt.Sprintf("%s: %s times what was predicted", text, quantity.Decimals(off, 1))
+	case off == 0:
+		return true, text + ": nothing is left of it"
 	case off < 0.5:
 		return true, fmt.Sprintf("%s: 1/%s of what was predicted", text, quantity.Decimals(1/off, 1))
 	default:

@@ -57,6 +57,7 @@ func TestAPredictionIsMissedByAFactorOfTwoOrInItsDirection(t *testing.T) {
 		"exactly half":                                  {4, measured(1.9, 2, 2.1), false, "within a factor of two"},
 		"more than twice":                               {2, measured(5, 6, 7), true, "3.0 times what was predicted"},
 		"less than half":                                {6, measured(1.5, 2, 2.5), true, "1/3.0 of what was predicted"},
+		"a count of which none is left":                 {0.6, measured(0, 0, 1e-12), true, "nothing is left of it"},
 		"a gain that is a loss":                         {1.2, measured(0.8, 0.9, 0.99), true, "the other way"},
 		"a loss that is a gain":                         {0.8, measured(1.01, 1.1, 1.2), true, "the other way"},
 		"a gain that may be none":                       {1.2, measured(0.8, 0.9, 1), false, "within a factor of two"},
