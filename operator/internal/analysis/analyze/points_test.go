@@ -4,10 +4,15 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/specimen"
 )
 
 // points lets a pair of arms be measured at so many points, and its gates look at all of them.
@@ -105,6 +110,39 @@ func TestLossesAtOnePointAreNotHiddenByOtherPoints(t *testing.T) {
 				t.Errorf("%s: %s\nwant %s: %s", got.Verdict, got.Candidates[0].Reason, c.want, c.reason)
 			}
 			checkInvariants(t, got)
+		})
+	}
+}
+
+// What is lost at each of many points is counted once, and not again by every gate at each of them.
+func TestLossesAtManyPointsTakeLittleLongerThanThePoints(t *testing.T) {
+	const most = 10 * time.Second
+	exp, err := specimen.Pair(both(points(1200), completes("0.01", ""), func(spec *runSpec) {
+		spec.Design.Blocks = assayv1alpha1.Blocks{Min: 5, Max: 5}
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wave, err := simulate.Wave(exp, 0, 0, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, lost := range map[string]func(i int, a *record.Attempt) bool{
+		"half of all trials":       func(i int, _ *record.Attempt) bool { return i%2 == 0 },
+		"most of those of one arm": func(_ int, a *record.Attempt) bool { return a.Arm == "new" && numbered(t, a) > 0 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			attempts := simulate.NewWorld(simulate.Scenario{Trial: 0.01}, 0, 1, 1).Run(exp, wave)
+			for i := range attempts {
+				if a := &attempts[i]; lost(i, a) {
+					a.Outcome, a.ExitCode, a.Result = record.Failed, ptr.To(1), nil
+				}
+			}
+			began := time.Now()
+			Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
+			if took := time.Since(began); took > most {
+				t.Errorf("it took %s", took)
+			}
 		})
 	}
 }

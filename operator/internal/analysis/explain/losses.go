@@ -15,9 +15,8 @@ import (
 func lossWarnings(d *estimate.Data) []string {
 	var out []string
 	for arm := range d.Exp.Arms {
-		all, timeouts := selection.Balance{}, 0
+		all, timeouts := d.Chosen.LostOf(arm), 0
 		for point := range d.Exp.Points {
-			all.Add(d.Chosen.Lost[selection.At(point, arm)])
 			for _, seconds := range d.TimedOut[selection.At(point, arm)] {
 				timeouts += len(seconds)
 			}

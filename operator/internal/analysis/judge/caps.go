@@ -219,16 +219,15 @@ func lostApart(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string
 // is the machine's: it is compared with as many trials of which none is lost. It is one of several comparisons that share the level.
 func lostDifferently(d *estimate.Data, metric string, point, mine, theirs int, comparisons float64) string {
 	// The gate's own point, and all points together: a little everywhere may be as telling.
-	pairs, everywhere := make([][2]selection.Balance, len(d.Exp.Points)), [2]selection.Balance{}
-	for p := range pairs {
-		pairs[p] = [2]selection.Balance{d.Chosen.Lost[selection.At(p, mine)], d.Chosen.Lost[selection.At(p, theirs)]}
+	pair := func(a, b selection.Balance) [2]selection.Balance {
 		if theirs < 0 {
-			pairs[p][0] = pairs[p][0].OfArm()
-			pairs[p][1] = selection.Balance{Of: pairs[p][0].Of}
+			a = a.OfArm()
+			b = selection.Balance{Of: a.Of}
 		}
-		for side := range everywhere {
-			everywhere[side].Add(pairs[p][side])
-		}
+		return [2]selection.Balance{a, b}
+	}
+	at := func(p int) [2]selection.Balance {
+		return pair(d.Chosen.Lost[selection.At(p, mine)], d.Chosen.Lost[selection.At(p, theirs)])
 	}
 	// Timeouts are in the figures of what they censor.
 	higher, lower := d.Censors(metric)
@@ -237,9 +236,9 @@ func lostDifferently(d *estimate.Data, metric string, point, mine, theirs int, c
 			A: pair[0].Besides(higher || lower), OfA: pair[0].Of, B: pair[1].Besides(higher || lower), OfB: pair[1].Of,
 		}
 	}
-	here, level := pairs[point], lossLevel/comparisons
+	here, level := at(point), lossLevel/comparisons
 	describe := func(where string, pair [2]selection.Balance, level float64) string {
-		p := table(pair).P()
+		p := d.Chosen.P(table(pair))
 		if p > level {
 			return ""
 		}
@@ -252,27 +251,27 @@ func lostDifferently(d *estimate.Data, metric string, point, mine, theirs int, c
 		return fmt.Sprintf("%s arm %s lost %s, and %s %s (Fisher's exact test: p = %s): what is left of the two may not be alike",
 			where, d.Exp.Arms[mine].Name, pair[0], other, pair[1], quantity.Plain(p, 2))
 	}
-	at := "at " + analysis.PointName(d.Exp.Points[point].Key)
+	where := "at " + analysis.PointName(d.Exp.Points[point].Key)
 	switch {
 	case d.Exp.Plan.Search != nil:
 		// Loads are no repetitions of each other, and what another arm lost at one excuses and accuses nobody.
 		if here[0].Lost.Total()*here[1].Of <= here[1].Lost.Total()*here[0].Of {
 			return ""
 		}
-		return describe(at, here, level)
-	case len(pairs) == 1:
-		return describe(at, here, level)
+		return describe(where, here, level)
+	case len(d.Exp.Points) == 1:
+		return describe(where, here, level)
 	}
-	if table(here).P() <= level/2 { // Else no share of it is reached.
-		tables := make([]stats.Table, len(pairs))
-		for p := range pairs {
-			tables[p] = table(pairs[p])
+	if d.Chosen.P(table(here)) <= level/2 { // Else no share of it is reached.
+		tables := make([]stats.Table, len(d.Exp.Points))
+		for p := range tables {
+			tables[p] = table(at(p))
 		}
-		if why := describe(at, here, stats.Shared(level/2, tables)); why != "" {
+		if why := describe(where, here, stats.Shared(level/2, tables)); why != "" {
 			return why
 		}
 	}
-	return describe("at all points", everywhere, level/2)
+	return describe("at all points", pair(d.Chosen.LostOf(mine), d.Chosen.LostOf(theirs)), level/2)
 }
 
 // dependentPercentile caps gates on percentiles where the arms' medians say that blocks depend on each other: whole blocks are

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/stats"
 	"assay.dev/assay/operator/internal/analysis/trial"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
@@ -125,6 +126,32 @@ func (b Balance) OfArm() Balance {
 		delete(out.Lost, how)
 	}
 	return out
+}
+
+// LostOf is what an arm lost at all points; of no arm, -1, it is nothing. Every gate asks for it at each of them.
+func (s *Selection) LostOf(arm int) Balance {
+	if s.lostOf == nil {
+		s.lostOf = map[int]Balance{}
+		for c, lost := range s.Lost {
+			all := s.lostOf[c.Arm]
+			all.Add(lost)
+			s.lostOf[c.Arm] = all
+		}
+	}
+	return s.lostOf[arm]
+}
+
+// P is the p-value of a table, which takes as long as there are trials and is the same at all points.
+func (s *Selection) P(table stats.Table) float64 {
+	if s.p == nil {
+		s.p = map[stats.Table]float64{}
+	}
+	p, known := s.p[table]
+	if !known {
+		p = table.P()
+		s.p[table] = p
+	}
+	return p
 }
 
 // notCounting are the kinds of attempts of executions that do not count.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/stats"
 	"assay.dev/assay/operator/internal/analysis/trial"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
@@ -74,6 +75,9 @@ type Selection struct {
 	// Judged are the attempts that the noise limits were set against: those used, and those they rejected.
 	Judged []*record.Attempt
 	Lost   map[Cell]Balance
+	// lostOf are the sums of that by arm, and p what was computed of them; nil until somebody asks.
+	lostOf map[int]Balance
+	p      map[stats.Table]float64
 	// Changed says of arms, by index, how their programs changed during the run.
 	Changed map[int]string
 	// Strangers are the arms whose results name another workload than the baseline's.

@@ -59,9 +59,14 @@ func (t Table) least() float64 {
 // level says: shared among those whose trials and hits allow a p-value so small (Tarone 1990, Biometrics 46:515). A test that cannot come
 // out is no chance to be wrong, and takes nothing from the others.
 func Shared(level float64, tables []Table) float64 {
-	least := make([]float64, len(tables))
+	least, known := make([]float64, len(tables)), map[Table]float64{} // Of thousands of points most have one of a few tables.
 	for i, table := range tables {
-		least[i] = table.least()
+		of, ok := known[table]
+		if !ok {
+			of = table.least()
+			known[table] = of
+		}
+		least[i] = of
 	}
 	slices.Sort(least)
 	share := 1
