@@ -3,10 +3,12 @@ package report
 import (
 	"bytes"
 	"encoding/csv"
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
@@ -165,5 +167,23 @@ func TestSingleArmHasNoRatioColumns(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), "verdict: no verdict") {
 		t.Errorf("terminal:\n%s", out.String())
+	}
+}
+
+// An analysis that somebody else wrote may warn of a hundred thousand numbers in the same words.
+func TestManyWarningsOfTheSameKindAreGroupedAtOnce(t *testing.T) {
+	result := &analysis.Analysis{}
+	const many = 120_000
+	for i := range many {
+		result.Warnings = append(result.Warnings, fmt.Sprintf("arm new lost %d trials", i))
+	}
+	result.Warnings = append(result.Warnings, result.Warnings[:10]...)
+	began := time.Now()
+	got := Warnings(&experiment.Experiment{Arms: []record.Arm{{Name: "new"}}}, result)
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	if len(got) != 1 || len(got[0].More) != many-1 || got[0].More[0] != "arm new lost 1 trials" {
+		t.Errorf("%d groups of %d", len(got), len(got[0].More))
 	}
 }

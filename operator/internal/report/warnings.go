@@ -33,17 +33,19 @@ func Warnings(exp *experiment.Experiment, result *analysis.Analysis) []Warning {
 	slices.SortStableFunc(pairs, func(a, b []string) int { return len(b[0]) - len(a[0]) })
 	replacer := strings.NewReplacer(slices.Concat(pairs...)...)
 	var out []Warning
-	at := map[string]int{}
+	at, said := map[string]int{}, map[string]bool{}
 	for _, text := range result.Warnings {
-		shape := digitsOf.ReplaceAllString(replacer.Replace(text), "\x00")
-		i, seen := at[shape]
-		switch {
-		case !seen:
-			at[shape] = len(out)
-			out = append(out, Warning{Text: text})
-		case out[i].Text != text && !slices.Contains(out[i].More, text):
-			out[i].More = append(out[i].More, text)
+		if said[text] {
+			continue
 		}
+		said[text] = true
+		shape := digitsOf.ReplaceAllString(replacer.Replace(text), "\x00")
+		if i, seen := at[shape]; seen {
+			out[i].More = append(out[i].More, text)
+			continue
+		}
+		at[shape] = len(out)
+		out = append(out, Warning{Text: text})
 	}
 	return out
 }
