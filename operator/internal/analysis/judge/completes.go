@@ -103,8 +103,13 @@ func brokenBaseline(d *estimate.Data, j *judgement, gate *analysis.GateResult) s
 	if !gate.Op.Relative() {
 		return ""
 	}
-	for _, other := range j.gates {
-		if other.Op != experiment.Completes || other.Severity != experiment.Blocking || other.Outcome == experiment.VerdictGo {
+	// They are judged last, and before them there may be a hundred thousand gates that ask for them.
+	first := len(j.gates)
+	for first > 0 && j.gates[first-1].Op == experiment.Completes {
+		first--
+	}
+	for _, other := range j.gates[first:] {
+		if other.Severity != experiment.Blocking || other.Outcome == experiment.VerdictGo {
 			continue
 		}
 		if arm := d.Exp.Arms[selection.ArmIndex(d.Exp, other.Candidate)]; arm.Baseline || arm.Null {

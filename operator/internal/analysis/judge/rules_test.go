@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
@@ -909,5 +910,26 @@ func TestWhatIsReadOfAPartOfTheTrialsDecidesNothing(t *testing.T) {
 			gate := &analysis.GateResult{Candidate: "new", Point: "size=1", Op: experiment.RatioAtMost, Metric: record.ProcessPrefix + "cpuTime"}
 			says(t, partlyRead(d, nil, gate), c.want)
 		})
+	}
+}
+
+// A run of 64 gates at 2,048 points has as many of them as that, and each looks at what completes.
+func TestWhatCompletesIsFoundAmongManyGates(t *testing.T) {
+	const many = 64 * 2048
+	d, j := known(), &judgement{gates: make([]analysis.GateResult, many)}
+	for i := range j.gates {
+		j.gates[i] = analysis.GateResult{Candidate: "new", Op: experiment.RatioAtMost, Severity: experiment.Blocking}
+	}
+	j.gates = append(j.gates, analysis.GateResult{
+		Candidate: "old", Op: experiment.Completes, Severity: experiment.Blocking, Outcome: experiment.VerdictNoGo, Message: "9 of 20",
+	})
+	began := time.Now()
+	for i := range many {
+		if why := brokenBaseline(d, j, &j.gates[i]); !strings.Contains(why, "9 of 20") {
+			t.Fatalf("says %q", why)
+		}
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %s", took)
 	}
 }
