@@ -30,9 +30,11 @@ type figure struct {
 
 // doubts collects them.
 type doubts struct {
-	// d is the data with a gate on each figure for all arms, and figures are those, in the order of the points.
-	d        *estimate.Data
-	figures  []figure
+	// d is the data with a gate on the figures for all arms, and figures are those, in the order of the points.
+	d       *estimate.Data
+	figures []figure
+	// metrics are theirs, by point.
+	metrics  map[int][]string
 	controls []analysis.ControlResult
 	out      []analysis.Doubt
 }
@@ -42,14 +44,23 @@ type doubts struct {
 func Doubts(d *estimate.Data, parity *selection.Parity, ratios []analysis.RatioResult) []analysis.Doubt {
 	exp, asked := *d.Exp, *d
 	asked.Exp = &exp
-	found := doubts{d: &asked}
+	found := doubts{d: &asked, metrics: map[int][]string{}}
 	exp.Plan.Gates = slices.DeleteFunc(slices.Clone(exp.Plan.Gates), func(g experiment.Gate) bool { return g.Op != experiment.Completes })
+	known := map[figure]bool{}
 	for i := range ratios {
 		of := figure{pointOf(d, &analysis.GateResult{Point: ratios[i].Point}), ratios[i].Metric, ratios[i].Statistic}
-		if len(ratios[i].PerBlock) == 0 || slices.Contains(found.figures, of) {
+		if len(ratios[i].PerBlock) == 0 || known[of] {
 			continue
 		}
-		found.figures = append(found.figures, of)
+		known[of], found.figures = true, append(found.figures, of)
+		if metrics := found.metrics[of.point]; !slices.Contains(metrics, of.metric) {
+			found.metrics[of.point] = append(metrics, of.metric)
+		}
+		everywhere := figure{estimate.EveryPoint, of.metric, of.statistic}
+		if known[everywhere] {
+			continue
+		}
+		known[everywhere] = true // A gate is on all points.
 		exp.Plan.Gates = append(exp.Plan.Gates, experiment.Gate{
 			Name: of.metric, Severity: experiment.Blocking,
 			Condition: experiment.Condition{Metric: of.metric, Statistic: of.statistic, Op: experiment.RatioAtMost, Bound: ptr.To(1.0)},
@@ -220,17 +231,15 @@ func (f *doubts) ofTimeouts() {
 
 // ofMetrics asks a rule of each metric at a point. What it says of all of them is kept once.
 func (f *doubts) ofMetrics(reason analysis.CapReason, at analysis.Doubt, point int, rule func(metric string) string) {
-	var metrics, details []string
-	for _, of := range f.figures {
-		if of.point == point && !slices.Contains(metrics, of.metric) {
-			metrics, details = append(metrics, of.metric), append(details, rule(of.metric))
-		}
+	var details []string
+	for _, metric := range f.metrics[point] {
+		details = append(details, rule(metric))
 	}
 	if len(slices.Compact(slices.Clone(details))) == 1 {
 		f.add(reason, details[0], at)
 		return
 	}
-	for i, metric := range metrics {
+	for i, metric := range f.metrics[point] {
 		at.Metric = metric
 		f.add(reason, details[i], at)
 	}

@@ -933,3 +933,32 @@ func TestWhatCompletesIsFoundAmongManyGates(t *testing.T) {
 		t.Errorf("it took %s", took)
 	}
 }
+
+// Many metrics at many points are many figures, and each is known when its ratio comes.
+func TestDoubtsOfManyFiguresAreFoundAtOnce(t *testing.T) {
+	const points, metrics = 1365, 48
+	d := known()
+	d.Exp.Points = nil
+	for i := range points {
+		d.Exp.Points = append(d.Exp.Points, record.Point{Key: fmt.Sprint("size=", i)})
+	}
+	for i := range metrics {
+		d.Exp.Plan.Metrics = append(d.Exp.Plan.Metrics, experiment.Metric{
+			Name: fmt.Sprint("metric", i), Unit: "By", Statistic: experiment.StatisticValue,
+		})
+	}
+	var ratios []analysis.RatioResult
+	for _, point := range d.Exp.Points {
+		for _, metric := range d.Exp.Plan.Metrics {
+			ratios = append(ratios, analysis.RatioResult{
+				Point: point.Key, Candidate: "new", Metric: metric.Name, Statistic: metric.Statistic,
+				PerBlock: map[string]float64{"w000-b0000": 1},
+			})
+		}
+	}
+	began := time.Now()
+	Doubts(d, &selection.Parity{}, ratios)
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
