@@ -42,17 +42,28 @@ func Precisions(exp *experiment.Experiment, gates []analysis.GateResult) []Preci
 
 func precision(g *analysis.GateResult, wanted *float64) Precision {
 	out := Precision{Gate: g.Gate, Candidate: g.Candidate, Point: g.Point, Wanted: wanted}
+	if g.Estimate == nil {
+		return out
+	}
+	out.Blocks = g.Estimate.Blocks
+	half, distance, known := reach(g, wanted)
+	if !known {
+		return out
+	}
 	e := g.Estimate
-	if e == nil {
-		return out
-	}
-	out.Blocks = e.Blocks
-	if e.Low == nil || e.High == nil || e.Value == 0 || g.Bound == nil || e.Blocks < stats.MinBlocks {
-		return out
-	}
 	out.HalfWidth = stats.Finite((*e.High - *e.Low) / 2 / math.Abs(e.Value))
-	// On the scale of logarithms where all is positive, as the intervals are.
-	half, distance := (*e.High-*e.Low)/2, math.Abs(e.Value-*g.Bound)
+	out.Needed = stats.BlocksWithin(e.Blocks, half*unitsOf(g), distance, (1-g.Confidence)/2)
+	return out
+}
+
+// reach is the half width of a gate's interval and how narrow it has to become, on the scale of logarithms where all is positive, as the
+// intervals are; false where nothing can be said yet.
+func reach(g *analysis.GateResult, wanted *float64) (half, distance float64, known bool) {
+	e := g.Estimate
+	if e == nil || e.Low == nil || e.High == nil || e.Value == 0 || g.Bound == nil || e.Blocks < stats.MinBlocks {
+		return 0, 0, false
+	}
+	half, distance = (*e.High-*e.Low)/2, math.Abs(e.Value-*g.Bound)
 	if *e.Low > 0 && *g.Bound > 0 {
 		half, distance = math.Log(*e.High / *e.Low)/2, math.Abs(math.Log(e.Value / *g.Bound))
 	}
@@ -61,28 +72,62 @@ func precision(g *analysis.GateResult, wanted *float64) Precision {
 			distance = math.Asinh(*wanted)
 		}
 	}
-	n := float64(e.Blocks)
-	spread := half / stats.StudentQuantile((1+g.Confidence)/2, n-1) * math.Sqrt(n)
-	out.Needed = stats.BlocksWithin(e.Blocks, spread, distance, (1-g.Confidence)/2)
-	return out
+	return half, distance, true
 }
+
+// unitsOf is how much one of a half width is of the spread of blocks.
+func unitsOf(g *analysis.GateResult) float64 {
+	n := float64(g.Estimate.Blocks)
+	return math.Sqrt(n) / stats.StudentQuantile((1+g.Confidence)/2, n-1)
+}
+
+// mostKinds bounds how many numbers of blocks and confidences the gates of an analysis may have: those of ours have few, and each takes a
+// quantile of whoever shows it, which the operator does again and again.
+const mostKinds = 100
 
 // Expected is how many blocks the Blocking gates need in all, the one that needs most; nil where that is not known of any or one of
 // them needs more than anybody will run.
 func Expected(exp *experiment.Experiment, gates []analysis.GateResult) *int {
-	var blocking []analysis.GateResult
-	for _, gate := range gates {
-		if gate.Severity == experiment.Blocking {
-			blocking = append(blocking, gate)
+	var wanted *float64
+	if stop := exp.Plan.Design.Stop; stop != nil {
+		wanted = &stop.RelativeHalfWidth
+	}
+	type kind struct {
+		blocks     int
+		confidence float64
+	}
+	type hardest struct{ spread, distance float64 }
+	// Of gates with as many blocks and one confidence the one needs most whose blocks spread most for its distance.
+	kinds, units := map[kind]hardest{}, map[kind]float64{}
+	for i := range gates {
+		g := &gates[i]
+		if g.Severity != experiment.Blocking || !g.Op.Timed() {
+			continue
+		}
+		half, distance, known := reach(g, wanted)
+		if !known {
+			return nil
+		}
+		of := kind{g.Estimate.Blocks, g.Confidence}
+		if _, ok := units[of]; !ok {
+			if len(units) == mostKinds {
+				return nil
+			}
+			units[of] = unitsOf(g)
+		}
+		spread := half * units[of]
+		if before, ok := kinds[of]; !ok || spread*before.distance > before.spread*distance {
+			kinds[of] = hardest{spread, distance}
 		}
 	}
 	var most *int
-	for _, p := range Precisions(exp, blocking) {
-		if p.Needed == nil {
+	for of, h := range kinds {
+		needed := stats.BlocksWithin(of.blocks, h.spread, h.distance, (1-of.confidence)/2)
+		if needed == nil {
 			return nil
 		}
-		if most == nil || *p.Needed > *most {
-			most = p.Needed
+		if most == nil || *needed > *most {
+			most = needed
 		}
 	}
 	return most

@@ -3,7 +3,9 @@ package explain
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
+	"time"
 
 	"k8s.io/utils/ptr"
 
@@ -54,5 +56,48 @@ func TestHowManyBlocksAGateNeeds(t *testing.T) {
 				t.Errorf("%s blocks, want %s", show(got.Needed), show(tc.needed))
 			}
 		})
+	}
+}
+
+// What the blocks of all gates come to is that of the gate that needs most, however many there are.
+func TestHowManyBlocksManyGatesNeed(t *testing.T) {
+	random := rand.New(rand.NewPCG(2, 3))
+	exp := &experiment.Experiment{}
+	draw := func(kinds int) (gates []analysis.GateResult) {
+		for range 1 + random.IntN(40) {
+			value, half := math.Exp(0.1*random.NormFloat64()), 0.05*random.Float64()
+			gates = append(gates, analysis.GateResult{
+				Op: experiment.RatioAtMost, Severity: experiment.Blocking, Bound: ptr.To(1.0), Confidence: 0.995,
+				Estimate: &analysis.Estimate{
+					Value: value, Low: ptr.To(value * math.Exp(-half)), High: ptr.To(value * math.Exp(half)), Blocks: 8 + random.IntN(kinds),
+				},
+			})
+		}
+		return gates
+	}
+	for range 50 {
+		gates := draw(4)
+		var want *int
+		for _, p := range Precisions(exp, gates) {
+			if p.Needed == nil {
+				want = nil
+				break
+			}
+			if want == nil || *p.Needed > *want {
+				want = p.Needed
+			}
+		}
+		if got := Expected(exp, gates); (got == nil) != (want == nil) || got != nil && *got != *want {
+			t.Errorf("%v blocks, want %v", got, want)
+		}
+	}
+	// Somebody else may have written the analysis, and the operator shows it.
+	var many []analysis.GateResult
+	for len(many) < 40_000 {
+		many = append(many, draw(30_000)...)
+	}
+	began := time.Now()
+	if Expected(exp, many); time.Since(began) > 2*time.Second {
+		t.Errorf("%d gates took %s", len(many), time.Since(began))
 	}
 }
