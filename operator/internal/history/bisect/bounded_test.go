@@ -240,6 +240,27 @@ func TestASearchStaysWithinItsBounds(t *testing.T) {
 	}
 }
 
+// Of a change whose size nobody knows the ends are measured first, by a wave like any other.
+func TestASearchOfAChangeOfAnySizeStaysWithinItsBounds(t *testing.T) {
+	for name, end := range map[string]func(*Bounded){
+		"it was late": func(b *Bounded) { b.Stop("it was late") },
+		"2 runs were allowed, and 2 of them": func(b *Bounded) {
+			b.Lose(1, "run 1 failed")
+			b.Lose(2, "run 2 failed")
+		},
+	} {
+		b := boundedOf(40, Bounds{Waves: 6, Runs: 2})
+		b.Search.Question.Shift = 0
+		end(b)
+		b = again(t, b)
+		if wave := b.Search.Next().Wave; wave != nil {
+			t.Errorf("%s: it goes on with %+v", name, wave)
+		} else if found, err := b.Result(); err != nil || !strings.HasPrefix(found.Why, name) {
+			t.Errorf("%s: %+v, %v", name, found, err)
+		}
+	}
+}
+
 func TestASearchHasItsTime(t *testing.T) {
 	b := boundedOf(40, Bounds{Waves: 6, Runs: 8, Within: 2 * time.Hour})
 	for after, want := range map[time.Duration]string{

@@ -36,8 +36,11 @@ type Question struct {
 	Waves int `json:"waves"`
 }
 
-// MostArms is how many arms a run has at most.
-const MostArms = 16
+// MostArms is how many arms a run has at most, and MostBlocks how many blocks: the API server takes no run that asks for more.
+const (
+	MostArms   = 16
+	MostBlocks = 1000
+)
 
 const (
 	// fewestArms are both ends and a stretch between them with a revision on either side of it.
@@ -58,8 +61,8 @@ func (q Question) Check() error {
 		return fmt.Errorf("revisions: found %d; a search needs the one before and the one after: 2 or more", q.Revisions)
 	case q.Arms < fewestArms:
 		return fmt.Errorf("arms: found %d; at least %d are needed: both ends, and what lies around a change", q.Arms, fewestArms)
-	case q.Blocks < 2:
-		return fmt.Errorf("blocks: found %d; at least 2 are needed", q.Blocks)
+	case q.Blocks < 2 || q.Blocks > MostBlocks:
+		return fmt.Errorf("blocks: found %d; 2 to %d are allowed", q.Blocks, MostBlocks)
 	case !(q.Between >= 0) || math.IsInf(q.Between, 1):
 		return fmt.Errorf("between: found %g; a variance is finite and not below 0", q.Between)
 	case math.IsNaN(q.Shift) || math.IsInf(q.Shift, 0):
@@ -120,8 +123,11 @@ type span struct{ after, at int }
 // Next decides on all that was measured so far. No wave has more revisions than Arms, and each has both ends of the history.
 func (q Question) Next(done []Measured) Step {
 	if q.Shift == 0 {
+		if len(done) == 0 && q.Waves < 1 {
+			return Step{Why: "no wave was allowed"}
+		}
 		if len(done) == 0 {
-			return Step{Wave: &Wave{Revisions: []int{0, q.Revisions - 1}, Blocks: 2 * q.Blocks}}
+			return Step{Wave: &Wave{Revisions: []int{0, q.Revisions - 1}, Blocks: twice(q.Blocks)}}
 		}
 		var why string
 		if q.Shift, why = q.between(done[0]); why != "" {
@@ -162,7 +168,7 @@ func (q Question) Next(done []Measured) Step {
 		found, clear := p.suspects(q.Certain, spans, out.Culprits, q.mostSpans())
 		spans = found
 		if !clear {
-			blocks *= 2
+			blocks = twice(blocks)
 		}
 	}
 	if len(spans) == 0 || len(done) >= q.Waves {
@@ -170,7 +176,7 @@ func (q Question) Next(done []Measured) Step {
 	}
 	last, whole := q.witnesses(spans, skipped)
 	if narrow(spans) || len(within(spans, skipped)) == 0 || len(done) > 0 && (whole || len(done) == q.Waves-1) {
-		return Step{Wave: &Wave{Revisions: last, Blocks: 2 * blocks, Verify: true}}
+		return Step{Wave: &Wave{Revisions: last, Blocks: twice(blocks), Verify: true}}
 	}
 	ends := q.ends(spans)
 	budget := q.Arms - len(ends)
@@ -180,6 +186,9 @@ func (q Question) Next(done []Measured) Step {
 	}
 	return Step{Wave: &Wave{Revisions: distinct(append(ends, inside(spans, skipped, budget)...)), Blocks: blocks}}
 }
+
+// twice as many blocks, or as many as a run may have.
+func twice(blocks int) int { return min(2*blocks, MostBlocks) }
 
 // ended is the answer, in the order of the history, or why there is none.
 func (s Step) ended(why string) Step {

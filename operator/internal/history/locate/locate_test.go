@@ -185,7 +185,8 @@ func TestAProbabilityIsThatOfAllWaysToDivide(t *testing.T) {
 func TestQuestionsThatCannotBeAnsweredAreRefused(t *testing.T) {
 	for want, edit := range map[string]func(*Question){
 		"revisions: found 1": func(q *Question) { q.Revisions = 1 }, "arms: found 5": func(q *Question) { q.Arms = 5 },
-		"blocks: found 1":    func(q *Question) { q.Blocks = 1 },
+		"blocks: found 1;":   func(q *Question) { q.Blocks = 1 },
+		"blocks: found 1001": func(q *Question) { q.Blocks = 1001 },
 		"between: found NaN": func(q *Question) { q.Between = math.NaN() }, "shift: found +Inf": func(q *Question) { q.Shift = math.Inf(1) },
 		"certain: found 0.5": func(q *Question) { q.Certain = 0.5 }, "waves: found 0": func(q *Question) { q.Waves = 0 },
 	} {
@@ -238,6 +239,42 @@ func TestNoWaveIsLargerThanARunMayBe(t *testing.T) {
 				t.Errorf("culprits %+v", step.Culprits)
 			}
 		}
+	}
+}
+
+// TestWhatStaysUnclearIsMeasuredInAsManyBlocksAsARunMayHave: a wave with more would be refused, and the search would never go on.
+func TestWhatStaysUnclearIsMeasuredInAsManyBlocksAsARunMayHave(t *testing.T) {
+	for name, tc := range map[string]struct {
+		blocks int
+		shift  float64
+	}{
+		"of few at first":        {10, 0.03},
+		"of many at first":       {600, 0.03},
+		"where the ends say why": {600, 0},
+		"of all at first":        {MostBlocks, 0.03},
+	} {
+		t.Run(name, func(t *testing.T) {
+			// Levels that are all over the place, of a program that says anything.
+			random := rand.New(rand.NewPCG(19, 1))
+			q := question(1000, tc.shift)
+			q.Blocks, q.Waves = tc.blocks, 20
+			most := 0
+			var done []Measured
+			for step := q.Next(done); step.Wave != nil; step = q.Next(done) {
+				most = max(most, step.Wave.Blocks)
+				m := Measured{Wave: *step.Wave}
+				for _, r := range step.Wave.Revisions {
+					m.Levels = append(m.Levels, Level{Revision: r, Log: 0.0247 * random.NormFloat64(), SE: 0.0079})
+				}
+				if len(done) == 0 {
+					m.Levels[len(m.Levels)-1].Log = m.Levels[0].Log + 0.05
+				}
+				done = append(done, m)
+			}
+			if most != MostBlocks || len(done) > q.Waves {
+				t.Errorf("a wave of %d had %d blocks, and a run may have %d", len(done), most, MostBlocks)
+			}
+		})
 	}
 }
 
