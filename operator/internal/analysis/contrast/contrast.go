@@ -64,7 +64,11 @@ func Of(a *analysis.Analysis, exp *experiment.Experiment, of Quantity, over, und
 		return fail("%s", why)
 	}
 	se := found.SE + unresolved(a, of, over, under, found)/stats.StudentQuantile((1+clockConfidence)/2, found.DF)
-	return Contrast{found.Scale(found.Value), se, found.DF, found.Blocks}, nil
+	out := Contrast{found.Scale(found.Value), se, found.DF, found.Blocks}
+	if math.IsInf(out.LogRatio, 0) || math.IsNaN(out.LogRatio+se) {
+		return fail("no number holds it")
+	}
+	return out, nil
 }
 
 // LeftOut is why a contrast rests on which trials were left out, by noise limits or for their environment: with them it is beyond its
@@ -79,7 +83,10 @@ func LeftOut(a *analysis.Analysis, exp *experiment.Experiment, of Quantity, over
 		{"that noise limits leave out", func(r *analysis.RatioResult) map[string]float64 { return orPerBlock(r, r.WithRejected) }},
 		{"of other environments", func(r *analysis.RatioResult) map[string]float64 { return orPerBlock(r, r.Everywhere) }},
 	} {
-		sums, _ := contrasted(a, exp, of, over, under, more.ratios)
+		sums, why := contrasted(a, exp, of, over, under, more.ratios)
+		if why != "" {
+			return why
+		}
 		if len(sums) == 0 {
 			continue
 		}

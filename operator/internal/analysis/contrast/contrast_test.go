@@ -267,3 +267,30 @@ func TestWhatIsLeftOutMovesNothingWhereAllBlocksSayTheSame(t *testing.T) {
 		t.Error(why)
 	}
 }
+
+// Whoever has a key of the namespace can write an analysis: a ratio of 0 or less has no logarithm, and a figure made of one is no number.
+func TestARatioThatHasNoLogarithmIsNoFigure(t *testing.T) {
+	for _, ratio := range []float64{0, -1} {
+		exp, found, of := analyzed(6)
+		c, err := Of(found, exp, of, []string{"fused-m4r"}, []string{"loop"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range found.Ratios {
+			if r := &found.Ratios[i]; r.Candidate == "fused-m4r" {
+				r.WithRejected = map[string]float64{record.BlockName(0, 0): ratio}
+			}
+		}
+		if why := LeftOut(found, exp, of, []string{"fused-m4r"}, []string{"loop"}, c); !strings.Contains(why, "ratios are above 0") {
+			t.Errorf("with what was left out a ratio is %g: %q", ratio, why)
+		}
+		for i := range found.Ratios {
+			if r := &found.Ratios[i]; len(r.PerBlock) > 0 {
+				r.PerBlock[record.BlockName(0, 0)] = ratio
+			}
+		}
+		if c, err := Of(found, exp, of, []string{"fused-m4r"}, []string{"loop"}); err == nil || !strings.Contains(err.Error(), "ratios are above 0") {
+			t.Errorf("a ratio of %g: %+v, %v", ratio, c, err)
+		}
+	}
+}

@@ -230,7 +230,8 @@ func (s *Search) levels(ran *Ran) []locate.Level {
 	}
 	for i := range out {
 		if !out[i].Failed {
-			out[i].SE = math.Sqrt(sum / float64(len(measured)-1))
+			// One that is left alone is about itself, which has no error.
+			out[i].SE = math.Sqrt(sum / float64(max(1, len(measured)-1)))
 		}
 	}
 	return out
@@ -290,7 +291,7 @@ func (s *Search) Answer() (*Answer, error) {
 	out := &Answer{Culprits: []Culprit{}, Why: step.Why, Waves: len(s.Done), Ledgers: s.Ledgers}
 	for _, c := range step.Culprits {
 		culprit := Culprit{
-			After: s.Revisions[c.After].Revision, At: s.Revisions[c.At].Revision, Probability: c.Probability, Ratio: math.Exp(c.Shift),
+			After: s.Revisions[c.After].Revision, At: s.Revisions[c.At].Revision, Probability: c.Probability, Ratio: series.Ratio(c.Shift),
 		}
 		for _, r := range s.Revisions[c.After+1 : c.At+1] {
 			culprit.Among = append(culprit.Among, r.Revision)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/history/change"
@@ -164,6 +165,64 @@ func TestARevisionThatMayNotBeComparedIsPassedOver(t *testing.T) {
 				if level.Failed != (level.Revision == 2 && tc.says != "") || level.Failed && !strings.Contains(level.Why, tc.says) {
 					t.Errorf("revision %d failed: %v, %q", level.Revision, level.Failed, level.Why)
 				}
+			}
+		})
+	}
+}
+
+// A search is kept as JSON, which has no numbers that are none: one that could not be kept would be measured again without end.
+func TestASearchIsKeptWhateverAWaveFound(t *testing.T) {
+	invalid := func(r int) analysis.Candidate {
+		return analysis.Candidate{Name: Arm(r), Verdict: experiment.VerdictInvalid, Reason: "it is none"}
+	}
+	for name, tc := range map[string]struct {
+		seconds func(int) float64
+		edit    func(*analysis.Analysis)
+		says    string
+	}{
+		"one revision is left": {slower(0.04, 3), func(a *analysis.Analysis) {
+			a.Candidates = nil
+			for r := range 4 {
+				a.Candidates = append(a.Candidates, invalid(r))
+			}
+		}, "the first revision could not be measured"},
+		"the baseline is left": {slower(0.04, 3), func(a *analysis.Analysis) {
+			a.Candidates = nil
+			for r := range 5 {
+				a.Candidates = append(a.Candidates, invalid(r+1))
+			}
+		}, "could be measured"},
+		"no number holds a ratio": {slower(0.04, 3), func(a *analysis.Analysis) {
+			for i := range a.Ratios {
+				for block := range a.Ratios[i].PerBlock {
+					a.Ratios[i].PerBlock[block] = map[string]float64{Arm(1): 1, Arm(2): 1e-300}[a.Ratios[i].Candidate]
+					if r := a.Ratios[i].Candidate; r == Arm(3) || r == Arm(4) {
+						a.Ratios[i].PerBlock[block] = 1e300
+					}
+				}
+			}
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := searchOf(5)
+			s.Question.Shift = 700 // Of an analysis that somebody wrote.
+			for step := s.Next(); step.Wave != nil; step = s.Next() {
+				ran := Ran{Wave: step.Wave, Failed: map[int]string{}}
+				measure(t, s, &ran, tc.seconds)
+				tc.edit(ran.Analysis)
+				if err := s.Add(ran); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := json.Marshal(s); err != nil {
+					t.Fatalf("%v: %+v", err, s.Done)
+				}
+			}
+			answer, err := s.Answer()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := json.Marshal(answer); err != nil || !strings.Contains(answer.Why, tc.says) {
+				t.Errorf("%v: %+v", err, answer)
 			}
 		})
 	}

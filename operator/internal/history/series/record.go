@@ -28,6 +28,9 @@ type Estimate struct {
 	Blocks int
 }
 
+// Ratio of a logarithm; the largest number where none holds it: JSON, as which histories are shown, has no infinite one.
+func Ratio(logarithm float64) float64 { return min(math.Exp(logarithm), math.MaxFloat64) }
+
 // Check reports what makes an estimate unusable. A missing one is a gap, never a zero.
 func (e Estimate) Check() error {
 	switch {
