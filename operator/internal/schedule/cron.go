@@ -13,7 +13,7 @@ import (
 )
 
 // Times are the due times of a schedule.
-type Times struct{ cron cron.Schedule }
+type Times struct{ cron *cron.SpecSchedule }
 
 // ParseTimes reads an expression of cron in a time zone; none is UTC.
 func ParseTimes(expression, zone string) (Times, error) {
@@ -33,17 +33,52 @@ func ParseTimes(expression, zone string) (Times, error) {
 	if err != nil {
 		return Times{}, fmt.Errorf("invalid spec.schedule %q: %w; write five fields such as 0 2 * * *, or @daily", expression, err)
 	}
-	return Times{parsed}, nil
+	of, ok := parsed.(*cron.SpecSchedule)
+	// The parser takes commas alone for a field.
+	if !ok || of.Minute == 0 || of.Hour == 0 || of.Dom == 0 || of.Month == 0 || of.Dow == 0 {
+		return Times{}, fmt.Errorf("invalid spec.schedule %q: a field names no value; write * for all of them", expression)
+	}
+	return Times{of}, nil
 }
 
 // Next is the first due time after another one. An expression such as 0 0 30 2 * has none.
+//
+// It is not the parser's own: where a clock is put from 0:00 to 1:00, that one takes the day for the one before, or leaves it out.
 func (t Times) Next(after time.Time) (time.Time, error) {
-	next := t.cron.Next(after)
-	if next.IsZero() {
-		return time.Time{}, errors.New("no time of the next years fits it")
+	at := after.In(t.cron.Location).Truncate(time.Minute).Add(time.Minute)
+	for end := at.AddDate(5, 0, 0); at.Before(end); {
+		nextHour := at.Add(time.Duration(60-at.Minute()) * time.Minute)
+		switch {
+		case !t.onDay(at):
+			// To the end of the day, of which a change of the clock makes 23 hours or 25.
+			if later := at.Add(22 * time.Hour); later.Day() == at.Day() {
+				at = later
+			} else {
+				at = nextHour
+			}
+		case !has(t.cron.Hour, at.Hour()):
+			at = nextHour
+		case !has(t.cron.Minute, at.Minute()):
+			at = at.Add(time.Minute)
+		default:
+			return at.UTC(), nil
+		}
 	}
-	return next.UTC(), nil
+	return time.Time{}, errors.New("no time of the next years fits it")
 }
+
+// onDay reports whether a day is one of the schedule's: of the days of the month and of the week, both count where either is a star, and
+// else one of them is enough (crontab(5)).
+func (t Times) onDay(at time.Time) bool {
+	const star = 63
+	month, day, weekday := has(t.cron.Month, int(at.Month())), has(t.cron.Dom, at.Day()), has(t.cron.Dow, int(at.Weekday()))
+	if has(t.cron.Dom, star) || has(t.cron.Dow, star) {
+		return month && day && weekday
+	}
+	return month && (day || weekday)
+}
+
+func has(values uint64, value int) bool { return values>>value&1 != 0 }
 
 // mostCounted bounds how many due times are counted one by one: those of a week, if every minute is one.
 const mostCounted = 7 * 24 * 60

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -216,6 +217,7 @@ func TestWhatAScheduleSays(t *testing.T) {
 		"of a zone in the expression":   {func(o *Observed) { o.Schedule.Spec.Schedule = "TZ=x" }, []string{`invalid spec.schedule "TZ=x"`, "spec.timeZone"}},
 		"of a zone that is a machine's": {func(o *Observed) { o.Schedule.Spec.TimeZone = "Local" }, []string{`invalid spec.timeZone "Local"`, "Europe/Berlin"}},
 		"of an interval":                {func(o *Observed) { o.Schedule.Spec.Schedule = " @every 1h" }, []string{"@every has no times of its own", "*/30"}},
+		"of a field without a value":    {func(o *Observed) { o.Schedule.Spec.Schedule = ", * * * *" }, []string{`invalid spec.schedule ", * * * *"`, "write *"}},
 		"of an older schedule":          {func(o *Observed) { o.Rival = "older" }, []string{"BenchmarkSchedule older", "series scan", "delete one of the two"}},
 		"of a clock":                    {func(o *Observed) { o.Schedule.Status.LastScheduleTime = ptr.To(metav1.NewTime(night.AddDate(1, 0, 0))) }, []string{"2026-11-23T02:00:00Z", "2027-11-23T02:00:00Z", "2027-11-24T02:00:00Z", "set the clock"}},
 	} {
@@ -257,6 +259,99 @@ func TestDueTimesAreThoseOfTheTimeZone(t *testing.T) {
 				t.Errorf("%s, %v; want %s", got, err, tc.want)
 			}
 		})
+	}
+}
+
+// everyMinute is the first minute after a moment that fits an expression, by looking at each of them: minutes, hours, days of the month,
+// months and days of the week, nil for all.
+func everyMinute(zone *time.Location, after time.Time, fields [5][]int) time.Time {
+	fits := func(field, value int) bool { return fields[field] == nil || slices.Contains(fields[field], value) }
+	at := after.In(zone).Truncate(time.Minute)
+	for range 60 * 24 * 20 {
+		at = at.Add(time.Minute)
+		if !fits(0, at.Minute()) || !fits(1, at.Hour()) || !fits(3, int(at.Month())) {
+			continue
+		}
+		day, weekday := fits(2, at.Day()), fits(4, int(at.Weekday()))
+		if day && weekday || fields[2] != nil && fields[4] != nil && (day || weekday) {
+			return at
+		}
+	}
+	return time.Time{}
+}
+
+// TestDueTimesAroundAChangeOfTheClock: some clocks are put from 0:00 to 1:00, others by half an hour or by two hours.
+func TestDueTimesAroundAChangeOfTheClock(t *testing.T) {
+	expressions := map[string][5][]int{
+		"0 2 * * *": {{0}, {2}}, "30 0 * * *": {{30}, {0}}, "15,45 1-3 * * *": {{15, 45}, {1, 2, 3}}, "0 23 * * thu": {{0}, {23}, nil, nil, {4}},
+		"0 2 * * fri,sat": {{0}, {2}, nil, nil, {5, 6}}, "0 0 1-7 * sun": {{0}, {0}, {1, 2, 3, 4, 5, 6, 7}, nil, {0}},
+	}
+	for _, name := range []string{
+		"UTC", "Europe/Berlin", "America/New_York", "Africa/Cairo", "Asia/Beirut", "America/Havana", "America/Santiago", "Atlantic/Azores",
+		"Australia/Lord_Howe", "Antarctica/Troll", "America/Scoresbysund",
+	} {
+		zone, err := time.LoadLocation(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var changes []time.Time
+		for at := night; at.Before(night.AddDate(1, 0, 0)); at = at.Add(time.Hour) {
+			_, before := at.In(zone).Zone()
+			if _, after := at.Add(time.Hour).In(zone).Zone(); before != after || name == "UTC" && len(changes) == 0 {
+				changes = append(changes, at)
+			}
+		}
+		for expression, fields := range expressions {
+			times, err := ParseTimes(expression, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, change := range changes {
+				for at := change.Add(-40 * time.Hour); at.Before(change.Add(30 * time.Hour)); at = at.Add(3*time.Hour + 17*time.Minute) {
+					got, err := times.Next(at)
+					if want := everyMinute(zone, at, fields); err != nil || !got.Equal(want) {
+						t.Errorf("%s in %s after %s is %s (%v), want %s", expression, name, at.In(zone), got.In(zone), err, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestDueTimesAreThoseOfCron where the clock is not put past midnight: whatever is asked, by what the parser says itself.
+func TestDueTimesAreThoseOfCron(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	field := func(low, high int) string {
+		switch a, b := low+random.IntN(high-low+1), low+random.IntN(high-low+1); random.IntN(6) {
+		case 0:
+			return fmt.Sprint(a)
+		case 1:
+			return fmt.Sprintf("%d-%d", min(a, b), max(a, b))
+		case 2:
+			return fmt.Sprintf("%d,%d", a, b)
+		case 3:
+			return fmt.Sprintf("*/%d", 1+random.IntN(high))
+		default:
+			return "*"
+		}
+	}
+	for range 3000 {
+		expression := strings.Join([]string{field(0, 59), field(0, 23), field(1, 31), field(1, 12), field(0, 6)}, " ")
+		zone := []string{"UTC", "Asia/Kolkata", "Europe/Berlin"}[random.IntN(3)]
+		times, err := ParseTimes(expression, zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after := night.Add(time.Duration(random.Int64N(int64(4 * 365 * 24 * time.Hour))))
+		for range 3 {
+			got, err := times.Next(after)
+			if want := times.cron.Next(after); !got.Equal(want) || (err == nil) == want.IsZero() {
+				t.Fatalf("%s in %s after %s is %s (%v), want %s", expression, zone, after, got, err, want)
+			}
+			if after = got; err != nil {
+				break
+			}
+		}
 	}
 }
 
