@@ -3,7 +3,6 @@ package series
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -70,7 +69,7 @@ func Of(key Key, records []Record) (*Series, error) {
 
 // build adds the records that count, in their order, and returns them.
 func (s *Series) build(counted []Record) []Record {
-	b := builder{series: s, bridges: map[string][]Record{}, bridged: math.MinInt64}
+	b := builder{series: s, bridges: map[between]Record{}, bridged: math.MinInt64}
 	for i := range counted {
 		b.add(counted[i])
 	}
@@ -100,40 +99,60 @@ func (s *Series) problem(id, format string, args ...any) {
 
 // distinct are the records that can be taken, one of each identity, in the order of the series.
 func (s *Series) distinct(records []Record) []Record {
-	sorted := slices.Clone(records)
-	slices.SortFunc(sorted, func(a, b Record) int {
-		if c := inOrder(a, b); c != 0 {
+	sorted := make([]*printed, 0, len(records))
+	for i := range records {
+		sorted = append(sorted, &printed{Record: records[i]})
+	}
+	slices.SortFunc(sorted, func(a, b *printed) int {
+		if c := inOrder(a.Record, b.Record); c != 0 {
 			return c
 		}
-		return strings.Compare(fingerprint(a), fingerprint(b))
+		return strings.Compare(a.fingerprint(), b.fingerprint())
 	})
-	newest := map[string]Record{}
-	for i := range sorted {
-		r := sorted[i]
+	told := map[Problem]bool{}
+	// once records a problem that several copies of a record have.
+	once := func(id, what string) {
+		if p := (Problem{id, what}); !told[p] {
+			told[p] = true
+			s.Problems = append(s.Problems, p)
+		}
+	}
+	newest := map[string]*printed{}
+	for _, r := range sorted {
 		if err := r.Check(); err != nil {
-			s.once(r.ID, err.Error()+": it is set aside")
+			once(r.ID, err.Error()+": it is set aside")
 			continue
 		}
 		known, seen := newest[r.ID]
 		switch {
 		case !seen || r.Analysis > known.Analysis:
 			newest[r.ID] = r
-		case r.Analysis == known.Analysis && fingerprint(r) != fingerprint(known):
+		case r.Analysis == known.Analysis && r.fingerprint() != known.fingerprint():
 			// Which of the two is right cannot be known, and which came first must not matter.
-			s.once(r.ID, fmt.Sprintf("analysis %d of this run was recorded twice with different content: "+
+			once(r.ID, fmt.Sprintf("analysis %d of this run was recorded twice with different content: "+
 				"it is measured only if a newer analysis says so", r.Analysis))
 			known.Kind, known.Reason = Gap, "recorded twice with different content"
-			newest[r.ID] = known
 		}
 	}
-	return slices.SortedFunc(maps.Values(newest), inOrder)
+	out := make([]Record, 0, len(newest))
+	for _, r := range newest {
+		out = append(out, r.Record)
+	}
+	slices.SortFunc(out, inOrder)
+	return out
 }
 
-// once records a problem that several copies of a record have.
-func (s *Series) once(id, what string) {
-	if p := (Problem{id, what}); !slices.Contains(s.Problems, p) {
-		s.Problems = append(s.Problems, p)
+// printed is a record with its fingerprint, which is made once and only of those that have copies.
+type printed struct {
+	Record
+	print string
+}
+
+func (p *printed) fingerprint() string {
+	if p.print == "" {
+		p.print = fingerprint(p.Record)
 	}
+	return p.print
 }
 
 // fingerprint is the content of a record: what two records of one analysis have to agree on. A ledger may move.
@@ -173,12 +192,15 @@ func begins(records []Record) Record {
 // builder adds records in their order.
 type builder struct {
 	series *Series
-	// bridges are those of a new anchor.
-	bridges map[string][]Record
+	// bridges are the newest of each kind.
+	bridges map[between]Record
 	last    *Record
 	// bridged is the number of the run that measured the newest bridge.
 	bridged int64
 }
+
+// between is what a bridge is good for: what was measured against its new anchor, on its machine with its workload.
+type between struct{ anchor, machine, workload string }
 
 func (b *builder) add(r Record) {
 	if b.last != nil {
@@ -200,7 +222,7 @@ func (b *builder) add(r Record) {
 		b.series.Gaps = append(b.series.Gaps, r)
 		return
 	case Bridge:
-		b.bridges[r.Head] = append(b.bridges[r.Head], r)
+		b.bridges[between{r.Head, r.Machine, r.Workload}] = r
 		b.series.Anchor, b.bridged = r.Head, r.Sequence
 		return
 	case Measured:
@@ -251,32 +273,22 @@ func (b *builder) place(r *Record) (Estimate, string) {
 	return chained, ""
 }
 
+// mostBridges is how many anchors may lie between a point and its segment: whoever writes a history can lead every point over all of them.
+const mostBridges = 1000
+
 // chain follows bridges from an anchor back to that of the segment. Ratios multiply, so that logarithms add; so do the variances, and the
 // degrees of freedom are Satterthwaite's (1946, Biometrics Bulletin 2:110).
 func (b *builder) chain(ratio Estimate, anchor string, segment *Segment) (Estimate, bool) {
-	seen := map[string]bool{}
-	for anchor != segment.Anchor {
-		if seen[anchor] {
-			return ratio, false
-		}
-		seen[anchor] = true
-		bridge, ok := b.bridge(anchor, segment)
+	for range mostBridges {
+		bridge, ok := b.bridges[between{anchor, segment.Machine, segment.Workload}]
 		if !ok {
 			return ratio, false
 		}
-		ratio, anchor = Chain(ratio, bridge.Ratio), bridge.Anchor
-	}
-	return ratio, true
-}
-
-// bridge is the newest one to an anchor that was measured on the segment's machine with its workload.
-func (b *builder) bridge(to string, segment *Segment) (Record, bool) {
-	for _, r := range slices.Backward(b.bridges[to]) {
-		if r.Machine == segment.Machine && r.Workload == segment.Workload {
-			return r, true
+		if ratio, anchor = Chain(ratio, bridge.Ratio), bridge.Anchor; anchor == segment.Anchor {
+			return ratio, true
 		}
 	}
-	return Record{}, false
+	return ratio, false // It goes round in circles, or is as good as none.
 }
 
 // Chain is the ratio of a to c where first is a over b and then is b over c.

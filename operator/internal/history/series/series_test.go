@@ -512,3 +512,66 @@ func TestAFileNamesItsSeries(t *testing.T) {
 		t.Error("any bytes are of a series")
 	}
 }
+
+// A file holds as many records as somebody likes to write into it, and each may be any kind of trouble to all others.
+func TestRecordsTakeTheTimeOfTheirNumber(t *testing.T) {
+	of := func(count int, make func(n int) Record) []Record {
+		var out []Record
+		for n := range count {
+			out = append(out, make(n))
+		}
+		return out
+	}
+	long := strings.Repeat("long ", 100)
+	for name, records := range map[string][]Record{
+		"that cannot be taken": of(mostRecords, func(n int) Record { return measured(n, func(r *Record) { r.Machine = "" }) }),
+		"that were recorded twice": of(mostRecords, func(n int) Record {
+			return measured(n/2, func(r *Record) { r.Ratio.SE += float64(n%2) / 100 })
+		}),
+		"that are one run's": of(mostRecords, func(n int) Record {
+			return measured(1, func(r *Record) { r.Head, r.Image, r.Ratio.SE = long, long, float64(n*7919%mostRecords) })
+		}),
+		"over all bridges there are": of(mostRecords/2, func(n int) Record {
+			if n < mostRecords/4 {
+				return bridge(n, fmt.Sprint("a", n+1), fmt.Sprint("a", n), 0)
+			}
+			return measured(n, anchored(fmt.Sprint("a", mostRecords/4)))
+		}),
+		"beside bridges of another machine": of(mostRecords, func(n int) Record {
+			if n < mostRecords/2 {
+				return bridge(n, "b", "a", 0, func(r *Record) { r.Machine = "other" })
+			}
+			return measured(n, anchored(string(rune('a'+n%2))))
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if !strings.Contains(name, "one run") { // The first point is of the first anchor.
+				records = append(records, measured(0, anchored("a0"), func(r *Record) { r.Sequence, r.ID = 0, "first" }))
+			}
+			began := time.Now()
+			if _, err := Of(key, records); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(began); took > 12*time.Second {
+				t.Errorf("%d records take %s", len(records), took)
+			} else {
+				t.Log(took)
+			}
+		})
+	}
+}
+
+func TestABridgeThatLeadsInCirclesLeadsNowhere(t *testing.T) {
+	got, err := Of(key, []Record{measured(0), bridge(1, "v2", "v3", 0.1), bridge(2, "v3", "v2", 0.1), measured(3, anchored("v2"))})
+	if err != nil || len(got.Segments) != 2 || !strings.Contains(got.Segments[1].Because, "no bridge leads from it to v1") {
+		t.Errorf("%+v, %v", got.Segments, err)
+	}
+	var far []Record
+	for n := range 365 {
+		far = append(far, bridge(n, fmt.Sprint("v", n+2), fmt.Sprint("v", n+1), 0.001, func(r *Record) { r.Sequence++ }))
+	}
+	got, err = Of(key, append(far, measured(0), measured(366, anchored("v366"))))
+	if err != nil || len(got.Segments) != 1 || math.Abs(got.Newest().Ratio.LogRatio-0.366-0.365) > 1e-9 {
+		t.Errorf("over as many bridges as a year has days: %d segments, %+v, %v", len(got.Segments), got.Newest(), err)
+	}
+}
