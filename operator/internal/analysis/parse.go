@@ -26,8 +26,8 @@ func Parse(raw []byte) (*Analysis, error) {
 	if len(raw) > MostBytes {
 		return nil, fmt.Errorf("it has %d bytes and at most %d are read", len(raw), MostBytes)
 	}
-	if room := RoomOf(raw); room > mostRoom {
-		return nil, fmt.Errorf("its lists take some %d bytes when they are read and at most %d are allowed", room, mostRoom)
+	if err := CheckRoom(raw); err != nil {
+		return nil, err
 	}
 	parsing.Lock()
 	defer parsing.Unlock()
@@ -39,6 +39,14 @@ func Parse(raw []byte) (*Analysis, error) {
 		return nil, err
 	}
 	return &out, nil
+}
+
+// CheckRoom refuses JSON that would take more room than there is, before any of it is made.
+func CheckRoom(raw []byte) error {
+	if room := RoomOf(raw); room > mostRoom {
+		return fmt.Errorf("its lists take some %d bytes when they are read and at most %d are allowed", room, mostRoom)
+	}
+	return nil
 }
 
 // RoomOf is at least the room, in bytes, that JSON takes when it is read. What is no JSON takes none.

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/history/bisect"
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/points"
@@ -187,7 +188,7 @@ func (a *Archive) Book(ctx context.Context) (change.Book, error) {
 
 func parseBook(raw []byte) (change.Book, error) {
 	var out change.Book
-	err := json.Unmarshal(raw, &out)
+	err := unmarshal(raw, &out)
 	if err = cmp.Or(err, out.Check()); err != nil {
 		return change.Book{}, fmt.Errorf("%s: %w: it cannot be made again from ledgers, so restore it from a backup or correct it by hand",
 			bookKey, err)
@@ -203,12 +204,20 @@ func (a *Archive) Search(ctx context.Context, change string) (*bisect.Bounded, e
 func parseSearch(change string) func(raw []byte) (*bisect.Bounded, error) {
 	return func(raw []byte) (*bisect.Bounded, error) {
 		var out bisect.Bounded
-		err := json.Unmarshal(raw, &out)
+		err := unmarshal(raw, &out)
 		if err = cmp.Or(err, out.Search.Read()); err != nil {
 			return nil, fmt.Errorf("%s: %w: delete it, and the search begins anew", searchKey(change), err)
 		}
 		return &out, nil
 	}
+}
+
+// unmarshal reads what anybody may have written: a change of two bytes takes hundreds when it is read.
+func unmarshal(raw []byte, out any) error {
+	if err := analysis.CheckRoom(raw); err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, out)
 }
 
 // get is what lies at a key; the zero value where nothing does.
@@ -251,10 +260,13 @@ func update[T any](ctx context.Context, store ledger.Store, key string, parse fu
 			return nil, err
 		}
 		written, err := json.MarshalIndent(out, "", " ")
+		// What is larger could never be read again.
 		if len(written) >= mostBook {
-			// It could never be read again.
 			return nil, fmt.Errorf("%s in %s would have %d bytes and may have %d: remove changes that nobody looks at any more", key, store.URL(),
 				len(written)+1, mostBook)
+		}
+		if large := analysis.CheckRoom(written); large != nil {
+			return nil, fmt.Errorf("%s in %s: %w: remove changes that nobody looks at any more", key, store.URL(), large)
 		}
 		return append(written, '\n'), err
 	})

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -450,6 +451,45 @@ func TestWhatIsTooLargeForAHistoryIsNamed(t *testing.T) {
 	}
 }
 
+// Two bytes are a change, which takes a hundred times as many when it is read.
+func TestWhatTakesMoreRoomThanItSaysIsRefusedBeforeItIsRead(t *testing.T) {
+	many := strings.Repeat(",{}", mostBook/3-100)
+	for name, text := range map[string]string{
+		"changes": `{"changes":[{}` + many + `]}`, "effects": `{"changes":[{"effects":[{}` + many + `]}]}`,
+		"events": `{"changes":[{"history":[{}` + many + `]}]}`, "revisions": `{"search":{"revisions":[{}` + many + `]}}`,
+		"waves": `{"search":{"done":[{}` + many + `]}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := folder(t)
+			for _, key := range []string{bookKey, searchKey("c")} {
+				if err := store.Replace(t.Context(), key, []byte(text)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, errBook := Open(store).Book(t.Context())
+			_, errSearch := Open(store).Search(t.Context(), "c")
+			runtime.ReadMemStats(&after)
+			if errBook == nil || errSearch == nil {
+				t.Errorf("they are read: %v, %v", errBook, errSearch)
+			}
+			if taken := after.TotalAlloc - before.TotalAlloc; taken > 10*mostBook {
+				t.Errorf("%d bytes take %d", len(text), taken)
+			}
+		})
+	}
+	a := Open(folder(t))
+	if _, err := a.Update(t.Context(), func(b change.Book) (change.Book, error) {
+		for i := range 10 {
+			b.Changes = append(b.Changes, change.Change{ID: fmt.Sprint(i), Effects: make([]change.Effect, 14_000)})
+		}
+		return b, nil
+	}); err == nil || !strings.Contains(err.Error(), "remove changes") {
+		t.Errorf("a book that could not be read again is written: %v", err)
+	}
+}
+
 func TestWhatSomebodyElseWroteIntoAHistoryIsRefusedOrGoesOn(t *testing.T) {
 	good := func() *bisect.Bounded {
 		revisions := []points.Revision{{Revision: "a"}, {Revision: "b"}, {Revision: "c"}, {Revision: "d"}}
@@ -508,6 +548,9 @@ func TestWhatSomebodyElseWroteIntoAHistoryIsRefusedOrGoesOn(t *testing.T) {
 		"a change that nobody made":          {`{"changes":[{"id":"c","state":"Locating"}]}`, ""},
 		"a change that ends before it began": {`{"changes":[{"id":"c","from":9,"to":1,"history":[{}]}]}`, "after run 9 and by run 1"},
 		"a change between two runs":          {`{"changes":[{"id":"c","from":1,"to":1,"history":[{}]}]}`, ""},
+		"a change that fewer than no runs tried": {
+			`{"changes":[{"id":"c","state":"Suspected","runs":-5}]}`, `change "c": runs: found -5`},
+		"a change whose name no status holds": {`{"changes":[{"id":"` + strings.Repeat("c", 65) + `"}]}`, "id: found 65 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := folder(t)

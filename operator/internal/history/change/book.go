@@ -3,6 +3,7 @@ package change
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 )
@@ -22,11 +23,20 @@ type Book struct {
 	Changes []Change `json:"changes"`
 }
 
-// Check reports a change whose dates are in no order: whoever looks for the points on both sides of it finds none between them.
+// longestID is what the name of a change has room for, in a status and in metrics.
+const longestID = 64
+
+// Check reports a change whose dates are in no order: whoever looks for the points on both sides of it finds none between them. Nor is there
+// one that fewer than no runs tried.
 func (b Book) Check() error {
 	for i := range b.Changes {
-		if c := &b.Changes[i]; c.From > c.To {
+		switch c := &b.Changes[i]; {
+		case len(c.ID) > longestID:
+			return fmt.Errorf("changes[%d]: id: found %d bytes; at most %d are allowed", i, len(c.ID), longestID)
+		case c.From > c.To:
 			return fmt.Errorf("change %q: found it after run %d and by run %d; the first one is not above the second", c.ID, c.From, c.To)
+		case c.Runs < 0:
+			return fmt.Errorf("change %q: runs: found %d; 0 or more are allowed", c.ID, c.Runs)
 		}
 	}
 	return nil
@@ -80,10 +90,11 @@ func suspected(s Sighting, at time.Time) Change {
 // seen is a change with one more sighting.
 func (c Change) seen(s Sighting, at time.Time) Change {
 	c.Effects = slices.Clone(c.Effects)
-	if i := slices.IndexFunc(c.Effects, func(e Effect) bool { return e.Series == s.Effect.Series }); i >= 0 {
-		c.Effects[i] = s.Effect
-	} else {
+	switch i := slices.IndexFunc(c.Effects, func(e Effect) bool { return e.Series == s.Effect.Series }); {
+	case i < 0:
 		c.Effects = append(c.Effects, s.Effect)
+	case !c.Known(): // What a confirming run measured says more than points do.
+		c.Effects[i] = s.Effect
 	}
 	slices.SortFunc(c.Effects, func(a, b Effect) int { return cmp.Compare(a.Series, b.Series) })
 	// What all sightings agree on: a chain of overlaps does not grow.
@@ -161,7 +172,7 @@ func (b Book) Alerts(at time.Time) ([]Alert, Book) {
 // A clock that says that the last point is yet to come is no reason.
 func Silence(series string, last time.Time, every time.Duration, now time.Time) *Alert {
 	const missed = 3
-	if now.Sub(last) <= missed*every {
+	if every > math.MaxInt64/missed || now.Sub(last) <= missed*every {
 		return nil
 	}
 	return &Alert{Series: []string{series}, Since: last}

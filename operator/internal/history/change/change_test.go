@@ -125,6 +125,23 @@ func TestAnImprovementIsAChangeToo(t *testing.T) {
 	}
 }
 
+// What follows a change, such as that somebody undoes it, is seen within its dates where these are wide.
+func TestWhatAConfirmingRunMeasuredStays(t *testing.T) {
+	book := Book{}.See([]Sighting{sighting("time", 10, 12, 16, 16)}, now)
+	measured := Effect{Series: "time", LogRatio: 0.05, SE: 0.001, Between: 1e-6, Worse: true}
+	c, err := book.Changes[0].Judged(Holds, []Effect{measured}, 16, Event{At: now, Who: "run-7", Why: "as measured"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	undone, other := sighting("time", 14, 16, 18, 18), sighting("memory", 14, 16, 18, 18)
+	undone.Effect.LogRatio, undone.Effect.Worse = -0.04, false
+	book = book.Replace(c).See([]Sighting{undone, other}, now)
+	want := []Effect{other.Effect, measured}
+	if got := book.Changes[0]; len(book.Changes) != 1 || got.Direction() != "regression" || !slices.Equal(got.Effects, want) {
+		t.Errorf("the confirmed regression is %s: %+v", got.Direction(), got)
+	}
+}
+
 func TestASeriesThatFallsSilentIsToldOfOnItsOwn(t *testing.T) {
 	day := 24 * time.Hour
 	for name, tt := range map[string]struct {
@@ -142,6 +159,10 @@ func TestASeriesThatFallsSilentIsToldOfOnItsOwn(t *testing.T) {
 				t.Errorf("%+v", alert)
 			}
 		})
+	}
+	// As seldom as assay changes --every takes it: three times as long is more than a duration holds.
+	if alert := Silence("time", now.Add(-day), 36500*day, now); alert != nil {
+		t.Errorf("a point every century, and one last night: %+v", alert)
 	}
 }
 

@@ -413,7 +413,10 @@ func evidence(ctx context.Context, store ledger.Store) (*watch.Confirm, *points.
 		return nil, nil, nil, nil, err
 	}
 	var confirm watch.Confirm
-	if err := json.Unmarshal(raw, &confirm); err != nil {
+	if err = analysis.CheckRoom(raw); err == nil {
+		err = json.Unmarshal(raw, &confirm)
+	}
+	if err != nil {
 		return nil, nil, nil, nil, fmt.Errorf("%s: %w", ConfirmKey, err)
 	}
 	if raw, err = ledger.GetAtMost(ctx, store, points.Key, points.MostBytes); err != nil {

@@ -617,4 +617,11 @@ func TestWhatAConfirmingRunDecidesIsReadAsFarAsItMayBeLong(t *testing.T) {
 	if _, _, _, _, err := evidence(t.Context(), l.history.Store); !errors.Is(err, ledger.ErrTooLarge) {
 		t.Errorf("found %v, want %v", err, ledger.ErrTooLarge)
 	}
+	wide := []byte(`{"series":[{}` + strings.Repeat(",{}", mostConfirm/3-10) + `]}`)
+	if err := l.history.Store.Replace(t.Context(), ConfirmKey, wide); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, _, _, err := evidence(t.Context(), l.history.Store); err == nil || !strings.Contains(err.Error(), "its lists take some") {
+		t.Errorf("of %d series in %d bytes: %v", mostConfirm/3, len(wide), err)
+	}
 }
