@@ -43,11 +43,15 @@ func (h *History) candidates(ctx context.Context, s *assayv1alpha1.BenchmarkSche
 	if !begins && s.Status.Locating == "" {
 		return nil, nil
 	}
+	ids := map[string]bool{}
+	for _, one := range all {
+		ids[one.Key.ID()] = true
+	}
 	var out []candidate
 	for i := range book.Changes {
 		c := &book.Changes[i]
-		ours := slices.ContainsFunc(all, func(one *series.Series) bool { return c.Concerns(one.Key.ID()) })
-		if !ours || c.State == change.Suspected {
+		// Whoever makes a noisy program has thousands of suspicions that came to nothing, and no search is of one.
+		if !c.Known() || !slices.ContainsFunc(c.Effects, func(e change.Effect) bool { return ids[e.Series] }) {
 			continue
 		}
 		search, err := h.archive(s).Search(ctx, c.ID)

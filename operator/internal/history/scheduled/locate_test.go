@@ -647,3 +647,41 @@ func anything(t *testing.T, begun *search) {
 		t.Errorf("%d of %d were located, %d runs were lost", located, worlds, lost)
 	}
 }
+
+// counted is a store that counts what is read of it.
+type counted struct {
+	ledger.Store
+	searches int
+}
+
+func (c *counted) Get(ctx context.Context, key string) ([]byte, error) {
+	if strings.Contains(key, "/searches/") {
+		c.searches++
+	}
+	return c.Store.Get(ctx, key)
+}
+
+// Each pass of the operator looks for the searches of changes, of which a noisy program may have suspected thousands.
+func TestNoSearchIsLookedForOfASuspicionThatCameToNothing(t *testing.T) {
+	l := newLab(t)
+	l.schedule.Spec.OnChange = &assayv1alpha1.OnChange{Locate: &assayv1alpha1.LocateChange{Waves: 6, Runs: 8}}
+	l.point(1)
+	keys, err := l.history.archive(l.schedule).Keys(t.Context())
+	l.must(err)
+	_, err = l.history.archive(l.schedule).Update(t.Context(), func(book change.Book) (change.Book, error) {
+		for i, state := range []change.State{change.Suspected, change.Invalid, change.Invalid, change.Fixed} {
+			book.Changes = append(book.Changes, change.Change{
+				ID: fmt.Sprint(i), Project: "team", State: state, Effects: []change.Effect{{Series: keys[0].ID()}},
+				History: []change.Event{{Who: "ada", Person: i == 2}},
+			})
+		}
+		return book, nil
+	})
+	l.must(err)
+	store := &counted{Store: l.history.Store}
+	l.history.Store = store
+	_, err = l.history.Search(t.Context(), l.schedule, nil)
+	if l.must(err); store.searches != 2 {
+		t.Errorf("%d searches are looked for, and a person decided about 2 of the changes", store.searches)
+	}
+}
