@@ -175,7 +175,13 @@ func readAnswer(file string) (*gateAnswer, error) {
 	if err := decoder.Decode(out); err != nil {
 		return nil, &exitCode{exitUsage, fmt.Errorf("%s is not what assay gate --save wrote: %w", file, err)}
 	}
-	return out, nil
+	switch out.Verdict {
+	case "", assayv1alpha1.VerdictGo, assayv1alpha1.VerdictNoGo, assayv1alpha1.VerdictInconclusive, assayv1alpha1.VerdictInvalid:
+		return out, nil
+	default:
+		// A verdict becomes a line of what a job of GitHub gives to others.
+		return nil, &exitCode{exitUsage, fmt.Errorf("%s is not what assay gate --save wrote: verdict: found %q", file, out.Verdict)}
+	}
 }
 
 // source is the run that the answer is about, as other commands name it.
