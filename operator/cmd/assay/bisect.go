@@ -313,7 +313,8 @@ func (b *bisection) keep(ctx context.Context) error {
 	return b.store.Replace(context.WithoutCancel(ctx), bisectKey, raw)
 }
 
-func (b *bisection) printf(format string, args ...any) { fmt.Fprintf(b.stderr, format, args...) }
+// printf tells how the search goes, of revisions that others named, in the words of a registry.
+func (b *bisection) printf(format string, args ...any) { line(b.stderr, format, args...) }
 
 // short is the name of a revision as people write it.
 func short(revision string) string {
@@ -757,23 +758,23 @@ func (b *bisection) print(answer *bisect.Answer) error {
 	for i := range answer.Culprits {
 		c := &answer.Culprits[i]
 		if len(c.Among) == 1 {
-			fmt.Fprintf(out, "culprit %s: %s\n", b.describe(c.At), measureOf(b.kept.Search.Key))
+			line(out, "culprit %s: %s\n", b.describe(c.At), measureOf(b.kept.Search.Key))
 		} else {
-			fmt.Fprintf(out, "one of %d revisions after %s: %s\n", len(c.Among), b.describe(c.After), measureOf(b.kept.Search.Key))
+			line(out, "one of %d revisions after %s: %s\n", len(c.Among), b.describe(c.After), measureOf(b.kept.Search.Key))
 			for _, revision := range c.Among {
-				fmt.Fprintf(out, "  %s\n", b.describe(revision))
+				line(out, "  %s\n", b.describe(revision))
 			}
 		}
-		fmt.Fprintf(out, "  %sx of the level before, probability %s\n", quantity.Plain(c.Ratio, 4), quantity.Decimals(c.Probability, 3))
+		line(out, "  %sx of the level before, probability %s\n", quantity.Plain(c.Ratio, 4), quantity.Decimals(c.Probability, 3))
 		if c.Fresh != nil {
 			ratio := viewEstimate((*series.Estimate)(c.Fresh))
-			fmt.Fprintf(out, "  %s of %s, in %d fresh blocks\n", ratio.text(), short(c.After), ratio.Blocks)
+			line(out, "  %s of %s, in %d fresh blocks\n", ratio.text(), short(c.After), ratio.Blocks)
 		}
 	}
 	for _, skipped := range answer.Skipped {
-		fmt.Fprintf(out, "passed over %s: %s\n", b.describe(skipped.Revision), skipped.Why)
+		line(out, "passed over %s: %s\n", b.describe(skipped.Revision), skipped.Why)
 	}
-	fmt.Fprintf(out, "%d waves, state %s\n", answer.Waves, b.folder)
+	line(out, "%d waves, state %s\n", answer.Waves, b.folder)
 	_, err := io.WriteString(b.stdout, report.PrintableLines(out.String()))
 	return err
 }

@@ -135,7 +135,7 @@ func (v *changesView) print(to io.Writer) error {
 			if i > 0 {
 				id, state, run, last = "", "", "", ""
 			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s, %s\t%s\t%s\n", id, state, run, quantity.Short(math.Exp(effect.LogRatio), quantity.Times),
+			line(table, "%s\t%s\t%s\t%s, %s\t%s\t%s\n", id, state, run, quantity.Short(math.Exp(effect.LogRatio), quantity.Times),
 				direction(effect.Worse), v.Series[effect.Series], last)
 		}
 	}
@@ -143,7 +143,7 @@ func (v *changesView) print(to io.Writer) error {
 		return err
 	}
 	for _, alert := range v.Silent {
-		fmt.Fprintf(out, "silent: %s had its last point at %s\n", strings.Join(alert.Series, ", "), alert.Since.Format(time.RFC3339))
+		line(out, "silent: %s had its last point at %s\n", strings.Join(alert.Series, ", "), alert.Since.Format(time.RFC3339))
 	}
 	_, err := io.WriteString(to, report.PrintableLines(out.String()))
 	return err

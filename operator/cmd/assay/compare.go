@@ -55,14 +55,14 @@ func newCompareCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 func printComparison(to io.Writer, c compare.Comparison) error {
 	out := &strings.Builder{}
 	if len(c.Environment) > 0 {
-		fmt.Fprintf(out, "%s and %s ran on machines that cannot be compared; there are no ratios. What differs:\n", c.A, c.B)
+		line(out, "%s and %s ran on machines that cannot be compared; there are no ratios. What differs:\n", c.A, c.B)
 		for _, d := range c.Environment {
-			fmt.Fprintf(out, "  %s: %s and %s\n", d.Key, d.A, d.B)
+			line(out, "  %s: %s and %s\n", d.Key, d.A, d.B)
 		}
 		fmt.Fprintln(out)
 	}
 	for _, d := range c.Parameters {
-		fmt.Fprintf(out, "parameter %s differs: %s and %s\n", d.Key, d.A, d.B)
+		line(out, "parameter %s differs: %s and %s\n", d.Key, d.A, d.B)
 	}
 	interval := report.Interval(c.Confidence)
 	rows := [][]string{{"POINT", "ARM", "METRIC", "A" + interval, "B" + interval, "B/A" + interval}}
@@ -74,19 +74,24 @@ func printComparison(to io.Writer, c compare.Comparison) error {
 		rows = append(rows, []string{cmp.Or(row.Point, "-"), row.Arm, fmt.Sprintf("%s %s", row.Metric, row.Statistic), analysis.Describe(&row.A),
 			analysis.Describe(&row.B), ratio})
 	}
-	for _, line := range report.Columns(rows, 3, 1, report.Width(to)) {
-		fmt.Fprintln(out, line)
+	for _, cells := range rows {
+		for i := range cells {
+			cells[i] = report.Printable(cells[i])
+		}
+	}
+	for _, text := range report.Columns(rows, 3, 1, report.Width(to)) {
+		fmt.Fprintln(out, text)
 	}
 	each := func(format, run string, lines []string) {
-		for _, line := range lines {
-			fmt.Fprintf(out, format, run, line)
+		for _, text := range lines {
+			line(out, format, run, text)
 		}
 	}
 	each("only in %s: %s\n", c.A, c.OnlyA)
 	each("only in %s: %s\n", c.B, c.OnlyB)
 	each("warning of %s: %s\n", c.A, c.WarningsA)
 	each("warning of %s: %s\n", c.B, c.WarningsB)
-	fmt.Fprintf(out, "\nThe two runs were not interleaved: what changed between them is in the ratios and not in their %g %% "+
+	line(out, "\nThe two runs were not interleaved: what changed between them is in the ratios and not in their %g %% "+
 		"intervals. To decide, make both arms of one run.\n", 100*c.Confidence)
 	_, err := io.WriteString(to, report.PrintableLines(out.String()))
 	return err

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -241,7 +240,7 @@ func viewSeries(s *series.Series, book change.Book) historyView {
 		c := &book.Changes[i]
 		for _, effect := range c.Effects {
 			if c.Project == s.Key.Project && effect.Series == s.Key.ID() {
-				out.Changes = append(out.Changes, changeView{c.ID, c.State, c.First, effect.Worse, math.Exp(effect.LogRatio)})
+				out.Changes = append(out.Changes, changeView{c.ID, c.State, c.First, effect.Worse, series.Ratio(effect.LogRatio)})
 			}
 		}
 	}
@@ -262,7 +261,7 @@ func dates(s *series.Series) []dateView {
 	var out []dateView
 	for _, d := range watch.Default().Offline.Changes(observations) {
 		out = append(out, dateView{
-			segment.Points[d.From].Sequence, segment.Points[d.At].Sequence, segment.Points[d.To].Sequence, math.Exp(d.Shift),
+			segment.Points[d.From].Sequence, segment.Points[d.At].Sequence, segment.Points[d.To].Sequence, series.Ratio(d.Shift),
 		})
 	}
 	return out
@@ -332,6 +331,18 @@ func readHistory(ctx context.Context, where *place, names []string) ([]historyVi
 	return out, nil
 }
 
+// line writes one, whatever others wrote into what it is made of.
+func line(out io.Writer, format string, args ...any) {
+	for i, arg := range args {
+		switch arg.(type) {
+		case int, int64, float64:
+		default:
+			args[i] = report.Printable(fmt.Sprint(arg))
+		}
+	}
+	fmt.Fprintf(out, format, args...)
+}
+
 func printSeries(to io.Writer, views []historyView) error {
 	out := &strings.Builder{}
 	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
@@ -350,7 +361,7 @@ func printSeries(to io.Writer, views []historyView) error {
 				confirmed++
 			}
 		}
-		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%d\n", h.Key.Benchmark, measureOf(h.Key), count, len(h.Segments), newest, revision,
+		line(table, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%d\n", h.Key.Benchmark, measureOf(h.Key), count, len(h.Segments), newest, revision,
 			ratio.text(), confirmed)
 	}
 	if err := table.Flush(); err != nil {
@@ -362,7 +373,7 @@ func printSeries(to io.Writer, views []historyView) error {
 
 func (h *historyView) print(to io.Writer) error {
 	out := &strings.Builder{}
-	fmt.Fprintf(out, "%s, %s %% intervals\n", h.Key, quantity.InPercent(site.Confidence))
+	line(out, "%s, %s %% intervals\n", h.Key, quantity.InPercent(site.Confidence))
 	changes := map[int64]string{}
 	for _, c := range h.Changes {
 		if c.State == change.Invalid {
@@ -371,7 +382,7 @@ func (h *historyView) print(to io.Writer) error {
 		changes[c.First] += fmt.Sprintf("%s: %s, %s, %s ", c.ID, c.State, quantity.Short(c.Ratio, quantity.Times), direction(c.Worse))
 	}
 	for _, segment := range h.Segments {
-		fmt.Fprintf(out, "\nsegment, anchor %s: %s\n", segment.Anchor, segment.Because)
+		line(out, "\nsegment, anchor %s: %s\n", segment.Anchor, segment.Because)
 		table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 		fmt.Fprintln(table, "RUN\tAT\tREVISION\tOVER ANCHOR\tOVER PREDECESSOR\tBLOCKS\tCHANGE")
 		for _, p := range segment.Points {
@@ -383,7 +394,7 @@ func (h *historyView) print(to io.Writer) error {
 			if p.Again {
 				revision += " (again)"
 			}
-			fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%d\t%s\n", p.Sequence, p.At.Format("2006-01-02 15:04"), revision, p.Ratio.text(), step,
+			line(table, "%d\t%s\t%s\t%s\t%s\t%d\t%s\n", p.Sequence, p.At.Format("2006-01-02 15:04"), revision, p.Ratio.text(), step,
 				p.Ratio.Blocks, changes[p.Sequence])
 		}
 		if err := table.Flush(); err != nil {
@@ -391,14 +402,14 @@ func (h *historyView) print(to io.Writer) error {
 		}
 	}
 	for _, gap := range h.Gaps {
-		fmt.Fprintf(out, "gap at run %d: %s\n", gap.Sequence, gap.Reason)
+		line(out, "gap at run %d: %s\n", gap.Sequence, gap.Reason)
 	}
 	for _, d := range h.Dates {
-		fmt.Fprintf(out, "dated: the level moved by %s with run %d, of runs %d to %d\n", quantity.Short(d.Ratio, quantity.Times), d.First, d.From,
+		line(out, "dated: the level moved by %s with run %d, of runs %d to %d\n", quantity.Short(d.Ratio, quantity.Times), d.First, d.From,
 			d.To)
 	}
 	for _, p := range h.Problems {
-		fmt.Fprintf(out, "note: %s: %s\n", p.ID, p.What)
+		line(out, "note: %s: %s\n", p.ID, p.What)
 	}
 	fmt.Fprintln(out)
 	_, err := io.WriteString(to, report.PrintableLines(out.String()))

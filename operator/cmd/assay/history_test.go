@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -141,5 +142,50 @@ func TestTheHistoryOfANamespace(t *testing.T) {
 	out, _, err := assay(t, decides...)
 	if book, failed := kept.Book(t.Context()); err != nil || failed != nil || book.Changes[0].State != change.Accepted {
 		t.Errorf("decided %s, %v, %v: %+v", out, err, failed, book)
+	}
+}
+
+// A history may be somebody else's: what one series says hides no other.
+func TestAHistoryOfAnyFiguresIsShown(t *testing.T) {
+	where := t.TempDir()
+	kept := archive.Open(mustOpen(where))
+	var added []points.Keyed
+	for name, estimate := range map[string]series.Estimate{
+		"wide": {LogRatio: 1, SE: 92, DF: 1, Blocks: 2}, "large": {LogRatio: 800, SE: 0.01, DF: 9, Blocks: 10},
+		"small": {LogRatio: -800, SE: 0.01, DF: 9, Blocks: 10}, "unknown": {LogRatio: 0, SE: 1e308, DF: 1, Blocks: 2},
+		"plain": {LogRatio: 0.1, SE: 0.01, DF: 9, Blocks: 10},
+	} {
+		for i := range 12 {
+			of := estimate
+			if i < 6 {
+				of.LogRatio = -of.LogRatio
+			}
+			added = append(added, points.Keyed{Key: series.Key{Project: "bench", Benchmark: name, Metric: "latency", Statistic: "median"},
+				Record: series.Record{
+					Kind: series.Measured, ID: fmt.Sprint(i), Schedule: "nightly", Sequence: int64(i), At: time.Unix(1e9+int64(i), 0).UTC(),
+					Head: fmt.Sprint("r", i), Anchor: "r0", Machine: "m", Workload: "w", Ratio: of, Step: &of, Predecessor: "p"}})
+		}
+	}
+	if err := kept.Append(t.Context(), added); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kept.Update(t.Context(), func(change.Book) (change.Book, error) {
+		effect := change.Effect{Series: added[0].Key.ID(), LogRatio: 900, SE: 0.1}
+		return change.Book{Changes: []change.Change{{ID: "c", Project: "bench", State: change.Confirmed, Effects: []change.Effect{effect}}}}, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	stdout, _, err := assay(t, "history", "--history", where, "-o", "json")
+	var views []historyView
+	if err == nil {
+		err = json.Unmarshal([]byte(stdout), &views)
+	}
+	if err != nil || len(views) != 5 {
+		t.Errorf("%d series: %v", len(views), err)
+	}
+	for _, args := range [][]string{{"history", "--history", where}, {"site", "--history", where, "--out", t.TempDir()}} {
+		if _, _, err := assay(t, args...); err != nil {
+			t.Errorf("%v: %v", args, err)
+		}
 	}
 }

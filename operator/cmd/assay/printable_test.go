@@ -17,7 +17,7 @@ import (
 
 // Names, reasons and warnings come from ledgers and histories, which others wrote.
 func TestWhatOthersWroteMovesNoCursor(t *testing.T) {
-	const hostile = "a\x1b[2J\x1b]0;b\a\u009bc\rd\u202ee"
+	const hostile = "a\x1b[2J\x1b]0;b\a\u009bc\rd\u202ee\nfake"
 	when := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	key := series.Key{Project: hostile, Benchmark: hostile, Point: hostile, Metric: hostile, Statistic: hostile}
 	estimate := series.Estimate{LogRatio: 0.1, SE: 0.01, DF: 5, Blocks: 6}
@@ -54,6 +54,11 @@ func TestWhatOthersWroteMovesNoCursor(t *testing.T) {
 		"changes": (&changesView{
 			Changes: []change.Change{changed}, Series: map[string]string{key.ID(): hostile}, Silent: []change.Alert{{Series: all, Since: when}},
 		}).print,
+		"a step of a search": func(out io.Writer) error {
+			b := &bisection{bisectOptions: bisectOptions{stderr: out}}
+			b.printf("image of %s: %s\n", hostile, hostile)
+			return nil
+		},
 		"an answer": func(out io.Writer) error {
 			b := &bisection{bisectOptions: bisectOptions{stdout: out, form: "text"}}
 			b.kept.Search.Key, b.kept.Subjects = key, map[string]string{hostile: hostile}
@@ -68,6 +73,9 @@ func TestWhatOthersWroteMovesNoCursor(t *testing.T) {
 			}
 			if !strings.Contains(out.String(), `a\x1b[2J`) {
 				t.Errorf("it does not say %q:\n%q", hostile, out.String())
+			}
+			if name != "a log" && strings.Contains(out.String(), "\nfake") {
+				t.Errorf("it has a line that it does not say:\n%q", out.String())
 			}
 			if !utf8.ValidString(out.String()) {
 				t.Errorf("it prints bytes that are no text:\n%q", out.String())

@@ -8,7 +8,6 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
-	"math"
 	"net/url"
 	"regexp"
 	"slices"
@@ -393,7 +392,7 @@ func (b *builder) commit(revision string) template.URL {
 // Interval of an estimate, with its ratio.
 func Interval(e series.Estimate) (ratio, low, high float64) {
 	half := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: e.DF}.Quantile((1+Confidence)/2) * e.SE
-	return math.Exp(e.LogRatio), math.Exp(e.LogRatio - half), math.Exp(e.LogRatio + half)
+	return series.Ratio(e.LogRatio), series.Ratio(e.LogRatio - half), series.Ratio(e.LogRatio + half)
 }
 
 func text(e series.Estimate) string {
