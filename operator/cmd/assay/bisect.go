@@ -13,6 +13,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -177,6 +178,28 @@ type bisected struct {
 
 const bisectKey = "bisect.json"
 
+var commitForm = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
+
+// check reports what a folder that somebody else made may say and no search does. What was built for a commit lies below its name, and is
+// removed at the end.
+func (k *bisected) check(builds bool) error {
+	if k.Failed == nil || k.Images == nil {
+		return errors.New("failed and images: found null; both are lists, which may be empty")
+	}
+	known := map[string]bool{}
+	for i, r := range k.Search.Revisions {
+		if known[r.Revision] = true; builds && !commitForm.MatchString(r.Revision) {
+			return fmt.Errorf("search: revisions[%d]: found %q; with --build each is the hash of a commit", i, r.Revision)
+		}
+	}
+	for _, revision := range slices.Concat(k.Built, slices.Sorted(maps.Keys(k.Failed))) {
+		if !known[revision] {
+			return fmt.Errorf("built and failed: found %q, which is none of the revisions that are searched", revision)
+		}
+	}
+	return nil
+}
+
 // bisection is a search on this machine.
 type bisection struct {
 	bisectOptions
@@ -290,7 +313,7 @@ func (b *bisection) openFolder(ctx context.Context, name string) error {
 	if err == nil && b.kept.Asked == "" {
 		err = errors.New("asked: found nothing; it is the digest of what was asked")
 	}
-	if err = cmp.Or(err, b.kept.Search.Read()); err != nil {
+	if err = cmp.Or(err, b.kept.Search.Read(), b.kept.check(b.build != "")); err != nil {
 		return fmt.Errorf("%s in %s cannot be read (%w): delete the folder, and the search begins anew", bisectKey, b.folder, err)
 	}
 	return nil
@@ -298,9 +321,14 @@ func (b *bisection) openFolder(ctx context.Context, name string) error {
 
 // digest is that of what is asked and how it is measured.
 func (b *bisection) digest() (string, error) {
-	raw, err := json.Marshal([]any{
+	asked := []any{
 		b.asked.run.Spec, b.asked.template, b.build, b.program, b.programs, b.image, b.change, b.metric, b.blocks, b.waves, b.certain, b.shift,
-	})
+	}
+	// What builds differ by was no part of it at first, so that a search that does not say it goes on.
+	if b.layout != bisect.Layout || b.series != "" {
+		asked = append(asked, b.layout, b.series)
+	}
+	raw, err := json.Marshal(asked)
 	sum := sha256.Sum256(raw)
 	return "sha256:" + hex.EncodeToString(sum[:16]), err
 }

@@ -195,12 +195,71 @@ func TestABisectionGoesOnWhereItWasInterrupted(t *testing.T) {
 		}
 	})
 	t.Run("and not with another question", func(t *testing.T) {
-		for _, args := range [][]string{{"--good", "v1", "--bad", "main"}, {"--good", "v0", "--bad", "main", "--blocks", "12"}} {
+		for _, args := range [][]string{{"--good", "v1", "--bad", "main"}, {"--good", "v0", "--bad", "main", "--blocks", "12"},
+			{"--good", "v0", "--bad", "main", "--layout", "0.01"}} {
 			if _, _, err := s.answer(args...); err == nil || !strings.Contains(err.Error(), "holds another search") || exitCodeOf(err) != exitUsage {
 				t.Errorf("%v: %v", args, err)
 			}
 		}
 	})
+}
+
+// A folder with a search may come from somebody else, and what it names as built is removed at the end.
+func TestASearchThatSomebodyElseKeptTouchesNothingElse(t *testing.T) {
+	s := newSearch(t, levels(2, map[int]float64{1: 110}))
+	ends := []string{"--good", "v0", "--bad", "main"}
+	if _, stderr, err := s.answer(ends...); err != nil {
+		t.Fatalf("%v\n%s", err, stderr)
+	}
+	file := filepath.Join(s.state, "bisect.json")
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine := filepath.Join(t.TempDir(), "mine")
+	if err := os.Mkdir(mine, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	outside, err := filepath.Rel(filepath.Join(s.state, "builds"), mine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		edit func(kept map[string]any)
+		says string
+	}{
+		"nothing else":              {func(map[string]any) {}, ""},
+		"a build elsewhere":         {func(kept map[string]any) { kept["built"] = []string{outside} }, "none of the revisions"},
+		"a build that failed there": {func(kept map[string]any) { kept["failed"] = map[string]string{outside: "no"} }, "none of the revisions"},
+		"a revision there": {func(kept map[string]any) {
+			kept["search"].(map[string]any)["revisions"].([]any)[1].(map[string]any)["revision"] = outside
+			kept["built"] = []string{outside}
+		}, "each is the hash of a commit"},
+		"no list of what failed": {func(kept map[string]any) { kept["failed"] = nil }, "found null"},
+		"no list of images":      {func(kept map[string]any) { kept["images"] = nil }, "found null"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kept := map[string]any{}
+			if err := json.Unmarshal(raw, &kept); err != nil {
+				t.Fatal(err)
+			}
+			tc.edit(kept)
+			changed, err := json.Marshal(kept)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, changed, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, _, err = assay(t, s.args(ends...)...)
+			if (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("%v, want %q", err, tc.says)
+			}
+			if _, err := os.Stat(mine); err != nil {
+				t.Fatalf("what lay beside the folder is gone: %v", err)
+			}
+		})
+	}
 }
 
 // interrupter ends a command when it says something for the first time.
