@@ -47,16 +47,16 @@ type view struct {
 	from int
 }
 
-// viewOf leaves out what lies before the newest change that is known; only a change after what was refuted is looked for.
-func viewOf(s *series.Series, book change.Book) view {
+// viewOf leaves out what lies before the newest change that is known; only a change after what was refuted is looked for. Changes are those
+// that concern the series.
+func viewOf(s *series.Series, changes []*change.Change) view {
 	segment := s.Current()
 	if segment == nil {
 		return view{}
 	}
 	begin, after := int64(math.MinInt64), int64(math.MinInt64)
-	for i := range book.Changes {
-		c := &book.Changes[i]
-		if c.Project != s.Key.Project || !c.Concerns(s.Key.ID()) {
+	for _, c := range changes {
+		if c.Project != s.Key.Project {
 			continue
 		}
 		if c.Known() {
@@ -82,7 +82,13 @@ func viewOf(s *series.Series, book change.Book) view {
 // Look reports what the newest point of a series gives reason for, and adds it to the book. Looking twice changes nothing. Worse reports of
 // a move whether it is for the worse.
 func (p Policy) Look(s *series.Series, worse func(logRatio float64) bool, book change.Book, at time.Time) (change.Book, error) {
-	v := viewOf(s, book)
+	var changes []*change.Change
+	for i := range book.Changes {
+		if c := &book.Changes[i]; c.Concerns(s.Key.ID()) {
+			changes = append(changes, c)
+		}
+	}
+	v := viewOf(s, changes)
 	if len(v.points) == 0 {
 		return book, nil
 	}
@@ -177,9 +183,15 @@ type Suspected struct {
 // series only those in all are known.
 func (p Policy) Due(all []*series.Series, book change.Book) []Confirm {
 	var out []Confirm
+	concerning := map[string][]*change.Change{}
+	for i := range book.Changes {
+		for _, e := range book.Changes[i].Effects {
+			concerning[e.Series] = append(concerning[e.Series], &book.Changes[i])
+		}
+	}
 	for i := range book.Changes {
 		if c := &book.Changes[i]; c.State == change.Suspected {
-			if confirm := p.due(all, book, c); confirm != nil {
+			if confirm := p.due(all, concerning, c); confirm != nil {
 				out = append(out, *confirm)
 			}
 		}
@@ -187,21 +199,25 @@ func (p Policy) Due(all []*series.Series, book change.Book) []Confirm {
 	return out
 }
 
-func (p Policy) due(all []*series.Series, book change.Book, c *change.Change) *Confirm {
+func (p Policy) due(all []*series.Series, concerning map[string][]*change.Change, c *change.Change) *Confirm {
 	out := &Confirm{Change: c.ID, Number: c.Runs + 1}
+	worse := map[string]bool{}
+	for _, e := range c.Effects {
+		worse[e.Series] = e.Worse
+	}
 	var shown view
 	out.From, out.To = math.MaxInt64, math.MinInt64
 	for _, s := range all {
-		if s.Key.Project != c.Project || !c.Concerns(s.Key.ID()) {
+		isWorse, ours := worse[s.Key.ID()]
+		if s.Key.Project != c.Project || !ours {
 			continue
 		}
-		v := viewOf(s, book)
+		v := viewOf(s, concerning[s.Key.ID()])
 		found := p.Online.Newest(v.observations, v.from)
 		if !found.Raised {
 			continue
 		}
-		at := slices.IndexFunc(c.Effects, func(e change.Effect) bool { return e.Series == s.Key.ID() })
-		out.Series = append(out.Series, Suspected{s.Key, found.Shift, c.Effects[at].Worse, detect.BetweenAtMost(v.observations)})
+		out.Series = append(out.Series, Suspected{s.Key, found.Shift, isWorse, detect.BetweenAtMost(v.observations)})
 		out.From, out.To = min(out.From, v.points[found.From].Sequence), max(out.To, v.points[found.To].Sequence)
 		if len(v.points) > len(shown.points) {
 			shown, out.Anchor, out.First = v, s.Anchor, v.points[found.First].Sequence

@@ -333,3 +333,30 @@ func TestWhatIsLeftOutIsAskedOfTheSides(t *testing.T) {
 		})
 	}
 }
+
+// A run may follow thousands of series, all of which a program moves at once: each pass of the operator asks what is due.
+func TestWhatIsDueTakesTheTimeOfItsSeries(t *testing.T) {
+	f := follow(t)
+	f.quiet(12)
+	f.add(0.05, "r13")
+	f.add(0.05, "r14")
+	const count = 6000
+	var all []*series.Series
+	c := f.book.Changes[0]
+	effect := c.Effects[0]
+	for i := range count {
+		k := key
+		k.Point = fmt.Sprint("size=", i)
+		s, err := series.Of(k, f.records)
+		if err != nil {
+			t.Fatal(err)
+		}
+		effect.Series = k.ID()
+		all, c.Effects = append(all, s), append(c.Effects, effect)
+	}
+	began := time.Now()
+	due := f.policy.Due(all, f.book.Replace(c))
+	if took := time.Since(began); len(due) != 1 || len(due[0].Series) != count || took > 8*time.Second {
+		t.Errorf("%d runs are due, after %s", len(due), took)
+	}
+}
