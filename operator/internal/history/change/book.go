@@ -26,8 +26,8 @@ type Book struct {
 // longestID is what the name of a change has room for, in a status and in metrics.
 const longestID = 64
 
-// Check reports a change whose dates are in no order: whoever looks for the points on both sides of it finds none between them. Nor is there
-// one that fewer than no runs tried.
+// Check reports a change whose dates are in no order: whoever looks for the points on both sides of it finds none between them. Nor is
+// there one that fewer than no runs tried.
 func (b Book) Check() error {
 	for i := range b.Changes {
 		switch c := &b.Changes[i]; {
