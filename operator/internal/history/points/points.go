@@ -159,13 +159,37 @@ func (r *Run) Of(exp *experiment.Experiment, found *analysis.Analysis) ([]Keyed,
 	base := r.base()
 	base.Machine, base.Workload = Machine(found), workload
 	var out []Keyed
+	part := ByPoint(found)
 	for _, key := range keys {
-		out = append(out, Keyed{key, r.measured(base, exp, found, key)})
+		out = append(out, Keyed{key, r.measured(base, exp, part(key.Point), key)})
 		if next, ok := r.Arms[NextAnchor]; ok {
-			out = append(out, Keyed{key, bridge(base, next, exp, found, key)})
+			out = append(out, Keyed{key, bridge(base, next, exp, part(key.Point), key)})
 		}
 	}
 	return r.known(out), nil
+}
+
+// ByPoint is an analysis with the figures of one point: a run may have thousands of series, and whoever looks for each among the figures of
+// all is long about it.
+func ByPoint(found *analysis.Analysis) func(point string) *analysis.Analysis {
+	parts := map[string]*analysis.Analysis{}
+	of := func(point string) *analysis.Analysis {
+		if parts[point] == nil {
+			part := *found
+			part.Ratios, part.Arms = nil, nil
+			parts[point] = &part
+		}
+		return parts[point]
+	}
+	for i := range found.Ratios {
+		part := of(found.Ratios[i].Point)
+		part.Ratios = append(part.Ratios, found.Ratios[i])
+	}
+	for i := range found.Arms {
+		part := of(found.Arms[i].Point)
+		part.Arms = append(part.Arms, found.Arms[i])
+	}
+	return of
 }
 
 // base is what is the same in all records of a run.

@@ -604,3 +604,47 @@ func TestARunWithoutARevisionIsRefused(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// A run may follow thousands of series, each of which is looked for among the figures of all.
+func TestThePointsOfARunTakeTheTimeOfTheirNumber(t *testing.T) {
+	exp := &experiment.Experiment{
+		Spec: json.RawMessage("{}"), Template: json.RawMessage("{}"),
+		Arms: []record.Arm{{Name: Anchor, Baseline: true}, {Name: Head}, {Name: Predecessor}},
+	}
+	found := &analysis.Analysis{Confidence: 0.95, GateConfidence: 0.99, Environment: map[string]any{"cpu": "x"}}
+	for m := range 8 {
+		exp.Plan.Metrics = append(exp.Plan.Metrics, experiment.Metric{Name: fmt.Sprint("metric", m), Statistic: experiment.StatisticMedian})
+	}
+	perBlock := map[string]float64{"b0": 1, "b1": 1.1, "b2": 1.01}
+	for p := range 1000 {
+		point := fmt.Sprintf("batchSize=%d,threads=4", p)
+		exp.Points = append(exp.Points, record.Point{Key: point})
+		for _, metric := range exp.Plan.Metrics {
+			for _, arm := range exp.Arms {
+				found.Arms = append(found.Arms, analysis.ArmResult{
+					Point: point, Arm: arm.Name, Metric: metric.Name, Statistic: metric.Statistic})
+				if !arm.Baseline {
+					found.Ratios = append(found.Ratios, analysis.RatioResult{
+						Point: point, Candidate: arm.Name, Metric: metric.Name, Statistic: metric.Statistic, PerBlock: perBlock})
+				}
+			}
+		}
+	}
+	r := Run{
+		Project: "team", Benchmark: "scan", ID: "run", Analysis: 1, Schedule: "nightly", At: time.Unix(1e9, 0),
+		Arms: map[string]Revision{Head: {Revision: "c"}, Anchor: {Revision: "a"}, Predecessor: {Revision: "b"}},
+	}
+	began := time.Now()
+	out, err := r.Of(exp, found)
+	if err != nil || len(out) != 8000 {
+		t.Fatalf("%d records, %v", len(out), err)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("%d records take %s", len(out), took)
+	}
+	for _, o := range out {
+		if o.Record.Kind != series.Measured || o.Record.Ratio.Blocks != 3 || o.Record.Step == nil {
+			t.Fatalf("%+v", o)
+		}
+	}
+}

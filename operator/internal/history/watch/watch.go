@@ -274,7 +274,9 @@ type Measurement struct {
 // the others.
 func (c *Confirm) Measured(exp *experiment.Experiment, found *analysis.Analysis, over, under []string) (map[string]Measurement, error) {
 	out, errs := map[string]Measurement{}, []error(nil)
+	part := points.ByPoint(found)
 	for _, suspected := range c.Series {
+		found := part(suspected.Key.Point)
 		estimate, err := points.Difference(exp, found, suspected.Key, over, under)
 		if err != nil {
 			errs = append(errs, err)
