@@ -204,27 +204,32 @@ func (l *logReader) container(ctx context.Context, pod, container string, follow
 	return nil
 }
 
-// longestLine is what one line of a log may have.
+// longestLine is what one line of a log may have: a longer one is shown in pieces.
 const longestLine = 1 << 20
 
 func (l *logReader) copy(pod, container string, from io.Reader) error {
-	scanner := bufio.NewScanner(from)
-	scanner.Buffer(nil, longestLine)
-	for scanner.Scan() {
-		line := fmt.Appendf(nil, "%s/%s  %s\n", pod, container, report.PrintableLines(scanner.Text()))
+	reader := bufio.NewReaderSize(from, longestLine)
+	for {
+		text, _, err := reader.ReadLine()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		line := fmt.Appendf(nil, "%s/%s  %s\n", pod, container, report.PrintableLines(string(text)))
 		if l.options.form == "json" {
-			raw, err := json.Marshal(logLine{pod, container, scanner.Text()})
+			raw, err := json.Marshal(logLine{pod, container, string(text)})
 			if err != nil {
 				return err
 			}
 			line = append(raw, '\n')
 		}
 		l.mutex.Lock()
-		_, err := l.out.Write(line)
+		_, err = l.out.Write(line)
 		l.mutex.Unlock()
 		if err != nil {
 			return err
 		}
 	}
-	return scanner.Err()
 }
