@@ -17,6 +17,7 @@ import (
 
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/suggest"
 )
 
@@ -130,15 +131,24 @@ func whereTo(output, format, own string, forms ...string) (destination, error) {
 	return destination{form: form, file: output}, nil
 }
 
-// write puts the answer where it belongs. A file appears when it is complete.
+// write puts the answer where it belongs. A file appears when it is complete; what is there and no file, such as /dev/stdout, is written to
+// and not replaced. Others wrote what a ledger says, and on a terminal it moves no cursor.
 func (d destination) write(stdout, stderr io.Writer, data []byte) error {
 	if d.file == "" {
-		file, ok := stdout.(*os.File)
-		if name, binary := binaries[d.form]; ok && binary && term.IsTerminal(int(file.Fd())) {
-			return &exitCode{exitUsage, fmt.Errorf("%s is not for terminals: write it to a file with -o %s", d.form, name)}
+		if file, ok := stdout.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+			if name, binary := binaries[d.form]; binary {
+				return &exitCode{exitUsage, fmt.Errorf("%s is not for terminals: write it to a file with -o %s", d.form, name)}
+			}
+			data = []byte(report.PrintableLines(string(data)))
 		}
 		_, err := stdout.Write(data)
 		return err
+	}
+	if info, err := os.Stat(d.file); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		if err := os.WriteFile(d.file, data, 0o644); err != nil {
+			return fmt.Errorf("--output: %w", err)
+		}
+		return nil
 	}
 	temporary, err := os.CreateTemp(filepath.Dir(d.file), "."+filepath.Base(d.file)+"-*")
 	if err != nil {

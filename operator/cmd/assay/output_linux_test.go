@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"unicode"
+
+	"golang.org/x/sys/unix"
+)
+
+// A job that asks for -o /dev/stdout wants to read the report there, and its container to have a /dev/stdout afterwards.
+func TestWhatIsNoFileIsWrittenToAndNotReplaced(t *testing.T) {
+	folder := t.TempDir()
+	pipe, link, file := filepath.Join(folder, "pipe"), filepath.Join(folder, "link"), filepath.Join(folder, "file")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(pipe, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, where := range []string{pipe, link} {
+		before, err := os.Lstat(where)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Whoever opens it for both waits for nobody.
+		end, err := os.OpenFile(pipe, os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := (destination{form: "md", file: where}).write(io.Discard, io.Discard, []byte("report")); err != nil {
+			t.Fatal(err)
+		}
+		if after, err := os.Lstat(where); err != nil || after.Mode() != before.Mode() {
+			t.Fatalf("%s was %s and is %s (%v)", where, before.Mode(), after.Mode(), err)
+		}
+		read := make([]byte, len("report"))
+		if _, err := io.ReadFull(end, read); err != nil || string(read) != "report" {
+			t.Errorf("through %s came %q (%v)", where, read, err)
+		}
+		if err := end.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, text := range []string{"report", "other"} {
+		if err := (destination{form: "md", file: file}).write(io.Discard, io.Discard, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if raw, err := os.ReadFile(file); err != nil || string(raw) != text {
+			t.Errorf("the file holds %q (%v)", raw, err)
+		}
+	}
+}
+
+// terminal is one, and where what is written to it is read.
+func terminal(t *testing.T) (shown, read *os.File) {
+	t.Helper()
+	read, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip("no terminals here:", err)
+	}
+	number, err := unix.IoctlGetInt(int(read.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(read.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip("no terminals here:", err)
+	}
+	t.Cleanup(func() { _, _ = shown.Close(), read.Close() })
+	return shown, read
+}
+
+func TestAnAnswerMovesNoCursorOfATerminalAndIsWholeElsewhere(t *testing.T) {
+	const hostile = "# a\x1b[2J\x1b]0;b\ac\u009bd\u202ee\n|\tf\n"
+	var piped bytes.Buffer
+	if err := (destination{form: "md"}).write(&piped, io.Discard, []byte(hostile)); err != nil || piped.String() != hostile {
+		t.Errorf("elsewhere it is %q (%v)", piped.String(), err)
+	}
+	shown, read := terminal(t)
+	if err := (destination{form: "md"}).write(shown, io.Discard, []byte(hostile)); err != nil {
+		t.Fatal(err)
+	}
+	raw := make([]byte, 4096)
+	n, err := read.Read(raw)
+	text := string(raw[:n])
+	if err != nil || !strings.Contains(text, `# a\x1b[2J`) || !strings.Contains(text, "f\r\n") {
+		t.Fatalf("the terminal shows %q (%v)", text, err)
+	}
+	for _, r := range text {
+		if !strings.ContainsRune("\r\n\t", r) && !unicode.IsPrint(r) {
+			t.Errorf("the terminal gets %q in %q", r, text)
+		}
+	}
+	if err := (destination{form: "parquet"}).write(shown, io.Discard, []byte("PAR1")); err == nil {
+		t.Error("a terminal shows what is no text")
+	}
+}
