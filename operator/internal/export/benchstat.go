@@ -107,11 +107,20 @@ func config(result *analysis.Analysis) []benchfmt.Config {
 	var out []benchfmt.Config
 	for _, key := range []struct{ name, from string }{{"goarch", "architecture"}, {"cpu", "cpuModel"}} {
 		if value, ok := result.Environment[key.from].(string); ok && value != "" {
-			value = cmp.Or(architectures[value], strings.Join(strings.Fields(value), " "))
+			value = cmp.Or(architectures[value], plain(value))
 			out = append(out, benchfmt.Config{Key: key.name, Value: []byte(value), File: true})
 		}
 	}
 	return out
+}
+
+// plain is a text in one line, whose words stay apart.
+func plain(text string) string {
+	words := strings.Fields(text)
+	for i := range words {
+		words[i] = escape(words[i], "")
+	}
+	return strings.Join(words, " ")
 }
 
 // architectures are Go's names for those of the fingerprint.
@@ -120,7 +129,7 @@ var architectures = map[string]string{"x86_64": "amd64", "aarch64": "arm64"}
 // benchmarkName ends in the number of CPUs, as go test's names do: without it the 512 of an arm called avx-512 would be
 // taken for one.
 func benchmarkName(exp *experiment.Experiment, attempt *record.Attempt) benchfmt.Name {
-	name := cmp.Or(exp.Plan.Template, exp.Run.Name)
+	name := escape(cmp.Or(exp.Plan.Template, exp.Run.Name), "/")
 	var out strings.Builder
 	for part := range strings.SplitSeq(name, "-") {
 		if part != "" {

@@ -8,11 +8,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 	"golang.org/x/perf/benchfmt"
 	"golang.org/x/perf/benchunit"
+	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
@@ -237,6 +239,53 @@ func TestBenchstatKeepsTextsInTheirPlace(t *testing.T) {
 	}
 	if !arms["/arm=avx-512"] {
 		t.Errorf("arms are %v: the 512 of avx-512 was taken for a number of CPUs", arms)
+	}
+}
+
+// What names a run, an analysis, a machine and the metrics of a program is a text that others wrote.
+func TestNoTextOfOthersIsALineOfBenchstat(t *testing.T) {
+	const hostile = "é b\x1b[2J\nBenchmarkForged 1 2 latency-sec\nUnit latency-sec better=higher\n\u2028x/%\xff"
+	simulate := func() story {
+		return simulated(t, nil, func(attempts []record.Attempt) {
+			for i := range attempts {
+				attempts[i].Result.Metrics[hostile] = &record.Metric{Unit: hostile, Value: ptr.To(1.0)}
+			}
+		})
+	}
+	plain := simulate()
+	for name, edit := range map[string]func(s *story){
+		"the metrics of a program": func(*story) {},
+		"the namespace":            func(s *story) { s.exp.Run.Namespace = hostile },
+		"the run":                  func(s *story) { s.exp.Run.Name, s.exp.Plan.Template = hostile, "" },
+		"the run's identity":       func(s *story) { s.exp.Run.UID = hostile },
+		"the template":             func(s *story) { s.exp.Plan.Template = hostile },
+		"the evidence":             func(s *story) { s.result.Evidence = hostile },
+		"the machine": func(s *story) {
+			s.result.Environment = map[string]any{"architecture": hostile, "cpuModel": hostile}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := simulate()
+			edit(&s)
+			raw, err := Benchstat(s.exp, s.result, s.evidence)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := Benchstat(plain.exp, plain.result, plain.evidence)
+			if err != nil || bytes.Count(raw, []byte("\n")) != bytes.Count(want, []byte("\n")) {
+				t.Errorf("it has %d lines and without that text %d (%v):\n%.600q", bytes.Count(raw, []byte("\n")), bytes.Count(want, []byte("\n")),
+					err, raw)
+			}
+			results, units := read(t, raw)
+			if len(results) != s.result.Trials.Used || len(results[0].Values) != 3 || units.GetBetter("latency-sec") != -1 {
+				t.Errorf("%d results of %d trials that were used, the first with %v", len(results), s.result.Trials.Used, results[0].Values)
+			}
+			for _, r := range string(raw) {
+				if r != '\n' && !unicode.IsPrint(r) {
+					t.Fatalf("it has %q:\n%.600q", r, raw)
+				}
+			}
+		})
 	}
 }
 
