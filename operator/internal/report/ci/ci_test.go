@@ -48,9 +48,13 @@ func results(t *testing.T) map[string]*Result {
 			everywhere.Gates = append(everywhere.Gates, Gate{Name: "g", Candidate: candidate, Point: point, Outcome: experiment.VerdictNoGo})
 		}
 	}
+	long := &Result{Title: "long", Verdict: experiment.VerdictNoGo, Sentence: "s", Gates: []Gate{{Name: "g", Candidate: "new",
+		Point: strings.Repeat("n=é,", 8<<10), Message: strings.Repeat("é ", 100<<10), Outcome: experiment.VerdictNoGo}}}
 	return map[string]*Result{
-		"one gate, missed everywhere": everywhere,
-		"a Go beside a NoGo":          scan(t, nil), "hostile": hostile, "many": many, "an Inconclusive that is allowed": allowed, "invalid": invalid,
+		"a point and a message without end":  long,
+		"a failure that says all and a name": Failed(strings.Repeat("x", 1000), strings.Repeat("y", 1<<20)),
+		"one gate, missed everywhere":        everywhere,
+		"a Go beside a NoGo":                 scan(t, nil), "hostile": hostile, "many": many, "an Inconclusive that is allowed": allowed, "invalid": invalid,
 		"failed": Failed("failed", "no runner"), "none": {Title: "none", Trials: "4 of 4 trials used", Sentence: "no gates"},
 	}
 }
@@ -138,12 +142,17 @@ func TestCommandsOfAWorkflowAreOneLineEach(t *testing.T) {
 		if n := len(result.Annotations()); n > maxAnnotations {
 			t.Errorf("%s has %d annotations", name, n)
 		}
+		for _, a := range result.Annotations() {
+			if len(a.Title) > maxTitle || len(a.Message) > 64<<10 || name != "hostile" && !utf8.ValidString(a.Title+a.Message) {
+				t.Errorf("%s has an annotation with a title of %d bytes and a message of %d", name, len(a.Title), len(a.Message))
+			}
+		}
 	}
 }
 
 func TestMarkersAreOneCommentThatNothingEnds(t *testing.T) {
 	for name, result := range results(t) {
-		if marker := result.Marker(); !regexp.MustCompile(`^<!-- assay-report: [A-Za-z0-9._/-]+ -->$`).MatchString(marker) ||
+		if marker := result.Marker(); !regexp.MustCompile(`^<!-- assay-report: [A-Za-z0-9._/%-]+ -->$`).MatchString(marker) ||
 			strings.Contains(strings.TrimSuffix(strings.TrimPrefix(marker, "<!--"), "-->"), "--") {
 			t.Errorf("%s: %q", name, marker)
 		}
@@ -151,6 +160,20 @@ func TestMarkersAreOneCommentThatNothingEnds(t *testing.T) {
 	one, other := Result{Title: "a", File: "x/run.yaml"}, Result{Title: "b", File: "x/run.yaml"}
 	if one.Marker() != other.Marker() {
 		t.Error("a file that is refused has another comment than when it runs")
+	}
+	files := map[string]string{}
+	for _, file := range []string{"a_b", "a b", "a+b", "a%20b", "a-b", "a--b", "a---b", "a-%2Db", "-a-b", "é", "è", "a@b", "a\nb", "a/b",
+		"a_/b"} {
+		marker := (&Result{File: file}).Marker()
+		if other, ok := files[marker]; ok {
+			t.Errorf("%q and %q have one comment, %q: the second takes the place of the first", other, file, marker)
+		}
+		if files[marker] = file; strings.Contains(strings.TrimSuffix(strings.TrimPrefix(marker, "<!--"), "-->"), "--") {
+			t.Errorf("%q ends within itself", marker)
+		}
+	}
+	if got, want := (&Result{File: "bench/run_1-a.yaml"}).Marker(), "<!-- assay-report: bench/run_1-a.yaml -->"; got != want {
+		t.Errorf("the comment of a file as files are called begins with %s, want %s", got, want)
 	}
 }
 

@@ -11,10 +11,13 @@ import (
 )
 
 // Bounds of what GitHub takes: of a comment and a check's summary in characters (65,536), of which some are left for what goes around
-// them, and of the annotations that one request may carry (50).
+// them, of the annotations that one request may carry (50), and of their titles in characters (255) and messages in bytes (64 KB). A check
+// with more than that is refused as a whole.
 const (
 	MaxMarkdown    = 60_000
 	maxAnnotations = 50
+	maxTitle       = 255
+	maxMessage     = 60_000
 	shownGates     = 40
 )
 
@@ -23,19 +26,21 @@ var marks = map[experiment.Verdict]string{
 	experiment.VerdictGo: "✅", experiment.VerdictNoGo: "❌", experiment.VerdictInconclusive: "❔", experiment.VerdictInvalid: "⚠️",
 }
 
-// Marker begins the comment of a run. It is a comment of HTML, which nobody sees, and by it the comment is found again.
+// Marker begins the comment of a run. It is a comment of HTML, which nobody sees, and by it the comment is found again: each key has its
+// own.
 func (r *Result) Marker() string {
-	plain := strings.Map(func(c rune) rune {
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '-' || c == '/' {
-			return c
+	var plain strings.Builder
+	before := byte('-')
+	for _, c := range []byte(r.Key()) {
+		// Two hyphens would end the comment.
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("._/", c) >= 0 || c == '-' && before != '-' {
+			plain.WriteByte(c)
+		} else {
+			fmt.Fprintf(&plain, "%%%02X", c)
 		}
-		return '_'
-	}, r.Key())
-	// Two hyphens would end the comment.
-	for strings.Contains(plain, "--") {
-		plain = strings.ReplaceAll(plain, "--", "-")
+		before = c
 	}
-	return "<!-- assay-report: " + plain + " -->"
+	return "<!-- assay-report: " + plain.String() + " -->"
 }
 
 // Markdown is the result as a summary of a job, a comment or a check.
@@ -139,7 +144,18 @@ func (r *Result) Annotations() []Annotation {
 	if len(out) == 0 && !r.Passed {
 		out = append(out, Annotation{r.line(""), "failure", r.Title + ": " + r.Word(), r.Sentence})
 	}
+	for i := range out {
+		out[i].Title, out[i].Message = begin(out[i].Title, maxTitle), begin(out[i].Message, maxMessage)
+	}
 	return out
+}
+
+// begin is the beginning of a text, in at most so many bytes, which are no fewer than its characters.
+func begin(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
 }
 
 // Commands are the annotations as commands of a workflow, which a job prints. Their characters that mean something are escaped as the
