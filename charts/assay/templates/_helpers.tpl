@@ -14,8 +14,8 @@
 
 {{/* Labels that never change, for selectors. Call with (dict "root" $ "component" "operator"). */}}
 {{- define "assay.selectorLabels" -}}
-app.kubernetes.io/name: {{ default .root.Chart.Name .root.Values.nameOverride }}
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/name: {{ default .root.Chart.Name .root.Values.nameOverride | quote }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .component }}
 {{- end -}}
 
@@ -73,7 +73,7 @@ apiVersion: policy/v1
 kind: PodDisruptionBudget
 metadata:
   name: {{ .name }}
-  namespace: {{ .root.Release.Namespace }}
+  namespace: {{ .root.Release.Namespace | quote }}
   labels:
     {{- include "assay.labels" . | nindent 4 }}
 spec:
@@ -148,7 +148,7 @@ apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata:
   name: {{ include "assay.fullname" .root }}-{{ .component }}
-  namespace: {{ .root.Release.Namespace }}
+  namespace: {{ .root.Release.Namespace | quote }}
   labels:
     {{- include "assay.labels" . | nindent 4 }}
   {{- with .ingress.annotations }}
@@ -426,7 +426,7 @@ kind: {{ . }}
 metadata:
   name: {{ $.name }}
   {{- with $.namespace }}
-  namespace: {{ . }}
+  namespace: {{ . | quote }}
   {{- end }}
   labels:
     {{- include "assay.labels" $ | nindent 4 }}
@@ -436,7 +436,7 @@ rules:
 {{- else }}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: {{ $kind }}, name: {{ $.name }}}
 subjects:
-- {kind: ServiceAccount, name: {{ first $.account }}, namespace: {{ last $.account }}}
+- {kind: ServiceAccount, name: {{ first $.account }}, namespace: {{ last $.account | quote }}}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -449,7 +449,7 @@ apiVersion: v1
 kind: Service
 metadata:
   name: {{ .name }}
-  namespace: {{ .root.Release.Namespace }}
+  namespace: {{ .root.Release.Namespace | quote }}
   labels:
     {{- include "assay.labels" . | nindent 4 }}
   {{- with .annotations }}
@@ -471,7 +471,7 @@ apiVersion: v1
 kind: PersistentVolumeClaim
 metadata:
   name: {{ .name }}
-  namespace: {{ .root.Release.Namespace }}
+  namespace: {{ .root.Release.Namespace | quote }}
   labels:
     {{- include "assay.labels" . | nindent 4 }}
   {{- if .persistence.keep }}

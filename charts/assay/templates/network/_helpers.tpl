@@ -157,11 +157,11 @@ Service, or a port anywhere else. */}}
 - ports:
   - {protocol: TCP, port: 9000}
   to:
-  - namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: {{ .Release.Namespace }}}}
+  - namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: {{ .Release.Namespace | quote }}}}
     {{- include "assay.network.component" (dict "root" . "component" "minio") | nindent 4 }}
 {{- else if and (ge (len $parts) 3) (eq (index $parts 2) "svc") -}}
 - to:
-  - namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: {{ index $parts 1 }}}}
+  - namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: {{ index $parts 1 | quote }}}}
 {{- else -}}
 - ports:
   - {protocol: TCP, port: {{ ternary (splitList ":" $endpoint | last) (ternary "80" "443" (eq (include "assay.ledgerInsecure" .) "true")) (contains ":" $endpoint) }}}
@@ -199,7 +199,7 @@ apiVersion: networking.k8s.io/v1
 kind: NetworkPolicy
 metadata:
   name: {{ include "assay.fullname" .root }}-{{ .component }}
-  namespace: {{ .root.Release.Namespace }}
+  namespace: {{ .root.Release.Namespace | quote }}
   labels:
     {{- include "assay.labels" . | nindent 4 }}
 spec:
