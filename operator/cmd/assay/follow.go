@@ -208,12 +208,12 @@ func (f *follower) leaveOut(point *points.Run) error {
 		return ""
 	}
 	if path := missing(points.Predecessor); path != "" {
-		fmt.Fprintf(f.stderr, "warning: %s of predecessor %s is not an executable file any more: the point has no step\n", path,
+		line(f.stderr, "warning: %s of predecessor %s is not an executable file any more: the point has no step\n", path,
 			point.Arms[points.Predecessor].Revision)
 		delete(point.Arms, points.Predecessor)
 	}
 	if next, ok := point.Arms[points.NextAnchor]; ok && missing(points.Anchor) != "" {
-		fmt.Fprintf(f.stderr, "warning: %s of anchor %s is not an executable file any more: no bridge leads to %s, and the series begins anew\n",
+		line(f.stderr, "warning: %s of anchor %s is not an executable file any more: no bridge leads to %s, and the series begins anew\n",
 			missing(points.Anchor), point.Arms[points.Anchor].Revision, next.Revision)
 		point.Arms[points.Anchor] = next
 		delete(point.Arms, points.NextAnchor)
@@ -480,7 +480,7 @@ func (f *follower) judge(ctx context.Context, here *localRun, point *points.Run,
 	under []string) error {
 	estimates, err := due.Measured(here.experiment, result, over, under)
 	if err != nil {
-		fmt.Fprintf(f.stderr, "warning: %v\n", err)
+		line(f.stderr, "warning: %v\n", err)
 	}
 	if _, err := f.add(ctx, here, point, result); err != nil {
 		return err

@@ -331,18 +331,6 @@ func readHistory(ctx context.Context, where *place, names []string) ([]historyVi
 	return out, nil
 }
 
-// line writes one, whatever others wrote into what it is made of.
-func line(out io.Writer, format string, args ...any) {
-	for i, arg := range args {
-		switch arg.(type) {
-		case int, int64, float64:
-		default:
-			args[i] = report.Printable(fmt.Sprint(arg))
-		}
-	}
-	fmt.Fprintf(out, format, args...)
-}
-
 func printSeries(to io.Writer, views []historyView) error {
 	out := &strings.Builder{}
 	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)

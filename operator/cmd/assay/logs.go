@@ -159,7 +159,7 @@ func (l *logReader) follow(ctx context.Context) error {
 				started[key] = true
 				readers.Go(func() {
 					if err := l.container(ctx, pods[i].Name, container, true); err != nil && ctx.Err() == nil {
-						fmt.Fprintln(l.stderr, err)
+						line(l.stderr, "%v\n", err)
 					}
 				})
 			}
@@ -194,8 +194,8 @@ func (l *logReader) container(ctx context.Context, pod, container string, follow
 	stream, err := l.clients.CoreV1().Pods(l.run.Namespace).GetLogs(pod, options).Stream(ctx)
 	if err != nil {
 		// A container that has not started has no log; the others are worth reading all the same.
-		_, err = fmt.Fprintf(l.stderr, "%s/%s has no log: %v\n", pod, container, err)
-		return err
+		line(l.stderr, "%s/%s has no log: %v\n", pod, container, err)
+		return nil
 	}
 	err = l.copy(pod, container, stream)
 	if err = errors.Join(err, stream.Close()); err != nil {

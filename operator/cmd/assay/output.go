@@ -89,6 +89,18 @@ func printAnswer(out io.Writer, form string, value any, words string, args ...an
 	return err
 }
 
+// line writes one, whatever others wrote into what it is made of.
+func line(out io.Writer, format string, args ...any) {
+	for i, arg := range args {
+		switch arg.(type) {
+		case int, int64, float64:
+		default:
+			args[i] = report.Printable(fmt.Sprint(arg))
+		}
+	}
+	fmt.Fprintf(out, format, args...)
+}
+
 // destination is the form of an answer, and the file it goes to; without one it is printed.
 type destination struct{ form, file string }
 

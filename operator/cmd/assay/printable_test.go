@@ -59,6 +59,10 @@ func TestWhatOthersWroteMovesNoCursor(t *testing.T) {
 			b.printf("image of %s: %s\n", hostile, hostile)
 			return nil
 		},
+		"ledgers without a report": func(out io.Writer) error {
+			(&siteWritten{Missing: []string{hostile + ": \x9b2J"}}).warn(out)
+			return nil
+		},
 		"an answer": func(out io.Writer) error {
 			b := &bisection{bisectOptions: bisectOptions{stdout: out, form: "text"}}
 			b.kept.Search.Key, b.kept.Subjects = key, map[string]string{hostile: hostile}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"path"
 	"path/filepath"
@@ -44,6 +45,17 @@ type siteWritten struct {
 	Missing []string `json:"missing,omitempty"`
 }
 
+// warn names ledgers without a report.
+func (w *siteWritten) warn(stderr io.Writer) {
+	for i, missing := range w.Missing {
+		if i == shownMissing {
+			line(stderr, "warning: and of %d more ledgers; -o json names them\n", len(w.Missing)-i)
+			break
+		}
+		line(stderr, "warning: no report of %s\n", missing)
+	}
+}
+
 type siteOptions struct {
 	history                           place
 	out, title, base, commit, reports string
@@ -80,13 +92,7 @@ func newSiteCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 			if done, err := printStructured(cmd.OutOrStdout(), form, written); done {
 				return err
 			}
-			for i, missing := range written.Missing {
-				if i == shownMissing {
-					fmt.Fprintf(cmd.ErrOrStderr(), "warning: and of %d more ledgers; -o json names them\n", len(written.Missing)-i)
-					break
-				}
-				fmt.Fprintf(cmd.ErrOrStderr(), "warning: no report of %s\n", missing)
-			}
+			written.warn(cmd.ErrOrStderr())
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d series, %s, %s: %s\n", written.Series, quantity.Count(written.Reports, "report"),
 				quantity.Bytes(int64(written.Bytes)), written.Index)
 			return err
