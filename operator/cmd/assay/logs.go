@@ -138,16 +138,20 @@ const lookAgain = 2 * time.Second
 
 // follow prints the logs of the pods until the run has ended and the last of them is silent.
 func (l *logReader) follow(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	var readers sync.WaitGroup
 	defer readers.Wait()
 	started := map[string]bool{}
+	var away absence
 	for {
 		run, err := getRun(ctx, l.cluster, l.run.Name)
-		if err != nil {
-			return err
+		var pods []corev1.Pod
+		if err == nil {
+			pods, err = l.pods(ctx)
 		}
-		pods, err := l.pods(ctx)
-		if err != nil {
+		if !away.passes(err) {
+			stop() // Nobody waits for the end of a log to read why no other follows.
 			return err
 		}
 		for i := range pods {
@@ -164,7 +168,8 @@ func (l *logReader) follow(ctx context.Context) error {
 				})
 			}
 		}
-		if progress.Ended(run) {
+		// The run that is gone has ended, also when another has its name.
+		if err == nil && (progress.Ended(run) || run.UID != l.run.UID) {
 			return nil
 		}
 		select {

@@ -6,9 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -78,30 +82,64 @@ func objects(out io.Writer) func(*assayv1alpha1.BenchmarkRun) {
 	}
 }
 
+// patience is how long an API server may be away once it has answered: it is while it is replaced, which breaks every watch off.
+const patience = 2 * time.Minute
+
 // follow shows a run until it has ended. A watch that breaks off, as every watch does, is taken up again.
 func follow(ctx context.Context, cluster *cluster, name string, show func(*assayv1alpha1.BenchmarkRun)) (*assayv1alpha1.BenchmarkRun,
 	error) {
-	ended := func(run *assayv1alpha1.BenchmarkRun) bool {
+	var followed types.UID
+	var away absence
+	ended := func(run *assayv1alpha1.BenchmarkRun) (bool, error) {
+		// Whoever may delete a run may give its name to another.
+		if followed != "" && run.UID != followed {
+			return false, errors.New("the run was deleted, and another has its name; its ledger stays")
+		}
+		followed = run.UID
 		show(run)
-		return progress.Ended(run)
+		return progress.Ended(run), nil
 	}
 	for {
 		run, err := followOnce(ctx, cluster, name, ended)
-		if run != nil || err != nil {
+		if run != nil || err != nil && followed == "" || !away.passes(err) {
 			return run, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(lookAgain):
 		}
 	}
 }
 
+// absence is that of an API server that answered before.
+type absence struct{ since time.Time }
+
+// passes reports whether all is well, or an API server has been away, or had too much to do, for no longer than it may.
+func (a *absence) passes(err error) bool {
+	var network net.Error
+	switch {
+	case err == nil:
+		a.since = time.Time{}
+		return true
+	case !errors.As(err, &network) && !apierrors.IsServiceUnavailable(err) && !apierrors.IsServerTimeout(err) && !apierrors.IsTimeout(err) &&
+		!apierrors.IsTooManyRequests(err) && !apierrors.IsInternalError(err):
+		return false
+	case a.since.IsZero():
+		a.since = time.Now()
+	}
+	return time.Since(a.since) < patience
+}
+
 // followOnce follows one watch; it returns nothing when the watch broke off.
 func followOnce(ctx context.Context, cluster *cluster, name string,
-	ended func(*assayv1alpha1.BenchmarkRun) bool) (*assayv1alpha1.BenchmarkRun, error) {
+	ended func(*assayv1alpha1.BenchmarkRun) (bool, error)) (*assayv1alpha1.BenchmarkRun, error) {
 	run, err := getRun(ctx, cluster, name)
 	if err != nil {
 		return nil, err
 	}
-	if ended(run) {
-		return run, nil
+	if over, err := ended(run); over || err != nil {
+		return run, err
 	}
 	events, err := cluster.Watch(ctx, &assayv1alpha1.BenchmarkRunList{}, client.InNamespace(cluster.namespace),
 		client.MatchingFields{"metadata.name": name})
@@ -121,8 +159,9 @@ func followOnce(ctx context.Context, cluster *cluster, name string,
 				return nil, nil
 			case event.Type == watch.Deleted:
 				return nil, errors.New("the run was deleted; its ledger stays")
-			case ended(current):
-				return current, nil
+			}
+			if over, err := ended(current); over || err != nil {
+				return current, err
 			}
 		}
 	}
