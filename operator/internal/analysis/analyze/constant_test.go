@@ -21,7 +21,8 @@ func TestAFigureThatNeverChangesIsDecided(t *testing.T) {
 	for range 120 {
 		blocks, nodes := 6+random.IntN(34), 1+random.IntN(4)
 		old, ratio := math.Exp(20*random.Float64()-10), math.Exp(0.3*random.NormFloat64())
-		statistic := []assayv1alpha1.Statistic{assayv1alpha1.StatisticValue, assayv1alpha1.StatisticMedian, assayv1alpha1.StatisticP50}[random.IntN(3)]
+		statistics := []assayv1alpha1.Statistic{assayv1alpha1.StatisticValue, assayv1alpha1.StatisticMedian, assayv1alpha1.StatisticP50}
+		statistic := statistics[random.IntN(len(statistics))]
 		exp, err := specimen.Pair(func(spec *runSpec) {
 			spec.Design.Blocks = assayv1alpha1.Blocks{Min: int32(blocks), Max: int32(blocks)}
 			of := assayv1alpha1.Gate{Name: "ratio", Metric: "time", Statistic: statistic, Op: assayv1alpha1.RatioAtMost, Bound: "1"}

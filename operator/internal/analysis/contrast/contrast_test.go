@@ -289,7 +289,8 @@ func TestARatioThatHasNoLogarithmIsNoFigure(t *testing.T) {
 				r.PerBlock[record.BlockName(0, 0)] = ratio
 			}
 		}
-		if c, err := Of(found, exp, of, []string{"fused-m4r"}, []string{"loop"}); err == nil || !strings.Contains(err.Error(), "ratios are above 0") {
+		c, err = Of(found, exp, of, []string{"fused-m4r"}, []string{"loop"})
+		if err == nil || !strings.Contains(err.Error(), "ratios are above 0") {
 			t.Errorf("a ratio of %g: %+v, %v", ratio, c, err)
 		}
 	}
