@@ -252,6 +252,29 @@ func TestFormsThatAnOlderLedgerLacksAreMade(t *testing.T) {
 	}
 }
 
+// Whoever has a key of a ledger may write any page there: none runs a script where it is read.
+func TestAPageOfALedgerRunsNoScript(t *testing.T) {
+	folder := judgedLedger(t)
+	ours, _, err := assay(t, "report", folder, "-o", "html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	beginning := ours[:strings.Index(ours, "<meta name=")]
+	if !strings.Contains(beginning, "default-src 'none'") {
+		t.Fatalf("a report begins with\n%s", beginning)
+	}
+	for _, forged := range []string{"<script>alert(1)</script>", "<!doctype html>\n<html><head><script>alert(1)</script>", ""} {
+		if err := os.WriteFile(filepath.Join(folder, filepath.FromSlash(artefacts["html"](0))), []byte(forged), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range []string{"report", "results"} {
+			if out, _, err := assay(t, command, folder, "-o", "html"); err != nil || out != beginning+forged {
+				t.Errorf("%s gives %q as %q (%v)", command, forged, out, err)
+			}
+		}
+	}
+}
+
 func TestReportWritesAFileWhole(t *testing.T) {
 	folder, target := judgedLedger(t), t.TempDir()
 	file := filepath.Join(target, "attempts.parquet")

@@ -21,6 +21,7 @@ import (
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/report/html"
 	"assay.dev/assay/operator/internal/site"
 	"assay.dev/assay/operator/internal/suggest"
 )
@@ -255,7 +256,7 @@ func (o *siteOptions) reportOf(ctx context.Context, at, here string) (string, []
 	}
 	raw, err := store.Get(ctx, newest)
 	sum := sha256.Sum256([]byte(at))
-	return reportsPrefix + hex.EncodeToString(sum[:8]) + ".html", raw, err
+	return reportsPrefix + hex.EncodeToString(sum[:8]) + ".html", html.Inert(raw), err
 }
 
 // addressOf is where a browser reads an object of a store.

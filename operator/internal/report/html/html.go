@@ -20,11 +20,28 @@ var files embed.FS
 //go:embed style.css
 var style string
 
+// beginning is that of every report: it runs no script and loads nothing, so nothing that was written into it does.
+const beginning = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+`
+
+// Inert is a report as it lies in a ledger, in which whoever has a key of the ledger may have written anything: it begins as ours do.
+func Inert(raw []byte) []byte {
+	if bytes.HasPrefix(raw, []byte(beginning)) {
+		return raw
+	}
+	return append([]byte(beginning), raw...)
+}
+
 // Style is the style sheet of the report, for other pages that look like it.
 func Style() string { return style }
 
 var page = template.Must(template.New("page.html.tmpl").Funcs(template.FuncMap{
-	"style": func() template.CSS { return template.CSS(style) }, //nolint:gosec // Our own file.
+	"style":     func() template.CSS { return template.CSS(style) },       //nolint:gosec // Our own file.
+	"beginning": func() template.HTML { return template.HTML(beginning) }, //nolint:gosec // A constant.
 }).ParseFS(files, "page.html.tmpl"))
 
 // Render writes the report of an analysis. The evidence is what was analysed: the plots of single trials come from it.
