@@ -12,6 +12,7 @@ import (
 
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/report/html"
 )
 
 // TestASiteOfAHistory measures points, writes their pages, and follows the links to the reports as a browser does.
@@ -90,6 +91,22 @@ func TestASiteOfAHistory(t *testing.T) {
 		}
 		if _, _, page := write(t); strings.Contains(page, "analysis/zzz") {
 			t.Errorf("%s", page)
+		}
+	})
+	t.Run("a copy of what somebody wrote in place of a report runs no script", func(t *testing.T) {
+		report := filepath.Join(h.ledger(1), filepath.FromSlash(ledger.HTMLKey(0)))
+		if err := os.WriteFile(report, []byte("<script>alert(1)</script>"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, out, _ := write(t, "--reports", "copy")
+		copies, err := filepath.Glob(filepath.Join(out, reportsPrefix+"*"))
+		if err != nil || len(copies) != 2 {
+			t.Fatalf("%v, %v", copies, err)
+		}
+		for _, copied := range copies {
+			if raw, err := os.ReadFile(copied); err != nil || !strings.HasPrefix(string(raw), string(html.Inert(nil))) {
+				t.Errorf("%s is %.100q (%v)", copied, raw, err)
+			}
 		}
 	})
 	t.Run("a ledger that is gone is named, and the pages are written", func(t *testing.T) {
