@@ -71,7 +71,7 @@ func WriteArchive(ctx context.Context, store Store, to io.Writer) error {
 		}
 	}
 	// Afterwards: what is written over from here on was read before.
-	written, err := asWritten(ctx, store, AttemptsPrefix)
+	written, err := asWritten(ctx, store)
 	if err != nil {
 		return err
 	}

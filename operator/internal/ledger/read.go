@@ -71,7 +71,7 @@ func ReadAttempts(ctx context.Context, store Store, through int) ([]record.Attem
 		return nil, nil, err
 	}
 	// Afterwards: what is written over from here on was read before.
-	first, err := asWritten(ctx, store, AttemptsPrefix)
+	first, err := asWritten(ctx, store)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -100,7 +100,7 @@ func EachAttempt(ctx context.Context, store Store, visit func(key string, raw []
 		return err
 	}
 	keys = matching(keys, attemptKey)
-	first, err := asWritten(ctx, store, AttemptsPrefix)
+	first, err := asWritten(ctx, store)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func EachAttempt(ctx context.Context, store Store, visit func(key string, raw []
 			return err
 		}
 	}
-	now, err := asWritten(ctx, store, AttemptsPrefix)
+	now, err := asWritten(ctx, store)
 	for _, key := range keys {
 		if err == nil && now.over(key) && !first.over(key) {
 			err = fmt.Errorf("%s in %s was written over while it was read: try again", key, store.URL())

@@ -32,14 +32,14 @@ type writtenOnce struct {
 	firsts    map[string]string
 }
 
-// asWritten is a store as it was first written below a prefix. It knows what was written over until now: of what is read later it is asked
+// asWritten is a store whose attempts are as they were first written. It knows what was written over until now: of what is read later it is asked
 // again after that.
-func asWritten(ctx context.Context, store Store, prefix string) (writtenOnce, error) {
+func asWritten(ctx context.Context, store Store) (writtenOnce, error) {
 	out := writtenOnce{Store: store}
 	var err error
 	if versioned, ok := store.(Versioned); ok {
 		out.versioned = versioned
-		out.firsts, err = versioned.Firsts(ctx, prefix)
+		out.firsts, err = versioned.Firsts(ctx, AttemptsPrefix)
 	}
 	return out, err
 }
