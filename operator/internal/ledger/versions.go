@@ -32,8 +32,8 @@ type writtenOnce struct {
 	firsts    map[string]string
 }
 
-// asWritten is a store whose attempts are as they were first written. It knows what was written over until now: of what is read later it is asked
-// again after that.
+// asWritten is a store whose attempts are as they were first written. It knows what was written over until now: of what is read later it is
+// asked again after that.
 func asWritten(ctx context.Context, store Store) (writtenOnce, error) {
 	out := writtenOnce{Store: store}
 	var err error
