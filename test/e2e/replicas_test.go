@@ -27,7 +27,7 @@ func TestEveryReplicaHasAPodOfItsOwn(t *testing.T) {
 	remove(t, name)
 	t.Cleanup(func() { remove(t, name) })
 	command(t, "kubectl", "apply", "-n", namespace, "-f",
-		edited(t, study+"pods.yaml", `operations: "40000"`, `operations: "2000"`, "min: 10, max: 16", "min: 2, max: 2",
+		edited(t, study+"pods.yaml", `operations: "40000"`, `operations: "2000"`, "min: 10, max: 16", "min: 3, max: 3",
 			// Without a CPU of their own the replicas work on that of the clients.
 			"  budget:", "  environment: {noise: {steal: \"off\", otherWork: \"off\"}}\n  budget:"))
 	run := untilComplete(t, name, 5*time.Minute)
@@ -35,8 +35,8 @@ func TestEveryReplicaHasAPodOfItsOwn(t *testing.T) {
 		t.Errorf("verdict %s: %s", run.Status.Verdict, conditions(run))
 	}
 	all := attempts(t, name)
-	if len(all) < 3*2 {
-		t.Errorf("%d attempts, want three arms in two blocks at least", len(all))
+	if len(all) < 3*3 {
+		t.Errorf("%d attempts, want three arms in three blocks", len(all))
 	}
 	for _, attempt := range all {
 		if attempt["outcome"] != "Succeeded" {
