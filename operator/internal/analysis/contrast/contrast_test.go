@@ -268,7 +268,7 @@ func TestWhatIsLeftOutMovesNothingWhereAllBlocksSayTheSame(t *testing.T) {
 	}
 }
 
-// Whoever has a key of the namespace can write an analysis: a ratio of 0 or less has no logarithm, and a figure made of one is no number.
+// A ratio of 0 or less has no logarithm. An analysis may hold one: every holder of a key of the namespace can write it.
 func TestARatioThatHasNoLogarithmIsNoFigure(t *testing.T) {
 	for _, ratio := range []float64{0, -1} {
 		exp, found, of := analyzed(6)
