@@ -219,8 +219,10 @@ func TestWhatAScheduleSays(t *testing.T) {
 		"of an interval":                {func(o *Observed) { o.Schedule.Spec.Schedule = " @every 1h" }, []string{"@every has no times of its own", "*/30"}},
 		"of a field without a value": {
 			func(o *Observed) { o.Schedule.Spec.Schedule = ", * * * *" }, []string{`invalid spec.schedule ", * * * *"`, "write *"}},
-		"of an older schedule": {func(o *Observed) { o.Rival = "older" }, []string{"BenchmarkSchedule older", "series scan", "delete one of the two"}},
-		"of a clock":           {func(o *Observed) { o.Schedule.Status.LastScheduleTime = ptr.To(metav1.NewTime(night.AddDate(1, 0, 0))) }, []string{"2026-11-23T02:00:00Z", "2027-11-23T02:00:00Z", "2027-11-24T02:00:00Z", "set the clock"}},
+		"of an older schedule": {func(o *Observed) { o.Rival = "older" },
+			[]string{"BenchmarkSchedule older", "series scan", "delete one of the two"}},
+		"of a clock": {func(o *Observed) { o.Schedule.Status.LastScheduleTime = ptr.To(metav1.NewTime(night.AddDate(1, 0, 0))) },
+			[]string{"2026-11-23T02:00:00Z", "2027-11-23T02:00:00Z", "2027-11-24T02:00:00Z", "set the clock"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := Observed{Schedule: nightly(nil)}

@@ -118,8 +118,9 @@ func TestAContrastThatCannotBeIsNoNumber(t *testing.T) {
 		over, under []string
 		says        string
 	}{
-		"a ratio of nothing":                {worthless(0), of, []string{"fused-m4r"}, []string{"loop"}, `has a ratio of 0 in block w000-b0002`},
-		"a ratio below 0":                   {worthless(-1), of, []string{"fused-m4r"}, []string{"loop"}, `has a ratio of -1 in block w000-b0002`},
+		"a ratio of nothing": {worthless(0), of, []string{"fused-m4r"}, []string{"loop"}, `has a ratio of 0 in block w000-b0002`},
+		"a ratio below 0": {worthless(-1), of, []string{"fused-m4r"}, []string{"loop"},
+			`has a ratio of -1 in block w000-b0002`},
 		"no arm on a side":                  {found, of, nil, []string{"loop"}, "name at least one"},
 		"a figure at a point":               {found, of, nil, []string{"loop"}, "latency.median at batchSize=8: "},
 		"an arm that the run does not have": {found, of, []string{"head"}, []string{"loop"}, `arm "head" has no ratio to the baseline`},
@@ -175,14 +176,15 @@ func TestAnIntervalIsAsWideAsTheClocksOfItsArms(t *testing.T) {
 		over, under      []string
 		width            float64
 	}{
-		"no clock shows":                                 {nil, nil, nil, []string{"fused-m4r"}, []string{"loop"}, 0},
-		"one clock errs in one direction":                {shared, nil, shared, []string{"fused-m4r"}, []string{"loop"}, math.Log(1.1)},
-		"another arm has it":                             {shared, nil, nil, []string{"fused-m4r"}, []string{"fused-naive"}, 0},
-		"each has one of its own":                        {own, nil, own, []string{"fused-m4r"}, []string{"loop"}, 2 * math.Log(1.2)},
-		"one beside the shared one":                      {shared, nil, own, []string{"fused-m4r"}, []string{"loop"}, math.Log(1.1) + math.Log(1.2)},
-		"one of a side of two":                           {nil, nil, own, []string{"fused-m4r", "fused-naive"}, []string{"loop"}, math.Log(1.2) / 2},
-		"the two sides without the baseline":             {nil, own, own, []string{"fused-m4r"}, []string{"fused-naive"}, 2 * math.Log(1.2)},
-		"a clock that goes back, which is none":          {nil, nil, &analysis.Clock{Relative: -5, Own: true}, []string{"fused-m4r"}, []string{"loop"}, 0},
+		"no clock shows":                     {nil, nil, nil, []string{"fused-m4r"}, []string{"loop"}, 0},
+		"one clock errs in one direction":    {shared, nil, shared, []string{"fused-m4r"}, []string{"loop"}, math.Log(1.1)},
+		"another arm has it":                 {shared, nil, nil, []string{"fused-m4r"}, []string{"fused-naive"}, 0},
+		"each has one of its own":            {own, nil, own, []string{"fused-m4r"}, []string{"loop"}, 2 * math.Log(1.2)},
+		"one beside the shared one":          {shared, nil, own, []string{"fused-m4r"}, []string{"loop"}, math.Log(1.1) + math.Log(1.2)},
+		"one of a side of two":               {nil, nil, own, []string{"fused-m4r", "fused-naive"}, []string{"loop"}, math.Log(1.2) / 2},
+		"the two sides without the baseline": {nil, own, own, []string{"fused-m4r"}, []string{"fused-naive"}, 2 * math.Log(1.2)},
+		"a clock that goes back, which is none": {nil, nil, &analysis.Clock{Relative: -5, Own: true},
+			[]string{"fused-m4r"}, []string{"loop"}, 0},
 		"a bucket that is narrow":                        {nil, nil, &analysis.Clock{Relative: 1e-4, Bucket: true}, []string{"fused-m4r"}, []string{"loop"}, 0},
 		"a bucket of a fifteenth of the interval's half": {nil, nil, &analysis.Clock{Relative: 0.004, Bucket: true}, []string{"fused-m4r"}, []string{"loop"}, 0},
 		"a bucket of a fifth of it":                      {nil, nil, &analysis.Clock{Relative: 0.012, Bucket: true}, []string{"fused-m4r"}, []string{"loop"}, math.Log(1.012)},

@@ -54,7 +54,8 @@ func results(t *testing.T) map[string]*Result {
 		"a point and a message without end":  long,
 		"a failure that says all and a name": Failed(strings.Repeat("x", 1000), strings.Repeat("y", 1<<20)),
 		"one gate, missed everywhere":        everywhere,
-		"a Go beside a NoGo":                 scan(t, nil), "hostile": hostile, "many": many, "an Inconclusive that is allowed": allowed, "invalid": invalid,
+		"a Go beside a NoGo":                 scan(t, nil),
+		"hostile":                            hostile, "many": many, "an Inconclusive that is allowed": allowed, "invalid": invalid,
 		"failed": Failed("failed", "no runner"), "none": {Title: "none", Trials: "4 of 4 trials used", Sentence: "no gates"},
 	}
 }
