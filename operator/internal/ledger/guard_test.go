@@ -3,7 +3,10 @@ package ledger
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -100,6 +103,75 @@ func TestACallerThatGoesIsNoFaultOfTheStore(t *testing.T) {
 		t.Errorf("error is %v, want that the caller went", err)
 	}
 	close(hanging.gate)
+	if _, err := store.Get(t.Context(), "a"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("error is %v, want the store's answer", err)
+	}
+}
+
+// slowStore answers within the time of an operation, but for the objects of some namespaces, or never.
+type slowStore struct {
+	Store
+	slow []string
+}
+
+func (s *slowStore) Get(ctx context.Context, key string) ([]byte, error) {
+	if slices.ContainsFunc(s.slow, func(of string) bool { return strings.HasPrefix(key, "runs/"+of) }) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return nil, ErrNotFound
+}
+
+// Who writes in a namespace chooses how long the store takes for it, and keeps nobody else from it. A store that answers nobody is given up
+// for all, and answers all once it answers one.
+func TestWhatIsOverdueInANamespaceKeepsNoOtherFromTheStore(t *testing.T) {
+	clock := testingclock.NewFakePassiveClock(time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC))
+	slow := &slowStore{slow: []string{"slow"}}
+	store := Guard(slow, Patience{Operation: time.Millisecond, Most: 3, Turn: time.Second, Again: 10 * time.Second, Clock: clock})
+	get := func(namespace string) error {
+		_, err := store.Get(t.Context(), "runs/"+namespace+"/run/uid/experiment.json")
+		return err
+	}
+	refused := func(err error) bool { return strings.Contains(fmt.Sprint(err), "did not answer an operation within") }
+	for range 3 {
+		for i, namespace := range []string{"slow-1", "other-1", "slow-2", "other-2", "slow-1"} {
+			err := get(namespace)
+			if slows := strings.HasPrefix(namespace, "slow"); slows != errors.Is(err, context.DeadlineExceeded) || refused(err) != (i == 4) {
+				t.Fatalf("number %d, of %s, gets %v", i, namespace, err)
+			}
+		}
+		clock.SetTime(clock.Now().Add(10 * time.Second))
+	}
+	slow.slow = []string{""}
+	for i, namespace := range []string{"one", "two", "three", "four"} {
+		if err := get(namespace); !errors.Is(err, context.DeadlineExceeded) || refused(err) != (i > 1) {
+			t.Fatalf("of a store that answers nobody %s gets %v", namespace, err)
+		}
+	}
+	slow.slow = nil
+	clock.SetTime(clock.Now().Add(10 * time.Second))
+	for _, namespace := range []string{"four", "three", "two", "one"} {
+		if err := get(namespace); !errors.Is(err, ErrNotFound) {
+			t.Fatalf("of a store that is back %s gets %v", namespace, err)
+		}
+	}
+}
+
+// A caller that waits for its turn in vain has not asked the store, and says nothing of it to others.
+func TestWhoWaitsForATurnInVainGivesNothingUp(t *testing.T) {
+	hanging := &hangingStore{begun: make(chan struct{}, 100), gate: make(chan struct{})}
+	store := Guard(hanging, Patience{Operation: time.Hour, Most: 1, Turn: time.Millisecond, Again: time.Hour,
+		Clock: testingclock.NewFakePassiveClock(time.Now())})
+	var group sync.WaitGroup
+	group.Go(func() { _, _ = store.Get(t.Context(), "a") })
+	<-hanging.begun
+	for range 3 {
+		if _, err := store.Get(t.Context(), "a"); CauseOf(err) != CauseTimeout || !strings.Contains(err.Error(), "1 operations are under way") {
+			t.Errorf("error is %v, want that there was no turn", err)
+		}
+	}
+	close(hanging.gate)
+	group.Wait()
 	if _, err := store.Get(t.Context(), "a"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("error is %v, want the store's answer", err)
 	}
