@@ -100,11 +100,20 @@ func (w *Wave) check() error {
 // parse checks the bytes against the schema and decodes them strictly: no unknown or repeated field, names in their exact
 // case. The schema is the format; the strict decoding catches what it cannot express.
 func parse[T any](kind string, raw []byte, options json.Options) (*T, error) {
-	if acceptors()[kind].accepts(raw) {
-		var value T
-		if json.Unmarshal(raw, &value, options) == nil {
-			return &value, nil
+	var slow *T
+	if !acceptors()[kind].accepts(raw) {
+		var err error
+		if slow, err = parseSlowly[T](kind, raw); err != nil {
+			return nil, err
 		}
+	}
+	// Also what the validator alone takes: programs choose what they print, and what is not shared takes much more room.
+	var value T
+	if json.Unmarshal(raw, &value, options) == nil {
+		return &value, nil
+	}
+	if slow != nil {
+		return slow, nil
 	}
 	return parseSlowly[T](kind, raw)
 }

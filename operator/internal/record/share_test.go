@@ -1,6 +1,7 @@
 package record
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -43,22 +44,49 @@ func TestSharedFingerprintsAreOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sharing := NewSharing()
-	first, err := sharing.ParseAttempt(raw)
+	for sentence, more := range map[string]string{"as it is": "", "with a name that only the validator takes": `, "a \"b\"": "c"`} {
+		t.Run(sentence, func(t *testing.T) {
+			sharing := NewSharing()
+			var read [2]*Attempt
+			for i, pad := range []string{"1203", "77"} {
+				text := replaceOnce(t, string(raw), `"layoutPadBytes": 1203`, `"layoutPadBytes": `+pad+more)
+				if read[i], err = sharing.ParseAttempt([]byte(text)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			first, second := read[0], read[1]
+			for what, pair := range map[string][2]any{
+				"soft": {first.Environment.Soft, second.Environment.Soft}, "hard": {first.Environment.Hard, second.Environment.Hard},
+				"parameters": {first.Parameters, second.Parameters}, "argv": {first.Argv, second.Argv},
+			} {
+				if reflect.ValueOf(pair[0]).Pointer() != reflect.ValueOf(pair[1]).Pointer() {
+					t.Errorf("%s: two in memory", what)
+				}
+			}
+		})
+	}
+}
+
+// Every trial may write as much as is kept of one, as with the time of day in it. What all of them wrote is not held.
+func TestWhatProcessesWroteIsKeptOfTheFirst(t *testing.T) {
+	raw, err := os.ReadFile("../../../workloads/schema/fixtures/valid/attempt-build.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := sharing.ParseAttempt([]byte(replaceOnce(t, string(raw), `"layoutPadBytes": 1203`, `"layoutPadBytes": 77`)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for what, pair := range map[string][2]any{
-		"soft": {first.Environment.Soft, second.Environment.Soft}, "hard": {first.Environment.Hard, second.Environment.Hard},
-		"parameters": {first.Parameters, second.Parameters}, "argv": {first.Argv, second.Argv},
-	} {
-		if reflect.ValueOf(pair[0]).Pointer() != reflect.ValueOf(pair[1]).Pointer() {
-			t.Errorf("%s: two in memory", what)
+	sharing, held := NewSharing(), 0
+	for i := range 1000 {
+		tail := fmt.Sprint(i, strings.Repeat(" a line of a log", 1000))
+		text := replaceOnce(t, string(raw), `"argv":`, `"stderrTail": "`+tail+`", "argv":`)
+		attempt, err := sharing.ParseAttempt([]byte(text))
+		if err != nil {
+			t.Fatal(err)
 		}
+		if held += len(attempt.StderrTail); i == 0 && attempt.StderrTail != tail {
+			t.Errorf("the first is said to have written %.100q", attempt.StderrTail)
+		}
+	}
+	if held > mostTails {
+		t.Errorf("%d bytes of output are held", held)
 	}
 }
 
