@@ -222,7 +222,7 @@ func pointOf(s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledR
 // meantime: nothing is decided by the run then.
 func (h *History) confirms(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledRun, store ledger.Store,
 	point *points.Run) (found bool, err error) {
-	_, due, err := h.due(ctx, s)
+	all, due, err := h.due(ctx, s)
 	if err != nil {
 		return false, err
 	}
@@ -231,14 +231,17 @@ func (h *History) confirms(ctx context.Context, s *assayv1alpha1.BenchmarkSchedu
 		return false, nil
 	}
 	one := due[at]
-	records, err := h.archive(s).Read(ctx, one.Series[0].Key)
-	if err != nil {
-		return false, err
-	}
 	point.ID, point.Sequence = one.Newest.ID, one.Newest.Sequence
-	for _, r := range records {
-		if r.ID == point.ID {
-			point.Analysis = max(point.Analysis, r.Analysis+1)
+	// Of all series: another suspicion may have had the point measured anew, and not in each. Of two records of one analysis none counts.
+	for _, of := range all {
+		records, err := h.archive(s).Read(ctx, of.Key)
+		if err != nil {
+			return false, err
+		}
+		for _, r := range records {
+			if r.ID == point.ID {
+				point.Analysis = max(point.Analysis, r.Analysis+1)
+			}
 		}
 	}
 	return true, create(ctx, store, ConfirmKey, one)

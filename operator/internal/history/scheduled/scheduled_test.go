@@ -243,6 +243,7 @@ func TestASuspicion(t *testing.T) {
 	t.Run("is confirmed by a run of the schedule, and alerts once", func(t *testing.T) { confirmed(t, s.again(t), s.newest, s.change) })
 	t.Run("that is refuted alerts nobody", func(t *testing.T) { refuted(t, s.again(t), s.newest, s.change) })
 	t.Run("is asked again where its run measured nothing", func(t *testing.T) { undecided(t, s.again(t), s.newest, s.change) })
+	t.Run("takes no point that was measured anew from another series", func(t *testing.T) { measuredTwice(t, s.again(t), s.newest) })
 }
 
 // confirming is the confirming run that is due.
@@ -308,6 +309,34 @@ func confirmed(t *testing.T, l *lab, newest int, suspicion string) {
 	}
 	if later := l.point(newest + 2); len(later.Alerts) != 0 {
 		t.Errorf("it is told again with the next point: %+v", later)
+	}
+}
+
+// measuredTwice has the newest point measured anew for another suspicion before: one series then has what that found, and this one nothing,
+// as where noise decided.
+func measuredTwice(t *testing.T, l *lab, newest int) {
+	records, key := l.records(), keyOf(l)
+	before := records[len(records)-1]
+	before.Analysis++
+	before.Ratio.LogRatio += 0.01
+	key.Metric = "throughput"
+	kept := l.history.archive(l.schedule)
+	l.must(kept.Append(t.Context(), []points.Keyed{{Key: key, Record: before}}))
+	run := l.begins(l.confirming(newest + 1))
+	raw, err := observe.RunStore(l.history.Store, run).Get(t.Context(), points.Key)
+	l.must(err)
+	again, err := points.Parse(raw)
+	l.must(err)
+	if again.ID != before.ID || again.Analysis <= before.Analysis {
+		t.Fatalf("point %s is measured anew as analysis %d, and one series has its analysis %d", again.ID, again.Analysis, before.Analysis)
+	}
+	found := before
+	found.Analysis, found.Ratio.LogRatio = again.Analysis, 0.02
+	l.must(kept.Append(t.Context(), []points.Keyed{{Key: key, Record: found}}))
+	s, err := kept.Series(t.Context(), key)
+	l.must(err)
+	if newest := s.Newest(); newest == nil || newest.Ratio.LogRatio != 0.02 || len(s.Problems) > 0 {
+		t.Errorf("the newest point of the other series is %+v, problems %v", newest, s.Problems)
 	}
 }
 
