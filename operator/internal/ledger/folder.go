@@ -157,6 +157,9 @@ func (f folder) Page(_ context.Context, prefix, after string) (keys []string, mo
 		start = f.path(prefix[:slash])
 	}
 	err = filepath.WalkDir(start, func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // What went away meanwhile is not there, and what comes after it is.
+		}
 		if err != nil {
 			return err
 		}
@@ -177,7 +180,7 @@ func (f folder) Page(_ context.Context, prefix, after string) (keys []string, mo
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil {
 		return nil, false, fmt.Errorf("list %s: %w: %w", prefix, ErrUnreachable, err)
 	}
 	slices.Sort(keys)

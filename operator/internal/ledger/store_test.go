@@ -373,3 +373,39 @@ func TestCreateBucketMakesItOnce(t *testing.T) {
 		})
 	}
 }
+
+// What goes away while a folder is listed takes nothing with it that is there.
+func TestAFolderThatGoesAwayHidesNoOther(t *testing.T) {
+	root := t.TempDir()
+	store, err := Open(t.Context(), FolderURL(root), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for i := range 50 {
+		key := fmt.Sprintf("attempts/b%02d-stays.json", i)
+		if err := store.Create(t.Context(), key, []byte("{}")); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, key)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	group.Go(func() {
+		for i := 0; ctx.Err() == nil; i++ {
+			passing := filepath.Join(root, "attempts", fmt.Sprintf("a%02d", i%10))
+			if err := errors.Join(os.Mkdir(passing, 0o755), os.Remove(passing)); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	for range 3000 {
+		if got, err := store.List(t.Context(), AttemptsPrefix); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%d of %d keys are listed: %v", len(got), len(want), err)
+			break
+		}
+	}
+	stop()
+	group.Wait()
+}
