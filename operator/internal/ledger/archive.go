@@ -37,9 +37,11 @@ func archiveTooLarge(most int64) error {
 // ErrReadOnly means that a store is only read from.
 var ErrReadOnly = errors.New("read only")
 
-// archived reports whether an object goes into an archive: all but the reports and tables, which can be made of the analyses again.
+// archived reports whether an object goes into an archive: all but the reports and tables, which can be made of the analyses again, and
+// what no store is asked for, such as the folder that some tools leave in a bucket.
 func archived(key string) bool {
-	return !strings.HasPrefix(key, "analysis/") || strings.HasSuffix(key, "/analysis.json") || sealKey.MatchString(key)
+	derived := strings.HasPrefix(key, "analysis/") && !strings.HasSuffix(key, "/analysis.json") && !sealKey.MatchString(key)
+	return !derived && checkKey(key) == nil
 }
 
 // WriteArchive writes a ledger as an archive: everything that a verdict rests on, and the analyses. The same objects give the same bytes.

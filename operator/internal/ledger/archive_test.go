@@ -379,3 +379,15 @@ func FuzzArchive(f *testing.F) {
 		}
 	})
 }
+
+// Whoever measures in a namespace, and some tools, leave keys in a bucket that no store is asked for. They keep nobody from the archive.
+func TestAKeyThatIsNoPathKeepsNobodyFromTheArchive(t *testing.T) {
+	objects := map[string]string{ExperimentKey: "{}", AttemptKey("w000-b0001", "pod", "w000-b0001-s00001"): "only"}
+	folder := inFolder(t, objects)
+	for _, key := range []string{"", "attempts/", "waves/", "attempts/a\nb.json", "attempts//a.json"} {
+		_, opened := archiveOf(t, littered{folder, "", key})
+		if diff := cmp.Diff(objects, contents(t, opened)); diff != "" {
+			t.Errorf("beside %q: %s", key, diff)
+		}
+	}
+}
