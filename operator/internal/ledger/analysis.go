@@ -83,7 +83,11 @@ func ReadJudged(ctx context.Context, store Store) (*experiment.Experiment, *anal
 	if err != nil {
 		return nil, nil, err
 	}
-	wave, err := LastWave(ctx, store)
+	// Whoever measures writes any number of names of attempts and of waves, and no plan: attempts are listed where there is none.
+	wave, err := lastOf(ctx, store, "waves/", waveKey)
+	if err == nil && wave < 0 {
+		wave, err = LastWave(ctx, store)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

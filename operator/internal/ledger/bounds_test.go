@@ -74,6 +74,38 @@ func TestTheNewestWaveIsFoundAPageAtATime(t *testing.T) {
 	}
 }
 
+// planned is a store of which no attempts are listed.
+type planned struct{ Store }
+
+func (p planned) Page(ctx context.Context, prefix, after string) ([]string, bool, error) {
+	if strings.HasPrefix(prefix, AttemptsPrefix) {
+		return nil, false, errors.New("attempts are listed")
+	}
+	return p.Store.Page(ctx, prefix, after)
+}
+
+// Whoever measures may leave any number of attempts, of any wave. Who asks for what a run with plans has found does not go through them.
+func TestWhatWasJudgedIsFoundHoweverManyAttemptsThereAre(t *testing.T) {
+	folder, err := Open(t.Context(), FolderURL(t.TempDir()), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(t, folder)
+	for _, wave := range []int{1, 7} {
+		raw, err := JSON(analysis.Analysis{Wave: wave})
+		if err == nil {
+			err = folder.Create(t.Context(), AnalysisKey(wave), raw)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, found, err := ReadJudged(t.Context(), planned{folder})
+	if err != nil || found == nil || found.Wave != 1 {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
+
 // asked counts what is read of a store.
 type asked struct {
 	Store

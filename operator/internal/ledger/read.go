@@ -220,18 +220,23 @@ func ReadEvidence(ctx context.Context, store Store, through int) (record.Evidenc
 
 // LastWave is the number of the newest wave that left a plan or an attempt; 0 when there is none.
 func LastWave(ctx context.Context, store Store) (int, error) {
-	last := 0
-	for prefix, form := range map[string]*regexp.Regexp{"waves/": waveKey, AttemptsPrefix: attemptKey} {
-		err := EachKey(ctx, store, prefix, func(key string) {
-			if wave, ok := waveOf(form, key); ok {
-				last = max(last, wave)
-			}
-		})
-		if err != nil {
-			return 0, err
-		}
+	planned, err := lastOf(ctx, store, "waves/", waveKey)
+	if err != nil {
+		return 0, err
 	}
-	return last, nil
+	attempted, err := lastOf(ctx, store, AttemptsPrefix, attemptKey)
+	return max(0, planned, attempted), err
+}
+
+// lastOf is the newest wave that the keys of a form are of; -1 when there is none.
+func lastOf(ctx context.Context, store Store, prefix string, form *regexp.Regexp) (int, error) {
+	last := -1
+	err := EachKey(ctx, store, prefix, func(key string) {
+		if wave, ok := waveOf(form, key); ok {
+			last = max(last, wave)
+		}
+	})
+	return last, err
 }
 
 // readAll fetches and parses objects, some at a time, and returns them in the order of the keys.
