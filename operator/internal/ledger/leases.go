@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 
@@ -36,7 +37,8 @@ func LastToken(ctx context.Context, store Store, node string) (last int64, err e
 		if match == nil || match[1] != node {
 			return
 		}
-		if token, err := strconv.ParseInt(match[2], 10, 64); err == nil {
+		// A Lease object counts with 32 bits (leaseTransitions), so that no run had a token after which none could follow.
+		if token, err := strconv.ParseInt(match[2], 10, 32); err == nil && token < math.MaxInt32 {
 			last = max(last, token)
 		}
 	})

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -95,6 +96,25 @@ func TestWhoMayWriteAttemptsSaysNothingOfLeases(t *testing.T) {
 	leases, problems, err := ReadLeases(ctx, store)
 	if err != nil || leases.Known || len(leases.Taken)+len(leases.Ends)+len(problems) > 0 {
 		t.Errorf("the ledger says %+v, %v, %v", leases, problems, err)
+	}
+}
+
+// Where whoever measures may write any key, one names a token after which no other fits into a Lease object. The node goes on.
+func TestTheLastTokenHasANextOne(t *testing.T) {
+	ctx := context.Background()
+	store, err := Open(ctx, FolderURL(t.TempDir()), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, token := range []int64{1, 41, math.MaxInt32 - 1, math.MaxInt32, math.MaxInt32 + 1, math.MaxInt64} {
+		key := LeaseTakenKey(record.Lease{Node: "node", Token: token})
+		if err := store.Create(ctx, key, []byte("{}")); err != nil {
+			t.Fatal(err)
+		}
+		last, err := LastToken(ctx, store, "node")
+		if want := min(token, math.MaxInt32-1); err != nil || last != want || int64(int32(last+1)) <= last {
+			t.Errorf("with token %d the last one is %d, %v, want %d", token, last, err, want)
+		}
 	}
 }
 
