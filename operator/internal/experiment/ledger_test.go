@@ -3,6 +3,7 @@ package experiment
 import (
 	"encoding/json"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -68,6 +69,30 @@ func TestAQuantityOfALedgerIsReadInNoTime(t *testing.T) {
 		}
 		if took := time.Since(began); took > time.Second {
 			t.Errorf("%s took %s", name, took)
+		}
+	}
+}
+
+// What a kilobyte of names asks for must not be the square of how deep they lie: a megabyte of them took gigabytes.
+func TestAnExperimentTakesNoMoreRoomTheDeeperItIs(t *testing.T) {
+	const deep = 5000
+	named := strings.Repeat(`{"`+strings.Repeat("a", 100)+`":`, deep) + "1" + strings.Repeat("}", deep)
+	listed := strings.Repeat("[", deep) + strings.Repeat("]", deep)
+	for name, raw := range map[string]string{
+		"of its own":            `{"other":` + named + `}`,
+		"in a spec":             `{"spec":{"other":` + named + `}}`,
+		"in a plan's arguments": `{"plan":{"workload":{"other":` + named + `}}}`,
+		"in place of a name":    `{"spec":{"arms":[{"name":` + named + `}]}}`,
+		"in place of a spec":    `{"spec":` + listed + `}`,
+		"of lists of arms":      `{"spec":{"arms":` + listed + `}}`,
+		"in place of memory":    `{"spec":{"placement":{"memory":` + listed + `}}}`,
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := Parse([]byte(raw))
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; err == nil || took > 32<<20 {
+			t.Errorf("%s: %d bytes of it took %d MiB (%v)", name, len(raw), took>>20, err != nil)
 		}
 	}
 }

@@ -28,10 +28,15 @@ func checkQuantities(raw []byte) error {
 	}](), "")
 }
 
-// checkQuantity goes through the next value, which is read into a type; nil is one without quantities.
+// checkQuantity goes through the next value, which is read into a type; nil is one without quantities, which is passed over: it may lie ten
+// thousand deep, and the paths to all that is there would take the square of it.
 func checkQuantity(decoder *json.Decoder, into reflect.Type, path string) error {
 	for into != nil && into.Kind() == reflect.Pointer {
 		into = into.Elem()
+	}
+	if into == nil {
+		var passed json.RawMessage
+		return decoder.Decode(&passed)
 	}
 	token, err := decoder.Token()
 	if err != nil {
@@ -40,15 +45,15 @@ func checkQuantity(decoder *json.Decoder, into reflect.Type, path string) error 
 	switch token := token.(type) {
 	case json.Delim:
 		for i := 0; decoder.More(); i++ {
-			at, below := fmt.Sprintf("%s[%d]", path, i), into
+			at, below := fmt.Sprintf("%s[%d]", path, i), reflect.Type(nil)
 			if token == '{' {
 				key, err := decoder.Token()
 				if err != nil {
 					return err
 				}
 				at, below = strings.TrimPrefix(fmt.Sprint(path, ".", key), "."), fieldOf(into, fmt.Sprint(key))
-			} else if below != nil && below.Kind() == reflect.Slice {
-				below = below.Elem()
+			} else if into.Kind() == reflect.Slice {
+				below = into.Elem()
 			}
 			if err := checkQuantity(decoder, below, at); err != nil {
 				return err
@@ -68,7 +73,7 @@ func checkQuantity(decoder *json.Decoder, into reflect.Type, path string) error 
 
 // fieldOf is the type of a field, or of what a map holds.
 func fieldOf(of reflect.Type, key string) reflect.Type {
-	if of == nil || of == quantityType {
+	if of == quantityType {
 		return nil
 	}
 	switch of.Kind() {
