@@ -37,6 +37,12 @@ func (i *Invalid) add(field, format string, args ...any) {
 	i.Problems = append(i.Problems, Problem{Field: shortened(field, maxProblem), Message: shortened(fmt.Sprintf(format, args...), maxProblem)})
 }
 
+// lazily is a text that is made where it is kept: comparing a name with all that there are takes its time, and an experiment has room for
+// thousands of wrong ones.
+type lazily func() string
+
+func (l lazily) String() string { return l() }
+
 // addOnce adds a problem unless one of that key was reported: one wrong value shows in many cells and is one problem to the author.
 func (i *Invalid) addOnce(reported map[string]bool, key, field, format string, args ...any) {
 	if !reported[key] {

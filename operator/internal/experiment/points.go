@@ -133,12 +133,14 @@ func included(sweep *assayv1alpha1.Sweep, problems *Invalid) []map[string]string
 }
 
 // noAxis describes a name that is none of the axes.
-func noAxis(sweep *assayv1alpha1.Sweep, name string) string {
-	if sweep == nil || len(sweep.Axes) == 0 {
-		return fmt.Sprintf("invalid axis %q: the run has no axes; remove it, or add the axis to spec.sweep.axes", name)
+func noAxis(sweep *assayv1alpha1.Sweep, name string) lazily {
+	return func() string {
+		if sweep == nil || len(sweep.Axes) == 0 {
+			return fmt.Sprintf("invalid axis %q: the run has no axes; remove it, or add the axis to spec.sweep.axes", name)
+		}
+		allowed := namesOf(sweep.Axes, func(a assayv1alpha1.SweepAxis) string { return a.Name })
+		return fmt.Sprintf("invalid axis %q: %s", name, suggest.Allowed(name, allowed))
 	}
-	allowed := namesOf(sweep.Axes, func(a assayv1alpha1.SweepAxis) string { return a.Name })
-	return fmt.Sprintf("invalid axis %q: %s", name, suggest.Allowed(name, allowed))
 }
 
 func checkSelectors(sweep *assayv1alpha1.Sweep, problems *Invalid) {

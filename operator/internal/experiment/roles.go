@@ -60,7 +60,8 @@ func checkCommands(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Inva
 			}
 			for _, match := range portReference.FindAllStringSubmatch(element, -1) {
 				if !slices.Contains(roles, match[1]) {
-					problems.add(field, "$(port.%s): the template has no role %q: %s", match[1], match[1], suggest.Allowed(match[1], roles))
+					problems.add(field, "$(port.%s): the template has no role %q: %s", match[1], match[1],
+						lazily(func() string { return suggest.Allowed(match[1], roles) }))
 				}
 			}
 		}

@@ -44,6 +44,57 @@ func cannotBeCompared(value string) string {
 	return `parameter "x" has invalid value "` + value + `": it cannot be compared with its bounds; write it without an exponent`
 }
 
+// Nobody reads what each of ten thousand wrong names was meant to be.
+func TestManyWrongNamesAreRefusedInNoTime(t *testing.T) {
+	name := func(letter string, i int) string { return strings.Repeat(letter, 58) + fmt.Sprintf("%05d", i) }
+	wrong := func(count int) values {
+		out := values{}
+		for i := range count {
+			out[name("b", i)] = ""
+		}
+		return out
+	}
+	template := free("x")
+	for i := range 63 {
+		template.Parameters = append(template.Parameters, assayv1alpha1.Parameter{Name: name("a", i)})
+	}
+	full := template
+	full.Command = nil
+	for range 32 {
+		full.Command = append(full.Command, strings.Repeat("$("+name("b", 0)+")", 60), strings.Repeat("$(port."+name("b", 0)+")", 60))
+	}
+	for what, tc := range map[string]struct {
+		edit     func(*assayv1alpha1.BenchmarkRunSpec)
+		template assayv1alpha1.BenchmarkTemplateSpec
+	}{
+		"of a command": {func(*assayv1alpha1.BenchmarkRunSpec) {}, full},
+		"of overrides": {func(spec *assayv1alpha1.BenchmarkRunSpec) {
+			for range 64 {
+				spec.Sweep.Overrides = append(spec.Sweep.Overrides, assayv1alpha1.Override{At: wrong(64), Parameters: wrong(64)})
+			}
+		}, template},
+		"of points": {func(spec *assayv1alpha1.BenchmarkRunSpec) {
+			for range 256 {
+				spec.Sweep.Include = append(spec.Sweep.Include, wrong(64))
+				spec.Sweep.Exclude = append(spec.Sweep.Exclude, wrong(64))
+			}
+		}, template},
+	} {
+		spec := testSpec()
+		spec.Sweep = &assayv1alpha1.Sweep{}
+		for i := range 8 {
+			spec.Sweep.Axes = append(spec.Sweep.Axes, assayv1alpha1.SweepAxis{Name: name("a", i), Values: []string{"1"}})
+		}
+		spec.Arms, spec.Gates, spec.Predictions = armsOf(2, nil), nil, nil
+		tc.edit(&spec)
+		began := time.Now()
+		_, err := Freeze(record.Run{Namespace: "lab", Name: "scan", UID: "1"}, spec, tc.template)
+		if took := time.Since(began); err == nil || !strings.Contains(err.Error(), "further problems") || took > time.Second {
+			t.Errorf("names %s: it took %s (%.100v)", what, took, err)
+		}
+	}
+}
+
 // What is allowed is compared with a value once, and not in every cell.
 func TestManyWrongValuesAreRefusedInNoTime(t *testing.T) {
 	template := free("x", "y")
