@@ -157,7 +157,7 @@ func checkSamples(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, of Condition
 		if err != nil || !slices.Contains(points, cell.Point) {
 			continue // An invalid number is reported as a wrong value already.
 		}
-		if have := perTrial * trials; have < need {
+		if have := min(max(perTrial, 0), need) * trials; have < need { // A number that an author wrote has any size.
 			problems.add(field, "%s of %s needs at least %d samples and arm %q gets %d%s (%d trials of %s=%d): raise %s or spec.design.blocks.min",
 				of.Statistic, metric.Name, need, arms(spec)[cell.Arm].Name, have, at, trials, metric.SamplesFrom, perTrial, metric.SamplesFrom)
 			return

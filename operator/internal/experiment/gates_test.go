@@ -120,6 +120,22 @@ func TestSamplesThatAPercentileNeeds(t *testing.T) {
 	}
 }
 
+// More samples than 64 bits count are not too few.
+func TestAPercentileHasEnoughSamplesHoweverManyItsAuthorAsksFor(t *testing.T) {
+	for iterations, enough := range map[string]bool{
+		"10": true, "9": false, "4611686018427387904": true, "9223372036854775807": true, "0": false, "-9223372036854775807": false,
+	} {
+		spec := testSpec()
+		spec.Parameters = values{"iterations": iterations}
+		spec.Gates = []assayv1alpha1.Gate{
+			{Name: "g", Metric: "latency", Statistic: assayv1alpha1.StatisticP95, Op: assayv1alpha1.RatioAtMost, Bound: "1.05"}}
+		_, err := Freeze(testRun, spec, testTemplate())
+		if (err == nil) != enough || !enough && !strings.Contains(err.Error(), "p95 of latency needs at least 200 samples") {
+			t.Errorf("with %s iterations: %v", iterations, err)
+		}
+	}
+}
+
 func TestABoundIsTheNumberThatItsDecimalIs(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	for range 5000 {
