@@ -355,6 +355,7 @@ const (
 	ReasonNeverDue        = "NeverDue"
 	ReasonClockBehind     = "ClockBehind"
 	ReasonSeriesTaken     = "SeriesTaken"
+	ReasonNumbersUsedUp   = "NumbersUsedUp"
 	ReasonImageUnknown    = "ImageUnknown"
 	ReasonImageVanished   = "ImageVanished"
 	ReasonRunNameTaken    = "RunNameTaken"

@@ -11,6 +11,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/history/points"
+	"assay.dev/assay/operator/internal/history/series"
 )
 
 const (
@@ -20,6 +21,9 @@ const (
 	mostActive = 64
 	// mostPending is how many recorded revisions may wait to be measured; beyond it the oldest are forgotten.
 	mostPending = 1000
+	// mostNamed is up to where the number in a run's name counts: whoever may create runs may give one any name, and the owner that those of
+	// a schedule have. Beyond it are the minutes of centuries.
+	mostNamed = series.MostSequence / 2
 	// atATime is how many runs one action deletes, and forgottenAtATime how many recorded revisions, of which there may be any number: all of
 	// them are listed for each action.
 	atATime, forgottenAtATime = 50, 1000
@@ -192,9 +196,9 @@ func (p *planner) confirm() *Decision {
 	if p.Confirmation.Change == "" {
 		return nil
 	}
-	next, needs := p.number(p.now)
-	if needs != NeedsNothing {
-		return &Decision{Needs: needs}
+	next, none := p.number(p.now)
+	if none != nil {
+		return none
 	}
 	next.Confirms, next.Arms = p.Confirmation.Change, p.Confirmation.Arms
 	return &Decision{
@@ -222,9 +226,9 @@ func (p *planner) locate() *Decision {
 			Reason: assayv1alpha1.ReasonLocating, Message: "the revisions between the two sides of change " + search.Change + " are searched",
 		}
 	}
-	next, needs := p.number(p.now)
-	if needs != NeedsNothing {
-		return &Decision{Needs: needs}
+	next, none := p.number(p.now)
+	if none != nil {
+		return none
 	}
 	next.Locates, next.Wave, next.Blocks, next.Arms = search.Change, search.Wave, search.Blocks, search.Arms
 	return &Decision{
@@ -233,22 +237,29 @@ func (p *planner) locate() *Decision {
 	}
 }
 
-// number is a new run with the number that follows the highest there is.
-func (p *planner) number(at time.Time) (*assayv1alpha1.ScheduledRun, Needs) {
+// number is a new run with the number that follows the highest there is, or why there is none.
+func (p *planner) number(at time.Time) (*assayv1alpha1.ScheduledRun, *Decision) {
 	last := p.Schedule.Status.LastSequence
 	if last == 0 {
 		// The history may be older than the schedule.
 		if p.Past == nil {
-			return nil, NeedsPast
+			return nil, &Decision{Needs: NeedsPast}
 		}
 		last = p.Past.Sequence
 	}
 	for _, run := range p.Runs {
-		last = max(last, run.Sequence)
+		if run.Sequence <= mostNamed {
+			last = max(last, run.Sequence)
+		}
+	}
+	if last >= series.MostSequence {
+		return nil, &Decision{Reason: assayv1alpha1.ReasonNumbersUsedUp, Message: fmt.Sprintf("number %d of the series %s was given, and %d is "+
+			"the last that a history takes: no run starts; create a schedule of another series", last, p.Schedule.Spec.Series,
+			series.MostSequence)}
 	}
 	return &assayv1alpha1.ScheduledRun{
 		Sequence: last + 1, ScheduleTime: metav1.NewTime(at), Name: nameOf(p.Schedule.Name, last+1),
-	}, NeedsNothing
+	}, nil
 }
 
 // due looks at the clock.
@@ -354,9 +365,12 @@ func (p *planner) start(at time.Time, missed int64) Decision {
 		}
 		return *waits
 	}
-	next, needs := p.number(at)
-	if needs != NeedsNothing {
-		return Decision{Needs: needs}
+	next, none := p.number(at)
+	if none != nil {
+		if none.Needs == NeedsNothing {
+			none.Dealt, none.Missed = at, missed+1
+		}
+		return *none
 	}
 	out := Decision{Next: next, Dealt: at, Missed: missed, Scheduled: true, Reason: assayv1alpha1.ReasonRunStarting}
 	if p.Image != nil && p.Image.Vanished != "" {

@@ -125,6 +125,13 @@ func TestWhatAScheduleDoes(t *testing.T) {
 		"a schedule that was created anew goes on":              {night, []observed{image("c"), past(Past{Sequence: 40, Anchor: ptr.To(revision("a")), Predecessor: ptr.To(revision("b"))})}, "number 41, anchor=a, predecessor=b, head=c, dealt with Nov 23 02:00, RunStarting"},
 		"a status that was lost gives no number of a run again": {night, []observed{image("c"), past(Past{}), runs(ended(7, true))}, "number 8, anchor=c, head=c, dealt with Nov 23 02:00, RunStarting"},
 
+		"a run that somebody named moves no number far": {night, []observed{third, image("c"), runs(running(999_999_999), running(999_999_998))}, "number 3, anchor=a, predecessor=b, head=c, dealt with Nov 23 02:00, RunStarting"},
+		"nor that of the first run":                     {night, []observed{image("c"), past(Past{}), runs(running(999_999_999), running(7))}, "number 8, anchor=c, head=c, dealt with Nov 23 02:00, RunStarting"},
+		"and the next number is not its name": {night, []observed{third, image("c"), runs(running(3), running(4))},
+			"number 5, anchor=a, predecessor=b, head=c, dealt with Nov 23 02:00, RunStarting"},
+		"after the last number there is none": {night, []observed{image("c"), past(Past{Sequence: 999_999_999})}, "dealt with Nov 23 02:00, missed 1, NumbersUsedUp"},
+		"nor for a suspicion":                 {night.Add(-time.Hour), []observed{third, suspicion, confirmation, status(func(s *assayv1alpha1.BenchmarkScheduleStatus) { s.LastSequence = 1_000_000_000 })}, "NumbersUsedUp"},
+
 		"of due times that passed the newest counts, and the others are missed": {night.AddDate(0, 0, 3).Add(time.Hour), []observed{third, image("c")},
 			"number 3, anchor=a, predecessor=b, head=c, dealt with Nov 26 02:00, missed 3, RunStarting"},
 		"within the deadline a run starts late":        {night.Add(time.Minute), []observed{third, image("c"), deadline(60)}, "number 3, anchor=a, predecessor=b, head=c, dealt with Nov 23 02:00, RunStarting"},
@@ -221,6 +228,8 @@ func TestWhatAScheduleSays(t *testing.T) {
 			func(o *Observed) { o.Schedule.Spec.Schedule = ", * * * *" }, []string{`invalid spec.schedule ", * * * *"`, "write *"}},
 		"of an older schedule": {func(o *Observed) { o.Rival = "older" },
 			[]string{"BenchmarkSchedule older", "series scan", "delete one of the two"}},
+		"of the last number": {func(o *Observed) { o.Image, o.Past = &Image{Revision: revision("a")}, &Past{Sequence: 999_999_999} },
+			[]string{"number 999999999 of the series scan", "another series"}},
 		"of a clock": {func(o *Observed) { o.Schedule.Status.LastScheduleTime = ptr.To(metav1.NewTime(night.AddDate(1, 0, 0))) },
 			[]string{"2026-11-23T02:00:00Z", "2027-11-23T02:00:00Z", "2027-11-24T02:00:00Z", "set the clock"}},
 	} {
