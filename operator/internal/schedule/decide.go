@@ -35,7 +35,7 @@ func Decide(o Observed, now time.Time) Decision {
 		return Decision{} // Its runs go with it.
 	}
 	p := &planner{o, now}
-	for _, step := range []func() *Decision{p.begun, p.record, p.limit, p.forget, p.rival, p.suspended, p.confirm} {
+	for _, step := range []func() *Decision{p.begun, p.record, p.limit, p.rival, p.forget, p.suspended, p.confirm} {
 		if decision := step(); decision != nil {
 			return *decision
 		}
@@ -149,7 +149,7 @@ func (p *planner) limit() *Decision {
 }
 
 // forget deletes recorded revisions: those that were dealt with, beyond as many as shall stay, and of those that were not the oldest,
-// beyond as many as there may be.
+// beyond as many as there may be. They are the series', and the schedule that has it says how many stay.
 func (p *planner) forget() *Decision {
 	var gone []Version
 	beyond := func(list []Recorded, limit int) {
