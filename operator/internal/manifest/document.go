@@ -10,13 +10,19 @@ import (
 	kyaml "sigs.k8s.io/yaml"
 )
 
-// maxValues bounds what the aliases of a document may repeat.
-const maxValues = 200_000
+// maxValues bounds what the aliases of a document may repeat, maxDepth how deep values lie in each other and maxKey how many bytes a key
+// has: every value has a path, and no object has anything that deep or a name that long.
+const (
+	maxValues = 200_000
+	maxDepth  = 64
+	maxKey    = 1024
+)
 
 // reading turns the nodes of a document into the values that the API server gets.
 type reading struct {
 	problems []Problem
 	values   int
+	depth    int
 	// within are the anchors whose value is being read through an alias.
 	within map[*yaml.Node]bool
 }
@@ -32,6 +38,12 @@ func (r *reading) value(node *yaml.Node, schema *structural.Structural, path str
 		if r.values == maxValues+1 {
 			r.add(node, path, "the document repeats its anchors so often that it has more than %d values: write out what is meant", maxValues)
 		}
+		return nil
+	}
+	r.depth++
+	defer func() { r.depth-- }()
+	if r.depth > maxDepth {
+		r.add(node, path, "it lies more than %d deep, and nothing in an object does: write out what is meant", maxDepth)
 		return nil
 	}
 	switch node.Kind {
@@ -76,6 +88,10 @@ func (r *reading) mapping(node *yaml.Node, schema *structural.Structural, path s
 		}
 		if key.Kind != yaml.ScalarNode {
 			r.add(key, path, "a key of a mapping is a word: quote it if it holds braces")
+			continue
+		}
+		if len(key.Value) > maxKey {
+			r.add(key, path, "a key has %d bytes, and no name has more than %d: shorten it", len(key.Value), maxKey)
 			continue
 		}
 		child := join(path, key.Value)

@@ -2,8 +2,10 @@ package manifest
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -51,6 +53,30 @@ func TestReadTakesSeveralDocumentsAndSkipsEmptyOnes(t *testing.T) {
 	}
 }
 
+// A folder is read whatever it is called: of "runs[1]" nothing was read, but what lay in "runs1".
+func TestReadTakesTheFilesOfAFolderOfAnyName(t *testing.T) {
+	within := t.TempDir()
+	for name, documents := range map[string]string{"runs[1]": runDocument + "---\n" + templateDocument, "runs1": runDocument, "a[": runDocument, "*": ""} {
+		folder := filepath.Join(within, name)
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for file, content := range map[string]string{"b.yaml": documents, "a.yaml": documents, "a.yml": "no YAML: {"} {
+			if err := os.WriteFile(filepath.Join(folder, file), []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for name, want := range map[string][2]int{"runs[1]": {2, 2}, "runs1": {2, 0}, "a[": {2, 0}, "*": {0, 0}} {
+		set, err := Read(filepath.Join(within, name))
+		if err != nil || len(set.Runs) != want[0] || len(set.Templates) != want[1] {
+			t.Errorf("%s: %v, want %d runs and %d templates", name, err, want[0], want[1])
+		} else if len(set.runOrigins) > 0 && filepath.Base(set.runOrigins[0].file) != "a.yaml" {
+			t.Errorf("%s: %s is read first", name, set.runOrigins[0].file)
+		}
+	}
+}
+
 // Every mistake is reported with file, line and column, what is allowed and what was probably meant.
 func TestReadRefuses(t *testing.T) {
 	run := func(old, replacement string) string { return strings.Replace(fullRun, old, replacement, 1) }
@@ -94,6 +120,34 @@ func TestReadRefuses(t *testing.T) {
 				t.Errorf("got %v\nwant %q and the file's name", err, tc.says)
 			}
 		})
+	}
+}
+
+// A file may come from anybody. A megabyte of it that lies ten thousand deep took gigabytes: every value had a path to it.
+func TestAFileTakesNoMoreRoomTheDeeperItIs(t *testing.T) {
+	const deep = 9000
+	key := strings.Repeat("k", 100)
+	chain := "x: &a0 1\n"
+	for i := range deep {
+		chain += fmt.Sprintf("x: &a%d [*a%d]\n", i+1, i)
+	}
+	for name, tc := range map[string]struct{ document, says string }{
+		"mappings in mappings": {fullRun + "other: " + strings.Repeat("{"+key+": ", deep) + "1" + strings.Repeat("}", deep) + "\n", "more than 64 deep"},
+		"lists in lists":       {fullRun + "other: " + strings.Repeat("[", deep) + strings.Repeat("]", deep) + "\n", "more than 64 deep"},
+		"anchors in anchors":   {fullRun + chain + fmt.Sprintf("other: *a%d\n", deep), "more than 64 deep"},
+		"below a long name":    {fullRun + "? " + strings.Repeat(key, 5000) + "\n: [" + strings.Repeat("1,", 100_000) + "1]\n", "a key has 500000 bytes"},
+	} {
+		path := write(t, tc.document)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := Read(path)
+		runtime.ReadMemStats(&after)
+		if err == nil || !strings.Contains(err.Error(), tc.says) {
+			t.Errorf("%s: got %.200v, want %q", name, err, tc.says)
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > 256<<20 {
+			t.Errorf("%s: %d bytes of it took %d MiB", name, len(tc.document), took>>20)
+		}
 	}
 }
 
