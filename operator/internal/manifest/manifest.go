@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -70,8 +71,14 @@ func expand(path string) ([]string, error) {
 	if err != nil || !info.IsDir() {
 		return []string{path}, err
 	}
-	files, err := filepath.Glob(filepath.Join(path, "*.yaml"))
-	slices.Sort(files)
+	// In the order of their names. Those of folders may hold what patterns are made of.
+	entries, err := os.ReadDir(path)
+	var files []string
+	for _, entry := range entries {
+		if strings.HasSuffix(entry.Name(), ".yaml") {
+			files = append(files, filepath.Join(path, entry.Name()))
+		}
+	}
 	return files, err
 }
 
