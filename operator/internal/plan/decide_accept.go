@@ -3,9 +3,12 @@ package plan
 import (
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -57,6 +60,9 @@ func (p *planner) acceptance() *Decision {
 		return failed(assayv1alpha1.ReasonNotAllowed, refused)
 	}
 	frozen, err := experiment.Freeze(record.Run(HolderOf(p.Run)), p.Run.Spec, *p.Template)
+	if err == nil && ofASchedule(p.Run) {
+		err = points.CheckSeries(frozen)
+	}
 	if err == nil {
 		// At least one block of the first wave has to fit, on any nodes.
 		first := design.Begin(frozen)
@@ -69,4 +75,10 @@ func (p *planner) acceptance() *Decision {
 		Action: Accept{frozen}, Progressing: true,
 		Reason: assayv1alpha1.ReasonAccepted, Message: "the experiment is accepted; the first wave is being planned",
 	}
+}
+
+// ofASchedule reports whether what a run measures is added to a series.
+func ofASchedule(run *assayv1alpha1.BenchmarkRun) bool {
+	owner := metav1.GetControllerOfNoCopy(run)
+	return owner != nil && owner.Kind == "BenchmarkSchedule" && owner.APIVersion == assayv1alpha1.GroupVersion.String()
 }

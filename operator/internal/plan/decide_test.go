@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -363,5 +364,53 @@ func TestTriesToExpandAnExperiment(t *testing.T) {
 		if got := Decide(w.Observed, testSettings, w.now); got.Reason != want {
 			t.Errorf("in try %d: %s (%s), want %s", tries, got.Reason, got.Message, want)
 		}
+	}
+}
+
+// A run of a schedule reads and writes all of its series, so that the worst of templates would keep everybody's schedules waiting.
+func TestARunOfAScheduleAddsToSoManySeriesAtMost(t *testing.T) {
+	for name, tc := range map[string]struct {
+		points  int
+		gated   bool
+		owner   string
+		refused bool
+	}{
+		"as many as there may be":            {64, false, "BenchmarkSchedule", false},
+		"a point more":                       {65, false, "BenchmarkSchedule", true},
+		"as many points as a run may have":   {300, false, "BenchmarkSchedule", true},
+		"of which a gate follows one metric": {300, true, "BenchmarkSchedule", false},
+		"a run that nobody follows":          {300, false, "", false},
+		"a run of somebody else":             {300, false, "Experiment", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			spec, template := testRun()
+			spec.Sweep.Axes[0].Values = nil
+			for i := range tc.points {
+				spec.Sweep.Axes[0].Values = append(spec.Sweep.Axes[0].Values, strconv.Itoa(i))
+			}
+			for i := range 15 {
+				metric := template.Metrics[0]
+				metric.Name += strconv.Itoa(i)
+				template.Metrics = append(template.Metrics, metric)
+			}
+			if !tc.gated {
+				spec.Gates[0].Op = assayv1alpha1.AtMost
+			}
+			spec.Budget.Trials = 100_000
+			w.Run.Spec, w.Template = spec, &template
+			if tc.owner != "" {
+				w.Run.OwnerReferences = []metav1.OwnerReference{
+					{APIVersion: "assay.dev/v1alpha1", Kind: tc.owner, Name: "nightly", UID: "s", Controller: ptr.To(true)}}
+			}
+			got := Decide(w.Observed, testSettings, w.now)
+			want := assayv1alpha1.ReasonAccepted
+			if tc.refused {
+				want = assayv1alpha1.ReasonInvalidExperiment
+			}
+			if got.Reason != want || tc.refused && !strings.Contains(got.Message, "at most 1024: ") {
+				t.Errorf("%s (%s), want %s", got.Reason, got.Message, want)
+			}
+		})
 	}
 }

@@ -113,6 +113,24 @@ func (r *Run) Keys(exp *experiment.Experiment) []series.Key {
 	return out
 }
 
+// MostSeries is how many series the runs of a schedule add to at most. Each run reads and writes all of them, one after the other, while
+// the schedules of everybody else wait; every metric of a template at every point of a sweep would be 43,000.
+const MostSeries = 1024
+
+// CheckSeries refuses a run of a schedule that would add to more series than that.
+func CheckSeries(exp *experiment.Experiment) error {
+	found := 0
+	for _, point := range exp.Points {
+		found += len(quantities(exp, point))
+	}
+	if found <= MostSeries {
+		return nil
+	}
+	return fmt.Errorf("spec.gates: found %d series, and a schedule follows at most %d: each metric and statistic of a ratio gate is one at "+
+		"each of its points (of %d here), and without ratio gates each metric of the template; name what is to be followed with a ratio gate "+
+		"(metric, at), or use fewer points, or several schedules", found, MostSeries, len(exp.Points))
+}
+
 // quantities are what a run is followed by at a point, each once.
 func quantities(exp *experiment.Experiment, point record.Point) []contrast.Quantity {
 	var out []contrast.Quantity
