@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,7 +22,8 @@ import (
 )
 
 // ScheduledRun creates a run of a schedule and returns it as the API server has it. One of its name that is the schedule's was created
-// before; one that is not is left alone.
+// before; one that is not, or that measures anything else, is left alone: whoever may create runs may name any owner, and what such a run
+// measured would be a point of the series.
 func (a *Applier) ScheduledRun(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule,
 	run *assayv1alpha1.BenchmarkRun) (*assayv1alpha1.BenchmarkRun, error) {
 	created := run.DeepCopy()
@@ -33,11 +35,17 @@ func (a *Applier) ScheduledRun(ctx context.Context, s *assayv1alpha1.BenchmarkSc
 	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(run), &current); err != nil {
 		return nil, err
 	}
-	if !metav1.IsControlledBy(&current, s) {
+	if !metav1.IsControlledBy(&current, s) || !equality.Semantic.DeepEqual(unchanging(current.Spec), unchanging(run.Spec)) {
 		return nil, &ForeignError{fmt.Sprintf("BenchmarkRun %s in namespace %s exists and is not this schedule's: delete it, or create this "+
 			"schedule under another name", run.Name, run.Namespace)}
 	}
 	return &current, nil
+}
+
+// unchanging is a spec without what may be changed of a run.
+func unchanging(spec assayv1alpha1.BenchmarkRunSpec) assayv1alpha1.BenchmarkRunSpec {
+	spec.Suspend, spec.Cancel, spec.TTLSecondsAfterFinished = nil, nil, nil
+	return spec
 }
 
 // ChangeEvent is what happened to a change of a series. Its name is made of the change's, so that writing it again after an interruption
