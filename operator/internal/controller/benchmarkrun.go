@@ -131,14 +131,17 @@ func (r *Reconciler) apply(ctx context.Context, run *assayv1alpha1.BenchmarkRun,
 	return nil
 }
 
-// outcome is the outcome of a decision. After a conflict nothing is reported as failed: the next reconcile decides again.
+// outcome is the outcome of a decision. After a conflict nothing is reported as failed, and no run has ended: the next reconcile decides
+// again. What was to end with the run, such as its workflow, goes on until then.
 func outcome(world *observe.World, decision plan.Decision, err error) status.Outcome {
 	out := status.Outcome{World: world, Decision: decision}
 	var ledgerErr *apply.LedgerError
 	switch {
 	case errors.As(err, &ledgerErr):
 		out.LedgerErr = err
-	case err != nil && !apierrors.IsConflict(err):
+	case apierrors.IsConflict(err):
+		out.Decision.Ending = nil
+	case err != nil:
 		out.WriteErr = err
 	}
 	return out

@@ -14,8 +14,11 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/apply"
+	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/status"
 )
 
 func TestWhenToLookAgain(t *testing.T) {
@@ -46,6 +49,28 @@ func TestWhenToLookAgain(t *testing.T) {
 				t.Errorf("again after %s, %v; want %s, an error: %v", got.RequeueAfter, err, tc.after, tc.fails)
 			}
 		})
+	}
+}
+
+// Where Argo wrote a workflow while it was to be terminated, the run is decided about again: nobody would terminate it after its end.
+func TestARunHasNotEndedBeforeItsLastWriteIsTaken(t *testing.T) {
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "workflows"}, "scan-w000", errors.New("it has another version"))
+	for sentence, tc := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"it was taken":                  {nil, true},
+		"somebody else wrote first":     {fmt.Errorf("apply workflow scan-w000: %w", conflict), false},
+		"it was refused":                {errors.New("forbidden"), false},
+		"the ledger was away meanwhile": {&apply.LedgerError{Err: errors.New("no answer")}, false},
+	} {
+		run := &assayv1alpha1.BenchmarkRun{}
+		decision := plan.Decision{Action: plan.Terminate{Workflow: "scan-w000"}, Ending: &plan.Ending{Reason: assayv1alpha1.ReasonImageNotPulled},
+			Reason: assayv1alpha1.ReasonImageNotPulled, Grace: assayv1alpha1.GraceForImage}
+		after := status.Compute(outcome(&observe.World{Observed: plan.Observed{Run: run}}, decision, tc.err), time.Now())
+		if ended := after.CompletionTime != nil; ended != tc.want || !ended && (after.Grace == nil || after.Phase == assayv1alpha1.PhaseFailed) {
+			t.Errorf("%s: it has ended: %v, and is %s with grace %v; want %v", sentence, ended, after.Phase, after.Grace, tc.want)
+		}
 	}
 }
 
