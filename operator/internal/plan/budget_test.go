@@ -64,6 +64,11 @@ func TestNobodyKeepsANodeBeyondTheBudget(t *testing.T) {
 			}
 			w.ready("node-b", false)
 		}, nothing},
+		"somebody wrote what its blocks have not measured": {func(w *world) {
+			if w.Ledger.Newest != nil {
+				w.allMeasured(experiment.VerdictGo, len(w.Ledger.Newest.Blocks))
+			}
+		}, nothing},
 		"a person suspended it in Argo": {func(w *world) {
 			if w.Wave != nil {
 				w.Wave.Suspended = true

@@ -31,6 +31,7 @@ const (
 // Decide returns what to do next. The first policy that has a decision wins; they are in the order of urgency.
 func Decide(o Observed, settings Settings, now time.Time) Decision {
 	p := &planner{Observed: o, settings: settings, now: now}
+	p.Ledger.Analysed = p.Ledger.Analysed && !p.unfinished()
 	decision := p.keepLeases(p.decide())
 	if decision.Grace == "" && decision.Ending == nil && p.unended() {
 		decision.Grace = assayv1alpha1.GraceForArgo

@@ -59,7 +59,8 @@ func (p *planner) workflows() []WorkflowState {
 	return out
 }
 
-// ended releases the leases of a run that is over, and deletes it after its time to live.
+// ended releases the leases of a run that is over, and deletes it after its time to live. No block of it is of any use: whoever wrote an
+// analysis before they had run must not keep the node with them, nor by a workflow that Argo does not end.
 func (p *planner) ended() *Decision {
 	if !Ended(p.Run) {
 		return nil
@@ -70,8 +71,14 @@ func (p *planner) ended() *Decision {
 		out.After, expired = max(0, left), left <= 0
 	}
 	// Nodes on which nothing is left first: whoever writes the run all the time keeps it from being deleted, and must not keep them with it.
-	if p.releaseIdle(nil, out); expired && out.Action == nil {
+	switch p.releaseIdle(nil, out); {
+	case out.Action != nil:
+	case expired:
 		out.Action, out.After = DeleteRun{}, 0
+	case p.working() && p.overBudget():
+		out.Action, out.After = DeleteWorkflows{[]string{p.Wave.Name}}, WatchSettles
+	case p.working() && !p.Wave.Stopped && len(p.Pods.Blocks) > 0:
+		out.Action, out.After = Terminate{p.Wave.Name, "the run has ended"}, lookAtPods
 	}
 	return out
 }

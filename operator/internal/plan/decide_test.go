@@ -53,8 +53,14 @@ func (w *world) cancel() { w.Run.Spec.Cancel = ptr.To(true) }
 
 // allDone is a wave that Argo has ended, and all of whose blocks left their attempts and were analysed.
 func (w *world) allDone(verdict experiment.Verdict, valid int) {
+	w.Wave.Ended = true
+	w.allMeasured(verdict, valid)
+}
+
+// allMeasured is a ledger with the attempts of all blocks and their analysis.
+func (w *world) allMeasured(verdict experiment.Verdict, valid int) {
 	w.Ledger.DoneBlocks, w.Ledger.Done, w.Ledger.Open = len(w.Ledger.Newest.Blocks), w.Ledger.Trials, nil
-	w.Wave.Ended, w.Ledger.Analysed, w.Ledger.Verdict = true, true, verdict
+	w.Ledger.Analysed, w.Ledger.Verdict = true, verdict
 	w.Ledger.Findings = design.Findings{Valid: valid, Lost: 4 - valid}
 }
 
@@ -128,6 +134,26 @@ func TestWhatIsDecided(t *testing.T) {
 			w.allDone(experiment.VerdictInconclusive, 3)
 			w.Wave.Ended = false
 		}, "take the lease of node-a anew", ""},
+
+		"an analysis that comes before the blocks have run plans nothing beside them": {asIs, func(w *world) {
+			w.Ledger.Analysed, w.Ledger.Verdict = true, experiment.VerdictInconclusive
+			w.Ledger.Findings = design.Findings{Unrun: w.Ledger.Open}
+		}, "<nil>", "workflow scan-w000 runs"},
+		"neither does one by which nothing is missing": {asIs, func(w *world) {
+			w.Ledger.Analysed, w.Ledger.Verdict, w.Ledger.Findings = true, experiment.VerdictGo, design.Findings{Valid: 4}
+		}, "<nil>", "workflow scan-w000 runs"},
+		"once Argo has ended the workflow it counts": {asIs, func(w *world) {
+			w.Ledger.Analysed, w.Ledger.Verdict, w.Wave.Ended = true, experiment.VerdictGo, true
+			w.Ledger.Findings = design.Findings{Unrun: w.Ledger.Open}
+		}, "take the lease of node-a anew", ""},
+		"the blocks of a run that has ended are ended": {asIs, all(blockRuns, (*world).end),
+			"terminate scan-w000: the run has ended", ""},
+		"but not its workflow, which Argo is about to end": {asIs, (*world).end, "<nil>", ""},
+		"nor a block that is told to end":                  {asIs, all(blockRuns, (*world).end, func(w *world) { w.Wave.Stopped = true }), "<nil>", ""},
+		"a workflow that Argo does not end goes with the budget": {asIs, all((*world).end, func(w *world) {
+			w.Wave.Stopped = true
+			w.after(w.Run.Spec.Budget.WallClock.Duration)
+		}), "delete scan-w000", ""},
 
 		"a lease that was given back": {asIs, func(w *world) { w.setLease(w.leaseOf("node-a").Ended(lease.Released, w.now)) },
 			"stop scan-w000: the lease of node node-a with token 1 is lost", "token 1 is lost: what was measured"},

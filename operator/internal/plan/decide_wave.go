@@ -55,6 +55,10 @@ func (p *planner) analysed() *Decision {
 	return &Decision{Reason: assayv1alpha1.ReasonFinished, Message: ending.Message, Ending: ending}
 }
 
+// unfinished reports whether the newest wave's workflow has blocks to run still. An analysis that is there all the same is not its own but
+// that of somebody who looked how things stand: another wave in place of the blocks that are missing would begin beside them.
+func (p *planner) unfinished() bool { return p.working() && !p.Wave.Stopped && len(p.Ledger.Open) > 0 }
+
 func because(what, why string) string {
 	if why == "" {
 		return what
