@@ -22,16 +22,16 @@ func sortWorkflows(world *World, all []workflow.Workflow) {
 			world.Older = true
 			continue
 		}
-		// While the ledger does not answer, the newest wave is the newest workflow's.
+		// While the ledger does not answer, the newest wave is the newest workflow's. The name of wave 1000 comes before that of wave 999.
 		wave := 0
 		if _, err := fmt.Sscan(flow.Labels[workflow.WaveLabel], &wave); err != nil || known && wave != newest {
 			continue
 		}
-		state := workflowState(flow)
-		if flow.Name == workflow.Name(world.Run.Name, wave) {
-			world.Wave = &state
-		} else {
+		switch state := workflowState(flow); {
+		case flow.Name != workflow.Name(world.Run.Name, wave):
 			world.Analyses = append(world.Analyses, state)
+		case wave >= newest:
+			world.Wave, newest = &state, wave
 		}
 	}
 }

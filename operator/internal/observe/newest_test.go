@@ -1,0 +1,44 @@
+package observe
+
+import (
+	"fmt"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/workflow"
+)
+
+// A run that is over its budget is stopped by its newest workflow, also while the ledger does not say which that is.
+func TestTheNewestWorkflowIsThatOfTheNewestWave(t *testing.T) {
+	run := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan", UID: types.UID("u")}}
+	flow := func(name string, wave int) workflow.Workflow {
+		return workflow.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name, Labels: workflow.Labels(record.Run(plan.HolderOf(run)), wave)}}
+	}
+	for sentence, tc := range map[string]struct {
+		ledger *record.Wave
+		waves  []int
+		want   int
+	}{
+		"the ledger says it":                  {&record.Wave{Wave: 1}, []int{0, 1, 2}, 1},
+		"the ledger does not answer":          {nil, []int{2, 0, 1}, 2},
+		"nor does it of more than a thousand": {nil, []int{998, 999, 1000, 1001}, 1001},
+		"the ledger has more than a thousand": {&record.Wave{Wave: 1000}, []int{999, 1000}, 1000},
+		"there is one, and no answer":         {nil, []int{0}, 0},
+	} {
+		var flows []workflow.Workflow
+		for _, wave := range tc.waves {
+			name := workflow.Name("scan", wave)
+			flows = append(flows, flow(name, wave), flow(name+"-a1", wave))
+		}
+		world := &World{Observed: plan.Observed{Run: run, Ledger: plan.LedgerState{Newest: tc.ledger}}}
+		sortWorkflows(world, flows)
+		if want := workflow.Name("scan", tc.want); world.Wave == nil || world.Wave.Name != want {
+			t.Errorf("%s: it is %s, want %s", sentence, fmt.Sprint(world.Wave), want)
+		}
+	}
+}
