@@ -33,6 +33,7 @@ func (c *Course) Next() Step {
 // Lay lays out a step on lanes as the next wave, or as many of its blocks as fit: the next step asks for the others. It fails when not even
 // one block fits. Fits may be nil.
 func (c *Course) Lay(step Step, lanes []Lane, fits Fits) (*record.Wave, error) {
+	before := TooLarge{}
 	for {
 		wave, err := BuildStep(c.Experiment, len(c.Waves), c.Blocks(), step, lanes)
 		if err == nil && fits != nil {
@@ -43,7 +44,12 @@ func (c *Course) Lay(step Step, lanes []Lane, fits Fits) (*record.Wave, error) {
 			return wave, err
 		}
 		// Most of the size is proportional to the number of blocks. More was found than is allowed, so that these are fewer.
-		step.Blocks = max(1, step.Blocks*large.Allowed/large.Found)
+		fewer := step.Blocks * large.Allowed / large.Found
+		// Where it is not, what each block of the last try took tells: the rest may be nearly all that is allowed.
+		if per := before.Found - large.Found; before.What == large.What && per > 0 {
+			fewer = min(fewer, step.Blocks-((large.Found-large.Allowed)*(before.Blocks-step.Blocks)+per-1)/per)
+		}
+		before, step.Blocks = TooLarge{What: large.What, Found: large.Found, Blocks: step.Blocks}, max(1, fewer)
 	}
 }
 

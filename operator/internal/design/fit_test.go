@@ -28,13 +28,26 @@ func TestAStepIsCutToWhatFits(t *testing.T) {
 		"anything fits":                        {nil, 1000, ""},
 		"all of it fits":                       {limit(10, 1, 1010), 1000, ""},
 		"as many as fit beside what is fixed":  {limit(500, 10, 2000), 150, ""},
+		"next to nothing fits beside it":       {limit(990_000, 400, 1_000_000), 25, ""},
 		"exactly one":                          {limit(500, 10, 510), 1, ""},
 		"not even one":                         {limit(500, 10, 509), 0, "the Workflow of 1 block"},
 		"something that fewer blocks cure not": {func(*experiment.Experiment, *record.Wave, []Lane) error { return errors.New("a brace") }, 0, "a brace"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			wave, err := Begin(exp).Lay(Step{Purpose: record.Screen, Blocks: 1000}, []Lane{{Node: "a"}}, tc.fits)
+			tries := 0
+			counted := func(exp *experiment.Experiment, wave *record.Wave, lanes []Lane) error {
+				tries++
+				return tc.fits(exp, wave, lanes)
+			}
+			if tc.fits == nil {
+				counted = nil
+			}
+			wave, err := Begin(exp).Lay(Step{Purpose: record.Screen, Blocks: 1000}, []Lane{{Node: "a"}}, counted)
+			// Each of them builds a megabyte.
+			if tries > 5 {
+				t.Errorf("%d tries", tries)
+			}
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) {
 					t.Fatalf("error %v, want %q", err, tc.err)
