@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
@@ -139,11 +140,18 @@ func describePoints(exp *experiment.Experiment, wave *record.Wave, b record.Bloc
 	if len(exp.Axes()) == 0 {
 		return fmt.Sprint(len(points))
 	}
-	var keys []string
-	for _, point := range points {
-		keys = append(keys, point.Key)
+	// Not all of them, for each of a thousand blocks.
+	text := fmt.Sprintf("%d:", len(points))
+	for i, point := range points {
+		if i > 0 {
+			text += ";"
+		}
+		if text += " " + point.Key; len(text) > longestText*utf8.UTFMax {
+			text += " …"
+			break
+		}
 	}
-	return plain(fmt.Sprintf("%d: %s", len(points), strings.Join(keys, "; ")))
+	return plain(text)
 }
 
 func describeArms(exp *experiment.Experiment) string { return strings.Join(exp.ArmNames(), ", ") }

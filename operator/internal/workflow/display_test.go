@@ -3,11 +3,13 @@ package workflow
 import (
 	"fmt"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/design"
+	"assay.dev/assay/operator/internal/record"
 )
 
 // argoDisplayName is what Argo 4 demands: a node whose display name does not match fails.
@@ -150,6 +152,34 @@ func TestWhatIsToldOfABlockStaysSmall(t *testing.T) {
 	}
 	if size > 1000 {
 		t.Errorf("a block tells %d bytes", size)
+	}
+}
+
+// Whoever makes a run chooses how long its points are called, of which a block may have thousands, and how many blocks there are.
+func TestWhatIsToldOfABlockDoesNotGrowWithTheNamesOfItsPoints(t *testing.T) {
+	exp := testExperiment(t, nil)
+	allocated := func(key string) (bytes uint64, text string) {
+		wave := &record.Wave{}
+		var block record.Block
+		for i := range 1000 {
+			wave.Points, wave.Cells = append(wave.Points, record.Point{Key: key}), append(wave.Cells, record.Cell{Point: i})
+			block.Order = append(block.Order, i)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		text = describePoints(exp, wave, block)
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc, text
+	}
+	few, short := allocated("a=1")
+	many, long := allocated("a=" + strings.Repeat("1", 1000))
+	if many > few+64<<10 {
+		t.Errorf("%d KiB for points with long names, and %d KiB for others", many>>10, few>>10)
+	}
+	for _, text := range []string{short, long} {
+		if runes := len([]rune(text)); !strings.HasPrefix(text, "1000: a=1") || !strings.HasSuffix(text, " …") || runes != longestText {
+			t.Errorf("points %q", text)
+		}
 	}
 }
 
