@@ -2,6 +2,8 @@ package metrics
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"fmt"
 	"hash/maphash"
 	"slices"
 	"strings"
@@ -125,11 +127,14 @@ func labels(name string, values ...string) []*dto.LabelPair {
 // mostLabel bounds the bytes of a label's value: an analysis may hold names of megabytes, and every scrape would.
 const mostLabel = 256
 
-// short is the beginning and the end of a text that is longer than a label, and any text as Prometheus takes it.
+// short is the beginning and the end of a text that is longer than a label, with what tells it from others between them, and any text as
+// Prometheus takes it.
 func short(text string) string {
 	const end = 48
 	if len(text) > mostLabel {
-		text = text[:mostLabel-len("…")-end] + "…" + text[len(text)-end:]
+		digest := sha256.Sum256([]byte(text))
+		middle := fmt.Sprintf("…%x…", digest[:8])
+		text = text[:mostLabel-len(middle)-end] + middle + text[len(text)-end:]
 	}
 	return strings.ToValidUTF8(text, "")
 }
