@@ -63,11 +63,13 @@ func (m *Metrics) interval(text, zone string) (time.Duration, bool) {
 // historyOf is what is shown of the history of a namespace.
 type historyOf struct {
 	states map[change.State]int
-	// open are the changes that wait for somebody; the newest are the last.
-	open []change.Change
+	// open are the changes that wait for somebody; the newest are the last. Nothing is kept of what else is known of them, nor of the others.
+	open []openChange
 	// newest is when the newest point of each benchmark was measured.
 	newest map[string]time.Time
 }
+
+type openChange struct{ id, direction string }
 
 func (m *Metrics) schedules(ctx context.Context) ([]assayv1alpha1.BenchmarkSchedule, error) {
 	var list assayv1alpha1.BenchmarkScheduleList
@@ -119,13 +121,13 @@ func (m *Metrics) readHistory(ctx context.Context, namespace string) (*historyOf
 	if err != nil {
 		return out, err
 	}
-	for _, c := range book.Changes {
+	for _, c := range slices.Backward(book.Changes) {
 		out.states[c.State]++
-		if c.Open() {
-			out.open = append(out.open, c)
+		if c.Open() && len(out.open) < maxOpenChanges {
+			out.open = append(out.open, openChange{c.ID, c.Direction()})
 		}
 	}
-	out.open = out.open[max(0, len(out.open)-maxOpenChanges):]
+	slices.Reverse(out.open)
 	err = kept.Each(ctx, func(s *series.Series) {
 		if newest := out.newest[s.Key.Benchmark]; s.Last.After(newest) {
 			out.newest[s.Key.Benchmark] = s.Last
@@ -171,7 +173,7 @@ func (m *Metrics) collectHistories(ctx context.Context, s *scrape) error {
 			s.gauge("assay_history_changes", float64(history.states[state]), namespace, string(state))
 		}
 		for _, c := range history.open {
-			s.gauge("assay_history_change_info", 1, namespace, c.ID, c.Direction())
+			s.gauge("assay_history_change_info", 1, namespace, c.id, c.direction)
 		}
 	}
 	shown, leftOut := measuring(schedules)

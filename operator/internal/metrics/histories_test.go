@@ -176,6 +176,40 @@ func TestAHistoryIsReadASeriesAtATime(t *testing.T) {
 	}
 }
 
+// What nobody is shown of a book of changes, which may have megabytes in each namespace, is not kept.
+func TestOfABookNothingIsKeptButWhatIsShown(t *testing.T) {
+	w, _, kept, _ := scheduledWorld(t)
+	var book change.Book
+	for i := range 5000 {
+		book.Changes = append(book.Changes, change.Change{
+			ID: fmt.Sprint("change-", i), Project: "team", State: change.Confirmed, Effects: []change.Effect{{Series: "x", Worse: i%2 == 0}},
+			History: []change.Event{{To: change.Confirmed, Who: "ada", Why: strings.Repeat("y", 1000)}},
+		})
+	}
+	if _, err := kept.Update(t.Context(), func(change.Book) (change.Book, error) { return book, nil }); err != nil {
+		t.Fatal(err)
+	}
+	book = change.Book{}
+	in := func() uint64 {
+		runtime.GC()
+		var now runtime.MemStats
+		runtime.ReadMemStats(&now)
+		return now.HeapAlloc
+	}
+	before := in()
+	read, err := w.metrics.readHistory(t.Context(), "team")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if more := int64(in()) - int64(before); more > 1<<20 {
+		t.Errorf("%d KiB are kept", more>>10)
+	}
+	first, last := openChange{"change-4900", "regression"}, openChange{"change-4999", "improvement"}
+	if len(read.open) != maxOpenChanges || read.open[0] != first || read.open[maxOpenChanges-1] != last || read.states[change.Confirmed] != 5000 {
+		t.Errorf("%d changes are open, of %d", len(read.open), read.states[change.Confirmed])
+	}
+}
+
 // A scrape with more series than Prometheus takes fails as a whole, and with it the alerts of everybody.
 func TestWhoMakesThousandsOfSchedulesHidesNobodys(t *testing.T) {
 	w, _, _, _ := scheduledWorld(t)
