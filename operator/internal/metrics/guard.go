@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -30,6 +32,7 @@ const reviewTimeout = 10 * time.Second
 type guard struct {
 	tokens authenticationclient.TokenReviewInterface
 	access authorizationclient.SubjectAccessReviewInterface
+	lines  *lines
 }
 
 // newGuard reviews with clients of their own limit, so that a flood of requests takes none of the operator's.
@@ -41,16 +44,71 @@ func newGuard(config *rest.Config, client *http.Client) (metricsserver.Filter, e
 	if err := errors.Join(authenticationErr, authorizationErr); err != nil {
 		return nil, err
 	}
-	reviews := guard{tokens: authentication.TokenReviews(), access: authorization.SubjectAccessReviews()}
+	reviews := guard{authentication.TokenReviews(), authorization.SubjectAccessReviews(), &lines{of: map[string]*line{}}}
 	return reviews.filter, nil
+}
+
+// lines are those in which requests wait to be reviewed, one for each address: the limit is one for all, and whoever sends many requests,
+// with tokens that nobody knows, takes no more of it than who sends one.
+type lines struct {
+	mutex sync.Mutex
+	of    map[string]*line
+}
+
+// line has a turn, which one of its requests has, and so many that wait for it or have it.
+type line struct {
+	turn   chan struct{}
+	length int
+}
+
+// longestLine bounds what one address may have waiting. Those beyond it are turned away.
+const longestLine = 16
+
+// wait returns once it is the turn of a request from an address, and how to end it; it reports false where it is never.
+func (l *lines) wait(ctx context.Context, address string) (leave func(), mine bool) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	own := l.of[address]
+	if own == nil {
+		own = &line{turn: make(chan struct{}, 1)}
+		l.of[address] = own
+	}
+	if own.length == longestLine {
+		return nil, false
+	}
+	own.length++
+	l.mutex.Unlock()
+	select {
+	case own.turn <- struct{}{}:
+		mine = true
+	case <-ctx.Done():
+	}
+	l.mutex.Lock()
+	if !mine {
+		l.left(address, own)
+		return nil, false
+	}
+	return func() {
+		l.mutex.Lock()
+		defer l.mutex.Unlock()
+		<-own.turn
+		l.left(address, own)
+	}, true
+}
+
+func (l *lines) left(address string, own *line) {
+	if own.length--; own.length == 0 {
+		delete(l.of, address)
+	}
 }
 
 func (g guard) filter(log logr.Logger, next http.Handler) (http.Handler, error) {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), reviewTimeout)
 		defer cancel()
-		status, err := g.review(ctx, r)
+		status, err := g.inLine(ctx, r)
 		switch {
+		case r.Context().Err() != nil: // Nobody waits for an answer.
 		case err != nil:
 			log.Error(err, "reviewing a request", "path", r.URL.Path)
 			http.Error(w, "the API server did not review the request", http.StatusInternalServerError)
@@ -60,6 +118,20 @@ func (g guard) filter(log logr.Logger, next http.Handler) (http.Handler, error) 
 			next.ServeHTTP(w, r)
 		}
 	}), nil
+}
+
+// inLine reviews a request when it is its turn.
+func (g guard) inLine(ctx context.Context, r *http.Request) (int, error) {
+	address, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		address = r.RemoteAddr
+	}
+	leave, mine := g.lines.wait(ctx, address)
+	if !mine {
+		return http.StatusTooManyRequests, nil
+	}
+	defer leave()
+	return g.review(ctx, r)
 }
 
 // review reports as a status of HTTP whether who sends the request is known and allowed to.

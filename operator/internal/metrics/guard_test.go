@@ -1,11 +1,17 @@
 package metrics
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -98,6 +104,91 @@ func TestWhoMayReadTheMetrics(t *testing.T) {
 			func(a, b authorizationv1.ExtraValue) bool { return len(a) == 1 && a[0] == b[0] }) {
 			t.Errorf("asked for the access of %+v: all that the token says of its user is missing", spec)
 		}
+	}
+}
+
+// Whoever sends requests without end, with tokens that nobody knows, must not keep Prometheus from reading: reviews have one limit for all.
+func TestWhoFloodsTheMetricsKeepsNobodyFromThem(t *testing.T) {
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if strings.HasSuffix(r.URL.Path, "tokenreviews") {
+			var review authenticationv1.TokenReview
+			decode(t, r, &review)
+			review.Status.Authenticated = review.Spec.Token == "of-prometheus"
+			encode(t, w, review)
+			return
+		}
+		var review authorizationv1.SubjectAccessReview
+		decode(t, r, &review)
+		review.Status.Allowed = true
+		encode(t, w, review)
+	}))
+	defer api.Close()
+	filter, err := newGuard(&rest.Config{Host: api.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}, api.Client())
+	if err != nil {
+		t.Fatal(err)
+	}
+	guarded, err := filter(logr.Discard(), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(ctx context.Context, address, token string) int {
+		request := httptest.NewRequestWithContext(ctx, http.MethodGet, "/metrics", nil)
+		request.RemoteAddr = address
+		request.Header.Set("Authorization", "Bearer "+token)
+		response := httptest.NewRecorder()
+		guarded.ServeHTTP(response, request)
+		return response.Code
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	answers := [600]atomic.Int64{}
+	var flood sync.WaitGroup
+	for i := range 100 {
+		flood.Go(func() {
+			for ctx.Err() == nil {
+				answers[ask(ctx, fmt.Sprintf("10.0.0.7:%d", 1024+i), "guessed")].Add(1)
+				time.Sleep(time.Millisecond)
+			}
+		})
+	}
+	for answers[http.StatusTooManyRequests].Load()+answers[http.StatusInternalServerError].Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	for range 3 {
+		began := time.Now()
+		if status := ask(ctx, "10.0.0.8:40000", "of-prometheus"); status != http.StatusOK {
+			t.Errorf("Prometheus is answered %d after %s", status, time.Since(began))
+		}
+	}
+	if status := ask(ctx, "10.0.0.7:2", "guessed"); status == http.StatusOK {
+		t.Errorf("who guesses a token is answered %d", status)
+	}
+	if failed := answers[http.StatusInternalServerError].Load(); failed > 0 {
+		t.Errorf("%d requests of the flood are errors, each with a line in the log", failed)
+	}
+	stop()
+	flood.Wait()
+}
+
+func TestARequestLeavesItsLine(t *testing.T) {
+	waiting := &lines{of: map[string]*line{}}
+	first, mine := waiting.wait(t.Context(), "a")
+	if !mine {
+		t.Fatal("nobody is before it")
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, mine := waiting.wait(gone, "a"); mine {
+		t.Error("two have their turn")
+	}
+	if other, mine := waiting.wait(t.Context(), "b"); !mine {
+		t.Error("another address waits for it")
+	} else {
+		other()
+	}
+	first()
+	if len(waiting.of) > 0 {
+		t.Errorf("%d lines are kept of nobody", len(waiting.of))
 	}
 }
 
