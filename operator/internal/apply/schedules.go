@@ -35,7 +35,17 @@ func (a *Applier) ScheduledRun(ctx context.Context, s *assayv1alpha1.BenchmarkSc
 	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(run), &current); err != nil {
 		return nil, err
 	}
-	if !metav1.IsControlledBy(&current, s) || !equality.Semantic.DeepEqual(unchanging(current.Spec), unchanging(run.Spec)) {
+	same := metav1.IsControlledBy(&current, s)
+	if same {
+		// What the API server makes of it, with its defaults and whatever the namespace adds to what is created there.
+		asked := run.DeepCopy()
+		asked.Name, asked.GenerateName = "", run.Name+"-"
+		if err := a.Client.Create(ctx, asked, client.DryRunAll); err != nil {
+			return nil, err
+		}
+		same = equality.Semantic.DeepEqual(unchanging(current.Spec), unchanging(asked.Spec))
+	}
+	if !same {
 		return nil, &ForeignError{fmt.Sprintf("BenchmarkRun %s in namespace %s exists and is not this schedule's: delete it, or create this "+
 			"schedule under another name", run.Name, run.Namespace)}
 	}

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -9,7 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/schedule"
@@ -59,7 +62,21 @@ func TestARunThatTheScheduleDidNotMakeIsNotItsOwn(t *testing.T) {
 			if err := assayv1alpha1.AddToScheme(scheme); err != nil {
 				t.Fatal(err)
 			}
-			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(there).Build()
+			// What is created in the namespace gets a selector there.
+			added := func(run *assayv1alpha1.BenchmarkRun) {
+				if run.Spec.Placement.NodeSelector == nil {
+					run.Spec.Placement.NodeSelector = map[string]string{"pool": "bench"}
+				}
+			}
+			added(there)
+			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(there).WithInterceptorFuncs(interceptor.Funcs{
+				Create: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.CreateOption) error {
+					if run, ok := o.(*assayv1alpha1.BenchmarkRun); ok {
+						added(run)
+					}
+					return c.Create(ctx, o, options...)
+				},
+			}).Build()
 			a := &Applier{Client: c, Live: c}
 			got, err := a.ScheduledRun(t.Context(), s, schedule.NewRun(s, next))
 			_, foreign := errors.AsType[*ForeignError](err)

@@ -22,7 +22,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/apply"
 	"assay.dev/assay/operator/internal/history/archive"
+	"assay.dev/assay/operator/internal/history/bisect"
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
@@ -830,4 +832,30 @@ func TestAScheduleThatCannotWorkIsRefused(t *testing.T) {
 			s.RunTemplate.Spec.Arms[0].Parameters = assayv1alpha1.ParameterValues{"strategy": "fused-naive"}
 		})
 	})
+}
+
+// What was made before an interruption is known again by what the API server makes of it, not by what was sent.
+func TestARunOfAScheduleThatWasMadeBeforeIsItsOwn(t *testing.T) {
+	n := newNightly(t, func(spec *assayv1alpha1.BenchmarkScheduleSpec) { spec.Suspend = ptr.To(true) })
+	arms := []assayv1alpha1.ScheduledArm{{Arm: points.Anchor, Revision: build("a")}, {Arm: points.Head, Revision: build("b")}}
+	searched := []assayv1alpha1.ScheduledArm{{Arm: bisect.Arm(0), Revision: build("a")}, arms[1]}
+	for name, next := range map[string]assayv1alpha1.ScheduledRun{
+		"a point":         {Sequence: 1, Arms: arms},
+		"a confirmation":  {Sequence: 2, Confirms: "c-1", Arms: arms},
+		"one of a search": {Sequence: 3, Locates: "c-1", Blocks: 6, Arms: searched},
+	} {
+		next.Name = fmt.Sprintf("scan-%d", next.Sequence)
+		applier := &apply.Applier{Client: admin, Live: admin}
+		for range 2 {
+			if _, err := applier.ScheduledRun(n.ctx, n.schedule, schedule.NewRun(n.schedule, &next)); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		next.Arms = slices.Clone(next.Arms)
+		next.Arms[1].Revision = build("c")
+		_, err := applier.ScheduledRun(n.ctx, n.schedule, schedule.NewRun(n.schedule, &next))
+		if _, foreign := errors.AsType[*apply.ForeignError](err); !foreign {
+			t.Errorf("%s of another revision is taken for this one: %v", name, err)
+		}
+	}
 }
