@@ -2,6 +2,7 @@ package recipe
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -258,7 +259,8 @@ func (b Builder) NamedDir(built []Built) (string, error) {
 	for _, one := range built {
 		names = append(names, one.Name+"-"+one.Key)
 	}
-	dir := filepath.Join(b.Cache, "sets", strings.Join(names, "_"))
+	// Their names together may be longer than a folder's name may be.
+	dir := filepath.Join(b.Cache, "sets", fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(names, "_"))))[:16])
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}

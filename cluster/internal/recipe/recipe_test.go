@@ -210,6 +210,24 @@ func TestBuildCompilesOnceAndKeepsNothingHalfDone(t *testing.T) {
 	}
 }
 
+func TestAllProgramsTogetherHaveAFolder(t *testing.T) {
+	builder := Builder{Cache: t.TempDir()}
+	var built []Built
+	for _, recipe := range All() {
+		built = append(built, Built{Recipe: recipe, Key: "0123456789ab", Path: filepath.Join(builder.Cache, "bin", recipe.Name)})
+	}
+	all, err := builder.NamedDir(built)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fewer, err := builder.NamedDir(built[1:]); err != nil || fewer == all {
+		t.Errorf("fewer programs have the folder %s, and all have %s (%v)", fewer, all, err)
+	}
+	if links, err := os.ReadDir(all); err != nil || len(links) != len(built) {
+		t.Errorf("it holds %d of %d programs (%v)", len(links), len(built), err)
+	}
+}
+
 func TestOverlayRestoresWhatAModuleZipLacks(t *testing.T) {
 	tree := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(tree, "a"), 0o755); err != nil {
