@@ -21,7 +21,7 @@ func (c *Cluster) Down(context.Context) error {
 	if err := c.CheckOwner(); err != nil {
 		return err
 	}
-	if err := c.CheckNamespace(); err != nil {
+	if err := errors.Join(c.CheckNamespace(), c.CheckGroup()); err != nil {
 		return err
 	}
 	if err := c.killEverything(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -160,6 +161,21 @@ func (c *Cluster) CheckNamespace() error {
 			c.Name, strings.Join(foreign, ", "), c.Name)
 	}
 	return nil
+}
+
+// CheckGroup refuses processes in a cgroup of our name that somebody else started: all that are there are ended, at a start and at the end.
+// A cluster claims its state folder before it starts any, and where that was removed, some run its programs.
+func (c *Cluster) CheckGroup() error {
+	pids := c.group.Processes()
+	if _, err := os.Stat(c.Marker()); err == nil || len(pids) == 0 {
+		return nil
+	}
+	ours := slices.Concat(processesBelow(c.Cache), processesBelow(c.State))
+	if slices.ContainsFunc(pids, func(pid int) bool { return slices.Contains(ours, pid) }) {
+		return nil
+	}
+	return fmt.Errorf("cgroup %s holds %d processes that this cluster did not start (%d is %s): set ASSAY_CLUSTER_NAME to another name, or end "+
+		"them if nobody needs them", c.Name, len(pids), pids[0], commandName(pids[0]))
 }
 
 // madeNamespace reports whether the namespace is the very one we made, whatever has happened in it since.

@@ -3,13 +3,17 @@ package embedded
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"assay.dev/assay/cluster/internal/cgroup"
 	"assay.dev/assay/cluster/internal/config"
 )
 
@@ -97,6 +101,63 @@ func TestCheckOwner(t *testing.T) {
 		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: got %v, want %q", reason, err, tc.want)
 		}
+	}
+}
+
+// A name may be that of a cgroup that others have, such as docker's: what runs there is not ours to end.
+func TestProcessesThatAnotherStartedAreNotEnded(t *testing.T) {
+	root, cache := t.TempDir(), t.TempDir()
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary, err := os.ReadFile(sleep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := filepath.Join(cache, "kubelet")
+	if err := os.WriteFile(own, binary, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	procs := filepath.Join(root, "theirs", "cgroup.procs")
+	if err := os.MkdirAll(filepath.Dir(procs), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	// start runs a program that is then the only one in the cgroup.
+	start := func(path string) *os.Process {
+		t.Helper()
+		process := exec.CommandContext(t.Context(), path, "60")
+		err := process.Start()
+		if err == nil {
+			t.Cleanup(func() { _, _ = process.Process.Kill(), process.Wait() })
+			err = os.WriteFile(procs, fmt.Appendln(nil, process.Process.Pid), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return process.Process
+	}
+	cluster := &Cluster{
+		Config: config.Config{Name: "theirs", State: filepath.Join(t.TempDir(), "state"), Cache: cache}, Out: io.Discard,
+		group: cgroup.Group{Name: "theirs", Hierarchies: []cgroup.Hierarchy{{Root: root}}},
+	}
+	theirs := start(sleep)
+	if err := cluster.Down(t.Context()); err == nil || !strings.Contains(err.Error(), "cgroup theirs holds 1 processes that this cluster") {
+		t.Errorf("it is torn down: %v", err)
+	}
+	if err := theirs.Signal(syscall.Signal(0)); err != nil {
+		t.Errorf("the process of another is gone: %v", err)
+	}
+	start(own)
+	if err := cluster.CheckGroup(); err != nil {
+		t.Errorf("without its state folder: %v", err)
+	}
+	start(sleep)
+	if err := cluster.Claim(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cluster.CheckGroup(); err != nil {
+		t.Errorf("with its state folder: %v", err)
 	}
 }
 

@@ -36,7 +36,7 @@ func (c *Cluster) Up(ctx context.Context) error {
 	}
 	settings.PauseImage = refOf(archives, "registry.k8s.io/pause")
 	c.began = time.Now()
-	if err := c.CheckNamespace(); err != nil {
+	if err := errors.Join(c.CheckNamespace(), c.CheckGroup()); err != nil {
 		return err
 	}
 	if err := c.Claim(); err != nil {

@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -48,7 +49,7 @@ func Observe(ctx context.Context, cluster *embedded.Cluster) Machine {
 		m.Controllers = append(m.Controllers, hierarchy.Available()...)
 	}
 	if m.UID == 0 {
-		m.Namespace = cluster.CheckNamespace()
+		m.Namespace = errors.Join(cluster.CheckNamespace(), cluster.CheckGroup())
 		m.Missing = missingFeatures(ctx)
 	}
 	return m

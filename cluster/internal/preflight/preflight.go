@@ -42,7 +42,7 @@ type Machine struct {
 	// PortHolder names who listens on the port; empty when it is free or ours.
 	PortHolder string
 
-	// Owner and Namespace are nil, or say who else uses our state folder or our namespace's name.
+	// Owner and Namespace are nil, or say who else uses our state folder, or the name of our namespace or cgroup.
 	Owner, Namespace error
 
 	// Missing are kernel features that are absent, each with what it is needed for.
