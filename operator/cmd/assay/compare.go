@@ -64,8 +64,8 @@ func printComparison(to io.Writer, c compare.Comparison) error {
 	for _, d := range c.Parameters {
 		line(out, "parameter %s differs: %s and %s\n", d.Key, d.A, d.B)
 	}
-	interval := report.Interval(c.Confidence)
-	rows := [][]string{{"POINT", "ARM", "METRIC", "A" + interval, "B" + interval, "B/A" + interval}}
+	rows := [][]string{{"POINT", "ARM", "METRIC", "A" + report.Interval(c.ConfidenceA), "B" + report.Interval(c.ConfidenceB),
+		"B/A" + report.Interval(c.Confidence)}}
 	for _, row := range c.Rows {
 		ratio := "-"
 		if row.Ratio != nil {
@@ -91,8 +91,8 @@ func printComparison(to io.Writer, c compare.Comparison) error {
 	each("only in %s: %s\n", c.B, c.OnlyB)
 	each("warning of %s: %s\n", c.A, c.WarningsA)
 	each("warning of %s: %s\n", c.B, c.WarningsB)
-	line(out, "\nThe two runs were not interleaved: what changed between them is in the ratios and not in their %g %% "+
-		"intervals. To decide, make both arms of one run.\n", 100*c.Confidence)
+	line(out, "\nThe two runs were not interleaved: what changed between them is in the ratios and not in their %s "+
+		"intervals. To decide, make both arms of one run.\n", report.Confidence(c.Confidence))
 	_, err := io.WriteString(to, report.PrintableLines(out.String()))
 	return err
 }

@@ -37,9 +37,12 @@ type Comparison struct {
 	// Parameters names the parameters that differ at points and arms of the same name, with both values.
 	Parameters []Difference `json:"parameters,omitempty"`
 	// WarningsA and WarningsB are those of each run: a figure that rests on what is left of an arm, or on two programs, is not the arm's.
-	WarningsA  []string `json:"warningsA,omitempty"`
-	WarningsB  []string `json:"warningsB,omitempty"`
-	Confidence float64  `json:"confidence"`
+	WarningsA []string `json:"warningsA,omitempty"`
+	WarningsB []string `json:"warningsB,omitempty"`
+	// ConfidenceA and ConfidenceB are those of the intervals of each run, and Confidence that of the ratios': the lower one.
+	ConfidenceA float64 `json:"confidenceA"`
+	ConfidenceB float64 `json:"confidenceB"`
+	Confidence  float64 `json:"confidence"`
 }
 
 // Run is one side: what was asked, and what it said.
@@ -72,7 +75,8 @@ func (f figure) String() string {
 func Runs(first, second Run) (Comparison, error) {
 	a, b := first.Analysis, second.Analysis
 	out := Comparison{
-		A: name(a), B: name(b), WarningsA: a.Warnings, WarningsB: b.Warnings, Confidence: min(a.Confidence, b.Confidence),
+		A: name(a), B: name(b), WarningsA: a.Warnings, WarningsB: b.Warnings,
+		ConfidenceA: a.Confidence, ConfidenceB: b.Confidence, Confidence: min(a.Confidence, b.Confidence),
 		Environment: differences(a.Environment, b.Environment), Parameters: parameters(first.Experiment, second.Experiment),
 	}
 	inB := map[figure]analysis.ArmResult{}
@@ -121,13 +125,15 @@ func parameters(a, b *experiment.Experiment) []Difference {
 		inA[place{a.Points[cell.Point].Key, a.Arms[cell.Arm].Name}] = cell.Parameters
 	}
 	var out []Difference
+	seen := map[Difference]bool{}
 	for _, cell := range b.Cells {
 		mine, ok := inA[place{b.Points[cell.Point].Key, b.Arms[cell.Arm].Name}]
 		if !ok {
 			continue
 		}
 		for _, d := range differences(mine, cell.Parameters) {
-			if !slices.Contains(out, d) {
+			if !seen[d] {
+				seen[d] = true
 				out = append(out, d)
 			}
 		}
@@ -167,16 +173,16 @@ func ratio(a, b analysis.Estimate) *analysis.Estimate {
 	if !positive(a) || !positive(b) {
 		return out
 	}
-	product := a.Value * b.Value
-	// The roots of (b - r·a)² = (b - end of b)² + r²·(a - other end of a)².
+	// The roots of (b - r·a)² = (b - end of b)² + r²·(a - other end of a)², with b and a as units: their products may be too small or
+	// too large for a number.
 	limits := func(endOfB, endOfA float64) (root, over, under float64) {
-		over, under = endOfB*(2*b.Value-endOfB), endOfA*(2*a.Value-endOfA)
-		return math.Sqrt(max(0, product*product-over*under)), over, under
+		over, under = endOfB*(2-endOfB), endOfA*(2-endOfA)
+		return math.Sqrt(max(0, 1-over*under)), over, under
 	}
-	root, over, _ := limits(*b.Low, *a.High)
-	low := over / (product + root)
-	root, _, under := limits(*b.High, *a.Low)
-	high := (product + root) / under
+	root, over, _ := limits(*b.Low/b.Value, *a.High/a.Value)
+	low := out.Value * (over / (1 + root))
+	root, _, under := limits(*b.High/b.Value, *a.Low/a.Value)
+	high := out.Value * ((1 + root) / under)
 	if !math.IsNaN(low) && !math.IsNaN(high) && !math.IsInf(high, 0) { // Else they are beyond what numbers hold.
 		out.Low, out.High = &low, &high
 	}

@@ -2,11 +2,13 @@ package compare
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/stat"
@@ -140,6 +142,68 @@ func TestRatiosOfAnyNumbersAreNumbers(t *testing.T) {
 				t.Error("there is no interval")
 			}
 		}
+	}
+}
+
+// What unit somebody chose changes no ratio.
+func TestARatioIsThatOfAnyScale(t *testing.T) {
+	of := func(scale float64, logs ...float64) analysis.Estimate {
+		e := estimate(logs, 0.95)
+		low, high := *e.Low*scale, *e.High*scale
+		e.Value, e.Low, e.High = e.Value*scale, &low, &high
+		return e
+	}
+	var want *analysis.Estimate
+	for _, scale := range []float64{1, 1e-9, 1e12, 1e-90, 1e90, 1e-200, 1e200} {
+		ratio := compared(t, run("a", nil, arm("latency", of(scale, 0, 0.1, -0.1, 0.05))),
+			run("b", nil, arm("latency", of(scale, 0.2, 0.25, 0.1, 0.3)))).Rows[0].Ratio
+		if want == nil {
+			want = ratio
+		}
+		if ratio == nil || ratio.Low == nil || math.Abs(*ratio.Low / *want.Low - 1) > 1e-9 || math.Abs(*ratio.High / *want.High - 1) > 1e-9 {
+			t.Errorf("in units of %g it is %s, and %s in units of 1", scale, analysis.Describe(ratio), analysis.Describe(want))
+		}
+	}
+}
+
+// Each column says the confidence that its own intervals have.
+func TestEachRunHasItsOwnConfidence(t *testing.T) {
+	a, b := run("a", nil, arm("latency", estimate([]float64{0, 0.1, -0.1}, 0.99))), run("b", nil)
+	a.Analysis.Confidence = 0.99
+	for name, got := range map[string]Comparison{"first": compared(t, a, b), "second": compared(t, b, a)} {
+		own, other := got.ConfidenceA, got.ConfidenceB
+		if name == "second" {
+			own, other = other, own
+		}
+		if own != 0.99 || other != 0.95 || got.Confidence != 0.95 {
+			t.Errorf("as the %s: %+v", name, got)
+		}
+	}
+}
+
+// Whoever hands over an experiment chooses how many cells it has, and what each of them is told.
+func TestParametersThatDifferTakeTheTimeOfTheirNumber(t *testing.T) {
+	side := func(value string) Run {
+		r := run("a", nil)
+		r.Experiment.Cells, r.Experiment.Points = nil, nil
+		for i := range 1500 {
+			key := fmt.Sprintf("size=%d", i)
+			parameters := map[string]string{"every": value}
+			for j := range 40 {
+				parameters[fmt.Sprintf("p%d", j)] = fmt.Sprintf("%s%d-%d", value, i, j)
+			}
+			r.Experiment.Points = append(r.Experiment.Points, record.Point{Key: key})
+			r.Experiment.Cells = append(r.Experiment.Cells, record.Cell{Point: i, Parameters: parameters})
+		}
+		return r
+	}
+	began := time.Now()
+	got := compared(t, side("a"), side("b"))
+	if want := 1500*40 + 1; len(got.Parameters) != want {
+		t.Errorf("%d differ, want %d", len(got.Parameters), want)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %s", took)
 	}
 }
 
