@@ -51,6 +51,10 @@ func newHub(t *testing.T) *hub {
 	mux.HandleFunc("PATCH /repos/o/r/issues/comments/{id}", func(w http.ResponseWriter, r *http.Request) {
 		for _, comment := range h.comments {
 			if fmt.Sprint(comment["id"]) == r.PathValue("id") {
+				if comment["of"] == "another app" {
+					h.forbid(w)
+					return
+				}
 				comment["body"] = h.body(r)["body"]
 				h.answer(w, comment)
 				return
@@ -81,6 +85,10 @@ func newHub(t *testing.T) *hub {
 			http.NotFound(w, r)
 			return
 		}
+		if h.checks[id-1]["of"] == "another app" {
+			h.forbid(w)
+			return
+		}
 		maps.Copy(h.checks[id-1], h.counted(h.body(r)))
 		h.answer(w, h.checks[id-1])
 	})
@@ -90,14 +98,18 @@ func newHub(t *testing.T) *hub {
 			t.Errorf("%s %s with authorization %q", r.Method, r.URL, got)
 		}
 		if slices.Contains(h.forbidden, r.Method) {
-			w.WriteHeader(http.StatusForbidden)
-			h.answer(w, h.fixture("forbidden.json"))
+			h.forbid(w)
 			return
 		}
 		mux.ServeHTTP(w, r)
 	}))
 	t.Cleanup(h.Close)
 	return h
+}
+
+func (h *hub) forbid(w http.ResponseWriter) {
+	w.WriteHeader(http.StatusForbidden)
+	h.answer(w, h.fixture("forbidden.json"))
 }
 
 func (h *hub) fixture(name string) map[string]any {
@@ -271,6 +283,38 @@ func TestACheckWithAnnotationsIsSuperseded(t *testing.T) {
 	}
 	if len(h.checks) != 2 || len(h.checks[1]["output"].(map[string]any)["annotations"].([]any)) != 1 {
 		t.Errorf("checks %v", h.checks)
+	}
+}
+
+// What an app made may be changed by no other, and any app may call a check as ours is called, or begin a comment as ours begins.
+func TestWhatAnotherAppMadeStandsInNobodysWay(t *testing.T) {
+	h := newHub(t)
+	h.says("another[bot]", "Bot", marker+"\nfooled you")
+	h.comments[0]["of"] = "another app"
+	check := h.fixture("check.json")
+	check["id"], check["name"], check["head_sha"], check["of"], check["conclusion"] = 1.0, "c", "c0ffee", "another app", "success"
+	check["output"] = map[string]any{"annotations_count": 0}
+	h.checks = append(h.checks, check)
+	client := h.client(t, token)
+	for range 2 {
+		if err := client.Check(t.Context(), Check{Name: "c", Conclusion: "failure", Title: "t", Summary: "s"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := client.Comment(t.Context(), marker, marker+"\nNoGo"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := h.bodies(); !slices.Equal(got, []string{marker + "\nfooled you", marker + "\nNoGo"}) {
+		t.Errorf("comments %q", got)
+	}
+	if len(h.checks) != 2 || h.checks[0]["conclusion"] != "success" || h.checks[1]["conclusion"] != "failure" {
+		t.Errorf("checks %v", h.checks)
+	}
+	h.forbidden = []string{"POST"}
+	h.checks = h.checks[:1]
+	err := client.Check(t.Context(), Check{Name: "c", Conclusion: "failure", Title: "t", Summary: "s"})
+	if !errors.Is(err, ErrForbidden) {
+		t.Errorf("a token that may write nothing gives %v", err)
 	}
 }
 
