@@ -212,6 +212,26 @@ func messy(random *rand.Rand) []Record {
 	return out
 }
 
+// A history may be somebody else's: of any two estimates that can be taken, what they say together can be taken too.
+func TestAChainOfAnyEstimatesIsOne(t *testing.T) {
+	numbers := []float64{0, math.SmallestNonzeroFloat64, 1e-200, 1e-3, 1, 92, 1e160, 1e300, math.MaxFloat64}
+	random := rand.New(rand.NewPCG(5, 6))
+	estimate := func() Estimate {
+		of := func() float64 { return numbers[random.IntN(len(numbers))] }
+		return Estimate{LogRatio: of() * float64(1-2*random.IntN(2)), SE: of(), DF: max(1, of()), Blocks: 2 + random.IntN(9)}
+	}
+	for range 20_000 {
+		a, b := estimate(), estimate()
+		got := Chain(a, b)
+		if err := got.Check(); err != nil {
+			t.Fatalf("%+v and %+v are %+v: %v", a, b, got, err)
+		}
+		if got.SE < max(a.SE, b.SE) || got.DF < min(a.DF, b.DF)*(1-1e-9) {
+			t.Fatalf("%+v and %+v are %+v, which is surer than both", a, b, got)
+		}
+	}
+}
+
 func TestOrderAndRepetitionOfRecordsDoNotMatter(t *testing.T) {
 	for seed := range uint64(100) {
 		random := rand.New(rand.NewPCG(seed, 1))
