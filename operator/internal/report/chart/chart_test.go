@@ -161,6 +161,37 @@ func TestManyMomentsAreThinnedButThoseThatAreOutStay(t *testing.T) {
 	}
 }
 
+// A program that fails makes all of its trials ones that are out, and one that measures a thing of which every trial has the same makes as
+// many dots: a page of a hundred thousand trials is a page all the same, with what is largest and smallest in it.
+func TestAPlotOfAnyNumberOfTrialsIsBounded(t *testing.T) {
+	const trials, most = 100_000, 1 << 20
+	for name, value := range map[string]func(i int) float64{
+		"the same of all":       func(int) float64 { return 1 },
+		"rising":                func(i int) float64 { return float64(i) },
+		"falling":               func(i int) float64 { return float64(trials - i) },
+		"one that is far above": func(i int) float64 { return map[bool]float64{true: 1e6, false: 1}[i == 77_777] },
+	} {
+		moments := Times{Until: trials, Y: plain}
+		var values []float64
+		for i := range trials {
+			v := value(i)
+			values = append(values, v)
+			moments.Points = append(moments.Points, Moment{At: float64(i), Value: v, Out: i%2 == 1, Title: "trial of " + plain(v)})
+		}
+		svg := string(moments.SVG())
+		if len(svg) > most || strings.Count(svg, `class="moment`) > 4*shownMoments {
+			t.Errorf("%s: %d KiB with %d readings", name, len(svg)>>10, strings.Count(svg, `class="moment`))
+		}
+		if highest := "trial of " + plain(slices.Max(values)); name == "one that is far above" && !strings.Contains(svg, highest) {
+			t.Errorf("%s: the highest reading is not drawn", name)
+		}
+		svg = string(Strips{X: plain, Rows: []Strip{{Values: values, Median: 1}}}.SVG())
+		if dots := strings.Count(svg, `class="dots`); len(svg) > most || dots > 2*shownMoments || dots < shownMoments/2 {
+			t.Errorf("%s: %d KiB with %d dots", name, len(svg)>>10, dots)
+		}
+	}
+}
+
 func TestALongTitleTakesMoreLines(t *testing.T) {
 	for sentence, c := range map[string]struct {
 		text string

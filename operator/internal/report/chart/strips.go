@@ -1,6 +1,9 @@
 package chart
 
-import "html/template"
+import (
+	"html/template"
+	"slices"
+)
 
 // Strip is one row of single values.
 type Strip struct {
@@ -13,7 +16,7 @@ type Strip struct {
 	Median float64
 }
 
-// Strips shows distributions: every value is a dot, the median a line.
+// Strips shows distributions: every value is a dot, the median a line. Of very many values every k-th has a dot, and both ends.
 type Strips struct {
 	Title string
 	Rows  []Strip
@@ -41,7 +44,14 @@ func (s Strips) SVG() template.HTML {
 	for i, row := range s.Rows {
 		middle := 24 + rowHeight*(float64(i)+0.5)
 		c.text("label", "end", left-8, middle+fontHeight, shorten(row.Name, 14))
+		several, ends := (len(row.Values)+shownMoments-1)/shownMoments, []int(nil)
+		if several > 1 {
+			ends = []int{slices.Index(row.Values, slices.Min(row.Values)), slices.Index(row.Values, slices.Max(row.Values))}
+		}
 		for j, v := range row.Values {
+			if several > 1 && j%several != 0 && !slices.Contains(ends, j) {
+				continue
+			}
 			// Spread by position, not by chance: the same ledger gives the same picture.
 			at, title := middle+8*float64(j*7%11-5)/5, ""
 			if len(row.Titles) == len(row.Values) {

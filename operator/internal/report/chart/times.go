@@ -1,8 +1,8 @@
 package chart
 
 import (
+	"cmp"
 	"html/template"
-	"math"
 	"slices"
 )
 
@@ -27,10 +27,24 @@ func (t Times) Moves() bool {
 	return slices.ContainsFunc(t.Points, func(p Moment) bool { return p.Value > 0 })
 }
 
-// shownMoments bounds the points of a plot: a page with ten thousand of them is slow and shows no more.
+// shownMoments bounds the points of a plot, also of those that are out: a page with ten thousand of them is slow and shows no more, and a
+// program that fails makes all of its trials ones that are out.
 const shownMoments = 1200
 
-// SVG draws the readings. Of very many, every k-th is drawn, and all that are out or larger than any drawn before.
+// thinned are at most about shownMoments of the readings: of every few that follow each other the largest.
+func thinned(points []Moment) []Moment {
+	several := (len(points) + shownMoments - 1) / shownMoments
+	if several < 2 {
+		return points
+	}
+	var out []Moment
+	for few := range slices.Chunk(points, several) {
+		out = append(out, slices.MaxFunc(few, func(a, b Moment) int { return cmp.Compare(a.Value, b.Value) }))
+	}
+	return out
+}
+
+// SVG draws the readings, thinned where there are very many, and those that are out apart from the others.
 func (t Times) SVG() template.HTML {
 	c := newPlot(190, t.Title)
 	var ys []float64
@@ -45,19 +59,20 @@ func (t Times) SVG() template.HTML {
 		places = append(places, Tick{v, trimFloat(v)})
 	}
 	c.xTicks(x, places, t.XLabel)
-	every := (len(t.Points) + shownMoments - 1) / shownMoments
-	peak := math.Inf(-1)
-	for i, p := range t.Points {
-		if i%max(every, 1) != 0 && !p.Out && p.Value <= peak {
-			continue
-		}
-		peak = max(peak, p.Value)
-		// Of thousands of readings, those are picked whose trial does not count.
+	var in, out []Moment
+	for _, p := range t.Points {
 		if p.Out {
-			c.pick(p.Title, "", x.at(p.At), y.at(p.Value), func() { c.marker("moment out", 0, x.at(p.At), y.at(p.Value), 1.9) })
-			continue
+			out = append(out, p)
+		} else {
+			in = append(in, p)
 		}
+	}
+	for _, p := range thinned(in) {
 		c.marker("moment", 0, x.at(p.At), y.at(p.Value), 1.9)
+	}
+	// Of thousands of readings, those are picked whose trial does not count.
+	for _, p := range thinned(out) {
+		c.pick(p.Title, "", x.at(p.At), y.at(p.Value), func() { c.marker("moment out", 0, x.at(p.At), y.at(p.Value), 1.9) })
 	}
 	return c.svg()
 }
