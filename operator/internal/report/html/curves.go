@@ -101,11 +101,8 @@ func (b *builder) curves() panels {
 	return b.alongSweep(func(metric *experiment.Metric) (string, chart.Number, []chart.Tick) {
 		return analysis.StatisticName(metric.Name, metric.Statistic) + " (" + quantity.Unit(metric.Unit) + ")", numberOf(metric.Unit), nil
 	}, func(metric *experiment.Metric, point, arm string) *analysis.Estimate {
-		for i := range b.result.Arms {
-			r := &b.result.Arms[i]
-			if r.Point == point && r.Arm == arm && r.Metric == metric.Name && r.Statistic == metric.Statistic {
-				return &r.Estimate
-			}
+		if r := b.levels[quantityOf{point, arm, metric.Name, metric.Statistic}]; r != nil {
+			return &r.Estimate
 		}
 		return nil
 	})
@@ -116,11 +113,8 @@ func (b *builder) ratioCurves() panels {
 	return b.alongSweep(func(metric *experiment.Metric) (string, chart.Number, []chart.Tick) {
 		return analysis.StatisticName(metric.Name, metric.Statistic) + " over " + b.baseline(), numberOf(quantity.Times), b.rules(metric)
 	}, func(metric *experiment.Metric, point, arm string) *analysis.Estimate {
-		for i := range b.result.Ratios {
-			r := &b.result.Ratios[i]
-			if r.Point == point && r.Candidate == arm && r.Metric == metric.Name && r.Statistic == metric.Statistic {
-				return &r.Estimate
-			}
+		if r := b.ratios[quantityOf{point, arm, metric.Name, metric.Statistic}]; r != nil {
+			return &r.Estimate
 		}
 		return nil
 	})

@@ -40,11 +40,8 @@ func (b *builder) gates() []gate {
 }
 
 func (b *builder) share(g analysis.GateResult) string {
-	for i := range b.result.Arms {
-		arm := &b.result.Arms[i]
-		if arm.Point == g.Point && arm.Arm == g.Candidate && arm.Metric == g.Metric && arm.Statistic == g.Statistic {
-			return analysis.DescribeShare(arm)
-		}
+	if arm := b.levels[quantityOf{g.Point, g.Candidate, g.Metric, g.Statistic}]; arm != nil {
+		return analysis.DescribeShare(arm)
 	}
 	return ""
 }

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
@@ -79,6 +80,34 @@ func TestThePageNeedsNothingButItself(t *testing.T) {
 		} else if !strings.Contains(page, `id="`+href[1][1:]+`"`) {
 			t.Errorf("nothing has the id of the link %s", href[1])
 		}
+	}
+}
+
+// Who writes a run chooses how many points and metrics it has, and its page is made before anybody sees its analysis.
+func TestAPageTakesTheTimeOfItsFigures(t *testing.T) {
+	s := simulated(t, nil, nil)
+	like := s.exp.Plan.Metrics[0]
+	s.exp.Plan.Metrics, s.exp.Points, s.result.Arms, s.result.Ratios = nil, nil, nil, nil
+	for i := range 20 {
+		like.Name = fmt.Sprintf("metric%d", i)
+		s.exp.Plan.Metrics = append(s.exp.Plan.Metrics, like)
+	}
+	for i := range 1500 {
+		key := fmt.Sprintf("batchSize=%d", i)
+		s.exp.Points = append(s.exp.Points, record.Point{Key: key, Parameters: map[string]string{"batchSize": strconv.Itoa(i)}})
+		for _, metric := range s.exp.Plan.Metrics {
+			for arm := range s.exp.Arms {
+				s.result.Arms = append(s.result.Arms, analysis.ArmResult{
+					Point: key, Arm: s.exp.Arms[arm].Name, Metric: metric.Name, Statistic: metric.Statistic,
+					Estimate: analysis.Estimate{Value: 1, Unit: metric.Unit, Blocks: 5},
+				})
+			}
+		}
+	}
+	began := time.Now()
+	newReport(s.exp, s.result, s.evidence)
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("%d figures took %s", len(s.result.Arms), took)
 	}
 }
 
@@ -292,7 +321,7 @@ func TestPlotsThatAreNotDrawnAreNamed(t *testing.T) {
 	if !strings.Contains(page, "more plots are not drawn; their figures are in analysis.json") {
 		t.Error("block by block has more than 12 plots, and nothing says which are left out")
 	}
-	b := &builder{exp: s.exp, result: s.result}
+	b := newBuilder(s.exp, s.result, s.evidence)
 	all := b.pairs()
 	// A plot for each of 9 points, 2 candidates and 3 gates on figures, each of which has a point of the other axis; slo has both.
 	if want := 9 * 2 * 3; len(all.Plots) != maxPanels || len(all.Plots)+len(all.Left) != want {

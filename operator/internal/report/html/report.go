@@ -112,7 +112,7 @@ type answer struct{ Arm, Feasible, Value, Reason, Binding string }
 const shownExclusions = 30
 
 func newReport(exp *experiment.Experiment, result *analysis.Analysis, evidence record.Evidence) *report {
-	b := &builder{exp: exp, result: result, trials: usedTrials(result, evidence), all: measured(evidence)}
+	b := newBuilder(exp, result, evidence)
 	r := &report{
 		Name: summary.RunName(exp), Verdict: verdictName(result.Verdict), Class: verdictClass(result.Verdict), Baseline: summary.Baseline(exp),
 		Answer: summary.Headline(exp, result), When: b.when(), Machine: b.machine(),
@@ -167,6 +167,31 @@ type builder struct {
 	result *analysis.Analysis
 	// trials are those that count, all are those that were measured.
 	trials, all []*record.Attempt
+	// levels and ratios are those of the result: a run may have as many as it has points, arms and metrics together.
+	levels map[quantityOf]*analysis.ArmResult
+	ratios map[quantityOf]*analysis.RatioResult
+}
+
+// quantityOf is what an estimate is of.
+type quantityOf struct {
+	point, arm, metric string
+	statistic          experiment.Statistic
+}
+
+func newBuilder(exp *experiment.Experiment, result *analysis.Analysis, evidence record.Evidence) *builder {
+	b := &builder{
+		exp: exp, result: result, trials: usedTrials(result, evidence), all: measured(evidence),
+		levels: map[quantityOf]*analysis.ArmResult{}, ratios: map[quantityOf]*analysis.RatioResult{},
+	}
+	for i := range result.Arms {
+		r := &result.Arms[i]
+		b.levels[quantityOf{r.Point, r.Arm, r.Metric, r.Statistic}] = r
+	}
+	for i := range result.Ratios {
+		r := &result.Ratios[i]
+		b.ratios[quantityOf{r.Point, r.Candidate, r.Metric, r.Statistic}] = r
+	}
+	return b
 }
 
 // decides draws the gate that the verdict rests on, with every candidate that it judges there.

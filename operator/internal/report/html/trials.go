@@ -19,28 +19,24 @@ import (
 func (b *builder) pairs() panels {
 	out := panels{Where: inAnalysis}
 	for _, g := range b.result.Gates {
-		if g.Bound == nil {
+		r := b.ratios[quantityOf{g.Point, g.Candidate, g.Metric, g.Statistic}]
+		if g.Bound == nil || r == nil || len(r.PerBlock) == 0 {
 			continue
 		}
-		for _, r := range b.result.Ratios {
-			if r.Point != g.Point || r.Candidate != g.Candidate || r.Metric != g.Metric || r.Statistic != g.Statistic || len(r.PerBlock) == 0 {
-				continue
-			}
-			plot := chart.Lines{
-				Title: fmt.Sprintf("%s, %s%s", g.Gate, g.Candidate, atPoint(g.Point)), XLabel: "block", LogY: true, Y: numberOf(quantity.Times),
-				Rules: []chart.Tick{{At: 1, Label: "no change"}, {At: *g.Bound, Label: "bound"}},
-			}
-			arm := slices.IndexFunc(b.exp.Arms, func(a record.Arm) bool { return a.Name == g.Candidate })
-			for i, block := range slices.SortedFunc(maps.Keys(r.PerBlock), record.CompareNames) {
-				plot.XTicks = append(plot.XTicks, chart.Tick{At: float64(i), Label: fmt.Sprint(i)})
-				// One series a block: blocks are not a sequence that a line could join.
-				plot.Series = append(plot.Series, chart.Series{Index: max(arm, 0), Points: []chart.Point{{
-					X: float64(i), Y: r.PerBlock[block],
-					Title: fmt.Sprintf("block %s: %s", block, quantity.Format(r.PerBlock[block], quantity.Times)),
-				}}})
-			}
-			out.add(plot.Title, plot.SVG)
+		plot := chart.Lines{
+			Title: fmt.Sprintf("%s, %s%s", g.Gate, g.Candidate, atPoint(g.Point)), XLabel: "block", LogY: true, Y: numberOf(quantity.Times),
+			Rules: []chart.Tick{{At: 1, Label: "no change"}, {At: *g.Bound, Label: "bound"}},
 		}
+		arm := slices.IndexFunc(b.exp.Arms, func(a record.Arm) bool { return a.Name == g.Candidate })
+		for i, block := range slices.SortedFunc(maps.Keys(r.PerBlock), record.CompareNames) {
+			plot.XTicks = append(plot.XTicks, chart.Tick{At: float64(i), Label: fmt.Sprint(i)})
+			// One series a block: blocks are not a sequence that a line could join.
+			plot.Series = append(plot.Series, chart.Series{Index: max(arm, 0), Points: []chart.Point{{
+				X: float64(i), Y: r.PerBlock[block],
+				Title: fmt.Sprintf("block %s: %s", block, quantity.Format(r.PerBlock[block], quantity.Times)),
+			}}})
+		}
+		out.add(plot.Title, plot.SVG)
 	}
 	return out
 }
