@@ -107,18 +107,24 @@ func records(rows [][]string, keys, width int) []string {
 // by two more blanks.
 func Wrap(line string, width int) []string {
 	rest := []rune(line)
-	indent := len(rest) - len([]rune(strings.TrimLeft(line, " "))) + 2
+	indent := len(line) - len(strings.TrimLeft(line, " ")) + 2
+	// What is left is not copied from line to line: others wrote what is shown, and a warning may have megabytes.
+	var before string
 	var out []string
-	for len(rest) > width {
-		cut := width
-		for i := width; i > indent; i-- {
+	for len(before)+len(rest) > width {
+		room := width - len(before)
+		cut := room
+		for i := room; i > max(0, indent-len(before)); i-- {
 			if rest[i] == ' ' && (i+1 == len(rest) || rest[i+1] != '%') {
 				cut = i
 				break
 			}
 		}
-		out = append(out, strings.TrimRight(string(rest[:cut]), " "))
-		rest = append([]rune(strings.Repeat(" ", min(indent, width/2))), []rune(strings.TrimLeft(string(rest[cut:]), " "))...)
+		out = append(out, strings.TrimRight(before+string(rest[:cut]), " "))
+		for rest = rest[cut:]; len(rest) > 0 && rest[0] == ' '; {
+			rest = rest[1:]
+		}
+		before = strings.Repeat(" ", min(indent, width/2))
 	}
-	return append(out, string(rest))
+	return append(out, before+string(rest))
 }

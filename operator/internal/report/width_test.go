@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 )
 
@@ -107,6 +108,45 @@ func TestVerdictsHaveColoursOnTerminals(t *testing.T) {
 	want := "\x1b[31mNoGo\x1b[0m  old: missed\n\x1b[32mGo\x1b[0m  new: all hold\nverdict: \x1b[32mGo\x1b[0m, best: new\nGone\n"
 	if got != want {
 		t.Errorf("got %q\nwant %q", got, want)
+	}
+}
+
+// wrapped is Wrap as it is meant, which copies what is left for every line.
+func wrapped(line string, width int) []string {
+	rest := []rune(line)
+	indent := len(rest) - len([]rune(strings.TrimLeft(line, " "))) + 2
+	var out []string
+	for len(rest) > width {
+		cut := width
+		for i := width; i > indent; i-- {
+			if rest[i] == ' ' && (i+1 == len(rest) || rest[i+1] != '%') {
+				cut = i
+				break
+			}
+		}
+		out = append(out, strings.TrimRight(string(rest[:cut]), " "))
+		rest = append([]rune(strings.Repeat(" ", min(indent, width/2))), []rune(strings.TrimLeft(string(rest[cut:]), " "))...)
+	}
+	return append(out, string(rest))
+}
+
+func TestALineIsBrokenAsItIsMeantAndInTheTimeOfItsLength(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	words := []string{" ", "  ", "%", " %", "µ", "word", "a-long-word-of-many-letters", "99.5 % of", strings.Repeat(" ", 30)}
+	for range 20_000 {
+		var line strings.Builder
+		for range random.IntN(40) {
+			line.WriteString(words[random.IntN(len(words))])
+		}
+		width := leastWidth + random.IntN(60)
+		if got, want := Wrap(line.String(), width), wrapped(line.String(), width); !slices.Equal(got, want) {
+			t.Fatalf("%q on %d is\n%q\nwant\n%q", line.String(), width, got, want)
+		}
+	}
+	began := time.Now()
+	Wrap(strings.Repeat("a warning of somebody else ", 1<<19), usualWidth)
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("14 MB took %s", took)
 	}
 }
 
