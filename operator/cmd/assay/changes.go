@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"os/user"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"assay.dev/assay/operator/internal/history/change"
+	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/report/ci"
@@ -135,7 +135,7 @@ func (v *changesView) print(to io.Writer) error {
 			if i > 0 {
 				id, state, run, last = "", "", "", ""
 			}
-			line(table, "%s\t%s\t%s\t%s, %s\t%s\t%s\n", id, state, run, quantity.Short(math.Exp(effect.LogRatio), quantity.Times),
+			line(table, "%s\t%s\t%s\t%s, %s\t%s\t%s\n", id, state, run, quantity.Short(series.Ratio(effect.LogRatio), quantity.Times),
 				direction(effect.Worse), v.Series[effect.Series], last)
 		}
 	}
@@ -245,7 +245,8 @@ func acknowledge(book change.Book, name string, event change.Event) (change.Book
 func changeNamed(book change.Book, name string) (int, error) {
 	var matching []int
 	for i := range book.Changes {
-		if strings.HasPrefix(book.Changes[i].ID, name) {
+		// The beginning of every name is none: an empty variable of a script would decide about whatever change there is.
+		if name != "" && strings.HasPrefix(book.Changes[i].ID, name) {
 			matching = append(matching, i)
 		}
 	}

@@ -175,6 +175,7 @@ func TestASuspicionIsConfirmedByARunAndToldOnce(t *testing.T) {
 		{[]string{id, "--as", "accepted"}, "--why is missing", exitUsage},
 		{[]string{id, "--as", "good", "--why", "x"}, `invalid --as "good"`, exitUsage},
 		{[]string{"nonsense", "--why", "x"}, "0 changes have a name that begins with", exitUsage},
+		{[]string{"", "--as", "accepted", "--why", "an empty variable"}, "0 changes have a name that begins with", exitUsage},
 		{[]string{id[:6], "--why", "looking", "--who", "ada"}, "Confirmed, acknowledged by ada", 0},
 		{[]string{id, "--as", "accepted", "--why", "checksums", "--who", "grace"}, "Accepted, acknowledged by ada", 0},
 		{[]string{id, "--as", "fixed", "--why", "x", "--who", "ada"}, "cannot follow Accepted", exitUsage},

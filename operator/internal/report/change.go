@@ -3,10 +3,10 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"strings"
 
 	"assay.dev/assay/operator/internal/history/change"
+	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/quantity"
 )
 
@@ -47,6 +47,6 @@ func Effect(e change.Effect) string {
 	if e.Worse {
 		direction = "worse"
 	}
-	moved := quantity.Short(math.Exp(e.LogRatio), quantity.Times)
+	moved := quantity.Short(series.Ratio(e.LogRatio), quantity.Times)
 	return fmt.Sprintf("%s: %s (standard error %s)", direction, moved, quantity.Percent(e.SE, 2))
 }

@@ -17,6 +17,8 @@ func TestChangesAsAComment(t *testing.T) {
 		Effects: []change.Effect{{Series: "1234", LogRatio: math.Log(1.05), SE: 0.004, Worse: true}, {Series: "5678", LogRatio: -0.02, SE: 0.01}},
 		History: []change.Event{{At: at, Who: evil, Person: true, Why: evil, To: change.Located}},
 	}
+	beyond := slower
+	beyond.Effects = []change.Effect{{Series: "1234", LogRatio: 800, Worse: true}}
 	faster := slower
 	faster.State, faster.Effects = change.Confirmed, slower.Effects[1:]
 	accepted := slower
@@ -37,6 +39,7 @@ func TestChangesAsAComment(t *testing.T) {
 		"an improvement is none":                   {[]change.Change{faster}, "", []string{"### ✅ Confirmed improvement"}, []string{"❌"}},
 		"what is decided about is in nobody's way": {[]change.Change{accepted}, "", []string{"### ℹ️ Accepted regression"}, []string{"❌"}},
 		"an address that is none of the web":       {[]change.Change{slower}, "javascript:alert(1)", nil, []string{"](<", "javascript"}},
+		"a book may say what no number holds":      {[]change.Change{beyond}, "", []string{"worse: 1.798e"}, []string{"Inf"}},
 		"nothing happened":                         {nil, "", []string{"No change"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
