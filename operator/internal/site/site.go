@@ -379,19 +379,21 @@ func (b *builder) row(p *series.Point, c *change.Change) pointRow {
 	return out
 }
 
-// commit is where a revision is shown. What a revision says is data, so that it is a part of a path and nothing else. A culprit may be a
-// range in words, which is shown nowhere.
+// commit is where a revision is shown. What a revision says is data, so that it is a part of a path, or the value of a parameter, and
+// nothing else: the names of this folder and of the one above are none of a commit. A culprit may be a range in words, which is shown
+// nowhere.
 func (b *builder) commit(revision string) template.URL {
-	if b.options.Commit == "" || revision == "" || strings.ContainsAny(revision, " \t\n") {
+	if b.options.Commit == "" || revision == "" || revision == "." || revision == ".." || strings.ContainsAny(revision, " \t\n") {
 		return ""
 	}
-	address := strings.ReplaceAll(b.options.Commit, points.Placeholder, url.PathEscape(revision))
+	address := strings.ReplaceAll(b.options.Commit, points.Placeholder, url.QueryEscape(revision))
 	return template.URL(address) //nolint:gosec // Escaped.
 }
 
-// Interval of an estimate, with its ratio.
+// Interval of an estimate, with its ratio. From a million degrees of freedom on Student's distribution is the normal one, and of many more
+// no quantile is computed.
 func Interval(e series.Estimate) (ratio, low, high float64) {
-	half := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: e.DF}.Quantile((1+Confidence)/2) * e.SE
+	half := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: min(e.DF, 1e6)}.Quantile((1+Confidence)/2) * e.SE
 	return series.Ratio(e.LogRatio), series.Ratio(e.LogRatio - half), series.Ratio(e.LogRatio + half)
 }
 
@@ -442,10 +444,16 @@ const said = 10
 // commitName is the name that git gives a commit, by SHA-1 or SHA-256.
 var commitName = regexp.MustCompile("^([0-9a-f]{40}|[0-9a-f]{64})$")
 
-// short is a revision as people say it: the beginning of a commit's name, and any other name in full.
+// longest is how much of any other name is said: each point names its anchor.
+const longest = 256
+
+// short is a revision as people say it: the beginning of a commit's name, and any other name in full where it is one that people say.
 func short(name string) string {
 	if commitName.MatchString(name) {
 		return name[:said]
+	}
+	if len(name) > longest {
+		return strings.ToValidUTF8(name[:longest], "") + "…"
 	}
 	return name
 }

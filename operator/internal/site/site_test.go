@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -287,6 +288,16 @@ func TestTheFeedTellsOfChangesOnce(t *testing.T) {
 	}
 }
 
+// Each point names its anchor, and a history may be somebody else's: one name of a megabyte makes no page of hundreds.
+func TestALongNameIsNotSaidByEveryPoint(t *testing.T) {
+	k := key("sort", "latency")
+	anchor := strings.Repeat("long", 1<<18)
+	page := render(t, []*series.Series{nights(t, k, 300, func(r *series.Record) { r.Anchor = anchor })}, change.Book{}, Options{})[fileOf(k.ID())]
+	if most := 8 * len(anchor); len(page) > most {
+		t.Errorf("%d KiB", len(page)>>10)
+	}
+}
+
 // A page of a thousand points stays small enough for a phone.
 func TestAThousandPointsAreAPage(t *testing.T) {
 	k := key("sort", "latency")
@@ -311,6 +322,43 @@ func TestWhatIsNoRevisionIsNoLink(t *testing.T) {
 		} {
 			if !strings.Contains(pages[name], part) {
 				t.Errorf("%s has no %s", name, part)
+			}
+		}
+	}
+}
+
+// A revision is what a program was called by whoever recorded it, and an address leads to its commit or nowhere.
+func TestARevisionIsOnePartOfAnAddress(t *testing.T) {
+	for _, address := range []string{
+		"https://git.example.org/acme/sort/commit/{revision}", "https://git.example.org/commit/?h=main&id={revision}",
+	} {
+		before, _, _ := strings.Cut(address, "{revision}")
+		base, err := url.Parse("https://bench.example.org/pages/index.html")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := builder{options: Options{Commit: address}}
+		for _, revision := range []string{
+			"4f2a", "feature/4f2a", "..", ".", "../..", "../../../login?next=x", "4f2a&id=other", "4f2a=b", "4f2a#top", "4f2a?x", "a+b", "%2e%2e",
+			"v1.2+meta", "ä", "a;b", "@", "//evil.example.org", "a\\b", "\u00a0", "..;",
+		} {
+			link := string(b.commit(revision))
+			if link == "" {
+				if revision != "." && revision != ".." {
+					t.Errorf("%q has no address", revision)
+				}
+				continue
+			}
+			leads, err := base.Parse(link)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := leads.Query().Get("id")
+			if leads.RawQuery == "" {
+				got = strings.TrimPrefix(leads.Path, "/acme/sort/commit/")
+			}
+			if got != revision || leads.Fragment != "" || !strings.HasPrefix(link, before) || len(leads.Query()) > 2 {
+				t.Errorf("%q leads to %s, which is of %q", revision, leads, got)
 			}
 		}
 	}
