@@ -269,6 +269,9 @@ func (o *siteOptions) addressOf(store, key, here string) (string, error) {
 	for _, served := range o.served {
 		from, to, _ := strings.Cut(served, "=")
 		if rest, ok := strings.CutPrefix(at.String()+"/", strings.TrimSuffix(from, "/")+"/"); ok {
+			if slices.Contains(strings.Split(at.Path, "/"), "..") {
+				return "", errors.New("a browser would look for it above what is served")
+			}
 			return strings.TrimSuffix(to, "/") + "/" + path.Join(rest, key), nil
 		}
 	}
