@@ -132,10 +132,11 @@ func (r *localRun) keep(ctx context.Context, laid *record.Wave) (*record.Wave, e
 		return nil, &exitCode{exitUsage, err}
 	}
 	if r.store == nil {
-		if r.store, err = startLedger(ctx, r.executor.Folder, r.experiment); err != nil {
+		if r.store, err = startLedger(ctx, r.executor, r.experiment); err != nil {
 			return nil, err
 		}
 		if r.history != nil {
+			r.executor.Plan(points.Key, r.history)
 			if err := r.store.Create(ctx, points.Key, r.history); err != nil {
 				return nil, err
 			}
@@ -145,6 +146,7 @@ func (r *localRun) keep(ctx context.Context, laid *record.Wave) (*record.Wave, e
 	if err != nil {
 		return nil, err
 	}
+	r.executor.Plan(ledger.WaveKey(wave.Wave), raw)
 	return wave, r.store.Create(ctx, ledger.WaveKey(wave.Wave), raw)
 }
 

@@ -302,7 +302,8 @@ func binFolders(given []string) ([]string, error) {
 }
 
 // startLedger makes the run's ledger with its experiment. A folder that holds another run's is left alone.
-func startLedger(ctx context.Context, folder string, frozen *experiment.Experiment) (ledger.Store, error) {
+func startLedger(ctx context.Context, executor *local.Executor, frozen *experiment.Experiment) (ledger.Store, error) {
+	folder := executor.Folder
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, err
 	}
@@ -314,6 +315,7 @@ func startLedger(ctx context.Context, folder string, frozen *experiment.Experime
 	if err != nil {
 		return nil, err
 	}
+	executor.Plan(ledger.ExperimentKey, raw)
 	err = store.Create(ctx, ledger.ExperimentKey, raw)
 	if errors.Is(err, ledger.ErrExists) {
 		err = &exitCode{exitUsage, fmt.Errorf("folder %s holds the ledger of another run: name another with --out", folder)}

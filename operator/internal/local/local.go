@@ -32,8 +32,17 @@ type Executor struct {
 	// Log gets the runner's progress lines.
 	Log io.Writer
 
-	// sums are the sha256 of the attempts that were written, by key, and programs those of the executed files, by path.
-	sums, programs map[string]string
+	// sums are the sha256 of the attempts that were written, by key, plans those of what they were planned with, and programs those of the
+	// executed files, by path.
+	sums, plans, programs map[string]string
+}
+
+// Plan notes an object of the ledger that the run rests on beside its attempts, such as the plan of a wave, before it is written.
+func (e *Executor) Plan(key string, raw []byte) {
+	if e.plans == nil {
+		e.plans = map[string]string{}
+	}
+	e.plans[key] = record.SHA256(raw)
 }
 
 // Run executes every block of the wave and calls done after each. A block whose runner fails ends the wave; the attempts that were
@@ -45,6 +54,9 @@ func (e *Executor) Run(ctx context.Context, wave *record.Wave, done func(block r
 	path := filepath.Join(e.Folder, filepath.FromSlash(ledger.WaveKey(wave.Wave)))
 	for _, block := range wave.Blocks {
 		if err := e.samePrograms(wave); err != nil {
+			return err
+		}
+		if err := e.samePlans(ctx); err != nil {
 			return err
 		}
 		if err := e.runBlock(ctx, path, &block); err != nil {

@@ -55,14 +55,37 @@ func fileSum(path string) string {
 	return fmt.Sprintf("%x", sum.Sum(nil))
 }
 
-// Untouched compares the attempts in the ledger with those that were written, and returns ErrTouched with the keys that were changed,
-// deleted or added.
+// samePlans returns an error if what is planned is not what was written any more: the runner of each block reads it from the ledger.
+func (e *Executor) samePlans(ctx context.Context) error {
+	if len(e.plans) == 0 {
+		return nil
+	}
+	store, err := ledger.OpenFolder(ctx, e.Folder)
+	if err != nil {
+		return err
+	}
+	return e.report(e.changedPlans(ctx, store))
+}
+
+// changedPlans are the keys of the plans that are not what was written.
+func (e *Executor) changedPlans(ctx context.Context, store ledger.Store) (touched []string) {
+	for _, key := range slices.Sorted(maps.Keys(e.plans)) {
+		raw, err := store.Get(ctx, key)
+		if got := record.SHA256(raw); err != nil || got != e.plans[key] {
+			touched = append(touched, fmt.Sprintf("%s was written with sha256 %s and has %s now", key, e.plans[key], got))
+		}
+	}
+	return touched
+}
+
+// Untouched compares the attempts in the ledger and their plans with those that were written, and returns ErrTouched with the keys that
+// were changed, deleted or added.
 func (e *Executor) Untouched(ctx context.Context, store ledger.Store) error {
 	keys, err := store.List(ctx, ledger.AttemptsPrefix)
 	if err != nil {
 		return err
 	}
-	var touched []string
+	touched := e.changedPlans(ctx, store)
 	for _, key := range keys {
 		want, kept := e.sums[key]
 		if !kept {
@@ -79,6 +102,11 @@ func (e *Executor) Untouched(ctx context.Context, store ledger.Store) error {
 			touched = append(touched, key+" was deleted")
 		}
 	}
+	return e.report(touched)
+}
+
+// report is the error of what was touched; nil of nothing.
+func (e *Executor) report(touched []string) error {
 	if len(touched) == 0 {
 		return nil
 	}

@@ -51,6 +51,14 @@ func TestAttemptsThatWereTouchedAreNotJudged(t *testing.T) {
 		"one was added": {func(t *testing.T, file string) {
 			must(t, os.WriteFile(strings.Replace(file, "s00000.json", "s00009.json", 1), []byte("{}\n"), 0o644))
 		}, "s00009.json was added"},
+		"the plan of the wave was rewritten": {func(t *testing.T, file string) {
+			plan := filepath.Join(filepath.Dir(file), "..", "..", "..", filepath.FromSlash(ledger.WaveKey(0)))
+			must(t, os.Rename(plan, plan+".old"))
+			must(t, os.WriteFile(plan, []byte(`{"wave": 0}`), 0o444))
+		}, ledger.WaveKey(0) + " was written with sha256"},
+		"the experiment is gone": {func(t *testing.T, file string) {
+			must(t, os.Remove(filepath.Join(filepath.Dir(file), "..", "..", "..", ledger.ExperimentKey)))
+		}, ledger.ExperimentKey + " was written with sha256"},
 		"all are gone": {func(t *testing.T, file string) {
 			must(t, os.RemoveAll(filepath.Dir(filepath.Dir(filepath.Dir(file)))))
 		}, key + " was deleted"},
@@ -60,6 +68,7 @@ func TestAttemptsThatWereTouchedAreNotJudged(t *testing.T) {
 			folder := t.TempDir()
 			executor := &Executor{Runner: fakeRunner(t, speaking), Folder: folder, Name: "here", Log: &bytes.Buffer{}}
 			wave := &record.Wave{Blocks: []record.Block{{ID: "w000-b0000", Order: []int{0}}}}
+			planned(t, executor)
 			if err := executor.Run(context.Background(), wave, nil); err != nil {
 				t.Fatal(err, executor.Log)
 			}
@@ -81,6 +90,17 @@ func TestAttemptsThatWereTouchedAreNotJudged(t *testing.T) {
 	}
 }
 
+// planned writes what a run of one wave is planned with.
+func planned(t *testing.T, executor *Executor) {
+	t.Helper()
+	store, err := ledger.OpenFolder(t.Context(), executor.Folder)
+	must(t, err)
+	for _, key := range []string{ledger.ExperimentKey, ledger.WaveKey(0)} {
+		executor.Plan(key, []byte("as planned"))
+		must(t, store.Create(t.Context(), key, []byte("as planned")))
+	}
+}
+
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -95,14 +115,16 @@ func TestAProgramThatChangedBetweenBlocksEndsTheRun(t *testing.T) {
 		script string
 		want   string
 	}{
-		"it was replaced by a slower one": {"echo two > " + program + ".new; mv " + program + ".new " + program, "program " + program + " had sha256"},
-		"it was deleted":                  {"rm " + program, "no such file"},
-		"nothing happened":                {"true", ""},
-		"the runner was replaced":         {`echo true > "$0.new"; mv "$0.new" "$0"`, "assay-runner had sha256"},
+		"it was replaced by a slower one":            {"echo two > " + program + ".new; mv " + program + ".new " + program, "program " + program + " had sha256"},
+		"it was deleted":                             {"rm " + program, "no such file"},
+		"nothing happened":                           {"true", ""},
+		"the runner was replaced":                    {`echo true > "$0.new"; mv "$0.new" "$0"`, "assay-runner had sha256"},
+		"the plan of the blocks to come was changed": {`echo slower > "$3.new"; mv -f "$3.new" "$3"`, ledger.WaveKey(0) + " was written with"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			must(t, os.WriteFile(program, []byte("one"), 0o755))
 			executor := &Executor{Runner: fakeRunner(t, tc.script), Folder: t.TempDir(), Name: "here", Log: &bytes.Buffer{}}
+			planned(t, executor)
 			wave := twoBlocks()
 			wave.Cells = []record.Cell{{Argv: []string{program}}}
 			var done int
