@@ -75,6 +75,8 @@ func TestAGateWithoutAClusterExitsWithTheVerdict(t *testing.T) {
 		"NoGo":                         {[]string{`"0.9"`, `"0.7"`}, nil, exitNoGo, assayv1alpha1.VerdictNoGo, "the verdict is NoGo: gate worth-it of new"},
 		"Inconclusive":                 {[]string{`"0.9"`, `"0.8"`}, nil, exitInconclusive, assayv1alpha1.VerdictInconclusive, "the verdict is Inconclusive"},
 		"Inconclusive that is allowed": {[]string{`"0.9"`, `"0.8"`}, []string{"--allow-inconclusive"}, exitDone, assayv1alpha1.VerdictInconclusive, ""},
+		"a name that is generated":     {[]string{"name: gate", "generateName: gate-"}, nil, exitDone, assayv1alpha1.VerdictGo, "VERDICT  Go"},
+		"no name at all":               {[]string{"name: gate", "labels: {}"}, nil, exitUsage, "", "metadata.name is missing"},
 		"no gate that decides":         {[]string{"op: RatioAtMost\n", "op: RatioAtMost\n    severity: Advisory\n"}, nil, exitInconclusive, "", "it has no blocking gates"},
 		"a file that the API refuses":  {[]string{"RatioAtMost", "RatioAtMst"}, nil, exitUsage, "", ":20:"},
 		"a run that makes no sense":    {[]string{"metric: latency", "metric: latncy"}, nil, exitUsage, "", `run.yaml:22:13: spec.gates[1].metric: the template has no metric "latncy"`},

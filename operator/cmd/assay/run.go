@@ -277,6 +277,10 @@ func readRun(ctx context.Context, connection *genericclioptions.ConfigFlags, fil
 		}
 	}
 	run := &set.Runs[0]
+	// A ledger is of a run with a name, and nobody but the API server generates one.
+	if run.Name = cmp.Or(run.Name, strings.TrimRight(run.GenerateName, "-.")); run.Name == "" {
+		return nil, &exitCode{exitUsage, fmt.Errorf("%s: metadata.name is missing: write one", file)}
+	}
 	out := &asked{run: run, file: file, explain: func(err error) error { return set.Explain(run, err) }}
 	if out.template, err = set.Template(run); err == nil {
 		return out, nil
