@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -118,27 +119,48 @@ func watchRuns(ctx context.Context, cluster *cluster, names []string, selector l
 		return err
 	}
 	seen, header := map[string]string{}, true
-	for ctx.Err() == nil {
+	show := func(run *assayv1alpha1.BenchmarkRun) error {
+		// A watch that is resumed reports everything once more.
+		if len(names) > 0 && !slices.Contains(names, run.Name) || seen[string(run.UID)] == run.ResourceVersion {
+			return nil
+		}
+		seen[string(run.UID)] = run.ResourceVersion
+		run.SetGroupVersionKind(runKind)
+		done, err := printStructured(out, form, run)
+		if !done {
+			err = listRuns(out, []assayv1alpha1.BenchmarkRun{*run}, form, header, time.Now())
+			header = false
+		}
+		return err
+	}
+	var away absence
+	for {
 		events, err := cluster.Watch(ctx, &assayv1alpha1.BenchmarkRunList{}, client.InNamespace(cluster.namespace),
 			client.MatchingLabelsSelector{Selector: selector})
-		if err != nil {
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case !away.passes(err):
 			return fmt.Errorf("watch BenchmarkRuns: %w", err)
+		case err == nil:
+			if err := showEach(events, show); err != nil {
+				return err
+			}
 		}
-		for event := range events.ResultChan() {
-			run, ok := event.Object.(*assayv1alpha1.BenchmarkRun)
-			// A watch that is resumed reports everything once more.
-			if !ok || len(names) > 0 && !slices.Contains(names, run.Name) || seen[string(run.UID)] == run.ResourceVersion {
-				continue
-			}
-			seen[string(run.UID)] = run.ResourceVersion
-			run.SetGroupVersionKind(runKind)
-			done, err := printStructured(out, form, run)
-			if !done {
-				err = listRuns(out, []assayv1alpha1.BenchmarkRun{*run}, form, header, time.Now())
-				header = false
-			}
-			if err != nil {
-				events.Stop()
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(lookAgain):
+		}
+	}
+}
+
+// showEach shows the runs that a watch tells of, until it breaks off.
+func showEach(events watch.Interface, show func(*assayv1alpha1.BenchmarkRun) error) error {
+	defer events.Stop()
+	for event := range events.ResultChan() {
+		if run, ok := event.Object.(*assayv1alpha1.BenchmarkRun); ok {
+			if err := show(run); err != nil {
 				return err
 			}
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -100,6 +102,61 @@ func TestAGateWaitsForItsOwnRunWhateverBecomesOfTheAPIServer(t *testing.T) {
 					t.Errorf("it ended with %v", err)
 				case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):
 					t.Errorf("it ended with %v, want %s", err, tc.want)
+				}
+			})
+		})
+	}
+}
+
+// A list that is watched stands in a corner of a screen for days.
+func TestAListIsWatchedUntilItIsInterruptedWhateverBecomesOfTheAPIServer(t *testing.T) {
+	refused := &url.Error{Op: "Get", URL: "https://127.0.0.1:6443", Err: syscall.ECONNREFUSED}
+	for name, tc := range map[string]struct {
+		answer func(passed time.Duration) error
+		want   string
+	}{
+		"watches that end at once": {func(time.Duration) error { return nil }, ""},
+		"an API server that is replaced now and then": {func(passed time.Duration) error {
+			if int(passed.Minutes())%10 == 5 {
+				return refused
+			}
+			return nil
+		}, ""},
+		"an API server that stays away": {func(passed time.Duration) error {
+			if passed > 5*time.Minute {
+				return refused
+			}
+			return nil
+		}, "connection refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				began, asked, out := time.Now(), 0, &bytes.Buffer{}
+				cluster := fakeCluster(t, interceptor.Funcs{
+					Watch: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) (watch.Interface, error) {
+						if asked++; asked > 2*int(time.Hour/lookAgain) {
+							return nil, errors.New("the API server is asked without a pause")
+						}
+						if err := tc.answer(time.Since(began)); err != nil {
+							return nil, err
+						}
+						told := watch.NewFakeWithChanSize(2, false)
+						told.Add(aRun("default", "r", func(run *assayv1alpha1.BenchmarkRun) { run.ResourceVersion = "7" }))
+						told.Stop()
+						return told, nil
+					},
+				}, aRun("default", "r"))
+				err := watchRuns(ctx, cluster, nil, labels.Everything(), "name", out)
+				if (err != nil) != (tc.want != "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+					t.Errorf("after %s it ended with %v", time.Since(began), err)
+				}
+				if err == nil && time.Since(began) < time.Hour {
+					t.Errorf("it ended after %s", time.Since(began))
+				}
+				if got := strings.Count(out.String(), "benchmarkrun.assay.dev/r"); got != 1 {
+					t.Errorf("the run is told of %d times", got)
 				}
 			})
 		})
