@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -45,7 +48,8 @@ func namespaces(t *testing.T, schedules map[string][]assayv1alpha1.BenchmarkSche
 				{Name: group.Group, Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version}}})
 		case r.URL.Path == "/apis/"+group.String():
 			answer(w, http.StatusOK, metav1.APIResourceList{GroupVersion: group.String(), APIResources: []metav1.APIResource{
-				{Name: "benchmarkschedules", Namespaced: true, Kind: "BenchmarkSchedule"}}})
+				{Name: "benchmarkschedules", Namespaced: true, Kind: "BenchmarkSchedule"},
+				{Name: "benchmarkruns", Namespaced: true, Kind: "BenchmarkRun"}}})
 		case path[len(path)-1] == "benchmarkschedules":
 			list := assayv1alpha1.BenchmarkScheduleList{Items: schedules[path[len(path)-2]]}
 			list.APIVersion, list.Kind = group.String(), "BenchmarkScheduleList"
@@ -153,14 +157,26 @@ func TestAHistoryOfAnyFiguresIsShown(t *testing.T) {
 	for name, estimate := range map[string]series.Estimate{
 		"wide": {LogRatio: 1, SE: 92, DF: 1, Blocks: 2}, "large": {LogRatio: 800, SE: 0.01, DF: 9, Blocks: 10},
 		"small": {LogRatio: -800, SE: 0.01, DF: 9, Blocks: 10}, "unknown": {LogRatio: 0, SE: 1e308, DF: 1, Blocks: 2},
-		"plain": {LogRatio: 0.1, SE: 0.01, DF: 9, Blocks: 10},
+		"plain": {LogRatio: 0.1, SE: 0.01, DF: 9, Blocks: 10}, "certain": {LogRatio: 0.1, SE: 0.01, DF: 1e308, Blocks: 10},
 	} {
+		key := series.Key{Project: "bench", Benchmark: name, Metric: "latency", Statistic: "median"}
+		for i, anchors := range [][2]string{{"r12", "r0"}, {"r13", "r12"}} {
+			// Two points over one bridge, and over two of them.
+			for _, r := range []series.Record{
+				{Kind: series.Bridge, ID: series.BridgeID(fmt.Sprint(12 + i)), Head: anchors[0], Anchor: anchors[1]},
+				{Kind: series.Measured, ID: fmt.Sprint(12 + i), Head: fmt.Sprint("r", 20+i), Anchor: anchors[0]},
+			} {
+				r.Schedule, r.Sequence, r.At, r.Machine, r.Workload = "nightly", int64(12+i), time.Unix(1e9+int64(12+i), 0).UTC(), "m", "w"
+				r.Ratio = estimate
+				added = append(added, points.Keyed{Key: key, Record: r})
+			}
+		}
 		for i := range 12 {
 			of := estimate
 			if i < 6 {
 				of.LogRatio = -of.LogRatio
 			}
-			added = append(added, points.Keyed{Key: series.Key{Project: "bench", Benchmark: name, Metric: "latency", Statistic: "median"},
+			added = append(added, points.Keyed{Key: key,
 				Record: series.Record{
 					Kind: series.Measured, ID: fmt.Sprint(i), Schedule: "nightly", Sequence: int64(i), At: time.Unix(1e9+int64(i), 0).UTC(),
 					Head: fmt.Sprint("r", i), Anchor: "r0", Machine: "m", Workload: "w", Ratio: of, Step: &of, Predecessor: "p"}})
@@ -180,12 +196,45 @@ func TestAHistoryOfAnyFiguresIsShown(t *testing.T) {
 	if err == nil {
 		err = json.Unmarshal([]byte(stdout), &views)
 	}
-	if err != nil || len(views) != 5 {
+	if err != nil || len(views) != 6 {
 		t.Errorf("%d series: %v", len(views), err)
 	}
-	for _, args := range [][]string{{"history", "--history", where}, {"site", "--history", where, "--out", t.TempDir()}} {
-		if _, _, err := assay(t, args...); err != nil {
-			t.Errorf("%v: %v", args, err)
+	for _, args := range [][]string{
+		{"history", "--history", where}, {"site", "--history", where, "--out", t.TempDir()}, {"changes", "--history", where},
+	} {
+		if out, _, err := assay(t, args...); err != nil || strings.Contains(out, "Inf") {
+			t.Errorf("%v: %v\n%s", args, err, out)
+		}
+	}
+}
+
+// A table is as wide as its widest cell in every row: one name of a megabyte would be thousands of them.
+func TestALongNameMakesNoTableLong(t *testing.T) {
+	const points = 200
+	var records []series.Record
+	estimate := series.Estimate{LogRatio: 0.1, SE: 0.01, DF: 9, Blocks: 10}
+	for i := range points {
+		records = append(records, series.Record{
+			Kind: series.Measured, ID: fmt.Sprint("run-", i), Schedule: "nightly", Sequence: int64(i), At: time.Unix(1e9, 0),
+			Head: fmt.Sprint("r", i), Anchor: "r0", Machine: "m", Workload: "w", Ratio: estimate, Predecessor: "p", Step: &estimate,
+		})
+	}
+	records[points-1].Head, records[points-1].Predecessor = strings.Repeat("long", 1<<17), strings.Repeat("long", 1<<17)
+	found, err := series.Of(series.Key{Project: "bench", Benchmark: "sort", Metric: "latency", Statistic: "median"}, records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := viewSeries(found, change.Book{})
+	for name, print := range map[string]func(io.Writer) error{
+		"a series":   view.print,
+		"all series": func(out io.Writer) error { return printSeries(out, slices.Repeat([]historyView{view}, points)) },
+	} {
+		var out bytes.Buffer
+		if err := print(&out); err != nil {
+			t.Fatal(err)
+		}
+		if out.Len() > 1<<20 || !strings.Contains(out.String(), "longlong") {
+			t.Errorf("%s of %d points has %d bytes", name, points, out.Len())
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -89,14 +90,22 @@ func printAnswer(out io.Writer, form string, value any, words string, args ...an
 	return err
 }
 
-// line writes one, whatever others wrote into what it is made of.
+// widestCell is how many characters a cell of a table shows: each row of a table is as wide as its widest cells.
+const widestCell = 256
+
+// line writes one, whatever others wrote into what it is made of, and however much where it is one of a table.
 func line(out io.Writer, format string, args ...any) {
+	_, table := out.(*tabwriter.Writer)
 	for i, arg := range args {
 		switch arg.(type) {
 		case int, int64, float64:
-		default:
-			args[i] = report.Printable(fmt.Sprint(arg))
+			continue
 		}
+		text := report.Printable(fmt.Sprint(arg))
+		if runes := []rune(text); table && len(runes) > widestCell {
+			text = string(runes[:widestCell-1]) + "…"
+		}
+		args[i] = text
 	}
 	fmt.Fprintf(out, format, args...)
 }
