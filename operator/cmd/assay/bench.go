@@ -281,7 +281,7 @@ func create(path string, data []byte, stderr io.Writer) error {
 	}
 	_, err = file.Write(data)
 	if err = errors.Join(err, file.Close()); err != nil {
-		return err
+		return errors.Join(err, os.Remove(path)) // Half of it would be kept the next time.
 	}
 	_, err = fmt.Fprintf(stderr, "wrote %s; %s run --local %s runs it\n", path, program, path)
 	return err

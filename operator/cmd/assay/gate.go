@@ -204,7 +204,7 @@ func (a *gateAnswer) keep(file string) error {
 	}
 	raw, err := json.MarshalIndent(a, "", "  ")
 	if err == nil {
-		err = os.WriteFile(file, append(raw, '\n'), 0o644)
+		_, err = writeWhole(file, append(raw, '\n'), 0o644)
 	}
 	if err != nil {
 		return fmt.Errorf("--save: %w", err)

@@ -172,7 +172,8 @@ func newMetricsTokenCommand() *cobra.Command {
 				return err
 			}
 			if file != "" {
-				return os.WriteFile(file, []byte(token), 0o600)
+				_, err := writeWhole(file, []byte(token), 0o600)
+				return err
 			}
 			return printAnswer(cmd.OutOrStdout(), form, map[string]string{"token": token}, "%s\n", token)
 		},

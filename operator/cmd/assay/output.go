@@ -152,8 +152,7 @@ func whereTo(output, format, own string, forms ...string) (destination, error) {
 	return destination{form: form, file: output}, nil
 }
 
-// write puts the answer where it belongs. A file appears when it is complete; what is there and no file, such as /dev/stdout, is written to
-// and not replaced. Others wrote what a ledger says, and on a terminal it moves no cursor.
+// write puts the answer where it belongs. Others wrote what a ledger says, and on a terminal it moves no cursor.
 func (d destination) write(stdout, stderr io.Writer, data []byte) error {
 	if d.file == "" {
 		if file, ok := stdout.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
@@ -165,26 +164,35 @@ func (d destination) write(stdout, stderr io.Writer, data []byte) error {
 		_, err := stdout.Write(data)
 		return err
 	}
-	if info, err := os.Stat(d.file); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-		if err := os.WriteFile(d.file, data, 0o644); err != nil {
-			return fmt.Errorf("--output: %w", err)
-		}
-		return nil
-	}
-	temporary, err := os.CreateTemp(filepath.Dir(d.file), "."+filepath.Base(d.file)+"-*")
+	made, err := writeWhole(d.file, data, 0o644)
 	if err != nil {
 		return fmt.Errorf("--output: %w", err)
 	}
+	if made {
+		_, err = fmt.Fprintf(stderr, "wrote %s (%s)\n", d.file, quantity.Bytes(int64(len(data))))
+	}
+	return err
+}
+
+// writeWhole writes a file that appears when it is complete, also where a disk is full; made reports that it was one. What is there and no
+// file, such as /dev/stdout, is written to and not replaced.
+func writeWhole(path string, data []byte, mode os.FileMode) (made bool, err error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return false, os.WriteFile(path, data, mode)
+	}
+	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return false, err
+	}
 	_, err = temporary.Write(data)
-	err = errors.Join(err, temporary.Chmod(0o644), temporary.Close())
+	err = errors.Join(err, temporary.Chmod(mode), temporary.Close())
 	if err == nil {
-		err = os.Rename(temporary.Name(), d.file)
+		err = os.Rename(temporary.Name(), path)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("--output %s: %w", d.file, err), os.Remove(temporary.Name()))
+		return false, errors.Join(fmt.Errorf("%s: %w", path, err), os.Remove(temporary.Name()))
 	}
-	_, err = fmt.Fprintf(stderr, "wrote %s (%s)\n", d.file, quantity.Bytes(int64(len(data))))
-	return err
+	return true, nil
 }
 
 // usage turns a wrong number of arguments into a usage error.

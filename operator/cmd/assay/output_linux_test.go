@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -55,6 +57,50 @@ func TestWhatIsNoFileIsWrittenToAndNotReplaced(t *testing.T) {
 		if raw, err := os.ReadFile(file); err != nil || string(raw) != text {
 			t.Errorf("the file holds %q (%v)", raw, err)
 		}
+	}
+}
+
+// A disk that is full leaves the file that was there, or none: half of one would be read, or kept the next time.
+func TestAFullDiskLeavesNoHalfOfAFile(t *testing.T) {
+	folder := t.TempDir()
+	data := []byte(strings.Repeat("a line of an answer\n", 1000))
+	old := filepath.Join(folder, "old")
+	if err := os.WriteFile(old, []byte("before"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	// No file has room for more than a page, as where a disk is full.
+	signal.Ignore(syscall.SIGXFSZ)
+	t.Cleanup(func() { signal.Reset(syscall.SIGXFSZ) })
+	full := limit
+	full.Cur = 4096
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &full); err != nil {
+		t.Skip("no limit can be set here:", err)
+	}
+	answer := &gateAnswer{Reason: string(data)}
+	errs := map[string]error{
+		"a report":             destination{form: "md", file: old}.write(io.Discard, io.Discard, data),
+		"an answer of a gate":  answer.keep(old),
+		"a new answer":         answer.keep(filepath.Join(folder, "gate.json")),
+		"a run to start from":  create(filepath.Join(folder, "run.yaml"), data, io.Discard),
+		"a report of its name": destination{form: "md", file: filepath.Join(folder, "report.md")}.write(io.Discard, io.Discard, data),
+	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	for name, err := range errs {
+		if !errors.Is(err, syscall.EFBIG) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if raw, err := os.ReadFile(old); err != nil || string(raw) != "before" {
+		t.Errorf("of the file that was there %d bytes are left (%v)", len(raw), err)
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) != 1 {
+		t.Errorf("there are %v (%v)", left, err)
 	}
 }
 
