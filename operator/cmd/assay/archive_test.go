@@ -31,6 +31,8 @@ func TestAnArchiveIsReadAsTheLedgerIs(t *testing.T) {
 		"every attempt":    {"results", "LEDGER", "-o", "attempts"},
 		"the report":       {"report", "LEDGER"},
 		"the page":         {"report", "LEDGER", "-o", "html"},
+		"a job's summary":  {"report", "LEDGER", "--format", "github"},
+		"a job's tests":    {"report", "LEDGER", "--format", "junit"},
 		"an archive":       {"results", "LEDGER", "-o", "archive"},
 		"beside itself":    {"compare", "LEDGER", "LEDGER"},
 		"judged once more": {"analyze", "--ledger", "URL"},

@@ -71,6 +71,9 @@ func newGateCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 		Args:              usage(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: completeRuns(flags, 1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if err := discard(options.save); err != nil {
+				return err
+			}
 			answer := &gateAnswer{}
 			defer func() {
 				answer.finish(err)
@@ -184,17 +187,28 @@ func readAnswer(file string) (*gateAnswer, error) {
 	}
 }
 
-// source is the run that the answer is about, as other commands name it.
-func (a *gateAnswer) source(flags *genericclioptions.ConfigFlags) (string, error) {
+// source is the run that the answer is about, as other commands name it, with its namespace where it is one on a cluster.
+func (a *gateAnswer) source() (namespace, where string, err error) {
 	switch {
 	case a.Ledger != "":
-		return a.Ledger, nil
+		return "", a.Ledger, nil
 	case a.Name == "":
-		return "", fmt.Errorf("the gate has no run: %s", a.Reason)
+		return "", "", fmt.Errorf("the gate has no run: %s", a.Reason)
 	default:
-		*flags.Namespace = a.Namespace
-		return a.Name, nil
+		return a.Namespace, a.Name, nil
 	}
+}
+
+// discard removes an answer that an earlier gate saved in a file: it is none of this one, also where this one is killed before it has any.
+func discard(file string) error {
+	info, err := os.Lstat(file)
+	if file == "" || err != nil || !info.Mode().IsRegular() {
+		return nil // One that cannot be written says so at the end.
+	}
+	if err := os.Remove(file); err != nil {
+		return fmt.Errorf("--save: %w", err)
+	}
+	return nil
 }
 
 // keep writes the answer to a file, unless none is named.

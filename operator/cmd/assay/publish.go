@@ -42,7 +42,8 @@ func inForm(result *ci.Result, form string) ([]byte, error) {
 func (s *source) result(ctx context.Context, where, file string) (*ci.Result, error) {
 	var answer *gateAnswer
 	shown := file
-	if info, err := os.Stat(where); err == nil && info.Mode().IsRegular() {
+	if isAnswer(where) {
+		var err error
 		if answer, err = readAnswer(where); err != nil {
 			return nil, err
 		}

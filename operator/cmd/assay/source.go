@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,16 +68,17 @@ type judged struct {
 // open opens the ledger of a run by its name, a folder, a URL or the answer of a gate, and reads an analysis in it. One on a cluster can be
 // reached until the context ends.
 func (s *source) open(ctx context.Context, where string) (*judged, error) {
-	if info, err := os.Stat(where); err == nil && info.Mode().IsRegular() && !strings.HasSuffix(where, ledger.ArchiveExtension) {
+	namespace := ""
+	if isAnswer(where) {
 		answer, err := readAnswer(where)
 		if err != nil {
 			return nil, err
 		}
-		if where, err = answer.source(s.flags); err != nil {
+		if namespace, where, err = answer.source(); err != nil {
 			return nil, err
 		}
 	}
-	store, err := s.store(ctx, where)
+	store, err := s.store(ctx, namespace, where)
 	if err != nil {
 		return nil, err
 	}
@@ -115,8 +117,14 @@ func readJudged(ctx context.Context, store ledger.Store, where string, wave int)
 		"a ledger now", where, which, program, program)
 }
 
-// store opens the ledger, whatever is in it.
-func (s *source) store(ctx context.Context, where string) (ledger.Store, error) {
+// isAnswer reports whether what a person named is a file that assay gate --save wrote: any that is no archive.
+func isAnswer(where string) bool {
+	info, err := os.Stat(where)
+	return err == nil && info.Mode().IsRegular() && !strings.HasSuffix(where, ledger.ArchiveExtension)
+}
+
+// store opens the ledger, whatever is in it. A run is one of that namespace; without one, of the namespace that the flags name.
+func (s *source) store(ctx context.Context, namespace, where string) (ledger.Store, error) {
 	if strings.Contains(where, "://") {
 		store, err := ledger.Open(ctx, where, ledger.Options{})
 		if errors.Is(err, ledger.ErrBadURL) {
@@ -132,6 +140,7 @@ func (s *source) store(ctx context.Context, where string) (ledger.Store, error) 
 		return nil, fmt.Errorf("%q is neither a folder, an archive nor a URL, and no cluster can be asked for a run of that name: %w", where,
 			err)
 	}
+	cluster.namespace = cmp.Or(namespace, cluster.namespace)
 	run, err := getRun(ctx, cluster, where)
 	if err != nil {
 		return nil, err
