@@ -189,9 +189,9 @@ func printFindings(out io.Writer, form string, findings []finding) error {
 		case f.Remedy != "":
 			mark = "note"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\n", mark, f.Check, f.Found)
+		line(table, "%s\t%s\t%s\n", mark, f.Check, f.Found)
 		if f.Remedy != "" {
-			fmt.Fprintf(table, "\t\t-> %s\n", f.Remedy)
+			line(table, "\t\t-> %s\n", f.Remedy)
 		}
 	}
 	return table.Flush()

@@ -380,15 +380,15 @@ func (f *follower) printPoint(out *pointRecorded) error {
 	if done, err := printStructured(f.stdout, f.form, out); done {
 		return err
 	}
-	fmt.Fprintf(f.stdout, "\nhistory %s\nseries  %s, run %d: %s\n", f.archive.URL(), out.Series, out.Sequence, out.Revision)
+	line(f.stdout, "\nhistory %s\nseries  %s, run %d: %s\n", f.archive.URL(), out.Series, out.Sequence, out.Revision)
 	for _, r := range out.Points {
-		fmt.Fprintf(f.stdout, "  %s\n", r.text())
+		line(f.stdout, "  %s\n", r.text())
 	}
 	for _, problem := range out.Problems {
-		fmt.Fprintf(f.stdout, "note: %s\n", problem)
+		line(f.stdout, "note: %s\n", problem)
 	}
 	for _, due := range out.Due {
-		fmt.Fprintf(f.stdout, "suspected: change %s between %s and %s; it is no alert yet: %s run --local %s --series %s --confirm measures "+
+		line(f.stdout, "suspected: change %s between %s and %s; it is no alert yet: %s run --local %s --series %s --confirm measures "+
 			"both sides on fresh blocks\n", due.Change, due.Old[len(due.Old)-1].Revision, due.New[0].Revision, program, f.asked.file, f.options.name)
 	}
 	return nil
@@ -513,18 +513,18 @@ func (f *follower) printJudged(due *watch.Confirm, outcome change.Outcome, alert
 	}
 	switch outcome {
 	case change.Holds:
-		fmt.Fprintf(f.stdout, "\nconfirmed: change %s: %s\n", due.Change, why)
+		line(f.stdout, "\nconfirmed: change %s: %s\n", due.Change, why)
 	case change.Refuted:
-		fmt.Fprintf(f.stdout, "\nrefuted: change %s: %s\n", due.Change, why)
+		line(f.stdout, "\nrefuted: change %s: %s\n", due.Change, why)
 	case change.Undecided:
-		fmt.Fprintf(f.stdout, "\nundecided: change %s: %s; it waits for more revisions\n", due.Change, why)
+		line(f.stdout, "\nundecided: change %s: %s; it waits for more revisions\n", due.Change, why)
 	}
 	for _, alert := range alerts {
 		kind := "ALERT: regression"
 		if alert.Improvement {
 			kind = "ALERT: improvement"
 		}
-		fmt.Fprintf(f.stdout, "%s, change %s, between %s and %s; %s changes acknowledge %s --why TEXT\n", kind, alert.Change,
+		line(f.stdout, "%s, change %s, between %s and %s; %s changes acknowledge %s --why TEXT\n", kind, alert.Change,
 			due.Old[len(due.Old)-1].Revision, due.New[0].Revision, program, alert.Change)
 	}
 	return nil

@@ -152,30 +152,30 @@ func printPlan(out io.Writer, p planned) {
 	if p.Search {
 		what = "loads to search"
 	}
-	fmt.Fprintf(out, "%s: %d %s x %d arms (%s)\n", p.Run, p.Points, what, len(p.Arms), strings.Join(p.Arms, ", "))
+	line(out, "%s: %d %s x %d arms (%s)\n", p.Run, p.Points, what, len(p.Arms), strings.Join(p.Arms, ", "))
 	if p.Search {
-		fmt.Fprintf(out, "search   the first wave has %d blocks; every load tried has %d blocks at most\n", p.MinBlocks, p.MaxBlocks)
+		line(out, "search   the first wave has %d blocks; every load tried has %d blocks at most\n", p.MinBlocks, p.MaxBlocks)
 	} else {
-		fmt.Fprintf(out, "blocks   %d to %d, %d trials each\n", p.MinBlocks, p.MaxBlocks, p.TrialsPerBlock)
+		line(out, "blocks   %d to %d, %d trials each\n", p.MinBlocks, p.MaxBlocks, p.TrialsPerBlock)
 	}
 	if p.Confirming > 0 {
-		fmt.Fprintf(out, "confirm  a Go or NoGo is repeated on %d fresh blocks\n", p.Confirming)
+		line(out, "confirm  a Go or NoGo is repeated on %d fresh blocks\n", p.Confirming)
 	}
-	fmt.Fprintf(out, "trials   %d to %d (budget %d)\n", p.MinTrials, p.MaxTrials, p.TrialBudget)
+	line(out, "trials   %d to %d (budget %d)\n", p.MinTrials, p.MaxTrials, p.TrialBudget)
 	if p.BlockSeconds != nil {
-		fmt.Fprintf(out, "time     about %s for %d blocks at %s each, as %d took here (budget %s)\n",
+		line(out, "time     about %s for %d blocks at %s each, as %d took here (budget %s)\n",
 			seconds(*p.MinSeconds), p.MinBlocks, seconds(*p.BlockSeconds), p.Pilot, p.WallClock)
 	} else {
-		fmt.Fprintf(out, "time     not measured: --measure runs a pilot here (budget %s)\n", p.WallClock)
+		line(out, "time     not measured: --measure runs a pilot here (budget %s)\n", p.WallClock)
 	}
 	for _, lost := range p.Lost {
-		fmt.Fprintf(out, "lost     %s\n", lost)
+		line(out, "lost     %s\n", lost)
 	}
 	for _, gate := range p.Gates {
-		fmt.Fprintf(out, "gate     %s\n", gate)
+		line(out, "gate     %s\n", gate)
 	}
 	for _, precision := range p.Precision {
-		fmt.Fprintf(out, "needs    %s\n", p.needs(precision))
+		line(out, "needs    %s\n", p.needs(precision))
 	}
 }
 

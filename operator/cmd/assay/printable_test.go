@@ -10,9 +10,13 @@ import (
 	"unicode/utf8"
 
 	"assay.dev/assay/operator/internal/compare"
+	"assay.dev/assay/operator/internal/history/archive"
 	"assay.dev/assay/operator/internal/history/bisect"
 	"assay.dev/assay/operator/internal/history/change"
+	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
+	"assay.dev/assay/operator/internal/history/watch"
+	"assay.dev/assay/operator/internal/ledger"
 )
 
 // Names, reasons and warnings come from ledgers and histories, which others wrote.
@@ -62,6 +66,30 @@ func TestWhatOthersWroteMovesNoCursor(t *testing.T) {
 		"ledgers without a report": func(out io.Writer) error {
 			(&siteWritten{Missing: []string{hostile + ": \x9b2J"}}).warn(out)
 			return nil
+		},
+		"a point that was measured": func(out io.Writer) error {
+			store, err := ledger.OpenFolder(t.Context(), t.TempDir())
+			if err != nil {
+				return err
+			}
+			f := &follower{stdout: out, form: "text", archive: archive.Open(store), asked: &asked{file: hostile}}
+			return f.printPoint(&pointRecorded{
+				Series: hostile, Revision: hostile, Problems: all, Points: []recordView{{Key: key, Kind: series.Gap, Reason: hostile}},
+				Due: []confirmView{{Change: hostile, Old: []points.Revision{{Revision: hostile}}, New: []points.Revision{{Revision: hostile}}}},
+			})
+		},
+		"a suspicion that was judged": func(out io.Writer) error {
+			f := &follower{stdout: out, form: "text"}
+			sides := []points.Revision{{Revision: hostile}}
+			return f.printJudged(&watch.Confirm{Change: hostile, Old: sides, New: sides}, change.Holds, []change.Alert{{Change: hostile}},
+				change.Book{Changes: []change.Change{changed}})
+		},
+		"a plan": func(out io.Writer) error {
+			printPlan(out, planned{Run: hostile, Arms: all, Gates: all, Lost: []lostTrials{{Arm: hostile, Point: hostile, Reason: hostile}}})
+			return nil
+		},
+		"what doctor found": func(out io.Writer) error {
+			return printFindings(out, "table", []finding{{Check: hostile, Found: hostile, Remedy: hostile}})
 		},
 		"an answer": func(out io.Writer) error {
 			b := &bisection{bisectOptions: bisectOptions{stdout: out, form: "text"}}
