@@ -28,11 +28,16 @@ func insideCluster(host string) bool {
 func forward(ctx context.Context, cluster *cluster, endpoint *url.URL) (port int, err error) {
 	parts := strings.Split(endpoint.Hostname(), ".")
 	name := types.NamespacedName{Namespace: parts[1], Name: parts[0]}
-	pod, target, err := behind(ctx, cluster, name, endpoint.Port())
+	pod, target, err := behind(ctx, cluster, name, portOf(endpoint))
 	if err != nil {
 		return 0, err
 	}
 	return forwardPod(ctx, cluster, pod, target)
+}
+
+// portOf is the port of an address, which need not name that of its scheme.
+func portOf(endpoint *url.URL) string {
+	return cmp.Or(endpoint.Port(), map[string]string{"http": "80", "https": "443"}[endpoint.Scheme])
 }
 
 // forwardPod does the same for a port of a pod.
@@ -74,6 +79,11 @@ func behind(ctx context.Context, cluster *cluster, name types.NamespacedName, po
 	var service corev1.Service
 	if err := cluster.Get(ctx, name, &service); err != nil {
 		return nil, 0, fmt.Errorf("read Service %s: %w", name, err)
+	}
+	if len(service.Spec.Selector) == 0 {
+		// Nothing selects all pods, and any of them would be taken for the store.
+		return nil, 0, fmt.Errorf("no pod behind Service %s: it selects none; name the ledger by a URL with an endpoint that this machine "+
+			"reaches", name)
 	}
 	var pods corev1.PodList
 	if err := cluster.List(ctx, &pods, client.InNamespace(name.Namespace), client.MatchingLabels(service.Spec.Selector)); err != nil {
