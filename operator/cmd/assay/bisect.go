@@ -643,7 +643,7 @@ func (b *bisection) ordered(ctx context.Context, run *assayv1alpha1.BenchmarkRun
 	ends := search.Revisions[0].Revision + " " + search.Revisions[len(search.Revisions)-1].Revision
 	sum := sha256.Sum256([]byte(b.kept.Asked + " " + ends))
 	suffix := fmt.Sprintf("-bisect-%s-%d", hex.EncodeToString(sum[:4]), len(search.Done)+1)
-	prefix := run.Name[:min(len(run.Name), nameLength-len(suffix))]
+	prefix := strings.TrimRight(run.Name[:min(len(run.Name), nameLength-len(suffix))], "-.")
 	run.ObjectMeta = metav1.ObjectMeta{Namespace: run.Namespace, Name: prefix + suffix}
 	run.Spec.TemplateRef, run.Spec.Template = nil, b.asked.template
 	result, err := b.execute(ctx, run)

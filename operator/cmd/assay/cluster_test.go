@@ -174,6 +174,7 @@ func TestRunsAreCreated(t *testing.T) {
 		"in the namespace of the file":   {edit: func(r *assayv1alpha1.BenchmarkRun) { r.Namespace = "team-a" }, want: "team-a/adaptive"},
 		"any number of times":            {what: creation{generate: true}, prefix: "adaptive-"},
 		"under a prefix that is long":    {what: creation{name: long, generate: true}, prefix: strings.Repeat("a", 46) + "-"},
+		"under one that is cut at a dot": {what: creation{name: long[:45] + ".bcdefg", generate: true}, prefix: long[:45] + "-"},
 		"but not in two places":          {edit: func(r *assayv1alpha1.BenchmarkRun) { r.Namespace = "team-a" }, namespace: "team-b", says: `metadata.namespace is "team-a" and --namespace is "team-b"`, code: exitUsage},
 		"but not over another":           {there: []client.Object{aRun("default", "adaptive")}, says: "exists already", code: exitError},
 		"but not without a name":         {edit: func(r *assayv1alpha1.BenchmarkRun) { r.Name = "" }, says: "metadata.name is missing", code: exitUsage},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -56,10 +57,9 @@ func (c *creation) read() (*manifest.Set, error) {
 	if c.generate {
 		run.GenerateName = cmp.Or(run.GenerateName, run.Name+"-")
 		run.Name = ""
-		prefix := min(len(run.GenerateName), nameLength-generatedSuffix-1)
-		run.GenerateName = run.GenerateName[:prefix]
-		if run.GenerateName != "" && run.GenerateName[prefix-1] != '-' {
-			run.GenerateName += "-"
+		// What is added to a dot would begin with a hyphen, which no part of a name does.
+		if prefix := strings.TrimRight(run.GenerateName[:min(len(run.GenerateName), nameLength-generatedSuffix-1)], "-."); prefix != "" {
+			run.GenerateName = prefix + "-"
 		}
 	}
 	if run.Name == "" && run.GenerateName == "" {
