@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"sigs.k8s.io/yaml"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/manifest"
@@ -129,8 +132,23 @@ func TestInitWritesARunThatPlanAccepts(t *testing.T) {
 			t.Errorf("template %q: %v\n%s", shipped, err, out)
 		}
 	}
+	for _, name := range []string{"2024", "1e3", "0x10", "1.5", "yes", "off", "null", "true", strings.Repeat("a", 52)} {
+		file := "named-" + name + ".yaml"
+		if _, _, err := assay(t, "init", "--name", name, "-o", file); err != nil {
+			t.Fatal(err)
+		}
+		if out, _, err := assay(t, "plan", file); err != nil || !strings.Contains(out, name+": 1 points x 2 arms") {
+			t.Errorf("a run called %s: %v\n%s", name, err, out)
+		}
+		// As kubectl reads it.
+		var run assayv1alpha1.BenchmarkRun
+		if raw, err := os.ReadFile(file); err != nil || yaml.Unmarshal(raw, &run) != nil || run.Name != name {
+			t.Errorf("a run called %s is called %q (%v)", name, run.Name, err)
+		}
+	}
 	for args, says := range map[string]string{
-		"--output run-.yaml": "exists and is kept", "--template none": "allowed are curp-ho", "--name A": "--name: invalid name",
+		"--name " + strings.Repeat("a", 53): "at most 52 characters",
+		"--output run-.yaml":                "exists and is kept", "--template none": "allowed are curp-ho", "--name A": "--name: invalid name",
 	} {
 		_, _, err := assay(t, append([]string{"init"}, strings.Fields(args)...)...)
 		if err == nil || !strings.Contains(err.Error(), says) || exitCodeOf(err) != exitUsage {

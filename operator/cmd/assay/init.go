@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/yaml"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/manifest"
@@ -32,7 +33,11 @@ func newInitCommand() *cobra.Command {
 		Example: "  assay init\n  assay init --name my-question --output question.yaml\n  assay init --template pir-scan --output -",
 		Args:    usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+			problems := validation.IsDNS1123Subdomain(name)
+			if len(name) > nameLength {
+				problems = append(problems, fmt.Sprintf("a run's name has at most %d characters", nameLength))
+			}
+			if len(problems) > 0 {
 				return &exitCode{exitUsage, fmt.Errorf("--name: invalid name %q: %s", name, strings.Join(problems, "; "))}
 			}
 			raw, err := starterRun(name, shipped)
@@ -99,6 +104,11 @@ func starterRun(name, shipped string) ([]byte, error) {
 	parsed, err := template.New("starter").Funcs(template.FuncMap{
 		"oneLine": func(text string) string { return strings.Join(strings.Fields(text), " ") },
 		"value":   func(text *string) string { return strconv.Quote(*text) },
+		// Some names are numbers, or yes, without quotes.
+		"text": func(text string) (string, error) {
+			raw, err := yaml.Marshal(text)
+			return strings.TrimSpace(string(raw)), err
+		},
 	}).Parse(starter)
 	if err != nil {
 		return nil, err
