@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/compare"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/export"
 	"assay.dev/assay/operator/internal/ledger"
@@ -315,6 +316,19 @@ func TestReportIsOpenedInTheBrowserThatIsNamed(t *testing.T) {
 	raw, err := os.ReadFile(log)
 	if err != nil || !strings.EqualFold(string(raw), "<!doctype html>") {
 		t.Errorf("the browser saw %q (%v)", raw, err)
+	}
+}
+
+// Every column says its own confidence, and all say a confidence in the same digits.
+func TestAComparisonSaysTheConfidenceOfEachColumn(t *testing.T) {
+	var out bytes.Buffer
+	if err := printComparison(&out, compare.Comparison{ConfidenceA: 0.995, ConfidenceB: 0.57, Confidence: 0.57}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"A [99.5 %]  B [57 %]  B/A [57 %]", "not in their 57 % intervals"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
 	}
 }
 
