@@ -15,9 +15,10 @@ import (
 	"assay.dev/assay/operator/internal/report/html"
 )
 
-// artefacts are the forms that lie ready beside an analysis.
+// artefacts are the forms that lie ready beside an analysis and cannot be made of it alone. Those that can are made: a table or a text that
+// lies there may be whatever somebody with a key of the ledger wrote in its place.
 var artefacts = map[string]func(wave int) string{
-	"html": ledger.HTMLKey, "md": ledger.ReportKey, "csv": ledger.TableKey, "json": ledger.AnalysisKey, "parquet": ledger.ParquetKey,
+	"html": ledger.HTMLKey, "json": ledger.AnalysisKey, "parquet": ledger.ParquetKey,
 }
 
 // in is the answer of a run in one form: as it lies in the ledger, or made from the evidence where that is older than the form.

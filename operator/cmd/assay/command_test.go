@@ -238,17 +238,43 @@ func TestOnesOwnTablesArePrintedByName(t *testing.T) {
 // What lies in the ledger and what is made from the evidence of an older one are the same.
 func TestFormsThatAnOlderLedgerLacksAreMade(t *testing.T) {
 	folder := judgedLedger(t)
-	for _, form := range []string{"md", "html", "csv", "parquet"} {
-		before, _, err := assay(t, "report", folder, "--format", form)
+	for form, key := range map[string]func(int) string{
+		"md": ledger.ReportKey, "html": ledger.HTMLKey, "csv": ledger.TableKey, "parquet": ledger.ParquetKey,
+	} {
+		lies, err := os.ReadFile(filepath.Join(folder, filepath.FromSlash(key(0))))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Remove(filepath.Join(folder, filepath.FromSlash(artefacts[form](0)))); err != nil {
+		before, _, err := assay(t, "report", folder, "--format", form)
+		if err != nil || before != string(lies) {
+			t.Fatalf("%s is not what lies in the ledger (%v)", form, err)
+		}
+		if err := os.Remove(filepath.Join(folder, filepath.FromSlash(key(0)))); err != nil {
 			t.Fatal(err)
 		}
 		after, _, err := assay(t, "report", folder, "--format", form)
 		if err != nil || after != before {
 			t.Errorf("%s made from the evidence differs from the one that lay there (%v)", form, err)
+		}
+	}
+}
+
+// Nor is a text or a table that somebody wrote there given out as the run's: a spreadsheet would compute what is in it.
+func TestWhatSomebodyWroteInPlaceOfATableIsNotGivenOut(t *testing.T) {
+	folder := judgedLedger(t)
+	for form, key := range map[string]string{"csv": ledger.TableKey(0), "md": ledger.ReportKey(0)} {
+		want, _, err := assay(t, "results", folder, "-o", form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		forged := []byte("arm\n=HYPERLINK(\"https://evil.example.org\")\n")
+		if err := os.WriteFile(filepath.Join(folder, filepath.FromSlash(key)), forged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range []string{"report", "results"} {
+			if out, _, err := assay(t, command, folder, "-o", form); err != nil || out != want {
+				t.Errorf("%s -o %s gives %.200q (%v)", command, form, out, err)
+			}
 		}
 	}
 }
