@@ -27,7 +27,7 @@ func assay(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	command.SetOut(&out)
 	command.SetErr(&log)
 	command.SetArgs(args)
-	err = command.ExecuteContext(t.Context())
+	err = execute(t.Context(), command)
 	return out.String(), log.String(), err
 }
 
@@ -77,6 +77,9 @@ func TestWrongWordsAreUsageErrors(t *testing.T) {
 		args []string
 		says string
 	}{
+		"a command that is none":             {[]string{"gte", "my-run"}, `unknown command "gte" for "assay"`},
+		"a command below one that is none":   {[]string{"ledger", "crate-bucket"}, `unknown command "crate-bucket" for "assay ledger"`},
+		"a flag that is missing":             {[]string{"ledger", "probe"}, `required flag(s) "ledger" not set`},
 		"a flag that is none":                {[]string{"get", "--al"}, "unknown flag: --al"},
 		"a form that is none":                {[]string{"get", "-o", "xml"}, `invalid --output "xml": allowed are table, wide, json, yaml, name`},
 		"a selector that is none":            {[]string{"get", "-l", "=="}, "--selector"},

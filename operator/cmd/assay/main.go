@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"assay.dev/assay/operator/internal/report"
+	"assay.dev/assay/operator/internal/suggest"
 )
 
 //go:generate go run . reference --to ../../../docs/reference/cli.md
@@ -44,10 +45,30 @@ func main() {
 	log.SetLogger(logr.Discard()) // What the client has to say is in its errors.
 	root := newRootCommand()
 	root.SetArgs(args)
-	if err := root.ExecuteContext(ctx); err != nil {
+	if err := execute(ctx, root); err != nil {
 		fmt.Fprintln(os.Stderr, report.PrintableLines(program+": "+err.Error()))
 		os.Exit(exitCodeOf(err))
 	}
+}
+
+// execute runs the command that the words name. Words that name none are wrong, also where Cobra prints the help of what is above.
+func execute(ctx context.Context, root *cobra.Command) error {
+	command, err := root.ExecuteContextC(ctx)
+	if command.Runnable() {
+		return err
+	}
+	help := command.Flags().Lookup("help")
+	if words := command.Flags().Args(); err == nil && len(words) > 0 && (help == nil || !help.Changed) {
+		var names []string
+		for _, child := range command.Commands() {
+			names = append(names, child.Name())
+		}
+		err = fmt.Errorf("unknown command %q for %q: %s", words[0], command.CommandPath(), suggest.Allowed(words[0], names))
+	}
+	if _, coded := errors.AsType[*exitCode](err); err == nil || coded {
+		return err
+	}
+	return &exitCode{exitUsage, err}
 }
 
 // stopSignals end a command in good order. A terminal that is closed does too, unless nohup says otherwise.
@@ -81,6 +102,12 @@ func newRootCommand() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: program},
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if err := cmd.ValidateRequiredFlags(); err != nil {
+				return &exitCode{exitUsage, err}
+			}
+			return nil
+		},
 	}
 	// Every cluster is described by the same flags; those that read nothing from one ignore them.
 	flags := genericclioptions.NewConfigFlags(true)
