@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
+	"runtime/debug"
+	"runtime/metrics"
 	"strings"
 	"time"
 
@@ -19,6 +22,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/export"
 	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/report/html"
@@ -62,6 +66,28 @@ func (m *mountedKeys) leave(err error) error {
 	return errors.Join(err, os.WriteFile(m.lastWords, []byte(strings.ToValidUTF8(text[:min(len(text), most)], "")), 0o644))
 }
 
+// endBeforeItIsKilled ends a process of a pod that needs more memory than Go's runtime can keep it to, and leaves why: programs choose how
+// much they report, and of one that the kernel kills nobody learns what it was. The runtime may go beyond its limit by a third, which the
+// pod has room for.
+func (m *mountedKeys) endBeforeItIsKilled(log io.Writer) {
+	limit := debug.SetMemoryLimit(-1)
+	if m.lastWords == "" || limit == math.MaxInt64 {
+		return
+	}
+	held := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	go func() {
+		for range time.Tick(20 * time.Millisecond) {
+			metrics.Read(held)
+			if used := int64(held[0].Value.Uint64() - held[1].Value.Uint64()); used-limit > limit/3 {
+				fmt.Fprintln(log, m.leave(fmt.Errorf("it takes more than %s to judge what the trials reported, which is more than there is: have "+
+					"them report fewer samples, or histograms of fewer digits; assay analyze judges the ledger where there is more memory",
+					quantity.Bytes(used))))
+				os.Exit(exitError)
+			}
+		}
+	}()
+}
+
 func (m *mountedKeys) options() ledger.Options {
 	return ledger.Options{CredentialsDir: m.folder, Secret: m.secret}
 }
@@ -78,6 +104,7 @@ func newAnalyzeCommand() *cobra.Command {
 			"  assay analyze --ledger 's3://assay/runs/default/scan/UID?endpoint=http://minio:9000' --wave 0 --write",
 		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			options.mounted.endBeforeItIsKilled(cmd.ErrOrStderr())
 			return options.mounted.leave(analyzeTo(cmd.Context(), options, cmd.OutOrStdout(), cmd.ErrOrStderr()))
 		},
 	}
@@ -204,7 +231,7 @@ func analyzeLedger(ctx context.Context, store ledger.Store, wave int) (*analyzed
 }
 
 func (a *analyzed) json() ([]byte, error) {
-	raw, err := json.MarshalIndent(a.analysis, "", "  ")
+	raw, err := json.MarshalIndent(a.analysis.Written(), "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("analysis: %w", err)
 	}

@@ -5,13 +5,18 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/report"
 )
 
 // copyHandWritten puts the hand-written ledger of the reference into a folder of its own.
@@ -220,5 +225,107 @@ func TestAnAnalysisInAPodLeavesWhyItFailed(t *testing.T) {
 	}
 	if left, readErr := os.ReadFile(file); readErr != nil || string(left) != err.Error() {
 		t.Errorf("it left %q (%v), and the error is %q", left, readErr, err)
+	}
+}
+
+// A run may lose every trial that it may have. Its analysis says so, and can be read by whoever waits for it.
+func TestAnAnalysisOfARunThatLostEverythingCanBeRead(t *testing.T) {
+	const lost = 100_000
+	result := &analysis.Analysis{Schema: analysis.Schema, Verdict: "NoGo"}
+	for slot := range lost {
+		executor := "nightly-of-a-branch-with-a-long-name-w000-block-1234567890_0d9c9f6e-8f0f-4f39-9a7d-1d3f0a6f2f10"
+		result.Excluded = append(result.Excluded, analysis.Exclusion{
+			Attempt: executor + "/" + record.TrialName("w000-b0000", slot, false), Reason: "exit code 1: " + strings.Repeat("it failed ", 30),
+		})
+	}
+	result.Shorten()
+	raw, err := (&analyzed{analysis: result}).json()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := analysis.Parse(raw)
+	if err != nil {
+		t.Fatalf("of %d trials that failed the analysis has %d bytes: %v", lost, len(raw), err)
+	}
+	if named := len(found.Excluded); named < 10_000 || named+found.MoreExcluded != lost || len(result.Excluded) != lost {
+		t.Errorf("%d are named, %d more are counted, and there are %d", named, found.MoreExcluded, lost)
+	}
+	text := string(report.Markdown(&experiment.Experiment{}, result))
+	if !strings.Contains(text, "and 99950 more: analysis.json lists the first 20000 of them.") {
+		t.Errorf("the report does not say where they are: %.2000s", text)
+	}
+}
+
+// Programs choose how much they report. An analysis that takes more memory than its pod has says so before it is killed.
+func TestAnAnalysisThatTakesMoreMemoryThanThereIsSaysSo(t *testing.T) {
+	folder, words := copyHandWritten(t), filepath.Join(t.TempDir(), "last-words")
+	samples := json.RawMessage(`{"unit": "s", "samples": [1` + strings.Repeat(",1", 49_999) + `]}`)
+	more := map[string]json.RawMessage{}
+	for i := range 60 {
+		more[fmt.Sprintf("m%d", i)] = samples
+	}
+	reported, err := json.Marshal(more)
+	if err != nil {
+		t.Fatal(err)
+	}
+	attempts, err := filepath.Glob(filepath.Join(folder, "attempts", "*", "*", "*.json"))
+	if err != nil || len(attempts) < 6 {
+		t.Fatalf("%d attempts: %v", len(attempts), err)
+	}
+	for _, attempt := range attempts {
+		raw, err := os.ReadFile(attempt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw = bytes.Replace(raw, []byte(`"metrics": {`), append([]byte(`"metrics": `), append(reported[:len(reported)-1], ',')...), 1)
+		if err := os.WriteFile(attempt, raw, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), "assay")
+	if err := os.Symlink(self, program); err != nil {
+		t.Fatal(err)
+	}
+	for sentence, tc := range map[string]struct {
+		limit, says string
+	}{
+		"it has less than it needs": {"60MiB", "which is more than there is: have them report fewer samples"},
+		"it has enough":             {"600MiB", ""},
+	} {
+		command := exec.CommandContext(t.Context(), program, "analyze", "--ledger", ledger.FolderURL(folder), "--last-words", words)
+		command.Env = append(os.Environ(), "GOMEMLIMIT="+tc.limit)
+		out, err := command.CombinedOutput()
+		said, _ := os.ReadFile(words)
+		if (err == nil) != (tc.says == "") || !strings.Contains(string(said), tc.says) {
+			t.Errorf("%s: %v, and its last words are %q: %.1000s", sentence, err, said, out)
+		}
+		_ = os.Remove(words)
+	}
+}
+
+// An analysis that does not name all that is excluded would have the rest taken for used: what other tools read is of the ledger then.
+func TestWhatOtherToolsReadKnowsAllThatIsExcluded(t *testing.T) {
+	store, err := ledger.OpenFolder(t.Context(), copyHandWritten(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := analyzeLedger(t.Context(), store, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, form := range []string{"benchstat", "parquet", "html"} {
+		of := judged{store: store, experiment: whole.experiment, analysis: whole.analysis}
+		want, err := of.in(t.Context(), form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		of.analysis = &analysis.Analysis{MoreExcluded: 1}
+		if got, err := of.in(t.Context(), form); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %v; it has %d bytes, and of the whole analysis %d", form, err, len(got), len(want))
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/export"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/report"
@@ -56,13 +57,18 @@ func (j *judged) in(ctx context.Context, form string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the evidence of %s: %w", j.where, err)
 	}
+	found := j.analysis
+	if found.MoreExcluded > 0 {
+		// What it does not name as excluded would be taken for used.
+		found = analyze.Evidence(j.experiment, evidence, j.wave)
+	}
 	switch form {
 	case "html":
-		return html.Render(j.experiment, j.analysis, evidence)
+		return html.Render(j.experiment, found, evidence)
 	case "parquet":
-		return export.Parquet(j.experiment, j.analysis, evidence)
+		return export.Parquet(j.experiment, found, evidence)
 	case "benchstat":
-		return export.Benchstat(j.experiment, j.analysis, evidence)
+		return export.Benchstat(j.experiment, found, evidence)
 	default:
 		return nil, fmt.Errorf("form %q has no writer", form)
 	}

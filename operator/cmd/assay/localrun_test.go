@@ -23,9 +23,14 @@ import (
 	"assay.dev/assay/operator/internal/simulate"
 )
 
-// The test binary is also the runner of these tests: started under that name it simulates the trials of a block.
+// The test binary is also the runner of these tests: started under that name it simulates the trials of a block. As assay it is that.
 func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) != "assay-runner" {
+	switch filepath.Base(os.Args[0]) {
+	case "assay-runner":
+	case "assay":
+		main()
+		os.Exit(exitDone)
+	default:
 		os.Exit(m.Run())
 	}
 	if err := simulateBlock(os.Args[2:]); err != nil {

@@ -163,7 +163,9 @@ type Analysis struct {
 	Layout   string      `json:"layout,omitempty"`
 	Trials   Trials      `json:"trials"`
 	Excluded []Exclusion `json:"excluded,omitempty"`
-	Warnings []string    `json:"warnings,omitempty"`
+	// MoreExcluded are how many are excluded beside those that are named.
+	MoreExcluded int      `json:"moreExcluded,omitempty"`
+	Warnings     []string `json:"warnings,omitempty"`
 	// Environment is the fingerprint that all attempts used share.
 	Environment map[string]any `json:"environment,omitempty"`
 	// Isolation counts the attempts used by the isolation level they really had.

@@ -10,6 +10,19 @@ import (
 // and an analysis with more bytes than are read is one without a verdict.
 const mostSentences = 4 << 20
 
+// mostExcluded bounds how many of the excluded are named: a run may lose a hundred thousand trials.
+const mostExcluded = 20_000
+
+// Written is the analysis as it is written: of the excluded the first are named and the others counted, since all of them may have more
+// bytes than are read.
+func (a *Analysis) Written() *Analysis {
+	out := *a
+	if more := len(a.Excluded) - mostExcluded; more > 0 {
+		out.Excluded, out.MoreExcluded = a.Excluded[:mostExcluded], a.MoreExcluded+more
+	}
+	return &out
+}
+
 // Shorten cuts the longest sentences of an analysis that has too many bytes of them to be read, the others stay as they are.
 func (a *Analysis) Shorten() {
 	var texts []reflect.Value

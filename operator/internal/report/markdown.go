@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// shownExclusions bounds a list that could be as long as the ledger; the analysis holds all of them.
+// shownExclusions bounds a list that could be as long as the ledger.
 const shownExclusions = 50
 
 // Markdown is the report for a colleague: the verdict first, then what it rests on, then how to repeat it.
@@ -276,9 +276,22 @@ func (v *view) trials(out *document) {
 		without.add(excluded.Attempt, excluded.Reason)
 	}
 	out.table(without)
-	if more := len(v.result.Excluded) - shownExclusions; more > 0 {
-		out.line("\nand %d more: analysis.json lists all of them.", more)
+	if more := MoreExcluded(v.result, shownExclusions); more != "" {
+		out.line("\n%s", more)
 	}
+}
+
+// MoreExcluded says how many are excluded beside those that are shown, and where they are named; empty where there are none.
+func MoreExcluded(result *analysis.Analysis, shown int) string {
+	written, listed := result.Written(), "all"
+	more := len(written.Excluded) + written.MoreExcluded - shown
+	if more <= 0 {
+		return ""
+	}
+	if written.MoreExcluded > 0 {
+		listed = fmt.Sprintf("the first %d", len(written.Excluded))
+	}
+	return fmt.Sprintf("and %d more: analysis.json lists %s of them.", more, listed)
 }
 
 func (v *view) environment(out *document) {

@@ -43,7 +43,7 @@ type report struct {
 	Results                      summary.Table
 	Trials                       analysis.Trials
 	Excluded                     []analysis.Exclusion
-	MoreExcluded                 int
+	MoreExcluded                 string
 	Processes                    summary.Table
 	ProcessesNote, Layout        string
 	Noise                        panels
@@ -149,7 +149,7 @@ func newReport(exp *experiment.Experiment, result *analysis.Analysis, evidence r
 	r.Own = summary.OwnTables(exp, result)
 	r.Results = b.results()
 	r.Excluded = result.Excluded[:min(shownExclusions, len(result.Excluded))]
-	r.MoreExcluded = len(result.Excluded) - len(r.Excluded)
+	r.MoreExcluded = summary.MoreExcluded(result, shownExclusions)
 	r.Processes, r.ProcessesNote = summary.Processes(result), summary.ProcessesNote
 	r.Noise, r.Quiet, r.Unread = b.noise()
 	for _, level := range slices.Sorted(maps.Keys(result.Isolation)) {
