@@ -31,15 +31,24 @@ type Estimate struct {
 // Ratio of a logarithm; the largest number where none holds it: JSON, as which histories are shown, has no infinite one.
 func Ratio(logarithm float64) float64 { return min(math.Exp(logarithm), math.MaxFloat64) }
 
+// What an estimate may have: a ratio beyond these is no number, and of what is made of several estimates beyond them the figures are none.
+const (
+	mostLogRatio = 1e3
+	leastSE      = 1e-60
+	mostSE       = 1e3
+	mostDF       = 1e9
+)
+
 // Check reports what makes an estimate unusable. A missing one is a gap, never a zero.
 func (e Estimate) Check() error {
 	switch {
-	case math.IsNaN(e.LogRatio) || math.IsInf(e.LogRatio, 0):
-		return fmt.Errorf("logRatio: found %g; a finite number is allowed: record a gap where nothing was measured", e.LogRatio)
-	case math.IsNaN(e.SE) || math.IsInf(e.SE, 0) || e.SE < 0:
-		return fmt.Errorf("se: found %g; a standard error is finite and not below 0", e.SE)
-	case math.IsNaN(e.DF) || math.IsInf(e.DF, 0) || e.DF < 1:
-		return fmt.Errorf("df: found %g; a standard error rests on at least 1 degree of freedom: measure 2 blocks or more", e.DF)
+	case !(math.Abs(e.LogRatio) <= mostLogRatio):
+		return fmt.Errorf("logRatio: found %g; a number from %g to %g is allowed: record a gap where nothing was measured", e.LogRatio,
+			-mostLogRatio, mostLogRatio)
+	case e.SE != 0 && !(leastSE <= e.SE && e.SE <= mostSE):
+		return fmt.Errorf("se: found %g; a standard error is 0, or from %g to %g", e.SE, leastSE, mostSE)
+	case !(1 <= e.DF && e.DF <= mostDF):
+		return fmt.Errorf("df: found %g; a standard error rests on 1 to %g degrees of freedom: measure 2 blocks or more", e.DF, mostDF)
 	case e.Blocks < 2:
 		return fmt.Errorf("blocks: found %d; at least 2 are needed for a standard error", e.Blocks)
 	}

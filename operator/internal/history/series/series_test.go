@@ -595,3 +595,50 @@ func TestABridgeThatLeadsInCirclesLeadsNowhere(t *testing.T) {
 		t.Errorf("over as many bridges as a year has days: %d segments, %+v, %v", len(got.Segments), got.Newest(), err)
 	}
 }
+
+// Whatever numbers somebody writes into a history, the figures that are made of them are numbers: others could not be shown.
+func TestEveryFigureOfASeriesIsANumber(t *testing.T) {
+	values := []float64{
+		0, 1e-3, 1, 700, 1e3, 1e9, 1e150, 1e154, 1e300, math.MaxFloat64, 1e-17, 1e-80, 1e-160, math.SmallestNonzeroFloat64, math.Inf(1), math.NaN(),
+	}
+	taken := 0
+	for seed := range uint64(2000) {
+		random := rand.New(rand.NewPCG(seed, 4))
+		pick := func(usual float64) float64 {
+			if random.IntN(3) > 0 {
+				return usual
+			}
+			return values[random.IntN(len(values))]
+		}
+		estimate := func() Estimate {
+			return Estimate{LogRatio: pick(0.01) * float64(1-2*random.IntN(2)), SE: pick(0.003), DF: pick(9), Blocks: 10}
+		}
+		var records []Record
+		anchor := "v1"
+		for n := range 4 + random.IntN(20) {
+			records = append(records, measured(n, anchored(anchor), func(r *Record) { r.Ratio = estimate() }))
+			if random.IntN(4) == 0 {
+				next := fmt.Sprint("v", n+2)
+				records = append(records, bridge(n, next, anchor, 0, func(r *Record) { r.Ratio = estimate() }))
+				anchor = next
+			}
+		}
+		s, err := Of(key, records)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, segment := range s.Segments {
+			for _, p := range segment.Points {
+				taken++
+				for _, figure := range []float64{p.Ratio.LogRatio, p.Ratio.SE, p.Ratio.DF, Ratio(p.Ratio.LogRatio)} {
+					if math.IsNaN(figure) || math.IsInf(figure, 0) {
+						t.Fatalf("seed %d: point %s is %+v", seed, p.ID, p.Ratio)
+					}
+				}
+			}
+		}
+	}
+	if taken < 2000 {
+		t.Errorf("%d points were taken: the test is of refusals only", taken)
+	}
+}
