@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 )
 
 // world draws points as runs of ten blocks give them: a level, what differs from run to run, and what blocks see of it.
@@ -278,5 +279,83 @@ func BenchmarkASeries(b *testing.B) {
 	for b.Loop() {
 		_ = Online{100}.Newest(points, 0)
 		_ = Offline{0.01}.Changes(points)
+	}
+}
+
+// slowly is unexplained as one thinks of it: of every last point all stretches up to it.
+func slowly(points []Observation, noise Noise, halfWidth float64) []stretch {
+	n := len(points)
+	weights, values := make([]float64, n+1), make([]float64, n+1)
+	exact := 0.0
+	for i := range points {
+		exact = max(exact, noise.Variance(i))
+	}
+	for i, p := range points {
+		w := 1 / max(noise.Variance(i), exact*1e-6, 1e-18)
+		weights[i+1], values[i+1] = weights[i]+w, values[i]+w*(p.Y-points[0].Y)
+	}
+	// lowest[s] and highest[s] bound the levels that explain every part of the stretch from s to the current last point.
+	lowest, highest := make([]float64, n), make([]float64, n)
+	var out []stretch
+	begin := 0
+	for last := range n {
+		lowest[last], highest[last] = math.Inf(-1), math.Inf(1)
+		for s := last; s >= begin; s-- {
+			low, high := lowest[s], highest[s]
+			if s < last {
+				low, high = max(low, lowest[s+1]), min(high, highest[s+1])
+			}
+			if length := last - s + 1; length&(length-1) == 0 {
+				w := weights[last+1] - weights[s]
+				center, half := (values[last+1]-values[s])/w, halfWidth/math.Sqrt(w)
+				low, high = max(low, center-half), min(high, center+half)
+			}
+			lowest[s], highest[s] = low, high
+			if low > high {
+				out = append(out, stretch{s, last})
+				// A stretch that begins earlier has this one in it, now and for every later last point.
+				begin = s + 1
+				break
+			}
+		}
+	}
+	return out
+}
+
+// The stretches that are found in the time of a list of points are those that are found in the time of its square.
+func TestStretchesAreFoundInTheTimeOfTheirPoints(t *testing.T) {
+	found := 0
+	for seed := range uint64(400) {
+		random := rand.New(rand.NewPCG(seed, 11))
+		level := 0.0
+		points := newWorld(seed, 0.003*random.Float64()).points(4+random.IntN(300), func(int) float64 {
+			if random.IntN(15) == 0 {
+				level = 0.02 * random.NormFloat64()
+			}
+			return level
+		})
+		for i := range points { // Some are known exactly, and some are as good as not known.
+			if random.IntN(20) == 0 {
+				points[i].SE *= []float64{0, 1e-6, 100}[random.IntN(3)]
+			}
+		}
+		noise, width := NoiseOf(points), 0.5+4*random.Float64()
+		got, want := unexplained(points, noise, width), slowly(points, noise, width)
+		if !slices.Equal(got, want) {
+			t.Fatalf("seed %d: %v, want %v", seed, got, want)
+		}
+		found += len(got)
+	}
+	if found < 1000 {
+		t.Errorf("%d stretches: it is a test of nothing", found)
+	}
+	points := newWorld(1, 0.003).points(100_000, flat)
+	noise := NoiseOf(points)
+	began := time.Now()
+	unexplained(points, noise, 5)
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("those of %d points take %s", len(points), took)
+	} else {
+		t.Log(took)
 	}
 }

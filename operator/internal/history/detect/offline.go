@@ -68,29 +68,66 @@ func unexplained(points []Observation, noise Noise, halfWidth float64) []stretch
 		w := 1 / max(noise.Variance(i), exact*1e-6, 1e-18)
 		weights[i+1], values[i+1] = weights[i]+w, values[i]+w*(p.Y-points[0].Y)
 	}
-	// lowest[s] and highest[s] bound the levels that explain every part of the stretch from s to the current last point.
-	lowest, highest := make([]float64, n), make([]float64, n)
+	// floors and ceilings bound the levels that explain the parts from begin to the current last point, by the lengths of these.
+	var floors, ceilings []bounds
 	var out []stretch
 	begin := 0
 	for last := range n {
-		lowest[last], highest[last] = math.Inf(-1), math.Inf(1)
-		for s := last; s >= begin; s-- {
-			low, high := lowest[s], highest[s]
-			if s < last {
-				low, high = max(low, lowest[s+1]), min(high, highest[s+1])
+		for k, length := 0, 1; length <= last+1-begin; k, length = k+1, 2*length {
+			if k == len(floors) {
+				floors, ceilings = append(floors, nil), append(ceilings, nil)
 			}
-			if length := last - s + 1; length&(length-1) == 0 {
-				w := weights[last+1] - weights[s]
-				center, half := (values[last+1]-values[s])/w, halfWidth/math.Sqrt(w)
-				low, high = max(low, center-half), min(high, center+half)
+			s := last + 1 - length
+			w := weights[last+1] - weights[s]
+			center, half := (values[last+1]-values[s])/w, halfWidth/math.Sqrt(w)
+			// The highest floor is the lowest of what is below it.
+			floors[k], ceilings[k] = floors[k].with(s, half-center), ceilings[k].with(s, center+half)
+		}
+		first := -1
+		for ; -lowest(floors) > lowest(ceilings); begin++ {
+			first = begin
+			for k := range floors {
+				floors[k], ceilings[k] = floors[k].after(begin), ceilings[k].after(begin)
 			}
-			lowest[s], highest[s] = low, high
-			if low > high {
-				out = append(out, stretch{s, last})
-				// A stretch that begins earlier has this one in it, now and for every later last point.
-				begin = s + 1
-				break
-			}
+		}
+		// A stretch that begins earlier has this one in it, now and for every later last point.
+		if first >= 0 {
+			out = append(out, stretch{first, last})
+		}
+	}
+	return out
+}
+
+// bounds are those of the parts of one length, by their first points: of each the lowest that comes with it or after it, so that both rise.
+type bounds []bound
+
+type bound struct {
+	first int
+	at    float64
+}
+
+// with adds the bound of the part that begins last.
+func (b bounds) with(first int, at float64) bounds {
+	for len(b) > 0 && b[len(b)-1].at >= at {
+		b = b[:len(b)-1]
+	}
+	return append(b, bound{first, at})
+}
+
+// after leaves out the part that begins at a point.
+func (b bounds) after(first int) bounds {
+	if len(b) > 0 && b[0].first == first {
+		return b[1:]
+	}
+	return b
+}
+
+// lowest of the bounds of all lengths.
+func lowest(all []bounds) float64 {
+	out := math.Inf(1)
+	for _, b := range all {
+		if len(b) > 0 {
+			out = min(out, b[0].at)
 		}
 	}
 	return out
