@@ -599,7 +599,8 @@ func TestABridgeThatLeadsInCirclesLeadsNowhere(t *testing.T) {
 // Whatever numbers somebody writes into a history, the figures that are made of them are numbers: others could not be shown.
 func TestEveryFigureOfASeriesIsANumber(t *testing.T) {
 	values := []float64{
-		0, 1e-3, 1, 700, 1e3, 1e9, 1e150, 1e154, 1e300, math.MaxFloat64, 1e-17, 1e-80, 1e-160, math.SmallestNonzeroFloat64, math.Inf(1), math.NaN(),
+		0, 1e-3, 1, 700, 1e3, 1e9, 1e150, 1e154, 1e300, math.MaxFloat64, 1e-17, 1e-80, 1e-160, math.SmallestNonzeroFloat64,
+		math.Inf(1), math.NaN(),
 	}
 	taken := 0
 	for seed := range uint64(2000) {
