@@ -119,7 +119,7 @@ func Fleet() (dashboard.Dashboard, error) {
 			over("A", q.Quantile(0.99, "assay_ledger_operation_seconds", q.All, "operation"), "{{operation}}")),
 		bars("Reconcile errors", "Reconciles that ended with an error, in the time range shown. The operator's log has the errors.", units.NoUnit,
 			third,
-			now("A", q.Increase("controller_runtime_reconcile_errors_total", `controller=~"benchmarkrun|nodelease"`, "controller"),
+			now("A", q.Increase("controller_runtime_reconcile_errors_total", `controller=~"benchmark(run|schedule)|nodelease"`, "controller"),
 				"{{controller}}")).
 			Thresholds(thresholds(good, step{1, unsure})),
 		bars("Object store errors", "Operations of the object store that failed, by cause, in the time shown. None is shown as –.",
