@@ -398,39 +398,46 @@ type NoiseLimits struct {
 	// steal is the share of the trial's CPU time that the hypervisor may take.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
+	// +kubebuilder:validation:MaxLength=16
 	Steal string `json:"steal,omitempty"`
 
 	// otherWork is the share of the trial's CPUs that anything outside the trial's container may use.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
+	// +kubebuilder:validation:MaxLength=16
 	OtherWork string `json:"otherWork,omitempty"`
 
 	// throttled is the share of the trial's time that its CPU quota may hold it back. It only warns.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
+	// +kubebuilder:validation:MaxLength=16
 	Throttled string `json:"throttled,omitempty"`
 
 	// canary is how much slower than at its best in this run a fixed pass over as much memory as the trial uses may get
 	// right before or after the trial. It only warns.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
+	// +kubebuilder:validation:MaxLength=16
 	Canary string `json:"canary,omitempty"`
 
 	// spin is how much slower than at its best in this run a fixed amount of arithmetic may get. It only warns.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
+	// +kubebuilder:validation:MaxLength=16
 	Spin string `json:"spin,omitempty"`
 
 	// pressureMemory is the share of the trial's time in which something waited for memory, beyond what trials of the same
 	// arm and point wait when it is quiet. It only warns.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
+	// +kubebuilder:validation:MaxLength=16
 	PressureMemory string `json:"pressureMemory,omitempty"`
 
 	// pressureIo is the share of the trial's time in which something waited for a disk, beyond what trials of the same arm
 	// and point wait when it is quiet. It only warns.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
+	// +kubebuilder:validation:MaxLength=16
 	PressureIO string `json:"pressureIo,omitempty"`
 }
 

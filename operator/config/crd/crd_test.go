@@ -3,6 +3,8 @@ package crd
 import (
 	"io/fs"
 	"regexp"
+	"regexp/syntax"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,6 +60,56 @@ func TestRulesDoNotTellAnEmptyStringFromAnAbsentOne(t *testing.T) {
 	if checked < 10 {
 		t.Errorf("%d strings checked: the test finds none", checked)
 	}
+}
+
+// Whatever is in an object has an end: the API server would take a megabyte of digits for a share, and whoever looks at it reads them.
+func TestEveryTextAndListHasAnEnd(t *testing.T) {
+	durations := []string{".status.remaining", ".status.suspendedTime"} // The operator's own.
+	checked := 0
+	for name, definition := range definitions(t) {
+		// ruled are fields whose lengths or values a rule of their list bounds.
+		ruled := map[string]bool{}
+		walk("", definition.Spec.Versions[0].Schema.OpenAPIV3Schema, func(path string, schema *apiextensionsv1.JSONSchemaProps) {
+			rules := ""
+			for _, rule := range schema.XValidations {
+				rules += rule.Rule + "\n"
+			}
+			ends := true
+			switch {
+			case path == ".apiVersion" || path == ".kind" || strings.HasSuffix(path, "{}") || slices.Contains(durations, path):
+				return
+			case schema.Type == "array":
+				ends = schema.MaxItems != nil
+				for field := range schema.Items.Schema.Properties {
+					ruled[path+"[]."+field] = strings.Contains(rules, "size(t."+field+") <=") || strings.Contains(rules, "t."+field+" in [")
+				}
+			case schema.AdditionalProperties != nil:
+				ends = schema.MaxProperties != nil && (strings.Contains(rules, "size(k) <=") || strings.Contains(rules, "k.matches(")) &&
+					strings.Contains(rules, "size(self[k]) <=")
+			case schema.Type == "string":
+				ends = schema.MaxLength != nil || len(schema.Enum) > 0 || schema.Format == "date-time" || ruled[path] || ended(schema.Pattern)
+			}
+			if checked++; !ends {
+				t.Errorf("%s%s has no end: give it MaxLength, MaxItems or MaxProperties", name, path)
+			}
+		})
+	}
+	if checked < 500 {
+		t.Errorf("%d fields checked: the test finds none", checked)
+	}
+}
+
+// ended reports whether a pattern takes no text that is longer than all others that it takes.
+func ended(pattern string) bool {
+	parsed, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil || !strings.HasPrefix(pattern, "^") || !strings.HasSuffix(pattern, "$") {
+		return false
+	}
+	var repeats func(of *syntax.Regexp) bool
+	repeats = func(of *syntax.Regexp) bool {
+		return of.Op == syntax.OpStar || of.Op == syntax.OpPlus || of.Op == syntax.OpRepeat && of.Max < 0 || slices.ContainsFunc(of.Sub, repeats)
+	}
+	return !repeats(parsed)
 }
 
 func walk(path string, schema *apiextensionsv1.JSONSchemaProps, visit func(string, *apiextensionsv1.JSONSchemaProps)) {
