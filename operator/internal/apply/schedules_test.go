@@ -18,7 +18,8 @@ import (
 	"assay.dev/assay/operator/internal/schedule"
 )
 
-// Who may create runs may give one the next name of a schedule's, and the schedule as its owner. What it measured is no point of the series.
+// Who may create runs may give one the next name of a schedule's, and the schedule as its owner. What it measured is no point of the
+// series.
 func TestARunThatTheScheduleDidNotMakeIsNotItsOwn(t *testing.T) {
 	s := &assayv1alpha1.BenchmarkSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "app", UID: "s-1"}}
 	s.Spec.Series = "scan"

@@ -56,7 +56,9 @@ func TestReadTakesSeveralDocumentsAndSkipsEmptyOnes(t *testing.T) {
 // A folder is read whatever it is called: of "runs[1]" nothing was read, but what lay in "runs1".
 func TestReadTakesTheFilesOfAFolderOfAnyName(t *testing.T) {
 	within := t.TempDir()
-	for name, documents := range map[string]string{"runs[1]": runDocument + "---\n" + templateDocument, "runs1": runDocument, "a[": runDocument, "*": ""} {
+	for name, documents := range map[string]string{
+		"runs[1]": runDocument + "---\n" + templateDocument, "runs1": runDocument, "a[": runDocument, "*": "",
+	} {
 		folder := filepath.Join(within, name)
 		if err := os.Mkdir(folder, 0o700); err != nil {
 			t.Fatal(err)
