@@ -3,6 +3,9 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+/// An attempt has no longer list of CPUs.
+const LONGEST_LIST: usize = 1024;
+
 /// A set of CPUs, e.g. `0-3,8`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct CpuSet(BTreeSet<usize>);
@@ -29,6 +32,17 @@ impl CpuSet {
         let mut mask = rustix::thread::CpuSet::new();
         self.iter().for_each(|cpu| mask.set(cpu));
         mask
+    }
+
+    /// The set as an attempt has it: of a longer list its beginning, and how many CPUs there are.
+    pub(crate) fn listed(&self) -> String {
+        let mut list = self.to_string();
+        if list.len() > LONGEST_LIST {
+            let rest = format!(",… ({} in all)", self.len());
+            list.truncate(list[..=LONGEST_LIST - rest.len()].rfind(',').unwrap_or(0));
+            list += &rest;
+        }
+        list
     }
 
     pub(crate) fn contains(&self, cpu: usize) -> bool {
@@ -93,6 +107,17 @@ mod tests {
         }
         assert_eq!(CpuSet::parse("2-5\n").expect("a list").len(), 4);
         assert_eq!(CpuSet::parse("two"), None);
+    }
+
+    #[test]
+    fn a_list_is_as_long_as_an_attempt_takes() {
+        let scattered: CpuSet = (0..1024).step_by(2).collect();
+        let listed = scattered.listed();
+        let (kept, rest) = listed.split_once(",…").expect("it is cut");
+        assert!(listed.len() <= LONGEST_LIST && rest == " (512 in all)", "{listed}");
+        assert!(CpuSet::parse(kept).expect("a list").is_subset(&scattered), "{kept}");
+        let half: CpuSet = scattered.iter().take(256).collect();
+        assert_eq!(half.listed(), half.to_string());
     }
 
     #[test]

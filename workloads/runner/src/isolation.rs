@@ -79,7 +79,7 @@ impl Grant {
         let (level, reason) = self.level(observed);
         Isolation {
             level,
-            cpus_allowed: observed.allowed_after.as_ref().or(observed.allowed_before.as_ref()).map(CpuSet::to_string),
+            cpus_allowed: observed.allowed_after.as_ref().or(observed.allowed_before.as_ref()).map(CpuSet::listed),
             cpu_quota: self.quota,
             memory_limit_bytes: self.memory_limit,
             // A list of CPUs can be long, and may be in it twice.
@@ -226,6 +226,15 @@ mod tests {
             let isolation = judge(&pod("1", "1024", quota), "1", &quiet());
             assert_judged(&isolation, IsolationLevel::ExclusiveCpus, "static policy");
             assert_eq!(isolation.cpus_allowed.as_deref(), Some("1"));
+        }
+    }
+
+    #[test]
+    fn an_attempt_takes_what_is_said_of_many_cpus() {
+        use assay_schema::Check;
+        let scattered = CpuSet::from_iter((0..1024).step_by(2)).to_string();
+        for cpuset in [scattered.as_str(), "0-1023"] {
+            judge(&pod(cpuset, "512", "50000"), &scattered, &quiet()).check().expect("an attempt takes it");
         }
     }
 

@@ -134,7 +134,7 @@ pub(crate) fn record(
         let mut seen = RoleSeen {
             name: role.name.clone(),
             result: role.result.filter(|&result| result),
-            cpus: seat.cpus.as_ref().map(CpuSet::to_string),
+            cpus: seat.cpus.as_ref().map(CpuSet::listed),
             shared: seat.shared.then_some(true),
             port: Some(u64::from(seat.port)),
             program_digest: digests.get(i).cloned().flatten(),
