@@ -49,6 +49,17 @@ func TestTheBenchmarkGateIsInstalledWhereRunsAre(t *testing.T) {
 	}
 }
 
+// Its image is the operator's, which comes from where the release's images come from.
+func TestTheBenchmarkGatePullsItsImage(t *testing.T) {
+	chart := render(t, `{benchmarkGate: {enabled: true}, global: {imagePullSecrets: [{name: all}]}, runs: {imagePullSecrets: [{name: runs}]}}`)
+	for _, name := range []string{"assay-executor", "benchmark-gate"} {
+		account := into[corev1.ServiceAccount](t, chart.find(t, "ServiceAccount/default/"+name))
+		if got := account.ImagePullSecrets; len(got) != 2 || got[0].Name != "all" || got[1].Name != "runs" {
+			t.Errorf("%s pulls with %v", name, got)
+		}
+	}
+}
+
 // A gate runs in pipelines of people who may not do more than start runs.
 func TestTheBenchmarkGateMayDoNoMoreThanItDoes(t *testing.T) {
 	chart := render(t, `{benchmarkGate: {enabled: true}}`)
