@@ -283,6 +283,8 @@ func TestNoEgressRuleReachesMetadata(t *testing.T) {
 		"a store at metadata's port":      `{objectStore: {mode: external, existingSecret: s3, external: {endpoint: "s3.example.com:80", secure: false}}}`,
 		"registries":                      `{operator: {registries: [ghcr.io, "registry.lan:80"]}}`,
 		"a Prometheus far away":           `{prometheus: {mode: external}, grafana: {prometheusURL: "http://prometheus.example.com"}}`,
+		"a Prometheus of IPv6":            `{prometheus: {mode: external}, grafana: {prometheusURL: "http://[2001:db8::7]/prometheus"}}`,
+		"a Prometheus of IPv6, at a port": `{prometheus: {mode: external}, grafana: {prometheusURL: "http://[2001:db8::7]:9090"}}`,
 		"a Prometheus at a port":          `{prometheus: {mode: external}, grafana: {prometheusURL: "https://prometheus.example.com:443"}}`,
 		"runs that reach what is public":  egressTo(`{cidr: 0.0.0.0/0, except: [169.254.0.0/16, 168.63.129.16/32, 100.100.100.200/32]}`),
 		"runs that reach what is private": egressTo(`{cidr: 10.0.0.0/8}`),
