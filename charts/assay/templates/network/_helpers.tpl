@@ -68,6 +68,11 @@ EC2's own prefix, as clouds put further services there; a block that a rule name
 {{- if or (and (contains ":" .block.cidr) (contains "." .block.cidr)) (hasPrefix "0,0,0,0,0,65535," (include "assay.network.groups" (splitList "/" .block.cidr | first))) -}}
 {{- fail (printf "%s: %s: write IPv4 addresses as such, without ::ffff:" .field .block.cidr) -}}
 {{- end -}}
+{{- range prepend (.block.except | default list) .block.cidr -}}
+{{- if regexMatch "/0[0-9]|^0[0-9]+[.]|[.]0[0-9]" . -}}
+{{- fail (printf "%s: %s: write numbers without zeros before them, which not everybody reads alike" $call.field .) -}}
+{{- end -}}
+{{- end -}}
 {{- range concat (include "assay.network.metadataServices" . | fromYamlArray) (include "assay.network.metadata" . | fromYamlArray) -}}
 {{- $metadata := . -}}
 {{- if include "assay.network.holds" (dict "cidr" $call.block.cidr "block" $metadata) -}}
