@@ -33,6 +33,7 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"an image with neither tag nor digest":             {`{images: {minio: {tag: ""}}}`, "/images/minio"},
 		"a digest that is none":                            {`{images: {minio: {digest: latest}}}`, "/images/minio"},
 		"a repository with a digest in it":                 {`{images: {minio: {repository: a@sha256}}}`, "/images/minio/repository"},
+		"a repository that is none":                        {`{images: {minio: {repository: "{minio}"}}}`, "/images/minio/repository"},
 		"an image with an unknown key":                     {`{images: {minio: {version: 1}}}`, "/images/minio"},
 		"a pull secret without a name":                     {`{images: {pullSecrets: [{}]}}`, "/images/pullSecrets/0"},
 		"a node label that is not a string":                {`{scheduling: {nodeSelector: {a: 1}}}`, "/scheduling/nodeSelector/a"},
@@ -76,6 +77,8 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"egress to metadata of IPv4 in IPv6, as numbers":   {egressTo(`{cidr: "::ffff:a9fe:a9fe/128"}`), "without ::ffff:"},
 		"egress to metadata of IPv4 in IPv6, in full":      {egressTo(`{cidr: "0:0:0:0:0:ffff:a9fe:a9fe/128"}`), "without ::ffff:"},
 		"an API server everywhere":                         {`{networkPolicies: {apiServer: {cidrs: [0.0.0.0/0]}}}`, "networkPolicies.apiServer.cidrs: 0.0.0.0/0 holds 169.254.169.254"},
+		"a metadata address with zeros before it":          {egressTo(`{cidr: 0169.254.169.254/32}`), "without zeros before them"},
+		"an except that is smaller than it looks":          {egressTo(`{cidr: 160.0.0.0/4, except: [169.254.0.0/016, 168.0.0.0/010]}`), "without zeros before them"},
 		"an isolation that does not exist":                 {`{networkPolicies: {runs: {isolate: Egress}}}`, "/networkPolicies/runs/isolate"},
 		"an external store without credentials":            {`{objectStore: {mode: external, external: {endpoint: s3.example.com}}}`, "objectStore.existingSecret is needed"},
 		"a secret key that MinIO refuses":                  {`{objectStore: {auth: {secretKey: short}}}`, "/objectStore/auth/secretKey"},
@@ -84,6 +87,8 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"an Alertmanager without a port":                   {`{prometheus: {alertmanagers: [alerts.example.com]}}`, "/prometheus/alertmanagers/0"},
 		"an Alertmanager with a scheme":                    {`{prometheus: {alertmanagers: ["https://alerts.example.com:9093"]}}`, "/prometheus/alertmanagers/0"},
 		"an interval that Prometheus does not understand":  {`{prometheus: {scrapeInterval: "15"}}`, "/prometheus/scrapeInterval"},
+		"a prefix of names that is none":                   {`{fullnameOverride: "My Assay"}`, "/fullnameOverride"},
+		"a name of the chart that is none":                 {`{nameOverride: "a: b"}`, "/nameOverride"},
 		"an authentication that Argo's server lacks":       {`{argo: {server: {authMode: none}}}`, "/argo/server/authMode"},
 	}
 	for name, tc := range tests {
@@ -118,6 +123,7 @@ func TestUsualValuesAreAccepted(t *testing.T) {
 		"egress beside metadata":                       egressTo(`{cidr: 169.254.169.253/32}`),
 		"egress beside metadata of IPv6":               egressTo(`{cidr: "fd00:ec2::/120"}`),
 		"egress to every address but metadata":         egressTo(`{cidr: 0.0.0.0/0, except: [169.254.0.0/16, 168.63.129.16/32, 100.100.100.200/32]}`),
+		"egress to addresses of IPv6 with zeros":       egressTo(`{cidr: "0064:ff9b::/96"}`),
 		"egress to every address of IPv6 but metadata": egressTo(`{cidr: "::/0", except: ["fc00::/7", "fe80::/10"]}`),
 		"persistence of another size":                  `{objectStore: {persistence: {enabled: true, size: 1.5Ti}}}`,
 	}

@@ -1,15 +1,9 @@
-{{/* Prefix of the names of objects. */}}
+{{/* Prefix of the names of objects. A release may have a dot in its name or begin with a digit, and a Service may not. */}}
 {{- define "assay.fullname" -}}
-{{- if .Values.fullnameOverride -}}
-{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
-{{- else -}}
 {{- $name := default .Chart.Name .Values.nameOverride -}}
-{{- if contains $name .Release.Name -}}
-{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
-{{- else -}}
-{{- printf "%s-%s" .Release.Name $name | trunc 40 | trimSuffix "-" -}}
-{{- end -}}
-{{- end -}}
+{{- $full := ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) -}}
+{{- $full = .Values.fullnameOverride | default $full | replace "." "-" -}}
+{{- regexReplaceAll "^[0-9]" $full "assay-${0}" | trunc 40 | trimAll "-" -}}
 {{- end -}}
 
 {{/* Labels that never change, for selectors. Call with (dict "root" $ "component" "operator"). */}}
@@ -125,7 +119,7 @@ affinity:
 {{- end }}
 {{- include "assay.spread" (merge (dict "replicas" (.replicas | default 1)) .) }}
 {{- with $values.scheduling.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- end -}}
 
@@ -157,11 +151,11 @@ metadata:
   {{- end }}
 spec:
   {{- with .ingress.className }}
-  ingressClassName: {{ . }}
+  ingressClassName: {{ . | quote }}
   {{- end }}
   {{- with .ingress.tlsSecret }}
   tls:
-  - {hosts: [{{ $.ingress.host | quote }}], secretName: {{ . }}}
+  - {hosts: [{{ $.ingress.host | quote }}], secretName: {{ . | quote }}}
   {{- end }}
   rules:
   - host: {{ .ingress.host | quote }}
@@ -193,7 +187,7 @@ capabilities: {drop: [ALL]}
 
 {{/* Probes that let "helm install --wait" return as soon as a pod serves. Call with (dict "path" "/" "port" "http"). */}}
 {{- define "assay.startupProbe" -}}
-httpGet: {path: {{ .path }}, port: {{ .port }}{{ with .scheme }}, scheme: {{ . }}{{ end }}}
+httpGet: {path: {{ .path | quote }}, port: {{ .port }}{{ with .scheme }}, scheme: {{ . }}{{ end }}}
 periodSeconds: 1
 timeoutSeconds: 2
 failureThreshold: 180
@@ -295,16 +289,21 @@ s3://{{ .Values.objectStore.bucket }}?endpoint={{ ternary "http" "https" (eq (in
 {{- if and (eq .Values.objectStore.mode "external") (not .Values.objectStore.external.pathStyle) }}&pathStyle=false{{ end }}
 {{- end -}}
 
+{{/* A key of a Secret, both of which people may have named. Call with (list NAME KEY). */}}
+{{- define "assay.secretKey" -}}
+{name: {{ first . | quote }}, key: {{ last . | quote }}}
+{{- end -}}
+
 {{/* How Argo reads what it needs of the object store's Secrets. */}}
 {{- define "assay.ledgerArtifactAccess" -}}
 {{- if include "assay.ledgerIdentity" . }}
 useSDKCreds: true
 {{- else }}
-accessKeySecret: {name: {{ include "assay.ledgerSecret" . }}, key: {{ .Values.objectStore.accessKeyKey }}}
-secretKeySecret: {name: {{ include "assay.ledgerSecret" . }}, key: {{ .Values.objectStore.secretKeyKey }}}
+accessKeySecret: {{ include "assay.secretKey" (list (include "assay.ledgerSecret" .) .Values.objectStore.accessKeyKey) }}
+secretKeySecret: {{ include "assay.secretKey" (list (include "assay.ledgerSecret" .) .Values.objectStore.secretKeyKey) }}
 {{- end }}
 {{- with include "assay.ledgerCASecret" . }}
-caSecret: {name: {{ . }}, key: {{ include "assay.ledgerCAKey" $ }}}
+caSecret: {{ include "assay.secretKey" (list . (include "assay.ledgerCAKey" $)) }}
 {{- end }}
 {{- end -}}
 
@@ -312,9 +311,9 @@ caSecret: {name: {{ . }}, key: {{ include "assay.ledgerCAKey" $ }}}
 {{- define "assay.ledgerEnv" -}}
 {{- with include "assay.ledgerAdminSecret" . }}
 - name: AWS_ACCESS_KEY_ID
-  valueFrom: {secretKeyRef: {name: {{ . }}, key: {{ $.Values.objectStore.accessKeyKey }}}}
+  valueFrom: {secretKeyRef: {{ include "assay.secretKey" (list . $.Values.objectStore.accessKeyKey) }}}
 - name: AWS_SECRET_ACCESS_KEY
-  valueFrom: {secretKeyRef: {name: {{ . }}, key: {{ $.Values.objectStore.secretKeyKey }}}}
+  valueFrom: {secretKeyRef: {{ include "assay.secretKey" (list . $.Values.objectStore.secretKeyKey) }}}
 {{- end }}
 {{- if include "assay.ledgerCASecret" . }}
 - {name: AWS_CA_BUNDLE, value: /etc/assay/ledger-ca/ca.crt}
@@ -326,10 +325,10 @@ caSecret: {name: {{ . }}, key: {{ include "assay.ledgerCAKey" $ }}}
 {{- with include "assay.ledgerOperatorSecret" . }}
 - name: ledger-credentials
   secret:
-    secretName: {{ . }}
+    secretName: {{ . | quote }}
     items:
-    - {key: {{ $.Values.objectStore.accessKeyKey }}, path: accessKey}
-    - {key: {{ $.Values.objectStore.secretKeyKey }}, path: secretKey}
+    - {key: {{ $.Values.objectStore.accessKeyKey | quote }}, path: accessKey}
+    - {key: {{ $.Values.objectStore.secretKeyKey | quote }}, path: secretKey}
 {{- end }}
 {{- end -}}
 
@@ -358,9 +357,9 @@ caSecret: {name: {{ . }}, key: {{ include "assay.ledgerCAKey" $ }}}
 {{- with include "assay.ledgerCASecret" . }}
 - name: ledger-ca
   secret:
-    secretName: {{ . }}
+    secretName: {{ . | quote }}
     items:
-    - {key: {{ include "assay.ledgerCAKey" $ }}, path: ca.crt}
+    - {key: {{ include "assay.ledgerCAKey" $ | quote }}, path: ca.crt}
 {{- end }}
 {{- end -}}
 
@@ -436,7 +435,7 @@ rules:
 {{- else }}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: {{ $kind }}, name: {{ $.name }}}
 subjects:
-- {kind: ServiceAccount, name: {{ first $.account }}, namespace: {{ last $.account | quote }}}
+- {kind: ServiceAccount, name: {{ first $.account | quote }}, namespace: {{ last $.account | quote }}}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -481,7 +480,7 @@ metadata:
 spec:
   accessModes: [ReadWriteOnce]
   {{- with .persistence.storageClassName }}
-  storageClassName: {{ . }}
+  storageClassName: {{ . | quote }}
   {{- end }}
   resources:
     requests: {storage: {{ .size }}}

@@ -12,7 +12,7 @@ import (
 )
 
 var imageKeys = map[string]any{
-	"repository": map[string]any{"type": "string", "minLength": 1, "pattern": `^[^@\s]+$`},
+	"repository": map[string]any{"type": "string", "minLength": 1, "pattern": `^[A-Za-z0-9][-A-Za-z0-9._:/]*$`},
 	"tag":        map[string]any{"type": "string", "pattern": `^[A-Za-z0-9_.-]*$`},
 	"digest":     map[string]any{"type": "string", "pattern": `^(sha256:[0-9a-f]{64})?$`},
 }

@@ -36,13 +36,13 @@ http://{{ include "assay.fullname" . }}-prometheus.{{ .Release.Namespace }}.svc:
 one dashboard there. */}}
 {{- define "assay.grafanaArgs" -}}
 {{- with include "assay.grafanaURL" . }}
-- --grafana-url={{ . }}
+- {{ printf "--grafana-url=%s" . | quote }}
 {{- end }}
 - --dashboards={{ and (eq .Values.grafana.mode "external") .Values.grafana.dashboards.runs }}
 - --dashboard-label={{ .Values.grafana.dashboards.labelKey }}={{ .Values.grafana.dashboards.labelValue }}
 - {{ printf "--dashboard-folder=%s" .Values.grafana.dashboards.runsFolder | quote }}
 {{- with .Values.grafana.reportsURL }}
-- --reports-url={{ . }}
+- {{ printf "--reports-url=%s" . | quote }}
 {{- end }}
 {{- end -}}
 
