@@ -39,7 +39,7 @@ func block(config Config, exp *experiment.Experiment, wave int) Template {
 	return Template{
 		Name:         blockTemplate,
 		Annotations:  map[string]string{displayAnnotation: displayReference},
-		Metadata:     &Metadata{Labels: map[string]string{PartLabel: "block"}, Annotations: config.Bucket.blockAnnotations()},
+		Metadata:     &Metadata{Labels: map[string]string{PartLabel: "block"}, Annotations: blockAnnotations(config.Bucket)},
 		Inputs:       Parameters{Parameters: blockInputs()},
 		Affinity:     onNode(nodeReference),
 		Tolerations:  tolerations(exp),

@@ -94,6 +94,7 @@ func base(config Config, run record.Run, wave int, name string) *Workflow {
 			PodMetadata: &Metadata{Labels: pods, Annotations: map[string]string{
 				"cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
 				"karpenter.sh/do-not-disrupt":                    "true",
+				killAnnotation + argosContainer:                  killCommand("argoexec"),
 			}},
 			PodSpecPatch:    podSpecPatch(config),
 			SecurityContext: podSecurity(),

@@ -113,11 +113,19 @@ func (b Bucket) access(namespace string) access {
 	return out
 }
 
-// blockAnnotations keep a cloud from giving the pod's identity to the containers of a block: only the keeper, which stores the
-// attempts, is to have it.
-func (b Bucket) blockAnnotations() map[string]string {
-	if b.Secret != "" {
-		return nil
+// blockAnnotations keep what trials may have written from being executed to end a block, and a cloud from giving the pod's identity to the
+// containers of a block: only the keeper, which stores the attempts, is to have it.
+func blockAnnotations(b Bucket) map[string]string {
+	out := map[string]string{killAnnotation + MainContainer: killCommand(binFolder + "/assay-runner")}
+	if b.Secret == "" {
+		out[skipContainers] = "install,main"
 	}
-	return map[string]string{skipContainers: "install,main"}
+	return out
 }
+
+// killAnnotation, with the name of a container, says by which program Argo sends signals there. Argo executes it in the container, and
+// without this takes the one in a folder that all of them can write to: a trial could put another in its place, which Argo would execute
+// where the pod's token is, and to what it says Argo's controller listens.
+const killAnnotation = "workflows.argoproj.io/kill-cmd-"
+
+func killCommand(program string) string { return fmt.Sprintf(`["%s","kill","%%d","1"]`, program) }

@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	// KeeperContainer is the keeper in a block's pod, and MainContainer what Argo calls the container of a template.
-	KeeperContainer, MainContainer = "keeper", "main"
+	// KeeperContainer is the keeper in a block's pod, MainContainer what Argo calls the container of a template, and argosContainer its own
+	// beside that.
+	KeeperContainer, MainContainer, argosContainer = "keeper", "main", "wait"
 	// keeperFolder holds the socket by which the runner reaches the keeper. A block's container cannot write there. It is not below
 	// /assay, which is the program in the keeper's image, and neither is the plan there.
 	keeperFolder = "/assay-keeper"

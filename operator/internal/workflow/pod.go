@@ -77,7 +77,7 @@ func podSpecPatch(config Config) string {
 	}
 	return patch(corev1.PodSpec{
 		InitContainers:     []corev1.Container{executor("init")},
-		Containers:         []corev1.Container{executor("wait")},
+		Containers:         []corev1.Container{executor(argosContainer)},
 		EnableServiceLinks: ptr.To(false),
 		// Argo's own, which have no bounds: its program, and what passes through it.
 		Volumes: []corev1.Volume{emptyDir("var-run-argo", argoRoom), emptyDir("tmp-dir-argo", argoRoom)},
@@ -96,7 +96,7 @@ func blockPatch(config Config, placement experiment.Placement) string {
 func analysisPatch(config Config) string {
 	return patch(corev1.PodSpec{
 		InitContainers: []corev1.Container{{Name: "init", Resources: config.burstable()}},
-		Containers:     []corev1.Container{{Name: "wait", Resources: config.burstable()}},
+		Containers:     []corev1.Container{{Name: argosContainer, Resources: config.burstable()}},
 	})
 }
 

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"encoding/json"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -276,6 +277,45 @@ func TestWithoutASecretThePodsOwnIdentityIsUsedAndKeptFromTheWorkload(t *testing
 	template := analysis(config, exp, 0)
 	if env := template.Container.Env; len(env) != 1 || env[0].Name != "GOMEMLIMIT" || len(template.Metadata.Annotations) > 0 {
 		t.Errorf("the analysis has %+v, %+v", template.Container.Env, template.Metadata.Annotations)
+	}
+}
+
+// Argo ends a container by executing a program in it, and by default the one in /var/run/argo, which all containers of a pod can write.
+func TestWhatArgoExecutesToEndABlockIsOutOfReachOfTrials(t *testing.T) {
+	exp := testExperiment(t, nil)
+	lanes := []design.Lane{{Node: "node-a"}}
+	wave, err := design.BuildWave(exp, 0, 0, 1, lanes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := testConfig(t)
+	for _, secret := range []string{config.Bucket.Secret, ""} {
+		config.Bucket.Secret = secret
+		built, err := Build(config, exp, wave, lanes, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		annotations := maps.Clone(built.Spec.PodMetadata.Annotations)
+		block := built.Spec.Templates[slices.IndexFunc(built.Spec.Templates, func(of Template) bool { return of.Name == blockTemplate })]
+		maps.Copy(annotations, block.Metadata.Annotations)
+		readOnly := func(program string) bool {
+			return slices.ContainsFunc(block.Container.VolumeMounts, func(m corev1.VolumeMount) bool {
+				return m.ReadOnly && strings.HasPrefix(program, m.MountPath+"/")
+			})
+		}
+		for container, reached := range map[string]func(program string) bool{
+			MainContainer: readOnly,
+			// In the path of Argo's own image.
+			"wait": func(program string) bool { return !strings.Contains(program, "/") },
+		} {
+			var command []string
+			text := annotations["workflows.argoproj.io/kill-cmd-"+container]
+			if err := json.Unmarshal([]byte(text), &command); err != nil || len(command) != 4 || !slices.Equal(command[1:], []string{"kill", "%d", "1"}) {
+				t.Errorf("%s is ended by %q: %v", container, text, err)
+			} else if !reached(command[0]) {
+				t.Errorf("%s is ended by %s, over which trials may write", container, command[0])
+			}
+		}
 	}
 }
 

@@ -16,6 +16,7 @@ mod inherited;
 mod install;
 mod isolation;
 mod keeper;
+mod kill;
 mod launch;
 mod layout;
 mod log;
@@ -90,6 +91,9 @@ enum Command {
         #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(100..=100_000))]
         trials: u32,
     },
+    /// Send a process a signal.
+    #[command(hide = true)]
+    Kill { signal: i32, process: i32 },
     /// Print a result and end: the trial that `bench` runs.
     #[command(hide = true)]
     Trivial {
@@ -106,6 +110,7 @@ fn main() -> ExitCode {
         Command::Block(args) => block::run(&args).map(drop),
         Command::Probe => survey::print().map_err(Stop::Runner),
         Command::Bench { trials } => bench::run(trials),
+        Command::Kill { signal, process } => kill::kill(signal, process).map_err(Stop::Runner),
         Command::Trivial { bytes } => bench::trivial(bytes).map_err(Stop::Runner),
     };
     match done {
