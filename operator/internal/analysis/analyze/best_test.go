@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"k8s.io/utils/ptr"
+
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
@@ -126,6 +128,32 @@ func TestTheBestIsAheadBeyondTheChancesItHad(t *testing.T) {
 			})
 			if got := l.theBest(t); !slices.Equal(got, c.want) {
 				t.Errorf("the best are %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// A count of which one trial has none is compared by means, and the one with fewer is the best all the same.
+func TestTheBestIsSoInCountsOfWhichSomeAreZero(t *testing.T) {
+	for name, zero := range map[string]int{"every trial has some": -1, "one trial has none": 5} {
+		t.Run(name, func(t *testing.T) {
+			l := simulated(t, 8, simulate.Machine{Seed: 1, Noise: quiet}, silent(assayv1alpha1.Gate{
+				Name: "fewer", Metric: "process.minorFaults", Op: assayv1alpha1.RatioAtMost, Bound: "0.9", At: at8,
+			}))
+			for arm, faults := range map[string]int64{"loop": 1000, "fused-naive": 700, "fused-m4r": 200} {
+				trial := 0
+				using(l, arm, func(block int, a *record.Attempt) {
+					a.Resources = record.Resources{MinorFaults: ptr.To(faults + int64(block%3))}
+					if a.Point == point8 && !a.Warmup {
+						if trial == zero && arm == "fused-m4r" {
+							a.Resources.MinorFaults = ptr.To(int64(0))
+						}
+						trial++
+					}
+				})
+			}
+			if got := l.theBest(t); !slices.Equal(got, []string{"fused-m4r"}) {
+				t.Errorf("the best are %q", got)
 			}
 		})
 	}

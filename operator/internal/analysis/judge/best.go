@@ -104,8 +104,9 @@ func ahead(d *estimate.Data, mine, theirs estimate.Quantity, comparisons float64
 		}
 	}
 	low, high := found.Ends(1 - (1-d.GateConfidence)/comparisons)
+	even := found.Scale(1)
 	if metric.Direction == experiment.LowerIsBetter {
-		return high < 0
+		return high < even
 	}
-	return low > 0
+	return low > even
 }
