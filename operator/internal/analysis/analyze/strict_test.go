@@ -262,6 +262,33 @@ func TestAMissingWaveIsNamedAndDecidesNothing(t *testing.T) {
 	}
 }
 
+// The number of a wave is for whoever writes an object to choose: of the waves that are missing before it the first are named.
+func TestAWaveOfAFarNumberTakesNoTimeAndNoRoom(t *testing.T) {
+	const far = 300_000
+	for name, spoil := range map[string]func(*simulatedRun){
+		"an attempt": func(l *simulatedRun) {
+			attempt := l.attempts[0]
+			attempt.Wave, attempt.Block = far, record.BlockName(far, 0)
+			attempt.Trial = record.TrialName(attempt.Block, 0, false)
+			attempt.ID = "simulated/" + attempt.Trial
+			l.attempts = append(l.attempts, attempt)
+		},
+		"a plan that cannot be read": func(l *simulatedRun) {
+			l.problems = append(l.problems, record.Problem{Source: record.Source{Key: record.WaveKey(far)}, Reason: "it is truncated"})
+		},
+	} {
+		l := pair(t, 0.94, nil)
+		spoil(l)
+		got := Evidence(l.exp, record.Evidence{Waves: l.waves, Attempts: l.attempts, Problems: l.problems}, far)
+		if got.Verdict != inconclusive || !strings.Contains(got.Candidates[0].Reason, "waves/001/wave.json is missing") {
+			t.Errorf("%s: %s: %s", name, got.Verdict, got.Candidates[0].Reason)
+		}
+		if named := len(got.Excluded); named > 200 {
+			t.Errorf("%s: %d objects are named as missing", name, named)
+		}
+	}
+}
+
 // Outputs that agree and trials that completed are no decision either where a part of the evidence is not there, or is there twice; what
 // differs or failed is one all the same.
 func TestEvidenceThatIsNotWholeIsNoGoOfAnyGate(t *testing.T) {

@@ -12,6 +12,9 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
+// mostGaps is how many missing waves are named: the number of the last one is for whoever writes an object to choose.
+const mostGaps = 100
+
 // findGaps names the waves that must have been there: waves are numbered from 0 without a gap, and each has a plan before anything
 // of it runs.
 func (s *Selection) findGaps(exp *experiment.Experiment, evidence record.Evidence, through int) {
@@ -29,17 +32,18 @@ func (s *Selection) findGaps(exp *experiment.Experiment, evidence record.Evidenc
 		}
 	}
 	// A plan that cannot be read is there all the same, also the newest.
+	unread := map[string]bool{}
 	for _, problem := range evidence.Problems {
+		unread[problem.Key] = true
 		var wave int
 		if _, err := fmt.Sscanf(problem.Key, "waves/%d/wave.json", &wave); err == nil && wave <= through {
 			last = max(last, wave)
 		}
 	}
-	for wave := range last + 1 {
+	for wave := 0; wave <= last && len(s.Gaps) < mostGaps; wave++ {
 		key := record.WaveKey(wave)
-		unread := slices.ContainsFunc(evidence.Problems, func(p record.Problem) bool { return p.Key == key })
 		switch {
-		case unread:
+		case unread[key]:
 			s.Gaps = append(s.Gaps, key)
 		case len(planned) > 0 && !planned[wave]:
 			s.Gaps = append(s.Gaps, key)
