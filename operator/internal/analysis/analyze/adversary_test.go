@@ -336,6 +336,37 @@ func TestIntervalsOfMixedClocksHoldTheTruth(t *testing.T) {
 	}
 }
 
+// A sample in which nothing was done has a rate of 0, which says nothing of the clock that the others were read by.
+func TestARateOfZeroHidesNoClock(t *testing.T) {
+	const step = 0.01
+	for _, statistic := range []assayv1alpha1.Statistic{"p50", "median", "mean", "max"} {
+		for name, zeros := range map[string][]string{
+			"no sample is 0": nil, "one of the candidates' is": {"fused-naive", "fused-m4r"}, "one of the baseline's is": {"loop"},
+			"one of every arm's is": {"loop", "fused-naive", "fused-m4r"},
+		} {
+			gate := assayv1alpha1.Gate{Name: "g", Metric: "latency", Statistic: statistic, At: at8, Op: assayv1alpha1.RatioAtLeast, Bound: "1.1"}
+			l := simulated(t, 10, simulate.Machine{Seed: 3, Noise: quiet}, func(spec *runSpec, template *templateSpec) {
+				gates(gate)(spec, template)
+				template.Metrics[0].Unit, template.Metrics[0].Direction = "queries/s", assayv1alpha1.HigherIsBetter
+			})
+			for i := range l.attempts {
+				a := &l.attempts[i]
+				metric := &record.Metric{Unit: "queries/s", Samples: slices.Repeat([]float64{1 / (3 * step)}, 30)}
+				if a.Arm == "loop" {
+					metric.Samples = slices.Repeat([]float64{1 / (4 * step)}, 30)
+				}
+				if slices.Contains(zeros, a.Arm) {
+					metric.Samples[7] = 0
+				}
+				a.Result.Metrics["latency"] = metric
+			}
+			if got := l.analyze().Gates[0]; got.Outcome != inconclusive {
+				t.Errorf("%s, %s: %s: %s", statistic, name, got.Outcome, got.Message)
+			}
+		}
+	}
+}
+
 // On a machine that is so quiet that all trials of an arm are alike to a thousandth, two arms a little apart are no clock with two steps.
 func TestAQuietMachineIsNoClock(t *testing.T) {
 	for _, effect := range []float64{0.95, 0.98, 0.9998} {
@@ -412,6 +443,50 @@ func TestTheBucketsOfAHistogramWidenItsIntervals(t *testing.T) {
 			if *found.Estimate.Low > slower || *found.Estimate.High < slower || *found.Estimate.Low == *found.Estimate.High ||
 				(found.Outcome == noGo) != sure {
 				t.Errorf("%s of %d digits: %s: %s", statistic, digits, found.Outcome, found.Message)
+			}
+		}
+	}
+}
+
+// What a histogram counts as 0 is shorter than its unit, and by how much nobody knows: a program that counts whole seconds has not shown
+// that it takes less than 5 ms.
+func TestATimeOfZeroInAHistogramIsAsCoarseAsItsUnit(t *testing.T) {
+	type edit = func(*runSpec, *templateSpec)
+	level := func(statistic assayv1alpha1.Statistic, op assayv1alpha1.GateOperator, bound string) edit {
+		return gates(assayv1alpha1.Gate{Name: "g", Metric: "latency", Statistic: statistic, At: at8, Op: op, Bound: bound})
+	}
+	rate := func(of edit) edit {
+		return func(spec *runSpec, template *templateSpec) {
+			of(spec, template)
+			template.Metrics[0].Unit, template.Metrics[0].Direction = "queries/s", assayv1alpha1.HigherIsBetter
+		}
+	}
+	count := func(of edit) edit {
+		return func(spec *runSpec, template *templateSpec) {
+			of(spec, template)
+			template.Metrics[0].Unit = "faults"
+		}
+	}
+	for _, statistic := range []assayv1alpha1.Statistic{"p95", "median", "mean"} {
+		for name, c := range map[string]struct {
+			edit edit
+			unit string
+			want experiment.Verdict
+		}{
+			"a time below its unit":                   {level(statistic, assayv1alpha1.AtMost, "5ms"), "s", inconclusive},
+			"a time beyond its unit":                  {level(statistic, assayv1alpha1.AtMost, "2s"), "s", goes},
+			"a rate below its unit":                   {rate(level(statistic, assayv1alpha1.AtLeast, "0.5")), "queries/s", inconclusive},
+			"a rate beyond its unit":                  {rate(level(statistic, assayv1alpha1.AtLeast, "2")), "queries/s", noGo},
+			"a count, which is known to the last one": {count(level(statistic, assayv1alpha1.AtMost, "0")), "faults", goes},
+		} {
+			l := simulated(t, 10, simulate.Machine{Seed: 3, Noise: quiet}, c.edit)
+			for i := range l.attempts {
+				metrics := l.attempts[i].Result.Metrics
+				metrics["latency"] = &record.Metric{Unit: c.unit, Histogram: asHistogram(t, make([]float64, len(metrics["latency"].Samples)))}
+				metrics["latency"].Histogram.Scale = 1
+			}
+			if found := l.analyze().Gates[0]; found.Outcome != c.want {
+				t.Errorf("%s, %s: %s: %s", statistic, name, found.Outcome, found.Message)
 			}
 		}
 	}
@@ -888,6 +963,30 @@ func TestTheBestIsDoubtedByWhatDoubtsAGate(t *testing.T) {
 				t.Errorf("%s: the best are %q, want %q; %+v", got.Verdict, best, c.want, got.Candidates)
 			}
 		})
+	}
+}
+
+// No time is negative, whatever it is the time of. What is no time may be.
+func TestANegativeTimeIsNoMeasurement(t *testing.T) {
+	for unit, want := range map[string]experiment.Verdict{
+		"s": noGo, "ms": noGo, "milliseconds": noGo, "ns/op": noGo, "s per query": noGo, "degrees": goes, "degrees/s": goes,
+	} {
+		l := pair(t, 1, nil)
+		l.exp.Plan.Metrics[0].Unit = unit
+		l.exp.Plan.Gates[0].Op, l.exp.Plan.Gates[0].Bound = experiment.AtMost, ptr.To(1.0)
+		for i := range l.attempts {
+			a := &l.attempts[i]
+			value := *a.Result.Metrics["time"].Value
+			if a.Arm == "new" {
+				value = -value
+			}
+			result := *a.Result
+			result.Metrics = map[string]*record.Metric{"time": {Unit: unit, Value: &value}}
+			a.Result = &result
+		}
+		if got := l.analyze(); got.Verdict != want {
+			t.Errorf("%s: %s: %s, want %s", unit, got.Verdict, got.Candidates[0].Reason, want)
+		}
 	}
 }
 

@@ -111,7 +111,7 @@ func (d *Data) onClock(found Inference, of ...Quantity) Inference {
 	}
 	width := math.Log1p(together) + apart
 	if !found.logarithmic {
-		if width = out.Step; rate {
+		if width = out.Step; rate && !math.IsInf(out.Relative, 0) {
 			width = out.Relative * math.Abs(found.Value)
 		}
 	}
@@ -158,7 +158,8 @@ type readBy struct {
 // readBy finds the step that a quantity was read by: the one that all arms' readings share, the coarser one of its own arm's, or of a
 // histogram the width of its buckets, whatever it counts.
 func (d *Data) readBy(q Quantity, is, rate bool, shared analysis.Resolution) readBy {
-	if value, width := d.bucket(q); width > 0 {
+	// A count of 0 is 0, and a time of 0 less than a unit of its histogram.
+	if value, width := d.bucket(q); width > 0 && (is || value > 0) {
 		// A value stands for its whole bucket, as its top: many values together say no more of where inside of it they lie.
 		if rate && value > 0 {
 			value, width = 1/value, width/value/value
@@ -171,7 +172,7 @@ func (d *Data) readBy(q Quantity, is, rate bool, shared analysis.Resolution) rea
 	readings, averaged := d.readings(q, rate)
 	center := stats.Mean(readings)
 	if math.IsNaN(center) || math.IsInf(center, 0) {
-		return readBy{} // There are none, or a rate is 0.
+		return readBy{} // There are none.
 	}
 	out := readBy{step: shared.Step, near: math.Abs(center), assumed: shared.Assumed}
 	// A few values are all multiples of two or three steps by accident. A single value has no digits that say how coarse its clock was.
@@ -363,7 +364,9 @@ func raw(attempt *record.Attempt, metric string) []float64 {
 func (d *Data) readings(q Quantity, rate bool) (out []float64, averaged bool) {
 	add := func(values []float64) {
 		for _, value := range values {
-			out = append(out, reading(value, rate))
+			if value != 0 || !rate { // A rate of 0 is of no time that a clock could have read.
+				out = append(out, reading(value, rate))
+			}
 		}
 	}
 	switch {

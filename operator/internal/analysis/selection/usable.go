@@ -225,11 +225,11 @@ func meaningless(value float64, unit string) string {
 	case magnitude > largestNumber || magnitude != 0 && magnitude < smallestNumber:
 		return fmt.Sprintf("invalid value %g %s: allowed are 0 and magnitudes from %g to %g", value, unit, smallestNumber, largestNumber)
 	}
-	seconds, time := experiment.InSeconds(unit)
-	switch {
+	clock, rate := experiment.ByClock(unit)
+	switch time := clock && !rate; {
 	case time && value < 0:
 		return fmt.Sprintf("%g %s is a negative time", value, unit)
-	case time && value*seconds > longestTime:
+	case time && value*experiment.ClockUnit(unit) > longestTime:
 		return fmt.Sprintf("invalid value %g %s: allowed are times up to %g s", value, unit, longestTime)
 	}
 	return ""

@@ -122,7 +122,7 @@ func (h Histograms) Distinct(metric record.Metric) int {
 // Width is that of the bucket of a histogram in which a value lies.
 func (h Histograms) Width(histogram *record.Histogram, value float64) float64 {
 	of := h[histogram]
-	if of.half == 0 || !(value > 0) {
+	if of.half == 0 {
 		return 0
 	}
 	return of.scale * math.Max(of.unit, math.Exp2(math.Floor(math.Log2(value/of.scale)))/of.half)
