@@ -1,0 +1,30 @@
+package compare
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// Whoever hands over an experiment may have each of its cells differ in another way from those of the other run.
+func TestCellsThatAllDifferTakeLittleLongerThanTheirNumber(t *testing.T) {
+	const cells, most = 40_000, 5 * time.Second
+	side := func(other string) *experiment.Experiment {
+		exp := &experiment.Experiment{Arms: []record.Arm{{Name: "x"}}}
+		for i := range cells {
+			exp.Points = append(exp.Points, record.Point{Key: strconv.Itoa(i)})
+			exp.Cells = append(exp.Cells, record.Cell{Point: i, Parameters: map[string]string{"seed": other + strconv.Itoa(i)}})
+		}
+		return exp
+	}
+	began := time.Now()
+	if found := parameters(side("a"), side("b")); len(found) != cells {
+		t.Errorf("%d differences", len(found))
+	}
+	if took := time.Since(began); took > most {
+		t.Errorf("it took %s", took)
+	}
+}
