@@ -24,7 +24,8 @@ struct Program {
     file: Option<String>,
     facts: Option<Facts>,
     digest: Option<String>,
-    /// The file had been as it was for a while when it was read. A change right after another one may leave it with the same times.
+    /// The file had been as it was for a while when it was read, and its times show changes. One right after another may leave it with the
+    /// same times.
     settled: bool,
 }
 
@@ -90,7 +91,8 @@ impl Program {
     fn read(program: &str, path: &str) -> Self {
         let file = find(program, path);
         let facts = facts(file.as_deref());
-        let settled = facts.as_ref().is_none_or(Facts::settled);
+        let shown = file.as_deref().is_none_or(|file| times_show_changes(Path::new(file)));
+        let settled = shown && facts.as_ref().is_none_or(Facts::settled);
         let digest = file.as_deref().and_then(|file| digest(Path::new(file)));
         Self { file, facts, digest, settled }
     }
@@ -115,14 +117,28 @@ fn digest(file: &Path) -> Option<String> {
     if !metadata.is_file() || metadata.len() > LARGEST_PROGRAM {
         return None;
     }
+    contents(file)
+}
+
+/// The digest of a file, however large it is.
+pub(crate) fn contents(file: &Path) -> Option<String> {
     let mut file = File::open(file).ok()?;
     let mut digest = blake3::Hasher::new();
     io::copy(&mut file, &mut digest).ok()?;
     Some(format!("blake3:{}", digest.finalize().to_hex()))
 }
 
+/// Whether every change of a file here shows in its times. Where nothing is written back to a disk, the kernel does not notice what is
+/// written through a mapping to a page that was read before.
+pub(crate) fn times_show_changes(path: &Path) -> bool {
+    // tmpfs, ramfs and hugetlbfs (linux/magic.h).
+    const IN_MEMORY: [u64; 3] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6];
+    let kind = rustix::fs::statfs(path).ok().and_then(|of| u64::try_from(of.f_type).ok());
+    kind.is_some_and(|kind| !IN_MEMORY.contains(&kind))
+}
+
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::fs::Permissions;
     use std::os::unix::fs::PermissionsExt;
 
@@ -178,6 +194,36 @@ mod tests {
                     assert!(!fine && reason.contains(&file) && reason.contains("changed after"), "{name}: {reason}")
                 }
             }
+        }
+    }
+
+    /// Writes to a file as no write: through a mapping, to pages that were read before.
+    pub(crate) fn write_mapped(file: &Path, text: &[u8]) {
+        use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+        let opened = File::options().read(true).write(true).open(file).expect("there");
+        let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
+        // SAFETY: a new mapping at an address that the kernel chooses aliases nothing.
+        let memory = unsafe { mmap(std::ptr::null_mut(), text.len(), protection, flags, &opened, 0) }.expect("mapped");
+        // SAFETY: the mapping is as long as the text, which is no longer than the file.
+        unsafe {
+            std::hint::black_box(memory.cast::<u8>().read_volatile());
+            memory.cast::<u8>().copy_from(text.as_ptr(), text.len());
+            munmap(memory, text.len()).expect("unmapped");
+        }
+    }
+
+    #[test]
+    fn a_program_that_was_changed_through_a_mapping_is_named_too() {
+        for place in [std::env::temp_dir(), "/dev/shm".into()] {
+            let Ok(folder) = tempfile::tempdir_in(place) else { continue };
+            let file = program(folder.path(), "tool", "one");
+            std::thread::sleep(SETTLED * 2);
+            let mut programs = Programs::default();
+            programs.note(&file, "");
+            programs.check(&file, "").expect("unchanged");
+            write_mapped(Path::new(&file), b"two");
+            let reason = programs.check(&file, "").expect_err("changed");
+            assert!(reason.contains("changed after"), "{reason}");
         }
     }
 

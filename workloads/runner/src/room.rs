@@ -18,6 +18,7 @@ use rustix::fs::{Access, access};
 use rustix::process::geteuid;
 
 use crate::output::own_name;
+use crate::programs::{contents, times_show_changes};
 use crate::segments::Segments;
 
 /// Not looked through for what trials leave: the kernel's own, Assay's, and Argo's, which works there while trials run.
@@ -62,13 +63,15 @@ struct Prepared {
     left: Vec<Seen>,
 }
 
-/// What shows of a file or folder that it was changed: its time of change is the kernel's, and no program can set it.
+/// What shows of a file or folder that it was changed: its time of change is the kernel's, and no program can set it. Where not every
+/// change shows there, it is what is in it.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
     path: PathBuf,
     inode: u64,
     bytes: u64,
     changed: (i64, i64),
+    contents: Option<String>,
 }
 
 impl Rooms {
@@ -239,12 +242,15 @@ fn named(entry: &fs::DirEntry) -> Option<(OsString, u64)> {
 /// All that is in a folder, and the folder itself.
 fn seen(folder: &Path) -> Vec<Seen> {
     let (mut open, mut out) = (vec![folder.to_owned()], Vec::new());
+    let by_times = times_show_changes(folder);
     while let Some(path) = open.pop() {
         let Ok(file) = fs::symlink_metadata(&path) else { continue };
         if file.is_dir() {
             open.extend(fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()));
         }
-        out.push(Seen { path, inode: file.ino(), bytes: file.size(), changed: (file.ctime(), file.ctime_nsec()) });
+        let contents = if by_times || !file.is_file() { None } else { contents(&path) };
+        let changed = (file.ctime(), file.ctime_nsec());
+        out.push(Seen { path, inode: file.ino(), bytes: file.size(), changed, contents });
     }
     out.sort_by(|a, b| a.path.cmp(&b.path));
     out
@@ -400,6 +406,27 @@ mod tests {
         assert_eq!(ended, Err("trial t of arm old changed what arm new prepared".to_owned()));
         drop(rooms);
         assert_eq!(entries(place.path()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_another_arm_writes_through_a_mapping_is_seen_too() {
+        for place in [std::env::temp_dir(), "/dev/shm".into()] {
+            let Ok(place) = tempfile::tempdir_in(place) else { continue };
+            let mut rooms = rooms(place.path(), true);
+            let room = rooms.enter("t", "new").expect("a room");
+            let index = room.prepared.clone().expect("declared").join("index");
+            fs::write(&index, "new's").expect("written");
+            rooms.leave(room, "t", "new").expect("it is its own");
+            for (text, well) in [("new's", true), ("forge", false)] {
+                std::thread::sleep(std::time::Duration::from_millis(50));
+                let room = rooms.enter("t", "old").expect("a room");
+                if !well {
+                    crate::programs::tests::write_mapped(&index, text.as_bytes());
+                }
+                let ended = rooms.leave(room, "t", "old").map_err(|changed| changed.to_string());
+                assert_eq!(ended.is_ok(), well, "{}: {ended:?}", place.path().display());
+            }
+        }
     }
 
     #[test]
