@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"time"
 
 	"gonum.org/v1/gonum/dsp/fourier"
 
@@ -72,22 +71,21 @@ func (s Spread) plus(other Spread) Spread {
 	return Spread{sum, sum * sum / (s.variance*s.variance/s.df + other.variance*other.variance/other.df)}
 }
 
-// inRunOrder are the values in the order in which their blocks ran, node by node, the one that began first before the others whatever it is
-// called, and without what is the node's: how nodes differ is nodes.go's question.
+// inRunOrder are the values in the order in which their blocks ran, node by node, the one with the first block before the others whatever it
+// is called and its clock says, and without what is the node's: how nodes differ is nodes.go's question.
 func (d *Data) inRunOrder(values map[string]float64) []float64 {
 	blocks := slices.SortedFunc(maps.Keys(values), record.CompareNames)
-	sum, count, began := map[string]float64{}, map[string]float64{}, map[string]time.Time{}
-	for _, block := range blocks {
+	sum, count, turn := map[string]float64{}, map[string]float64{}, map[string]int{}
+	for i, block := range blocks {
 		node := d.nodes[block]
-		if first, ok := began[node]; !ok || d.started[block].Before(first) {
-			began[node] = d.started[block]
+		if count[node] == 0 {
+			turn[node] = i
 		}
 		sum[node] += values[block]
 		count[node]++
 	}
 	slices.SortStableFunc(blocks, func(a, b string) int {
-		node, other := d.nodes[a], d.nodes[b]
-		return cmp.Or(began[node].Compare(began[other]), cmp.Compare(node, other), d.started[a].Compare(d.started[b]))
+		return cmp.Or(cmp.Compare(turn[d.nodes[a]], turn[d.nodes[b]]), d.started[a].Compare(d.started[b]))
 	})
 	out := make([]float64, len(blocks))
 	for i, block := range blocks {
