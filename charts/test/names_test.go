@@ -10,7 +10,7 @@ import (
 
 	"helm.sh/helm/v4/pkg/action"
 	release "helm.sh/helm/v4/pkg/release/v1"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
@@ -113,7 +113,7 @@ func TestAReleaseOfAnyNameCanBeInstalled(t *testing.T) {
 			case "Service":
 				wrong = validation.IsDNS1035Label(object.GetName())
 			case "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding":
-				wrong = path.IsValidPathSegmentName(object.GetName())
+				wrong = content.IsPathSegmentName(object.GetName())
 			}
 			for _, value := range object.GetLabels() {
 				wrong = append(wrong, validation.IsValidLabelValue(value)...)

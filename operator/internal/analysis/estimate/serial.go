@@ -71,8 +71,8 @@ func (s Spread) plus(other Spread) Spread {
 	return Spread{sum, sum * sum / (s.variance*s.variance/s.df + other.variance*other.variance/other.df)}
 }
 
-// inRunOrder are the values in the order in which their blocks ran, node by node, the one with the first block before the others whatever it
-// is called and its clock says, and without what is the node's: how nodes differ is nodes.go's question.
+// inRunOrder are the values in the order in which their blocks ran, node by node, the one with the first block before the others whatever
+// it is called and its clock says, and without what is the node's: how nodes differ is nodes.go's question.
 func (d *Data) inRunOrder(values map[string]float64) []float64 {
 	blocks := slices.SortedFunc(maps.Keys(values), record.CompareNames)
 	sum, count, turn := map[string]float64{}, map[string]float64{}, map[string]int{}
