@@ -290,7 +290,7 @@ func TestAPageOfALedgerRunsNoScript(t *testing.T) {
 		t.Fatal(err)
 	}
 	beginning := ours[:strings.Index(ours, "<meta name=")]
-	if !strings.Contains(beginning, "default-src 'none'") {
+	if !strings.Contains(beginning, "default-src 'none'") || !strings.Contains(beginning, "form-action 'none'; base-uri 'none'") {
 		t.Fatalf("a report begins with\n%s", beginning)
 	}
 	for _, forged := range []string{"<script>alert(1)</script>", "<!doctype html>\n<html><head><script>alert(1)</script>", ""} {

@@ -25,7 +25,8 @@ const beginning = `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<meta http-equiv="Content-Security-Policy"
+  content="default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; base-uri 'none'">
 `
 
 // Inert is a report as it lies in a ledger, in which whoever has a key of the ledger may have written anything: it begins as ours do.
