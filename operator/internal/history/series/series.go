@@ -291,18 +291,14 @@ func (b *builder) chain(ratio Estimate, anchor string, segment *Segment) (Estima
 	return ratio, false // It goes round in circles, or is as good as none.
 }
 
-// Chain is the ratio of a to c where first is a over b and then is b over c. Of any estimates that can be taken it is one, so that nothing
-// is squared but shares of the larger error.
+// Chain is the ratio of a to c where first is a over b and then is b over c.
 func Chain(first, then Estimate) Estimate {
-	finite := func(v float64) float64 { return max(-math.MaxFloat64, min(v, math.MaxFloat64)) }
+	va, vb := first.SE*first.SE, then.SE*then.SE
 	out := Estimate{
-		LogRatio: finite(first.LogRatio + then.LogRatio), SE: finite(math.Hypot(first.SE, then.SE)), DF: min(first.DF, then.DF),
-		Blocks: min(first.Blocks, then.Blocks),
+		LogRatio: first.LogRatio + then.LogRatio, SE: math.Sqrt(va + vb), DF: min(first.DF, then.DF), Blocks: min(first.Blocks, then.Blocks),
 	}
-	if larger := max(first.SE, then.SE); larger > 0 {
-		a, b := first.SE/larger, then.SE/larger
-		va, vb := a*a, b*b
-		out.DF = finite((va + vb) * (va + vb) / (va*va/first.DF + vb*vb/then.DF))
+	if va+vb > 0 {
+		out.DF = (va + vb) * (va + vb) / (va*va/first.DF + vb*vb/then.DF)
 	}
 	return out
 }
