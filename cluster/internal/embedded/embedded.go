@@ -174,8 +174,8 @@ func (c *Cluster) CheckGroup() error {
 	if slices.ContainsFunc(pids, func(pid int) bool { return slices.Contains(ours, pid) }) {
 		return nil
 	}
-	return fmt.Errorf("cgroup %s holds %d processes that this cluster did not start (%d is %s): set ASSAY_CLUSTER_NAME to another name, or end "+
-		"them if nobody needs them", c.Name, len(pids), pids[0], commandName(pids[0]))
+	return fmt.Errorf("cgroup %s holds %d processes that this cluster did not start (%d is %s): set ASSAY_CLUSTER_NAME to another name, "+
+		"or end them if nobody needs them", c.Name, len(pids), pids[0], commandName(pids[0]))
 }
 
 // madeNamespace reports whether the namespace is the very one we made, whatever has happened in it since.

@@ -206,7 +206,8 @@ func TestOfABookNothingIsKeptButWhatIsShown(t *testing.T) {
 		t.Errorf("%d KiB are kept", more>>10)
 	}
 	first, last := openChange{"change-4900", "regression"}, openChange{"change-4999", "improvement"}
-	if len(read.open) != maxOpenChanges || read.open[0] != first || read.open[maxOpenChanges-1] != last || read.states[change.Confirmed] != 5000 {
+	if len(read.open) != maxOpenChanges || read.open[0] != first || read.open[maxOpenChanges-1] != last ||
+		read.states[change.Confirmed] != 5000 {
 		t.Errorf("%d changes are open, of %d", len(read.open), read.states[change.Confirmed])
 	}
 }

@@ -17,7 +17,8 @@ import (
 func TestTheNewestWorkflowIsThatOfTheNewestWave(t *testing.T) {
 	run := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan", UID: types.UID("u")}}
 	flow := func(name string, wave int) workflow.Workflow {
-		return workflow.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name, Labels: workflow.Labels(record.Run(plan.HolderOf(run)), wave)}}
+		labels := workflow.Labels(record.Run(plan.HolderOf(run)), wave)
+		return workflow.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name, Labels: labels}}
 	}
 	for sentence, tc := range map[string]struct {
 		ledger *record.Wave

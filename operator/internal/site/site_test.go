@@ -292,7 +292,8 @@ func TestTheFeedTellsOfChangesOnce(t *testing.T) {
 func TestALongNameIsNotSaidByEveryPoint(t *testing.T) {
 	k := key("sort", "latency")
 	anchor := strings.Repeat("long", 1<<18)
-	page := render(t, []*series.Series{nights(t, k, 300, func(r *series.Record) { r.Anchor = anchor })}, change.Book{}, Options{})[fileOf(k.ID())]
+	all := []*series.Series{nights(t, k, 300, func(r *series.Record) { r.Anchor = anchor })}
+	page := render(t, all, change.Book{}, Options{})[fileOf(k.ID())]
 	if most := 8 * len(anchor); len(page) > most {
 		t.Errorf("%d KiB", len(page)>>10)
 	}

@@ -310,7 +310,8 @@ func TestWhatArgoExecutesToEndABlockIsOutOfReachOfTrials(t *testing.T) {
 		} {
 			var command []string
 			text := annotations["workflows.argoproj.io/kill-cmd-"+container]
-			if err := json.Unmarshal([]byte(text), &command); err != nil || len(command) != 4 || !slices.Equal(command[1:], []string{"kill", "%d", "1"}) {
+			err := json.Unmarshal([]byte(text), &command)
+			if err != nil || len(command) != 4 || !slices.Equal(command[1:], []string{"kill", "%d", "1"}) {
 				t.Errorf("%s is ended by %q: %v", container, text, err)
 			} else if !reached(command[0]) {
 				t.Errorf("%s is ended by %s, over which trials may write", container, command[0])
