@@ -285,15 +285,7 @@ func BenchmarkASeries(b *testing.B) {
 // slowly is unexplained as one thinks of it: of every last point all stretches up to it.
 func slowly(points []Observation, noise Noise, halfWidth float64) []stretch {
 	n := len(points)
-	weights, values := make([]float64, n+1), make([]float64, n+1)
-	exact := 0.0
-	for i := range points {
-		exact = max(exact, noise.Variance(i))
-	}
-	for i, p := range points {
-		w := 1 / max(noise.Variance(i), exact*1e-6, 1e-18)
-		weights[i+1], values[i+1] = weights[i]+w, values[i]+w*(p.Y-points[0].Y)
-	}
+	weights, values := weighted(points, noise)
 	// lowest[s] and highest[s] bound the levels that explain every part of the stretch from s to the current last point.
 	lowest, highest := make([]float64, n), make([]float64, n)
 	var out []stretch

@@ -56,10 +56,9 @@ const shortest = 4
 // stretch of points from first to last, with both.
 type stretch struct{ first, last int }
 
-// unexplained are, for each last point, the shortest stretches up to it that no single level explains.
-func unexplained(points []Observation, noise Noise, halfWidth float64) []stretch {
-	n := len(points)
-	weights, values := make([]float64, n+1), make([]float64, n+1)
+// weighted are the sums of the weights, and of the weighted distances from the first point, of as many points as their index says.
+func weighted(points []Observation, noise Noise) (weights, values []float64) {
+	weights, values = make([]float64, len(points)+1), make([]float64, len(points)+1)
 	exact := 0.0
 	for i := range points {
 		exact = max(exact, noise.Variance(i))
@@ -68,6 +67,13 @@ func unexplained(points []Observation, noise Noise, halfWidth float64) []stretch
 		w := 1 / max(noise.Variance(i), exact*1e-6, 1e-18)
 		weights[i+1], values[i+1] = weights[i]+w, values[i]+w*(p.Y-points[0].Y)
 	}
+	return weights, values
+}
+
+// unexplained are, for each last point, the shortest stretches up to it that no single level explains.
+func unexplained(points []Observation, noise Noise, halfWidth float64) []stretch {
+	n := len(points)
+	weights, values := weighted(points, noise)
 	// floors and ceilings bound the levels that explain the parts from begin to the current last point, by the lengths of these.
 	var floors, ceilings []bounds
 	var out []stretch

@@ -31,7 +31,7 @@ type Estimate struct {
 // Ratio of a logarithm; the largest number where none holds it: JSON, as which histories are shown, has no infinite one.
 func Ratio(logarithm float64) float64 { return min(math.Exp(logarithm), math.MaxFloat64) }
 
-// What an estimate may have: a ratio beyond these is no number, and of what is made of several estimates beyond them the figures are none.
+// Limits of an estimate. Beyond them its ratio, or the variance of several estimates together, overflows or vanishes.
 const (
 	mostLogRatio = 1e3
 	leastSE      = 1e-60
