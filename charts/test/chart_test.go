@@ -599,7 +599,8 @@ func TestNotesSayWhatToTypeNext(t *testing.T) {
 	}{
 		"everything bundled": {
 			want: []string{"assay doctor --namespace default --system-namespace assay-system", "kubectl apply --namespace default -f workflows/studies/pir-batch-scan/run.yaml", "service/assay-argo-server 2746", "service/assay-prometheus 9090", "service/assay-minio 9000 9001",
-				`'{{index .data "accessKey" | base64decode}} {{index .data "secretKey" | base64decode}}{{"\n"}}'`, "default StorageClass", "objectStore.persistence.enabled=false", "kubectl create token"},
+				`'{{index .data "accessKey" | base64decode}} {{index .data "secretKey" | base64decode}}{{"\n"}}'`,
+				"default StorageClass", "objectStore.persistence.enabled=false", "kubectl create token"},
 			wantNot: []string{"WARNING"},
 		},
 		"nothing is kept": {

@@ -204,7 +204,8 @@ func TestWhereABrowserFindsAReport(t *testing.T) {
 			store: "s3://assay/runs/../../login", here: "file:///bench/public", served: "s3://assay/runs=https://bench.example.org/l", says: "above",
 		},
 		"nor by another name of what is above": {
-			store: "s3://assay/runs/%2e%2e/login", here: "file:///bench/public", served: "s3://assay/runs=https://bench.example.org/l", says: "above",
+			store: "s3://assay/runs/%2e%2e/login", here: "file:///bench/public",
+			served: "s3://assay/runs=https://bench.example.org/l", says: "above",
 		},
 		"not in a bucket whose name only begins the same": {
 			store: "s3://assay-other/runs/one", here: "file:///bench/public", served: "s3://assay=https://bench.example.org", says: "--served",

@@ -115,7 +115,8 @@ func TestAProgramThatChangedBetweenBlocksEndsTheRun(t *testing.T) {
 		script string
 		want   string
 	}{
-		"it was replaced by a slower one":            {"echo two > " + program + ".new; mv " + program + ".new " + program, "program " + program + " had sha256"},
+		"it was replaced by a slower one": {"echo two > " + program + ".new; mv " + program + ".new " + program,
+			"program " + program + " had sha256"},
 		"it was deleted":                             {"rm " + program, "no such file"},
 		"nothing happened":                           {"true", ""},
 		"the runner was replaced":                    {`echo true > "$0.new"; mv "$0.new" "$0"`, "assay-runner had sha256"},

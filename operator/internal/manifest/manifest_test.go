@@ -134,10 +134,12 @@ func TestAFileTakesNoMoreRoomTheDeeperItIs(t *testing.T) {
 		chain += fmt.Sprintf("x: &a%d [*a%d]\n", i+1, i)
 	}
 	for name, tc := range map[string]struct{ document, says string }{
-		"mappings in mappings": {fullRun + "other: " + strings.Repeat("{"+key+": ", deep) + "1" + strings.Repeat("}", deep) + "\n", "more than 64 deep"},
-		"lists in lists":       {fullRun + "other: " + strings.Repeat("[", deep) + strings.Repeat("]", deep) + "\n", "more than 64 deep"},
-		"anchors in anchors":   {fullRun + chain + fmt.Sprintf("other: *a%d\n", deep), "more than 64 deep"},
-		"below a long name":    {fullRun + "? " + strings.Repeat(key, 5000) + "\n: [" + strings.Repeat("1,", 100_000) + "1]\n", "a key has 500000 bytes"},
+		"mappings in mappings": {fullRun + "other: " + strings.Repeat("{"+key+": ", deep) + "1" + strings.Repeat("}", deep) + "\n",
+			"more than 64 deep"},
+		"lists in lists":     {fullRun + "other: " + strings.Repeat("[", deep) + strings.Repeat("]", deep) + "\n", "more than 64 deep"},
+		"anchors in anchors": {fullRun + chain + fmt.Sprintf("other: *a%d\n", deep), "more than 64 deep"},
+		"below a long name": {fullRun + "? " + strings.Repeat(key, 5000) + "\n: [" + strings.Repeat("1,", 100_000) + "1]\n",
+			"a key has 500000 bytes"},
 	} {
 		path := write(t, tc.document)
 		var before, after runtime.MemStats

@@ -149,7 +149,8 @@ func TestWhatIsDecided(t *testing.T) {
 		"the blocks of a run that has ended are ended": {asIs, all(blockRuns, (*world).end),
 			"terminate scan-w000: the run has ended", ""},
 		"but not its workflow, which Argo is about to end": {asIs, (*world).end, "<nil>", ""},
-		"nor a block that is told to end":                  {asIs, all(blockRuns, (*world).end, func(w *world) { w.Wave.Stopped = true }), "<nil>", ""},
+		"nor a block that is told to end": {asIs, all(blockRuns, (*world).end, func(w *world) { w.Wave.Stopped = true }), "<nil>",
+			""},
 		"a workflow that Argo does not end goes with the budget": {asIs, all((*world).end, func(w *world) {
 			w.Wave.Stopped = true
 			w.after(w.Run.Spec.Budget.WallClock.Duration)
