@@ -8,6 +8,7 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
+	"regexp"
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
@@ -29,12 +30,13 @@ const beginning = `<!doctype html>
   content="default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; base-uri 'none'">
 `
 
-// Inert is a report as it lies in a ledger, in which whoever has a key of the ledger may have written anything: it begins as ours do.
+// directive names what a page tells a browser in place of a header. No policy keeps a browser from following a refresh to another site.
+var directive = regexp.MustCompile(`(?i)http-equiv`)
+
+// Inert is a report as it lies in a ledger, in which whoever has a key of the ledger may have written anything: it begins as ours do, and
+// has no other directive.
 func Inert(raw []byte) []byte {
-	if bytes.HasPrefix(raw, []byte(beginning)) {
-		return raw
-	}
-	return append([]byte(beginning), raw...)
+	return append([]byte(beginning), directive.ReplaceAll(bytes.TrimPrefix(raw, []byte(beginning)), []byte("data-$0"))...)
 }
 
 // Style is the style sheet of the report, for other pages that look like it.

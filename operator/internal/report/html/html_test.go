@@ -1,6 +1,7 @@
 package html
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/xml"
@@ -14,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	xhtml "golang.org/x/net/html"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
@@ -108,6 +111,35 @@ func TestAPageTakesTheTimeOfItsFigures(t *testing.T) {
 	newReport(s.exp, s.result, s.evidence)
 	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("%d figures took %s", len(s.result.Arms), took)
+	}
+}
+
+// A refresh leads a browser elsewhere, whatever the page's policy says. The tokenizer is the browsers' own algorithm.
+func TestNoPageOfALedgerLeadsElsewhereByItself(t *testing.T) {
+	ours := simulated(t, nil, nil).page(t)
+	if string(Inert([]byte(ours))) != ours {
+		t.Error("a page of ours is changed")
+	}
+	for _, forged := range []string{
+		`<META HTTP-EQUIV=refresh CONTENT="0;url=https://example.org">`,
+		"<meta/hTTp-eQuiv\n=\nrefresh content=0;https://example.org>",
+		`<p title='><meta http-equiv="refresh" content="0">`,
+		`<meta name=a http-equiv=set-cookie content=b>`,
+	} {
+		for _, before := range []string{"", beginning, beginning + beginning} {
+			directives := 0
+			tokens := xhtml.NewTokenizer(bytes.NewReader(Inert([]byte(before + forged))))
+			for tokens.Next() != xhtml.ErrorToken {
+				for _, attribute := range tokens.Token().Attr {
+					if attribute.Key == "http-equiv" {
+						directives++
+					}
+				}
+			}
+			if directives != 1 {
+				t.Errorf("%d directives, and only the policy is one: %s", directives, before+forged)
+			}
+		}
 	}
 }
 
