@@ -277,6 +277,14 @@ func TestPercentilesOfSamplesSomeOfWhichAreZeroOrCensored(t *testing.T) {
 			})
 		}
 	}
+	of := func(samples string, spoil func(*simulatedRun)) func(*simulatedRun) {
+		return func(l *simulatedRun) {
+			for _, cell := range l.exp.Cells {
+				cell.Parameters["iterations"] = samples
+			}
+			spoil(l)
+		}
+	}
 	for name, c := range map[string]struct {
 		factor    float64
 		statistic assayv1alpha1.Statistic
@@ -289,6 +297,8 @@ func TestPercentilesOfSamplesSomeOfWhichAreZeroOrCensored(t *testing.T) {
 		"a median does not fall on one timeout in 24":                {1.2, assayv1alpha1.StatisticP50, timeouts(1), goes},
 		"a p95 of as many as may be there does, and is Inconclusive": {1.2, assayv1alpha1.StatisticP95, timeouts(2), inconclusive},
 		"a median falls on 15 timeouts in 24":                        {1.2, assayv1alpha1.StatisticP50, timeouts(23), noGo},
+		"of trials of as many samples as a number holds too": {1.2, assayv1alpha1.StatisticP50,
+			of("9223372036854775807", timeouts(23)), noGo},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := simulated(t, 12, simulate.Machine{Seed: 1, Noise: quiet, Seconds: factor(c.factor)}, edit(c.statistic))

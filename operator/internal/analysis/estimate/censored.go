@@ -89,7 +89,7 @@ func (d *Data) samplesPerTrial(q Quantity) int64 {
 	if from := d.Exp.Metric(q.Metric).SamplesFrom; from != "" {
 		for _, c := range d.Exp.Cells {
 			if fixed, err := strconv.ParseInt(c.Parameters[from], 10, 64); selection.At(c.Point, c.Arm) == q.Cell && err == nil && fixed > 0 {
-				return fixed
+				return min(fixed, trial.MostValues) // An author wrote it, and a pool adds it up.
 			}
 		}
 	}

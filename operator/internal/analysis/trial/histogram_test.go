@@ -81,7 +81,7 @@ func TestAHistogramTakesNoMoreRoomThanThereIs(t *testing.T) {
 		"more values than a list has":    {bytes.Repeat([]byte{2}, mostBars+1), mostBars + 1, "record fewer significant digits"},
 		"as many values as a list has":   {bytes.Repeat([]byte{2}, mostBars), mostBars, ""},
 		"one value, in a far-off bucket": {lastBucket, 1, ""},
-		"more values than any trial has": {binary.AppendVarint(nil, mostValues+1), mostValues + 1, "at most 68719476736 are allowed"},
+		"more values than any trial has": {binary.AppendVarint(nil, MostValues+1), MostValues + 1, "at most 68719476736 are allowed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			histogram := &record.Histogram{Scale: 1e-9, Count: tc.count, Data: encodeHistogram(t, 5, 1, 1<<62, tc.counts)}

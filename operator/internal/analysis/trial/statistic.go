@@ -28,9 +28,9 @@ type decoded struct {
 // say six million.
 const mostBars = 100_000
 
-// mostValues is how many values the histogram of a trial may hold in all: those of a hundred thousand trials together are fewer than
+// MostValues is how many values the histogram of a trial may hold in all: those of a hundred thousand trials together are fewer than
 // an analysis may count, and can be added up.
-const mostValues = 1 << 36
+const MostValues = 1 << 36
 
 // Histograms are those that were decoded.
 type Histograms map[*record.Histogram]decoded
@@ -45,8 +45,8 @@ func (h Histograms) Decode(histogram *record.Histogram) error {
 	switch {
 	case found.TotalCount() != histogram.Count:
 		return fmt.Errorf("invalid histogram: it holds %d values and its count is %d", found.TotalCount(), histogram.Count)
-	case histogram.Count > mostValues:
-		return fmt.Errorf("invalid histogram: it holds %d values, and at most %d are allowed", histogram.Count, mostValues)
+	case histogram.Count > MostValues:
+		return fmt.Errorf("invalid histogram: it holds %d values, and at most %d are allowed", histogram.Count, MostValues)
 	}
 	// Twice as many values as the digits have are distinguished, rounded up to a power of two, and of these the upper half in each
 	// doubling (Tene, HdrHistogram).
