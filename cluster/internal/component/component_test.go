@@ -3,6 +3,7 @@ package component
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +15,7 @@ import (
 
 func settings(t *testing.T) Settings {
 	t.Helper()
-	state := t.TempDir()
+	state := filepath.Join(t.TempDir(), "a [0-9] folder")
 	s := Settings{
 		Config: config.Config{Name: "assay-cluster", State: state, Cache: "/cache/assay", Port: 16443},
 		Self:   state + "/bin/cluster", OS: osdeps.Tree{Root: "/cache/assay/os/debian12"}, PauseImage: "registry.k8s.io/pause:3.10", Binary: map[string]string{},

@@ -3,6 +3,7 @@ package component
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"io/fs"
 	"net"
 	"net/netip"
 	"os"
@@ -54,13 +55,14 @@ func Issue(s Settings, now func() time.Time) (certs Certificates, err error) {
 
 // fingerprint changes when any certificate does: programs that still use the old ones must be restarted.
 func fingerprint(dir string) (string, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*.crt"))
+	folder := os.DirFS(dir)
+	files, err := fs.Glob(folder, "*.crt")
 	if err != nil {
 		return "", err
 	}
 	sum := sha256.New()
 	for _, file := range files {
-		data, err := os.ReadFile(file)
+		data, err := fs.ReadFile(folder, file)
 		if err != nil {
 			return "", err
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -92,12 +93,12 @@ func fetch(ctx context.Context, root string) error {
 			return err
 		}
 	}
-	archives, err := filepath.Glob(filepath.Join(downloads, "*.deb"))
+	archives, err := fs.Glob(os.DirFS(downloads), "*.deb")
 	if err != nil {
 		return err
 	}
 	for _, archive := range archives {
-		if _, err := run(ctx, execx.Command{Path: "dpkg-deb", Args: []string{"-x", archive, root}}); err != nil {
+		if _, err := run(ctx, execx.Command{Path: "dpkg-deb", Args: []string{"-x", filepath.Join(downloads, archive), root}}); err != nil {
 			return err
 		}
 	}
