@@ -11,6 +11,7 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"a certificate of one's own without its authority": {`{objectStore: {tls: {enabled: true, existingSecret: own}}}`, "objectStore.tls.existingSecret and objectStore.tls.ca belong together"},
 		"a certificate that nobody uses":                   {`{objectStore: {tls: {existingSecret: own}}}`, "objectStore.tls.enabled=true"},
 		"a seed that can be guessed":                       {`{objectStore: {auth: {userKeySeed: short}}}`, "/objectStore/auth/userKeySeed"},
+		"a region that says more than where":               {`{objectStore: {region: "eu&pathStyle=false"}}`, "/objectStore/region"},
 		"a key that does not exist":                        {`{minoi: {}}`, "minoi"},
 		"a key that does not exist, deeper":                {`{objectStore: {persistance: {}}}`, "persistance"}, //nolint:misspell // Wrong on purpose.
 		"a section that has another name now":              {`{minio: {mode: bundled}}`, "minio is called objectStore now"},
