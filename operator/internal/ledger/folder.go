@@ -3,11 +3,13 @@ package ledger
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,7 +21,7 @@ const temporaryPrefix = ".assay-tmp-"
 // errNoLocks means that this system has no locks of folders.
 var errNoLocks = errors.New("locks of folders are not known")
 
-// folder is a store in a directory: keys are paths below it.
+// folder is a store in a directory: keys are paths below it. A folder may come from somebody else, so no link in it leads out of it.
 type folder struct{ root string }
 
 func openFolder(rawURL string, parsed *url.URL) (Store, error) {
@@ -32,16 +34,21 @@ func openFolder(rawURL string, parsed *url.URL) (Store, error) {
 	return folder{filepath.Clean(parsed.Path)}, nil
 }
 
-func (f folder) path(key string) string { return filepath.Join(f.root, filepath.FromSlash(key)) }
-
 func (f folder) Get(ctx context.Context, key string) ([]byte, error) {
 	if err := checkKey(key); err != nil {
 		return nil, err
 	}
-	info, err := os.Stat(f.path(key))
+	root, err := os.OpenRoot(f.root)
+	var info fs.FileInfo
+	if err == nil {
+		defer root.Close()
+		info, err = root.Stat(key)
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s in %s: %w", key, f.URL(), ErrNotFound)
+	case err != nil && leads(root, key):
+		return nil, fmt.Errorf("%s in %s is a link out of it: %w", key, f.URL(), ErrNotFound)
 	case err != nil:
 		return nil, fmt.Errorf("read %s: %w: %w", key, ErrUnreachable, err)
 	case !info.Mode().IsRegular():
@@ -49,7 +56,7 @@ func (f folder) Get(ctx context.Context, key string) ([]byte, error) {
 	case info.Size() > mostBytes(ctx):
 		return nil, tooLarge(key, info.Size(), mostBytes(ctx))
 	}
-	file, err := os.Open(f.path(key))
+	file, err := root.Open(key)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w: %w", key, ErrUnreachable, err)
 	}
@@ -61,19 +68,28 @@ func (f folder) Get(ctx context.Context, key string) ([]byte, error) {
 	return data, err
 }
 
+// leads reports whether the key is a link.
+func leads(root *os.Root, key string) bool {
+	if root == nil {
+		return false
+	}
+	info, err := root.Lstat(key)
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
+}
+
 // Create links a complete temporary file under the key: a link never replaces a file, and a reader never sees half of one. What
 // never changes is write-protected.
 func (f folder) Create(_ context.Context, key string, data []byte) error {
-	return f.write(key, data, 0o444, func(temporary, target string) error {
-		if err := os.Link(temporary, target); err != nil {
+	return f.write(key, data, 0o444, func(root *os.Root, temporary string) error {
+		if err := root.Link(temporary, key); err != nil {
 			return err
 		}
-		return os.Remove(temporary)
+		return root.Remove(temporary)
 	})
 }
 
 func (f folder) Replace(_ context.Context, key string, data []byte) error {
-	return f.write(key, data, 0o644, os.Rename)
+	return f.write(key, data, 0o644, func(root *os.Root, temporary string) error { return root.Rename(temporary, key) })
 }
 
 // Update holds a lock on the folder that the object is in, which ends with the process that has it.
@@ -81,15 +97,19 @@ func (f folder) Update(ctx context.Context, key string, change func(old []byte) 
 	if err := checkKey(key); err != nil {
 		return err
 	}
-	target := f.path(key)
-	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-		return fmt.Errorf("write %s: %w", key, err)
+	root, err := f.above(key)
+	if err != nil {
+		return err
 	}
-	unlock, err := lockFolder(filepath.Dir(target))
+	defer root.Close()
+	directory, err := root.Open(path.Dir(key))
+	if err == nil {
+		defer directory.Close()
+		err = lockFolder(directory)
+	}
 	if err != nil {
 		return fmt.Errorf("lock the folder of %s: %w: %w", key, ErrUnreachable, err)
 	}
-	defer unlock()
 	old, err := f.Get(ctx, key)
 	absent := errors.Is(err, ErrNotFound)
 	if err != nil && !absent {
@@ -102,18 +122,37 @@ func (f folder) Update(ctx context.Context, key string, change func(old []byte) 
 	return f.Replace(ctx, key, data)
 }
 
-func (f folder) write(key string, data []byte, mode fs.FileMode, publish func(temporary, target string) error) error {
+// above opens the store, with the folder in which the key lies.
+func (f folder) above(key string) (*os.Root, error) {
+	err := os.MkdirAll(f.root, 0o755)
+	var root *os.Root
+	if err == nil {
+		root, err = os.OpenRoot(f.root)
+	}
+	if err == nil {
+		if err = root.MkdirAll(path.Dir(key), 0o755); err != nil {
+			err = errors.Join(err, root.Close())
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("write %s: %w", key, err)
+	}
+	return root, nil
+}
+
+func (f folder) write(key string, data []byte, mode fs.FileMode, publish func(root *os.Root, temporary string) error) error {
 	if err := checkKey(key); err != nil {
 		return err
 	}
-	target := f.path(key)
-	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-		return fmt.Errorf("write %s: %w", key, err)
+	root, err := f.above(key)
+	if err != nil {
+		return err
 	}
-	temporary, err := f.temporary(filepath.Dir(target), data, mode)
-	if err == nil {
-		if err = publish(temporary, target); err != nil {
-			err = errors.Join(err, os.Remove(temporary))
+	defer root.Close()
+	name := path.Join(path.Dir(key), temporaryPrefix+rand.Text())
+	if err = temporary(root, name, data, mode); err == nil {
+		if err = publish(root, name); err != nil {
+			err = errors.Join(err, root.Remove(name))
 		}
 	}
 	if errors.Is(err, fs.ErrExist) {
@@ -126,10 +165,10 @@ func (f folder) write(key string, data []byte, mode fs.FileMode, publish func(te
 }
 
 // temporary writes the data to a new file beside its final place, so that publishing it is one step on one file system.
-func (f folder) temporary(directory string, data []byte, mode fs.FileMode) (string, error) {
-	file, err := os.CreateTemp(directory, temporaryPrefix)
+func temporary(root *os.Root, name string, data []byte, mode fs.FileMode) error {
+	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return "", err
+		return err
 	}
 	_, err = file.Write(data)
 	if err == nil {
@@ -139,9 +178,9 @@ func (f folder) temporary(directory string, data []byte, mode fs.FileMode) (stri
 		err = file.Sync()
 	}
 	if err = errors.Join(err, file.Close()); err != nil {
-		return "", errors.Join(err, os.Remove(file.Name()))
+		err = errors.Join(err, root.Remove(name))
 	}
-	return file.Name(), nil
+	return err
 }
 
 func (f folder) List(ctx context.Context, prefix string) ([]string, error) {
@@ -152,27 +191,30 @@ func (f folder) List(ctx context.Context, prefix string) ([]string, error) {
 // Page returns all keys at once: a folder has no pages.
 func (f folder) Page(_ context.Context, prefix, after string) (keys []string, more bool, err error) {
 	// Walk only the deepest folder that the prefix names.
-	start := f.root
+	start := "."
 	if slash := strings.LastIndexByte(prefix, '/'); slash >= 0 {
-		start = f.path(prefix[:slash])
+		start = path.Clean(prefix[:slash])
 	}
-	err = filepath.WalkDir(start, func(path string, entry fs.DirEntry, err error) error {
+	root, err := os.OpenRoot(f.root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("list %s: %w: %w", prefix, ErrUnreachable, err)
+	}
+	defer root.Close()
+	err = fs.WalkDir(root.FS(), start, func(key string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // What went away meanwhile is not there, and what comes after it is.
 		}
 		if err != nil {
 			return err
 		}
-		relative, err := filepath.Rel(f.root, path)
-		if err != nil {
-			return err
-		}
-		key := filepath.ToSlash(relative)
 		switch {
 		case entry.IsDir():
 			// 0 is the character after the slash, so that all that is below a folder comes before it.
 			below := strings.HasPrefix(key+"/", prefix) || strings.HasPrefix(prefix, key+"/")
-			if relative != "." && (!below || key+"0" <= after) {
+			if key != "." && (!below || key+"0" <= after) {
 				return fs.SkipDir
 			}
 		case !strings.HasPrefix(entry.Name(), temporaryPrefix) && strings.HasPrefix(key, prefix) && key > after:

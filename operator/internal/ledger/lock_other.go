@@ -4,10 +4,11 @@ package ledger
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 )
 
 // lockFolder is what a folder with several writers needs.
-func lockFolder(string) (unlock func(), err error) {
-	return nil, fmt.Errorf("%w on %s: keep the history in an object store", errNoLocks, runtime.GOOS)
+func lockFolder(*os.File) error {
+	return fmt.Errorf("%w on %s: keep the history in an object store", errNoLocks, runtime.GOOS)
 }

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"os"
+	"path/filepath"
 
 	"github.com/minio/minio-go/v7"
 )
@@ -52,7 +53,7 @@ func (f folder) Sizes(ctx context.Context, prefix string) (Sizes, error) {
 		return Sizes{}, err
 	}
 	for _, key := range keys {
-		info, err := os.Stat(f.path(key))
+		info, err := os.Stat(filepath.Join(f.root, filepath.FromSlash(key)))
 		if err != nil {
 			return Sizes{}, err
 		}

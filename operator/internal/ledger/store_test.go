@@ -281,6 +281,62 @@ func TestFolderIgnoresHalfWrittenFiles(t *testing.T) {
 	}
 }
 
+// A folder that somebody hands over is read and written, and nothing else of the disk is, whatever links are in it.
+func TestNoLinkLeadsOutOfAFolder(t *testing.T) {
+	const secret = "what no ledger holds"
+	for name, key := range map[string]string{"of an object": "analysis/000/report.html", "of a folder": "analysis/000", "of the first folder": "analysis"} {
+		for by, target := range map[string]func(root, outside string) string{
+			"absolute": func(_, outside string) string { return outside },
+			"relative": func(from, outside string) string {
+				relative, err := filepath.Rel(filepath.Dir(from), outside)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return relative
+			},
+		} {
+			t.Run("a link "+name+", "+by, func(t *testing.T) {
+				const object = "analysis/000/report.html"
+				ctx, root, outside := t.Context(), t.TempDir(), filepath.Join(t.TempDir(), "a")
+				link, file := filepath.Join(root, key), outside+strings.TrimPrefix(object, key)
+				if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(secret), 0o600),
+					os.MkdirAll(filepath.Dir(link), 0o755), os.Symlink(target(link, outside), link)); err != nil {
+					t.Fatal(err)
+				}
+				store, err := Open(ctx, "file://"+root, Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, err := store.Get(ctx, object); err == nil {
+					t.Errorf("it reads %q", got)
+				} else if key == object && !errors.Is(err, ErrNotFound) {
+					t.Errorf("an object that is none: %v", err)
+				}
+				for _, prefix := range []string{"", "analysis/", "analysis/000/"} {
+					if keys, _ := store.List(ctx, prefix); key != object && slices.Contains(keys, object) {
+						t.Errorf("list %q: %q", prefix, keys)
+					}
+				}
+				_ = store.Create(ctx, object, []byte("new"))
+				_ = store.Create(ctx, "analysis/000/other", []byte("new"))
+				_ = store.Update(ctx, object, func(old []byte) ([]byte, error) {
+					if string(old) == secret {
+						t.Error("an update reads it")
+					}
+					return []byte("new"), nil
+				})
+				_ = store.Replace(ctx, object, []byte("new"))
+				if raw, err := os.ReadFile(file); err != nil || string(raw) != secret {
+					t.Errorf("outside is %q now (%v)", raw, err)
+				}
+				if _, err := os.Stat(filepath.Join(filepath.Dir(file), "other")); err == nil {
+					t.Error("something was written outside")
+				}
+			})
+		}
+	}
+}
+
 func TestCheckTellsWhatIsWrong(t *testing.T) {
 	_, endpoint := startFakeS3(t)
 	slow, slowEndpoint := startFakeS3(t)
