@@ -21,19 +21,16 @@ pub enum Moment {
     Bypass,
 }
 
-impl Moment {
-    /// Every moment, by the name it has on a command line.
-    pub const CHOICES: [(&'static str, Self); 8] = [
-        ("search", Self::Search),
-        ("shadow-row", Self::ShadowRow),
-        ("phase1", Self::Phase1),
-        ("phase2", Self::Phase2),
-        ("flush-new", Self::FlushNew),
-        ("commit", Self::Commit),
-        ("mark", Self::Mark),
-        ("bypass", Self::Bypass),
-    ];
-}
+assay_harness::choices!(Moment {
+    "search" => Search,
+    "shadow-row" => ShadowRow,
+    "phase1" => Phase1,
+    "phase2" => Phase2,
+    "flush-new" => FlushNew,
+    "commit" => Commit,
+    "mark" => Mark,
+    "bypass" => Bypass,
+});
 
 /// When to die, if at all.
 #[derive(Debug, Clone, Copy, Default)]

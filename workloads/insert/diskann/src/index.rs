@@ -14,10 +14,7 @@ pub enum NodeCache {
     PerBatch,
 }
 
-impl NodeCache {
-    /// Both, by the name they have on a command line.
-    pub const CHOICES: [(&'static str, Self); 2] = [("none", Self::None), ("per-batch", Self::PerBatch)];
-}
+assay_harness::choices!(NodeCache { "none" => None, "per-batch" => PerBatch });
 
 /// When the neighbours of a new vector get their edges to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,10 +26,7 @@ pub enum BackEdges {
     Deferred,
 }
 
-impl BackEdges {
-    /// Both, by the name they have on a command line.
-    pub const CHOICES: [(&'static str, Self); 2] = [("eager", Self::Eager), ("deferred", Self::Deferred)];
-}
+assay_harness::choices!(BackEdges { "eager" => Eager, "deferred" => Deferred });
 
 /// What was done, in numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use assay_harness::ceiling::arithmetic_rate;
 use assay_harness::machine::PeakMemory;
 use assay_harness::report::Fact;
-use assay_harness::{Digest, Failure, FlagError, Flags, Phases, Quantity, Report, Stopwatch, Unit, flags, machine};
+use assay_harness::{Digest, Failure, FlagError, Flags, Phases, Quantity, Report, Stopwatch, Unit, machine};
 
 use crate::ceiling;
 use crate::crash::Crash;
@@ -18,7 +18,7 @@ use crate::distance::Distance;
 use crate::estimate::mean;
 use crate::exact::{self, K};
 use crate::findings::Summary;
-use crate::index::{BackEdges, Editable, Index, NodeCache, Searcher, Stored, Work};
+use crate::index::{Editable, Index, NodeCache, Searcher, Stored, Work};
 use crate::options::{Options, SIZE};
 use crate::prepare::{Cache, Origin};
 use crate::sqlite::{self, Effective, Synchronous};
@@ -43,11 +43,7 @@ pub enum Operation {
     Delete,
 }
 
-impl Operation {
-    /// Every operation, by the name it has on a command line.
-    pub const CHOICES: [(&'static str, Self); 3] =
-        [("insert", Self::Insert), ("update", Self::Update), ("delete", Self::Delete)];
-}
+assay_harness::choices!(Operation { "insert" => Insert, "update" => Update, "delete" => Delete });
 
 /// The parameters of a trial.
 #[derive(Debug, Clone)]
@@ -101,7 +97,7 @@ impl Parameters {
 
     /// Refuses what does not go together.
     fn check(&self) -> Result<(), FlagError> {
-        let (o, operation) = (&self.options, flags::name(&self.operation, &Operation::CHOICES));
+        let (o, operation) = (&self.options, self.operation.name());
         let is_ours = o.strategy.layout() == LayoutKind::Compact;
         if self.operation != Operation::Insert && !is_ours {
             let allowed = "insert is allowed, or --strategy=ours: from the other strategies nothing can be deleted";
@@ -498,11 +494,11 @@ fn report(
         .effective("strategy", o.strategy.name())
         .effective("layout", summary.layout)
         .effective("randomStart", o.factors.start.name())
-        .effective("nodeCache", flags::name(&o.factors.node_cache, &NodeCache::CHOICES))
-        .effective("backEdges", flags::name(&o.factors.back_edges, &BackEdges::CHOICES))
+        .effective("nodeCache", o.factors.node_cache.name())
+        .effective("backEdges", o.factors.back_edges.name())
         .effective("path", distance.name())
         .effective("dataset", o.dataset.name())
-        .effective("operation", flags::name(&p.operation, &Operation::CHOICES))
+        .effective("operation", p.operation.name())
         .effective("searchers", p.searchers as u64)
         .effective("mostEdges", summary.most_edges)
         .effective("meanEdges", fact(share(summary.edges, summary.nodes)))

@@ -17,10 +17,7 @@ pub enum Synchronous {
     Full,
 }
 
-impl Synchronous {
-    /// Every level, by the name it has on a command line.
-    pub const CHOICES: [(&'static str, Self); 3] = [("off", Self::Off), ("normal", Self::Normal), ("full", Self::Full)];
-}
+assay_harness::choices!(Synchronous { "off" => Off, "normal" => Normal, "full" => Full });
 
 /// How a transaction is kept apart from the file until it commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,10 +28,7 @@ pub enum Journal {
     Delete,
 }
 
-impl Journal {
-    /// Every mode, by the name it has on a command line.
-    pub const CHOICES: [(&'static str, Self); 2] = [("wal", Self::Wal), ("delete", Self::Delete)];
-}
+assay_harness::choices!(Journal { "wal" => Wal, "delete" => Delete });
 
 /// Who else may use the file while it is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,10 +39,7 @@ pub enum Locking {
     Exclusive,
 }
 
-impl Locking {
-    /// Every mode, by the name it has on a command line.
-    pub const CHOICES: [(&'static str, Self); 2] = [("normal", Self::Normal), ("exclusive", Self::Exclusive)];
-}
+assay_harness::choices!(Locking { "normal" => Normal, "exclusive" => Exclusive });
 
 /// SQLite's knobs.
 #[derive(Debug, Clone, Copy)]
@@ -104,24 +95,11 @@ pub fn open(path: &Path, tuning: &Tuning, make: bool) -> Result<Connection> {
     let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     flags.set(OpenFlags::SQLITE_OPEN_CREATE, make);
     let connection = Connection::open_with_flags(path, flags)?;
-    let journal = match tuning.journal {
-        Journal::Wal => "wal",
-        Journal::Delete => "delete",
-    };
-    let synchronous = match tuning.synchronous {
-        Synchronous::Off => "off",
-        Synchronous::Normal => "normal",
-        Synchronous::Full => "full",
-    };
-    let locking = match tuning.locking {
-        Locking::Normal => "normal",
-        Locking::Exclusive => "exclusive",
-    };
     connection.pragma_update(None, "page_size", tuning.page_size)?;
     // Before the log is opened, so that its index lies in memory of the process.
-    connection.pragma_update_and_check(None, "locking_mode", locking, |_| Ok(()))?;
-    connection.pragma_update_and_check(None, "journal_mode", journal, |_| Ok(()))?;
-    connection.pragma_update(None, "synchronous", synchronous)?;
+    connection.pragma_update_and_check(None, "locking_mode", tuning.locking.name(), |_| Ok(()))?;
+    connection.pragma_update_and_check(None, "journal_mode", tuning.journal.name(), |_| Ok(()))?;
+    connection.pragma_update(None, "synchronous", tuning.synchronous.name())?;
     connection.pragma_update(None, "cache_size", -i64::from(tuning.cache_kib))?;
     connection.pragma_update_and_check(None, "mmap_size", tuning.mmap_bytes.cast_signed(), |_| Ok(()))?;
     connection.set_prepared_statement_cache_capacity(32);

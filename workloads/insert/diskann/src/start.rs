@@ -1,6 +1,5 @@
 //! Where a walk begins: at a random vector, found in two ways, or always at the same one.
 
-use assay_harness::flags;
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::error::Result;
@@ -16,17 +15,7 @@ pub enum Start {
     Medoid,
 }
 
-impl Start {
-    /// Every way, by the name it has on a command line.
-    pub const CHOICES: [(&'static str, Self); 3] =
-        [("count", Self::Count), ("seek", Self::Seek), ("medoid", Self::Medoid)];
-
-    /// Its name on a command line and in a result.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        flags::name(&self, &Self::CHOICES)
-    }
-}
+assay_harness::choices!(Start { "count" => Count, "seek" => Seek, "medoid" => Medoid });
 
 /// A row of `table` for the random number `draw`, the document's first way. The statement is compiled anew each time, as there.
 ///

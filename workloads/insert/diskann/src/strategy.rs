@@ -13,16 +13,7 @@ pub enum LayoutKind {
     Compact,
 }
 
-impl LayoutKind {
-    /// Its name in a result.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Blocks => "blocks",
-            Self::Compact => "compact",
-        }
-    }
-}
+assay_harness::choices!(LayoutKind { "blocks" => Blocks, "compact" => Compact });
 
 /// A set of factors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,17 +39,9 @@ pub struct Factors {
     pub path: Path,
 }
 
+assay_harness::choices!(Strategy { "baseline" => Baseline, "seek" => Seek, "ours" => Ours });
+
 impl Strategy {
-    /// Every strategy, by the name it has on a command line.
-    pub const CHOICES: [(&'static str, Self); 3] =
-        [("baseline", Self::Baseline), ("seek", Self::Seek), ("ours", Self::Ours)];
-
-    /// Its name on a command line and in a result.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        Self::CHOICES.iter().find(|(_, strategy)| *strategy == self).map_or("", |(name, _)| name)
-    }
-
     /// Its index.
     #[must_use]
     pub fn layout(self) -> LayoutKind {

@@ -27,21 +27,14 @@ pub enum Kind {
     Similar,
 }
 
+assay_harness::choices!(Kind {
+    "uniform" => Uniform,
+    "clustered" => Clustered,
+    "uneven" => Uneven,
+    "similar" => Similar,
+});
+
 impl Kind {
-    /// Every kind, by the name it has on a command line.
-    pub const CHOICES: [(&'static str, Self); 4] = [
-        ("uniform", Self::Uniform),
-        ("clustered", Self::Clustered),
-        ("uneven", Self::Uneven),
-        ("similar", Self::Similar),
-    ];
-
-    /// Its name on a command line and in a result.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        Self::CHOICES.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
-    }
-
     /// What the vectors are that lie in the index before anything is inserted.
     #[must_use]
     pub fn base(self) -> Self {

@@ -32,17 +32,14 @@ pub enum Path {
     Neon,
 }
 
-impl Path {
-    /// Every wish, by the name it has on a command line.
-    pub const CHOICES: [(&'static str, Self); 6] = [
-        ("auto", Self::Auto),
-        ("scalar", Self::Scalar),
-        ("portable", Self::Portable),
-        ("avx2", Self::Avx2),
-        ("avx512", Self::Avx512),
-        ("neon", Self::Neon),
-    ];
-}
+assay_harness::choices!(Path {
+    "auto" => Auto,
+    "scalar" => Scalar,
+    "portable" => Portable,
+    "avx2" => Avx2,
+    "avx512" => Avx512,
+    "neon" => Neon,
+});
 
 /// A way to compute distances that this CPU has.
 #[derive(Debug, Clone, Copy)]

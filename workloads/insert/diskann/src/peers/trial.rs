@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use assay_harness::{Digest, Failure, FlagError, Flags, Quantity, Report, Unit, flags};
+use assay_harness::{Digest, Failure, FlagError, Flags, Quantity, Report, Unit};
 
 use super::data;
 use crate::dataset::{self, Data, Kind};
@@ -110,7 +110,7 @@ impl Parameters {
                 command.args([format!("--dims={}", self.dims), format!("--dataset={}", self.dataset.name())]);
                 command.arg(format!("--fold-every={}", self.fold_every));
                 command.arg(format!("--transaction-size={}", self.transaction_size));
-                command.arg(format!("--locking-mode={}", flags::name(&self.locking, &Locking::CHOICES)));
+                command.arg(format!("--locking-mode={}", self.locking.name()));
                 command.args(self.cache.iter().map(|cache| format!("--cache={}", cache.display())));
                 command
             }
