@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use assay_harness::Phases;
 
-/// A part of the measured region.
+/// A part of the measured region, in the order in which they are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// Making a fresh environment, and dropping it.
@@ -26,25 +26,18 @@ pub enum Phase {
     Index,
 }
 
-impl Phase {
-    /// All phases, in the order in which they are reported.
-    pub const ALL: [Self; 7] =
-        [Self::Construct, Self::Cache, Self::Serialise, Self::Scratch, Self::Parse, Self::Insert, Self::Index];
+assay_harness::choices!(Phase {
+    "construct" => Construct,
+    "cache" => Cache,
+    "serialise" => Serialise,
+    "scratch" => Scratch,
+    "parse" => Parse,
+    "insert" => Insert,
+    "index" => Index,
+});
 
-    /// What a result calls it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Construct => "construct",
-            Self::Cache => "cache",
-            Self::Serialise => "serialise",
-            Self::Scratch => "scratch",
-            Self::Parse => "parse",
-            Self::Insert => "insert",
-            Self::Index => "index",
-        }
-    }
-}
+/// How many there are.
+const PHASES: usize = Phase::CHOICES.len();
 
 /// Something that is notified where one phase ends and the next begins.
 pub trait Laps {
@@ -71,22 +64,22 @@ impl Laps for Untimed {
 #[derive(Debug, Clone)]
 pub struct Timed {
     last: Instant,
-    seconds: [f64; Phase::ALL.len()],
-    entered: [bool; Phase::ALL.len()],
+    seconds: [f64; PHASES],
+    entered: [bool; PHASES],
 }
 
 impl Timed {
     /// Starts the clock.
     #[must_use]
     pub fn start() -> Self {
-        Self { last: Instant::now(), seconds: [0.0; Phase::ALL.len()], entered: [false; Phase::ALL.len()] }
+        Self { last: Instant::now(), seconds: [0.0; PHASES], entered: [false; PHASES] }
     }
 
     /// Adds what was measured to the current iteration.
     pub fn report(&self, phases: &mut Phases) {
-        for phase in Phase::ALL {
+        for (name, phase) in Phase::CHOICES {
             if self.entered[phase as usize] {
-                phases.add(phase.name(), self.seconds[phase as usize]);
+                phases.add(name, self.seconds[phase as usize]);
             }
         }
     }
@@ -150,8 +143,8 @@ mod tests {
 
     #[test]
     fn names_and_order_agree_with_the_numbers() {
-        for (i, phase) in Phase::ALL.into_iter().enumerate() {
-            assert_eq!(phase as usize, i, "{}", phase.name());
+        for (i, (name, phase)) in Phase::CHOICES.into_iter().enumerate() {
+            assert_eq!(phase as usize, i, "{name}");
         }
     }
 

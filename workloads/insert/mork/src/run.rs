@@ -28,19 +28,7 @@ pub enum Attribution {
     None,
 }
 
-impl Attribution {
-    const CHOICES: [(&'static str, Self); 4] =
-        [("auto", Self::Auto), ("inside", Self::Inside), ("document", Self::Document), ("none", Self::None)];
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Inside => "inside",
-            Self::Document => "document",
-            Self::None => "none",
-        }
-    }
-}
+assay_harness::choices!(Attribution { "auto" => Auto, "inside" => Inside, "document" => Document, "none" => None });
 
 /// The parameters of a trial.
 #[derive(Debug, Clone, Copy)]
@@ -69,6 +57,17 @@ const THREADS: RangeInclusive<u64> = 1..=64;
 const ITERATIONS: RangeInclusive<u64> = 1..=100_000;
 const WARMUP_ITERATIONS: RangeInclusive<u64> = 0..=10_000;
 
+/// A choice that a variant makes unless a flag does.
+fn own_or<T: Copy>(
+    flags: &mut Flags,
+    name: &'static str,
+    own: T,
+    choices: &[(&'static str, T)],
+) -> Result<T, FlagError> {
+    let all: Vec<_> = [("auto", own)].into_iter().chain(choices.iter().copied()).collect();
+    flags.choice(name, own, &all)
+}
+
 impl Parameters {
     /// Reads the parameters; those that are not given have the document's values.
     ///
@@ -86,31 +85,9 @@ impl Parameters {
             seed: flags.integer("seed", workload::SEED, 0..=u64::MAX)?,
         };
         let variant = flags.choice("variant", Variant::Baseline, &Variant::CHOICES)?;
-        let scratch = flags.choice(
-            "scratch",
-            None,
-            &[
-                ("auto", None),
-                (Scratch::Huge.name(), Some(Scratch::Huge)),
-                (Scratch::Small.name(), Some(Scratch::Small)),
-                (Scratch::Reused.name(), Some(Scratch::Reused)),
-            ],
-        )?;
-        let store = flags.choice(
-            "store",
-            None,
-            &[
-                ("auto", None),
-                (StoreKind::PathMap.name(), Some(StoreKind::PathMap)),
-                (StoreKind::Trie.name(), Some(StoreKind::Trie)),
-                (StoreKind::Btree.name(), Some(StoreKind::Btree)),
-            ],
-        )?;
-        let insertion = flags.choice(
-            "insertion",
-            Insertion::Individual,
-            &[(Insertion::Individual.name(), Insertion::Individual), (Insertion::Bulk.name(), Insertion::Bulk)],
-        )?;
+        let scratch = own_or(&mut flags, "scratch", variant.own_scratch(), &Scratch::CHOICES)?;
+        let store = own_or(&mut flags, "store", variant.own_store(), &StoreKind::CHOICES)?;
+        let insertion = flags.choice("insertion", Insertion::Individual, &Insertion::CHOICES)?;
         let capacity = flags.integer("cache-capacity", 1000, CACHE_CAPACITY)?;
         let symbols = flags.choice("symbols", Symbols::Inline, &Symbols::CHOICES)?;
         let threads = flags.integer("threads", 1, THREADS)? as usize;
@@ -124,8 +101,8 @@ impl Parameters {
 
         let subject = Subject {
             variant,
-            scratch: scratch.unwrap_or(variant.own_scratch()),
-            store: store.unwrap_or(variant.own_store()),
+            scratch,
+            store,
             insertion,
             cache_capacity: NonZeroUsize::new(capacity as usize).expect("the smallest capacity allowed is one"),
             symbols,

@@ -24,17 +24,7 @@ pub enum Scratch {
     Reused,
 }
 
-impl Scratch {
-    /// What a result calls it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Huge => "4gib",
-            Self::Small => "4kib",
-            Self::Reused => "reused",
-        }
-    }
-}
+assay_harness::choices!(Scratch { "4gib" => Huge, "4kib" => Small, "reused" => Reused });
 
 /// Hands out buffers of one kind.
 #[derive(Debug)]

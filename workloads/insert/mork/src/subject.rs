@@ -30,18 +30,9 @@ pub enum Variant {
     Direct,
 }
 
+assay_harness::choices!(Variant { "baseline" => Baseline, "cache" => Cache, "no-text" => NoText, "direct" => Direct });
+
 impl Variant {
-    /// What each is called.
-    pub const CHOICES: [(&'static str, Self); 4] =
-        [("baseline", Self::Baseline), ("cache", Self::Cache), ("no-text", Self::NoText), ("direct", Self::Direct)];
-
-    /// What a result calls it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        let name = Self::CHOICES.iter().find(|(_, variant)| *variant == self).map(|(name, _)| *name);
-        name.expect("every variant is in the list")
-    }
-
     /// The scratch buffer it has if nothing else is said.
     #[must_use]
     pub fn own_scratch(self) -> Scratch {
@@ -88,17 +79,7 @@ pub enum StoreKind {
     Btree,
 }
 
-impl StoreKind {
-    /// What a result calls it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::PathMap => "pathmap",
-            Self::Trie => "trie",
-            Self::Btree => "btree",
-        }
-    }
-}
+assay_harness::choices!(StoreKind { "pathmap" => PathMap, "trie" => Trie, "btree" => Btree });
 
 /// A part of adding items, or all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,24 +98,14 @@ pub enum Part {
     Query,
 }
 
-impl Part {
-    /// What each is called.
-    pub const CHOICES: [(&'static str, Self); 6] = [
-        ("all", Self::All),
-        ("serialise", Self::Serialise),
-        ("parse", Self::Parse),
-        ("scratch", Self::Scratch),
-        ("insert", Self::Insert),
-        ("query", Self::Query),
-    ];
-
-    /// What a result calls it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        let name = Self::CHOICES.iter().find(|(_, part)| *part == self).map(|(name, _)| *name);
-        name.expect("every part is in the list")
-    }
-}
+assay_harness::choices!(Part {
+    "all" => All,
+    "serialise" => Serialise,
+    "parse" => Parse,
+    "scratch" => Scratch,
+    "insert" => Insert,
+    "query" => Query,
+});
 
 /// How symbols stand in paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,19 +116,7 @@ pub enum Symbols {
     Interned,
 }
 
-impl Symbols {
-    /// What each is called.
-    pub const CHOICES: [(&'static str, Self); 2] = [("inline", Self::Inline), ("interned", Self::Interned)];
-
-    /// What a result calls it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Inline => "inline",
-            Self::Interned => "interned",
-        }
-    }
-}
+assay_harness::choices!(Symbols { "inline" => Inline, "interned" => Interned });
 
 /// A variant with all its choices.
 #[derive(Debug, Clone, Copy)]

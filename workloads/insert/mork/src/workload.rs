@@ -18,10 +18,7 @@ pub enum Kind {
     Rules,
 }
 
-impl Kind {
-    /// What each is called.
-    pub const CHOICES: [(&'static str, Self); 2] = [("facts", Self::Facts), ("rules", Self::Rules)];
-}
+assay_harness::choices!(Kind { "facts" => Facts, "rules" => Rules });
 
 /// What an item looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,11 +33,7 @@ pub enum Shape {
     Prefix,
 }
 
-impl Shape {
-    /// What each is called.
-    pub const CHOICES: [(&'static str, Self); 4] =
-        [("flat", Self::Flat), ("nested", Self::Nested), ("variables", Self::Variables), ("prefix", Self::Prefix)];
-}
+assay_harness::choices!(Shape { "flat" => Flat, "nested" => Nested, "variables" => Variables, "prefix" => Prefix });
 
 /// The order of the items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,10 +44,7 @@ pub enum Order {
     Shuffled,
 }
 
-impl Order {
-    /// What each is called.
-    pub const CHOICES: [(&'static str, Self); 2] = [("sequential", Self::Sequential), ("shuffled", Self::Shuffled)];
-}
+assay_harness::choices!(Order { "sequential" => Sequential, "shuffled" => Shuffled });
 
 /// What to add.
 #[derive(Debug, Clone, Copy)]

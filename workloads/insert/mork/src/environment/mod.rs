@@ -141,16 +141,7 @@ pub enum Insertion {
     Bulk,
 }
 
-impl Insertion {
-    /// What a result calls it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Individual => "individual",
-            Self::Bulk => "bulk",
-        }
-    }
-}
+assay_harness::choices!(Insertion { "individual" => Individual, "bulk" => Bulk });
 
 /// An environment: takes items in, and shows in the end what it has.
 pub trait Environment {
