@@ -16,17 +16,10 @@ use crate::start::Start;
 use crate::strategy::{Factors, LayoutKind, Strategy};
 use crate::{blocks, compact};
 
-/// Bounds of the parameters.
+/// Bounds that several commands share.
 pub const SIZE: RangeInclusive<u64> = 0..=1_000_000;
-const DIMS: RangeInclusive<u64> = 2..=4096;
-const BLOCK_SIZE: RangeInclusive<u64> = 64..=1 << 20;
-const LIST: RangeInclusive<u64> = 10..=2000;
 pub(crate) const TRANSACTION_SIZE: RangeInclusive<u64> = 1..=10_000;
 pub(crate) const FOLD_EVERY: RangeInclusive<u64> = 1..=10_000;
-const MEMORY_BUDGET_KIB: RangeInclusive<u64> = 0..=1 << 22;
-const CONSOLIDATE_PERCENT: RangeInclusive<u64> = 1..=100;
-const MMAP_MIB: RangeInclusive<u64> = 0..=2047;
-const CACHE_KIB: RangeInclusive<u64> = 64..=1 << 22;
 /// Sizes of a page that SQLite knows.
 const PAGE_SIZES: [(&str, u32); 8] = [
     ("512", 512),
@@ -97,17 +90,17 @@ impl Options {
                 path: preset(flags, "path", set.path, &Path::CHOICES)?,
             },
             dataset: flags.choice("dataset", Kind::Uniform, &Kind::CHOICES)?,
-            dims: flags.integer("dims", 128, DIMS)? as usize,
-            block_size: flags.integer("block-size", 16_384, BLOCK_SIZE)? as usize,
-            insert_list: flags.integer("insert-list", 128, LIST)? as usize,
+            dims: flags.integer("dims", 128, 2..=4096)? as usize,
+            block_size: flags.integer("block-size", 16_384, 64..=1 << 20)? as usize,
+            insert_list: flags.integer("insert-list", 128, 10..=2000)? as usize,
             transaction_size: flags.integer("transaction-size", 1, TRANSACTION_SIZE)?,
             fold_every: flags.integer("fold-every", 128, FOLD_EVERY)?,
-            memory_budget_kib: flags.integer("memory-budget-kib", 0, MEMORY_BUDGET_KIB)?,
-            consolidate_percent: flags.integer("consolidate-percent", 10, CONSOLIDATE_PERCENT)?,
+            memory_budget_kib: flags.integer("memory-budget-kib", 0, 0..=1 << 22)?,
+            consolidate_percent: flags.integer("consolidate-percent", 10, 1..=100)?,
             tuning: Tuning {
                 page_size: flags.choice("page-size", 4096, &PAGE_SIZES)?,
-                mmap_bytes: flags.integer("mmap-mib", 0, MMAP_MIB)? << 20,
-                cache_kib: flags.integer("cache-kib", 2000, CACHE_KIB)? as u32,
+                mmap_bytes: flags.integer("mmap-mib", 0, 0..=2047)? << 20,
+                cache_kib: flags.integer("cache-kib", 2000, 64..=1 << 22)? as u32,
                 synchronous: flags.choice("synchronous", Synchronous::Normal, &Synchronous::CHOICES)?,
                 journal: flags.choice("journal-mode", Journal::Wal, &Journal::CHOICES)?,
                 locking: flags.choice("locking-mode", Locking::Normal, &Locking::CHOICES)?,

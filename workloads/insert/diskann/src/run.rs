@@ -1,6 +1,5 @@
 //! `insert-diskann run`: one trial, one result.
 
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -26,11 +25,6 @@ use crate::start::Start;
 use crate::strategy::LayoutKind;
 use crate::system::{self, Traffic};
 use crate::verify;
-
-const INSERTS: RangeInclusive<u64> = 1..=100_000;
-const WARMUP_INSERTS: RangeInclusive<u64> = 0..=10_000;
-const QUERIES: RangeInclusive<u64> = 10..=10_000;
-const SEARCHERS: RangeInclusive<u64> = 0..=64;
 
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,11 +76,11 @@ impl Parameters {
             options: Options::take(&mut flags)?,
             size: flags.integer("size", 10_000, SIZE)? as usize,
             operation: flags.choice("operation", Operation::Insert, &Operation::CHOICES)?,
-            inserts: flags.integer("inserts", 100, INSERTS)? as usize,
-            warmup_inserts: flags.integer("warmup-inserts", 10, WARMUP_INSERTS)? as usize,
-            searchers: flags.integer("searchers", 0, SEARCHERS)? as usize,
+            inserts: flags.integer("inserts", 100, 1..=100_000)? as usize,
+            warmup_inserts: flags.integer("warmup-inserts", 10, 0..=10_000)? as usize,
+            searchers: flags.integer("searchers", 0, 0..=64)? as usize,
             search_list: flags.integer("search-list", 64, K as u64..=2000)? as usize,
-            queries: flags.integer("queries", 100, QUERIES)? as usize,
+            queries: flags.integer("queries", 100, 10..=10_000)? as usize,
             ceilings: flags.boolean("ceilings", true)?,
             cache: flags.optional("cache").map(PathBuf::from),
         };

@@ -51,12 +51,6 @@ pub struct Parameters {
     pub ceilings: bool,
 }
 
-const ITEMS: RangeInclusive<u64> = 1..=1_000_000;
-const CACHE_CAPACITY: RangeInclusive<u64> = 1..=1_000_000;
-const THREADS: RangeInclusive<u64> = 1..=64;
-const ITERATIONS: RangeInclusive<u64> = 1..=100_000;
-const WARMUP_ITERATIONS: RangeInclusive<u64> = 0..=10_000;
-
 /// A choice that a variant makes unless a flag does.
 fn own_or<T: Copy>(
     flags: &mut Flags,
@@ -79,7 +73,7 @@ impl Parameters {
         let workload = Workload {
             kind: flags.choice("kind", Kind::Facts, &Kind::CHOICES)?,
             shape: flags.choice("shape", Shape::Flat, &Shape::CHOICES)?,
-            items: flags.integer("items", 1000, ITEMS)? as usize,
+            items: flags.integer("items", 1000, 1..=1_000_000)? as usize,
             repeated_share: flags.integer("repeated-share", 0, 0..=99)?,
             order: flags.choice("order", Order::Sequential, &Order::CHOICES)?,
             seed: flags.integer("seed", workload::SEED, 0..=u64::MAX)?,
@@ -88,14 +82,14 @@ impl Parameters {
         let scratch = own_or(&mut flags, "scratch", variant.own_scratch(), &Scratch::CHOICES)?;
         let store = own_or(&mut flags, "store", variant.own_store(), &StoreKind::CHOICES)?;
         let insertion = flags.choice("insertion", Insertion::Individual, &Insertion::CHOICES)?;
-        let capacity = flags.integer("cache-capacity", 1000, CACHE_CAPACITY)?;
+        let capacity = flags.integer("cache-capacity", 1000, 1..=1_000_000)?;
         let symbols = flags.choice("symbols", Symbols::Inline, &Symbols::CHOICES)?;
-        let threads = flags.integer("threads", 1, THREADS)? as usize;
+        let threads = flags.integer("threads", 1, 1..=64)? as usize;
         let part = flags.choice("scope", Part::All, &Part::CHOICES)?;
         let attribution = flags.choice("phases", Attribution::Auto, &Attribution::CHOICES)?;
         let construction = flags.choice("construction", true, &[("included", true), ("excluded", false)])?;
-        let iterations = flags.integer("iterations", 50, ITERATIONS)? as usize;
-        let warmup_iterations = flags.integer("warmup-iterations", 3, WARMUP_ITERATIONS)? as usize;
+        let iterations = flags.integer("iterations", 50, 1..=100_000)? as usize;
+        let warmup_iterations = flags.integer("warmup-iterations", 3, 0..=10_000)? as usize;
         let ceilings = flags.boolean("ceilings", true)?;
         flags.finish()?;
 
