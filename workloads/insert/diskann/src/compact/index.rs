@@ -195,8 +195,8 @@ impl<'c, N: Nodes + Replicated> Compact<'c, N> {
         self.work.back_edges_proposed += forward.len() as u64;
         self.work.back_edges_accepted += forward.len() as u64;
         if let Some(journal) = &mut self.journal {
-            journal.changed(new);
-            forward.iter().for_each(|slot| journal.changed(*slot));
+            journal.changed.push(new);
+            journal.changed.extend(&forward);
         }
         crash.here(id, Moment::Phase2);
 
@@ -284,7 +284,7 @@ impl<'c, N: Nodes + Replicated> Compact<'c, N> {
         self.deleted.insert(slot);
         self.work.deletes += 1;
         if let Some(journal) = &mut self.journal {
-            journal.deleted(slot);
+            journal.deleted.push(slot);
         }
         let many = LEAST_WAITING.max(self.live() * self.settings.consolidate_percent / 100);
         if self.deleted.waiting().len() as u64 > many {
@@ -315,7 +315,7 @@ impl<'c, N: Nodes + Replicated> Compact<'c, N> {
             let changed =
                 bypass(&mut self.nodes, slot, deleted, start, PRUNED_EDGES, self.connection, &mut self.meter)?;
             if let Some(journal) = &mut self.journal {
-                changed.into_iter().for_each(|slot| journal.changed(slot));
+                journal.changed.extend(changed);
             }
             if self.nodes.is_crowded() {
                 self.fold()?;
@@ -333,9 +333,9 @@ impl<'c, N: Nodes + Replicated> Compact<'c, N> {
         let gone = self.deleted.set_gone();
         for slot in &gone {
             self.nodes.remove(*slot);
-            if let Some(journal) = &mut self.journal {
-                journal.gone(*slot);
-            }
+        }
+        if let Some(journal) = &mut self.journal {
+            journal.gone.extend(&gone);
         }
         self.work.consolidations += 1;
         Ok(gone.len() as u64)

@@ -71,11 +71,6 @@ impl Graph {
         }
         (self.medoid, self.commits) = (commit.medoid, commit.number);
     }
-
-    /// Where a walk begins.
-    fn starts(&self) -> Vec<u32> {
-        entries(self.medoid, self.nodes.len(), &self.deleted)
-    }
 }
 
 /// The graph that is searched, and the commits that it does not have yet, in order.
@@ -123,9 +118,12 @@ pub(super) struct Journal {
     replica: Arc<Replica>,
     /// Vectors of the copy, with what it was told of.
     len: usize,
-    changed: Vec<u32>,
-    deleted: Vec<u32>,
-    gone: Vec<u32>,
+    /// Nodes that have other edges.
+    pub(super) changed: Vec<u32>,
+    /// Vectors that were deleted.
+    pub(super) deleted: Vec<u32>,
+    /// Deleted vectors that are out of the graph.
+    pub(super) gone: Vec<u32>,
 }
 
 impl Journal {
@@ -140,21 +138,6 @@ impl Journal {
     /// Whoever searches the copy.
     pub(super) fn searcher(&self, distance: Distance) -> Reader {
         Reader { replica: Arc::clone(&self.replica), seen: Seen::default(), meter: Meter::new(distance), commits: 0 }
-    }
-
-    /// A node has other edges.
-    pub(super) fn changed(&mut self, slot: u32) {
-        self.changed.push(slot);
-    }
-
-    /// A vector was deleted.
-    pub(super) fn deleted(&mut self, slot: u32) {
-        self.deleted.push(slot);
-    }
-
-    /// A deleted vector is out of the graph.
-    pub(super) fn gone(&mut self, slot: u32) {
-        self.gone.push(slot);
     }
 
     /// The transaction is committed; `nodes` and `medoid` are what it left.
@@ -195,7 +178,7 @@ impl Searcher for Reader {
     fn search(&mut self, query: &[f32], k: usize, list: usize) -> Result<Vec<u64>> {
         let graph = self.replica.graph();
         self.commits = graph.commits;
-        let starts = graph.starts();
+        let starts = entries(graph.medoid, graph.nodes.len(), &graph.deleted);
         self.seen.resize(graph.nodes.len());
         let (question, mut nodes) = (Question { query, starts: &starts, list }, Still(&graph.nodes));
         let beam = search(&mut nodes, question, &graph.deleted, &mut self.seen, &(), &mut self.meter)?;
@@ -222,8 +205,7 @@ mod tests {
             let slot = nodes.append(&[number as f32]);
             nodes.fill_edges(slot, &[slot - 1]);
             nodes.fill_edges(slot - 1, &[slot]);
-            journal.changed(slot);
-            journal.changed(slot - 1);
+            journal.changed.extend([slot, slot - 1]);
             journal.publish(&nodes, None, number.into());
         };
         commit(2);
