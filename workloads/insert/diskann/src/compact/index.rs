@@ -70,15 +70,6 @@ struct Compact<'c, N> {
     journal: Option<Journal>,
 }
 
-/// Makes the tables of an empty index.
-///
-/// # Errors
-///
-/// When SQLite refuses.
-pub fn create(connection: &Connection, dims: usize) -> Result<()> {
-    table::create(connection, dims)
-}
-
 /// Opens the index of `connection`.
 ///
 /// # Errors

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use assay_harness::Phases;
 
-use super::index::{Settings, create, open};
+use super::index::{Settings, open};
 use super::table::{self, Table};
 use crate::crash::Crash;
 use crate::distance::Distance;
@@ -31,7 +31,7 @@ pub fn make(
     page_size: u32,
 ) -> Result<()> {
     let connection = sqlite::open(path, &Tuning::making(page_size), true)?;
-    create(&connection, dims)?;
+    table::create(&connection, dims)?;
     let settings = Settings {
         start: Start::Medoid,
         node_cache: NodeCache::PerBatch,

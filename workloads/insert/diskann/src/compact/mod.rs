@@ -36,8 +36,9 @@ mod table;
 pub mod verify;
 mod whole;
 
-pub use index::{Settings, create, open};
+pub use index::{Settings, open};
 pub use make::make;
+pub use table::create;
 
 /// The table of whole numbers that describe the index.
 pub(crate) const SETTING: &str = "setting";

@@ -104,7 +104,11 @@ impl Table {
 }
 
 /// Makes the tables of an empty index.
-pub(super) fn create(connection: &Connection, dims: usize) -> Result<()> {
+///
+/// # Errors
+///
+/// When SQLite refuses.
+pub fn create(connection: &Connection, dims: usize) -> Result<()> {
     connection.execute_batch(&format!(
         "BEGIN IMMEDIATE;
          CREATE TABLE vector(id INTEGER PRIMARY KEY, data BLOB NOT NULL, sum INTEGER NOT NULL);
