@@ -110,15 +110,9 @@ impl<'c, N: Nodes + Replicated> Compact<'c, N> {
         self.deleted = Deleted::load(self.connection)?;
         self.nodes.load(len as usize, &self.deleted, self.connection)?;
         self.log_records = 0;
-        let (nodes, connection, records) = (&mut self.nodes, self.connection, &mut self.log_records);
-        Table::Log.scan(connection, |id, bytes| {
-            let record = Record::from_bytes(bytes);
-            let record = record.ok_or_else(|| Error::Damaged(format!("invalid record {id} of the log")))?;
-            let slot = u32::try_from(id - 1).ok().filter(|slot| *slot < len);
-            let slot =
-                slot.ok_or_else(|| Error::Damaged(format!("the log has a record of {id}, which is not there")))?;
-            *records += 1;
-            replay(nodes, slot, &record, connection)
+        Table::Log.scan(self.connection, |id, bytes| {
+            self.log_records += 1;
+            replay(&mut self.nodes, id, bytes, self.connection)
         })?;
         let medoid = table::setting(self.connection, "medoid")?;
         self.medoid = medoid.and_then(|id| u32::try_from(id - 1).ok()).filter(|slot| *slot < len);

@@ -234,13 +234,16 @@ pub(super) fn connect_back<N: Nodes>(
     Ok(Change::Replace(node + 1, kept.iter().map(|slot| slot + 1).collect()))
 }
 
-/// Does what a record of the log says about the node `slot` and others.
-pub(super) fn replay<N: Nodes>(nodes: &mut N, slot: u32, record: &Record, connection: &Connection) -> Result<()> {
+/// Does what the row `id` of the log says about its node and others.
+pub(super) fn replay<N: Nodes>(nodes: &mut N, id: i64, bytes: &[u8], connection: &Connection) -> Result<()> {
+    let len = nodes.len();
+    let record = Record::from_bytes(bytes).ok_or_else(|| Error::Damaged(format!("invalid record {id} of the log")))?;
+    let slot = u32::try_from(id - 1).ok().filter(|slot| (*slot as usize) < len);
+    let slot = slot.ok_or_else(|| Error::Damaged(format!("the log has a record of {id}, which is not there")))?;
     let too_many = || Error::Damaged(format!("the log gives a vector more than {MOST_EDGES} edges"));
     if record.forward.len() > MOST_EDGES {
         return Err(too_many());
     }
-    let len = nodes.len();
     nodes.ensure(slot, connection)?;
     let forward = slots(&record.forward, len)?;
     nodes.set_edges(slot, &forward);

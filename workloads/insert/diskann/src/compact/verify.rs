@@ -5,7 +5,6 @@ use rusqlite::Connection;
 use super::MOST_EDGES;
 use super::deleted::Deleted;
 use super::nodes::{Nodes, replay};
-use super::record::Record;
 use super::table::{self, Table};
 use super::whole::Whole;
 use crate::error::{Error, Result};
@@ -47,11 +46,7 @@ pub fn verify(connection: &Connection, findings: &mut Findings) -> Result<Summar
         if let Some(expected) = expect(id) {
             findings.add(format!("record {id} of the log stands where {expected} should"));
         }
-        let record =
-            Record::from_bytes(bytes).ok_or_else(|| Error::Damaged(format!("invalid record {id} of the log")))?;
-        let slot = u32::try_from(id - 1).ok().filter(|slot| (*slot as usize) < len);
-        let slot = slot.ok_or_else(|| Error::Damaged(format!("the log has a record of {id}, which is not there")))?;
-        replay(&mut nodes, slot, &record, connection)
+        replay(&mut nodes, id, bytes, connection)
     })?;
     let there = (0..len as u32).filter(|slot| !deleted.is_gone(*slot)).count() as u64;
     findings.check(rows + records == there, || {
