@@ -174,7 +174,7 @@ impl<'c, N: Nodes + Replicated> Compact<'c, N> {
         crash.here(id, Moment::Phase1);
 
         let changes = phases.time(phase::PHASE2, || -> Result<Vec<_>> {
-            let back = |&node| connect_back(&mut self.nodes, node, new, PRUNED_EDGES, self.connection, &mut self.meter);
+            let back = |&node| connect_back(&mut self.nodes, node, new, self.connection, &mut self.meter);
             forward.iter().map(back).collect()
         })?;
         self.work.back_edges_proposed += forward.len() as u64;
@@ -297,8 +297,7 @@ impl<'c, N: Nodes + Replicated> Compact<'c, N> {
                 continue;
             }
             let (deleted, start) = (&self.deleted, self.medoid);
-            let changed =
-                bypass(&mut self.nodes, slot, deleted, start, PRUNED_EDGES, self.connection, &mut self.meter)?;
+            let changed = bypass(&mut self.nodes, slot, deleted, start, self.connection, &mut self.meter)?;
             if let Some(journal) = &mut self.journal {
                 journal.changed.extend(changed);
             }

@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 
 use rusqlite::Connection;
 
-use super::MOST_EDGES;
 use super::deleted::Deleted;
 use super::prune::{Candidate, select};
 use super::record::{Change, Record};
+use super::{MOST_EDGES, PRUNED_EDGES};
 use crate::beam::Beam;
 use crate::distance::Meter;
 use crate::error::{Error, Result};
@@ -212,7 +212,6 @@ pub(super) fn connect_back<N: Nodes>(
     nodes: &mut N,
     node: u32,
     new: u32,
-    pruned: usize,
     connection: &Connection,
     meter: &mut Meter,
 ) -> Result<Change> {
@@ -229,7 +228,7 @@ pub(super) fn connect_back<N: Nodes>(
         candidates.push(Candidate { distance: nodes.squared_between(node, slot, meter), slot });
     }
     candidates.sort_by(|a, b| a.distance.total_cmp(&b.distance));
-    let kept = select(&candidates, pruned, |a, b| nodes.squared_between(a, b, meter));
+    let kept = select(&candidates, PRUNED_EDGES, |a, b| nodes.squared_between(a, b, meter));
     nodes.set_edges(node, &kept);
     Ok(Change::Replace(node + 1, kept.iter().map(|slot| slot + 1).collect()))
 }
@@ -271,7 +270,7 @@ pub(super) fn replay<N: Nodes>(nodes: &mut N, id: i64, bytes: &[u8], connection:
     Ok(())
 }
 
-/// Takes the edges of `slot` that lead to deleted nodes away: it gets the edges that those had instead, pruned to `pruned`. Where a deleted
+/// Takes the edges of `slot` that lead to deleted nodes away: it gets the edges that those had instead, pruned. Where a deleted
 /// node leads to deleted ones only, theirs are taken. A node that would be left without any edge gets one to `start`, and back. Returns
 /// the nodes whose edges have changed.
 ///
@@ -282,7 +281,6 @@ pub(super) fn bypass<N: Nodes>(
     slot: u32,
     deleted: &Deleted,
     start: Option<u32>,
-    pruned: usize,
     connection: &Connection,
     meter: &mut Meter,
 ) -> Result<Vec<u32>> {
@@ -314,14 +312,14 @@ pub(super) fn bypass<N: Nodes>(
         candidates.push(Candidate { distance: nodes.squared_between(slot, edge, meter), slot: edge });
     }
     candidates.sort_by(|a, b| a.distance.total_cmp(&b.distance));
-    let mut kept = select(&candidates, pruned, |a, b| nodes.squared_between(a, b, meter));
+    let mut kept = select(&candidates, PRUNED_EDGES, |a, b| nodes.squared_between(a, b, meter));
     let lost = start.filter(|start| kept.is_empty() && *start != slot);
     kept.extend(lost);
     nodes.set_edges(slot, &kept);
     let mut changed = vec![slot];
     if let Some(start) = lost {
         nodes.ensure(start, connection)?;
-        connect_back(nodes, start, slot, pruned, connection, meter)?;
+        connect_back(nodes, start, slot, connection, meter)?;
         changed.push(start);
     }
     Ok(changed)

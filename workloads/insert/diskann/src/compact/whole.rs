@@ -387,7 +387,7 @@ mod tests {
             gone.iter().for_each(|slot| deleted.insert(*slot));
             let connection = Connection::open_in_memory().unwrap();
             let mut meter = Meter::new(Distance::SCALAR);
-            let found = bypass(&mut nodes, 0, &deleted, start, 40, &connection, &mut meter).unwrap();
+            let found = bypass(&mut nodes, 0, &deleted, start, &connection, &mut meter).unwrap();
             let mut left = nodes.edges(0).to_vec();
             left.sort_unstable();
             assert_eq!((left, found), (expected, changed), "{what}");
