@@ -92,7 +92,7 @@ pub fn insert<S: Store>(
     insert: &Insert<'_>,
     store: &mut S,
     walker: &mut Walker,
-    deferred: Option<&mut Deferred>,
+    mut deferred: Option<&mut Deferred>,
     meter: &mut Meter,
     work: &mut Work,
     phases: &mut Phases,
@@ -120,19 +120,17 @@ pub fn insert<S: Store>(
 
     let phase2 = || -> Result<()> {
         work.back_edges_proposed += visited.len() as u64;
-        match deferred {
-            None => {
-                for node in &mut visited {
-                    accept(node, id, vector, store, meter, work)?;
+        for node in &mut visited {
+            if let Some(deferred) = &mut deferred {
+                let wanted = edges::place(&node.block, id, vector, slots, meter).is_some();
+                if !wanted || deferred.push(node.id, id, vector) {
+                    continue;
                 }
             }
-            Some(deferred) => {
-                for node in &mut visited {
-                    let wanted = edges::place(&node.block, id, vector, slots, meter).is_some();
-                    if wanted && !deferred.push(node.id, id, vector) {
-                        accept(node, id, vector, store, meter, work)?;
-                    }
-                }
+            if edges::connect(&mut node.block, id, vector, slots, meter) {
+                store.write(node)?;
+                work.back_edges_accepted += 1;
+                work.node_writes += 1;
             }
         }
         Ok(())
@@ -146,23 +144,5 @@ pub fn insert<S: Store>(
     });
     crash.here(id, Moment::FlushNew);
     work.inserts += 1;
-    Ok(())
-}
-
-/// Gives `node` its edge, if it wants it, and writes the whole block.
-fn accept<S: Store>(
-    node: &mut Node<S::Handle>,
-    id: u64,
-    vector: &[f32],
-    store: &mut S,
-    meter: &mut Meter,
-    work: &mut Work,
-) -> Result<()> {
-    let slots = store.layout().slots();
-    if edges::connect(&mut node.block, id, vector, slots, meter) {
-        store.write(node)?;
-        work.back_edges_accepted += 1;
-        work.node_writes += 1;
-    }
     Ok(())
 }
