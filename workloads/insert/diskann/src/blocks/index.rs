@@ -200,13 +200,8 @@ impl Index for Blocks<'_> {
         if vector.len() != dims {
             return Err(Error::Damaged(format!("a vector of {} dimensions does not fit {dims}", vector.len())));
         }
-        match self.try_insert(vector, phases) {
-            Ok(()) => Ok(self.len),
-            Err(error) => {
-                self.roll_back();
-                Err(error)
-            }
-        }
+        self.try_insert(vector, phases).inspect_err(|_| self.roll_back())?;
+        Ok(self.len)
     }
 
     fn commit(&mut self, phases: &mut Phases) -> Result<()> {
@@ -214,10 +209,7 @@ impl Index for Blocks<'_> {
             return Ok(());
         }
         let ended = self.flush(phases).and_then(|()| phases.time(phase::CLEANUP, || self.end()));
-        if ended.is_err() {
-            self.roll_back();
-        }
-        ended
+        ended.inspect_err(|_| self.roll_back())
     }
 
     fn search(&mut self, query: &[f32], k: usize, list: usize) -> Result<Vec<u64>> {
