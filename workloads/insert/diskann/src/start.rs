@@ -53,7 +53,7 @@ fn one(connection: &Connection, sql: &str, draw: Option<u64>) -> Result<Option<u
     Ok(found.optional()?)
 }
 
-/// Random numbers for the starts: a seeded SplitMix64.
+/// Random numbers, for starts and all else that is drawn: a seeded SplitMix64.
 #[derive(Debug, Clone)]
 pub struct Draws(u64);
 

@@ -4,6 +4,8 @@
 //! In the [uneven](Shape::Uneven) shape some clusters are much larger than others, and some vectors much longer: what a real collection
 //! adds to clusters, and what is hard for an index whose distances depend on lengths.
 
+use crate::start::Draws;
+
 /// Clusters.
 const CLUSTERS: u64 = 20;
 /// Degrees of freedom within a cluster.
@@ -31,27 +33,18 @@ pub enum Shape {
     Uneven,
 }
 
-/// SplitMix64: a well-mixed number for every index of every stream.
-struct Stream(u64);
+/// A well-mixed number for every index of every stream.
+struct Stream(Draws);
 
 impl Stream {
     fn new(seed: u64, purpose: u64, index: u64) -> Self {
-        let mut stream = Self(seed ^ purpose.wrapping_mul(0xd6e8_feb8_6659_fd93));
-        stream.0 = stream.next() ^ index.wrapping_mul(0xa076_1d64_78bd_642f);
-        stream
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        let mut draws = Draws::new(seed ^ purpose.wrapping_mul(0xd6e8_feb8_6659_fd93));
+        Self(Draws::new(draws.draw() ^ index.wrapping_mul(0xa076_1d64_78bd_642f)))
     }
 
     /// In [0, 1).
     fn unit(&mut self) -> f32 {
-        (self.next() >> 40) as f32 / (1 << 24) as f32
+        (self.0.draw() >> 40) as f32 / (1 << 24) as f32
     }
 
     /// In [-1, 1).
@@ -81,7 +74,7 @@ pub fn vectors(seed: u64, shape: Shape, part: Part, dims: usize, first: usize, c
     for index in first..first + count {
         let mut stream = Stream::new(seed, purpose, index as u64);
         let (cluster, length) = match shape {
-            Shape::Even => (stream.next() % CLUSTERS, 1.0),
+            Shape::Even => (stream.0.draw() % CLUSTERS, 1.0),
             Shape::Uneven => {
                 // The least of three: a share of 1 - (1 - x)^3 lies in the first x of the clusters.
                 let least = (0..3).map(|_| stream.unit()).fold(1.0, f32::min);
