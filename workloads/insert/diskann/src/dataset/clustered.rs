@@ -15,11 +15,11 @@ const DIRECTION_LENGTH_SQUARED: f32 = 0.25;
 /// How far noise moves a coordinate at most.
 const NOISE: f32 = 0.05;
 
-/// Which part of the stream a number comes from.
+/// Which part of the stream a number comes from. Zero is that of the clusters.
 #[derive(Debug, Clone, Copy)]
 pub enum Part {
     /// The vectors of an index.
-    Stored,
+    Stored = 1,
     /// Queries.
     Query,
 }
@@ -66,13 +66,9 @@ pub fn vectors(seed: u64, shape: Shape, part: Part, dims: usize, first: usize, c
             [centre, directions].concat()
         })
         .collect();
-    let purpose = match part {
-        Part::Stored => 1,
-        Part::Query => 2,
-    };
     let mut all = Vec::with_capacity(dims * count);
     for index in first..first + count {
-        let mut stream = Stream::new(seed, purpose, index as u64);
+        let mut stream = Stream::new(seed, part as u64, index as u64);
         let (cluster, length) = match shape {
             Shape::Even => (stream.0.draw() % CLUSTERS, 1.0),
             Shape::Uneven => {
