@@ -12,15 +12,7 @@ use std::path::Path;
 ///
 /// When the system refuses.
 pub fn file_system(folder: &Path) -> io::Result<String> {
-    let path = c_path(folder)?;
-    let mut answer = std::mem::MaybeUninit::<libc::statfs>::uninit();
-    // SAFETY: `path` ends with a zero byte, and `answer` has room for what is written.
-    if unsafe { libc::statfs(path.as_ptr(), answer.as_mut_ptr()) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the call succeeded, so it wrote the whole of it.
-    let number = unsafe { answer.assume_init() }.f_type as u64 & 0xffff_ffff;
-    Ok(match number {
+    Ok(match statfs(folder)?.f_type as u64 & 0xffff_ffff {
         0xef53 => "ext".to_owned(),
         0x0102_1994 => "tmpfs".to_owned(),
         0x794c_7630 => "overlay".to_owned(),
@@ -36,19 +28,21 @@ pub fn file_system(folder: &Path) -> io::Result<String> {
 ///
 /// When the system refuses.
 pub fn free_bytes(folder: &Path) -> io::Result<u64> {
-    let path = c_path(folder)?;
-    let mut answer = std::mem::MaybeUninit::<libc::statvfs>::uninit();
+    let answer = statfs(folder)?;
+    // Some kernels leave the second out.
+    let block = if answer.f_frsize == 0 { answer.f_bsize } else { answer.f_frsize };
+    Ok(answer.f_bavail.saturating_mul(block as u64))
+}
+
+fn statfs(folder: &Path) -> io::Result<libc::statfs> {
+    let path = CString::new(folder.as_os_str().as_bytes())?;
+    let mut answer = std::mem::MaybeUninit::uninit();
     // SAFETY: `path` ends with a zero byte, and `answer` has room for what is written.
-    if unsafe { libc::statvfs(path.as_ptr(), answer.as_mut_ptr()) } != 0 {
+    if unsafe { libc::statfs(path.as_ptr(), answer.as_mut_ptr()) } != 0 {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the call succeeded, so it wrote the whole of it.
-    let answer = unsafe { answer.assume_init() };
-    Ok(answer.f_bavail.saturating_mul(answer.f_frsize))
-}
-
-fn c_path(path: &Path) -> io::Result<CString> {
-    Ok(CString::new(path.as_os_str().as_bytes())?)
+    Ok(unsafe { answer.assume_init() })
 }
 
 /// What this process has moved through system calls so far.
