@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use assay_harness::Failure;
+use bytemuck::cast_slice;
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::Data;
@@ -47,18 +48,15 @@ const TRUTH: &str = "truth.u32";
 /// # Errors
 ///
 /// When the system refuses.
-pub fn write(folder: &Path, data: &Data, size: usize) -> Result<Sizes, Failure> {
+pub fn write(folder: &Path, data: &Data, size: usize) -> Result<(), Failure> {
     let (dims, queries) = (data.dims, data.queries().count());
     let sizes = Sizes { dims, size, inserts: data.len() - size, queries, k: K };
     let vectors = || (1..).zip(data.vectors.chunks_exact(dims));
-    let truth = data.queries().flat_map(|query| nearest(query, vectors(), K));
-    let truth: Vec<u8> = truth.flat_map(|id| (id as u32).to_le_bytes()).collect();
-    let bytes = |numbers: &[f32]| numbers.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
-    fs::write(folder.join(VECTORS), bytes(&data.vectors))?;
-    fs::write(folder.join(QUERIES), bytes(&data.queries))?;
-    fs::write(folder.join(TRUTH), truth)?;
-    fs::write(folder.join(SIZES), serde_json::to_vec(&sizes).map_err(Failure::error)?)?;
-    Ok(sizes)
+    let truth: Vec<u32> = data.queries().flat_map(|query| nearest(query, vectors(), K)).map(|id| id as u32).collect();
+    fs::write(folder.join(VECTORS), cast_slice::<_, u8>(&data.vectors))?;
+    fs::write(folder.join(QUERIES), cast_slice::<_, u8>(&data.queries))?;
+    fs::write(folder.join(TRUTH), cast_slice::<_, u8>(&truth))?;
+    Ok(fs::write(folder.join(SIZES), serde_json::to_vec(&sizes).map_err(Failure::error)?)?)
 }
 
 /// Reads what [`write`] wrote.
@@ -113,8 +111,8 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("insert-diskann-data-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let data = Data::generate(Kind::Uneven, 8, 42, 30, 10, 4);
-        let sizes = write(&folder, &data, 30).unwrap();
-        assert_eq!(sizes, Sizes { dims: 8, size: 30, inserts: 10, queries: 4, k: K });
+        write(&folder, &data, 30).unwrap();
+        let sizes = Sizes { dims: 8, size: 30, inserts: 10, queries: 4, k: K };
         let given = read(&folder).unwrap();
         assert_eq!((given.sizes, &given.data.vectors, &given.data.queries), (sizes, &data.vectors, &data.queries));
         let query = data.queries().next().unwrap();

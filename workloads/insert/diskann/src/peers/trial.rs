@@ -26,13 +26,7 @@ use crate::sqlite::Locking;
 /// | `usearch` | 16 neighbours, `expansion_add` as `--insert-list` says, 32-bit floats, in memory |
 /// | `sqlite-vec` | a `vec0` table in a file, WAL, `synchronous=normal`, a transaction per insert; its search is exact, without a list |
 /// | `hnsw-rs` | 16 neighbours, `ef_construction` as `--insert-list` says, in memory |
-const PEERS: [(&str, &str); 5] = [
-    (OURS, OURS),
-    ("faiss-hnsw", "faiss-hnsw"),
-    ("usearch", "usearch"),
-    ("sqlite-vec", "sqlite-vec"),
-    (HNSW_RS, HNSW_RS),
-];
+const PEERS: [&str; 5] = [OURS, "faiss-hnsw", "usearch", "sqlite-vec", HNSW_RS];
 
 const OURS: &str = "ours";
 const HNSW_RS: &str = "hnsw-rs";
@@ -81,7 +75,7 @@ impl Parameters {
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, FlagError> {
         let mut flags = Flags::parse(arguments)?;
         let parameters = Self {
-            peer: flags.choice("peer", OURS, &PEERS)?,
+            peer: flags.choice("peer", OURS, &PEERS.map(|peer| (peer, peer)))?,
             size: flags.integer("size", 10_000, 100..=1_000_000)? as usize,
             warmup_inserts: flags.integer("warmup-inserts", 256, 0..=100_000)? as usize,
             inserts: flags.integer("inserts", 1024, 1..=100_000)? as usize,
@@ -237,10 +231,8 @@ pub fn run(p: &Parameters) -> Result<Report, Failure> {
         if recall.value < p.recall {
             continue;
         }
-        let mut samples = Vec::with_capacity(p.passes);
-        for _ in 0..p.passes {
-            samples.push(arm.search(list, p.queries)?.0 / p.queries as f64);
-        }
+        let mut pass = || Ok(arm.search(list, p.queries)?.0 / p.queries as f64);
+        let samples: Vec<f64> = (0..p.passes).map(|_| pass()).collect::<Result<_, Failure>>()?;
         report
             .samples("timePerQuery", Unit::SECONDS, &samples)
             .value("searchList", Quantity::new(list as f64, Unit::ONE))
