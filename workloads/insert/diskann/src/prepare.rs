@@ -5,7 +5,7 @@
 //! copies.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -111,7 +111,7 @@ impl Cache {
         let path = self.0.join(format!("{name}.db"));
         let note = self.0.join(format!("{name}.json"));
         // One process makes it; others wait and find it.
-        let lock = self.lock().map_err(crate::error::Error::from)?;
+        let lock = locked(&self.0.join("lock")).map_err(crate::error::Error::from)?;
         let origin = match examine(&path, &note, &recipe) {
             Ok(()) => return Ok((path, Origin::Cached)),
             Err(None) => Origin::Made,
@@ -129,16 +129,9 @@ impl Cache {
         let digest = digest(&folder.index())?;
         let json = serde_json::to_string(&Note { recipe, digest }).expect("a note is two strings");
         let draft = folder.folder.join("note");
-        File::create(&draft)?.write_all(json.as_bytes())?;
+        fs::write(&draft, json)?;
         fs::rename(folder.index(), path)?;
-        fs::rename(draft, note)?;
-        Ok(())
-    }
-
-    fn lock(&self) -> io::Result<File> {
-        let lock = File::create(self.0.join("lock"))?;
-        lock.lock()?;
-        Ok(lock)
+        Ok(fs::rename(draft, note)?)
     }
 
     fn work_folder(&self) -> io::Result<WorkFolder> {
@@ -146,11 +139,7 @@ impl Cache {
         for number in 0.. {
             let folder = self.0.join(format!("work-{}-{number}", std::process::id()));
             match fs::create_dir(&folder) {
-                Ok(()) => {
-                    let lock = File::create(folder.join("lock"))?;
-                    lock.lock()?;
-                    return Ok(WorkFolder { folder, _lock: lock });
-                }
+                Ok(()) => return Ok(WorkFolder { _lock: locked(&folder.join("lock"))?, folder }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
@@ -169,6 +158,13 @@ impl Cache {
         File::open(folder.index())?.sync_all()?;
         Ok(folder)
     }
+}
+
+/// A file that nobody else locks as long as it is open.
+fn locked(path: &Path) -> io::Result<File> {
+    let file = File::create(path)?;
+    file.lock()?;
+    Ok(file)
 }
 
 /// Whether the file is what its note says and what is wanted: `Err(None)` where there is none.
