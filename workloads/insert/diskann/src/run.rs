@@ -185,17 +185,6 @@ impl Parameters {
 /// The flags that decide how much room a trial takes.
 pub(crate) const SIZES: &str = "--size, --inserts, --dims, --block-size";
 
-/// An index that does not hold what was put into it.
-fn lost(expected: u64, found: u64) -> Failure {
-    Failure::error(format_args!("the index holds {found} vectors and not {expected}"))
-}
-
-/// Refuses what does not fit onto the disk.
-fn check_disk(needed: u64, cache: &Cache) -> Result<(), Failure> {
-    let of = format!("disk in --cache={}", cache.folder().display());
-    machine::check_room(needed, system::free_bytes(cache.folder()).ok(), &of, SIZES)
-}
-
 /// What a trial found out.
 struct Measured {
     latencies: Vec<f64>,
@@ -232,7 +221,8 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
     let distance = p.options.distance()?;
     machine::check_memory(p.memory_bytes(), SIZES)?;
     let cache = Cache::open(p.cache.clone())?;
-    check_disk(p.disk_bytes(), &cache)?;
+    let of = format!("disk in --cache={}", cache.folder().display());
+    machine::check_room(p.disk_bytes(), system::free_bytes(cache.folder()).ok(), &of, SIZES)?;
     let data = Data::generate(p.options.dataset, p.options.dims, p.options.seed, p.size, p.inserted(), p.queries);
     let making = || machine::check_memory(p.memory_bytes() + p.making_bytes(), SIZES);
     let (prepared, origin) = cache.prepare(&p.options, p.size, &data.vectors, making)?;
@@ -260,9 +250,10 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
     let summary = verify::check(&connection)?;
     let expected = (data.len() - p.deleted()) as u64;
     if summary.nodes != expected || index.live() != expected {
-        return Err(lost(expected, summary.nodes));
+        let found = summary.nodes;
+        return Err(Failure::error(format_args!("the index holds {found} vectors and not {expected}")));
     }
-    let judged = judge(p, index.as_mut(), &data)?;
+    let judged = judge(index.as_mut(), &data, p.deleted(), p.search_list)?;
 
     // Report.
     let mut report = report(p, &measured, &room, &sqlite, &summary, distance);
@@ -428,12 +419,8 @@ struct Judged {
     digest: Digest,
 }
 
-fn judge(p: &Parameters, index: &mut dyn Index, data: &Data) -> Result<Judged, Failure> {
-    judge_index(index, data, p.deleted(), p.search_list)
-}
-
 /// Holds what an index finds against the truth, and what it stores against what was put in and, but for the first `deleted`, still is.
-fn judge_index(index: &mut dyn Index, data: &Data, deleted: usize, search_list: usize) -> Result<Judged, Failure> {
+fn judge(index: &mut dyn Index, data: &Data, deleted: usize, search_list: usize) -> Result<Judged, Failure> {
     let vectors = || (1..).zip(data.vectors.chunks_exact(data.dims)).skip(deleted);
     let queries: Vec<&[f32]> = data.queries().collect();
     let truth: Vec<Vec<u64>> = queries.iter().map(|query| exact::nearest(query, vectors(), K)).collect();
@@ -619,9 +606,9 @@ mod tests {
     #[test]
     fn a_trial_whose_control_misses_fails_however_good_its_recall_is() {
         let data = Data::generate(Kind::Uniform, 4, 42, 50, 0, 10);
-        let judged = judge_index(&mut Shifted(&data, 0), &data, 0, 64).unwrap();
+        let judged = judge(&mut Shifted(&data, 0), &data, 0, 64).unwrap();
         assert_eq!((judged.recall, judged.control, judged.recalls.len()), (1.0, 1.0, 10));
-        let failure = judge_index(&mut Shifted(&data, 1), &data, 0, 64).err().unwrap();
+        let failure = judge(&mut Shifted(&data, 1), &data, 0, 64).err().unwrap();
         assert!(failure.to_string().contains("no recall of this trial can be trusted") && !failure.is_usage());
     }
 
