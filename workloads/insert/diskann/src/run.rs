@@ -190,7 +190,6 @@ struct Measured {
     latencies: Vec<f64>,
     phases: Phases,
     seconds: f64,
-    open_seconds: f64,
     work: Work,
     distances: u64,
     traffic: Option<(Traffic, Traffic)>,
@@ -198,16 +197,6 @@ struct Measured {
     searches: u64,
     /// Queries per second that they answered afterwards, by themselves.
     alone: f64,
-}
-
-/// How much room the index takes after the measured inserts, in bytes.
-struct Room {
-    /// What it holds in memory, SQLite's page cache included.
-    memory: u64,
-    /// By how much the process grew at most while the index was opened and the inserts were measured, where the system tells.
-    peak: Option<u64>,
-    /// The file.
-    file: u64,
 }
 
 /// Runs one trial.
@@ -238,12 +227,10 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
     let open_seconds = opening.seconds();
 
     // Measurement.
-    let measured = measure(p, index.as_mut(), &data, open_seconds)?;
-    let room = Room {
-        memory: index.memory_bytes() + sqlite::cache_bytes(&connection)?,
-        peak: memory.and_then(|memory| memory.growth()),
-        file: sqlite::file_bytes(&connection)?,
-    };
+    let measured = measure(p, index.as_mut(), &data)?;
+    let index_memory = index.memory_bytes() + sqlite::cache_bytes(&connection)?;
+    let peak_memory = memory.and_then(PeakMemory::growth);
+    let index_file = sqlite::file_bytes(&connection)?;
 
     // Verification.
     let work = index.work();
@@ -256,8 +243,14 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
     let judged = judge(index.as_mut(), &data, p.deleted(), p.search_list)?;
 
     // Report.
-    let mut report = report(p, &measured, &room, &sqlite, &summary, distance);
+    let mut report = report(p, &measured, &sqlite, &summary, distance);
+    if let Some(peak) = peak_memory {
+        report.value("peakMemory", Quantity::bytes(peak));
+    }
     report
+        .effective("openSeconds", fact(open_seconds))
+        .value("indexMemory", Quantity::bytes(index_memory))
+        .value("indexFile", Quantity::bytes(index_file))
         .effective("preparedIndex", origin.to_string())
         .effective("fileSystem", system::file_system(cache.folder()).unwrap_or_else(|_| "unknown".to_owned()))
         .value("recall", Quantity::new(judged.recall, Unit::ONE))
@@ -316,7 +309,7 @@ fn keep_searching(
     Ok(())
 }
 
-fn measure(p: &Parameters, index: &mut dyn Index, data: &Data, open_seconds: f64) -> Result<Measured, Failure> {
+fn measure(p: &Parameters, index: &mut dyn Index, data: &Data) -> Result<Measured, Failure> {
     let (stop, answered) = (AtomicBool::new(false), AtomicU64::new(0));
     let mut searchers = Vec::with_capacity(p.searchers);
     for _ in 0..p.searchers {
@@ -331,7 +324,7 @@ fn measure(p: &Parameters, index: &mut dyn Index, data: &Data, open_seconds: f64
             scope.spawn(move || keep_searching(searcher.as_mut(), data, p.search_list, stop, answered))
         };
         let threads: Vec<_> = searchers.into_iter().map(start).collect();
-        let measured = measure_beside(p, index, data, open_seconds, &answered);
+        let measured = measure_beside(p, index, data, &answered);
         drop(ends);
         for thread in threads {
             thread.join().map_err(|_| Failure::error("a thread that searched panicked"))??;
@@ -361,7 +354,6 @@ fn measure_beside(
     p: &Parameters,
     index: &mut dyn Index,
     data: &Data,
-    open_seconds: f64,
     answered: &AtomicU64,
 ) -> Result<Measured, Failure> {
     let mut phases = Phases::new();
@@ -391,7 +383,6 @@ fn measure_beside(
         latencies,
         phases,
         seconds,
-        open_seconds,
         work: index.work().since(&work),
         distances: index.meter().count() - distances,
         traffic: traffic.zip(Traffic::now()),
@@ -459,14 +450,7 @@ fn judge(index: &mut dyn Index, data: &Data, deleted: usize, search_list: usize)
     Ok(Judged { recall, control, recalls, latencies, digest })
 }
 
-fn report(
-    p: &Parameters,
-    measured: &Measured,
-    room: &Room,
-    sqlite: &Effective,
-    summary: &Summary,
-    distance: Distance,
-) -> Report {
+fn report(p: &Parameters, measured: &Measured, sqlite: &Effective, summary: &Summary, distance: Distance) -> Report {
     let o = &p.options;
     let (work, inserts) = (&measured.work, p.inserts as f64);
     let mut report = Report::new("insert-diskann", assay_harness::VERSION);
@@ -495,8 +479,7 @@ fn report(
         .effective("visitedPerInsert", fact(work.visited as f64 / inserts))
         .effective("distancesPerInsert", fact(measured.distances as f64 / inserts))
         .effective("nodeWritesPerInsert", fact(work.node_writes as f64 / inserts))
-        .effective("backEdgeAcceptance", fact(share(work.back_edges_accepted, work.back_edges_proposed)))
-        .effective("openSeconds", fact(measured.open_seconds));
+        .effective("backEdgeAcceptance", fact(share(work.back_edges_accepted, work.back_edges_proposed)));
     if o.strategy.layout() == LayoutKind::Compact {
         report.effective("foldEvery", o.fold_every);
     }
@@ -516,15 +499,10 @@ fn report(
             report.value("searchesKept", Quantity::new(rate / measured.alone, Unit::ONE));
         }
     }
-    if let Some(peak) = room.peak {
-        report.value("peakMemory", Quantity::bytes(peak));
-    }
     report
         .samples("latency", Unit::SECONDS, &measured.latencies)
         .value("timePerInsert", Quantity::new(measured.seconds / inserts, Unit::SECONDS))
         .value("throughput", Quantity::new(inserts / measured.seconds, Unit::new("inserts/s")))
-        .value("indexMemory", Quantity::bytes(room.memory))
-        .value("indexFile", Quantity::bytes(room.file))
         .phases(&measured.phases)
         .counter("inserts", Quantity::count(work.inserts))
         .counter("commits", Quantity::count(work.commits))
