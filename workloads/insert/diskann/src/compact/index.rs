@@ -368,8 +368,7 @@ impl<N: Nodes + Replicated> Index for Compact<'_, N> {
             if self.deleted.contains((id - 1) as u32) {
                 return Ok(());
             }
-            let coordinate = |bytes: &[u8]| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-            let vector = bytes.chunks_exact(4).map(coordinate).collect();
+            let vector = bytes.as_chunks().0.iter().copied().map(f32::from_le_bytes).collect();
             each(Stored { id: id.cast_unsigned(), vector });
             Ok(())
         })

@@ -9,6 +9,8 @@
 //! | 1 | 255: one edge more, to the new vector; otherwise how many edges it now has |
 //! | 4 each | their ids, unless it is one more |
 
+use bytemuck::cast_slice;
+
 /// One insert.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Record {
@@ -41,7 +43,7 @@ impl Record {
         let count = |len: usize| u16::try_from(len).expect("a walk visits fewer").to_le_bytes();
         let mut bytes = Vec::with_capacity(4 + 4 * self.forward.len() + 8 * self.changes.len());
         bytes.extend(count(self.forward.len()));
-        extend(&mut bytes, &self.forward);
+        bytes.extend_from_slice(cast_slice(&self.forward));
         bytes.extend(count(self.changes.len()));
         for change in &self.changes {
             match change {
@@ -53,7 +55,7 @@ impl Record {
                     bytes.extend(node.to_le_bytes());
                     let edges_left = u8::try_from(edges.len()).ok().filter(|edges| *edges != ONE_MORE);
                     bytes.push(edges_left.expect("an index allows fewer edges"));
-                    extend(&mut bytes, edges);
+                    bytes.extend_from_slice(cast_slice(edges));
                 }
             }
         }
@@ -109,22 +111,14 @@ impl Reader<'_> {
 /// Ids as a row of edges has them.
 #[must_use]
 pub fn ids_to_bytes(ids: &[u32]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(size_of_val(ids));
-    extend(&mut bytes, ids);
-    bytes
-}
-
-fn extend(bytes: &mut Vec<u8>, ids: &[u32]) {
-    for id in ids {
-        bytes.extend_from_slice(&id.to_le_bytes());
-    }
+    cast_slice(ids).to_vec()
 }
 
 /// The ids of a row of edges.
 #[must_use]
 pub fn ids_from_bytes(bytes: &[u8]) -> Option<Vec<u32>> {
-    let mut rest = Reader(bytes);
-    bytes.len().is_multiple_of(4).then(|| rest.ids(bytes.len() / 4))?
+    let (ids, []) = bytes.as_chunks() else { return None };
+    Some(ids.iter().copied().map(u32::from_le_bytes).collect())
 }
 
 #[cfg(test)]
