@@ -9,7 +9,8 @@
 //! * [`beam`]: the list that a walk keeps.
 //! * [`blocks`]: the document's index, one 16 KiB blob per vector with a copy of every neighbour.
 //! * [`compact`]: ours, vectors and edges apart, one log record per insert.
-//! * [`index`]: what the two have in common; [`start`]: where a walk begins.
+//! * [`index`]: what the two have in common; [`options`]: which one, and how it is used; [`layouts`]: that one, made and opened.
+//! * [`start`]: where a walk begins.
 //! * [`sqlite`]: how a database file is opened; [`prepare`]: index files made once and checked before use.
 //! * [`crash`]: the moments at which a test kills the process.
 //! * [`run`], [`build`], [`verify`] and [`peers`]: the commands; [`findings`]: what checking gives.
@@ -27,6 +28,7 @@ pub mod estimate;
 pub mod exact;
 pub mod findings;
 pub mod index;
+pub mod layouts;
 pub mod options;
 pub mod peers;
 pub mod prepare;

@@ -6,15 +6,13 @@ use assay_harness::path::Unavailable;
 use assay_harness::{FlagError, Flags};
 
 use crate::blocks::layout::Layout;
-use crate::crash::Crash;
+use crate::compact;
 use crate::dataset::{self, Kind};
 use crate::distance::{Distance, Path};
-use crate::error::{Error, Result};
-use crate::index::{BackEdges, Index, NodeCache};
+use crate::index::{BackEdges, NodeCache};
 use crate::sqlite::{Journal, Locking, Synchronous, Tuning};
 use crate::start::Start;
 use crate::strategy::{Factors, LayoutKind, Strategy};
-use crate::{blocks, compact};
 
 /// Bounds that several commands share.
 pub const SIZE: RangeInclusive<u64> = 0..=1_000_000;
@@ -38,7 +36,7 @@ fn preset<T: Copy>(
     name: &'static str,
     preset: T,
     choices: &[(&'static str, T)],
-) -> std::result::Result<T, FlagError> {
+) -> Result<T, FlagError> {
     let all: Vec<_> = [("preset", preset)].into_iter().chain(choices.iter().copied()).collect();
     flags.choice(name, preset, &all)
 }
@@ -78,7 +76,7 @@ impl Options {
     /// # Errors
     ///
     /// When one is of the wrong form or out of bounds.
-    pub fn take(flags: &mut Flags) -> std::result::Result<Self, FlagError> {
+    pub fn take(flags: &mut Flags) -> Result<Self, FlagError> {
         let strategy = flags.choice("strategy", Strategy::Baseline, &Strategy::CHOICES)?;
         let set = strategy.factors();
         let options = Self {
@@ -107,7 +105,7 @@ impl Options {
             },
             seed: flags.integer("seed", dataset::SEED, 0..=u64::MAX)?,
         };
-        if options.layout().is_none() {
+        if Layout::new(options.dims, options.block_size).is_none() {
             let allowed = format!("a multiple of 8 with room for one edge of --dims={} is allowed", options.dims);
             return Err(FlagError::new("block-size", options.block_size, allowed));
         }
@@ -127,20 +125,20 @@ impl Options {
     }
 
     /// Bytes of the memory budget that SQLite's page cache leaves.
-    fn nodes_budget(&self) -> Option<u64> {
+    pub(crate) fn nodes_budget(&self) -> Option<u64> {
         (self.memory_budget_kib > 0).then(|| (self.memory_budget_kib - u64::from(self.tuning.cache_kib)) << 10)
     }
 
     /// The sizes of the document's block.
-    fn layout(&self) -> Option<Layout> {
-        Layout::new(self.dims, self.block_size)
+    pub(crate) fn block(&self) -> Layout {
+        Layout::new(self.dims, self.block_size).expect("options are taken with room for an edge")
     }
 
     /// Edges that a node has at most.
     #[must_use]
     pub fn most_edges(&self) -> usize {
         match self.strategy.layout() {
-            LayoutKind::Blocks => self.layout().map_or(0, |layout| layout.slots()),
+            LayoutKind::Blocks => self.block().slots(),
             LayoutKind::Compact => compact::MOST_EDGES,
         }
     }
@@ -161,82 +159,8 @@ impl Options {
     /// # Errors
     ///
     /// When the CPU lacks the path that was asked for.
-    pub fn distance(&self) -> std::result::Result<Distance, Unavailable> {
+    pub fn distance(&self) -> Result<Distance, Unavailable> {
         Distance::select(self.factors.path)
-    }
-
-    /// Makes the tables of an empty index.
-    ///
-    /// # Errors
-    ///
-    /// When SQLite refuses.
-    pub fn create(&self, connection: &rusqlite::Connection) -> Result<()> {
-        match (self.strategy.layout(), self.layout()) {
-            (LayoutKind::Compact, _) => compact::create(connection, self.dims),
-            (LayoutKind::Blocks, Some(layout)) => blocks::Blocks::create(connection, layout),
-            (LayoutKind::Blocks, None) => Err(Error::Damaged("no edge fits into a block".to_owned())),
-        }
-    }
-
-    /// Opens the index of `connection`.
-    ///
-    /// # Errors
-    ///
-    /// When it is no such index, or damaged.
-    pub fn open<'c>(
-        &self,
-        connection: &'c rusqlite::Connection,
-        distance: Distance,
-        crash: Crash,
-    ) -> Result<Box<dyn Index + 'c>> {
-        let Factors { start, node_cache, back_edges, .. } = self.factors;
-        let (insert_list, transaction_size, seed) = (self.insert_list, self.transaction_size, self.seed);
-        Ok(match self.strategy.layout() {
-            LayoutKind::Compact => {
-                let settings = compact::Settings {
-                    start,
-                    node_cache,
-                    back_edges,
-                    distance,
-                    insert_list,
-                    transaction_size,
-                    fold_every: self.fold_every,
-                    memory_budget: self.nodes_budget(),
-                    consolidate_percent: self.consolidate_percent,
-                    seed,
-                    crash,
-                };
-                compact::open(connection, settings)?
-            }
-            LayoutKind::Blocks => {
-                let settings = blocks::Settings {
-                    start,
-                    node_cache,
-                    back_edges,
-                    distance,
-                    insert_list,
-                    transaction_size,
-                    seed,
-                    crash,
-                };
-                Box::new(blocks::Blocks::open(connection, settings)?)
-            }
-        })
-    }
-
-    /// Makes the file at `path` from `vectors` at once, with the distances of every path but `scalar`.
-    ///
-    /// # Errors
-    ///
-    /// When SQLite refuses.
-    pub fn make(&self, path: &std::path::Path, vectors: &[f32]) -> Result<()> {
-        let distance = Distance::select(Path::Auto).unwrap_or(Distance::PORTABLE);
-        let (list, seed, page_size) = (self.insert_list, self.seed, self.tuning.page_size);
-        match (self.strategy.layout(), self.layout()) {
-            (LayoutKind::Blocks, Some(layout)) => blocks::make(path, layout, vectors, list, distance, seed, page_size),
-            (LayoutKind::Blocks, None) => Err(Error::Damaged("no edge fits into a block".to_owned())),
-            (LayoutKind::Compact, _) => compact::make(path, self.dims, vectors, list, distance, seed, page_size),
-        }
     }
 }
 
@@ -244,7 +168,7 @@ impl Options {
 mod tests {
     use super::*;
 
-    fn options(arguments: &[&str]) -> std::result::Result<Options, FlagError> {
+    fn options(arguments: &[&str]) -> Result<Options, FlagError> {
         Options::take(&mut Flags::parse(arguments.iter().map(|&a| a.to_owned()))?)
     }
 

@@ -300,9 +300,7 @@ proptest! {
         }
 
         let file = File::new();
-        let layout = Layout::new(baseline.dims, baseline.block_size).unwrap();
-        let (list, seed) = (baseline.insert_list, baseline.seed);
-        blocks::make(&file.0, layout, &data.vectors, list, Distance::PORTABLE, seed, 4096).unwrap();
+        blocks::make(&file.0, &baseline, &data.vectors, Distance::PORTABLE).unwrap();
         let made = Connection::open(&file.0).unwrap();
         prop_assert_eq!(&all_blocks(&made), &expected, "made at once");
         verify::check(&made).unwrap();
@@ -795,20 +793,7 @@ fn the_work_is_counted() {
     let data = Data::generate(Kind::Uniform, options.dims, 42, 100, 0, 0);
     let file = File::new();
     let connection = connect(&file, &options);
-    let index = Blocks::open(
-        &connection,
-        blocks::Settings {
-            start: Start::Count,
-            node_cache: NodeCache::None,
-            back_edges: BackEdges::Eager,
-            distance: Distance::SCALAR,
-            insert_list: 24,
-            transaction_size: 1,
-            seed: 1,
-            crash: Crash::default(),
-        },
-    );
-    let mut index = index.unwrap();
+    let mut index = Blocks::open(&connection, &options, Distance::SCALAR, Crash::default()).unwrap();
     for at in 0..100 {
         index.insert(data.vector(at), &mut Phases::new()).unwrap();
     }

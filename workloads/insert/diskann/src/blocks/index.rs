@@ -11,39 +11,20 @@ use super::{COLUMN, METADATA, TABLE};
 use crate::crash::{Crash, Moment};
 use crate::distance::{Distance, Meter};
 use crate::error::{Error, Result};
-use crate::index::{BackEdges, Index, NodeCache, Stored, Work, phase};
+use crate::index::{BackEdges, Index, Stored, Work, phase};
+use crate::options::Options;
 use crate::sqlite;
 use crate::start::{self, Draws, Start};
 
 /// What the metadata's `format` says.
 const FORMAT: i64 = 1;
 
-/// How an index is used.
-#[derive(Debug, Clone, Copy)]
-pub struct Settings {
-    /// Where a walk begins.
-    pub start: Start,
-    /// What stays in memory.
-    pub node_cache: NodeCache,
-    /// When neighbours get their edges.
-    pub back_edges: BackEdges,
-    /// How distances are computed.
-    pub distance: Distance,
-    /// Candidates that the walk of an insert keeps.
-    pub insert_list: usize,
-    /// Inserts per transaction.
-    pub transaction_size: u64,
-    /// Seed of the random starts.
-    pub seed: u64,
-    /// When to die, if at all.
-    pub crash: Crash,
-}
-
 /// The document's index.
 #[derive(Debug)]
 pub struct Blocks<'c> {
     store: Sqlite<'c>,
-    settings: Settings,
+    options: Options,
+    crash: Crash,
     walker: Walker,
     deferred: Option<Deferred>,
     meter: Meter,
@@ -94,16 +75,17 @@ impl<'c> Blocks<'c> {
     /// # Errors
     ///
     /// When it is no such index.
-    pub fn open(connection: &'c Connection, settings: Settings) -> Result<Self> {
+    pub fn open(connection: &'c Connection, options: &Options, distance: Distance, crash: Crash) -> Result<Self> {
         let layout = Self::layout(connection)?;
         Ok(Self {
-            store: Sqlite::new(connection, layout, settings.node_cache),
-            settings,
-            walker: Walker::new(settings.insert_list),
-            deferred: (settings.back_edges == BackEdges::Deferred).then(Deferred::default),
-            meter: Meter::new(settings.distance),
+            store: Sqlite::new(connection, layout, options.factors.node_cache),
+            options: *options,
+            crash,
+            walker: Walker::new(options.insert_list),
+            deferred: (options.factors.back_edges == BackEdges::Deferred).then(Deferred::default),
+            meter: Meter::new(distance),
             work: Work::default(),
-            draws: Draws::new(settings.seed),
+            draws: Draws::new(options.seed),
             len: count(connection)?,
             medoid: metadata(connection, "medoid")?.map(i64::cast_unsigned),
             uncommitted: 0,
@@ -113,7 +95,7 @@ impl<'c> Blocks<'c> {
     /// Where the next walk begins.
     fn start(&mut self) -> Result<Option<u64>> {
         let (connection, draw) = (self.store.connection(), self.draws.draw());
-        match self.settings.start {
+        match self.options.factors.start {
             Start::Count => start::by_count(connection, TABLE, draw),
             Start::Seek => start::by_seek(connection, TABLE, draw),
             Start::Medoid => Ok(self.medoid.or((self.len > 0).then_some(1))),
@@ -122,7 +104,7 @@ impl<'c> Blocks<'c> {
 
     fn savepoint(&self) -> Result<()> {
         let connection = self.store.connection();
-        if self.settings.transaction_size > 1 && self.uncommitted == 0 {
+        if self.options.transaction_size > 1 && self.uncommitted == 0 {
             connection.execute_batch("BEGIN IMMEDIATE")?;
         }
         Ok(connection.execute_batch("SAVEPOINT diskann_insert")?)
@@ -132,23 +114,23 @@ impl<'c> Blocks<'c> {
         let id = self.len + 1;
         let start = phases.time(phase::RANDOM_START, || self.start())?;
         phases.time(phase::SAVEPOINT, || self.savepoint())?;
-        let parameters = Insert { id, vector, start, crash: self.settings.crash };
+        let parameters = Insert { id, vector, start, crash: self.crash };
         let (store, deferred) = (&mut self.store, self.deferred.as_mut());
         insert(&parameters, store, &mut self.walker, deferred, &mut self.meter, &mut self.work, phases)?;
         self.len = id;
         self.uncommitted += 1;
-        let last = self.uncommitted >= self.settings.transaction_size;
+        let last = self.uncommitted >= self.options.transaction_size;
         if last {
             self.flush(phases)?;
         }
         phases.time(phase::CLEANUP, || -> Result<()> {
-            if self.settings.start == Start::Medoid && id.is_power_of_two() {
+            if self.options.factors.start == Start::Medoid && id.is_power_of_two() {
                 self.find_medoid()?;
             }
             self.store.connection().execute_batch("RELEASE diskann_insert")?;
             if last { self.end() } else { Ok(()) }
         })?;
-        self.settings.crash.here(id, Moment::Commit);
+        self.crash.here(id, Moment::Commit);
         Ok(())
     }
 

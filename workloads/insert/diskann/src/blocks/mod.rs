@@ -12,7 +12,7 @@ mod make;
 pub mod store;
 pub mod verify;
 
-pub use index::{Blocks, Settings};
+pub use index::Blocks;
 pub use make::make;
 
 /// The table of blocks.

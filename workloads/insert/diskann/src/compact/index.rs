@@ -17,36 +17,10 @@ use crate::beam::Beam;
 use crate::crash::{Crash, Moment};
 use crate::distance::{Distance, Meter};
 use crate::error::{Error, Result};
-use crate::index::{BackEdges, Editable, Index, NodeCache, Searcher, Stored, Work, phase};
+use crate::index::{BackEdges, Editable, Index, Searcher, Stored, Work, phase};
+use crate::options::Options;
 use crate::sqlite;
 use crate::start::{self, Draws, Start};
-
-/// How an index is used.
-#[derive(Debug, Clone, Copy)]
-pub struct Settings {
-    /// Where a walk begins.
-    pub start: Start,
-    /// What stays in memory.
-    pub node_cache: NodeCache,
-    /// When neighbours' rows are written.
-    pub back_edges: BackEdges,
-    /// How distances are computed.
-    pub distance: Distance,
-    /// Candidates that the walk of an insert keeps.
-    pub insert_list: usize,
-    /// Inserts per transaction.
-    pub transaction_size: u64,
-    /// Records of the log after which it is folded.
-    pub fold_every: u64,
-    /// Bytes of memory that the nodes may take; `None` keeps all of them there.
-    pub memory_budget: Option<u64>,
-    /// Deleted vectors are taken out of the graph when they are more than this share, in per cent, of those that are there.
-    pub consolidate_percent: u64,
-    /// Seed of the random starts.
-    pub seed: u64,
-    /// When to die, if at all.
-    pub crash: Crash,
-}
 
 /// Deleted vectors wait until there are more of them than this, however few are there.
 const LEAST_WAITING: u64 = 64;
@@ -55,7 +29,8 @@ const LEAST_WAITING: u64 = 64;
 #[derive(Debug)]
 struct Compact<'c, N> {
     connection: &'c Connection,
-    settings: Settings,
+    options: Options,
+    crash: Crash,
     nodes: N,
     beam: Beam<u32>,
     meter: Meter,
@@ -75,24 +50,33 @@ struct Compact<'c, N> {
 /// # Errors
 ///
 /// When it is no such index, or damaged, or its codes do not fit into the budget.
-pub fn open<'c>(connection: &'c Connection, settings: Settings) -> Result<Box<dyn Index + 'c>> {
+pub fn open<'c>(
+    connection: &'c Connection,
+    options: &Options,
+    distance: Distance,
+    crash: Crash,
+) -> Result<Box<dyn Index + 'c>> {
     let dims = table::dims(connection)?;
-    Ok(match settings.memory_budget {
-        None => Box::new(Compact::open(connection, settings, Whole::new(dims, settings.node_cache))?),
-        Some(budget) => Box::new(Compact::open(connection, settings, Bounded::new(dims, budget))?),
+    Ok(match options.nodes_budget() {
+        None => {
+            let nodes = Whole::new(dims, options.factors.node_cache);
+            Box::new(Compact::open(connection, options, distance, crash, nodes)?)
+        }
+        Some(budget) => Box::new(Compact::open(connection, options, distance, crash, Bounded::new(dims, budget))?),
     })
 }
 
 impl<'c, N: Nodes + Replicated> Compact<'c, N> {
-    fn open(connection: &'c Connection, settings: Settings, nodes: N) -> Result<Self> {
+    fn open(connection: &'c Connection, options: &Options, distance: Distance, crash: Crash, nodes: N) -> Result<Self> {
         let mut index = Self {
             connection,
-            settings,
+            options: *options,
+            crash,
             nodes,
-            beam: Beam::new(settings.insert_list),
-            meter: Meter::new(settings.distance),
+            beam: Beam::new(options.insert_list),
+            meter: Meter::new(distance),
             work: Work::default(),
-            draws: Draws::new(settings.seed),
+            draws: Draws::new(options.seed),
             medoid: None,
             deleted: Deleted::default(),
             log_records: 0,
@@ -122,7 +106,7 @@ impl<'c, N: Nodes + Replicated> Compact<'c, N> {
     /// The slots where the next walk begins: none in an empty index.
     fn starts(&mut self) -> Result<Vec<u32>> {
         let draw = self.draws.draw();
-        let id = match self.settings.start {
+        let id = match self.options.factors.start {
             Start::Count => start::by_count(self.connection, Table::Vector.name(), draw)?,
             Start::Seek => start::by_seek(self.connection, Table::Vector.name(), draw)?,
             Start::Medoid => return Ok(entries(self.medoid, self.nodes.len(), &self.deleted)),
@@ -149,7 +133,7 @@ impl<'c, N: Nodes + Replicated> Compact<'c, N> {
     }
 
     fn try_insert(&mut self, vector: &[f32], phases: &mut Phases) -> Result<u64> {
-        let crash = self.settings.crash;
+        let crash = self.crash;
         let starts = phases.time(phase::RANDOM_START, || self.starts())?;
         phases.time(phase::SAVEPOINT, || self.savepoint())?;
 
@@ -185,7 +169,7 @@ impl<'c, N: Nodes + Replicated> Compact<'c, N> {
         }
         crash.here(id, Moment::Phase2);
 
-        phases.time(phase::FLUSH_NEW, || match self.settings.back_edges {
+        phases.time(phase::FLUSH_NEW, || match self.options.factors.back_edges {
             BackEdges::Eager => self.fold(),
             BackEdges::Deferred => {
                 let record = Record { forward: forward.iter().map(|slot| slot + 1).collect(), changes };
@@ -196,19 +180,19 @@ impl<'c, N: Nodes + Replicated> Compact<'c, N> {
         crash.here(id, Moment::FlushNew);
 
         phases.time(phase::CLEANUP, || -> Result<()> {
-            let is_due = self.log_records >= self.settings.fold_every || self.nodes.is_crowded();
-            if self.settings.back_edges == BackEdges::Deferred && is_due {
+            let is_due = self.log_records >= self.options.fold_every || self.nodes.is_crowded();
+            if self.options.factors.back_edges == BackEdges::Deferred && is_due {
                 self.fold()?;
                 self.work.folds += 1;
             }
             if id.is_power_of_two() {
                 self.nodes.doubled(&self.deleted, self.connection)?;
-                if self.settings.start == Start::Medoid {
+                if self.options.factors.start == Start::Medoid {
                     self.find_medoid()?;
                 }
             }
             self.uncommitted += 1;
-            if self.uncommitted >= self.settings.transaction_size { self.end() } else { Ok(()) }
+            if self.uncommitted >= self.options.transaction_size { self.end() } else { Ok(()) }
         })?;
         self.work.inserts += 1;
         crash.here(id, Moment::Commit);
@@ -265,13 +249,13 @@ impl<'c, N: Nodes + Replicated> Compact<'c, N> {
             self.savepoint()?;
             Table::Deleted.write(self.connection, i64::from(slot) + 1, &[])
         })?;
-        self.settings.crash.here(u64::from(slot) + 1, Moment::Mark);
+        self.crash.here(u64::from(slot) + 1, Moment::Mark);
         self.deleted.insert(slot);
         self.work.deletes += 1;
         if let Some(journal) = &mut self.journal {
             journal.deleted.push(slot);
         }
-        let many = LEAST_WAITING.max(self.live() * self.settings.consolidate_percent / 100);
+        let many = LEAST_WAITING.max(self.live() * self.options.consolidate_percent / 100);
         if self.deleted.waiting().len() as u64 > many {
             phases.time(phase::CONSOLIDATE, || self.take_out())?;
         }
@@ -281,7 +265,7 @@ impl<'c, N: Nodes + Replicated> Compact<'c, N> {
     fn try_delete(&mut self, slot: u32, phases: &mut Phases) -> Result<()> {
         self.mark(slot, phases)?;
         self.uncommitted += 1;
-        if self.uncommitted < self.settings.transaction_size {
+        if self.uncommitted < self.options.transaction_size {
             return Ok(());
         }
         phases.time(phase::CLEANUP, || self.end())
@@ -309,7 +293,7 @@ impl<'c, N: Nodes + Replicated> Compact<'c, N> {
         self.fold()?;
         let waiting = self.deleted.waiting();
         if let Some(last) = waiting.last() {
-            self.settings.crash.here(u64::from(*last) + 1, Moment::Bypass);
+            self.crash.here(u64::from(*last) + 1, Moment::Bypass);
         }
         let ids = || waiting.iter().map(|slot| i64::from(*slot) + 1);
         Table::Vector.remove(self.connection, ids())?;
@@ -433,7 +417,7 @@ impl<N: Nodes + Replicated> Editable for Compact<'_, N> {
             let Some(nodes) = self.nodes.whole() else { return Ok(None) };
             self.journal = Some(Journal::new(nodes.clone(), self.deleted.clone(), self.medoid, self.work.commits));
         }
-        let distance = self.settings.distance;
+        let distance = self.meter.distance();
         Ok(self.journal.as_ref().map(|journal| Box::new(journal.searcher(distance)) as Box<dyn Searcher>))
     }
 }

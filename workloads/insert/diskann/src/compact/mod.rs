@@ -36,7 +36,7 @@ mod table;
 pub mod verify;
 mod whole;
 
-pub use index::{Settings, open};
+pub use index::open;
 pub use make::make;
 pub use table::create;
 
