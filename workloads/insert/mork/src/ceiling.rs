@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use assay_harness::{Quantity, Stopwatch, Unit};
 
-use crate::encoding::{Encoder, Unencodable};
+use crate::encoding::Unencodable;
 use crate::environment::Items;
 
 /// Passes that count; one before them fetches the buffer's memory.
@@ -38,22 +38,11 @@ pub fn copy_rate(items: &Items) -> Result<Quantity, Unencodable> {
 
 /// The bytes of the first items, each on its own.
 fn paths(items: &Items) -> Result<Vec<Vec<u8>>, Unencodable> {
-    match items {
-        Items::Facts(facts) => {
-            let facts = facts.iter().take(ITEMS);
-            facts.map(|fact| written(|path| Encoder.encode(fact, path))).collect()
-        }
-        Items::Rules(rules) => {
-            let rules = rules.iter().take(ITEMS);
-            rules.map(|rule| written(|path| Encoder.encode_rule(&rule.left, &rule.right, path))).collect()
-        }
-    }
-}
-
-fn written(write: impl FnOnce(&mut Vec<u8>) -> Result<(), Unencodable>) -> Result<Vec<u8>, Unencodable> {
-    let mut path = Vec::new();
-    write(&mut path)?;
-    Ok(path)
+    let path = |item| {
+        let mut path = Vec::new();
+        items.encode(item, &mut path).map(|()| path)
+    };
+    (0..items.len().min(ITEMS)).map(path).collect()
 }
 
 #[cfg(test)]
