@@ -6,11 +6,11 @@
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use pathmap::PathMap;
 
-use super::{Dump, Environment, Insertion, Items, QUESTION, Rejected, RuleBook, visit_map};
+use super::{Dump, Environment, Insertion, Items, QUESTION, Rejected, RuleBook, lock, visit_map};
 use crate::cache::ByteCache;
 use crate::encoding::{Encoder, Parser, Unencodable};
 use crate::laps::{Laps, Phase};
@@ -128,6 +128,16 @@ impl Copying {
         drop(own);
         laps.lap(Phase::Insert);
         Ok(())
+    }
+
+    fn join(&self, sum: &PathMap<()>, laps: &mut impl Laps) {
+        let mut space = self.space();
+        let joined = space.join(sum);
+        *space = joined;
+        drop(space);
+        laps.lap(Phase::Insert);
+        self.types_changed();
+        laps.lap(Phase::Index);
     }
 
     fn cached(&self, value: &Value, laps: &mut impl Laps) -> Option<Vec<u8>> {
@@ -274,31 +284,7 @@ impl Environment for Copying {
         lock(&self.rules).dump(paths)
     }
 
-    fn heap_bytes(&self) -> Option<usize> {
-        None
-    }
-
     fn cache_hits(&self) -> Option<u64> {
         self.cache.as_ref().map(ByteCache::hits)
     }
-
-    fn mean_depth(&self) -> Option<f64> {
-        None
-    }
-}
-
-impl Copying {
-    fn join(&self, sum: &PathMap<()>, laps: &mut impl Laps) {
-        let mut space = self.space();
-        let joined = space.join(sum);
-        *space = joined;
-        drop(space);
-        laps.lap(Phase::Insert);
-        self.types_changed();
-        laps.lap(Phase::Index);
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

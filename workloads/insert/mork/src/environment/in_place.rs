@@ -9,12 +9,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroUsize;
 use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::thread;
 
 use pathmap::PathMap;
 
-use super::{Dump, Environment, Insertion, Items, QUESTION, Rejected, Rule, visit_map};
+use super::{Dump, Environment, Insertion, Items, QUESTION, Rejected, Rule, lock, visit_map};
 use crate::encoding::{Encoder, Unencodable, decode};
 use crate::laps::{Laps, Phase};
 use crate::query::{Bound, Pattern};
@@ -297,9 +297,7 @@ impl<S: Paths> InPlace<S> {
         let Written { buffer, mut spans } = std::mem::take(&mut self.written);
         lock(&self.store).insert_all(&buffer, &mut spans, times)
     }
-}
 
-impl<S: Paths> InPlace<S> {
     /// Adds items by several threads.
     fn add_by_threads(&mut self, items: &Items, insertion: Insertion) -> Result<(), Rejected> {
         let share = items.len().div_ceil(self.threads.get()).max(1);
@@ -442,17 +440,9 @@ impl<S: Paths> Environment for InPlace<S> {
         lock(&self.store).heap_bytes().map(|bytes| bytes + symbols)
     }
 
-    fn cache_hits(&self) -> Option<u64> {
-        None
-    }
-
     fn mean_depth(&self) -> Option<f64> {
         lock(&self.store).mean_depth()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

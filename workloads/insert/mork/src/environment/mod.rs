@@ -11,6 +11,7 @@ pub use in_place::{InPlace, Paths, SharedMap};
 pub(crate) use rule_book::RuleBook;
 
 use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use assay_harness::Failure;
 use pathmap::PathMap;
@@ -190,13 +191,24 @@ pub trait Environment {
     fn dump(&self) -> Dump;
 
     /// Bytes of the store, where it is known.
-    fn heap_bytes(&self) -> Option<usize>;
+    fn heap_bytes(&self) -> Option<usize> {
+        None
+    }
 
     /// How many look-ups in a cache of bytes found something, where there is one.
-    fn cache_hits(&self) -> Option<u64>;
+    fn cache_hits(&self) -> Option<u64> {
+        None
+    }
 
     /// Words that a look-up reads on its way, where the store knows them.
-    fn mean_depth(&self) -> Option<f64>;
+    fn mean_depth(&self) -> Option<f64> {
+        None
+    }
+}
+
+/// What a mutex guards, also after somebody panicked with it.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Bytes of a question, mostly.
