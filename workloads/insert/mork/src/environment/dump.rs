@@ -47,37 +47,27 @@ impl Dump {
     /// The digest by which environments are compared. Every piece goes in with its length.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        let mut digest = Digest::new();
-        let mut record = Vec::new();
-        let piece = |record: &mut Vec<u8>, bytes: &[u8]| {
-            record.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
-            record.extend_from_slice(bytes);
+        let (mut digest, mut record) = (Digest::new(), Vec::new());
+        let mut add = |what: u8, piece: Option<&[u8]>, numbers: &[u64]| {
+            record.clear();
+            record.push(what);
+            if let Some(bytes) = piece {
+                record.extend((bytes.len() as u64).to_le_bytes());
+                record.extend_from_slice(bytes);
+            }
+            record.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+            digest.add(&record);
         };
         for path in &self.paths {
-            record.clear();
-            record.push(b'p');
-            piece(&mut record, path);
-            digest.add(&record);
+            add(b'p', Some(path), &[]);
         }
         for (path, count) in &self.multiplicities {
-            record.clear();
-            record.push(b'm');
-            piece(&mut record, path);
-            record.extend_from_slice(&count.to_le_bytes());
-            digest.add(&record);
+            add(b'm', Some(path), &[*count]);
         }
         for ((head, arguments), count) in &self.index {
-            record.clear();
-            record.push(b'i');
-            piece(&mut record, head.as_bytes());
-            record.extend_from_slice(&(*arguments as u64).to_le_bytes());
-            record.extend_from_slice(&count.to_le_bytes());
-            digest.add(&record);
+            add(b'i', Some(head.as_bytes()), &[*arguments as u64, *count]);
         }
-        record.clear();
-        record.push(b'w');
-        record.extend_from_slice(&self.wildcards.to_le_bytes());
-        digest.add(&record);
+        add(b'w', None, &[self.wildcards]);
         digest
     }
 }
