@@ -153,18 +153,12 @@ fn variables(n: u64) -> Vec<Value> {
 
 /// An expression of four names of 48 bytes.
 fn prefix() -> Value {
-    Value::SExpr(
-        (0..4)
-            .map(|part| Value::Atom(format!("a-name-of-forty-eight-bytes-that-everybody-shares-{part}")))
-            .map(trim)
-            .collect(),
-    )
-}
-
-fn trim(name: Value) -> Value {
-    let Value::Atom(mut name) = name else { unreachable!("names are atoms") };
-    name.drain(..name.len() - 48);
-    Value::Atom(name)
+    let name = |part| {
+        let mut name = format!("a-name-of-forty-eight-bytes-that-everybody-shares-{part}");
+        name.drain(..name.len() - 48);
+        Value::Atom(name)
+    };
+    Value::SExpr((0..4).map(name).collect())
 }
 
 #[cfg(test)]
