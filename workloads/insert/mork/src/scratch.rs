@@ -162,15 +162,9 @@ impl Limits {
         if let Some(left) = self.addresses_left.filter(|left| *left < needed + BESIDE) {
             return Err(NoRoom::AddressLimit { left });
         }
-        match self.overcommit {
-            Some(2) => match self.commit_left {
-                Some(left) if left < needed + BESIDE => Err(NoRoom::StrictCommit { left }),
-                _ => Ok(()),
-            },
-            Some(0) => match self.total {
-                Some(total) if total < needed => Err(NoRoom::Overcommit { total }),
-                _ => Ok(()),
-            },
+        match (self.overcommit, self.commit_left, self.total) {
+            (Some(2), Some(left), _) if left < needed + BESIDE => Err(NoRoom::StrictCommit { left }),
+            (Some(0), _, Some(total)) if total < needed => Err(NoRoom::Overcommit { total }),
             _ => Ok(()),
         }
     }
