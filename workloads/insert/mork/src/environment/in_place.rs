@@ -97,7 +97,7 @@ impl Paths for Trie {
 
 impl Paths for Reference {
     fn insert(&mut self, path: &[u8], times: u32) -> Result<(), Full> {
-        Self::insert(self, path, times);
+        *self.entry(path.to_vec()).or_insert(0) += u64::from(times);
         Ok(())
     }
 
@@ -106,7 +106,7 @@ impl Paths for Reference {
     }
 
     fn visit(&self, prefix: &[u8], visit: &mut dyn FnMut(&[u8], u64)) {
-        self.iter().filter(|(path, _)| path.starts_with(prefix)).for_each(|(path, count)| visit(path, count));
+        self.iter().filter(|(path, _)| path.starts_with(prefix)).for_each(|(path, count)| visit(path, *count));
     }
 }
 
