@@ -1,12 +1,12 @@
 //! Our environment: values are written as bytes into one buffer, and inserted in place.
 //!
 //! Nothing is kept about rules but the count at the end of a path. Which rules there are for a head and a number of
-//! arguments is a question about how paths begin, and [`InPlace::rules`] asks the store just that.
+//! arguments is a question about how paths begin, as others are.
 //!
 //! By several threads each writes its own share of the items. One by one they take turns at the lock for each insertion; in
 //! bulk each also sorts its share, and what they have written is inserted by one.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::Mutex;
@@ -15,7 +15,7 @@ use std::thread;
 use pathmap::PathMap;
 
 use super::{Dump, Environment, Insertion, Items, QUESTION, Rejected, Rule, lock, visit_map};
-use crate::encoding::{Encoder, Unencodable, decode};
+use crate::encoding::{Encoder, Unencodable};
 use crate::laps::{Laps, Phase};
 use crate::query::{Bound, Pattern};
 use crate::store::{Full, Reference, Span, Trie};
@@ -202,47 +202,6 @@ impl<S: Paths> InPlace<S> {
     #[must_use]
     pub fn by_threads(threads: NonZeroUsize) -> Self {
         Self { threads, ..Self::new() }
-    }
-
-    /// The rules whose left side has this head and so many arguments, each with how often it was added. Variables are
-    /// named anew.
-    ///
-    /// # Errors
-    ///
-    /// When the head is no atom that a rule can have.
-    pub fn rules(&self, head: &str, arguments: usize) -> Result<Vec<(Rule, u64)>, Unencodable> {
-        let mut prefixes = Vec::new();
-        let mut prefix = |expression: bool| {
-            // The beginning of `(= (head …` or of `(= head …`.
-            let mut path = Vec::new();
-            Encoder.encode(&Value::expression([Value::atom("="), Value::Nil, Value::Nil]), &mut path)?;
-            path.truncate(path.len() - 2);
-            if expression {
-                path.push(u8::try_from(arguments + 1).map_err(|_| Unencodable::TooManyItems(arguments + 1))?);
-            }
-            Encoder.encode(&Value::atom(head), &mut path)?;
-            prefixes.push(path);
-            Ok(())
-        };
-        prefix(true)?;
-        if arguments == 0 {
-            prefix(false)?;
-        }
-        let mut rules = BTreeMap::new();
-        for prefix in prefixes {
-            let Some(prefix) = self.stored(prefix) else { continue };
-            lock(&self.store).visit(&prefix, &mut |path, count| {
-                if count > 0 {
-                    rules.insert(self.spell(path), count);
-                }
-            });
-        }
-        let rules = rules.into_iter().map(|(path, count)| {
-            let Ok(Value::SExpr(items)) = decode(&path) else { unreachable!("a counted path is a rule") };
-            let [_, left, right] = <[Value; 3]>::try_from(items).expect("a rule has three items");
-            (Rule { left, right }, count)
-        });
-        Ok(rules.collect())
     }
 
     /// A path as the store has it; none where the store has none of one of its symbols.
@@ -448,7 +407,9 @@ impl<S: Paths> Environment for InPlace<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::encoding::decode;
     use crate::laps::Untimed;
+    use crate::text::to_text;
 
     fn rules_are_found<S: Paths>(mut environment: InPlace<S>) {
         let [f, x, y] = ["f", "$x", "$y"].map(Value::atom);
@@ -467,14 +428,21 @@ mod tests {
         environment.add(&Items::Rules(rules), Insertion::Individual, &mut Untimed).unwrap();
         // A fact that looks like a rule is none.
         let fact = rule(left(&[Value::Long(7)]), Value::Nil).expression();
-        environment.add(&Items::Facts(vec![fact]), Insertion::Bulk, &mut Untimed).unwrap();
+        environment.add(&Items::Facts(vec![fact.clone()]), Insertion::Bulk, &mut Untimed).unwrap();
 
-        let a = Value::atom("$a");
-        assert_eq!(environment.rules("f", 1).unwrap(), [(rule(left(std::slice::from_ref(&a)), a), 2)]);
-        let none: Vec<Value> = environment.rules("f", 0).unwrap().into_iter().map(|(rule, _)| rule.right).collect();
-        assert_eq!(none, [Value::Long(2), Value::Long(1)]);
-        assert_eq!(environment.rules("f", 3).unwrap(), []);
-        assert!(environment.rules("f", 300).is_err());
+        let [a, b, c] = ["$a", "$b", "$c"].map(Value::atom);
+        let found = |left: Value| {
+            let mut found = Vec::new();
+            let question = rule(left, Value::atom("_")).expression();
+            environment.answer(&question, &mut |path| found.push(decode(&environment.spell(path)).unwrap())).unwrap();
+            found.sort_by_key(to_text);
+            found
+        };
+        let one = left(std::slice::from_ref(&a));
+        assert_eq!(found(one.clone()), [rule(one, a.clone()).expression(), fact]);
+        assert_eq!(found(left(&[])), [rule(left(&[]), Value::Long(2)).expression()]);
+        assert_eq!(found(f.clone()), [rule(f.clone(), Value::Long(1)).expression()]);
+        assert_eq!(found(left(&[a, b, c])), []);
         let dump = environment.dump();
         assert_eq!((dump.paths.len(), dump.wildcards), (7, 1));
         assert_eq!(dump.index[&("f".to_owned(), 1)], 2);
