@@ -232,7 +232,7 @@ impl<'a> Measured<'a> {
     /// When it does not.
     pub fn verify(&self) -> Result<Checked, Failure> {
         check_bytes(self.items)?;
-        let mut reference = InPlace::<Reference>::new();
+        let mut reference = InPlace::<Reference>::default();
         reference.add(self.items, Insertion::Individual, &mut Untimed)?;
         let dump = reference.dump();
         drop(reference);

@@ -84,7 +84,7 @@ fn subjects() -> Vec<Subject> {
 
 /// All variants and parts do what the reference does.
 fn check(items: &Items) {
-    let mut reference = InPlace::<Reference>::new();
+    let mut reference = InPlace::<Reference>::default();
     reference.add(items, Insertion::Individual, &mut Untimed).unwrap();
     let expected = reference.dump();
     for subject in subjects() {
@@ -252,7 +252,7 @@ proptest! {
 
     #[test]
     fn an_insertion_goes_on_from_any_other(calls in calls()) {
-        let (mut trie, mut reference) = (InPlace::<Trie>::new(), InPlace::<Reference>::new());
+        let (mut trie, mut reference) = (InPlace::<Trie>::default(), InPlace::<Reference>::default());
         for (bulk, numbers) in calls {
             let facts = numbers.into_iter().map(|n| fact(Shape::Flat, n.into())).collect();
             let insertion = if bulk { Insertion::Bulk } else { Insertion::Individual };
@@ -321,7 +321,7 @@ fn large_sets_in_every_order() {
             let items = workload.generate();
             let Items::Facts(facts) = &items else { unreachable!("facts were asked for") };
             let (head, tail) = facts.split_at(facts.len() / 3);
-            let mut reference = InPlace::<Reference>::new();
+            let mut reference = InPlace::<Reference>::default();
             reference.add(&items, Insertion::Individual, &mut Untimed).unwrap();
             for pair in [
                 [Insertion::Individual, Insertion::Individual],
@@ -329,7 +329,7 @@ fn large_sets_in_every_order() {
                 [Insertion::Bulk, Insertion::Individual],
                 [Insertion::Bulk, Insertion::Bulk],
             ] {
-                let mut environment = InPlace::<Trie>::new();
+                let mut environment = InPlace::<Trie>::default();
                 for (part, insertion) in [head, tail].into_iter().zip(pair) {
                     environment.add(&Items::Facts(part.to_vec()), insertion, &mut Untimed).unwrap();
                 }

@@ -173,16 +173,9 @@ impl Written {
     }
 }
 
+/// An empty environment, for one thread, with symbols as they are.
 impl<S: Paths> Default for InPlace<S> {
     fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<S: Paths> InPlace<S> {
-    /// An empty environment, for one thread, with symbols as they are.
-    #[must_use]
-    pub fn new() -> Self {
         Self {
             store: Mutex::default(),
             symbols: None,
@@ -191,17 +184,19 @@ impl<S: Paths> InPlace<S> {
             spelled: Vec::new(),
         }
     }
+}
 
+impl<S: Paths> InPlace<S> {
     /// The same with numbers in place of symbols.
     #[must_use]
     pub fn interning() -> Self {
-        Self { symbols: Some(SymbolTable::default()), ..Self::new() }
+        Self { symbols: Some(SymbolTable::default()), ..Self::default() }
     }
 
-    /// The same as [`new`](Self::new), filled by so many threads.
+    /// The default, filled by so many threads.
     #[must_use]
     pub fn by_threads(threads: NonZeroUsize) -> Self {
-        Self { threads, ..Self::new() }
+        Self { threads, ..Self::default() }
     }
 
     /// A path as the store has it; none where the store has none of one of its symbols.
@@ -450,9 +445,9 @@ mod tests {
 
     #[test]
     fn rules_are_found_by_how_their_paths_begin() {
-        rules_are_found(InPlace::<Trie>::new());
-        rules_are_found(InPlace::<SharedMap>::new());
-        rules_are_found(InPlace::<Reference>::new());
+        rules_are_found(InPlace::<Trie>::default());
+        rules_are_found(InPlace::<SharedMap>::default());
+        rules_are_found(InPlace::<Reference>::default());
         rules_are_found(InPlace::<Trie>::interning());
     }
 }
