@@ -327,7 +327,7 @@ impl<'a> Measured<'a> {
         self.add(&mut environment, laps)?;
         let mut seconds = watch.seconds();
         // Counting is no part of the work, dropping is.
-        let outcome = environment.len();
+        let outcome = environment.distinct();
         if self.construction {
             laps.skip();
             let watch = Stopwatch::start();

@@ -274,7 +274,7 @@ impl Environment for Copying {
         Ok(())
     }
 
-    fn len(&self) -> usize {
+    fn distinct(&self) -> usize {
         self.space().val_count()
     }
 

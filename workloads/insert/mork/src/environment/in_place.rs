@@ -44,12 +44,7 @@ pub trait Paths: Default + Send {
     fn arrange(_: &[u8], _: &mut [Span]) {}
 
     /// How many different paths there are.
-    fn len(&self) -> usize;
-
-    /// Whether there is none.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
+    fn distinct(&self) -> usize;
 
     /// Calls `visit` with each path that begins with `prefix`, in order, and its count.
     fn visit(&self, prefix: &[u8], visit: &mut dyn FnMut(&[u8], u64));
@@ -78,8 +73,8 @@ impl Paths for Trie {
         Self::arrange(buffer, spans);
     }
 
-    fn len(&self) -> usize {
-        Self::len(self)
+    fn distinct(&self) -> usize {
+        self.len()
     }
 
     fn visit(&self, prefix: &[u8], visit: &mut dyn FnMut(&[u8], u64)) {
@@ -101,8 +96,8 @@ impl Paths for Reference {
         Ok(())
     }
 
-    fn len(&self) -> usize {
-        Self::len(self)
+    fn distinct(&self) -> usize {
+        self.len()
     }
 
     fn visit(&self, prefix: &[u8], visit: &mut dyn FnMut(&[u8], u64)) {
@@ -126,7 +121,7 @@ impl Paths for SharedMap {
         Ok(())
     }
 
-    fn len(&self) -> usize {
+    fn distinct(&self) -> usize {
         self.map.val_count()
     }
 
@@ -378,8 +373,8 @@ impl<S: Paths> Environment for InPlace<S> {
         self.symbols.as_ref().map_or_else(|| path.to_vec(), |table| table.expand(path))
     }
 
-    fn len(&self) -> usize {
-        lock(&self.store).len()
+    fn distinct(&self) -> usize {
+        lock(&self.store).distinct()
     }
 
     fn dump(&self) -> Dump {

@@ -180,12 +180,7 @@ pub trait Environment {
     }
 
     /// How many different paths there are.
-    fn len(&self) -> usize;
-
-    /// Whether there is none.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
+    fn distinct(&self) -> usize;
 
     /// All of its content in one comparable form.
     fn dump(&self) -> Dump;
