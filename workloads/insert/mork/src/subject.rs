@@ -237,7 +237,7 @@ impl<'a> Measured<'a> {
         let dump = reference.dump();
         drop(reference);
         let s = &self.subject;
-        let (content, mut checked) = match s.store {
+        let found = match s.store {
             _ if s.variant != Variant::Direct => self.content(s.copying())?,
             StoreKind::Trie => self.content(s.in_place::<Trie>())?,
             StoreKind::PathMap => self.content(s.in_place::<SharedMap>())?,
@@ -245,27 +245,25 @@ impl<'a> Measured<'a> {
         };
         let same = match self.part {
             // Paths alone say nothing about rules where those are kept beside them.
-            Part::Insert => content.paths == dump.paths,
-            _ => content == dump,
+            Part::Insert => found.dump.paths == dump.paths,
+            _ => found.dump == dump,
         };
         if !same {
             return Err(differs("the content of the environment"));
         }
-        checked.dump = dump;
-        Ok(checked)
+        Ok(Checked { dump, ..found })
     }
 
-    fn content<E: Environment>(&self, mut environment: E) -> Result<(Dump, Checked), Failure> {
+    fn content<E: Environment>(&self, mut environment: E) -> Result<Checked, Failure> {
         self.add(&mut environment, &mut Untimed)?;
         let dump = environment.dump();
         self.check_answers(&environment, &dump.paths)?;
-        let checked = Checked {
-            dump: Dump::default(),
+        Ok(Checked {
+            dump,
             heap_bytes: environment.heap_bytes(),
             cache_hits: environment.cache_hits(),
             mean_depth: environment.mean_depth(),
-        };
-        Ok((dump, checked))
+        })
     }
 
     /// Compares the answers of as many questions as there is time for with what comparing values gives.
