@@ -361,8 +361,7 @@ impl<'a> Measured<'a> {
                 }
             }
         } else {
-            let mut buffer = Vec::new();
-            each_path(self.items, &mut buffer, |bytes| outcome += black_box(bytes).len()).map_err(Rejected::from)?;
+            each_path(self.items, |bytes| outcome += black_box(bytes).len()).map_err(Rejected::from)?;
         }
         Ok(Done { seconds: watch.seconds(), outcome })
     }
@@ -395,18 +394,19 @@ fn texts(items: &Items) -> Vec<String> {
 }
 
 /// Calls `visit` with the bytes of each item.
-fn each_path(items: &Items, buffer: &mut Vec<u8>, mut visit: impl FnMut(&[u8])) -> Result<(), Unencodable> {
+fn each_path(items: &Items, mut visit: impl FnMut(&[u8])) -> Result<(), Unencodable> {
+    let mut buffer = Vec::new();
     match items {
         Items::Facts(facts) => facts.iter().try_for_each(|fact| {
             buffer.clear();
-            Encoder.encode(fact, buffer)?;
-            visit(buffer);
+            Encoder.encode(fact, &mut buffer)?;
+            visit(&buffer);
             Ok(())
         }),
         Items::Rules(rules) => rules.iter().try_for_each(|rule| {
             buffer.clear();
-            Encoder.encode_rule(&rule.left, &rule.right, buffer)?;
-            visit(buffer);
+            Encoder.encode_rule(&rule.left, &rule.right, &mut buffer)?;
+            visit(&buffer);
             Ok(())
         }),
     }
@@ -414,7 +414,7 @@ fn each_path(items: &Items, buffer: &mut Vec<u8>, mut visit: impl FnMut(&[u8])) 
 
 fn paths(items: &Items) -> Result<Vec<Vec<u8>>, Unencodable> {
     let mut paths = Vec::with_capacity(items.len());
-    each_path(items, &mut Vec::new(), |bytes| paths.push(bytes.to_vec()))?;
+    each_path(items, |bytes| paths.push(bytes.to_vec()))?;
     Ok(paths)
 }
 
@@ -431,7 +431,7 @@ fn differs(what: &str) -> Failure {
 fn check_bytes(items: &Items) -> Result<(), Failure> {
     let mut expressions = items.expressions();
     let (mut parsed, mut wrong) = (Vec::new(), None);
-    each_path(items, &mut Vec::new(), |bytes| {
+    each_path(items, |bytes| {
         let expression = expressions.next().expect("each item has one expression");
         parsed.clear();
         if Parser::new(&to_text(&expression)).next_expression(&mut parsed) != Ok(true) || parsed != bytes {
