@@ -8,7 +8,7 @@ use assay_harness::{Failure, FlagError, Flags, Phases, Quantity, Report, Unit, c
 
 use crate::ceiling::copy_rate;
 use crate::counting::{self, Allocations};
-use crate::environment::{Insertion, Items, Rejected};
+use crate::environment::{Insertion, Items};
 use crate::laps;
 use crate::scratch::{self, Scratch};
 use crate::subject::{Document, Measured, Part, StoreKind, Subject, Symbols, Variant};
@@ -312,7 +312,7 @@ fn limits(
     checked: &crate::subject::Checked,
     report: &mut Report,
 ) -> Result<(), Failure> {
-    let copies = copy_rate(items).map_err(Rejected::from)?;
+    let copies = copy_rate(items)?;
     let rate = (p.iterations * items.len()) as f64 / latencies.iter().sum::<f64>();
     // Only what writes an item's bytes is bounded by writing them: a cached form is there already.
     let writes = matches!(p.part, Part::All | Part::Serialise) && p.subject.variant != Variant::Cache;

@@ -7,9 +7,7 @@ use assay_harness::{Failure, Phases, Quantity, Report, Stopwatch, Unit};
 use pathmap::PathMap;
 
 use crate::encoding::{Encoder, Parser, Unencodable, decode};
-use crate::environment::{
-    Copying, Dump, Environment, InPlace, Insertion, Items, Paths, Rejected, Route, RuleBook, SharedMap,
-};
+use crate::environment::{Copying, Dump, Environment, InPlace, Insertion, Items, Paths, Route, RuleBook, SharedMap};
 use crate::laps::{Laps, Phase, Timed, Untimed};
 use crate::query;
 use crate::scratch::{Scratch, Supply};
@@ -198,7 +196,7 @@ impl<'a> Measured<'a> {
     /// # Errors
     ///
     /// When an item has no byte form.
-    pub fn new(subject: Subject, part: Part, construction: bool, items: &'a Items) -> Result<Self, Rejected> {
+    pub fn new(subject: Subject, part: Part, construction: bool, items: &'a Items) -> Result<Self, Failure> {
         let texts = if part == Part::Parse { texts(items) } else { Vec::new() };
         let paths = if part == Part::Insert { paths(items)? } else { Vec::new() };
         let patterns = if part == Part::Query { patterns(items) } else { Vec::new() };
@@ -211,16 +209,15 @@ impl<'a> Measured<'a> {
     ///
     /// When an item cannot be added.
     pub fn iterate(&self, timed: bool, phases: &mut Phases) -> Result<Done, Failure> {
-        let done = match (self.part, self.subject.store) {
-            (Part::Serialise, _) => self.serialise()?,
-            (Part::Parse, _) => self.parse()?,
-            (Part::Scratch, _) => self.scratch(),
-            _ if self.subject.variant != Variant::Direct => self.fill(|| self.subject.copying(), timed, phases)?,
-            (_, StoreKind::Trie) => self.fill(|| self.subject.in_place::<Trie>(), timed, phases)?,
-            (_, StoreKind::PathMap) => self.fill(|| self.subject.in_place::<SharedMap>(), timed, phases)?,
-            (_, StoreKind::Btree) => self.fill(|| self.subject.in_place::<Reference>(), timed, phases)?,
-        };
-        Ok(done)
+        match (self.part, self.subject.store) {
+            (Part::Serialise, _) => self.serialise(),
+            (Part::Parse, _) => self.parse(),
+            (Part::Scratch, _) => Ok(self.scratch()),
+            _ if self.subject.variant != Variant::Direct => self.fill(|| self.subject.copying(), timed, phases),
+            (_, StoreKind::Trie) => self.fill(|| self.subject.in_place::<Trie>(), timed, phases),
+            (_, StoreKind::PathMap) => self.fill(|| self.subject.in_place::<SharedMap>(), timed, phases),
+            (_, StoreKind::Btree) => self.fill(|| self.subject.in_place::<Reference>(), timed, phases),
+        }
     }
 
     /// Checks, outside all measured time, that what is measured does what the slow reference does: each item's bytes
@@ -277,7 +274,7 @@ impl<'a> Measured<'a> {
         let step = (self.patterns.len() * values.len()).div_ceil(COMPARISONS).max(1);
         for pattern in self.patterns.iter().step_by(step) {
             let mut answers = Vec::new();
-            environment.answer(pattern, &mut |path| answers.push(environment.spell(path))).map_err(Rejected::from)?;
+            environment.answer(pattern, &mut |path| answers.push(environment.spell(path)))?;
             answers.sort_unstable();
             let pattern = pattern.canonical();
             let alike = values.iter().zip(paths).filter(|(value, _)| query::is_like(&pattern, value));
@@ -288,7 +285,7 @@ impl<'a> Measured<'a> {
         Ok(())
     }
 
-    fn add<E: Environment>(&self, environment: &mut E, laps: &mut impl Laps) -> Result<(), Rejected> {
+    fn add<E: Environment>(&self, environment: &mut E, laps: &mut impl Laps) -> Result<(), Failure> {
         if self.part == Part::Insert {
             environment.add_paths(&self.paths, self.items.times(), self.subject.insertion, laps)
         } else {
@@ -296,7 +293,7 @@ impl<'a> Measured<'a> {
         }
     }
 
-    fn fill<E: Environment>(&self, make: impl Fn() -> E, timed: bool, phases: &mut Phases) -> Result<Done, Rejected> {
+    fn fill<E: Environment>(&self, make: impl Fn() -> E, timed: bool, phases: &mut Phases) -> Result<Done, Failure> {
         if self.part == Part::Query {
             return self.ask(make());
         }
@@ -309,7 +306,7 @@ impl<'a> Measured<'a> {
         Ok(done)
     }
 
-    fn fill_with<E: Environment>(&self, make: impl Fn() -> E, laps: &mut impl Laps) -> Result<Done, Rejected> {
+    fn fill_with<E: Environment>(&self, make: impl Fn() -> E, laps: &mut impl Laps) -> Result<Done, Failure> {
         let mut environment;
         let watch;
         if self.construction {
@@ -337,7 +334,7 @@ impl<'a> Measured<'a> {
     }
 
     /// Asks all questions of an environment that is filled before.
-    fn ask<E: Environment>(&self, mut environment: E) -> Result<Done, Rejected> {
+    fn ask<E: Environment>(&self, mut environment: E) -> Result<Done, Failure> {
         self.add(&mut environment, &mut Untimed)?;
         let watch = Stopwatch::start();
         let mut outcome = 0;
@@ -361,7 +358,7 @@ impl<'a> Measured<'a> {
                 }
             }
         } else {
-            each_path(self.items, |bytes| outcome += black_box(bytes).len()).map_err(Rejected::from)?;
+            each_path(self.items, |bytes| outcome += black_box(bytes).len())?;
         }
         Ok(Done { seconds: watch.seconds(), outcome })
     }
@@ -372,7 +369,7 @@ impl<'a> Measured<'a> {
         let mut buffer = Vec::new();
         for text in &self.texts {
             buffer.clear();
-            Parser::new(text).next_expression(&mut buffer).map_err(Rejected::from)?;
+            Parser::new(text).next_expression(&mut buffer)?;
             outcome += black_box(&buffer).len();
         }
         Ok(Done { seconds: watch.seconds(), outcome })
@@ -439,8 +436,7 @@ fn check_bytes(items: &Items) -> Result<(), Failure> {
         } else if decode(bytes).as_ref() != Ok(&expression.canonical()) {
             wrong = Some("what was read back from an item's bytes");
         }
-    })
-    .map_err(Rejected::from)?;
+    })?;
     wrong.map_or(Ok(()), |what| Err(differs(what)))
 }
 
@@ -462,7 +458,7 @@ impl Document {
     ///
     /// When an item cannot be added.
     pub fn measure(items: &Items, iterations: usize) -> Result<Self, Failure> {
-        let paths = paths(items).map_err(Rejected::from)?;
+        let paths = paths(items)?;
         let mut filled = Copying::new(Route::Text, Scratch::Reused);
         filled.add(items, Insertion::Individual, &mut Untimed)?;
         let mut this = Self { phases: Phases::new(), serialisation: 0.0, others: 0.0 };

@@ -22,6 +22,8 @@ pub use parse::Parser;
 
 use std::fmt;
 
+use assay_harness::Failure;
+
 /// Items of an expression, at most.
 pub const MAX_ARITY: usize = 63;
 /// Bytes of a symbol, at most.
@@ -105,6 +107,12 @@ impl fmt::Display for Unencodable {
 }
 
 impl std::error::Error for Unencodable {}
+
+impl From<Unencodable> for Failure {
+    fn from(why: Unencodable) -> Self {
+        Self::error(why)
+    }
+}
 
 /// Appends the tag of a variable.
 fn push_variable((level, new): (usize, bool), out: &mut Vec<u8>) -> Result<(), Unencodable> {

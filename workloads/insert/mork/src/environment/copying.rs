@@ -8,9 +8,10 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
+use assay_harness::Failure;
 use pathmap::PathMap;
 
-use super::{Dump, Environment, Insertion, Items, QUESTION, Rejected, RuleBook, lock, visit_map};
+use super::{Dump, Environment, Insertion, Items, QUESTION, RuleBook, lock, visit_map};
 use crate::cache::ByteCache;
 use crate::encoding::{Encoder, Parser, Unencodable};
 use crate::laps::{Laps, Phase};
@@ -81,7 +82,7 @@ impl Copying {
         self.types_stale.store(true, Ordering::Release);
     }
 
-    fn add_fact(&mut self, fact: &Value, laps: &mut impl Laps) -> Result<(), Rejected> {
+    fn add_fact(&mut self, fact: &Value, laps: &mut impl Laps) -> Result<(), Failure> {
         if self.route == Route::Encoder {
             return self.with_bytes(fact, laps, |this, bytes, laps| {
                 let mut copy = this.snapshot();
@@ -111,7 +112,7 @@ impl Copying {
     }
 
     /// A map of its own for each fact, joined to those before.
-    fn join_fact(&mut self, fact: &Value, sum: &mut PathMap<()>, laps: &mut impl Laps) -> Result<(), Rejected> {
+    fn join_fact(&mut self, fact: &Value, sum: &mut PathMap<()>, laps: &mut impl Laps) -> Result<(), Failure> {
         let mut own = PathMap::new();
         if self.route == Route::Encoder {
             self.with_bytes(fact, laps, |_, bytes, _| {
@@ -147,7 +148,7 @@ impl Copying {
     }
 
     /// The loader: a scratch buffer, the parser, and an insertion for each expression of the text.
-    fn load(&mut self, value: &Value, text: &str, map: &mut PathMap<()>, laps: &mut impl Laps) -> Result<(), Rejected> {
+    fn load(&mut self, value: &Value, text: &str, map: &mut PathMap<()>, laps: &mut impl Laps) -> Result<(), Failure> {
         let mut scratch = self.supply.take();
         laps.lap(Phase::Scratch);
         let mut parser = Parser::new(text);
@@ -179,7 +180,7 @@ impl Copying {
         value: &Value,
         laps: &mut L,
         insert: impl FnOnce(&Self, &[u8], &mut L),
-    ) -> Result<(), Rejected> {
+    ) -> Result<(), Failure> {
         let mut scratch = self.supply.take();
         laps.lap(Phase::Scratch);
         let outcome = Encoder.encode(value, &mut scratch);
@@ -195,7 +196,7 @@ impl Copying {
 }
 
 impl Environment for Copying {
-    fn add(&mut self, items: &Items, insertion: Insertion, laps: &mut impl Laps) -> Result<(), Rejected> {
+    fn add(&mut self, items: &Items, insertion: Insertion, laps: &mut impl Laps) -> Result<(), Failure> {
         match (items, insertion) {
             (Items::Facts(facts), Insertion::Individual) => facts.iter().try_for_each(|fact| self.add_fact(fact, laps)),
             (Items::Rules(rules), Insertion::Individual) => rules.iter().try_for_each(|rule| {
@@ -238,7 +239,7 @@ impl Environment for Copying {
         _: u32,
         insertion: Insertion,
         laps: &mut impl Laps,
-    ) -> Result<(), Rejected> {
+    ) -> Result<(), Failure> {
         match insertion {
             Insertion::Individual => {
                 for path in paths {

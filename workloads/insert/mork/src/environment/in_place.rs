@@ -12,9 +12,10 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::thread;
 
+use assay_harness::Failure;
 use pathmap::PathMap;
 
-use super::{Dump, Environment, Insertion, Items, QUESTION, Rejected, Rule, lock, visit_map};
+use super::{Dump, Environment, Insertion, Items, QUESTION, Rule, lock, visit_map};
 use crate::encoding::{Encoder, Unencodable};
 use crate::laps::{Laps, Phase};
 use crate::query::{Bound, Pattern};
@@ -151,7 +152,7 @@ struct Written {
 
 impl Written {
     /// Appends one path.
-    fn push(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<(), Unencodable>) -> Result<(), Rejected> {
+    fn push(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<(), Unencodable>) -> Result<(), Failure> {
         let start = position(&self.buffer)?;
         write(&mut self.buffer)?;
         self.spans.push((start, position(&self.buffer)?));
@@ -159,7 +160,7 @@ impl Written {
     }
 
     /// Appends all of another.
-    fn append(&mut self, other: &Self) -> Result<(), Rejected> {
+    fn append(&mut self, other: &Self) -> Result<(), Failure> {
         let start = position(&self.buffer)?;
         self.buffer.extend_from_slice(&other.buffer);
         position(&self.buffer)?;
@@ -207,7 +208,7 @@ impl<S: Paths> InPlace<S> {
         times: u32,
         laps: &mut impl Laps,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), Unencodable>,
-    ) -> Result<(), Rejected> {
+    ) -> Result<(), Failure> {
         let buffer = &mut self.written.buffer;
         buffer.clear();
         match &mut self.symbols {
@@ -225,7 +226,7 @@ impl<S: Paths> InPlace<S> {
         &mut self,
         items: &[T],
         write: impl Fn(&T, &mut Vec<u8>) -> Result<(), Unencodable>,
-    ) -> Result<(), Rejected> {
+    ) -> Result<(), Failure> {
         self.written.buffer.clear();
         self.written.spans.clear();
         self.written.spans.reserve(items.len());
@@ -248,11 +249,11 @@ impl<S: Paths> InPlace<S> {
     }
 
     /// Adds items by several threads.
-    fn add_by_threads(&mut self, items: &Items, insertion: Insertion) -> Result<(), Rejected> {
+    fn add_by_threads(&mut self, items: &Items, insertion: Insertion) -> Result<(), Failure> {
         let share = items.len().div_ceil(self.threads.get()).max(1);
         let shares = (0..items.len()).step_by(share).map(|start| start..items.len().min(start + share));
         let store = &self.store;
-        let parts: Vec<Result<Written, Rejected>> = thread::scope(|scope| {
+        let parts: Vec<Result<Written, Failure>> = thread::scope(|scope| {
             let workers = shares.map(|share| {
                 scope.spawn(move || match insertion {
                     Insertion::Individual => insert_share(store, items, share).map(|()| Written::default()),
@@ -272,7 +273,7 @@ impl<S: Paths> InPlace<S> {
 }
 
 /// Inserts a share of items one by one.
-fn insert_share<S: Paths>(store: &Mutex<S>, items: &Items, share: Range<usize>) -> Result<(), Rejected> {
+fn insert_share<S: Paths>(store: &Mutex<S>, items: &Items, share: Range<usize>) -> Result<(), Failure> {
     let mut buffer = Vec::new();
     for item in share {
         buffer.clear();
@@ -283,7 +284,7 @@ fn insert_share<S: Paths>(store: &Mutex<S>, items: &Items, share: Range<usize>) 
 }
 
 /// Writes a share of items and puts their paths in order.
-fn write_share<S: Paths>(items: &Items, share: Range<usize>) -> Result<Written, Rejected> {
+fn write_share<S: Paths>(items: &Items, share: Range<usize>) -> Result<Written, Failure> {
     let mut written = Written::default();
     written.spans.reserve(share.len());
     for item in share {
@@ -310,7 +311,7 @@ fn position(buffer: &[u8]) -> Result<u32, Full> {
 }
 
 impl<S: Paths> Environment for InPlace<S> {
-    fn add(&mut self, items: &Items, insertion: Insertion, laps: &mut impl Laps) -> Result<(), Rejected> {
+    fn add(&mut self, items: &Items, insertion: Insertion, laps: &mut impl Laps) -> Result<(), Failure> {
         let times = items.times();
         if self.threads > NonZeroUsize::MIN {
             self.add_by_threads(items, insertion)?;
@@ -340,7 +341,7 @@ impl<S: Paths> Environment for InPlace<S> {
         times: u32,
         insertion: Insertion,
         laps: &mut impl Laps,
-    ) -> Result<(), Rejected> {
+    ) -> Result<(), Failure> {
         match insertion {
             Insertion::Individual => paths.iter().try_for_each(|path| lock(&self.store).insert(path, times))?,
             Insertion::Bulk => {

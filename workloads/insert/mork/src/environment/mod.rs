@@ -10,7 +10,6 @@ pub use dump::Dump;
 pub use in_place::{InPlace, Paths, SharedMap};
 pub(crate) use rule_book::RuleBook;
 
-use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use assay_harness::Failure;
@@ -19,7 +18,6 @@ use pathmap::zipper::{Zipper, ZipperIteration, ZipperMoving};
 
 use crate::encoding::{Encoder, Unencodable};
 use crate::laps::Laps;
-use crate::store::Full;
 use crate::value::Value;
 
 /// A rule: what is on its left is what is on its right.
@@ -95,44 +93,6 @@ impl Items {
     }
 }
 
-/// Why something could not be added.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Rejected {
-    /// It has no byte form.
-    Unencodable(Unencodable),
-    /// There is no room.
-    Full(Full),
-}
-
-impl fmt::Display for Rejected {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unencodable(why) => why.fmt(f),
-            Self::Full(full) => full.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for Rejected {}
-
-impl From<Rejected> for Failure {
-    fn from(rejected: Rejected) -> Self {
-        Self::error(rejected)
-    }
-}
-
-impl From<Unencodable> for Rejected {
-    fn from(why: Unencodable) -> Self {
-        Self::Unencodable(why)
-    }
-}
-
-impl From<Full> for Rejected {
-    fn from(full: Full) -> Self {
-        Self::Full(full)
-    }
-}
-
 /// One item per call, or all in one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Insertion {
@@ -150,21 +110,21 @@ pub trait Environment {
     ///
     /// # Errors
     ///
-    /// See [`Rejected`].
-    fn add(&mut self, items: &Items, insertion: Insertion, laps: &mut impl Laps) -> Result<(), Rejected>;
+    /// When an item has no byte form, or there is no room.
+    fn add(&mut self, items: &Items, insertion: Insertion, laps: &mut impl Laps) -> Result<(), Failure>;
 
     /// Adds paths: the last step of adding, alone. Each counts `times` times where paths are counted.
     ///
     /// # Errors
     ///
-    /// See [`Rejected`].
+    /// When there is no room.
     fn add_paths(
         &mut self,
         paths: &[Vec<u8>],
         times: u32,
         insertion: Insertion,
         laps: &mut impl Laps,
-    ) -> Result<(), Rejected>;
+    ) -> Result<(), Failure>;
 
     /// Calls `visit` with the path, as the store has it, of every expression that is like the pattern; see
     /// [`crate::query`].

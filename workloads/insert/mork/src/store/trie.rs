@@ -26,6 +26,8 @@ mod bulk;
 mod half;
 mod twig;
 
+use assay_harness::Failure;
+
 pub(crate) use bulk::Span;
 use half::{differ, half};
 use twig::{Branch, Leaf, Twig};
@@ -41,6 +43,12 @@ impl std::fmt::Display for Full {
 }
 
 impl std::error::Error for Full {}
+
+impl From<Full> for Failure {
+    fn from(full: Full) -> Self {
+        Self::error(full)
+    }
+}
 
 /// Block sizes: 2, 4, 8, 16.
 const CLASSES: usize = 4;
