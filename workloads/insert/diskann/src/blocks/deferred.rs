@@ -4,6 +4,7 @@ use super::edges;
 use super::store::Store;
 use crate::distance::Meter;
 use crate::error::Result;
+use crate::index::Work;
 
 /// So many edges are collected; what comes after is added at once.
 pub const CAPACITY: usize = 16_384;
@@ -19,15 +20,6 @@ struct BackEdge {
 /// What was collected.
 #[derive(Debug, Clone, Default)]
 pub struct Deferred(Vec<BackEdge>);
-
-/// What became of it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Flushed {
-    /// Edges that the nodes still wanted.
-    pub accepted: u64,
-    /// Nodes written.
-    pub writes: u64,
-}
 
 impl Deferred {
     /// Collects an edge from `node` to `id`. `false` when there is no room.
@@ -51,13 +43,12 @@ impl Deferred {
         self.0.clear();
     }
 
-    /// Gives the nodes their edges. Each is asked again, for it may have got closer neighbours in the meantime.
+    /// Gives the nodes their edges, and counts them. Each is asked again, for it may have got closer neighbours in the meantime.
     ///
     /// # Errors
     ///
     /// When the store refuses.
-    pub fn flush<S: Store>(&mut self, store: &mut S, meter: &mut Meter) -> Result<Flushed> {
-        let mut flushed = Flushed::default();
+    pub fn flush<S: Store>(&mut self, store: &mut S, meter: &mut Meter, work: &mut Work) -> Result<()> {
         self.0.sort_by_key(|edge| edge.node);
         for edges_of_one in self.0.chunk_by(|a, b| a.node == b.node) {
             let mut node = store.open(edges_of_one[0].node, true)?;
@@ -66,15 +57,15 @@ impl Deferred {
                 .iter()
                 .filter(|edge| edges::connect(&mut node.block, edge.id, &edge.vector, slots, meter))
                 .count();
-            flushed.accepted += accepted as u64;
+            work.back_edges_accepted += accepted as u64;
             if accepted > 0 {
                 store.write(&mut node)?;
-                flushed.writes += 1;
+                work.node_writes += 1;
             }
             store.close(node);
         }
         self.0.clear();
-        Ok(flushed)
+        Ok(())
     }
 }
 
@@ -96,8 +87,10 @@ mod tests {
         for (id, point) in [(3, [1.0, 0.0]), (4, [-1.0, 0.0]), (5, [0.0, 1.0])] {
             assert!(deferred.push(1, id, &point));
         }
-        let flushed = deferred.flush(&mut store, &mut Meter::new(Distance::SCALAR)).unwrap();
-        assert_eq!(flushed, Flushed { accepted: 3, writes: 1 });
+        let (mut meter, mut work) = (Meter::new(Distance::SCALAR), Work::default());
+        deferred.flush(&mut store, &mut meter, &mut work).unwrap();
+        let expected = Work { back_edges_accepted: 3, node_writes: 1, ..Work::default() };
+        assert_eq!(work, expected);
         assert_eq!(store.open(1, false).unwrap().block.edges(), 3);
 
         for id in 0..CAPACITY as u64 {
@@ -105,7 +98,7 @@ mod tests {
         }
         assert!(!deferred.push(2, 1, &[0.0, 0.0]));
         deferred.clear();
-        let flushed = deferred.flush(&mut store, &mut Meter::new(Distance::SCALAR)).unwrap();
-        assert_eq!(flushed, Flushed::default());
+        deferred.flush(&mut store, &mut meter, &mut work).unwrap();
+        assert_eq!(work, expected);
     }
 }

@@ -137,10 +137,7 @@ impl<'c> Blocks<'c> {
     /// Adds the collected edges.
     fn flush(&mut self, phases: &mut Phases) -> Result<()> {
         let Some(deferred) = &mut self.deferred else { return Ok(()) };
-        let flushed = phases.time(phase::PHASE2, || deferred.flush(&mut self.store, &mut self.meter))?;
-        self.work.back_edges_accepted += flushed.accepted;
-        self.work.node_writes += flushed.writes;
-        Ok(())
+        phases.time(phase::PHASE2, || deferred.flush(&mut self.store, &mut self.meter, &mut self.work))
     }
 
     /// Ends the transaction.
