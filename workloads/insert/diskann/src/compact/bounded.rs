@@ -152,16 +152,12 @@ impl Nodes for Bounded {
         self.share()
     }
 
-    fn begin(&mut self) {}
-
     fn squared_between(&self, a: u32, b: u32, meter: &mut Meter) -> f32 {
         self.codes.squared(meter.steps(self.codes.code(a), self.codes.code(b)))
     }
 
     fn set_edges(&mut self, slot: u32, edges: &[u32]) {
-        if let Some(clean) = &mut self.clean {
-            clean.remove(slot);
-        }
+        self.remove(slot);
         self.dirty.insert(slot, edges.into());
     }
 

@@ -42,7 +42,7 @@ pub(super) trait Nodes: Walked<Source = Connection> {
     /// Makes the memory what the tables of `len` vectors are, without those that are gone. What the log says is not in it.
     fn load(&mut self, len: usize, deleted: &Deleted, connection: &Connection) -> Result<()>;
     /// Forgets what is not kept from one insert or query to the next.
-    fn begin(&mut self);
+    fn begin(&mut self) {}
 
     /// How far two nodes lie from each other. Both were [ensured](Walked::ensure).
     fn squared_between(&self, a: u32, b: u32, meter: &mut Meter) -> f32;
