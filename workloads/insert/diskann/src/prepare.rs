@@ -8,9 +8,9 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use assay_harness::Failure;
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
 use crate::options::Options;
 
 /// Changes whenever the same options give another file.
@@ -98,40 +98,31 @@ impl Cache {
     /// # Errors
     ///
     /// When it cannot be made.
-    pub fn prepare<E: From<crate::error::Error>>(
+    pub fn prepare(
         &self,
         options: &Options,
         size: usize,
         vectors: &[f32],
-        before_making: impl FnOnce() -> std::result::Result<(), E>,
-    ) -> std::result::Result<(PathBuf, Origin), E> {
+        before_making: impl FnOnce() -> Result<(), Failure>,
+    ) -> Result<(PathBuf, Origin), Failure> {
         let recipe = recipe(options, size);
         let hash = blake3::hash(recipe.as_bytes()).to_hex();
         let name = format!("{}-{size}-{}", options.strategy.layout().name(), &hash[..16]);
         let path = self.0.join(format!("{name}.db"));
         let note = self.0.join(format!("{name}.json"));
         // One process makes it; others wait and find it.
-        let lock = locked(&self.0.join("lock")).map_err(crate::error::Error::from)?;
-        let origin = match examine(&path, &note, &recipe) {
-            Ok(()) => return Ok((path, Origin::Cached)),
-            Err(None) => Origin::Made,
-            Err(Some(why)) => Origin::Remade(why),
-        };
+        let _lock = locked(&self.0.join("lock"))?;
+        let Err(origin) = examine(&path, &note, &recipe) else { return Ok((path, Origin::Cached)) };
         before_making()?;
-        self.make(options, &vectors[..size * options.dims], &path, &note, recipe)?;
-        drop(lock);
-        Ok((path, origin))
-    }
-
-    fn make(&self, options: &Options, vectors: &[f32], path: &Path, note: &Path, recipe: String) -> Result<()> {
         let folder = self.work_folder()?;
-        options.make(&folder.index(), vectors)?;
+        options.make(&folder.index(), &vectors[..size * options.dims])?;
         let digest = digest(&folder.index())?;
         let json = serde_json::to_string(&Note { recipe, digest }).expect("a note is two strings");
         let draft = folder.folder.join("note");
         fs::write(&draft, json)?;
-        fs::rename(folder.index(), path)?;
-        Ok(fs::rename(draft, note)?)
+        fs::rename(folder.index(), &path)?;
+        fs::rename(draft, note)?;
+        Ok((path, origin))
     }
 
     fn work_folder(&self) -> io::Result<WorkFolder> {
@@ -167,18 +158,19 @@ fn locked(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Whether the file is what its note says and what is wanted: `Err(None)` where there is none.
-fn examine(path: &Path, note: &Path, recipe: &str) -> std::result::Result<(), Option<&'static str>> {
+/// Whether the file is what its note says and what is wanted; if not, where it then comes from.
+fn examine(path: &Path, note: &Path, recipe: &str) -> Result<(), Origin> {
     if !path.exists() {
-        return Err(None);
+        return Err(Origin::Made);
     }
-    let text = fs::read(note).map_err(|_| Some("the cached file had no note"))?;
-    let note: Note = serde_json::from_slice(&text).map_err(|_| Some("the cached file's note was not readable"))?;
+    let wrong = Origin::Remade;
+    let text = fs::read(note).map_err(|_| wrong("the cached file had no note"))?;
+    let note: Note = serde_json::from_slice(&text).map_err(|_| wrong("the cached file's note was not readable"))?;
     if note.recipe != recipe {
-        return Err(Some("the cached file was made for something else"));
+        return Err(wrong("the cached file was made for something else"));
     }
-    let digest = digest(path).map_err(|_| Some("the cached file was not readable"))?;
-    if digest == note.digest { Ok(()) } else { Err(Some("the cached file did not have its digest")) }
+    let digest = digest(path).map_err(|_| wrong("the cached file was not readable"))?;
+    if digest == note.digest { Ok(()) } else { Err(wrong("the cached file did not have its digest")) }
 }
 
 fn digest(path: &Path) -> io::Result<String> {
@@ -212,7 +204,6 @@ impl Drop for WorkFolder {
 mod tests {
     use super::*;
     use crate::dataset::Data;
-    use crate::error::Error;
     use assay_harness::Flags;
 
     #[test]
@@ -224,7 +215,7 @@ mod tests {
             let flags = flags.into_iter().chain([format!("--strategy={strategy}")]);
             let options = Options::take(&mut Flags::parse(flags).unwrap()).unwrap();
             let data = Data::generate(options.dataset, 4, 42, 30, 0, 0);
-            let prepare = || cache.prepare(&options, 30, &data.vectors, || Ok::<(), Error>(())).unwrap();
+            let prepare = || cache.prepare(&options, 30, &data.vectors, || Ok(())).unwrap();
             let (path, origin) = prepare();
             assert_eq!(origin, Origin::Made);
             assert_eq!(prepare().1, Origin::Cached);

@@ -106,7 +106,7 @@ pub fn serve(p: &Parameters, lines: impl BufRead, out: &mut impl Write) -> Resul
         Kind::Ours => {
             let distance = p.options.distance()?;
             let cache = Cache::open(p.cache.clone())?;
-            let (prepared, _) = cache.prepare(&p.options, size, &given.data.vectors, || Ok::<(), Failure>(()))?;
+            let (prepared, _) = cache.prepare(&p.options, size, &given.data.vectors, || Ok(()))?;
             let copy = cache.copy(&prepared)?;
             let connection = sqlite::open(&copy.index(), &p.options.tuning, false)?;
             let memory = PeakMemory::start();
