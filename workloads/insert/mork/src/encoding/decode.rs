@@ -31,7 +31,8 @@ impl std::error::Error for Malformed {}
 pub fn decode(path: &[u8]) -> Result<Value, Malformed> {
     let mut decoder = Decoder { path, at: 0, variables: 0 };
     let value = decoder.item(MAX_DEPTH)?;
-    if decoder.at == path.len() { Ok(value) } else { Err(decoder.error("the expression has ended before")) }
+    let at = decoder.at;
+    if at == path.len() { Ok(value) } else { Err(Malformed { at, problem: "the expression has ended before" }) }
 }
 
 struct Decoder<'a> {
@@ -73,10 +74,6 @@ impl Decoder<'_> {
             Tag::Variable(level) if level < self.variables => Ok(Value::Atom(variable_name(level))),
             Tag::Variable(_) => Err(error("the variable has not occurred yet")),
         }
-    }
-
-    fn error(&self, problem: &'static str) -> Malformed {
-        Malformed { at: self.at, problem }
     }
 }
 
