@@ -93,7 +93,7 @@ pub fn build(p: &Parameters, out: &mut impl Write) -> Result<(), Failure> {
         return Err(named(Error::Damaged(format!("its vector {id} is not one of these parameters"))).into());
     }
 
-    let mut acknowledged = index.len();
+    let mut acknowledged = index.last_id();
     let mut acknowledge = |committed: u64| -> io::Result<()> {
         for id in acknowledged + 1..=committed {
             writeln!(out, "{id}")?;
@@ -108,10 +108,10 @@ pub fn build(p: &Parameters, out: &mut impl Write) -> Result<(), Failure> {
         }
         Ok(())
     };
-    for id in 1..=index.len() {
+    for id in 1..=index.last_id() {
         delete_after(index.as_mut(), id, &mut phases)?;
     }
-    for at in index.len() as usize..data.len() {
+    for at in index.last_id() as usize..data.len() {
         let id = index.insert(data.vector(at), &mut phases)?;
         delete_after(index.as_mut(), id, &mut phases)?;
         phases.clear();
@@ -120,6 +120,6 @@ pub fn build(p: &Parameters, out: &mut impl Write) -> Result<(), Failure> {
         }
     }
     index.commit(&mut phases)?;
-    acknowledge(index.len())?;
+    acknowledge(index.last_id())?;
     Ok(())
 }

@@ -139,17 +139,12 @@ pub trait Index {
     /// When SQLite refuses.
     fn each_stored(&mut self, each: &mut dyn FnMut(Stored)) -> Result<()>;
 
-    /// How many vectors were inserted, ever: the last id.
-    fn len(&self) -> u64;
-
-    /// Whether there was none.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
+    /// The last id that was given out: how many vectors were inserted, ever.
+    fn last_id(&self) -> u64;
 
     /// How many vectors there are: without those that were deleted.
     fn live(&self) -> u64 {
-        self.len()
+        self.last_id()
     }
 
     /// The same index, if its vectors can be deleted and it can be searched while it is written.

@@ -262,7 +262,7 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
     if p.ceilings {
         let rate = |count: u64| Some(count as f64 / measured.seconds).filter(|rate| *rate > 0.0);
         let reads = rate(measured.work.node_reads);
-        let there = p.deleted() as u64 + 1..index.len() + 1;
+        let there = p.deleted() as u64 + 1..index.last_id() + 1;
         if let Some(limit) = ceiling::point_reads(&connection, p.options.strategy.layout(), there)? {
             report.ceiling("pointReads", limit, reads);
         }
@@ -559,7 +559,7 @@ mod tests {
             Ok(())
         }
 
-        fn len(&self) -> u64 {
+        fn last_id(&self) -> u64 {
             self.0.len() as u64
         }
 

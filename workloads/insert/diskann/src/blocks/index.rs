@@ -216,7 +216,7 @@ impl Index for Blocks<'_> {
         Ok(())
     }
 
-    fn len(&self) -> u64 {
+    fn last_id(&self) -> u64 {
         self.len
     }
 

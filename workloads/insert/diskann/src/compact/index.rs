@@ -137,7 +137,7 @@ impl<'c, N: Nodes + Replicated> Compact<'c, N> {
         let starts = phases.time(phase::RANDOM_START, || self.starts())?;
         phases.time(phase::SAVEPOINT, || self.savepoint())?;
 
-        let id = self.nodes.len() as u64 + 1;
+        let id = self.last_id() + 1;
         let mut pool = phases.time(phase::SEARCH, || self.walk_towards(vector, &starts))?;
         self.work.visited += pool.len() as u64;
         crash.here(id, Moment::Search);
@@ -358,12 +358,12 @@ impl<N: Nodes + Replicated> Index for Compact<'_, N> {
         })
     }
 
-    fn len(&self) -> u64 {
+    fn last_id(&self) -> u64 {
         self.nodes.len() as u64
     }
 
     fn live(&self) -> u64 {
-        self.nodes.len() as u64 - self.deleted.count()
+        self.last_id() - self.deleted.count()
     }
 
     fn editable(&mut self) -> Option<&mut (dyn Editable + '_)> {
