@@ -183,7 +183,7 @@ impl<S: Paths> Default for InPlace<S> {
 }
 
 impl<S: Paths> InPlace<S> {
-    /// The same with numbers in place of symbols.
+    /// The default, with numbers in place of symbols.
     #[must_use]
     pub fn interning() -> Self {
         Self { symbols: Some(SymbolTable::default()), ..Self::default() }
@@ -211,10 +211,7 @@ impl<S: Paths> InPlace<S> {
     ) -> Result<(), Failure> {
         let buffer = &mut self.written.buffer;
         buffer.clear();
-        match &mut self.symbols {
-            None => write(buffer)?,
-            Some(table) => intern(table, &mut self.spelled, buffer, write)?,
-        }
+        spell_or_number(&mut self.symbols, &mut self.spelled, buffer, write)?;
         laps.lap(Phase::Serialise);
         lock(&self.store).insert(buffer, times)?;
         laps.lap(Phase::Insert);
@@ -231,13 +228,8 @@ impl<S: Paths> InPlace<S> {
         self.written.spans.clear();
         self.written.spans.reserve(items.len());
         for item in items {
-            match &mut self.symbols {
-                None => self.written.push(|out| write(item, out))?,
-                Some(table) => {
-                    let spelled = &mut self.spelled;
-                    self.written.push(|out| intern(table, spelled, out, |out| write(item, out)))?;
-                }
-            }
+            let (symbols, spelled) = (&mut self.symbols, &mut self.spelled);
+            self.written.push(|out| spell_or_number(symbols, spelled, out, |out| write(item, out)))?;
         }
         Ok(())
     }
@@ -294,13 +286,15 @@ fn write_share<S: Paths>(items: &Items, share: Range<usize>) -> Result<Written, 
     Ok(written)
 }
 
-/// Writes a path with numbers in place of its symbols.
-fn intern(
-    table: &mut SymbolTable,
+/// Writes a path, with numbers in place of its symbols where there is a table of those.
+#[inline]
+fn spell_or_number(
+    symbols: &mut Option<SymbolTable>,
     spelled: &mut Vec<u8>,
     out: &mut Vec<u8>,
     write: impl FnOnce(&mut Vec<u8>) -> Result<(), Unencodable>,
 ) -> Result<(), Unencodable> {
+    let Some(table) = symbols else { return write(out) };
     spelled.clear();
     write(spelled)?;
     table.intern(spelled, out)
