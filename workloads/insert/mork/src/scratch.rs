@@ -4,7 +4,7 @@
 //! nevertheless: the system maps four gibibytes, faults in a page and zeroes it, and takes everything down again, for
 //! each fact.
 
-use std::fmt;
+use std::fmt::Display;
 
 use assay_harness::Failure;
 
@@ -70,54 +70,10 @@ impl Supply {
     }
 }
 
-/// Why 4 GiB of addresses cannot be had.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NoRoom {
-    /// The limit on the process's addresses.
-    AddressLimit {
-        /// What is left of it, in bytes.
-        left: u64,
-    },
-    /// The system commits memory strictly (`vm.overcommit_memory=2`).
-    StrictCommit {
-        /// What may still be committed, in bytes.
-        left: u64,
-    },
-    /// The system refuses a single allocation larger than all its memory (`vm.overcommit_memory=0`).
-    Overcommit {
-        /// All memory and swap, in bytes.
-        total: u64,
-    },
-    /// It was tried, and refused.
-    Refused,
-}
-
-impl fmt::Display for NoRoom {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mib = |bytes: u64| bytes >> 20;
-        write!(f, "--scratch=4gib: a buffer of 4096 MiB of addresses cannot be had: ")?;
-        match self {
-            Self::AddressLimit { left } => write!(f, "the address space limit (ulimit -v) leaves {} MiB", mib(*left)),
-            Self::StrictCommit { left } => {
-                write!(f, "memory is committed strictly (vm.overcommit_memory=2), which leaves {} MiB", mib(*left))
-            }
-            Self::Overcommit { total } => {
-                write!(
-                    f,
-                    "the system has {} MiB of memory and allows no more at once (vm.overcommit_memory=0)",
-                    mib(*total)
-                )
-            }
-            Self::Refused => f.write_str("the system refused it"),
-        }?;
-        f.write_str("; --scratch=reused needs none")
-    }
-}
-
-impl From<NoRoom> for Failure {
-    fn from(no_room: NoRoom) -> Self {
-        Self::usage(no_room)
-    }
+/// 4 GiB of addresses cannot be had.
+fn no_room(why: impl Display) -> Failure {
+    let refused = "--scratch=4gib: a buffer of 4096 MiB of addresses cannot be had";
+    Failure::usage(format_args!("{refused}: {why}; --scratch=reused needs none"))
 }
 
 /// What decides whether 4 GiB can be had.
@@ -155,16 +111,23 @@ impl Limits {
     /// # Errors
     ///
     /// What stands in its way.
-    pub fn check(&self) -> Result<(), NoRoom> {
+    pub fn check(&self) -> Result<(), Failure> {
         /// What the program itself maps while the buffer is there.
         const BESIDE: u64 = 64 << 20;
         let needed = HUGE as u64;
+        let mib = |bytes: u64| bytes >> 20;
         if let Some(left) = self.addresses_left.filter(|left| *left < needed + BESIDE) {
-            return Err(NoRoom::AddressLimit { left });
+            return Err(no_room(format_args!("the address space limit (ulimit -v) leaves {} MiB", mib(left))));
         }
         match (self.overcommit, self.commit_left, self.total) {
-            (Some(2), Some(left), _) if left < needed + BESIDE => Err(NoRoom::StrictCommit { left }),
-            (Some(0), _, Some(total)) if total < needed => Err(NoRoom::Overcommit { total }),
+            (Some(2), Some(left), _) if left < needed + BESIDE => Err(no_room(format_args!(
+                "memory is committed strictly (vm.overcommit_memory=2), which leaves {} MiB",
+                mib(left)
+            ))),
+            (Some(0), _, Some(total)) if total < needed => Err(no_room(format_args!(
+                "the system has {} MiB of memory and allows no more at once (vm.overcommit_memory=0)",
+                mib(total)
+            ))),
             _ => Ok(()),
         }
     }
@@ -175,13 +138,13 @@ impl Limits {
 /// # Errors
 ///
 /// What stands in the way.
-pub fn check(kind: Scratch) -> Result<(), NoRoom> {
+pub fn check(kind: Scratch) -> Result<(), Failure> {
     if kind != Scratch::Huge {
         return Ok(());
     }
     Limits::read().check()?;
     let mut probe: Vec<u8> = Vec::new();
-    probe.try_reserve_exact(HUGE).map_err(|_| NoRoom::Refused)?;
+    probe.try_reserve_exact(HUGE).map_err(|_| no_room("the system refused it"))?;
     drop(std::hint::black_box(probe));
     Ok(())
 }
@@ -213,23 +176,27 @@ mod tests {
 
     #[test]
     fn each_limit_refuses_for_its_own_reason() {
-        for (limits, outcome) in [
-            (FREE, Ok(())),
-            (Limits { addresses_left: Some(4 * GIB), ..FREE }, Err(NoRoom::AddressLimit { left: 4 * GIB })),
-            (Limits { addresses_left: Some(5 * GIB), ..FREE }, Ok(())),
-            (Limits { overcommit: Some(2), ..FREE }, Err(NoRoom::StrictCommit { left: GIB })),
-            (Limits { overcommit: Some(2), commit_left: Some(5 * GIB), ..FREE }, Ok(())),
-            (Limits { total: Some(2 * GIB), ..FREE }, Err(NoRoom::Overcommit { total: 2 * GIB })),
-            (Limits { total: Some(2 * GIB), overcommit: Some(1), ..FREE }, Ok(())),
-            (Limits { addresses_left: None, overcommit: None, total: None, commit_left: None }, Ok(())),
+        for (limits, reason) in [
+            (FREE, None),
+            (Limits { addresses_left: Some(4 * GIB), ..FREE }, Some("(ulimit -v) leaves 4096 MiB; ")),
+            (Limits { addresses_left: Some(5 * GIB), ..FREE }, None),
+            (Limits { overcommit: Some(2), ..FREE }, Some("(vm.overcommit_memory=2), which leaves 1024 MiB; ")),
+            (Limits { overcommit: Some(2), commit_left: Some(5 * GIB), ..FREE }, None),
+            (Limits { total: Some(2 * GIB), ..FREE }, Some("has 2048 MiB of memory and allows no more at once")),
+            (Limits { total: Some(2 * GIB), overcommit: Some(1), ..FREE }, None),
+            (Limits { addresses_left: None, overcommit: None, total: None, commit_left: None }, None),
         ] {
-            assert_eq!(limits.check(), outcome, "{limits:?}");
+            let refused = limits.check().err().map(|refused| refused.to_string());
+            assert_eq!(refused.is_some(), reason.is_some(), "{limits:?}: {refused:?}");
+            assert!(refused.is_none_or(|refused| refused.contains(reason.unwrap())), "{limits:?}: {reason:?}");
         }
     }
 
     #[test]
     fn the_message_names_the_flag_and_the_way_out() {
-        let message = NoRoom::StrictCommit { left: GIB }.to_string();
+        let refused = Limits { overcommit: Some(2), ..FREE }.check().unwrap_err();
+        let message = refused.to_string();
+        assert!(refused.is_usage());
         for part in ["--scratch=4gib", "4096 MiB", "vm.overcommit_memory=2", "1024 MiB", "--scratch=reused"] {
             assert!(message.contains(part), "{message}");
         }
