@@ -14,12 +14,6 @@ pub struct Peer {
     len: usize,
 }
 
-impl std::fmt::Debug for Peer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Peer").field("len", &self.len).finish_non_exhaustive()
-    }
-}
-
 impl Peer {
     /// An empty index for up to `most` vectors, whose inserts keep `list` candidates.
     #[must_use]
