@@ -17,24 +17,15 @@ use xxhash_rust::xxh3::Xxh3;
 /// A hash map with [`GxHasher`].
 pub type HashMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<GxHasher>>;
 
-/// A hash set with [`GxHasher`].
-pub type HashSet<K> = std::collections::HashSet<K, BuildHasherDefault<GxHasher>>;
-
-/// The constructors that the standard library has only for its own hasher.
+/// The constructor that the standard library has only for its own hasher.
 pub trait HashMapExt {
     /// An empty map.
     fn new() -> Self;
-    /// An empty map with room for `capacity` entries.
-    fn with_capacity(capacity: usize) -> Self;
 }
 
 impl<K, V> HashMapExt for HashMap<K, V> {
     fn new() -> Self {
         Self::default()
-    }
-
-    fn with_capacity(capacity: usize) -> Self {
-        Self::with_capacity_and_hasher(capacity, BuildHasherDefault::default())
     }
 }
 
@@ -88,7 +79,7 @@ mod tests {
 
     #[test]
     fn a_map_finds_what_was_put_in() {
-        let mut map = HashMap::with_capacity(2);
+        let mut map = HashMap::new();
         map.insert(7_u128, "seven");
         assert_eq!(map.get(&7), Some(&"seven"));
     }
