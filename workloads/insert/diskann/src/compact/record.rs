@@ -71,9 +71,9 @@ impl Record {
         let changes = rest.u16()?;
         let changes = (0..changes).map(|_| {
             let node = rest.u32()?;
-            Some(match rest.u8()? {
-                ONE_MORE => Change::Append(node),
-                edges => Change::Replace(node, rest.ids(usize::from(edges))?),
+            Some(match rest.take()? {
+                [ONE_MORE] => Change::Append(node),
+                [edges] => Change::Replace(node, rest.ids(usize::from(edges))?),
             })
         });
         let changes = changes.collect::<Option<_>>()?;
@@ -89,10 +89,6 @@ impl Reader<'_> {
         let (first, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(*first)
-    }
-
-    fn u8(&mut self) -> Option<u8> {
-        self.take().map(u8::from_le_bytes)
     }
 
     fn u16(&mut self) -> Option<u16> {
