@@ -49,7 +49,7 @@ impl Parameters {
         let moment = flags.choice("crash", None, &moments)?;
         let id = flags.integer("crash-id", 1, 1..=*SIZE.end())?;
         flags.finish()?;
-        let crash = moment.map_or_else(Crash::default, |moment| Crash::at(id, moment));
+        let crash = Crash(moment.map(|moment| (id, moment)));
         Ok(Self { options, index, size, delete_every, crash })
     }
 }

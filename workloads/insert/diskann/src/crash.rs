@@ -32,17 +32,11 @@ assay_harness::choices!(Moment {
     "bypass" => Bypass,
 });
 
-/// When to die, if at all.
+/// When to die, if at all: at a moment of what is done with the vector of an id.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Crash(Option<(u64, Moment)>);
+pub struct Crash(pub Option<(u64, Moment)>);
 
 impl Crash {
-    /// Dies at `moment` of what is done with vector `id`.
-    #[must_use]
-    pub fn at(id: u64, moment: Moment) -> Self {
-        Self(Some((id, moment)))
-    }
-
     /// Does not return if this is the moment.
     #[inline]
     pub fn here(self, id: u64, moment: Moment) {
