@@ -134,15 +134,6 @@ impl Options {
         Layout::new(self.dims, self.block_size).expect("options are taken with room for an edge")
     }
 
-    /// Edges that a node has at most.
-    #[must_use]
-    pub fn most_edges(&self) -> usize {
-        match self.strategy.layout() {
-            LayoutKind::Blocks => self.block().slots(),
-            LayoutKind::Compact => compact::MOST_EDGES,
-        }
-    }
-
     /// Bytes of the file that a node takes, roughly.
     #[must_use]
     pub fn node_bytes(&self) -> u64 {
@@ -177,7 +168,7 @@ mod tests {
         let ours = options(&["--strategy=ours", "--random-start=seek", "--path=preset"]).unwrap();
         assert_eq!(ours.factors, Factors { start: Start::Seek, ..Strategy::Ours.factors() });
         let baseline = options(&[]).unwrap();
-        assert_eq!((baseline.factors, baseline.most_edges()), (Strategy::Baseline.factors(), 30));
+        assert_eq!((baseline.factors, baseline.block().slots()), (Strategy::Baseline.factors(), 30));
     }
 
     #[test]
