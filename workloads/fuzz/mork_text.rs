@@ -1,7 +1,7 @@
 //! What a file of MeTTa may hold: every expression that parses has bytes that read back, and a text that parses to the same bytes.
 #![no_main]
 
-use insert_mork::encoding::{Encoder, MAX_PATH, Parser, decode};
+use insert_mork::encoding::{MAX_PATH, Parser, decode, encode};
 use insert_mork::text::to_text;
 use libfuzzer_sys::fuzz_target;
 
@@ -11,7 +11,7 @@ fuzz_target!(|text: &str| {
         assert!(!path.is_empty() && path.len() <= MAX_PATH);
         let value = decode(&path).expect("what was parsed reads back");
         let (mut bytes, mut again) = (Vec::new(), Vec::new());
-        Encoder.encode(&value, &mut bytes).expect("what reads back can be written");
+        encode(&value, &mut bytes).expect("what reads back can be written");
         // A text may escape what needs no escape, and is otherwise kept as it is.
         assert!(bytes == path || path.contains(&b'\\'));
         assert_eq!(decode(&bytes), Ok(value.clone()));

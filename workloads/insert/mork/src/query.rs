@@ -195,7 +195,7 @@ fn items(value: &Value) -> Option<Vec<Value>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::encoding::{Encoder, Parser, decode};
+    use crate::encoding::{Parser, decode, encode};
 
     fn path(text: &str) -> Vec<u8> {
         let mut path = Vec::new();
@@ -252,7 +252,7 @@ mod tests {
         let question = for_last_item(expression.clone());
         assert_eq!(crate::text::to_text(&question), "(fact 7 $the-last-item)");
         let mut bytes = Vec::new();
-        Encoder.encode(&question, &mut bytes).unwrap();
+        encode(&question, &mut bytes).unwrap();
         assert!(Pattern::new(bytes).matches(&path("(fact 7 value-7)"), &mut Bound::default()));
         assert_eq!(for_last_item(Value::Nil), Value::Nil);
     }

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use assay_harness::{Failure, Phases, Quantity, Report, Stopwatch, Unit};
 use pathmap::PathMap;
 
-use crate::encoding::{Encoder, Parser, Unencodable, decode};
+use crate::encoding::{Parser, Unencodable, decode, encode, encode_rule};
 use crate::environment::{Copying, Dump, Environment, InPlace, Insertion, Items, Paths, Route, RuleBook, SharedMap};
 use crate::laps::{Laps, Phase, Timed, Untimed};
 use crate::query;
@@ -396,13 +396,13 @@ fn each_path(items: &Items, mut visit: impl FnMut(&[u8])) -> Result<(), Unencoda
     match items {
         Items::Facts(facts) => facts.iter().try_for_each(|fact| {
             buffer.clear();
-            Encoder.encode(fact, &mut buffer)?;
+            encode(fact, &mut buffer)?;
             visit(&buffer);
             Ok(())
         }),
         Items::Rules(rules) => rules.iter().try_for_each(|rule| {
             buffer.clear();
-            Encoder.encode_rule(&rule.left, &rule.right, &mut buffer)?;
+            encode_rule(&rule.left, &rule.right, &mut buffer)?;
             visit(&buffer);
             Ok(())
         }),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
-use insert_mork::encoding::{Encoder, Parser, Tag, decode};
+use insert_mork::encoding::{self, Parser, Tag, decode};
 use insert_mork::environment::{Environment, InPlace, Insertion, Items, Rule};
 use insert_mork::laps::Untimed;
 use insert_mork::query::{Bound, Pattern, is_like};
@@ -49,7 +49,7 @@ fn values() -> impl Strategy<Value = Value> {
 
 fn encode(value: &Value) -> Vec<u8> {
     let mut bytes = Vec::new();
-    Encoder.encode(value, &mut bytes).unwrap();
+    encoding::encode(value, &mut bytes).unwrap();
     bytes
 }
 

@@ -4,37 +4,31 @@ use super::{MAX_ARITY, MAX_DEPTH, Unencodable, check_length, push_symbol, push_v
 use crate::token;
 use crate::value::{ERROR, Names, TYPE, Value};
 
-/// Writes values as bytes into buffers that are given to it. It has no state that outlives a call.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Encoder;
+/// Appends the bytes of one top-level expression.
+///
+/// # Errors
+///
+/// When the value has no byte form; `out` then ends with a part of it.
+#[inline]
+pub fn encode(value: &Value, out: &mut Vec<u8>) -> Result<(), Unencodable> {
+    let start = out.len();
+    item(value, &mut Names::default(), MAX_DEPTH, out)?;
+    check_length(out.len() - start)
+}
 
-impl Encoder {
-    /// Appends the bytes of one top-level expression.
-    ///
-    /// # Errors
-    ///
-    /// When the value has no byte form; `out` then ends with a part of it.
-    #[inline]
-    pub fn encode(self, value: &Value, out: &mut Vec<u8>) -> Result<(), Unencodable> {
-        let start = out.len();
-        item(value, &mut Names::default(), MAX_DEPTH, out)?;
-        check_length(out.len() - start)
-    }
-
-    /// Appends the bytes of the rule `(= left right)`, whose sides share their variables.
-    ///
-    /// # Errors
-    ///
-    /// When a side has no byte form.
-    pub fn encode_rule(self, left: &Value, right: &Value, out: &mut Vec<u8>) -> Result<(), Unencodable> {
-        let start = out.len();
-        let mut names = Names::default();
-        out.push(3);
-        push_symbol(b"=", out)?;
-        item(left, &mut names, MAX_DEPTH - 1, out)?;
-        item(right, &mut names, MAX_DEPTH - 1, out)?;
-        check_length(out.len() - start)
-    }
+/// Appends the bytes of the rule `(= left right)`, whose sides share their variables.
+///
+/// # Errors
+///
+/// When a side has no byte form.
+pub fn encode_rule(left: &Value, right: &Value, out: &mut Vec<u8>) -> Result<(), Unencodable> {
+    let start = out.len();
+    let mut names = Names::default();
+    out.push(3);
+    push_symbol(b"=", out)?;
+    item(left, &mut names, MAX_DEPTH - 1, out)?;
+    item(right, &mut names, MAX_DEPTH - 1, out)?;
+    check_length(out.len() - start)
 }
 
 fn item<'a>(value: &'a Value, names: &mut Names<'a>, depth: usize, out: &mut Vec<u8>) -> Result<(), Unencodable> {
@@ -97,7 +91,7 @@ mod tests {
 
     fn encode(value: &Value) -> Result<Vec<u8>, Unencodable> {
         let mut out = Vec::new();
-        Encoder.encode(value, &mut out).map(|()| out)
+        super::encode(value, &mut out).map(|()| out)
     }
 
     #[test]
@@ -117,7 +111,7 @@ mod tests {
     fn the_sides_of_a_rule_share_their_variables() {
         let (left, right) = (Value::expression([Value::atom("f"), Value::atom("$x")]), Value::atom("$x"));
         let mut out = Vec::new();
-        Encoder.encode_rule(&left, &right, &mut out).unwrap();
+        encode_rule(&left, &right, &mut out).unwrap();
         assert_eq!(out, encode(&Value::expression([Value::atom("="), left, right])).unwrap());
         assert_eq!(out, b"\x03\xc1=\x02\xc1f\xc0\x80");
     }

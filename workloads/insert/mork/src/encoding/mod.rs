@@ -17,7 +17,7 @@ mod encode;
 mod parse;
 
 pub use decode::{Malformed, decode};
-pub use encode::Encoder;
+pub use encode::{encode, encode_rule};
 pub use parse::Parser;
 
 use std::fmt;

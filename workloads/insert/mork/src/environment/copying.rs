@@ -13,7 +13,7 @@ use pathmap::PathMap;
 
 use super::{Dump, Environment, Insertion, Items, QUESTION, RuleBook, lock, visit_map};
 use crate::cache::ByteCache;
-use crate::encoding::{Encoder, Parser, Unencodable};
+use crate::encoding::{Parser, Unencodable, encode};
 use crate::laps::{Laps, Phase};
 use crate::query::{Bound, Pattern};
 use crate::scratch::{Scratch, Supply};
@@ -183,7 +183,7 @@ impl Copying {
     ) -> Result<(), Failure> {
         let mut scratch = self.supply.take();
         laps.lap(Phase::Scratch);
-        let outcome = Encoder.encode(value, &mut scratch);
+        let outcome = encode(value, &mut scratch);
         laps.lap(Phase::Serialise);
         if outcome.is_ok() {
             insert(self, &scratch, laps);
@@ -265,7 +265,7 @@ impl Environment for Copying {
     /// Answers from a copy, so that additions go on meanwhile.
     fn answer(&self, pattern: &Value, visit: &mut dyn FnMut(&[u8])) -> Result<(), Unencodable> {
         let mut path = Vec::with_capacity(QUESTION);
-        Encoder.encode(pattern, &mut path)?;
+        encode(pattern, &mut path)?;
         let (pattern, mut bound) = (Pattern::new(path), Bound::default());
         visit_map(&self.snapshot(), pattern.prefix(), &mut |path| {
             if pattern.matches(path, &mut bound) {

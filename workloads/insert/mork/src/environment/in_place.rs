@@ -16,7 +16,7 @@ use assay_harness::Failure;
 use pathmap::PathMap;
 
 use super::{Dump, Environment, Insertion, Items, QUESTION, Rule, lock, visit_map};
-use crate::encoding::{Encoder, Unencodable};
+use crate::encoding::{Unencodable, encode, encode_rule};
 use crate::laps::{Laps, Phase};
 use crate::query::{Bound, Pattern};
 use crate::store::{Full, Reference, Span, Trie};
@@ -312,15 +312,15 @@ impl<S: Paths> Environment for InPlace<S> {
             laps.lap(Phase::Insert);
             return Ok(());
         }
-        let rule = |rule: &Rule, out: &mut Vec<u8>| Encoder.encode_rule(&rule.left, &rule.right, out);
+        let rule = |rule: &Rule, out: &mut Vec<u8>| encode_rule(&rule.left, &rule.right, out);
         match (items, insertion) {
             (Items::Facts(facts), Insertion::Individual) => {
-                return facts.iter().try_for_each(|fact| self.insert_one(times, laps, |out| Encoder.encode(fact, out)));
+                return facts.iter().try_for_each(|fact| self.insert_one(times, laps, |out| encode(fact, out)));
             }
             (Items::Rules(rules), Insertion::Individual) => {
                 return rules.iter().try_for_each(|each| self.insert_one(times, laps, |out| rule(each, out)));
             }
-            (Items::Facts(facts), Insertion::Bulk) => self.write_all(facts, |fact, out| Encoder.encode(fact, out))?,
+            (Items::Facts(facts), Insertion::Bulk) => self.write_all(facts, encode)?,
             (Items::Rules(rules), Insertion::Bulk) => self.write_all(rules, rule)?,
         }
         laps.lap(Phase::Serialise);
@@ -352,7 +352,7 @@ impl<S: Paths> Environment for InPlace<S> {
 
     fn answer(&self, pattern: &Value, visit: &mut dyn FnMut(&[u8])) -> Result<(), Unencodable> {
         let mut path = Vec::with_capacity(QUESTION);
-        Encoder.encode(pattern, &mut path)?;
+        encode(pattern, &mut path)?;
         if let Some(path) = self.stored(path) {
             let (pattern, mut bound) = (Pattern::new(path), Bound::default());
             lock(&self.store).visit(pattern.prefix(), &mut |path, _| {

@@ -16,7 +16,7 @@ use assay_harness::Failure;
 use pathmap::PathMap;
 use pathmap::zipper::{Zipper, ZipperIteration, ZipperMoving};
 
-use crate::encoding::{Encoder, Unencodable};
+use crate::encoding::{Unencodable, encode, encode_rule};
 use crate::laps::Laps;
 use crate::value::Value;
 
@@ -78,8 +78,8 @@ impl Items {
     /// When it has none.
     pub fn encode(&self, item: usize, out: &mut Vec<u8>) -> Result<(), Unencodable> {
         match self {
-            Self::Facts(facts) => Encoder.encode(&facts[item], out),
-            Self::Rules(rules) => Encoder.encode_rule(&rules[item].left, &rules[item].right, out),
+            Self::Facts(facts) => encode(&facts[item], out),
+            Self::Rules(rules) => encode_rule(&rules[item].left, &rules[item].right, out),
         }
     }
 
