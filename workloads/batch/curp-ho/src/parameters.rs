@@ -34,11 +34,9 @@ pub enum FlushKind {
     Timed,
 }
 
-impl FlushKind {
-    /// Their names.
-    pub const CHOICES: [(&'static str, Self); 3] =
-        [("immediate", Self::Immediate), ("natural", Self::Natural), ("timed", Self::Timed)];
+assay_harness::choices!(FlushKind { "immediate" => Immediate, "natural" => Natural, "timed" => Timed });
 
+impl FlushKind {
     /// The rule by which batches are sent; only timed ones have a delay, in microseconds.
     #[must_use]
     pub fn rule(self, delay: u64) -> Flush {
@@ -65,16 +63,15 @@ pub enum Fault {
     Restart,
 }
 
-impl Fault {
-    /// Their names.
-    pub const CHOICES: [(&'static str, Self); 5] = [
-        ("none", Self::None),
-        ("kill", Self::Kill),
-        ("stop", Self::Stop),
-        ("pause", Self::Pause),
-        ("restart", Self::Restart),
-    ];
+assay_harness::choices!(Fault {
+    "none" => None,
+    "kill" => Kill,
+    "stop" => Stop,
+    "pause" => Pause,
+    "restart" => Restart,
+});
 
+impl Fault {
     /// Whether the replica is gone for good.
     #[must_use]
     pub fn is_final(self) -> bool {
@@ -268,7 +265,7 @@ impl Parameters {
             Some(_) if is_set => Err(FlagError::new(name, found, "that needs replicas that the trial starts itself")),
             _ => Ok(()),
         };
-        here("fault", self.fault != Fault::None, assay_harness::flags::name(&self.fault, &Fault::CHOICES).to_owned())?;
+        here("fault", self.fault != Fault::None, self.fault.name().to_owned())?;
         here("replica-cpus", self.replica_cpus > 0, self.replica_cpus.to_string())?;
         here("rtt-micros", self.rtt_micros > 0, self.rtt_micros.to_string())?;
         Ok(())

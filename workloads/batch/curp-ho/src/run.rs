@@ -6,23 +6,20 @@ use std::time::Duration;
 
 use assay_harness::ceiling::loopback_round_trips;
 use assay_harness::report::Fact;
-use assay_harness::{Digest, Failure, Histogram, Phases, Quantity, Report, Stopwatch, Unit, flags, machine};
+use assay_harness::{Digest, Failure, Histogram, Phases, Quantity, Report, Stopwatch, Unit, machine};
 
 use crate::client::quorum::Path;
 use crate::command::{Addresses, Class, LEADER, REPLICAS};
-use crate::net::{Idle, now};
-use crate::parameters::{Fault, FlushKind, Mode, Parameters};
+use crate::net::now;
+use crate::parameters::{Fault, Mode, Parameters};
 use crate::process::children::{Process, allowed_cpus};
 use crate::process::control;
 use crate::process::drive::{Driver, Pace, Plan};
 use crate::process::load::{Orders, Stream, Summary};
 use crate::process::record::{self, Record};
 use crate::process::relay::Kept;
-use crate::process::replica::{TimerKind, Writes};
-use crate::process::routines::WriteLock;
-use crate::replica::heap::Heap;
+use crate::process::replica::Writes;
 use crate::replica::tally::Tally;
-use crate::replica::witness::Conflicts;
 use crate::replica::{Status, Usage};
 use crate::workload::{Mix, Spacing};
 use crate::{ceiling, history};
@@ -469,16 +466,16 @@ fn effective(p: &Parameters, outcome: &Outcome, report: &mut Report) {
     measured.iter().for_each(|record| *by_key.entry(record.request.key).or_default() += 1);
     report
         .effective("mode", if p.mode == Mode::Open { "open" } else { "closed" })
-        .effective("flush", flags::name(&p.flush, &FlushKind::CHOICES))
-        .effective("timer", flags::name(&p.timer, &TimerKind::CHOICES))
-        .effective("messageWrites", flags::name(&p.message_writes, &Writes::CHOICES))
+        .effective("flush", p.flush.name())
+        .effective("timer", p.timer.name())
+        .effective("messageWrites", p.message_writes.name())
         .effective("batchDelayMicrosAsked", p.batch_delay_micros)
-        .effective("heap", flags::name(&p.heap, &Heap::CHOICES))
+        .effective("heap", p.heap.name())
         .effective("descriptorRoutines", p.descriptor_routines as u64)
-        .effective("writeLock", flags::name(&p.write_lock, &WriteLock::CHOICES))
-        .effective("idle", flags::name(&p.idle, &Idle::CHOICES))
+        .effective("writeLock", p.write_lock.name())
+        .effective("idle", p.idle.name())
         .effective("clientLog", if p.client_log { "each" } else { "none" })
-        .effective("conflicts", flags::name(&p.conflicts, &Conflicts::CHOICES))
+        .effective("conflicts", p.conflicts.name())
         .effective("rttMicrosAsked", p.rtt_micros)
         .effective("replicaCpus", p.replica_cpus as u64)
         .effective("nodelay", true)
@@ -502,7 +499,7 @@ fn effective(p: &Parameters, outcome: &Outcome, report: &mut Report) {
     if let Some(size) = tally(outcome, |status| &status.batch_sizes).mean() {
         report.effective("batchSizeMean", Fact::try_from(size).expect("a finite number"));
     }
-    let (name, replica, after) = (flags::name(&p.fault, &Fault::CHOICES), p.fault_replica, p.fault_after);
+    let (name, replica, after) = (p.fault.name(), p.fault_replica, p.fault_after);
     let fault = match p.fault {
         Fault::None => name.to_owned(),
         _ => format!("{name} of replica {replica} after {after} commands"),
@@ -625,6 +622,7 @@ mod tests {
     use super::*;
     use crate::replica::Replica;
     use crate::replica::batcher::Flush;
+    use crate::replica::witness::Conflicts;
 
     fn parameters(flags: &[&str]) -> Parameters {
         Parameters::parse(flags.iter().map(|&flag| flag.to_owned())).unwrap()

@@ -17,10 +17,7 @@ pub enum Idle {
     Yield,
 }
 
-impl Idle {
-    /// Their names.
-    pub const CHOICES: [(&'static str, Self); 2] = [("sleep", Self::Sleep), ("yield", Self::Yield)];
-}
+assay_harness::choices!(Idle { "sleep" => Sleep, "yield" => Yield });
 
 /// What is ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -35,10 +35,7 @@ pub enum TimerKind {
     Precise,
 }
 
-impl TimerKind {
-    /// Their names.
-    pub const CHOICES: [(&'static str, Self); 2] = [("go-like", Self::GoLike), ("precise", Self::Precise)];
-}
+assay_harness::choices!(TimerKind { "go-like" => GoLike, "precise" => Precise });
 
 /// When messages other than batches are written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,10 +47,7 @@ pub enum Writes {
     Coalesced,
 }
 
-impl Writes {
-    /// Their names.
-    pub const CHOICES: [(&'static str, Self); 2] = [("each", Self::Each), ("coalesced", Self::Coalesced)];
-}
+assay_harness::choices!(Writes { "each" => Each, "coalesced" => Coalesced });
 
 /// The command line of a replica.
 #[derive(Debug, Clone)]

@@ -27,10 +27,7 @@ pub enum WriteLock {
     Replica,
 }
 
-impl WriteLock {
-    /// Their names.
-    pub const CHOICES: [(&'static str, Self); 2] = [("connection", Self::Connection), ("replica", Self::Replica)];
-}
+assay_harness::choices!(WriteLock { "connection" => Connection, "replica" => Replica });
 
 /// How long a client may take nothing before it is given up: whoever writes to it holds the lock meanwhile.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -21,11 +21,7 @@ pub enum Heap {
     Collected,
 }
 
-impl Heap {
-    /// Their names.
-    pub const CHOICES: [(&'static str, Self); 3] =
-        [("bounded", Self::Bounded), ("growing", Self::Growing), ("collected", Self::Collected)];
-}
+assay_harness::choices!(Heap { "bounded" => Bounded, "growing" => Growing, "collected" => Collected });
 
 /// Descriptors below which nobody collects.
 const FEW: usize = 1024;

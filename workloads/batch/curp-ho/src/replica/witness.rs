@@ -31,10 +31,7 @@ pub enum Conflicts {
     Any,
 }
 
-impl Conflicts {
-    /// Their names.
-    pub const CHOICES: [(&'static str, Self); 2] = [("writes", Self::Writes), ("any", Self::Any)];
-}
+assay_harness::choices!(Conflicts { "writes" => Writes, "any" => Any });
 
 #[derive(Debug, Clone, Default)]
 struct Pending {

@@ -14,10 +14,7 @@ pub enum Spacing {
     Fixed,
 }
 
-impl Spacing {
-    /// Their names.
-    pub const CHOICES: [(&'static str, Self); 2] = [("poisson", Self::Poisson), ("fixed", Self::Fixed)];
-}
+assay_harness::choices!(Spacing { "poisson" => Poisson, "fixed" => Fixed });
 
 /// An endless stream of times, in nanoseconds from a start.
 #[derive(Debug, Clone)]
