@@ -1,9 +1,10 @@
 //! Drives one session: sends its commands when they are due, takes the answers, and never waits forever.
 
-use std::fmt;
 use std::io::{self, Write};
 use std::net::TcpStream;
 use std::time::Duration;
+
+use assay_harness::Failure;
 
 use super::control::receive;
 use super::log::Log;
@@ -56,51 +57,9 @@ pub struct Plan {
     pub operation_timeout: u64,
 }
 
-/// Why a session did not do what it was to do.
-#[derive(Debug)]
-pub enum Failed {
-    /// The protocol came to an end.
-    Broken(Broken),
-    /// A command got no answer in time.
-    Hung {
-        /// How many have none.
-        outstanding: usize,
-        /// The time it had, in nanoseconds.
-        after: u64,
-    },
-    /// A closed loop was too slow.
-    TooSlow {
-        /// What it did.
-        done: usize,
-        /// Of how many.
-        of: usize,
-    },
-    /// The system refused.
-    System(io::Error),
-}
-
-impl fmt::Display for Failed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Broken(broken) => broken.fmt(f),
-            Self::Hung { outstanding, after } => {
-                write!(f, "a command got no answer for {} s; {outstanding} are without one", *after as f64 / 1e9)
-            }
-            Self::TooSlow { done, of } => write!(f, "only {done} of {of} commands were done within the time limit"),
-            Self::System(error) => error.fmt(f),
-        }
-    }
-}
-
-impl From<Broken> for Failed {
+impl From<Broken> for Failure {
     fn from(broken: Broken) -> Self {
-        Self::Broken(broken)
-    }
-}
-
-impl From<io::Error> for Failed {
-    fn from(error: io::Error) -> Self {
-        Self::System(error)
+        Self::error(broken)
     }
 }
 
@@ -212,7 +171,7 @@ impl Driver {
     /// # Errors
     ///
     /// When the replicas do not let it.
-    pub fn drive(&mut self, plan: &Plan, start: u64, mut next: impl FnMut() -> Request) -> Result<(), Failed> {
+    pub fn drive(&mut self, plan: &Plan, start: u64, mut next: impl FnMut() -> Request) -> Result<(), Failure> {
         let mut pace = plan.pace.clone();
         let window = if let Pace::Closed { window } = pace { window } else { BACKLOG };
         let arrival = |pace: &mut Pace| match pace {
@@ -266,15 +225,19 @@ impl Driver {
                 self.session.sync_older_than(time.saturating_sub(SYNC_AFTER), &mut self.links);
                 self.session.rebind_older_than(time.saturating_sub(REBIND_AFTER), &mut self.links);
                 if self.session.oldest_invoked().is_some_and(|invoked| time - invoked > plan.operation_timeout) {
-                    let outstanding = self.session.outstanding();
-                    return Err(Failed::Hung { outstanding, after: plan.operation_timeout });
+                    let (outstanding, after) = (self.session.outstanding(), plan.operation_timeout as f64 / 1e9);
+                    return Err(Failure::error(format_args!(
+                        "a command got no answer for {after} s; {outstanding} are without one"
+                    )));
                 }
                 if time - start > plan.time_limit && sent < plan.count {
                     match pace {
                         Pace::Open(_) => stopped = true,
                         Pace::Closed { .. } => {
-                            let done = self.records.len() - done_before;
-                            return Err(Failed::TooSlow { done, of: plan.count });
+                            let (done, of) = (self.records.len() - done_before, plan.count);
+                            return Err(Failure::error(format_args!(
+                                "only {done} of {of} commands were done within the time limit"
+                            )));
                         }
                     }
                 }
@@ -282,7 +245,7 @@ impl Driver {
         }
     }
 
-    fn read(&mut self, replica: u8) -> Result<(), Failed> {
+    fn read(&mut self, replica: u8) -> Result<(), Failure> {
         let Some(connection) = &mut self.links.connections[usize::from(replica)] else { return Ok(()) };
         let state = connection.read(&mut self.links.usage);
         let mut input = connection.take_input();
@@ -311,7 +274,7 @@ impl Driver {
     }
 
     /// Says hello to the replicas that were gone and are there again.
-    fn look_for_replicas(&mut self) -> Result<(), Failed> {
+    fn look_for_replicas(&mut self) -> io::Result<()> {
         let dials = self.dials.iter_mut().zip(&mut self.links.connections).zip(&self.replicas).enumerate();
         for (token, ((dial, connection), address)) in dials.filter(|(_, ((_, connection), _))| connection.is_none()) {
             let Some(stream) = dial.get_or_insert_with(|| Dial::to(address)).connected() else { continue };
@@ -325,7 +288,7 @@ impl Driver {
         Ok(())
     }
 
-    fn write(&mut self) -> Result<(), Failed> {
+    fn write(&mut self) -> io::Result<()> {
         for (token, connection) in self.links.connections.iter_mut().enumerate() {
             let Some(connection) = connection else { continue };
             // A connection that breaks here is found to be closed when it is read.
