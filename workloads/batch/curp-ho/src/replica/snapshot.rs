@@ -8,7 +8,7 @@ use super::log::{Entry, Log};
 use super::session::Session;
 use super::store::Store;
 use crate::command::{ClientId, Seq, Slot};
-use crate::wire::{Accept, Malformed, Reader, put_found};
+use crate::wire::{Accept, Malformed, Reader, Writer};
 
 /// Bytes of a part.
 pub(super) const PART: usize = 256 << 10;
@@ -31,23 +31,18 @@ pub(super) struct Snapshot {
 /// A leader's state, as bytes.
 pub(super) fn encode(history: u64, store: &Store, sessions: &NumberMap<ClientId, Session>, log: &Log) -> Vec<u8> {
     let mut out = Vec::new();
-    for number in [log.executed(), history, store.len() as u64] {
-        out.extend(number.to_le_bytes());
-    }
+    Writer(&mut out).u64(log.executed()).u64(history).u64(store.len() as u64);
     for (key, found) in store.iter() {
-        out.extend(key.to_le_bytes());
-        put_found(&mut out, found);
+        Writer(&mut out).u64(key).found(found);
     }
-    out.extend((sessions.len() as u32).to_le_bytes());
+    Writer(&mut out).u32(sessions.len() as u32);
     for (client, session) in sessions {
-        let numbers = [*client, session.executed, session.kept() as u32];
-        numbers.into_iter().for_each(|number| out.extend(number.to_le_bytes()));
+        Writer(&mut out).u32(*client).u32(session.executed).u32(session.kept() as u32);
         for (seq, found) in session.answers() {
-            out.extend(seq.to_le_bytes());
-            put_found(&mut out, found);
+            Writer(&mut out).u32(seq).found(found);
         }
     }
-    out.extend((log.len() as u32).to_le_bytes());
+    Writer(&mut out).u32(log.len() as u32);
     for (slot, entry) in log.iter() {
         Accept { slot, id: entry.id, class: entry.class, op: entry.op() }.append(&mut out);
     }

@@ -213,9 +213,7 @@ pub struct Accept<'a> {
 impl Accept<'_> {
     /// Appends it as a field of a message.
     pub fn append(&self, out: &mut Vec<u8>) {
-        out.extend(self.slot.to_le_bytes());
-        put_id(out, self.id);
-        put_op(out, self.class, self.op);
+        Writer(out).u64(self.slot).id(self.id).op(self.class, self.op);
     }
 }
 
@@ -225,6 +223,7 @@ pub struct Batch<'a> {
     /// The ballot in which they were said.
     pub ballot: Ballot,
     accepts: &'a [u8],
+    accept_count: u32,
     acks: &'a [u8],
 }
 
@@ -312,14 +311,8 @@ impl BatchWriter {
 
     /// Appends the batch as one frame, said in `ballot`, and starts anew.
     pub fn take(&mut self, ballot: Ballot, out: &mut Vec<u8>) {
-        frame::append(out, |out| {
-            out.push(kind::BATCH);
-            out.extend(ballot.to_le_bytes());
-            out.extend(self.accept_count.to_le_bytes());
-            out.extend(((self.acks.len() / size_of::<Slot>()) as u32).to_le_bytes());
-            out.extend(&self.accepts);
-            out.extend(&self.acks);
-        });
+        let (accepts, accept_count, acks) = (&self.accepts[..], self.accept_count, &self.acks[..]);
+        Message::Batch(Batch { ballot, accepts, accept_count, acks }).append(out);
         self.accepts.clear();
         self.acks.clear();
         self.accept_count = 0;
@@ -406,117 +399,44 @@ mod kind {
 impl<'a> Message<'a> {
     /// Appends the message as one frame.
     pub fn append(&self, out: &mut Vec<u8>) {
-        frame::append(out, |out| self.body(out));
+        frame::append(out, |out| self.body(Writer(out)));
     }
 
-    fn body(&self, out: &mut Vec<u8>) {
+    fn body(&self, out: Writer<'_>) {
         match *self {
             Self::PeerHello { replica, ballot, starting, era } => {
-                out.extend([kind::PEER_HELLO, replica]);
-                out.extend(ballot.to_le_bytes());
-                out.push(u8::from(starting));
-                out.extend(era.to_le_bytes());
+                out.u8(kind::PEER_HELLO).u8(replica).u32(ballot).bool(starting).u64(era)
             }
-            Self::Begin { era, settings } => {
-                out.push(kind::BEGIN);
-                out.extend(era.to_le_bytes());
-                out.extend(settings);
-            }
-            Self::Begun { era } => {
-                out.push(kind::BEGUN);
-                out.extend(era.to_le_bytes());
-            }
-            Self::Beat { ballot, executed } => {
-                out.push(kind::BEAT);
-                out.extend(ballot.to_le_bytes());
-                out.extend(executed.to_le_bytes());
-            }
-            Self::Vote { ballot } => {
-                out.push(kind::VOTE);
-                out.extend(ballot.to_le_bytes());
-            }
-            Self::Elect { ballot, view, last } => {
-                out.push(kind::ELECT);
-                out.extend(ballot.to_le_bytes());
-                out.extend(view.to_le_bytes());
-                out.extend(last.to_le_bytes());
-            }
-            Self::State { ballot, last, bytes } => {
-                out.push(kind::STATE);
-                out.extend(ballot.to_le_bytes());
-                out.push(u8::from(last));
-                out.extend(bytes);
-            }
-            Self::ClientHello { client, bound } => {
-                out.push(kind::CLIENT_HELLO);
-                out.extend(client.to_le_bytes());
-                out.push(bound);
-            }
-            Self::Welcome { replica, known } => {
-                out.extend([kind::WELCOME, replica]);
-                out.extend(known.to_le_bytes());
-            }
-            Self::NewLeader { ballot, base } => {
-                out.push(kind::NEW_LEADER);
-                out.extend(ballot.to_le_bytes());
-                out.extend(base.to_le_bytes());
-            }
+            Self::Begin { era, settings } => out.u8(kind::BEGIN).u64(era).bytes(settings),
+            Self::Begun { era } => out.u8(kind::BEGUN).u64(era),
+            Self::Beat { ballot, executed } => out.u8(kind::BEAT).u32(ballot).u64(executed),
+            Self::Vote { ballot } => out.u8(kind::VOTE).u32(ballot),
+            Self::Elect { ballot, view, last } => out.u8(kind::ELECT).u32(ballot).u32(view).u64(last),
+            Self::State { ballot, last, bytes } => out.u8(kind::STATE).u32(ballot).bool(last).bytes(bytes),
+            Self::ClientHello { client, bound } => out.u8(kind::CLIENT_HELLO).u32(client).u8(bound),
+            Self::Welcome { replica, known } => out.u8(kind::WELCOME).u8(replica).u32(known),
+            Self::NewLeader { ballot, base } => out.u8(kind::NEW_LEADER).u32(ballot).u64(base),
             Self::Propose(p) => {
-                out.push(if p.class == Class::Strong { kind::PROPOSE } else { kind::CAUSAL_PROPOSE });
-                for number in [p.seq, p.done_below, p.causal_dep] {
-                    out.extend(number.to_le_bytes());
-                }
-                out.extend(p.observed.to_le_bytes());
-                out.extend(p.ballot.to_le_bytes());
-                out.push(u8::from(p.sync));
-                put_op(out, p.class, p.op);
+                let out = out.u8(if p.class == Class::Strong { kind::PROPOSE } else { kind::CAUSAL_PROPOSE });
+                let out = out.u32(p.seq).u32(p.done_below).u32(p.causal_dep);
+                out.u64(p.observed).u32(p.ballot).bool(p.sync).op(p.class, p.op)
             }
-            Self::Reply(r) => {
-                out.push(kind::REPLY);
-                out.extend(r.seq.to_le_bytes());
-                out.extend(r.ballot.to_le_bytes());
-                out.push(u8::from(r.ok));
-                put_id(out, r.read_dep);
-                put_found(out, r.found);
-            }
+            Self::Reply(r) => out.u8(kind::REPLY).u32(r.seq).u32(r.ballot).bool(r.ok).id(r.read_dep).found(r.found),
             Self::RecordAck(a) => {
-                out.extend([kind::RECORD_ACK, a.replica]);
-                out.extend(a.seq.to_le_bytes());
-                out.extend(a.ballot.to_le_bytes());
-                out.push(a.verdict as u8);
-                put_id(out, a.read_dep);
+                let out = out.u8(kind::RECORD_ACK).u8(a.replica).u32(a.seq).u32(a.ballot);
+                out.u8(a.verdict as u8).id(a.read_dep)
             }
-            Self::Sync { seq } => {
-                out.push(kind::SYNC);
-                out.extend(seq.to_le_bytes());
+            Self::Sync { seq } => out.u8(kind::SYNC).u32(seq),
+            Self::SyncReply { seq, found } => out.u8(kind::SYNC_REPLY).u32(seq).found(found),
+            Self::CausalReply { seq, found } => out.u8(kind::CAUSAL_REPLY).u32(seq).found(found),
+            Self::Batch(Batch { ballot, accepts, accept_count, acks }) => {
+                let ack_count = (acks.len() / size_of::<Slot>()) as u32;
+                out.u8(kind::BATCH).u32(ballot).u32(accept_count).u32(ack_count).bytes(accepts).bytes(acks)
             }
-            Self::SyncReply { seq, found } | Self::CausalReply { seq, found } => {
-                let sync = matches!(self, Self::SyncReply { .. });
-                out.push(if sync { kind::SYNC_REPLY } else { kind::CAUSAL_REPLY });
-                out.extend(seq.to_le_bytes());
-                put_found(out, found);
-            }
-            Self::Batch(batch) => {
-                out.push(kind::BATCH);
-                out.extend(batch.ballot.to_le_bytes());
-                out.extend((batch.accepts().count() as u32).to_le_bytes());
-                out.extend((batch.acks().count() as u32).to_le_bytes());
-                out.extend(batch.accepts);
-                out.extend(batch.acks);
-            }
-            Self::StatusRequest { executed } => {
-                out.push(kind::STATUS_REQUEST);
-                out.extend(executed.to_le_bytes());
-            }
-            Self::Status { json } => {
-                out.push(kind::STATUS);
-                out.extend(json);
-            }
-            Self::Error { code, message } => {
-                out.extend([kind::ERROR, code as u8]);
-                out.extend(message.as_bytes());
-            }
-        }
+            Self::StatusRequest { executed } => out.u8(kind::STATUS_REQUEST).u64(executed),
+            Self::Status { json } => out.u8(kind::STATUS).bytes(json),
+            Self::Error { code, message } => out.u8(kind::ERROR).u8(code as u8).bytes(message.as_bytes()),
+        };
     }
 
     /// The command of a session that this is an answer to.
@@ -598,23 +518,46 @@ impl<'a> Message<'a> {
     }
 }
 
-fn put_id(out: &mut Vec<u8>, id: CommandId) {
-    out.extend(id.client.to_le_bytes());
-    out.extend(id.seq.to_le_bytes());
-}
+/// Puts fields behind each other.
+pub(crate) struct Writer<'a>(pub(crate) &'a mut Vec<u8>);
 
-pub(crate) fn put_found(out: &mut Vec<u8>, found: Found<'_>) {
-    out.extend(found.version.to_le_bytes());
-    out.extend((found.value.len() as u16).to_le_bytes());
-    out.extend(found.value);
-}
+impl Writer<'_> {
+    fn bytes(self, bytes: &[u8]) -> Self {
+        self.0.extend_from_slice(bytes);
+        self
+    }
 
-fn put_op(out: &mut Vec<u8>, class: Class, op: Op<'_>) {
-    out.push(u8::from(class == Class::Strong) | u8::from(op.put.is_some()) << 1);
-    out.extend(op.key.to_le_bytes());
-    if let Some(value) = op.put {
-        out.extend((value.len() as u16).to_le_bytes());
-        out.extend(value);
+    pub(crate) fn u8(self, number: u8) -> Self {
+        self.bytes(&[number])
+    }
+
+    fn bool(self, truth: bool) -> Self {
+        self.u8(u8::from(truth))
+    }
+
+    pub(crate) fn u32(self, number: u32) -> Self {
+        self.bytes(&number.to_le_bytes())
+    }
+
+    pub(crate) fn u64(self, number: u64) -> Self {
+        self.bytes(&number.to_le_bytes())
+    }
+
+    pub(crate) fn id(self, id: CommandId) -> Self {
+        self.u32(id.client).u32(id.seq)
+    }
+
+    fn value(self, value: &[u8]) -> Self {
+        self.bytes(&(value.len() as u16).to_le_bytes()).bytes(value)
+    }
+
+    pub(crate) fn found(self, found: Found<'_>) -> Self {
+        self.u64(found.version).value(found.value)
+    }
+
+    fn op(self, class: Class, op: Op<'_>) -> Self {
+        let out = self.u8(u8::from(class == Class::Strong) | u8::from(op.put.is_some()) << 1).u64(op.key);
+        if let Some(value) = op.put { out.value(value) } else { out }
     }
 }
 
@@ -705,22 +648,22 @@ impl<'a> Reader<'a> {
     }
 
     fn batch(&mut self) -> Result<Batch<'a>, Malformed> {
-        let (ballot, accepts, acks) = (self.ballot()?, self.u32()?, self.u32()?);
-        let count = u64::from(accepts) + u64::from(acks);
+        let (ballot, accept_count, ack_count) = (self.ballot()?, self.u32()?, self.u32()?);
+        let count = u64::from(accept_count) + u64::from(ack_count);
         if count > MAX_BATCH as u64 {
             return Err(Malformed::Oversized(count));
         }
         let whole = self.0;
-        for _ in 0..accepts {
+        for _ in 0..accept_count {
             self.accept()?;
         }
-        let (accepts, acknowledged) = whole.split_at(whole.len() - self.0.len());
-        let wanted = acks as usize * size_of::<Slot>();
-        if acknowledged.len() != wanted {
-            return Err(if acknowledged.len() < wanted { Malformed::Short } else { Malformed::Long });
+        let (accepts, acks) = whole.split_at(whole.len() - self.0.len());
+        let wanted = ack_count as usize * size_of::<Slot>();
+        if acks.len() != wanted {
+            return Err(if acks.len() < wanted { Malformed::Short } else { Malformed::Long });
         }
         self.0 = &[];
-        Ok(Batch { ballot, accepts, acks: acknowledged })
+        Ok(Batch { ballot, accepts, accept_count, acks })
     }
 
     fn rest(&mut self) -> &'a [u8] {

@@ -7,4 +7,4 @@ pub use frame::{FrameError, HEADER, MAX_FRAME, Split, split};
 pub use message::{
     Accept, Accepts, Ack, Acks, Batch, BatchWriter, ErrorCode, MAX_BATCH, Malformed, Message, Proposal, Reply, Verdict,
 };
-pub(crate) use message::{Reader, put_found};
+pub(crate) use message::{Reader, Writer};
