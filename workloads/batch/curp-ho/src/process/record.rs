@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use crate::client::quorum::Path;
 use crate::client::{Completed, Request};
 use crate::command::{Class, ClientId, CommandId};
+use crate::wire::{Malformed, Reader, Writer};
 
 /// A command with its answer. Times are nanoseconds of the machine's monotonic clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +27,9 @@ pub struct Record {
 }
 
 /// Bytes of a record on its way.
-pub const RECORD: usize = 49;
+const RECORD: usize = 49;
+/// The paths, by their numbers there.
+const PATHS: [Path; 5] = [Path::Fast, Path::Overtaken, Path::Slow, Path::Synced, Path::Bound];
 
 impl Record {
     /// The record of `client`'s command, whose answer came at `ended`.
@@ -36,45 +39,19 @@ impl Record {
         Self { id: CommandId { client, seq }, request, intended, invoked, ended, read, path }
     }
 
-    fn to_bytes(self) -> [u8; RECORD] {
-        let path = match self.path {
-            Path::Fast => 0,
-            Path::Slow => 1,
-            Path::Synced => 2,
-            Path::Bound => 3,
-            Path::Overtaken => 4,
-        };
-        let strong = self.request.class == Class::Strong;
-        let mut bytes = [0; RECORD];
-        let numbers = [self.request.key, self.intended, self.invoked, self.ended];
-        bytes.chunks_mut(8).zip(numbers).for_each(|(to, number)| to.copy_from_slice(&number.to_le_bytes()));
-        let small = [self.id.client, self.id.seq, self.read.client, self.read.seq];
-        bytes[32..].chunks_mut(4).zip(small).for_each(|(to, number)| to.copy_from_slice(&number.to_le_bytes()));
-        bytes[48] = path | u8::from(strong) << 3 | u8::from(self.request.put) << 4;
-        bytes
+    fn append(&self, out: &mut Vec<u8>) {
+        let Self { request, intended, invoked, ended, .. } = *self;
+        let flags = self.path as u8 | u8::from(request.class == Class::Strong) << 3 | u8::from(request.put) << 4;
+        Writer(out).u64(request.key).u64(intended).u64(invoked).u64(ended).id(self.id).id(self.read).u8(flags);
     }
 
-    fn from_bytes(bytes: &[u8; RECORD]) -> Self {
-        let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
-        let small = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
-        let flags = bytes[48];
-        let path = match flags & 7 {
-            0 => Path::Fast,
-            1 => Path::Slow,
-            2 => Path::Synced,
-            3 => Path::Bound,
-            _ => Path::Overtaken,
-        };
+    fn decode(bytes: &[u8; RECORD]) -> Result<Self, Malformed> {
+        let mut r = Reader(bytes);
+        let (key, intended, invoked, ended) = (r.u64()?, r.u64()?, r.u64()?, r.u64()?);
+        let (id, read, flags) = (r.id()?, r.id()?, r.u8()?);
         let class = if flags & 8 == 8 { Class::Strong } else { Class::Weak };
-        Self {
-            id: CommandId { client: small(32), seq: small(36) },
-            request: Request { class, put: flags & 16 == 16, key: number(0) },
-            intended: number(8),
-            invoked: number(16),
-            ended: number(24),
-            read: CommandId { client: small(40), seq: small(44) },
-            path,
-        }
+        let path = *PATHS.get(usize::from(flags & 7)).ok_or(Malformed::Field("path"))?;
+        Ok(Self { id, request: Request { class, put: flags & 16 == 16, key }, intended, invoked, ended, read, path })
     }
 }
 
@@ -84,17 +61,26 @@ impl Record {
 ///
 /// When the receiver is gone.
 pub fn write(records: &[Record], out: &mut impl Write) -> io::Result<()> {
-    records.iter().try_for_each(|record| out.write_all(&record.to_bytes()))
+    let mut bytes = Vec::with_capacity(RECORD);
+    records.iter().try_for_each(|record| {
+        bytes.clear();
+        record.append(&mut bytes);
+        out.write_all(&bytes)
+    })
 }
 
 /// Reads `count` records.
 ///
 /// # Errors
 ///
-/// When there are fewer.
+/// When there are fewer, or they are none.
 pub fn read(count: usize, input: &mut impl Read) -> io::Result<Vec<Record>> {
     let mut bytes = [0; RECORD];
-    (0..count).map(|_| input.read_exact(&mut bytes).map(|()| Record::from_bytes(&bytes))).collect()
+    let mut one = || {
+        input.read_exact(&mut bytes)?;
+        Record::decode(&bytes).map_err(|malformed| io::Error::other(malformed.to_string()))
+    };
+    (0..count).map(|_| one()).collect()
 }
 
 #[cfg(test)]

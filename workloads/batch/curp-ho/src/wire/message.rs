@@ -612,7 +612,7 @@ impl<'a> Reader<'a> {
         self.u32().and_then(|seq| if seq == 0 { Err(Malformed::Field("sequence number")) } else { Ok(seq) })
     }
 
-    fn id(&mut self) -> Result<CommandId, Malformed> {
+    pub(crate) fn id(&mut self) -> Result<CommandId, Malformed> {
         Ok(CommandId { client: self.u32()?, seq: self.u32()? })
     }
 
