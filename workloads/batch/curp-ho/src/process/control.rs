@@ -27,10 +27,7 @@ pub fn begin(addresses: &Addresses, patience: Duration, settings: impl Fn(u8) ->
     let mut asked = Vec::new();
     for (address, id) in addresses.iter().zip(0..) {
         let settings = serde_json::to_vec(&settings(id)).expect("settings are only numbers and names");
-        let mut stream = connect(address, patience)?;
-        stream.set_read_timeout(Some(patience))?;
-        send(&mut stream, &Message::Begin { era, settings: &settings })?;
-        asked.push((address, stream));
+        asked.push((address, ask(address, patience, &Message::Begin { era, settings: &settings })?));
     }
     for (address, mut stream) in asked {
         let confirmed = |error: io::Error| {
@@ -45,22 +42,21 @@ pub fn begin(addresses: &Addresses, patience: Duration, settings: impl Fn(u8) ->
     Ok(())
 }
 
-/// Connects to somebody who may not be there yet.
-fn connect(address: &str, patience: Duration) -> io::Result<TcpStream> {
+/// Sends a message to somebody who may not be there yet.
+fn ask(address: &str, patience: Duration, message: &Message<'_>) -> io::Result<TcpStream> {
     let called = Instant::now();
-    loop {
+    let mut stream = loop {
         match TcpStream::connect(address) {
-            Ok(stream) => return Ok(stream),
+            Ok(stream) => break stream,
             Err(error) if called.elapsed() >= patience => return Err(io::Error::other(format!("{address}: {error}"))),
             Err(_) => std::thread::sleep(PAUSE),
         }
-    }
-}
-
-fn send(stream: &mut TcpStream, message: &Message<'_>) -> io::Result<()> {
+    };
+    stream.set_read_timeout(Some(patience))?;
     let mut bytes = Vec::new();
     message.append(&mut bytes);
-    stream.write_all(&bytes)
+    stream.write_all(&bytes)?;
+    Ok(stream)
 }
 
 /// Asks the replica at `address` for its state once it has executed so many slots.
@@ -69,9 +65,7 @@ fn send(stream: &mut TcpStream, message: &Message<'_>) -> io::Result<()> {
 ///
 /// When it does not answer in time, or with something else.
 pub fn status(address: &str, executed: Slot, patience: Duration) -> io::Result<Status> {
-    let mut stream = connect(address, patience)?;
-    stream.set_read_timeout(Some(patience))?;
-    send(&mut stream, &Message::StatusRequest { executed })?;
+    let mut stream = ask(address, patience, &Message::StatusRequest { executed })?;
     let late = |error: io::Error| match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
             let seconds = patience.as_secs_f64();
