@@ -7,6 +7,7 @@ use std::time::Duration;
 use assay_harness::ceiling::loopback_round_trips;
 use assay_harness::report::Fact;
 use assay_harness::{Digest, Failure, Histogram, Phases, Quantity, Report, Stopwatch, Unit, machine};
+use rustix::process::Signal;
 
 use crate::client::quorum::Path;
 use crate::command::{Addresses, Class, LEADER, REPLICAS};
@@ -351,7 +352,7 @@ fn inject(p: &Parameters, cluster: &mut Cluster, scripted: u64) -> Result<Inject
     let at = now();
     match p.fault {
         Fault::Kill | Fault::Restart => replica.end()?,
-        _ => replica.signal(libc::SIGSTOP)?,
+        _ => replica.signal(Signal::STOP)?,
     }
     if p.fault.is_final() {
         return Ok(Injected { at, ended: None, back: None });
@@ -359,7 +360,7 @@ fn inject(p: &Parameters, cluster: &mut Cluster, scripted: u64) -> Result<Inject
     std::thread::sleep(Duration::from_millis(p.fault_millis));
     let ended = now();
     if p.fault == Fault::Pause {
-        replica.signal(libc::SIGCONT)?;
+        replica.signal(Signal::CONT)?;
         return Ok(Injected { at, ended: Some(ended), back: None });
     }
     let cpus = cpus_of_replicas(p, &allowed_cpus()?)?;

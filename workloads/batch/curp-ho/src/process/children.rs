@@ -4,6 +4,9 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
+use rustix::process::{Pid, Signal, getpid, getppid, kill_process, set_parent_process_death_signal};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
 /// A child process and its two pipes. Dropping it kills it.
 #[derive(Debug)]
 pub struct Process {
@@ -22,23 +25,21 @@ impl Process {
     ///
     /// When the system refuses.
     pub fn start(name: &str, arguments: &[String], cpus: &[usize]) -> io::Result<Self> {
-        let parent = std::process::id();
-        let cpus = (!cpus.is_empty()).then(|| cpu_set(cpus));
+        let parent = getpid();
+        let mut set = CpuSet::new();
+        cpus.iter().for_each(|cpu| set.set(*cpu));
+        let cpus = (!cpus.is_empty()).then_some(set);
         let mut command = Command::new("/proc/self/exe");
         command.arg0("batch-curp-ho").args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
         // SAFETY: between fork and exec only system calls are made, and no memory is allocated.
         unsafe {
             command.pre_exec(move || {
-                if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
-                    return Err(io::Error::last_os_error());
+                set_parent_process_death_signal(Some(Signal::KILL))?;
+                if let Some(cpus) = &cpus {
+                    sched_setaffinity(None, cpus)?;
                 }
-                if let Some(cpus) = &cpus
-                    && libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), cpus) != 0
-                {
-                    return Err(io::Error::last_os_error());
-                }
-                // The parent may have died before the line above.
-                if libc::getppid().cast_unsigned() != parent { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
+                // The parent may have died before the lines above.
+                if getppid() == Some(parent) { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) }
             });
         }
         let mut child = command.spawn()?;
@@ -85,13 +86,9 @@ impl Process {
     /// # Errors
     ///
     /// When the system refuses.
-    pub fn signal(&mut self, signal: i32) -> io::Result<()> {
-        // SAFETY: no pointers are passed. Nobody signals a child after `end`, so it has not been waited for, and the number is
-        // still its own.
-        match unsafe { libc::kill(self.child.id().cast_signed(), signal) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+    pub fn signal(&mut self, signal: Signal) -> io::Result<()> {
+        // Nobody signals a child after `end`, so it has not been waited for, and the number is still its own.
+        Ok(kill_process(Pid::from_child(&self.child), signal)?)
     }
 
     /// Kills it and waits until it is gone: until then it may hold what it held, such as its port.
@@ -109,29 +106,14 @@ impl Process {
     }
 }
 
-fn cpu_set(cpus: &[usize]) -> libc::cpu_set_t {
-    // SAFETY: a set of all zeros is the empty one, and a number beyond its size changes nothing.
-    unsafe {
-        let mut set = std::mem::zeroed();
-        cpus.iter().for_each(|cpu| libc::CPU_SET(*cpu, &mut set));
-        set
-    }
-}
-
 /// The CPUs that this process may use.
 ///
 /// # Errors
 ///
 /// When the system refuses.
 pub fn allowed_cpus() -> io::Result<Vec<usize>> {
-    let mut set = cpu_set(&[]);
-    // SAFETY: the pointer is to a set of our own, of the size that is named.
-    unsafe {
-        if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok((0..libc::CPU_SETSIZE as usize).filter(|cpu| libc::CPU_ISSET(*cpu, &set)).collect())
-    }
+    let set = sched_getaffinity(None)?;
+    Ok((0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect())
 }
 
 impl Drop for Process {
