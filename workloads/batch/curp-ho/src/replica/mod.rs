@@ -34,7 +34,7 @@ use self::pool::Pool;
 use self::session::{Admission, Recorded, Session};
 use self::store::Store;
 use self::tally::Tally;
-use self::view::View;
+use self::view::{PATIENCE, View};
 use self::witness::{Conflicts, Witness};
 use crate::command::{Ballot, Class, ClientId, CommandId, Era, Found, Seq, Slot, leader_of, mix};
 use crate::wire::{Accept, Ack, Batch, Message, Proposal, Reply, Verdict};
@@ -166,7 +166,7 @@ impl Replica {
     pub fn new(id: u8, flush: Flush, conflicts: Conflicts) -> Self {
         Self {
             id,
-            view: View::default(),
+            view: View { patience: PATIENCE, ..View::default() },
             log: Log::default(),
             store: Store::default(),
             witness: Witness::new(conflicts),

@@ -6,10 +6,10 @@ use crate::command::{Ballot, Era, REPLICAS, Slot};
 /// How often a leader says that it is alive, and a replica repeats a question: nanoseconds.
 pub(super) const BEAT: u64 = 20_000_000;
 /// How long a leader may be silent, unless a replica is told otherwise: nanoseconds.
-const PATIENCE: u64 = 1_000_000_000;
+pub(super) const PATIENCE: u64 = 1_000_000_000;
 
 /// What a replica knows of the others and of the leader.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct View {
     /// The trial that it serves.
     pub era: Era,
@@ -33,30 +33,13 @@ pub(super) struct View {
     pub held: Option<(Ballot, Snapshot)>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) enum Phase {
     /// It has just been started: what the others have said of themselves, their ballot and whether that goes for them too.
     Starting([Option<(Ballot, bool)>; REPLICAS]),
     /// It has the log of its ballot's leader, or leads.
+    #[default]
     Settled,
     /// It waits for its ballot's leader, or for votes: who gave theirs.
     Electing(u8),
-}
-
-impl Default for View {
-    fn default() -> Self {
-        Self {
-            era: 0,
-            phase: Phase::Settled,
-            ballot: 0,
-            adopted: 0,
-            base: 0,
-            heard: 0,
-            said: 0,
-            asked: false,
-            patience: PATIENCE,
-            incoming: (0, Vec::new()),
-            held: None,
-        }
-    }
 }
