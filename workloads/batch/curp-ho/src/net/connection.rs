@@ -27,7 +27,8 @@ pub enum State {
 #[derive(Debug)]
 pub struct Connection {
     stream: Arc<TcpStream>,
-    input: Input,
+    /// What has come. It is taken out while it is handled, so that the connection can be written to meanwhile, and put back.
+    pub input: Input,
     output: Vec<u8>,
     sent: usize,
     /// Bytes that may wait for the receiver.
@@ -140,16 +141,6 @@ impl Connection {
         Ok(())
     }
 
-    /// Takes the input out, so that the connection can be written to while it is handled; see [`put_back`](Self::put_back).
-    pub fn take_input(&mut self) -> Input {
-        std::mem::take(&mut self.input)
-    }
-
-    /// Puts the input back.
-    pub fn put_back(&mut self, input: Input) {
-        self.input = input;
-    }
-
     /// Appends a message to what is to be sent.
     pub fn push(&mut self, message: &Message<'_>, usage: &mut Usage) {
         usage.frames_sent += 1;
@@ -246,11 +237,11 @@ mod tests {
                 let before = receiver.input.end - receiver.input.start;
                 assert_eq!(receiver.read(&mut usage), State::Open);
                 expected -= receiver.input.end - receiver.input.start - before;
-                let mut input = receiver.take_input();
+                let mut input = std::mem::take(&mut receiver.input);
                 while let Some(body) = input.next_frame().unwrap() {
                     seen.push(body.len());
                 }
-                receiver.put_back(input);
+                receiver.input = input;
             }
         }
         assert_eq!(seen, [5, 200_001]);

@@ -248,7 +248,7 @@ impl Driver {
     fn read(&mut self, replica: u8) -> Result<(), Failure> {
         let Some(connection) = &mut self.links.connections[usize::from(replica)] else { return Ok(()) };
         let state = connection.read(&mut self.links.usage);
-        let mut input = connection.take_input();
+        let mut input = std::mem::take(&mut connection.input);
         let time = now();
         while let Some(body) = input.next_frame().map_err(|error| Broken::Refused(error.to_string()))? {
             let message = Message::decode(body).map_err(|error| Broken::Refused(error.to_string()))?;
@@ -264,7 +264,9 @@ impl Driver {
                 self.records.push(Record::new(self.client, &completed, time));
             }
         }
-        connection_back(&mut self.links.connections[usize::from(replica)], input);
+        if let Some(connection) = &mut self.links.connections[usize::from(replica)] {
+            connection.input = input;
+        }
         if state == State::Closed {
             let ended = self.links.connections[usize::from(replica)].take();
             self.links.usage.segments += ended.map_or(0, |connection| connection.segments());
@@ -314,11 +316,5 @@ impl Driver {
             let _ = leader.finish(FAREWELL);
         }
         (self.records, Usage { waits: self.links.poll.waits, ..self.links.usage })
-    }
-}
-
-fn connection_back(connection: &mut Option<Connection>, input: crate::net::Input) {
-    if let Some(connection) = connection {
-        connection.put_back(input);
     }
 }

@@ -520,7 +520,7 @@ impl Server {
         let Some(link) = self.io.links.get_mut(token).and_then(Option::as_mut) else { return };
         if event.readable {
             let state = link.connection.read(&mut self.io.usage);
-            let mut input = link.connection.take_input();
+            let mut input = std::mem::take(&mut link.connection.input);
             let mut outcome = if link.closing { Err(None) } else { Ok(()) };
             while outcome.is_ok() {
                 match input.next_frame() {
@@ -532,7 +532,7 @@ impl Server {
             }
             if let Some(link) = self.io.links[token].as_mut() {
                 match outcome {
-                    Ok(()) => link.connection.put_back(input),
+                    Ok(()) => link.connection.input = input,
                     Err(Some(Fault(code, message))) => {
                         // What is said last comes after all that was said before, and not into the middle of it.
                         self.io.routines.iter().for_each(Routines::settle);
