@@ -271,12 +271,6 @@ impl Io {
         let _ = PeakMemory::start();
     }
 
-    fn dial(&mut self, peer: u8, token: usize) {
-        if let Some(link) = &mut self.links[token] {
-            link.role = Role::Dialled(peer);
-        }
-    }
-
     fn send_to(&mut self, token: usize, message: &Message<'_>) {
         let Some(link) = self.links[token].as_mut().filter(|link| !link.closing) else { return };
         link.connection.push(message, &mut self.usage);
@@ -405,8 +399,8 @@ impl Server {
         self.questions.clear();
     }
 
-    fn adopt(&mut self, stream: TcpStream) -> io::Result<usize> {
-        let link = Link { connection: Connection::new(stream)?, role: Role::Stranger, closing: false, way: None };
+    fn adopt(&mut self, stream: TcpStream, role: Role) -> io::Result<usize> {
+        let link = Link { connection: Connection::new(stream)?, role, closing: false, way: None };
         let free = self.io.links.iter().position(Option::is_none);
         let token = free.unwrap_or_else(|| {
             self.io.links.push(None);
@@ -471,8 +465,7 @@ impl Server {
             let address = &self.addresses[usize::from(peer)];
             let Some(stream) = dial.get_or_insert_with(|| Dial::to(address)).connected() else { continue };
             *dial = None;
-            let token = self.adopt(stream)?;
-            self.io.dial(peer, token);
+            let token = self.adopt(stream, Role::Dialled(peer))?;
             self.io.send_to(token, &self.replica.greeting());
         }
         Ok(())
@@ -480,22 +473,17 @@ impl Server {
 
     /// How long to wait for input, in milliseconds.
     fn patience(&mut self) -> io::Result<i32> {
-        let deadline = self.replica.batcher.deadline();
-        match (self.settings.timer, deadline) {
+        match (self.settings.timer, self.replica.batcher.deadline()) {
             (TimerKind::GoLike, Some(deadline)) => {
-                Ok(i32::try_from(deadline.saturating_sub(now()).div_ceil(1_000_000))
-                    .map_or(TICK, |wait| wait.min(TICK)))
+                let milliseconds = deadline.saturating_sub(now()).div_ceil(1_000_000);
+                return Ok(milliseconds.min(TICK as u64) as i32);
             }
-            (TimerKind::GoLike, None) => Ok(TICK),
-            (TimerKind::Precise, deadline) => {
-                // A timer that is left set when its batch has gone wakes the process once for nothing; resetting it every time would
-                // cost a system call per batch.
-                if deadline.is_some() {
-                    self.timer.set(deadline)?;
-                }
-                Ok(TICK)
-            }
+            // A timer that is left set when its batch has gone wakes the process once for nothing; resetting it every time would cost a
+            // system call per batch.
+            (TimerKind::Precise, deadline @ Some(_)) => self.timer.set(deadline)?,
+            (_, None) => {}
         }
+        Ok(TICK)
     }
 
     fn flush(&mut self, moment: Moment) {
@@ -512,7 +500,7 @@ impl Server {
     fn accept(&mut self) {
         // An error here is the connecting end's problem (it went away) or passes (no descriptors left); the replica goes on.
         while let Ok((stream, _)) = self.listener.accept() {
-            let _ = self.adopt(stream);
+            let _ = self.adopt(stream, Role::Stranger);
         }
     }
 
@@ -565,19 +553,17 @@ impl Server {
             (Message::PeerHello { era, .. }, Role::Stranger | Role::Dialled(_)) if era != self.replica.era() => {
                 return unexpected("a hello from another era");
             }
-            (Message::PeerHello { replica, .. }, Role::Stranger) => {
-                if replica == self.id {
-                    return unexpected("a hello from this replica itself");
-                }
-                self.become_peer(token, replica);
-                self.io.send_to(token, &self.replica.greeting());
-                self.replica.peer(replica, &message, now(), &mut self.io)?;
+            (Message::PeerHello { replica, .. }, Role::Stranger) if replica == self.id => {
+                return unexpected("a hello from this replica itself");
             }
-            (Message::PeerHello { replica, .. }, Role::Dialled(expected)) => {
-                if replica != expected {
-                    return unexpected("a hello from another replica than was called");
-                }
+            (Message::PeerHello { replica, .. }, Role::Dialled(expected)) if replica != expected => {
+                return unexpected("a hello from another replica than was called");
+            }
+            (Message::PeerHello { replica, .. }, Role::Stranger | Role::Dialled(_)) => {
                 self.become_peer(token, replica);
+                if role == Role::Stranger {
+                    self.io.send_to(token, &self.replica.greeting());
+                }
                 self.replica.peer(replica, &message, now(), &mut self.io)?;
             }
             (Message::ClientHello { client, bound }, Role::Stranger) => {
@@ -610,15 +596,7 @@ impl Server {
                     Err(error) => return unexpected(&format!("settings that are none: {error}")),
                 }
             }
-            (
-                Message::PeerHello { .. }
-                | Message::Batch(_)
-                | Message::Beat { .. }
-                | Message::Elect { .. }
-                | Message::Vote { .. }
-                | Message::State { .. },
-                Role::Peer(peer),
-            ) => self.replica.peer(peer, &message, now(), &mut self.io)?,
+            (_, Role::Peer(peer)) => self.replica.peer(peer, &message, now(), &mut self.io)?,
             _ => return unexpected("a message that this connection may not send now"),
         }
         Ok(())

@@ -104,7 +104,7 @@ impl Replica {
             Message::Elect { ballot, view, last } => self.asked_for_vote(from, ballot, (view, last), now, out),
             Message::Vote { ballot } => self.vote(from, ballot, now, out),
             Message::State { ballot, last, bytes } => self.state(from, ballot, last, bytes, now, out)?,
-            _ => return Err(Unexpected("a message that replicas do not get".into())),
+            _ => return Err(Unexpected("a message that this connection may not send now".into())),
         }
         Ok(())
     }
