@@ -472,10 +472,4 @@ impl Replica {
             process: Usage::default(),
         }
     }
-
-    /// Answers that are kept for clients, over all sessions.
-    #[must_use]
-    pub fn kept_answers(&self) -> usize {
-        self.sessions.values().map(Session::kept).sum()
-    }
 }
