@@ -6,7 +6,7 @@ use crate::command::{Class, ClientId, CommandId, MAJORITY, Op, Seq, Slot};
 
 /// A command in its slot. Values of writes are kept here until they are executed.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub(super) struct Entry {
     /// The command's name.
     pub id: CommandId,
     /// Strong or weak.
@@ -22,14 +22,14 @@ pub struct Entry {
 impl Entry {
     /// What to do.
     #[must_use]
-    pub fn op(&self) -> Op<'_> {
+    pub(super) fn op(&self) -> Op<'_> {
         Op { key: self.key, put: self.put.as_deref() }
     }
 }
 
 /// The part of the log that is not executed yet. What is executed leaves it, so it does not grow with the length of a run.
 #[derive(Debug, Clone)]
-pub struct Log {
+pub(super) struct Log {
     /// The slot of the first entry.
     first: Slot,
     entries: VecDeque<(Entry, u8)>,
@@ -44,40 +44,40 @@ impl Default for Log {
 impl Log {
     /// An empty log after the slot `executed`.
     #[must_use]
-    pub fn after(executed: Slot) -> Self {
+    pub(super) fn after(executed: Slot) -> Self {
         Self { first: executed + 1, entries: VecDeque::new() }
     }
 
     /// The entries that are not executed, with their slots.
-    pub fn iter(&self) -> impl Iterator<Item = (Slot, &Entry)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Slot, &Entry)> {
         (self.first..).zip(self.entries.iter().map(|(entry, _)| entry))
     }
 
     /// A new ballot begins: only the replicas of the set `by` have accepted the entries in it.
-    pub fn reaccept(&mut self, by: u8) {
+    pub(super) fn reaccept(&mut self, by: u8) {
         self.entries.iter_mut().for_each(|(_, accepted_by)| *accepted_by = by);
     }
 
     /// The slot that the next command gets.
     #[must_use]
-    pub fn next(&self) -> Slot {
+    pub(super) fn next(&self) -> Slot {
         self.first + self.entries.len() as Slot
     }
 
     /// The newest executed slot.
     #[must_use]
-    pub fn executed(&self) -> Slot {
+    pub(super) fn executed(&self) -> Slot {
         self.first - 1
     }
 
     /// Puts a command into the next slot; the replicas of the set `accepted_by` have it.
-    pub fn append(&mut self, entry: Entry, accepted_by: u8) -> Slot {
+    pub(super) fn append(&mut self, entry: Entry, accepted_by: u8) -> Slot {
         self.entries.push_back((entry, accepted_by));
         self.next() - 1
     }
 
     /// A replica has accepted a slot. `false` where the slot was never filled; what is executed already needs no more acknowledgements.
-    pub fn accepted(&mut self, slot: Slot, replica: u8) -> bool {
+    pub(super) fn accepted(&mut self, slot: Slot, replica: u8) -> bool {
         if slot >= self.next() || slot == 0 {
             return false;
         }
@@ -88,24 +88,24 @@ impl Log {
     }
 
     /// The entry of a command that is not executed yet.
-    pub fn find(&mut self, id: CommandId) -> Option<&mut Entry> {
+    pub(super) fn find(&mut self, id: CommandId) -> Option<&mut Entry> {
         self.entries.iter_mut().map(|(entry, _)| entry).find(|entry| entry.id == id)
     }
 
     /// The slot of a command that is not executed yet. The newest are looked at first.
     #[must_use]
-    pub fn slot_of(&self, id: CommandId) -> Option<Slot> {
+    pub(super) fn slot_of(&self, id: CommandId) -> Option<Slot> {
         self.entries.iter().rposition(|(entry, _)| entry.id == id).map(|at| self.first + at as Slot)
     }
 
     /// The newest command of a session that is not executed yet.
     #[must_use]
-    pub fn newest_of(&self, client: ClientId) -> Option<Seq> {
+    pub(super) fn newest_of(&self, client: ClientId) -> Option<Seq> {
         self.entries.iter().rev().find(|(entry, _)| entry.id.client == client).map(|(entry, _)| entry.id.seq)
     }
 
     /// Takes out the next entry to execute: the oldest, once a majority has accepted it.
-    pub fn take_executable(&mut self) -> Option<(Slot, Entry)> {
+    pub(super) fn take_executable(&mut self) -> Option<(Slot, Entry)> {
         let (_, accepted_by) = self.entries.front()?;
         if (accepted_by.count_ones() as usize) < MAJORITY {
             return None;
@@ -117,14 +117,8 @@ impl Log {
 
     /// How many entries are not executed yet.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.entries.len()
-    }
-
-    /// Whether everything is executed.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
     }
 }
 

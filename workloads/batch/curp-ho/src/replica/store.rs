@@ -5,7 +5,7 @@ use crate::command::{Found, Slot};
 
 /// Keys and values.
 #[derive(Debug, Clone, Default)]
-pub struct Store {
+pub(super) struct Store {
     cells: NumberMap<u64, Cell>,
 }
 
@@ -17,7 +17,7 @@ struct Cell {
 
 impl Store {
     /// Writes `value`, in the name of `slot`.
-    pub fn put(&mut self, key: u64, slot: Slot, value: &[u8]) {
+    pub(super) fn put(&mut self, key: u64, slot: Slot, value: &[u8]) {
         let cell = self.cells.entry(key).or_insert_with(|| Cell { version: 0, value: Vec::new() });
         cell.version = slot;
         // In place: a key that is written again takes no new memory.
@@ -27,30 +27,24 @@ impl Store {
 
     /// What `key` holds.
     #[must_use]
-    pub fn get(&self, key: u64) -> Found<'_> {
+    pub(super) fn get(&self, key: u64) -> Found<'_> {
         self.cells.get(&key).map(|cell| Found { version: cell.version, value: &cell.value }).unwrap_or_default()
     }
 
     /// All keys that were ever written, and what they hold.
-    pub fn iter(&self) -> impl Iterator<Item = (u64, Found<'_>)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, Found<'_>)> {
         self.cells.iter().map(|(key, cell)| (*key, Found { version: cell.version, value: &cell.value }))
     }
 
     /// How many keys were ever written.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.cells.len()
-    }
-
-    /// Whether no key was ever written.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.cells.is_empty()
     }
 
     /// BLAKE3 over all keys and values, in the order of the keys.
     #[must_use]
-    pub fn digest(&self) -> String {
+    pub(super) fn digest(&self) -> String {
         let mut keys: Vec<u64> = self.cells.keys().copied().collect();
         keys.sort_unstable();
         let mut hasher = blake3::Hasher::new();

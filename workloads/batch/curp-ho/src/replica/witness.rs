@@ -13,7 +13,7 @@ use crate::command::{Class, ClientId, CommandId, Op, Seq};
 
 /// The pool. An entry leaves it when its command is executed, so it is as large as what is in flight.
 #[derive(Debug, Clone, Default)]
-pub struct Witness {
+pub(super) struct Witness {
     conflicts: Conflicts,
     keys: NumberMap<u64, Pending>,
     values: Pool,
@@ -50,12 +50,12 @@ struct Write {
 impl Witness {
     /// An empty pool.
     #[must_use]
-    pub fn new(conflicts: Conflicts) -> Self {
+    pub(super) fn new(conflicts: Conflicts) -> Self {
         Self { conflicts, ..Self::default() }
     }
 
     /// Records a command.
-    pub fn add(&mut self, id: CommandId, class: Class, op: Op<'_>) {
+    pub(super) fn add(&mut self, id: CommandId, class: Class, op: Op<'_>) {
         if class == Class::Weak && op.put.is_none() {
             return;
         }
@@ -70,7 +70,7 @@ impl Witness {
     }
 
     /// Forgets a command that was recorded.
-    pub fn remove(&mut self, id: CommandId, class: Class, key: u64, put: bool) {
+    pub(super) fn remove(&mut self, id: CommandId, class: Class, key: u64, put: bool) {
         if class == Class::Weak && !put {
             return;
         }
@@ -87,7 +87,7 @@ impl Witness {
 
     /// Whether a strong command, a write if `put`, conflicts with what is pending on `key`.
     #[must_use]
-    pub fn conflicts(&self, key: u64, put: bool) -> bool {
+    pub(super) fn conflicts(&self, key: u64, put: bool) -> bool {
         let Some(pending) = self.keys.get(&key) else { return false };
         let others = if put || self.conflicts == Conflicts::Any { pending.strong } else { pending.strong_writes };
         others > 0 || (!put && pending.writes.len() > 1)
@@ -95,19 +95,19 @@ impl Witness {
 
     /// The value of a pending write.
     #[must_use]
-    pub fn value(&self, key: u64, id: CommandId) -> Option<&[u8]> {
+    pub(super) fn value(&self, key: u64, id: CommandId) -> Option<&[u8]> {
         self.keys.get(&key)?.writes.iter().find(|write| write.id == id).map(|write| &*write.value)
     }
 
     /// The newest pending write of `key`: who wrote it, whether strongly, and what.
     #[must_use]
-    pub fn newest(&self, key: u64) -> Option<(CommandId, Class, &[u8])> {
+    pub(super) fn newest(&self, key: u64) -> Option<(CommandId, Class, &[u8])> {
         self.keys.get(&key)?.writes.last().map(|write| (write.id, write.class, &*write.value))
     }
 
     /// The newest pending weak write of `key`.
     #[must_use]
-    pub fn newest_weak(&self, key: u64) -> CommandId {
+    pub(super) fn newest_weak(&self, key: u64) -> CommandId {
         let weak =
             |pending: &Pending| pending.writes.iter().rev().find(|write| write.class == Class::Weak).map(|w| w.id);
         self.keys.get(&key).and_then(weak).unwrap_or_default()
@@ -115,21 +115,15 @@ impl Witness {
 
     /// The newest pending write of `key` by `client` itself, up to and including its command `up_to`.
     #[must_use]
-    pub fn own(&self, key: u64, client: ClientId, up_to: Seq) -> Option<&[u8]> {
+    pub(super) fn own(&self, key: u64, client: ClientId, up_to: Seq) -> Option<&[u8]> {
         let own = |write: &&Write| write.id.client == client && write.id.seq <= up_to;
         self.keys.get(&key)?.writes.iter().rev().find(own).map(|write| &*write.value)
     }
 
     /// How many keys have something pending.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.keys.len()
-    }
-
-    /// Whether nothing is pending.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.keys.is_empty()
     }
 }
 
@@ -172,7 +166,7 @@ mod tests {
             assert!(!ours.conflicts(6, true), "{name}: another key");
             for pool in &mut pools {
                 pending.iter().for_each(|(id, class, op)| pool.remove(*id, *class, op.key, op.put.is_some()));
-                assert!(pool.is_empty() && !pool.conflicts(5, true), "{name}");
+                assert!(pool.len() == 0 && !pool.conflicts(5, true), "{name}");
             }
         }
     }
