@@ -19,10 +19,9 @@ use crate::process::drive::{Driver, Pace, Plan};
 use crate::process::load::{Orders, Stream, Summary};
 use crate::process::record::{self, Record};
 use crate::process::relay::Kept;
-use crate::process::replica::Writes;
 use crate::replica::tally::Tally;
 use crate::replica::{Status, Usage};
-use crate::workload::{Mix, Spacing};
+use crate::workload::Mix;
 use crate::{ceiling, history};
 
 /// The flags that decide how much memory a trial takes.
@@ -328,9 +327,9 @@ fn start_loads(p: &Parameters, addresses: &Addresses) -> Result<Vec<Process>, Fa
             write_percent: p.write_ratio,
             log: p.client_log,
             idle: p.idle,
-            write_each: p.message_writes == Writes::Each,
+            writes: p.message_writes,
             window: p.window,
-            open: (p.mode == Mode::Open).then(|| (p.rate as f64 / streams as f64, p.arrivals == Spacing::Fixed)),
+            open: (p.mode == Mode::Open).then(|| (p.rate as f64 / streams as f64, p.arrivals)),
             time_limit: p.time_limit_seconds * 1_000_000_000,
             operation_timeout: p.operation_timeout_millis * 1_000_000,
         };

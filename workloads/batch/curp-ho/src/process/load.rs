@@ -35,16 +35,16 @@ pub struct Orders {
     pub weak_percent: u64,
     /// Writes, in percent.
     pub write_percent: u64,
-    /// Whether every message is written by itself.
-    pub write_each: bool,
+    /// When messages are written.
+    pub writes: Writes,
     /// Whether two lines are logged for every command.
     pub log: bool,
     /// What a stream does that has nothing to do.
     pub idle: Idle,
     /// Commands without an answer that a stream may have, in a closed loop.
     pub window: usize,
-    /// Commands per second of one stream, in an open loop, and whether their gaps are equal.
-    pub open: Option<(f64, bool)>,
+    /// Commands per second of one stream, in an open loop, and how they are spread.
+    pub open: Option<(f64, Spacing)>,
     /// Nanoseconds for everything.
     pub time_limit: u64,
     /// Nanoseconds for one command.
@@ -84,9 +84,8 @@ pub fn run() -> io::Result<()> {
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line)?;
     let orders: Orders = serde_json::from_str(&line).map_err(io::Error::other)?;
-    let writes = if orders.write_each { Writes::Each } else { Writes::Coalesced };
-    let connect =
-        |stream: &Stream| Driver::connect(stream.client, orders.bound, orders.value_size, &orders.replicas, writes);
+    let (bound, size, writes) = (orders.bound, orders.value_size, orders.writes);
+    let connect = |stream: &Stream| Driver::connect(stream.client, bound, size, &orders.replicas, writes);
     let mut drivers: Vec<Driver> = orders.streams.iter().map(connect).collect::<Result<_, _>>()?;
     drivers.iter_mut().for_each(|driver| driver.idle(orders.idle));
     if orders.log {
@@ -150,10 +149,7 @@ fn stream_of(
     let mut drive = |count: usize, seed: u64| {
         let pace = match o.open {
             None => Pace::Closed { window: o.window },
-            Some((rate, fixed)) => {
-                let spacing = if fixed { Spacing::Fixed } else { Spacing::Poisson };
-                Pace::Open(Box::new(Arrivals::new(seed, spacing, rate)))
-            }
+            Some((rate, spacing)) => Pace::Open(Box::new(Arrivals::new(seed, spacing, rate))),
         };
         let plan = Plan { count, pace, time_limit, operation_timeout };
         driver.drive(&plan, now(), || mix.draw()).map_err(|error| {

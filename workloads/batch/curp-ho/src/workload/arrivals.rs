@@ -2,11 +2,12 @@
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
+use serde::{Deserialize, Serialize};
 
 use super::zipf::uniform;
 
 /// How arrivals are spread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Spacing {
     /// Independent of each other: exponential gaps.
     Poisson,
