@@ -243,17 +243,12 @@ impl Session {
                 *said = Some(FollowerSaid::after(*said, &ack));
                 Ok(self.decide(ack.seq, out))
             }
-            Message::SyncReply { seq, found: answer } => {
+            Message::SyncReply { seq, found: answer } | Message::CausalReply { seq, found: answer } => {
+                let path = if matches!(message, Message::SyncReply { .. }) { Path::Synced } else { Path::Bound };
                 let found = found(self, seq, answer)?;
                 let Some(pending) = self.pending(seq) else { return Ok(None) };
                 pending.found = found;
-                Ok(Some(self.complete(seq, Path::Synced)))
-            }
-            Message::CausalReply { seq, found: answer } => {
-                let found = found(self, seq, answer)?;
-                let Some(pending) = self.pending(seq) else { return Ok(None) };
-                pending.found = found;
-                Ok(Some(self.complete(seq, Path::Bound)))
+                Ok(Some(self.complete(seq, path)))
             }
             Message::Error { message, .. } => Err(Broken::Refused(message.to_owned())),
             _ => Err(Broken::Refused("a message that clients do not get".into())),
