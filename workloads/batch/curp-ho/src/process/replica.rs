@@ -621,7 +621,7 @@ impl Server {
             let (token, _) = self.questions.swap_remove(at);
             let mut status = self.replica.status();
             status.process = self.io.used();
-            status.answers = self.io.routines.as_ref().map(Routines::answers).unwrap_or_default();
+            status.answers = self.io.routines.as_ref().map(|routines| routines.answers).unwrap_or_default();
             let json = serde_json::to_vec(&status).expect("a status is only numbers, text and lists");
             self.io.send_to(token, &Message::Status { json: &json });
         }

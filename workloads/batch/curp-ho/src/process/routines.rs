@@ -64,7 +64,7 @@ struct Shared {
 pub(super) struct Routines {
     bound: usize,
     /// Answers by routines, and those beyond the bound.
-    answers: (u64, u64),
+    pub(super) answers: (u64, u64),
     shared: Arc<Shared>,
     threads: Vec<(Sender<Job>, JoinHandle<()>)>,
 }
@@ -106,11 +106,6 @@ impl Routines {
         while self.shared.left.load(Ordering::Acquire) > 0 {
             std::thread::yield_now();
         }
-    }
-
-    /// Answers by routines, and those beyond the bound.
-    pub(super) fn answers(&self) -> (u64, u64) {
-        self.answers
     }
 
     /// Calls of `write`, and the bytes that they wrote.
@@ -240,7 +235,7 @@ mod tests {
                 }
                 let all = u64::from(COMMANDS) * 4;
                 let by_routines = if bound == 3 { all * 3 / 5 } else { all * (bound as u64).min(1) };
-                assert_eq!(routines.answers(), (by_routines, all - by_routines));
+                assert_eq!(routines.answers, (by_routines, all - by_routines));
                 let (calls, bytes) = routines.written();
                 assert!(bytes == written && calls >= all, "{calls} calls, {bytes} of {written} bytes");
             }
