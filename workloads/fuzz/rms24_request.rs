@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use batch_rms24::database::{Database, Entries};
 use batch_rms24::geometry::Geometry;
-use batch_rms24::server::{Server, Session};
+use batch_rms24::server::Server;
 use batch_rms24::wire::framing::Framing;
 use batch_rms24::wire::{Answering, Hello, Reply, Request, Wishes};
 use libfuzzer_sys::fuzz_target;
@@ -20,7 +20,7 @@ fuzz_target!(|message: &[u8]| {
         assert_eq!(again, message, "a message has one form");
     }
     for answering in [None, Some(Answering::Copy), Some(Answering::Prefetch)] {
-        let mut session = Session::default();
+        let mut session = None;
         if let Some(answering) = answering {
             let wishes = Wishes { nodelay: true, framing: Framing::SingleWrite, answering };
             let mut hello = Vec::new();

@@ -112,7 +112,7 @@ impl Transport for Tcp {
 #[derive(Debug)]
 pub struct Memory<'a> {
     server: &'a Server,
-    session: Session,
+    session: Option<Session>,
     frame: Vec<u8>,
     reply: Vec<u8>,
 }
@@ -124,8 +124,7 @@ impl<'a> Memory<'a> {
     ///
     /// When it has another database.
     pub fn connect(server: &'a Server, hello: &Hello) -> Result<(Self, Ready), Broken> {
-        let session = Session::default();
-        let mut memory = Self { server, session, frame: framing::empty(), reply: Vec::new() };
+        let mut memory = Self { server, session: None, frame: framing::empty(), reply: Vec::new() };
         let ready = greet(&mut memory, hello)?;
         Ok((memory, ready))
     }

@@ -24,25 +24,12 @@ pub struct Server {
     batch_limit: u32,
 }
 
-/// What the server knows of a connection.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Session {
-    agreed: Option<Agreed>,
-    nodelay: bool,
-}
-
+/// What a client and the server have agreed on for a connection.
 #[derive(Debug, Clone, Copy)]
-struct Agreed {
-    wishes: Wishes,
+pub struct Session {
+    /// What the client wants of it.
+    pub wishes: Wishes,
     batch_limit: u32,
-}
-
-impl Session {
-    /// What the client wants of the connection, once it has said so.
-    #[must_use]
-    pub fn wishes(&self) -> Option<Wishes> {
-        self.agreed.map(|agreed| agreed.wishes)
-    }
 }
 
 impl Server {
@@ -65,14 +52,15 @@ impl Server {
         SLACK + self.batch_limit as usize * question
     }
 
-    /// Answers one message. `apply` is called with what a client wants of its connection and says whether Nagle's algorithm is off then.
-    pub fn handle(&self, session: &mut Session, message: &[u8], apply: impl FnOnce(Wishes) -> bool) -> Reply {
+    /// Answers one message. There is a session once the client has said what it wants of its connection: `apply` is called with that and
+    /// says whether Nagle's algorithm is off then.
+    pub fn handle(&self, session: &mut Option<Session>, message: &[u8], apply: impl FnOnce(Wishes) -> bool) -> Reply {
         let began = clock::nanoseconds();
         let request = match Request::decode(message) {
             Ok(request) => request,
             Err(malformed) => return Reply::Error(malformed.to_string()),
         };
-        let Some(agreed) = session.agreed else {
+        let Some(agreed) = *session else {
             return match request {
                 Request::RunConfig(hello) => self.agree(session, &hello, apply),
                 _ => Reply::Error("the first message must be RunConfig".to_owned()),
@@ -96,7 +84,7 @@ impl Server {
         }
     }
 
-    fn agree(&self, session: &mut Session, hello: &Hello, apply: impl FnOnce(Wishes) -> bool) -> Reply {
+    fn agree(&self, session: &mut Option<Session>, hello: &Hello, apply: impl FnOnce(Wishes) -> bool) -> Reply {
         let geometry = self.database.geometry();
         let mine = (geometry.entries(), geometry.entry_size(), self.database.entries().seed());
         let wanted = (hello.entries, hello.entry_size as usize, hello.seed);
@@ -108,9 +96,8 @@ impl Server {
             return Reply::Error("a batch limit of 0 allows nothing".to_owned());
         }
         let batch_limit = self.batch_limit.min(hello.batch_limit);
-        session.agreed = Some(Agreed { wishes: hello.wishes, batch_limit });
-        session.nodelay = apply(hello.wishes);
-        Reply::Ready(Ready { batch_limit, nodelay: session.nodelay, huge_pages: self.database.huge_pages() })
+        *session = Some(Session { wishes: hello.wishes, batch_limit });
+        Reply::Ready(Ready { batch_limit, nodelay: apply(hello.wishes), huge_pages: self.database.huge_pages() })
     }
 
     fn item(&self, id: u64, question: &Question, answering: Answering) -> Item {

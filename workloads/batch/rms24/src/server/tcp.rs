@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use super::{Server, Session};
+use super::Server;
 use crate::wire::framing::{self, Framing, Incoming};
 use crate::wire::{Reply, Wishes};
 
@@ -79,8 +79,7 @@ fn say(stream: &mut TcpStream, reply: &Reply) -> io::Result<()> {
 fn connection(server: &Server, mut stream: TcpStream) -> io::Result<()> {
     stream.set_read_timeout(Some(IDLE))?;
     stream.set_write_timeout(Some(IDLE))?;
-    let mut session = Session::default();
-    let (mut message, mut frame) = (Vec::new(), framing::empty());
+    let (mut session, mut message, mut frame) = (None, Vec::new(), framing::empty());
     loop {
         match framing::read(&mut stream, server.message_limit(), &mut message)? {
             Incoming::End => return Ok(()),
@@ -94,7 +93,7 @@ fn connection(server: &Server, mut stream: TcpStream) -> io::Result<()> {
         let reply = server.handle(&mut session, &message, |wishes| apply(&stream, wishes));
         framing::clear(&mut frame);
         reply.encode(&mut frame);
-        let framing = session.wishes().map_or(Framing::SingleWrite, |wishes| wishes.framing);
+        let framing = session.map_or(Framing::SingleWrite, |session| session.wishes.framing);
         framing::write(&mut stream, &mut frame, framing)?;
     }
 }
