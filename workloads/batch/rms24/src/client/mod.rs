@@ -131,12 +131,12 @@ struct Pending {
 }
 
 /// A client in the middle of a run.
-pub struct Client<'a, T> {
+pub struct Client<'a> {
     prf: &'a AnyPrf,
     geometry: Geometry,
     state: State,
     builder: Builder,
-    transport: T,
+    link: Link<'a>,
     batch: usize,
     flush: Flush,
     think_time: Duration,
@@ -147,21 +147,21 @@ pub struct Client<'a, T> {
     tally: Tally,
 }
 
-impl<'a, T: Transport> Client<'a, T> {
+impl<'a> Client<'a> {
     /// A client that sends at most `batch` questions at a time.
     ///
     /// # Panics
     ///
     /// When that is none.
     #[must_use]
-    pub fn new(prf: &'a AnyPrf, state: State, builder: Builder, transport: T, batch: usize, flush: Flush) -> Self {
+    pub fn new(prf: &'a AnyPrf, state: State, builder: Builder, link: Link<'a>, batch: usize, flush: Flush) -> Self {
         assert!(batch > 0, "an exchange has at least one question");
         Self {
             prf,
             geometry: state.hints.geometry(),
             state,
             builder,
-            transport,
+            link,
             batch,
             flush,
             think_time: Duration::ZERO,
@@ -231,8 +231,8 @@ impl<'a, T: Transport> Client<'a, T> {
 
     /// The link to the server.
     #[must_use]
-    pub fn transport(&self) -> &T {
-        &self.transport
+    pub fn link(&self) -> &dyn Transport {
+        &*self.link
     }
 
     /// How queries are built.
@@ -248,7 +248,7 @@ impl<'a, T: Transport> Client<'a, T> {
     }
 
     fn exchange(&mut self, count: usize, phases: &mut Phases) -> Result<(), Broken> {
-        let frame = self.transport.frame();
+        let frame = self.link.frame();
         let mut questions: Vec<(u64, Question)> = self.questions.drain(..count).collect();
         let request = match questions.pop() {
             Some((id, question)) if self.batch == 1 => Request::Query(id, question),
@@ -263,9 +263,9 @@ impl<'a, T: Transport> Client<'a, T> {
         }
         let watch = Stopwatch::start();
         let writing = clock::nanoseconds();
-        self.tally.bytes_sent += phases.time("writeFrame", || self.transport.write())?;
+        self.tally.bytes_sent += phases.time("writeFrame", || self.link.write())?;
         let writing = Span::since(writing);
-        let message = phases.time("readFrame", || self.transport.read())?;
+        let message = phases.time("readFrame", || self.link.read())?;
         let reading = Span::since(writing.ended);
         let seconds = watch.seconds();
         self.tally.bytes_received += message.len() as u64;

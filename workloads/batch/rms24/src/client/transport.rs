@@ -37,6 +37,9 @@ pub trait Transport {
     fn nodelay(&self) -> Option<bool>;
 }
 
+/// A way there and back, whichever it is.
+pub type Link<'a> = Box<dyn Transport + Send + 'a>;
+
 /// Agrees with the server on how the connection is used.
 fn greet(transport: &mut impl Transport, hello: &Hello) -> Result<Ready, Broken> {
     Request::RunConfig(*hello).encode(transport.frame());
@@ -73,7 +76,7 @@ impl Tcp {
     /// # Errors
     ///
     /// When nobody is there, or it has another database.
-    pub fn connect(address: SocketAddr, hello: &Hello, end: End) -> Result<(Self, Ready), Broken> {
+    pub fn connect(address: SocketAddr, hello: &Hello, end: End) -> Result<(Link<'static>, Ready), Broken> {
         let End { nodelay, framing } = end;
         let stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
         stream.set_read_timeout(Some(TIMEOUT))?;
@@ -81,7 +84,7 @@ impl Tcp {
         stream.set_nodelay(nodelay)?;
         let mut tcp = Self { stream, framing, frame: framing::empty(), message: Vec::new() };
         let ready = greet(&mut tcp, hello)?;
-        Ok((tcp, ready))
+        Ok((Box::new(tcp), ready))
     }
 }
 
@@ -123,10 +126,10 @@ impl<'a> Memory<'a> {
     /// # Errors
     ///
     /// When it has another database.
-    pub fn connect(server: &'a Server, hello: &Hello) -> Result<(Self, Ready), Broken> {
+    pub fn connect(server: &'a Server, hello: &Hello) -> Result<(Link<'a>, Ready), Broken> {
         let mut memory = Self { server, session: None, frame: framing::empty(), reply: Vec::new() };
         let ready = greet(&mut memory, hello)?;
-        Ok((memory, ready))
+        Ok((Box::new(memory), ready))
     }
 }
 
@@ -149,44 +152,5 @@ impl Transport for Memory<'_> {
 
     fn nodelay(&self) -> Option<bool> {
         None
-    }
-}
-
-/// Either way.
-#[derive(Debug)]
-pub enum Link<'a> {
-    /// A socket.
-    Tcp(Tcp),
-    /// A call.
-    Memory(Memory<'a>),
-}
-
-impl Transport for Link<'_> {
-    fn frame(&mut self) -> &mut Vec<u8> {
-        match self {
-            Self::Tcp(tcp) => tcp.frame(),
-            Self::Memory(memory) => memory.frame(),
-        }
-    }
-
-    fn write(&mut self) -> io::Result<u64> {
-        match self {
-            Self::Tcp(tcp) => tcp.write(),
-            Self::Memory(memory) => memory.write(),
-        }
-    }
-
-    fn read(&mut self) -> io::Result<&[u8]> {
-        match self {
-            Self::Tcp(tcp) => tcp.read(),
-            Self::Memory(memory) => memory.read(),
-        }
-    }
-
-    fn nodelay(&self) -> Option<bool> {
-        match self {
-            Self::Tcp(tcp) => tcp.nodelay(),
-            Self::Memory(memory) => memory.nodelay(),
-        }
     }
 }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use assay_harness::{Digest, Failure, Phases, Report, Stopwatch, machine};
 
 use crate::child::ServerProcess;
-use crate::client::{Broken, Client, End, Link, Memory, Tally, Tcp, Transport};
+use crate::client::{Broken, Client, Memory, Tally, Tcp};
 use crate::database::Pages;
 use crate::offline::{self, State};
 use crate::reference;
@@ -60,7 +60,7 @@ pub(crate) fn connect<'a>(
     setup: &'a Setup,
     state: State,
     server: &'a Serving,
-) -> Result<(Client<'a, Link<'a>>, Ready), Failure> {
+) -> Result<(Client<'a>, Ready), Failure> {
     let hello = Hello {
         entries: p.geometry.entries(),
         entry_size: p.geometry.entry_size() as u32,
@@ -69,19 +69,13 @@ pub(crate) fn connect<'a>(
         wishes: p.wishes,
     };
     let (link, ready) = match server {
-        Serving::Here(server) => {
-            Memory::connect(server, &hello).map(|(memory, ready)| (Link::Memory(memory), ready))?
-        }
-        Serving::Child(child) => over_tcp(child.address(), &hello, p.end)?,
-        Serving::There(address) => over_tcp(*address, &hello, p.end)?,
+        Serving::Here(server) => Memory::connect(server, &hello)?,
+        Serving::Child(child) => Tcp::connect(child.address(), &hello, p.end)?,
+        Serving::There(address) => Tcp::connect(*address, &hello, p.end)?,
     };
     let batch = p.batch_size.min(ready.batch_limit as usize).max(1);
     let client = Client::new(&setup.prf, state, setup.builder(p), link, batch, p.flush);
     Ok((client.with_think_time(p.think_time), ready))
-}
-
-fn over_tcp<'a>(address: SocketAddr, hello: &Hello, end: End) -> Result<(Link<'a>, Ready), Broken> {
-    Tcp::connect(address, hello, end).map(|(tcp, ready)| (Link::Tcp(tcp), ready))
 }
 
 /// Where the server is.
@@ -171,7 +165,7 @@ fn protocol(p: &Parameters, setups: &[Setup], program: &Path) -> Result<Report, 
     let first = &sessions[0].client;
     let link = report::Link {
         ready,
-        client_nodelay: first.transport().nodelay(),
+        client_nodelay: first.link().nodelay(),
         server: serving.name(),
         source: &source,
         offline_seconds: offline,
@@ -182,7 +176,7 @@ fn protocol(p: &Parameters, setups: &[Setup], program: &Path) -> Result<Report, 
 
 /// A client, what it is to ask for, and what it had done before.
 struct Session<'a> {
-    client: Client<'a, Link<'a>>,
+    client: Client<'a>,
     measured: &'a [u32],
     phases: Phases,
     /// The hints that the warm-up used.
@@ -226,8 +220,8 @@ fn all_at_once(sessions: &mut [Session<'_>]) -> Result<f64, Failure> {
 }
 
 /// Asks for all entries, and waits until all answers are there.
-pub(crate) fn run_queries<T: Transport>(
-    client: &mut Client<'_, T>,
+pub(crate) fn run_queries(
+    client: &mut Client<'_>,
     indices: &[u32],
     start: Instant,
     phases: &mut Phases,
