@@ -81,19 +81,6 @@ pub enum Complete {
 
 assay_harness::choices!(Complete { "all" => All, "wanted" => Wanted });
 
-/// At which ends of the connection `--nodelay` and `--framing` are what they say; the other end is as in the document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ends {
-    Both,
-    Client,
-    Server,
-}
-
-impl Ends {
-    const CHOICES: [(&'static str, Self); 3] =
-        [("both", Self::Both), ("client", Self::Client), ("server", Self::Server)];
-}
-
 /// How the document's program uses both ends of its connection.
 const DOCUMENT: End = End { nodelay: false, framing: Framing::TwoWrites };
 
@@ -151,16 +138,7 @@ pub struct Parameters {
 }
 
 pub(crate) const ENTRIES: RangeInclusive<u64> = 256..=Geometry::MAX_ENTRIES;
-pub(crate) const ENTRY_SIZE: RangeInclusive<u64> = 8..=256;
 pub(crate) const BATCH: RangeInclusive<u64> = 1..=1024;
-const LAMBDA: RangeInclusive<u64> = 1..=256;
-const QUERIES: RangeInclusive<u64> = 1..=100_000;
-const WARMUP_QUERIES: RangeInclusive<u64> = 0..=10_000;
-const BACKUP_HINTS: RangeInclusive<u64> = 0..=1 << 24;
-const THREADS: RangeInclusive<u64> = 1..=64;
-const CLIENTS: RangeInclusive<u64> = 1..=MAX_CONNECTIONS as u64;
-/// In milliseconds.
-const THINK_TIME: RangeInclusive<u64> = 0..=10_000;
 /// What the program itself takes.
 const OVERHEAD: u64 = 16 << 20;
 
@@ -171,7 +149,7 @@ pub(crate) fn pages(flags: &mut Flags) -> Result<Pages, FlagError> {
 
 /// A whole number of words.
 pub(crate) fn entry_size(flags: &mut Flags) -> Result<usize, FlagError> {
-    let size = flags.integer("entry-size", 40, ENTRY_SIZE)? as usize;
+    let size = flags.integer("entry-size", 40, 8..=256)? as usize;
     if size.is_multiple_of(8) {
         Ok(size)
     } else {
@@ -192,16 +170,14 @@ impl Parameters {
         let server = f.optional("server").or(role.filter(|role| !role.is_empty()));
         let entries = f.integer("entries", 1 << 16, ENTRIES)?;
         let entry_size = entry_size(f)?;
-        let lambda = f.integer("lambda", 80, LAMBDA)? as u32;
+        let lambda = f.integer("lambda", 80, 1..=256)? as u32;
         let end = End {
             nodelay: f.boolean("nodelay", DOCUMENT.nodelay)?,
             framing: f.choice("framing", DOCUMENT.framing, &Framing::CHOICES)?,
         };
-        let (client, server_end) = match f.choice("ends", Ends::Both, &Ends::CHOICES)? {
-            Ends::Both => (end, end),
-            Ends::Client => (end, DOCUMENT),
-            Ends::Server => (DOCUMENT, end),
-        };
+        // At which ends of the connection these are what was asked for; the other end is as in the document.
+        let ends = [("both", (end, end)), ("client", (end, DOCUMENT)), ("server", (DOCUMENT, end))];
+        let (client, server_end) = f.choice("ends", (end, end), &ends)?;
         let parameters = Self {
             geometry: Geometry::new(entries, entry_size, lambda),
             scope: f.choice("scope", Scope::Protocol, &Scope::CHOICES)?,
@@ -211,8 +187,8 @@ impl Parameters {
                 encoding: f.choice("encoding", Encoding::Pairs, &Encoding::CHOICES)?,
             },
             path: f.choice("path", Wish::Auto, &Wish::CHOICES)?,
-            queries: f.integer("queries", 10, QUERIES)? as usize,
-            warmup_queries: f.integer("warmup-queries", 1, WARMUP_QUERIES)? as usize,
+            queries: f.integer("queries", 10, 1..=100_000)? as usize,
+            warmup_queries: f.integer("warmup-queries", 1, 0..=10_000)? as usize,
             indices: f.choice("indices", Indices::Sequential, &Indices::CHOICES)?,
             batch_size: f.integer("batch-size", 1, BATCH)? as usize,
             server_batch_limit: f.integer("server-batch-limit", 16, BATCH)? as u32,
@@ -223,15 +199,15 @@ impl Parameters {
                 framing: server_end.framing,
                 answering: f.choice("answering", Answering::Copy, &Answering::CHOICES)?,
             },
-            think_time: Duration::from_millis(f.integer("think-time", 0, THINK_TIME)?),
-            clients: f.integer("clients", 1, CLIENTS)? as u32,
+            think_time: Duration::from_millis(f.integer("think-time", 0, 0..=10_000)?),
+            clients: f.integer("clients", 1, 1..=MAX_CONNECTIONS as u64)? as u32,
             transport: f.choice("transport", Way::Tcp, &Way::CHOICES)?,
             server: None,
             contents: f.choice("database", Contents::Memory, &Contents::CHOICES)?,
             pages: pages(f)?,
             complete: f.choice("hints", Complete::All, &Complete::CHOICES)?,
-            backup_hints: f.integer("backup-hints", 1024, BACKUP_HINTS)? as u32,
-            setup_threads: f.integer("setup-threads", 1, THREADS)? as usize,
+            backup_hints: f.integer("backup-hints", 1024, 0..=1 << 24)? as u32,
+            setup_threads: f.integer("setup-threads", 1, 1..=64)? as usize,
             state: f.optional("state").map(PathBuf::from),
             seed: f.integer("seed", 1, 0..=u64::MAX)?,
             ceilings: f.boolean("ceilings", true)?,
