@@ -30,9 +30,14 @@ const LIMIT: Duration = Duration::from_secs(100);
 /// The flags that decide how much memory a trial takes.
 pub(crate) const SIZES: &str = "--entries, --entry-size";
 
-/// A query whose answer is not the database's entry.
-pub(crate) fn wrong(index: u32) -> Failure {
-    Failure::error(format_args!("the answer to the query for entry {index} is not that entry"))
+/// Adds the answer to a query to the digest, if it is the database's entry.
+fn verify(p: &Parameters, index: u32, answer: &[u64], digest: &mut Digest) -> Result<(), Failure> {
+    let bytes: Vec<u8> = answer.iter().flat_map(|word| word.to_le_bytes()).collect();
+    if bytes != p.entries().bytes(index) {
+        return Err(Failure::error(format_args!("the answer to the query for entry {index} is not that entry")));
+    }
+    digest.add(&bytes);
+    Ok(())
 }
 
 /// A run that took too long.
@@ -149,11 +154,7 @@ fn protocol(p: &Parameters, setups: &[Setup], program: &Path) -> Result<Report, 
     for session in &sessions {
         let mut own = session.client.tally().clone();
         for (index, answer) in session.measured.iter().zip(own.answers.chunks_exact(p.geometry.entry_words())) {
-            let bytes: Vec<u8> = answer.iter().flat_map(|word| word.to_le_bytes()).collect();
-            if bytes != p.entries().bytes(*index) {
-                return Err(wrong(*index));
-            }
-            digest.add(&bytes);
+            verify(p, *index, answer, &mut digest)?;
         }
         own.used.extend(&session.used);
         check_used_once(&own)?;
@@ -277,12 +278,7 @@ fn build_query(p: &Parameters, setup: &Setup) -> Result<Report, Failure> {
             phases.end_iteration();
             // Verification, while no clock runs: what the server would answer, and what the hint's sum would be, from the contents of the
             // entries.
-            let answer = reference::answer(&setup.prf, p.entries(), &built);
-            let bytes: Vec<u8> = answer.iter().flat_map(|word| word.to_le_bytes()).collect();
-            if bytes != p.entries().bytes(built.index) {
-                return Err(wrong(built.index));
-            }
-            digest.add(&bytes);
+            verify(p, built.index, &reference::answer(&setup.prf, p.entries(), &built), &mut digest)?;
         }
         built.questions.into_iter().for_each(|question| builder.recycle(question));
     }
