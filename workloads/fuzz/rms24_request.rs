@@ -3,15 +3,17 @@
 
 use std::sync::LazyLock;
 
-use batch_rms24::database::{Database, Entries};
+use batch_rms24::database::{Database, Entries, Layout, Pages};
 use batch_rms24::geometry::Geometry;
 use batch_rms24::server::Server;
 use batch_rms24::wire::framing::Framing;
 use batch_rms24::wire::{Answering, Hello, Reply, Request, Wishes};
 use libfuzzer_sys::fuzz_target;
 
-static SERVER: LazyLock<Server> =
-    LazyLock::new(|| Server::new(Database::new(Entries::new(1, Geometry::new(1024, 40, 1))), 4));
+static SERVER: LazyLock<Server> = LazyLock::new(|| {
+    let entries = Entries::new(1, Geometry::new(1024, 40, 1));
+    Server::new(Database::Memory(Layout::new(entries, Pages::Huge)), 4)
+});
 
 fuzz_target!(|message: &[u8]| {
     if let Ok(request) = Request::decode(message) {

@@ -86,12 +86,6 @@ pub enum Database {
 }
 
 impl Database {
-    /// Lays out the entries in memory, on huge pages where the system has them.
-    #[must_use]
-    pub fn new(entries: Entries) -> Self {
-        Self::Memory(Layout::new(entries, Pages::Huge))
-    }
-
     /// Bytes that a database takes in memory.
     #[must_use]
     pub fn bytes(geometry: Geometry) -> u64 {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use assay_harness::Phases;
 use batch_rms24::client::{Client, Flush, Memory};
-use batch_rms24::database::{Database, Entries};
+use batch_rms24::database::{Database, Entries, Layout, Pages};
 use batch_rms24::geometry::{Geometry, Place};
 use batch_rms24::hints::{Hints, NO_EXTRA};
 use batch_rms24::offline::{self, State, Way};
@@ -243,7 +243,7 @@ proptest! {
         cut in prop::option::of(any::<prop::sample::Index>()),
     ) {
         let contents = Entries::new(1, Geometry::new(1024, 40, 1));
-        let server = Server::new(Database::new(contents), 4);
+        let server = Server::new(Database::Memory(Layout::new(contents, Pages::Huge)), 4);
         let wishes = Wishes { nodelay: true, framing: Framing::SingleWrite, answering: Answering::Prefetch };
         let hello = Hello { entries: 1024, entry_size: 40, seed: 1, batch_limit: 4, wishes };
         let pairs = Question::Pairs(places.iter().map(|(block, offset)| Place { block: *block, offset: *offset }).collect());
@@ -294,7 +294,7 @@ proptest! {
         let secret = Secret::from_seed(seed);
         let geometry = Geometry::new(entries, 8 * words, 80);
         let contents = Entries::new(seed, geometry);
-        let server = Server::new(Database::new(contents), 16);
+        let server = Server::new(Database::Memory(Layout::new(contents, Pages::Huge)), 16);
         // The same entry again and again is allowed, too.
         let indices: Vec<u32> = indices.iter().map(|index| index.index(entries as usize) as u32 / 2 * 2).collect();
         for (name, prf) in functions(&secret, geometry) {
