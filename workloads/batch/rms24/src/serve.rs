@@ -9,7 +9,7 @@ use assay_harness::{Failure, FlagError, Flags, machine};
 use crate::child::Announcement;
 use crate::database::{Entries, Pages};
 use crate::geometry::Geometry;
-use crate::run::{BATCH, Contents, ENTRIES, SIZES, entry_size, pages};
+use crate::run::{BATCH, Contents, ENTRIES, SIZES, address, entry_size, pages};
 use crate::server::{Server, tcp};
 
 /// The flags of the server.
@@ -31,9 +31,7 @@ impl Settings {
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, FlagError> {
         let mut flags = Flags::parse(arguments)?;
         let listen = flags.optional("listen").unwrap_or_else(|| "127.0.0.1:0".to_owned());
-        let listen = listen.parse().map_err(|_| {
-            FlagError::new("listen", format_args!("{listen:?}"), "an address and a port are needed, e.g. 127.0.0.1:0")
-        })?;
+        let listen = address("listen", &listen, "127.0.0.1:0")?;
         let entries = flags.integer("entries", 1 << 16, ENTRIES)?;
         let geometry = Geometry::new(entries, entry_size(&mut flags)?, 1);
         let seed = flags.integer("seed", 1, 0..=u64::MAX)?;

@@ -20,7 +20,7 @@ use crate::reference;
 use crate::server::Server;
 use crate::wire::{Hello, Ready};
 
-pub(crate) use parameters::{BATCH, ENTRIES, entry_size, pages};
+pub(crate) use parameters::{BATCH, ENTRIES, address, entry_size, pages};
 pub use parameters::{Complete, Contents, Parameters, Scope, Way};
 pub(crate) use setup::Setup;
 

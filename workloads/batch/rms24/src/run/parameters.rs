@@ -157,6 +157,14 @@ pub(crate) fn entry_size(flags: &mut Flags) -> Result<usize, FlagError> {
     }
 }
 
+/// An address with a port, as in the example.
+pub(crate) fn address(flag: &'static str, text: &str, example: &str) -> Result<SocketAddr, FlagError> {
+    text.parse().map_err(|_| {
+        let allowed = format!("an address and a port are needed, e.g. {example}");
+        FlagError::new(flag, format_args!("{text:?}"), allowed)
+    })
+}
+
 impl Parameters {
     /// Reads the parameters; those that are not given have the values of the document's program, on a smaller database. `role` is the
     /// address of a server that the platform has started.
@@ -178,7 +186,7 @@ impl Parameters {
         // At which ends of the connection these are what was asked for; the other end is as in the document.
         let ends = [("both", (end, end)), ("client", (end, DOCUMENT)), ("server", (DOCUMENT, end))];
         let (client, server_end) = f.choice("ends", (end, end), &ends)?;
-        let parameters = Self {
+        let mut parameters = Self {
             geometry: Geometry::new(entries, entry_size, lambda),
             scope: f.choice("scope", Scope::Protocol, &Scope::CHOICES)?,
             plan: Plan {
@@ -213,21 +221,8 @@ impl Parameters {
             ceilings: f.boolean("ceilings", true)?,
         };
         flags.finish()?;
-        parameters.with_server(server)?.consistent()
-    }
-
-    fn with_server(mut self, server: Option<String>) -> Result<Self, FlagError> {
-        if let Some(text) = server {
-            let address = text.parse().map_err(|_| {
-                FlagError::new(
-                    "server",
-                    format_args!("{text:?}"),
-                    "an address and a port are needed, e.g. 127.0.0.1:4000",
-                )
-            })?;
-            self.server = Some(address);
-        }
-        Ok(self)
+        parameters.server = server.map(|text| address("server", &text, "127.0.0.1:4000")).transpose()?;
+        parameters.consistent()
     }
 
     fn consistent(self) -> Result<Self, FlagError> {
