@@ -330,7 +330,7 @@ proptest! {
                     let used: HashSet<u32> = tally.used.iter().copied().collect();
                     prop_assert_eq!(used.len(), indices.len(), "a hint is used once");
                     let questions: u64 = (0..).zip(&tally.batch_sizes).map(|(size, count): (u64, &u64)| size * count).sum();
-                    prop_assert_eq!(questions as usize, indices.len() * encoding.questions());
+                    prop_assert_eq!(questions as usize, indices.len() * if encoding == Encoding::Pairs { 2 } else { 1 });
                 }
             }
         }

@@ -31,17 +31,6 @@ pub enum Encoding {
 
 assay_harness::choices!(Encoding { "pairs" => Pairs, "halves" => Halves });
 
-impl Encoding {
-    /// Questions per query.
-    #[must_use]
-    pub fn questions(self) -> usize {
-        match self {
-            Self::Pairs => 2,
-            Self::Halves => 1,
-        }
-    }
-}
-
 /// How queries are built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
