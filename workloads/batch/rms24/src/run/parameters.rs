@@ -276,12 +276,6 @@ impl Parameters {
         self.indices.take(self.warmup_queries + self.queries_each(), self.geometry.entries(), self.seed_of(client))
     }
 
-    /// Whether this trial needs a server of its own.
-    #[must_use]
-    pub fn needs_server(&self) -> bool {
-        self.scope == Scope::Protocol && (self.transport == Way::Memory || self.server.is_none())
-    }
-
     /// Bytes the trial will take, its server's among them.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
@@ -303,7 +297,8 @@ impl Parameters {
                 (searched + kept, computing + if hint_by_hint { Database::bytes(self.geometry) } else { 0 })
             }
         };
-        let server = if self.needs_server() { self.contents.bytes(self.geometry) + OVERHEAD } else { 0 };
+        let own_server = self.transport == Way::Memory || self.server.is_none();
+        let server = if own_server { self.contents.bytes(self.geometry) + OVERHEAD } else { 0 };
         let probe = if self.ceilings { ceilings::probe_bytes(self.geometry) } else { 0 };
         // Clients compute their hints one after the other.
         u64::from(self.clients) * client + offline.max(probe) + server
