@@ -7,7 +7,7 @@
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-use super::{State, below, draw_extra};
+use super::{State, below, draw_extra, find_cutoffs};
 use crate::cutoff::{Cutoffs, INVALID};
 use crate::database::Entries;
 use crate::geometry::{Geometry, Place};
@@ -88,14 +88,11 @@ pub fn wanted(prf: &AnyPrf, secret: &Secret, entries: Entries, backups: u32, ind
             entries.xor_into(hints.extra(*slot), parity);
         }
     }
-    let mut finder = Cutoffs::default();
-    let (mut cutoffs, mut lows, mut highs) = (Vec::new(), Vec::new(), Vec::new());
-    for id in hints.slots()..hints.slots() + backups {
-        let mut values = vec![0; geometry.blocks() as usize];
-        prf.selects(id, &mut values);
-        let cutoff = finder.of(&values);
-        let (low, high) = sums.of(id, cutoff);
-        cutoffs.push(cutoff);
+    let mut cutoffs = vec![0; backups as usize];
+    find_cutoffs(prf, geometry, hints.slots(), &mut cutoffs);
+    let (mut lows, mut highs) = (Vec::new(), Vec::new());
+    for (id, cutoff) in (hints.slots()..).zip(&cutoffs) {
+        let (low, high) = sums.of(id, *cutoff);
         lows.extend(low);
         highs.extend(high);
     }
