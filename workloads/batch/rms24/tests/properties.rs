@@ -229,7 +229,7 @@ proptest! {
                 }
                 let expected: Vec<u64> =
                     indices.iter().flat_map(|index| (0..5).map(|word| contents.word(*index, word))).collect();
-                prop_assert_eq!(&client.tally().answers, &expected, "{} {}", name, strategy.name());
+                prop_assert_eq!(&client.tally.answers, &expected, "{} {}", name, strategy.name());
             }
         }
     }
@@ -323,7 +323,7 @@ proptest! {
                         client.query(*index, &mut Phases::new()).unwrap();
                     }
                     client.finish(&mut Phases::new()).unwrap();
-                    let tally = client.tally();
+                    let tally = &client.tally;
                     let expected: Vec<u64> =
                         indices.iter().flat_map(|index| (0..words).map(|word| contents.word(*index, word))).collect();
                     prop_assert_eq!(&tally.answers, &expected, "{} {} {:?}", name, strategy.name(), encoding);

@@ -144,7 +144,8 @@ pub struct Client<'a> {
     pending: VecDeque<Pending>,
     /// The number of the first pending query.
     first_pending: u64,
-    tally: Tally,
+    /// What it has to show for itself.
+    pub tally: Tally,
 }
 
 impl<'a> Client<'a> {
@@ -216,17 +217,6 @@ impl<'a> Client<'a> {
             self.exchange(self.batch.min(self.questions.len()), phases)?;
         }
         Ok(())
-    }
-
-    /// Forgets what it has to show for itself, e.g. after the warm-up.
-    pub fn clear(&mut self) {
-        self.tally = Tally::default();
-    }
-
-    /// What it has to show for itself.
-    #[must_use]
-    pub fn tally(&self) -> &Tally {
-        &self.tally
     }
 
     /// The link to the server.

@@ -141,9 +141,9 @@ fn protocol(p: &Parameters, setups: &[Setup], program: &Path) -> Result<Report, 
     for ((mut client, _), indices) in clients.into_iter().zip(&indices) {
         let (warmup, measured) = indices.split_at(p.warmup_queries);
         run_queries(&mut client, warmup, Instant::now(), &mut Phases::new())?;
-        check_used_once(client.tally())?;
-        let (used, examined) = (client.tally().used.clone(), client.builder().examined());
-        client.clear();
+        let Tally { used, .. } = std::mem::take(&mut client.tally);
+        check_used_once(&used)?;
+        let examined = client.builder().examined();
         sessions.push(Session { client, measured, phases: Phases::new(), used, examined });
     }
 
@@ -151,13 +151,13 @@ fn protocol(p: &Parameters, setups: &[Setup], program: &Path) -> Result<Report, 
 
     // Verification, after the clock has stopped.
     let (mut tally, mut phases, mut digest, mut examined) = (Tally::default(), Phases::new(), Digest::new(), 0);
-    for session in &sessions {
-        let mut own = session.client.tally().clone();
+    for session in &mut sessions {
+        let mut own = std::mem::take(&mut session.client.tally);
         for (index, answer) in session.measured.iter().zip(own.answers.chunks_exact(p.geometry.entry_words())) {
             verify(p, *index, answer, &mut digest)?;
         }
         own.used.extend(&session.used);
-        check_used_once(&own)?;
+        check_used_once(&own.used)?;
         tally.extend(own);
         phases.extend(&session.phases);
         examined += session.client.builder().examined() - session.examined;
@@ -242,8 +242,8 @@ pub(crate) fn run_queries(
 }
 
 /// A hint that is used twice tells the server which two queries have to do with each other.
-fn check_used_once(tally: &Tally) -> Result<(), Failure> {
-    let mut used = tally.used.clone();
+fn check_used_once(used: &[u32]) -> Result<(), Failure> {
+    let mut used = used.to_vec();
     used.sort_unstable();
     match used.windows(2).find(|pair| pair[0] == pair[1]) {
         Some(pair) => Err(Failure::error(format_args!("hint {} was used twice", pair[0]))),
@@ -285,7 +285,7 @@ fn build_query(p: &Parameters, setup: &Setup) -> Result<Report, Failure> {
     // Time between two queries is that of this loop, and no part of the work.
     let seconds = tally.builds.iter().sum();
     tally.latencies.clone_from(&tally.builds);
-    check_used_once(&tally)?;
+    check_used_once(&tally.used)?;
     let examined = builder.examined() - examined;
     let outcome = report::Outcome { tally: &tally, phases: &phases, seconds, examined, digest: &digest };
     Ok(report::build_query(p, setup, &outcome, offline))
