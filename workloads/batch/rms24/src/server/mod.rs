@@ -39,12 +39,6 @@ impl Server {
         Self { database, batch_limit }
     }
 
-    /// The database.
-    #[must_use]
-    pub fn database(&self) -> &Database {
-        &self.database
-    }
-
     /// The longest message that makes sense: a full batch of questions about all blocks.
     #[must_use]
     pub fn message_limit(&self) -> usize {
