@@ -19,7 +19,7 @@ use crate::hints::Hint;
 use crate::offline::State;
 use crate::prf::AnyPrf;
 use crate::query::{Builder, Built, Question};
-use crate::wire::{Item, Outcome, Reply, Request};
+use crate::wire::{Item, Reply, Request};
 
 /// Longer than the server needed by this much, and an exchange was waiting for an acknowledgement. The timer behind
 /// delayed acknowledgements runs for 40 ms; a loopback round trip takes a hundredth of a millisecond.
@@ -285,10 +285,8 @@ impl<'a> Client<'a> {
     fn receive(&mut self, item: Item) -> Result<(), Broken> {
         let number = item.id / 2;
         let position = (item.id % 2) as usize;
-        let sums = match item.outcome {
-            Outcome::Sums(sums) => sums,
-            Outcome::Refused(problem) => return Err(Broken::Server(format!("question {}: {problem}", item.id))),
-        };
+        let refused = |problem| Broken::Server(format!("question {}: {problem}", item.id));
+        let sums = item.outcome.map_err(refused)?;
         let at = number.checked_sub(self.first_pending).map(|at| at as usize);
         let Some(pending) = at.and_then(|at| self.pending.get_mut(at)).filter(|pending| pending.missing > 0) else {
             return Err(Broken::Server(format!("an answer to the question {} that nobody asked", item.id)));

@@ -12,7 +12,7 @@ use std::time::Instant;
 use crate::clock::{self, Span};
 use crate::database::Database;
 use crate::query::Question;
-use crate::wire::{Answering, Hello, Item, Outcome, Ready, Reply, Request, Wishes};
+use crate::wire::{Answering, Hello, Item, Ready, Reply, Request, Wishes};
 
 /// Bytes of a frame beyond its questions.
 const SLACK: usize = 64;
@@ -96,10 +96,7 @@ impl Server {
 
     fn item(&self, id: u64, question: &Question, answering: Answering) -> Item {
         let start = Instant::now();
-        let outcome = match answer::answer(&self.database, question, answering) {
-            Ok(sums) => Outcome::Sums(sums),
-            Err(problem) => Outcome::Refused(problem),
-        };
+        let outcome = answer::answer(&self.database, question, answering);
         let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         Item { id, nanoseconds, outcome }
     }

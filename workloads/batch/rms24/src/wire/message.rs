@@ -83,17 +83,8 @@ pub struct Item {
     pub id: u64,
     /// What the server spent on it.
     pub nanoseconds: u64,
-    /// The sums, or what is wrong with the question.
-    pub outcome: Outcome,
-}
-
-/// Sums or a complaint.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// One sum for pairs, two for halves.
-    Sums(Vec<u8>),
-    /// What is wrong with this question; others of the batch are not touched by it.
-    Refused(String),
+    /// The sums, one for pairs and two for halves; or what is wrong with this question: others of the batch are not touched by it.
+    pub outcome: Result<Vec<u8>, String>,
 }
 
 /// A server's message.
@@ -276,8 +267,8 @@ impl Item {
         put64(to, self.id);
         put64(to, self.nanoseconds);
         let (status, bytes) = match &self.outcome {
-            Outcome::Sums(sums) => (0, sums.as_slice()),
-            Outcome::Refused(text) => (1, text.as_bytes()),
+            Ok(sums) => (0, sums.as_slice()),
+            Err(text) => (1, text.as_bytes()),
         };
         put32(to, status);
         put32(to, bytes.len() as u32);
@@ -368,8 +359,8 @@ impl<'a> Reader<'a> {
         let (id, nanoseconds, status) = (self.u64()?, self.u64()?, self.u32()?);
         let length = self.u32()? as usize;
         let outcome = match status {
-            0 => Outcome::Sums(self.take(length)?.to_vec()),
-            1 => Outcome::Refused(self.text(length)?),
+            0 => Ok(self.take(length)?.to_vec()),
+            1 => Err(self.text(length)?),
             _ => return Err(Malformed("unknown status")),
         };
         Ok(Item { id, nanoseconds, outcome })
@@ -416,10 +407,7 @@ mod tests {
     }
 
     fn items() -> impl Strategy<Value = Item> {
-        let outcome = prop_oneof![
-            prop::collection::vec(any::<u8>(), 0..80).prop_map(Outcome::Sums),
-            "[ -~]{0,30}".prop_map(Outcome::Refused),
-        ];
+        let outcome = prop_oneof![prop::collection::vec(any::<u8>(), 0..80).prop_map(Ok), "[ -~]{0,30}".prop_map(Err),];
         (any::<u64>(), any::<u64>(), outcome).prop_map(|(id, nanoseconds, outcome)| Item { id, nanoseconds, outcome })
     }
 

@@ -3,4 +3,4 @@
 pub mod framing;
 mod message;
 
-pub use message::{Answering, Hello, Item, Malformed, Outcome, Ready, Reply, Request, Wishes};
+pub use message::{Answering, Hello, Item, Malformed, Ready, Reply, Request, Wishes};
