@@ -43,10 +43,8 @@ mod vaes256;
 #[cfg(target_arch = "x86_64")]
 mod vaes512;
 
-use std::fmt;
-
 use assay_harness::Failure;
-use assay_harness::path::{self, Unavailable};
+use assay_harness::path;
 use assay_harness::simd::Isa;
 
 use self::node::{CONTROL, Correction, Node, block, node};
@@ -325,24 +323,6 @@ assay_harness::choices!(Aes {
     "vaes512" => Vaes512,
 });
 
-/// The CPU does not have the way to compute AES that was asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NoSuchAes(Unavailable);
-
-impl fmt::Display for NoSuchAes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "--aes: {}", self.0)
-    }
-}
-
-impl std::error::Error for NoSuchAes {}
-
-impl From<NoSuchAes> for Failure {
-    fn from(missing: NoSuchAes) -> Self {
-        Self::usage(missing)
-    }
-}
-
 impl Prg {
     /// [`grow`](Self::grow) may read and write nodes up to the next multiple of this.
     const NODES_TOUCHED: usize = 8;
@@ -366,10 +346,11 @@ impl Prg {
     /// # Errors
     ///
     /// When the CPU does not have it.
-    pub fn select(wish: Aes, isa: Isa) -> Result<Self, NoSuchAes> {
+    pub fn select(wish: Aes, isa: Isa) -> Result<Self, Failure> {
         match wish {
             Aes::Auto => Ok(Self::of(isa)),
-            wish => path::select(wish, &Aes::CHOICES, &Self::available(), |prg| prg.name()).map_err(NoSuchAes),
+            wish => path::select(wish, &Aes::CHOICES, &Self::available(), |prg| prg.name())
+                .map_err(|missing| Failure::usage(format_args!("--aes: {missing}"))),
         }
     }
 
