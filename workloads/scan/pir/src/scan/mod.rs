@@ -25,7 +25,6 @@ pub mod per_query;
 pub mod reference;
 pub mod tiled;
 
-use std::fmt;
 use std::ops::Range;
 
 use assay_harness::prefetch::InOrder;
@@ -100,14 +99,17 @@ impl Plan {
     /// # Panics
     ///
     /// When there are no threads.
-    pub fn new(strategy: Strategy, isa: Isa, threads: usize) -> Result<Self, Unsupported> {
+    pub fn new(strategy: Strategy, isa: Isa, threads: usize) -> Result<Self, Failure> {
         assert!(threads > 0, "somebody has to do the work");
         #[cfg(target_arch = "x86_64")]
         let (gfni, has_gfni) = (gfni::Gfni::detect(isa), gfni::Gfni::detect(isa).is_some());
         #[cfg(not(target_arch = "x86_64"))]
         let has_gfni = false;
         if strategy == Strategy::FusedGfni && !has_gfni {
-            return Err(Unsupported { strategy, path: isa.name() });
+            let (strategy, path) = (strategy.name(), isa.name());
+            return Err(Failure::usage(format_args!(
+                "--strategy={strategy}: needs the path avx512 and a CPU with GFNI and AVX512-VBMI; the path is {path}"
+            )));
         }
         Ok(Self {
             strategy,
@@ -221,31 +223,6 @@ impl Method {
             #[cfg(target_arch = "x86_64")]
             Self::BitMatrices => "bit-matrices",
         }
-    }
-}
-
-/// A strategy that cannot be carried out here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unsupported {
-    strategy: Strategy,
-    path: &'static str,
-}
-
-impl fmt::Display for Unsupported {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (strategy, path) = (self.strategy.name(), self.path);
-        write!(
-            f,
-            "--strategy={strategy}: needs the path avx512 and a CPU with GFNI and AVX512-VBMI; the path is {path}"
-        )
-    }
-}
-
-impl std::error::Error for Unsupported {}
-
-impl From<Unsupported> for Failure {
-    fn from(unsupported: Unsupported) -> Self {
-        Self::usage(unsupported)
     }
 }
 
