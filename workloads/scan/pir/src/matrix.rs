@@ -59,7 +59,7 @@ pub struct Part<'a> {
 }
 
 impl Matrix {
-    /// A matrix filled by the document's generator.
+    /// A matrix filled by the document's generator, on pages of a kind.
     ///
     /// # Errors
     ///
@@ -68,20 +68,7 @@ impl Matrix {
     /// # Panics
     ///
     /// When there are no rows, or the row size is not a multiple of 64 from 64 to 4096.
-    pub fn generate(rows: usize, row_size: usize, seed: u64) -> io::Result<Self> {
-        Self::generate_on(Pages::Huge, rows, row_size, seed)
-    }
-
-    /// The same on pages of a kind.
-    ///
-    /// # Errors
-    ///
-    /// When the system has no memory for it.
-    ///
-    /// # Panics
-    ///
-    /// As [`generate`](Self::generate).
-    pub fn generate_on(pages: Pages, rows: usize, row_size: usize, seed: u64) -> io::Result<Self> {
+    pub fn generate(pages: Pages, rows: usize, row_size: usize, seed: u64) -> io::Result<Self> {
         assert!(rows > 0, "a matrix has rows");
         assert!((64..=4096).contains(&row_size) && row_size.is_multiple_of(64), "a row has whole cache lines");
         let bytes = rows.checked_mul(row_size).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
@@ -262,7 +249,7 @@ mod tests {
 
     #[test]
     fn the_bytes_run_on_across_chunks_as_in_one_piece() {
-        let matrix = Matrix::generate(9000, 1024, 7).unwrap();
+        let matrix = Matrix::generate(Pages::Huge, 9000, 1024, 7).unwrap();
         assert_eq!(matrix.chunks(), 3);
         let mut expected = vec![0; 9000 * 1024];
         lcg::fill(&mut expected, 7, 0);
@@ -273,8 +260,7 @@ mod tests {
 
     #[test]
     fn small_pages_are_given_where_they_are_asked_for_and_hold_the_same() {
-        let [huge, small] =
-            [Pages::Huge, Pages::Small].map(|pages| Matrix::generate_on(pages, 40_000, 256, 7).unwrap());
+        let [huge, small] = [Pages::Huge, Pages::Small].map(|pages| Matrix::generate(pages, 40_000, 256, 7).unwrap());
         assert_eq!(small.huge_page_bytes().unwrap_or(0), 0);
         assert!(huge.huge_page_bytes().is_none_or(|bytes| bytes <= (10 << 20) && bytes.is_multiple_of(2 << 20)));
         assert!((0..40_000).all(|row| huge.row(row) == small.row(row)));
@@ -284,7 +270,7 @@ mod tests {
 
     #[test]
     fn parts_cover_a_range_once() {
-        let matrix = Matrix::generate(9001, 1024, 7).unwrap();
+        let matrix = Matrix::generate(Pages::Huge, 9001, 1024, 7).unwrap();
         for threads in [1, 2, 3, 64] {
             let mut row = 0;
             for range in matrix.split(threads) {
@@ -300,7 +286,7 @@ mod tests {
 
     #[test]
     fn a_merge_copies_only_the_chunks_it_changes() {
-        let matrix = Matrix::generate(9001, 1024, 7).unwrap();
+        let matrix = Matrix::generate(Pages::Huge, 9001, 1024, 7).unwrap();
         let update = |row| Update { row, difference: vec![0xff; 1024] };
         let next = matrix.with_updates(&[update(0), update(9000), update(0), update(1)]).unwrap();
         let pairs = next.chunks.iter().zip(&matrix.chunks);

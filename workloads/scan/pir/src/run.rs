@@ -190,7 +190,7 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
     let plan = plan.with_generator(Prg::select(p.aes, isa)?).with_prefetch(p.prefetch);
     let batch = workload::queries(p.key, p.rows, p.batch_size, p.seed);
     let pages = if p.huge_pages { Pages::Huge } else { Pages::Small };
-    let server = Server::new(Matrix::generate_on(pages, p.rows, p.row_size, p.seed)?, p.key, plan);
+    let server = Server::new(Matrix::generate(pages, p.rows, p.row_size, p.seed)?, p.key, plan);
     for update in workload::updates(p.delta_entries, p.rows, p.row_size) {
         server.update(update);
     }

@@ -272,6 +272,7 @@ fn add_updates<B: RowBits>(updates: &[Update], keys: &[B], answers: &mut Answers
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::matrix::Pages;
     use crate::scan::Strategy;
     use crate::workload;
     use assay_harness::simd::{Isa, Path};
@@ -284,7 +285,7 @@ mod tests {
     }
 
     fn server_with(plan: Plan) -> Server {
-        Server::new(Matrix::generate(ROWS, ROW_SIZE, 3).unwrap(), KeyKind::Toy, plan)
+        Server::new(Matrix::generate(Pages::Huge, ROWS, ROW_SIZE, 3).unwrap(), KeyKind::Toy, plan)
     }
 
     fn update(row: usize, byte: u8) -> Update {

@@ -10,7 +10,7 @@ use std::sync::{Barrier, OnceLock};
 use assay_harness::Phases;
 use assay_harness::simd::{Isa, Path};
 use scan_pir::keys::{KeyKind, ToyKey};
-use scan_pir::matrix::{Matrix, Update};
+use scan_pir::matrix::{Matrix, Pages, Update};
 use scan_pir::scan::{Plan, Strategy};
 use scan_pir::server::{Query, Refused, Server};
 use scan_pir::workload;
@@ -24,7 +24,7 @@ fn server() -> (Server, Vec<Query>, usize) {
     let batch = workload::queries(KeyKind::Toy, ROWS, 2, 3);
     let keys: Vec<_> = batch.iter().flatten().map(|key| ToyKey::from_bytes(key).unwrap()).collect();
     let row = (0..ROWS).find(|row| keys.iter().all(|key| key.bit(*row))).expect("nearly every row is selected");
-    (Server::new(Matrix::generate(ROWS, ROW_SIZE, 3).unwrap(), KeyKind::Toy, plan), batch, row)
+    (Server::new(Matrix::generate(Pages::Huge, ROWS, ROW_SIZE, 3).unwrap(), KeyKind::Toy, plan), batch, row)
 }
 
 /// What the row differs by after `n` updates.

@@ -5,7 +5,7 @@ use assay_harness::prefetch::InOrder;
 use assay_harness::simd::Isa;
 use proptest::prelude::*;
 use scan_pir::keys::{DpfKey, KeyKind, Keys, Prg, ToyKey};
-use scan_pir::matrix::Matrix;
+use scan_pir::matrix::{Matrix, Pages};
 use scan_pir::scan::{self, Bits, KEYS_PER_QUERY, Method, Plan, Strategy as Scan, reference};
 use scan_pir::server::{Query, Server};
 use scan_pir::workload;
@@ -52,7 +52,7 @@ fn describe(plan: Plan) -> String {
 }
 
 fn check(kind: KeyKind, rows: usize, row_size: usize, queries: usize, threads: usize, updates: usize, seed: u64) {
-    let matrix = Matrix::generate(rows, row_size, seed).unwrap();
+    let matrix = Matrix::generate(Pages::Huge, rows, row_size, seed).unwrap();
     let batch = workload::queries(kind, rows, queries, seed);
     let expected = expected(&matrix, kind, &batch, updates);
     let generators = Prg::available();
@@ -99,7 +99,7 @@ proptest! {
         kind in kinds(), rows in 1_usize..900, blocks in 1_usize..5, queries in 1_usize..=9, seed: u64,
     ) {
         let row_size = 64 * blocks;
-        let matrix = Matrix::generate(rows, row_size, seed).unwrap();
+        let matrix = Matrix::generate(Pages::Huge, rows, row_size, seed).unwrap();
         let pairs = workload::pairs(kind, rows, queries, seed);
         for plan in plans(1) {
             let answers = [0, 1].map(|party| {
@@ -141,7 +141,7 @@ fn a_few_rows_on_every_path() {
 #[test]
 fn any_number_of_keys() {
     let (rows, row_size) = (777, 192);
-    let matrix = Matrix::generate(rows, row_size, 5).unwrap();
+    let matrix = Matrix::generate(Pages::Huge, rows, row_size, 5).unwrap();
     let batch = workload::queries(KeyKind::Dpf, rows, 7, 5);
     let bytes: Vec<&[u8]> = batch.iter().flatten().map(Vec::as_slice).collect();
     for count in 1..=bytes.len() {
@@ -159,7 +159,7 @@ fn any_number_of_keys() {
 #[test]
 fn the_loop_in_parts() {
     let (rows, row_size) = (700, 64);
-    let matrix = Matrix::generate(rows, row_size, 9).unwrap();
+    let matrix = Matrix::generate(Pages::Huge, rows, row_size, 9).unwrap();
     let batch = workload::queries(KeyKind::Toy, rows, 2, 9);
     let keys: Vec<_> = batch.iter().flatten().map(|key| ToyKey::from_bytes(key).unwrap()).collect();
     let all = reference::scan(&matrix, 6, |_, _| true);
