@@ -23,6 +23,7 @@ use assay_harness::prefetch::{self, InOrder};
 use assay_harness::simd::{Isa, Kernel, Simd};
 
 use super::answers::{Answers, xor_into};
+use super::cpu::vectors;
 use super::tiled;
 use crate::matrix::{Matrix, Part};
 use crate::selection::Selection;
@@ -47,7 +48,8 @@ const TILE_BYTES: usize = 128 << 10;
 /// Adds the selected rows in `rows` to the answers, which lie one after the other.
 pub fn scan(matrix: &Matrix, rows: Range<usize>, selection: &Selection, isa: Isa, answers: &mut [u8]) {
     let (row_size, keys) = (matrix.row_size(), selection.keys());
-    let column = isa.run(Column);
+    let (vector, _) = vectors(isa);
+    let column = column(vector);
     // The sums of all keys, column by column.
     let mut sums = Answers::new(keys, row_size);
     for part in matrix.parts(rows) {
@@ -77,33 +79,15 @@ pub fn bytes_loaded(matrix_bytes: u64, keys: usize) -> f64 {
 /// while it makes them.
 #[must_use]
 pub fn fewest_keys(isa: Isa) -> usize {
-    struct Fewest;
-    impl Kernel for Fewest {
-        type Output = usize;
-        #[inline(always)]
-        fn run<S: Simd>(self, _: S) -> usize {
-            if S::REGISTERS < SUMS { 24 } else { 4 }
-        }
-    }
-    isa.run(Fewest)
+    let (_, registers) = vectors(isa);
+    if registers < SUMS { 24 } else { 4 }
 }
 
 /// Bytes of a column: with vectors of more than 16 bytes two lines, so that the work of finding a sum is shared by two, with those as much
 /// as leaves the first-level cache room for the tables and the sums.
-struct Column;
-
-impl Kernel for Column {
-    type Output = usize;
-
-    #[inline(always)]
-    fn run<S: Simd>(self, _: S) -> usize {
-        column::<S>()
-    }
-}
-
 #[inline(always)]
-const fn column<S: Simd>() -> usize {
-    if S::BYTES > 16 { WIDEST_COLUMN } else { LINE }
+const fn column(vector: usize) -> usize {
+    if vector > 16 { WIDEST_COLUMN } else { LINE }
 }
 
 /// Whole blocks of rows.
@@ -133,9 +117,9 @@ impl Kernel for ScanBlocks<'_> {
         let blocks = part.bytes.len() / row_size / BLOCK_ROWS;
         let tile = (TILE_BYTES / row_size / BLOCK_ROWS).max(1);
         for first in (0..blocks).step_by(tile) {
-            for at in (0..row_size).step_by(column::<S>()) {
+            for at in (0..row_size).step_by(column(S::BYTES)) {
                 for block in first..blocks.min(first + tile) {
-                    match (row_size - at).min(column::<S>()) / S::BYTES {
+                    match (row_size - at).min(column(S::BYTES)) / S::BYTES {
                         1 => self.add::<S, 1>(simd, block, at, tile, &mut tables),
                         2 => self.add::<S, 2>(simd, block, at, tile, &mut tables),
                         _ => self.add::<S, 4>(simd, block, at, tile, &mut tables),

@@ -16,7 +16,7 @@ use std::ops::Range;
 use assay_harness::prefetch::InOrder;
 use assay_harness::simd::{Isa, Kernel, Simd};
 
-use super::cpu::Cpu;
+use super::cpu::{Cpu, vectors};
 use crate::matrix::{Matrix, Part};
 use crate::selection::Selection;
 
@@ -38,15 +38,8 @@ pub(super) const NEVER: usize = usize::MAX;
 /// of memory, and nothing is faster.
 #[must_use]
 pub fn reads_in_order(isa: Isa, keys: usize, row_size: usize) -> bool {
-    struct Bytes;
-    impl Kernel for Bytes {
-        type Output = usize;
-        #[inline(always)]
-        fn run<S: Simd>(self, _: S) -> usize {
-            S::BYTES
-        }
-    }
-    isa.run(Bytes) == 64 && keys <= WIDE.0 && [64, WIDE.1 * 64].contains(&row_size)
+    let (vector, _) = vectors(isa);
+    vector == 64 && keys <= WIDE.0 && [64, WIDE.1 * 64].contains(&row_size)
 }
 
 /// Adds the selected rows in `rows` to the answers, which lie one after the other.
