@@ -208,23 +208,19 @@ impl Server {
 
     fn answer_one_by_one(&self, batch: &[Query], phases: &mut Phases) -> Result<(Answers, u64), Refused> {
         let plan = self.plan.by_loop();
-        let mut bytes = Vec::new();
-        let mut row_size = 0;
+        let row_size = self.snapshot().matrix.row_size();
+        let mut all = Answers::new(batch.len() * KEYS_PER_QUERY, row_size);
         let mut epochs = Vec::with_capacity(batch.len());
-        for query in batch {
+        for (query, room) in batch.iter().zip(all.bytes_mut().chunks_exact_mut(KEYS_PER_QUERY * row_size)) {
             let keys = self.parse(std::slice::from_ref(query))?;
             let (snapshot, updates) = self.retry()?;
-            let answers = answer(&snapshot.matrix, &updates, Bits::Keys(&keys), plan, phases);
-            bytes.extend_from_slice(answers.bytes());
-            row_size = snapshot.matrix.row_size();
+            room.copy_from_slice(answer(&snapshot.matrix, &updates, Bits::Keys(&keys), plan, phases).bytes());
             epochs.push(snapshot.epoch);
         }
         if epochs.iter().any(|epoch| *epoch != epochs[0]) {
             return Err(Refused::EpochChanged);
         }
-        let mut answers = Answers::new(batch.len() * KEYS_PER_QUERY, row_size);
-        answers.bytes_mut().copy_from_slice(&bytes);
-        Ok((answers, epochs[0]))
+        Ok((all, epochs[0]))
     }
 
     fn retry(&self) -> Result<(Arc<Snapshot>, Vec<Update>), Refused> {
