@@ -1,7 +1,5 @@
 //! `scan-pir run`: one trial, one result.
 
-use std::ops::RangeInclusive;
-
 use assay_harness::prefetch::InOrder;
 use assay_harness::report::Fact;
 use assay_harness::simd::{Isa, Path};
@@ -100,14 +98,6 @@ pub struct Parameters {
     pub ceilings: bool,
 }
 
-/// Bounds of the parameters.
-const ROWS: RangeInclusive<u64> = 1..=1 << 26;
-const ROW_SIZE: RangeInclusive<u64> = 64..=4096;
-const DELTA_ENTRIES: RangeInclusive<u64> = 0..=100_000;
-const ITERATIONS: RangeInclusive<u64> = 1..=100_000;
-const WARMUP_ITERATIONS: RangeInclusive<u64> = 0..=10_000;
-const THREADS: RangeInclusive<u64> = 1..=64;
-
 impl Parameters {
     /// Reads the parameters; those that are not given have the document's values.
     ///
@@ -117,15 +107,15 @@ impl Parameters {
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, FlagError> {
         let mut flags = Flags::parse(arguments)?;
         let parameters = Self {
-            rows: flags.integer("rows", 262_144, ROWS)? as usize,
-            row_size: flags.integer("row-size", 256, ROW_SIZE)? as usize,
+            rows: flags.integer("rows", 262_144, 1..=1 << 26)? as usize,
+            row_size: flags.integer("row-size", 256, 64..=4096)? as usize,
             batch_size: flags.integer("batch-size", 1, 1..=MAX_BATCH as u64)? as usize,
             strategy: flags.choice("strategy", Strategy::Loop, &Strategy::CHOICES)?,
             key: flags.choice("key", KeyKind::Toy, &KeyKind::CHOICES)?,
-            delta_entries: flags.integer("delta-entries", 0, DELTA_ENTRIES)? as usize,
-            iterations: flags.integer("iterations", 30, ITERATIONS)? as usize,
-            warmup_iterations: flags.integer("warmup-iterations", 3, WARMUP_ITERATIONS)? as usize,
-            threads: flags.integer("threads", 1, THREADS)? as usize,
+            delta_entries: flags.integer("delta-entries", 0, 0..=100_000)? as usize,
+            iterations: flags.integer("iterations", 30, 1..=100_000)? as usize,
+            warmup_iterations: flags.integer("warmup-iterations", 3, 0..=10_000)? as usize,
+            threads: flags.integer("threads", 1, 1..=64)? as usize,
             path: flags.choice("path", Path::Auto, &Path::CHOICES)?,
             aes: flags.choice("aes", Aes::Auto, &Aes::CHOICES)?,
             prefetch: flags.choice("prefetch", InOrder::Auto, &InOrder::CHOICES)?,
