@@ -184,24 +184,20 @@ impl DpfKey {
     ///
     /// When its length is not that of such a key.
     pub fn from_bytes(bytes: &[u8], rows: usize) -> Result<Self, BadKey> {
-        let bad = || BadKey { expected: Self::bytes(rows), found: bytes.len() };
-        if bytes.len() != Self::bytes(rows) {
-            return Err(bad());
+        let (expected, found) = (Self::bytes(rows), bytes.len());
+        if found != expected {
+            return Err(BadKey { expected, found });
         }
-        let block = |at: usize| {
-            let block = bytes[at..].first_chunk().ok_or_else(bad)?;
-            Ok(u128::from_le_bytes(*block))
-        };
+        let block = |at: usize| u128::from_le_bytes(*bytes[at..].first_chunk().expect("a key ends with a block"));
         let Shape { levels, parts, .. } = Shape::of(rows);
-        let mut corrections = Vec::with_capacity(levels);
-        for level in 0..levels {
-            let at = 16 + 17 * level;
-            let (common, controls) = (block(at)? & !CONTROL, u128::from(bytes[at + 16]));
-            corrections.push([common | controls & 1, common | controls >> 1 & 1]);
-        }
+        let correction = |at: usize| {
+            let (common, controls) = (block(at) & !CONTROL, u128::from(bytes[at + 16]));
+            [common | controls & 1, common | controls >> 1 & 1]
+        };
+        let corrections = (0..levels).map(|level| correction(16 + 17 * level)).collect();
         let last = (0..parts).map(|part| 16 + 17 * levels + 32 * part);
-        let last = last.map(|at| Ok([block(at)?, block(at + 16)?])).collect::<Result<_, _>>()?;
-        Ok(Self { rows, root: block(0)?, corrections, last })
+        let last = last.map(|at| [block(at), block(at + 16)]).collect();
+        Ok(Self { rows, root: block(0), corrections, last })
     }
 
     /// The bit of one row, by walking down to it: the slow and obvious way.
