@@ -168,11 +168,8 @@ pub fn measure(p: &Parameters) -> Result<Outcome, Failure> {
     phases.add("connectAndWarmup", watch.seconds());
     let go = now();
     loads.iter_mut().try_for_each(|load| load.tell("go"))?;
-    let fault = if p.fault == Fault::None {
-        None
-    } else {
-        Some(inject(p, &mut cluster, (scripted + p.warmup_operations) as u64)?)
-    };
+    let before = (scripted + p.warmup_operations) as u64;
+    let fault = (p.fault != Fault::None).then(|| inject(p, &mut cluster, before)).transpose()?;
     let mut load_usage = vec![usage];
     let mut failed = None;
     for load in &mut loads {
