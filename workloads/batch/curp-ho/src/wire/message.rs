@@ -489,12 +489,7 @@ impl<'a> Message<'a> {
                 replica: r.replica()?,
                 seq: r.seq()?,
                 ballot: r.ballot()?,
-                verdict: match r.u8()? {
-                    0 => Verdict::Conflict,
-                    1 => Verdict::Recorded,
-                    2 => Verdict::Ordered,
-                    _ => return Err(Malformed::Field("verdict")),
-                },
+                verdict: r.one_of(&[Verdict::Conflict, Verdict::Recorded, Verdict::Ordered], "verdict")?,
                 read_dep: r.id()?,
             }),
             kind::SYNC => Self::Sync { seq: r.seq()? },
@@ -504,12 +499,7 @@ impl<'a> Message<'a> {
             kind::STATUS_REQUEST => Self::StatusRequest { executed: r.u64()? },
             kind::STATUS => Self::Status { json: r.rest() },
             kind::ERROR => Self::Error {
-                code: match r.u8()? {
-                    0 => ErrorCode::Malformed,
-                    1 => ErrorCode::Oversized,
-                    2 => ErrorCode::Unexpected,
-                    _ => return Err(Malformed::Field("code")),
-                },
+                code: r.one_of(&[ErrorCode::Malformed, ErrorCode::Oversized, ErrorCode::Unexpected], "code")?,
                 message: std::str::from_utf8(r.rest()).map_err(|_| Malformed::Field("text"))?,
             },
             unknown => return Err(Malformed::Kind(unknown)),
@@ -588,12 +578,13 @@ impl<'a> Reader<'a> {
         self.take().map(u64::from_le_bytes)
     }
 
+    /// The one of `all` whose place is its number.
+    fn one_of<T: Copy>(&mut self, all: &[T], name: &'static str) -> Result<T, Malformed> {
+        all.get(usize::from(self.u8()?)).copied().ok_or(Malformed::Field(name))
+    }
+
     fn bool(&mut self, name: &'static str) -> Result<bool, Malformed> {
-        match self.u8()? {
-            0 => Ok(false),
-            1 => Ok(true),
-            _ => Err(Malformed::Field(name)),
-        }
+        self.one_of(&[false, true], name)
     }
 
     fn replica(&mut self) -> Result<u8, Malformed> {
