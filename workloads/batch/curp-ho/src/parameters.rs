@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use assay_harness::{FlagError, Flags};
+use serde::{Deserialize, Serialize};
 
 use crate::command::{Addresses, LEADER, MAX_VALUE, MIN_VALUE, REPLICAS};
 use crate::net::Idle;
+use crate::process::drive::{BACKLOG, Pace, Plan};
 use crate::process::record::Record;
 use crate::process::replica::{Settings, TimerKind, Writes};
 use crate::process::routines::WriteLock;
@@ -15,7 +17,7 @@ use crate::replica::witness::Conflicts;
 use crate::workload::Spacing;
 
 /// Whether clients wait for answers before they send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mode {
     /// They do: the next command goes out when one comes back.
     Closed,
@@ -24,7 +26,7 @@ pub enum Mode {
 }
 
 /// When a batch is sent, by name; the delay is a parameter of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FlushKind {
     /// After every message.
     Immediate,
@@ -49,7 +51,7 @@ impl FlushKind {
 }
 
 /// What happens to a replica in the middle of the load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Fault {
     /// Nothing.
     None,
@@ -97,7 +99,7 @@ pub fn addresses(flags: &mut Flags, name: &'static str) -> Result<Option<Address
 }
 
 /// The parameters of a trial.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Parameters {
     /// Closed or open loop.
     pub mode: Mode,
@@ -277,6 +279,13 @@ impl Parameters {
         self.clients * self.threads
     }
 
+    /// What a session is to do: so many commands, at a pace.
+    #[must_use]
+    pub fn plan(&self, count: usize, pace: Pace) -> Plan {
+        let time_limit = self.time_limit_seconds * 1_000_000_000;
+        Plan { count, pace, time_limit, operation_timeout: self.operation_timeout_millis * 1_000_000 }
+    }
+
     /// How a replica is to do its work.
     #[must_use]
     pub fn settings(&self, id: u8) -> Settings {
@@ -314,7 +323,7 @@ impl Parameters {
         let state = REPLICAS as u64 * written * (CELL + self.value_size as u64);
         let in_flight = match self.mode {
             Mode::Closed => self.window,
-            Mode::Open => crate::process::drive::BACKLOG,
+            Mode::Open => BACKLOG,
         };
         let in_flight = (self.streams() * in_flight) as u64 * (CELL + self.value_size as u64) * REPLICAS as u64;
         let descriptors =

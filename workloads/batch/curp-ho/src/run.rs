@@ -15,7 +15,7 @@ use crate::net::now;
 use crate::parameters::{Fault, Mode, Parameters};
 use crate::process::children::{Process, allowed_cpus};
 use crate::process::control;
-use crate::process::drive::{Driver, Pace, Plan};
+use crate::process::drive::{Driver, Pace};
 use crate::process::load::{Orders, Stream, Summary};
 use crate::process::record::{self, Record};
 use crate::process::relay::Kept;
@@ -274,12 +274,7 @@ fn start_replica(p: &Parameters, id: u8, listen: &str, cpus: &[usize]) -> io::Re
 fn script(p: &Parameters, addresses: &Addresses, parity: &mut Digest) -> Result<(Vec<Record>, Usage), Failure> {
     let mut driver = Driver::connect(SCRIPT, p.bound(), p.value_size, addresses, p.message_writes)?;
     let mut mix = Mix::new(p.seed, SCRIPT_KEYS.min(p.keys), 0.5, p.weak_ratio, 50);
-    let plan = Plan {
-        count: p.script_operations,
-        pace: Pace::Closed { window: 1 },
-        time_limit: p.time_limit_seconds * 1_000_000_000,
-        operation_timeout: p.operation_timeout_millis * 1_000_000,
-    };
+    let plan = p.plan(p.script_operations, Pace::Closed { window: 1 });
     driver.drive(&plan, now(), || mix.draw()).map_err(|error| Failure::error(format_args!("the script: {error}")))?;
     let (records, usage) = driver.finish();
     for record in &records {
@@ -313,25 +308,10 @@ fn start_loads(p: &Parameters, addresses: &Addresses) -> Result<Vec<Process>, Fa
             count: share(p.operations, stream),
             seed: p.seed.wrapping_mul(1_000_003).wrapping_add(stream as u64 + 1),
         });
-        let orders = Orders {
-            replicas: addresses.clone(),
-            streams: streams_of_client.collect(),
-            bound: p.bound(),
-            value_size: p.value_size,
-            keys: p.keys,
-            skew: p.skew_percent as f64 / 100.0,
-            weak_percent: p.weak_ratio,
-            write_percent: p.write_ratio,
-            log: p.client_log,
-            idle: p.idle,
-            writes: p.message_writes,
-            window: p.window,
-            open: (p.mode == Mode::Open).then(|| (p.rate as f64 / streams as f64, p.arrivals)),
-            time_limit: p.time_limit_seconds * 1_000_000_000,
-            operation_timeout: p.operation_timeout_millis * 1_000_000,
-        };
+        let (replicas, streams) = (addresses.clone(), streams_of_client.collect());
+        let orders = Orders { parameters: p.clone(), replicas, streams };
         let mut load = Process::start(&format!("load generator {client}"), &["load".to_owned()], rest)?;
-        load.tell(&serde_json::to_string(&orders).expect("orders are only numbers and lists"))?;
+        load.tell(&serde_json::to_string(&orders).expect("orders are only numbers, text and lists"))?;
         loads.push(load);
     }
     loads.iter_mut().try_for_each(|load| load.expect("warm").map(drop))?;

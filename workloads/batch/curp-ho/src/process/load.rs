@@ -8,47 +8,24 @@ use std::sync::{Barrier, Mutex};
 
 use serde::{Deserialize, Serialize};
 
-use super::drive::{Driver, Pace, Plan};
+use super::drive::{Driver, Pace};
 use super::record::{self, Record};
-use super::replica::{Writes, say};
+use super::replica::say;
 use crate::command::{Addresses, ClientId};
-use crate::net::{Idle, now, usage};
+use crate::net::{now, usage};
+use crate::parameters::{Mode, Parameters};
 use crate::replica::Usage;
-use crate::workload::{Arrivals, Mix, Spacing};
+use crate::workload::{Arrivals, Mix};
 
 /// What a load generator is to do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Orders {
+    /// The trial's parameters.
+    pub parameters: Parameters,
     /// Where the replicas listen.
     pub replicas: Addresses,
     /// Its streams.
     pub streams: Vec<Stream>,
-    /// The replica that answers weak commands.
-    pub bound: u8,
-    /// Bytes of a value.
-    pub value_size: usize,
-    /// How many keys there are.
-    pub keys: u64,
-    /// How unevenly they are asked for.
-    pub skew: f64,
-    /// Weak commands, in percent.
-    pub weak_percent: u64,
-    /// Writes, in percent.
-    pub write_percent: u64,
-    /// When messages are written.
-    pub writes: Writes,
-    /// Whether two lines are logged for every command.
-    pub log: bool,
-    /// What a stream does that has nothing to do.
-    pub idle: Idle,
-    /// Commands without an answer that a stream may have, in a closed loop.
-    pub window: usize,
-    /// Commands per second of one stream, in an open loop, and how they are spread.
-    pub open: Option<(f64, Spacing)>,
-    /// Nanoseconds for everything.
-    pub time_limit: u64,
-    /// Nanoseconds for one command.
-    pub operation_timeout: u64,
 }
 
 /// One stream of commands.
@@ -83,12 +60,13 @@ pub struct Summary {
 pub fn run() -> io::Result<()> {
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line)?;
-    let orders: Orders = serde_json::from_str(&line).map_err(io::Error::other)?;
-    let (bound, size, writes) = (orders.bound, orders.value_size, orders.writes);
-    let connect = |stream: &Stream| Driver::connect(stream.client, bound, size, &orders.replicas, writes);
-    let mut drivers: Vec<Driver> = orders.streams.iter().map(connect).collect::<Result<_, _>>()?;
-    drivers.iter_mut().for_each(|driver| driver.idle(orders.idle));
-    if orders.log {
+    let Orders { parameters, replicas, streams } = serde_json::from_str(&line).map_err(io::Error::other)?;
+    let p = &parameters;
+    let connect =
+        |stream: &Stream| Driver::connect(stream.client, p.bound(), p.value_size, &replicas, p.message_writes);
+    let mut drivers: Vec<Driver> = streams.iter().map(connect).collect::<Result<_, _>>()?;
+    drivers.iter_mut().for_each(|driver| driver.idle(p.idle));
+    if p.client_log {
         drivers.iter_mut().try_for_each(Driver::log)?;
     }
 
@@ -97,10 +75,10 @@ pub fn run() -> io::Result<()> {
     let done: Vec<(Vec<Record>, Usage)> = std::thread::scope(|scope| {
         let threads: Vec<_> = drivers
             .into_iter()
-            .zip(&orders.streams)
+            .zip(&streams)
             .map(|(driver, stream)| {
-                let (orders, failed, warm, go) = (&orders, &failed, &warm, &go);
-                scope.spawn(move || stream_of(driver, stream, orders, [warm, go], failed))
+                let (failed, warm, go) = (&failed, &warm, &go);
+                scope.spawn(move || stream_of(driver, stream, p, [warm, go], failed))
             })
             .collect();
         warm.wait();
@@ -138,20 +116,18 @@ pub fn run() -> io::Result<()> {
 fn stream_of(
     mut driver: Driver,
     stream: &Stream,
-    orders: &Orders,
+    p: &Parameters,
     [warm, go]: [&Barrier; 2],
     failed: &Mutex<Option<String>>,
 ) -> (Vec<Record>, Usage) {
-    let o = orders;
     driver.make_room(stream.warmup + stream.count);
-    let mut mix = Mix::new(stream.seed, o.keys, o.skew, o.weak_percent, o.write_percent);
-    let (time_limit, operation_timeout) = (o.time_limit, o.operation_timeout);
+    let mut mix = Mix::new(stream.seed, p.keys, p.skew_percent as f64 / 100.0, p.weak_ratio, p.write_ratio);
     let mut drive = |count: usize, seed: u64| {
-        let pace = match o.open {
-            None => Pace::Closed { window: o.window },
-            Some((rate, spacing)) => Pace::Open(Box::new(Arrivals::new(seed, spacing, rate))),
+        let pace = match p.mode {
+            Mode::Closed => Pace::Closed { window: p.window },
+            Mode::Open => Pace::Open(Box::new(Arrivals::new(seed, p.arrivals, p.rate as f64 / p.streams() as f64))),
         };
-        let plan = Plan { count, pace, time_limit, operation_timeout };
+        let plan = p.plan(count, pace);
         driver.drive(&plan, now(), || mix.draw()).map_err(|error| {
             let message = format!("client {}: {error}", stream.client);
             failed.lock().expect("no thread panics while it holds this").get_or_insert(message);
