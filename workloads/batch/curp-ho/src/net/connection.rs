@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -105,7 +105,7 @@ impl Connection {
         // SAFETY: the system writes at most `length` bytes into `info`, and the descriptor is that of the stream.
         let got = unsafe {
             let (level, name) = (libc::IPPROTO_TCP, libc::TCP_INFO);
-            libc::getsockopt(self.as_raw_fd(), level, name, info.as_mut_ptr().cast(), &raw mut length)
+            libc::getsockopt(self.stream.as_raw_fd(), level, name, info.as_mut_ptr().cast(), &raw mut length)
         };
         let segments = info[DATA_SEGS_OUT].try_into().map_or(0, u32::from_ne_bytes);
         if got == 0 && length as usize >= DATA_SEGS_OUT.end { u64::from(segments) } else { 0 }
@@ -185,9 +185,9 @@ impl Connection {
     }
 }
 
-impl AsRawFd for Connection {
-    fn as_raw_fd(&self) -> RawFd {
-        self.stream.as_raw_fd()
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
     }
 }
 

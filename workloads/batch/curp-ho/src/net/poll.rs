@@ -1,9 +1,11 @@
 //! epoll and timerfd.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::time::{TimerfdClockId, TimerfdFlags, timerfd_create};
 use serde::{Deserialize, Serialize};
 
 /// What a thread does that has nothing to do.
@@ -30,6 +32,9 @@ pub struct Ready {
     pub writable: bool,
 }
 
+/// What every descriptor is waited for with.
+const READABLE: EventFlags = EventFlags::IN.union(EventFlags::RDHUP);
+
 /// Waits for many descriptors at once.
 #[derive(Debug)]
 pub struct Poll {
@@ -49,8 +54,7 @@ impl Poll {
     ///
     /// When the system refuses.
     pub fn new() -> io::Result<Self> {
-        // SAFETY: no pointers are passed; the descriptor is checked and owned by nobody else.
-        let epoll = unsafe { owned(libc::epoll_create1(libc::EPOLL_CLOEXEC))? };
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let events = vec![libc::epoll_event { events: 0, u64: 0 }; 64];
         Ok(Self { epoll, events, ready: Vec::new(), idle: Idle::Sleep, waits: 0 })
     }
@@ -60,8 +64,8 @@ impl Poll {
     /// # Errors
     ///
     /// When the system refuses.
-    pub fn add(&self, fd: &impl AsRawFd, token: u64) -> io::Result<()> {
-        self.control(libc::EPOLL_CTL_ADD, fd.as_raw_fd(), token, false)
+    pub fn add(&self, fd: &impl AsFd, token: u64) -> io::Result<()> {
+        Ok(epoll::add(&self.epoll, fd, EventData::new_u64(token), READABLE)?)
     }
 
     /// Whether a descriptor is to be reported while it is writable, too.
@@ -69,18 +73,9 @@ impl Poll {
     /// # Errors
     ///
     /// When the system refuses.
-    pub fn writable(&self, fd: &impl AsRawFd, token: u64, wanted: bool) -> io::Result<()> {
-        self.control(libc::EPOLL_CTL_MOD, fd.as_raw_fd(), token, wanted)
-    }
-
-    fn control(&self, operation: i32, fd: RawFd, token: u64, writable: bool) -> io::Result<()> {
-        let events = libc::EPOLLIN | libc::EPOLLRDHUP | if writable { libc::EPOLLOUT } else { 0 };
-        let mut event = libc::epoll_event { events: events.cast_unsigned(), u64: token };
-        // SAFETY: the event outlives the call, which copies it.
-        match unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), operation, fd, &raw mut event) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+    pub fn writable(&self, fd: &impl AsFd, token: u64, wanted: bool) -> io::Result<()> {
+        let events = if wanted { READABLE | EventFlags::OUT } else { READABLE };
+        Ok(epoll::modify(&self.epoll, fd, EventData::new_u64(token), events)?)
     }
 
     /// Waits until something is ready, or for so many milliseconds; -1 is forever.
@@ -148,8 +143,7 @@ impl Timer {
     ///
     /// When the system refuses.
     pub fn new() -> io::Result<Self> {
-        // SAFETY: no pointers are passed; the descriptor is checked and owned by nobody else.
-        let fd = unsafe { owned(libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_CLOEXEC | libc::TFD_NONBLOCK))? };
+        let fd = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
         Ok(Self { fd, armed: None })
     }
 
@@ -189,20 +183,10 @@ impl Timer {
     }
 }
 
-impl AsRawFd for Timer {
-    fn as_raw_fd(&self) -> RawFd {
-        self.fd.as_raw_fd()
+impl AsFd for Timer {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
-}
-
-/// Takes over a descriptor that a system call has just given.
-///
-/// # Safety
-///
-/// Nobody else may own it.
-unsafe fn owned(fd: RawFd) -> io::Result<OwnedFd> {
-    // SAFETY: the caller says so, and a negative number is none.
-    if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(unsafe { OwnedFd::from_raw_fd(fd) }) }
 }
 
 #[cfg(test)]
