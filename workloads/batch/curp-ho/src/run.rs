@@ -103,16 +103,11 @@ impl Outcome {
         self.records.iter().filter(move |r| r.id.client != SCRIPT && r.ended > start && r.ended <= end)
     }
 
-    /// Seconds of the interval.
-    #[must_use]
-    pub fn seconds(&self) -> f64 {
-        (self.interval.1 - self.interval.0) as f64 * 1e-9
-    }
-
     /// Commands per second.
     #[must_use]
     pub fn throughput(&self) -> f64 {
-        self.measured().count() as f64 / self.seconds()
+        let seconds = (self.interval.1 - self.interval.0) as f64 * 1e-9;
+        self.measured().count() as f64 / seconds
     }
 
     /// The median latency of the commands of a class, in seconds.
@@ -470,7 +465,7 @@ fn effective(p: &Parameters, outcome: &Outcome, report: &mut Report) {
         // As many commands are under way at a time, and as many latencies overlap.
         report.effective("window", p.window as u64).effective("threads", (p.streams() * p.window) as u64);
     }
-    if let Some(delay) = tally(outcome, |status| &status.batch_delays).median().map(|ns| ns / 1e3) {
+    if let Some(delay) = tally(outcome, |status| &status.batch_delays).quantile(0.5).map(|ns| ns / 1e3) {
         report.effective("batchDelayMicrosMedian", Fact::try_from(delay).expect("a finite number"));
     }
     if let Some(size) = tally(outcome, |status| &status.batch_sizes).mean() {

@@ -47,12 +47,6 @@ impl Tally {
         (self.count() > 0).then(|| sum / self.count() as f64)
     }
 
-    /// The median.
-    #[must_use]
-    pub fn median(&self) -> Option<f64> {
-        self.quantile(0.5)
-    }
-
     /// The smallest value that at least the share `q` of all values does not exceed.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<f64> {
@@ -101,7 +95,7 @@ mod tests {
             } else {
                 assert!((middle / value as f64 - 1.0).abs() < 0.035, "{value} is counted as {middle}");
             }
-            assert_eq!(tally.median(), Some(middle));
+            assert_eq!(tally.quantile(0.5), Some(middle));
         }
     }
 
@@ -120,7 +114,7 @@ mod tests {
         [1, 1, 500].into_iter().for_each(|value| a.add(value));
         [1, 7].into_iter().for_each(|value| b.add(value));
         b.merge(&a);
-        assert_eq!((b.count(), b.median(), b.iter().next()), (5, Some(1.0), Some((1.0, 3))));
+        assert_eq!((b.count(), b.quantile(0.5), b.iter().next()), (5, Some(1.0), Some((1.0, 3))));
         assert_eq!(Tally::default().mean(), None);
     }
 }
