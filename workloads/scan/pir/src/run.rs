@@ -221,13 +221,10 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
         latencies.push(watch.seconds());
         phases.end_iteration();
         // Verification, outside an iteration's time but inside the whole: a comparison of a few kilobytes.
-        match &first {
-            Some(first) if *first != answers => {
-                return Err(Failure::error(format_args!("iteration {iteration} gave other answers than the first")));
-            }
-            Some(_) => {}
-            None => first = Some(answers),
+        if first.as_ref().is_some_and(|first| *first != answers) {
+            return Err(Failure::error(format_args!("iteration {iteration} gave other answers than the first")));
         }
+        first.get_or_insert(answers);
     }
     let seconds = whole.seconds();
 
