@@ -46,7 +46,7 @@ impl ChaChaPrf {
     }
 
     /// The values of all blocks are next to each other in one key stream.
-    fn all(&self, domain: u32, hint: u32, values: &mut [u32], value: impl Fn(&[u8; 8]) -> u32) {
+    fn all(&self, domain: u32, hint: u32, values: &mut [u32], value: impl Fn(u64) -> u32) {
         let mut cipher = self.cipher(domain, hint);
         let mut stream = [0; STREAM * CHUNK];
         for values in values.chunks_mut(CHUNK) {
@@ -54,15 +54,10 @@ impl ChaChaPrf {
             stream.fill(0);
             cipher.apply_keystream(stream);
             for (slot, bytes) in values.iter_mut().zip(stream.chunks_exact(STREAM)) {
-                *slot = value(bytes.first_chunk().expect("64 bytes start with eight"));
+                *slot = value(u64::from_le_bytes(*bytes.first_chunk().expect("64 bytes start with eight")));
             }
         }
     }
-}
-
-/// The first four bytes of the stream.
-fn first_four(bytes: &[u8; 8]) -> u32 {
-    u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
 }
 
 impl Prf for ChaChaPrf {
@@ -77,11 +72,11 @@ impl Prf for ChaChaPrf {
     }
 
     fn selects(&self, hint: u32, values: &mut [u32]) {
-        self.all(SELECT, hint, values, first_four);
+        self.all(SELECT, hint, values, |eight| eight as u32);
     }
 
     fn offsets(&self, hint: u32, values: &mut [u32]) {
         let block_size = u64::from(self.block_size);
-        self.all(OFFSET, hint, values, |bytes| (u64::from_le_bytes(*bytes) % block_size) as u32);
+        self.all(OFFSET, hint, values, |eight| (eight % block_size) as u32);
     }
 }
