@@ -61,7 +61,8 @@ pub(super) fn protocol(p: &Parameters, setup: &Setup, outcome: &Outcome<'_>, lin
         report.effective("llcBytes", bytes);
     }
     let exchanges = tally.exchanges.len() as u64;
-    let entries_added = outcome_entries(p, tally);
+    // Half of the blocks for every real and every dummy half.
+    let entries_added = (tally.answers.len() / p.geometry.entry_words()) as u64 * u64::from(p.geometry.blocks());
     report
         .samples("exchange", Unit::SECONDS, &tally.exchanges)
         .value("stallShare", Quantity::new(tally.stalls as f64 / exchanges as f64, Unit::ONE))
@@ -139,11 +140,6 @@ fn aes_calls(p: &Parameters, prf: &AesPrf, examined: u64, queries: usize) -> f64
     let expanded = if p.plan.dummy == Dummy::Hint { 2.0 } else { 1.0 } * queries as f64;
     let blocks = f64::from(p.geometry.blocks());
     examined as f64 / f64::from(prf.lanes().count()) + expanded * (blocks / 4.0 + blocks / 2.0)
-}
-
-/// Entries that the server added up: half of the blocks for every real and every dummy half.
-fn outcome_entries(p: &Parameters, tally: &Tally) -> u64 {
-    (tally.answers.len() / p.geometry.entry_words()) as u64 * u64::from(p.geometry.blocks())
 }
 
 /// `1:400` are 400 exchanges of one question.
