@@ -44,14 +44,10 @@ func Controls(result *analysis.Analysis) Table {
 }
 
 func (v *view) controls(out *document) {
-	table := Controls(v.result)
-	if table.Rows == nil {
-		return
+	if out.section("Controls", Controls(v.result)) {
+		out.line("\nNothing may move here: the null arm is the baseline started from another place, and no arm changes a control phase. One " +
+			"that moved is beyond accident, counting how many there are (Holm).")
 	}
-	out.heading("Controls")
-	out.table(table)
-	out.line("\nNothing may move here: the null arm is the baseline started from another place, and no arm changes a control phase. One " +
-		"that moved is beyond accident, counting how many there are (Holm).")
 }
 
 // nodes shows the ratios of every node, when the blocks ran on several.
@@ -64,8 +60,5 @@ func (v *view) nodes(out *document) {
 				analysis.Describe(&node.Estimate), fmt.Sprint(node.Estimate.Blocks), yes(ratio.NodesDiffer))
 		}
 	}
-	if table.Rows != nil {
-		out.heading("Nodes")
-		out.table(table)
-	}
+	out.section("Nodes", table)
 }

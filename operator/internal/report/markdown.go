@@ -50,6 +50,16 @@ func (d *document) line(format string, args ...any) {
 
 func (d *document) heading(title string) { d.line("\n## %s\n", title) }
 
+// section writes a table below its title, and reports whether there was one to write.
+func (d *document) section(title string, t Table) bool {
+	if t.Rows == nil {
+		return false
+	}
+	d.heading(title)
+	d.table(t)
+	return true
+}
+
 // Table is a header and rows of as many cells, as people read them.
 type Table struct {
 	Header []string
@@ -233,27 +243,19 @@ func (v *view) comparisons(out *document) {
 }
 
 func (v *view) phases(out *document) {
-	if len(v.result.Phases) == 0 {
-		return
-	}
-	out.heading("Phases")
 	table := Table{Header: []string{"point", "arm", "phase", "mean per iteration" + Interval(v.result.Confidence)}}
 	for _, phase := range v.result.Phases {
 		table.add(phase.Point, phase.Arm, phase.Phase, analysis.Describe(&phase.Estimate))
 	}
-	out.table(table)
+	out.section("Phases", table)
 }
 
 func (v *view) predictions(out *document) {
-	if len(v.result.Predicted) == 0 {
-		return
-	}
-	out.heading("Predictions")
 	table := Table{Header: []string{"point", "candidate", "metric", "predicted", "measured" + Interval(v.result.Confidence), "message"}}
 	for _, p := range v.result.Predicted {
 		table.add(p.Point, p.Candidate, p.Metric, quantity.Format(p.Predicted, quantity.Times), analysis.Describe(p.Measured), p.Message)
 	}
-	out.table(table)
+	out.section("Predictions", table)
 }
 
 func (v *view) trials(out *document) {

@@ -46,11 +46,7 @@ const ProcessesNote = "The mean of a trial, over all points; of memory the most 
 	"process.wallTime and so on, point by point."
 
 func (v *view) processes(out *document) {
-	table := Processes(v.result)
-	if table.Rows == nil {
-		return
+	if out.section("What the processes used", Processes(v.result)) {
+		out.line("\n%s", ProcessesNote)
 	}
-	out.heading("What the processes used")
-	out.table(table)
-	out.line("\n%s", ProcessesNote)
 }
