@@ -41,7 +41,7 @@ func Markdown(exp *experiment.Experiment, result *analysis.Analysis) []byte {
 	return out.Bytes()
 }
 
-// document collects Markdown. Everything that comes from an experiment or a process passes through text or code.
+// document collects Markdown. Everything that comes from an experiment or a process passes through Escape or code.
 type document struct{ bytes.Buffer }
 
 func (d *document) line(format string, args ...any) {
@@ -73,7 +73,7 @@ func (d *document) table(t Table) {
 	write := func(cells []string) {
 		escaped := make([]string, len(cells))
 		for i, cell := range cells {
-			escaped[i] = text(cell)
+			escaped[i] = Escape(cell)
 		}
 		d.line("| %s |", strings.Join(escaped, " | "))
 	}
@@ -90,10 +90,7 @@ var escapes = strings.NewReplacer(
 )
 
 // Escape makes any string safe as Markdown text in one line, also inside a table.
-func Escape(s string) string { return text(s) }
-
-// text is Escape, for what is written here.
-func text(s string) string { return escapes.Replace(strings.ToValidUTF8(s, "\uFFFD")) }
+func Escape(s string) string { return escapes.Replace(strings.ToValidUTF8(s, "\uFFFD")) }
 
 // code makes any string safe as a code span in one line.
 func code(s string) string {
@@ -117,8 +114,8 @@ func (v *view) verdict(out *document) {
 	if v.exp.Plan.Search != nil {
 		title = "the highest feasible " + v.exp.Plan.Search.Axis
 	}
-	out.line("# %s: %s\n", text(RunName(v.exp)), text(title))
-	out.line("**%s**", text(Headline(v.exp, v.result)))
+	out.line("# %s: %s\n", Escape(RunName(v.exp)), Escape(title))
+	out.line("**%s**", Escape(Headline(v.exp, v.result)))
 	out.line("")
 	if v.exp.Plan.Search == nil {
 		table := Table{Header: []string{"candidate", "verdict", "in a sentence", "why"}}
@@ -129,10 +126,10 @@ func (v *view) verdict(out *document) {
 	}
 	if v.baseline != "" {
 		out.line("\nRatios are candidate over baseline (%s), paired within blocks. A title says the confidence of the intervals below it.",
-			text(v.baseline))
+			Escape(v.baseline))
 	}
 	if v.result.Layout != "" {
-		out.line("\n%s", text(v.result.Layout))
+		out.line("\n%s", Escape(v.result.Layout))
 	}
 }
 
@@ -143,9 +140,9 @@ func (v *view) warnings(out *document) {
 	}
 	out.heading("Warnings")
 	for _, warning := range all {
-		out.line("* %s", text(warning.Text))
+		out.line("* %s", Escape(warning.Text))
 		for _, more := range warning.More {
-			out.line("  * %s", text(more))
+			out.line("  * %s", Escape(more))
 		}
 	}
 }
@@ -299,14 +296,14 @@ func MoreExcluded(result *analysis.Analysis, shown int) string {
 func (v *view) environment(out *document) {
 	out.heading("Environment")
 	for _, level := range slices.Sorted(maps.Keys(v.result.Isolation)) {
-		out.line("* isolation %s: %d attempts", text(level), v.result.Isolation[level])
+		out.line("* isolation %s: %d attempts", Escape(level), v.result.Isolation[level])
 	}
 	for _, key := range slices.Sorted(maps.Keys(v.result.Environment)) {
 		raw, err := json.Marshal(v.result.Environment[key])
 		if err != nil {
 			raw = fmt.Append(nil, v.result.Environment[key])
 		}
-		out.line("* %s: %s", text(key), code(string(raw)))
+		out.line("* %s: %s", Escape(key), code(string(raw)))
 	}
 }
 

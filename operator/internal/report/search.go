@@ -32,9 +32,9 @@ func (v *view) search(out *document) {
 	for _, c := range v.exp.Plan.Search.SubjectTo {
 		constraints = append(constraints, analysis.Asked(v.exp, c))
 	}
-	out.heading("The highest feasible " + text(first.Axis))
+	out.heading("The highest feasible " + Escape(first.Axis))
 	out.line("Feasible means, over the whole interval at %s confidence: %s. Every trial has to complete.\n",
-		Confidence(v.result.GateConfidence), text(strings.Join(constraints, "; ")))
+		Confidence(v.result.GateConfidence), Escape(strings.Join(constraints, "; ")))
 	answers := Table{Header: []string{"arm", "highest feasible", "lowest infeasible", "first estimate beyond", "binding constraint",
 		first.Metric + " there", "confirmed", "how it ended"}}
 	tried := Table{Header: []string{"arm", first.Axis, "found", "blocks", "found by fresh blocks", "blocks", "constraint"}}

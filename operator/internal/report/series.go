@@ -96,7 +96,7 @@ func (v *view) series(out *document) {
 	out.heading("What the blocks can show")
 	out.line("%s", says)
 	if v.result.Unseen != "" {
-		out.line("\nNot seen: %s.", text(v.result.Unseen))
+		out.line("\nNot seen: %s.", Escape(v.result.Unseen))
 	}
 	out.line("")
 	out.table(table)

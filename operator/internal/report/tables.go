@@ -162,7 +162,7 @@ func (v *view) phaseRows(asked *experiment.Table, table *OwnTable) {
 
 func (v *view) ownTables(out *document) {
 	for _, table := range OwnTables(v.exp, v.result) {
-		out.heading(text(table.Heading()))
+		out.heading(Escape(table.Heading()))
 		out.table(table.Text())
 	}
 }
@@ -198,7 +198,7 @@ func (f figure) String() string {
 // Markdown is the table with its title.
 func (t OwnTable) Markdown() []byte {
 	out := &document{}
-	out.line("### %s\n", text(t.Heading()))
+	out.line("### %s\n", Escape(t.Heading()))
 	out.table(t.Text())
 	return out.Bytes()
 }
