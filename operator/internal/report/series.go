@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -25,7 +24,7 @@ func Series(result *analysis.Analysis) (says string, table Table) {
 		"the interval is"}
 	widened := 0
 	for _, gate := range result.Gates {
-		if gate.Op == experiment.ParityEqual || gate.Op == experiment.Completes {
+		if !gate.Op.Timed() {
 			continue
 		}
 		blocks, correlation, skewness, slow, step := "", "", "", "", ""
@@ -58,7 +57,7 @@ func Series(result *analysis.Analysis) (says string, table Table) {
 		case len(why) > 0:
 			widened++
 			how = "wider: " + strings.Join(why, ", ")
-		case slices.Contains(percentiles, gate.Statistic):
+		case experiment.Percentiles[gate.Statistic] != 0:
 			how = "drawn from whole blocks"
 		case gate.Series == nil:
 			how += ", and too few or too similar to show more"
@@ -74,10 +73,6 @@ func Series(result *analysis.Analysis) (says string, table Table) {
 	}
 	return fmt.Sprintf("%d of %d intervals are wider than the spread of their blocks makes them, for what the blocks or the clock showed.",
 		widened, len(table.Rows)), table
-}
-
-var percentiles = []experiment.Statistic{
-	experiment.StatisticP50, experiment.StatisticP90, experiment.StatisticP95, experiment.StatisticP99,
 }
 
 func signed(value *float64) string {
