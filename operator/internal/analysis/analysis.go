@@ -362,6 +362,26 @@ type RatioResult struct {
 	Builds int `json:"builds,omitempty"`
 }
 
+// Figure is one statistic of one metric of an arm at a point.
+type Figure struct {
+	Point, Arm, Metric string
+	Statistic          experiment.Statistic
+}
+
+// Figures are the results by what they are of, ratios by their candidate. There may be as many as points, arms and metrics together.
+func (a *Analysis) Figures() (levels map[Figure]*ArmResult, ratios map[Figure]*RatioResult) {
+	levels, ratios = map[Figure]*ArmResult{}, map[Figure]*RatioResult{}
+	for i := range a.Arms {
+		r := &a.Arms[i]
+		levels[Figure{r.Point, r.Arm, r.Metric, r.Statistic}] = r
+	}
+	for i := range a.Ratios {
+		r := &a.Ratios[i]
+		ratios[Figure{r.Point, r.Candidate, r.Metric, r.Statistic}] = r
+	}
+	return levels, ratios
+}
+
 // NodeResult is a ratio on one node.
 type NodeResult struct {
 	Node     string   `json:"node"`

@@ -10,6 +10,9 @@ func (g *GateResult) Condition() experiment.Condition {
 	return experiment.Condition{Metric: g.Metric, Statistic: g.Statistic, Op: g.Op, Bound: g.Bound}
 }
 
+// Figure is what the gate judges of its candidate.
+func (g *GateResult) Figure() Figure { return Figure{g.Point, g.Candidate, g.Metric, g.Statistic} }
+
 // Asked is what a gate or a constraint asks for, as people read it everywhere: "throughput at least 1.500x of loop".
 func Asked(exp *experiment.Experiment, c experiment.Condition) string {
 	bound := BoundText(exp, c)
@@ -75,7 +78,7 @@ func Describe(estimate *Estimate) string {
 // DescribeShare is what was achieved of the limit that the result came closest to, with that limit's name: a share of something unnamed
 // says nothing. It is empty where no limit was measured.
 func DescribeShare(result *ArmResult) string {
-	if result.ShareOfCeiling == nil {
+	if result == nil || result.ShareOfCeiling == nil {
 		return ""
 	}
 	return quantity.PercentTo(*result.ShareOfCeiling, 1) + " of " + result.Ceiling

@@ -37,7 +37,7 @@ func CSV(exp *experiment.Experiment, analyzed *analysis.Analysis) []byte {
 		cells := append(v.axisValues(parameters), r.arm)
 		ceiling, share := "", ""
 		for _, c := range v.columns {
-			result, ok := v.levels[entry{r, c.measure}]
+			result, ok := v.levels[r.of(c.metric, c.statistic)]
 			if ok {
 				e := result.Estimate
 				cells = append(cells, number(&e.Value), number(e.Low), number(e.High), strconv.Itoa(e.Blocks), strconv.Itoa(e.Samples))
@@ -48,7 +48,7 @@ func CSV(exp *experiment.Experiment, analyzed *analysis.Analysis) []byte {
 			if v.baseline == "" {
 				continue
 			}
-			if ratio, ok := v.ratios[entry{r, c.measure}]; ok {
+			if ratio, ok := v.ratios[r.of(c.metric, c.statistic)]; ok {
 				cells = append(cells, number(&ratio.Estimate.Value), number(ratio.Estimate.Low), number(ratio.Estimate.High))
 			} else {
 				cells = append(cells, "", "", "")

@@ -164,9 +164,8 @@ func (v *view) gates(out *document) {
 		if gate.Severity == experiment.Advisory {
 			name += " (advisory)"
 		}
-		level := v.levels[entry{row{gate.Point, gate.Candidate}, measure{gate.Metric, gate.Statistic}}]
 		table.add(string(gate.Outcome), name, gate.Candidate, gate.Point, analysis.Asked(v.exp, gate.Condition()), estimate, blocks,
-			Detectable(&gate), analysis.DescribeShare(&level), message)
+			Detectable(&gate), analysis.DescribeShare(v.levels[gate.Figure()]), message)
 	}
 	out.table(table)
 	out.line("\nA gate is Go or NoGo only over its whole interval, which has %s confidence here. The minimum detectable effect is the "+
@@ -185,14 +184,14 @@ func (v *view) results(out *document) {
 		cells := append(v.axisValues(parameters), r.arm)
 		blocks, ceiling := 0, ""
 		for _, c := range v.columns {
-			result, ok := v.levels[entry{r, c.measure}]
+			result, ok := v.levels[r.of(c.metric, c.statistic)]
 			if !ok {
 				cells = append(cells, "")
 				continue
 			}
 			cells = append(cells, analysis.Describe(&result.Estimate))
 			blocks = max(blocks, result.Estimate.Blocks)
-			ceiling = cmp.Or(analysis.DescribeShare(&result), ceiling)
+			ceiling = cmp.Or(analysis.DescribeShare(result), ceiling)
 		}
 		table.add(append(cells, fmt.Sprint(blocks), ceiling)...)
 	})
@@ -228,7 +227,7 @@ func (v *view) comparisons(out *document) {
 		}
 		cells := append(v.axisValues(parameters), r.arm)
 		for _, c := range v.columns {
-			if result, ok := v.ratios[entry{r, c.measure}]; ok {
+			if result, ok := v.ratios[r.of(c.metric, c.statistic)]; ok {
 				cells = append(cells, analysis.Describe(&result.Estimate))
 			} else {
 				cells = append(cells, "")

@@ -15,6 +15,11 @@ import (
 // row is a point and an arm, the key of every results table.
 type row struct{ point, arm string }
 
+// of is one statistic of one metric there.
+func (r row) of(metric string, statistic experiment.Statistic) analysis.Figure {
+	return analysis.Figure{Point: r.point, Arm: r.arm, Metric: metric, Statistic: statistic}
+}
+
 // view is an analysis indexed for tables.
 type view struct {
 	exp      *experiment.Experiment
@@ -22,44 +27,27 @@ type view struct {
 	axes     []string
 	baseline string
 	columns  []column
-	levels   map[entry]analysis.ArmResult
-	ratios   map[entry]analysis.RatioResult
+	levels   map[analysis.Figure]*analysis.ArmResult
+	ratios   map[analysis.Figure]*analysis.RatioResult
 	// tried are the loads of a search.
 	tried map[row]search.Level
 }
 
-// measure is one statistic of one metric.
-type measure struct {
+// column is one statistic of one metric in its unit.
+type column struct {
 	metric    string
 	statistic experiment.Statistic
-}
-
-// column is a measure in its unit, and entry what it is at a row.
-type column struct {
-	measure
-	unit string
-}
-type entry struct {
-	row
-	measure
+	unit      string
 }
 
 func newView(exp *experiment.Experiment, analyzed *analysis.Analysis) *view {
-	v := &view{
-		exp: exp, result: analyzed, axes: exp.Axes(), baseline: Baseline(exp),
-		levels: map[entry]analysis.ArmResult{}, ratios: map[entry]analysis.RatioResult{},
-	}
+	v := &view{exp: exp, result: analyzed, axes: exp.Axes(), baseline: Baseline(exp)}
+	v.levels, v.ratios = analyzed.Figures()
 	v.tried = levels(v)
-	for _, result := range analyzed.Arms {
-		v.levels[entry{row{result.Point, result.Arm}, measure{result.Metric, result.Statistic}}] = result
-	}
-	for _, result := range analyzed.Ratios {
-		v.ratios[entry{row{result.Point, result.Candidate}, measure{result.Metric, result.Statistic}}] = result
-	}
 	// Columns in the template's order, and inside a metric in the order the results have.
 	for _, metric := range exp.Metrics() {
 		for _, result := range analyzed.Arms {
-			c := column{measure{result.Metric, result.Statistic}, metric.Unit}
+			c := column{result.Metric, result.Statistic, metric.Unit}
 			if result.Metric == metric.Name && !slices.Contains(v.columns, c) {
 				v.columns = append(v.columns, c)
 			}

@@ -99,12 +99,12 @@ func (v *view) pointRows(asked *experiment.Table, table *OwnTable) {
 					cell = scaled(phase, c.Scale)
 				}
 			case c.Compared:
-				if ratio, ok := v.ratios[entry{r, measure{c.Metric, c.Statistic}}]; ok {
+				if ratio, ok := v.ratios[r.of(c.Metric, c.Statistic)]; ok {
 					cell = scaled(&ratio.Estimate, 1)
 					cell.unit = quantity.Times
 				}
 			default:
-				if level, ok := v.levels[entry{r, measure{c.Metric, c.Statistic}}]; ok {
+				if level, ok := v.levels[r.of(c.Metric, c.Statistic)]; ok {
 					cell = scaled(&level.Estimate, c.Scale)
 					if level.ShareOfCeiling != nil && !part.known {
 						part, ceiling = share(level.ShareOfCeiling), words(level.Ceiling)
@@ -131,17 +131,17 @@ func (v *view) phaseRows(asked *experiment.Table, table *OwnTable) {
 	table.header = append(slices.Clone(v.axes), "arm", "phase", "time ("+asked.Unit+")", "share")
 	v.each(asked, func(names []figure, r row) {
 		total, sum := 0.0, 0.0
-		level, hasTotal := analysis.ArmResult{}, false
+		var whole *analysis.ArmResult
 		if metric := v.exp.Metric(asked.Total); metric != nil {
-			level, hasTotal = v.levels[entry{r, measure{asked.Total, metric.Statistic}}]
+			whole = v.levels[r.of(asked.Total, metric.Statistic)]
 		}
 		for _, phase := range v.result.Phases {
 			if phase.Point == r.point && phase.Arm == r.arm {
 				sum += phase.Estimate.Value
 			}
 		}
-		if total = sum; hasTotal {
-			total = level.Estimate.Value
+		if total = sum; whole != nil {
+			total = whole.Estimate.Value
 		}
 		for i := range v.result.Phases {
 			phase := &v.result.Phases[i]
@@ -151,11 +151,11 @@ func (v *view) phaseRows(asked *experiment.Table, table *OwnTable) {
 			part := phase.Estimate.Value / total
 			table.rows = append(table.rows, append(slices.Clone(names), words(phase.Phase), scaled(&phase.Estimate, scale), share(&part)))
 		}
-		if part := sum / total; hasTotal && total > 0 && sum > 0 {
+		if part := sum / total; whole != nil && total > 0 && sum > 0 {
 			table.rows = append(table.rows,
 				append(slices.Clone(names), words("all phases together"), figure{known: true, value: sum / scale}, share(&part)))
-			whole := 1.0
-			table.rows = append(table.rows, append(slices.Clone(names), words(asked.Total), scaled(&level.Estimate, scale), share(&whole)))
+			all := 1.0
+			table.rows = append(table.rows, append(slices.Clone(names), words(asked.Total), scaled(&whole.Estimate, scale), share(&all)))
 		}
 	})
 }

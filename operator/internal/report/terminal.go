@@ -44,10 +44,10 @@ func Terminal(w io.Writer, exp *experiment.Experiment, analyzed *analysis.Analys
 		cells := append(v.axisValues(parameters), r.arm)
 		for _, c := range v.columns {
 			level, ratio := "-", "-"
-			if result, ok := v.levels[entry{r, c.measure}]; ok {
+			if result, ok := v.levels[r.of(c.metric, c.statistic)]; ok {
 				level = quantity.Format(result.Estimate.Value, result.Estimate.Shown())
 			}
-			if result, ok := v.ratios[entry{r, c.measure}]; ok {
+			if result, ok := v.ratios[r.of(c.metric, c.statistic)]; ok {
 				ratio = analysis.Describe(&result.Estimate)
 			} else if r.arm == v.baseline {
 				ratio = "1"

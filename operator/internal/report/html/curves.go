@@ -101,7 +101,7 @@ func (b *builder) curves() panels {
 	return b.alongSweep(func(metric *experiment.Metric) (string, chart.Number, []chart.Tick) {
 		return analysis.StatisticName(metric.Name, metric.Statistic) + " (" + quantity.Unit(metric.Unit) + ")", numberOf(metric.Unit), nil
 	}, func(metric *experiment.Metric, point, arm string) *analysis.Estimate {
-		if r := b.levels[quantityOf{point, arm, metric.Name, metric.Statistic}]; r != nil {
+		if r := b.levels[analysis.Figure{Point: point, Arm: arm, Metric: metric.Name, Statistic: metric.Statistic}]; r != nil {
 			return &r.Estimate
 		}
 		return nil
@@ -113,7 +113,7 @@ func (b *builder) ratioCurves() panels {
 	return b.alongSweep(func(metric *experiment.Metric) (string, chart.Number, []chart.Tick) {
 		return analysis.StatisticName(metric.Name, metric.Statistic) + " over " + b.baseline(), numberOf(quantity.Times), b.rules(metric)
 	}, func(metric *experiment.Metric, point, arm string) *analysis.Estimate {
-		if r := b.ratios[quantityOf{point, arm, metric.Name, metric.Statistic}]; r != nil {
+		if r := b.ratios[analysis.Figure{Point: point, Arm: arm, Metric: metric.Name, Statistic: metric.Statistic}]; r != nil {
 			return &r.Estimate
 		}
 		return nil

@@ -28,7 +28,7 @@ func (b *builder) gates() []gate {
 			Outcome: verdictName(g.Outcome), Class: verdictClass(g.Outcome), Name: g.Gate, Candidate: g.Candidate, Point: g.Point,
 			Asked: analysis.Asked(b.exp, g.Condition()), Message: g.Message, points: 1, Advisory: g.Severity == experiment.Advisory,
 			Plot:       intervalPlot(g),
-			Detectable: summary.Detectable(&g), Share: b.share(g),
+			Detectable: summary.Detectable(&g), Share: analysis.DescribeShare(b.levels[g.Figure()]),
 		}
 		if g.Estimate != nil {
 			shown.Estimate, shown.Blocks = analysis.Describe(g.Estimate), g.Estimate.Blocks
@@ -37,13 +37,6 @@ func (b *builder) gates() []gate {
 		out = append(out, shown)
 	}
 	return out
-}
-
-func (b *builder) share(g analysis.GateResult) string {
-	if arm := b.levels[quantityOf{g.Point, g.Candidate, g.Metric, g.Statistic}]; arm != nil {
-		return analysis.DescribeShare(arm)
-	}
-	return ""
 }
 
 func intervalPlot(g analysis.GateResult) (plot chartHTML) {

@@ -167,30 +167,14 @@ type builder struct {
 	result *analysis.Analysis
 	// trials are those that count, all are those that were measured.
 	trials, all []*record.Attempt
-	// levels and ratios are those of the result: a run may have as many as it has points, arms and metrics together.
-	levels map[quantityOf]*analysis.ArmResult
-	ratios map[quantityOf]*analysis.RatioResult
-}
-
-// quantityOf is what an estimate is of.
-type quantityOf struct {
-	point, arm, metric string
-	statistic          experiment.Statistic
+	// levels and ratios are those of the result.
+	levels map[analysis.Figure]*analysis.ArmResult
+	ratios map[analysis.Figure]*analysis.RatioResult
 }
 
 func newBuilder(exp *experiment.Experiment, result *analysis.Analysis, evidence record.Evidence) *builder {
-	b := &builder{
-		exp: exp, result: result, trials: usedTrials(result, evidence), all: measured(evidence),
-		levels: map[quantityOf]*analysis.ArmResult{}, ratios: map[quantityOf]*analysis.RatioResult{},
-	}
-	for i := range result.Arms {
-		r := &result.Arms[i]
-		b.levels[quantityOf{r.Point, r.Arm, r.Metric, r.Statistic}] = r
-	}
-	for i := range result.Ratios {
-		r := &result.Ratios[i]
-		b.ratios[quantityOf{r.Point, r.Candidate, r.Metric, r.Statistic}] = r
-	}
+	b := &builder{exp: exp, result: result, trials: usedTrials(result, evidence), all: measured(evidence)}
+	b.levels, b.ratios = result.Figures()
 	return b
 }
 

@@ -19,7 +19,7 @@ import (
 func (b *builder) pairs() panels {
 	out := panels{Where: inAnalysis}
 	for _, g := range b.result.Gates {
-		r := b.ratios[quantityOf{g.Point, g.Candidate, g.Metric, g.Statistic}]
+		r := b.ratios[g.Figure()]
 		if g.Bound == nil || r == nil || len(r.PerBlock) == 0 {
 			continue
 		}
@@ -162,29 +162,16 @@ func (b *builder) phases() (panels, []key) {
 
 // results is the whole table: every point and arm with every statistic.
 func (b *builder) results() summary.Table {
-	type column struct {
-		metric    string
-		statistic experiment.Statistic
-	}
-	var columns []column
-	levels, ratios := map[string]analysis.ArmResult{}, map[string]analysis.RatioResult{}
-	at := func(point, arm string, c column) string {
-		return fmt.Sprintf("%q %q %q %q", point, arm, c.metric, c.statistic)
-	}
+	var columns []analysis.Figure
 	for _, r := range b.result.Arms {
-		c := column{r.Metric, r.Statistic}
-		if !slices.Contains(columns, c) {
+		if c := (analysis.Figure{Metric: r.Metric, Statistic: r.Statistic}); !slices.Contains(columns, c) {
 			columns = append(columns, c)
 		}
-		levels[at(r.Point, r.Arm, c)] = r
-	}
-	for _, r := range b.result.Ratios {
-		ratios[at(r.Point, r.Candidate, column{r.Metric, r.Statistic})] = r
 	}
 	out := summary.Table{Header: []string{"point", "arm"}}
 	for _, c := range columns {
 		confidence := summary.Interval(b.result.Confidence)
-		out.Header = append(out.Header, analysis.StatisticName(c.metric, c.statistic)+confidence, "over "+b.baseline()+confidence)
+		out.Header = append(out.Header, analysis.StatisticName(c.Metric, c.Statistic)+confidence, "over "+b.baseline()+confidence)
 	}
 	out.Header = append(out.Header, "blocks", "share of ceiling")
 	for _, point := range b.exp.Points {
@@ -192,13 +179,14 @@ func (b *builder) results() summary.Table {
 			row, blocks, ceiling := []string{point.Key, arm.Name}, 0, ""
 			measured := false
 			for _, c := range columns {
+				c.Point, c.Arm = point.Key, arm.Name
 				level, ratio := "", ""
-				if r, ok := levels[at(point.Key, arm.Name, c)]; ok {
+				if r := b.levels[c]; r != nil {
 					measured = true
 					level, blocks = analysis.Describe(&r.Estimate), max(blocks, r.Estimate.Blocks)
-					ceiling = cmp.Or(analysis.DescribeShare(&r), ceiling)
+					ceiling = cmp.Or(analysis.DescribeShare(r), ceiling)
 				}
-				if r, ok := ratios[at(point.Key, arm.Name, c)]; ok {
+				if r := b.ratios[c]; r != nil {
 					ratio = analysis.Describe(&r.Estimate)
 				}
 				row = append(row, level, ratio)
