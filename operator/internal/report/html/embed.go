@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"html/template"
 
-	"assay.dev/assay/operator/internal/analysis"
-	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/quantity"
 	summary "assay.dev/assay/operator/internal/report"
 )
@@ -24,12 +22,12 @@ type file struct {
 const maxEmbedded, maxShownText = 1 << 20, 256 << 10
 
 // embed puts the run and its data into the page.
-func (r *report) embed(exp *experiment.Experiment, result *analysis.Analysis) error {
-	manifest, err := summary.Manifest(exp)
+func (r *report) embed() error {
+	manifest, err := summary.Manifest(r.Exp)
 	if err != nil {
 		return err
 	}
-	whole, err := json.MarshalIndent(result, "", " ")
+	whole, err := json.MarshalIndent(r.Result, "", " ")
 	if err != nil {
 		return err
 	}
@@ -39,7 +37,7 @@ func (r *report) embed(exp *experiment.Experiment, result *analysis.Analysis) er
 		read             bool
 	}{
 		{"run.yaml", "the experiment, for assay and kubectl", "application/yaml", manifest, true},
-		{"table.csv", "the results, for a spreadsheet", "text/csv", summary.CSV(exp, result), true},
+		{"table.csv", "the results, for a spreadsheet", "text/csv", summary.CSV(r.Exp, r.Result), true},
 		{"analysis.json", "everything that was found, block by block", "application/json", whole, false},
 	} {
 		if len(of.data) > maxEmbedded {

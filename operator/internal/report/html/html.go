@@ -12,6 +12,7 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -45,13 +46,15 @@ func Style() string { return style }
 var page = template.Must(template.New("page.html.tmpl").Funcs(template.FuncMap{
 	"style":     func() template.CSS { return template.CSS(style) },       //nolint:gosec // Our own file.
 	"beginning": func() template.HTML { return template.HTML(beginning) }, //nolint:gosec // A constant.
+	"describe":  analysis.Describe,
+	"times":     func(ratio float64) string { return quantity.Format(ratio, quantity.Times) },
 }).ParseFS(files, "page.html.tmpl"))
 
 // Render writes the report of an analysis. The evidence is what was analysed: the plots of single trials come from it.
 func Render(exp *experiment.Experiment, result *analysis.Analysis, evidence record.Evidence) ([]byte, error) {
 	var out bytes.Buffer
 	shown := newReport(exp, result, evidence)
-	err := shown.embed(exp, result)
+	err := shown.embed()
 	if err == nil {
 		err = page.Execute(&out, shown)
 	}

@@ -2,23 +2,22 @@ package html
 
 import (
 	"cmp"
-	"fmt"
 	"html/template"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
-	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 	summary "assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/report/chart"
 )
 
-// report is everything the page shows, in its order.
+// report is everything the page shows, in its order, beside what it shows of the run and its analysis as they are.
 type report struct {
+	Exp                          *experiment.Experiment
+	Result                       *analysis.Analysis
 	Name, Verdict, Class, Answer string
 	When, Machine                string
 	Decides                      *decision
@@ -29,33 +28,24 @@ type report struct {
 	Curves, Ratios               panels
 	Pairs, Distributions, Phases panels
 	PhaseKeys                    []key
-	Predictions                  []prediction
 	Axis, Maximized              string
 	Answers                      []answer
 	Loads, Controls, Screening   summary.Table
 	TwiceSays                    string
 	Twice, ArmNoise              summary.Table
 	SeriesSays, SeriesNote       string
-	Unseen                       string
 	Series                       summary.Table
 	GateConfidence               string
 	Own                          []summary.OwnTable
 	Results                      summary.Table
-	Trials                       analysis.Trials
 	Excluded                     []analysis.Exclusion
 	MoreExcluded                 string
 	Processes                    summary.Table
-	ProcessesNote, Layout        string
+	ProcessesNote                string
 	Noise                        panels
 	Quiet, Unread                []string
-	Isolation, Environment       [][2]string
-	Experiment, Evidence, UID    string
-	Image                        string
-	Wave                         int
-	Seed                         int64
 	Confidence                   string
 	Baseline                     string
-	Command                      []string
 	Files                        []file
 	Missing                      []string
 }
@@ -103,8 +93,6 @@ type key struct {
 	Class string
 }
 
-type prediction struct{ Point, Candidate, Metric, Predicted, Measured, Message string }
-
 // answer is what a search found for one arm.
 type answer struct{ Arm, Feasible, Value, Reason, Binding string }
 
@@ -114,12 +102,10 @@ const shownExclusions = 30
 func newReport(exp *experiment.Experiment, result *analysis.Analysis, evidence record.Evidence) *report {
 	b := newBuilder(exp, result, evidence)
 	r := &report{
-		Name: summary.RunName(exp), Verdict: verdictName(result.Verdict), Class: verdictClass(result.Verdict), Baseline: summary.Baseline(exp),
-		Answer: summary.Headline(exp, result), When: b.when(), Machine: b.machine(),
-		Warnings: summary.Warnings(exp, result), Layout: result.Layout, Trials: result.Trials, Decides: b.decides(),
-		Experiment: result.Experiment, Evidence: result.Evidence, UID: exp.Run.UID, Image: exp.ImageNames(),
-		GateConfidence: summary.Confidence(result.GateConfidence),
-		Wave:           result.Wave, Seed: result.Seed, Confidence: summary.Confidence(result.Confidence), Command: exp.Plan.Command,
+		Exp: exp, Result: result, Name: summary.RunName(exp), Verdict: verdictName(result.Verdict), Class: verdictClass(result.Verdict),
+		Baseline: summary.Baseline(exp), Answer: summary.Headline(exp, result), When: b.when(), Machine: b.machine(),
+		Warnings: summary.Warnings(exp, result), Decides: b.decides(),
+		GateConfidence: summary.Confidence(result.GateConfidence), Confidence: summary.Confidence(result.Confidence),
 	}
 	for _, c := range result.Candidates {
 		shown := candidate{Name: c.Name, Verdict: verdictName(c.Verdict), Class: verdictClass(c.Verdict), Gain: gain(c.Gain),
@@ -137,27 +123,17 @@ func newReport(exp *experiment.Experiment, result *analysis.Analysis, evidence r
 	r.Curves, r.Ratios = b.curves(), b.ratioCurves()
 	r.Pairs, r.Distributions = b.pairs(), b.distributions()
 	r.Phases, r.PhaseKeys = b.phases()
-	for _, p := range result.Predicted {
-		r.Predictions = append(r.Predictions,
-			prediction{p.Point, p.Candidate, p.Metric, quantity.Format(p.Predicted, quantity.Times), analysis.Describe(p.Measured), p.Message})
-	}
 	b.search(r)
 	r.Controls, r.Screening, r.ArmNoise = summary.Controls(result), summary.Screening(result), summary.ArmNoise(result)
 	r.TwiceSays, r.Twice = summary.Twice(result)
 	r.SeriesSays, r.Series = summary.Series(result)
-	r.SeriesNote, r.Unseen = summary.SeriesNote, result.Unseen
+	r.SeriesNote = summary.SeriesNote
 	r.Own = summary.OwnTables(exp, result)
 	r.Results = b.results()
 	r.Excluded = result.Excluded[:min(shownExclusions, len(result.Excluded))]
 	r.MoreExcluded = summary.MoreExcluded(result, shownExclusions)
 	r.Processes, r.ProcessesNote = summary.Processes(result), summary.ProcessesNote
 	r.Noise, r.Quiet, r.Unread = b.noise()
-	for _, level := range slices.Sorted(maps.Keys(result.Isolation)) {
-		r.Isolation = append(r.Isolation, [2]string{level, fmt.Sprintf("%d trials", result.Isolation[level])})
-	}
-	for _, name := range slices.Sorted(maps.Keys(result.Environment)) {
-		r.Environment = append(r.Environment, [2]string{name, fmt.Sprint(result.Environment[name])})
-	}
 	return r
 }
 
