@@ -56,7 +56,7 @@ func CSV(exp *experiment.Experiment, analyzed *analysis.Analysis) []byte {
 		}
 		cells = append(cells, ceiling, share)
 		if exp.Plan.Search != nil {
-			cells = append(cells, searchCells(v.tried[r])...)
+			cells = append(cells, SearchCells(v.tried[r])...)
 		}
 		out.row(cells)
 	})

@@ -62,16 +62,25 @@ func (v *view) search(out *document) {
 // answerLine is the answer of one arm in a line.
 func answerLine(result analysis.SearchResult) string {
 	text := "no feasible " + result.Axis
-	switch {
-	case result.Interval != nil:
-		text = fmt.Sprintf("%s %s [%s, %s)", result.Axis, result.FeasibleMax, result.Interval.Low, result.Interval.High)
-	case result.FeasibleMax != "":
-		text = fmt.Sprintf("%s %s or more", result.Axis, result.FeasibleMax)
+	if feasible := Feasible(result); feasible != "" {
+		text = result.Axis + " " + feasible
 	}
 	if result.Value != nil {
 		text += fmt.Sprintf(", %s %s", result.Metric, analysis.Describe(result.Value))
 	}
 	return result.Arm + ": " + text + ": " + result.Reason
+}
+
+// Feasible is the highest load that an arm was shown to sustain, with the range that holds it; empty without one.
+func Feasible(result analysis.SearchResult) string {
+	switch {
+	case result.Interval != nil:
+		return fmt.Sprintf("%s [%s, %s)", result.FeasibleMax, result.Interval.Low, result.Interval.High)
+	case result.FeasibleMax != "":
+		return result.FeasibleMax + " or more"
+	default:
+		return ""
+	}
 }
 
 func deciding(level search.Level) string {
@@ -90,8 +99,8 @@ func yes(value bool) string {
 	return "no"
 }
 
-// searchCells are the last columns of the table of a search: what was found at the load, and by fresh blocks.
-func searchCells(level search.Level) []string {
+// SearchCells are what was found at a load, what by fresh blocks, and the constraint that decides.
+func SearchCells(level search.Level) []string {
 	cells := []string{string(level.Probe.Outcome), "", deciding(level)}
 	if level.Fresh != nil {
 		cells[1] = string(level.Fresh.Outcome)

@@ -14,6 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
+	summary "assay.dev/assay/operator/internal/report"
 )
 
 //go:embed page.html.tmpl
@@ -47,6 +48,7 @@ var page = template.Must(template.New("page.html.tmpl").Funcs(template.FuncMap{
 	"style":     func() template.CSS { return template.CSS(style) },       //nolint:gosec // Our own file.
 	"beginning": func() template.HTML { return template.HTML(beginning) }, //nolint:gosec // A constant.
 	"describe":  analysis.Describe,
+	"feasible":  summary.Feasible,
 	"times":     func(ratio float64) string { return quantity.Format(ratio, quantity.Times) },
 }).ParseFS(files, "page.html.tmpl"))
 

@@ -29,7 +29,6 @@ type report struct {
 	Pairs, Distributions, Phases panels
 	PhaseKeys                    []key
 	Axis, Maximized              string
-	Answers                      []answer
 	Loads, Controls, Screening   summary.Table
 	TwiceSays                    string
 	Twice, ArmNoise              summary.Table
@@ -93,9 +92,6 @@ type key struct {
 	Class string
 }
 
-// answer is what a search found for one arm.
-type answer struct{ Arm, Feasible, Value, Reason, Binding string }
-
 // shownExclusions bounds a list that could be as long as the ledger.
 const shownExclusions = 30
 
@@ -108,12 +104,11 @@ func newReport(exp *experiment.Experiment, result *analysis.Analysis, evidence r
 		GateConfidence: summary.Confidence(result.GateConfidence), Confidence: summary.Confidence(result.Confidence),
 	}
 	for _, c := range result.Candidates {
-		shown := candidate{Name: c.Name, Verdict: verdictName(c.Verdict), Class: verdictClass(c.Verdict), Gain: gain(c.Gain),
-			Reason: summary.Why(exp, result, &c)}
+		shown := candidate{Name: c.Name, Verdict: verdictName(c.Verdict), Class: verdictClass(c.Verdict),
+			Sentence: summary.Sentence(exp, result, c.Name), Reason: summary.Why(exp, result, &c)}
 		if c.Gain != nil {
-			shown.Of = b.gainOf(c.Name)
+			shown.Gain, shown.Of = analysis.Describe(c.Gain), b.gainOf(c.Name)
 		}
-		shown.Sentence = summary.Sentence(exp, result, c.Name)
 		r.Candidates = append(r.Candidates, shown)
 	}
 	for i, arm := range exp.Arms {
@@ -218,13 +213,6 @@ func (b *builder) machine() string {
 		}
 	}
 	return strings.Join(parts, ", ")
-}
-
-func gain(estimate *analysis.Estimate) string {
-	if estimate == nil {
-		return ""
-	}
-	return analysis.Describe(estimate)
 }
 
 func verdictName(verdict experiment.Verdict) string { return string(cmp.Or(verdict, "No verdict")) }
