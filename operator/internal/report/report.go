@@ -41,9 +41,15 @@ type column struct {
 }
 
 func newView(exp *experiment.Experiment, analyzed *analysis.Analysis) *view {
-	v := &view{exp: exp, result: analyzed, axes: exp.Axes(), baseline: Baseline(exp)}
+	v := &view{exp: exp, result: analyzed, axes: exp.Axes(), baseline: Baseline(exp), tried: map[row]search.Level{}}
 	v.levels, v.ratios = analyzed.Figures()
-	v.tried = levels(v)
+	for _, result := range analyzed.Search {
+		for _, level := range result.Levels {
+			if level.Index < len(exp.Points) {
+				v.tried[row{exp.Points[level.Index].Key, result.Arm}] = level
+			}
+		}
+	}
 	// Columns in the template's order, and inside a metric in the order the results have.
 	for _, metric := range exp.Metrics() {
 		for _, result := range analyzed.Arms {

@@ -9,19 +9,6 @@ import (
 	"assay.dev/assay/operator/internal/search"
 )
 
-// levels are the loads that a search tried, by point and arm.
-func levels(v *view) map[row]search.Level {
-	out := map[row]search.Level{}
-	for _, result := range v.result.Search {
-		for _, level := range result.Levels {
-			if level.Index < len(v.exp.Points) {
-				out[row{v.exp.Points[level.Index].Key, result.Arm}] = level
-			}
-		}
-	}
-	return out
-}
-
 // search is the answer for every arm, and what was found at every load tried.
 func (v *view) search(out *document) {
 	if len(v.result.Search) == 0 {
