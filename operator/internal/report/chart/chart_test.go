@@ -80,7 +80,7 @@ func plots() map[string]string {
 		"interval": string(Interval{Title: evil, Value: 2, Low: 1, High: 3, Bound: 1.5, Neutral: &one, Class: "go", Number: plain, Log: true, AtLeast: true}.SVG()),
 		"forest":   string(Forest{Title: evil, Rows: []Estimate{{Name: evil, Value: 2, Low: 1, High: 3, Class: "go"}, {Name: "n", Value: math.NaN()}}, Bound: 1.5, Neutral: &one, Number: plain, Log: true}.SVG()),
 		"strips":   string(Strips{Title: evil, Rows: []Strip{{Name: evil, Values: []float64{1, 2, 3}, Titles: []string{evil, "b", "c"}, Median: 2}}, X: plain}.SVG()),
-		"stack":    string(Stack{Title: evil, Bars: []Bar{{Name: evil, Parts: []Part{{Value: 2, Title: evil}}, Total: 3}}, X: plain}.SVG()),
+		"stack":    string(Stack{Title: evil, Bars: []Bar{{Name: evil, Parts: []Part{{Value: 2, Title: evil}}}}, X: plain}.SVG()),
 		"timeline": string(Timeline{
 			Title: evil, XLabel: evil, XTicks: []Tick{{1, evil}}, Neutral: 1, Y: plain, Gaps: []float64{2},
 			Marks: []Mark{{At: 1.5, Label: evil, Class: "go", Link: evil}},

@@ -9,11 +9,10 @@ type Part struct {
 	Title string
 }
 
-// Bar is one row of a stack. Total is the whole it is a part of, 0 when that is not known.
+// Bar is one row of a stack.
 type Bar struct {
 	Name  string
 	Parts []Part
-	Total float64
 }
 
 // Stack shows what totals are made of.
@@ -34,7 +33,7 @@ func (s Stack) SVG() template.HTML {
 		for _, part := range bar.Parts {
 			sum += part.Value
 		}
-		longest = max(longest, sum, bar.Total)
+		longest = max(longest, sum)
 	}
 	x := newScale([]float64{0, longest}, false, left, plotWidth-marginOfLabels)
 	bottom := height - 24
@@ -50,9 +49,6 @@ func (s Stack) SVG() template.HTML {
 			at, wide := x.at(from), x.at(from+part.Value)-x.at(from)
 			c.pick(part.Title, "", at+wide/2, top+10, func() { c.rect("part "+Class(part.Index), at, top, wide, 20) })
 			from += part.Value
-		}
-		if bar.Total > 0 {
-			c.line("median", x.at(bar.Total), top-3, x.at(bar.Total), top+23)
 		}
 	}
 	c.line("axis", left, bottom, plotWidth-marginOfLabels, bottom)
