@@ -72,13 +72,13 @@ func TestScale(t *testing.T) {
 // plots are one of each kind, with text that would break out of it.
 func plots() map[string]string {
 	evil := `<script>alert("x")</script>&'`
-	low, high, one := 1.0, 3.0, 1.0
+	low, high := 1.0, 3.0
 	return map[string]string{
 		"lines": string(Lines{Title: evil, XLabel: evil, XTicks: []Tick{{1, evil}, {2, "2"}}, LogY: true, Rules: []Tick{{1, evil}}, Y: plain, Series: []Series{
 			{Index: 0, Points: []Point{{X: 1, Y: 2, Low: &low, High: &high, Title: evil}, {X: 2, Y: 4}}}, {Index: 9, Points: []Point{{X: 1, Y: math.NaN()}}},
 		}}.SVG()),
-		"interval": string(Interval{Title: evil, Value: 2, Low: 1, High: 3, Bound: 1.5, Neutral: &one, Class: "go", Number: plain, Log: true, AtLeast: true}.SVG()),
-		"forest":   string(Forest{Title: evil, Rows: []Estimate{{Name: evil, Value: 2, Low: 1, High: 3, Class: "go"}, {Name: "n", Value: math.NaN()}}, Bound: 1.5, Neutral: &one, Number: plain, Log: true}.SVG()),
+		"interval": string(Interval{Title: evil, Value: 2, Low: 1, High: 3, Bound: 1.5, Ratio: true, Class: "go", Number: plain, AtLeast: true}.SVG()),
+		"forest":   string(Forest{Title: evil, Rows: []Estimate{{Name: evil, Value: 2, Low: 1, High: 3, Class: "go"}, {Name: "n", Value: math.NaN()}}, Bound: 1.5, Ratio: true, Number: plain}.SVG()),
 		"strips":   string(Strips{Title: evil, Rows: []Strip{{Name: evil, Values: []float64{1, 2, 3}, Titles: []string{evil, "b", "c"}, Median: 2}}, X: plain}.SVG()),
 		"stack":    string(Stack{Title: evil, Bars: []Bar{{Name: evil, Parts: []Part{{Value: 2, Title: evil}}}}, X: plain}.SVG()),
 		"timeline": string(Timeline{

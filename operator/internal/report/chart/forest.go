@@ -16,11 +16,11 @@ type Forest struct {
 	Title string
 	Rows  []Estimate
 	Bound float64
-	// Neutral is where nothing changed, e.g. 1 for a ratio; nil without such a place.
-	Neutral *float64
+	// Ratio reports whether they are ratios, which are logarithmic and have a line at 1, where nothing changed.
+	Ratio bool
 	// AtLeast is on which side of the bound a gate holds.
-	AtLeast, Log bool
-	Number       Number
+	AtLeast bool
+	Number  Number
 }
 
 // SVG draws the rows below each other.
@@ -32,11 +32,11 @@ func (f Forest) SVG() template.HTML {
 	for _, row := range f.Rows {
 		values = append(values, row.Value, row.Low, row.High)
 	}
-	if f.Neutral != nil {
-		values = append(values, *f.Neutral)
+	if f.Ratio {
+		values = append(values, 1)
 	}
 	const left, right = 10.0, plotWidth - 10
-	x := newScale(values, f.Log, left+12, right-16)
+	x := newScale(values, f.Ratio, left+12, right-16)
 	bound := x.at(f.Bound)
 	if f.AtLeast {
 		c.rect("holds", bound, top, right-bound, bottom-top)
@@ -48,8 +48,8 @@ func (f Forest) SVG() template.HTML {
 		c.text("tick", "middle", x.at(v), bottom+14, f.Number(v))
 	}
 	c.line("axis", left, bottom, right, bottom)
-	if f.Neutral != nil {
-		c.line("neutral", x.at(*f.Neutral), top, x.at(*f.Neutral), bottom)
+	if f.Ratio {
+		c.line("neutral", x.at(1), top, x.at(1), bottom)
 	}
 	c.line("bound", bound, top-4, bound, bottom+5)
 	for i, row := range f.Rows {

@@ -7,11 +7,10 @@ type Interval struct {
 	Title            string
 	Value, Low, High float64
 	Bound            float64
-	// Neutral is where nothing changed, e.g. 1 for a ratio; nil without such a place.
-	Neutral *float64
+	// Ratio reports whether it is one, which is logarithmic and has a line at 1, where nothing changed.
+	Ratio bool
 	// AtLeast is on which side of the bound a gate holds.
 	AtLeast bool
-	Log     bool
 	// Class is the outcome's, which gives the bar its colour.
 	Class  string
 	Number Number
@@ -22,10 +21,10 @@ func (i Interval) SVG() template.HTML {
 	const width, height, middle = 230.0, 40.0, 13.0
 	c := newCanvas(width, height, i.Title)
 	values := []float64{i.Value, i.Low, i.High, i.Bound}
-	if i.Neutral != nil {
-		values = append(values, *i.Neutral)
+	if i.Ratio {
+		values = append(values, 1)
 	}
-	x := newScale(values, i.Log, 12, width-12)
+	x := newScale(values, i.Ratio, 12, width-12)
 	bound := x.at(i.Bound)
 	if i.AtLeast {
 		c.rect("holds", bound, 3, width-bound, 20)
@@ -33,8 +32,8 @@ func (i Interval) SVG() template.HTML {
 		c.rect("holds", 0, 3, bound, 20)
 	}
 	c.line("axis", 0, 23, width, 23)
-	if i.Neutral != nil {
-		c.line("neutral", x.at(*i.Neutral), 3, x.at(*i.Neutral), 23)
+	if i.Ratio {
+		c.line("neutral", x.at(1), 3, x.at(1), 23)
 	}
 	c.line("bound", bound, 1, bound, 26)
 	low, high := x.at(i.Low), x.at(i.High)
@@ -48,10 +47,8 @@ func (i Interval) SVG() template.HTML {
 		anchor, at = "end", width-2
 	}
 	c.text("tick", anchor, at, 36, i.Number(i.Bound))
-	if i.Neutral != nil {
-		if at := x.at(*i.Neutral); at-bound > 40 || bound-at > 40 {
-			c.text("tick", "middle", min(max(at, 8), width-8), 36, i.Number(*i.Neutral))
-		}
+	if at := x.at(1); i.Ratio && (at-bound > 40 || bound-at > 40) {
+		c.text("tick", "middle", min(max(at, 8), width-8), 36, i.Number(1))
 	}
 	return c.svg()
 }

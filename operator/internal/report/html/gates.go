@@ -43,18 +43,12 @@ func intervalPlot(g analysis.GateResult) (plot chartHTML) {
 	if g.Estimate == nil || g.Estimate.Low == nil || g.Estimate.High == nil || g.Bound == nil {
 		return ""
 	}
-	relative := g.Op.Relative()
-	interval := chart.Interval{
+	return chart.Interval{
 		Title: fmt.Sprintf("%s for %s: %s", g.Gate, g.Candidate, analysis.Describe(g.Estimate)),
 		Value: g.Estimate.Value, Low: *g.Estimate.Low, High: *g.Estimate.High, Bound: *g.Bound,
 		AtLeast: g.Op != experiment.RatioAtMost && g.Op != experiment.AtMost,
-		Log:     relative, Class: verdictClass(g.Outcome), Number: numberOf(g.Estimate.Shown()),
-	}
-	if relative {
-		one := 1.0
-		interval.Neutral = &one
-	}
-	return interval.SVG()
+		Ratio:   g.Op.Relative(), Class: verdictClass(g.Outcome), Number: numberOf(g.Estimate.Shown()),
+	}.SVG()
 }
 
 // numberOf formats a value of a unit for an axis: as reports show it, without zeros that say nothing. Long units are in the

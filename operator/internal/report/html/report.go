@@ -157,14 +157,12 @@ func (b *builder) decides() *decision {
 	}
 	asked := analysis.Asked(b.exp, gate.Condition())
 	plot := chart.Forest{
-		Title: asked + atPoint(gate.Point), Bound: *gate.Bound, Log: gate.Op.Relative(), Number: numberOf(gate.Estimate.Shown()),
+		Title: asked + atPoint(gate.Point), Bound: *gate.Bound, Ratio: gate.Op.Relative(), Number: numberOf(gate.Estimate.Shown()),
 		AtLeast: gate.Op != experiment.RatioAtMost && gate.Op != experiment.AtMost,
 	}
 	note := "Bars are intervals of " + summary.Confidence(gate.Confidence) + " confidence; the shaded side is where the gate " + gate.Gate +
 		" holds."
-	if gate.Op.Relative() {
-		one := 1.0
-		plot.Neutral = &one
+	if plot.Ratio {
 		note += " The thin line is no change from " + b.baseline() + "."
 	}
 	for _, g := range b.result.Gates {
