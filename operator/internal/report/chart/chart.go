@@ -40,9 +40,6 @@ type canvas struct {
 	picks int
 }
 
-// newCanvas begins a drawing whose title is for screen readers and not shown.
-func newCanvas(width, height float64, title string) *canvas { return begin(0, width, height, 0, title) }
-
 // newPlot begins a drawing with its title above it. Two titles of one report often differ only in their ends, so a long one takes
 // more lines, which lie above the drawing's own coordinates.
 func newPlot(height float64, title string) *canvas {
@@ -55,6 +52,7 @@ func newPlot(height float64, title string) *canvas {
 	return c
 }
 
+// begin begins a drawing, with so much room above and below its own coordinates. Its title is for screen readers and not shown.
 func begin(above, width, height, below float64, title string) *canvas {
 	c := &canvas{width: width, height: height, left: marginLeft, right: width - marginRight}
 	c.add(`<svg class="chart" viewBox="0 %s %s %s" role="img" xmlns="http://www.w3.org/2000/svg"><title>%s</title>`, px(-above), px(width),

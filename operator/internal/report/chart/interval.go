@@ -19,7 +19,7 @@ type Interval struct {
 // SVG draws the interval.
 func (i Interval) SVG() template.HTML {
 	const width, height, middle = 230.0, 40.0, 13.0
-	c := newCanvas(width, height, i.Title)
+	c := begin(0, width, height, 0, i.Title)
 	values := []float64{i.Value, i.Low, i.High, i.Bound}
 	if i.Ratio {
 		values = append(values, 1)
