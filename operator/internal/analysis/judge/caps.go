@@ -41,7 +41,7 @@ var caps = []doubt{
 		ofControls(missing)},
 	{analysis.CapBaselineIncomplete, brokenBaseline, always, (*doubts).ofCompleting},
 	{analysis.CapApart, apart, always, ofRun(func(d *estimate.Data) string { return d.Chosen.Apart })},
-	{analysis.CapMeasuredUnlike, measuredUnlike, always, ofPairs(unlike)},
+	ofPairs(analysis.CapMeasuredUnlike, unlike),
 	{analysis.CapMadeUnlike, madeUnlike, always, (*doubts).ofMadeUnlike},
 	{analysis.CapSamples, unpromised, exceptNoGo, unasked("of a level, and arms are compared by ratios")},
 	{analysis.CapOutvoted, outvoted, ofDecisions, unasked("of a percentile, which no block has")},
@@ -54,7 +54,7 @@ var caps = []doubt{
 	{analysis.CapRejectedUnevenly, rejectedUnevenly, ofDecisions, unasked("package contrast asks whether the figure moves")},
 	{analysis.CapRejectionDecides, rejectionDecides, ofDecisions, unasked("package contrast asks whether the figure moves")},
 	{analysis.CapSequential, sequentialOrder, always, ofRun(func(d *estimate.Data) string { return sequentialOrder(d, nil, nil) })},
-	{analysis.CapOnePlace, onePlace, always, ofPairs(placed)},
+	ofPairs(analysis.CapOnePlace, placed),
 	{analysis.CapDependent, dependentPercentile, always, unasked("of a percentile, which no block has")},
 	{analysis.CapCorrelation, fewForCorrelation, always, unasked("package contrast counts the blocks that its arms share")},
 	{analysis.CapFewBlocks, fewBlocks, exceptNoGo, unasked("an estimate has its error")},
@@ -110,18 +110,9 @@ func sequentialOrder(d *estimate.Data, _ *judgement, _ *analysis.GateResult) str
 // placeConfidence is how sure it must be that an arm came before the other more often than by chance.
 const placeConfidence = 0.99
 
-// onePlace doubts comparisons of arms of which one came before the other in more blocks than chance explains, whatever order the design
-// names: that of the plan and of the attempts is what ran. In fewer than eight blocks chance explains every order.
-func onePlace(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
-	if !gate.Op.Relative() {
-		return ""
-	}
-	point := pointOf(d, gate)
-	return placed(d, point, selection.ArmIndex(d.Exp, gate.Candidate), d.Exp.Baseline(), 1)
-}
-
-// placed describes how an arm had one place beside another one; empty where they took turns. It is one of several comparisons that share
-// the level.
+// placed describes how an arm had one place beside another one: it came before or after it in more blocks than chance explains, whatever
+// order the design names, as that of the plan and of the attempts is what ran. It is empty where they took turns; in fewer than eight
+// blocks chance explains every order. It is one of several comparisons that share the level.
 func placed(d *estimate.Data, point, mine, theirs int, comparisons float64) string {
 	earlier, later := d.Before(point, mine, theirs)
 	low, high := stats.ShareLimits(earlier, earlier+later, 1-(1-placeConfidence)/comparisons)

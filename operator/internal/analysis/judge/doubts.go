@@ -134,15 +134,21 @@ func (f *doubts) eachPoint(visit func(point int, key string)) {
 	}
 }
 
-// ofPairs asks a rule about any two arms at each point.
-func ofPairs(rule func(d *estimate.Data, point, mine, theirs int, comparisons float64) string) func(*doubts, analysis.CapReason) {
-	return func(f *doubts, as analysis.CapReason) {
+// ofPairs is a rule about two arms at a point: those that a gate compares, or any two.
+func ofPairs(reason analysis.CapReason, rule func(d *estimate.Data, point, mine, theirs int, comparisons float64) string) doubt {
+	compared := func(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
+		if !gate.Op.Relative() {
+			return ""
+		}
+		return rule(d, pointOf(d, gate), selection.ArmIndex(d.Exp, gate.Candidate), d.Exp.Baseline(), 1)
+	}
+	return doubt{reason, compared, always, func(f *doubts, as analysis.CapReason) {
 		f.eachPair(func(mine, theirs int, names []string, comparisons float64) {
 			f.eachPoint(func(point int, key string) {
 				f.add(as, rule(f.d, point, mine, theirs, comparisons), analysis.Doubt{Arms: names, Point: key})
 			})
 		})
-	}
+	}}
 }
 
 func (f *doubts) ofLosses(as analysis.CapReason) {

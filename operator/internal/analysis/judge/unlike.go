@@ -19,16 +19,8 @@ import (
 // read of every trial, such as whether its CPUs were its own, may change by accident, so that arms are asked whether it differs between
 // them by more than chance explains.
 
-// measuredUnlike doubts comparisons of arms that were measured differently, in what may change from trial to trial.
-func measuredUnlike(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
-	if !gate.Op.Relative() {
-		return ""
-	}
-	return unlike(d, pointOf(d, gate), selection.ArmIndex(d.Exp, gate.Candidate), d.Exp.Baseline(), 1)
-}
-
-// unlike describes how two arms were measured differently, at a point or over all of them, as one of several comparisons that share the
-// level: half of it is that of all points together, and half is shared among the points.
+// unlike describes how two arms were measured differently, in what may change from trial to trial, at a point or over all of them, as one
+// of several comparisons that share the level: half of it is that of all points together, and half is shared among the points.
 func unlike(d *estimate.Data, point, mine, theirs int, comparisons float64) string {
 	level, at := lossLevel/comparisons, "at "+analysis.PointName(d.Exp.Points[point].Key)
 	if len(d.Exp.Points) == 1 || d.Exp.Plan.Search != nil {
