@@ -87,8 +87,6 @@ func judgeControls(d *estimate.Data, parity *selection.Parity) []analysis.Contro
 		case c.lacks != "":
 			c.result.Missing = true
 			c.result.Message = fmt.Sprintf("%s cannot be compared: %s", title(&c.result), c.lacks)
-		case !c.found.HasInterval():
-			c.result.Message = fmt.Sprintf("%s cannot be compared: %s", title(&c.result), c.found.Reason)
 		default:
 			c.result.Message = "did not move"
 		}
