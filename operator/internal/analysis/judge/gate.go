@@ -151,16 +151,17 @@ func decide(found estimate.Inference, bound, confidence float64, result *analysi
 	default:
 		result.Outcome = experiment.VerdictInconclusive
 		result.MoreBlocks = found.MoreBlocks(bound, (1-confidence)/2)
-		further := furtherBlocks(result.MoreBlocks)
-		if clock := found.Resolution; clock != nil && clock.Widened && result.MoreBlocks == nil {
+		further := "the estimate is so close to it that no number of blocks would decide"
+		switch clock := found.Resolution; {
+		case found.Builds > 0:
+			further = fmt.Sprintf("it rests on %d builds, so further builds would decide and further blocks of the same would not", found.Builds)
+		case found.NodesDiffer:
+			further = "it depends on the node, so further nodes would decide and further blocks would not"
+		case result.MoreBlocks != nil:
+			further = fmt.Sprintf("about %d further blocks would decide", *result.MoreBlocks)
+		case clock != nil && clock.Widened:
 			further = fmt.Sprintf("its clock has steps of %s times the value, so a finer clock or longer trials would decide and further blocks "+
 				"would not", quantity.Plain(clock.Relative, 2))
-		}
-		if found.NodesDiffer {
-			further = "it depends on the node, so further nodes would decide and further blocks would not"
-		}
-		if found.Builds > 0 {
-			further = fmt.Sprintf("it rests on %d builds, so further builds would decide and further blocks of the same would not", found.Builds)
 		}
 		result.Message = text + ": the interval spans the bound; " + further
 	}
@@ -178,13 +179,6 @@ func atLeast(value, bound float64) bool { return !below(value, bound) }
 
 func below(value, bound float64) bool {
 	return value < bound-boundTolerance*max(math.Abs(value), math.Abs(bound))
-}
-
-func furtherBlocks(more *int) string {
-	if more == nil {
-		return "the estimate is so close to it that no number of blocks would decide"
-	}
-	return fmt.Sprintf("about %d further blocks would decide", *more)
 }
 
 // changed describes how what a gate looks at was not one program throughout the run; empty when it was.
