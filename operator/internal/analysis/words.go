@@ -1,6 +1,8 @@
 package analysis
 
 import (
+	"fmt"
+
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/quantity"
 )
@@ -90,6 +92,18 @@ func (g *GateResult) Title() string {
 		return g.Gate
 	}
 	return g.Gate + " at " + g.Point
+}
+
+// FurtherGates counts the gates that say the same beside one that is named; it is empty without any.
+func FurtherGates(count int, outcome experiment.Verdict) string {
+	switch {
+	case count <= 0:
+		return ""
+	case count == 1:
+		return fmt.Sprintf(" (and 1 more gate is %s)", outcome)
+	default:
+		return fmt.Sprintf(" (and %d more gates are %s)", count, outcome)
+	}
 }
 
 // StatisticName is how headings and messages call a statistic of a metric.

@@ -136,14 +136,7 @@ func others(result *analysis.Analysis, of *analysis.GateResult) string {
 			n++
 		}
 	}
-	switch {
-	case n == 1:
-		return fmt.Sprintf(" (and 1 more gate is %s)", of.Outcome)
-	case n > 1:
-		return fmt.Sprintf(" (and %d more gates are %s)", n, of.Outcome)
-	default:
-		return ""
-	}
+	return analysis.FurtherGates(n, of.Outcome)
 }
 
 func sameAnswers(exp *experiment.Experiment, result *analysis.Analysis, name string) string {

@@ -51,17 +51,9 @@ func named(exp *experiment.Experiment, gate string) bool {
 // weakest takes the outcome that stands in the way, and the first gate that has it as the reason.
 func weakest(byOutcome map[experiment.Verdict][]analysis.GateResult, blocking int) (experiment.Verdict, string) {
 	for _, verdict := range []experiment.Verdict{experiment.VerdictNoGo, experiment.VerdictInvalid, experiment.VerdictInconclusive} {
-		gates := byOutcome[verdict]
-		if len(gates) == 0 {
-			continue
+		if gates := byOutcome[verdict]; len(gates) > 0 {
+			return verdict, gates[0].Title() + ": " + gates[0].Message + analysis.FurtherGates(len(gates)-1, verdict)
 		}
-		reason := gates[0].Title() + ": " + gates[0].Message
-		if len(gates) == 2 {
-			reason += fmt.Sprintf(" (and 1 more gate is %s)", verdict)
-		} else if len(gates) > 2 {
-			reason += fmt.Sprintf(" (and %d more gates are %s)", len(gates)-1, verdict)
-		}
-		return verdict, reason
 	}
 	if blocking == 1 {
 		return experiment.VerdictGo, "its blocking gate holds"
