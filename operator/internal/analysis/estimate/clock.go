@@ -15,14 +15,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// clockOf is a metric's clock at a point: that of one arm, or of all of them.
-type clockOf struct {
-	point  int
-	metric string
-	arm    int
-}
-
-// everyArm stands for all arms of a point.
+// everyArm in the place of a cell's arm stands for all arms of a point.
 const everyArm = -1
 
 const (
@@ -62,22 +55,16 @@ var knownTicks = []float64{1.0 / 60, 1.0 / 64}
 // onClock widens the interval of a quantity, or of the ratio of several, by what the clocks of their arms cannot resolve. Arms that run
 // on one platform share a clock, and then their readings err in one direction; an arm with a coarser one has its own error beside.
 func (d *Data) onClock(found Inference, of ...Quantity) Inference {
-	name, unit := of[0].Metric, "s"
-	if metric := d.Exp.Metric(name); metric != nil {
-		unit = metric.Unit
-	} else if !isPhase(name) {
-		return found
-	}
 	if !found.HasInterval() {
 		return found
 	}
-	is, rate := experiment.ByClock(unit)
-	shared := d.clock(clockOf{of[0].Point, name, everyArm}, is, rate)
+	name := of[0].Metric
+	_, rate := experiment.ByClock(d.unitOf(name))
 	var out analysis.Resolution
 	var together, apart float64
 	low, high := found.Ends(d.GateConfidence)
 	for _, q := range of {
-		read := d.readBy(q, is, rate, shared)
+		read := d.readBy(q)
 		switch {
 		case read.silent:
 			found.Reason = fmt.Sprintf("every reading of %s is 0, so that its clock shows nothing", name)
@@ -132,12 +119,10 @@ func NegligibleBucket(relative, half float64) bool { return relative < negligibl
 // Unresolved is what the clock of a quantity cannot tell, by the rules of onClock; nil where there is nothing, and of percentiles, which
 // are not compared by what each block has.
 func (d *Data) Unresolved(q Quantity) *analysis.Clock {
-	metric := d.Exp.Metric(q.Metric)
-	if metric == nil || experiment.Percentiles[q.Statistic] != 0 {
+	if experiment.Percentiles[q.Statistic] != 0 {
 		return nil
 	}
-	is, rate := experiment.ByClock(metric.Unit)
-	read := d.readBy(q, is, rate, d.clock(clockOf{q.Point, metric.Name, everyArm}, is, rate))
+	read := d.readBy(q)
 	if read.step == 0 || read.averages || read.near == 0 {
 		return nil
 	}
@@ -157,7 +142,8 @@ type readBy struct {
 
 // readBy finds the step that a quantity was read by: the one that all arms' readings share, the coarser one of its own arm's, or of a
 // histogram the width of its buckets, whatever it counts.
-func (d *Data) readBy(q Quantity, is, rate bool, shared analysis.Resolution) readBy {
+func (d *Data) readBy(q Quantity) readBy {
+	is, rate := experiment.ByClock(d.unitOf(q.Metric))
 	// A count of 0 is 0, and a time of 0 less than a unit of its histogram.
 	if value, width := d.bucket(q); width > 0 && (is || value > 0) {
 		// A value stands for its whole bucket, as its top: many values together say no more of where inside of it they lie.
@@ -174,9 +160,10 @@ func (d *Data) readBy(q Quantity, is, rate bool, shared analysis.Resolution) rea
 	if math.IsNaN(center) || math.IsInf(center, 0) {
 		return readBy{} // There are none.
 	}
+	shared := d.clock(selection.At(q.Point, everyArm), q.Metric, rate)
 	out := readBy{step: shared.Step, near: math.Abs(center), assumed: shared.Assumed}
 	// A few values are all multiples of two or three steps by accident. A single value has no digits that say how coarse its clock was.
-	if own := d.clock(clockOf{q.Point, q.Metric, q.Arm}, is, rate); own.Assumed || own.Step > accidental*out.step {
+	if own := d.clock(q.Cell, q.Metric, rate); own.Assumed || own.Step > accidental*out.step {
 		out.step, out.assumed = own.Step, own.Assumed
 	}
 	// A statistic that never moves where that of another arm does is of a clock coarser than what moves this one, and how coarse nobody
@@ -240,17 +227,18 @@ func (d *Data) bucket(q Quantity) (value, width float64) {
 }
 
 // clock finds the step of a metric's clock at a point, from the readings of one arm or of all.
-func (d *Data) clock(key clockOf, is, rate bool) analysis.Resolution {
-	if known, ok := d.clocks[key]; ok || !is {
+func (d *Data) clock(c selection.Cell, metric string, rate bool) analysis.Resolution {
+	key := Quantity{Cell: c, Metric: metric}
+	if known, ok := d.clocks[key]; ok {
 		return known
 	}
 	different, count := map[float64]bool{}, 0
 	for arm := range d.Exp.Arms {
-		if key.arm != everyArm && key.arm != arm {
+		if c.Arm != everyArm && c.Arm != arm {
 			continue
 		}
-		for _, attempt := range d.Trials[selection.At(key.point, arm)] {
-			for _, value := range raw(attempt, key.metric) {
+		for _, attempt := range d.Trials[selection.At(c.Point, arm)] {
+			for _, value := range raw(attempt, metric) {
 				if len(different) < mostReadings && value > 0 {
 					different[reading(value, rate)] = true
 					count++
@@ -259,18 +247,18 @@ func (d *Data) clock(key clockOf, is, rate bool) analysis.Resolution {
 		}
 	}
 	var out analysis.Resolution
-	values := slices.Sorted(maps.Keys(different))
+	values, unit := slices.Sorted(maps.Keys(different)), experiment.ClockUnit(d.unitOf(metric))
 	switch {
 	case len(values) == 1:
 		// No time that is measured is the same to its last digit again and again. The step may be all of it.
 		out = analysis.Resolution{Step: values[0], Assumed: true}
 	case len(values) > 1 && len(values) < mostReadings:
-		out.Step = commonStep(values, d.lost(key.metric))
+		out.Step = commonStep(values, lostSeconds/unit)
 	}
 	if !rate {
-		out.Step = max(out.Step, knownTick(values, d.clockUnit(key.metric)))
+		out.Step = max(out.Step, knownTick(values, unit))
 	}
-	if key.arm != everyArm {
+	if c.Arm != everyArm {
 		out.Step = max(out.Step, repeated(values, count))
 	}
 	out.Step = stats.Round(out.Step)
@@ -278,17 +266,12 @@ func (d *Data) clock(key clockOf, is, rate bool) analysis.Resolution {
 	return out
 }
 
-// lost is by how much two readings of a metric may differ that are one, in its unit; infinite where the unit does not say how long it is.
-func (d *Data) lost(name string) float64 {
-	return lostSeconds / d.clockUnit(name)
-}
-
-// clockUnit is how many seconds a unit of what a clock reads has; 0 where the unit does not say.
-func (d *Data) clockUnit(name string) float64 {
+// unitOf is the unit of a metric, or of a phase.
+func (d *Data) unitOf(name string) string {
 	if metric := d.Exp.Metric(name); metric != nil {
-		return experiment.ClockUnit(metric.Unit)
+		return metric.Unit
 	}
-	return 1 // Of a phase.
+	return "s" // Of a phase.
 }
 
 // knownTick is the step of a widespread clock that all values, in a unit of so many seconds, are multiples of, but for the digits they were
@@ -385,7 +368,8 @@ func (d *Data) readings(q Quantity, rate bool) (out []float64, averaged bool) {
 
 // commonStep is the largest step of which all values are multiples, by Euclid's algorithm for numbers known up to a tolerance;
 // 0 when there is none. Times are often differences of large numbers, which have a fine step of their own, so that a coarse one is
-// looked for first and with more tolerance. Readings that differ by no more than lost are one.
+// looked for first and with more tolerance. Readings that differ by no more than lost are one; it is infinite where the unit does not say
+// how long it is.
 func commonStep(values []float64, lost float64) float64 {
 	largest := values[len(values)-1]
 	for _, tolerance := range []float64{1e-3, 1e-4, 1e-5, 1e-7, 1e-9} {

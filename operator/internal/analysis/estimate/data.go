@@ -40,7 +40,8 @@ type Data struct {
 	nodes map[string]string
 	// started is when the first trial of a block began.
 	started map[string]time.Time
-	clocks  map[clockOf]analysis.Resolution
+	// clocks are by cell and metric.
+	clocks map[Quantity]analysis.Resolution
 	// TimedOut are the trials that a timeout ended, and hung their attempts.
 	TimedOut timedOut
 	hung     map[selection.Cell][]*record.Attempt
@@ -101,7 +102,7 @@ func dataOf(exp *experiment.Experiment, chosen *selection.Selection, attempts []
 		Exp: exp, Chosen: chosen, Confidence: exp.Plan.Design.Confidence, GateConfidence: exp.Plan.Design.ConfidenceOfGates(),
 		Trials: map[selection.Cell][]*record.Attempt{}, Rejected: map[selection.Cell]int{},
 		Measured: map[selection.Cell]map[string]bool{}, slots: map[selection.Cell]map[string][]float64{},
-		nodes: map[string]string{}, started: map[string]time.Time{}, clocks: map[clockOf]analysis.Resolution{}, TimedOut: timedOut{},
+		nodes: map[string]string{}, started: map[string]time.Time{}, clocks: map[Quantity]analysis.Resolution{}, TimedOut: timedOut{},
 		hung:   map[selection.Cell][]*record.Attempt{},
 		series: map[Quantity]map[string][]float64{}, ratios: map[Quantity]Inference{}, levels: map[Quantity]Inference{},
 		conditions: map[selection.Cell]map[string]map[string]int{},

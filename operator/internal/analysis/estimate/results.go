@@ -1,8 +1,6 @@
 package estimate
 
 import (
-	"strings"
-
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/selection"
 	"assay.dev/assay/operator/internal/analysis/stats"
@@ -102,8 +100,6 @@ const phasePrefix = "phase "
 func ofPhase(c selection.Cell, phase string) Quantity {
 	return Quantity{c, phasePrefix + phase, experiment.StatisticMean}
 }
-
-func isPhase(quantity string) bool { return strings.HasPrefix(quantity, phasePrefix) }
 
 // phaseTimes are the mean times that an attempt reports of a phase; of most there is one, or none.
 func phaseTimes(attempt *record.Attempt, name string) (out []float64) {
