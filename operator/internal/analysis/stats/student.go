@@ -2,6 +2,7 @@ package stats
 
 import (
 	"math"
+	"sort"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -18,21 +19,14 @@ func BlocksWithin(have int, spread, distance, alpha float64) *int {
 	enough := func(n int) bool {
 		return StudentQuantile(1-alpha, float64(n-1))*spread/math.Sqrt(float64(n)) <= distance
 	}
-	low, high := have, have+maxFurtherBlocks
 	switch {
 	case have >= MinBlocks && enough(have):
 		return &have
-	case !enough(high):
+	case !enough(have + maxFurtherBlocks):
 		return nil
 	}
-	for low+1 < high {
-		if middle := (low + high) / 2; enough(middle) {
-			high = middle
-		} else {
-			low = middle
-		}
-	}
-	return &high
+	needed := have + 1 + sort.Search(maxFurtherBlocks-1, func(more int) bool { return enough(have + 1 + more) })
+	return &needed
 }
 
 // StudentQuantile is that of Student's distribution.
