@@ -51,7 +51,7 @@ func byArm(found *selection.Noise, exp *experiment.Experiment, count func(arm *a
 		text := fmt.Sprintf("%d of %d trials of %s", count(arm), arm.Trials, arm.Arm)
 		if baseline >= 0 && i != baseline {
 			base := &found.Arms[baseline]
-			if p := stats.Fisher(count(arm), arm.Trials, count(base), base.Trials); p < judge.UnevenLevel {
+			if p := (stats.Table{A: count(arm), OfA: arm.Trials, B: count(base), OfB: base.Trials}).P(); p < judge.UnevenLevel {
 				text += fmt.Sprintf(" (%s, Fisher's exact test p = %s)", differ, quantity.Plain(p, 2))
 			}
 		}

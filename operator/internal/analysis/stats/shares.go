@@ -21,20 +21,23 @@ func ShareLimits(count, of int, confidence float64) (low, high float64) {
 	return low, high
 }
 
-// Fisher is the two-sided p-value of Fisher's exact test (1935, Journal of the Royal Statistical Society 98:39): how probable it
-// is that a of so many trials are hit in one arm and b of so many in the other, or something less probable still, if both are hit
-// at the same rate. It is 1 where an arm has no trial.
-func Fisher(a, ofA, b, ofB int) float64 {
-	hit, all := a+b, ofA+ofB
-	if ofA == 0 || ofB == 0 || hit == 0 || hit == all {
+// Table is how many of so many trials were hit in each of two arms.
+type Table struct{ A, OfA, B, OfB int }
+
+// P is the two-sided p-value of Fisher's exact test (1935, Journal of the Royal Statistical Society 98:39): how probable it is that so
+// many are hit in one arm and so many in the other, or something less probable still, if both are hit at the same rate. It is 1 where an
+// arm has no trial.
+func (t Table) P() float64 {
+	hit, all := t.A+t.B, t.OfA+t.OfB
+	if t.OfA == 0 || t.OfB == 0 || hit == 0 || hit == all {
 		return 1
 	}
 	logChoose := func(n, k int) float64 { return combin.LogGeneralizedBinomial(float64(n), float64(k)) }
-	log := func(k int) float64 { return logChoose(ofA, k) + logChoose(ofB, hit-k) - logChoose(all, hit) }
+	log := func(k int) float64 { return logChoose(t.OfA, k) + logChoose(t.OfB, hit-k) - logChoose(all, hit) }
 	// Tables that are as probable as this one count, whatever the last digit of their logarithms.
 	const slack = 1e-7
-	observed, sum := log(a), 0.0
-	for k := max(0, hit-ofB); k <= min(hit, ofA); k++ {
+	observed, sum := log(t.A), 0.0
+	for k := max(0, hit-t.OfB); k <= min(hit, t.OfA); k++ {
 		if probability := log(k); probability <= observed+slack {
 			sum += math.Exp(probability)
 		}
@@ -42,16 +45,10 @@ func Fisher(a, ofA, b, ofB int) float64 {
 	return math.Min(1, sum)
 }
 
-// Table is how many of so many trials were hit in each of two arms.
-type Table struct{ A, OfA, B, OfB int }
-
-// P is the p-value of Fisher's exact test.
-func (t Table) P() float64 { return Fisher(t.A, t.OfA, t.B, t.OfB) }
-
 // least is the smallest p-value that as many hits among as many trials can have: all that are possible in one of the arms.
 func (t Table) least() float64 {
 	hit := t.A + t.B
-	of := func(a int) float64 { return Fisher(a, t.OfA, hit-a, t.OfB) }
+	of := func(a int) float64 { return Table{a, t.OfA, hit - a, t.OfB}.P() }
 	return min(of(max(0, hit-t.OfB)), of(min(hit, t.OfA)))
 }
 

@@ -23,11 +23,11 @@ func TestFishersExactTest(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := Fisher(tc.a, tc.ofA, tc.b, tc.ofB)
+			got := Table{tc.a, tc.ofA, tc.b, tc.ofB}.P()
 			if math.Abs(got-tc.want) > 2e-6 {
 				t.Errorf("p = %.8f, want %.8f", got, tc.want)
 			}
-			if other := Fisher(tc.b, tc.ofB, tc.a, tc.ofA); math.Abs(other-got) > 1e-12 {
+			if other := (Table{tc.b, tc.ofB, tc.a, tc.ofA}).P(); math.Abs(other-got) > 1e-12 {
 				t.Errorf("p = %v one way round and %v the other", got, other)
 			}
 		})
