@@ -50,7 +50,11 @@ func (d *Data) newPool(q Quantity, blocks map[string]int) *pool {
 		count int64
 		block int32
 	}
-	samples := make([]sample, 0, d.distinctSamples(q))
+	distinct := 0
+	for _, metric := range d.reported(q.Cell, q.Metric) {
+		distinct += d.Chosen.Histograms.Distinct(metric)
+	}
+	samples := make([]sample, 0, distinct)
 	single := true
 	add := func(value float64, count int64, block int) {
 		samples = append(samples, sample{value, count, int32(block)})
@@ -101,15 +105,6 @@ func (d *Data) weight(count, of int64) int64 {
 		return count
 	}
 	return max(1, int64(math.Round(float64(count)/float64(of)*weightOfTrial)))
-}
-
-// distinctSamples is about how many samples a pool will have.
-func (d *Data) distinctSamples(q Quantity) int {
-	count := 0
-	for _, metric := range d.reported(q.Cell, q.Metric) {
-		count += d.Chosen.Histograms.Distinct(metric)
-	}
-	return count
 }
 
 // positive reports whether the percentile is positive under any weighting of the blocks: it is in each of them.
