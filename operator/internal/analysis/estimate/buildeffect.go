@@ -1,6 +1,7 @@
 package estimate
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -158,18 +159,14 @@ func (d *Data) drawn(blocks map[string]int, cells ...selection.Cell) [][]int {
 			coarsest, fewest = partition, len(distinct)
 		}
 	}
-	names := inOrderOf(blocks)
 	var out [][]int
 	at := map[string]int{}
-	for _, name := range names {
-		if coarsest == nil {
-			out = append(out, []int{blocks[name]})
-			continue
-		}
-		i, ok := at[coarsest[name]]
+	for _, name := range inOrderOf(blocks) {
+		group := cmp.Or(coarsest[name], name)
+		i, ok := at[group]
 		if !ok {
 			i = len(out)
-			at[coarsest[name]] = i
+			at[group] = i
 			out = append(out, nil)
 		}
 		out[i] = append(out[i], blocks[name])
