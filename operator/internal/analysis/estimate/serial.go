@@ -3,7 +3,6 @@ package estimate
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -13,7 +12,6 @@ import (
 	"assay.dev/assay/operator/internal/analysis/stats"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/quantity"
-	"assay.dev/assay/operator/internal/record"
 )
 
 const (
@@ -44,7 +42,7 @@ type Spread struct{ variance, df float64 }
 // that noise left one trial take part with what the others show.
 func trialSpread(blocks map[string][]float64, logarithmic bool) Spread {
 	var within, df, share float64
-	for _, block := range slices.SortedFunc(maps.Keys(blocks), record.CompareNames) {
+	for _, block := range inOrderOf(blocks) {
 		values := scaled(blocks[block], logarithmic)
 		within += stats.Squares(values, stats.Mean(values))
 		df += float64(len(values) - 1)
@@ -74,7 +72,7 @@ func (s Spread) plus(other Spread) Spread {
 // inRunOrder are the values in the order in which their blocks ran, node by node, the one with the first block before the others whatever
 // it is called and its clock says, and without what is the node's: how nodes differ is nodes.go's question.
 func (d *Data) inRunOrder(values map[string]float64) []float64 {
-	blocks := slices.SortedFunc(maps.Keys(values), record.CompareNames)
+	blocks := inOrderOf(values)
 	sum, count, turn := map[string]float64{}, map[string]float64{}, map[string]int{}
 	for i, block := range blocks {
 		node := d.nodes[block]

@@ -89,7 +89,7 @@ func (d *Data) Level(q Quantity) Inference {
 // where the blocks depend on each other or are skewed. Paired numbers are differences of arms inside a block.
 func (d *Data) OverBlocks(values map[string]float64, within Spread, logarithmic, paired bool) Inference {
 	found := studentInference(values, d.Confidence, logarithmic)
-	found = d.acrossNodes(found, slices.SortedFunc(maps.Keys(values), record.CompareNames), paired, func(blocks []string) Inference {
+	found = d.acrossNodes(found, inOrderOf(values), paired, func(blocks []string) Inference {
 		part := make(map[string]float64, len(blocks))
 		for _, block := range blocks {
 			part[block] = values[block]
