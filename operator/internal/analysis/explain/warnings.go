@@ -67,15 +67,11 @@ func exclusionWarnings(chosen *selection.Selection) []string {
 	if len(chosen.Rejected) == 0 {
 		return nil
 	}
-	counts := map[selection.Rejection]int{}
+	counts := selection.Losses{}
 	for _, r := range chosen.Rejected {
-		counts[r.Kind]++
+		counts[string(r.Kind)]++
 	}
-	var parts []string
-	for _, kind := range slices.Sorted(maps.Keys(counts)) {
-		parts = append(parts, fmt.Sprintf("%d %s", counts[kind], kind))
-	}
-	return []string{"objects of the ledger that are not in the figures: " + strings.Join(parts, ", ")}
+	return []string{"objects of the ledger that are not in the figures: " + counts.String()}
 }
 
 func isolationWarnings(d *estimate.Data, levels map[string]int) []string {

@@ -18,7 +18,7 @@ import (
 // Whatever takes trials of one arm and not of the other may have chosen which: what is left of it is then no fair sample, whoever
 // is to blame. So everything that an arm lost is counted, whatever for, and compared with what the baseline lost.
 
-// Losses counts lost trials by how they were lost.
+// Losses counts what was lost, mostly trials, by how it was lost.
 type Losses map[string]int
 
 const (
