@@ -130,27 +130,27 @@ func (d *Data) MostPhases() int {
 }
 
 // Phases are the mean seconds per iteration of every trial by block, and the names in the order the process reports them.
-func (d *Data) Phases(c selection.Cell) ([]string, map[string]*PhaseSeries) {
+func (d *Data) Phases(c selection.Cell) ([]string, map[string]PhaseSeries) {
 	var names []string
 	most := d.MostPhases()
-	series := map[string]*PhaseSeries{}
+	series := map[string]PhaseSeries{}
 	for _, attempt := range d.Trials[c] {
 		for _, phase := range attempt.Reported().Phases {
 			average, samples := phase.Mean()
 			if samples == 0 {
 				continue
 			}
-			s := series[phase.Name]
-			if s == nil {
+			s, known := series[phase.Name]
+			if !known {
 				if len(names) == most {
 					continue
 				}
 				names = append(names, phase.Name)
-				s = &PhaseSeries{Blocks: map[string][]float64{}}
-				series[phase.Name] = s
+				s.Blocks = map[string][]float64{}
 			}
 			s.Blocks[attempt.Block] = append(s.Blocks[attempt.Block], average)
 			s.samples += samples
+			series[phase.Name] = s
 		}
 	}
 	return names, series

@@ -101,7 +101,7 @@ func phaseRankingWarnings(d *estimate.Data) []string {
 	var out []string
 	for arm := range d.Exp.Arms {
 		var names []string
-		at := make([]map[string]*estimate.PhaseSeries, len(d.Exp.Points))
+		at := make([]map[string]estimate.PhaseSeries, len(d.Exp.Points))
 		for point := range d.Exp.Points {
 			var here []string
 			here, at[point] = d.Phases(selection.At(point, arm))
@@ -111,18 +111,12 @@ func phaseRankingWarnings(d *estimate.Data) []string {
 				}
 			}
 		}
-		blocks := func(point int, name string) map[string][]float64 {
-			if at[point][name] == nil {
-				return nil
-			}
-			return at[point][name].Blocks
-		}
 		tests := len(names) * (len(names) - 1) / 2 * len(d.Exp.Points)
 		text, strongest := "", 0.0
 		for i, first := range names {
 			for _, second := range names[i+1:] {
 				ahead, behind, turns := turn(leads(d, tests, func(point int) (mine, theirs map[string][]float64) {
-					return blocks(point, second), blocks(point, first)
+					return at[point][second].Blocks, at[point][first].Blocks
 				}))
 				if strength := math.Min(ahead.value, -behind.value); turns && strength > strongest {
 					strongest = strength
