@@ -27,8 +27,12 @@ func (a *Analysis) Written() *Analysis {
 func (a *Analysis) Shorten() {
 	var texts []reflect.Value
 	var lengths []int
-	eachSentence(reflect.ValueOf(a).Elem(), "", func(text reflect.Value) {
-		texts, lengths = append(texts, text), append(lengths, jsonLength(text.String()))
+	walk(reflect.ValueOf(a), "", func(value reflect.Value, field string) *unsound {
+		// Words that decide or label something are of types of their own, but for the name of a limit.
+		if sentences[field] && field != "ceiling" && value.Type() == reflect.TypeFor[string]() {
+			texts, lengths = append(texts, value), append(lengths, jsonLength(value.String()))
+		}
+		return nil
 	})
 	slices.Sort(lengths)
 	left := mostSentences
@@ -40,31 +44,6 @@ func (a *Analysis) Shorten() {
 			return
 		}
 		left -= length
-	}
-}
-
-// eachSentence visits the sentences in a value, of the field with a name.
-func eachSentence(value reflect.Value, field string, visit func(text reflect.Value)) {
-	switch value.Kind() {
-	case reflect.String:
-		// Words that decide or label something are of types of their own, but for the name of a limit.
-		if sentences[field] && field != "ceiling" && value.Type() == reflect.TypeFor[string]() {
-			visit(value)
-		}
-	case reflect.Pointer:
-		if !value.IsNil() {
-			eachSentence(value.Elem(), field, visit)
-		}
-	case reflect.Slice:
-		for i := range value.Len() {
-			eachSentence(value.Index(i), field, visit)
-		}
-	case reflect.Struct:
-		for i, name := range fieldsOf(value.Type()) {
-			if name != "" {
-				eachSentence(value.Field(i), name, visit)
-			}
-		}
 	}
 }
 

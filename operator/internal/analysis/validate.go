@@ -55,7 +55,7 @@ func (u *unsound) Error() string { return strings.TrimPrefix(u.at, ".") + " " + 
 
 // Validate finds something that no analysis of ours holds, if there is anything: whoever has a key of the namespace can write one.
 func (a *Analysis) Validate() error {
-	if found := sound(reflect.ValueOf(a).Elem(), ""); found != nil {
+	if found := walk(reflect.ValueOf(a), "", sound); found != nil {
 		return found
 	}
 	for _, found := range []*unsound{
@@ -117,8 +117,48 @@ func soundGates(list string, gates []GateResult) *unsound {
 	return nil
 }
 
-// sound looks through everything in a value, of the field with a name, for words that are unknown, names that are too long, counts that
-// are none and numbers that are not finite. It knows fields by their types, so that new ones are looked at too.
+// walk visits everything in a value, each with the name of its field, until something is found; where that is it adds.
+func walk(value reflect.Value, field string, visit func(value reflect.Value, field string) *unsound) *unsound {
+	switch value.Kind() {
+	case reflect.Pointer:
+		if !value.IsNil() {
+			return walk(value.Elem(), field, visit)
+		}
+	case reflect.Slice:
+		for i := range value.Len() {
+			if found := walk(value.Index(i), field, visit); found != nil {
+				found.at = fmt.Sprintf("[%d]%s", i, found.at)
+				return found
+			}
+		}
+	case reflect.Map:
+		for entries := value.MapRange(); entries.Next(); {
+			key := entries.Key()
+			for _, part := range []reflect.Value{key, entries.Value()} {
+				if found := walk(part, field, visit); found != nil {
+					found.at = fmt.Sprintf("[%.60q]%s", key.String(), found.at)
+					return found
+				}
+			}
+		}
+	case reflect.Struct:
+		for i, name := range fieldsOf(value.Type()) {
+			if name == "" {
+				continue
+			}
+			if found := walk(value.Field(i), name, visit); found != nil {
+				found.at = "." + name + found.at
+				return found
+			}
+		}
+	default:
+		return visit(value, field)
+	}
+	return nil
+}
+
+// sound demands that a word is known, a name not too long, a count one and a number finite. It knows fields by their types, so that new
+// ones are looked at too.
 func sound(value reflect.Value, field string) *unsound {
 	switch value.Kind() {
 	case reflect.String:
@@ -133,37 +173,6 @@ func sound(value reflect.Value, field string) *unsound {
 			return &unsound{"", fmt.Sprintf("is %v: it has to be finite", number)}
 		case confidences[field] && (number < 0 || number > 1):
 			return &unsound{"", fmt.Sprintf("is %v, and a confidence is between 0 and 1", number)}
-		}
-	case reflect.Pointer:
-		if !value.IsNil() {
-			return sound(value.Elem(), field)
-		}
-	case reflect.Slice:
-		for i := range value.Len() {
-			if found := sound(value.Index(i), field); found != nil {
-				found.at = fmt.Sprintf("[%d]%s", i, found.at)
-				return found
-			}
-		}
-	case reflect.Map:
-		for entries := value.MapRange(); entries.Next(); {
-			key := entries.Key()
-			for _, part := range []reflect.Value{key, entries.Value()} {
-				if found := sound(part, field); found != nil {
-					found.at = fmt.Sprintf("[%.60q]%s", key.String(), found.at)
-					return found
-				}
-			}
-		}
-	case reflect.Struct:
-		for i, name := range fieldsOf(value.Type()) {
-			if name == "" {
-				continue
-			}
-			if found := sound(value.Field(i), name); found != nil {
-				found.at = "." + name + found.at
-				return found
-			}
 		}
 	}
 	return nil // What is of no other kind labels and decides nothing.
