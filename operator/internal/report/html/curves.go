@@ -3,6 +3,7 @@ package html
 import (
 	"fmt"
 	"html/template"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -73,20 +74,16 @@ func (b *builder) lines(axis string) []line {
 // places gives every point of a line its place on the axis: its value if all are numbers, else its number in the row.
 func places(points []record.Point, axis string) (at []float64, ticks []chart.Tick, log bool) {
 	numeric, positive := true, true
-	low, high := 0.0, 0.0
-	for i, point := range points {
+	for _, point := range points {
 		v, err := strconv.ParseFloat(point.Parameters[axis], 64)
 		numeric = numeric && err == nil
 		positive = positive && v > 0
 		at = append(at, v)
-		if i == 0 {
-			low, high = v, v
-		}
-		low, high = min(low, v), max(high, v)
 	}
-	log = numeric && positive && high/low >= 8
+	highest := slices.Max(at)
+	log = numeric && positive && highest/slices.Min(at) >= 8
 	// Numbers that span decades and include zero are places, not amounts.
-	ordinal := !numeric || !positive && high > 100
+	ordinal := !numeric || !positive && highest > 100
 	for i, point := range points {
 		if ordinal {
 			at[i] = float64(i)
