@@ -8,6 +8,7 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/stats"
+	"assay.dev/assay/operator/internal/analysis/trial"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
@@ -105,19 +106,10 @@ func statisticOfTrials(metric *experiment.Metric) string {
 	return metric.Name + ", median of every trial"
 }
 
-// ofTrial is one number per trial: its value, or the median of its samples.
+// ofTrial is one number per trial: its value, or the median of its samples. Histograms are not decoded here.
 func ofTrial(attempt *record.Attempt, name string) (float64, bool) {
-	metric, ok := attempt.Metric(name)
-	switch {
-	case !ok:
-		return 0, false
-	case metric.Value != nil:
-		return *metric.Value, true
-	case len(metric.Samples) > 0:
-		return stats.Median(metric.Samples), true
-	default:
-		return 0, false
-	}
+	metric, _ := attempt.Metric(name)
+	return trial.Histograms{}.Statistic(metric, experiment.StatisticMedian)
 }
 
 // phases shows what the time of an iteration is made of.
