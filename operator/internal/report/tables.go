@@ -39,12 +39,7 @@ func scaled(estimate *analysis.Estimate, scale float64) figure {
 	return out
 }
 
-func share(part *float64) figure {
-	if part == nil {
-		return figure{}
-	}
-	return figure{known: true, value: 100 * *part, unit: "%"}
-}
+func share(part float64) figure { return figure{known: true, value: 100 * part, unit: "%"} }
 
 // OwnTables are the tables of spec.report.tables, in its order.
 func OwnTables(exp *experiment.Experiment, result *analysis.Analysis) []OwnTable {
@@ -107,7 +102,7 @@ func (v *view) pointRows(asked *experiment.Table, table *OwnTable) {
 				if level, ok := v.levels[r.of(c.Metric, c.Statistic)]; ok {
 					cell = scaled(&level.Estimate, c.Scale)
 					if level.ShareOfCeiling != nil && !part.known {
-						part, ceiling = share(level.ShareOfCeiling), words(level.Ceiling)
+						part, ceiling = share(*level.ShareOfCeiling), words(level.Ceiling)
 					}
 				}
 			}
@@ -148,14 +143,13 @@ func (v *view) phaseRows(asked *experiment.Table, table *OwnTable) {
 			if phase.Point != r.point || phase.Arm != r.arm || total <= 0 {
 				continue
 			}
-			part := phase.Estimate.Value / total
-			table.rows = append(table.rows, append(slices.Clone(names), words(phase.Phase), scaled(&phase.Estimate, scale), share(&part)))
+			part := share(phase.Estimate.Value / total)
+			table.rows = append(table.rows, append(slices.Clone(names), words(phase.Phase), scaled(&phase.Estimate, scale), part))
 		}
-		if part := sum / total; whole != nil && total > 0 && sum > 0 {
+		if whole != nil && total > 0 && sum > 0 {
 			table.rows = append(table.rows,
-				append(slices.Clone(names), words("all phases together"), figure{known: true, value: sum / scale}, share(&part)))
-			all := 1.0
-			table.rows = append(table.rows, append(slices.Clone(names), words(asked.Total), scaled(&whole.Estimate, scale), share(&all)))
+				append(slices.Clone(names), words("all phases together"), figure{known: true, value: sum / scale}, share(sum/total)),
+				append(slices.Clone(names), words(asked.Total), scaled(&whole.Estimate, scale), share(1)))
 		}
 	})
 }
