@@ -191,14 +191,7 @@ func (s *Selection) count(exp *experiment.Experiment, planned plan, attempts []*
 			fates[name] = to
 		}
 	}
-	// spoil counts a trial of which the ledger holds only something that may not be used.
 	spoilt, told, seen := map[string]string{}, map[string]bool{}, map[string]bool{}
-	spoil := func(name, how string) {
-		if have, ok := fates[name]; ok {
-			raise(name, trialFate{fateInvalid, have.cell, have.block, how})
-			spoilt[name] = how
-		}
-	}
 	for _, attempt := range attempts {
 		ran[attempt.Block], seen[attempt.Trial] = true, true
 		c, belongs := s.Cells[attempt]
@@ -224,9 +217,12 @@ func (s *Selection) count(exp *experiment.Experiment, planned plan, attempts []*
 			raise(one.trial, trialFate{fateUnended, one.Cell, one.block, LostUnended})
 		}
 	}
+	// ofNoUse counts a trial of which the ledger holds only something that may not be used.
 	ofNoUse := func(name, key, how string) {
-		spoil(name, how)
-		if _, known := fates[name]; !planned.known && !known && trialName.MatchString(name) {
+		if have, known := fates[name]; known {
+			raise(name, trialFate{fateInvalid, have.cell, have.block, how})
+			spoilt[name] = how
+		} else if !planned.known && trialName.MatchString(name) {
 			s.Gaps = append(s.Gaps, key) // Without a plan nobody knows whose it was.
 		}
 	}
