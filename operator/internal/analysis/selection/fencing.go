@@ -55,9 +55,3 @@ func (f fences) stale(attempt *record.Attempt) string {
 	}
 	return ""
 }
-
-// rejectStale keeps the attempts whose lease was in force. It comes before one execution of a block is chosen: what ran
-// beside another run's blocks must not stand in for what ran alone.
-func (s *Selection) rejectStale(leases record.Leases, uid string, attempts []*record.Attempt) []*record.Attempt {
-	return s.keep(attempts, staleLease, indexLeases(leases, uid).stale)
-}

@@ -129,7 +129,9 @@ func Of(exp *experiment.Experiment, evidence record.Evidence, wave int) *Selecti
 	s.findUnplannedWarmups(exp, planned, genuine)
 	s.findUnended(exp, planned, evidence.Unfinished, wave, found)
 	s.Digest = found.digest()
-	used := s.chooseExecutions(s.rejectStale(evidence.Leases, exp.Run.UID, genuine))
+	// Before one execution of a block is chosen: what ran beside another run's blocks must not stand in for what ran alone.
+	inForce := s.keep(genuine, staleLease, indexLeases(evidence.Leases, exp.Run.UID).stale)
+	used := s.chooseExecutions(inForce)
 	s.Changed = s.changedArms(genuine)
 	s.Strangers = strangers(exp, evidence.Waves, s.workloads(genuine))
 	used = s.rejectUnusable(exp, used)
