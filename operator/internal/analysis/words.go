@@ -25,10 +25,18 @@ func Asked(exp *experiment.Experiment, c experiment.Condition) string {
 		return "at least " + bound + " of its trials complete"
 	}
 	text := StatisticName(c.Metric, c.Statistic) + " " + Against(c.Op, bound)
-	if baseline := exp.Baseline(); c.Op.Relative() && baseline >= 0 {
-		text += " of " + exp.Arms[baseline].Name
+	if baseline := Baseline(exp); c.Op.Relative() && baseline != "" {
+		text += " of " + baseline
 	}
 	return text
+}
+
+// Baseline is the name of the arm that the others are compared with; empty without one.
+func Baseline(exp *experiment.Experiment) string {
+	if at := exp.Baseline(); at >= 0 {
+		return exp.Arms[at].Name
+	}
+	return ""
 }
 
 // Of reports whether a control is one of a gate's: the null arm's of the same metric and statistic at its point, or any control phase of

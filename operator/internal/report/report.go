@@ -41,7 +41,7 @@ type column struct {
 }
 
 func newView(exp *experiment.Experiment, analyzed *analysis.Analysis) *view {
-	v := &view{exp: exp, result: analyzed, axes: exp.Axes(), baseline: Baseline(exp), tried: map[row]search.Level{}}
+	v := &view{exp: exp, result: analyzed, axes: exp.Axes(), baseline: analysis.Baseline(exp), tried: map[row]search.Level{}}
 	v.levels, v.ratios = analyzed.Figures()
 	for _, result := range analyzed.Search {
 		for _, level := range result.Levels {
@@ -79,12 +79,4 @@ func verdictName(verdict experiment.Verdict) string { return string(cmp.Or(verdi
 // RunName is the run with its namespace, where it has one.
 func RunName(exp *experiment.Experiment) string {
 	return strings.TrimPrefix(exp.Run.Namespace+"/"+exp.Run.Name, "/")
-}
-
-// Baseline is the name of the baseline; empty without one.
-func Baseline(exp *experiment.Experiment) string {
-	if at := exp.Baseline(); at >= 0 {
-		return exp.Arms[at].Name
-	}
-	return ""
 }

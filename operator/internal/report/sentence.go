@@ -165,7 +165,7 @@ func measured(exp *experiment.Experiment, gate *analysis.GateResult) string {
 	if !gate.Op.Relative() || metric == nil {
 		return fmt.Sprintf("has %s %s%s (%s)", analysis.StatisticName(gate.Metric, gate.Statistic), analysis.Describe(e), at, confidence)
 	}
-	baseline := cmp.Or(Baseline(exp), "the baseline")
+	baseline := cmp.Or(analysis.Baseline(exp), "the baseline")
 	predicate := predicateOf(metric, gate.Statistic)
 	if *e.Low <= 1 && *e.High >= 1 {
 		return fmt.Sprintf("does not differ from %s beyond doubt%s: %s of its %s (%s)", baseline, at, analysis.Describe(e),

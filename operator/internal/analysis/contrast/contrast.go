@@ -137,10 +137,7 @@ func contrasted(a *analysis.Analysis, exp *experiment.Experiment, of Quantity, o
 // doubted is why the arms may not be compared, whatever their figures are; empty where nothing says so. Of two arms that are not alike the
 // baseline counts as one of the other side, whatever that is: each arm is set beside it as if a gate did.
 func doubted(a *analysis.Analysis, exp *experiment.Experiment, of Quantity, over, under []string) string {
-	baseline := ""
-	if at := exp.Baseline(); at >= 0 {
-		baseline = exp.Arms[at].Name
-	}
+	baseline := analysis.Baseline(exp)
 	in := func(arms []string, arm string) bool { return arm == baseline || slices.Contains(arms, arm) }
 	all := slices.Concat(over, under)
 	for _, doubt := range a.Doubts {

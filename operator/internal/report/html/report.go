@@ -99,7 +99,7 @@ func newReport(exp *experiment.Experiment, result *analysis.Analysis, evidence r
 	b := newBuilder(exp, result, evidence)
 	r := &report{
 		Exp: exp, Result: result, Name: summary.RunName(exp), Verdict: verdictName(result.Verdict), Class: verdictClass(result.Verdict),
-		Baseline: summary.Baseline(exp), Answer: summary.Headline(exp, result), When: b.when(), Machine: b.machine(),
+		Baseline: analysis.Baseline(exp), Answer: summary.Headline(exp, result), When: b.when(), Machine: b.machine(),
 		Warnings: summary.Warnings(exp, result), Decides: b.decides(),
 		GateConfidence: summary.Confidence(result.GateConfidence), Confidence: summary.Confidence(result.Confidence),
 	}
@@ -186,7 +186,7 @@ func (b *builder) gainOf(candidate string) string {
 	return ""
 }
 
-func (b *builder) baseline() string { return cmp.Or(summary.Baseline(b.exp), "the baseline") }
+func (b *builder) baseline() string { return cmp.Or(analysis.Baseline(b.exp), "the baseline") }
 
 // when the first and the last trial ran.
 func (b *builder) when() string {
