@@ -39,6 +39,13 @@ func (r *Reference) Judge(limits Limits, attempt *record.Attempt) (violations []
 	return violations, unread
 }
 
+// Share is what a limit of the kind is set against in a trial: a share of the time, or how much slower than at its best a
+// probe was. It is false when there is no reading.
+func (r *Reference) Share(kind Kind, attempt *record.Attempt) (float64, bool) {
+	read := r.read(kind, attempt)
+	return read.share, read.ok
+}
+
 // reading is what one limit is set against.
 type reading struct {
 	share float64
