@@ -80,8 +80,8 @@ func LeftOut(a *analysis.Analysis, exp *experiment.Experiment, of Quantity, over
 		what   string
 		ratios func(*analysis.RatioResult) map[string]float64
 	}{
-		{"that noise limits leave out", func(r *analysis.RatioResult) map[string]float64 { return orPerBlock(r, r.WithRejected) }},
-		{"of other environments", func(r *analysis.RatioResult) map[string]float64 { return orPerBlock(r, r.Everywhere) }},
+		{"that noise limits leave out", func(r *analysis.RatioResult) map[string]float64 { return r.WithRejected }},
+		{"of other environments", func(r *analysis.RatioResult) map[string]float64 { return r.Everywhere }},
 	} {
 		sums, why := contrasted(a, exp, of, over, under, more.ratios)
 		if why != "" {
@@ -104,13 +104,6 @@ func LeftOut(a *analysis.Analysis, exp *experiment.Experiment, of Quantity, over
 }
 
 func perBlock(r *analysis.RatioResult) map[string]float64 { return r.PerBlock }
-
-func orPerBlock(r *analysis.RatioResult, with map[string]float64) map[string]float64 {
-	if with == nil {
-		return r.PerBlock
-	}
-	return with
-}
 
 // contrasted is the difference of the sides' logarithms by block, of the ratios by block that are asked for, or why there is none.
 func contrasted(a *analysis.Analysis, exp *experiment.Experiment, of Quantity, over, under []string,
@@ -215,6 +208,9 @@ func logs(a *analysis.Analysis, exp *experiment.Experiment, of Quantity, arm str
 	}
 	out := map[string]float64{}
 	found := ratios(&a.Ratios[i])
+	if found == nil { // With more trials they are the same.
+		found = a.Ratios[i].PerBlock
+	}
 	for _, block := range slices.Sorted(maps.Keys(found)) {
 		// Whoever has a key of the namespace may have written the analysis.
 		if !(found[block] > 0) {
