@@ -45,11 +45,12 @@ func Inert(raw []byte) []byte {
 func Style() string { return style }
 
 var page = template.Must(template.New("page.html.tmpl").Funcs(template.FuncMap{
-	"style":     func() template.CSS { return template.CSS(style) },       //nolint:gosec // Our own file.
-	"beginning": func() template.HTML { return template.HTML(beginning) }, //nolint:gosec // A constant.
-	"describe":  analysis.Describe,
-	"feasible":  summary.Feasible,
-	"times":     func(ratio float64) string { return quantity.Format(ratio, quantity.Times) },
+	"style":      func() template.CSS { return template.CSS(style) },       //nolint:gosec // Our own file.
+	"beginning":  func() template.HTML { return template.HTML(beginning) }, //nolint:gosec // A constant.
+	"confidence": summary.Confidence,
+	"describe":   analysis.Describe,
+	"feasible":   summary.Feasible,
+	"times":      func(ratio float64) string { return quantity.Format(ratio, quantity.Times) },
 }).ParseFS(files, "page.html.tmpl"))
 
 // Render writes the report of an analysis. The evidence is what was analysed: the plots of single trials come from it.

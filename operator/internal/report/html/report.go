@@ -34,7 +34,6 @@ type report struct {
 	Twice, ArmNoise              summary.Table
 	SeriesSays, SeriesNote       string
 	Series                       summary.Table
-	GateConfidence               string
 	Own                          []summary.OwnTable
 	Results                      summary.Table
 	Excluded                     []analysis.Exclusion
@@ -43,7 +42,6 @@ type report struct {
 	ProcessesNote                string
 	Noise                        panels
 	Quiet, Unread                []string
-	Confidence                   string
 	Baseline                     string
 	Files                        []file
 	Missing                      []string
@@ -101,7 +99,6 @@ func newReport(exp *experiment.Experiment, result *analysis.Analysis, evidence r
 		Exp: exp, Result: result, Name: summary.RunName(exp), Verdict: verdictName(result.Verdict), Class: verdictClass(result.Verdict),
 		Baseline: analysis.Baseline(exp), Answer: summary.Headline(exp, result), When: b.when(), Machine: b.machine(),
 		Warnings: summary.Warnings(exp, result), Decides: b.decides(),
-		GateConfidence: summary.Confidence(result.GateConfidence), Confidence: summary.Confidence(result.Confidence),
 	}
 	for _, c := range result.Candidates {
 		shown := candidate{Name: c.Name, Verdict: verdictName(c.Verdict), Class: verdictClass(c.Verdict),
