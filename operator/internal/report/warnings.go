@@ -19,17 +19,16 @@ var digitsOf = regexp.MustCompile(`[0-9][0-9.,eE+-]*`)
 
 // Warnings groups what the analysis warns of.
 func Warnings(exp *experiment.Experiment, result *analysis.Analysis) []Warning {
-	var names []string
+	var pairs [][]string
 	for _, arm := range exp.Arms {
-		names = append(names, arm.Name, "\x00")
+		pairs = append(pairs, []string{arm.Name, "\x00"})
 	}
 	for _, point := range exp.Points {
 		if point.Key != "" {
-			names = append(names, point.Key, "\x00")
+			pairs = append(pairs, []string{point.Key, "\x00"})
 		}
 	}
 	// The longest first: one name may begin with another.
-	pairs := slices.Collect(slices.Chunk(names, 2))
 	slices.SortStableFunc(pairs, func(a, b []string) int { return len(b[0]) - len(a[0]) })
 	replacer := strings.NewReplacer(slices.Concat(pairs...)...)
 	var out []Warning
