@@ -164,7 +164,11 @@ func sound(value reflect.Value, field string) *unsound {
 	case reflect.String:
 		return soundText(value, field)
 	case reflect.Int:
-		if count, most := value.Int(), mostOf(field); count < 0 || count > most {
+		most := int64(mostCount)
+		if field == "samples" {
+			most = mostSamples
+		}
+		if count := value.Int(); count < 0 || count > most {
 			return &unsound{"", fmt.Sprintf("is %d, and a count is between 0 and %d", count, most)}
 		}
 	case reflect.Float64:
@@ -187,13 +191,6 @@ func soundText(value reflect.Value, field string) *unsound {
 		return nil
 	}
 	return short("", text, mostName)
-}
-
-func mostOf(field string) int64 {
-	if field == "samples" {
-		return mostSamples
-	}
-	return mostCount
 }
 
 // fieldNames remembers those of each type: asking for them takes longer than looking at their values.
