@@ -28,14 +28,6 @@ type control struct {
 	lacks string
 }
 
-// still is what is found where nothing moves.
-func (c *control) still() float64 {
-	if c.unit != "" {
-		return 0
-	}
-	return 1
-}
-
 // estimate is what was found, as the analysis shows it.
 func (c *control) estimate() *analysis.Estimate {
 	if c.unit != "" {
@@ -59,9 +51,12 @@ func judgeControls(d *estimate.Data, parity *selection.Parity) []analysis.Contro
 	order := make([]int, len(controls))
 	p := make([]float64, len(controls))
 	for i := range controls {
-		order[i], p[i] = i, 1
-		if controls[i].found.HasInterval() {
-			p[i] = math.Min(1, 2*controls[i].found.Tail(controls[i].still()))
+		still := 1.0 // Where nothing moves, a ratio is 1 and a difference 0.
+		if controls[i].unit != "" {
+			still = 0
+		}
+		if order[i], p[i] = i, 1; controls[i].found.HasInterval() {
+			p[i] = math.Min(1, 2*controls[i].found.Tail(still))
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[a], p[b]) })
