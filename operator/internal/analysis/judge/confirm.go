@@ -48,9 +48,13 @@ func confirm(screened, fresh *judgement, parity *selection.Parity) *judgement {
 			candidate.Reason += "; screened, and confirmed on fresh blocks"
 		default:
 			*candidate = fresh.candidates[i]
+			now, by := candidate.Verdict, ""
+			if now == screenedAs {
+				by = " by another gate, and none that was missed in screening is missed again"
+			}
 			candidate.Verdict = experiment.VerdictInconclusive
-			candidate.Reason = fmt.Sprintf("screened %s, not confirmed: on the confirming blocks alone it is %s%s: %s", screenedAs,
-				fresh.candidates[i].Verdict, byOther(screenedAs, fresh.candidates[i].Verdict), candidate.Reason)
+			candidate.Reason = fmt.Sprintf("screened %s, not confirmed: on the confirming blocks alone it is %s%s: %s", screenedAs, now, by,
+				candidate.Reason)
 		}
 	}
 	out.verdict = judgeRun(out.candidates)
@@ -71,11 +75,4 @@ func repeats(screened, fresh *judgement, candidate string) bool {
 		}
 	}
 	return !needed
-}
-
-func byOther(screened, fresh experiment.Verdict) string {
-	if screened != fresh {
-		return ""
-	}
-	return " by another gate, and none that was missed in screening is missed again"
 }
