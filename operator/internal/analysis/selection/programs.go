@@ -17,7 +17,7 @@ import (
 func (s *Selection) rejectOtherPrograms(attempts []*record.Attempt) []*record.Attempt {
 	cells := map[variant]map[string][]*record.Attempt{}
 	for _, attempt := range attempts {
-		executed := trial.DescribePrograms(attempt)
+		executed := trial.ListPrograms(trial.ProgramsOf(attempt))
 		if executed == "" {
 			continue
 		}

@@ -30,12 +30,8 @@ func ProgramsOf(attempt *record.Attempt) map[string]string {
 	return out
 }
 
-// DescribePrograms is the same as one text, to compare.
-func DescribePrograms(attempt *record.Attempt) string {
-	return listPrograms(ProgramsOf(attempt))
-}
-
-func listPrograms(programs map[string]string) string {
+// ListPrograms is the same as one text, to compare.
+func ListPrograms(programs map[string]string) string {
 	var b strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(programs)) {
 		fmt.Fprintf(&b, "%s=%s\n", key, programs[key])
@@ -47,7 +43,7 @@ func listPrograms(programs map[string]string) string {
 func ExecutedFiles(attempt *record.Attempt) string {
 	programs := ProgramsOf(attempt)
 	delete(programs, "image")
-	return listPrograms(programs)
+	return ListPrograms(programs)
 }
 
 // ArmBuild names what an attempt ran, for messages: a build, or the arm where it is one.
