@@ -61,7 +61,7 @@ func (s *Selection) Completions(in func(block string) bool) map[Cell]*Completion
 		if of.First == nil || attempt.Trial < of.First.Trial {
 			of.First, of.Why = attempt, howLost(kind, attempt)
 			if kind == Unusable {
-				of.Why = s.whyRejected(attempt)
+				of.Why = s.Rejected[slices.IndexFunc(s.Rejected, func(r exclusion) bool { return r.Attempt == attempt.ID })].Reason
 			}
 		}
 	}
@@ -137,11 +137,6 @@ func (s *Selection) findOutputless() {
 			unknown(one.Cell, one.trial)
 		}
 	}
-}
-
-func (s *Selection) whyRejected(attempt *record.Attempt) string {
-	at := slices.IndexFunc(s.Rejected, func(r exclusion) bool { return r.Attempt == attempt.ID })
-	return s.Rejected[at].Reason
 }
 
 // Add counts another cell's trials as well; nil has none.

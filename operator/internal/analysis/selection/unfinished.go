@@ -28,10 +28,6 @@ type Unended struct {
 	Repeated bool
 }
 
-func startedKey(started *record.Started) string {
-	return path.Join("started", started.Block, started.ID) + ".json"
-}
-
 // findUnended sorts out which trials never ended, and names the markers that contradict the plan or the experiment.
 func (s *Selection) findUnended(exp *experiment.Experiment, planned plan, unfinished []record.Started, through int, found checksums) {
 	points, arms := indexes(exp)
@@ -47,7 +43,7 @@ func (s *Selection) findUnended(exp *experiment.Experiment, planned plan, unfini
 		if err == nil && wave > through {
 			continue
 		}
-		key := startedKey(marker)
+		key := path.Join("started", marker.Block, marker.ID) + ".json"
 		// What decides is part of what the digest stands for. Plain fields can always be written.
 		raw, _ := json.Marshal(marker)
 		found[key] = record.SHA256(raw)
