@@ -372,8 +372,7 @@ type Figure struct {
 func (a *Analysis) Figures() (levels map[Figure]*ArmResult, ratios map[Figure]*RatioResult) {
 	levels, ratios = map[Figure]*ArmResult{}, map[Figure]*RatioResult{}
 	for i := range a.Arms {
-		r := &a.Arms[i]
-		levels[Figure{r.Point, r.Arm, r.Metric, r.Statistic}] = r
+		levels[a.Arms[i].Figure()] = &a.Arms[i]
 	}
 	for i := range a.Ratios {
 		r := &a.Ratios[i]

@@ -12,6 +12,17 @@ func (g *GateResult) Condition() experiment.Condition {
 	return experiment.Condition{Metric: g.Metric, Statistic: g.Statistic, Op: g.Op, Bound: g.Bound}
 }
 
+func (f Figure) String() string {
+	text := fmt.Sprintf("%s %s of %s", f.Metric, f.Statistic, f.Arm)
+	if f.Point != "" {
+		text += " at " + f.Point
+	}
+	return text
+}
+
+// Figure is what the result is of.
+func (r *ArmResult) Figure() Figure { return Figure{r.Point, r.Arm, r.Metric, r.Statistic} }
+
 // Figure is what the gate judges of its candidate.
 func (g *GateResult) Figure() Figure { return Figure{g.Point, g.Candidate, g.Metric, g.Statistic} }
 

@@ -58,19 +58,6 @@ type Difference struct {
 	B   string `json:"b"`
 }
 
-type figure struct {
-	point, arm, metric string
-	statistic          experiment.Statistic
-}
-
-func (f figure) String() string {
-	text := fmt.Sprintf("%s %s of %s", f.metric, f.statistic, f.arm)
-	if f.point != "" {
-		text += " at " + f.point
-	}
-	return text
-}
-
 // Runs compares two runs, figure by figure. A metric that has another unit in the other run is another quantity, and refused.
 func Runs(first, second Run) (Comparison, error) {
 	a, b := first.Analysis, second.Analysis
@@ -79,17 +66,12 @@ func Runs(first, second Run) (Comparison, error) {
 		ConfidenceA: a.Confidence, ConfidenceB: b.Confidence, Confidence: min(a.Confidence, b.Confidence),
 		Environment: differences(a.Environment, b.Environment), Parameters: parameters(first.Experiment, second.Experiment),
 	}
-	inB := map[figure]analysis.ArmResult{}
-	for _, r := range b.Arms {
-		inB[figure{r.Point, r.Arm, r.Metric, r.Statistic}] = r
-	}
-	inA := map[figure]bool{}
+	inA, _ := a.Figures()
+	inB, _ := b.Figures()
 	for _, r := range a.Arms {
-		key := figure{r.Point, r.Arm, r.Metric, r.Statistic}
-		inA[key] = true
-		other, ok := inB[key]
-		if !ok {
-			out.OnlyA = append(out.OnlyA, key.String())
+		other := inB[r.Figure()]
+		if other == nil {
+			out.OnlyA = append(out.OnlyA, r.Figure().String())
 			continue
 		}
 		if r.Estimate.Unit != other.Estimate.Unit {
@@ -103,8 +85,8 @@ func Runs(first, second Run) (Comparison, error) {
 		out.Rows = append(out.Rows, row)
 	}
 	for _, r := range b.Arms {
-		if key := (figure{r.Point, r.Arm, r.Metric, r.Statistic}); !inA[key] {
-			out.OnlyB = append(out.OnlyB, key.String())
+		if inA[r.Figure()] == nil {
+			out.OnlyB = append(out.OnlyB, r.Figure().String())
 		}
 	}
 	return out, nil
