@@ -146,7 +146,6 @@ func (b *builder) alongSweep(describe func(*experiment.Metric) (string, chart.Nu
 			if l.name != "" {
 				plot.Title += ", " + l.name
 			}
-			shown := 0
 			for a, arm := range b.exp.Arms {
 				series := chart.Series{Index: a}
 				for j, point := range l.points {
@@ -160,10 +159,9 @@ func (b *builder) alongSweep(describe func(*experiment.Metric) (string, chart.Nu
 				}
 				if len(series.Points) > 0 {
 					plot.Series = append(plot.Series, series)
-					shown++
 				}
 			}
-			if shown > 0 {
+			if len(plot.Series) > 0 {
 				out.add(plot.Title, plot.SVG)
 			}
 		}
