@@ -79,10 +79,8 @@ func differentCommand(found, asked command, anyPath bool) string {
 		}
 	}
 	if !maps.Equal(found.parameters, asked.parameters) {
-		return "its parameters are not those of the cell: " + strings.Join(differences(found.parameters, asked.parameters, parameter), "; ")
+		quoted := func(value string, _ bool) string { return strconv.Quote(value) }
+		return "its parameters are not those of the cell: " + strings.Join(differences(found.parameters, asked.parameters, quoted), "; ")
 	}
 	return ""
 }
-
-// parameter is the value of a parameter, as text.
-func parameter(value string, _ bool) string { return strconv.Quote(value) }

@@ -36,7 +36,7 @@ func (s *Selection) rejectOtherPrograms(attempts []*record.Attempt) []*record.At
 			for _, attempt := range these {
 				own := trial.ProgramsOf(attempt)
 				maps.DeleteFunc(own, func(key, _ string) bool { _, ok := known[key]; return !ok })
-				if how := differences(own, known, named); len(how) > 0 {
+				if how := differences(own, known, func(digest string, _ bool) string { return digest }); len(how) > 0 {
 					others[attempt] = fmt.Sprintf("it executed another program than most attempts of %s at this point: %s; name the arm's image by "+
 						"digest", trial.ArmBuild(attempt), strings.Join(how, ", "))
 				}
