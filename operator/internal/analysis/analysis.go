@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"assay.dev/assay/operator/internal/analysis/stats"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/noise"
 	"assay.dev/assay/operator/internal/record"
@@ -29,14 +28,6 @@ type Resolution struct {
 	// Assumed reports whether all readings were the same, so that they do not show the step: it is the last digit they were written with,
 	// or where another arm's readings do move, the reading itself.
 	Assumed bool `json:"assumed,omitempty"`
-}
-
-// BlockTime is how long one of the blocks so far took, in seconds; nil without one.
-func (a *Analysis) BlockTime() *float64 {
-	if a.Usage == nil || a.Usage.Blocks == 0 {
-		return nil
-	}
-	return stats.Finite(a.Usage.BlockSeconds / float64(a.Usage.Blocks))
 }
 
 // ProcessUse is what the processes of an arm used, over all trials that count: the mean of one trial, and of memory the most

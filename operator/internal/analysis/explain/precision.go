@@ -145,8 +145,9 @@ func ExpectedText(exp *experiment.Experiment, found *analysis.Analysis) string {
 	}
 	more := max(0, *needed-found.ValidBlocks)
 	text := fmt.Sprintf("%s: about %d blocks in all, %d more", what, *needed, more)
-	if seconds := found.BlockTime(); seconds != nil {
-		text += ", " + quantity.Decimals(*seconds*float64(more)/60, 1) + " minutes on one node"
+	if used := found.Usage; used != nil && used.Blocks > 0 {
+		seconds := stats.Round(used.BlockSeconds / float64(used.Blocks))
+		text += ", " + quantity.Decimals(seconds*float64(more)/60, 1) + " minutes on one node"
 	}
 	return text
 }
