@@ -69,7 +69,7 @@ func (r *Reference) read(kind Kind, attempt *record.Attempt) reading {
 	default:
 		share, ok := pressureShare(kind, during)
 		// Without a reference all of it may be the workload's own.
-		own, known := r.pressure[pressureKey{kind, Node(attempt), attempt.Arm, attempt.Point}]
+		own, known := r.quiet[place{kind: kind, node: Node(attempt), arm: attempt.Arm, point: attempt.Point}]
 		return reading{share: max(share-own, 0), ok: ok && known}
 	}
 }
@@ -96,20 +96,9 @@ func (r *Reference) slowdown(kind Kind, attempt *record.Attempt) reading {
 	var out reading
 	node := Node(attempt)
 	for _, window := range around(attempt) {
-		best, seconds := 0.0, window.SpinSeconds
-		if kind == Canary {
-			seconds = window.CanarySeconds
-		}
-		switch {
-		case seconds == nil:
-			continue
-		case kind == Spin:
-			best = r.spin[node]
-		case window.CanaryBytes != nil:
-			best = r.canary[canaryKey{node, *window.CanaryBytes}]
-		}
-		if best > 0 {
-			out = reading{share: max(out.share, *seconds/best-1), ok: true}
+		seconds, bytes, ok := probe(kind, window)
+		if best := r.quiet[place{kind: kind, node: node, bytes: bytes}]; ok && best > 0 {
+			out = reading{share: max(out.share, seconds/best-1), ok: true}
 		}
 	}
 	return out

@@ -186,7 +186,7 @@ func TestTheBestIsNeitherALuckyReadingNorADisturbedOne(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, ok := NewReference(tc.seen).canary[canaryKey{"boot-a", 64 * mebibyte}]
+			got, ok := NewReference(tc.seen).quiet[place{kind: Canary, node: "boot-a", bytes: 64 * mebibyte}]
 			if got != tc.want || ok != tc.ok {
 				t.Errorf("got %v %v, want %v %v", got, ok, tc.want, tc.ok)
 			}
