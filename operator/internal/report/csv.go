@@ -33,8 +33,7 @@ func CSV(exp *experiment.Experiment, analyzed *analysis.Analysis) []byte {
 	}
 	out.row(header)
 
-	v.rows(func(parameters map[string]string, r row) {
-		cells := append(v.axisValues(parameters), r.arm)
+	v.rows(func(cells []string, r row) {
 		ceiling, share := "", ""
 		for _, c := range v.columns {
 			result, ok := v.levels[r.of(c.metric, c.statistic)]

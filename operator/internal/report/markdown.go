@@ -180,8 +180,7 @@ func (v *view) results(out *document) {
 	out.heading("Results")
 	table := v.perArm("arm")
 	table.Header = append(table.Header, "blocks", "share of ceiling")
-	v.rows(func(parameters map[string]string, r row) {
-		cells := append(v.axisValues(parameters), r.arm)
+	v.rows(func(cells []string, r row) {
 		blocks, ceiling := 0, ""
 		for _, c := range v.columns {
 			result, ok := v.levels[r.of(c.metric, c.statistic)]
@@ -221,11 +220,10 @@ func (v *view) comparisons(out *document) {
 	}
 	out.heading("Candidate over baseline")
 	table := v.perArm("candidate")
-	v.rows(func(parameters map[string]string, r row) {
+	v.rows(func(cells []string, r row) {
 		if r.arm == v.baseline {
 			return
 		}
-		cells := append(v.axisValues(parameters), r.arm)
 		for _, c := range v.columns {
 			if result, ok := v.ratios[r.of(c.metric, c.statistic)]; ok {
 				cells = append(cells, analysis.Describe(&result.Estimate))

@@ -62,13 +62,13 @@ func newView(exp *experiment.Experiment, analyzed *analysis.Analysis) *view {
 	return v
 }
 
-// rows visits every point and arm in the experiment's order; of a search, those that were tried.
-func (v *view) rows(visit func(parameters map[string]string, r row)) {
+// rows visits every point and arm in the experiment's order, with the cells that name them; of a search, those that were tried.
+func (v *view) rows(visit func(cells []string, r row)) {
 	for _, point := range v.exp.Points {
 		for _, arm := range v.exp.Arms {
 			r := row{point.Key, arm.Name}
 			if _, tried := v.tried[r]; tried || v.exp.Plan.Search == nil {
-				visit(point.Parameters, r)
+				visit(append(v.axisValues(point.Parameters), arm.Name), r)
 			}
 		}
 	}

@@ -40,8 +40,7 @@ func Terminal(w io.Writer, exp *experiment.Experiment, analyzed *analysis.Analys
 		}
 	}
 	rows := [][]string{header}
-	v.rows(func(parameters map[string]string, r row) {
-		cells := append(v.axisValues(parameters), r.arm)
+	v.rows(func(cells []string, r row) {
 		for _, c := range v.columns {
 			level, ratio := "-", "-"
 			if result, ok := v.levels[r.of(c.metric, c.statistic)]; ok {
