@@ -138,14 +138,11 @@ func painted(text string) string {
 
 // Printable keeps what a parameter or a process says from moving the cursor.
 func Printable(s string) string {
-	whole := utf8.ValidString(s)
-	for _, r := range s {
-		if !whole || !strconv.IsPrint(r) {
-			quoted := strconv.QuoteToGraphic(s)
-			return quoted[1 : len(quoted)-1]
-		}
+	if utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
+		return s
 	}
-	return s
+	quoted := strconv.QuoteToGraphic(s)
+	return quoted[1 : len(quoted)-1]
 }
 
 // PrintableLines is Printable of what is between the ends of lines and the tabs of a text.
