@@ -2,7 +2,6 @@ package html
 
 import (
 	"fmt"
-	"html/template"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,8 +13,6 @@ import (
 	summary "assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/report/chart"
 )
-
-type chartHTML = template.HTML
 
 // maxPanels bounds the plots of one section, and maxNamed the titles of further ones; the page says what it does not draw.
 const maxPanels, maxNamed = 12, 60

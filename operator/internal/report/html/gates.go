@@ -2,6 +2,7 @@ package html
 
 import (
 	"fmt"
+	"html/template"
 	"strings"
 
 	"assay.dev/assay/operator/internal/analysis"
@@ -25,21 +26,18 @@ func (b *builder) gates() []gate {
 			agreeing[[2]string{g.Gate, g.Candidate}] = len(out)
 		}
 		shown := gate{
-			Outcome: verdictName(g.Outcome), Class: verdictClass(g.Outcome), Name: g.Gate, Candidate: g.Candidate, Point: g.Point,
-			Asked: analysis.Asked(b.exp, g.Condition()), Message: g.Message, points: 1, Advisory: g.Severity == experiment.Advisory,
-			Plot:       intervalPlot(g),
-			Detectable: summary.Detectable(&g), Share: analysis.DescribeShare(b.levels[g.Figure()]),
+			GateResult: g, Class: verdictClass(g.Outcome), Asked: analysis.Asked(b.exp, g.Condition()), Detectable: summary.Detectable(&g),
+			Share: analysis.DescribeShare(b.levels[g.Figure()]), Plot: intervalPlot(g), points: 1,
 		}
 		if g.Estimate != nil {
-			shown.Estimate, shown.Blocks = analysis.Describe(g.Estimate), g.Estimate.Blocks
-			shown.Message = strings.TrimPrefix(g.Message, shown.Estimate+" ")
+			shown.Message = strings.TrimPrefix(g.Message, analysis.Describe(g.Estimate)+" ")
 		}
 		out = append(out, shown)
 	}
 	return out
 }
 
-func intervalPlot(g analysis.GateResult) (plot chartHTML) {
+func intervalPlot(g analysis.GateResult) template.HTML {
 	if g.Estimate == nil || g.Estimate.Low == nil || g.Estimate.High == nil || g.Bound == nil {
 		return ""
 	}

@@ -76,11 +76,10 @@ func (p panels) Further() int    { return len(p.Left) - len(p.Named()) }
 type candidate struct{ Name, Verdict, Class, Gain, Of, Sentence, Reason string }
 
 type gate struct {
-	Outcome, Class, Name, Candidate, Point, Asked, Estimate, Detectable, Share, Message string
-	Advisory                                                                            bool
-	Blocks                                                                              int
-	Plot                                                                                template.HTML
-	points                                                                              int
+	analysis.GateResult
+	Class, Asked, Detectable, Share string
+	Plot                            template.HTML
+	points                          int
 }
 
 type key struct {
