@@ -24,7 +24,6 @@ type Result struct {
 	// Gain is the best candidate's, for the badge.
 	Gain       string
 	Confidence float64
-	Candidates []analysis.Candidate
 	Gates      []Gate
 	Warnings   []report.Warning
 	// Trials is empty for a run that measured nothing.
@@ -36,19 +35,17 @@ type Result struct {
 	Lines map[string]int
 }
 
-// Gate is the outcome of one gate for one candidate at one point.
+// Gate is the outcome of one gate for one candidate at one point, with what it asks for in words.
 type Gate struct {
-	Name, Candidate, Point, Asked, Estimate, Message string
-	Outcome                                          experiment.Verdict
-	Advisory                                         bool
-	Blocks                                           int
+	analysis.GateResult
+	Asked string
 }
 
 // From is the result of an analysis.
 func From(title string, exp *experiment.Experiment, result *analysis.Analysis) *Result {
 	out := &Result{
 		Title: title, Verdict: result.Verdict, Passed: result.Verdict == experiment.VerdictGo, Sentence: report.Headline(exp, result),
-		Confidence: result.GateConfidence, Candidates: result.Candidates, Warnings: report.Warnings(exp, result), Trials: report.Trials(result),
+		Confidence: result.GateConfidence, Warnings: report.Warnings(exp, result), Trials: report.Trials(result),
 	}
 	for _, candidate := range result.Candidates {
 		if candidate.Name == result.Best && candidate.Gain != nil {
@@ -56,14 +53,7 @@ func From(title string, exp *experiment.Experiment, result *analysis.Analysis) *
 		}
 	}
 	for _, g := range result.Gates {
-		gate := Gate{
-			Name: g.Gate, Candidate: g.Candidate, Point: g.Point, Asked: analysis.Asked(exp, g.Condition()), Message: g.Message, Outcome: g.Outcome,
-			Advisory: g.Severity == experiment.Advisory,
-		}
-		if g.Estimate != nil {
-			gate.Estimate, gate.Blocks = analysis.Describe(g.Estimate), g.Estimate.Blocks
-		}
-		out.Gates = append(out.Gates, gate)
+		out.Gates = append(out.Gates, Gate{g, analysis.Asked(exp, g.Condition())})
 	}
 	return out
 }
@@ -92,7 +82,7 @@ func (r *Result) line(gate string) int { return max(1, r.Lines[gate]) }
 // stands reports whether a gate stands in the way of the run: it is blocking and not Go, and the run does not pass all the same, by
 // another candidate or because somebody allows it.
 func (r *Result) stands(gate Gate) bool {
-	return !r.Passed && !gate.Advisory && gate.Outcome != experiment.VerdictGo
+	return !r.Passed && gate.Severity != experiment.Advisory && gate.Outcome != experiment.VerdictGo
 }
 
 // standing are the gates that stand in the way, those that are decided first.
@@ -110,7 +100,7 @@ func (r *Result) standing() []Gate {
 
 // title names a gate with its candidate and point.
 func (g Gate) title() string {
-	text := g.Name + " of " + g.Candidate
+	text := g.Gate + " of " + g.Candidate
 	if g.Point != "" {
 		text += " at " + g.Point
 	}

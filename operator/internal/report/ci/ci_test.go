@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/test/scanned"
@@ -29,27 +30,31 @@ func results(t *testing.T) map[string]*Result {
 	t.Helper()
 	hostile := &Result{
 		Title: evil, Verdict: experiment.VerdictNoGo, Sentence: evil, Trials: evil, Report: "https://x/>" + evil, File: "a,b:c%" + evil,
-		Gates:    []Gate{{Name: evil, Candidate: evil, Point: evil, Asked: evil, Estimate: evil, Message: evil, Outcome: experiment.VerdictNoGo}},
+		Gates: []Gate{{analysis.GateResult{Gate: evil, Candidate: evil, Point: evil, Estimate: &analysis.Estimate{Value: 1, Unit: evil, Blocks: 1},
+			Message: evil, Outcome: experiment.VerdictNoGo}, evil}},
 		Warnings: []report.Warning{{Text: evil, More: []string{evil}}},
 	}
 	many := &Result{Title: "many", Verdict: experiment.VerdictNoGo, Sentence: "s"}
 	for i := range 5000 {
 		many.Gates = append(many.Gates,
-			Gate{Name: fmt.Sprintf("g%d", i), Candidate: "new", Outcome: experiment.VerdictNoGo, Message: strings.Repeat("x", 500)})
+			Gate{GateResult: analysis.GateResult{Gate: fmt.Sprintf("g%d", i), Candidate: "new", Outcome: experiment.VerdictNoGo,
+				Message: strings.Repeat("x", 500)}})
 		many.Warnings = append(many.Warnings, report.Warning{Text: strings.Repeat("y", 500)})
 	}
 	allowed := &Result{Title: "allowed", Verdict: experiment.VerdictInconclusive, Passed: true, Sentence: "s",
-		Gates: []Gate{{Name: "g", Candidate: "new", Outcome: experiment.VerdictInconclusive}}}
+		Gates: []Gate{{GateResult: analysis.GateResult{Gate: "g", Candidate: "new", Outcome: experiment.VerdictInconclusive}}}}
 	invalid := &Result{Title: "invalid", Verdict: experiment.VerdictInvalid, Sentence: "s", Trials: "0 of 4 trials used",
-		Gates: []Gate{{Name: "g", Candidate: "new", Outcome: experiment.VerdictInvalid}}}
+		Gates: []Gate{{GateResult: analysis.GateResult{Gate: "g", Candidate: "new", Outcome: experiment.VerdictInvalid}}}}
 	everywhere := &Result{Title: "everywhere", Verdict: experiment.VerdictNoGo, Sentence: "s"}
 	for _, candidate := range []string{"new", "newer"} {
 		for _, point := range []string{"n=1", "n=2"} {
-			everywhere.Gates = append(everywhere.Gates, Gate{Name: "g", Candidate: candidate, Point: point, Outcome: experiment.VerdictNoGo})
+			everywhere.Gates = append(everywhere.Gates,
+				Gate{GateResult: analysis.GateResult{Gate: "g", Candidate: candidate, Point: point, Outcome: experiment.VerdictNoGo}})
 		}
 	}
-	long := &Result{Title: "long", Verdict: experiment.VerdictNoGo, Sentence: "s", Gates: []Gate{{Name: "g", Candidate: "new",
-		Point: strings.Repeat("n=é,", 8<<10), Message: strings.Repeat("é ", 100<<10), Outcome: experiment.VerdictNoGo}}}
+	long := &Result{Title: "long", Verdict: experiment.VerdictNoGo, Sentence: "s", Gates: []Gate{{GateResult: analysis.GateResult{
+		Gate: "g", Candidate: "new", Point: strings.Repeat("n=é,", 8<<10), Message: strings.Repeat("é ", 100<<10),
+		Outcome: experiment.VerdictNoGo}}}}
 	return map[string]*Result{
 		"a point and a message without end":  long,
 		"a failure that says all and a name": Failed(strings.Repeat("x", 1000), strings.Repeat("y", 1<<20)),
@@ -181,9 +186,9 @@ func TestMarkersAreOneCommentThatNothingEnds(t *testing.T) {
 func TestCodeQualityPointsAtTheGate(t *testing.T) {
 	result := &Result{
 		Title: "r", File: "benchmarks/run.yaml", Lines: map[string]int{"worth-it": 22}, Verdict: experiment.VerdictNoGo,
-		Gates: []Gate{{Name: "worth-it", Candidate: "new", Outcome: experiment.VerdictNoGo, Asked: "a", Message: "m"},
-			{Name: "maybe", Candidate: "new", Outcome: experiment.VerdictInconclusive},
-			{Name: "advice", Candidate: "new", Outcome: experiment.VerdictNoGo, Advisory: true}},
+		Gates: []Gate{{analysis.GateResult{Gate: "worth-it", Candidate: "new", Outcome: experiment.VerdictNoGo, Message: "m"}, "a"},
+			{GateResult: analysis.GateResult{Gate: "maybe", Candidate: "new", Outcome: experiment.VerdictInconclusive}},
+			{GateResult: analysis.GateResult{Gate: "advice", Candidate: "new", Outcome: experiment.VerdictNoGo, Severity: experiment.Advisory}}},
 	}
 	raw, err := result.CodeQuality()
 	var issues []quality

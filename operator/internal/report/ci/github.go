@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 
+	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/report"
 )
@@ -54,15 +55,18 @@ func (r *Result) Markdown() string {
 		line("|---|---|---|---|---|---|--:|")
 		shown := r.shown()
 		for _, gate := range shown {
-			name, blocks := gate.Name, ""
-			if gate.Advisory {
+			name, estimate, blocks := gate.Gate, "", ""
+			if gate.Severity == experiment.Advisory {
 				name += " (advisory)"
 			}
-			if gate.Blocks > 0 {
-				blocks = fmt.Sprint(gate.Blocks)
+			if gate.Estimate != nil {
+				estimate = analysis.Describe(gate.Estimate)
+			}
+			if gate.Estimate != nil && gate.Estimate.Blocks > 0 {
+				blocks = fmt.Sprint(gate.Estimate.Blocks)
 			}
 			line("| %s %s | %s | %s | %s | %s | %s | %s |", marks[gate.Outcome], text(string(gate.Outcome)), text(name), text(gate.Candidate),
-				text(gate.Point), text(gate.Asked), text(gate.Estimate), blocks)
+				text(gate.Point), text(gate.Asked), text(estimate), blocks)
 		}
 		if more := len(r.Gates) - len(shown); more > 0 {
 			line("\n%d more gates are in the report.", more)
@@ -139,7 +143,7 @@ func (r *Result) Annotations() []Annotation {
 		if gate.Outcome != experiment.VerdictNoGo {
 			level = "warning"
 		}
-		out = append(out, Annotation{r.line(gate.Name), level, string(gate.Outcome) + ": " + gate.title(), gate.Asked + ": " + gate.Message})
+		out = append(out, Annotation{r.line(gate.Gate), level, string(gate.Outcome) + ": " + gate.title(), gate.Asked + ": " + gate.Message})
 	}
 	if len(out) == 0 && !r.Passed {
 		out = append(out, Annotation{r.line(""), "failure", r.Title + ": " + r.Word(), r.Sentence})

@@ -40,8 +40,8 @@ func (r *Result) CodeQuality() ([]byte, error) {
 		if gate.Outcome == experiment.VerdictNoGo {
 			severity = "critical"
 		}
-		add(gate.Name, gate.Candidate+"\x00"+gate.Point, severity,
-			string(gate.Outcome)+": "+gate.title()+": "+gate.Asked+": "+gate.Message, r.line(gate.Name))
+		add(gate.Gate, gate.Candidate+"\x00"+gate.Point, severity,
+			string(gate.Outcome)+": "+gate.title()+": "+gate.Asked+": "+gate.Message, r.line(gate.Gate))
 	}
 	if len(out) == 0 && !r.Passed {
 		add("run", "", "critical", r.Word()+": "+r.Sentence, r.line(""))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/report"
 )
@@ -169,9 +170,11 @@ func anyResult(random *rand.Rand) *Result {
 		out.File = "benchmarks/" + text()
 	}
 	for range random.IntN(4) {
-		out.Gates = append(out.Gates, Gate{
-			Name: "g" + text(), Candidate: text(), Point: text(), Asked: text(), Message: text(), Outcome: verdict(), Advisory: random.IntN(3) == 0,
-		})
+		gate := Gate{analysis.GateResult{Gate: "g" + text(), Candidate: text(), Point: text(), Message: text(), Outcome: verdict()}, text()}
+		if random.IntN(3) == 0 {
+			gate.Severity = experiment.Advisory
+		}
+		out.Gates = append(out.Gates, gate)
 		out.Warnings = append(out.Warnings, report.Warning{Text: text(), More: []string{text()}})
 	}
 	return out

@@ -49,7 +49,7 @@ func (r *Result) JUnit() ([]byte, error) {
 	r.judge(&whole, r.Verdict, !r.Passed, r.Word(), r.Sentence)
 	cases := []test{whole}
 	for _, gate := range r.Gates {
-		one := test{Class: legal("assay." + r.Title + "." + gate.Candidate), Name: legal(gate.Name), Out: legal(gate.Asked + ": " + gate.Message)}
+		one := test{Class: legal("assay." + r.Title + "." + gate.Candidate), Name: legal(gate.Gate), Out: legal(gate.Asked + ": " + gate.Message)}
 		if gate.Point != "" {
 			one.Name += legal(" at " + gate.Point)
 		}
