@@ -162,7 +162,13 @@ func walk(value reflect.Value, field string, visit func(value reflect.Value, fie
 func sound(value reflect.Value, field string) *unsound {
 	switch value.Kind() {
 	case reflect.String:
-		return soundText(value, field)
+		text := value.String()
+		if known, ok := words[value.Type()]; ok && !slices.Contains(known, text) {
+			return &unsound{"", fmt.Sprintf("is %.60q, which is none of %s", text, strings.TrimPrefix(strings.Join(known, ", "), ", "))}
+		}
+		if !sentences[field] {
+			return short("", text, mostName)
+		}
 	case reflect.Int:
 		most := int64(mostCount)
 		if field == "samples" {
@@ -180,17 +186,6 @@ func sound(value reflect.Value, field string) *unsound {
 		}
 	}
 	return nil // What is of no other kind labels and decides nothing.
-}
-
-func soundText(value reflect.Value, field string) *unsound {
-	text := value.String()
-	if known, ok := words[value.Type()]; ok && !slices.Contains(known, text) {
-		return &unsound{"", fmt.Sprintf("is %.60q, which is none of %s", text, strings.TrimPrefix(strings.Join(known, ", "), ", "))}
-	}
-	if sentences[field] {
-		return nil
-	}
-	return short("", text, mostName)
 }
 
 // fieldNames remembers those of each type: asking for them takes longer than looking at their values.
