@@ -54,7 +54,7 @@ func Of(a *analysis.Analysis, exp *experiment.Experiment, of Quantity, over, und
 	if why := doubted(a, exp, of, over, under); why != "" {
 		return fail("%s", why)
 	}
-	sums, why := contrasted(a, exp, of, over, under, perBlock)
+	sums, why := contrasted(a, exp, of, over, under, func(r *analysis.RatioResult) map[string]float64 { return r.PerBlock })
 	if why != "" {
 		return fail("%s", why)
 	}
@@ -102,8 +102,6 @@ func LeftOut(a *analysis.Analysis, exp *experiment.Experiment, of Quantity, over
 	}
 	return ""
 }
-
-func perBlock(r *analysis.RatioResult) map[string]float64 { return r.PerBlock }
 
 // contrasted is the difference of the sides' logarithms by block, of the ratios by block that are asked for, or why there is none.
 func contrasted(a *analysis.Analysis, exp *experiment.Experiment, of Quantity, over, under []string,
