@@ -2,6 +2,7 @@ package estimate
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"strings"
 
@@ -27,12 +28,8 @@ func (d *Data) counted(metric string) bool {
 
 // ratioOfMeans compares counts of which some are 0.
 func (d *Data) ratioOfMeans(mine, theirs Quantity, a, b map[string][]float64) Inference {
-	over, under, both := BlockMeans(a, false), BlockMeans(b, false), map[string]float64{}
-	for block := range over {
-		if value, ok := under[block]; ok {
-			both[block] = value
-		}
-	}
+	over, both := BlockMeans(a, false), BlockMeans(b, false)
+	maps.DeleteFunc(both, func(block string, _ float64) bool { _, ok := over[block]; return !ok })
 	if len(both) < stats.MinBlocks {
 		return Inference{Blocks: len(both), Reason: tooFewOfBoth(len(both))}
 	}
