@@ -109,8 +109,7 @@ const beyondDoubt = 0.001
 func checkReal(tallies []calibrate.RealTally) []string {
 	wrong, runs := 0, 0
 	for _, t := range tallies {
-		falseGo, falseNoGo, _ := t.Counts()
-		wrong, runs = wrong+falseGo+falseNoGo, runs+len(t.Runs)
+		wrong, runs = wrong+t.Wrong(), runs+len(t.Runs)
 	}
 	target := distuv.Binomial{N: float64(runs), P: calibrate.MaxFalseRate}
 	if wrong > 0 && target.Survival(float64(wrong)-0.5) < beyondDoubt {

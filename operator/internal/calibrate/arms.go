@@ -71,12 +71,11 @@ func ArmsTable(tallies []RealTally) string {
 				"candidates judged wrong | coverage of 95 % |\n")
 			out.WriteString("| --: | --: | --: | --: | --: | --: | --: | --: | --: |\n")
 		}
-		falseGo, falseNoGo, _ := t.Counts()
 		arms := t.arms()
 		median, low, high, _ := t.overAll()
 		fmt.Fprintf(&out, "| %d | %d | %s | %s | %s | %s | %s | %s | %s |\n", t.Arms, len(t.Runs), t.blocks(), t.used(),
 			quantity.Decimals(median, 3), quantity.Decimals(low, 3), quantity.Decimals(high, 3),
-			NewShare(falseGo+falseNoGo, len(arms)), shareOf(arms, func(a RealArm) bool { return a.Covered }))
+			NewShare(t.Wrong(), len(arms)), shareOf(arms, func(a RealArm) bool { return a.Covered }))
 	}
 	return out.String()
 }

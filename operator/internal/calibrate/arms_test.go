@@ -26,8 +26,8 @@ func TestFiguresOfRunsWithManyArms(t *testing.T) {
 	}
 	run := Conclude(result, nil, map[string]float64{"slower": 0.02, "alone": 0.05}, nil)
 	tally := RealTally{Workload: "spin", Arms: 6, Runs: []RealRun{run}}
-	if falseGo, falseNoGo, right := tally.Counts(); falseGo != 1 || falseNoGo != 1 || right != 1 {
-		t.Errorf("%d false Go, %d false NoGo, %d right; want one of each", falseGo, falseNoGo, right)
+	if wrong := tally.Wrong(); wrong != 2 {
+		t.Errorf("%d are wrong; want the Go of alone and the NoGo of same", wrong)
 	}
 	figures := RealArms(tally)
 	if len(figures) != 2 || figures[0].Value != 0.95 || figures[1].Value != 0.5 || figures[1].High != 1 || figures[1].Samples != 2 {

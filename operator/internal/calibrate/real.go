@@ -57,25 +57,21 @@ type RealTally struct {
 	Runs   []RealRun `json:"runs"`
 }
 
-// Counts of the verdicts: wrong ones, and those that agree with the truth. The candidate is never truly faster here.
-func (t RealTally) Counts() (falseGo, falseNoGo, right int) {
+// Wrong counts the verdicts that are not the truth. The candidate is never truly faster here.
+func (t RealTally) Wrong() int {
+	wrong := 0
 	for _, run := range t.Runs {
 		arms := run.Arms
 		if t.Arms == 0 {
 			arms = []RealArm{{Effect: t.Effect, Verdict: run.Verdict}}
 		}
 		for _, arm := range arms {
-			switch {
-			case arm.Verdict == experiment.VerdictGo:
-				falseGo++
-			case arm.Verdict == experiment.VerdictNoGo && arm.Effect == 0:
-				falseNoGo++
-			case arm.Verdict == experiment.VerdictNoGo:
-				right++
+			if arm.Verdict == experiment.VerdictGo || arm.Verdict == experiment.VerdictNoGo && arm.Effect == 0 {
+				wrong++
 			}
 		}
 	}
-	return falseGo, falseNoGo, right
+	return wrong
 }
 
 // Conclude reads one run's outcome from its analysis and attempts.
@@ -184,7 +180,6 @@ func RealTable(tallies []RealTally) string {
 		if t.Arms > 0 {
 			continue
 		}
-		falseGo, falseNoGo, _ := t.Counts()
 		verdicts := map[experiment.Verdict]int{}
 		var disturbed, flagged, quiet, alarms int
 		var widths []float64
@@ -210,11 +205,11 @@ func RealTable(tallies []RealTally) string {
 			len(t.Runs),
 			verdicts[experiment.VerdictGo], verdicts[experiment.VerdictNoGo], verdicts[experiment.VerdictInconclusive],
 			verdicts[experiment.VerdictInvalid],
-			NewShare(falseGo+falseNoGo, len(t.Runs)), shareOf(t.Runs, func(r RealRun) bool { return r.Covered }), width, share,
+			NewShare(t.Wrong(), len(t.Runs)), shareOf(t.Runs, func(r RealRun) bool { return r.Covered }), width, share,
 			NewShare(alarms, quiet), t.blocks())
 		if t.Effect == 0 {
 			same += len(t.Runs)
-			wrong += falseGo + falseNoGo
+			wrong += t.Wrong()
 		}
 	}
 	if same > 0 {

@@ -31,12 +31,12 @@ func TestDisturbedTrialsAreThoseBesideANeighbour(t *testing.T) {
 
 func TestRealCounts(t *testing.T) {
 	runs := []RealRun{{Verdict: "Go"}, {Verdict: "NoGo"}, {Verdict: "NoGo"}, {Verdict: "Inconclusive"}}
-	if falseGo, falseNoGo, right := (RealTally{Runs: runs}).Counts(); falseGo != 1 || falseNoGo != 2 || right != 0 {
-		t.Errorf("same program: %d, %d, %d", falseGo, falseNoGo, right)
+	if wrong := (RealTally{Runs: runs}).Wrong(); wrong != 3 {
+		t.Errorf("same program: %d are wrong, want the Go and both NoGo", wrong)
 	}
 	slower := RealTally{Workload: "spin", Effect: 0.02, Runs: runs}
-	if falseGo, falseNoGo, right := slower.Counts(); falseGo != 1 || falseNoGo != 0 || right != 2 {
-		t.Errorf("slower program: %d, %d, %d", falseGo, falseNoGo, right)
+	if wrong := slower.Wrong(); wrong != 1 {
+		t.Errorf("slower program: %d are wrong, want the Go", wrong)
 	}
 	if table := RealTable([]RealTally{slower, {Workload: "spin", Runs: runs}}); !strings.Contains(table,
 		"together: 3 of 4 runs had a wrong verdict, 0.7500") {
