@@ -233,11 +233,8 @@ func (p *planner) surplus() *Decision {
 
 // suspendedForLong stops the wave of a suspended run once no block runs, so that its nodes are released.
 func (p *planner) suspendedForLong() *Decision {
-	if !Suspended(p.Run) || len(p.held()) == 0 || len(p.Pods.Blocks) > 0 {
-		return nil
-	}
 	since := p.Run.Status.SuspendedSince
-	if since == nil {
+	if !Suspended(p.Run) || since == nil || len(p.held()) == 0 || len(p.Pods.Blocks) > 0 {
 		return nil
 	}
 	if left := period.Left(since.Time, suspendSettles, p.now); left > 0 {
