@@ -1,6 +1,10 @@
 package experiment
 
-import "k8s.io/utils/ptr"
+import (
+	"slices"
+
+	"k8s.io/utils/ptr"
+)
 
 // CompletesGate is the name of the gate that every run with gates has, whether it names it or not.
 const CompletesGate = "completes"
@@ -19,12 +23,13 @@ type Completion struct {
 // implicit one, which is Blocking and asks for all trials. They follow from the experiment and are no part of it, so that a run
 // frozen before the gate existed is judged like any other. A run without gates has no verdict and none of them.
 func (e *Experiment) Completions() []Completion {
-	var out []Completion
 	if len(e.Plan.Gates) == 0 {
 		return nil
 	}
-	named := map[[2]int]bool{}
-	for _, gate := range e.Plan.Gates {
+	var out []Completion
+	seen := map[[2]int]bool{}
+	implicit := Gate{Name: CompletesGate, Condition: Condition{Op: Completes, Bound: ptr.To(1.0)}, Severity: Blocking}
+	for i, gate := range append(slices.Clone(e.Plan.Gates), implicit) {
 		if gate.Op != Completes {
 			continue
 		}
@@ -32,26 +37,16 @@ func (e *Experiment) Completions() []Completion {
 			if gate.Candidate != "" && gate.Candidate != e.Arms[arm].Name {
 				continue
 			}
-			one := Completion{Gate: gate, Arm: arm}
+			one := Completion{Gate: gate, Arm: arm, Implicit: i == len(e.Plan.Gates)}
 			for point := range e.Points {
-				if Matches(gate.At, e.Points[point].Parameters) {
+				if place := [2]int{point, arm}; Matches(gate.At, e.Points[point].Parameters) && !(one.Implicit && seen[place]) {
 					one.Points = append(one.Points, point)
-					named[[2]int{point, arm}] = true
+					seen[place] = true
 				}
 			}
-			out = append(out, one)
-		}
-	}
-	implicit := Gate{Name: CompletesGate, Condition: Condition{Op: Completes, Bound: ptr.To(1.0)}, Severity: Blocking}
-	for arm := range e.Arms {
-		one := Completion{Gate: implicit, Arm: arm, Implicit: true}
-		for point := range e.Points {
-			if !named[[2]int{point, arm}] {
-				one.Points = append(one.Points, point)
+			if len(one.Points) > 0 || !one.Implicit {
+				out = append(out, one)
 			}
-		}
-		if len(one.Points) > 0 {
-			out = append(out, one)
 		}
 	}
 	return out
