@@ -2,6 +2,7 @@ package design
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -67,7 +68,8 @@ func (t *target) next(waves []record.Wave) Step {
 		return step
 	}
 	if confirm := t.confirm(step.Why); confirm != nil {
-		confirm.Avoid = nodes(waves, record.Screen)
+		screens := slices.DeleteFunc(slices.Clone(waves), func(wave record.Wave) bool { return wave.Why() != record.Screen })
+		confirm.Avoid = slices.Sorted(maps.Keys(begun(screens)))
 		return *confirm
 	}
 	return step
@@ -106,22 +108,6 @@ func setOf(names []string) map[string]bool {
 	out := make(map[string]bool, len(names))
 	for _, name := range names {
 		out[name] = true
-	}
-	return out
-}
-
-// nodes are the distinct nodes of the blocks of a purpose.
-func nodes(waves []record.Wave, purpose record.Purpose) []string {
-	var out []string
-	for i := range waves {
-		if waves[i].Why() != purpose {
-			continue
-		}
-		for _, block := range waves[i].Blocks {
-			if node := nodeOf(block); node != "" && !slices.Contains(out, node) {
-				out = append(out, node)
-			}
-		}
 	}
 	return out
 }
