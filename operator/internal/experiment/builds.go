@@ -34,25 +34,14 @@ func checkBuilds(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 		switch {
 		case n == 0:
 			continue
-		case n == 1:
-			problems.add(field, "arm %q has one build, which cannot show how builds differ: list two or more, best as many as blocks, or name the "+
-				"one in image or command", arm.Name)
 		case spec.Search != nil:
 			problems.add(field, "a search tries a load in few blocks, too few for builds to take turns: remove the builds, or the search")
 		default:
 			checkTurns(spec, n, arm.Name, problems)
 		}
-		names := map[string]bool{}
 		what := map[assayv1alpha1.Build]string{}
 		for j, build := range arm.Builds {
 			field := fmt.Sprintf("%s[%d]", field, j)
-			if names[build.Name] {
-				problems.add(field+".name", "build %q of arm %q is named twice: rename one", build.Name, arm.Name)
-			}
-			names[build.Name] = true
-			if build.Program == "" && build.Image == "" {
-				problems.add(field, "build %q of arm %q has neither a program nor an image of its own: name one", build.Name, arm.Name)
-			}
 			if build.Program != "" && len(template.Roles) > 0 {
 				problems.add(field+".program", "the template has several roles and so several programs: give the build an image in place of a program")
 			}

@@ -13,10 +13,7 @@ func TestFreezeRefusesBuildsThatCannotTakeTurns(t *testing.T) {
 	a, b := assayv1alpha1.Build{Name: "a", Program: "/a"}, assayv1alpha1.Build{Name: "b", Program: "/b"}
 	c, d := assayv1alpha1.Build{Name: "c", Program: "/c"}, assayv1alpha1.Build{Name: "d", Image: "lab/d:1"}
 	checkRefusals(t, testSpec, map[string]refusal{
-		"a single one":    {builds(a), "spec.arms[1].builds", `arm "fused" has one build`},
-		"the same name":   {builds(a, assayv1alpha1.Build{Name: "a", Program: "/b"}), "spec.arms[1].builds[1].name", "is named twice"},
 		"the same file":   {builds(a, assayv1alpha1.Build{Name: "b", Program: "/a"}), "spec.arms[1].builds[1]", `builds "a" and "b" of arm "fused" are the same program`},
-		"nothing at all":  {builds(a, assayv1alpha1.Build{Name: "b"}), "spec.arms[1].builds[1]", "neither a program nor an image"},
 		"no image's name": {builds(a, assayv1alpha1.Build{Name: "b", Image: "-"}), "spec.arms[1].builds[1].image", "invalid image"},
 		"blocks that leave one out": {
 			builds(a, b, c), "spec.design.blocks.min",

@@ -13,7 +13,7 @@ import (
 
 func checkTemplate(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) {
 	checkCommands(template, problems)
-	checkRoles(template, problems)
+	checkReadiness(template, problems)
 	checkArguments(template, problems)
 	checkOutput(template, problems)
 	for i, parameter := range template.Parameters {
@@ -22,7 +22,11 @@ func checkTemplate(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Inva
 				parameter.Name, parameter.Maximum)
 		}
 	}
-	checkMetricNames(template, problems)
+	format := template.Output.Format
+	if format != assayv1alpha1.NoOutput && format != assayv1alpha1.AssayResult && len(template.Metrics) == 0 {
+		problems.add("template.metrics", "output of format %s is read for metrics and the template names none: name one, or set output.format "+
+			"None, with which only the process is measured", format)
+	}
 	for i, metric := range template.Metrics {
 		if isUnknownTime(metric.Unit) {
 			problems.add(fmt.Sprintf("template.metrics[%d].unit", i), "unit %q looks like a time or a rate and is none that is known, so that no "+
@@ -46,19 +50,15 @@ func checkArms(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 		return
 	}
 	names := map[string]bool{}
-	baselines := 0
 	for i, arm := range spec.Arms {
 		field := fmt.Sprintf("spec.arms[%d].name", i)
 		if arm.Name == "" {
 			problems.add(field, "the arm has no name: give it one")
 		}
-		problems.addIfSeen(names, field, "arm", arm.Name)
-		if arm.Baseline {
-			baselines++
+		if names[arm.Name] {
+			problems.add(field, "arm %q is named twice: rename one", arm.Name)
 		}
-	}
-	if len(spec.Arms) > 1 && baselines != 1 {
-		problems.add("spec.arms", "%d arms have baseline: true: set it for exactly one", baselines)
+		names[arm.Name] = true
 	}
 	if !spec.Design.NullArm {
 		return
@@ -76,10 +76,8 @@ func checkGates(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []recor
 	if spec.Parity == assayv1alpha1.ParityPerArm && plan.Parity == ParityNone {
 		problems.add("spec.parity", "PerArm compares an arm's outputs with each other and the template has parity: None: remove spec.parity")
 	}
-	names := map[string]bool{}
 	for i, gate := range plan.Gates {
 		field := fmt.Sprintf("spec.gates[%d]", i)
-		problems.addIfSeen(names, field+".name", "gate", gate.Name)
 		selected := checkAt(spec.Sweep, gate.At, points, field, problems)
 		if gate.Op == Completes {
 			checkCandidate(gate.Candidate, armNames(arms(spec)), field, problems)

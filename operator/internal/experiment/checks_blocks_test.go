@@ -15,8 +15,6 @@ func TestADesignWhoseGatesCouldOnlyBeInvalidIsRefused(t *testing.T) {
 	blocks := func(least, most int32) assayv1alpha1.Design {
 		return assayv1alpha1.Design{Blocks: assayv1alpha1.Blocks{Min: least, Max: most}}
 	}
-	confirming := blocks(3, 6)
-	confirming.Confirm = &assayv1alpha1.Confirm{Blocks: 2}
 	cases := map[string]struct {
 		design assayv1alpha1.Design
 		gate   *assayv1alpha1.Gate
@@ -28,7 +26,6 @@ func TestADesignWhoseGatesCouldOnlyBeInvalidIsRefused(t *testing.T) {
 		"parity needs no interval":               {blocks(2, 2), &parity, nil},
 		"no gate at all":                         {blocks(2, 2), nil, nil},
 		"three blocks":                           {blocks(3, 3), &ratio, nil},
-		"a confirmation of two blocks":           {confirming, &ratio, []string{"spec.design.confirm.blocks", "2 blocks", "use at least 3"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

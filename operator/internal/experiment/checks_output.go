@@ -40,20 +40,8 @@ func checkOutput(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invali
 		problems.add("template.output.path", "Criterion's folder must be of this trial, so its path is relative to the trial's own folder: "+
 			"write criterion, and set CRITERION_HOME to the same")
 	}
-	if output.Format == assayv1alpha1.AssayResult {
-		for i, metric := range template.Metrics {
-			if metric.From != nil {
-				problems.add(fmt.Sprintf("template.metrics[%d].from", i),
-					"an AssayResult names its metrics itself: remove from, or set template.output.format")
-			}
-		}
-		return
-	}
-	if template.Output.Format == assayv1alpha1.NoOutput && output.Path != "" {
+	if output.Format == assayv1alpha1.NoOutput && output.Path != "" {
 		problems.add("template.output.path", "with output.format None nothing is read: remove path, or set the format of what is there")
-	}
-	if template.Parity == assayv1alpha1.ParityRequired {
-		problems.add("template.parity", "output of format %s has no parity digest: set parity: None", output.Format)
 	}
 	for i, metric := range template.Metrics {
 		field := fmt.Sprintf("template.metrics[%d].from", i)
@@ -61,12 +49,6 @@ func checkOutput(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invali
 		switch {
 		case output.Format == assayv1alpha1.K6Output && from.Benchmark == "":
 			problems.add(field+".benchmark", "k6 has many metrics: name one, such as http_req_duration")
-		case output.Format == assayv1alpha1.K6Output && from.Field == "":
-			problems.add(field+".field", "k6 computes several figures of %s: name one, such as p(95)", from.Benchmark)
-		case output.Format == assayv1alpha1.SysbenchOutput && from.Field == "":
-			problems.add(field+".field", "sysbench reports several figures: name one, such as events per second")
-		case output.Format == assayv1alpha1.CSVOutput && from.Field == "":
-			problems.add(field+".field", "a table has several columns: name one")
 		case output.Format == assayv1alpha1.CSVOutput && from.Benchmark != "" && !strings.Contains(from.Benchmark, "="):
 			problems.add(field+".benchmark", "invalid benchmark %q: it selects no rows; write column=value", from.Benchmark)
 		}

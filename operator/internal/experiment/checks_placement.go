@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,17 +35,7 @@ func checkLabel(field, key, value string, problems *Invalid) {
 	}
 }
 
-// effects that a taint can have; an empty one is all of them.
-var effects = []corev1.TaintEffect{"", corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}
-
 func checkToleration(field string, t corev1.Toleration, problems *Invalid) {
-	if t.Operator != "" && t.Operator != corev1.TolerationOpExists && t.Operator != corev1.TolerationOpEqual {
-		problems.add(field+".operator", "invalid operator %q: allowed are Exists and Equal", t.Operator)
-	}
-	if !slices.Contains(effects, t.Effect) {
-		problems.add(field+".effect", "invalid effect %q: allowed are NoSchedule, PreferNoSchedule and NoExecute, and none for all of them",
-			t.Effect)
-	}
 	if t.Operator == corev1.TolerationOpExists && t.Value != "" {
 		problems.add(field+".value", "invalid value %q: operator Exists takes none; remove it, or write operator: Equal", t.Value)
 	}
@@ -54,16 +43,10 @@ func checkToleration(field string, t corev1.Toleration, problems *Invalid) {
 		problems.add(field+".tolerationSeconds", "invalid tolerationSeconds %d: only with effect: NoExecute are pods ended after some time; "+
 			"remove it, or write that", *t.TolerationSeconds)
 	}
-	switch {
-	case t.Key == lease.TaintKey:
+	if t.Key == lease.TaintKey {
 		problems.add(field+".key", "invalid key %q: it is the taint of nodes that a run has for itself; a run gets the toleration of its own "+
 			"by exclusive: Node", t.Key)
-	case t.Key == "" && t.Operator == corev1.TolerationOpExists:
-		problems.add(field+".key", "no key with operator Exists tolerates every taint, that of nodes which another run has for itself too: "+
-			"name the key of each taint")
-	case t.Key == "":
-		problems.add(field+".key", "no key: name the taint's")
-	default:
-		checkLabel(field, t.Key, t.Value, problems)
 	}
+	// No key would tolerate every taint, that of nodes which another run has for itself too.
+	checkLabel(field, t.Key, t.Value, problems)
 }

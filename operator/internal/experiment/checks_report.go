@@ -11,10 +11,8 @@ import (
 
 // checkReport refuses a table that would have a column or a row of nothing: it is read when the machine time is spent.
 func checkReport(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []record.Point, problems *Invalid) {
-	names := map[string]bool{}
 	for i, table := range plan.Tables {
 		field := fmt.Sprintf("spec.report.tables[%d]", i)
-		problems.addIfSeen(names, field+".name", "table", table.Name)
 		checkAt(spec.Sweep, table.At, points, field, problems)
 		known := armNames(arms(spec))
 		for j, name := range table.Arms {
@@ -33,10 +31,6 @@ func checkReport(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []reco
 }
 
 func checkColumn(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, column Column, field string, problems *Invalid) {
-	if (column.Metric == "") == (column.Phase == "") {
-		problems.add(field, "a column shows either a metric or a phase")
-		return
-	}
 	if column.Phase != "" {
 		return // Which phases there are is known only when the program has run.
 	}

@@ -39,7 +39,6 @@ func TestATableOfNothingIsRefused(t *testing.T) {
 		"an arm that does not exist":  {tables: []assayv1alpha1.ReportTable{{Name: "document", Rows: assayv1alpha1.PhaseRows, Arms: []string{"lop"}}}, says: `spec.report.tables[0].arms[0]: the run has no arm "lop"`},
 		"an axis that does not exist": {tables: []assayv1alpha1.ReportTable{{Name: "document", Rows: assayv1alpha1.PhaseRows, At: assayv1alpha1.ParameterValues{"rows": "1"}}}, says: `spec.report.tables[0].at.rows: invalid axis "rows"`},
 		"a total that is no time":     {tables: []assayv1alpha1.ReportTable{{Name: "document", Rows: assayv1alpha1.PhaseRows, Total: "throughput"}}, says: `spec.report.tables[0].total: the template has no metric "throughput" in seconds`},
-		"two tables of one name":      {tables: []assayv1alpha1.ReportTable{{Name: "a", Rows: assayv1alpha1.PhaseRows}, {Name: "a", Rows: assayv1alpha1.PhaseRows}}, says: `spec.report.tables[1].name: table "a" is named twice: rename one`},
 		"a comparison of one arm": {
 			tables: []assayv1alpha1.ReportTable{column(assayv1alpha1.ReportColumn{Title: "x", Metric: "latency", Compared: true})}, oneArm: true,
 			says: "spec.report.tables[0].columns[0].compared: the run has one arm",

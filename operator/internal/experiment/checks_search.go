@@ -27,9 +27,6 @@ func checkSearch(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []reco
 	if plan.metric(search.Maximize) == nil {
 		problems.add("spec.search.maximize", "%s", plan.NoMetric(search.Maximize))
 	}
-	if len(search.SubjectTo) == 0 {
-		problems.add("spec.search.subjectTo", "without a constraint every load is feasible: name one")
-	}
 	for i, constraint := range search.SubjectTo {
 		field := fmt.Sprintf("spec.search.subjectTo[%d]", i)
 		metric := plan.metric(constraint.Metric)

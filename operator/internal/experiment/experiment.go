@@ -38,7 +38,8 @@ type Experiment struct {
 	Cells  []record.Cell  `json:"cells"`
 }
 
-// Freeze checks the run against its template and expands the sweep. A returned error is a *Invalid.
+// Freeze checks the run against its template and expands the sweep. A returned error is a *Invalid. What the definitions of the kinds
+// refuse by themselves it takes as it is: whoever reads a run has asked them, and what Assay makes keeps to them.
 func Freeze(run record.Run, spec assayv1alpha1.BenchmarkRunSpec, template assayv1alpha1.BenchmarkTemplateSpec) (*Experiment, error) {
 	// They may be a cache's, which others read.
 	spec, template = *spec.DeepCopy(), *template.DeepCopy()

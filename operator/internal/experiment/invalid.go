@@ -51,14 +51,6 @@ func (i *Invalid) addOnce(reported map[string]bool, key, field, format string, a
 	reported[key] = true
 }
 
-// addIfSeen refuses a name that was seen before, and remembers it.
-func (i *Invalid) addIfSeen(seen map[string]bool, field, what, name string) {
-	if seen[name] {
-		i.add(field, "%s %q is named twice: rename one", what, name)
-	}
-	seen[name] = true
-}
-
 // shortened keeps the beginning and the end, which says what to do.
 func shortened(text string, most int) string {
 	if runes := []rune(text); len(text) > most && len(runes) > most {

@@ -24,40 +24,9 @@ func TestFreezeRefusesOutputsThatCannotBeRead(t *testing.T) {
 		}
 	}
 	checkRefusals(t, testSpec, map[string]refusal{
-		"a source for a metric that the program reports itself": {
-			func(_ *runSpec, t *templateSpec) { from(t, 0, assayv1alpha1.MetricSource{Field: "ns/op"}) },
-			"template.metrics[0].from", "remove from, or set template.output.format",
-		},
-		"parity where there is no digest": {
-			func(_ *runSpec, t *templateSpec) { t.Output.Format = assayv1alpha1.GoBenchOutput },
-			"template.parity", "GoBench has no parity digest: set parity: None",
-		},
 		"a metric of k6 without its name": {
 			func(_ *runSpec, t *templateSpec) { k6(t); from(t, 0, assayv1alpha1.MetricSource{Field: "p(95)"}) },
 			"template.metrics[0].from.benchmark", "such as http_req_duration",
-		},
-		"a metric of k6 without its figure": {
-			func(_ *runSpec, t *templateSpec) {
-				k6(t)
-				from(t, 1, assayv1alpha1.MetricSource{Benchmark: "http_req_duration"})
-			},
-			"template.metrics[1].from.field", "such as p(95)",
-		},
-		"a table without a column": {
-			func(_ *runSpec, t *templateSpec) {
-				hyperfine(t)
-				t.Output.Format = assayv1alpha1.CSVOutput
-				from(t, 1, assayv1alpha1.MetricSource{Field: "rate"})
-			},
-			"template.metrics[0].from.field", "several columns: name one",
-		},
-		"a report of sysbench without a figure": {
-			func(_ *runSpec, t *templateSpec) {
-				hyperfine(t)
-				t.Output.Format = assayv1alpha1.SysbenchOutput
-				from(t, 1, assayv1alpha1.MetricSource{Field: "avg"})
-			},
-			"template.metrics[0].from.field", "such as events per second",
 		},
 		"rows that nothing chooses": {
 			func(_ *runSpec, t *templateSpec) {

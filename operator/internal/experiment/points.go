@@ -22,10 +22,6 @@ func expandPoints(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.
 		return []record.Point{{Parameters: map[string]string{}}}
 	}
 	sweep := spec.Sweep
-	if !checkAxes(sweep, problems) {
-		return nil
-	}
-
 	var combinations []map[string]string
 	for values := range combine(sweep) {
 		combinations = append(combinations, maps.Clone(values))
@@ -53,32 +49,6 @@ func expandPoints(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.
 	return points
 }
 
-// checkAxes reports whether the axes can be combined at all.
-func checkAxes(sweep *assayv1alpha1.Sweep, problems *Invalid) bool {
-	before := problems.found()
-	names := map[string]bool{}
-	for i, axis := range sweep.Axes {
-		field := fmt.Sprintf("spec.sweep.axes[%d]", i)
-		problems.addIfSeen(names, field, "axis", axis.Name)
-		if len(axis.Values) == 0 {
-			problems.add(field, "axis %q has no values, so the sweep has no points: give it at least one", axis.Name)
-		}
-		for j, value := range axis.Values {
-			if first := slices.Index(axis.Values, value); first != j {
-				problems.add(field, "axis %q has value %q twice (values %d and %d): remove one", axis.Name, value, first, j)
-			}
-		}
-		if first := sweep.Axes[0]; sweep.Mode == assayv1alpha1.ZipSweep && len(axis.Values) != len(first.Values) {
-			problems.add(field, "axis %q has %d values and axis %q has %d: mode Zip needs the same number", axis.Name, len(axis.Values),
-				first.Name, len(first.Values))
-		}
-	}
-	if len(sweep.Axes) == 0 {
-		problems.add("spec.sweep.axes", "the sweep has no axes: remove spec.sweep or name one")
-	}
-	return problems.found() == before
-}
-
 // combine visits the combinations of the axes, the last axis fastest, in one map that the next one overwrites.
 func combine(sweep *assayv1alpha1.Sweep) iter.Seq[map[string]string] {
 	return func(yield func(map[string]string) bool) {
@@ -87,7 +57,7 @@ func combine(sweep *assayv1alpha1.Sweep) iter.Seq[map[string]string] {
 			rest := i
 			for _, axis := range slices.Backward(sweep.Axes) {
 				if len(axis.Values) == 0 {
-					continue // Reported when the axes are checked.
+					continue // The definitions allow none without.
 				}
 				at := i
 				if sweep.Mode != assayv1alpha1.ZipSweep {

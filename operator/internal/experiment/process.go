@@ -3,9 +3,7 @@ package experiment
 import (
 	"fmt"
 	"slices"
-	"strings"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/suggest"
 )
@@ -100,22 +98,4 @@ func (p *Plan) namedMetrics() []string {
 		}
 	}
 	return out
-}
-
-// checkMetricNames keeps the names of what the runner reads for the runner.
-func checkMetricNames(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) {
-	for i, metric := range template.Metrics {
-		if strings.HasPrefix(metric.Name, record.ProcessPrefix) {
-			problems.add(fmt.Sprintf("template.metrics[%d].name", i), "metric %q has a name that begins with %s, which is for what the runner "+
-				"reads of every process: remove the metric, as gates can name it without, or rename it", metric.Name, record.ProcessPrefix)
-		}
-	}
-	switch {
-	case template.Output.Format == assayv1alpha1.NoOutput && len(template.Metrics) > 0:
-		problems.add("template.metrics", "with output.format None the program reports nothing, and %d metrics are named: remove them, and name "+
-			"%s and the like in gates", len(template.Metrics), shownAlways[0])
-	case template.Output.Format != assayv1alpha1.NoOutput && template.Output.Format != assayv1alpha1.AssayResult && len(template.Metrics) == 0:
-		problems.add("template.metrics", "output of format %s is read for metrics and the template names none: name one, or set output.format "+
-			"None, with which only the process is measured", template.Output.Format)
-	}
 }

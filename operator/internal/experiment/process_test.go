@@ -63,9 +63,6 @@ func TestWhatTheRunnerReadsIsAMetricOfEveryTemplate(t *testing.T) {
 
 func TestFreezeKeepsTheNamesOfWhatTheRunnerReads(t *testing.T) {
 	cases := map[string]refusal{
-		"a template's own metric of that name": {func(_ *assayv1alpha1.BenchmarkRunSpec, tpl *assayv1alpha1.BenchmarkTemplateSpec) {
-			tpl.Metrics[1].Name = "process.wallTime"
-		}, "template.metrics[1].name", `begins with process., which is for what the runner reads`},
 		"a quantity that is not read": {func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 			s.Gates = []assayv1alpha1.Gate{{Name: "g", Metric: "process.energy", Op: assayv1alpha1.AtMost, Bound: "1"}}
 		}, "spec.gates[0].metric", `no metric "process.energy": allowed are latency, throughput, process.wallTime`},
@@ -75,12 +72,6 @@ func TestFreezeKeepsTheNamesOfWhatTheRunnerReads(t *testing.T) {
 		"a bound in another unit": {func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 			s.Gates = []assayv1alpha1.Gate{{Name: "g", Metric: "process.peakMemory", Op: assayv1alpha1.AtMost, Bound: "2ms"}}
 		}, "spec.gates[0].bound", `a duration and the metric's unit is "By"`},
-		"metrics of a program that reports nothing": {func(_ *assayv1alpha1.BenchmarkRunSpec, tpl *assayv1alpha1.BenchmarkTemplateSpec) {
-			tpl.Parity, tpl.Output.Format = assayv1alpha1.ParityNone, assayv1alpha1.NoOutput
-		}, "template.metrics", "with output.format None the program reports nothing, and 2 metrics are named"},
-		"a parity digest of a program that reports nothing": {func(_ *assayv1alpha1.BenchmarkRunSpec, tpl *assayv1alpha1.BenchmarkTemplateSpec) {
-			tpl.Metrics, tpl.Output.Format = nil, assayv1alpha1.NoOutput
-		}, "template.parity", "has no parity digest"},
 		"another tool's output without a metric": {func(_ *assayv1alpha1.BenchmarkRunSpec, tpl *assayv1alpha1.BenchmarkTemplateSpec) {
 			tpl.Metrics, tpl.Parity, tpl.Output.Format = nil, assayv1alpha1.ParityNone, assayv1alpha1.GoBenchOutput
 		}, "template.metrics", "GoBench is read for metrics and the template names none"},

@@ -42,10 +42,6 @@ func resultCommand(template *assayv1alpha1.BenchmarkTemplateSpec) []string {
 
 // checkCommands reports commands that cannot be run, whatever the parameters.
 func checkCommands(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) {
-	if len(template.Command) > 0 && len(template.Roles) > 0 {
-		problems.add("template.roles",
-			"the template has a command as well: give the command of a workload that is one process, or the roles of one that is several")
-	}
 	roles := namesOf(template.Roles, func(r assayv1alpha1.Role) string { return r.Name })
 	for _, command := range commands(template) {
 		if len(command.elements) == 0 || command.elements[0] == "" {
@@ -68,46 +64,13 @@ func checkCommands(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Inva
 	}
 }
 
-// checkRoles reports roles that do not go together.
-func checkRoles(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) {
-	names := map[string]bool{}
+// checkReadiness reports roles that would never be ready.
+func checkReadiness(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) {
 	for i, role := range template.Roles {
-		field := fmt.Sprintf("template.roles[%d]", i)
-		problems.addIfSeen(names, field+".name", "role", role.Name)
-		last := i == len(template.Roles)-1
-		switch {
-		case last && !role.Result:
-			problems.add(field+".result", "role %q is the last one, so the trial ends with it and its output is the result: set result: true, or "+
-				"put the role with the result last", role.Name)
-		case !last && role.Result:
-			problems.add(field+".result", "role %q has result: true and is not the last one: put it last, after those that serve it", role.Name)
+		if role.Readiness != nil && strings.ContainsAny(role.Readiness.Line, "\r\n") {
+			problems.add(fmt.Sprintf("template.roles[%d].readiness.line", i),
+				"the text has a line break, so that no line can match it: remove the line break")
 		}
-		if role.Readiness != nil {
-			checkReadiness(role, last, field+".readiness", problems)
-		}
-		if grace := role.StopGracePeriod.Duration; grace < 0 {
-			problems.add(field+".stopGracePeriod", "%s is negative", grace)
-		}
-	}
-}
-
-func checkReadiness(role assayv1alpha1.Role, last bool, field string, problems *Invalid) {
-	ready := role.Readiness
-	ways := 0
-	for _, given := range []bool{ready.Port, ready.Line != "", ready.File != ""} {
-		if given {
-			ways++
-		}
-	}
-	switch {
-	case last:
-		problems.add(field, "nothing starts after role %q: remove it", role.Name)
-	case ways != 1:
-		problems.add(field, "%d of port, line and file are given: give exactly one", ways)
-	case ready.Line != "" && strings.ContainsAny(ready.Line, "\r\n"):
-		problems.add(field+".line", "the text has a line break, so that no line can match it: remove the line break")
-	case ready.Timeout.Duration <= 0:
-		problems.add(field+".timeout", "%s leaves the role no time: write it as 30s", ready.Timeout.Duration)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
@@ -33,15 +32,6 @@ func TestRolesAreRefusedWhen(t *testing.T) {
 		edit        func(roles) roles
 		field, says string
 	}{
-		"no role has the result": {
-			func(r roles) roles { r[1].Result = false; return r }, "template.roles[1].result", "set result: true",
-		},
-		"two roles have it": {
-			func(r roles) roles { r[0].Result = true; return r }, "template.roles[0].result", "put it last",
-		},
-		"two roles have one name": {
-			func(r roles) roles { r[1].Name = "server"; return r }, "template.roles[1].name", "named twice",
-		},
 		"a port is that of no role": {
 			func(r roles) roles { r[1].Command[2] = "$(port.cache)"; return r }, "template.roles[1].command[2]", "allowed are server, client",
 		},
@@ -51,26 +41,9 @@ func TestRolesAreRefusedWhen(t *testing.T) {
 		"a role names no program": {
 			func(r roles) roles { r[0].Command = nil; return r }, "template.roles[0].command", "the command is empty: name a program",
 		},
-		"readiness is two things": {
-			func(r roles) roles { r[0].Readiness.Line = "up"; return r }, "template.roles[0].readiness", "2 of port, line and file",
-		},
-		"readiness is nothing": {
-			func(r roles) roles { r[0].Readiness.Port = false; return r }, "template.roles[0].readiness", "0 of port, line and file",
-		},
-		"readiness has no time": {
-			func(r roles) roles { r[0].Readiness.Timeout.Duration = -time.Second; return r }, "template.roles[0].readiness.timeout",
-			"leaves the role no time",
-		},
 		"a line has a line break": {
 			func(r roles) roles { r[0].Readiness = &assayv1alpha1.Readiness{Line: "a\nb"}; return r }, "template.roles[0].readiness.line",
 			"line break",
-		},
-		"the last role has readiness": {
-			func(r roles) roles { r[1].Readiness = &assayv1alpha1.Readiness{Port: true}; return r }, "template.roles[1].readiness",
-			"nothing starts after",
-		},
-		"a grace is negative": {
-			func(r roles) roles { r[0].StopGracePeriod.Duration = -1; return r }, "template.roles[0].stopGracePeriod", "is negative",
 		},
 	}
 	for name, tc := range cases {
@@ -81,12 +54,6 @@ func TestRolesAreRefusedWhen(t *testing.T) {
 			expectProblem(t, err, tc.field, tc.says)
 		})
 	}
-	t.Run("there is a command as well", func(t *testing.T) {
-		template := served()
-		template.Command = []string{"/kv"}
-		_, err := freezeAndCheck(t, testSpec(), template)
-		expectProblem(t, err, "template.roles", "has a command as well")
-	})
 	t.Run("a single process names a port", func(t *testing.T) {
 		template := testTemplate()
 		template.Command = []string{"/kv", "$(port.server)"}

@@ -55,8 +55,6 @@ func expandLoads(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 		problems.add(field+".low", "invalid value %s: the loads are multiples of it; write a number above 0", over.Low.String())
 	case low == high:
 		problems.add(field, "low and high are both %s: there is nothing to search; make high larger", over.Low.String())
-	case low > high:
-		problems.add(field, "low %s exceeds high %s: exchange them", over.Low.String(), over.High.String())
 	}
 	parameter := findParameter(template, over.Axis)
 	switch {

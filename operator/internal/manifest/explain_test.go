@@ -122,8 +122,8 @@ func TestAProblemOfATemplateThatIsShippedNamesItsFile(t *testing.T) {
 	}
 }
 
-// refused is what Freeze refuses of a document, as it is placed. The document is read without the checks of the schema: Freeze has to be
-// right about whatever it is given.
+// refused is what Freeze refuses of a document, as it is placed. The document is read without the checks of the schema: what Freeze says
+// has its place whatever it is given.
 func refused(root *yaml.Node) (problems []experiment.Problem, placed []Problem) {
 	reader := reading{within: map[*yaml.Node]bool{}}
 	raw, err := json.Marshal(reader.value(root, definitions["BenchmarkRun"]().read, ""))
