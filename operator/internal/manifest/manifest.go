@@ -152,16 +152,8 @@ func (s *Set) addDocument(from origin) []Problem {
 
 // Template finds the workload of a run: its inline template, or the named one among those read.
 func (s *Set) Template(run *assayv1alpha1.BenchmarkRun) (*assayv1alpha1.BenchmarkTemplateSpec, error) {
-	refuse := func(field, format string, args ...any) error {
-		return s.place(run, experiment.Problem{Field: field, Message: fmt.Sprintf(format, args...)})
-	}
-	switch {
-	case run.Spec.Template != nil && run.Spec.TemplateRef != nil:
-		return nil, refuse("spec.templateRef", "spec has both template and templateRef: keep one")
-	case run.Spec.Template != nil:
+	if run.Spec.Template != nil {
 		return run.Spec.Template, nil
-	case run.Spec.TemplateRef == nil:
-		return nil, refuse("spec", "spec has neither template nor templateRef: write one")
 	}
 	if i := s.named(run.Spec.TemplateRef.Name); i >= 0 {
 		return &s.Templates[i].Spec, nil
@@ -170,8 +162,9 @@ func (s *Set) Template(run *assayv1alpha1.BenchmarkRun) (*assayv1alpha1.Benchmar
 	for i := range s.Templates {
 		known = append(known, s.Templates[i].Name)
 	}
-	return nil, refuse("spec.templateRef.name", "no BenchmarkTemplate %q was read (name its file with --templates): %s",
-		run.Spec.TemplateRef.Name, suggest.Allowed(run.Spec.TemplateRef.Name, known))
+	return nil, s.place(run, experiment.Problem{Field: "spec.templateRef.name", Message: fmt.Sprintf(
+		"no BenchmarkTemplate %q was read (name its file with --templates): %s", run.Spec.TemplateRef.Name,
+		suggest.Allowed(run.Spec.TemplateRef.Name, known))})
 }
 
 // named is the index of the first template of a name, or -1.
