@@ -53,9 +53,6 @@ type Step struct {
 	Why string
 }
 
-// minInterval is the fewest blocks that an interval can be computed from.
-const minInterval = 3
-
 func (t *target) next(waves []record.Wave) Step {
 	if idle := t.tally.idle; idle > t.exp.Plan.Retries {
 		return Step{Done: true, Why: fmt.Sprintf("no block ran in the last %d waves, and retry.limit is %d", idle, t.exp.Plan.Retries)}
@@ -181,10 +178,10 @@ func (t *target) narrow(planned int) Step {
 	switch width := t.findings.HalfWidth; {
 	case width != nil && *width <= asked:
 		return Step{Done: true}
-	case width == nil && valid >= max(minInterval, design.Blocks.Min):
+	case width == nil && valid >= max(experiment.MinBlocks, design.Blocks.Min):
 		return Step{Done: true, Why: "a Blocking gate has no interval, so there is nothing to make narrower"}
 	case width == nil:
-		more = max(minInterval, design.Blocks.Min) - valid
+		more = max(experiment.MinBlocks, design.Blocks.Min) - valid
 	default:
 		// More than an integer holds, where next to nothing is asked for.
 		need := math.Ceil(float64(valid) * (*width / asked) * (*width / asked))

@@ -9,6 +9,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/search"
 )
 
 func checkDesign(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, problems *Invalid) {
@@ -26,8 +27,8 @@ func checkDesign(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, problems *Inv
 	}
 }
 
-// minBlocks is how few blocks can carry an interval, as in the analysis.
-const minBlocks = 3
+// MinBlocks is how few blocks can carry an interval, as in the analysis.
+const MinBlocks = 3
 
 // MinCorrelatedBlocks is how few blocks can show a correlation of neighbours, or carry an interval that allows for it.
 const MinCorrelatedBlocks = 6
@@ -55,9 +56,9 @@ func checkBlocks(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 		field, have = "spec.design.blocks.max", spec.Design.Blocks.Max
 	}
 	for i, gate := range spec.Gates {
-		if gate.Op != assayv1alpha1.ParityEqual && have < minBlocks {
+		if gate.Op != assayv1alpha1.ParityEqual && have < MinBlocks {
 			problems.add(field, "%d blocks carry no interval, so gate %q (spec.gates[%d]) with %s would be Invalid whatever is measured: use "+
-				"at least %d", have, gate.Name, i, gate.Op, minBlocks)
+				"at least %d", have, gate.Name, i, gate.Op, MinBlocks)
 			break
 		}
 	}
@@ -118,10 +119,10 @@ func checkBudget(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, cells int, pr
 	blocks, perBlock, budget := plan.Design.Blocks.Min, plan.Design.TrialsPerBlock(cells), plan.Budget.Trials
 	if spec.Search != nil {
 		arms := len(arms(spec))
-		if trials := blocks * plan.Design.TrialsPerBlock(min(cells, minLoads*arms)); trials > budget {
+		if trials := blocks * plan.Design.TrialsPerBlock(min(cells, search.Coarse*arms)); trials > budget {
 			problems.add(field, "trying %d loads of %d arms in %d blocks takes %d trials and the budget is %d: use fewer blocks "+
 				"(spec.design.blocks.min) or raise the budget",
-				min(cells/max(1, arms), minLoads), arms, blocks, trials, budget)
+				min(cells/max(1, arms), search.Coarse), arms, blocks, trials, budget)
 		}
 		return
 	}

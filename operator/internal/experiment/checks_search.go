@@ -10,9 +10,6 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// minLoads is how many loads a search tries at least: its first pass over the range.
-const minLoads = 7
-
 func checkSearch(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []record.Point, cells []record.Cell, problems *Invalid) {
 	search := plan.Search
 	if search == nil {
@@ -20,9 +17,9 @@ func checkSearch(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []reco
 	}
 	checkAlone(spec, problems)
 	checkAxisAlone(spec, problems)
-	if spec.Design.Blocks.Min < minBlocks {
+	if spec.Design.Blocks.Min < MinBlocks {
 		problems.add("spec.design.blocks.min", "a search tries every load in that many blocks, and %d are too few for an interval: use "+
-			"at least %d", spec.Design.Blocks.Min, minBlocks)
+			"at least %d", spec.Design.Blocks.Min, MinBlocks)
 	}
 	if plan.metric(search.Maximize) == nil {
 		problems.add("spec.search.maximize", "%s", plan.NoMetric(search.Maximize))

@@ -53,9 +53,9 @@ type Rules struct {
 	Probe, Max, Confirm int
 }
 
-// coarse is how many loads the first pass tries. maxTried bounds how many a search tries in all.
+// Coarse is how many loads the first pass tries, and maxTried bounds how many a search tries in all.
 const (
-	coarse   = 7
+	Coarse   = 7
 	maxTried = 40
 )
 
@@ -148,7 +148,7 @@ func (k *knowledge) maxFresh() int { return max(k.Rules.Confirm, k.Rules.Max) }
 func (k *knowledge) coarsePass() []Probe {
 	var out []Probe
 	last := len(k.levels) - 1
-	points := min(coarse, len(k.levels))
+	points := min(Coarse, len(k.levels))
 	for i := range points {
 		index := (i*last + (points-1)/2) / max(1, points-1)
 		if k.levels[index] == nil {
