@@ -82,20 +82,14 @@ func included(sweep *assayv1alpha1.Sweep, problems *Invalid) []map[string]string
 	var out []map[string]string
 	for i, values := range sweep.Include {
 		field := fmt.Sprintf("spec.sweep.include[%d]", i)
-		complete := true
+		before := problems.found()
 		for _, axis := range sweep.Axes {
 			if _, ok := values[axis.Name]; !ok {
 				problems.add(field, "axis %q is missing: an included point names every axis", axis.Name)
-				complete = false
 			}
 		}
-		for name := range sorted(values) {
-			if !isAxis(sweep, name) {
-				problems.add(field, "%s", noAxis(sweep, name))
-				complete = false
-			}
-		}
-		if complete {
+		checkAxes(sweep, values, field, problems)
+		if problems.found() == before {
 			out = append(out, maps.Clone(map[string]string(values)))
 		}
 	}
@@ -113,23 +107,25 @@ func noAxis(sweep *assayv1alpha1.Sweep, name string) lazily {
 	}
 }
 
-func checkSelectors(sweep *assayv1alpha1.Sweep, problems *Invalid) {
-	check := func(field string, at assayv1alpha1.ParameterValues) {
-		for name := range sorted(at) {
-			if !isAxis(sweep, name) {
-				problems.add(field, "%s", noAxis(sweep, name))
-			}
+// checkAxes refuses names that are none of the axes.
+func checkAxes(sweep *assayv1alpha1.Sweep, values assayv1alpha1.ParameterValues, field string, problems *Invalid) {
+	for name := range sorted(values) {
+		if !isAxis(sweep, name) {
+			problems.add(field, "%s", noAxis(sweep, name))
 		}
 	}
+}
+
+func checkSelectors(sweep *assayv1alpha1.Sweep, problems *Invalid) {
 	for i, at := range sweep.Exclude {
 		field := fmt.Sprintf("spec.sweep.exclude[%d]", i)
 		if len(at) == 0 {
 			problems.add(field, "no axis is named, so that every point would be removed: name at least one")
 		}
-		check(field, at)
+		checkAxes(sweep, at, field, problems)
 	}
 	for i, override := range sweep.Overrides {
-		check(fmt.Sprintf("spec.sweep.overrides[%d].at", i), override.At)
+		checkAxes(sweep, override.At, fmt.Sprintf("spec.sweep.overrides[%d].at", i), problems)
 	}
 }
 
