@@ -66,10 +66,7 @@ func expandLoads(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 	if problems.found() > before {
 		return nil
 	}
-	arms := len(spec.Arms)
-	if spec.Design.NullArm {
-		arms++
-	}
+	arms := len(arms(spec))
 	if levels := countLoads(low, high, step); levels*float64(max(1, arms)) > maxLevels {
 		problems.add(field+".resolution",
 			"%s loads from %s to %s in steps of %s times %d arms are more than %d: use a coarser resolution or a smaller range",
