@@ -158,24 +158,22 @@ func (n paths) checkReferences(e *Experiment) error {
 			return fmt.Errorf("%s.at is %v and selects no point: the gate would decide nothing", field, gate.At)
 		}
 	}
-	for i, prediction := range e.Plan.Predictions {
-		if e.Metric(prediction.Metric) == nil {
-			return fmt.Errorf("%s.predictions[%d].metric is %q and the template has no such metric: a prediction needs one", n.spec, i,
-				prediction.Metric)
+	var errs []error
+	needs := func(what, field, metric string) {
+		if e.Metric(metric) == nil {
+			errs = append(errs, fmt.Errorf("%s.%s is %q and the template has no such metric: a %s needs one", n.spec, field, metric, what))
 		}
+	}
+	for i, prediction := range e.Plan.Predictions {
+		needs("prediction", fmt.Sprintf("predictions[%d].metric", i), prediction.Metric)
 	}
 	if search := e.Plan.Search; search != nil {
-		if e.Metric(search.Maximize) == nil {
-			return fmt.Errorf("%s.search.maximize is %q and the template has no such metric: a search needs one", n.spec, search.Maximize)
-		}
+		needs("search", "search.maximize", search.Maximize)
 		for i, constraint := range search.SubjectTo {
-			if e.Metric(constraint.Metric) == nil {
-				return fmt.Errorf("%s.search.subjectTo[%d].metric is %q and the template has no such metric: a constraint needs one", n.spec, i,
-					constraint.Metric)
-			}
+			needs("constraint", fmt.Sprintf("search.subjectTo[%d].metric", i), constraint.Metric)
 		}
 	}
-	return nil
+	return cmp.Or(errs...)
 }
 
 // checkCells sees that every arm has a cell at every point, or of each of its builds one.
