@@ -115,13 +115,9 @@ func (o *realOptions) assay(ctx context.Context, arguments ...string) ([]byte, e
 
 func readAttempts(raw []byte) ([]record.Attempt, error) {
 	var out []record.Attempt
-	for decoder := json.NewDecoder(bytes.NewReader(raw)); ; {
+	for decoder := json.NewDecoder(bytes.NewReader(raw)); decoder.More(); {
 		var attempt record.Attempt
-		err := decoder.Decode(&attempt)
-		if errors.Is(err, io.EOF) {
-			return out, nil
-		}
-		if err != nil {
+		if err := decoder.Decode(&attempt); err != nil {
 			return nil, err
 		}
 		out = append(out, attempt)
