@@ -25,14 +25,14 @@ import (
 )
 
 // onCluster applies a run, waits for it and reads its ledger, with the commands that everybody uses. What it made is removed.
-func (o *realOptions) onCluster(ctx context.Context, r row, run *assayv1alpha1.BenchmarkRun,
+func (o *realOptions) onCluster(ctx context.Context, row *calibrate.RealTally, run *assayv1alpha1.BenchmarkRun,
 	truth map[string]float64) (out calibrate.RealRun, err error) {
 	started := time.Now()
-	run.Name = fmt.Sprintf("%s-%d", strings.TrimSuffix(r.file, ".yaml"), started.UnixMilli())
+	run.Name = fmt.Sprintf("%s-%d", strings.TrimSuffix(fileOf(row), ".yaml"), started.UnixMilli())
 	run.Namespace, run.TypeMeta = o.namespace, metav1.TypeMeta{APIVersion: assayv1alpha1.GroupVersion.String(), Kind: "BenchmarkRun"}
 	var pod *corev1.Pod
-	if r.neighbour != "" {
-		pod = o.neighbourPod(r.neighbour, run.Name+"-neighbour")
+	if row.Neighbour != "" {
+		pod = o.neighbourPod(row.Neighbour, run.Name+"-neighbour")
 		if err := o.kubectl(ctx, pod, nil, "apply", "-f", "-"); err != nil {
 			return out, err
 		}
@@ -122,6 +122,7 @@ func readAttempts(raw []byte) ([]record.Attempt, error) {
 		}
 		out = append(out, attempt)
 	}
+	return out, nil
 }
 
 // neighbourPod is a neighbour as clusters have them: a pod without CPUs of its own.

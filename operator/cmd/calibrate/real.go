@@ -119,34 +119,31 @@ func checkReal(tallies []calibrate.RealTally) []string {
 	return nil
 }
 
-// row is one line of the table to measure.
-type row struct {
-	workload, file, neighbour string
-	effect                    float64
-	// arms of a run with more than the file's two; 0 leaves them.
-	arms int
+// fileOf is the file of a row's runs.
+func fileOf(row *calibrate.RealTally) string {
+	if row.Effect > 0 {
+		return fmt.Sprintf("spin-slower-%g.yaml", 100*row.Effect)
+	}
+	return row.Workload + "-same.yaml"
 }
 
-func (o *realOptions) rows() ([]row, error) {
-	var out []row
+// rows are the lines of the table to measure, without runs.
+func (o *realOptions) rows() ([]calibrate.RealTally, error) {
+	var out []calibrate.RealTally
 	for _, workload := range o.workloads {
 		switch workload {
 		case "pir":
-			out = append(out, row{workload: workload, file: "pir-same.yaml"})
+			out = append(out, calibrate.RealTally{Workload: workload, Budget: o.budget})
 		case "spin":
 			for _, slowdown := range o.slowdowns {
 				percent, err := strconv.Atoi(slowdown)
 				if err != nil || !slices.Contains([]int{0, 1, 2, 5}, percent) {
 					return nil, fmt.Errorf("invalid --slowdown %q: allowed are 0, 1, 2 and 5", slowdown)
 				}
-				file := "spin-same.yaml"
-				if percent > 0 {
-					file = fmt.Sprintf("spin-slower-%d.yaml", percent)
-				}
-				out = append(out, row{workload: workload, file: file, effect: float64(percent) / 100})
+				out = append(out, calibrate.RealTally{Workload: workload, Effect: float64(percent) / 100, Budget: o.budget})
 			}
 			for _, arms := range o.arms {
-				out = append(out, row{workload: workload, file: "spin-same.yaml", arms: arms})
+				out = append(out, calibrate.RealTally{Workload: workload, Arms: arms, Budget: o.budget})
 			}
 		default:
 			return nil, fmt.Errorf("invalid --workload %q: allowed are spin and pir", workload)
@@ -155,7 +152,7 @@ func (o *realOptions) rows() ([]row, error) {
 			switch neighbour {
 			case "none":
 			case "cpu", "memory", "disk":
-				out = append(out, row{workload: workload, file: workload + "-same.yaml", neighbour: neighbour})
+				out = append(out, calibrate.RealTally{Workload: workload, Neighbour: neighbour, Budget: o.budget})
 			default:
 				return nil, fmt.Errorf("invalid --neighbour %q: allowed are cpu, memory, disk and none", neighbour)
 			}
@@ -182,17 +179,19 @@ func (o *realOptions) measure(ctx context.Context, log io.Writer) ([]calibrate.R
 	}
 	// Round by round, so that a machine that changes during the hour changes for every row.
 	for run := range o.runs {
-		for i, r := range rows {
-			if len(out[i].Runs) > run {
+		for i := range out {
+			row := &out[i]
+			if len(row.Runs) > run {
 				continue
 			}
 			where := filepath.Join(folder, fmt.Sprintf("%02d-%03d", i, run))
-			done, err := o.run(ctx, r, o.seed+int64(run), where)
+			done, err := o.run(ctx, row, o.seed+int64(run), where)
 			if err != nil {
-				return nil, fmt.Errorf("%s, run %d: %w", r.file, run, err)
+				return nil, fmt.Errorf("%s, run %d: %w", fileOf(row), run, err)
 			}
-			fmt.Fprintf(log, "%s %s run %d of %d: %s, %s\n", r.file, r.neighbour, run+1, o.runs, done.Verdict, analysis.Describe(done.Ratio))
-			out[i].Runs = append(out[i].Runs, done)
+			fmt.Fprintf(log, "%s %s run %d of %d: %s, %s\n", fileOf(row), row.Neighbour, run+1, o.runs, done.Verdict,
+				analysis.Describe(done.Ratio))
+			row.Runs = append(row.Runs, done)
 			if err := o.save(out); err != nil {
 				return nil, err
 			}
@@ -202,9 +201,9 @@ func (o *realOptions) measure(ctx context.Context, log io.Writer) ([]calibrate.R
 }
 
 // run executes one experiment through the command line that everybody uses.
-func (o *realOptions) run(ctx context.Context, r row, seed int64, where string) (calibrate.RealRun, error) {
+func (o *realOptions) run(ctx context.Context, row *calibrate.RealTally, seed int64, where string) (calibrate.RealRun, error) {
 	templates := filepath.Join(o.root, "charts/assay/files/benchmarktemplates")
-	set, err := manifest.Read(filepath.Join(o.root, "workflows/calibration", r.file))
+	set, err := manifest.Read(filepath.Join(o.root, "workflows/calibration", fileOf(row)))
 	if err != nil {
 		return calibrate.RealRun{}, err
 	}
@@ -213,11 +212,11 @@ func (o *realOptions) run(ctx context.Context, r row, seed int64, where string) 
 	truth := map[string]float64{}
 	for _, arm := range run.Spec.Arms {
 		if !arm.Baseline {
-			truth[arm.Name] = r.effect
+			truth[arm.Name] = row.Effect
 		}
 	}
-	if r.arms > 0 {
-		if truth, err = manyArms(&run, r.arms); err != nil {
+	if row.Arms > 0 {
+		if truth, err = manyArms(&run, row.Arms); err != nil {
 			return calibrate.RealRun{}, err
 		}
 	}
@@ -225,7 +224,7 @@ func (o *realOptions) run(ctx context.Context, r row, seed int64, where string) 
 		adaptive(&run, o.budget)
 	}
 	if o.cluster {
-		return o.onCluster(ctx, r, &run, truth)
+		return o.onCluster(ctx, row, &run, truth)
 	}
 	raw, err := yaml.Marshal(run)
 	if err != nil {
@@ -238,7 +237,7 @@ func (o *realOptions) run(ctx context.Context, r row, seed int64, where string) 
 	if err := os.WriteFile(file, raw, 0o644); err != nil {
 		return calibrate.RealRun{}, err
 	}
-	stopNeighbour, err := o.startNeighbour(ctx, r.neighbour, where)
+	stopNeighbour, err := o.startNeighbour(ctx, row.Neighbour, where)
 	if err != nil {
 		return calibrate.RealRun{}, err
 	}
@@ -247,7 +246,7 @@ func (o *realOptions) run(ctx context.Context, r row, seed int64, where string) 
 		o.binDir, "--out", folder)
 	output, err := command.CombinedOutput()
 	busy, neighbourErr := stopNeighbour()
-	if raw, err := json.Marshal(neighboured{r.neighbour, busy}); err != nil {
+	if raw, err := json.Marshal(neighboured{row.Neighbour, busy}); err != nil {
 		return calibrate.RealRun{}, err
 	} else if err := os.WriteFile(filepath.Join(where, busyFile), raw, 0o644); err != nil {
 		return calibrate.RealRun{}, err

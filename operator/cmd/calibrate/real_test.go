@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"assay.dev/assay/operator/internal/calibrate"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/manifest"
 	"assay.dev/assay/operator/internal/record"
@@ -26,7 +27,7 @@ func TestEveryRunOfTheCalibrationIsMeasuredAndAccepted(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			at := slices.IndexFunc(rows, func(r row) bool { return r.file == filepath.Base(file) && r.neighbour == "" })
+			at := slices.IndexFunc(rows, func(r calibrate.RealTally) bool { return fileOf(&r) == filepath.Base(file) && r.Neighbour == "" })
 			if at < 0 {
 				t.Fatal("no row of the table measures it")
 			}
@@ -43,11 +44,11 @@ func TestEveryRunOfTheCalibrationIsMeasuredAndAccepted(t *testing.T) {
 				t.Fatal(err)
 			}
 			// The truth of spin is in its arguments: so much more work for the candidate.
-			if rows[at].workload == "spin" {
+			if rows[at].Workload == "spin" {
 				old, more := frozen.Cells[0].Parameters["work"], frozen.Cells[1].Parameters["work"]
-				want := map[float64]string{0: "1000", 0.01: "1010", 0.02: "1020", 0.05: "1050"}[rows[at].effect]
+				want := map[float64]string{0: "1000", 0.01: "1010", 0.02: "1020", 0.05: "1050"}[rows[at].Effect]
 				if old != "1000" || more != want {
-					t.Errorf("work %s and %s for a slowdown of %g", old, more, rows[at].effect)
+					t.Errorf("work %s and %s for a slowdown of %g", old, more, rows[at].Effect)
 				}
 			} else if !slices.Equal(frozen.Cells[0].Argv, frozen.Cells[1].Argv) {
 				t.Errorf("the arms differ: %v and %v", frozen.Cells[0].Argv, frozen.Cells[1].Argv)

@@ -20,13 +20,10 @@ type measured struct {
 	Rows    []calibrate.RealTally `json:"rows"`
 }
 
-// resume returns a tally for every row, with the runs that the file holds of it. Runs of another machine or other seeds are
-// refused: their table would describe neither.
-func (o *realOptions) resume(rows []row) ([]calibrate.RealTally, error) {
-	out := make([]calibrate.RealTally, len(rows))
-	for i, r := range rows {
-		out[i] = calibrate.RealTally{Workload: r.workload, Effect: r.effect, Neighbour: r.neighbour, Arms: r.arms, Budget: o.budget}
-	}
+// resume returns every row with the runs that the file holds of it. Runs of another machine or other seeds are refused: their table
+// would describe neither.
+func (o *realOptions) resume(rows []calibrate.RealTally) ([]calibrate.RealTally, error) {
+	out := slices.Clone(rows)
 	if o.json == "" {
 		return out, nil
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 func TestAnInterruptedCalibrationGoesOnWhereItEnded(t *testing.T) {
-	rows := []row{{workload: "spin", effect: 0.01}, {workload: "pir", neighbour: "cpu"}}
+	rows := []calibrate.RealTally{{Workload: "spin", Effect: 0.01}, {Workload: "pir", Neighbour: "cpu"}}
 	o := realOptions{runs: 3, seed: 1, json: filepath.Join(t.TempDir(), "out", "runs.json")}
 	tallies, err := o.resume(rows)
 	if err != nil || len(tallies) != 2 || len(tallies[0].Runs)+len(tallies[1].Runs) != 0 {
