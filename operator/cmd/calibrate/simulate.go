@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/operator/internal/calibrate"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/simulate"
 )
@@ -61,10 +62,7 @@ func newSimulateCommand() *cobra.Command {
 // simulate runs the scenarios asked for.
 func (o *simulateOptions) simulate(log io.Writer) ([]calibrate.Tally, error) {
 	known := simulate.Scenarios()
-	var names []string
-	for _, s := range known {
-		names = append(names, s.Name)
-	}
+	names := experiment.NamesOf(known, func(s simulate.Scenario) string { return s.Name })
 	for _, name := range o.scenarios {
 		if !slices.Contains(names, name) {
 			return nil, fmt.Errorf("invalid --scenario %q: allowed are %s", name, strings.Join(names, ", "))

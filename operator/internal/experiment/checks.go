@@ -187,7 +187,7 @@ func findParameter(template *assayv1alpha1.BenchmarkTemplateSpec, name string) *
 // noParameter refuses a parameter that the template does not have.
 func noParameter(template *assayv1alpha1.BenchmarkTemplateSpec, name string) lazily {
 	return func() string {
-		known := namesOf(template.Parameters, func(p assayv1alpha1.Parameter) string { return p.Name })
+		known := NamesOf(template.Parameters, func(p assayv1alpha1.Parameter) string { return p.Name })
 		return fmt.Sprintf("the template has no parameter %q: %s", name, suggest.Allowed(name, known))
 	}
 }

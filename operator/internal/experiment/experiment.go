@@ -150,11 +150,11 @@ func source(spec *assayv1alpha1.BenchmarkRunSpec, arm int) int {
 func (e *Experiment) ArmNames() []string { return armNames(e.Arms) }
 
 func armNames(arms []record.Arm) []string {
-	return namesOf(arms, func(a record.Arm) string { return a.Name })
+	return NamesOf(arms, func(a record.Arm) string { return a.Name })
 }
 
-// namesOf are the names of some things, in their order.
-func namesOf[T any](all []T, name func(T) string) []string {
+// NamesOf are the names of some things, in their order.
+func NamesOf[T any](all []T, name func(T) string) []string {
 	out := make([]string, 0, len(all))
 	for _, one := range all {
 		out = append(out, name(one))

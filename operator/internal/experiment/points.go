@@ -102,7 +102,7 @@ func noAxis(sweep *assayv1alpha1.Sweep, name string) lazily {
 		if sweep == nil || len(sweep.Axes) == 0 {
 			return fmt.Sprintf("invalid axis %q: the run has no axes; remove it, or add the axis to spec.sweep.axes", name)
 		}
-		allowed := namesOf(sweep.Axes, func(a assayv1alpha1.SweepAxis) string { return a.Name })
+		allowed := NamesOf(sweep.Axes, func(a assayv1alpha1.SweepAxis) string { return a.Name })
 		return fmt.Sprintf("invalid axis %q: %s", name, suggest.Allowed(name, allowed))
 	}
 }
@@ -140,7 +140,7 @@ func Matches(at assayv1alpha1.ParameterValues, point map[string]string) bool {
 }
 
 func pointKey(sweep *assayv1alpha1.Sweep, values map[string]string) string {
-	return strings.Join(namesOf(sweep.Axes, func(a assayv1alpha1.SweepAxis) string { return a.Name + "=" + values[a.Name] }), ",")
+	return strings.Join(NamesOf(sweep.Axes, func(a assayv1alpha1.SweepAxis) string { return a.Name + "=" + values[a.Name] }), ",")
 }
 
 func isAxis(sweep *assayv1alpha1.Sweep, name string) bool {

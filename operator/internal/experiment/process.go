@@ -29,7 +29,7 @@ func (p *Plan) NoMetric(name string) string {
 
 // metricNames are those of the template's metrics, and then of what the runner reads.
 func (p *Plan) metricNames() []string {
-	return append(namesOf(p.Metrics, func(m Metric) string { return m.Name }), p.processMetricNames()...)
+	return append(NamesOf(p.Metrics, func(m Metric) string { return m.Name }), p.processMetricNames()...)
 }
 
 // processMetric is a metric that the runner reads; nil if it reads none of that name of the template's processes.

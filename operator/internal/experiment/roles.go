@@ -42,7 +42,7 @@ func resultCommand(template *assayv1alpha1.BenchmarkTemplateSpec) []string {
 
 // checkCommands reports commands that cannot be run, whatever the parameters.
 func checkCommands(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) {
-	roles := namesOf(template.Roles, func(r assayv1alpha1.Role) string { return r.Name })
+	roles := NamesOf(template.Roles, func(r assayv1alpha1.Role) string { return r.Name })
 	for _, command := range commands(template) {
 		if len(command.elements) == 0 || command.elements[0] == "" {
 			problems.add(command.field, "the command is empty: name a program")

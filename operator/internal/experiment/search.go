@@ -38,7 +38,7 @@ func (e *Experiment) Axes() []string {
 	if e.Plan.Sweep == nil {
 		return nil
 	}
-	return namesOf(e.Plan.Sweep.Axes, func(a Axis) string { return a.Name })
+	return NamesOf(e.Plan.Sweep.Axes, func(a Axis) string { return a.Name })
 }
 
 // expandLoads returns one point per load of the grid low, low*(1+resolution), … and, last, high.

@@ -158,10 +158,7 @@ func (s *Set) Template(run *assayv1alpha1.BenchmarkRun) (*assayv1alpha1.Benchmar
 	if i := s.named(run.Spec.TemplateRef.Name); i >= 0 {
 		return &s.Templates[i].Spec, nil
 	}
-	var known []string
-	for i := range s.Templates {
-		known = append(known, s.Templates[i].Name)
-	}
+	known := experiment.NamesOf(s.Templates, func(t assayv1alpha1.BenchmarkTemplate) string { return t.Name })
 	return nil, s.place(run, experiment.Problem{Field: "spec.templateRef.name", Message: fmt.Sprintf(
 		"no BenchmarkTemplate %q was read (name its file with --templates): %s", run.Spec.TemplateRef.Name,
 		suggest.Allowed(run.Spec.TemplateRef.Name, known))})

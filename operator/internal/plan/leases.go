@@ -202,9 +202,5 @@ func (p *planner) mayRunOn(node string) bool {
 func (p *planner) working() bool { return p.Wave != nil && !p.Wave.Ended && !p.Wave.Deleting }
 
 func nodesOf(lanes []design.Lane) []string {
-	var out []string
-	for _, lane := range lanes {
-		out = append(out, lane.Node)
-	}
-	return out
+	return experiment.NamesOf(lanes, func(lane design.Lane) string { return lane.Node })
 }
