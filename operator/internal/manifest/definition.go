@@ -189,21 +189,13 @@ func literal(value any) string {
 	return string(raw)
 }
 
-// typeName is what people who write YAML call a type of a schema, or a kind of Go's types.
-func typeName(name string) string {
-	switch name {
-	case "object", "map", "struct":
-		return "a mapping"
-	case "array", "slice":
-		return "a list"
-	case "integer":
-		return "an integer"
-	case "null":
-		return "nothing"
-	default:
-		return "a " + name
-	}
+// typeNames are what people who write YAML call the types of a schema, and the kinds of Go's types; a string is a string.
+var typeNames = map[string]string{
+	"object": "a mapping", "map": "a mapping", "struct": "a mapping", "array": "a list", "slice": "a list", "integer": "an integer",
+	"null": "nothing",
 }
+
+func typeName(name string) string { return cmp.Or(typeNames[name], "a "+name) }
 
 // allowed are the values that the schema lists for a field.
 func (d *definition) allowed(path string) []string {
