@@ -42,35 +42,11 @@ type Tally struct {
 // False is how many verdicts are wrong.
 func (t Tally) False() int { return t.FalseGo + t.FalseNoGo }
 
-func (t *Tally) add(o outcome) {
-	t.Runs++
-	t.Blocks += o.blocks
-	if o.hasInterval {
-		t.Intervals++
-	}
-	if o.covered {
-		t.Covered++
-	}
-	if o.plainCovered {
-		t.PlainCovered++
-	}
-	switch {
-	case o.verdict == experiment.VerdictGo && o.truth >= 0:
-		t.FalseGo++
-	case o.verdict == experiment.VerdictNoGo && o.truth <= 0:
-		t.FalseNoGo++
-	case o.verdict == experiment.VerdictGo || o.verdict == experiment.VerdictNoGo:
-		t.Right++
-	}
-}
-
-// outcome is what came of one run.
-type outcome struct {
-	truth                float64 // The logarithm of the true ratio; above 0 the candidate is slower.
-	verdict              experiment.Verdict
-	hasInterval, covered bool
-	plainCovered         bool
-	blocks               int
+// add counts the runs of another tally too.
+func (t *Tally) add(o Tally) {
+	t.Runs, t.Blocks = t.Runs+o.Runs, t.Blocks+o.Blocks
+	t.FalseGo, t.FalseNoGo, t.Right = t.FalseGo+o.FalseGo, t.FalseNoGo+o.FalseNoGo, t.Right+o.Right
+	t.Covered, t.PlainCovered, t.Intervals = t.Covered+o.Covered, t.PlainCovered+o.PlainCovered, t.Intervals+o.Intervals
 }
 
 // Simulate runs a scenario many times with every effect, through the real planner and the real analysis. The same seed gives
@@ -86,7 +62,7 @@ func Simulate(scenario simulate.Scenario, runs int, seed uint64, workers int) ([
 		effects = Effects
 	}
 	for _, effect := range effects {
-		outcomes := make([]outcome, runs)
+		outcomes := make([]Tally, runs)
 		errs := make([]error, runs)
 		rehearse.Parallel(runs, workers, func(i int) {
 			truth := math.Log1p(effect)
@@ -116,7 +92,7 @@ func stream(scenario string, effect float64, run int) uint64 {
 }
 
 // one runs an experiment to its end, wave by wave as the design asks.
-func one(exp *experiment.Experiment, lanes []design.Lane, world *simulate.World, truth float64) (outcome, error) {
+func one(exp *experiment.Experiment, lanes []design.Lane, world *simulate.World, truth float64) (Tally, error) {
 	course, evidence := design.Begin(exp), record.Evidence{}
 	var result *analysis.Analysis
 	_, err := course.Follow(lanes, func(wave *record.Wave, _ string) (design.Findings, bool, error) {
@@ -125,18 +101,32 @@ func one(exp *experiment.Experiment, lanes []design.Lane, world *simulate.World,
 		return result.Findings(), false, nil
 	})
 	if err != nil {
-		return outcome{}, err
+		return Tally{}, err
 	}
 	return conclude(result, truth, course.Blocks()), nil
 }
 
-func conclude(result *analysis.Analysis, truth float64, blocks int) outcome {
-	out := outcome{truth: truth, verdict: result.Verdict, blocks: blocks}
+// conclude tallies one run. The truth is the logarithm of the true ratio: above 0 the candidate is slower.
+func conclude(result *analysis.Analysis, truth float64, blocks int) Tally {
+	out := Tally{Runs: 1, Blocks: blocks}
+	switch verdict := result.Verdict; {
+	case verdict == experiment.VerdictGo && truth >= 0:
+		out.FalseGo = 1
+	case verdict == experiment.VerdictNoGo && truth <= 0:
+		out.FalseNoGo = 1
+	case verdict == experiment.VerdictGo || verdict == experiment.VerdictNoGo:
+		out.Right = 1
+	}
 	for _, ratio := range result.Ratios {
 		if ratio.Candidate == "new" && ratio.Statistic == experiment.StatisticValue && ratio.Estimate.Low != nil && ratio.Estimate.High != nil {
-			out.hasInterval = true
-			out.covered = *ratio.Estimate.Low <= math.Exp(truth) && math.Exp(truth) <= *ratio.Estimate.High
-			out.plainCovered = plainlyCovers(ratio.PerBlock, truth)
+			// Of several points the last one counts.
+			out.Intervals, out.Covered, out.PlainCovered = 1, 0, 0
+			if *ratio.Estimate.Low <= math.Exp(truth) && math.Exp(truth) <= *ratio.Estimate.High {
+				out.Covered = 1
+			}
+			if plainlyCovers(ratio.PerBlock, truth) {
+				out.PlainCovered = 1
+			}
 		}
 	}
 	return out

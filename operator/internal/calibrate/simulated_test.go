@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/simulate"
 )
@@ -130,8 +131,8 @@ func TestShapesHaveTheMeanAndSpreadTheyClaim(t *testing.T) {
 func TestWithoutATrueDifferenceEveryGoAndNoGoIsWrong(t *testing.T) {
 	var same, slower Tally
 	for _, verdict := range []experiment.Verdict{"Go", "Go", "NoGo", "Inconclusive", "Invalid"} {
-		same.add(outcome{verdict: verdict})
-		slower.add(outcome{truth: 0.02, verdict: verdict})
+		same.add(conclude(&analysis.Analysis{Verdict: verdict}, 0, 0))
+		slower.add(conclude(&analysis.Analysis{Verdict: verdict}, 0.02, 0))
 	}
 	if same.FalseGo != 2 || same.FalseNoGo != 1 || same.Right != 0 {
 		t.Errorf("same: %d false Go, %d false NoGo, %d right", same.FalseGo, same.FalseNoGo, same.Right)

@@ -146,9 +146,7 @@ func coverage(tallies []Tally, name string) []Tally {
 		if at < 0 {
 			at, out = len(out), append(out, Tally{Scenario: t.Scenario})
 		}
-		out[at].Covered += t.Covered
-		out[at].PlainCovered += t.PlainCovered
-		out[at].Intervals += t.Intervals
+		out[at].add(t)
 	}
 	return out
 }
