@@ -72,16 +72,16 @@ func (o *figureOptions) steps() []figureStep {
 			}
 			return calibrate.RealArms(measured[0]), nil
 		}},
-		o.cost(size{"10k", 10_000}, 5),
-		o.cost(size{"100k", 100_000}, 3),
+		o.cost("10k", 10_000, 5),
+		o.cost("100k", 100_000, 3),
 	}
 }
 
 // cost is what an analysis of so many attempts takes, so many times.
-func (o *figureOptions) cost(of size, times int) figureStep {
-	names := []string{"analyze." + of.name + "_attempts_s", "analyze." + of.name + "_mib"}
+func (o *figureOptions) cost(words string, attempts, times int) figureStep {
+	names := []string{"analyze." + words + "_attempts_s", "analyze." + words + "_mib"}
 	return figureStep{names, func(ctx context.Context, _ io.Writer) ([]calibrate.Figure, error) {
-		return analyzeCost(ctx, o.real.binDir, of, times)
+		return analyzeCost(ctx, o.real.binDir, words, attempts, times)
 	}}
 }
 

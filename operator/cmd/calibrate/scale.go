@@ -23,29 +23,23 @@ import (
 	"assay.dev/assay/operator/internal/workflow"
 )
 
-// size is how many attempts a ledger has, in words and as a number.
-type size struct {
-	name     string
-	attempts int
-}
-
 // analyzedWithout is what a run on a cluster has that the ledger and the command here do not.
 const analyzedWithout = "from a folder, without an object store, without `--write` and its reports and tables, and of a ledger without " +
 	"leases, notes of trials that began and lists of earlier analyses"
 
 // analyzeCost has assay judge a ledger of so many attempts of 30 samples each, so many times. The time is that of a clock on the wall;
-// how much of it the CPUs worked is in the note.
-func analyzeCost(ctx context.Context, binDir string, of size, times int) ([]calibrate.Figure, error) {
+// how much of it the CPUs worked is in the note. The figures' names have the number of attempts in words.
+func analyzeCost(ctx context.Context, binDir, words string, attempts, times int) ([]calibrate.Figure, error) {
 	folder, err := os.MkdirTemp("", "calibrate-ledger-")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	if err := writeLedger(folder, of.attempts); err != nil {
+	if err := writeLedger(folder, attempts); err != nil {
 		return nil, err
 	}
-	seconds := calibrate.Figure{Figure: "analyze." + of.name + "_attempts_s", Unit: "s", Samples: times}
-	memory := calibrate.Figure{Figure: "analyze." + of.name + "_mib", Unit: "MiB", Samples: times}
+	seconds := calibrate.Figure{Figure: "analyze." + words + "_attempts_s", Unit: "s", Samples: times}
+	memory := calibrate.Figure{Figure: "analyze." + words + "_mib", Unit: "MiB", Samples: times}
 	var cpu float64
 	for i := range times {
 		took, err := run(ctx, filepath.Join(binDir, "assay"), "analyze", "--ledger", ledger.FolderURL(folder))
