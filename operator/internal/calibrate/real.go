@@ -79,9 +79,13 @@ func (t RealTally) Wrong() int {
 func Conclude(result *analysis.Analysis, attempts []record.Attempt, truth map[string]float64, busy []Busy) RealRun {
 	out := RealRun{Verdict: result.Verdict, Used: result.Trials.Used, Measured: result.Trials.Planned - result.Trials.Warmups,
 		Blocks: result.ValidBlocks}
+	verdicts := map[string]experiment.Verdict{}
+	for _, candidate := range result.Candidates {
+		verdicts[candidate.Name] = candidate.Verdict
+	}
 	for _, gate := range result.Gates {
 		out.Arms = append(out.Arms, RealArm{
-			Effect: truth[gate.Candidate], Verdict: verdictOf(result, gate.Candidate), Covered: covers(result, gate, truth[gate.Candidate]),
+			Effect: truth[gate.Candidate], Verdict: verdicts[gate.Candidate], Covered: covers(result, gate, truth[gate.Candidate]),
 			OverAll: overAll(gate),
 		})
 	}
@@ -122,15 +126,6 @@ func covers(result *analysis.Analysis, gate analysis.GateResult, effect float64)
 		}
 	}
 	return false
-}
-
-func verdictOf(result *analysis.Analysis, candidate string) experiment.Verdict {
-	for _, c := range result.Candidates {
-		if c.Name == candidate {
-			return c.Verdict
-		}
-	}
-	return ""
 }
 
 // overAll is 1 where nothing was rejected.
