@@ -2,7 +2,6 @@ package simulate
 
 import (
 	"fmt"
-	"math/rand/v2"
 
 	"assay.dev/assay/operator/internal/record"
 )
@@ -27,17 +26,6 @@ func BuildName(i int) string { return fmt.Sprintf("b%d", i) }
 type buildOf struct {
 	arm   int
 	build string
-}
-
-// buildLayouts draws the accident of every build. Where an arm is one build nothing is drawn here.
-func buildLayouts(scenario Scenario, random *rand.Rand) map[buildOf]float64 {
-	out := map[buildOf]float64{}
-	for arm := range 2 {
-		for b := range scenario.Builds {
-			out[buildOf{arm, BuildName(b)}] = scenario.Layout * random.NormFloat64()
-		}
-	}
-	return out
 }
 
 // layoutOf is what the layout of a cell's program makes of its time: its build's, or its arm's.

@@ -124,11 +124,15 @@ type World struct {
 
 // NewWorld starts a run in which the candidate truly takes exp(effect) times as long as the baseline.
 func NewWorld(scenario Scenario, effect float64, seed, stream uint64) *World {
-	w := &World{scenario: scenario, effect: effect, random: rand.New(rand.NewPCG(seed, stream))}
+	w := &World{scenario: scenario, effect: effect, random: rand.New(rand.NewPCG(seed, stream)), builds: map[buildOf]float64{}}
 	for range 3 { // Baseline, candidate and null arm.
 		w.layout = append(w.layout, scenario.Layout*w.random.NormFloat64())
 	}
-	w.builds = buildLayouts(scenario, w.random)
+	for arm := range 2 { // Where an arm is one build nothing is drawn here.
+		for b := range scenario.Builds {
+			w.builds[buildOf{arm, BuildName(b)}] = scenario.Layout * w.random.NormFloat64()
+		}
+	}
 	for range max(1, scenario.Nodes) {
 		w.speed = append(w.speed, scenario.NodeSpeed*w.random.NormFloat64())
 		w.ratio = append(w.ratio, scenario.NodeRatio*w.random.NormFloat64())
