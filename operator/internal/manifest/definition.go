@@ -156,7 +156,7 @@ func (d *definition) describe(err *field.Error) string {
 		}
 		return message
 	case field.ErrorTypeTypeInvalid:
-		if schema := at(d.schema, err.Field); schema != nil && schema.Type != "" {
+		if schema := follow(d.schema, split(err.Field)); schema != nil && schema.Type != "" {
 			// The detail names the kind of what was found, and the value it gives is empty.
 			_, kind, _ := strings.Cut(err.Detail, ": ")
 			return fmt.Sprintf("invalid type: found %s, allowed is %s", typeName(strings.Trim(kind, `"`)), typeName(schema.Type))
@@ -199,7 +199,7 @@ func typeName(name string) string { return cmp.Or(typeNames[name], "a "+name) }
 
 // allowed are the values that the schema lists for a field.
 func (d *definition) allowed(path string) []string {
-	schema := at(d.schema, path)
+	schema := follow(d.schema, split(path))
 	if schema == nil || schema.ValueValidation == nil {
 		return nil
 	}
@@ -222,10 +222,6 @@ func (d *definition) unknownField(path string) string {
 		return "unknown field"
 	}
 	return "unknown field: " + suggest.Allowed(last, known)
-}
-
-func at(schema *structural.Structural, path string) *structural.Structural {
-	return follow(schema, split(path))
 }
 
 // follow goes down a schema. It is nil where the schema says nothing.
