@@ -16,7 +16,6 @@ func checkSearch(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []reco
 		return
 	}
 	checkAlone(spec, problems)
-	checkAxisAlone(spec, problems)
 	if spec.Design.Blocks.Min < MinBlocks {
 		problems.add("spec.design.blocks.min", "a search tries every load in that many blocks, and %d are too few for an interval: use "+
 			"at least %d", spec.Design.Blocks.Min, MinBlocks)
@@ -42,7 +41,7 @@ func checkSearch(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []reco
 	checkConstraintContradictions(spec.Search, search.SubjectTo, problems)
 }
 
-// checkAlone refuses what a search has no answer for.
+// checkAlone refuses what a search has no answer for, and other values for the parameter that is searched.
 func checkAlone(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 	axis := spec.Search.Over.Axis
 	if spec.Sweep != nil && !isAxis(spec.Sweep, axis) {
@@ -62,11 +61,6 @@ func checkAlone(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 	if len(spec.Predictions) > 0 {
 		problems.add("spec.predictions", "a prediction is made for a point, and a search chooses its points: remove it")
 	}
-}
-
-// checkAxisAlone refuses other values for the parameter that is searched.
-func checkAxisAlone(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
-	axis := spec.Search.Over.Axis
 	const remedy = "is the search axis, whose values the search chooses: remove it here or from spec.search"
 	axes := ptr.Deref(spec.Sweep, assayv1alpha1.Sweep{}).Axes
 	if i := slices.IndexFunc(axes, func(a assayv1alpha1.SweepAxis) bool { return a.Name == axis }); i >= 0 {
