@@ -13,7 +13,12 @@ import (
 
 func checkTemplate(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) {
 	checkCommands(template, problems)
-	checkReadiness(template, problems)
+	for i, role := range template.Roles {
+		if role.Readiness != nil && strings.ContainsAny(role.Readiness.Line, "\r\n") {
+			problems.add(fmt.Sprintf("template.roles[%d].readiness.line", i),
+				"the text has a line break, so that no line can match it: remove the line break")
+		}
+	}
 	checkArguments(template, problems)
 	checkOutput(template, problems)
 	for i, parameter := range template.Parameters {

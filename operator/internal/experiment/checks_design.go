@@ -18,7 +18,11 @@ func checkDesign(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, problems *Inv
 		problems.add("spec.design.warmupTrials", "a block would run %d warm-ups of every arm and point and measure %d: use at most as many "+
 			"warm-ups as trials", design.WarmupTrials, measured)
 	}
-	checkControlPhases(design, problems)
+	for i, phase := range design.ControlPhases {
+		if strings.TrimSpace(phase) == "" {
+			problems.add(fmt.Sprintf("spec.design.controlPhases[%d]", i), "the phase has no name: write the one that the workload reports")
+		}
+	}
 	checkBlocks(spec, problems)
 	checkCorrelation(design, plan, problems)
 	checkStop(spec, problems)
@@ -60,14 +64,6 @@ func checkBlocks(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 			problems.add(field, "%d blocks carry no interval, so gate %q (spec.gates[%d]) with %s would be Invalid whatever is measured: use "+
 				"at least %d", have, gate.Name, i, gate.Op, MinBlocks)
 			break
-		}
-	}
-}
-
-func checkControlPhases(design assayv1alpha1.Design, problems *Invalid) {
-	for i, phase := range design.ControlPhases {
-		if strings.TrimSpace(phase) == "" {
-			problems.add(fmt.Sprintf("spec.design.controlPhases[%d]", i), "the phase has no name: write the one that the workload reports")
 		}
 	}
 }

@@ -35,7 +35,7 @@ func expandPoints(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.
 		if excluded(sweep, values) {
 			continue
 		}
-		key := pointKey(sweep, values)
+		key := strings.Join(NamesOf(sweep.Axes, func(a assayv1alpha1.SweepAxis) string { return a.Name + "=" + values[a.Name] }), ",")
 		if first, ok := seen[key]; ok {
 			problems.add("spec.sweep", "point %q appears twice (combinations %d and %d): remove the duplicate value or include", key, first, i)
 			continue
@@ -137,10 +137,6 @@ func Matches(at assayv1alpha1.ParameterValues, point map[string]string) bool {
 		}
 	}
 	return true
-}
-
-func pointKey(sweep *assayv1alpha1.Sweep, values map[string]string) string {
-	return strings.Join(NamesOf(sweep.Axes, func(a assayv1alpha1.SweepAxis) string { return a.Name + "=" + values[a.Name] }), ",")
 }
 
 func isAxis(sweep *assayv1alpha1.Sweep, name string) bool {

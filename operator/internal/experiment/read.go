@@ -40,7 +40,12 @@ func read(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.Benchmar
 			out.Sweep.Axes = append(out.Sweep.Axes, Axis(axis))
 		}
 	}
-	out.Parity = readParity(spec, template, problems)
+	if !slices.Contains([]assayv1alpha1.ParityPolicy{"", assayv1alpha1.ParityRequired, assayv1alpha1.ParityNone}, template.Parity) {
+		problems.add("template.parity", "invalid value %q: allowed are Required and None", template.Parity)
+	}
+	if out.Parity = Parity(spec.Parity); template.Parity == assayv1alpha1.ParityNone {
+		out.Parity = ParityNone
+	}
 	out.Design = readDesign(&spec.Design, problems)
 	if spec.Design.Layout != assayv1alpha1.LayoutFixed {
 		out.Workload.LayoutSeed = ptr.To(spec.Design.Seed)
@@ -111,16 +116,6 @@ func readRoles(template *assayv1alpha1.BenchmarkTemplateSpec) []record.Role {
 		out = append(out, of)
 	}
 	return out
-}
-
-func readParity(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) Parity {
-	if !slices.Contains([]assayv1alpha1.ParityPolicy{"", assayv1alpha1.ParityRequired, assayv1alpha1.ParityNone}, template.Parity) {
-		problems.add("template.parity", "invalid value %q: allowed are Required and None", template.Parity)
-	}
-	if template.Parity == assayv1alpha1.ParityNone {
-		return ParityNone
-	}
-	return Parity(spec.Parity)
 }
 
 func readDesign(design *assayv1alpha1.Design, problems *Invalid) Design {

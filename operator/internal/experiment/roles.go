@@ -64,16 +64,6 @@ func checkCommands(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Inva
 	}
 }
 
-// checkReadiness reports roles that would never be ready.
-func checkReadiness(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) {
-	for i, role := range template.Roles {
-		if role.Readiness != nil && strings.ContainsAny(role.Readiness.Line, "\r\n") {
-			problems.add(fmt.Sprintf("template.roles[%d].readiness.line", i),
-				"the text has a line break, so that no line can match it: remove the line break")
-		}
-	}
-}
-
 // ports are the elements of a command in which a port is named.
 func ports(command []string) []int {
 	var out []int
