@@ -14,9 +14,6 @@ import (
 // Schema identifies the frozen experiment in the ledger.
 const Schema = "assay.dev/experiment/v1alpha1"
 
-// API is the version of the API that Freeze reads.
-const API = "assay.dev/v1alpha1"
-
 // Experiment is a run and its template as they were when the run was accepted. It is the ledger's experiment.json; nothing
 // that decides the verdict is read from anywhere else.
 type Experiment struct {
@@ -79,7 +76,7 @@ func freeze(
 	}
 
 	frozen := &Experiment{
-		Schema: Schema, Run: run, API: API, Plan: *plan,
+		Schema: Schema, Run: run, API: assayv1alpha1.GroupVersion.String(), Plan: *plan,
 		Points: points, Arms: withImages(arms(&spec), &spec, &template), Cells: cells,
 	}
 	var err, err2, err3 error

@@ -65,7 +65,7 @@ func Parse(raw []byte) (*Experiment, error) {
 	e := &Experiment{}
 	err := record.Strictly(raw, e)
 	var from *written
-	if e.API == API {
+	if e.API == assayv1alpha1.GroupVersion.String() {
 		var err2 error
 		from, err2 = e.written()
 		err = errors.Join(err, err2)
@@ -102,8 +102,8 @@ func parseWritten(raw []byte) (*Experiment, error) {
 	if err := record.Strictly(raw, from); err != nil {
 		return nil, err
 	}
-	e := &Experiment{Schema: from.Schema, Digest: from.Digest, Run: from.Run, API: API, Points: from.Points, Arms: from.Arms,
-		Cells: from.Cells}
+	e := &Experiment{Schema: from.Schema, Digest: from.Digest, Run: from.Run, API: assayv1alpha1.GroupVersion.String(),
+		Points: from.Points, Arms: from.Arms, Cells: from.Cells}
 	from.Digest = ""
 	want, err := digest(from)
 	if err := cmp.Or(err, e.fill(from), e.has(want)); err != nil {
