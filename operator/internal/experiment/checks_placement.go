@@ -43,10 +43,14 @@ func checkToleration(field string, t corev1.Toleration, problems *Invalid) {
 		problems.add(field+".tolerationSeconds", "invalid tolerationSeconds %d: only with effect: NoExecute are pods ended after some time; "+
 			"remove it, or write that", *t.TolerationSeconds)
 	}
-	if t.Key == lease.TaintKey {
+	switch t.Key {
+	case lease.TaintKey:
 		problems.add(field+".key", "invalid key %q: it is the taint of nodes that a run has for itself; a run gets the toleration of its own "+
 			"by exclusive: Node", t.Key)
+	case "":
+		problems.add(field+".key", "no key, which with operator Exists tolerates every taint, that of nodes which another run has for itself "+
+			"too: name the key of each taint")
+	default:
+		checkLabel(field, t.Key, t.Value, problems)
 	}
-	// No key would tolerate every taint, that of nodes which another run has for itself too.
-	checkLabel(field, t.Key, t.Value, problems)
 }
