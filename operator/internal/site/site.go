@@ -27,7 +27,10 @@ import (
 	"assay.dev/assay/operator/internal/report/html"
 )
 
-//go:embed index.html.tmpl series.html.tmpl site.css
+//go:embed site.css
+var css string
+
+//go:embed index.html.tmpl series.html.tmpl
 var files embed.FS
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{"day": day, "minute": minute, "count": quantity.Count}).
@@ -69,11 +72,7 @@ func Pages(all []*series.Series, book change.Book, options Options) ([]File, err
 	for _, s := range all {
 		b.names[s.Key.ID()] = s.Key.String()
 	}
-	css, err := files.ReadFile("site.css")
-	if err != nil {
-		return nil, err
-	}
-	out := []File{{StyleName, append([]byte(html.Style()), css...)}}
+	out := []File{{StyleName, []byte(html.Style() + css)}}
 	add := func(name, template string, shown any) error {
 		var page bytes.Buffer
 		if err := pages.ExecuteTemplate(&page, template, shown); err != nil {
@@ -145,7 +144,7 @@ type count struct {
 }
 
 func (p *indexPage) add(s *seriesPage) {
-	name := s.Project + " " + s.Benchmark
+	name := s.Key.Project + " " + s.Key.Benchmark
 	at := slices.IndexFunc(p.Benchmarks, func(b *benchmark) bool { return b.Name == name })
 	if at < 0 {
 		at = len(p.Benchmarks)
@@ -156,18 +155,16 @@ func (p *indexPage) add(s *seriesPage) {
 
 // seriesPage shows one series.
 type seriesPage struct {
-	Site, Name, File, Project, Benchmark, Measure string
-	State, Class                                  string
-	Points                                        int
-	When, Ratio                                   string
-	Newest, Anchor                                revision
-	Spark, Plot                                   template.HTML
-	Confidence                                    string
-	Segments                                      []segmentView
-	Changes                                       []changeRow
-	Gaps                                          []series.Record
-	Problems                                      []series.Problem
-	Feed                                          string
+	*series.Series
+	Site, File, Measure, State, Class string
+	Points                            int
+	When, Ratio                       string
+	Newest, Anchor                    revision
+	Spark, Plot                       template.HTML
+	Confidence                        string
+	Segments                          []segmentView
+	Changes                           []changeRow
+	Feed                              string
 }
 
 type segmentView struct {
@@ -178,23 +175,18 @@ type segmentView struct {
 }
 
 type pointRow struct {
-	ID, Run, When            string
-	Revision                 revision
-	Report                   template.URL
-	Again                    bool
-	Ratio, Step              string
-	Blocks                   int
-	Ledger                   string
-	Changed                  string
-	ChangedClass, ChangeLink string
+	*series.Point
+	Revision    revision
+	Report      template.URL
+	Ratio, Step string
+	Changed     *changeRow
 }
 
 type changeRow struct {
-	ID, State, Class, Runs, When, Who string
-	Effects                           []effectRow
-	Culprits                          []revision
-	Events                            []change.Event
-	Acknowledged                      *change.Event
+	*change.Change
+	State, Class, Runs, When, Who, Link string
+	Effects                             []effectRow
+	Culprits                            []revision
 }
 
 // effectRow is what a change did to a series, whose page is not linked from itself.
@@ -248,8 +240,7 @@ func (b *builder) shown(s *series.Series) []*change.Change {
 	var out []*change.Change
 	for i := range b.book.Changes {
 		c := &b.book.Changes[i]
-		concerns := s == nil || c.Project == s.Key.Project &&
-			slices.ContainsFunc(c.Effects, func(e change.Effect) bool { return e.Series == s.Key.ID() })
+		concerns := s == nil || c.Project == s.Key.Project && c.Concerns(s.Key.ID())
 		if concerns && (c.Known() || c.State == change.Suspected) {
 			out = append(out, c)
 		}
@@ -291,8 +282,8 @@ func classOf(c *change.Change) string {
 func (b *builder) change(c *change.Change, on string) changeRow {
 	last := lastOf(c)
 	out := changeRow{
-		ID: c.ID, State: report.ChangeWord(c), Class: classOf(c), Runs: report.ChangeRuns(c), When: day(last.At), Who: last.Who,
-		Events: c.History, Acknowledged: c.Acknowledged,
+		Change: c, State: report.ChangeWord(c), Class: classOf(c), Runs: report.ChangeRuns(c), When: day(last.At), Who: last.Who,
+		Link: "#change-" + c.ID,
 	}
 	for _, e := range c.Effects {
 		row := effectRow{Name: report.SeriesName(e.Series, b.names), Says: report.Effect(e)}
@@ -309,25 +300,22 @@ func (b *builder) change(c *change.Change, on string) changeRow {
 
 func (b *builder) series(s *series.Series) *seriesPage {
 	state := b.state(s)
-	changes := b.shown(s)
 	out := &seriesPage{
-		Site: b.options.Title, Name: s.Key.String(), File: fileOf(s.Key.ID()), Project: s.Key.Project, Benchmark: s.Key.Benchmark,
-		Measure: measureOf(s.Key), State: state, Class: classes[state], Anchor: b.revision(s.Anchor), Confidence: report.Confidence(Confidence),
-		Feed: FeedName, Gaps: s.Gaps, Problems: s.Problems,
-	}
-	for _, c := range changes {
-		out.Changes = append(out.Changes, b.change(c, out.File))
+		Series: s, Site: b.options.Title, File: fileOf(s.Key.ID()), Measure: measureOf(s.Key), State: state, Class: classes[state],
+		Anchor: b.revision(s.Anchor), Confidence: report.Confidence(Confidence), Feed: FeedName,
 	}
 	plot := chart.Timeline{Title: s.Key.String(), XLabel: "revision, in the order of the runs", Neutral: 1, Y: times}
-	at := map[int64]*change.Change{}
-	for _, c := range changes {
+	at := map[int64]*changeRow{}
+	for _, c := range b.shown(s) {
+		row := b.change(c, out.File)
+		out.Changes = append(out.Changes, row)
 		if at[c.First] == nil {
-			at[c.First] = c
+			at[c.First] = &row
 		}
 		for _, e := range c.Effects {
 			if e.Series == s.Key.ID() {
 				plot.Marks = append(plot.Marks, chart.Mark{
-					At: float64(c.First) - 0.5, Label: report.ChangeWord(c) + ", " + report.Effect(e), Class: classOf(c), Link: "#change-" + c.ID,
+					At: float64(c.First) - 0.5, Label: row.State + ", " + report.Effect(e), Class: row.Class, Link: row.Link,
 				})
 			}
 		}
@@ -364,17 +352,13 @@ func (b *builder) series(s *series.Series) *seriesPage {
 	return out
 }
 
-func (b *builder) row(p *series.Point, c *change.Change) pointRow {
+func (b *builder) row(p *series.Point, changed *changeRow) pointRow {
 	out := pointRow{
-		ID: fmt.Sprintf("run-%d", p.Sequence), Run: fmt.Sprint(p.Sequence), When: minute(p.At), Revision: b.revision(p.Revision),
-		Again: p.Again, Ratio: text(p.Ratio), Blocks: p.Ratio.Blocks, Ledger: p.Ledger,
+		Point: p, Revision: b.revision(p.Revision), Ratio: text(p.Ratio), Changed: changed,
 		Report: template.URL(b.options.Reports[p.Ledger]), //nolint:gosec // Options promise its scheme.
 	}
 	if p.Step != nil {
 		out.Step = text(*p.Step)
-	}
-	if c != nil {
-		out.Changed, out.ChangedClass, out.ChangeLink = report.ChangeWord(c), classOf(c), "#change-"+c.ID
 	}
 	return out
 }
