@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"html"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,11 +20,9 @@ var feedStart = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // feed is the Atom feed (RFC 4287) of the changes that people are told of: a suspicion is none.
 func (b *builder) feed(all []*series.Series) ([]byte, error) {
-	updated := feedStart
+	happened := []time.Time{feedStart}
 	for _, s := range all {
-		if s.Last.After(updated) {
-			updated = s.Last
-		}
+		happened = append(happened, s.Last)
 	}
 	feed := &feeds.Feed{
 		Title: b.options.Title, Description: "Changes that a confirming run has shown", Author: &feeds.Author{Name: "Assay"},
@@ -34,9 +33,7 @@ func (b *builder) feed(all []*series.Series) ([]byte, error) {
 			continue
 		}
 		last := lastOf(c)
-		if last.At.After(updated) {
-			updated = last.At
-		}
+		happened = append(happened, last.At)
 		created := last.At
 		if len(c.History) > 0 {
 			created = c.History[0].At
@@ -51,7 +48,7 @@ func (b *builder) feed(all []*series.Series) ([]byte, error) {
 			Link: &feeds.Link{Href: b.address(IndexName + "#change-" + c.ID), Type: "text/html"},
 		})
 	}
-	feed.Updated = updated.UTC()
+	feed.Updated = slices.MaxFunc(happened, time.Time.Compare).UTC()
 	written := (&feeds.Atom{Feed: feed}).AtomFeed()
 	// A feed keeps its identity when its pages move.
 	written.Id = tag + "changes/" + url.PathEscape(b.options.Title)
