@@ -40,14 +40,8 @@ func Names(commands [][]string) []string {
 }
 
 func distinct(names []string) bool {
-	seen := map[string]bool{}
-	for _, name := range names {
-		if name == "" || name == experiment.NullArm || seen[name] {
-			return false
-		}
-		seen[name] = true
-	}
-	return true
+	different := slices.Compact(slices.Sorted(slices.Values(names)))
+	return len(different) == len(names) && !slices.Contains(names, "") && !slices.Contains(names, experiment.NullArm)
 }
 
 func programName(commands [][]string, i int) string { return slug(path.Base(commands[i][0])) }
@@ -90,7 +84,7 @@ func differing(commands [][]string, i int) string {
 
 // pieces of a word, at what is neither a letter nor a digit.
 func pieces(word string) []string {
-	return strings.FieldsFunc(notName.ReplaceAllString(strings.ToLower(word), " "), func(r rune) bool { return r == ' ' })
+	return strings.Fields(notName.ReplaceAllString(strings.ToLower(word), " "))
 }
 
 func slug(text string) string {
