@@ -124,7 +124,11 @@ func (o *benchOptions) run(ctx context.Context, args []string, form string, stdo
 		return err
 	}
 	if o.save != "" {
-		if err := o.write(question, stderr); err != nil {
+		raw, err := question.Document()
+		if err != nil {
+			return err
+		}
+		if err := create(o.save, raw, stderr); err != nil {
 			return err
 		}
 	}
@@ -156,9 +160,8 @@ func (o *benchOptions) question(args []string) (*bench.Question, error) {
 		return nil, fmt.Errorf("invalid --budget %s: write a time above 0 such as 1m", o.budget)
 	}
 	question := &bench.Question{
-		Run: "bench", Names: o.names, Figures: o.figures, Requirements: o.require, Blocks: cmp.Or(o.blocks, bench.LeastBlocks), Warmup: o.warmup,
-		CPUs:   o.cpus,
-		Budget: o.budget, OnViolation: policy,
+		Names: o.names, Figures: o.figures, Requirements: o.require, Blocks: cmp.Or(o.blocks, bench.LeastBlocks), Warmup: o.warmup,
+		CPUs: o.cpus, Budget: o.budget, OnViolation: policy,
 	}
 	if question.Figures.Format, err = bench.ParseFormat(o.format); err != nil {
 		return nil, err
@@ -257,20 +260,7 @@ func tryOut(ctx context.Context, here *localRun, question *bench.Question) (time
 	return took, nil
 }
 
-// write saves the run. A file that is there is kept.
-func (o *benchOptions) write(question *bench.Question, stderr io.Writer) error {
-	run, err := question.BenchmarkRun()
-	if err != nil {
-		return err
-	}
-	raw, err := bench.Document(run)
-	if err != nil {
-		return err
-	}
-	return create(o.save, raw, stderr)
-}
-
-// create writes a file that is not there yet.
+// create writes a file that is not there yet. One that is there is kept.
 func create(path string, data []byte, stderr io.Writer) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, os.ErrExist) {

@@ -17,8 +17,6 @@ import (
 
 // Question is what is asked on the command line.
 type Question struct {
-	// Run is the run's name.
-	Run string
 	// Commands are the words of each command, its program as it is started; the first one is the baseline.
 	Commands [][]string
 	// Names of the arms, as many as commands.
@@ -71,7 +69,7 @@ func (q *Question) BenchmarkRun() (*assayv1alpha1.BenchmarkRun, error) {
 	}
 	run := &assayv1alpha1.BenchmarkRun{
 		TypeMeta:   metav1.TypeMeta{APIVersion: assayv1alpha1.GroupVersion.String(), Kind: "BenchmarkRun"},
-		ObjectMeta: metav1.ObjectMeta{Name: q.Run},
+		ObjectMeta: metav1.ObjectMeta{Name: "bench"},
 	}
 	spec := &run.Spec
 	spec.Template = &assayv1alpha1.BenchmarkTemplateSpec{

@@ -54,7 +54,7 @@ func TestAQuestionFreezesIntoTheCommandsThatWereTyped(t *testing.T) {
 				tc.figures.Format = assayv1alpha1.NoOutput
 			}
 			question := Question{
-				Run: "bench", Commands: tc.commands, Names: []string{"old", "new"}, Figures: tc.figures, Requirements: tc.require, Blocks: 10, CPUs: 1,
+				Commands: tc.commands, Names: []string{"old", "new"}, Figures: tc.figures, Requirements: tc.require, Blocks: 10, CPUs: 1,
 				Budget: time.Minute, OnViolation: assayv1alpha1.ViolationRetry,
 			}
 			run, err := question.BenchmarkRun()
@@ -85,7 +85,7 @@ func TestEveryFormatIsRefusedOrFreezes(t *testing.T) {
 			t.Fatal(err)
 		}
 		question := Question{
-			Run: "bench", Commands: [][]string{{"/a"}, {"/b"}}, Names: []string{"a", "b"}, Figures: Figures{Format: format}, Blocks: 10, CPUs: 1,
+			Commands: [][]string{{"/a"}, {"/b"}}, Names: []string{"a", "b"}, Figures: Figures{Format: format}, Blocks: 10, CPUs: 1,
 			Budget: time.Minute, OnViolation: assayv1alpha1.ViolationWarn,
 		}
 		run, err := question.BenchmarkRun()
