@@ -51,15 +51,20 @@ func (e *Executor) Run(ctx context.Context, wave *record.Wave, done func(block r
 	if e.sums == nil {
 		e.sums, e.programs = map[string]string{}, map[string]string{}
 	}
+	store, err := ledger.OpenFolder(ctx, e.Folder)
+	if err != nil {
+		return err
+	}
 	path := filepath.Join(e.Folder, filepath.FromSlash(ledger.WaveKey(wave.Wave)))
 	for _, block := range wave.Blocks {
 		if err := e.samePrograms(wave); err != nil {
 			return err
 		}
-		if err := e.samePlans(ctx); err != nil {
+		// The runner of each block reads what is planned from the ledger.
+		if err := e.report(e.changedPlans(ctx, store)); err != nil {
 			return err
 		}
-		if err := e.runBlock(ctx, path, &block); err != nil {
+		if err := e.runBlock(ctx, store, path, &block); err != nil {
 			return err
 		}
 		if done != nil {
@@ -69,11 +74,7 @@ func (e *Executor) Run(ctx context.Context, wave *record.Wave, done func(block r
 	return nil
 }
 
-func (e *Executor) runBlock(ctx context.Context, wave string, block *record.Block) error {
-	store, err := ledger.OpenFolder(ctx, e.Folder)
-	if err != nil {
-		return err
-	}
+func (e *Executor) runBlock(ctx context.Context, store ledger.Store, wave string, block *record.Block) error {
 	mine, runners, err := connection()
 	if err != nil {
 		return err

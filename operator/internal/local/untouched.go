@@ -55,18 +55,6 @@ func fileSum(path string) string {
 	return fmt.Sprintf("%x", sum.Sum(nil))
 }
 
-// samePlans returns an error if what is planned is not what was written any more: the runner of each block reads it from the ledger.
-func (e *Executor) samePlans(ctx context.Context) error {
-	if len(e.plans) == 0 {
-		return nil
-	}
-	store, err := ledger.OpenFolder(ctx, e.Folder)
-	if err != nil {
-		return err
-	}
-	return e.report(e.changedPlans(ctx, store))
-}
-
 // changedPlans are the keys of the plans that are not what was written.
 func (e *Executor) changedPlans(ctx context.Context, store ledger.Store) (touched []string) {
 	for _, key := range slices.Sorted(maps.Keys(e.plans)) {
