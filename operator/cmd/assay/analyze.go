@@ -102,7 +102,6 @@ func newAnalyzeCommand() *cobra.Command {
 			"An object store's credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
 		Example: "  assay analyze --ledger file:///tmp/my-ledger\n" +
 			"  assay analyze --ledger 's3://assay/runs/default/scan/UID?endpoint=http://minio:9000' --wave 0 --write",
-		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			options.mounted.endBeforeItIsKilled(cmd.ErrOrStderr())
 			return options.mounted.leave(analyzeTo(cmd.Context(), options, cmd.OutOrStdout(), cmd.ErrOrStderr()))

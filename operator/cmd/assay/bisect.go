@@ -87,7 +87,7 @@ func newBisectCommand(connection *genericclioptions.ConfigFlags) *cobra.Command 
 		Example: "  assay bisect run.yaml --good v1.4 --bad main --build 'make server' --program bin/server\n" +
 			"  assay bisect run.yaml --change 3f2a9c --build 'cargo build --release' --program target/release/server\n" +
 			"  assay bisect run.yaml --good r1 --bad r9 --revisions r1,r2,r3,r4,r5,r6,r7,r8,r9 --programs 'builds/{revision}/server'",
-		Args:              usage(cobra.MaximumNArgs(1)),
+		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeManifests,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if o.file, err = manifestOf(args, o.file); err != nil {

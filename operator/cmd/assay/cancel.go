@@ -30,7 +30,7 @@ func newCancelCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 		Use:               "cancel NAME",
 		Short:             "End a run early; what was measured is analysed and kept",
 		Example:           "  assay cancel my-run",
-		Args:              usage(cobra.ExactArgs(1)),
+		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeRuns(flags, 1),
 		RunE: withCluster(flags, func(cmd *cobra.Command, cluster *cluster, args []string) error {
 			return cancelRun(cmd.Context(), cluster, args[0], form, cmd.OutOrStdout())

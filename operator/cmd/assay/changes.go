@@ -48,7 +48,7 @@ func newChangesCommand(connection *genericclioptions.ConfigFlags) *cobra.Command
 		Example: "  assay changes\n  assay changes --all -o json\n" +
 			"  assay changes 3f2a9c --format github --site https://bench.example.org\n" +
 			"  assay changes acknowledge 3f2a9c --as accepted --why 'the price of checksums'",
-		Args: usage(cobra.MaximumNArgs(1)),
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			to, err := whereTo(output, format, "table", "json", "yaml", "github")
 			if err != nil {
@@ -187,7 +187,7 @@ func newAcknowledgeCommand(connection *genericclioptions.ConfigFlags) *cobra.Com
 			" It has to be a Secret whose keys may write there (--secret).",
 		Example: "  assay changes acknowledge 3f2a9c --why 'looking at it'\n" +
 			"  assay changes acknowledge 3f2a9c --as accepted --why 'the price of checksums' --who ada",
-		Args: usage(cobra.ExactArgs(1)),
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			state, known := decisions[as]
 			if as != "" && !known {

@@ -26,7 +26,7 @@ func newCompareCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 			"To decide, make both versions arms of one run. Runs from different machines get no ratio; " +
 			"the fingerprint's keys that differ are named.",
 		Example:           "  assay compare scan-monday scan-friday\n  assay compare out/before out/after -o json",
-		Args:              usage(cobra.ExactArgs(2)),
+		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: completeRunsOrFolders(flags, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var runs [2]compare.Run

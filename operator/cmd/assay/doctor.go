@@ -39,7 +39,6 @@ func newDoctorCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 			"The operator itself is asked whether it can use the store and Argo. assay preflight shows which isolation a node can provide.\n\n" +
 			"Exit code 1 when something that runs need is missing.",
 		Example: "  assay doctor\n  assay doctor -n team-a --system-namespace assay-system -o json",
-		Args:    usage(cobra.NoArgs),
 		RunE: withCluster(flags, func(cmd *cobra.Command, cluster *cluster, _ []string) error {
 			kinds, err := servedKinds(cluster)
 			if err != nil {

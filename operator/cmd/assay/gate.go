@@ -68,7 +68,7 @@ func newGateCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 		Example: "  assay gate my-run --wait 1h\n  assay gate -f run.yaml --generate-name\n  assay gate --local run.yaml\n  assay gate my-run " +
 			"-o json | " +
 			"jq .gates",
-		Args:              usage(cobra.MaximumNArgs(1)),
+		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeRuns(flags, 1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if err := discard(options.save); err != nil {

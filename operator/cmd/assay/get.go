@@ -38,6 +38,7 @@ func newGetCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 		Long: "List runs with their verdicts, or show one with its gates and warnings. NOTE says what a run waits for, or why it failed.\n\n" +
 			"With --watch a line follows whenever a run changes, until the command is interrupted; assay watch ends with the run.",
 		Example:           "  assay get\n  assay get my-run\n  assay get -A -l team=storage -o wide\n  assay get my-run -o json",
+		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: completeRuns(flags, 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			selector, err := labels.Parse(options.selector)

@@ -35,7 +35,6 @@ func newOptionsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "options",
 		Short: "List the flags that every command has: the connection to a cluster",
-		Args:  usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprint(cmd.OutOrStdout(), "These flags can be given to every command:\n\n"+cmd.Root().PersistentFlags().FlagUsages())
 			return err
@@ -48,7 +47,6 @@ func newVersionCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this program",
-		Args:  usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return printAnswer(cmd.OutOrStdout(), form, map[string]string{"version": version}, "assay version %s\n", version)
 		},
@@ -61,7 +59,7 @@ func newVersionCommand() *cobra.Command {
 func newReferenceCommand() *cobra.Command {
 	var to string
 	command := &cobra.Command{
-		Use: "reference", Short: "Write the reference of all commands", Hidden: true, Args: usage(cobra.NoArgs),
+		Use: "reference", Short: "Write the reference of all commands", Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return os.WriteFile(to, []byte(reference(cmd.Root())), 0o644)
 		},

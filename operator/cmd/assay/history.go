@@ -277,7 +277,7 @@ func newHistoryCommand(connection *genericclioptions.ConfigFlags) *cobra.Command
 			"without a name the newest point of every series.\n\n" + placeHelp,
 		Example: "  assay history\n  assay history sort -o json\n  assay history sort -n bench\n  assay history sort --history " +
 			"'s3://assay/history/default?endpoint=http://minio:9000'",
-		Args: usage(cobra.MaximumNArgs(1)),
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			views, err := readHistory(cmd.Context(), &where, args)
 			if err != nil {
@@ -424,7 +424,7 @@ func newRebuildCommand() *cobra.Command {
 		Long: "Make the points of a history again from the ledgers of its runs: folders or URLs. What is there already stays as it is, and " +
 			"what was analysed again since is replaced; ledgers of other runs are passed over.",
 		Example: "  assay history rebuild assay-ledger/*",
-		Args:    usage(cobra.MinimumNArgs(1)),
+		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			store, err := openFolderOrURL(cmd.Context(), "--history", where)
 			if err != nil {
@@ -461,7 +461,6 @@ func newRetainCommand() *cobra.Command {
 			"--every, up to " +
 			"--thinned, and then none. What a change rests on stays, and so do bridges between anchors.",
 		Example: "  assay history retain --full 365 --every 7",
-		Args:    usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if full <= 0 {
 				return &exitCode{exitUsage, errors.New("--full is missing: say for how many days every point is kept")}

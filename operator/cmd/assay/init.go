@@ -31,7 +31,6 @@ func newInitCommand() *cobra.Command {
 			"accepts as it is. " +
 			"With --template it is a run of a workload that Assay ships, with all its parameters.",
 		Example: "  assay init\n  assay init --name my-question --output question.yaml\n  assay init --template pir-scan --output -",
-		Args:    usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			problems := validation.IsDNS1123Subdomain(name)
 			if len(name) > nameLength {

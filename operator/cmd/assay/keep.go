@@ -30,7 +30,6 @@ func newKeepCommand() *cobra.Command {
 			"connection " +
 			"and then waits to be terminated, as a sidecar does.",
 		Hidden: true,
-		Args:   usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return keep(cmd.Context(), options, cmd.ErrOrStderr())
 		},

@@ -30,7 +30,6 @@ func newLedgerCommand() *cobra.Command {
 		Long: "Create the ledger's bucket unless it exists, and check that the store refuses to write over what exists. Credentials come " +
 			"from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
 		Example: "  assay ledger create-bucket --ledger 's3://assay?endpoint=http://localhost:9000'",
-		Args:    usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			created, err := ledger.CreateBucket(cmd.Context(), url, ledger.Options{})
 			if err != nil {
@@ -84,7 +83,6 @@ func newProbeCommand() *cobra.Command {
 			"there. Credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.\n\n" +
 			"Exit code 1 when the store ignores the conditions of a write, or cannot be reached or written.",
 		Example: "  assay ledger probe --ledger 's3://assay?endpoint=http://localhost:9000'",
-		Args:    usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			traits, err := probeLedger(cmd.Context(), url)
 			if err != nil {
@@ -123,7 +121,6 @@ func newProvisionCommand() *cobra.Command {
 			"overwritten. " +
 			"Credentials of an administrator come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
 		Example: "  assay ledger provision --ledger 's3://assay?endpoint=http://localhost:9000' --users /etc/assay/users",
-		Args:    usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			users, err := storeusers.Read(folder)
 			if err != nil {
@@ -161,7 +158,6 @@ func newMetricsTokenCommand() *cobra.Command {
 		Long: "Sign a token with which Prometheus reads a MinIO's metrics. The key of the user metrics comes from AWS_ACCESS_KEY_ID and " +
 			"AWS_SECRET_ACCESS_KEY: with the token only metrics can be read.",
 		Example: "  assay ledger metrics-token --file /etc/prometheus/token",
-		Args:    usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			access, secret := os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY")
 			if access == "" || secret == "" {

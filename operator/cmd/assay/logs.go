@@ -39,7 +39,7 @@ func newLogsCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 			"pods that start later, until the run ends.\n\n" +
 			"Argo deletes pods that succeeded. What a trial's own process wrote is in its attempt: assay results NAME -o attempts.",
 		Example:           "  assay logs my-run\n  assay logs my-run -f -c main",
-		Args:              usage(cobra.ExactArgs(1)),
+		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeRuns(flags, 1),
 		RunE: withCluster(flags, func(cmd *cobra.Command, cluster *cluster, args []string) error {
 			run, err := getRun(cmd.Context(), cluster, args[0])

@@ -136,6 +136,9 @@ func newRootCommand() *cobra.Command {
 	root.SetUsageTemplate(usageTemplate)
 	forEachCommand(root, func(command *cobra.Command) {
 		command.Example = strings.ReplaceAll(command.Example, "  assay ", "  "+program+" ")
+		if command.Runnable() {
+			command.Args = usage(command.Args)
+		}
 	})
 	return root
 }

@@ -195,7 +195,7 @@ func writeWhole(path string, data []byte, mode os.FileMode) (made bool, err erro
 	return true, nil
 }
 
-// usage turns a wrong number of arguments into a usage error.
+// usage turns a wrong number of arguments into a usage error. A command that says nothing of them takes none.
 func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
@@ -204,3 +204,6 @@ func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 		return nil
 	}
 }
+	if check == nil {
+		check = cobra.NoArgs
+	}

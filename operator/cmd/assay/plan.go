@@ -70,7 +70,7 @@ func newPlanCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 			"for the precision that design.stop asks for, or without it for a decision at the effect that the pilot found. The pilot is not part " +
 			"of the run. Trials of it that fail, or report what cannot be used, are named, and the exit code is 1.",
 		Example:           "  assay plan workflows/studies/pir-batch-scan/run.yaml --measure\n  assay plan -f run.yaml -o json",
-		Args:              usage(cobra.MaximumNArgs(1)),
+		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeManifests,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if file, err = manifestOf(args, file); err != nil {

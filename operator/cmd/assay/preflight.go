@@ -40,7 +40,6 @@ func newPreflightCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 			"On a cluster the operator is asked whether it can use the object store and Argo. " +
 			"With -f the run's own demands are checked too: exit code 1 when no node can meet one of them, or the platform cannot run it.",
 		Example: "  assay preflight\n  assay preflight --local -f run.yaml",
-		Args:    usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runPreflight(cmd.Context(), flags, options, cmd.OutOrStdout())
 		},

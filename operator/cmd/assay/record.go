@@ -54,7 +54,6 @@ func newRecordCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 			"again changes nothing, so that a step can be repeated.\n\nA tag is looked up with the credentials of docker login, and its digest " +
 			"is recorded. On the cluster it takes the ClusterRole assay-record, which may do nothing else.",
 		Example: "  assay record --series scan --revision $(git rev-parse HEAD) --image ghcr.io/acme/scan:main",
-		Args:    usage(cobra.NoArgs),
 		RunE: withCluster(flags, func(cmd *cobra.Command, cluster *cluster, _ []string) error {
 			return r.record(cmd.Context(), cluster, cmd.OutOrStdout())
 		}),

@@ -33,7 +33,7 @@ func newReportCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 			"permissions pull-requests: write and checks: write. The verdict does not change the exit code: assay gate's does.",
 		Example: "  assay report my-run --open\n  assay report my-run -o my-run.html\n  assay report out/quickstart --format md\n  " +
 			"assay report my-run -o attempts.parquet\n  assay report gate.json --publish\n  assay report gate.json -o junit.xml",
-		Args:              usage(cobra.ExactArgs(1)),
+		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeRunsOrFolders(flags, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			own, others := "md", reportForms

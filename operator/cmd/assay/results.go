@@ -30,7 +30,7 @@ func newResultsCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 		Example: "  assay results my-run\n  assay results my-run -o attempts.parquet\n  assay results out/before -o benchstat > before.txt\n" +
 			"  assay results my-run -o json | jq .gates\n" +
 			"  assay results my-run --table document -o document.csv\n  assay results my-run -o my-run.tar.zst",
-		Args:              usage(cobra.ExactArgs(1)),
+		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeRunsOrFolders(flags, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if table != "" {

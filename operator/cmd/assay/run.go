@@ -52,7 +52,7 @@ func newRunCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 		Example: "  assay run --local workflows/studies/pir-batch-scan/run.yaml\n  assay run run.yaml --watch\n  assay run -f run.yaml " +
 			"--generate-name -o name\n" +
 			"  kubectl get benchmarkrun old -o yaml | assay run -f - --name new",
-		Args:              usage(cobra.MaximumNArgs(1)),
+		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeManifests,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if what.file, err = manifestOf(args, what.file); err != nil {

@@ -81,7 +81,6 @@ func newSiteCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 			"--commit 'https://github.com/acme/sort/commit/{revision}'\n" +
 			"  assay site --out public --history 's3://assay/history/default?endpoint=http://minio:9000' " +
 			"--served s3://assay=https://bench.example.org/ledgers",
-		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.check(); err != nil {
 				return &exitCode{exitUsage, err}

@@ -32,7 +32,7 @@ func newWatchCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 			"With -o json every change is the run as one line of JSON.\n\n" +
 			exitHelp(false) + " For a pipeline that must stop at NoGo use assay gate.",
 		Example:           "  assay watch my-run\n  assay watch my-run -o json",
-		Args:              usage(cobra.ExactArgs(1)),
+		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeRuns(flags, 1),
 		RunE: withCluster(flags, func(cmd *cobra.Command, cluster *cluster, args []string) error {
 			return watchToTheEnd(cmd.Context(), cluster, args[0], form, cmd.OutOrStdout())
