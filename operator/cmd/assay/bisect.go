@@ -3,8 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,6 +33,7 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/local"
 	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/registry"
 	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/schedule"
@@ -329,8 +328,7 @@ func (b *bisection) digest() (string, error) {
 		asked = append(asked, b.layout, b.series)
 	}
 	raw, err := json.Marshal(asked)
-	sum := sha256.Sum256(raw)
-	return "sha256:" + hex.EncodeToString(sum[:16]), err
+	return "sha256:" + record.SHA256(raw)[:32], err
 }
 
 func (b *bisection) keep(ctx context.Context) error {
@@ -641,8 +639,7 @@ func (o *bisectOptions) onCluster(ctx context.Context, run *assayv1alpha1.Benchm
 func (b *bisection) ordered(ctx context.Context, run *assayv1alpha1.BenchmarkRun, ran *bisect.Ran) error {
 	search := &b.kept.Search
 	ends := search.Revisions[0].Revision + " " + search.Revisions[len(search.Revisions)-1].Revision
-	sum := sha256.Sum256([]byte(b.kept.Asked + " " + ends))
-	suffix := fmt.Sprintf("-bisect-%s-%d", hex.EncodeToString(sum[:4]), len(search.Done)+1)
+	suffix := fmt.Sprintf("-bisect-%s-%d", record.SHA256([]byte(b.kept.Asked + " " + ends))[:8], len(search.Done)+1)
 	prefix := strings.TrimRight(run.Name[:min(len(run.Name), nameLength-len(suffix))], "-.")
 	run.ObjectMeta = metav1.ObjectMeta{Namespace: run.Namespace, Name: prefix + suffix}
 	run.Spec.TemplateRef, run.Spec.Template = nil, b.asked.template

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/registry"
 	"assay.dev/assay/operator/internal/schedule"
 )
@@ -115,6 +114,5 @@ func (r *recording) same(ctx context.Context, cluster *cluster, object *assayv1a
 
 // revisionName is the same for the same revision of a series, so that the API server refuses to have it twice.
 func revisionName(series, revision string) string {
-	sum := sha256.Sum256([]byte(revision))
-	return series + "-" + hex.EncodeToString(sum[:8])
+	return series + "-" + record.SHA256([]byte(revision))[:16]
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +19,7 @@ import (
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/report/html"
 	"assay.dev/assay/operator/internal/site"
 	"assay.dev/assay/operator/internal/suggest"
@@ -254,8 +253,7 @@ func (o *siteOptions) reportOf(ctx context.Context, at, here string) (string, []
 		return address, nil, err
 	}
 	raw, err := store.Get(ctx, newest)
-	sum := sha256.Sum256([]byte(at))
-	return reportsPrefix + hex.EncodeToString(sum[:8]) + ".html", html.Inert(raw), err
+	return reportsPrefix + record.SHA256([]byte(at))[:16] + ".html", html.Inert(raw), err
 }
 
 // addressOf is where a browser reads an object of a store.
