@@ -538,8 +538,8 @@ func (b *bisection) wave(ctx context.Context, wave *locate.Wave) error {
 
 // provide makes a revision one that can be measured, or says why it cannot be.
 func (b *bisection) provide(ctx context.Context, revision string) (why string, err error) {
-	if b.programs != "" && !local.Executable(fill(b.programs, revision)) {
-		return fill(b.programs, revision) + " is not an executable file", nil
+	if path := b.programOf(revision); b.programs != "" && !local.Executable(path) {
+		return path + " is not an executable file", nil
 	}
 	if b.image != "" {
 		return b.pushed(ctx, revision)
@@ -564,7 +564,7 @@ func (b *bisection) provide(ctx context.Context, revision string) (why string, e
 		return "", b.interrupted()
 	case err != nil:
 		return "", fmt.Errorf("build %s: %w", short(revision), err)
-	case !local.Executable(b.built(revision)):
+	case !local.Executable(b.programOf(revision)):
 		why = fmt.Sprintf("the build makes no executable file %s", b.program)
 	}
 	if why != "" {
@@ -657,8 +657,13 @@ func (b *bisection) ordered(ctx context.Context, run *assayv1alpha1.BenchmarkRun
 func (b *bisection) checkout(revision string) string {
 	return filepath.Join(b.folder, "builds", revision)
 }
-func (b *bisection) built(revision string) string {
-	return filepath.Join(b.checkout(revision), b.program)
+
+// programOf is where the program of a revision lies on this machine; empty where a parameter says what the revision is.
+func (b *bisection) programOf(revision string) string {
+	if b.build != "" {
+		return filepath.Join(b.checkout(revision), b.program)
+	}
+	return fill(b.programs, revision)
 }
 
 func (b *bisection) interrupted() error {
@@ -679,15 +684,7 @@ func (b *bisection) measure(ctx context.Context, wave *locate.Wave, ran *bisect.
 	run.Spec.Budget.WallClock = metav1.Duration{Duration: 24 * time.Hour}
 	local := b.local
 	for _, r := range wave.Revisions {
-		program := ""
-		switch name := search.Revisions[r].Revision; {
-		case ran.Failed[r] != "":
-		case b.build != "":
-			program = b.built(name)
-		case b.programs != "":
-			program = fill(b.programs, name)
-		}
-		if program != "" {
+		if program := b.programOf(search.Revisions[r].Revision); program != "" && ran.Failed[r] == "" {
 			local.arms = append(slices.Clone(local.arms), bisect.Arm(r)+"="+program)
 		}
 	}
