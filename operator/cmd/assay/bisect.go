@@ -55,7 +55,6 @@ type bisectOptions struct {
 	certain, shift, layout   float64
 	buildTime                time.Duration
 	local                    localOptions
-	source                   source
 
 	// resolve looks up which image a name is, and execute runs a wave on the cluster.
 	resolve        func(ctx context.Context, reference string) schedule.Image
@@ -66,7 +65,7 @@ type bisectOptions struct {
 
 func newBisectCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 	asks := &registry.Client{Hosts: []string{"*"}, Keychain: authn.DefaultKeychain}
-	o := bisectOptions{now: time.Now, resolve: asks.Resolve, source: source{flags: connection, wave: -1}}
+	o := bisectOptions{now: time.Now, resolve: asks.Resolve}
 	o.execute = o.onCluster
 	command := &cobra.Command{
 		Use:   "bisect FILE (--good REVISION --bad REVISION | --change CHANGE)",
@@ -105,7 +104,7 @@ func newBisectCommand(connection *genericclioptions.ConfigFlags) *cobra.Command 
 	flags.StringVar(&o.bad, "bad", "", "a later revision that has it")
 	flags.StringVar(&o.change, "change", "", "a change of the history, in place of --good and --bad")
 	flags.StringVar(&o.series, "series", "", "series of the history: how far its builds are apart is known from there")
-	addHistory(command, &o.history.where)
+	o.history.addFlags(command, connection)
 	flags.StringVar(&o.metric, "metric", "",
 		"what is followed, such as 'latency.median at batchSize=8' (default: what the only ratio gate judges)")
 	flags.StringVar(&o.repository, "repository", ".", "folder of the git checkout")
@@ -118,7 +117,6 @@ func newBisectCommand(connection *genericclioptions.ConfigFlags) *cobra.Command 
 		"image of a revision, such as ghcr.io/acme/app:{revision}: the waves are runs on the cluster; looked up with the credentials "+
 			"of docker login")
 	flags.DurationVar(&o.wait, "wait", 0, "with --image: how long an image that is not there yet is waited for")
-	o.source.addCredentials(command)
 	defaults := bisect.Defaults(2)
 	flags.IntVar(&o.blocks, "blocks", defaults.Blocks, "blocks of a wave; where gaps stay unclear the next one has twice as many")
 	flags.IntVar(&o.waves, "waves", defaults.Waves, "waves there may be")
@@ -222,7 +220,6 @@ func (o *bisectOptions) run(ctx context.Context, connection *genericclioptions.C
 		kept: bisected{Failed: map[string]string{}, Images: map[string]string{}},
 	}
 	if o.change != "" || o.series != "" {
-		b.history.source = o.source
 		// What was found is recorded there, also when the search is interrupted.
 		if b.archive, err = b.history.open(context.WithoutCancel(ctx)); err != nil {
 			return err
@@ -609,7 +606,7 @@ func (b *bisection) pushed(ctx context.Context, revision string) (why string, er
 
 // onCluster makes the run of a wave, or finds it made before an interruption, and follows it to its end.
 func (o *bisectOptions) onCluster(ctx context.Context, run *assayv1alpha1.BenchmarkRun) (*judged, error) {
-	cluster, err := connect(o.source.flags)
+	cluster, err := connect(o.history.source.flags)
 	if err != nil {
 		return nil, err
 	}
@@ -627,7 +624,7 @@ func (o *bisectOptions) onCluster(ctx context.Context, run *assayv1alpha1.Benchm
 	}
 	ctx, done := context.WithCancel(ctx)
 	defer done()
-	store, err := o.source.openFrom(ctx, cluster, ended.Namespace, "status.ledger", ended.Status.Ledger)
+	store, err := o.history.source.openFrom(ctx, cluster, "status.ledger", ended.Status.Ledger)
 	if err != nil {
 		return nil, err
 	}

@@ -70,14 +70,14 @@ func (p *place) open(ctx context.Context) (*archive.Archive, error) {
 		return nil, err
 	}
 	p.cluster = cluster
-	store, err := p.source.openFrom(ctx, cluster, cluster.namespace, "status.history", where)
+	store, err := p.source.openFrom(ctx, cluster, "status.history", where)
 	return archive.Open(store), err
 }
 
 // ledger opens that of a point, which lies where the history does.
 func (p *place) ledger(ctx context.Context, at string) (ledger.Store, error) {
 	if p.cluster != nil {
-		return p.source.openFrom(ctx, p.cluster, p.cluster.namespace, "ledger", at)
+		return p.source.openFrom(ctx, p.cluster, "ledger", at)
 	}
 	return ledger.Open(ctx, at, ledger.Options{})
 }

@@ -148,16 +148,16 @@ func (s *source) store(ctx context.Context, namespace, where string) (ledger.Sto
 	if run.Status.Ledger == "" || run.Status.Wave == nil {
 		return nil, fmt.Errorf("BenchmarkRun %s/%s has measured nothing yet: see %s watch %s", run.Namespace, run.Name, program, run.Name)
 	}
-	return s.openFrom(ctx, cluster, run.Namespace, "status.ledger", run.Status.Ledger)
+	return s.openFrom(ctx, cluster, "status.ledger", run.Status.Ledger)
 }
 
-// openFrom opens what a status says lies in the object store of a namespace, from outside the cluster, until the context ends.
-func (s *source) openFrom(ctx context.Context, cluster *cluster, namespace, field, where string) (ledger.Store, error) {
+// openFrom opens what a status says lies in the object store of the namespace, from outside the cluster, until the context ends.
+func (s *source) openFrom(ctx context.Context, cluster *cluster, field, where string) (ledger.Store, error) {
 	address, err := url.Parse(where)
 	if err != nil {
 		return nil, fmt.Errorf("%s %q: %w", field, where, err)
 	}
-	options, err := s.credentials(ctx, cluster, namespace)
+	options, err := s.credentials(ctx, cluster, cluster.namespace)
 	if err != nil {
 		return nil, err
 	}
