@@ -74,11 +74,6 @@ func printComparison(to io.Writer, c compare.Comparison) error {
 		rows = append(rows, []string{cmp.Or(row.Point, "-"), row.Arm, fmt.Sprintf("%s %s", row.Metric, row.Statistic), analysis.Describe(&row.A),
 			analysis.Describe(&row.B), ratio})
 	}
-	for _, cells := range rows {
-		for i := range cells {
-			cells[i] = report.Printable(cells[i])
-		}
-	}
 	for _, text := range report.Columns(rows, 3, 1, report.Width(to)) {
 		fmt.Fprintln(out, text)
 	}
