@@ -46,16 +46,14 @@ func cancelRun(ctx context.Context, cluster *cluster, name, form string, out io.
 		return err
 	}
 	answer := cancelled{Namespace: run.Namespace, Name: run.Name, Verdict: run.Status.Verdict, Ended: progress.Ended(run)}
-	if !answer.Ended {
-		before := client.MergeFrom(run.DeepCopy())
-		run.Spec.Cancel = ptr.To(true)
-		if err := cluster.Patch(ctx, run, before); err != nil {
-			return fmt.Errorf("cancel BenchmarkRun %s/%s: %w", run.Namespace, run.Name, err)
-		}
-	}
 	if answer.Ended {
 		return printAnswer(out, form, answer, "BenchmarkRun %s/%s has ended already: %s\n", run.Namespace, run.Name,
 			cmp.Or(string(run.Status.Verdict), "-"))
+	}
+	before := client.MergeFrom(run.DeepCopy())
+	run.Spec.Cancel = ptr.To(true)
+	if err := cluster.Patch(ctx, run, before); err != nil {
+		return fmt.Errorf("cancel BenchmarkRun %s/%s: %w", run.Namespace, run.Name, err)
 	}
 	return printAnswer(out, form, answer, "BenchmarkRun %s/%s is being cancelled; %s watch %s shows what was measured\n", run.Namespace,
 		run.Name, program, run.Name)
