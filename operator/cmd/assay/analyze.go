@@ -146,26 +146,21 @@ func analyzeTo(ctx context.Context, options analyzeOptions, stdout, log io.Write
 			return &exitCode{exitUsage, fmt.Errorf("--out: %w", err)}
 		}
 	} else if !options.write {
-		return analyzePrinted(ctx, store, wave, stdout)
+		result, err := analyzeLedger(ctx, store, wave)
+		if err != nil {
+			return err
+		}
+		raw, err := result.json()
+		if err == nil {
+			_, err = stdout.Write(raw)
+		}
+		return err
 	}
 	result, err := analyzeInto(ctx, store, wave, target)
 	if err != nil {
 		return err
 	}
 	return report.Terminal(stdout, result.experiment, result.analysis)
-}
-
-func analyzePrinted(ctx context.Context, store ledger.Store, wave int, stdout io.Writer) error {
-	result, err := analyzeLedger(ctx, store, wave)
-	if err != nil {
-		return err
-	}
-	raw, err := result.json()
-	if err != nil {
-		return err
-	}
-	_, err = stdout.Write(raw)
-	return err
 }
 
 // mostOvertaken bounds how often an analysis begins anew: each time another one has made progress.
