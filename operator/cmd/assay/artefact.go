@@ -42,6 +42,10 @@ func (j *judged) in(ctx context.Context, form string) ([]byte, error) {
 		return yaml.JSONToYAML(raw)
 	case "attempts":
 		return j.attempts(ctx)
+	case "table":
+		var out bytes.Buffer
+		err := report.Terminal(&out, j.experiment, j.analysis)
+		return out.Bytes(), err
 	case "archive":
 		var out bytes.Buffer
 		if err := ledger.WriteArchive(ctx, j.store, &out); err != nil {
@@ -84,8 +88,5 @@ func (j *judged) attempts(ctx context.Context) ([]byte, error) {
 		out.WriteByte('\n')
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
+	return out.Bytes(), err
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -92,15 +91,8 @@ func deliver(ctx context.Context, from *source, where string, to destination, st
 	if err != nil {
 		return err
 	}
-	if to.form == "table" {
-		if to.file == "" {
-			return report.Terminal(stdout, result.experiment, result.analysis)
-		}
-		var table bytes.Buffer
-		if err := report.Terminal(&table, result.experiment, result.analysis); err != nil {
-			return err
-		}
-		return to.write(stdout, stderr, table.Bytes())
+	if to.form == "table" && to.file == "" {
+		return report.Terminal(stdout, result.experiment, result.analysis)
 	}
 	raw, err := result.in(ctx, to.form)
 	if err != nil {
