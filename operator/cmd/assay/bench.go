@@ -133,7 +133,7 @@ func (o *benchOptions) run(ctx context.Context, args []string, form string, stdo
 		}
 	}
 	var log strings.Builder
-	here.log, here.executor.Log = &log, &log
+	here.executor.Log = &log
 	here.after = screen.follow(here)
 	result, err := here.run(ctx)
 	screen.clear()

@@ -24,8 +24,7 @@ type localRun struct {
 	experiment *experiment.Experiment
 	programs   local.Programs
 	executor   *local.Executor
-	log        io.Writer
-	// after shows every block that is done; nil writes a line of it to the log.
+	// after shows every block that is done; nil writes a line of it to the executor's log.
 	after func(ctx context.Context, done, total int, remaining time.Duration)
 
 	// store is nil until the first wave is laid out.
@@ -92,7 +91,7 @@ func (r *localRun) printExpected(result *analysis.Analysis) {
 		return
 	}
 	if text := explain.ExpectedText(r.experiment, result); text != "" {
-		fmt.Fprintf(r.log, "%s: %s\n", r.experiment.Run.Name, text)
+		fmt.Fprintf(r.executor.Log, "%s: %s\n", r.experiment.Run.Name, text)
 	}
 }
 
@@ -105,7 +104,7 @@ func (r *localRun) pilot(ctx context.Context, blocks int) (result *analyzed, too
 	defer func() { _ = os.RemoveAll(folder) }()
 	executor := *r.executor
 	executor.Folder, executor.Name, executor.Log = folder, "pilot", io.Discard
-	pilot := &localRun{experiment: r.experiment, programs: r.programs, log: io.Discard, executor: &executor}
+	pilot := &localRun{experiment: r.experiment, programs: r.programs, executor: &executor}
 	first := design.Begin(r.experiment)
 	step := first.Next()
 	step.Blocks = blocks
@@ -152,7 +151,7 @@ func (r *localRun) keep(ctx context.Context, laid *record.Wave) (*record.Wave, e
 
 // execute runs the blocks of a wave; stopped reports whether it was interrupted or ran out of time.
 func (r *localRun) execute(ctx context.Context, wave *record.Wave, why string) (stopped bool, err error) {
-	name, started := r.experiment.Run.Name, time.Now()
+	name, log, started := r.experiment.Run.Name, r.executor.Log, time.Now()
 	total, done, trials, ran := len(wave.Blocks), 0, wave.Trials(), 0
 	if why != "" {
 		why = ": " + why
@@ -160,7 +159,7 @@ func (r *localRun) execute(ctx context.Context, wave *record.Wave, why string) (
 	if wave.Wave == 0 {
 		why += ", ledger " + r.executor.Folder
 	}
-	fmt.Fprintf(r.log, "%s: wave %d: %d blocks, %d trials%s\n", name, wave.Wave, total, trials, why)
+	fmt.Fprintf(log, "%s: wave %d: %d blocks, %d trials%s\n", name, wave.Wave, total, trials, why)
 	err = r.executor.Run(ctx, wave, func(block record.Block) {
 		done, ran = done+1, ran+block.Trials()
 		remaining := time.Duration(float64(time.Since(started)) / float64(ran) * float64(trials-ran))
@@ -168,15 +167,11 @@ func (r *localRun) execute(ctx context.Context, wave *record.Wave, why string) (
 			r.after(context.WithoutCancel(ctx), done, total, remaining)
 			return
 		}
-		fmt.Fprintf(r.log, "%s: block %s done, %d/%d trials, remaining about %s\n", name, block.ID, ran, trials, quantity.Seconds(remaining))
+		fmt.Fprintf(log, "%s: block %s done, %d/%d trials, remaining about %s\n", name, block.ID, ran, trials, quantity.Seconds(remaining))
 	})
-	switch {
-	case err == nil:
-		return false, nil
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		fmt.Fprintf(r.log, "%s: stopped after %d of %d blocks (%v); judging what was measured\n", name, done, total, err)
-		return true, nil
-	default:
-		return true, err
+	if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		return false, err
 	}
+	fmt.Fprintf(log, "%s: stopped after %d of %d blocks (%v); judging what was measured\n", name, done, total, err)
+	return true, nil
 }

@@ -149,7 +149,7 @@ func runManifest(ctx context.Context, connection *genericclioptions.ConfigFlags,
 	}
 	screen := newLive(stderr)
 	if screen.terminal != nil {
-		here.log, here.executor.Log, here.after = screen, screen, screen.blocks
+		here.executor.Log, here.after = screen, screen.blocks
 	}
 	result, err := here.run(ctx)
 	screen.clear()
@@ -186,7 +186,7 @@ func prepareLocal(question *asked, options localOptions, log io.Writer) (*localR
 		cpus = int(frozen.Plan.Placement.CPUs)
 	}
 	return &localRun{
-		experiment: frozen, programs: local.Programs{Folders: binDirs, Arms: armPrograms}, log: log,
+		experiment: frozen, programs: local.Programs{Folders: binDirs, Arms: armPrograms},
 		executor: &local.Executor{Runner: runner, Folder: folder, Name: "local-" + frozen.Run.UID[:8], CPUs: cpus, Log: log},
 	}, nil
 }
