@@ -93,7 +93,7 @@ func examine(ctx context.Context, reader client.Reader, kinds map[string]bool, n
 		out = append(out, finding{Check: "operator in " + system, Found: err.Error(), Remedy: "doctor needs to list deployments in " + system})
 	}
 	if installed.ready {
-		out = append(out, platform(ctx, ask)...)
+		out = append(out, platform(ask(ctx))...)
 	}
 	out = append(out, installed.namespace(namespace, system)...)
 	out = append(out, installed.secrets(ctx, reader, namespace)...)

@@ -77,9 +77,8 @@ func operatorPod(ctx context.Context, reader client.Reader, system string) (*cor
 	return nil, fmt.Errorf("namespace %s has no pod of an operator that is ready", system)
 }
 
-// platform is what the operator says of what it needs.
-func platform(ctx context.Context, ask question) []finding {
-	report, err := ask(ctx)
+// platform is what the operator says of what it needs, or why it cannot be asked.
+func platform(report *dependencies.Report, err error) []finding {
 	if err != nil {
 		return []finding{{Check: "ledger and Argo", Found: "the operator cannot be asked: " + err.Error(),
 			Remedy: "doctor needs to port-forward to the operator's pod; the conditions of a run say the same: assay get NAME"}}

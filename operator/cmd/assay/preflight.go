@@ -15,7 +15,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/dependencies"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/local"
 	"assay.dev/assay/operator/internal/preflight"
@@ -169,8 +168,7 @@ func inspectCluster(ctx context.Context, flags *genericclioptions.ConfigFlags, s
 		return machines, []finding{{Check: "platform", OK: true, Found: "no operator is in " + system,
 			Remedy: "install charts/assay, or name its namespace with --system-namespace"}}, nil
 	}
-	ask := func(ctx context.Context) (*dependencies.Report, error) { return askOperator(ctx, cluster, system) }
-	return machines, platform(ctx, ask), nil
+	return machines, platform(askOperator(ctx, cluster, system)), nil
 }
 
 func inspectNodes(ctx context.Context, cluster *cluster) ([]preflight.Machine, error) {
