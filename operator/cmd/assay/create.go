@@ -120,8 +120,8 @@ func checkFrozen(ctx context.Context, reader client.Reader, set *manifest.Set) e
 		}
 		template = &existing.Spec
 	}
-	_, err = experiment.Freeze(record.Run{Namespace: run.Namespace, Name: run.Name + run.GenerateName, UID: uuid.NewString()},
-		*run.Spec.DeepCopy(), *template.DeepCopy())
+	identity := record.Run{Namespace: run.Namespace, Name: run.Name + run.GenerateName, UID: uuid.NewString()}
+	_, err = experiment.Freeze(identity, run.Spec, *template)
 	return err
 }
 
