@@ -255,10 +255,7 @@ func because(run *assayv1alpha1.BenchmarkRun) string {
 		if gate.Outcome != run.Status.Verdict || gate.Severity == assayv1alpha1.Advisory {
 			continue
 		}
-		text := "gate " + gate.Name + " of " + gate.Candidate
-		if gate.Point != "" {
-			text += " at " + gate.Point
-		}
+		text := "gate " + gate.Name + " of " + gate.Candidate + atPoint(gate.Point)
 		if gate.Message != "" {
 			text += ": " + gate.Message
 		}

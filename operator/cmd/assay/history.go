@@ -158,11 +158,7 @@ func (r *recordView) text() string {
 
 // measureOf is a key without what all series of a benchmark share.
 func measureOf(key series.Key) string {
-	text := key.Metric + "." + key.Statistic
-	if key.Point != "" {
-		text += " at " + key.Point
-	}
-	return text
+	return key.Metric + "." + key.Statistic + atPoint(key.Point)
 }
 
 // historyView is a series for programs.

@@ -62,6 +62,14 @@ func list(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
+// atPoint follows the name of what was measured at a point; it is empty for the only one.
+func atPoint(point string) string {
+	if point == "" {
+		return ""
+	}
+	return " at " + point
+}
+
 // printStructured prints a value for programs; done is false when the form is one for people.
 func printStructured(out io.Writer, form string, value any) (done bool, err error) {
 	switch form {
@@ -197,6 +205,9 @@ func writeWhole(path string, data []byte, mode os.FileMode) (made bool, err erro
 
 // usage turns a wrong number of arguments into a usage error. A command that says nothing of them takes none.
 func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
+	if check == nil {
+		check = cobra.NoArgs
+	}
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
 			return &exitCode{exitUsage, fmt.Errorf("%w\nUsage: %s", err, cmd.UseLine())}
@@ -204,6 +215,3 @@ func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 		return nil
 	}
 }
-	if check == nil {
-		check = cobra.NoArgs
-	}

@@ -181,10 +181,7 @@ func printPlan(out io.Writer, p planned) {
 
 // needs is what a gate's wanted precision takes.
 func (p *planned) needs(of explain.Precision) string {
-	name := fmt.Sprintf("%s of %s", of.Gate, of.Candidate)
-	if of.Point != "" {
-		name += " at " + of.Point
-	}
+	name := of.Gate + " of " + of.Candidate + atPoint(of.Point)
 	if of.HalfWidth == nil {
 		return name + ": not known, as the pilot gives it no interval"
 	}
@@ -232,15 +229,10 @@ func (p *planned) measure(ctx context.Context, question *asked, blocks int, opti
 
 // String is a line for people.
 func (l lostTrials) String() string {
-	where := ""
-	if l.Arm != "" {
-		where = fmt.Sprintf("%s of arm %s", quantity.Count(l.Trials, "trial"), l.Arm)
-		if l.Point != "" {
-			where += " at " + l.Point
-		}
-		where += ": "
+	if l.Arm == "" {
+		return l.Reason
 	}
-	return where + l.Reason
+	return fmt.Sprintf("%s of arm %s%s: %s", quantity.Count(l.Trials, "trial"), l.Arm, atPoint(l.Point), l.Reason)
 }
 
 // failure is how a plan ends whose pilot lost trials.
