@@ -139,9 +139,7 @@ func (v *changesView) print(to io.Writer) error {
 				direction(effect.Worse), v.Series[effect.Series], last)
 		}
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
+	_ = table.Flush() // A builder takes everything.
 	for _, alert := range v.Silent {
 		line(out, "silent: %s had its last point at %s\n", strings.Join(alert.Series, ", "), alert.Since.Format(time.RFC3339))
 	}

@@ -348,9 +348,7 @@ func printSeries(to io.Writer, views []historyView) error {
 		line(table, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%d\n", h.Key.Benchmark, measureOf(h.Key), count, len(h.Segments), newest, revision,
 			ratio.text(), confirmed)
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
+	_ = table.Flush() // A builder takes everything.
 	_, err := io.WriteString(to, report.PrintableLines(out.String()))
 	return err
 }
@@ -381,9 +379,7 @@ func (h *historyView) print(to io.Writer) error {
 			line(table, "%d\t%s\t%s\t%s\t%s\t%d\t%s\n", p.Sequence, p.At.Format("2006-01-02 15:04"), revision, p.Ratio.text(), step,
 				p.Ratio.Blocks, changes[p.Sequence])
 		}
-		if err := table.Flush(); err != nil {
-			return err
-		}
+		_ = table.Flush()
 	}
 	for _, gap := range h.Gaps {
 		line(out, "gap at run %d: %s\n", gap.Sequence, gap.Reason)
