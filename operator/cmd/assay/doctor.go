@@ -19,6 +19,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/dependencies"
+	"assay.dev/assay/operator/internal/observe"
 )
 
 // finding is one thing that doctor looked at. One that is OK and has a remedy is nothing that runs need.
@@ -162,10 +163,8 @@ func nodes(ctx context.Context, reader client.Reader) finding {
 	}
 	ready := 0
 	for _, node := range list.Items {
-		for _, condition := range node.Status.Conditions {
-			if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue && !node.Spec.Unschedulable {
-				ready++
-			}
+		if observe.Ready(&node).Status == corev1.ConditionTrue && !node.Spec.Unschedulable {
+			ready++
 		}
 	}
 	f.OK, f.Found = ready > 0, fmt.Sprintf("%d of %d ready and not cordoned", ready, len(list.Items))
