@@ -718,25 +718,15 @@ func (b *bisection) sought(ctx context.Context) error {
 	if b.change == "" || b.kept.Search.Next().Wave == nil {
 		return nil
 	}
-	return b.decide(ctx, func(c change.Change, e change.Event) (change.Change, error) {
-		e.Why = fmt.Sprintf("%d revisions are searched", len(b.kept.Search.Revisions))
-		return c.Sought(e)
-	})
-}
-
-func (b *bisection) decide(ctx context.Context, move func(change.Change, change.Event) (change.Change, error)) error {
-	_, err := b.archive.Update(ctx, func(book change.Book) (change.Book, error) {
-		at, err := changeNamed(book, b.change)
-		if err != nil {
-			return book, err
-		}
-		moved, err := move(book.Changes[at], change.Event{At: b.now().UTC(), Who: program + " bisect"})
-		if err != nil {
-			return book, &exitCode{exitUsage, err}
-		}
-		return book.Replace(moved), nil
+	_, err := decide(ctx, b.archive, b.change, func(c change.Change) (change.Change, error) {
+		return c.Sought(b.event(fmt.Sprintf("%d revisions are searched", len(b.kept.Search.Revisions))))
 	})
 	return err
+}
+
+// event is what a search does to a change.
+func (b *bisection) event(why string) change.Event {
+	return change.Event{At: b.now().UTC(), Who: program + " bisect", Why: why}
 }
 
 // end tells what was found, and removes what was built for it.
@@ -746,9 +736,8 @@ func (b *bisection) end(ctx context.Context) error {
 		return err
 	}
 	if b.change != "" {
-		if err := b.decide(ctx, func(c change.Change, e change.Event) (change.Change, error) {
-			e.Why = answer.Story()
-			return c.Searched(answer.Names(), e)
+		if _, err := decide(ctx, b.archive, b.change, func(c change.Change) (change.Change, error) {
+			return c.Searched(answer.Names(), b.event(answer.Story()))
 		}); err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
+	"assay.dev/assay/operator/internal/history/archive"
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/quantity"
@@ -202,11 +203,15 @@ func newAcknowledgeCommand(connection *genericclioptions.ConfigFlags) *cobra.Com
 				return err
 			}
 			event := change.Event{At: time.Now().UTC(), Who: who, Person: true, Why: why, To: state}
-			var decided change.Change
-			if _, err := history.Update(cmd.Context(), func(book change.Book) (change.Book, error) {
-				book, decided, err = acknowledge(book, args[0], event)
-				return book, err
-			}); err != nil {
+			decided, err := decide(cmd.Context(), history, args[0], func(c change.Change) (_ change.Change, err error) {
+				if state != "" {
+					if c, err = c.Move(event); err != nil {
+						return c, err
+					}
+				}
+				return c.Acknowledge(event)
+			})
+			if err != nil {
 				return err
 			}
 			return printAnswer(cmd.OutOrStdout(), form, decided, "change %s: %s, acknowledged by %s\n", decided.ID, decided.State,
@@ -221,22 +226,20 @@ func newAcknowledgeCommand(connection *genericclioptions.ConfigFlags) *cobra.Com
 	return command
 }
 
-// acknowledge has a person take notice of a change, named by the beginning of its identity, and decide if the event has a state.
-func acknowledge(book change.Book, name string, event change.Event) (change.Book, change.Change, error) {
-	at, err := changeNamed(book, name)
-	if err != nil {
-		return book, change.Change{}, err
-	}
-	c := book.Changes[at]
-	if event.To != "" {
-		if c, err = c.Move(event); err != nil {
-			return book, c, &exitCode{exitUsage, err}
+// decide moves a change of a history that is named by the beginning of its identity. A move that is refused is wrong usage.
+func decide(ctx context.Context, history *archive.Archive, name string,
+	move func(change.Change) (change.Change, error)) (decided change.Change, err error) {
+	_, err = history.Update(ctx, func(book change.Book) (change.Book, error) {
+		at, err := changeNamed(book, name)
+		if err != nil {
+			return book, err
 		}
-	}
-	if c, err = c.Acknowledge(event); err != nil {
-		return book, c, &exitCode{exitUsage, err}
-	}
-	return book.Replace(c), c, nil
+		if decided, err = move(book.Changes[at]); err != nil {
+			return book, &exitCode{exitUsage, err}
+		}
+		return book.Replace(decided), nil
+	})
+	return decided, err
 }
 
 // changeNamed is the index of the change whose identity begins so.
