@@ -184,10 +184,7 @@ func (s *source) credentials(ctx context.Context, reader client.Reader, namespac
 	own := os.Getenv("AWS_ACCESS_KEY_ID") != ""
 	var secret corev1.Secret
 	err := reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: s.secret}, &secret)
-	switch {
-	case err != nil && own && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)):
-		return ledger.Options{CA: authority(ctx, reader, namespace, s.secret)}, nil
-	case err != nil:
+	if err != nil && !(own && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err))) {
 		return ledger.Options{}, fmt.Errorf("credentials of the ledger: Secret %s/%s: %w; name another with --secret, or set AWS_ACCESS_KEY_ID "+
 			"and AWS_SECRET_ACCESS_KEY", namespace, s.secret, err)
 	}
