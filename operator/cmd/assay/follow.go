@@ -40,18 +40,17 @@ type seriesOptions struct {
 }
 
 func (o seriesOptions) check(here bool) error {
-	refuse := func(text string) error { return &exitCode{exitUsage, errors.New(text)} }
 	switch {
 	case o.name == "" && o.revision+o.anchor+o.predecessor+o.program == "" && !o.confirm:
 		return nil
 	case o.name == "":
-		return refuse("--revision, --anchor, --predecessor, --programs and --confirm are for a point of a series: name it with --series")
+		return errors.New("--revision, --anchor, --predecessor, --programs and --confirm are for a point of a series: name it with --series")
 	case !here:
-		return refuse("--series goes with --local; on a cluster a BenchmarkSchedule measures the points of a series")
+		return errors.New("--series goes with --local; on a cluster a BenchmarkSchedule measures the points of a series")
 	case o.revision == "" && !o.confirm:
-		return refuse("--series without --revision: name what is measured, such as --revision $(git rev-parse HEAD)")
+		return errors.New("--series without --revision: name what is measured, such as --revision $(git rev-parse HEAD)")
 	case o.revision == "" && o.anchor+o.predecessor != "":
-		return refuse("--anchor and --predecessor go with --revision: a confirming run measures what the history says")
+		return errors.New("--anchor and --predecessor go with --revision: a confirming run measures what the history says")
 	default:
 		return nil
 	}

@@ -59,7 +59,7 @@ func newRunCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 				return err
 			}
 			if err := point.check(here); err != nil {
-				return err
+				return &exitCode{exitUsage, err}
 			}
 			if here {
 				if follow || what.name != "" || what.generate {
