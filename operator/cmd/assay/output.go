@@ -22,10 +22,9 @@ import (
 	"assay.dev/assay/operator/internal/suggest"
 )
 
-// addOutput gives a command --output: its own form for people, and those for programs.
-func addOutput(command *cobra.Command, form *string, own string, others ...string) {
-	*form = own
-	forms := append([]string{own}, others...)
+// addOutput gives a command --output: its own form for people, and then those for programs.
+func addOutput(command *cobra.Command, form *string, forms ...string) {
+	*form = forms[0]
 	command.Flags().VarP(choice{form, forms}, "output", "o", "one of "+list(forms))
 	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(forms, cobra.ShellCompDirectiveNoFileComp))
 }
