@@ -146,7 +146,7 @@ func (f *follower) measure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	here, err := f.prepare(point, f.local.out)
+	here, err := f.prepare(f.asked, point, f.local.out)
 	if err != nil {
 		return err
 	}
@@ -231,24 +231,24 @@ func fill(text, revision string) string {
 	return strings.ReplaceAll(text, points.Placeholder, revision)
 }
 
-// prepare makes the run of a point, or of a confirming run, from the file.
-func (f *follower) prepare(point *points.Run, folder string) (*localRun, error) {
-	run := f.asked.run.DeepCopy()
+// prepare makes the run of a point, or of a confirming run, from what is asked.
+func (f *follower) prepare(question *asked, point *points.Run, folder string) (*localRun, error) {
+	run := question.run.DeepCopy()
 	head := slices.IndexFunc(run.Spec.Arms, func(arm assayv1alpha1.Arm) bool { return arm.Name == points.Head })
 	if head < 0 {
-		return nil, f.asked.wrong("arms: found %s; an arm %q is needed, with %s where its revision belongs, and may be the only one",
+		return nil, question.wrong("arms: found %s; an arm %q is needed, with %s where its revision belongs, and may be the only one",
 			armNames(run), points.Head, points.Placeholder)
 	}
 	like := map[string]assayv1alpha1.Arm{}
 	for _, arm := range run.Spec.Arms {
 		if !slices.Contains([]string{points.Head, points.Predecessor, points.Anchor}, arm.Name) {
-			return nil, f.asked.wrong("arms: found %q; a series has %s, %s and %s only", arm.Name, points.Anchor, points.Predecessor, points.Head)
+			return nil, question.wrong("arms: found %q; a series has %s, %s and %s only", arm.Name, points.Anchor, points.Predecessor, points.Head)
 		}
 		like[arm.Name] = arm
 	}
 	named := func(value string) bool { return strings.Contains(value, points.Placeholder) }
 	if f.options.program == "" && !slices.ContainsFunc(slices.Collect(maps.Values(run.Spec.Arms[head].Parameters)), named) {
-		return nil, f.asked.wrong("arms: nothing in arm %q says what its revision is: write %s into a parameter, or give "+
+		return nil, question.wrong("arms: nothing in arm %q says what its revision is: write %s into a parameter, or give "+
 			"--programs PATH/%s/PROGRAM", points.Head, points.Placeholder, points.Placeholder)
 	}
 	point.Parameters = maps.Clone(map[string]string(run.Spec.Arms[head].Parameters))
@@ -271,7 +271,7 @@ func (f *follower) prepare(point *points.Run, folder string) (*localRun, error) 
 			local.arms = append(local.arms, name+"="+fill(f.options.program, revision))
 		}
 	}
-	here, err := prepareLocal(f.asked.with(run), local, f.stderr)
+	here, err := prepareLocal(question.with(run), local, f.stderr)
 	if err != nil {
 		return nil, err
 	}
@@ -446,7 +446,7 @@ func (f *follower) confirmOne(ctx context.Context, due *watch.Confirm) error {
 		point.Arms[name], over = points.Revision{Revision: side.Revision}, append(over, name)
 	}
 	folder := cmp.Or(f.local.out, filepath.Join("assay-ledger", f.asked.run.Name+"-"+f.now().Format("20060102-150405")))
-	here, err := f.confirming().prepare(point, fmt.Sprintf("%s-confirm-%d", folder, due.Number))
+	here, err := f.prepare(f.confirming(), point, fmt.Sprintf("%s-confirm-%d", folder, due.Number))
 	if err != nil {
 		return err
 	}
@@ -466,13 +466,11 @@ func (f *follower) built(sides []points.Revision) []points.Revision {
 
 // confirming is the same run with the blocks of a confirming run. It has up to four times as many arms as a point, so that the budget of a
 // point does not bound it.
-func (f *follower) confirming() *follower {
-	out := *f
+func (f *follower) confirming() *asked {
 	run := f.asked.run.DeepCopy()
 	bisect.Blocks(&run.Spec, watch.ConfirmingBlocks)
 	run.Spec.Budget.WallClock = metav1.Duration{Duration: 24 * time.Hour}
-	out.asked = f.asked.with(run)
-	return &out
+	return f.asked.with(run)
 }
 
 func (f *follower) judge(ctx context.Context, here *localRun, point *points.Run, result *analysis.Analysis, due *watch.Confirm, over,
