@@ -124,7 +124,7 @@ func TestWhereToIsAFormOrAFile(t *testing.T) {
 		"a file may be called as a form":      {"./json", "csv", destination{"csv", "./json"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := whereTo(tc.output, tc.format, "md", reportForms...)
+			got, err := whereTo(tc.output, tc.format, reportForms...)
 			if err != nil || got != tc.want {
 				t.Errorf("got %+v (%v), want %+v", got, err, tc.want)
 			}

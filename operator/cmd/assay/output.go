@@ -131,9 +131,8 @@ var extensions = map[string]string{
 var binaries = map[string]string{"parquet": "attempts.parquet", "archive": "run" + ledger.ArchiveExtension}
 
 // whereTo reads --output, which is a form that is printed or a file whose name has the form, and --format, which sets it
-// where the name does not.
-func whereTo(output, format, own string, forms ...string) (destination, error) {
-	known := append([]string{own}, forms...)
+// where the name does not. The first of the forms known is the command's own.
+func whereTo(output, format string, known ...string) (destination, error) {
 	refuse := func(text string, args ...any) (destination, error) {
 		return destination{}, &exitCode{exitUsage, fmt.Errorf(text, args...)}
 	}
@@ -142,7 +141,7 @@ func whereTo(output, format, own string, forms ...string) (destination, error) {
 	}
 	switch {
 	case output == "" || output == "-":
-		return destination{form: cmp.Or(format, own)}, nil
+		return destination{form: cmp.Or(format, known[0])}, nil
 	case slices.Contains(known, output):
 		if format != "" && format != output {
 			return refuse("--output %s and --format %s contradict each other: a file called %s is written ./%s", output, format, output, output)

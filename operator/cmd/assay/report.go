@@ -15,7 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 )
 
-var reportForms = append([]string{"html", "csv", "json", "yaml", "parquet", "benchstat"}, ciForms...)
+var reportForms = append([]string{"md", "html", "csv", "json", "yaml", "parquet", "benchstat"}, ciForms...)
 
 func newReportCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	from := source{flags: flags}
@@ -36,16 +36,16 @@ func newReportCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeRunsOrFolders(flags, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			own, others := "md", reportForms
+			forms := reportForms
 			switch {
 			case show && publish:
 				return &exitCode{exitUsage, errors.New("--open and --publish contradict each other: use one of them")}
 			case show:
-				own, others = "html", nil
+				forms = []string{"html"}
 			case publish:
-				own, others = "github", nil
+				forms = []string{"github"}
 			}
-			to, err := whereTo(output, format, own, others...)
+			to, err := whereTo(output, format, forms...)
 			if err != nil {
 				return err
 			}
@@ -73,7 +73,7 @@ func newReportCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 			}
 		},
 	}
-	addDestination(command, &output, &format, "md", reportForms...)
+	addDestination(command, &output, &format, reportForms...)
 	command.Flags().BoolVar(&show, "open", false, "open the HTML report in a browser: $BROWSER, or the system's own")
 	command.Flags().BoolVar(&publish, "publish", false, "in a job of GitHub Actions: publish the result there")
 	command.Flags().StringVar(&file, "file", "",

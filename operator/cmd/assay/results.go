@@ -12,8 +12,8 @@ import (
 	"assay.dev/assay/operator/internal/report"
 )
 
-// resultForms are the forms of assay results beside its own; report is what md was called once.
-var resultForms = []string{"json", "yaml", "csv", "parquet", "benchstat", "attempts", "archive", "md", "html", "report"}
+// resultForms are the forms of assay results, its own first; report is what md was called once.
+var resultForms = []string{"table", "json", "yaml", "csv", "parquet", "benchstat", "attempts", "archive", "md", "html", "report"}
 
 func newResultsCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	from := source{flags: flags}
@@ -39,14 +39,14 @@ func newResultsCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 				}
 				return deliverTable(cmd.Context(), &from, args[0], table, to, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
-			to, err := whereTo(output, format, "table", resultForms...)
+			to, err := whereTo(output, format, resultForms...)
 			if err != nil {
 				return err
 			}
 			return deliver(cmd.Context(), &from, args[0], to, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	addDestination(command, &output, &format, "table", resultForms[:len(resultForms)-1]...)
+	addDestination(command, &output, &format, resultForms[:len(resultForms)-1]...)
 	command.Flags().StringVar(&table, "table", "", "name of a table of spec.report.tables to print in place of the results")
 	from.addFlags(command)
 	return command
@@ -75,11 +75,10 @@ func deliverTable(ctx context.Context, from *source, where, name string, to dest
 	return fmt.Errorf("%s has no table %q: its spec.report.tables has %s", where, name, strings.Join(names, ", "))
 }
 
-// addDestination gives a command --output, a form or a file, and --format.
-func addDestination(command *cobra.Command, output, format *string, own string, others ...string) {
-	forms := append([]string{own}, others...)
+// addDestination gives a command --output, a form, the first by itself, or a file, and --format.
+func addDestination(command *cobra.Command, output, format *string, forms ...string) {
 	command.Flags().StringVarP(output, "output", "o", "",
-		"form to print, or file to write whose extension selects the form (default "+own+", printed)")
+		"form to print, or file to write whose extension selects the form (default "+forms[0]+", printed)")
 	command.Flags().StringVar(format, "format", "", "form of a file whose extension does not select one: "+list(forms))
 	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(forms, cobra.ShellCompDirectiveDefault))
 	_ = command.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(forms, cobra.ShellCompDirectiveNoFileComp))
