@@ -76,7 +76,11 @@ func runPreflight(ctx context.Context, flags *genericclioptions.ConfigFlags, opt
 	}
 	done, err := printStructured(out, options.form, preflightAnswer{machines, installed, answer})
 	if !done {
-		err = errors.Join(printPlatform(out, installed), preflight.Print(out, machines, answer))
+		if len(installed) > 0 { // What the operator says of what it needs stands above the nodes.
+			err = printFindings(out, "table", installed)
+			fmt.Fprintln(out)
+		}
+		err = errors.Join(err, preflight.Print(out, machines, answer))
 	}
 	if err != nil || answer == nil {
 		return err
@@ -96,18 +100,6 @@ func cannotRun(file string, answer *preflight.Answer, installed []finding) error
 		return fmt.Errorf("the platform lacks something that %s needs", file)
 	}
 	return nil
-}
-
-// printPlatform prints what the operator says of what it needs, above the nodes.
-func printPlatform(out io.Writer, installed []finding) error {
-	if len(installed) == 0 {
-		return nil
-	}
-	if err := printFindings(out, "table", installed); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintln(out)
-	return err
 }
 
 // demands are those of the run in a file; nil without a file.
