@@ -17,25 +17,15 @@ import (
 	"assay.dev/assay/operator/internal/report/ci"
 )
 
-// ciForms are the forms that forges and build servers take.
+// ciForms are the forms that forges and build servers take, and ciWriters write a result in each.
 var ciForms = []string{"github", "gitlab", "junit", "badge", "shields"}
 
-// inForm writes a result in one of them.
-func inForm(result *ci.Result, form string) ([]byte, error) {
-	switch form {
-	case "github":
-		return []byte(result.Markdown()), nil
-	case "gitlab":
-		return result.CodeQuality()
-	case "junit":
-		return result.JUnit()
-	case "badge":
-		return result.Badge(), nil
-	case "shields":
-		return result.Shields()
-	default:
-		return nil, fmt.Errorf("form %q has no writer", form)
-	}
+var ciWriters = map[string]func(*ci.Result) ([]byte, error){
+	"github":  func(result *ci.Result) ([]byte, error) { return []byte(result.Markdown()), nil },
+	"gitlab":  (*ci.Result).CodeQuality,
+	"junit":   (*ci.Result).JUnit,
+	"badge":   func(result *ci.Result) ([]byte, error) { return result.Badge(), nil },
+	"shields": (*ci.Result).Shields,
 }
 
 // result is how a run ended. Of the answer of a gate, that gate says whether it passed, and a run that failed has a result too.

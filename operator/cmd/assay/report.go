@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -52,7 +51,7 @@ func newReportCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 			switch {
 			case show:
 				return openReport(cmd.Context(), &from, args[0], to, cmd.OutOrStdout(), cmd.ErrOrStderr())
-			case slices.Contains(ciForms, to.form):
+			case ciWriters[to.form] != nil:
 				result, err := from.result(cmd.Context(), args[0], file)
 				if err != nil {
 					return err
@@ -63,7 +62,7 @@ func newReportCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 				if publish && to.file == "" || err != nil {
 					return err
 				}
-				raw, err := inForm(result, to.form)
+				raw, err := ciWriters[to.form](result)
 				if err != nil {
 					return err
 				}
