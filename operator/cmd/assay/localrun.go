@@ -135,8 +135,7 @@ func (r *localRun) keep(ctx context.Context, laid *record.Wave) (*record.Wave, e
 			return nil, err
 		}
 		if r.history != nil {
-			r.executor.Plan(points.Key, r.history)
-			if err := r.store.Create(ctx, points.Key, r.history); err != nil {
+			if err := r.executor.Plan(ctx, r.store, points.Key, r.history); err != nil {
 				return nil, err
 			}
 		}
@@ -145,8 +144,7 @@ func (r *localRun) keep(ctx context.Context, laid *record.Wave) (*record.Wave, e
 	if err != nil {
 		return nil, err
 	}
-	r.executor.Plan(ledger.WaveKey(wave.Wave), raw)
-	return wave, r.store.Create(ctx, ledger.WaveKey(wave.Wave), raw)
+	return wave, r.executor.Plan(ctx, r.store, ledger.WaveKey(wave.Wave), raw)
 }
 
 // execute runs the blocks of a wave; stopped reports whether it was interrupted or ran out of time.

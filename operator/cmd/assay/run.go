@@ -319,8 +319,7 @@ func startLedger(ctx context.Context, executor *local.Executor, frozen *experime
 	if err != nil {
 		return nil, err
 	}
-	executor.Plan(ledger.ExperimentKey, raw)
-	err = store.Create(ctx, ledger.ExperimentKey, raw)
+	err = executor.Plan(ctx, store, ledger.ExperimentKey, raw)
 	if errors.Is(err, ledger.ErrExists) {
 		err = &exitCode{exitUsage, fmt.Errorf("folder %s holds the ledger of another run: name another with --out", folder)}
 	}

@@ -37,12 +37,13 @@ type Executor struct {
 	sums, plans, programs map[string]string
 }
 
-// Plan notes an object of the ledger that the run rests on beside its attempts, such as the plan of a wave, before it is written.
-func (e *Executor) Plan(key string, raw []byte) {
+// Plan writes an object of the ledger that the run rests on beside its attempts, such as the plan of a wave, and notes it before.
+func (e *Executor) Plan(ctx context.Context, store ledger.Store, key string, raw []byte) error {
 	if e.plans == nil {
 		e.plans = map[string]string{}
 	}
 	e.plans[key] = record.SHA256(raw)
+	return store.Create(ctx, key, raw)
 }
 
 // Run executes every block of the wave and calls done after each. A block whose runner fails ends the wave; the attempts that were

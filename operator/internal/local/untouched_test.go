@@ -96,8 +96,7 @@ func planned(t *testing.T, executor *Executor) {
 	store, err := ledger.OpenFolder(t.Context(), executor.Folder)
 	must(t, err)
 	for _, key := range []string{ledger.ExperimentKey, ledger.WaveKey(0)} {
-		executor.Plan(key, []byte("as planned"))
-		must(t, store.Create(t.Context(), key, []byte("as planned")))
+		must(t, executor.Plan(t.Context(), store, key, []byte("as planned")))
 	}
 }
 
