@@ -100,7 +100,7 @@ func starterRun(name, shipped string) ([]byte, error) {
 			return nil, errors.New("template " + shipped + " has no parameter with several values to compare")
 		}
 	}
-	parsed, err := template.New("starter").Funcs(template.FuncMap{
+	parsed := template.Must(template.New("starter").Funcs(template.FuncMap{
 		"oneLine": func(text string) string { return strings.Join(strings.Fields(text), " ") },
 		"value":   func(text *string) string { return strconv.Quote(*text) },
 		// Some names are numbers, or yes, without quotes.
@@ -108,11 +108,8 @@ func starterRun(name, shipped string) ([]byte, error) {
 			raw, err := yaml.Marshal(text)
 			return strings.TrimSpace(string(raw)), err
 		},
-	}).Parse(starter)
-	if err != nil {
-		return nil, err
-	}
+	}).Parse(starter))
 	var out bytes.Buffer
-	err = parsed.Execute(&out, data)
+	err := parsed.Execute(&out, data)
 	return out.Bytes(), err
 }

@@ -299,10 +299,7 @@ func binFolders(given []string) ([]string, error) {
 		return given, nil
 	}
 	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	return []string{filepath.Dir(self)}, nil
+	return []string{filepath.Dir(self)}, err
 }
 
 // startLedger makes the run's ledger with its experiment. A folder that holds another run's is left alone.

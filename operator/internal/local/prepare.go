@@ -133,10 +133,7 @@ func checkDifferent(wave *record.Wave) error {
 // replace returns the arguments with the program's path on this machine.
 func (f *finder) replace(owner owner, argv []string) ([]string, error) {
 	path, err := f.find(owner, argv[0])
-	if err != nil {
-		return nil, err
-	}
-	return append([]string{path}, argv[1:]...), nil
+	return append([]string{path}, argv[1:]...), err
 }
 
 // owner is the owner of a cell's programs: for the null arm the baseline.

@@ -112,10 +112,7 @@ func Pages(all []*series.Series, book change.Book, options Options) ([]File, err
 		return nil, err
 	}
 	feed, err := b.feed(all)
-	if err != nil {
-		return nil, err
-	}
-	return append(out, File{FeedName, feed}), nil
+	return append(out, File{FeedName, feed}), err
 }
 
 type builder struct {
