@@ -78,10 +78,7 @@ const barWidth = 24
 
 // bar is how much of a run is done: [######------------------].
 func bar(done, total int) string {
-	full := 0
-	if total > 0 {
-		full = min(max(done, 0), total) * barWidth / total
-	}
+	full := min(max(done, 0), total) * barWidth / max(total, 1)
 	return "[" + strings.Repeat("#", full) + strings.Repeat("-", barWidth-full) + "]"
 }
 
