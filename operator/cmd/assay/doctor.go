@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -147,10 +148,7 @@ func templates(ctx context.Context, reader client.Reader, namespace string) find
 	for _, template := range list.Items {
 		names = append(names, template.Name)
 	}
-	f.OK, f.Found = true, strings.Join(names, ", ")
-	if len(names) == 0 {
-		f.Found = "none: runs here need their template inline"
-	}
+	f.OK, f.Found = true, cmp.Or(strings.Join(names, ", "), "none: runs here need their template inline")
 	return f
 }
 
