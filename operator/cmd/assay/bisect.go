@@ -702,14 +702,12 @@ func (b *bisection) measure(ctx context.Context, wave *locate.Wave, ran *bisect.
 
 // freeFolder is where the ledger of a wave goes. One that was interrupted has another one beside it.
 func (b *bisection) freeFolder(number int) string {
-	for try := 1; ; try++ {
-		folder := filepath.Join(b.folder, fmt.Sprintf("wave-%d", number))
-		if try > 1 {
-			folder = fmt.Sprintf("%s-again-%d", folder, try-1)
-		}
+	first := filepath.Join(b.folder, fmt.Sprintf("wave-%d", number))
+	for try, folder := 1, first; ; try++ {
 		if _, err := os.Lstat(folder); os.IsNotExist(err) {
 			return folder
 		}
+		folder = fmt.Sprintf("%s-again-%d", first, try)
 	}
 }
 
