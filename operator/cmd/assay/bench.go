@@ -35,7 +35,7 @@ type benchOptions struct {
 }
 
 func newBenchCommand() *cobra.Command {
-	var options benchOptions
+	options := benchOptions{localOptions: localOptions{pin: true}}
 	var form string
 	command := &cobra.Command{
 		Use:   "bench 'COMMAND' 'COMMAND'...",
@@ -219,10 +219,8 @@ func (o *benchOptions) prepare(question *bench.Question, log io.Writer) (*localR
 	if err != nil {
 		return nil, &exitCode{exitUsage, err}
 	}
-	options := o.localOptions
-	options.pin = true
 	explain := func(err error) error { return fmt.Errorf("the question: %w", err) }
-	return prepareLocal(&asked{run: run, template: run.Spec.Template, explain: explain}, options, log)
+	return prepareLocal(&asked{run: run, template: run.Spec.Template, explain: explain}, o.localOptions, log)
 }
 
 // tryOut runs a block, measures how long it takes, and reports a command that does not work.
