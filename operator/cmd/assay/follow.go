@@ -234,10 +234,14 @@ func fill(text, revision string) string {
 // prepare makes the run of a point, or of a confirming run, from what is asked.
 func (f *follower) prepare(question *asked, point *points.Run, folder string) (*localRun, error) {
 	run := question.run.DeepCopy()
-	head := slices.IndexFunc(run.Spec.Arms, func(arm assayv1alpha1.Arm) bool { return arm.Name == points.Head })
+	var names []string
+	for _, arm := range run.Spec.Arms {
+		names = append(names, arm.Name)
+	}
+	head := slices.Index(names, points.Head)
 	if head < 0 {
 		return nil, question.wrong("arms: found %s; an arm %q is needed, with %s where its revision belongs, and may be the only one",
-			armNames(run), points.Head, points.Placeholder)
+			strings.Join(names, ", "), points.Head, points.Placeholder)
 	}
 	like := map[string]assayv1alpha1.Arm{}
 	for _, arm := range run.Spec.Arms {
@@ -280,14 +284,6 @@ func (f *follower) prepare(question *asked, point *points.Run, folder string) (*
 	}
 	here.history, err = json.MarshalIndent(point, "", " ")
 	return here, err
-}
-
-func armNames(run *assayv1alpha1.BenchmarkRun) string {
-	var out []string
-	for _, arm := range run.Spec.Arms {
-		out = append(out, arm.Name)
-	}
-	return strings.Join(out, ", ")
 }
 
 // armsInOrder has the anchor first, and the head last.
