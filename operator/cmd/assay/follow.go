@@ -404,7 +404,7 @@ func (f *follower) confirm(ctx context.Context) error {
 		fmt.Fprintf(f.stdout, "series  %s: no confirming run is due\n", f.options.name)
 	}
 	for i := range due {
-		if err := f.confirmOne(ctx, &due[i]); err != nil {
+		if err := f.confirmOne(ctx, all, &due[i]); err != nil {
 			return err
 		}
 	}
@@ -412,7 +412,7 @@ func (f *follower) confirm(ctx context.Context) error {
 }
 
 // confirmOne measures both sides of a suspicion on fresh blocks and has the policy judge it.
-func (f *follower) confirmOne(ctx context.Context, due *watch.Confirm) error {
+func (f *follower) confirmOne(ctx context.Context, all []*series.Series, due *watch.Confirm) error {
 	due.Old, due.New = f.built(due.Old), f.built(due.New)
 	newest := due.Newest
 	if n := len(due.New); len(due.Old) == 0 || n == 0 || due.New[n-1].Revision != newest.Revision {
@@ -423,14 +423,9 @@ func (f *follower) confirmOne(ctx context.Context, due *watch.Confirm) error {
 		Project: localProject, Benchmark: f.options.name, ID: newest.ID, Schedule: localSchedule, Sequence: newest.Sequence, At: f.now().UTC(),
 		Arms: map[string]points.Revision{points.Anchor: {Revision: due.Anchor}, points.Head: {Revision: newest.Revision}},
 	}
-	records, err := f.archive.Read(ctx, due.Series[0].Key)
-	if err != nil {
+	var err error
+	if point.Analysis, err = f.archive.NextAnalysis(ctx, all, newest.ID); err != nil {
 		return fmt.Errorf("history: %w; nothing was measured", err)
-	}
-	for _, r := range records {
-		if r.ID == newest.ID {
-			point.Analysis = max(point.Analysis, r.Analysis+1)
-		}
 	}
 	over, under := []string{points.Head}, []string(nil)
 	for i, side := range due.Old {

@@ -172,6 +172,23 @@ func (a *Archive) Read(ctx context.Context, key series.Key) ([]series.Record, er
 	return series.Decode(key, raw)
 }
 
+// NextAnalysis is the number of a further analysis of a point, over the series in which it may be: another suspicion may have had it
+// measured anew, and not in each. Of two records of one analysis none counts.
+func (a *Archive) NextAnalysis(ctx context.Context, in []*series.Series, id string) (next int64, err error) {
+	for _, of := range in {
+		records, err := a.Read(ctx, of.Key)
+		if err != nil {
+			return 0, err
+		}
+		for _, r := range records {
+			if r.ID == id {
+				next = max(next, r.Analysis+1)
+			}
+		}
+	}
+	return next, nil
+}
+
 // Series is what the records of a series say.
 func (a *Archive) Series(ctx context.Context, key series.Key) (*series.Series, error) {
 	records, err := a.Read(ctx, key)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -63,6 +64,26 @@ func read(t *testing.T, a *Archive, key series.Key) []series.Record {
 		t.Fatal(err)
 	}
 	return out
+}
+
+func TestAFurtherAnalysisOfAPointHasANumberThatNoSeriesHas(t *testing.T) {
+	a := Open(folder(t))
+	again := func(r *series.Record) { r.Analysis = 2 }
+	if err := a.Append(t.Context(), []points.Keyed{night(key, 0), night(key, 1), night(other, 0), night(other, 0, again)}); err != nil {
+		t.Fatal(err)
+	}
+	all, err := a.All(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]int64{"run-000": 3, "run-001": 2, "run-002": 0} {
+		for range 2 {
+			slices.Reverse(all)
+			if got, err := a.NextAnalysis(t.Context(), all, id); err != nil || got != want {
+				t.Errorf("the next analysis of %s is %d (%v), want %d", id, got, err, want)
+			}
+		}
+	}
 }
 
 func TestWhatIsAddedAgainInAnyOrderIsThereOnce(t *testing.T) {

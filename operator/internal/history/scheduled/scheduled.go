@@ -232,17 +232,8 @@ func (h *History) confirms(ctx context.Context, s *assayv1alpha1.BenchmarkSchedu
 	}
 	one := due[at]
 	point.ID, point.Sequence = one.Newest.ID, one.Newest.Sequence
-	// Of all series: another suspicion may have had the point measured anew, and not in each. Of two records of one analysis none counts.
-	for _, of := range all {
-		records, err := h.archive(s).Read(ctx, of.Key)
-		if err != nil {
-			return false, err
-		}
-		for _, r := range records {
-			if r.ID == point.ID {
-				point.Analysis = max(point.Analysis, r.Analysis+1)
-			}
-		}
+	if point.Analysis, err = h.archive(s).NextAnalysis(ctx, all, point.ID); err != nil {
+		return false, err
 	}
 	return true, create(ctx, store, ConfirmKey, one)
 }
