@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::check::{self, Check, Violation};
 use crate::names;
 use crate::output::RawOutput;
+use crate::read::records;
 pub use crate::resources::Resources;
 use crate::result::Scalar;
 use crate::roles::{self, MOST_ROLES, RoleSeen};
@@ -17,98 +18,161 @@ pub const MOST_ATTEMPT: usize = 16 << 20;
 /// Some three centuries: no trial takes longer, and a duration in nanoseconds could not hold it.
 const LONGEST_SECONDS: f64 = 9e9;
 
-/// One execution of one trial, valid or not. A reading the machine could not give is left out, never written as zero.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(remote = "Self", rename_all = "camelCase", deny_unknown_fields)]
-pub struct Attempt {
-    /// The format's name.
-    pub schema: SchemaId,
-    /// `<executor>/<trial>`, unique in the ledger.
-    pub id: String,
-    /// `<block>-s<slot>`, or `<block>-w<slot>` for a warm-up.
-    pub trial: String,
-    /// The run it belongs to.
-    pub run: Run,
-    /// Digest of the experiment's specification.
-    pub experiment: String,
-    /// The wave's number.
-    pub wave: u64,
-    /// The block's id.
-    pub block: String,
-    /// Place in the block's order, or among its warm-ups.
-    pub slot: u64,
-    /// The point's key.
-    pub point: String,
-    /// The arm's name.
-    pub arm: String,
-    /// Which of the arm's builds it ran, of an arm that is several.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub build: Option<String>,
-    /// Recorded, never compared.
-    pub warmup: bool,
-    /// The claim under which it ran.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub lease: Option<Lease>,
-    /// RFC 3339, UTC.
-    pub started_at: String,
-    /// Launch of the process to its end.
-    pub duration_seconds: f64,
-    /// How it ended.
-    pub outcome: Outcome,
-    /// The exit code, when the process exited.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub exit_code: Option<i64>,
-    /// The signal that ended the process.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub signal: Option<i64>,
-    /// What happened and what to look at; absent when it succeeded.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub message: Option<String>,
-    /// How many processes it had started that were still running at its end.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub left_behind: Option<u64>,
-    /// What runs the trials ended with this one, without a word.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub ended_execution: Option<bool>,
-    /// The last 16 KiB of standard error.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub stderr_tail: Option<String>,
-    /// Program and arguments.
-    pub argv: Vec<String>,
-    /// Every parameter in force.
-    pub parameters: BTreeMap<String, String>,
-    /// What the process reported.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub result: Option<crate::Result>,
-    /// Where it ran.
-    pub environment: Environment,
-    /// What the process really had.
-    pub isolation: Isolation,
-    /// What else went on.
-    pub noise: Noise,
-    /// What the process used.
-    pub resources: Resources,
-    /// What another tool wrote, from which the result was read.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub output: Option<Vec<RawOutput>>,
-    /// The processes of a trial that has several.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub roles: Option<Vec<RoleSeen>>,
-    /// What the keeper adds when it has the attempt.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub kept: Option<Kept>,
-}
+records! {
+    /// One execution of one trial, valid or not. A reading the machine could not give is left out, never written as zero.
+    pub struct Attempt {
+        /// The format's name.
+        pub schema: SchemaId,
+        /// `<executor>/<trial>`, unique in the ledger.
+        pub id: String,
+        /// `<block>-s<slot>`, or `<block>-w<slot>` for a warm-up.
+        pub trial: String,
+        /// The run it belongs to.
+        pub run: Run,
+        /// Digest of the experiment's specification.
+        pub experiment: String,
+        /// The wave's number.
+        pub wave: u64,
+        /// The block's id.
+        pub block: String,
+        /// Place in the block's order, or among its warm-ups.
+        pub slot: u64,
+        /// The point's key.
+        pub point: String,
+        /// The arm's name.
+        pub arm: String,
+        /// Which of the arm's builds it ran, of an arm that is several.
+        pub build: Option<String>,
+        /// Recorded, never compared.
+        pub warmup: bool,
+        /// The claim under which it ran.
+        pub lease: Option<Lease>,
+        /// RFC 3339, UTC.
+        pub started_at: String,
+        /// Launch of the process to its end.
+        pub duration_seconds: f64,
+        /// How it ended.
+        pub outcome: Outcome,
+        /// The exit code, when the process exited.
+        pub exit_code: Option<i64>,
+        /// The signal that ended the process.
+        pub signal: Option<i64>,
+        /// What happened and what to look at; absent when it succeeded.
+        pub message: Option<String>,
+        /// How many processes it had started that were still running at its end.
+        pub left_behind: Option<u64>,
+        /// What runs the trials ended with this one, without a word.
+        pub ended_execution: Option<bool>,
+        /// The last 16 KiB of standard error.
+        pub stderr_tail: Option<String>,
+        /// Program and arguments.
+        pub argv: Vec<String>,
+        /// Every parameter in force.
+        pub parameters: BTreeMap<String, String>,
+        /// What the process reported.
+        pub result: Option<crate::Result>,
+        /// Where it ran.
+        pub environment: Environment,
+        /// What the process really had.
+        pub isolation: Isolation,
+        /// What else went on.
+        pub noise: Noise,
+        /// What the process used.
+        pub resources: Resources,
+        /// What another tool wrote, from which the result was read.
+        pub output: Option<Vec<RawOutput>>,
+        /// The processes of a trial that has several.
+        pub roles: Option<Vec<RoleSeen>>,
+        /// What the keeper adds when it has the attempt.
+        pub kept: Option<Kept>,
+    }
 
-/// What the keeper knows of an attempt and the runner does not.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(remote = "Self", rename_all = "camelCase", deny_unknown_fields)]
-pub struct Kept {
-    /// Whether the block's lease was in force after the trial had ended.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub lease: Option<KeptLease>,
-    /// The machine's clock beside that of the store, when the block began.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub clock: Option<Clock>,
+    /// What the keeper knows of an attempt and the runner does not.
+    pub struct Kept {
+        /// Whether the block's lease was in force after the trial had ended.
+        pub lease: Option<KeptLease>,
+        /// The machine's clock beside that of the store, when the block began.
+        pub clock: Option<Clock>,
+    }
+
+    /// A clock beside another.
+    pub struct Clock {
+        /// How far it is ahead; below zero, behind.
+        pub ahead_seconds: f64,
+        /// How wrong that can be.
+        pub uncertainty_seconds: f64,
+    }
+
+    /// The fingerprint of the place.
+    #[derive(Default)]
+    pub struct Environment {
+        /// Must be equal for attempts to be compared; stable over a reboot.
+        pub hard: BTreeMap<String, Scalar>,
+        /// Shown when they differ.
+        pub soft: BTreeMap<String, Scalar>,
+    }
+
+    /// What the process really had, read back from inside.
+    pub struct Isolation {
+        /// The class.
+        pub level: IsolationLevel,
+        /// CPU list as the kernel prints it.
+        pub cpus_allowed: Option<String>,
+        /// CPUs' worth of CFS quota; absent when unlimited.
+        pub cpu_quota: Option<f64>,
+        /// Absent when unlimited.
+        pub memory_limit_bytes: Option<u64>,
+        /// Why this level, in words.
+        pub reason: Option<String>,
+    }
+
+    /// Readings around a trial.
+    #[derive(Default)]
+    pub struct Noise {
+        /// Right before it.
+        pub before: NoiseWindow,
+        /// Over the trial.
+        pub during: NoiseWindow,
+        /// Right after it.
+        pub after: NoiseWindow,
+    }
+
+    /// Readings over one window.
+    #[derive(Default)]
+    pub struct NoiseWindow {
+        /// Length of the window.
+        pub window_seconds: Option<f64>,
+        /// Length of the window of the shares of CPU time, when it is longer than the trial.
+        pub shares_window_seconds: Option<f64>,
+        /// Share of the allowed CPUs' time that the hypervisor took.
+        pub steal_ratio: Option<f64>,
+        /// Share of the allowed CPUs' time spent on anything but this trial.
+        pub other_work_ratio: Option<f64>,
+        /// How wrong `other_work_ratio` can be, because the kernel counts in steps.
+        pub other_work_uncertainty: Option<f64>,
+        /// Time stopped by the CPU quota.
+        pub throttled_seconds: Option<f64>,
+        /// Quota periods in which that happened.
+        pub throttled_periods: Option<u64>,
+        /// Growth of PSI's some-stall for CPU.
+        pub pressure_cpu_seconds: Option<f64>,
+        /// The same for memory.
+        pub pressure_memory_seconds: Option<f64>,
+        /// The same for I/O.
+        pub pressure_io_seconds: Option<f64>,
+        /// The memory-bandwidth probe.
+        pub read_bandwidth_bytes_per_second: Option<f64>,
+        /// Median lateness of a short sleep.
+        pub timer_lateness_seconds: Option<f64>,
+        /// Time of a fixed amount of arithmetic.
+        pub spin_seconds: Option<f64>,
+        /// Time of a fixed pass over `canary_bytes` of memory.
+        pub canary_seconds: Option<f64>,
+        /// The memory that the canary's pass is spread over.
+        pub canary_bytes: Option<u64>,
+        /// How busy the CPUs outside the allowed ones were: 1 is one CPU's worth.
+        pub other_cpus_ratio: Option<f64>,
+    }
 }
 
 /// What the ledger said of a lease.
@@ -118,16 +182,6 @@ pub enum KeptLease {
     Held,
     /// It had ended.
     Ended,
-}
-
-/// A clock beside another.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(remote = "Self", rename_all = "camelCase", deny_unknown_fields)]
-pub struct Clock {
-    /// How far it is ahead; below zero, behind.
-    pub ahead_seconds: f64,
-    /// How wrong that can be.
-    pub uncertainty_seconds: f64,
 }
 
 /// The `schema` field of an attempt.
@@ -154,36 +208,6 @@ pub enum Outcome {
     NotStarted,
 }
 
-/// The fingerprint of the place.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(remote = "Self", deny_unknown_fields)]
-pub struct Environment {
-    /// Must be equal for attempts to be compared; stable over a reboot.
-    pub hard: BTreeMap<String, Scalar>,
-    /// Shown when they differ.
-    pub soft: BTreeMap<String, Scalar>,
-}
-
-/// What the process really had, read back from inside.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(remote = "Self", rename_all = "camelCase", deny_unknown_fields)]
-pub struct Isolation {
-    /// The class.
-    pub level: IsolationLevel,
-    /// CPU list as the kernel prints it.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub cpus_allowed: Option<String>,
-    /// CPUs' worth of CFS quota; absent when unlimited.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub cpu_quota: Option<f64>,
-    /// Absent when unlimited.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub memory_limit_bytes: Option<u64>,
-    /// Why this level, in words.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub reason: Option<String>,
-}
-
 /// How well the process was kept apart from others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum IsolationLevel {
@@ -196,72 +220,6 @@ pub enum IsolationLevel {
     Throttled,
     /// Nothing could be read.
     Unknown,
-}
-
-/// Readings around a trial.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(remote = "Self", deny_unknown_fields)]
-pub struct Noise {
-    /// Right before it.
-    pub before: NoiseWindow,
-    /// Over the trial.
-    pub during: NoiseWindow,
-    /// Right after it.
-    pub after: NoiseWindow,
-}
-
-/// Readings over one window.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(remote = "Self", rename_all = "camelCase", deny_unknown_fields)]
-pub struct NoiseWindow {
-    /// Length of the window.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub window_seconds: Option<f64>,
-    /// Length of the window of the shares of CPU time, when it is longer than the trial.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub shares_window_seconds: Option<f64>,
-    /// Share of the allowed CPUs' time that the hypervisor took.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub steal_ratio: Option<f64>,
-    /// Share of the allowed CPUs' time spent on anything but this trial.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub other_work_ratio: Option<f64>,
-    /// How wrong `other_work_ratio` can be, because the kernel counts in steps.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub other_work_uncertainty: Option<f64>,
-    /// Time stopped by the CPU quota.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub throttled_seconds: Option<f64>,
-    /// Quota periods in which that happened.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub throttled_periods: Option<u64>,
-    /// Growth of PSI's some-stall for CPU.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub pressure_cpu_seconds: Option<f64>,
-    /// The same for memory.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub pressure_memory_seconds: Option<f64>,
-    /// The same for I/O.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub pressure_io_seconds: Option<f64>,
-    /// The memory-bandwidth probe.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub read_bandwidth_bytes_per_second: Option<f64>,
-    /// Median lateness of a short sleep.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub timer_lateness_seconds: Option<f64>,
-    /// Time of a fixed amount of arithmetic.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub spin_seconds: Option<f64>,
-    /// Time of a fixed pass over `canary_bytes` of memory.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub canary_seconds: Option<f64>,
-    /// The memory that the canary's pass is spread over.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub canary_bytes: Option<u64>,
-    /// How busy the CPUs outside the allowed ones were: 1 is one CPU's worth.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub other_cpus_ratio: Option<f64>,
 }
 
 impl Check for Attempt {
@@ -337,5 +295,3 @@ impl Check for NoiseWindow {
         check::require(self.canary_bytes != Some(0), "canaryBytes", || "zero".to_owned())
     }
 }
-
-crate::read::objects!(Attempt, Clock, Environment, Isolation, Kept, Noise, NoiseWindow);

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::check::{self, Check, Violation};
+use crate::read::records;
 
 /// How a workload writes its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,51 +44,43 @@ pub enum Format {
     None,
 }
 
-/// Where the result comes from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(remote = "Self", deny_unknown_fields)]
-pub struct Output {
-    /// How it is written.
-    pub format: Format,
-    /// What the process writes; absent: standard output. Relative to the trial's own folder, in which it then starts.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub path: Option<String>,
-    /// Where the metrics are in another tool's output.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub metrics: Option<Vec<MetricSource>>,
-}
+records! {
+    /// Where the result comes from.
+    pub struct Output {
+        /// How it is written.
+        pub format: Format,
+        /// What the process writes; absent: standard output. Relative to the trial's own folder, in which it then starts.
+        pub path: Option<String>,
+        /// Where the metrics are in another tool's output.
+        pub metrics: Option<Vec<MetricSource>>,
+    }
 
-/// Where a metric is in another tool's output.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(remote = "Self", rename_all = "camelCase", deny_unknown_fields)]
-pub struct MetricSource {
-    /// The metric's name.
-    pub name: String,
-    /// Its unit, to which figures are converted.
-    pub unit: String,
-    /// Name of the benchmark, as the tool writes it; absent: the only one there is.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub benchmark: Option<String>,
-    /// The tool's name of the figure; absent: the one that the format usually has.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub field: Option<String>,
-    /// Unit of the figure where the tool does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub field_unit: Option<String>,
-}
+    /// Where a metric is in another tool's output.
+    #[derive(Default)]
+    pub struct MetricSource {
+        /// The metric's name.
+        pub name: String,
+        /// Its unit, to which figures are converted.
+        pub unit: String,
+        /// Name of the benchmark, as the tool writes it; absent: the only one there is.
+        pub benchmark: Option<String>,
+        /// The tool's name of the figure; absent: the one that the format usually has.
+        pub field: Option<String>,
+        /// Unit of the figure where the tool does not say.
+        pub field_unit: Option<String>,
+    }
 
-/// An output as it was, in so far as it is kept.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(remote = "Self", deny_unknown_fields)]
-pub struct RawOutput {
-    /// `standard output`, or the file's path.
-    pub source: String,
-    /// How many bytes there were.
-    pub bytes: u64,
-    /// Of all of them.
-    pub digest: String,
-    /// As much from the beginning as is kept.
-    pub text: String,
+    /// An output as it was, in so far as it is kept.
+    pub struct RawOutput {
+        /// `standard output`, or the file's path.
+        pub source: String,
+        /// How many bytes there were.
+        pub bytes: u64,
+        /// Of all of them.
+        pub digest: String,
+        /// As much from the beginning as is kept.
+        pub text: String,
+    }
 }
 
 /// The longest [`RawOutput::text`], in characters.
@@ -123,5 +116,3 @@ impl Check for RawOutput {
         check::length("text", &self.text, 0, MOST_TEXT)
     }
 }
-
-crate::read::objects!(Output, MetricSource, RawOutput);

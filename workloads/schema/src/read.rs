@@ -70,10 +70,29 @@ where
     T::deserialize(deserializer).map(Some)
 }
 
-/// Implements `Serialize` and `Deserialize` for structs derived with `remote = "Self"`, so that they are read from JSON
-/// objects only. Serde's own implementation also takes an array with the fields in order, which no schema allows.
-macro_rules! objects {
-    ($($name:ident),+) => {$(
+/// Makes structs the records of a schema: an `Option` is a field that may be absent, and no field is unknown. They are read from JSON objects
+/// only; serde's own implementation, derived for `remote = "Self"`, also takes an array with the fields in order, which no schema allows.
+macro_rules! records {
+    ($($(#[$about:meta])* $vis:vis struct $name:ident { $($fields:tt)* })+) => {$(
+        crate::read::records!(@fields $name [$(#[$about])* $vis struct] {} $($fields)*);
+    )+};
+    // Fields move one by one into the braces.
+    (@fields $name:ident $head:tt { $($done:tt)* } $(#[$doc:meta])* $vis:vis $field:ident: Option<$type:ty>, $($rest:tt)*) => {
+        crate::read::records!(@fields $name $head {
+            $($done)*
+            $(#[$doc])*
+            #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+            $vis $field: Option<$type>,
+        } $($rest)*);
+    };
+    (@fields $name:ident $head:tt { $($done:tt)* } $(#[$doc:meta])* $vis:vis $field:ident: $type:ty, $($rest:tt)*) => {
+        crate::read::records!(@fields $name $head { $($done)* $(#[$doc])* $vis $field: $type, } $($rest)*);
+    };
+    (@fields $name:ident [$($head:tt)*] $fields:tt) => {
+        #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[serde(remote = "Self", rename_all = "camelCase", deny_unknown_fields)]
+        $($head)* $name $fields
+
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
                 struct Object;
@@ -94,6 +113,6 @@ macro_rules! objects {
                 $name::serialize(self, serializer)
             }
         }
-    )+};
+    };
 }
-pub(crate) use objects;
+pub(crate) use records;

@@ -1,34 +1,27 @@
 //! What a process used, as the kernel says when it has ended.
 
-use serde::{Deserialize, Serialize};
-
 use crate::check::{self, Check, Violation};
+use crate::read::records;
 
-/// The process's own use, from `wait4`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(remote = "Self", rename_all = "camelCase", deny_unknown_fields)]
-pub struct Resources {
-    /// CPU time in user mode.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub user_seconds: Option<f64>,
-    /// CPU time in the kernel.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub system_seconds: Option<f64>,
-    /// Peak resident memory.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub max_rss_bytes: Option<u64>,
-    /// Page faults served without I/O.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub minor_faults: Option<u64>,
-    /// Page faults that needed I/O.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub major_faults: Option<u64>,
-    /// Times it waited.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub voluntary_context_switches: Option<u64>,
-    /// Times it was pushed off its CPU.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub involuntary_context_switches: Option<u64>,
+records! {
+    /// The process's own use, from `wait4`.
+    #[derive(Default)]
+    pub struct Resources {
+        /// CPU time in user mode.
+        pub user_seconds: Option<f64>,
+        /// CPU time in the kernel.
+        pub system_seconds: Option<f64>,
+        /// Peak resident memory.
+        pub max_rss_bytes: Option<u64>,
+        /// Page faults served without I/O.
+        pub minor_faults: Option<u64>,
+        /// Page faults that needed I/O.
+        pub major_faults: Option<u64>,
+        /// Times it waited.
+        pub voluntary_context_switches: Option<u64>,
+        /// Times it was pushed off its CPU.
+        pub involuntary_context_switches: Option<u64>,
+    }
 }
 
 impl Check for Resources {
@@ -37,5 +30,3 @@ impl Check for Resources {
         check::not_negative("systemSeconds", self.system_seconds.unwrap_or(0.0))
     }
 }
-
-crate::read::objects!(Resources);

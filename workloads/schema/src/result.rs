@@ -5,33 +5,101 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::check::{self, Check, Violation};
+use crate::read::records;
 
-/// What one workload process says about one trial. Times are seconds and sizes bytes unless a unit says otherwise; a figure the
-/// process does not have is left out, never written as zero.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(remote = "Self", deny_unknown_fields)]
-pub struct Result {
-    /// The format's name.
-    pub schema: SchemaId,
+records! {
+    /// What one workload process says about one trial. Times are seconds and sizes bytes unless a unit says otherwise; a figure the
+    /// process does not have is left out, never written as zero.
+    pub struct Result {
+        /// The format's name.
+        pub schema: SchemaId,
+        /// Which program ran.
+        pub workload: Workload,
+        /// What each knob really did.
+        pub effective: Option<BTreeMap<String, Scalar>>,
+        /// The measured quantities.
+        pub metrics: BTreeMap<String, Metric>,
+        /// Named parts of the measured region, in order.
+        pub phases: Option<Vec<Phase>>,
+        /// Work done per trial.
+        pub counters: Option<BTreeMap<String, Quantity>>,
+        /// Digest of the outputs, which must agree between the arms of a point.
+        pub parity: Option<Parity>,
+        /// Physical limits measured by the same process.
+        pub ceilings: Option<Vec<Ceiling>>,
+    }
+
     /// Which program ran.
-    pub workload: Workload,
-    /// What each knob really did.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub effective: Option<BTreeMap<String, Scalar>>,
-    /// The measured quantities.
-    pub metrics: BTreeMap<String, Metric>,
-    /// Named parts of the measured region, in order.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub phases: Option<Vec<Phase>>,
-    /// Work done per trial.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub counters: Option<BTreeMap<String, Quantity>>,
-    /// Digest of the outputs, which must agree between the arms of a point.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub parity: Option<Parity>,
-    /// Physical limits measured by the same process.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub ceilings: Option<Vec<Ceiling>>,
+    pub struct Workload {
+        /// Its name.
+        pub name: String,
+        /// Its version.
+        pub version: String,
+        /// How it was built: compiler, profile, target features.
+        pub build: Option<BTreeMap<String, String>>,
+    }
+
+    /// [`Metric`] as it is written, before it is known that exactly one reading is there.
+    struct LooseMetric {
+        unit: String,
+        samples: Option<Vec<f64>>,
+        histogram: Option<Histogram>,
+        value: Option<f64>,
+    }
+
+    /// An `HdrHistogram`, so that percentiles merge across trials and are never averaged.
+    pub struct Histogram {
+        /// How `data` is encoded.
+        pub encoding: HistogramEncoding,
+        /// The metric's unit per recorded integer, e.g. 1e-9.
+        pub scale: f64,
+        /// How many observations it holds.
+        pub count: u64,
+        /// The encoded histogram.
+        pub data: String,
+    }
+
+    /// A named part of the measured region.
+    pub struct Phase {
+        /// Its name.
+        pub name: String,
+        /// Seconds of every iteration.
+        pub samples: Vec<f64>,
+    }
+
+    /// A value with its unit.
+    pub struct Quantity {
+        /// The unit.
+        pub unit: String,
+        /// The value.
+        pub value: f64,
+    }
+
+    /// A strong digest of the outputs.
+    pub struct Parity {
+        /// How the digest was made.
+        pub algorithm: ParityAlgorithm,
+        /// Lower-case hexadecimal digits.
+        pub digest: String,
+        /// How many outputs the digest covers.
+        pub items: u64,
+    }
+
+    /// A physical limit, and what the workload achieved against it.
+    pub struct Ceiling {
+        /// What is limited, e.g. `readBandwidth`.
+        pub name: String,
+        /// The unit of both figures.
+        pub unit: String,
+        /// What the machine can do.
+        pub limit: f64,
+        /// What the workload did.
+        pub achieved: Option<f64>,
+        /// The instruction set that the limit was measured with.
+        pub instructions: Option<String>,
+        /// How many threads it was measured with, at the same time.
+        pub threads: Option<u64>,
+    }
 }
 
 /// The `schema` field of a result.
@@ -41,19 +109,6 @@ pub enum SchemaId {
     #[default]
     #[serde(rename = "assay.dev/result/v1alpha1")]
     V1Alpha1,
-}
-
-/// Which program ran.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(remote = "Self", deny_unknown_fields)]
-pub struct Workload {
-    /// Its name.
-    pub name: String,
-    /// Its version.
-    pub version: String,
-    /// How it was built: compiler, profile, target features.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub build: Option<BTreeMap<String, String>>,
 }
 
 /// A string, a number or a truth value.
@@ -89,19 +144,6 @@ pub enum Reading {
     Value(f64),
 }
 
-/// [`Metric`] as it is written, before it is known that exactly one reading is there.
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Self", deny_unknown_fields)]
-struct LooseMetric {
-    unit: String,
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    samples: Option<Vec<f64>>,
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    histogram: Option<Histogram>,
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    value: Option<f64>,
-}
-
 impl TryFrom<LooseMetric> for Metric {
     type Error = &'static str;
 
@@ -128,58 +170,12 @@ impl From<Metric> for LooseMetric {
     }
 }
 
-/// An `HdrHistogram`, so that percentiles merge across trials and are never averaged.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(remote = "Self", deny_unknown_fields)]
-pub struct Histogram {
-    /// How `data` is encoded.
-    pub encoding: HistogramEncoding,
-    /// The metric's unit per recorded integer, e.g. 1e-9.
-    pub scale: f64,
-    /// How many observations it holds.
-    pub count: u64,
-    /// The encoded histogram.
-    pub data: String,
-}
-
 /// How a histogram is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HistogramEncoding {
     /// `HdrHistogram` V2, deflated, in base64.
     #[serde(rename = "hdr-v2-deflate-base64")]
     HdrV2DeflateBase64,
-}
-
-/// A named part of the measured region.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(remote = "Self", deny_unknown_fields)]
-pub struct Phase {
-    /// Its name.
-    pub name: String,
-    /// Seconds of every iteration.
-    pub samples: Vec<f64>,
-}
-
-/// A value with its unit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(remote = "Self", deny_unknown_fields)]
-pub struct Quantity {
-    /// The unit.
-    pub unit: String,
-    /// The value.
-    pub value: f64,
-}
-
-/// A strong digest of the outputs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(remote = "Self", deny_unknown_fields)]
-pub struct Parity {
-    /// How the digest was made.
-    pub algorithm: ParityAlgorithm,
-    /// Lower-case hexadecimal digits.
-    pub digest: String,
-    /// How many outputs the digest covers.
-    pub items: u64,
 }
 
 /// How a parity digest was made.
@@ -190,27 +186,6 @@ pub enum ParityAlgorithm {
     Blake3,
     /// SHA-256.
     Sha256,
-}
-
-/// A physical limit, and what the workload achieved against it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(remote = "Self", deny_unknown_fields)]
-pub struct Ceiling {
-    /// What is limited, e.g. `readBandwidth`.
-    pub name: String,
-    /// The unit of both figures.
-    pub unit: String,
-    /// What the machine can do.
-    pub limit: f64,
-    /// What the workload did.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub achieved: Option<f64>,
-    /// The instruction set that the limit was measured with.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub instructions: Option<String>,
-    /// How many threads it was measured with, at the same time.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub threads: Option<u64>,
 }
 
 impl Check for Result {
@@ -278,5 +253,3 @@ impl Check for Metric {
 fn samples(field: &str, values: &[f64]) -> std::result::Result<(), Violation> {
     check::count(field, values.len(), 1, 100_000)
 }
-
-crate::read::objects!(Result, Workload, LooseMetric, Histogram, Phase, Quantity, Parity, Ceiling);

@@ -3,39 +3,80 @@
 use serde::{Deserialize, Serialize};
 
 use crate::check::{self, Check, Violation};
+use crate::read::records;
 use crate::resources::Resources;
 
-/// One kind of process of a trial that has several.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(remote = "Self", rename_all = "camelCase", deny_unknown_fields)]
-pub struct Role {
-    /// Its name in the template.
-    pub name: String,
-    /// Its output is the trial's result, and its end is the trial's.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub result: Option<bool>,
-    /// How many of the block's CPUs it has for itself; 0: those that no role has for itself.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub cpus: Option<u64>,
-    /// What must be seen before the next role starts; absent: nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub readiness: Option<Readiness>,
-    /// How long it may take to end after SIGTERM before it is killed.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub stop_grace_seconds: Option<f64>,
-}
+records! {
+    /// One kind of process of a trial that has several.
+    pub struct Role {
+        /// Its name in the template.
+        pub name: String,
+        /// Its output is the trial's result, and its end is the trial's.
+        pub result: Option<bool>,
+        /// How many of the block's CPUs it has for itself; 0: those that no role has for itself.
+        pub cpus: Option<u64>,
+        /// What must be seen before the next role starts; absent: nothing.
+        pub readiness: Option<Readiness>,
+        /// How long it may take to end after SIGTERM before it is killed.
+        pub stop_grace_seconds: Option<f64>,
+    }
 
-/// What must be seen of a role before the next one starts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(remote = "Self", rename_all = "camelCase", deny_unknown_fields)]
-pub struct Readiness {
-    /// Where to look.
-    pub on: ReadyOn,
-    /// The text of a line, or the path of a file.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub text: Option<String>,
-    /// How long that may take.
-    pub timeout_seconds: f64,
+    /// What must be seen of a role before the next one starts.
+    pub struct Readiness {
+        /// Where to look.
+        pub on: ReadyOn,
+        /// The text of a line, or the path of a file.
+        pub text: Option<String>,
+        /// How long that may take.
+        pub timeout_seconds: f64,
+    }
+
+    /// What a role other than the one with the result runs.
+    pub struct RoleCommand {
+        /// Program and arguments.
+        pub argv: Vec<String>,
+        /// The elements of `argv` in which ports are named.
+        pub ports: Option<Vec<usize>>,
+    }
+
+    /// An image that arms take their programs from.
+    pub struct Image {
+        /// Its tag or digest.
+        pub reference: String,
+        /// Folder of the copy: a program at `/p` in the image is at `root/p`.
+        pub root: String,
+        /// Absolute paths of the files and folders copied.
+        pub files: Vec<String>,
+    }
+
+    /// What became of one process of a trial that has several.
+    #[derive(Default)]
+    pub struct RoleSeen {
+        /// Its name in the template.
+        pub name: String,
+        /// What it did is said by the attempt itself.
+        pub result: Option<bool>,
+        /// The CPUs it was pinned to, as the kernel prints them.
+        pub cpus: Option<String>,
+        /// The block has too few CPUs to give it its own.
+        pub shared: Option<bool>,
+        /// The port that was its own.
+        pub port: Option<u64>,
+        /// Of the file executed.
+        pub program_digest: Option<String>,
+        /// From its launch until it was ready.
+        pub ready_seconds: Option<f64>,
+        /// The exit code, when it exited.
+        pub exit_code: Option<i64>,
+        /// The signal that ended it.
+        pub signal: Option<i64>,
+        /// It did not end in time after SIGTERM.
+        pub killed: Option<bool>,
+        /// The end of its output, of a trial that did not succeed.
+        pub output_tail: Option<String>,
+        /// What it used.
+        pub resources: Option<Resources>,
+    }
 }
 
 /// Where a role's readiness shows.
@@ -47,70 +88,6 @@ pub enum ReadyOn {
     Line,
     /// A file exists.
     File,
-}
-
-/// What a role other than the one with the result runs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(remote = "Self", deny_unknown_fields)]
-pub struct RoleCommand {
-    /// Program and arguments.
-    pub argv: Vec<String>,
-    /// The elements of `argv` in which ports are named.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub ports: Option<Vec<usize>>,
-}
-
-/// An image that arms take their programs from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(remote = "Self", deny_unknown_fields)]
-pub struct Image {
-    /// Its tag or digest.
-    pub reference: String,
-    /// Folder of the copy: a program at `/p` in the image is at `root/p`.
-    pub root: String,
-    /// Absolute paths of the files and folders copied.
-    pub files: Vec<String>,
-}
-
-/// What became of one process of a trial that has several.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(remote = "Self", rename_all = "camelCase", deny_unknown_fields)]
-pub struct RoleSeen {
-    /// Its name in the template.
-    pub name: String,
-    /// What it did is said by the attempt itself.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub result: Option<bool>,
-    /// The CPUs it was pinned to, as the kernel prints them.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub cpus: Option<String>,
-    /// The block has too few CPUs to give it its own.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub shared: Option<bool>,
-    /// The port that was its own.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub port: Option<u64>,
-    /// Of the file executed.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub program_digest: Option<String>,
-    /// From its launch until it was ready.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub ready_seconds: Option<f64>,
-    /// The exit code, when it exited.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub exit_code: Option<i64>,
-    /// The signal that ended it.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub signal: Option<i64>,
-    /// It did not end in time after SIGTERM.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub killed: Option<bool>,
-    /// The end of its output, of a trial that did not succeed.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub output_tail: Option<String>,
-    /// What it used.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub resources: Option<Resources>,
 }
 
 /// Most processes that a trial can have.
@@ -162,5 +139,3 @@ pub(crate) fn all<T: Check>(field: &str, list: Option<&Vec<T>>, most: usize) -> 
     check::count(field, list.len(), 0, most)?;
     list.iter().enumerate().try_for_each(|(i, item)| item.check().map_err(|v| v.within(&format!("{field}[{i}]"))))
 }
-
-crate::read::objects!(Role, Readiness, RoleCommand, Image, RoleSeen);

@@ -7,39 +7,136 @@ use serde::{Deserialize, Serialize};
 use crate::check::{self, Check, Violation};
 use crate::names;
 pub use crate::output::{Format, MetricSource, Output};
+use crate::read::records;
 use crate::roles::{self, Image, MOST_ROLES, Role, RoleCommand};
 
-/// Everything `assay-runner` needs to execute the blocks of one wave.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(remote = "Self", rename_all = "camelCase", deny_unknown_fields)]
-pub struct Wave {
-    /// The format's name.
-    pub schema: SchemaId,
-    /// The run this wave belongs to.
-    pub run: Run,
-    /// Digest of the experiment's specification.
-    pub experiment: String,
-    /// The wave's number in its run, from 0.
-    pub wave: u64,
-    /// Why the blocks run; without it to reach a verdict.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub purpose: Option<Purpose>,
-    /// What every trial of the wave has in common.
-    pub workload: Workload,
+records! {
+    /// Everything `assay-runner` needs to execute the blocks of one wave.
+    pub struct Wave {
+        /// The format's name.
+        pub schema: SchemaId,
+        /// The run this wave belongs to.
+        pub run: Run,
+        /// Digest of the experiment's specification.
+        pub experiment: String,
+        /// The wave's number in its run, from 0.
+        pub wave: u64,
+        /// Why the blocks run; without it to reach a verdict.
+        pub purpose: Option<Purpose>,
+        /// What every trial of the wave has in common.
+        pub workload: Workload,
+        /// What a block must find before its first trial.
+        pub environment: Option<Requirements>,
+        /// The images that arms take their programs from.
+        pub images: Option<Vec<Image>>,
+        /// The combinations of sweep values.
+        pub points: Vec<Point>,
+        /// The alternatives compared.
+        pub arms: Vec<Arm>,
+        /// The commands, one per point and arm.
+        pub cells: Vec<Cell>,
+        /// The groups of trials, each run in one pod on one node.
+        pub blocks: Vec<Block>,
+    }
+
+    /// Which run a record belongs to.
+    pub struct Run {
+        /// Kubernetes namespace; empty for a local run.
+        pub namespace: String,
+        /// Name of the `BenchmarkRun`.
+        pub name: String,
+        /// Its uid, which no later run of the same name shares.
+        pub uid: String,
+    }
+
+    /// What every trial of a wave has in common.
+    pub struct Workload {
+        /// Image reference the blocks run; absent for a local run.
+        pub image: Option<String>,
+        /// Where the result comes from.
+        pub output: Output,
+        /// A result without a parity digest is malformed.
+        pub parity_required: Option<bool>,
+        /// A trial that runs longer than this many seconds is killed.
+        pub timeout_seconds: f64,
+        /// From which every process's layout of memory is drawn; absent: it is what the system makes of it.
+        pub layout_seed: Option<u64>,
+        /// What trials prepare is kept for later trials of the same arm of the block; absent: nothing is.
+        pub prepares: Option<bool>,
+        /// The processes of a trial in the order in which they start; absent: a trial is one process.
+        pub roles: Option<Vec<Role>>,
+    }
+
     /// What a block must find before its first trial.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub environment: Option<Requirements>,
-    /// The images that arms take their programs from.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub images: Option<Vec<Image>>,
-    /// The combinations of sweep values.
-    pub points: Vec<Point>,
-    /// The alternatives compared.
-    pub arms: Vec<Arm>,
-    /// The commands, one per point and arm.
-    pub cells: Vec<Cell>,
-    /// The groups of trials, each run in one pod on one node.
-    pub blocks: Vec<Block>,
+    #[derive(Default)]
+    pub struct Requirements {
+        /// Keys of the fingerprint, hard or soft, and the values they must have, as text.
+        pub require: Option<BTreeMap<String, String>>,
+        /// The isolation level that the block must read back.
+        pub isolation: Option<RequiredIsolation>,
+    }
+
+    /// One combination of sweep values.
+    pub struct Point {
+        /// `name=value` of every sweep axis, joined by commas; empty when there is no sweep.
+        pub key: String,
+        /// The same as a map.
+        pub parameters: BTreeMap<String, String>,
+    }
+
+    /// One alternative.
+    pub struct Arm {
+        /// Its name in the run.
+        pub name: String,
+        /// Whether the others are compared with it.
+        pub baseline: bool,
+        /// The baseline again, run from a copy of its program.
+        pub null: Option<bool>,
+        /// Reference of the image that its programs are from.
+        pub image: Option<String>,
+    }
+
+    /// The command that one trial of a point and arm runs.
+    pub struct Cell {
+        /// Index into [`Wave::points`].
+        pub point: usize,
+        /// Index into [`Wave::arms`].
+        pub arm: usize,
+        /// Which of the arm's builds it runs, of an arm that is several.
+        pub build: Option<String>,
+        /// Reference of the image that the build's programs are from; absent: the arm's.
+        pub image: Option<String>,
+        /// Program and arguments, passed on verbatim but for ports.
+        pub argv: Vec<String>,
+        /// The elements of `argv` in which `$(port.ROLE)` stands for a role's port.
+        pub ports: Option<Vec<usize>>,
+        /// The commands of the other roles, in their order.
+        pub roles: Option<Vec<RoleCommand>>,
+        /// Environment, passed on verbatim.
+        pub env: BTreeMap<String, String>,
+        /// Every parameter in force, for the record.
+        pub parameters: BTreeMap<String, String>,
+    }
+
+    /// Trials that run one after the other in one place.
+    pub struct Block {
+        /// `w<wave>-b<block>`.
+        pub id: String,
+        /// The claim under which the block may run.
+        pub lease: Option<Lease>,
+        /// Cells launched once before the measured slots.
+        pub warmup: Option<Vec<usize>>,
+        /// The cell of each measured slot.
+        pub order: Vec<usize>,
+    }
+
+    /// The claim under which a block may run.
+    pub struct Lease {
+        /// The node claimed.
+        pub node: String,
+        /// The fencing token, which grows with every claim.
+        pub token: u64,
+    }
 }
 
 /// The `schema` field of a wave.
@@ -63,141 +160,12 @@ pub enum Purpose {
     Search,
 }
 
-/// Which run a record belongs to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(remote = "Self", deny_unknown_fields)]
-pub struct Run {
-    /// Kubernetes namespace; empty for a local run.
-    pub namespace: String,
-    /// Name of the `BenchmarkRun`.
-    pub name: String,
-    /// Its uid, which no later run of the same name shares.
-    pub uid: String,
-}
-
-/// What every trial of a wave has in common.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(remote = "Self", rename_all = "camelCase", deny_unknown_fields)]
-pub struct Workload {
-    /// Image reference the blocks run; absent for a local run.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub image: Option<String>,
-    /// Where the result comes from.
-    pub output: Output,
-    /// A result without a parity digest is malformed.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub parity_required: Option<bool>,
-    /// A trial that runs longer than this many seconds is killed.
-    pub timeout_seconds: f64,
-    /// From which every process's layout of memory is drawn; absent: it is what the system makes of it.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub layout_seed: Option<u64>,
-    /// What trials prepare is kept for later trials of the same arm of the block; absent: nothing is.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub prepares: Option<bool>,
-    /// The processes of a trial in the order in which they start; absent: a trial is one process.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub roles: Option<Vec<Role>>,
-}
-
-/// What a block must find before its first trial.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(remote = "Self", deny_unknown_fields)]
-pub struct Requirements {
-    /// Keys of the fingerprint, hard or soft, and the values they must have, as text.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub require: Option<BTreeMap<String, String>>,
-    /// The isolation level that the block must read back.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub isolation: Option<RequiredIsolation>,
-}
-
 /// The isolation levels that can be required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RequiredIsolation {
     /// The block's CPUs are its own.
     #[serde(rename = "ExclusiveCPUs")]
     ExclusiveCpus,
-}
-
-/// One combination of sweep values.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(remote = "Self", deny_unknown_fields)]
-pub struct Point {
-    /// `name=value` of every sweep axis, joined by commas; empty when there is no sweep.
-    pub key: String,
-    /// The same as a map.
-    pub parameters: BTreeMap<String, String>,
-}
-
-/// One alternative.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(remote = "Self", deny_unknown_fields)]
-pub struct Arm {
-    /// Its name in the run.
-    pub name: String,
-    /// Whether the others are compared with it.
-    pub baseline: bool,
-    /// The baseline again, run from a copy of its program.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub null: Option<bool>,
-    /// Reference of the image that its programs are from.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub image: Option<String>,
-}
-
-/// The command that one trial of a point and arm runs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(remote = "Self", deny_unknown_fields)]
-pub struct Cell {
-    /// Index into [`Wave::points`].
-    pub point: usize,
-    /// Index into [`Wave::arms`].
-    pub arm: usize,
-    /// Which of the arm's builds it runs, of an arm that is several.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub build: Option<String>,
-    /// Reference of the image that the build's programs are from; absent: the arm's.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub image: Option<String>,
-    /// Program and arguments, passed on verbatim but for ports.
-    pub argv: Vec<String>,
-    /// The elements of `argv` in which `$(port.ROLE)` stands for a role's port.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub ports: Option<Vec<usize>>,
-    /// The commands of the other roles, in their order.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub roles: Option<Vec<RoleCommand>>,
-    /// Environment, passed on verbatim.
-    pub env: BTreeMap<String, String>,
-    /// Every parameter in force, for the record.
-    pub parameters: BTreeMap<String, String>,
-}
-
-/// Trials that run one after the other in one place.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(remote = "Self", deny_unknown_fields)]
-pub struct Block {
-    /// `w<wave>-b<block>`.
-    pub id: String,
-    /// The claim under which the block may run.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub lease: Option<Lease>,
-    /// Cells launched once before the measured slots.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub warmup: Option<Vec<usize>>,
-    /// The cell of each measured slot.
-    pub order: Vec<usize>,
-}
-
-/// The claim under which a block may run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(remote = "Self", deny_unknown_fields)]
-pub struct Lease {
-    /// The node claimed.
-    pub node: String,
-    /// The fencing token, which grows with every claim.
-    pub token: u64,
 }
 
 impl Check for Wave {
@@ -285,5 +253,3 @@ impl Check for Lease {
         check::length("node", &self.node, 1, 253)
     }
 }
-
-crate::read::objects!(Wave, Run, Workload, Requirements, Point, Arm, Cell, Block, Lease);
