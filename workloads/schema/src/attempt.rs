@@ -10,7 +10,7 @@ use crate::output::RawOutput;
 use crate::read::records;
 pub use crate::resources::Resources;
 use crate::result::Scalar;
-use crate::roles::{self, MOST_ROLES, RoleSeen};
+use crate::roles::{MOST_ROLES, RoleSeen};
 use crate::wave::{Lease, Run};
 
 /// How many bytes an attempt has at most, as JSON: the keeper takes no more.
@@ -226,40 +226,33 @@ impl Check for Attempt {
     fn check(&self) -> Result<(), Violation> {
         check::length("id", &self.id, 1, 400)?;
         names::trial_id("trial", &self.trial)?;
-        self.run.check().map_err(|v| v.within("run"))?;
-        check::sha256("experiment", &self.experiment)?;
+        check::record("run", &self.run)?;
+        check::digest_by("sha256", "experiment", &self.experiment)?;
         names::block_id("block", &self.block)?;
         check::length("point", &self.point, 0, 4096)?;
         check::length("arm", &self.arm, 1, 63)?;
         check::length("build", self.build.as_deref().unwrap_or("-"), 1, 63)?;
-        if let Some(lease) = &self.lease {
-            lease.check().map_err(|v| v.within("lease"))?;
-        }
+        check::record("lease", self.lease.as_ref())?;
         check::within("durationSeconds", self.duration_seconds, 0.0, LONGEST_SECONDS)?;
         check::length("message", self.message.as_deref().unwrap_or(""), 0, 4096)?;
         check::require(self.left_behind != Some(0), "leftBehind", || "0; without any it is left out".to_owned())?;
         check::length("stderrTail", self.stderr_tail.as_deref().unwrap_or(""), 0, 16_384)?;
         check::require(!self.argv.is_empty(), "argv", || "empty".to_owned())?;
         check::parameters("parameters", &self.parameters)?;
-        if let Some(result) = &self.result {
-            result.check().map_err(|v| v.within("result"))?;
-        }
+        check::record("result", self.result.as_ref())?;
         check::count("environment.hard", self.environment.hard.len(), 0, 128)?;
         check::count("environment.soft", self.environment.soft.len(), 0, 128)?;
-        self.isolation.check().map_err(|v| v.within("isolation"))?;
-        self.noise.before.check().map_err(|v| v.within("noise.before"))?;
-        self.noise.during.check().map_err(|v| v.within("noise.during"))?;
-        self.noise.after.check().map_err(|v| v.within("noise.after"))?;
-        self.resources.check().map_err(|v| v.within("resources"))?;
+        check::record("isolation", &self.isolation)?;
+        check::record("noise.before", &self.noise.before)?;
+        check::record("noise.during", &self.noise.during)?;
+        check::record("noise.after", &self.noise.after)?;
+        check::record("resources", &self.resources)?;
         if let Some(output) = &self.output {
-            check::count("output", output.len(), 1, 64)?;
-            for (i, raw) in output.iter().enumerate() {
-                raw.check().map_err(|v| v.within(&format!("output[{i}]")))?;
-            }
+            check::list("output", output, 1, 64)?;
         }
         let clock = self.kept.as_ref().and_then(|kept| kept.clock.as_ref());
         check::not_negative("kept.clock.uncertaintySeconds", clock.map_or(0.0, |clock| clock.uncertainty_seconds))?;
-        roles::all("roles", self.roles.as_ref(), MOST_ROLES)
+        check::list("roles", self.roles.as_deref().unwrap_or_default(), 0, MOST_ROLES)
     }
 }
 

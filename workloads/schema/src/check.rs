@@ -31,6 +31,17 @@ pub trait Check {
 
 pub(crate) type Checked = Result<(), Violation>;
 
+/// A record in a field, if it is there.
+pub(crate) fn record<'a, T: Check + 'a>(field: &str, record: impl Into<Option<&'a T>>) -> Checked {
+    record.into().map_or(Ok(()), |record| record.check().map_err(|violation| violation.within(field)))
+}
+
+/// `at_least..=at_most` records.
+pub(crate) fn list<T: Check>(field: &str, records: &[T], at_least: usize, at_most: usize) -> Checked {
+    count(field, records.len(), at_least, at_most)?;
+    records.iter().enumerate().try_for_each(|(i, item)| record(&format!("{field}[{i}]"), item))
+}
+
 /// `at_least..=at_most` characters, as JSON Schema counts them.
 pub(crate) fn length(field: &str, value: &str, at_least: usize, at_most: usize) -> Checked {
     // No character is longer than its bytes, so most strings need no counting.
@@ -76,16 +87,11 @@ pub(crate) fn name(field: &str, value: &str) -> Checked {
     require(fits, field, || format!("{value:?} is not a name: a lower-case letter, then at most 62 letters and digits"))
 }
 
-/// `^sha256:[0-9a-f]{64}$`
-pub(crate) fn sha256(field: &str, value: &str) -> Checked {
-    let fits = value.strip_prefix("sha256:").is_some_and(|digits| digits.len() == 64 && digits.bytes().all(lower_hex));
-    require(fits, field, || format!("{value:?} is not sha256: and 64 lower-case hexadecimal digits"))
-}
-
-/// `^blake3:[0-9a-f]{64}$`
-pub(crate) fn blake3(field: &str, value: &str) -> Checked {
-    let fits = value.strip_prefix("blake3:").is_some_and(|digits| digits.len() == 64 && digits.bytes().all(lower_hex));
-    require(fits, field, || format!("{value:?} is not blake3: and 64 lower-case hexadecimal digits"))
+/// `^sha256:[0-9a-f]{64}$`, or the same of another algorithm.
+pub(crate) fn digest_by(algorithm: &str, field: &str, value: &str) -> Checked {
+    let digits = value.strip_prefix(algorithm).and_then(|rest| rest.strip_prefix(':'));
+    let fits = digits.is_some_and(|digits| digits.len() == 64 && digits.bytes().all(lower_hex));
+    require(fits, field, || format!("{value:?} is not {algorithm}: and 64 lower-case hexadecimal digits"))
 }
 
 /// `^[0-9a-f]{32,128}$`

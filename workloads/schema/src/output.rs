@@ -89,12 +89,7 @@ pub const MOST_TEXT: usize = 1 << 15;
 impl Check for Output {
     fn check(&self) -> Result<(), Violation> {
         check::length("path", self.path.as_deref().unwrap_or_default(), 0, 4096)?;
-        let Some(metrics) = &self.metrics else { return Ok(()) };
-        check::count("metrics", metrics.len(), 1, 32)?;
-        for (i, metric) in metrics.iter().enumerate() {
-            metric.check().map_err(|v| v.within(&format!("metrics[{i}]")))?;
-        }
-        Ok(())
+        self.metrics.as_ref().map_or(Ok(()), |metrics| check::list("metrics", metrics, 1, 32))
     }
 }
 
@@ -112,7 +107,7 @@ impl Check for MetricSource {
 impl Check for RawOutput {
     fn check(&self) -> Result<(), Violation> {
         check::length("source", &self.source, 1, 4096)?;
-        check::blake3("digest", &self.digest)?;
+        check::digest_by("blake3", "digest", &self.digest)?;
         check::length("text", &self.text, 0, MOST_TEXT)
     }
 }

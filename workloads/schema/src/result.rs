@@ -201,7 +201,7 @@ impl Check for Result {
         check::count("metrics", self.metrics.len(), 1, 64)?;
         for (name, metric) in &self.metrics {
             check::name("metrics", name)?;
-            metric.check().map_err(|v| v.within(&format!("metrics.{name}")))?;
+            check::record(&format!("metrics.{name}"), metric)?;
         }
         check::count("phases", self.phases.as_ref().map_or(0, Vec::len), 0, 64)?;
         for (i, phase) in self.phases.iter().flatten().enumerate() {
@@ -222,9 +222,8 @@ impl Check for Result {
             check::length(&format!("ceilings[{i}].unit"), &ceiling.unit, 1, 32)?;
             check::positive(&format!("ceilings[{i}].limit"), ceiling.limit)?;
             check::not_negative(&format!("ceilings[{i}].achieved"), ceiling.achieved.unwrap_or(0.0))?;
-            if let Some(instructions) = &ceiling.instructions {
-                check::length(&format!("ceilings[{i}].instructions"), instructions, 1, 32)?;
-            }
+            let instructions = ceiling.instructions.as_deref().unwrap_or("-");
+            check::length(&format!("ceilings[{i}].instructions"), instructions, 1, 32)?;
             check::require(ceiling.threads != Some(0), &format!("ceilings[{i}].threads"), || {
                 "0 threads measure nothing".to_owned()
             })?;

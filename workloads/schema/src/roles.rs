@@ -129,13 +129,6 @@ impl Check for RoleSeen {
         check::length("programDigest", self.program_digest.as_deref().unwrap_or(""), 0, 128)?;
         check::not_negative("readySeconds", self.ready_seconds.unwrap_or(0.0))?;
         check::length("outputTail", self.output_tail.as_deref().unwrap_or(""), 0, 4096)?;
-        self.resources.as_ref().map_or(Ok(()), |resources| resources.check().map_err(|v| v.within("resources")))
+        check::record("resources", self.resources.as_ref())
     }
-}
-
-/// Checks every record of a list.
-pub(crate) fn all<T: Check>(field: &str, list: Option<&Vec<T>>, most: usize) -> Result<(), Violation> {
-    let list = list.map_or(&[][..], Vec::as_slice);
-    check::count(field, list.len(), 0, most)?;
-    list.iter().enumerate().try_for_each(|(i, item)| item.check().map_err(|v| v.within(&format!("{field}[{i}]"))))
 }

@@ -8,7 +8,7 @@ use crate::check::{self, Check, Violation};
 use crate::names;
 pub use crate::output::{Format, MetricSource, Output};
 use crate::read::records;
-use crate::roles::{self, Image, MOST_ROLES, Role, RoleCommand};
+use crate::roles::{Image, MOST_ROLES, Role, RoleCommand};
 
 records! {
     /// Everything `assay-runner` needs to execute the blocks of one wave.
@@ -170,19 +170,15 @@ pub enum RequiredIsolation {
 
 impl Check for Wave {
     fn check(&self) -> Result<(), Violation> {
-        self.run.check().map_err(|v| v.within("run"))?;
-        check::sha256("experiment", &self.experiment)?;
-        if let Some(image) = &self.workload.image {
-            check::length("workload.image", image, 0, 512)?;
-        }
-        self.workload.output.check().map_err(|v| v.within("workload.output"))?;
+        check::record("run", &self.run)?;
+        check::digest_by("sha256", "experiment", &self.experiment)?;
+        check::length("workload.image", self.workload.image.as_deref().unwrap_or(""), 0, 512)?;
+        check::record("workload.output", &self.workload.output)?;
         check::positive("workload.timeoutSeconds", self.workload.timeout_seconds)?;
-        roles::all("workload.roles", self.workload.roles.as_ref(), MOST_ROLES)?;
+        check::list("workload.roles", self.workload.roles.as_deref().unwrap_or_default(), 0, MOST_ROLES)?;
 
-        if let Some(environment) = &self.environment {
-            environment.check().map_err(|v| v.within("environment"))?;
-        }
-        roles::all("images", self.images.as_ref(), 32)?;
+        check::record("environment", self.environment.as_ref())?;
+        check::list("images", self.images.as_deref().unwrap_or_default(), 0, 32)?;
         check::count("points", self.points.len(), 1, 10_000)?;
         for (i, point) in self.points.iter().enumerate() {
             check::length(&format!("points[{i}].key"), &point.key, 0, 4096)?;
@@ -193,15 +189,8 @@ impl Check for Wave {
             check::length(&format!("arms[{i}].name"), &arm.name, 1, 63)?;
             check::length(&format!("arms[{i}].image"), arm.image.as_deref().unwrap_or("-"), 1, 512)?;
         }
-        check::count("cells", self.cells.len(), 1, 100_000)?;
-        for (i, cell) in self.cells.iter().enumerate() {
-            cell.check().map_err(|v| v.within(&format!("cells[{i}]")))?;
-        }
-        check::count("blocks", self.blocks.len(), 1, 1_000)?;
-        for (i, block) in self.blocks.iter().enumerate() {
-            block.check().map_err(|v| v.within(&format!("blocks[{i}]")))?;
-        }
-        Ok(())
+        check::list("cells", &self.cells, 1, 100_000)?;
+        check::list("blocks", &self.blocks, 1, 1_000)
     }
 }
 
@@ -231,7 +220,7 @@ impl Check for Cell {
         check::length("image", self.image.as_deref().unwrap_or("-"), 1, 512)?;
         check::count("argv", self.argv.len(), 1, 256)?;
         check::count("ports", self.ports.as_ref().map_or(0, Vec::len), 0, 256)?;
-        roles::all("roles", self.roles.as_ref(), MOST_ROLES - 1)?;
+        check::list("roles", self.roles.as_deref().unwrap_or_default(), 0, MOST_ROLES - 1)?;
         check::parameters("env", &self.env)?;
         check::parameters("parameters", &self.parameters)
     }
@@ -240,9 +229,7 @@ impl Check for Cell {
 impl Check for Block {
     fn check(&self) -> Result<(), Violation> {
         names::block_id("id", &self.id)?;
-        if let Some(lease) = &self.lease {
-            lease.check().map_err(|v| v.within("lease"))?;
-        }
+        check::record("lease", self.lease.as_ref())?;
         check::count("warmup", self.warmup.as_ref().map_or(0, Vec::len), 0, 100_000)?;
         check::count("order", self.order.len(), 1, 100_000)
     }
