@@ -34,10 +34,3 @@ pub const WAVE_SCHEMA: &str = include_str!("../wave.schema.json");
 pub const ATTEMPT_SCHEMA: &str = include_str!("../attempt.schema.json");
 /// The JSON Schema of [`Result`].
 pub const RESULT_SCHEMA: &str = include_str!("../result.schema.json");
-
-/// The `schema` field of every wave.
-pub const WAVE_ID: &str = "assay.dev/wave/v1alpha1";
-/// The `schema` field of every attempt.
-pub const ATTEMPT_ID: &str = "assay.dev/attempt/v1alpha1";
-/// The `schema` field of every result.
-pub const RESULT_ID: &str = "assay.dev/result/v1alpha1";
