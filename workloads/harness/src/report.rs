@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use assay_schema::result::{
-    Ceiling, Metric, Parity, ParityAlgorithm, Phase, Quantity as Written, Reading, Result as Record, Scalar, SchemaId,
-    Workload,
+    Ceiling, Metric, Parity, ParityAlgorithm, Phase, Quantity as Written, Reading, Result as Record, SchemaId, Workload,
 };
 use assay_schema::{Check, Violation};
+
+pub use assay_schema::result::Scalar as Fact;
 
 use crate::ceiling::Limit;
 use crate::{Digest, Histogram, Phases, Quantity, Unit};
@@ -47,7 +48,7 @@ impl Report {
 
     /// What a knob really did.
     pub fn effective(&mut self, key: &str, value: impl Into<Fact>) -> &mut Self {
-        self.0.effective.get_or_insert_default().insert(key.to_owned(), value.into().0);
+        self.0.effective.get_or_insert_default().insert(key.to_owned(), value.into());
         self
     }
 
@@ -161,42 +162,5 @@ impl Report {
             None => Ok(()),
             Some((field, value)) => Err(Violation { field, problem: format!("{value} is not a finite number") }),
         }
-    }
-}
-
-/// A text, a number or a truth value.
-#[derive(Debug, Clone)]
-pub struct Fact(Scalar);
-
-impl From<&str> for Fact {
-    fn from(text: &str) -> Self {
-        Self(Scalar::Text(text.to_owned()))
-    }
-}
-
-impl From<String> for Fact {
-    fn from(text: String) -> Self {
-        Self(Scalar::Text(text))
-    }
-}
-
-impl From<bool> for Fact {
-    fn from(truth: bool) -> Self {
-        Self(Scalar::Bool(truth))
-    }
-}
-
-impl From<u64> for Fact {
-    fn from(number: u64) -> Self {
-        Self(Scalar::Number(number.into()))
-    }
-}
-
-impl TryFrom<f64> for Fact {
-    type Error = f64;
-
-    /// Fails with the number itself where it is not finite.
-    fn try_from(number: f64) -> Result<Self, f64> {
-        serde_json::Number::from_f64(number).map(|number| Self(Scalar::Number(number))).ok_or(number)
     }
 }

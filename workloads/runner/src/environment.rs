@@ -92,28 +92,12 @@ pub(crate) fn read(host: &Host, cgroups: &Cgroups, allowed: Option<&CpuSet>, pla
 struct Keys(BTreeMap<String, Scalar>);
 
 impl Keys {
+    fn add(&mut self, key: &str, value: Option<impl Into<Scalar>>) {
+        self.0.extend(value.map(|value| (key.to_owned(), value.into())));
+    }
+
     fn text(&mut self, key: &str, value: Option<String>) {
-        if let Some(value) = value.filter(|value| !value.is_empty()) {
-            self.0.insert(key.into(), Scalar::Text(value));
-        }
-    }
-
-    fn integer(&mut self, key: &str, value: Option<u64>) {
-        if let Some(value) = value {
-            self.0.insert(key.into(), Scalar::Number(value.into()));
-        }
-    }
-
-    fn float(&mut self, key: &str, value: Option<f64>) {
-        if let Some(value) = value.and_then(serde_json::Number::from_f64) {
-            self.0.insert(key.into(), Scalar::Number(value));
-        }
-    }
-
-    fn flag(&mut self, key: &str, value: Option<bool>) {
-        if let Some(value) = value {
-            self.0.insert(key.into(), Scalar::Bool(value));
-        }
+        self.add(key, value.filter(|value| !value.is_empty()));
     }
 }
 
@@ -127,9 +111,9 @@ fn hard(host: &Host, cgroups: &Cgroups, allowed: Option<&CpuSet>) -> BTreeMap<St
     let field = |name: &str| info.get(name).cloned();
     keys.text("cpuVendor", field("vendor_id").or_else(|| field("CPU implementer")));
     keys.text("cpuModel", field("model name").or_else(|| field("CPU part")));
-    keys.integer("cpuFamily", field("cpu family").and_then(|v| v.parse().ok()));
-    keys.integer("cpuModelNumber", field("model").and_then(|v| v.parse().ok()));
-    keys.integer("cpuStepping", field("stepping").and_then(|v| v.parse().ok()));
+    keys.add("cpuFamily", field("cpu family").and_then(|v| v.parse::<u64>().ok()));
+    keys.add("cpuModelNumber", field("model").and_then(|v| v.parse::<u64>().ok()));
+    keys.add("cpuStepping", field("stepping").and_then(|v| v.parse::<u64>().ok()));
     keys.text("microcode", field("microcode"));
     let features: Option<BTreeSet<String>> =
         field("flags").or_else(|| field("Features")).map(|flags| flags.split_whitespace().map(str::to_owned).collect());
@@ -138,24 +122,24 @@ fn hard(host: &Host, cgroups: &Cgroups, allowed: Option<&CpuSet>) -> BTreeMap<St
         keys.text("cpuFeatures", Some(digest(&all.join(" "))));
         let isa: Vec<&str> = all.iter().copied().filter(|feature| ISA_FEATURES.contains(feature)).collect();
         keys.text("isa", Some(isa.join(",")));
-        keys.flag("virtualMachine", Some(features.contains("hypervisor")));
+        keys.add("virtualMachine", Some(features.contains("hypervisor")));
     }
-    keys.integer("cpuMaxHertz", host.number(of_cpu("cpufreq/cpuinfo_max_freq")).map(|kilohertz| kilohertz * 1000));
+    keys.add("cpuMaxHertz", host.number(of_cpu("cpufreq/cpuinfo_max_freq")).map(|kilohertz| kilohertz * 1000));
     keys.text("governor", shared_by_cpus(host, allowed, "cpufreq/scaling_governor"));
     keys.text("energyPreference", shared_by_cpus(host, allowed, "cpufreq/energy_performance_preference"));
-    keys.flag("turbo", turbo(host));
-    keys.flag("smt", host.number("/sys/devices/system/cpu/smt/active").map(|active| active == 1));
+    keys.add("turbo", turbo(host));
+    keys.add("smt", host.number("/sys/devices/system/cpu/smt/active").map(|active| active == 1));
     keys.text("idleDriver", host.word("/sys/devices/system/cpu/cpuidle/current_driver"));
-    keys.integer("onlineCpus", host.online().map(|cpus| cpus.len() as u64));
-    keys.integer("numaNodes", numa_nodes(host));
-    keys.integer("llcBytes", last_level_cache(host, cpu));
+    keys.add("onlineCpus", host.online().map(|cpus| cpus.len() as u64));
+    keys.add("numaNodes", numa_nodes(host));
+    keys.add("llcBytes", last_level_cache(host, cpu));
 
     let machine = ["sys_vendor", "product_name"].map(|file| host.word(format!("/sys/class/dmi/id/{file}")));
     keys.text("machine", Some(machine.into_iter().flatten().collect::<Vec<_>>().join(" ")));
-    keys.integer("memoryTotalRounded", host.memory("MemTotal").map(nominal_memory));
+    keys.add("memoryTotalRounded", host.memory("MemTotal").map(nominal_memory));
     keys.text("transparentHugepages", chosen(host, "/sys/kernel/mm/transparent_hugepage/enabled"));
     keys.text("transparentHugepageDefrag", chosen(host, "/sys/kernel/mm/transparent_hugepage/defrag"));
-    keys.integer("numaBalancing", host.number("/proc/sys/kernel/numa_balancing"));
+    keys.add("numaBalancing", host.number("/proc/sys/kernel/numa_balancing"));
     keys.text("aslr", host.word("/proc/sys/kernel/randomize_va_space"));
 
     keys.text("kernelRelease", host.word("/proc/sys/kernel/osrelease"));
@@ -181,15 +165,15 @@ fn soft(host: &Host, cgroups: &Cgroups, planned: Planned) -> BTreeMap<String, Sc
     keys.text("bootId", host.word("/proc/sys/kernel/random/boot_id"));
     keys.text("kernelVersion", host.word("/proc/sys/kernel/version"));
     // A last-level cache that is larger than this serves the bandwidth probe.
-    keys.integer("bandwidthProbeBytes", crate::probe::buffer_bytes(host, cgroups).map(|bytes| bytes as u64));
+    keys.add("bandwidthProbeBytes", crate::probe::buffer_bytes(host, cgroups).map(|bytes| bytes as u64));
     keys.text("pressureOf", pressure_scope(host, cgroups).map(str::to_owned));
-    let first = |path: &str| host.text(path)?.split_whitespace().next()?.parse::<f64>().ok();
-    keys.float("uptimeSeconds", first("/proc/uptime"));
-    keys.float("loadAverage1", first("/proc/loadavg"));
-    keys.integer("memoryAvailableBytes", host.memory("MemAvailable"));
-    keys.integer("hugepagesTotal", host.number("/proc/sys/vm/nr_hugepages"));
-    keys.integer("swapTotalBytes", host.memory("SwapTotal"));
-    keys.integer("swapUsedBytes", swap_used(host));
+    let first = |path: &str| Scalar::try_from(host.text(path)?.split_whitespace().next()?.parse::<f64>().ok()?).ok();
+    keys.add("uptimeSeconds", first("/proc/uptime"));
+    keys.add("loadAverage1", first("/proc/loadavg"));
+    keys.add("memoryAvailableBytes", host.memory("MemAvailable"));
+    keys.add("hugepagesTotal", host.number("/proc/sys/vm/nr_hugepages"));
+    keys.add("swapTotalBytes", host.memory("SwapTotal"));
+    keys.add("swapUsedBytes", swap_used(host));
     keys.0
 }
 

@@ -123,6 +123,39 @@ pub enum Scalar {
     Text(String),
 }
 
+impl From<&str> for Scalar {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Scalar {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<bool> for Scalar {
+    fn from(truth: bool) -> Self {
+        Self::Bool(truth)
+    }
+}
+
+impl From<u64> for Scalar {
+    fn from(number: u64) -> Self {
+        Self::Number(number.into())
+    }
+}
+
+impl TryFrom<f64> for Scalar {
+    type Error = f64;
+
+    /// Fails with the number itself where it is not finite.
+    fn try_from(number: f64) -> std::result::Result<Self, f64> {
+        serde_json::Number::from_f64(number).map(Self::Number).ok_or(number)
+    }
+}
+
 /// One measured quantity of the trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "LooseMetric", into = "LooseMetric")]
