@@ -41,11 +41,6 @@ impl Simd for Avx2 {
     type Mask = __m256i;
 
     #[inline(always)]
-    fn zero(self) -> __m256i {
-        avx2!(_mm256_setzero_si256())
-    }
-
-    #[inline(always)]
     unsafe fn load(self, from: *const u8) -> __m256i {
         // SAFETY: `self` proves AVX2; the caller promises 32 readable bytes.
         unsafe { _mm256_loadu_si256(from.cast()) }
@@ -58,18 +53,8 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    fn prefetch(self, address: *const u8) {
-        crate::prefetch::line(address);
-    }
-
-    #[inline(always)]
     fn xor(self, a: __m256i, b: __m256i) -> __m256i {
         avx2!(_mm256_xor_si256(a, b))
-    }
-
-    #[inline(always)]
-    fn xor3(self, a: __m256i, b: __m256i, c: __m256i) -> __m256i {
-        avx2!(_mm256_xor_si256(_mm256_xor_si256(a, b), c))
     }
 
     #[inline(always)]

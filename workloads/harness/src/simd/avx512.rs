@@ -50,11 +50,6 @@ impl Simd for Avx512 {
     type Mask = __mmask8;
 
     #[inline(always)]
-    fn zero(self) -> __m512i {
-        avx512!(_mm512_setzero_si512())
-    }
-
-    #[inline(always)]
     unsafe fn load(self, from: *const u8) -> __m512i {
         // SAFETY: `self` proves AVX-512; the caller promises 64 readable bytes.
         unsafe { _mm512_loadu_si512(from.cast()) }
@@ -64,11 +59,6 @@ impl Simd for Avx512 {
     unsafe fn store(self, to: *mut u8, vector: __m512i) {
         // SAFETY: `self` proves AVX-512; the caller promises 64 writable bytes.
         unsafe { _mm512_storeu_si512(to.cast(), vector) }
-    }
-
-    #[inline(always)]
-    fn prefetch(self, address: *const u8) {
-        crate::prefetch::line(address);
     }
 
     #[inline(always)]

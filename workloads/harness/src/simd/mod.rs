@@ -50,7 +50,10 @@ pub trait Simd: Copy + Send + Sync + 'static {
     type Mask: Copy;
 
     /// All zeroes.
-    fn zero(self) -> Self::Vector;
+    #[inline(always)]
+    fn zero(self) -> Self::Vector {
+        self.splat(0)
+    }
 
     /// Reads [`BYTES`](Self::BYTES) bytes.
     ///
@@ -67,13 +70,19 @@ pub trait Simd: Copy + Send + Sync + 'static {
     unsafe fn store(self, to: *mut u8, vector: Self::Vector);
 
     /// Asks for the cache line at `address`, which may be any address.
-    fn prefetch(self, address: *const u8);
+    #[inline(always)]
+    fn prefetch(self, address: *const u8) {
+        crate::prefetch::line(address);
+    }
 
     /// `a ^ b`.
     fn xor(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
     /// `a ^ b ^ c`.
-    fn xor3(self, a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
+    #[inline(always)]
+    fn xor3(self, a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector {
+        self.xor(self.xor(a, b), c)
+    }
 
     /// Everything if the lowest bit of `bit` is set, else nothing.
     fn mask(self, bit: u64) -> Self::Mask;

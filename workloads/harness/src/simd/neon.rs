@@ -46,11 +46,6 @@ impl Simd for Neon {
     type Mask = uint8x16_t;
 
     #[inline(always)]
-    fn zero(self) -> uint8x16_t {
-        neon!(vdupq_n_u8(0))
-    }
-
-    #[inline(always)]
     unsafe fn load(self, from: *const u8) -> uint8x16_t {
         // SAFETY: `self` proves NEON; the caller promises 16 readable bytes.
         unsafe { vld1q_u8(from) }
@@ -63,18 +58,8 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
-    fn prefetch(self, address: *const u8) {
-        crate::prefetch::line(address);
-    }
-
-    #[inline(always)]
     fn xor(self, a: uint8x16_t, b: uint8x16_t) -> uint8x16_t {
         neon!(veorq_u8(a, b))
-    }
-
-    #[inline(always)]
-    fn xor3(self, a: uint8x16_t, b: uint8x16_t, c: uint8x16_t) -> uint8x16_t {
-        neon!(veorq_u8(a, veorq_u8(b, c)))
     }
 
     #[inline(always)]

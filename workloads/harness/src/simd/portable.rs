@@ -23,11 +23,6 @@ impl Simd for Portable {
     type Mask = u64;
 
     #[inline(always)]
-    fn zero(self) -> [u64; 4] {
-        [0; 4]
-    }
-
-    #[inline(always)]
     unsafe fn load(self, from: *const u8) -> [u64; 4] {
         // SAFETY: the caller promises 32 readable bytes; any bytes are four integers.
         unsafe { from.cast::<[u64; 4]>().read_unaligned() }
@@ -37,11 +32,6 @@ impl Simd for Portable {
     unsafe fn store(self, to: *mut u8, vector: [u64; 4]) {
         // SAFETY: the caller promises 32 writable bytes.
         unsafe { to.cast::<[u64; 4]>().write_unaligned(vector) }
-    }
-
-    #[inline(always)]
-    fn prefetch(self, address: *const u8) {
-        crate::prefetch::line(address);
     }
 
     #[inline(always)]
