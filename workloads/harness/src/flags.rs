@@ -68,7 +68,7 @@ impl Flags {
         default: u64,
         allowed: RangeInclusive<u64>,
     ) -> Result<u64, FlagError> {
-        let Some(text) = self.take(name) else { return Ok(default) };
+        let Some(text) = self.text(name) else { return Ok(default) };
         let (low, high) = (allowed.start(), allowed.end());
         // Only digits: `parse` would also take "+8".
         let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
@@ -89,7 +89,7 @@ impl Flags {
         default: T,
         choices: &[(&'static str, T)],
     ) -> Result<T, FlagError> {
-        let Some(text) = self.take(name) else { return Ok(default) };
+        let Some(text) = self.text(name) else { return Ok(default) };
         choices.iter().find(|(choice, _)| *choice == text).map(|(_, value)| *value).ok_or_else(|| {
             let names: Vec<_> = choices.iter().map(|(choice, _)| *choice).collect();
             FlagError::new(name, Quoted(&text), format_args!("one of {} is allowed", names.join(", ")))
@@ -107,7 +107,9 @@ impl Flags {
 
     /// Any text.
     pub fn text(&mut self, name: &'static str) -> Option<String> {
-        self.take(name)
+        self.known.push(name);
+        let index = self.given.iter().position(|(given, _)| given == name)?;
+        Some(self.given.swap_remove(index).1)
     }
 
     /// Any text. An empty one counts as none, so that a platform's parameter can have a default.
@@ -125,12 +127,6 @@ impl Flags {
             None => Ok(()),
             Some((name, _)) => Err(FlagError(format!("--{name} is unknown; known are --{}", self.known.join(", --")))),
         }
-    }
-
-    fn take(&mut self, name: &'static str) -> Option<String> {
-        self.known.push(name);
-        let index = self.given.iter().position(|(given, _)| given == name)?;
-        Some(self.given.swap_remove(index).1)
     }
 }
 
