@@ -18,18 +18,15 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
     let document = json::parse(source)?;
     let entries = json::list(source, &document, "Benchmarks", "is it what a JSON exporter of BenchmarkDotNet writes?")?;
     let host = document.get("HostEnvironmentInfo").unwrap_or(&Value::Null);
-    let said = |key: &str| host.get(key).and_then(Value::as_str).map(str::to_owned);
     let mut report = Report {
         tool: "benchmarkdotnet",
-        version: said("BenchmarkDotNetVersion"),
+        version: host.get("BenchmarkDotNetVersion").and_then(Value::as_str).map(str::to_owned),
+        build: json::texts(host, &["RuntimeVersion", "Architecture", "Configuration"]),
         source: source.name.clone(),
         usual_field: Some("OriginalValues"),
         if_none: "Benchmarks is empty; does --filter match?".into(),
         ..Report::default()
     };
-    for key in ["RuntimeVersion", "Architecture", "Configuration"] {
-        report.build.extend(said(key).map(|text| (key.to_owned(), text)));
-    }
     for (i, entry) in entries.iter().enumerate() {
         let place = format!("Benchmarks[{i}]");
         let name = json::text(source, entry, &place, "FullName")?;

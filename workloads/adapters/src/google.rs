@@ -24,7 +24,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
     let mut report = Report {
         tool: "google-benchmark",
         version: context.get("library_version").and_then(Value::as_str).map(str::to_owned),
-        build: build(context),
+        build: json::texts(context, &["library_build_type", "executable"]),
         source: source.name.clone(),
         usual_field: Some("real_time"),
         if_none: "benchmarks is empty; does --benchmark_filter match?".into(),
@@ -75,16 +75,6 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
         report.usual_benchmark = Some(only.name.clone());
     }
     Ok(report)
-}
-
-fn build(context: &Value) -> BTreeMap<String, String> {
-    let mut build = BTreeMap::new();
-    for key in ["library_build_type", "executable"] {
-        if let Some(text) = context.get(key).and_then(Value::as_str) {
-            build.insert(key.to_owned(), text.to_owned());
-        }
-    }
-    build
 }
 
 /// Why the benchmark has no figures, if it says so. Older versions call it an error, newer ones also a skip.

@@ -37,11 +37,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
         if let Some(version) = entry.get("jmhVersion").and_then(Value::as_str) {
             report.version = Some(version.to_owned());
         }
-        for key in ["jdkVersion", "vmName", "vmVersion"] {
-            if let Some(text) = entry.get(key).and_then(Value::as_str) {
-                report.build.insert(key.to_owned(), text.to_owned());
-            }
-        }
+        report.build.extend(json::texts(entry, &["jdkVersion", "vmName", "vmVersion"]));
         let Some(primary) = entry.get("primaryMetric").filter(|metric| metric.is_object()) else {
             let problem = format!("{} has no primaryMetric with figures", quoted(name));
             return Err(Fault::at_field(&source.name, format!("{place}.primaryMetric"), problem));

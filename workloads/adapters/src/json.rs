@@ -1,5 +1,7 @@
 //! JSON of other tools, with faults that name the field.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use crate::fault::{Fault, quoted};
@@ -56,6 +58,12 @@ pub(crate) fn text<'a>(source: &Source, object: &'a Value, place: &str, field: &
         Some(other) => Err(Fault::at_field(&source.name, at(), format!("found {}, not a text", found(other)))),
         None => Err(Fault::at_field(&source.name, at(), "missing, and it should be a text")),
     }
+}
+
+/// The texts that an object has in these fields.
+pub(crate) fn texts(object: &Value, fields: &[&str]) -> BTreeMap<String, String> {
+    let text = |field: &&str| Some(((*field).to_owned(), object.get(field)?.as_str()?.to_owned()));
+    fields.iter().filter_map(text).collect()
 }
 
 /// The number that a value is, or what is wrong with it.

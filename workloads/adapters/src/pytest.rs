@@ -1,7 +1,5 @@
 //! pytest-benchmark's `--benchmark-json`.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 
 use crate::fault::{Fault, quoted};
@@ -16,7 +14,16 @@ const TIMES: [&str; 10] = ["min", "max", "mean", "stddev", "median", "iqr", "q1"
 pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
     let document = json::parse(source)?;
     let entries = json::list(source, &document, "benchmarks", "is it what pytest writes with --benchmark-json?")?;
-    let mut benchmarks = Vec::new();
+    let machine = document.get("machine_info").unwrap_or(&Value::Null);
+    let mut report = Report {
+        tool: "pytest-benchmark",
+        version: document.get("version").and_then(Value::as_str).map(str::to_owned),
+        build: json::texts(machine, &["python_implementation", "python_version", "python_compiler"]),
+        source: source.name.clone(),
+        usual_field: Some("data"),
+        if_none: "benchmarks is empty; did pytest find a test that uses the benchmark fixture?",
+        ..Report::default()
+    };
     for (i, entry) in entries.iter().enumerate() {
         let place = format!("benchmarks[{i}]");
         let name = json::text(source, entry, &place, "name")?;
@@ -48,7 +55,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
             }
         }
         let count = |field: &str| stats.get(field).and_then(Value::as_f64);
-        benchmarks.push(Benchmark {
+        report.benchmarks.push(Benchmark {
             name: name.into(),
             aliases: entry.get("fullname").and_then(Value::as_str).map(str::to_owned).into_iter().collect(),
             place,
@@ -56,35 +63,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
             iterations: count("rounds").zip(count("iterations")).map(|(rounds, each)| rounds * each),
         });
     }
-    qualify(&mut benchmarks);
-    Ok(Report {
-        tool: "pytest-benchmark",
-        version: document.get("version").and_then(Value::as_str).map(str::to_owned),
-        build: build(&document),
-        source: source.name.clone(),
-        benchmarks,
-        usual_field: Some("data"),
-        if_none: "benchmarks is empty; did pytest find a test that uses the benchmark fixture?".into(),
-        ..Report::default()
-    })
-}
-
-/// Gives tests of the same name in several files their full names, by which alone they can be distinguished.
-fn qualify(benchmarks: &mut [Benchmark]) {
-    let mut count: BTreeMap<String, usize> = BTreeMap::new();
-    for one in benchmarks.iter() {
-        *count.entry(one.name.clone()).or_default() += 1;
-    }
-    for one in benchmarks.iter_mut().filter(|one| count[&one.name] > 1) {
-        if let Some(full) = one.aliases.pop() {
-            let short = std::mem::replace(&mut one.name, full);
-            one.aliases.push(short);
-        }
-    }
-}
-
-fn build(document: &Value) -> BTreeMap<String, String> {
-    let machine = document.get("machine_info").unwrap_or(&Value::Null);
-    let text = |key: &str| machine.get(key).and_then(Value::as_str).map(|text| (key.to_owned(), text.to_owned()));
-    ["python_implementation", "python_version", "python_compiler"].into_iter().filter_map(text).collect()
+    // Tests of the same name in several files have their full names.
+    report.distinguish();
+    Ok(report)
 }
