@@ -56,8 +56,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
         source: source.name.clone(),
         usual_field: Some("mean"),
         if_none: "no BENCHMARK ran: does the test specification match, and is a version 2 compiled with \
-                  CATCH_CONFIG_ENABLE_BENCHMARKING?"
-            .into(),
+                  CATCH_CONFIG_ENABLE_BENCHMARKING?",
         ..Report::default()
     };
     let mut lines = Lines::new(&source.bytes);

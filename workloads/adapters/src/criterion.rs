@@ -37,7 +37,7 @@ pub(crate) fn folder(sources: &[Source]) -> Result<Report, Fault> {
         source: "Criterion's folder".into(),
         benchmarks,
         usual_field: Some("sample"),
-        if_none: "no folder in it has new/benchmark.json; is it the one that CRITERION_HOME names?".into(),
+        if_none: "no folder in it has new/benchmark.json; is it the one that CRITERION_HOME names?",
         ..Report::default()
     })
 }
@@ -136,10 +136,8 @@ pub(crate) fn text(source: &Source) -> Result<Report, Fault> {
         tool: "criterion",
         source: source.name.clone(),
         usual_field: Some("median"),
-        if_none:
-            "no line reads test NAME ... bench: N ns/iter; run with --bench --output-format bencher and a pattern that \
-                  matches"
-                .into(),
+        if_none: "no line reads test NAME ... bench: N ns/iter; run with --bench --output-format bencher and a pattern \
+                  that matches",
         ..Report::default()
     };
     for (i, line) in text.lines().enumerate() {

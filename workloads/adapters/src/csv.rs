@@ -89,7 +89,7 @@ pub(crate) fn read(source: &Source, wanted: &[MetricSource]) -> Result<Report, F
         source: source.name.clone(),
         usual_benchmark: Some(ALL.into()),
         benchmarks,
-        if_none: "no row below the header".into(),
+        if_none: "no row below the header",
         without,
         ..Report::default()
     })

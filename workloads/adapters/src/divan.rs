@@ -50,9 +50,8 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
         tool: "divan",
         source: source.name.clone(),
         usual_field: Some("median"),
-        if_none:
-            "no table with the columns fastest, slowest, median and mean; run with --bench and a filter that matches"
-                .into(),
+        if_none: "no table with the columns fastest, slowest, median and mean; run with --bench and a filter that \
+                  matches",
         ..Report::default()
     };
     let mut table: Option<Table> = None;

@@ -24,7 +24,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
         build: json::texts(host, &["RuntimeVersion", "Architecture", "Configuration"]),
         source: source.name.clone(),
         usual_field: Some("OriginalValues"),
-        if_none: "Benchmarks is empty; does --filter match?".into(),
+        if_none: "Benchmarks is empty; does --filter match?",
         ..Report::default()
     };
     for (i, entry) in entries.iter().enumerate() {

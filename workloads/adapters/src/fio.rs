@@ -22,7 +22,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
         version: version.map(|text| text.trim_start_matches("fio-").to_owned()),
         source: source.name.clone(),
         usual_field: Some("iops"),
-        if_none: "no job did any I/O; what did fio print on standard error?".into(),
+        if_none: "no job did any I/O; what did fio print on standard error?",
         ..Report::default()
     };
     for (i, job) in jobs.iter().enumerate() {

@@ -27,7 +27,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
         build: json::texts(context, &["library_build_type", "executable"]),
         source: source.name.clone(),
         usual_field: Some("real_time"),
-        if_none: "benchmarks is empty; does --benchmark_filter match?".into(),
+        if_none: "benchmarks is empty; does --benchmark_filter match?",
         ..Report::default()
     };
     let mut at: BTreeMap<String, usize> = BTreeMap::new();

@@ -33,7 +33,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
         benchmarks,
         usual_benchmark: None,
         usual_field: Some("ns/op"),
-        if_none: "no line begins with Benchmark and has figures; does the pattern of -test.bench match?".into(),
+        if_none: "no line begins with Benchmark and has figures; does the pattern of -test.bench match?",
         without: reader.without,
     })
 }

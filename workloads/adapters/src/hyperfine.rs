@@ -46,7 +46,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
         source: source.name.clone(),
         benchmarks,
         usual_field: Some("times"),
-        if_none: "results is empty; was hyperfine given a command?".into(),
+        if_none: "results is empty; was hyperfine given a command?",
         ..Report::default()
     })
 }

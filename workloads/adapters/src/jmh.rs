@@ -24,10 +24,8 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
         tool: "jmh",
         source: source.name.clone(),
         usual_field: Some("score"),
-        if_none:
-            "the list is empty; did every benchmark throw (see what JMH printed, or run with -foe true), and does \
-                  the pattern match?"
-                .into(),
+        if_none: "the list is empty; did every benchmark throw (see what JMH printed, or run with -foe true), and does \
+                  the pattern match?",
         ..Report::default()
     };
     for (i, entry) in entries.iter().enumerate() {

@@ -53,7 +53,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
         tool: "k6",
         source: source.name.clone(),
         benchmarks,
-        if_none: "metrics is empty; did the script make a request?".into(),
+        if_none: "metrics is empty; did the script make a request?",
         ..Report::default()
     })
 }

@@ -25,7 +25,7 @@ pub(crate) struct Report {
     /// The field that is meant when none is named.
     pub(crate) usual_field: Option<&'static str>,
     /// What to say when there is no benchmark.
-    pub(crate) if_none: String,
+    pub(crate) if_none: &'static str,
     /// Benchmarks that are there without a figure, and why.
     pub(crate) without: BTreeMap<String, String>,
 }
