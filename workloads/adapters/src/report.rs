@@ -66,19 +66,6 @@ pub(crate) enum Reading {
     Summary(f64),
 }
 
-impl Reading {
-    /// Every sample, in order.
-    pub(crate) fn samples(self) -> Vec<f64> {
-        match self {
-            Self::Samples(samples) => samples,
-            Self::Counted(pairs) => {
-                pairs.into_iter().flat_map(|(value, times)| std::iter::repeat_n(value, times)).collect()
-            }
-            Self::Summary(value) => vec![value],
-        }
-    }
-}
-
 impl Report {
     /// Names by their first alias those that have one name, so that each can be asked for.
     pub(crate) fn distinguish(&mut self) {

@@ -36,15 +36,19 @@ pub(crate) fn metrics(report: &Report, wanted: &[MetricSource]) -> Result<Outcom
                 metric.name
             )),
         };
+        let all = |samples: Vec<f64>| {
+            count(&samples, benchmark, field)?;
+            samples.into_iter().map(convert).collect::<Result<_, _>>().map(Measured::Samples)
+        };
         let measured = match reading {
             Reading::Summary(value) => {
                 effective.insert(format!("{}.statistic", metric.name), Scalar::Text(field.name.clone()));
                 Measured::Value(convert(value).map_err(at)?)
             }
-            reading @ (Reading::Samples(_) | Reading::Counted(_)) => {
-                let samples = reading.samples();
-                count(&samples, benchmark, field).map_err(at)?;
-                Measured::Samples(samples.into_iter().map(convert).collect::<Result<_, _>>().map_err(at)?)
+            Reading::Samples(samples) => all(samples).map_err(at)?,
+            Reading::Counted(pairs) => {
+                let repeated = pairs.into_iter().flat_map(|(value, times)| std::iter::repeat_n(value, times));
+                all(repeated.collect()).map_err(at)?
             }
         };
         effective.insert(format!("{}.benchmark", metric.name), Scalar::Text(joined("", [benchmark.name.as_str()])));
@@ -93,12 +97,10 @@ fn benchmark<'a>(report: &'a Report, metric: &MetricSource) -> Result<&'a Benchm
             ))),
         };
     };
-    let exact: Vec<&Benchmark> = report.benchmarks.iter().filter(|one| one.name == *name).collect();
-    let matching = if exact.is_empty() {
-        report.benchmarks.iter().filter(|one| one.aliases.contains(name)).collect()
-    } else {
-        exact
-    };
+    let mut matching: Vec<&Benchmark> = report.benchmarks.iter().filter(|one| one.name == *name).collect();
+    if matching.is_empty() {
+        matching = report.benchmarks.iter().filter(|one| one.aliases.contains(name)).collect();
+    }
     match matching.as_slice() {
         [only] => Ok(only),
         [] => {
