@@ -12,7 +12,6 @@ use crate::fault::{Fault, quoted};
 use crate::report::{Benchmark, Field, Reading, Report, joined, one_more};
 use crate::source::{Lines, Source};
 use crate::text;
-use crate::unit::Unit;
 
 /// The elements with a figure, and what Catch2 calls each in its other reports.
 const STATISTICS: [(&str, &str); 2] = [("mean", "mean"), ("standardDeviation", "standard deviation")];

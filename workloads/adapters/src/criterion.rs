@@ -11,12 +11,11 @@ use crate::fault::{Fault, quoted};
 use crate::json;
 use crate::report::{Benchmark, Field, Reading, Report};
 use crate::source::Source;
-use crate::unit::Unit;
 
 /// Files of a measurement that are read.
 const FILES: [&str; 3] = ["benchmark.json", "estimates.json", "sample.json"];
 /// Times in the folder are in this unit, unless the benchmark measures something else than time.
-const NANOSECONDS: &str = "ns";
+const NANOSECONDS: Option<&str> = Some("ns");
 
 /// Splits `group/id/new/sample.json` into `group/id/new` and `sample.json`, if it is a file that is read.
 pub(crate) fn file(name: &str) -> Option<(&str, &str)> {
@@ -60,7 +59,6 @@ fn measurement(folder: &str, files: &BTreeMap<&str, &Source>) -> Result<Benchmar
     let sample = document("sample.json")?;
     let estimates = document("estimates.json")?;
 
-    let ns = || Some(Unit::parse(NANOSECONDS));
     let times = times(&sample);
     let mut fields = Vec::new();
     for (unit, amount) in throughputs(&about) {
@@ -73,10 +71,10 @@ fn measurement(folder: &str, files: &BTreeMap<&str, &Source>) -> Result<Benchmar
             _ => Err("a sample took no time, so that it has no throughput".into()),
         });
         let name = if fields.is_empty() { "throughput".to_owned() } else { format!("throughput ({unit})") };
-        fields.push(Field::of(&name, Some(Unit::parse(unit)), rates));
+        fields.push(Field::of(&name, Some(unit), rates));
     }
     let iterations = times.as_ref().ok().map(|(iterations, _)| *iterations);
-    fields.insert(0, Field::of("sample", ns(), times.map(|(_, times)| Reading::Samples(times))));
+    fields.insert(0, Field::of("sample", NANOSECONDS, times.map(|(_, times)| Reading::Samples(times))));
     for statistic in ["mean", "median", "slope", "std_dev", "median_abs_dev"] {
         let reading = match estimates.get(statistic) {
             None | Some(Value::Null) => continue,
@@ -85,7 +83,7 @@ fn measurement(folder: &str, files: &BTreeMap<&str, &Source>) -> Result<Benchmar
                 None => Err("point_estimate is missing".into()),
             },
         };
-        fields.push(Field::of(statistic, ns(), reading));
+        fields.push(Field::of(statistic, NANOSECONDS, reading));
     }
     Ok(Benchmark { name, place: folder.to_owned(), fields, iterations, ..Benchmark::default() })
 }
@@ -177,11 +175,11 @@ fn printed(figures: &str) -> Result<Vec<Field>, String> {
     }
     let spread = words.next().and_then(|word| word.strip_suffix(')')).ok_or_else(wrong)?;
     let mut fields = vec![
-        Field::of("median", Some(Unit::parse(unit)), number(median).map(Reading::Summary)),
-        Field::of("+/-", Some(Unit::parse(unit)), number(spread).map(Reading::Summary)),
+        Field::of("median", Some(unit), number(median).map(Reading::Summary)),
+        Field::of("+/-", Some(unit), number(spread).map(Reading::Summary)),
     ];
     if let (Some("="), Some(rate), Some(unit)) = (words.next(), words.next(), words.next()) {
-        fields.push(Field::of("throughput", Some(Unit::parse(unit)), number(rate).map(Reading::Summary)));
+        fields.push(Field::of("throughput", Some(unit), number(rate).map(Reading::Summary)));
     }
     Ok(fields)
 }

@@ -8,7 +8,6 @@ use crate::fault::{Fault, quoted};
 use crate::report::{Benchmark, Field, Reading, Report, joined, one_more};
 use crate::source::Source;
 use crate::text;
-use crate::unit::Unit;
 
 const COLUMNS: [&str; 6] = ["fastest", "slowest", "median", "mean", "samples", "iters"];
 /// Columns that are statistics of a figure.
@@ -151,9 +150,9 @@ fn below(table: &mut Table, cells: &[&str; COLUMNS.len()], benchmark: &mut Bench
     if let Some(counts) = &table.counts {
         for (column, figure) in figures() {
             let field = match figure.split_once(' ') {
-                None => Field::of(&format!("{column} {counts}"), Some(Unit::parse("1")), text::summary(figure, 1.0)),
+                None => Field::of(&format!("{column} {counts}"), Some("1"), text::summary(figure, 1.0)),
                 Some((size, unit)) => {
-                    Field::of(&format!("{column} {counts} bytes"), Some(Unit::parse("By")), scaled(size, unit, "B"))
+                    Field::of(&format!("{column} {counts} bytes"), Some("By"), scaled(size, unit, "B"))
                 }
             };
             benchmark.fields.push(field);
@@ -165,7 +164,7 @@ fn below(table: &mut Table, cells: &[&str; COLUMNS.len()], benchmark: &mut Bench
         let Some((suffix, of, unit)) = RATES.iter().find(|(suffix, ..)| written.ends_with(suffix)) else {
             return Err(format!("found {}, not a throughput or an allocation", quoted(figure)));
         };
-        let field = Field::of(&format!("{column} {of}"), Some(Unit::parse(unit)), scaled(rate, written, suffix));
+        let field = Field::of(&format!("{column} {of}"), Some(unit), scaled(rate, written, suffix));
         benchmark.fields.push(field);
     }
     Ok(())
@@ -189,5 +188,5 @@ fn time(name: &str, figure: &str) -> Field {
         "d" => ("h", 24.0),
         _ => return Field::of(name, None, Err(format!("found {}, not a time", quoted(figure)))),
     };
-    Field::of(name, Some(Unit::parse(unit)), text::summary(number, times))
+    Field::of(name, Some(unit), text::summary(number, times))
 }

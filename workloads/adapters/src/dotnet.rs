@@ -9,7 +9,6 @@ use crate::fault::{Fault, quoted};
 use crate::json;
 use crate::report::{Benchmark, Field, Report};
 use crate::source::Source;
-use crate::unit::Unit;
 
 /// What BenchmarkDotNet computes that has the unit of a time.
 const TIMES: [&str; 8] = ["Mean", "Median", "Min", "Max", "Q1", "Q3", "StandardDeviation", "StandardError"];
@@ -36,19 +35,18 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
                 format!("found {found}: {} failed, so that it has no figures; see what it printed", quoted(name));
             return Err(Fault::at_field(&source.name, format!("{place}.Statistics"), problem));
         };
-        let ns = || Some(Unit::parse("ns"));
         let mut fields = Vec::new();
         // Old versions, such as 0.9, leave the values out.
         if let Some(values) = statistics.get("OriginalValues") {
-            fields.push(Field::of("OriginalValues", ns(), json::samples(values)));
+            fields.push(Field::of("OriginalValues", Some("ns"), json::samples(values)));
         }
         for statistic in TIMES {
             if let Some(value) = statistics.get(statistic) {
-                fields.push(Field::of(statistic, ns(), json::summary(value)));
+                fields.push(Field::of(statistic, Some("ns"), json::summary(value)));
             }
         }
         if let Some(Value::Object(percentiles)) = statistics.get("Percentiles") {
-            fields.extend(percentiles.iter().map(|(name, value)| Field::of(name, ns(), json::summary(value))));
+            fields.extend(percentiles.iter().map(|(name, value)| Field::of(name, Some("ns"), json::summary(value))));
         }
         fields.extend(memory(entry));
         fields.extend(metrics(entry));
@@ -66,7 +64,7 @@ fn memory(entry: &Value) -> Vec<Field> {
     let Some(Value::Object(memory)) = entry.get("Memory") else { return Vec::new() };
     let figure = |(name, value): (&String, &Value)| {
         let unit = if name.starts_with("Bytes") { "By" } else { "1" };
-        (!value.is_null()).then(|| Field::of(name, Some(Unit::parse(unit)), json::summary(value)))
+        (!value.is_null()).then(|| Field::of(name, Some(unit), json::summary(value)))
     };
     memory.iter().filter_map(figure).collect()
 }
@@ -77,7 +75,7 @@ fn metrics(entry: &Value) -> Vec<Field> {
     let figure = |metric: &Value| {
         let descriptor = metric.get("Descriptor")?;
         let name = descriptor.get("Id").and_then(Value::as_str)?;
-        let unit = descriptor.get("Unit").and_then(Value::as_str).filter(|unit| !unit.is_empty()).map(Unit::parse);
+        let unit = descriptor.get("Unit").and_then(Value::as_str).filter(|unit| !unit.is_empty());
         Some(Field::of(name, unit, json::summary(metric.get("Value")?)))
     };
     metrics.iter().filter_map(figure).collect()

@@ -9,7 +9,6 @@ use crate::fault::{Fault, quoted};
 use crate::json;
 use crate::report::{Benchmark, Field, Report, joined};
 use crate::source::Source;
-use crate::unit::Unit;
 
 const DIRECTIONS: [&str; 3] = ["read", "write", "trim"];
 
@@ -87,9 +86,9 @@ fn flatten(path: &str, figures: &Map<String, Value>, fields: &mut Vec<Field>) {
 }
 
 /// The unit that fio documents. Its `bw` counts KiB, although it writes no unit.
-fn unit(path: &str) -> Option<Unit> {
+fn unit(path: &str) -> Option<&'static str> {
     let (of, figure) = path.split_once('.').unwrap_or(("", path));
-    let text = match (of, figure) {
+    Some(match (of, figure) {
         (_, "N") => "1",
         (of, _) if of.ends_with("_ns") => "ns",
         (_, "io_bytes") => "By",
@@ -101,6 +100,5 @@ fn unit(path: &str) -> Option<Unit> {
         (_, "runtime") => "ms",
         (_, "total_ios" | "short_ios" | "drop_ios" | "bw_samples" | "iops_samples") => "1",
         _ => return None,
-    };
-    Some(Unit::parse(text))
+    })
 }

@@ -10,7 +10,6 @@ use serde_json::Value;
 use crate::fault::{Fault, quoted};
 use crate::report::{Benchmark, Field, Reading, Report, joined, one_more};
 use crate::source::Source;
-use crate::unit::Unit;
 
 /// Keys of the configuration lines that are kept.
 const KEYS: [&str; 3] = ["goos", "goarch", "cpu"];
@@ -258,7 +257,7 @@ impl Found {
             aliases.push(joined(".", [package, bare]));
         }
         let field = |(unit, samples): (String, Result<Vec<f64>, String>)| {
-            Field::of(&unit, Some(Unit::parse(&unit)), samples.map(Reading::Samples))
+            Field::of(&unit, Some(&unit), samples.map(Reading::Samples))
         };
         Benchmark {
             aliases,

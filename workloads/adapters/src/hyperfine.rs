@@ -6,7 +6,6 @@ use crate::fault::{Fault, quoted};
 use crate::json;
 use crate::report::{Benchmark, Field, Report};
 use crate::source::Source;
-use crate::unit::Unit;
 
 /// Statistics that hyperfine computes, in seconds.
 const STATISTICS: [&str; 7] = ["mean", "stddev", "median", "user", "system", "min", "max"];
@@ -25,19 +24,18 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
             );
             return Err(Fault::at_field(&source.name, format!("{place}.exit_codes[{at}]"), problem));
         }
-        let seconds = || Some(Unit::parse("s"));
         let mut fields = Vec::new();
         if let Some(times) = result.get("times") {
-            fields.push(Field::of("times", seconds(), json::samples(times)));
+            fields.push(Field::of("times", Some("s"), json::samples(times)));
         }
         for statistic in STATISTICS {
             // Of a single run there is no deviation.
             if let Some(value) = result.get(statistic).filter(|value| !value.is_null()) {
-                fields.push(Field::of(statistic, seconds(), json::summary(value)));
+                fields.push(Field::of(statistic, Some("s"), json::summary(value)));
             }
         }
         if let Some(memory) = result.get("memory_usage_byte") {
-            fields.push(Field::of("memory_usage_byte", Some(Unit::parse("By")), json::samples(memory)));
+            fields.push(Field::of("memory_usage_byte", Some("By"), json::samples(memory)));
         }
         benchmarks.push(Benchmark { name: name.into(), place, fields, ..Benchmark::default() });
     }

@@ -9,7 +9,6 @@ use crate::fault::Fault;
 use crate::json;
 use crate::report::{Benchmark, Field, Reading, Report};
 use crate::source::Source;
-use crate::unit::Unit;
 
 pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
     let document = json::parse(source)?;
@@ -60,14 +59,15 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
 
 fn benchmark(name: &str, place: &str, figures: &Map<String, Value>, contains: Option<&str>) -> Benchmark {
     let unit = unit(name, contains);
+    let per_second = unit.map(|unit| format!("{unit}/s"));
     // Of a metric that counts how many of all were so, and not of what there was.
     let share = figures.contains_key("passes") || figures.contains_key("matches");
     let field = |(figure, value): (&String, &Value)| {
         let unit = match figure.as_str() {
-            "passes" | "fails" | "matches" | "total" => Some(Unit::parse("1")),
-            "rate" | "value" if share => Some(Unit::parse("1")),
-            "rate" => unit.as_ref().map(|unit| Unit::parse(&format!("{unit}/s"))),
-            _ => unit.clone(),
+            "passes" | "fails" | "matches" | "total" => Some("1"),
+            "rate" | "value" if share => Some("1"),
+            "rate" => per_second.as_deref(),
+            _ => unit,
         };
         // Thresholds lie among the figures, and are none.
         value.is_number().then(|| Field::of(figure, unit, json::summary(value)))
@@ -78,9 +78,9 @@ fn benchmark(name: &str, place: &str, figures: &Map<String, Value>, contains: Op
 
 /// The unit of a metric's values: what the summary says it contains, else what k6's own metrics are known to contain. Of what a
 /// script counts itself nothing is known.
-fn unit(name: &str, contains: Option<&str>) -> Option<Unit> {
+fn unit(name: &str, contains: Option<&str>) -> Option<&'static str> {
     let own = name.split('{').next().unwrap_or(name);
-    let text = match (contains, own) {
+    Some(match (contains, own) {
         (Some("time"), _) => "ms",
         (Some("data"), _) => "B",
         (_, "data_sent" | "data_received") => "B",
@@ -89,8 +89,7 @@ fn unit(name: &str, contains: Option<&str>) -> Option<Unit> {
         (_, "iteration_duration" | "group_duration" | "ws_connecting" | "ws_ping" | "ws_session_duration") => "ms",
         (_, own) if own.starts_with("http_req_") || own == "grpc_req_duration" => "ms",
         _ => return None,
-    };
-    Some(Unit::parse(text))
+    })
 }
 
 /// A test in which nothing worked ends with exit code 0 and fine figures of how fast it failed.

@@ -33,7 +33,6 @@ use assay_schema::wave::{Format, Output};
 pub use fault::Fault;
 pub use select::MOST_SAMPLES;
 pub use source::Source;
-pub use unit::Unit;
 
 /// Whether a file of Criterion's folder, named by its path below it, is one that is read.
 pub fn is_criterion_file(name: &str) -> bool {

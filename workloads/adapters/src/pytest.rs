@@ -6,7 +6,6 @@ use crate::fault::{Fault, quoted};
 use crate::json;
 use crate::report::{Benchmark, Field, Report};
 use crate::source::Source;
-use crate::unit::Unit;
 
 /// Statistics of the times, in seconds.
 const TIMES: [&str; 10] = ["min", "max", "mean", "stddev", "median", "iqr", "q1", "q3", "ld15iqr", "hd15iqr"];
@@ -36,18 +35,17 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
             let problem = format!("found {}, and it should hold the figures of {}", json::found(stats), quoted(name));
             return Err(Fault::at_field(&source.name, format!("{place}.stats"), problem));
         }
-        let seconds = || Some(Unit::parse("s"));
         let mut fields = Vec::new();
         if let Some(data) = stats.get("data") {
-            fields.push(Field::of("data", seconds(), json::samples(data)));
+            fields.push(Field::of("data", Some("s"), json::samples(data)));
         }
         for statistic in TIMES {
             if let Some(value) = stats.get(statistic) {
-                fields.push(Field::of(statistic, seconds(), json::summary(value)));
+                fields.push(Field::of(statistic, Some("s"), json::summary(value)));
             }
         }
         if let Some(rate) = stats.get("ops") {
-            fields.push(Field::of("ops", Some(Unit::parse("1/s")), json::summary(rate)));
+            fields.push(Field::of("ops", Some("1/s"), json::summary(rate)));
         }
         if let Some(Value::Object(extra)) = entry.get("extra_info") {
             for (key, value) in extra.iter().filter(|(_, value)| value.is_number()) {

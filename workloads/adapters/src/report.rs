@@ -84,8 +84,9 @@ impl Report {
 }
 
 impl Field {
-    pub(crate) fn of(name: &str, unit: Option<Unit>, reading: Result<Reading, String>) -> Self {
-        Self { name: joined("", [name]), unit, reading }
+    /// The unit is as the tool writes it, where it does.
+    pub(crate) fn of(name: &str, unit: Option<&str>, reading: Result<Reading, String>) -> Self {
+        Self { name: joined("", [name]), unit: unit.map(Unit::parse), reading }
     }
 }
 

@@ -10,7 +10,6 @@ use crate::fault::{Fault, quoted};
 use crate::report::{Benchmark, Field, Reading, Report};
 use crate::source::Source;
 use crate::text;
-use crate::unit::Unit;
 
 /// The heading of the times that have no unit of their own.
 const LATENCY: &str = "Latency (ms)";
@@ -134,5 +133,5 @@ fn figures(section: &str, line: &str) -> Vec<Field> {
 }
 
 fn field(name: &str, unit: &str, figure: &str) -> Field {
-    Field::of(name, Some(Unit::parse(unit)), text::summary(figure, 1.0))
+    Field::of(name, Some(unit), text::summary(figure, 1.0))
 }

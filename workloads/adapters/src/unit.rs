@@ -4,7 +4,7 @@ use std::fmt;
 
 /// What a number counts: seconds, bytes, or pieces of something; possibly per second.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Unit {
+pub(crate) struct Unit {
     text: String,
     kind: Kind,
     per_second: bool,
@@ -63,7 +63,7 @@ const BYTES: &[(&str, f64)] = &[
 
 impl Unit {
     /// Reads a unit as a tool or a person writes it. Anything that is no time and no size counts pieces: `queries/s`.
-    pub fn parse(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         let text = text.trim();
         let text = text.char_indices().nth(LONGEST).map_or(text, |(end, _)| &text[..end]);
         // One operation is what every figure is about.
@@ -90,7 +90,7 @@ impl Unit {
 
     /// What a number of this unit is in another; nothing if they measure different things. A plain number can be of anything
     /// that is counted.
-    pub fn convert(&self, value: f64, to: &Self) -> Option<f64> {
+    pub(crate) fn convert(&self, value: f64, to: &Self) -> Option<f64> {
         let alike = match (&self.kind, &to.kind) {
             (Kind::Count(from), Kind::Count(to)) => from == to || from.is_empty() || to.is_empty(),
             (from, to) => from == to,

@@ -7,7 +7,6 @@ use crate::fault::{Fault, quoted};
 use crate::report::{Benchmark, Field, Reading, Report};
 use crate::source::Source;
 use crate::text;
-use crate::unit::Unit;
 
 /// Columns of the table of threads.
 const COLUMNS: [&str; 4] = ["Avg", "Stdev", "Max", "+/- Stdev"];
@@ -73,7 +72,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
     }
     for name in ERRORS {
         if !fields.iter().any(|field| field.name == name) {
-            fields.push(Field::of(name, Some(Unit::parse("1")), Ok(Reading::Summary(0.0))));
+            fields.push(Field::of(name, Some("1"), Ok(Reading::Summary(0.0))));
         }
     }
     let requests = refused(source, &fields)?;
@@ -147,7 +146,7 @@ fn field(name: &str, word: &str, per: &str) -> Field {
         Some((written, unit, times)) => {
             // A share of the samples is one, also of a rate.
             let unit = if *written == "%" { (*unit).to_owned() } else { format!("{unit}{per}") };
-            Field::of(name, Some(Unit::parse(&unit)), text::summary(number, *times))
+            Field::of(name, Some(&unit), text::summary(number, *times))
         }
         None => {
             let problem = format!("found {}, whose unit {} is not one of wrk's", quoted(word), quoted(suffix));
