@@ -26,14 +26,13 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
     let benchmarks = reader.found.into_iter().map(|found| found.benchmark(&packages)).collect();
     Ok(Report {
         tool: "go test -bench",
-        version: None,
         build: reader.build,
         source: source.name.clone(),
         benchmarks,
-        usual_benchmark: None,
         usual_field: Some("ns/op"),
         if_none: "no line begins with Benchmark and has figures; does the pattern of -test.bench match?",
         without: reader.without,
+        ..Report::default()
     })
 }
 
@@ -152,7 +151,8 @@ impl Reader<'_> {
     }
 
     fn line(&mut self, line: &Line, package: &mut usize) -> Result<(), Fault> {
-        let text = line.text;
+        let (text, source) = (line.text, self.source);
+        let fault = |problem: String| Fault::at_line(source, line.number, problem);
         if let Some((key, value)) = text.split_once(": ") {
             if key == "pkg" {
                 *package = self.package(value);
@@ -167,11 +167,8 @@ impl Reader<'_> {
             || text.starts_with("panic: ")
             || text.starts_with("fatal error: ");
         if failed {
-            return Err(Fault::at_line(
-                self.source,
-                line.number,
-                format!("go test reports {}: repair it, figures of a failure mean nothing", quoted(trimmed)),
-            ));
+            let reports = quoted(trimmed);
+            return Err(fault(format!("go test reports {reports}: repair it, figures of a failure mean nothing")));
         }
         if let Some(name) = trimmed.strip_prefix("--- SKIP: ") {
             let name = name.split_whitespace().next().unwrap_or_default();
@@ -190,24 +187,17 @@ impl Reader<'_> {
             return Ok(());
         };
         if !line.whole {
-            return Err(Fault::at_line(
-                self.source,
-                line.number,
-                format!("{} ends in the middle of a line: was the output cut?", quoted(text)),
-            ));
+            return Err(fault(format!("{} ends in the middle of a line: was the output cut?", quoted(text))));
         }
         let words: Vec<&str> = words.collect();
         if words.is_empty() || words.len() % 2 == 1 {
-            return Err(Fault::at_line(
-                self.source,
-                line.number,
-                format!("{} should have pairs of a figure and a unit after the iterations", quoted(text)),
-            ));
+            let found = quoted(text);
+            return Err(fault(format!("{found} should have pairs of a figure and a unit after the iterations")));
         }
         let next = self.found.len();
         let at = *self.at.entry((*package, name.to_owned())).or_insert(next);
         if at == next {
-            one_more(next).map_err(|problem| Fault::at_line(self.source, line.number, problem))?;
+            one_more(next).map_err(fault)?;
             self.found.push(Found {
                 package: *package,
                 name: name.into(),
@@ -223,7 +213,7 @@ impl Reader<'_> {
         for pair in words.chunks(2) {
             let (figure, unit) = (pair[0], pair[1]);
             if !seen.insert(unit) {
-                return Err(Fault::at_line(self.source, line.number, format!("{} has {unit} twice", quoted(name))));
+                return Err(fault(format!("{} has {unit} twice", quoted(name))));
             }
             found.add(unit, figure, line.number);
         }
