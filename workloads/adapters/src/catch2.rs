@@ -135,21 +135,16 @@ fn path(node: Node) -> String {
 
 /// What Catch2 computed. Without an analysis it has one mean only: no interval, and a deviation of nothing.
 fn fields(node: Node) -> Vec<Field> {
-    let analyzed = |child: &Node| child.attribute("ci").and_then(|ci| text::number(ci).ok()) != Some(0.0);
     let mut fields = Vec::new();
     for child in node.children().filter(Node::is_element) {
         let Some((_, name)) = STATISTICS.iter().find(|(tag, _)| child.has_tag_name(*tag)) else { continue };
-        let analyzed = analyzed(&child);
+        let analyzed = child.attribute("ci").and_then(|ci| text::number(ci).ok()) != Some(0.0);
         if *name != "mean" && !analyzed {
             continue;
         }
-        let bounds = [("lowerBound", "low "), ("upperBound", "high ")];
-        let mut add = |attribute: &str, name: &str| {
-            fields.push(Field::of(name, Some(Unit::parse("ns")), figure(child, attribute)));
-        };
-        add("value", name);
-        for (attribute, prefix) in bounds.iter().filter(|_| analyzed) {
-            add(attribute, &format!("{prefix}{name}"));
+        let parts = [("value", ""), ("lowerBound", "low "), ("upperBound", "high ")];
+        for (attribute, prefix) in parts.iter().filter(|(attribute, _)| analyzed || *attribute == "value") {
+            fields.push(Field::of(&format!("{prefix}{name}"), Some("ns"), figure(child, attribute)));
         }
     }
     fields

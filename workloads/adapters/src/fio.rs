@@ -27,13 +27,10 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
     for (i, job) in jobs.iter().enumerate() {
         let place = format!("jobs[{i}]");
         let name = json::text(source, job, &place, "jobname")?;
-        match job.get("error").and_then(Value::as_i64) {
-            Some(0) | None => {}
-            Some(error) => {
-                let problem =
-                    format!("job {} ended with error {error}: what did fio print on standard error?", quoted(name));
-                return Err(Fault::at_field(&source.name, format!("{place}.error"), problem));
-            }
+        if let Some(error) = job.get("error").and_then(Value::as_i64).filter(|&error| error != 0) {
+            let problem =
+                format!("job {} ended with error {error}: what did fio print on standard error?", quoted(name));
+            return Err(Fault::at_field(&source.name, format!("{place}.error"), problem));
         }
         let first = report.benchmarks.len();
         for direction in DIRECTIONS {
