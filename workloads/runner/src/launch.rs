@@ -22,7 +22,7 @@ use crate::process::{self, Prepared, SWEEP_TIME, Started, cannot_start, has_ende
 use crate::roles::{Company, Service, Start};
 use crate::signals::Signals;
 use crate::stop::Stop;
-use crate::usage::{self, Exit, Reap, Usage};
+use crate::usage::{self, Exit, Reap, Reaped};
 
 /// As much of standard error as an attempt holds.
 const STDERR_LIMIT: usize = 16 << 10;
@@ -166,13 +166,13 @@ impl Launcher {
         let how = match how {
             Some(how) => how,
             None if stdout.as_ref().is_some_and(Capture::overflowed) => How::TooMuchOutput,
-            None => How::Exited(swept.exit.context("a process that has ended could not be reaped")?),
+            None => How::Exited(swept.main.context("a process that has ended could not be reaped")?.exit()),
         };
         Ok(Some(Ended {
             how,
             started_at,
             duration,
-            usage: swept.usage.map(|usage| usage.above(floor)),
+            usage: swept.main.map(|main| main.above(floor).usage),
             stdout: stdout.map(Capture::into_bytes).unwrap_or_default(),
             stderr: stderr.into_bytes(),
             left_behind: swept.others,
@@ -198,11 +198,8 @@ impl Launcher {
         loop {
             self.signals.clear();
             loop {
-                match usage::reap().context("cannot reap")? {
-                    Reap::Done(ended) if Some(ended.pid) == main => {
-                        swept.exit = Some(ended.exit());
-                        swept.usage = Some(ended.usage);
-                    }
+                match usage::reap(None).context("cannot reap")? {
+                    Reap::Done(ended) if Some(ended.pid) == main => swept.main = Some(ended),
                     Reap::Done(ended) => swept.others += usize::from(ended.exit() == Exit::Signal(libc::SIGKILL)),
                     Reap::Running => break,
                     Reap::None if !self.alone || self::strays().is_empty() => {
@@ -233,8 +230,7 @@ impl Launcher {
 /// What a sweep found.
 #[derive(Debug, Default)]
 struct Swept {
-    exit: Option<Exit>,
-    usage: Option<Usage>,
+    main: Option<Reaped>,
     others: usize,
 }
 

@@ -20,7 +20,7 @@ use crate::host::Host;
 use crate::log::log;
 use crate::process::{self, Prepared, SWEEP_TIME, Started};
 use crate::signals::Signals;
-use crate::usage::{self, Exit, Reaped};
+use crate::usage::{self, Exit, Reap, Reaped};
 use crate::words;
 
 /// As much of a role's output as an attempt holds.
@@ -373,7 +373,9 @@ impl<'a> Member<'a> {
     /// Takes what the kernel says of a member that has ended, and kills what it leaves behind.
     fn reap(&mut self) -> Result<()> {
         let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
-        self.ended = usage::reap_process(self.pid).context("cannot reap a role")?.map(|ended| ended.above(self.floor));
+        if let Reap::Done(ended) = usage::reap(Some(self.pid)).context("cannot reap a role")? {
+            self.ended = Some(ended.above(self.floor));
+        }
         Ok(())
     }
 

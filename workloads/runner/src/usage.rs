@@ -4,6 +4,7 @@ use std::io;
 use std::mem::MaybeUninit;
 
 use assay_schema::attempt::Resources;
+use rustix::process::Pid;
 
 /// A process that has ended and been reaped.
 #[derive(Debug, Clone, Copy)]
@@ -13,18 +14,12 @@ pub(crate) struct Reaped {
     pub(crate) usage: Usage,
 }
 
-/// One `rusage`.
+/// What it used.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Usage {
+    counted: libc::rusage,
     /// What of the peak is the runner's: the pages that a child has been forked with. Absent if that is not known.
     floor: Option<u64>,
-    pub(crate) user_seconds: f64,
-    pub(crate) system_seconds: f64,
-    max_rss_bytes: u64,
-    minor_faults: u64,
-    major_faults: u64,
-    voluntary_switches: u64,
-    involuntary_switches: u64,
 }
 
 /// How a process ended.
@@ -45,12 +40,13 @@ pub(crate) enum Reap {
     None,
 }
 
-/// Reaps one child that has ended, without waiting.
-pub(crate) fn reap() -> io::Result<Reap> {
+/// Reaps a child that has ended, or no other than this one, without waiting.
+pub(crate) fn reap(child: Option<Pid>) -> io::Result<Reap> {
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    let number = child.map_or(-1, |child| child.as_raw_nonzero().get());
     // SAFETY: both pointers are to live, writable memory of the types that wait4 fills.
-    let pid = unsafe { libc::wait4(-1, &raw mut status, libc::WNOHANG, usage.as_mut_ptr()) };
+    let pid = unsafe { libc::wait4(number, &raw mut status, libc::WNOHANG, usage.as_mut_ptr()) };
     match pid {
         0 => Ok(Reap::Running),
         -1 => match io::Error::last_os_error() {
@@ -58,41 +54,27 @@ pub(crate) fn reap() -> io::Result<Reap> {
             error => Err(error),
         },
         // SAFETY: wait4 returned a process, so it has filled usage; all zeroes is a valid rusage in any case.
-        pid => Ok(Reap::Done(Reaped { pid, status, usage: Usage::from(unsafe { usage.assume_init() }) })),
+        pid => Ok(Reap::Done(Reaped {
+            pid,
+            status,
+            usage: Usage { counted: unsafe { usage.assume_init() }, floor: None },
+        })),
     }
 }
 
-/// Reaps one child without waiting; nothing if it still runs or is no child.
-pub(crate) fn reap_process(child: rustix::process::Pid) -> io::Result<Option<Reaped>> {
-    let mut status = 0;
-    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    let number = child.as_raw_nonzero().get();
-    // SAFETY: both pointers are to live, writable memory of the types that wait4 fills.
-    let pid = unsafe { libc::wait4(number, &raw mut status, libc::WNOHANG, usage.as_mut_ptr()) };
-    match pid {
-        0 => Ok(None),
-        -1 => match io::Error::last_os_error() {
-            error if error.raw_os_error() == Some(libc::ECHILD) => Ok(None),
-            error => Err(error),
-        },
-        // SAFETY: wait4 returned a process, so it has filled usage; all zeroes is a valid rusage in any case.
-        pid => Ok(Some(Reaped { pid, status, usage: Usage::from(unsafe { usage.assume_init() }) })),
-    }
+/// What this process, or all the children it has reaped, used so far. Safe to call between fork and exec: it makes one system call.
+fn so_far(who: libc::c_int) -> libc::rusage {
+    let mut usage = MaybeUninit::zeroed();
+    // SAFETY: the pointer is to live, writable memory of the type that getrusage fills.
+    unsafe { libc::getrusage(who, usage.as_mut_ptr()) };
+    // SAFETY: all zeroes is a valid rusage, and getrusage writes nothing but a valid one.
+    unsafe { usage.assume_init() }
 }
 
 /// CPU seconds used so far by this process and by all the children it has reaped.
 pub(crate) fn cpu_seconds_so_far() -> f64 {
-    [libc::RUSAGE_SELF, libc::RUSAGE_CHILDREN]
-        .into_iter()
-        .map(|who| {
-            let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-            // SAFETY: the pointer is to live, writable memory of the type that getrusage fills.
-            unsafe { libc::getrusage(who, usage.as_mut_ptr()) };
-            // SAFETY: all zeroes is a valid rusage, and getrusage writes nothing but a valid one.
-            let usage = Usage::from(unsafe { usage.assume_init() });
-            usage.user_seconds + usage.system_seconds
-        })
-        .sum()
+    let both = [libc::RUSAGE_SELF, libc::RUSAGE_CHILDREN].map(so_far);
+    both.iter().map(|usage| seconds(usage.ru_utime) + seconds(usage.ru_stime)).sum()
 }
 
 /// Gives memory that is free in this process back to the kernel.
@@ -103,11 +85,7 @@ pub(crate) fn release_free_memory() {
 
 /// Peak memory of this process so far, in bytes. Safe to call between fork and exec: it makes one system call.
 pub(crate) fn own_peak_memory() -> u64 {
-    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the pointer is to live, writable memory of the type that getrusage fills.
-    unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) };
-    // SAFETY: all zeroes is a valid rusage, and getrusage writes nothing but a valid one.
-    Usage::from(unsafe { usage.assume_init() }).max_rss_bytes
+    count(so_far(libc::RUSAGE_SELF).ru_maxrss) * 1024
 }
 
 /// By how much two readings of one process's memory can differ without a reason, in bytes: each CPU counts up to a batch of pages for
@@ -118,9 +96,18 @@ fn counter_error() -> u64 {
     2 * (2 * read(libc::_SC_NPROCESSORS_CONF)).max(64) * read(libc::_SC_PAGESIZE)
 }
 
+fn seconds(time: libc::timeval) -> f64 {
+    time.tv_sec as f64 + time.tv_usec as f64 / 1e6
+}
+
+fn count(value: libc::c_long) -> u64 {
+    u64::try_from(value).unwrap_or(0)
+}
+
 impl Reaped {
+    /// The same of a child that had so much memory when it executed its program.
     pub(crate) fn above(self, floor: Option<u64>) -> Self {
-        Self { usage: self.usage.above(floor), ..self }
+        Self { usage: Usage { floor, ..self.usage }, ..self }
     }
 
     pub(crate) fn exit(&self) -> Exit {
@@ -132,45 +119,23 @@ impl Reaped {
     }
 }
 
-impl From<libc::rusage> for Usage {
-    fn from(usage: libc::rusage) -> Self {
-        let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-        let count = |value: libc::c_long| u64::try_from(value).unwrap_or(0);
-        Self {
-            floor: None,
-            user_seconds: seconds(usage.ru_utime),
-            system_seconds: seconds(usage.ru_stime),
-            max_rss_bytes: count(usage.ru_maxrss) * 1024,
-            minor_faults: count(usage.ru_minflt),
-            major_faults: count(usage.ru_majflt),
-            voluntary_switches: count(usage.ru_nvcsw),
-            involuntary_switches: count(usage.ru_nivcsw),
-        }
-    }
-}
-
 impl Usage {
-    /// The same of a child that had so much memory when it executed its program.
-    pub(crate) fn above(self, floor: Option<u64>) -> Self {
-        Self { floor, ..self }
-    }
-
-    /// At most so much was resident.
+    /// At most so many bytes were resident.
     pub(crate) fn resident(&self) -> u64 {
-        self.max_rss_bytes
+        count(self.counted.ru_maxrss) * 1024
     }
 
     /// The record. A peak up to what the child was forked with says nothing about its program.
     pub(crate) fn resources(&self) -> Resources {
-        let seen = self.floor.is_some_and(|floor| self.max_rss_bytes > floor + counter_error());
+        let seen = self.floor.is_some_and(|floor| self.resident() > floor + counter_error());
         Resources {
-            user_seconds: Some(self.user_seconds),
-            system_seconds: Some(self.system_seconds),
-            max_rss_bytes: seen.then_some(self.max_rss_bytes),
-            minor_faults: Some(self.minor_faults),
-            major_faults: Some(self.major_faults),
-            voluntary_context_switches: Some(self.voluntary_switches),
-            involuntary_context_switches: Some(self.involuntary_switches),
+            user_seconds: Some(seconds(self.counted.ru_utime)),
+            system_seconds: Some(seconds(self.counted.ru_stime)),
+            max_rss_bytes: seen.then_some(self.resident()),
+            minor_faults: Some(count(self.counted.ru_minflt)),
+            major_faults: Some(count(self.counted.ru_majflt)),
+            voluntary_context_switches: Some(count(self.counted.ru_nvcsw)),
+            involuntary_context_switches: Some(count(self.counted.ru_nivcsw)),
         }
     }
 }
@@ -203,14 +168,14 @@ mod tests {
     #[test]
     fn a_peak_is_recorded_where_it_is_certainly_the_programs() {
         // SAFETY: all zeroes is a valid rusage.
-        let mut raw: libc::rusage = unsafe { std::mem::zeroed() };
-        raw.ru_maxrss = 4096;
-        let (usage, bytes) = (Usage::from(raw), 4096 * 1024);
-        let peak = |floor| usage.above(floor).resources().max_rss_bytes;
+        let mut counted: libc::rusage = unsafe { std::mem::zeroed() };
+        counted.ru_maxrss = 4096;
+        let bytes = 4096 * 1024;
+        let peak = |floor| Usage { counted, floor }.resources().max_rss_bytes;
         assert_eq!(peak(Some(bytes - counter_error() - 1)), Some(bytes));
         assert_eq!(peak(Some(bytes - counter_error())), None, "two readings can differ by so much");
         assert_eq!(peak(Some(bytes)), None);
         assert_eq!(peak(None), None, "nobody knows what the child was forked with");
-        assert_eq!(usage.above(None).resident(), bytes);
+        assert_eq!(Usage { counted, floor: None }.resident(), bytes);
     }
 }
