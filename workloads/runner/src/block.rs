@@ -284,8 +284,7 @@ impl<'a> Block<'a> {
                 cpus: staged.seats.last().and_then(|seat| seat.cpus.as_ref()),
                 services: &staged.services,
             })?,
-            (_, Some(reason)) => Ended::not_started(reason.clone()),
-            (Err(reason), None) => Ended::not_started(reason.clone()),
+            (_, Some(reason)) | (Err(reason), None) => Ended::never_ran(How::NotStarted(reason.clone())),
         };
         let counters_after = self.counters(allowed_before.as_ref());
         let allowed_after = CpuSet::allowed();

@@ -26,10 +26,6 @@ pub(crate) struct Ended {
 
 impl Ended {
     /// The end of something that never ran.
-    pub(crate) fn not_started(reason: String) -> Self {
-        Self::never_ran(How::NotStarted(reason))
-    }
-
     pub(crate) fn never_ran(how: How) -> Self {
         Self {
             how,

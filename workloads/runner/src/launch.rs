@@ -84,7 +84,7 @@ impl Launcher {
         let mut stderr = Capture::new(stderr.into(), Keep::Tail, STDERR_LIMIT)?;
         let mut prepared = match Program::find(launch.program, launch.argv, launch.env) {
             Ok(program) => Prepared::new(program, launch.cpus)?,
-            Err(error) => return Ok(Some(Ended::not_started(cannot_start(launch.program, &error)))),
+            Err(error) => return Ok(Some(Ended::never_ran(How::NotStarted(cannot_start(launch.program, &error))))),
         };
         if let Some(folder) = launch.folder {
             prepared.command.current_dir(folder);

@@ -234,6 +234,7 @@ fn keep(sources: &[Source]) -> Option<Vec<RawOutput>> {
             text,
         });
     }
+    use crate::ended::How;
     (!kept.is_empty()).then_some(kept)
 }
 
@@ -249,7 +250,7 @@ mod tests {
     }
 
     fn printed(text: &str) -> Ended {
-        let mut ended = Ended::not_started(String::new());
+        let mut ended = Ended::never_ran(How::NotStarted(String::new()));
         ended.stdout = text.into();
         ended
     }
