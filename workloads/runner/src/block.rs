@@ -289,8 +289,7 @@ impl<'a> Block<'a> {
         let counters_after = self.counters(allowed_before.as_ref());
         let allowed_after = CpuSet::allowed();
         self.launcher.inherited.restore_cpus();
-        let mut during = counters_after.since(&counters_before);
-        counters_after.shares_since(&counters_before, &self.history, &mut during);
+        let mut during = counters_after.since(&counters_before, &self.history);
         if matches!(ended.how, How::NotStarted(_)) {
             // Nothing ran, so there is nothing to say about what else did.
             during = NoiseWindow { window_seconds: during.window_seconds, ..NoiseWindow::default() };

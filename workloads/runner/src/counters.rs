@@ -15,14 +15,6 @@ const TICK_SECONDS: f64 = 0.01;
 /// Over less time a share of CPU time would be noise itself, since it is counted in ticks.
 const SHARES_WINDOW: f64 = 20.0 * TICK_SECONDS;
 
-/// Other work on the allowed CPUs, as a share of their time.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct OtherWork {
-    pub(crate) ratio: f64,
-    /// How wrong `ratio` can be, because the kernel counts in steps.
-    pub(crate) uncertainty: f64,
-}
-
 /// One reading of every counter.
 #[derive(Debug, Clone)]
 pub(crate) struct Counters {
@@ -60,8 +52,9 @@ impl Counters {
         }
     }
 
-    /// What happened between `earlier` and this reading.
-    pub(crate) fn since(&self, earlier: &Self) -> NoiseWindow {
+    /// What happened between `earlier` and this reading. Shares of CPU time of a trial that is too short for them are taken over the
+    /// shortest time that is not and ends with it, of which `history` has the readings, oldest first.
+    pub(crate) fn since(&self, earlier: &Self, history: &VecDeque<Self>) -> NoiseWindow {
         let seconds = (self.at - earlier.at).as_secs_f64();
         let grown = |i: usize| Some((self.pressure[i]? - earlier.pressure[i]?).max(0.0));
         let mut window = NoiseWindow {
@@ -75,17 +68,9 @@ impl Counters {
             window.throttled_seconds = Some((after.seconds - before.seconds).max(0.0));
             window.throttled_periods = Some(after.periods.saturating_sub(before.periods));
         }
-        window
-    }
-
-    /// Completes the readings of a trial by the shares of CPU time. Those of a trial that is too short for them are taken over the
-    /// shortest time that is not and ends with it, of which `history` has the readings, oldest first.
-    pub(crate) fn shares_since(&self, earlier: &Self, history: &VecDeque<Self>, window: &mut NoiseWindow) {
-        let long_enough = |reading: &&Self| self.cpu_window(reading).is_some();
-        let Some(start) = Some(earlier).filter(long_enough).or_else(|| history.iter().rev().find(long_enough)) else {
-            return;
-        };
-        let Some((before, after, capacity)) = self.cpu_window(start) else { return };
+        let mut starts = std::iter::once(earlier).chain(history.iter().rev());
+        let long_enough = starts.find_map(|start| Some((start, self.cpu_window(start)?)));
+        let Some((start, (before, after, capacity))) = long_enough else { return window };
         let seconds = (self.at - start.at).as_secs_f64();
         window.shares_window_seconds = (start.at != earlier.at).then_some(seconds);
         window.steal_ratio = Some(((after.steal_seconds - before.steal_seconds) / capacity).max(0.0));
@@ -93,9 +78,12 @@ impl Counters {
             .elsewhere_seconds
             .zip(after.elsewhere_seconds)
             .map(|(before, after)| ((after - before) / seconds).max(0.0));
-        let other = self.other_work_since(start);
-        window.other_work_ratio = other.map(|other| other.ratio);
-        window.other_work_uncertainty = other.map(|other| other.uncertainty);
+        // What other than the runner and its trials ran. Both readings of the kernel's are in steps.
+        let own = self.own_seconds - start.own_seconds;
+        let other = after.busy_seconds - before.busy_seconds - own;
+        window.other_work_ratio = Some((other / capacity).max(0.0));
+        window.other_work_uncertainty = Some(2.0 * after.resolution * after.cpus as f64 / capacity);
+        window
     }
 
     /// Forgets the readings of the past that no trial from now on can need.
@@ -106,15 +94,6 @@ impl Counters {
             }
             history.pop_front();
         }
-    }
-
-    /// What other than the runner and its trials ran on the allowed CPUs; nothing if the window is too short to measure it.
-    pub(crate) fn other_work_since(&self, earlier: &Self) -> Option<OtherWork> {
-        let (before, after, capacity) = self.cpu_window(earlier)?;
-        let own = self.own_seconds - earlier.own_seconds;
-        let other = after.busy_seconds - before.busy_seconds - own;
-        let steps = 2.0 * after.resolution * after.cpus as f64;
-        Some(OtherWork { ratio: (other / capacity).max(0.0), uncertainty: steps / capacity })
     }
 
     /// Whether the CPUs' times can be read at all.
@@ -211,9 +190,7 @@ mod tests {
     }
 
     fn between(before: &Counters, after: &Counters, history: &VecDeque<Counters>) -> NoiseWindow {
-        let mut window = after.since(before);
-        after.shares_since(before, history, &mut window);
-        window
+        after.since(before, history)
     }
 
     #[test]

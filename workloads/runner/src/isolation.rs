@@ -3,7 +3,6 @@
 use assay_schema::attempt::{Isolation, IsolationLevel, NoiseWindow};
 
 use crate::cgroup::Cgroups;
-use crate::counters::OtherWork;
 use crate::cpus::CpuSet;
 use crate::host::Host;
 
@@ -38,7 +37,7 @@ pub(crate) struct Observed<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum OtherWorkSeen {
     /// So much, over the window that the words name.
-    Over(&'static str, OtherWork),
+    Over { window: &'static str, ratio: f64, uncertainty: f64 },
     /// The counters are too coarse for the time that has passed.
     TooSoon,
     /// There are no counters.
@@ -51,8 +50,7 @@ impl OtherWorkSeen {
         match (during.other_work_ratio, during.shares_window_seconds) {
             (Some(ratio), longer) => {
                 let window = if longer.is_some() { "in and shortly before the trial" } else { "during the trial" };
-                let uncertainty = during.other_work_uncertainty.unwrap_or(0.0);
-                Self::Over(window, OtherWork { ratio, uncertainty })
+                Self::Over { window, ratio, uncertainty: during.other_work_uncertainty.unwrap_or(0.0) }
             }
             (None, _) if counters_are_there => Self::TooSoon,
             (None, _) => Self::Unreadable,
@@ -72,6 +70,12 @@ impl Grant {
             memory_limit: cgroups.memory_limit(),
             cgroups: cgroups.clone(),
         }
+    /// The record before a trial. Whether others keep to it is seen in every trial.
+    pub(crate) fn before(&self, allowed: Option<CpuSet>) -> Isolation {
+        let (during, other_work) = (&NoiseWindow::default(), OtherWorkSeen::TooSoon);
+        self.judge(&Observed { allowed_before: allowed.clone(), allowed_after: allowed, during, other_work })
+    }
+
     }
 
     /// The record for one trial.
@@ -110,10 +114,10 @@ impl Grant {
             Err(outcome) => return outcome,
         };
         match observed.other_work {
-            OtherWorkSeen::Over(window, other) => {
-                let (percent, uncertainty) = (100.0 * other.ratio, 100.0 * other.uncertainty);
-                let seen = format!("other work took {percent:.1} % (± {uncertainty:.1}) of CPU {after} {window}");
-                if other.ratio > OTHER_WORK_LIMIT + other.uncertainty {
+            OtherWorkSeen::Over { window, ratio, uncertainty } => {
+                let (percent, off) = (100.0 * ratio, 100.0 * uncertainty);
+                let seen = format!("other work took {percent:.1} % (± {off:.1}) of CPU {after} {window}");
+                if ratio > OTHER_WORK_LIMIT + uncertainty {
                     (Shared, format!("{evidence}, yet {seen}"))
                 } else {
                     (ExclusiveCpus, format!("{evidence}; {seen}"))
@@ -197,7 +201,7 @@ mod tests {
 
     fn judge(fake: &FakeHost, allowed: &str, during: &NoiseWindow) -> Isolation {
         let other_work = match during.other_work_ratio {
-            Some(ratio) => OtherWorkSeen::Over("during the trial", OtherWork { ratio, uncertainty: 0.01 }),
+            Some(ratio) => OtherWorkSeen::Over { window: "during the trial", ratio, uncertainty: 0.01 },
             None => OtherWorkSeen::Unreadable,
         };
         judge_with(fake, allowed, during, other_work)

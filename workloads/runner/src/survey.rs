@@ -47,8 +47,7 @@ fn look() -> Survey {
     let probes = Moment::new(probe::full(&host, &cgroups)).window(canaries.memory());
     std::thread::sleep(TIME.saturating_sub(start.elapsed()));
     let after = Counters::read(&host, &cgroups, allowed.as_ref());
-    let mut during = after.since(&before);
-    after.shares_since(&before, &VecDeque::new(), &mut during);
+    let during = after.since(&before, &VecDeque::new());
     let other_work = OtherWorkSeen::of(&during, after.sees_cpus());
     let observed =
         Observed { allowed_before: allowed.clone(), allowed_after: CpuSet::allowed(), during: &during, other_work };
