@@ -187,13 +187,7 @@ impl<'a> Block<'a> {
         let node = plan.lease.as_ref().map(|lease| lease.node.clone());
         let environment =
             environment::read(&host, &cgroups, allowed.as_ref(), Planned { image: plan.image.clone(), node });
-        let isolation = grant.judge(&Observed {
-            allowed_before: allowed.clone(),
-            allowed_after: allowed.clone(),
-            during: &NoiseWindow::default(),
-            // Whether others keep to it is seen in every trial.
-            other_work: OtherWorkSeen::TooSoon,
-        });
+        let isolation = grant.before(allowed.clone());
         let last_level_cache =
             environment::last_level_cache(&host, allowed.as_ref().and_then(CpuSet::first).unwrap_or(0));
         let mut block = Self {
@@ -360,7 +354,6 @@ impl<'a> Block<'a> {
         staged: Option<&Staged<'_>>,
         padding: Option<usize>,
     ) -> Attempt {
-        let allowed = CpuSet::allowed();
         Attempt {
             schema: Default::default(),
             id: format!("{}/{}", self.executor, trial.id),
@@ -388,12 +381,7 @@ impl<'a> Block<'a> {
             parameters: command.parameters.clone(),
             result: None,
             environment: self.environment_of(command, staged, padding),
-            isolation: self.grant.judge(&Observed {
-                allowed_before: allowed.clone(),
-                allowed_after: allowed,
-                during: &NoiseWindow::default(),
-                other_work: OtherWorkSeen::TooSoon,
-            }),
+            isolation: self.grant.before(CpuSet::allowed()),
             noise: Noise::default(),
             resources: Resources::default(),
             output: None,
