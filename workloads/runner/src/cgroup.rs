@@ -12,6 +12,16 @@ pub(crate) enum Version {
     V2,
 }
 
+impl Version {
+    /// What is so in this version.
+    pub(crate) fn choose<T>(self, v1: T, v2: T) -> T {
+        match self {
+            Self::V1 => v1,
+            Self::V2 => v2,
+        }
+    }
+}
+
 /// The folders of one controller, from this process's own cgroup to the outermost one that can be seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Controller {
@@ -35,7 +45,8 @@ pub(crate) struct Cgroups {
     cpuset: Option<Controller>,
     memory: Option<Controller>,
     unified: Option<Controller>,
-    in_kubernetes_pod: bool,
+    /// The paths show that a kubelet made these cgroups.
+    pub(crate) in_kubernetes_pod: bool,
 }
 
 impl Cgroups {
@@ -64,11 +75,6 @@ impl Cgroups {
         self.cpu.as_ref().or(self.cpuset.as_ref()).map(|controller| controller.version)
     }
 
-    /// Whether the paths show that a kubelet made these cgroups.
-    pub(crate) fn in_kubernetes_pod(&self) -> bool {
-        self.in_kubernetes_pod
-    }
-
     /// The tightest CFS quota, in CPUs.
     pub(crate) fn cpu_quota(&self) -> Option<f64> {
         let controller = self.cpu.as_ref()?;
@@ -94,7 +100,7 @@ impl Cgroups {
     /// Whether this process's own cgroup has the CPU weight that a kubelet gives to a request of that many whole CPUs.
     pub(crate) fn requests_cpus(&self, cpus: usize) -> Option<bool> {
         let controller = self.cpu.as_ref()?;
-        let own = controller.folders.first()?;
+        let own = controller.own();
         let shares = cpus as u64 * 1024;
         match controller.version {
             Version::V1 => Some(self.host.number(own.join("cpu.shares"))? == shares),
@@ -105,7 +111,7 @@ impl Cgroups {
     /// The CPUs of this process's own cgroup.
     pub(crate) fn cpuset(&self) -> Option<CpuSet> {
         let controller = self.cpuset.as_ref()?;
-        let own = controller.folders.first()?;
+        let own = controller.own();
         let names: &[&str] = match controller.version {
             Version::V1 => &["cpuset.effective_cpus", "cpuset.cpus"],
             Version::V2 => &["cpuset.cpus.effective"],
@@ -116,7 +122,7 @@ impl Cgroups {
     /// Whether the kernel keeps sibling cgroups off this cgroup's CPUs.
     pub(crate) fn cpuset_is_exclusive(&self) -> bool {
         let Some(controller) = &self.cpuset else { return false };
-        let Some(own) = controller.folders.first() else { return false };
+        let own = controller.own();
         match controller.version {
             // The root always has the flag, and no sibling.
             Version::V1 => {
@@ -131,10 +137,7 @@ impl Cgroups {
     /// The tightest memory limit.
     pub(crate) fn memory_limit(&self) -> Option<u64> {
         let controller = self.memory.as_ref()?;
-        let name = match controller.version {
-            Version::V1 => "memory.limit_in_bytes",
-            Version::V2 => "memory.max",
-        };
+        let name = controller.version.choose("memory.limit_in_bytes", "memory.max");
         // Version 1 says "no limit" with a huge number.
         let limits = controller.folders.iter().filter_map(|folder| self.host.number(folder.join(name)));
         limits.filter(|&limit| limit > 0 && limit < 1 << 60).min()
@@ -143,22 +146,15 @@ impl Cgroups {
     /// Memory in use by this process's own cgroup.
     pub(crate) fn memory_used(&self) -> Option<u64> {
         let controller = self.memory.as_ref()?;
-        let name = match controller.version {
-            Version::V1 => "memory.usage_in_bytes",
-            Version::V2 => "memory.current",
-        };
-        self.host.number(controller.folders.first()?.join(name))
+        let name = controller.version.choose("memory.usage_in_bytes", "memory.current");
+        self.host.number(controller.own().join(name))
     }
 
     /// How many processes of this cgroup the kernel has killed for lack of memory.
     pub(crate) fn out_of_memory_kills(&self) -> Option<u64> {
         let controller = self.memory.as_ref()?;
-        let name = match controller.version {
-            Version::V1 => "memory.oom_control",
-            Version::V2 => "memory.events",
-        };
-        let text = self.host.text(controller.folders.first()?.join(name))?;
-        field(&text, "oom_kill")
+        let name = controller.version.choose("memory.oom_control", "memory.events");
+        field(&self.host.text(controller.own().join(name))?, "oom_kill")
     }
 
     /// Throttling by the quotas of all the cgroups that can be seen.
@@ -166,10 +162,8 @@ impl Cgroups {
         let controller = self.cpu.as_ref()?;
         let throttling = |folder: &PathBuf| {
             let text = self.host.text(folder.join("cpu.stat"))?;
-            let seconds = match controller.version {
-                Version::V1 => field(&text, "throttled_time")? as f64 / 1e9,
-                Version::V2 => field(&text, "throttled_usec")? as f64 / 1e6,
-            };
+            let (name, per_second) = controller.version.choose(("throttled_time", 1e9), ("throttled_usec", 1e6));
+            let seconds = field(&text, name)? as f64 / per_second;
             Some(Throttling { seconds, periods: field(&text, "nr_throttled")? })
         };
         controller
@@ -183,7 +177,7 @@ impl Cgroups {
     /// Elsewhere nothing is known of who shares the cgroup.
     pub(crate) fn container_cpu_seconds(&self) -> Option<f64> {
         let controller = self.cpuacct.as_ref().filter(|_| self.in_kubernetes_pod)?;
-        let own = controller.folders.first()?;
+        let own = controller.own();
         match controller.version {
             Version::V1 => Some(self.host.number(own.join("cpuacct.usage"))? as f64 / 1e9),
             Version::V2 => {
@@ -196,7 +190,7 @@ impl Cgroups {
 
     /// Total seconds for which some task of this cgroup waited for the resource: `cpu`, `memory` or `io`.
     pub(crate) fn pressure(&self, resource: &str) -> Option<f64> {
-        let own = self.unified.as_ref()?.folders.first()?;
+        let own = self.unified.as_ref()?.own();
         // The root has no type, and the pressure of the whole node.
         self.host.word(own.join("cgroup.type"))?;
         pressure_total(&self.host.text(own.join(format!("{resource}.pressure")))?)
@@ -211,7 +205,7 @@ impl Controller {
             let controller = Self::at(host, memberships, mounts, Version::V2, "")?;
             // Beside version 1 the version 2 hierarchy may be mounted without this controller.
             let has = |name: &str| {
-                let controllers = host.text(controller.folders.first()?.join("cgroup.controllers"))?;
+                let controllers = host.text(controller.own().join("cgroup.controllers"))?;
                 Some(controllers.split_whitespace().any(|word| word == name))
             };
             name.is_none_or(|name| has(name).unwrap_or(false)).then_some(controller)
@@ -242,6 +236,11 @@ impl Controller {
         let own = if host.path(&own).is_dir() { own } else { point.clone() };
         let folders = own.ancestors().take_while(|folder| folder.starts_with(&point)).map(Path::to_owned).collect();
         Some(Self { version, folders })
+    }
+
+    /// This process's own cgroup: the first folder, of which there is one at least.
+    fn own(&self) -> &Path {
+        &self.folders[0]
     }
 }
 
@@ -330,7 +329,7 @@ mod tests {
         let fake = v1_pod();
         let cgroups = Cgroups::find(&fake.host());
         assert_eq!(cgroups.version(), Some(Version::V1));
-        assert!(cgroups.in_kubernetes_pod());
+        assert!(cgroups.in_kubernetes_pod);
         assert_eq!(cgroups.cpu_quota(), Some(1.0));
         assert_eq!(cgroups.requests_cpus(1), Some(true));
         assert_eq!(cgroups.requests_cpus(2), Some(false));
@@ -349,7 +348,7 @@ mod tests {
         let fake = v2_service();
         let cgroups = Cgroups::find(&fake.host());
         assert_eq!(cgroups.version(), Some(Version::V2));
-        assert!(!cgroups.in_kubernetes_pod());
+        assert!(!cgroups.in_kubernetes_pod);
         assert_eq!(cgroups.cpu_quota(), Some(1.5));
         assert_eq!(cgroups.requests_cpus(1), Some(true));
         assert_eq!(cgroups.cpuset(), CpuSet::parse("2-3"));

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use assay_schema::attempt::Environment;
 use assay_schema::result::Scalar;
 
-use crate::cgroup::{Cgroups, Version};
+use crate::cgroup::Cgroups;
 use crate::cpus::CpuSet;
 use crate::host::Host;
 
@@ -146,13 +146,7 @@ fn hard(host: &Host, cgroups: &Cgroups, allowed: Option<&CpuSet>) -> BTreeMap<St
     keys.text("kernelCommandLine", host.word("/proc/cmdline").map(|line| performance_words(&line)));
     keys.text("vulnerabilities", vulnerabilities(host));
     keys.text("clocksource", host.word("/sys/devices/system/clocksource/clocksource0/current_clocksource"));
-    keys.integer(
-        "cgroupVersion",
-        cgroups.version().map(|version| match version {
-            Version::V1 => 1,
-            Version::V2 => 2,
-        }),
-    );
+    keys.add("cgroupVersion", cgroups.version().map(|version| version.choose(1_u64, 2)));
     keys.0
 }
 

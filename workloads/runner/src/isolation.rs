@@ -18,7 +18,6 @@ pub(crate) struct Grant {
     isolated: Option<CpuSet>,
     cpuset: Option<CpuSet>,
     cpuset_is_exclusive: bool,
-    in_kubernetes_pod: bool,
     cgroups: Cgroups,
     quota: Option<f64>,
     memory_limit: Option<u64>,
@@ -65,17 +64,16 @@ impl Grant {
             isolated: host.cpus("/sys/devices/system/cpu/isolated").filter(|cpus| !cpus.is_empty()),
             cpuset: cgroups.cpuset(),
             cpuset_is_exclusive: cgroups.cpuset_is_exclusive(),
-            in_kubernetes_pod: cgroups.in_kubernetes_pod(),
             quota: cgroups.cpu_quota(),
             memory_limit: cgroups.memory_limit(),
             cgroups: cgroups.clone(),
         }
+    }
+
     /// The record before a trial. Whether others keep to it is seen in every trial.
     pub(crate) fn before(&self, allowed: Option<CpuSet>) -> Isolation {
         let (during, other_work) = (&NoiseWindow::default(), OtherWorkSeen::TooSoon);
         self.judge(&Observed { allowed_before: allowed.clone(), allowed_after: allowed, during, other_work })
-    }
-
     }
 
     /// The record for one trial.
@@ -161,7 +159,7 @@ impl Grant {
             ));
         }
         match self.cgroups.requests_cpus(allowed.len()) {
-            Some(true) if self.in_kubernetes_pod => Ok(format!(
+            Some(true) if self.cgroups.in_kubernetes_pod => Ok(format!(
                 "the pod requests as many whole CPUs as its cpuset {allowed} has, so kubelet's static policy made it"
             )),
             Some(_) => Err((
