@@ -404,7 +404,8 @@ impl<'a> Block<'a> {
         let command = plan.command(trial);
         let seats = roles::seats(&plan.roles, CpuSet::allowed().as_ref())?;
         env.extend(roles::variables(&plan.roles, &seats));
-        env.extend(self.images.root(command.image).map(|root| ("ASSAY_ROOT".to_owned(), root)));
+        let image = self.images.get(command.image);
+        env.extend(image.map(|image| ("ASSAY_ROOT".to_owned(), image.root.display().to_string())));
         let path = env.get("PATH").cloned().unwrap_or_default();
         let argv = |argv: &[String], ports: &[usize]| roles::with_ports(argv, ports, &plan.roles, &seats);
 
@@ -443,13 +444,13 @@ impl<'a> Block<'a> {
     /// The block's environment, and what this trial executed in it.
     fn environment_of(&self, command: &Command, staged: Option<&Staged<'_>>, padding: Option<usize>) -> Environment {
         let mut environment = self.environment.clone();
-        let padding = padding.map(|bytes| Scalar::Number(bytes.into()));
-        environment.soft.extend(padding.map(|bytes| (environment::LAYOUT_PAD_BYTES.to_owned(), bytes)));
-        let mut text = |key: &str, value: Option<String>| {
-            environment.soft.extend(value.map(|value| (key.to_owned(), Scalar::Text(value))));
-        };
-        text(environment::IMAGE, self.images.reference(command.image).map(str::to_owned));
-        text(environment::IMAGE_FILES_DIGEST, self.images.files_digest(command.image).map(str::to_owned));
+        let mut add =
+            |key: &str, value: Option<Scalar>| environment.soft.extend(value.map(|value| (key.to_owned(), value)));
+        add(environment::LAYOUT_PAD_BYTES, padding.map(|bytes| Scalar::from(bytes as u64)));
+        if let Some(image) = self.images.get(command.image) {
+            add(environment::IMAGE, Some(image.reference.clone().into()));
+            add(environment::IMAGE_FILES_DIGEST, image.copied.clone().ok().map(Scalar::from));
+        }
         if let Some(staged) = staged {
             text(environment::NULL_PROGRAM, Some(staged.program.clone()).filter(|_| command.null));
             text(environment::PROGRAM_DIGEST, staged.digests.last().cloned().flatten());

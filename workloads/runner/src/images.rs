@@ -174,11 +174,11 @@ pub(crate) struct Images {
 }
 
 #[derive(Debug)]
-struct Found {
-    reference: String,
-    root: PathBuf,
+pub(crate) struct Found {
+    pub(crate) reference: String,
+    pub(crate) root: PathBuf,
     /// The digest of all files copied, or why they are not there.
-    copied: Result<String, String>,
+    pub(crate) copied: Result<String, String>,
 }
 
 impl Images {
@@ -194,7 +194,7 @@ impl Images {
 
     /// Where a program lies that its arguments call so, or why its trial cannot start.
     pub(crate) fn program(&self, image: Option<usize>, program: &str) -> Result<String, String> {
-        let Some(image) = image.and_then(|i| self.found.get(i)) else { return Ok(program.to_owned()) };
+        let Some(image) = self.get(image) else { return Ok(program.to_owned()) };
         if let Err(problem) = &image.copied {
             return Err(format!("image {}: {problem}", image.reference));
         }
@@ -204,17 +204,9 @@ impl Images {
         Ok(format!("{}{program}", image.root.display()))
     }
 
-    pub(crate) fn root(&self, image: Option<usize>) -> Option<String> {
-        Some(self.found.get(image?)?.root.display().to_string())
-    }
-
-    pub(crate) fn reference(&self, image: Option<usize>) -> Option<&str> {
-        Some(&self.found.get(image?)?.reference)
-    }
-
-    /// The digest of all files that were copied of an image.
-    pub(crate) fn files_digest(&self, image: Option<usize>) -> Option<&str> {
-        self.found.get(image?)?.copied.as_deref().ok()
+    /// An image, by its place in the plan's list.
+    pub(crate) fn get(&self, image: Option<usize>) -> Option<&Found> {
+        self.found.get(image?)
     }
 }
 
@@ -309,7 +301,8 @@ mod tests {
     #[test]
     fn the_digest_is_one_of_contents_modes_and_names() {
         let scene = Scene::new();
-        let digest = |root: &str| scene.copy(root, &["/app"]).files_digest(Some(0)).expect("a digest").to_owned();
+        let digest =
+            |root: &str| scene.copy(root, &["/app"]).get(Some(0)).expect("found").copied.clone().expect("a digest");
         let first = digest("one");
         assert_eq!(first, digest("two"), "the same files");
         scene.file("image/app/data/rows", "row2", 0o644);
