@@ -87,7 +87,7 @@ pub(crate) fn run(args: &BlockArgs) -> Result<Vec<Duration>, Stop> {
         }
     };
     let executor = match (&record, &args.executor) {
-        (Record::Keeper(keeper), None) => keeper.executor(),
+        (Record::Keeper(keeper), None) => keeper.executor.as_str(),
         (_, executor) => executor.as_deref().unwrap_or_default(),
     };
     check_executor(executor)?;

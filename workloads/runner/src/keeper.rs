@@ -68,8 +68,10 @@ pub(crate) struct Keeper {
     stream: UnixStream,
     /// What has been read beyond the last line.
     rest: Vec<u8>,
-    executor: String,
-    ended: BTreeMap<String, String>,
+    /// What the keeper calls this execution of the block.
+    pub(crate) executor: String,
+    /// The trials that ended an earlier execution of the block, and why.
+    pub(crate) ended: BTreeMap<String, String>,
 }
 
 /// The keeper's first line.
@@ -115,25 +117,8 @@ impl Keeper {
         }
     }
 
-    /// What the keeper calls this execution of the block.
-    pub(crate) fn executor(&self) -> &str {
-        &self.executor
-    }
-
-    pub(crate) fn ended_before(&self, trial: &str) -> Option<&str> {
-        self.ended.get(trial).map(String::as_str)
-    }
-
-    pub(crate) fn start(&mut self, attempt: &Attempt, signals: &Signals) -> Result<(), Stop> {
-        self.keep("started", attempt, signals)
-    }
-
-    pub(crate) fn attempt(&mut self, attempt: &Attempt, signals: &Signals) -> Result<(), Stop> {
-        self.keep("attempt", attempt, signals)
-    }
-
-    /// Sends something and waits until it is kept.
-    fn keep(&mut self, what: &str, attempt: &Attempt, signals: &Signals) -> Result<(), Stop> {
+    /// Sends an attempt, as `started` or as `attempt`, and waits until it is kept.
+    pub(crate) fn keep(&mut self, what: &str, attempt: &Attempt, signals: &Signals) -> Result<(), Stop> {
         self.send(&json!({ what: attempt })).map_err(Stop::Runner)?;
         let line = self.line(signals)?;
         let answer: Answer = serde_json::from_slice(&line).map_err(|error| not_understood(&line, &error))?;

@@ -36,7 +36,7 @@ impl Record {
     pub(crate) fn ended_before(&self, trial: &str) -> Option<&str> {
         match self {
             Self::Folder(_) => None,
-            Self::Keeper(keeper) => keeper.ended_before(trial),
+            Self::Keeper(keeper) => keeper.ended.get(trial).map(String::as_str),
         }
     }
 
@@ -44,7 +44,7 @@ impl Record {
     pub(crate) fn start(&mut self, attempt: &Attempt, signals: &Signals) -> Result<(), Stop> {
         match self {
             Self::Folder(_) => Ok(()),
-            Self::Keeper(keeper) => keeper.start(attempt, signals),
+            Self::Keeper(keeper) => keeper.keep("started", attempt, signals),
         }
     }
 
@@ -52,7 +52,7 @@ impl Record {
     pub(crate) fn write(&mut self, attempt: &Attempt, signals: &Signals) -> Result<(), Stop> {
         match self {
             Self::Folder(folder) => folder.write(attempt).map_err(Stop::Runner),
-            Self::Keeper(keeper) => keeper.attempt(attempt, signals),
+            Self::Keeper(keeper) => keeper.keep("attempt", attempt, signals),
         }
     }
 
