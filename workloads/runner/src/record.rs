@@ -66,29 +66,14 @@ impl Record {
 
 /// What is wrong with an attempt that is larger than one may be.
 pub(crate) fn too_large(attempt: &Attempt) -> Option<String> {
-    let mut size = Size(0);
     // What cannot be expressed is a failure when it is recorded.
-    let _ = serde_json::to_writer(&mut size, attempt);
-    (size.0 > MOST_ATTEMPT).then(|| {
+    let size = serde_json::to_vec(attempt).map_or(0, |text| text.len());
+    (size > MOST_ATTEMPT).then(|| {
         format!(
-            "with its result the attempt is {} bytes, and {MOST_ATTEMPT} are allowed: report fewer samples, or fewer metrics",
-            size.0
+            "with its result the attempt is {size} bytes, and {MOST_ATTEMPT} are allowed: report fewer samples, or \
+             fewer metrics"
         )
     })
-}
-
-/// Counts what is written.
-struct Size(usize);
-
-impl Write for Size {
-    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-        self.0 += text.len();
-        Ok(text.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 /// The folder for a block's attempts.
