@@ -311,7 +311,7 @@ impl<'a> Block<'a> {
         self.history.extend([counters_before, counters_after]);
         Counters::trim(&mut self.history);
         let isolation = self.grant.judge(&Observed { allowed_before, allowed_after, during: &during, other_work });
-        let succeeded = verdict.outcome == Some(Outcome::Succeeded);
+        let succeeded = verdict.outcome == Outcome::Succeeded;
         let roles =
             staged.as_ref().ok().filter(|staged| !staged.seats.is_empty()).map(|staged| {
                 roles::record(&self.plan.roles, &staged.seats, &staged.digests, &ended.services, succeeded)
@@ -319,7 +319,7 @@ impl<'a> Block<'a> {
         let mut attempt = Attempt {
             started_at: time(ended.started_at),
             duration_seconds: ended.duration.as_secs_f64(),
-            outcome: verdict.outcome.unwrap_or(Outcome::Failed),
+            outcome: verdict.outcome,
             exit_code: verdict.exit_code,
             signal: verdict.signal,
             message: verdict.message.clone(),

@@ -8,14 +8,14 @@ use assay_schema::output::RawOutput;
 use crate::ended::{Ended, How, STDOUT_LIMIT};
 use crate::output::{Output, Place};
 use crate::usage::{self, Exit};
-use crate::words::last_words;
+use crate::words::{last_words, shortened};
 
 /// An attempt's `message` holds this many characters.
 const MESSAGE_LENGTH: usize = 4096;
 /// How the trial came out.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Verdict {
-    pub(crate) outcome: Option<Outcome>,
+    pub(crate) outcome: Outcome,
     pub(crate) exit_code: Option<i64>,
     pub(crate) signal: Option<i64>,
     pub(crate) message: Option<String>,
@@ -65,13 +65,7 @@ pub(crate) fn judge(ended: &Ended, terms: &Terms<'_>) -> Verdict {
         How::Exited(Exit::Code(0)) => {
             let (result, output) = terms.output.result(ended, terms.place, terms.parity_required);
             match result {
-                Ok(result) => Verdict {
-                    outcome: Some(Outcome::Succeeded),
-                    exit_code: Some(0),
-                    result,
-                    output,
-                    ..Verdict::default()
-                },
+                Ok(result) => Verdict { exit_code: Some(0), result, output, ..Verdict::new(Outcome::Succeeded, None) },
                 Err(message) => Verdict { exit_code: Some(0), output, ..Verdict::unhappy(Outcome::Malformed, message) },
             }
         }
@@ -97,12 +91,12 @@ pub(crate) fn judge(ended: &Ended, terms: &Terms<'_>) -> Verdict {
 }
 
 impl Verdict {
+    fn new(outcome: Outcome, message: Option<String>) -> Self {
+        Self { outcome, exit_code: None, signal: None, message, result: None, output: None }
+    }
+
     pub(crate) fn unhappy(outcome: Outcome, message: String) -> Self {
-        let message = match message.char_indices().nth(MESSAGE_LENGTH - 1) {
-            Some((end, _)) => format!("{}…", &message[..end]),
-            None => message,
-        };
-        Self { outcome: Some(outcome), message: Some(message), ..Self::default() }
+        Self::new(outcome, Some(shortened(&message, MESSAGE_LENGTH - 1)))
     }
 }
 
@@ -153,7 +147,7 @@ mod tests {
 
     #[track_caller]
     fn assert_verdict(verdict: &Verdict, outcome: Outcome, words: &[&str]) {
-        assert_eq!(verdict.outcome, Some(outcome));
+        assert_eq!(verdict.outcome, outcome);
         let message = verdict.message.as_deref().unwrap_or("");
         assert!(words.iter().all(|word| message.contains(word)), "{message}");
     }

@@ -11,12 +11,12 @@ const EXCERPT: usize = 40;
 pub(crate) fn last_words(stderr: &[u8]) -> String {
     let stderr = String::from_utf8_lossy(stderr);
     let last = stderr.lines().rev().map(str::trim).find(|line| !line.is_empty());
-    last.map_or_else(String::new, |line| format!("; the end of its output: {}", shortened(line)))
+    last.map_or_else(String::new, |line| format!("; the end of its output: {}", shortened(line, 500)))
 }
 
-fn shortened(line: &str) -> String {
-    const SHOWN: usize = 500;
-    line.char_indices().nth(SHOWN).map_or_else(|| line.to_owned(), |(end, _)| format!("{}…", &line[..end]))
+/// So many characters of a text, and a sign that there are more.
+pub(crate) fn shortened(text: &str, shown: usize) -> String {
+    text.char_indices().nth(shown).map_or_else(|| text.to_owned(), |(end, _)| format!("{}…", &text[..end]))
 }
 
 /// Reads a result as the schema has it.
