@@ -41,23 +41,22 @@ pub(crate) struct Place {
 impl Output {
     pub(crate) fn new(mut how: assay_schema::output::Output) -> Result<Self> {
         how.path = how.path.filter(|path| !path.is_empty());
-        if is_a_tools(how.format) {
-            ensure!(
-                how.metrics.is_some(),
-                "field workload.output.metrics: missing, and {:?} needs to know which figures are the metrics",
-                how.format
-            );
-        }
-        if let Some(path) = how.path.as_ref().map(Path::new).filter(|path| path.is_relative()) {
+        let output = Self { how };
+        ensure!(
+            output.how.metrics.is_some() || !output.is_a_tools(),
+            "field workload.output.metrics: missing, and {:?} needs to know which figures are the metrics",
+            output.how.format
+        );
+        if let Some(path) = output.how.path.as_ref().map(Path::new).filter(|path| path.is_relative()) {
             let below = path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
             ensure!(below, "field workload.output.path: {} does not stay below the trial's folder", path.display());
         }
-        Ok(Self { how })
+        Ok(output)
     }
 
     /// Whether another tool writes it, which may say there what went wrong.
     pub(crate) fn is_a_tools(&self) -> bool {
-        is_a_tools(self.how.format)
+        !matches!(self.how.format, Format::AssayResult | Format::None)
     }
 
     pub(crate) fn is_stdout(&self) -> bool {
@@ -69,7 +68,7 @@ impl Output {
     pub(crate) fn place(&self, room: &Path) -> Result<Place, String> {
         let Some(path) = self.how.path.as_ref().map(Path::new) else { return Ok(Place::stdout()) };
         if path.is_absolute() {
-            words::clear_output(Some(path))?;
+            words::clear_output(path)?;
             return Ok(Place { folder: None, path: Some(path.to_owned()) });
         }
         let folder = room.join("work");
@@ -133,11 +132,6 @@ impl Output {
         }
         keep(&self.sources(ended, place).unwrap_or_default())
     }
-}
-
-/// Whether another tool writes the output.
-fn is_a_tools(format: Format) -> bool {
-    !matches!(format, Format::AssayResult | Format::None)
 }
 
 impl Place {
@@ -234,13 +228,13 @@ fn keep(sources: &[Source]) -> Option<Vec<RawOutput>> {
             text,
         });
     }
-    use crate::ended::How;
     (!kept.is_empty()).then_some(kept)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ended::How;
 
     fn output(format: Format, path: Option<&str>) -> Output {
         let metric =

@@ -318,7 +318,7 @@ impl<'a> Member<'a> {
     /// Launches a service; the inner error is why it could not be.
     fn launch(service: &'a Service<'a>, env: &BTreeMap<String, String>) -> Result<Result<Self, String>> {
         if let Some((ReadyOn::File, file)) = service.waits_for()
-            && let Err(reason) = words::clear_output(Some(Path::new(file)))
+            && let Err(reason) = words::clear_output(Path::new(file))
         {
             return Ok(Err(reason));
         }

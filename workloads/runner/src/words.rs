@@ -46,8 +46,7 @@ fn excerpt(text: &[u8], error: &assay_schema::ReadError) -> String {
 }
 
 /// Removes what an earlier trial left at the result's place.
-pub(crate) fn clear_output(output: Option<&Path>) -> Result<(), String> {
-    let Some(path) = output else { return Ok(()) };
+pub(crate) fn clear_output(path: &Path) -> Result<(), String> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(format!("cannot remove what an earlier trial left in {}: {error}", path.display()))
@@ -65,9 +64,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("folder");
         let file = folder.path().join("result.json");
         fs::write(&file, "{}").expect("written");
-        clear_output(Some(&file)).expect("removed");
-        clear_output(Some(&file)).expect("nothing to remove is fine");
+        clear_output(&file).expect("removed");
+        clear_output(&file).expect("nothing to remove is fine");
         assert!(!file.exists());
-        assert!(clear_output(Some(folder.path())).is_err(), "a folder is not removed");
+        assert!(clear_output(folder.path()).is_err(), "a folder is not removed");
     }
 }
