@@ -43,7 +43,7 @@ impl Capture {
 
     /// Whether a [`Keep::Head`] capture had to drop something.
     pub(crate) fn overflowed(&self) -> bool {
-        self.keep == Keep::Head && self.overflowed
+        self.overflowed
     }
 
     /// Takes what is there without waiting; of an endless stream a part.
@@ -84,7 +84,6 @@ impl Capture {
             Keep::Tail => {
                 let new = &new[new.len().saturating_sub(self.limit)..];
                 let excess = (self.bytes.len() + new.len()).saturating_sub(self.limit);
-                self.overflowed |= excess > 0;
                 self.bytes.drain(..excess);
                 self.bytes.extend_from_slice(new);
             }
