@@ -95,8 +95,7 @@ pub(crate) fn run(args: &BlockArgs) -> Result<Vec<Duration>, Stop> {
     // Of a large wave little is needed, and until exec a trial counts the runner's memory as its own.
     usage::release_free_memory();
 
-    let copies = Copies::new(record.folder());
-    let mut block = Block::prepare(&plan, &executor, args.alone, Outside { record, launcher, copies });
+    let mut block = Block::prepare(&plan, &executor, args.alone, record, launcher);
     if let Some(unmet) = &block.unmet {
         log(format_args!("{} runs no trial: {unmet}", plan.block));
     }
@@ -118,13 +117,6 @@ fn check_executor(name: &str) -> Result<(), Stop> {
     Err(Stop::Input(anyhow!(
         "--executor {name:?}: 1 to 300 characters without a slash, since an attempt's id is executor/trial"
     )))
-}
-
-/// What a block has to do with others.
-struct Outside {
-    record: Record,
-    launcher: Launcher,
-    copies: Copies,
 }
 
 /// A block under way.
@@ -175,8 +167,7 @@ struct Tally {
 
 impl<'a> Block<'a> {
     /// Reads what stays the same during the block, and probes the machine.
-    fn prepare(plan: &'a Plan, executor: &'a str, alone: bool, outside: Outside) -> Self {
-        let Outside { record, launcher, copies } = outside;
+    fn prepare(plan: &'a Plan, executor: &'a str, alone: bool, record: Record, launcher: Launcher) -> Self {
         let start = Instant::now();
         let host = Host::real();
         let cgroups = Cgroups::find(&host);
@@ -200,7 +191,7 @@ impl<'a> Block<'a> {
             environment,
             history,
             moment,
-            copies,
+            copies: Copies::new(record.folder()),
             rooms: Rooms::new(record.folder(), plan.prepares),
             images: Images::read(&plan.images),
             programs: Programs::default(),
@@ -324,7 +315,7 @@ impl<'a> Block<'a> {
             signal: verdict.signal,
             message: verdict.message.clone(),
             left_behind: Some(ended.left_behind as u64).filter(|&count| count > 0),
-            stderr_tail: stderr_tail(&ended),
+            stderr_tail: Some(String::from_utf8_lossy(&ended.stderr).into_owned()).filter(|tail| !tail.is_empty()),
             result: verdict.result.clone(),
             isolation,
             noise: Noise { before, during, after },
@@ -452,9 +443,9 @@ impl<'a> Block<'a> {
             add(environment::IMAGE_FILES_DIGEST, image.copied.clone().ok().map(Scalar::from));
         }
         if let Some(staged) = staged {
-            text(environment::NULL_PROGRAM, Some(staged.program.clone()).filter(|_| command.null));
-            text(environment::PROGRAM_DIGEST, staged.digests.last().cloned().flatten());
-            text(environment::ROLE_CPUS, roles::describe(&self.plan.roles, &staged.seats));
+            add(environment::NULL_PROGRAM, command.null.then(|| staged.program.clone().into()));
+            add(environment::PROGRAM_DIGEST, staged.digests.last().cloned().flatten().map(Scalar::from));
+            add(environment::ROLE_CPUS, roles::describe(&self.plan.roles, &staged.seats).map(Scalar::from));
         }
         environment
     }
@@ -500,11 +491,6 @@ fn variables(command: &Command, trial: &Trial, room: Option<&Room>) -> BTreeMap<
 
 fn time(at: SystemTime) -> String {
     humantime::format_rfc3339_nanos(at).to_string()
-}
-
-fn stderr_tail(ended: &Ended) -> Option<String> {
-    let text = String::from_utf8_lossy(&ended.stderr);
-    (!text.is_empty()).then(|| text.into_owned())
 }
 
 fn word(outcome: Outcome) -> &'static str {

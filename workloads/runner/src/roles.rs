@@ -102,15 +102,10 @@ pub(crate) fn with_ports(argv: &[String], elements: &[usize], roles: &[Role], se
     let mut argv = argv.to_vec();
     for &element in elements {
         for (role, seat) in roles.iter().zip(seats) {
-            argv[element] = argv[element].replace(&placeholder(&role.name), &seat.port.to_string());
+            argv[element] = argv[element].replace(&format!("$(port.{})", role.name), &seat.port.to_string());
         }
     }
     argv
-}
-
-/// What stands for a role's port in an argument.
-pub(crate) fn placeholder(role: &str) -> String {
-    format!("$(port.{role})")
 }
 
 /// What became of a service.
