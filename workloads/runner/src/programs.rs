@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
-use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -122,9 +121,8 @@ fn digest(file: &Path) -> Option<String> {
 
 /// The digest of a file, however large it is.
 pub(crate) fn contents(file: &Path) -> Option<String> {
-    let mut file = File::open(file).ok()?;
     let mut digest = blake3::Hasher::new();
-    io::copy(&mut file, &mut digest).ok()?;
+    digest.update_reader(File::open(file).ok()?).ok()?;
     Some(format!("blake3:{}", digest.finalize().to_hex()))
 }
 
