@@ -1,13 +1,13 @@
 //! The attacks of a workload on the process that runs it, on what that records, and on the other arms.
 
-use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::ffi::OsStrExt;
+use std::io::{self, Read, Write};
 use std::os::unix::fs::symlink;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 /// Every attack by its name. What it needs to know is in its target.
 pub const ALL: [(&str, Attack); 25] = [
@@ -43,23 +43,29 @@ pub const ALL: [(&str, Attack); 25] = [
 pub const SPOIL: [&str; 8] = ["pipe", "link", "flood", "fill", "folder", "socket", "device", "detour"];
 
 /// An attack. The error says what stood against it; `Ok` says what it got, and only that it got it.
-pub type Attack = fn(&Target<'_>) -> io::Result<String>;
+pub type Attack = fn(&Target) -> io::Result<String>;
 
 /// What an attack is aimed at. An attack that is given nothing to aim at fails.
-#[derive(Debug, Default)]
-pub struct Target<'a> {
+#[derive(Debug, Default, clap::Args)]
+// A program that takes them says itself what it is for.
+#[command(about = None::<&str>)]
+pub struct Target {
     /// The keeper's socket.
-    pub socket: Option<&'a Path>,
-    /// A folder with attempts, at any depth.
-    pub attempts: Option<&'a Path>,
+    #[arg(long)]
+    pub socket: Option<PathBuf>,
+    /// A folder with attempts.
+    #[arg(long)]
+    pub attempts: Option<PathBuf>,
     /// The program of another arm.
-    pub program: Option<&'a Path>,
-    /// Where this workload's result is expected.
-    pub output: Option<&'a Path>,
+    #[arg(long)]
+    pub program: Option<PathBuf>,
+    /// Where the result is expected; without it on standard output.
+    #[arg(long)]
+    pub output: Option<PathBuf>,
 }
 
 /// Carries out one attack.
-pub fn attack(name: &str, target: &Target<'_>) -> io::Result<String> {
+pub fn attack(name: &str, target: &Target) -> io::Result<String> {
     let found = ALL.iter().find(|(known, _)| *known == name);
     found.map_or_else(|| Err(io::Error::other(format!("no attack is called {name:?}"))), |(_, attack)| attack(target))
 }
@@ -73,33 +79,33 @@ fn of_runner(file: &str) -> String {
     format!("/proc/{}/{file}", runner())
 }
 
-fn aim(at: Option<&Path>) -> io::Result<&Path> {
-    at.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
+fn aim(at: &Option<PathBuf>) -> io::Result<&Path> {
+    at.as_deref().ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
 }
 
 fn check(result: libc::c_long, got: &str) -> io::Result<String> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(got.to_owned()) }
 }
 
-fn trace(_: &Target<'_>) -> io::Result<String> {
+fn trace(_: &Target) -> io::Result<String> {
     // SAFETY: attaching takes no pointer.
     check(unsafe { libc::ptrace(libc::PTRACE_ATTACH, runner(), 0, 0) }, "the runner is traced")
 }
 
-fn seize(_: &Target<'_>) -> io::Result<String> {
+fn seize(_: &Target) -> io::Result<String> {
     // SAFETY: seizing takes no pointer.
     check(unsafe { libc::ptrace(libc::PTRACE_SEIZE, runner(), 0, 0) }, "the runner is traced")
 }
 
-fn read_memory(_: &Target<'_>) -> io::Result<String> {
+fn read_memory(_: &Target) -> io::Result<String> {
     File::open(of_runner("mem")).map(|_| "the runner's memory is open for reading".to_owned())
 }
 
-fn write_memory(_: &Target<'_>) -> io::Result<String> {
+fn write_memory(_: &Target) -> io::Result<String> {
     OpenOptions::new().write(true).open(of_runner("mem")).map(|_| "the runner's memory is open for writing".to_owned())
 }
 
-fn read_across(_: &Target<'_>) -> io::Result<String> {
+fn read_across(_: &Target) -> io::Result<String> {
     let mut byte = 0_u8;
     let here = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
     // Whatever the address, a process that may not look is told so first.
@@ -112,15 +118,15 @@ fn read_across(_: &Target<'_>) -> io::Result<String> {
     }
 }
 
-fn environment(_: &Target<'_>) -> io::Result<String> {
+fn environment(_: &Target) -> io::Result<String> {
     fs::read(of_runner("environ")).map(|_| "the runner's environment".to_owned())
 }
 
-fn descriptors(_: &Target<'_>) -> io::Result<String> {
+fn descriptors(_: &Target) -> io::Result<String> {
     fs::read_dir(of_runner("fd")).map(|entries| format!("{} descriptors of the runner", entries.count()))
 }
 
-fn take_descriptor(_: &Target<'_>) -> io::Result<String> {
+fn take_descriptor(_: &Target) -> io::Result<String> {
     // SAFETY: pidfd_open takes two numbers.
     let process = unsafe { libc::syscall(libc::SYS_pidfd_open, runner(), 0) };
     check(process, "")?;
@@ -135,7 +141,7 @@ fn take_descriptor(_: &Target<'_>) -> io::Result<String> {
     Err(refused)
 }
 
-fn inherited(_: &Target<'_>) -> io::Result<String> {
+fn inherited(_: &Target) -> io::Result<String> {
     for number in 3..1024 {
         // SAFETY: F_GETFD only asks whether the descriptor is open.
         if unsafe { libc::fcntl(number, libc::F_GETFD) } >= 0 {
@@ -145,15 +151,15 @@ fn inherited(_: &Target<'_>) -> io::Result<String> {
     Err(io::Error::from_raw_os_error(libc::EBADF))
 }
 
-fn connect(target: &Target<'_>) -> io::Result<String> {
-    let mut stream = UnixStream::connect(aim(target.socket)?)?;
+fn connect(target: &Target) -> io::Result<String> {
+    let mut stream = UnixStream::connect(aim(&target.socket)?)?;
     stream.set_read_timeout(Some(Duration::from_secs(1)))?;
     let read = stream.read(&mut [0; 64])?;
     if read == 0 { Err(io::ErrorKind::ConnectionAborted.into()) } else { Ok("a connection to the keeper".to_owned()) }
 }
 
 /// The attempts of earlier trials.
-fn victims(folder: &Path) -> io::Result<Vec<std::path::PathBuf>> {
+fn victims(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let (mut open, mut found) = (vec![folder.to_owned()], Vec::new());
     while let Some(folder) = open.pop() {
         for entry in fs::read_dir(folder)? {
@@ -168,22 +174,21 @@ fn forge(text: &str) -> String {
     text.replace("\"Failed\"", "\"Succeeded\"").replace("\"value\":", "\"value\":9")
 }
 
-fn rewrite(target: &Target<'_>) -> io::Result<String> {
-    for file in victims(aim(target.attempts)?)? {
+fn rewrite(target: &Target) -> io::Result<String> {
+    for file in victims(aim(&target.attempts)?)? {
         let mut permissions = fs::metadata(&file)?.permissions();
         #[expect(clippy::permissions_set_readonly_false, reason = "that is what somebody who rewrites a file does")]
         permissions.set_readonly(false);
         fs::set_permissions(&file, permissions)?;
         let forged = forge(&fs::read_to_string(&file)?);
         let mut file = OpenOptions::new().write(true).truncate(true).open(&file)?;
-        file.seek(SeekFrom::Start(0))?;
         file.write_all(forged.as_bytes())?;
     }
     Ok("attempts are rewritten".to_owned())
 }
 
-fn replace(target: &Target<'_>) -> io::Result<String> {
-    for file in victims(aim(target.attempts)?)? {
+fn replace(target: &Target) -> io::Result<String> {
+    for file in victims(aim(&target.attempts)?)? {
         let forged = forge(&fs::read_to_string(&file)?);
         fs::remove_file(&file)?;
         fs::write(&file, forged)?;
@@ -191,71 +196,67 @@ fn replace(target: &Target<'_>) -> io::Result<String> {
     Ok("attempts are replaced".to_owned())
 }
 
-fn delete(target: &Target<'_>) -> io::Result<String> {
-    victims(aim(target.attempts)?)?.iter().try_for_each(fs::remove_file).map(|()| "attempts are deleted".to_owned())
+fn delete(target: &Target) -> io::Result<String> {
+    victims(aim(&target.attempts)?)?.iter().try_for_each(fs::remove_file).map(|()| "attempts are deleted".to_owned())
 }
 
-fn add(target: &Target<'_>) -> io::Result<String> {
-    let victims = victims(aim(target.attempts)?)?;
+fn add(target: &Target) -> io::Result<String> {
+    let victims = victims(aim(&target.attempts)?)?;
     let file = &victims[0];
     let name = file.file_name().unwrap_or_default().to_string_lossy().replace("-s0000", "-s0009");
     fs::write(file.with_file_name(name), forge(&fs::read_to_string(file)?)).map(|()| "an attempt is added".to_owned())
 }
 
-fn program(target: &Target<'_>) -> io::Result<String> {
-    let file = aim(target.program)?;
+fn program(target: &Target) -> io::Result<String> {
+    let file = aim(&target.program)?;
     let new = file.with_extension("new");
     fs::copy("/bin/true", &new)?;
     fs::rename(new, file).map(|()| "another arm's program is replaced".to_owned())
 }
 
-fn pipe(target: &Target<'_>) -> io::Result<String> {
-    let path = aim(target.output)?;
-    let path = CString::new(path.as_os_str().as_bytes())?;
-    // SAFETY: the path is a C string.
-    check(unsafe { libc::mkfifo(path.as_ptr(), 0o600) }.into(), "a pipe is where the result is read")
+fn pipe(target: &Target) -> io::Result<String> {
+    let made = mknodat(CWD, aim(&target.output)?, FileType::Fifo, Mode::from_raw_mode(0o600), 0);
+    Ok(made.map(|()| "a pipe is where the result is read".to_owned())?)
 }
 
-fn link(target: &Target<'_>) -> io::Result<String> {
-    symlink("/dev/zero", aim(target.output)?).map(|()| "a link to a device is where the result is read".to_owned())
+fn link(target: &Target) -> io::Result<String> {
+    symlink("/dev/zero", aim(&target.output)?).map(|()| "a link to a device is where the result is read".to_owned())
 }
 
-fn flood(target: &Target<'_>) -> io::Result<String> {
-    File::create(aim(target.output)?)?.set_len(1 << 40).map(|()| "a huge file is where the result is read".to_owned())
+fn flood(target: &Target) -> io::Result<String> {
+    File::create(aim(&target.output)?)?.set_len(1 << 40).map(|()| "a huge file is where the result is read".to_owned())
 }
 
-fn fill(target: &Target<'_>) -> io::Result<String> {
-    let mut file = File::create(aim(target.output)?)?;
+fn fill(target: &Target) -> io::Result<String> {
+    let mut file = File::create(aim(&target.output)?)?;
     (0..64)
         .try_for_each(|_| file.write_all(&[b'1'; 1 << 20]))
         .map(|()| "64 MiB are where the result is read".to_owned())
 }
 
-fn folder(target: &Target<'_>) -> io::Result<String> {
-    fs::create_dir(aim(target.output)?).map(|()| "a folder is where the result is read".to_owned())
+fn folder(target: &Target) -> io::Result<String> {
+    fs::create_dir(aim(&target.output)?).map(|()| "a folder is where the result is read".to_owned())
 }
 
-fn socket(target: &Target<'_>) -> io::Result<String> {
-    UnixListener::bind(aim(target.output)?).map(|_| "a socket is where the result is read".to_owned())
+fn socket(target: &Target) -> io::Result<String> {
+    UnixListener::bind(aim(&target.output)?).map(|_| "a socket is where the result is read".to_owned())
 }
 
 /// The one device that anybody may make (a whiteout, Linux 5.8).
-fn device(target: &Target<'_>) -> io::Result<String> {
-    let path = CString::new(aim(target.output)?.as_os_str().as_bytes())?;
-    // SAFETY: the path is a C string.
-    let made = unsafe { libc::mknod(path.as_ptr(), libc::S_IFCHR | 0o600, 0) };
-    check(made.into(), "a device is where the result is read")
+fn device(target: &Target) -> io::Result<String> {
+    let made = mknodat(CWD, aim(&target.output)?, FileType::CharacterDevice, Mode::from_raw_mode(0o600), 0);
+    Ok(made.map(|()| "a device is where the result is read".to_owned())?)
 }
 
 /// Leads to files that the runner may read of itself and nobody else, by the folder in which the result is.
-fn detour(target: &Target<'_>) -> io::Result<String> {
-    let folder = aim(target.output.and_then(Path::parent))?;
+fn detour(target: &Target) -> io::Result<String> {
+    let folder = aim(&target.output)?.parent().ok_or(io::ErrorKind::NotFound)?;
     fs::remove_dir(folder)?;
     symlink("/proc/self", folder).map(|()| "the runner's own files are where the result is read".to_owned())
 }
 
 /// Leaves a process of another session behind, whose parent has gone.
-fn daemon(_: &Target<'_>) -> io::Result<String> {
+fn daemon(_: &Target) -> io::Result<String> {
     // SAFETY: this process has one thread, and its children only call functions that may be called after fork.
     unsafe {
         if libc::fork() == 0 {
@@ -272,7 +273,7 @@ fn daemon(_: &Target<'_>) -> io::Result<String> {
 }
 
 /// Tells the runner to end, as whoever runs it would.
-fn stop(_: &Target<'_>) -> io::Result<String> {
+fn stop(_: &Target) -> io::Result<String> {
     // SAFETY: kill takes two numbers.
     check(unsafe { libc::kill(runner(), libc::SIGTERM) }.into(), "the runner was told to end")
 }

@@ -5,8 +5,6 @@
 //! assay-hostile --value 1 --attack rewrite --attempts /assay/out
 //! ```
 
-use std::path::PathBuf;
-
 use assay_neighbour::attacks::{self, Target};
 use clap::Parser;
 
@@ -18,18 +16,8 @@ struct Cli {
     /// What to do besides: `all` but to end the runner, or `none`.
     #[arg(long, value_name = "NAME")]
     attack: Vec<String>,
-    /// The keeper's socket.
-    #[arg(long)]
-    socket: Option<PathBuf>,
-    /// A folder with attempts.
-    #[arg(long)]
-    attempts: Option<PathBuf>,
-    /// The program of another arm.
-    #[arg(long)]
-    program: Option<PathBuf>,
-    /// Where the result is expected; without it on standard output.
-    #[arg(long)]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    target: Target,
     /// Print the names of all attacks and end.
     #[arg(long)]
     list: bool,
@@ -41,12 +29,6 @@ fn main() -> std::io::Result<()> {
         attacks::ALL.iter().for_each(|(name, _)| println!("{name}"));
         return Ok(());
     }
-    let target = Target {
-        socket: cli.socket.as_deref(),
-        attempts: cli.attempts.as_deref(),
-        program: cli.program.as_deref(),
-        output: cli.output.as_deref(),
-    };
     let all = cli.attack.iter().any(|name| name == "all");
     let asked = |name: &&str| cli.attack.iter().any(|asked| asked == name) || all && *name != "stop";
     let names = attacks::ALL.iter().map(|(name, _)| *name).filter(asked);
@@ -55,13 +37,13 @@ fn main() -> std::io::Result<()> {
         cli.value
     );
     let spoilt = names.clone().any(|name| attacks::SPOIL.contains(&name));
-    match target.output {
+    match &cli.target.output {
         Some(file) if !spoilt => std::fs::write(file, &result)?,
         Some(_) => {}
         None => println!("{result}"),
     }
     for name in names {
-        match attacks::attack(name, &target) {
+        match attacks::attack(name, &cli.target) {
             Ok(got) => eprintln!("{name}: got {got}"),
             Err(refused) => eprintln!("{name}: refused: {refused}"),
         }

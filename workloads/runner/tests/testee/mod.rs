@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -161,8 +161,8 @@ pub(crate) fn main() {
             println!("{RESULT}");
         }
         ["attack", name, at] => {
-            let at = Some(Path::new(at));
-            let target = attacks::Target { socket: at, attempts: at, program: at, output: at };
+            let at = || Some(PathBuf::from(at));
+            let target = attacks::Target { socket: at(), attempts: at(), program: at(), output: at() };
             match attacks::attack(name, &target) {
                 Ok(got) => eprintln!("{name}: got {got}"),
                 Err(refused) => eprintln!("{name}: refused: {refused}"),
