@@ -53,12 +53,11 @@ pub(crate) fn reap(child: Option<Pid>) -> io::Result<Reap> {
             error if error.raw_os_error() == Some(libc::ECHILD) => Ok(Reap::None),
             error => Err(error),
         },
-        // SAFETY: wait4 returned a process, so it has filled usage; all zeroes is a valid rusage in any case.
-        pid => Ok(Reap::Done(Reaped {
-            pid,
-            status,
-            usage: Usage { counted: unsafe { usage.assume_init() }, floor: None },
-        })),
+        pid => {
+            // SAFETY: wait4 returned a process, so it has filled usage; all zeroes is a valid rusage in any case.
+            let usage = Usage { counted: unsafe { usage.assume_init() }, floor: None };
+            Ok(Reap::Done(Reaped { pid, status, usage }))
+        }
     }
 }
 
