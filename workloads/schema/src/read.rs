@@ -70,8 +70,9 @@ where
     T::deserialize(deserializer).map(Some)
 }
 
-/// Makes structs the records of a schema: an `Option` is a field that may be absent, and no field is unknown. They are read from JSON objects
-/// only; serde's own implementation, derived for `remote = "Self"`, also takes an array with the fields in order, which no schema allows.
+/// Makes structs the records of a schema: an `Option` is a field that may be absent, and no field is unknown. They are read from JSON
+/// objects only: serde's own implementation, derived for `remote = "Self"`, also takes an array with the fields in order, which no schema
+/// allows.
 macro_rules! records {
     ($($(#[$about:meta])* $vis:vis struct $name:ident { $($fields:tt)* })+) => {$(
         crate::read::records!(@fields $name [$(#[$about])* $vis struct] {} $($fields)*);
