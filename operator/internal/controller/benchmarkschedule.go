@@ -176,7 +176,7 @@ func (r *ScheduleReconciler) record(ctx context.Context, s *assayv1alpha1.Benchm
 		if alert.Improvement {
 			kind, what = corev1.EventTypeNormal, "improvement"
 		}
-		text := fmt.Sprintf("%s confirmed, change %s of series %s: %s", what, alert.Change, s.Spec.Series, alert.What)
+		text := fmt.Sprintf("%s confirmed, change %s of series %s: %s", what, alert.Change, s.Spec.Series, alert.Why)
 		event := apply.ChangeEvent{Name: alert.Change, Type: kind, Reason: "ChangeConfirmed", Message: text}
 		if err := r.Applier.ChangeEvent(ctx, s, event, r.Clock.Now()); err != nil {
 			return writeError(err)

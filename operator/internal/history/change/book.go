@@ -127,6 +127,8 @@ type Alert struct {
 	Series []string
 	// Improvement is alerted like a regression, and is none.
 	Improvement bool
+	// Why is what moved, by how much, and in which run that was found: for people alone.
+	Why string `json:"-"`
 	// Since is when a series that fell silent had its last point.
 	Since time.Time
 }
@@ -140,7 +142,7 @@ func (b Book) Pending() []Alert {
 		if !c.Open() || c.Alerted != nil {
 			continue
 		}
-		alert := Alert{Change: c.ID, Improvement: !c.Regression()}
+		alert := Alert{Change: c.ID, Improvement: !c.Regression(), Why: c.Last().Why}
 		for _, e := range c.Effects {
 			alert.Series = append(alert.Series, e.Series)
 		}

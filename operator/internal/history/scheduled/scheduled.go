@@ -57,15 +57,7 @@ type Recorded struct {
 	// Locating is a change whose culprits are searched, or may be; empty without one.
 	Locating string
 	// Alerts are what people are to be notified of. They are given again until Told.
-	Alerts []Alert
-}
-
-// Alert is a change that was confirmed.
-type Alert struct {
-	Change      string
-	Improvement bool
-	// What moved, by how much, and in which run that was found.
-	What string
+	Alerts []change.Alert
 }
 
 func (h *History) archive(s *assayv1alpha1.BenchmarkSchedule) *archive.Archive {
@@ -333,7 +325,7 @@ func (h *History) leads(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule,
 	}
 	for _, alert := range book.Pending() {
 		if slices.ContainsFunc(all, func(s *series.Series) bool { return slices.Contains(alert.Series, s.Key.ID()) }) {
-			out.Alerts = append(out.Alerts, Alert{alert.Change, alert.Improvement, story(book, alert.Change)})
+			out.Alerts = append(out.Alerts, alert)
 		}
 	}
 	var err error
@@ -343,12 +335,8 @@ func (h *History) leads(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule,
 
 // Told writes down that people were notified. Until then Record gives the alerts again, so that an operator that dies in between loses
 // none.
-func (h *History) Told(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, alerts []Alert) error {
-	var told []change.Alert
-	for _, alert := range alerts {
-		told = append(told, change.Alert{Change: alert.Change})
-	}
-	_, err := h.archive(s).Update(ctx, func(book change.Book) (change.Book, error) { return book.Told(told, h.now()), nil })
+func (h *History) Told(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, alerts []change.Alert) error {
+	_, err := h.archive(s).Update(ctx, func(book change.Book) (change.Book, error) { return book.Told(alerts, h.now()), nil })
 	return err
 }
 
@@ -448,16 +436,6 @@ func waits(book change.Book, confirm *watch.Confirm) bool {
 	return slices.ContainsFunc(book.Changes, func(c change.Change) bool {
 		return c.ID == confirm.Change && c.State == change.Suspected && c.Runs+1 == confirm.Number
 	})
-}
-
-// story is how a change got to where it is.
-func story(book change.Book, id string) string {
-	for i := range book.Changes {
-		if c := &book.Changes[i]; c.ID == id {
-			return c.Last().Why
-		}
-	}
-	return ""
 }
 
 // Gap adds to every series of the schedule that a due time, or a run, measured nothing, with the reason. A series without any point has no

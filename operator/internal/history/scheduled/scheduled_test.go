@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -286,7 +287,7 @@ func confirmed(t *testing.T, l *lab, newest int, suspicion string) {
 	}
 	// An operator that died after it had booked the change, and before anybody was told.
 	again := l.record(entry, run)
-	if !slices.Equal(again.Alerts, got.Alerts) {
+	if !reflect.DeepEqual(again.Alerts, got.Alerts) {
 		t.Errorf("the alert is lost: %+v", again)
 	}
 	l.must(l.history.Told(t.Context(), l.schedule, again.Alerts))
