@@ -152,26 +152,18 @@ func confirming(anchor *assayv1alpha1.Revision, due watch.Confirm) []assayv1alph
 		return nil
 	}
 	out := []assayv1alpha1.ScheduledArm{{Arm: points.Anchor, Revision: *anchor}}
-	add := func(name string, side points.Revision) bool {
-		found := known(side)
-		if found != nil {
-			out = append(out, assayv1alpha1.ScheduledArm{Arm: name, Revision: *found})
-		}
-		return found != nil
-	}
-	for i, side := range due.Old {
-		if !add(fmt.Sprintf("%s%d", oldPrefix, i+1), side) {
+	for i, side := range slices.Concat(due.Old, due.New) {
+		revision := known(side)
+		if revision == nil {
 			return nil
 		}
-	}
-	last := len(due.New) - 1
-	for i, side := range due.New[:last] {
-		if !add(fmt.Sprintf("%s%d", newPrefix, i+1), side) {
-			return nil
+		name := points.Head
+		if i < len(due.Old) {
+			name = fmt.Sprintf("%s%d", oldPrefix, i+1)
+		} else if n := i - len(due.Old) + 1; n < len(due.New) {
+			name = fmt.Sprintf("%s%d", newPrefix, n)
 		}
-	}
-	if !add(points.Head, due.New[last]) {
-		return nil
+		out = append(out, assayv1alpha1.ScheduledArm{Arm: name, Revision: *revision})
 	}
 	return out
 }
