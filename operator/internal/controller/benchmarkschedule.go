@@ -187,7 +187,7 @@ func (r *ScheduleReconciler) record(ctx context.Context, s *assayv1alpha1.Benchm
 			return historyError(err)
 		}
 	}
-	return schedule.Outcome{Measured: recorded.Measured, Suspicion: recorded.Suspicion, Locating: recorded.Locating}
+	return recorded.Outcome
 }
 
 // locate begins or ends the search for the culprits of a change, and tells what it found before that is written down: once, since the event

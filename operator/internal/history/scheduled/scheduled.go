@@ -50,12 +50,7 @@ type History struct {
 
 // Recorded is what came of a run that has ended.
 type Recorded struct {
-	// Measured reports whether it gave a point.
-	Measured bool
-	// Suspicion is the change that a confirming run is due for; empty without one.
-	Suspicion string
-	// Locating is a change whose culprits are searched, or may be; empty without one.
-	Locating string
+	schedule.Outcome
 	// Alerts are what people are to be notified of. They are given again until Told.
 	Alerts []change.Alert
 }
@@ -280,8 +275,8 @@ func why(run *assayv1alpha1.BenchmarkRun, found string) string {
 // look has the policy look at the newest point of each series.
 func (h *History) look(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, store ledger.Store, records []points.Keyed) (Recorded,
 	error) {
-	out := Recorded{Measured: slices.ContainsFunc(records, measured)}
-	if !out.Measured {
+	var out Recorded
+	if out.Measured = slices.ContainsFunc(records, measured); !out.Measured {
 		return out, nil
 	}
 	exp, err := ledger.ReadExperiment(ctx, store)
