@@ -202,9 +202,9 @@ func (r *ScheduleReconciler) locate(ctx context.Context, s *assayv1alpha1.Benchm
 	}
 	event := apply.ChangeEvent{
 		Name: finding.Change + ".located", Type: corev1.EventTypeNormal, Reason: "ChangeLocated",
-		Message: fmt.Sprintf("change %s of series %s: %s", finding.Change, s.Spec.Series, finding.What),
+		Message: fmt.Sprintf("change %s of series %s: %s", finding.Change, s.Spec.Series, finding.Story()),
 	}
-	if !finding.Located {
+	if len(finding.Culprits) == 0 {
 		event.Type, event.Reason = corev1.EventTypeWarning, "ChangeNotLocated"
 	}
 	if err := r.Applier.ChangeEvent(ctx, s, event, r.Clock.Now()); err != nil {

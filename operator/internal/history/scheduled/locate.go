@@ -23,11 +23,7 @@ import (
 // Finding is what a search for the culprits of a change found.
 type Finding struct {
 	Change string
-	// Located reports whether there are culprits.
-	Located bool
-	// What they are, or why there is none.
-	What   string
-	answer *bisect.Answer
+	*bisect.Answer
 }
 
 // candidate is a change of the series of a schedule that is being located, or may be. Search is nil where it was not begun.
@@ -217,7 +213,7 @@ func (h *History) Locate(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule
 	if err != nil {
 		return nil, err
 	}
-	return &Finding{one.change.ID, len(answer.Culprits) > 0, answer.Story(), answer}, nil
+	return &Finding{one.change.ID, answer}, nil
 }
 
 // begin writes into the book that a change is being located. The search was written before: one that is in the book only is somebody
@@ -275,13 +271,13 @@ func (h *History) update(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule
 // Located writes what a search found into the book, and reports which change is located next; empty for none.
 func (h *History) Located(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, found *Finding) (next string, err error) {
 	if err := h.decide(ctx, s, found.Change, func(c change.Change, e change.Event) (change.Change, error) {
-		e.Why = found.What
-		return c.Searched(found.answer.Names(), e)
+		e.Why = found.Story()
+		return c.Searched(found.Names(), e)
 	}); err != nil {
 		return "", err
 	}
 	if _, err := h.update(ctx, s, found.Change, func(search *bisect.Bounded) error {
-		search.Answer = found.answer
+		search.Answer = found.Answer
 		return nil
 	}); err != nil {
 		return "", err

@@ -145,7 +145,7 @@ func (l *search) step() (again bool, err error) {
 		if err != nil || found == nil {
 			return true, err
 		}
-		l.told[found.Change] = found.What
+		l.told[found.Change] = found.Story()
 		next, err := l.history.Located(ctx, l.schedule, found)
 		if err == nil {
 			l.schedule.Status.Locating = next
@@ -570,10 +570,10 @@ func (w *world) pass() bool {
 		if err != nil || found == nil {
 			return true
 		}
-		if before, told := w.told[found.Change]; told && before != found.What {
-			w.t.Errorf("told %q and then %q", before, found.What)
+		if before, told := w.told[found.Change]; told && before != found.Story() {
+			w.t.Errorf("told %q and then %q", before, found.Story())
 		}
-		w.told[found.Change] = found.What
+		w.told[found.Change] = found.Story()
 		_, _ = w.history.Located(ctx, w.schedule, found)
 		return true
 	}
