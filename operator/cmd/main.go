@@ -144,7 +144,6 @@ func run(ctx context.Context, options *options) error {
 		Clock: clock.RealClock{},
 	}
 	reconciler := &controller.Reconciler{
-		Cache: manager.GetClient(), Live: manager.GetAPIReader(),
 		Observer: &observe.Observer{
 			Client: manager.GetClient(), Live: manager.GetAPIReader(), LeaseNamespace: leases.Namespace, Namespaces: options.namespaces,
 			Store: timed, Argo: workflows,
@@ -168,21 +167,20 @@ func run(ctx context.Context, options *options) error {
 			Overhead:       config.Overhead(),
 		},
 		Argo:    workflows,
-		Clock:   clock.RealClock{},
 		Metrics: counts,
 	}
 	if err := reconciler.SetupWithManager(manager); err != nil {
 		return fmt.Errorf("set up controller: %w", err)
 	}
-	nodes := &controller.NodeReconciler{Live: manager.GetAPIReader(), Applier: applier, Clock: clock.RealClock{}}
+	nodes := &controller.NodeReconciler{Applier: applier}
 	if err := nodes.SetupWithManager(manager); err != nil {
 		return fmt.Errorf("set up controller of nodes: %w", err)
 	}
 	images := &registry.Client{Hosts: options.registries}
 	schedules := &controller.ScheduleReconciler{
-		Cache: manager.GetClient(), Live: manager.GetAPIReader(), Applier: applier, Registry: images,
+		Cache: manager.GetClient(), Applier: applier,
 		History:  &scheduled.History{Store: timed, Policy: watch.Default(), Clock: clock.RealClock{}, Images: images},
-		Recorder: manager.GetEventRecorderFor("assay-operator"), Clock: clock.RealClock{}, Retry: ledgerRetry,
+		Recorder: manager.GetEventRecorderFor("assay-operator"), Retry: ledgerRetry,
 	}
 	if err := schedules.SetupWithManager(manager); err != nil {
 		return fmt.Errorf("set up controller of schedules: %w", err)

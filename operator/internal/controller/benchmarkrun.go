@@ -15,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -44,15 +43,13 @@ import (
 
 // Reconciler turns a BenchmarkRun into waves until it has its verdict.
 type Reconciler struct {
-	// Cache and Live read the run; a status is never computed from one that was replaced. See readRun.
-	Cache, Live client.Reader
-	Observer    *observe.Observer
-	Applier     *apply.Applier
-	Recorder    record.EventRecorder
-	Settings    plan.Settings
+	// Observer also has what the run itself is read by; a status is never computed from one that was replaced. See readRun.
+	Observer *observe.Observer
+	Applier  *apply.Applier
+	Recorder record.EventRecorder
+	Settings plan.Settings
 	// Argo reports whether workflows can be watched yet.
-	Argo  *argo.Monitor
-	Clock clock.PassiveClock
+	Argo *argo.Monitor
 	// Metrics may be nil.
 	Metrics *metrics.Metrics
 
@@ -127,7 +124,7 @@ func (r *Reconciler) apply(ctx context.Context, run *assayv1alpha1.BenchmarkRun,
 	if err := r.Applier.Do(ctx, run, action); err != nil {
 		return err
 	}
-	r.Metrics.Applied(run, action, r.Clock.Now())
+	r.Metrics.Applied(run, action, r.Observer.Clock.Now())
 	return nil
 }
 
@@ -150,7 +147,7 @@ func outcome(world *observe.World, decision plan.Decision, err error) status.Out
 // report writes the status if it changed, and its events. The run's dashboard is written by a reconcile that has no action.
 func (r *Reconciler) report(ctx context.Context, outcome status.Outcome) error {
 	run := outcome.World.Run
-	after := status.Compute(outcome, r.Clock.Now())
+	after := status.Compute(outcome, r.Observer.Clock.Now())
 	if run.DeletionTimestamp.IsZero() {
 		after.Dashboard = r.Applier.Dashboards.Link(run, &after)
 	}

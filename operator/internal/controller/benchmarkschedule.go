@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,21 +31,13 @@ import (
 // +kubebuilder:rbac:namespace=runs,groups=assay.dev,resources=benchmarkrevisions/status,verbs=patch
 // +kubebuilder:rbac:namespace=runs,groups=assay.dev,resources=benchmarkruns,verbs=create
 
-// Registry looks up which image a tag names.
-type Registry interface {
-	Resolve(ctx context.Context, reference string) schedule.Image
-}
-
 // ScheduleReconciler makes the runs of BenchmarkSchedules, and adds to their series what the runs measured.
 type ScheduleReconciler struct {
-	// Cache has schedules without what only their own passes need, and Live reads past it.
+	// Cache has schedules without what only their own passes need.
 	Cache    client.Reader
-	Live     client.Reader
 	Applier  *apply.Applier
-	Registry Registry
 	History  *scheduled.History
 	Recorder record.EventRecorder
-	Clock    clock.PassiveClock
 	// Retry is when a history is asked again that did not answer.
 	Retry time.Duration
 }
@@ -54,16 +45,16 @@ type ScheduleReconciler struct {
 // Reconcile is one pass over a schedule: observe, decide, act once, and, whatever came of that, report.
 func (r *ScheduleReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	var s assayv1alpha1.BenchmarkSchedule
-	if err := r.Live.Get(ctx, request.NamespacedName, &s); err != nil {
+	if err := r.Applier.Live.Get(ctx, request.NamespacedName, &s); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	observed, err := observe.Schedule(ctx, r.Cache, r.Live, &s)
+	observed, err := observe.Schedule(ctx, r.Cache, r.Applier.Live, &s)
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
 	}
 	observed.History = r.History.URL(&s)
 	// The API server keeps seconds.
-	now := r.Clock.Now().Truncate(time.Second)
+	now := r.History.Clock.Now().Truncate(time.Second)
 	decision, outcome := r.decide(ctx, &observed, now)
 	if outcome.Err == nil && decision.Action != nil {
 		ctrl.LoggerFrom(ctx).Info("Applying", "action", decision.Action.String())
@@ -88,7 +79,7 @@ func (r *ScheduleReconciler) decide(ctx context.Context, observed *schedule.Obse
 		case schedule.NeedsNothing:
 			return decision, schedule.Outcome{}
 		case schedule.NeedsImage:
-			image := r.Registry.Resolve(ctx, reference(observed.Schedule))
+			image := r.History.Images.Resolve(ctx, reference(observed.Schedule))
 			observed.Image = &image
 		case schedule.NeedsPast:
 			observed.Past, err = r.History.Past(ctx, observed.Schedule)
@@ -164,7 +155,7 @@ func (r *ScheduleReconciler) start(ctx context.Context, s *assayv1alpha1.Benchma
 func (r *ScheduleReconciler) record(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule,
 	entry *assayv1alpha1.ScheduledRun) schedule.Outcome {
 	var run assayv1alpha1.BenchmarkRun
-	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: entry.Name}, &run); err != nil {
+	if err := r.Applier.Live.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: entry.Name}, &run); err != nil {
 		return writeError(err) // One that was deleted since is a gap in the next pass.
 	}
 	recorded, err := r.History.Record(ctx, s, entry, &run)
@@ -178,7 +169,7 @@ func (r *ScheduleReconciler) record(ctx context.Context, s *assayv1alpha1.Benchm
 		}
 		text := fmt.Sprintf("%s confirmed, change %s of series %s: %s", what, alert.Change, s.Spec.Series, alert.Why)
 		event := apply.ChangeEvent{Name: alert.Change, Type: kind, Reason: "ChangeConfirmed", Message: text}
-		if err := r.Applier.ChangeEvent(ctx, s, event, r.Clock.Now()); err != nil {
+		if err := r.Applier.ChangeEvent(ctx, s, event, r.History.Clock.Now()); err != nil {
 			return writeError(err)
 		}
 	}
@@ -207,7 +198,7 @@ func (r *ScheduleReconciler) locate(ctx context.Context, s *assayv1alpha1.Benchm
 	if len(finding.Culprits) == 0 {
 		event.Type, event.Reason = corev1.EventTypeWarning, "ChangeNotLocated"
 	}
-	if err := r.Applier.ChangeEvent(ctx, s, event, r.Clock.Now()); err != nil {
+	if err := r.Applier.ChangeEvent(ctx, s, event, r.History.Clock.Now()); err != nil {
 		return writeError(err)
 	}
 	next, err := r.History.Located(ctx, s, finding)
@@ -264,7 +255,7 @@ func (r *ScheduleReconciler) SetupWithManager(manager ctrl.Manager) error {
 		// The next oldest takes a series over.
 		Watches(&assayv1alpha1.BenchmarkSchedule{}, handler.EnqueueRequestsFromMapFunc(r.schedulesOf), builder.WithPredicates(deletedOnly)).
 		Watches(&assayv1alpha1.BenchmarkRevision{}, handler.EnqueueRequestsFromMapFunc(r.schedulesOf), builder.WithPredicates(createdOnly)).
-		Complete(timed{r, r.Clock})
+		Complete(timed{r, r.History.Clock})
 }
 
 // runEnded leaves out what a schedule does not look at.

@@ -19,9 +19,9 @@ func (r *Reconciler) decide(ctx context.Context, world *observe.World) (plan.Dec
 	if err := r.noteExpansion(ctx, world); err != nil {
 		return plan.Decision{}, err
 	}
-	now := r.Clock.Now()
+	now := r.Observer.Clock.Now()
 	if len(world.Waiting) > 0 {
-		world.Queue = r.memory.Queue(r.Clock, func() *lease.Queue { return plan.NewQueue(&world.Observed, r.Settings) })
+		world.Queue = r.memory.Queue(r.Observer.Clock, func() *lease.Queue { return plan.NewQueue(&world.Observed, r.Settings) })
 	}
 	if !r.counted(world) {
 		decision := plan.Decide(world.Observed, r.Settings, now)

@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,12 +23,7 @@ import (
 
 // NodeReconciler gives nodes the taint that their lease asks for, and ends expired leases whose runs are over or gone. It only depends on
 // the current objects, so that another operator can continue at any point.
-type NodeReconciler struct {
-	// Live reads past the caches.
-	Live    client.Reader
-	Applier *apply.Applier
-	Clock   clock.PassiveClock
-}
+type NodeReconciler struct{ Applier *apply.Applier }
 
 // Reconcile reconciles one node with its lease.
 func (r *NodeReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
@@ -46,7 +40,7 @@ func (r *NodeReconciler) Reconcile(ctx context.Context, request ctrl.Request) (c
 	if !current.Held() {
 		return ctrl.Result{}, nil
 	}
-	if left := current.Left(r.Clock.Now()); left > 0 {
+	if left := current.Left(r.Applier.Clock.Now()); left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
 	over, gone, err := r.over(ctx, current.Holder)
@@ -79,7 +73,7 @@ func afterConflict(err error) (ctrl.Result, error) {
 func (r *NodeReconciler) lease(ctx context.Context, node string) (lease.Lease, error) {
 	var object coordinationv1.Lease
 	key := types.NamespacedName{Namespace: r.Applier.Lease.Namespace, Name: lease.Name(node)}
-	if err := r.Live.Get(ctx, key, &object); err != nil {
+	if err := r.Applier.Live.Get(ctx, key, &object); err != nil {
 		return lease.Lease{Node: node}, client.IgnoreNotFound(err)
 	}
 	return lease.FromObject(&object)
@@ -88,7 +82,7 @@ func (r *NodeReconciler) lease(ctx context.Context, node string) (lease.Lease, e
 // over reports whether a run will never need its lease again, and whether that is because it is gone.
 func (r *NodeReconciler) over(ctx context.Context, holder lease.Holder) (over, gone bool, err error) {
 	var run assayv1alpha1.BenchmarkRun
-	err = r.Live.Get(ctx, types.NamespacedName{Namespace: holder.Namespace, Name: holder.Name}, &run)
+	err = r.Applier.Live.Get(ctx, types.NamespacedName{Namespace: holder.Namespace, Name: holder.Name}, &run)
 	switch {
 	case apierrors.IsNotFound(err):
 		return true, true, nil

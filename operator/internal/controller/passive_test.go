@@ -99,7 +99,7 @@ func TestARunWhosePassesFailIsNotInTheQueue(t *testing.T) {
 			t.Fatal(err)
 		}
 		now := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 26, 8, 0, 0, 0, time.UTC))
-		r := &Reconciler{Cache: api, Live: api, Recorder: recorder.NewFakeRecorder(99), Clock: now,
+		r := &Reconciler{Recorder: recorder.NewFakeRecorder(99),
 			Observer: &observe.Observer{Client: api, Live: api, Store: store, Clock: now},
 			Applier: &apply.Applier{Client: api, Live: api, Store: store, Clock: now,
 				Lease: apply.LeaseConfig{Namespace: "system", Duration: time.Minute}}}

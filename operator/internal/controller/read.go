@@ -13,13 +13,13 @@ import (
 // the API server returned last, for a read or for a write of the status, the remembered run is current. Otherwise it is read again.
 func (r *Reconciler) readRun(ctx context.Context, key client.ObjectKey) (*assayv1alpha1.BenchmarkRun, error) {
 	cached := &assayv1alpha1.BenchmarkRun{}
-	if err := r.Cache.Get(ctx, key, cached); err == nil {
+	if err := r.Observer.Client.Get(ctx, key, cached); err == nil {
 		if run := r.memory.RunAt(key, cached.ResourceVersion); run != nil {
 			return run, nil
 		}
 	}
 	run := &assayv1alpha1.BenchmarkRun{}
-	if err := r.Live.Get(ctx, key, run); err != nil {
+	if err := r.Observer.Live.Get(ctx, key, run); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.memory.Gone(key)
 		}

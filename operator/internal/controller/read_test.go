@@ -37,7 +37,7 @@ func newTwoReaders(t *testing.T) *twoReaders {
 			return c.Get(ctx, key, object, options...)
 		},
 	}).Build()
-	r.Reconciler = &Reconciler{Cache: r.cache, Live: r.live}
+	r.Reconciler = &Reconciler{Observer: &observe.Observer{Client: r.cache, Live: r.live}}
 	return r
 }
 

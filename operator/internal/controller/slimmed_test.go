@@ -13,12 +13,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/test/slimmed"
 )
 
 // An event of what the caches keep of an object concerns the runs, schedules and nodes that one of the whole object does.
 func TestAnEventConcernsTheSameThroughTheCaches(t *testing.T) {
-	runs := func(reader client.Reader) *Reconciler { return &Reconciler{Cache: reader} }
+	runs := func(reader client.Reader) *Reconciler {
+		return &Reconciler{Observer: &observe.Observer{Client: reader}}
+	}
 	schedules := func(reader client.Reader) handler.MapFunc { return (&ScheduleReconciler{Cache: reader}).schedulesOf }
 	maps := map[string]struct {
 		list client.ObjectList

@@ -51,7 +51,7 @@ func TestWorkflowsThatRunsLeaveBehindAreDeleted(t *testing.T) {
 			cluster.WithObjects(tc.there)
 		}
 		api := cluster.Build()
-		r := &Reconciler{Cache: api, Live: api, Observer: &observe.Observer{Client: api}, Applier: &apply.Applier{Client: api, Live: api}}
+		r := &Reconciler{Observer: &observe.Observer{Client: api, Live: api}, Applier: &apply.Applier{Client: api, Live: api}}
 		r.Observer.Memory = &r.memory
 		var err error
 		if tc.cached == nil {

@@ -40,7 +40,7 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 		Watches(&assayv1alpha1.BenchmarkTemplate{}, handler.EnqueueRequestsFromMapFunc(r.runsOfTemplate)).
 		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.activeRuns), builder.WithPredicates(nodeChanged)).
 		Watches(&coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(r.runsOfLease), builder.WithPredicates(holderChanged)).
-		Build(timed{r, r.Clock})
+		Build(timed{r, r.Observer.Clock})
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ var holderChanged = predicate.Funcs{
 func (r *Reconciler) requests(ctx context.Context, wanted func(*assayv1alpha1.BenchmarkRun) bool,
 	options ...client.ListOption) []ctrl.Request {
 	var runs assayv1alpha1.BenchmarkRunList
-	if err := r.Cache.List(ctx, &runs, options...); err != nil {
+	if err := r.Observer.Client.List(ctx, &runs, options...); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Cannot list the runs that an event may concern")
 		return nil
 	}

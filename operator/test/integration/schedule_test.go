@@ -43,7 +43,7 @@ type fakeRegistry struct {
 	tags  map[string]schedule.Image
 }
 
-// Resolve implements controller.Registry.
+// Resolve implements what scheduled.History asks of its images.
 func (r *fakeRegistry) Resolve(_ context.Context, reference string) schedule.Image {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

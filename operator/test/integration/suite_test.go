@@ -233,8 +233,6 @@ func startOperatorFor(connection *rest.Config, namespaces ...string) (*runningOp
 		Lease: apply.LeaseConfig{Namespace: leaseNamespace, Duration: lease.DefaultDuration}, Dashboards: dashboards, Clock: clock.RealClock{},
 	}
 	reconciler := &controller.Reconciler{
-		Cache: manager.GetClient(),
-		Live:  manager.GetAPIReader(),
 		Observer: &observe.Observer{Client: manager.GetClient(), Live: manager.GetAPIReader(), LeaseNamespace: leaseNamespace, Namespaces: namespaces, Store: timed, Argo: workflows,
 			Clock: clock.RealClock{}},
 		Applier:  applier,
@@ -244,12 +242,11 @@ func startOperatorFor(connection *rest.Config, namespaces ...string) (*runningOp
 		}, Policy: allowed},
 		Argo:    workflows,
 		Metrics: counts,
-		Clock:   clock.RealClock{},
 	}
-	nodes := &controller.NodeReconciler{Live: manager.GetAPIReader(), Applier: applier, Clock: clock.RealClock{}}
+	nodes := &controller.NodeReconciler{Applier: applier}
 	schedules := &controller.ScheduleReconciler{
-		Cache: manager.GetClient(), Live: manager.GetAPIReader(), Applier: applier, Registry: images, Recorder: manager.GetEventRecorderFor("assay-operator"),
-		History: &scheduled.History{Store: timed, Policy: watch.Default(), Clock: scheduleClock, Images: images}, Clock: scheduleClock, Retry: storeTimeout,
+		Cache: manager.GetClient(), Applier: applier, Recorder: manager.GetEventRecorderFor("assay-operator"),
+		History: &scheduled.History{Store: timed, Policy: watch.Default(), Clock: scheduleClock, Images: images}, Retry: storeTimeout,
 	}
 	if err := errors.Join(manager.Add(workflows), reconciler.SetupWithManager(manager), nodes.SetupWithManager(manager),
 		schedules.SetupWithManager(manager)); err != nil {

@@ -42,7 +42,7 @@ type History struct {
 	Store  ledger.Store
 	Policy watch.Policy
 	Clock  clock.PassiveClock
-	// Images reports which images are still there.
+	// Images looks up which image a tag names, and which images are still there.
 	Images interface {
 		Resolve(ctx context.Context, reference string) schedule.Image
 	}
