@@ -3,8 +3,6 @@
 package points
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -296,8 +294,7 @@ func Difference(exp *experiment.Experiment, found *analysis.Analysis, key series
 	if err != nil {
 		return out, err
 	}
-	compared := contrast.Contrast{LogRatio: out.LogRatio, SE: out.SE, DF: out.DF, Blocks: out.Blocks}
-	if why := contrast.LeftOut(found, exp, quantityOf(key), over, under, compared); why != "" {
+	if why := contrast.LeftOut(found, exp, quantityOf(key), over, under, contrast.Contrast(out)); why != "" {
 		return series.Estimate{}, errors.New(why)
 	}
 	return out, nil
@@ -311,10 +308,7 @@ func quantityOf(key series.Key) contrast.Quantity {
 // and whether it moves what decides is asked of that.
 func Apart(exp *experiment.Experiment, found *analysis.Analysis, key series.Key, over, under []string) (series.Estimate, error) {
 	compared, err := contrast.Of(found, exp, quantityOf(key), over, under)
-	if err != nil {
-		return series.Estimate{}, err
-	}
-	return series.Estimate{LogRatio: compared.LogRatio, SE: compared.SE, DF: compared.DF, Blocks: compared.Blocks}, nil
+	return series.Estimate(compared), err
 }
 
 // Worse reports of a move of a series whether it is for the worse.
@@ -365,6 +359,5 @@ func digest(value any) string {
 		// Values that came out of JSON go back into it.
 		panic(err)
 	}
-	sum := sha256.Sum256(raw)
-	return "sha256:" + hex.EncodeToString(sum[:16])
+	return "sha256:" + record.SHA256(raw)[:32]
 }
