@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/parquet-go/parquet-go"
@@ -110,25 +109,15 @@ func KeyOf(data []byte) (Key, error) {
 // Merge is the union of two sets of records, in the order of the series. Copies are one record, wherever their ledger lies; records of
 // one run with different content all stay, and Of decides between them.
 func Merge(a, b []Record) []Record {
-	type named struct {
-		print  string
-		record Record
+	all := slices.Concat(a, b)
+	for i := range all {
+		// As a file keeps it: in UTC and microseconds.
+		all[i].At = all[i].At.UTC().Truncate(time.Microsecond)
 	}
-	var all []named
-	for _, records := range [][]Record{a, b} {
-		for _, r := range records {
-			// As a file keeps it: in UTC and microseconds.
-			r.At = r.At.UTC().Truncate(time.Microsecond)
-			all = append(all, named{fingerprint(r), r})
-		}
-	}
-	slices.SortFunc(all, func(x, y named) int {
-		return cmp.Or(inOrder(x.record, y.record), strings.Compare(x.print, y.print), strings.Compare(x.record.Ledger, y.record.Ledger))
-	})
-	all = slices.CompactFunc(all, func(x, y named) bool { return x.print == y.print })
-	out := make([]Record, 0, len(all))
-	for _, n := range all {
-		out = append(out, n.record)
+	distinct := slices.CompactFunc(inPrint(all), func(x, y *printed) bool { return x.fingerprint() == y.fingerprint() })
+	out := all[:0]
+	for _, r := range distinct {
+		out = append(out, r.Record)
 	}
 	return out
 }

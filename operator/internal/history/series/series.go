@@ -99,16 +99,6 @@ func (s *Series) problem(id, format string, args ...any) {
 
 // distinct are the records that can be taken, one of each identity, in the order of the series.
 func (s *Series) distinct(records []Record) []Record {
-	sorted := make([]*printed, 0, len(records))
-	for i := range records {
-		sorted = append(sorted, &printed{Record: records[i]})
-	}
-	slices.SortFunc(sorted, func(a, b *printed) int {
-		if c := inOrder(a.Record, b.Record); c != 0 {
-			return c
-		}
-		return strings.Compare(a.fingerprint(), b.fingerprint())
-	})
 	told := map[Problem]bool{}
 	// once records a problem that several copies of a record have.
 	once := func(id, what string) {
@@ -118,7 +108,7 @@ func (s *Series) distinct(records []Record) []Record {
 		}
 	}
 	newest := map[string]*printed{}
-	for _, r := range sorted {
+	for _, r := range inPrint(records) {
 		if err := r.Check(); err != nil {
 			once(r.ID, err.Error()+": it is set aside")
 			continue
@@ -146,6 +136,21 @@ func (s *Series) distinct(records []Record) []Record {
 type printed struct {
 	Record
 	print string
+}
+
+// inPrint are records in the order of the series, those of one analysis by their content, and copies by where their ledgers lie.
+func inPrint(records []Record) []*printed {
+	out := make([]*printed, 0, len(records))
+	for i := range records {
+		out = append(out, &printed{Record: records[i]})
+	}
+	slices.SortFunc(out, func(a, b *printed) int {
+		if c := inOrder(a.Record, b.Record); c != 0 {
+			return c
+		}
+		return cmp.Or(strings.Compare(a.fingerprint(), b.fingerprint()), strings.Compare(a.Ledger, b.Ledger))
+	})
+	return out
 }
 
 func (p *printed) fingerprint() string {
