@@ -30,8 +30,12 @@ type Checker struct {
 	Try func(ctx context.Context) error
 }
 
-// judgeKinds decides from what is served whether Argo is there at all. An error is one of asking: nothing is known then.
-func judgeKinds(list *metav1.APIResourceList, err error) (plan.ArgoState, error) {
+// unknownField finds the field in what the API server says of one that a CRD does not have.
+var unknownField = regexp.MustCompile(`(\.spec[^\s:]*): field not declared in schema|unknown field "(spec[^"]*)"`)
+
+// check asks what is served and, if asked to, tries a workflow. An error is one of asking: nothing is known then.
+func (c *Checker) check(ctx context.Context, try bool) (plan.ArgoState, error) {
+	list, err := c.Kinds(ctx)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return plan.ArgoState{}, err
 	}
@@ -51,34 +55,19 @@ func judgeKinds(list *metav1.APIResourceList, err error) (plan.ArgoState, error)
 			Message: fmt.Sprintf("Argo's CRDs are older than %s: kind WorkflowTaskResult, with which pods report, is not served; %s", Needed,
 				remedy),
 		}, nil
-	}
-	return plan.ArgoState{}, nil
-}
-
-// unknownField finds the field in what the API server says of one that a CRD does not have.
-var unknownField = regexp.MustCompile(`(\.spec[^\s:]*): field not declared in schema|unknown field "(spec[^"]*)"`)
-
-// judgeTry decides from what refused a workflow whether a field is missing. Any other refusal shows nothing about Argo.
-func judgeTry(err error) plan.ArgoState {
-	match := unknownField.FindStringSubmatch(err.Error())
-	if match == nil {
-		return plan.ArgoState{}
-	}
-	return plan.ArgoState{
-		Problem: assayv1alpha1.ReasonArgoTooOld,
-		Message: fmt.Sprintf("Argo's CRDs are older than %s: they do not know the field %s of a Workflow; %s", Needed, match[1]+match[2], remedy),
-	}
-}
-
-// check asks what is served and, if asked to, tries a workflow.
-func (c *Checker) check(ctx context.Context, try bool) (plan.ArgoState, error) {
-	list, err := c.Kinds(ctx)
-	state, err := judgeKinds(list, err)
-	if err != nil || state.Problem != "" || !try {
-		return state, err
+	case !try:
+		return plan.ArgoState{}, nil
 	}
 	if err = c.Try(ctx); err == nil || ctx.Err() != nil {
 		return plan.ArgoState{}, ctx.Err()
 	}
-	return judgeTry(err), nil
+	// Any other refusal than that of a field shows nothing about Argo.
+	match := unknownField.FindStringSubmatch(err.Error())
+	if match == nil {
+		return plan.ArgoState{}, nil
+	}
+	return plan.ArgoState{
+		Problem: assayv1alpha1.ReasonArgoTooOld,
+		Message: fmt.Sprintf("Argo's CRDs are older than %s: they do not know the field %s of a Workflow; %s", Needed, match[1]+match[2], remedy),
+	}, nil
 }
