@@ -1,9 +1,11 @@
 package rehearse
 
 import (
+	"context"
 	"math"
 	"slices"
-	"sync"
+
+	"k8s.io/client-go/util/workqueue"
 
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/detect"
@@ -155,18 +157,5 @@ func Watch(year Year, years, workers int, seed uint64, each func(i int, changed 
 
 // Parallel does n things with so many workers.
 func Parallel(n, workers int, do func(i int)) {
-	next := make(chan int)
-	var group sync.WaitGroup
-	for range max(1, workers) {
-		group.Go(func() {
-			for i := range next {
-				do(i)
-			}
-		})
-	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	group.Wait()
+	workqueue.ParallelizeUntil(context.Background(), max(1, workers), n, do)
 }
