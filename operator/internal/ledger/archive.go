@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -133,18 +132,13 @@ func readArchive(from io.Reader, most int64) (map[string][]byte, error) {
 // archive is a ledger in one file. It is read when it is first asked for something, and only read.
 type archive struct {
 	path string
-	load func() (*objects, error)
-}
-
-type objects struct {
-	// keys are in order.
-	keys []string
-	of   map[string][]byte
+	// load returns the objects by their keys.
+	load func() (map[string][]byte, error)
 }
 
 func openArchive(path string) Store {
 	path = filepath.Clean(path)
-	return archive{path, sync.OnceValues(func() (*objects, error) {
+	return archive{path, sync.OnceValues(func() (map[string][]byte, error) {
 		file, err := os.Open(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("archive %s: %w: correct the path", path, ErrNoBucket)
@@ -153,14 +147,14 @@ func openArchive(path string) Store {
 			return nil, fmt.Errorf("archive %s: %w: %w", path, ErrUnreachable, err)
 		}
 		defer file.Close()
-		of, err := readArchive(file, maxArchiveBytes)
-		if err == nil && len(of) == 0 {
+		objects, err := readArchive(file, maxArchiveBytes)
+		if err == nil && len(objects) == 0 {
 			err = errors.New("it holds no object")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("archive %s: %w", path, err)
 		}
-		return &objects{slices.Sorted(maps.Keys(of)), of}, nil
+		return objects, nil
 	})}
 }
 
@@ -168,11 +162,11 @@ func (a archive) Get(ctx context.Context, key string) ([]byte, error) {
 	if err := checkKey(key); err != nil {
 		return nil, err
 	}
-	held, err := a.load()
+	objects, err := a.load()
 	if err != nil {
 		return nil, err
 	}
-	data, ok := held.of[key]
+	data, ok := objects[key]
 	if !ok {
 		return nil, fmt.Errorf("%s in %s: %w", key, a.URL(), ErrNotFound)
 	}
@@ -200,16 +194,14 @@ func (a archive) List(ctx context.Context, prefix string) ([]string, error) {
 
 // Page returns all keys at once: an archive has no pages.
 func (a archive) Page(_ context.Context, prefix, after string) (keys []string, more bool, err error) {
-	held, err := a.load()
-	if err != nil {
-		return nil, false, err
-	}
-	for _, key := range held.keys {
+	objects, err := a.load()
+	for key := range objects {
 		if strings.HasPrefix(key, prefix) && key > after {
 			keys = append(keys, key)
 		}
 	}
-	return keys, false, nil
+	slices.Sort(keys)
+	return keys, false, err
 }
 
 func (a archive) Check(context.Context) error {
