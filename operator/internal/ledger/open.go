@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
 	"path"
 	"path/filepath"
@@ -209,12 +210,15 @@ func EachKey(ctx context.Context, store Store, prefix string, visit func(key str
 }
 
 // EachPage visits all keys that start with the prefix and come after another one, sorted, a page at a time: however many there are, one
-// page of them is held.
+// page of them is held. Whoever has seen enough returns fs.SkipAll.
 func EachPage(ctx context.Context, store Store, prefix, after string, visit func(keys []string) error) error {
 	for {
 		keys, more, err := store.Page(ctx, prefix, after)
 		if err == nil {
 			err = visit(keys)
+		}
+		if errors.Is(err, fs.SkipAll) {
+			return nil
 		}
 		if err != nil || !more || len(keys) == 0 {
 			return err

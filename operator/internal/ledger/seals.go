@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"io/fs"
 	"maps"
 	"regexp"
 	"slices"
@@ -62,7 +63,7 @@ func CountUnread(ctx context.Context, store Store, wave int) (int, error) {
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return 0, err
 	}
-	count, others, errEnough := 0, 0, errors.New("enough")
+	count, others := 0, 0
 	err = EachPage(ctx, store, WaveAttemptsPrefix(wave), "", func(keys []string) error {
 		for _, key := range keys {
 			if _, known := read[maphash.String(seed, key)]; known {
@@ -76,16 +77,13 @@ func CountUnread(ctx context.Context, store Store, wave int) (int, error) {
 		}
 		switch {
 		case count >= mostUnread:
-			return errEnough
+			return fs.SkipAll
 		case others > mostUnread:
 			return fmt.Errorf("the list of %s in %s is %w: beside attempts it has more than %d objects; find out who wrote them and remove them",
 				WaveAttemptsPrefix(wave), store.URL(), ErrTooLarge, mostUnread)
 		}
 		return nil
 	})
-	if errors.Is(err, errEnough) {
-		err = nil
-	}
 	return count, err
 }
 

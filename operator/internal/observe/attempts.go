@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"maps"
 	"regexp"
 	"slices"
@@ -73,7 +74,7 @@ func (p *progress) count(ctx context.Context, store ledger.Store, newest *record
 
 // unknown lists the attempts of the newest wave's blocks that are not known to have ended. Blocks end about in the order of their
 // names, so that most of them lie behind the last one that ended.
-func (p *progress) unknown(ctx context.Context, store ledger.Store, newest *record.Wave) (listing, error) {
+func (p *progress) unknown(ctx context.Context, store ledger.Store, newest *record.Wave) (*listing, error) {
 	// A store lists names as texts, where w000-b10000 comes before w000-b9999. Those of one length are in the order of their numbers.
 	groups := map[int][]string{}
 	for _, block := range newest.Blocks {
@@ -91,7 +92,7 @@ func (p *progress) unknown(ctx context.Context, store ledger.Store, newest *reco
 
 // unknownOf lists those of blocks whose names are of one length, in their order: between two that ended all that did not, so that a wave
 // on several nodes takes a request for each of them.
-func (p *progress) unknownOf(ctx context.Context, store ledger.Store, blocks []string, listed listing) error {
+func (p *progress) unknownOf(ctx context.Context, store ledger.Store, blocks []string, listed *listing) error {
 	// Before the first key of the first block, and after the last one of the last.
 	first, last := ledger.AttemptsPrefix+blocks[0], ledger.AfterBlock(blocks[len(blocks)-1])
 	type span struct {
@@ -150,40 +151,31 @@ type listing struct {
 	seen       map[string]map[string]bool
 	executions map[string]map[string]int
 	// held is how many of both there are, bytes what their names take, and left how many keys more may be listed.
-	held, bytes, left *int
+	held, bytes, left int
 }
 
-func newListing(most int) listing {
-	return listing{
-		seen: map[string]map[string]bool{}, executions: map[string]map[string]int{}, held: new(int), bytes: new(int), left: &most,
-	}
+func newListing(most int) *listing {
+	return &listing{seen: map[string]map[string]bool{}, executions: map[string]map[string]int{}, left: most}
 }
 
 // listBetween lists the keys after one and before another.
-func (l listing) listBetween(ctx context.Context, store ledger.Store, after, before string) error {
-	for {
-		keys, more, err := store.Page(ctx, ledger.AttemptsPrefix, after)
-		if err != nil {
-			return err
-		}
+func (l *listing) listBetween(ctx context.Context, store ledger.Store, after, before string) error {
+	return ledger.EachPage(ctx, store, ledger.AttemptsPrefix, after, func(keys []string) error {
 		past, _ := slices.BinarySearch(keys, before)
-		if err := l.add(keys[:past]); err != nil {
+		if err := l.add(keys[:past]); err != nil || past == len(keys) {
 			return err
 		}
-		if !more || past < len(keys) || len(keys) == 0 {
-			return nil
-		}
-		after = keys[len(keys)-1]
-	}
+		return fs.SkipAll
+	})
 }
 
-func (l listing) keep(text string) string {
-	*l.bytes += len(text)
+func (l *listing) keep(text string) string {
+	l.bytes += len(text)
 	return strings.Clone(text)
 }
 
-func (l listing) add(keys []string) error {
-	*l.left -= len(keys)
+func (l *listing) add(keys []string) error {
+	l.left -= len(keys)
 	for _, key := range keys {
 		match := attemptKey.FindStringSubmatch(key)
 		if match == nil {
@@ -197,15 +189,15 @@ func (l listing) add(keys []string) error {
 		}
 		if !l.seen[block][trial] {
 			l.seen[block][l.keep(trial)] = true
-			*l.held++
+			l.held++
 		}
 		if _, known := l.executions[block][executor]; !known {
 			executor = l.keep(executor)
-			*l.held++
+			l.held++
 		}
 		l.executions[block][executor]++
 	}
-	if *l.left < 0 || *l.held > mostKnown || *l.bytes > mostKnownBytes {
+	if l.left < 0 || l.held > mostKnown || l.bytes > mostKnownBytes {
 		return fmt.Errorf("%s has more objects than the wave can have left, attempts of more than %d trials and executions, or names of more "+
 			"than %d MiB: who else writes to this ledger has to be found; delete what is not this run's, or create a new run",
 			ledger.AttemptsPrefix, mostKnown, mostKnownBytes>>20)
@@ -214,7 +206,7 @@ func (l listing) add(keys []string) error {
 }
 
 // trials counts those with an attempt, however often they were executed.
-func (l listing) trials() (count int) {
+func (l *listing) trials() (count int) {
 	for _, seen := range l.seen {
 		count += len(seen)
 	}
@@ -222,7 +214,7 @@ func (l listing) trials() (count int) {
 }
 
 // most is the largest number of attempts of any execution of a block.
-func (l listing) most(block string) (most int) {
+func (l *listing) most(block string) (most int) {
 	for _, attempts := range l.executions[block] {
 		most = max(most, attempts)
 	}
