@@ -1,6 +1,9 @@
 package record
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // ProcessPrefix begins the names of the quantities that the runner reads of every process. No program and no template can
 // give a metric such a name.
@@ -92,11 +95,11 @@ func (a *Attempt) Metric(name string) (Metric, bool) {
 	}
 	seen := process{wall: &a.DurationSeconds, used: &a.Resources}
 	if role != "" {
-		other := a.role(role)
-		if other == nil || other.Resources == nil {
+		at := slices.IndexFunc(a.Roles, func(r RoleSeen) bool { return r.Name == role && !r.Result })
+		if at < 0 || a.Roles[at].Resources == nil {
 			return Metric{}, false
 		}
-		seen = process{ready: other.ReadySeconds, used: other.Resources}
+		seen = process{ready: a.Roles[at].ReadySeconds, used: a.Roles[at].Resources}
 	}
 	value := quantity.of(seen)
 	return Metric{Unit: quantity.Unit, Value: value}, value != nil
@@ -125,15 +128,6 @@ func (a *Attempt) EachRead(visit func(metric, unit string, value float64)) {
 			of(role.Name+".", process{ready: role.ReadySeconds, used: role.Resources})
 		}
 	}
-}
-
-func (a *Attempt) role(name string) *RoleSeen {
-	for i := range a.Roles {
-		if a.Roles[i].Name == name && !a.Roles[i].Result {
-			return &a.Roles[i]
-		}
-	}
-	return nil
 }
 
 // Reported is what the process reported; empty where that is nothing.
