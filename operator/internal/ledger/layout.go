@@ -39,12 +39,9 @@ func WaveAttemptsPrefix(wave int) string { return AttemptsPrefix + record.WavePr
 // after the slash.
 func AfterBlock(block string) string { return AttemptsPrefix + block + "0" }
 
-// BlockPrefix is where the attempts of one execution of a block lie.
-func BlockPrefix(block, executor string) string { return path.Join("attempts", block, executor) }
-
 // AttemptKey is one attempt.
 func AttemptKey(block, executor, trial string) string {
-	return path.Join(BlockPrefix(block, executor), trial+".json")
+	return path.Join("attempts", block, executor, trial+".json")
 }
 
 // StartedPrefix is where one execution of a block says which trials it began.
