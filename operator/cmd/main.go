@@ -93,8 +93,7 @@ func run(ctx context.Context, options *options) error {
 	if err != nil {
 		return err
 	}
-	leases, err := options.leases()
-	if err != nil {
+	if err := options.checkLeases(); err != nil {
 		return err
 	}
 	allowed, err := options.allowed()
@@ -140,12 +139,12 @@ func run(ctx context.Context, options *options) error {
 		return err
 	}
 	applier := &apply.Applier{
-		Client: manager.GetClient(), Live: manager.GetAPIReader(), Store: timed, Config: config, Lease: leases, Dashboards: dashboards,
+		Client: manager.GetClient(), Live: manager.GetAPIReader(), Store: timed, Config: config, Lease: options.lease, Dashboards: dashboards,
 		Clock: clock.RealClock{},
 	}
 	reconciler := &controller.Reconciler{
 		Observer: &observe.Observer{
-			Client: manager.GetClient(), Live: manager.GetAPIReader(), LeaseNamespace: leases.Namespace, Namespaces: options.namespaces,
+			Client: manager.GetClient(), Live: manager.GetAPIReader(), LeaseNamespace: options.lease.Namespace, Namespaces: options.namespaces,
 			Store: timed, Argo: workflows,
 			// Namespaces without a bound are asked for by nobody, so that the meter lists none of them.
 			Stored: func(namespace string) (ledger.Sizes, bool) {
@@ -185,7 +184,7 @@ func run(ctx context.Context, options *options) error {
 	if err := schedules.SetupWithManager(manager); err != nil {
 		return fmt.Errorf("set up controller of schedules: %w", err)
 	}
-	sources := metrics.Sources{Reader: manager.GetClient(), LeaseNamespace: leases.Namespace, Store: timed, Clock: clock.RealClock{},
+	sources := metrics.Sources{Reader: manager.GetClient(), LeaseNamespace: options.lease.Namespace, Store: timed, Clock: clock.RealClock{},
 		Stored: meter.All}
 	if err := errors.Join(counts.Register(ctrlmetrics.Registry, sources), manager.Add(counts)); err != nil {
 		return fmt.Errorf("set up metrics: %w", err)
@@ -213,7 +212,7 @@ func newManager(options *options, logger logr.Logger, scrapes *dependencies.Scra
 		Scheme:                        scheme,
 		Logger:                        logger,
 		MapperProvider:                controller.NewMapper,
-		Cache:                         controller.CacheOptions(options.namespaces, options.leaseNamespace),
+		Cache:                         controller.CacheOptions(options.namespaces, options.lease.Namespace),
 		Metrics:                       metrics.ServerOptions(options.metricsAddress, options.metricsSecure, scrapes.Filter),
 		HealthProbeBindAddress:        options.probeAddress,
 		LeaderElection:                options.leaderElect,
@@ -229,7 +228,7 @@ func newManager(options *options, logger logr.Logger, scrapes *dependencies.Scra
 // watchArgo looks for Argo Workflows now and from now on. Without it the operator stays up: runs say what they wait for, and
 // go on when it comes.
 func watchArgo(ctx context.Context, manager ctrl.Manager, options *options, config workflow.Config) (*argo.Monitor, error) {
-	namespace := options.leaseNamespace
+	namespace := options.lease.Namespace
 	if len(options.namespaces) > 0 {
 		namespace = options.namespaces[0]
 	}

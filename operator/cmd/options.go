@@ -26,21 +26,18 @@ import (
 
 // options are the command line.
 type options struct {
-	ledger, ledgerSecret, accessKey, secretKey        string
-	credentialsDir, caFile, caSecret, caKey           string
-	operatorImage, runnerImage, pullPolicy            string
-	serviceAccount, executorCPU, executorMemory       string
-	instanceID                                        string
-	namespaces                                        []string
-	imagePullGrace, nodeGrace                         time.Duration
-	leaseNamespace, policy                            string
-	leaseDuration                                     time.Duration
-	leaderElect                                       bool
-	metricsAddress, probeAddress, logLevel, logFormat string
-	metricsSecure                                     bool
-	pageAddress                                       string
-	registries                                        []string
-	metricsRuns, metricsSeries                        int
+	ledger, credentialsDir, caFile string
+	// workflow lacks what has to be parsed: where the bucket is, and the executor's amounts.
+	workflow                     workflow.Config
+	executorCPU, executorMemory  string
+	namespaces, registries       []string
+	imagePullGrace, nodeGrace    time.Duration
+	lease                        apply.LeaseConfig
+	policy, logLevel, logFormat  string
+	leaderElect, metricsSecure   bool
+	metricsAddress, probeAddress string
+	pageAddress                  string
+	shown                        metrics.Settings
 	dashboardOptions
 }
 
@@ -48,30 +45,31 @@ func (o *options) bind(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringVar(&o.ledger, "ledger", "", "object store of all ledgers, "+
 		"s3://bucket/prefix?endpoint=http://host:port&region=name&pathStyle=true, as it is reached from every namespace")
-	flags.StringVar(&o.ledgerSecret, "ledger-secret", "assay-ledger",
+	flags.StringVar(&o.workflow.Bucket.Secret, "ledger-secret", "assay-ledger",
 		"Secret in every run namespace with the object store's credentials; empty: pods there have an identity of their own")
-	flags.StringVar(&o.accessKey, "ledger-secret-access-key", "accessKey", "key of the access key in that Secret")
-	flags.StringVar(&o.secretKey, "ledger-secret-secret-key", "secretKey", "key of the secret key in that Secret")
+	flags.StringVar(&o.workflow.Bucket.AccessKey, "ledger-secret-access-key", "accessKey", "key of the access key in that Secret")
+	flags.StringVar(&o.workflow.Bucket.SecretKey, "ledger-secret-secret-key", "secretKey", "key of the secret key in that Secret")
 	flags.StringVar(&o.credentialsDir, "ledger-credentials-dir", "",
 		"folder with the files accessKey and secretKey for the operator itself, read again when they change")
 	flags.StringVar(&o.caFile, "ledger-ca-file", "",
 		"file with the certificates of the authority that signed the object store's, read again when they change (default $AWS_CA_BUNDLE)")
-	flags.StringVar(&o.caSecret, "ledger-ca-secret", "", "Secret in every run namespace with those certificates")
-	flags.StringVar(&o.caKey, "ledger-ca-key", "ca.crt", "key of the certificates in that Secret")
-	flags.StringVar(&o.operatorImage, "operator-image", "", "image with /assay for the analysis")
-	flags.StringVar(&o.runnerImage, "runner-image", "", "image with /assay-runner")
-	flags.StringVar(&o.pullPolicy, "image-pull-policy", string(corev1.PullIfNotPresent),
+	flags.StringVar(&o.workflow.Bucket.CASecret, "ledger-ca-secret", "", "Secret in every run namespace with those certificates")
+	flags.StringVar(&o.workflow.Bucket.CAKey, "ledger-ca-key", "ca.crt", "key of the certificates in that Secret")
+	flags.StringVar(&o.workflow.OperatorImage, "operator-image", "", "image with /assay for the analysis")
+	flags.StringVar(&o.workflow.RunnerImage, "runner-image", "", "image with /assay-runner")
+	flags.StringVar((*string)(&o.workflow.PullPolicy), "image-pull-policy", string(corev1.PullIfNotPresent),
 		"when nodes pull these two images: Always, IfNotPresent or Never")
-	flags.StringVar(&o.serviceAccount, "executor-service-account", "assay-executor", "ServiceAccount of workflow pods in every run namespace")
+	flags.StringVar(&o.workflow.ServiceAccount, "executor-service-account", "assay-executor",
+		"ServiceAccount of workflow pods in every run namespace")
 	flags.StringVar(&o.executorCPU, "executor-cpu", "50m", "CPU of Argo's own container beside a block, requested and limit")
 	flags.StringVar(&o.executorMemory, "executor-memory", "128Mi", "memory of Argo's own containers in a pod, requested and limit")
-	flags.StringVar(&o.instanceID, "argo-instance-id", "", "instance ID of the Argo controller that runs the workflows")
+	flags.StringVar(&o.workflow.InstanceID, "argo-instance-id", "", "instance ID of the Argo controller that runs the workflows")
 	flags.StringSliceVar(&o.namespaces, "namespaces", nil, "namespaces to watch; none is all")
 	flags.DurationVar(&o.imagePullGrace, "image-pull-grace", 2*time.Minute, "how long an image may fail to be pulled before its run ends")
 	flags.DurationVar(&o.nodeGrace, "node-grace", 40*time.Second, "how long a node may be not ready before its blocks are planned elsewhere")
-	flags.StringVar(&o.leaseNamespace, "lease-namespace", ownNamespace(),
+	flags.StringVar(&o.lease.Namespace, "lease-namespace", ownNamespace(),
 		"namespace of the Leases of nodes: the same for all operators of a cluster, or they do not see each other's")
-	flags.DurationVar(&o.leaseDuration, "lease-duration", lease.DefaultDuration,
+	flags.DurationVar(&o.lease.Duration, "lease-duration", lease.DefaultDuration,
 		"how long a run keeps a node that it does not renew, in whole seconds; it renews after a third")
 	flags.StringSliceVar(&o.registries, "registries", nil,
 		"registries that may be asked for the digests of schedules' images, without credentials, such as ghcr.io,docker.io; none: schedules "+
@@ -85,9 +83,9 @@ func (o *options) bind(command *cobra.Command) {
 		"serve /metrics over TLS, to tokens that the cluster knows and allows to get /metrics; otherwise over plain HTTP to everybody")
 	flags.StringVar(&o.pageAddress, "dependencies-bind-address", "127.0.0.1:8082",
 		"address of /dependencies, plain HTTP: within the pod, whom the cluster allows to forward a port reaches it")
-	flags.IntVar(&o.metricsRuns, "metrics-runs", metrics.DefaultSettings.Runs,
+	flags.IntVar(&o.shown.Runs, "metrics-runs", metrics.DefaultSettings.Runs,
 		"how many runs the metrics show one by one, with their results: the newest of each namespace in turn")
-	flags.IntVar(&o.metricsSeries, "metrics-series-per-run", metrics.DefaultSettings.SeriesPerRun,
+	flags.IntVar(&o.shown.SeriesPerRun, "metrics-series-per-run", metrics.DefaultSettings.SeriesPerRun,
 		"how many series the results of one run may have")
 	flags.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
 	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info or error")
@@ -115,27 +113,27 @@ const (
 
 func (o *options) metrics() (*metrics.Metrics, error) {
 	switch {
-	case o.metricsRuns < 0 || o.metricsRuns > maxMetricsRuns:
-		return nil, fmt.Errorf("invalid --metrics-runs %d: use 0 to %d", o.metricsRuns, maxMetricsRuns)
-	case o.metricsSeries < 0 || o.metricsSeries > maxMetricsSeries:
-		return nil, fmt.Errorf("invalid --metrics-series-per-run %d: use 0 to %d", o.metricsSeries, maxMetricsSeries)
+	case o.shown.Runs < 0 || o.shown.Runs > maxMetricsRuns:
+		return nil, fmt.Errorf("invalid --metrics-runs %d: use 0 to %d", o.shown.Runs, maxMetricsRuns)
+	case o.shown.SeriesPerRun < 0 || o.shown.SeriesPerRun > maxMetricsSeries:
+		return nil, fmt.Errorf("invalid --metrics-series-per-run %d: use 0 to %d", o.shown.SeriesPerRun, maxMetricsSeries)
 	}
-	return metrics.New(metrics.Settings{Runs: o.metricsRuns, SeriesPerRun: o.metricsSeries}), nil
+	return metrics.New(o.shown), nil
 }
 
 // minLease leaves room for two renewals that fail and for clocks that differ.
 const minLease = 10 * time.Second
 
-func (o *options) leases() (apply.LeaseConfig, error) {
+func (o *options) checkLeases() error {
 	switch {
-	case o.leaseDuration < minLease || o.leaseDuration%time.Second != 0:
-		return apply.LeaseConfig{}, fmt.Errorf("invalid --lease-duration %s: use whole seconds, at least %s", o.leaseDuration, minLease)
-	case o.leaseNamespace == "":
-		return apply.LeaseConfig{}, errors.New("--lease-namespace is empty: name the namespace of the operator")
+	case o.lease.Duration < minLease || o.lease.Duration%time.Second != 0:
+		return fmt.Errorf("invalid --lease-duration %s: use whole seconds, at least %s", o.lease.Duration, minLease)
+	case o.lease.Namespace == "":
+		return errors.New("--lease-namespace is empty: name the namespace of the operator")
 	case o.nodeGrace < 0:
-		return apply.LeaseConfig{}, fmt.Errorf("invalid --node-grace %s: use a duration of 0 or more", o.nodeGrace)
+		return fmt.Errorf("invalid --node-grace %s: use a duration of 0 or more", o.nodeGrace)
 	}
-	return apply.LeaseConfig{Namespace: o.leaseNamespace, Duration: o.leaseDuration}, nil
+	return nil
 }
 
 // allowed is the administrator's policy; nil without one.
@@ -167,28 +165,22 @@ func retentionOf(allowed *policy.History) series.Retention {
 }
 
 func (o *options) workflowConfig() (workflow.Config, error) {
+	out := o.workflow
 	bucket, err := workflow.ParseBucket(o.ledger)
 	if err != nil {
-		return workflow.Config{}, fmt.Errorf("--ledger: %w", err)
+		return out, fmt.Errorf("--ledger: %w", err)
 	}
-	bucket.Secret, bucket.AccessKey, bucket.SecretKey = o.ledgerSecret, o.accessKey, o.secretKey
-	bucket.CASecret, bucket.CAKey = o.caSecret, o.caKey
-	policy := corev1.PullPolicy(o.pullPolicy)
-	if policy != corev1.PullAlways && policy != corev1.PullIfNotPresent && policy != corev1.PullNever {
-		return workflow.Config{}, fmt.Errorf("invalid --image-pull-policy %q: use Always, IfNotPresent or Never", o.pullPolicy)
+	out.Bucket.Name, out.Bucket.Prefix, out.Bucket.Query = bucket.Name, bucket.Prefix, bucket.Query
+	if out.PullPolicy != corev1.PullAlways && out.PullPolicy != corev1.PullIfNotPresent && out.PullPolicy != corev1.PullNever {
+		return out, fmt.Errorf("invalid --image-pull-policy %q: use Always, IfNotPresent or Never", out.PullPolicy)
 	}
-	cpu, err := resource.ParseQuantity(o.executorCPU)
-	if err != nil {
-		return workflow.Config{}, fmt.Errorf("--executor-cpu is %q: %w", o.executorCPU, err)
+	if out.ExecutorCPU, err = resource.ParseQuantity(o.executorCPU); err != nil {
+		return out, fmt.Errorf("--executor-cpu is %q: %w", o.executorCPU, err)
 	}
-	memory, err := resource.ParseQuantity(o.executorMemory)
-	if err != nil {
-		return workflow.Config{}, fmt.Errorf("--executor-memory is %q: %w", o.executorMemory, err)
+	if out.ExecutorMemory, err = resource.ParseQuantity(o.executorMemory); err != nil {
+		return out, fmt.Errorf("--executor-memory is %q: %w", o.executorMemory, err)
 	}
-	return workflow.Config{
-		Bucket: bucket, OperatorImage: o.operatorImage, RunnerImage: o.runnerImage, PullPolicy: policy,
-		ServiceAccount: o.serviceAccount, ExecutorCPU: cpu, ExecutorMemory: memory, InstanceID: o.instanceID,
-	}, nil
+	return out, nil
 }
 
 func (o *options) logger() (logr.Logger, error) {
