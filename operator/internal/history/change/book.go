@@ -14,8 +14,6 @@ type Sighting struct {
 	Effect  Effect
 	// From, First and To are the dates, and Newest is the newest run that it was seen with.
 	From, First, To, Newest int64
-	// Suspects reports whether the newest run gave reason for it now. Without, it is a date that was computed again.
-	Suspects bool
 }
 
 // Book holds the changes of a project.
@@ -101,7 +99,7 @@ func (c Change) seen(s Sighting, at time.Time) Change {
 	c.From, c.To = max(c.From, s.From), min(c.To, s.To)
 	c.First = min(max(s.First, c.From), c.To)
 	// A run refuted it, and a later one suspects again. A person's word stands.
-	if c.State == Invalid && s.Suspects && s.Newest > c.Raised && !c.decidedByPerson() {
+	if c.State == Invalid && s.Newest > c.Raised && !c.decidedByPerson() {
 		c.State, c.Raised = Suspected, s.Newest
 		again := Event{At: at, Who: "detector", Why: "the level of " + s.Effect.Series + " moved again", To: Suspected}
 		c.History = append(slices.Clone(c.History), again)

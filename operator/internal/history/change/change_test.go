@@ -15,7 +15,7 @@ var now = time.Date(2026, 3, 1, 6, 0, 0, 0, time.UTC)
 
 func sighting(series string, from, first, to, newest int64) Sighting {
 	effect := Effect{Series: series, LogRatio: 0.02, SE: 0.003, Worse: true}
-	return Sighting{Project: "search", Effect: effect, From: from, First: first, To: to, Newest: newest, Suspects: true}
+	return Sighting{Project: "search", Effect: effect, From: from, First: first, To: to, Newest: newest}
 }
 
 // states of a book, for comparing.
@@ -218,7 +218,6 @@ func TestComputingAgainChangesNothing(t *testing.T) {
 			if random.IntN(2) == 0 {
 				shuffled[i].From, shuffled[i].To = shuffled[i].First, shuffled[i].First
 			}
-			shuffled[i].Suspects = false
 		}
 		for range 2 {
 			after := b.See(shuffled[:random.IntN(len(shuffled)+1)], now.Add(time.Hour))

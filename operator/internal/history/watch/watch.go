@@ -92,14 +92,13 @@ func (p Policy) Look(s *series.Series, worse func(logRatio float64) bool, book c
 	if len(v.points) == 0 {
 		return book, nil
 	}
-	newest := v.points[len(v.points)-1].Sequence
 	found := p.Online.Newest(v.observations, v.from)
 	if !found.Raised {
 		return fade(book, s.Key, nil, "with newer points the level has not moved", at)
 	}
 	sighting := change.Sighting{
 		Project: s.Key.Project, From: v.points[found.From].Sequence, First: v.points[found.First].Sequence,
-		To: v.points[found.To].Sequence, Newest: newest, Suspects: true,
+		To: v.points[found.To].Sequence, Newest: v.points[len(v.points)-1].Sequence,
 		Effect: change.Effect{Series: s.Key.ID(), LogRatio: found.Shift, SE: shiftError(v.observations, found.First), Worse: worse(found.Shift)},
 	}
 	seen := book.See([]change.Sighting{sighting}, at)
