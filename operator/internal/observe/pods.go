@@ -56,10 +56,11 @@ func podState(pods []corev1.Pod) plan.PodState {
 		if out.Image == nil {
 			out.Image = imageProblem(pod)
 		}
-		if out.Unschedulable == "" {
-			out.Unschedulable = unschedulable(pod)
+		condition := podCondition(pod, corev1.PodScheduled)
+		if out.Unschedulable == "" && condition.Status == corev1.ConditionFalse && condition.Reason == corev1.PodReasonUnschedulable {
+			out.Unschedulable = condition.Message
 		}
-		if condition := podCondition(pod, corev1.PodScheduled); condition != nil && condition.Status == corev1.ConditionTrue {
+		if condition.Status == corev1.ConditionTrue {
 			starting := &plan.StartingPod{
 				Name: pod.Name, Node: pod.Spec.NodeName, Scheduled: condition.LastTransitionTime.Time,
 				Lost: sandboxLost(pod), Block: aliveBlock(pod), Workflow: workflowOf(pod),
@@ -88,7 +89,7 @@ func sandboxLost(pod *corev1.Pod) time.Time {
 	ran := slices.ContainsFunc(pod.Status.InitContainerStatuses, func(status corev1.ContainerStatus) bool {
 		return status.State.Terminated != nil
 	})
-	if ready == nil || ready.Status != corev1.ConditionFalse || !ran {
+	if ready.Status != corev1.ConditionFalse || !ran {
 		return time.Time{}
 	}
 	return ready.LastTransitionTime.Time
@@ -106,25 +107,18 @@ func imageProblem(pod *corev1.Pod) *plan.ImageProblem {
 }
 
 func scheduled(pod *corev1.Pod) time.Time {
-	if condition := podCondition(pod, corev1.PodScheduled); condition != nil && condition.Status == corev1.ConditionTrue {
+	if condition := podCondition(pod, corev1.PodScheduled); condition.Status == corev1.ConditionTrue {
 		return condition.LastTransitionTime.Time
 	}
 	return pod.CreationTimestamp.Time
 }
 
-func unschedulable(pod *corev1.Pod) string {
-	condition := podCondition(pod, corev1.PodScheduled)
-	if condition == nil || condition.Status != corev1.ConditionFalse || condition.Reason != corev1.PodReasonUnschedulable {
-		return ""
-	}
-	return condition.Message
-}
-
-func podCondition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {
-	for i := range pod.Status.Conditions {
-		if pod.Status.Conditions[i].Type == kind {
-			return &pod.Status.Conditions[i]
+// podCondition is one of a pod's conditions; without a status where the pod has none of its kind.
+func podCondition(pod *corev1.Pod, kind corev1.PodConditionType) corev1.PodCondition {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == kind {
+			return condition
 		}
 	}
-	return nil
+	return corev1.PodCondition{}
 }
