@@ -44,8 +44,6 @@ type Keeper struct {
 	// Sums are the sha256 of the attempts that Serve kept, by key.
 	Sums map[string]string
 
-	begun map[string]bool
-	kept  map[string]bool
 	// clock is the machine's beside the store's; nil if that is not known.
 	clock *record.Clock
 	// ended means that the lease has ended: nothing more may start.
@@ -87,7 +85,7 @@ var ErrBegun = errors.New("this execution was started before")
 // Serve speaks with the runner until it ends. What it received is written before Serve returns, however long that takes: only
 // ctx ends it early.
 func (k *Keeper) Serve(ctx context.Context, runner io.ReadWriter) error {
-	k.Sums, k.begun, k.kept = map[string]string{}, map[string]bool{}, map[string]bool{}
+	k.Sums = map[string]string{}
 	ended, err := k.begin(ctx)
 	if err != nil {
 		// A runner that is told nothing could only say that the connection was closed.
@@ -176,7 +174,7 @@ func (k *Keeper) identify(raw part) (record.Started, error) {
 			k.Executor, k.Block)
 	case !slices.Contains(k.Trials, id.Trial):
 		return id, fmt.Errorf("block %s has no trial %q", k.Block, id.Trial)
-	case k.kept[id.Trial]:
+	case k.Sums[ledger.AttemptKey(k.Block, k.Executor, id.Trial)] != "":
 		return id, fmt.Errorf("trial %s has its attempt already", id.Trial)
 	case k.underway != nil && k.underway.trial != id.Trial:
 		return id, fmt.Errorf("it is of trial %s, and %s is under way", id.Trial, k.underway.trial)
@@ -189,7 +187,7 @@ func (k *Keeper) started(ctx context.Context, raw part) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if k.begun[id.Trial] {
+	if k.underway != nil {
 		return "", fmt.Errorf("trial %s has started already", id.Trial)
 	}
 	if k.ended {
@@ -203,7 +201,6 @@ func (k *Keeper) started(ctx context.Context, raw part) (string, error) {
 	if err := k.write(ctx, ledger.StartedKey(k.Block, k.Executor, id.Trial), append(marker, '\n')); err != nil {
 		return "", err
 	}
-	k.begun[id.Trial] = true
 	k.underway = &underway{trial: id.Trial, attempt: bytes.Clone(raw), began: time.Now()}
 	if k.Kills != nil {
 		k.underway.kills, k.underway.counted = k.Kills()
@@ -228,8 +225,7 @@ func (k *Keeper) attempt(ctx context.Context, raw part) (string, error) {
 	if err := k.write(ctx, key, data); err != nil {
 		return "", err
 	}
-	k.kept[id.Trial], k.underway = true, nil
-	k.Sums[key] = record.SHA256(data)
+	k.underway, k.Sums[key] = nil, record.SHA256(data)
 	return id.Trial, nil
 }
 
