@@ -189,10 +189,10 @@ func run(ctx context.Context, options *options) error {
 	if err := errors.Join(counts.Register(ctrlmetrics.Registry, sources), manager.Add(counts)); err != nil {
 		return fmt.Errorf("set up metrics: %w", err)
 	}
-	if has, err := ledger.Probe(ctx, store); err != nil {
+	if lacks, err := ledger.Probe(ctx, store); err != nil {
 		// Runs say so too, and are refused until it can be used; whoever installs reads it here first.
 		logger.Error(err, "The ledger is not ready yet", "ledger", options.ledger)
-	} else if lacks := ledger.Lacking(has); len(lacks) > 0 {
+	} else if len(lacks) > 0 {
 		logger.Info("The ledger's store does not do all that was asked of it; runs work without", "ledger", options.ledger, "lacks", lacks)
 	}
 	return manager.Start(ctx)

@@ -63,13 +63,13 @@ func probeLedger(ctx context.Context, url string) ([]trait, error) {
 	if err != nil {
 		return nil, err
 	}
-	has, err := ledger.Probe(ctx, store)
+	lacks, err := ledger.Probe(ctx, store)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]trait, 0, len(ledger.AllTraits))
 	for _, name := range ledger.AllTraits {
-		out = append(out, trait{name, slices.Contains(has, name)})
+		out = append(out, trait{name, !slices.Contains(lacks, name)})
 	}
 	return out, nil
 }

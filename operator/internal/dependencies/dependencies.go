@@ -123,14 +123,14 @@ func (p *Page) Report(ctx context.Context) Report {
 func (p *Page) ledger(ctx context.Context) Finding {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	var has []ledger.Trait
+	var lacks []ledger.Trait
 	err := p.store.Check(ctx)
 	if err == nil {
-		has, err = ledger.Probe(ctx, p.store)
+		lacks, err = ledger.Probe(ctx, p.store)
 	}
 	if err == nil {
 		out := Finding{OK: true, Found: p.store.URL() + " can be read and written, and refuses to write over what exists"}
-		for _, trait := range ledger.Lacking(has) {
+		for _, trait := range lacks {
 			out.Found += "; it lacks " + string(trait)
 			out.Remedy = "runs work without; docs/reference/object-stores.md says what for"
 		}

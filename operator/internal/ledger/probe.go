@@ -36,33 +36,28 @@ const (
 // AllTraits are those that Probe looks for.
 var AllTraits = []Trait{RefusesToOverwrite, RefusesStaleUpdates, ListsWhatIsWritten, SignsLinks, VerifiesChecksums}
 
-// Lacking returns what is not among the traits.
-func Lacking(has []Trait) []Trait {
-	return slices.DeleteFunc(slices.Clone(AllTraits), func(t Trait) bool { return slices.Contains(has, t) })
-}
-
 // writeProbe is the key of the one object that probes write, always with the same content.
 const writeProbe = "runs/assay-write-probe"
 
 const probeContent = "With this object Assay checks whether the store refuses to write over what exists.\n"
 
-// Probe reports what a store does of what is asked of one. Its error is a Fault where the store cannot be used: it is unreachable, its
-// objects may not be written, or it ignores the conditions of a write. A folder has all traits.
+// Probe reports which traits a store lacks. Its error is a Fault where the store cannot be used: it is unreachable, its objects may not be
+// written, or it ignores the conditions of a write. A folder has all traits.
 func Probe(ctx context.Context, store Store) ([]Trait, error) {
 	switch store := store.(type) {
 	case subStore:
 		return Probe(ctx, store.Store)
 	case *guarded:
-		var has []Trait
+		var lacks []Trait
 		err := store.within(ctx, "probe", func(ctx context.Context) (err error) {
-			has, err = Probe(ctx, store.Store)
+			lacks, err = Probe(ctx, store.Store)
 			return err
 		})
-		return has, err
+		return lacks, err
 	case *s3:
 		return store.probe(ctx)
 	default:
-		return AllTraits, nil
+		return nil, nil
 	}
 }
 
@@ -70,7 +65,7 @@ func (s *s3) probe(ctx context.Context) ([]Trait, error) {
 	if err := s.refusesOverwrites(ctx); err != nil {
 		return nil, err
 	}
-	has := []Trait{RefusesToOverwrite, RefusesStaleUpdates}
+	var lacks []Trait
 	for _, look := range []struct {
 		trait Trait
 		at    func(context.Context) (bool, error)
@@ -79,11 +74,11 @@ func (s *s3) probe(ctx context.Context) ([]Trait, error) {
 		if err != nil {
 			return nil, err
 		}
-		if ok {
-			has = append(has, look.trait)
+		if !ok {
+			lacks = append(lacks, look.trait)
 		}
 	}
-	return has, nil
+	return lacks, nil
 }
 
 // refusesOverwrites is nil if the store refuses a write whose condition does not hold, and else a Fault.

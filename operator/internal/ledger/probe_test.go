@@ -59,9 +59,9 @@ func TestAProbeTellsWhatAStoreLacks(t *testing.T) {
 			Clock: testclock.NewFakePassiveClock(time.Now())})
 		for name, way := range map[string]Store{"whole": store, "a part": WithPrefix(store, "runs/a"), "guarded": guarded,
 			"a part of a guarded one": WithPrefix(guarded, "runs/a")} {
-			has, err := Probe(t.Context(), way)
-			if err != nil || !slices.Equal(Lacking(has), want) {
-				t.Errorf("%s: it lacks %q (%v), want %q", name, Lacking(has), err, want)
+			lacks, err := Probe(t.Context(), way)
+			if err != nil || !slices.Equal(lacks, want) {
+				t.Errorf("%s: it lacks %q (%v), want %q", name, lacks, err, want)
 			}
 		}
 		if len(fake.objects) != 1 || string(fake.objects["some/prefix/"+writeProbe]) != probeContent {
@@ -172,7 +172,7 @@ func TestAProbeOfAStoreThatCannotBeUsedSaysWhy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if has, err := Probe(t.Context(), folder); err != nil || len(Lacking(has)) > 0 {
-		t.Errorf("a folder lacks %q (%v)", Lacking(has), err)
+	if lacks, err := Probe(t.Context(), folder); err != nil || len(lacks) > 0 {
+		t.Errorf("a folder lacks %q (%v)", lacks, err)
 	}
 }

@@ -222,7 +222,7 @@ func TestEachUserMayDoInTheStoreWhatItHasToAndNothingElse(t *testing.T) {
 			t.Errorf("%s may %s %s: %v, want %v", tc.who, tc.verb, tc.key, got, tc.want)
 		}
 	}
-	if has, err := ledger.Probe(t.Context(), open(t, address, "", as("operator"))); err != nil || len(ledger.Lacking(has)) > 0 {
+	if lacks, err := ledger.Probe(t.Context(), open(t, address, "", as("operator"))); err != nil || len(lacks) > 0 {
 		t.Errorf("the operator's own check of what it may write: %v", err)
 	}
 	if err := open(t, address, "runs/team-a/pir/"+uid, as("run.team-a")).Check(t.Context()); err != nil {
