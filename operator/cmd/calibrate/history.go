@@ -128,13 +128,13 @@ func (o *historyOptions) peer(
 	if _, err := exec.LookPath(o.otava); err != nil {
 		return nil, "", fmt.Errorf("--otava: %w", err)
 	}
-	peer := rehearse.Peer{Command: []string{o.otava, "hack/otava_changes.py"}}
+	peer := []string{o.otava, "hack/otava_changes.py"}
 	rows := map[string][]rehearse.Point{}
 	var order []string
 	for _, name := range peerYears {
 		for _, kind := range []string{", ratios", ", bare values"} {
 			started := time.Now()
-			points, err := peer.Ask(shown[name+kind])
+			points, err := rehearse.AskPeer(peer, shown[name+kind])
 			if err != nil {
 				return nil, "", err
 			}

@@ -10,10 +10,6 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// Peer is another program that finds changes in series. It reads one JSON object of names and values, null where there is none, and
-// prints one of thresholds, each with the indices of the changes it finds in each series.
-type Peer struct{ Command []string }
-
 // Shown is a year as another program gets it.
 type Shown struct {
 	Changed []int
@@ -29,8 +25,9 @@ type Point struct {
 // near is how many nights off a peer may date a change.
 const near = 10
 
-// Ask the peer for the changes of some years, at each of its thresholds.
-func (p Peer) Ask(years []Shown) ([]Point, error) {
+// AskPeer asks another program that finds changes in series for those of some years, at each of its thresholds. It reads one JSON object of
+// names and values, null where there is none, and prints one of thresholds, each with the indices of the changes it finds in each series.
+func AskPeer(peer []string, years []Shown) ([]Point, error) {
 	question := map[string][]*float64{}
 	for i, y := range years {
 		values := make([]*float64, len(y.Values))
@@ -46,18 +43,18 @@ func (p Peer) Ask(years []Shown) ([]Point, error) {
 	if err != nil {
 		return nil, err
 	}
-	command := exec.Command(p.Command[0], p.Command[1:]...)
+	command := exec.Command(peer[0], peer[1:]...)
 	command.Stdin = strings.NewReader(string(asked))
 	output, err := command.Output()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", strings.Join(p.Command, " "), err)
+		return nil, fmt.Errorf("%s: %w", strings.Join(peer, " "), err)
 	}
 	var answers []struct {
 		Threshold string           `json:"threshold"`
 		Changes   map[string][]int `json:"changes"`
 	}
 	if err := json.Unmarshal(output, &answers); err != nil {
-		return nil, fmt.Errorf("%s: %w", strings.Join(p.Command, " "), err)
+		return nil, fmt.Errorf("%s: %w", strings.Join(peer, " "), err)
 	}
 	var out []Point
 	for _, a := range answers {
