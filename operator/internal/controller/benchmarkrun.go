@@ -49,8 +49,7 @@ type Reconciler struct {
 	Recorder record.EventRecorder
 	Settings plan.Settings
 	// Argo reports whether workflows can be watched yet.
-	Argo *argo.Monitor
-	// Metrics may be nil.
+	Argo    *argo.Monitor
 	Metrics *metrics.Metrics
 
 	// memory is what one reconcile keeps for later ones.

@@ -24,6 +24,7 @@ import (
 	"assay.dev/assay/operator/internal/apply"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/metrics"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/specimen"
@@ -99,7 +100,7 @@ func TestARunWhosePassesFailIsNotInTheQueue(t *testing.T) {
 			t.Fatal(err)
 		}
 		now := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 26, 8, 0, 0, 0, time.UTC))
-		r := &Reconciler{Recorder: recorder.NewFakeRecorder(99),
+		r := &Reconciler{Recorder: recorder.NewFakeRecorder(99), Metrics: metrics.New(metrics.DefaultSettings),
 			Observer: &observe.Observer{Client: api, Live: api, Store: store, Clock: now},
 			Applier: &apply.Applier{Client: api, Live: api, Store: store, Clock: now,
 				Lease: apply.LeaseConfig{Namespace: "system", Duration: time.Minute}}}

@@ -13,6 +13,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/apply"
+	"assay.dev/assay/operator/internal/metrics"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/workflow"
@@ -51,7 +52,8 @@ func TestWorkflowsThatRunsLeaveBehindAreDeleted(t *testing.T) {
 			cluster.WithObjects(tc.there)
 		}
 		api := cluster.Build()
-		r := &Reconciler{Observer: &observe.Observer{Client: api, Live: api}, Applier: &apply.Applier{Client: api, Live: api}}
+		r := &Reconciler{Observer: &observe.Observer{Client: api, Live: api}, Applier: &apply.Applier{Client: api, Live: api},
+			Metrics: metrics.New(metrics.DefaultSettings)}
 		r.Observer.Memory = &r.memory
 		var err error
 		if tc.cached == nil {

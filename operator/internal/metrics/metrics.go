@@ -34,8 +34,7 @@ type Settings struct {
 // DefaultSettings are the defaults of the flags.
 var DefaultSettings = Settings{Runs: catalog.Runs, SeriesPerRun: catalog.SeriesPerRun}
 
-// Metrics counts what the operator does and keeps what runs have found. Its methods are safe for concurrent use,
-// and on nil they do nothing.
+// Metrics counts what the operator does and keeps what runs have found. Its methods are safe for concurrent use.
 type Metrics struct {
 	settings Settings
 	from     Sources

@@ -469,13 +469,6 @@ func TestOperationsOfTheStore(t *testing.T) {
 	}
 }
 
-func TestWithoutMetricsNothingHappens(*testing.T) {
-	var none *Metrics
-	none.Observed(&observe.World{Analysis: &analysis.Analysis{}})
-	none.Applied(nil, plan.AcquireLeases{}, began)
-	none.Reported(nil, nil)
-}
-
 // heap is what is in use, without what can be collected.
 func heap(t *testing.T) int {
 	t.Helper()

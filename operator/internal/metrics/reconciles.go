@@ -28,14 +28,10 @@ const none = "None"
 
 // Observed keeps the newest analysis of a run, and which nodes it holds.
 func (m *Metrics) Observed(world *observe.World) {
-	if m == nil {
-		return
-	}
 	m.holds(world.Run)
-	if world.Analysis == nil || world.Ledger.Experiment == nil {
-		return
+	if world.Analysis != nil && world.Ledger.Experiment != nil {
+		m.keep(world.Run, world.Ledger.Experiment, world.Analysis)
 	}
-	m.keep(world.Run, world.Ledger.Experiment, world.Analysis)
 }
 
 // holds keeps which nodes the run holds: the status says it only while it does.
@@ -53,9 +49,6 @@ func (m *Metrics) holds(run *assayv1alpha1.BenchmarkRun) {
 
 // Applied counts an action that was carried out.
 func (m *Metrics) Applied(run *assayv1alpha1.BenchmarkRun, action plan.Action, now time.Time) {
-	if m == nil {
-		return
-	}
 	switch action := action.(type) {
 	case plan.AcquireLeases:
 		m.leaseWait.Observe(waited(run, now).Seconds())
@@ -74,9 +67,6 @@ func waited(run *assayv1alpha1.BenchmarkRun, now time.Time) time.Duration {
 
 // Reported counts what a new status says that the old one did not.
 func (m *Metrics) Reported(world *observe.World, after *assayv1alpha1.BenchmarkRunStatus) {
-	if m == nil {
-		return
-	}
 	before, namespace := &world.Run.Status, world.Run.Namespace
 	for _, event := range status.LeaseEvents(world, after) {
 		if name := leaseEvents[event.Reason]; name != "" {
