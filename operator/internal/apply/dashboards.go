@@ -13,10 +13,7 @@ import (
 
 // Dashboard applies the run's dashboard with a pin.
 func (a *Applier) Dashboard(ctx context.Context, run *assayv1alpha1.BenchmarkRun, pin dashboard.Pin) error {
-	object, err := a.Dashboards.ConfigMap(run, pin)
-	if err != nil {
-		return err
-	}
+	object := a.Dashboards.ConfigMap(run, pin)
 	if err := a.apply(ctx, run, object); err != nil {
 		return fmt.Errorf("apply ConfigMap %s: %w", object.Name, err)
 	}

@@ -2,7 +2,6 @@
 package dashboard
 
 import (
-	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -112,11 +111,7 @@ func UID(run *assayv1alpha1.BenchmarkRun) string {
 
 // ConfigMap is the run's dashboard for Grafana's sidecar. Its name has a part of the run's uid, so that it is not confused with
 // anybody else's or with that of an earlier run, and so has its key, as sidecars write all dashboards into one folder.
-func (c Config) ConfigMap(run *assayv1alpha1.BenchmarkRun, pin Pin) (*corev1.ConfigMap, error) {
-	content, err := render(run, pin)
-	if err != nil {
-		return nil, fmt.Errorf("dashboard of %s/%s: %w", run.Namespace, run.Name, err)
-	}
+func (c Config) ConfigMap(run *assayv1alpha1.BenchmarkRun, pin Pin) *corev1.ConfigMap {
 	object := &corev1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -126,12 +121,12 @@ func (c Config) ConfigMap(run *assayv1alpha1.BenchmarkRun, pin Pin) (*corev1.Con
 				c.LabelKey: c.LabelValue,
 			},
 		},
-		Data: map[string]string{UID(run) + ".json": string(content)},
+		Data: map[string]string{UID(run) + ".json": render(run, pin)},
 	}
 	if c.Folder != "" {
 		object.Annotations = map[string]string{FolderAnnotation: c.Folder}
 	}
-	return object, nil
+	return object
 }
 
 // Name of the run's ConfigMap.

@@ -136,10 +136,7 @@ func made(t *testing.T, config Config, status *assayv1alpha1.BenchmarkRunStatus)
 	if !wanted {
 		t.Fatal("there is no dashboard")
 	}
-	configMap, err := config.ConfigMap(run, pin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	configMap := config.ConfigMap(run, pin)
 	if configMap.Name != "scan-dashboard-6f1c0f5e" || configMap.Namespace != "lab" || configMap.Labels["grafana_dashboard"] != "1" ||
 		configMap.Labels["assay.dev/run"] != "scan" || configMap.Annotations["grafana_folder"] != config.Folder {
 		t.Errorf("the ConfigMap is %+v", configMap.ObjectMeta)

@@ -1,11 +1,8 @@
 package dashboard
 
 import (
-	"cmp"
 	_ "embed"
 	"encoding/json"
-	"errors"
-	"fmt"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
@@ -20,11 +17,11 @@ const verdictPanel = "Verdict"
 
 type object = map[string]any
 
-// render fixes the template's variables and times.
-func render(run *assayv1alpha1.BenchmarkRun, pin Pin) ([]byte, error) {
+// render fixes the template's variables and times. The template is a part of the program, and a test fixes all that is fixed here.
+func render(run *assayv1alpha1.BenchmarkRun, pin Pin) string {
 	var out object
 	if err := json.Unmarshal(template, &out); err != nil {
-		return nil, err
+		panic(err)
 	}
 	name := run.Namespace + "/" + run.Name
 	out["uid"], out["title"] = UID(run), "Assay: "+name
@@ -35,57 +32,49 @@ func render(run *assayv1alpha1.BenchmarkRun, pin Pin) ([]byte, error) {
 	if pin.To != "now" {
 		delete(out, "refresh") // Nothing changes any more.
 	}
-	if err := cmp.Or(
-		fix(out, "namespace", run.Namespace), fix(out, "run", run.Name),
-		choose(out, "metric", pin.Metric), choose(out, "axis", pin.Axis), linkReport(out, pin.Report),
-	); err != nil {
-		return nil, err
+	fix(variable(out, "namespace"), run.Namespace)
+	fix(variable(out, "run"), run.Name)
+	choose(variable(out, "metric"), pin.Metric)
+	choose(variable(out, "axis"), pin.Axis)
+	linkReport(out, pin.Report)
+	raw, err := json.Marshal(out)
+	if err != nil {
+		panic(err)
 	}
-	return json.Marshal(out)
+	return string(raw)
 }
 
 // fix makes a variable a constant.
-func fix(out object, name, value string) error {
-	entry, err := variable(out, name)
-	if err != nil {
-		return err
-	}
-	label := entry["label"]
-	clear(entry)
-	entry["type"], entry["name"], entry["label"] = "constant", name, label
-	entry["query"], entry["current"] = value, object{"text": value, "value": value}
-	entry["hide"], entry["skipUrlSync"] = 2, true // 2 hides it and its label.
-	return nil
+func fix(variable object, value string) {
+	name, label := variable["name"], variable["label"]
+	clear(variable)
+	variable["type"], variable["name"], variable["label"] = "constant", name, label
+	variable["query"], variable["current"] = value, object{"text": value, "value": value}
+	variable["hide"], variable["skipUrlSync"] = 2, true // 2 hides it and its label.
 }
 
 // choose makes a value the first choice of a variable. Grafana takes another one if there is no such value.
-func choose(out object, name, value string) error {
-	if value == "" {
-		return nil
+func choose(variable object, value string) {
+	if value != "" {
+		variable["current"] = object{"text": value, "value": value}
 	}
-	entry, err := variable(out, name)
-	if err != nil {
-		return err
-	}
-	entry["current"] = object{"text": value, "value": value}
-	return nil
 }
 
-func variable(out object, name string) (object, error) {
+func variable(out object, name string) object {
 	templating, _ := out["templating"].(object)
 	list, _ := templating["list"].([]any)
 	for _, each := range list {
 		if entry, ok := each.(object); ok && entry["name"] == name {
-			return entry, nil
+			return entry
 		}
 	}
-	return nil, fmt.Errorf("run.json has no variable %s", name)
+	panic("run.json has no variable " + name)
 }
 
 // linkReport puts links to the report beside the variables and on the verdict.
-func linkReport(out object, report string) error {
+func linkReport(out object, report string) {
 	if report == "" {
-		return nil
+		return
 	}
 	link := object{
 		"title": "Report", "type": "link", "icon": "doc", "tooltip": "The report of the newest analysis", "url": report, "tags": []string{},
@@ -105,7 +94,7 @@ func linkReport(out object, report string) error {
 			break
 		}
 		defaults["links"] = []any{object{"title": "The report", "url": report, "targetBlank": true}}
-		return nil
+		return
 	}
-	return errors.New("run.json has no panel " + verdictPanel)
+	panic("run.json has no panel " + verdictPanel)
 }
