@@ -380,8 +380,8 @@ func TestNothingElseIsKept(t *testing.T) {
 func againAfter(paused func(failures int)) *ledger.Again {
 	now := time.Date(2026, 11, 25, 8, 0, 0, 0, time.UTC)
 	return &ledger.Again{
-		Pause:   func(failures int) time.Duration { paused(failures); return time.Minute },
-		Refused: ledger.SecretArrives, Now: func() time.Time { return now },
+		Pause: func(failures int) time.Duration { paused(failures); return time.Minute },
+		Log:   func(string) {}, Now: func() time.Time { return now },
 		Wait: func(_ context.Context, pause time.Duration) error { now = now.Add(pause); return nil },
 	}
 }

@@ -49,13 +49,10 @@ type Again struct {
 	Pause func(failures int) time.Duration
 	// Away bounds for how long an operation is tried while its errors are passing; 0 means without bound.
 	Away time.Duration
-	// Refused bounds for how long operations are tried since the store began to refuse them. A key that is being replaced reaches the
-	// store first and the pods later.
-	Refused time.Duration
 	// Now and Wait are the clock.
 	Now  func() time.Time
 	Wait func(ctx context.Context, pause time.Duration) error
-	// Log is told what goes on; nil for nobody.
+	// Log is told what goes on.
 	Log func(text string)
 
 	mutex sync.Mutex
@@ -63,8 +60,9 @@ type Again struct {
 	refused time.Time
 }
 
-// SecretArrives is how long a lasting error is given: kubelets bring a changed Secret into a pod within about a minute and a half.
-const SecretArrives = 3 * time.Minute
+// secretArrives bounds for how long operations are tried since the store began to refuse them. A key that is being replaced reaches the
+// store first and the pods later: kubelets bring a changed Secret there within about a minute and a half.
+const secretArrives = 3 * time.Minute
 
 // patiently waits longer after each failure: half a second at first, a quarter of a minute at most.
 func patiently(failures int) time.Duration {
@@ -85,7 +83,7 @@ func wait(ctx context.Context, pause time.Duration) error {
 
 // NewAgain tries again in real time, while a store is away for as long as given; 0 is without bound.
 func NewAgain(away time.Duration, log func(text string)) *Again {
-	return &Again{Pause: patiently, Away: away, Refused: SecretArrives, Now: time.Now, Wait: wait, Log: log}
+	return &Again{Pause: patiently, Away: away, Now: time.Now, Wait: wait, Log: log}
 }
 
 // Do does something with a store until it works, cannot ever, or was tried for long enough.
@@ -96,7 +94,7 @@ func (a *Again) Do(ctx context.Context, what string, operation func() error) err
 		left := a.left(began, OutlookOf(err))
 		if OutlookOf(err) == Final {
 			if failures > 1 {
-				a.log("the object store answers again: " + what)
+				a.Log("the object store answers again: " + what)
 			}
 			return err
 		}
@@ -107,7 +105,7 @@ func (a *Again) Do(ctx context.Context, what string, operation func() error) err
 		if pause >= left {
 			return fmt.Errorf("%w; tried %d times in %s", err, failures, quantity.Seconds(a.Now().Sub(began)))
 		}
-		a.log(fmt.Sprintf("%s waits for the object store: %v; trying again in %s", what, err, pause))
+		a.Log(fmt.Sprintf("%s waits for the object store: %v; trying again in %s", what, err, pause))
 		if waitErr := a.Wait(ctx, pause); waitErr != nil {
 			return errors.Join(err, waitErr)
 		}
@@ -129,11 +127,5 @@ func (a *Again) left(began time.Time, outlook Outlook) time.Duration {
 	if a.refused.IsZero() {
 		a.refused = now
 	}
-	return a.refused.Add(a.Refused).Sub(now)
-}
-
-func (a *Again) log(text string) {
-	if a.Log != nil {
-		a.Log(text)
-	}
+	return a.refused.Add(secretArrives).Sub(now)
 }

@@ -31,6 +31,7 @@ func ownTime(again *Again) *Again {
 	if again.Pause == nil {
 		again.Pause = patiently
 	}
+	again.Log = func(string) {}
 	return again
 }
 
@@ -92,7 +93,7 @@ func TestAnOperationIsTriedForAsLongAsThereIsHope(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			again := ownTime(&Again{Away: tc.away, Refused: SecretArrives})
+			again := ownTime(&Again{Away: tc.away})
 			began, tries := again.Now(), 0
 			err := again.Do(t.Context(), "write x", func() error {
 				tries++
@@ -107,7 +108,7 @@ func TestAnOperationIsTriedForAsLongAsThereIsHope(t *testing.T) {
 
 // Readers are many at once: a key that is wrong for all of them is not waited for by one after the other.
 func TestAStoreThatRefusesIsGivenUpOnce(t *testing.T) {
-	again := ownTime(&Again{Refused: SecretArrives})
+	again := ownTime(&Again{})
 	refuse := func() error { return &Fault{Cause: CauseDenied} }
 	_ = again.Do(t.Context(), "write x", refuse)
 	began := again.Now()
@@ -151,7 +152,7 @@ func TestAPatientStoreReadsAndWritesThroughOutages(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Readers are many, and each of their pauses sets the clock forward.
-	again := ownTime(&Again{Away: 24 * time.Hour, Refused: SecretArrives, Pause: func(int) time.Duration { return 3 * time.Minute }})
+	again := ownTime(&Again{Away: 24 * time.Hour, Pause: func(int) time.Duration { return 3 * time.Minute }})
 	requests, until := 0, again.Now()
 	fake.mutex.Lock()
 	fake.refuse = func(*http.Request) (int, string) {
