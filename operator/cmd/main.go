@@ -26,7 +26,6 @@ import (
 	"assay.dev/assay/operator/internal/dependencies"
 	"assay.dev/assay/operator/internal/history/scheduled"
 	"assay.dev/assay/operator/internal/history/series"
-	"assay.dev/assay/operator/internal/history/watch"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/metrics"
 	"assay.dev/assay/operator/internal/observe"
@@ -178,7 +177,7 @@ func run(ctx context.Context, options *options) error {
 	images := &registry.Client{Hosts: options.registries}
 	schedules := &controller.ScheduleReconciler{
 		Cache: manager.GetClient(), Applier: applier,
-		History:  &scheduled.History{Store: timed, Policy: watch.Default(), Clock: clock.RealClock{}, Images: images},
+		History:  &scheduled.History{Store: timed, Clock: clock.RealClock{}, Images: images},
 		Recorder: manager.GetEventRecorderFor("assay-operator"), Retry: ledgerRetry,
 	}
 	if err := schedules.SetupWithManager(manager); err != nil {

@@ -35,7 +35,6 @@ import (
 	"assay.dev/assay/operator/internal/controller"
 	"assay.dev/assay/operator/internal/dependencies"
 	"assay.dev/assay/operator/internal/history/scheduled"
-	"assay.dev/assay/operator/internal/history/watch"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/metrics"
@@ -246,7 +245,7 @@ func startOperatorFor(connection *rest.Config, namespaces ...string) (*runningOp
 	nodes := &controller.NodeReconciler{Applier: applier}
 	schedules := &controller.ScheduleReconciler{
 		Cache: manager.GetClient(), Applier: applier, Recorder: manager.GetEventRecorderFor("assay-operator"),
-		History: &scheduled.History{Store: timed, Policy: watch.Default(), Clock: scheduleClock, Images: images}, Retry: storeTimeout,
+		History: &scheduled.History{Store: timed, Clock: scheduleClock, Images: images}, Retry: storeTimeout,
 	}
 	if err := errors.Join(manager.Add(workflows), reconciler.SetupWithManager(manager), nodes.SetupWithManager(manager),
 		schedules.SetupWithManager(manager)); err != nil {

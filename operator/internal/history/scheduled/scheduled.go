@@ -39,9 +39,8 @@ const mostConfirm = 16 << 20
 // History is that of all namespaces, beside the ledgers.
 type History struct {
 	// Store is the root of all ledgers.
-	Store  ledger.Store
-	Policy watch.Policy
-	Clock  clock.PassiveClock
+	Store ledger.Store
+	Clock clock.PassiveClock
 	// Images looks up which image a tag names, and which images are still there.
 	Images interface {
 		Resolve(ctx context.Context, reference string) schedule.Image
@@ -137,7 +136,7 @@ func (h *History) due(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule) (
 	if err != nil {
 		return nil, nil, err
 	}
-	return all, h.Policy.Due(all, book), nil
+	return all, watch.Default().Due(all, book), nil
 }
 
 // confirming are the arms of a confirming run: the anchor, the old revisions, the new ones and, as the head, the newest. There are none
@@ -291,7 +290,7 @@ func (h *History) look(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, 
 	book, err := kept.Update(ctx, func(book change.Book) (change.Book, error) {
 		var err error
 		for _, one := range all {
-			if book, err = h.Policy.Look(one, points.Worse(exp, one.Key), book, h.now()); err != nil {
+			if book, err = watch.Default().Look(one, points.Worse(exp, one.Key), book, h.now()); err != nil {
 				return book, err
 			}
 		}
@@ -307,7 +306,7 @@ func (h *History) look(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, 
 // yet.
 func (h *History) leads(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, out Recorded, all []*series.Series, book change.Book) (
 	Recorded, error) {
-	if due := h.Policy.Due(all, book); len(due) > 0 {
+	if due := watch.Default().Due(all, book); len(due) > 0 {
 		out.Suspicion = due[0].Change
 	}
 	for _, alert := range book.Pending() {
@@ -362,7 +361,7 @@ func (h *History) judge(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule,
 		if !waits(book, confirm) {
 			return book, nil // This run judged it before, or a person did.
 		}
-		book, _, err := h.Policy.Judge(confirm, estimates, "BenchmarkRun "+run.Name, book, h.now())
+		book, _, err := watch.Default().Judge(confirm, estimates, "BenchmarkRun "+run.Name, book, h.now())
 		return book, err
 	})
 	if err != nil {

@@ -58,7 +58,7 @@ func labIn(t *testing.T, folder string) *lab {
 		t.Fatal(err)
 	}
 	return &lab{
-		t: t, history: &History{Store: store, Policy: watch.Default(), Clock: clocktesting.NewFakePassiveClock(night), Images: gone{}},
+		t: t, history: &History{Store: store, Clock: clocktesting.NewFakePassiveClock(night), Images: gone{}},
 		schedule: &assayv1alpha1.BenchmarkSchedule{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "nightly", UID: "schedule"},
 			Spec:       assayv1alpha1.BenchmarkScheduleSpec{Series: "scan"},
