@@ -34,7 +34,7 @@ func TestWhatIsObservedIsTheSameThroughTheCaches(t *testing.T) {
 		for i := range runs.Items {
 			through := func(reader client.Reader) *observe.World {
 				observer := observe.Observer{
-					Client: reader, Live: cluster, LeaseNamespace: slimmed.LeaseNamespace, Store: store, Memory: &observe.Memory{},
+					Client: reader, Live: cluster, LeaseNamespace: slimmed.LeaseNamespace, Store: store,
 					// Long after every lease: only of those that have expired it is asked what runs there.
 					Clock: clocktesting.NewFakePassiveClock(time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)),
 				}

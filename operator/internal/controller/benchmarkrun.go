@@ -52,8 +52,6 @@ type Reconciler struct {
 	Argo    *argo.Monitor
 	Metrics *metrics.Metrics
 
-	// memory is what one reconcile keeps for later ones.
-	memory observe.Memory
 	// expanding is held while an experiment is expanded, and beginning while a run is started in a namespace with a limit of runs.
 	expanding, beginning sync.Mutex
 }
@@ -73,7 +71,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 	passes := false
 	defer func() {
 		if !passes {
-			r.memory.Note(run, func(n *observe.Notes) { n.Passive = true })
+			r.Observer.Memory.Note(run, func(n *observe.Notes) { n.Passive = true })
 		}
 	}()
 	world, err := r.Observer.Observe(ctx, run)
@@ -119,7 +117,7 @@ func (r *Reconciler) apply(ctx context.Context, run *assayv1alpha1.BenchmarkRun,
 		return nil
 	}
 	ctrl.LoggerFrom(ctx).Info("Applying", "action", action.String())
-	defer r.memory.Wrote(run, action)
+	defer r.Observer.Memory.Wrote(run, action)
 	if err := r.Applier.Do(ctx, run, action); err != nil {
 		return err
 	}
@@ -161,7 +159,7 @@ func (r *Reconciler) report(ctx context.Context, outcome status.Outcome) error {
 		if err != nil {
 			return client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
 		}
-		r.memory.KeepRun(written)
+		r.Observer.Memory.KeepRun(written)
 		r.reported(outcome.World, &after)
 	}
 	if outcome.Decision.Action == nil {
@@ -191,12 +189,12 @@ func (r *Reconciler) reported(world *observe.World, after *assayv1alpha1.Benchma
 // next reconcile unless it is known to be permanent; no run waits for its dashboard.
 func (r *Reconciler) dashboard(ctx context.Context, run *assayv1alpha1.BenchmarkRun, after *assayv1alpha1.BenchmarkRunStatus) {
 	pin, wanted := r.Applier.Dashboards.Pin(run, after)
-	if !wanted || !run.DeletionTimestamp.IsZero() || r.memory.Dashboard(run.UID, pin) {
+	if !wanted || !run.DeletionTimestamp.IsZero() || r.Observer.Memory.Dashboard(run.UID, pin) {
 		return
 	}
 	err := r.Applier.Dashboard(ctx, run, pin)
 	if err == nil || apply.InVain(err) {
-		r.memory.KeepDashboard(run.UID, pin)
+		r.Observer.Memory.KeepDashboard(run.UID, pin)
 	}
 	if err != nil && ctx.Err() == nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Cannot write the run's dashboard")

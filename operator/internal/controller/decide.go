@@ -21,11 +21,11 @@ func (r *Reconciler) decide(ctx context.Context, world *observe.World) (plan.Dec
 	}
 	now := r.Observer.Clock.Now()
 	if len(world.Waiting) > 0 {
-		world.Queue = r.memory.Queue(r.Observer.Clock, func() *lease.Queue { return plan.NewQueue(&world.Observed, r.Settings) })
+		world.Queue = r.Observer.Memory.Queue(r.Observer.Clock, func() *lease.Queue { return plan.NewQueue(&world.Observed, r.Settings) })
 	}
 	if !r.counted(world) {
 		decision := plan.Decide(world.Observed, r.Settings, now)
-		r.memory.Note(world.Run, func(n *observe.Notes) { n.Passive = decision.Queue == nil })
+		r.Observer.Memory.Note(world.Run, func(n *observe.Notes) { n.Passive = decision.Queue == nil })
 		return decision, nil
 	}
 	// Until the status of a run that starts is written, other runs would be counted without it.
@@ -35,7 +35,7 @@ func (r *Reconciler) decide(ctx context.Context, world *observe.World) (plan.Dec
 		return plan.Decision{}, fmt.Errorf("count runs under way: %w", err)
 	}
 	decision := plan.Decide(world.Observed, r.Settings, now)
-	r.memory.Note(world.Run, func(n *observe.Notes) {
+	r.Observer.Memory.Note(world.Run, func(n *observe.Notes) {
 		n.Begins, n.Passive = plan.Begins(decision.Action) || observe.Begun(world), decision.Queue == nil
 	})
 	return decision, nil
@@ -51,7 +51,7 @@ func (r *Reconciler) counted(world *observe.World) bool {
 // resets the count, so that a count which an operator finds was left by one that was killed while it expanded.
 func (r *Reconciler) noteExpansion(ctx context.Context, world *observe.World) error {
 	run := world.Run
-	expands, noted := plan.Expands(world.Observed), r.memory.Noted(run).Expands
+	expands, noted := plan.Expands(world.Observed), r.Observer.Memory.Noted(run).Expands
 	if expands && !noted {
 		status := run.Status.DeepCopy()
 		status.AcceptanceTries++
@@ -59,11 +59,11 @@ func (r *Reconciler) noteExpansion(ctx context.Context, world *observe.World) er
 		if err != nil {
 			return fmt.Errorf("note that the experiment is about to be expanded: %w", err)
 		}
-		r.memory.KeepRun(written)
+		r.Observer.Memory.KeepRun(written)
 		world.Run = written
 	}
 	if expands != noted {
-		r.memory.Note(run, func(n *observe.Notes) { n.Expands = expands })
+		r.Observer.Memory.Note(run, func(n *observe.Notes) { n.Expands = expands })
 	}
 	return nil
 }

@@ -104,7 +104,6 @@ func TestARunWhosePassesFailIsNotInTheQueue(t *testing.T) {
 			Observer: &observe.Observer{Client: api, Live: api, Store: store, Clock: now},
 			Applier: &apply.Applier{Client: api, Live: api, Store: store, Clock: now,
 				Lease: apply.LeaseConfig{Namespace: "system", Duration: time.Minute}}}
-		r.Observer.Memory = &r.memory
 		func() {
 			defer func() {
 				if found := recover(); (found != nil) != tc.panics {
@@ -113,7 +112,7 @@ func TestARunWhosePassesFailIsNotInTheQueue(t *testing.T) {
 			}()
 			_, err = r.Reconcile(t.Context(), ctrl.Request{NamespacedName: scan})
 		}()
-		if noted := r.memory.Noted(run); noted.Passive != tc.want {
+		if noted := r.Observer.Memory.Noted(run); noted.Passive != tc.want {
 			t.Errorf("%s (%v): it is out of the queue: %v, want %v", sentence, err, noted.Passive, tc.want)
 		}
 	}

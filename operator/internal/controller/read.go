@@ -14,17 +14,17 @@ import (
 func (r *Reconciler) readRun(ctx context.Context, key client.ObjectKey) (*assayv1alpha1.BenchmarkRun, error) {
 	cached := &assayv1alpha1.BenchmarkRun{}
 	if err := r.Observer.Client.Get(ctx, key, cached); err == nil {
-		if run := r.memory.RunAt(key, cached.ResourceVersion); run != nil {
+		if run := r.Observer.Memory.RunAt(key, cached.ResourceVersion); run != nil {
 			return run, nil
 		}
 	}
 	run := &assayv1alpha1.BenchmarkRun{}
 	if err := r.Observer.Live.Get(ctx, key, run); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.memory.Gone(key)
+			r.Observer.Memory.Gone(key)
 		}
 		return nil, err
 	}
-	r.memory.KeepRun(run)
+	r.Observer.Memory.KeepRun(run)
 	return run, nil
 }

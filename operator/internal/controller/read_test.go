@@ -109,7 +109,7 @@ func TestARunIsReadAnewOnlyWhenSomethingNewIsKnown(t *testing.T) {
 	expect("and then left alone", "1/4", 0)
 	r.write("2/4", true)
 	expect("the cache does not know of an edit yet", "1/4", 0)
-	r.memory.KeepRun(r.now())
+	r.Observer.Memory.KeepRun(r.now())
 	expect("this operator has written it, and the cache does not know it yet", "2/4", 1)
 	r.write("4/4", false, func(run *assayv1alpha1.BenchmarkRun) {
 		run.Status.CompletionTime = ptr.To(metav1.Now())
@@ -133,8 +133,8 @@ func TestNothingIsNotedOfARunThatIsFoundToBeGone(t *testing.T) {
 	r := newTwoReaders(t)
 	r.write("0/4", false)
 	run := r.now()
-	r.memory.Note(run, func(n *observe.Notes) { n.Expands = true })
-	if r.read(); !r.memory.Noted(run).Expands {
+	r.Observer.Memory.Note(run, func(n *observe.Notes) { n.Expands = true })
+	if r.read(); !r.Observer.Memory.Noted(run).Expands {
 		t.Fatal("what was noted of a run that is there is forgotten")
 	}
 	for _, c := range []client.Client{r.cache, r.live} {
@@ -142,7 +142,7 @@ func TestNothingIsNotedOfARunThatIsFoundToBeGone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if progress, _ := r.read(); progress != "gone" || r.memory.Noted(run).Expands {
-		t.Errorf("read %q, and %+v is noted", progress, r.memory.Noted(run))
+	if progress, _ := r.read(); progress != "gone" || r.Observer.Memory.Noted(run).Expands {
+		t.Errorf("read %q, and %+v is noted", progress, r.Observer.Memory.Noted(run))
 	}
 }

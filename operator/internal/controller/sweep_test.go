@@ -54,7 +54,6 @@ func TestWorkflowsThatRunsLeaveBehindAreDeleted(t *testing.T) {
 		api := cluster.Build()
 		r := &Reconciler{Observer: &observe.Observer{Client: api, Live: api}, Applier: &apply.Applier{Client: api, Live: api},
 			Metrics: metrics.New(metrics.DefaultSettings)}
-		r.Observer.Memory = &r.memory
 		var err error
 		if tc.cached == nil {
 			_, err = r.Reconcile(t.Context(), ctrl.Request{NamespacedName: scan})

@@ -30,7 +30,6 @@ const ConcurrentRuns = 4
 
 // SetupWithManager watches everything that decisions depend on, except the ledger, which cannot be watched.
 func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
-	r.Observer.Memory = &r.memory
 	built, err := ctrl.NewControllerManagedBy(manager).
 		Named("benchmarkrun").
 		WithOptions(passes(ConcurrentRuns)).

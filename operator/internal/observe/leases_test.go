@@ -154,7 +154,7 @@ func TestARunsOwnLeasesAreReadPastTheCache(t *testing.T) {
 	mine, other := object("node-a", plan.HolderOf(run)), object("node-b", lease.Holder{Namespace: "lab", Name: "rival", UID: "v"})
 	cache := fake.NewClientBuilder().WithScheme(scheme).WithObjects(other.DeepCopy()).Build()
 	live := fake.NewClientBuilder().WithScheme(scheme).WithObjects(mine.DeepCopy(), other.DeepCopy()).WithInterceptorFuncs(count).Build()
-	o := &Observer{Client: cache, Live: live, LeaseNamespace: "assay-system", Memory: &Memory{}, Clock: clock.RealClock{}}
+	o := &Observer{Client: cache, Live: live, LeaseNamespace: "assay-system", Clock: clock.RealClock{}}
 	expect := func(when string, held bool, times int) {
 		t.Helper()
 		asked = 0
@@ -236,7 +236,7 @@ func TestWhatOfARunIsOnANodeThatItGivesBack(t *testing.T) {
 				there = append(there, got.DeepCopyObject().(client.Object))
 			}
 			live := fake.NewClientBuilder().WithScheme(scheme).WithObjects(there...).Build()
-			o := &Observer{Client: cache, Live: live, LeaseNamespace: "assay-system", Memory: &Memory{}, Clock: clock.RealClock{}}
+			o := &Observer{Client: cache, Live: live, LeaseNamespace: "assay-system", Clock: clock.RealClock{}}
 			world := &World{Observed: plan.Observed{Run: run, Ledger: plan.LedgerState{Newest: tc.newest}}}
 			if err := o.leases(t.Context(), world); err != nil {
 				t.Fatal(err)
@@ -280,7 +280,7 @@ func TestWhatOthersDoIsReadOnceTheirLeaseHasExpired(t *testing.T) {
 				Spec:       corev1.PodSpec{NodeName: "node-a"}, Status: corev1.PodStatus{Phase: corev1.PodRunning},
 			}
 			cache := fake.NewClientBuilder().WithScheme(scheme).WithObjects(object, pod).Build()
-			o := &Observer{Client: cache, Live: cache, LeaseNamespace: "assay-system", Memory: &Memory{},
+			o := &Observer{Client: cache, Live: cache, LeaseNamespace: "assay-system",
 				Clock: clocktesting.NewFakePassiveClock(now)}
 			run := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan", UID: "u"}}
 			world := &World{Observed: plan.Observed{Run: run}}
@@ -335,7 +335,7 @@ func TestWithoutArgoNobodyWaitsForTheWorkflowsOfOthers(t *testing.T) {
 		Live: listed(func(context.Context) error {
 			return apierrors.NewNotFound(schema.GroupResource{Group: workflow.GroupVersion.Group, Resource: "workflows"}, "")
 		}),
-		LeaseNamespace: "assay-system", Memory: &Memory{}, Clock: clocktesting.NewFakePassiveClock(now.Add(time.Hour)), Argo: noArgo{},
+		LeaseNamespace: "assay-system", Clock: clocktesting.NewFakePassiveClock(now.Add(time.Hour)), Argo: noArgo{},
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
@@ -367,7 +367,7 @@ func TestANodeWhoseLeaseNobodyCanReadIsKnown(t *testing.T) {
 	}
 	cache := fake.NewClientBuilder().WithScheme(scheme).WithObjects(spoiled,
 		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a"}}, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-b"}}).Build()
-	o := &Observer{Client: cache, Live: cache, LeaseNamespace: "assay-system", Memory: &Memory{}, Clock: clock.RealClock{}}
+	o := &Observer{Client: cache, Live: cache, LeaseNamespace: "assay-system", Clock: clock.RealClock{}}
 	world := &World{Observed: plan.Observed{Run: &assayv1alpha1.BenchmarkRun{}}}
 	if err := o.leases(t.Context(), world); err != nil {
 		t.Fatal(err)
@@ -399,8 +399,8 @@ func TestARunThatDoesNotAskForANodeIsNotInTheQueue(t *testing.T) {
 		"its newest decision asked for a node":       {func(m *Memory) { m.Note(run, func(n *Notes) { n.Passive = false }) }, 1},
 		"its newest decision did not":                {func(m *Memory) { m.Note(run, func(n *Notes) { n.Passive = true }) }, 0},
 	} {
-		o := &Observer{Client: cache, Memory: &Memory{}}
-		tc.note(o.Memory)
+		o := &Observer{Client: cache}
+		tc.note(&o.Memory)
 		world := &World{}
 		if err := o.waiting(t.Context(), world); err != nil {
 			t.Fatal(err)

@@ -73,7 +73,7 @@ func TestAnAnalysisThatIsRefusedIsNotReadByEveryPass(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := testingclock.NewFakeClock(time.Date(2026, 11, 25, 8, 0, 0, 0, time.UTC))
-	o := &Observer{Memory: &Memory{}, Clock: now}
+	o := &Observer{Clock: now}
 	pass := func(newest int) *World {
 		world := &World{Observed: plan.Observed{Run: &assayv1alpha1.BenchmarkRun{}, Ledger: plan.LedgerState{Newest: &record.Wave{Wave: newest}}}}
 		if err := away(t.Context(), world, o.readAnalysis(t.Context(), store, world, &remembered{})); err != nil {

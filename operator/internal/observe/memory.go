@@ -24,8 +24,8 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Memory is what an operator keeps between reconciles, so that reconciling a run that waits costs one short listing. There is one, owned by
-// the controller. Nothing depends on it: what was read can be read again, and its size is bounded; notes bridge the time until the caches
+// Memory is what an operator keeps between reconciles, so that reconciling a run that waits costs one short listing. There is one, of
+// the observer. Nothing depends on it: what was read can be read again, and its size is bounded; notes bridge the time until the caches
 // show what was written. The zero value is ready for use, and safe for concurrent use.
 type Memory struct {
 	// runs holds active runs as the API server last returned them, ledgers the immutable parts of their ledgers.

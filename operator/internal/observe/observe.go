@@ -46,8 +46,7 @@ type Observer struct {
 	Argo ArgoStates
 	// Stored returns what the ledgers of a namespace hold; nil where there is no limit.
 	Stored func(namespace string) (ledger.Sizes, bool)
-	// Memory is owned by the controller.
-	Memory *Memory
+	Memory Memory
 	Clock  clock.PassiveClock
 }
 

@@ -57,7 +57,7 @@ func TestWhoeverHasANodeOrABlockIsUnderWay(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			me := run("me", assayv1alpha1.BenchmarkRunStatus{})
 			api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(tc.there, me)...).Build()
-			o := &Observer{Client: api, Memory: &Memory{}}
+			o := &Observer{Client: api}
 			world := &World{Observed: plan.Observed{Run: me, Leases: tc.leases}}
 			if err := o.CountUnderWay(t.Context(), world); err != nil || world.UnderWay != tc.want {
 				t.Errorf("%d are under way, want %d (%v)", world.UnderWay, tc.want, err)
