@@ -51,7 +51,6 @@ func ReadLeases(ctx context.Context, store Store) (record.Leases, []record.Probl
 	if err != nil {
 		return record.Leases{}, nil, err
 	}
-	out := record.Leases{}
 	taken, problems, err := readAll(ctx, store, matching(keys, leaseTakenKey), func(key string, raw []byte) (*record.LeaseTaken, error) {
 		parsed, err := record.ParseLeaseTaken(raw)
 		if err == nil && LeaseTakenKey(parsed.Lease) != key {
@@ -69,6 +68,5 @@ func ReadLeases(ctx context.Context, store Store) (record.Leases, []record.Probl
 		}
 		return parsed, err
 	})
-	out.Taken, out.Ends, out.Known = taken, ends, len(taken)+len(problems) > 0
-	return out, append(problems, more...), err
+	return record.Leases{Known: len(taken)+len(problems) > 0, Taken: taken, Ends: ends}, append(problems, more...), err
 }
