@@ -52,30 +52,16 @@ var warnings = []string{
 // eventType is the type of event for a change of a condition; empty is none.
 func eventType(condition metav1.Condition, old *metav1.Condition) string {
 	isTrue := condition.Status == metav1.ConditionTrue
-	switch condition.Type {
-	case assayv1alpha1.ConditionAccepted:
-		if isTrue {
-			return corev1.EventTypeNormal
-		}
-		return corev1.EventTypeWarning
-	case assayv1alpha1.ConditionLedgerReady:
-		switch {
-		case !isTrue:
-			return corev1.EventTypeWarning
-		case old != nil:
-			return corev1.EventTypeNormal
-		}
-	case assayv1alpha1.ConditionProgressing:
-		if slices.Contains(warnings, condition.Reason) {
-			return corev1.EventTypeWarning
-		}
-	case assayv1alpha1.ConditionSuspended:
-		if isTrue || old != nil {
-			return corev1.EventTypeNormal
-		}
-	case assayv1alpha1.ConditionComplete:
+	switch of := condition.Type; {
+	case of == assayv1alpha1.ConditionAccepted && isTrue,
+		of == assayv1alpha1.ConditionLedgerReady && isTrue && old != nil,
+		of == assayv1alpha1.ConditionSuspended && (isTrue || old != nil),
+		of == assayv1alpha1.ConditionComplete:
 		return corev1.EventTypeNormal
-	case assayv1alpha1.ConditionFailed:
+	case of == assayv1alpha1.ConditionAccepted,
+		of == assayv1alpha1.ConditionLedgerReady && !isTrue,
+		of == assayv1alpha1.ConditionProgressing && slices.Contains(warnings, condition.Reason),
+		of == assayv1alpha1.ConditionFailed:
 		return corev1.EventTypeWarning
 	}
 	return ""
