@@ -128,9 +128,6 @@ func differences(points []Observation, noise Noise) []float64 {
 // scale is how many times as far apart neighbours are as the noise says, by the median absolute difference: half of the neighbours may be
 // on two sides of a change.
 func scale(points []Observation, noise Noise) float64 {
-	if len(points) < 2 {
-		return 1
-	}
 	return medianScale(differences(points, noise))
 }
 

@@ -229,18 +229,15 @@ func (q Question) between(ends Measured) (shift float64, why string) {
 
 // endless is why a wave says nothing: one of the ends of the history is missing in it, or all the rest is.
 func (q Question) endless(m Measured) string {
-	there := map[int]bool{}
-	for _, l := range m.Levels {
-		if !l.Failed {
-			there[l.Revision] = true
-		}
+	there := func(revision int) bool {
+		return slices.ContainsFunc(m.Levels, func(l Level) bool { return l.Revision == revision && !l.Failed })
 	}
 	switch {
-	case !there[0] && !there[q.Revisions-1]:
+	case !there(0) && !there(q.Revisions-1):
 		return "neither end could be measured: name others"
-	case !there[0]:
+	case !there(0):
 		return "the first revision could not be measured, and nothing can be compared with it: name another"
-	case !there[q.Revisions-1]:
+	case !there(q.Revisions - 1):
 		return "the last revision could not be measured: name another"
 	}
 	return ""

@@ -36,9 +36,6 @@ func (q Question) posterior(levels []Level, spans []span) *posterior {
 	}
 	slices.SortFunc(p.arms, func(a, b Level) int { return a.Revision - b.Revision })
 	n := len(p.arms)
-	if n == 0 {
-		return p
-	}
 	center := 0.0
 	for _, a := range p.arms {
 		center += a.Log / float64(n)
