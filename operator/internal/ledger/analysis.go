@@ -67,14 +67,12 @@ var htmlKey = regexp.MustCompile(`^analysis/(` + record.WaveForm + `)/report\.ht
 
 // NewestReport is the key of the report for a browser of the newest wave that has one; empty without any. What else somebody left below
 // the analyses is none, and waves are in the order of their numbers, which is not that of their names.
-func NewestReport(ctx context.Context, store Store) (newest string, err error) {
-	last := -1
-	err = EachKey(ctx, store, "analysis/", func(key string) {
-		if wave, ok := waveOf(htmlKey, key); ok && wave > last {
-			last, newest = wave, key
-		}
-	})
-	return newest, err
+func NewestReport(ctx context.Context, store Store) (string, error) {
+	newest, err := lastOf(ctx, store, "analysis/", htmlKey)
+	if err != nil || newest < 0 {
+		return "", err
+	}
+	return HTMLKey(newest), nil
 }
 
 // ReadJudged reads the experiment of a ledger and its newest analysis, nil without one.
