@@ -205,7 +205,7 @@ func (a *Archive) Book(ctx context.Context) (change.Book, error) {
 
 func parseBook(raw []byte) (change.Book, error) {
 	var out change.Book
-	err := unmarshal(raw, &out)
+	err := Unmarshal(raw, &out)
 	if err = cmp.Or(err, out.Check()); err != nil {
 		return change.Book{}, fmt.Errorf("%s: %w: it cannot be made again from ledgers, so restore it from a backup or correct it by hand",
 			bookKey, err)
@@ -221,7 +221,7 @@ func (a *Archive) Search(ctx context.Context, change string) (*bisect.Bounded, e
 func parseSearch(change string) func(raw []byte) (*bisect.Bounded, error) {
 	return func(raw []byte) (*bisect.Bounded, error) {
 		var out bisect.Bounded
-		err := unmarshal(raw, &out)
+		err := Unmarshal(raw, &out)
 		if err = cmp.Or(err, out.Search.Read()); err != nil {
 			return nil, fmt.Errorf("%s: %w: delete it, and the search begins anew", searchKey(change), err)
 		}
@@ -229,8 +229,8 @@ func parseSearch(change string) func(raw []byte) (*bisect.Bounded, error) {
 	}
 }
 
-// unmarshal reads what anybody may have written: a change of two bytes takes hundreds when it is read.
-func unmarshal(raw []byte, out any) error {
+// Unmarshal reads what anybody may have written: a change of two bytes takes hundreds when it is read.
+func Unmarshal(raw []byte, out any) error {
 	if err := analysis.CheckRoom(raw); err != nil {
 		return err
 	}

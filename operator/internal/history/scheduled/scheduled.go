@@ -6,7 +6,6 @@ package scheduled
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -381,10 +380,7 @@ func evidence(ctx context.Context, store ledger.Store) (*watch.Confirm, *points.
 		return nil, nil, nil, nil, err
 	}
 	var confirm watch.Confirm
-	if err = analysis.CheckRoom(raw); err == nil {
-		err = json.Unmarshal(raw, &confirm)
-	}
-	if err != nil {
+	if err := archive.Unmarshal(raw, &confirm); err != nil {
 		return nil, nil, nil, nil, fmt.Errorf("%s: %w", ConfirmKey, err)
 	}
 	if raw, err = ledger.GetAtMost(ctx, store, points.Key, points.MostBytes); err != nil {
