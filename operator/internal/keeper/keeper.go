@@ -79,9 +79,6 @@ func (p *part) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// ErrBegun means that this execution was started before: its keeper was lost, and with it the one connection it may have.
-var ErrBegun = errors.New("this execution was started before")
-
 // Serve speaks with the runner until it ends. What it received is written before Serve returns, however long that takes: only
 // ctx ends it early.
 func (k *Keeper) Serve(ctx context.Context, runner io.ReadWriter) error {
@@ -346,7 +343,8 @@ func (k *Keeper) before(ctx context.Context) (map[string]string, error) {
 		}
 	}
 	if len(own) > 0 {
-		return nil, fmt.Errorf("%w: %s is in the ledger", ErrBegun, own[0])
+		// Its keeper was lost, and with it the one connection it may have.
+		return nil, fmt.Errorf("this execution was started before: %s is in the ledger", own[0])
 	}
 	ended := map[string]string{}
 	for _, key := range last {

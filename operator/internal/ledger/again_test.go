@@ -44,7 +44,7 @@ func TestAnErrorOfTheStoreEitherPassesOrSomebodyHasToMendIt(t *testing.T) {
 		"there is no such object":                 {fmt.Errorf("read x: %w", ErrNotFound), Final},
 		"there is an object":                      {ErrExists, Final},
 		"an object is too large":                  {tooLarge("x", 2, 1), Final},
-		"an archive is read only":                 {ErrReadOnly, Final},
+		"an archive is read only":                 {archive{}.readOnly("x"), Final},
 		"a file may not be read":                  {fs.ErrPermission, Final},
 		"whoever asked has left":                  {diagnose("read", context.Canceled, false), Final},
 		"the bucket is gone":                      {ErrNoBucket, Lasting},

@@ -33,9 +33,6 @@ func archiveTooLarge(most int64) error {
 		ErrTooLarge, most)
 }
 
-// ErrReadOnly means that a store is only read from.
-var ErrReadOnly = errors.New("read only")
-
 // archived reports whether an object goes into an archive: all but the reports and tables, which can be made of the analyses again, and
 // what no store is asked for, such as the folder that some tools leave in a bucket.
 func archived(key string) bool {
@@ -177,7 +174,7 @@ func (a archive) Get(ctx context.Context, key string) ([]byte, error) {
 }
 
 func (a archive) readOnly(key string) error {
-	return fmt.Errorf("write %s: %w: %s is an archive; unpack it with tar -xf, and name the folder", key, ErrReadOnly, a.path)
+	return fmt.Errorf("write %s: read only: %s is an archive; unpack it with tar -xf, and name the folder", key, a.path)
 }
 
 func (a archive) Create(_ context.Context, key string, _ []byte) error  { return a.readOnly(key) }
