@@ -277,9 +277,7 @@ func (k *Keeper) abandon(ctx context.Context, why string) error {
 		return fmt.Errorf("trial %s: %w", k.underway.trial, err)
 	}
 	const longest = 4000
-	if runes := []rune(why); len(runes) > longest {
-		why = string(runes[:longest]) + "…"
-	}
+	why = record.Shorten(why, longest)
 	failed := map[string]any{}
 	for name, value := range fields {
 		failed[name] = value

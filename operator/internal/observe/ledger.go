@@ -189,8 +189,5 @@ func why(result *analysis.Analysis) string {
 		text += fmt.Sprintf("%d of %d trials failed or may not be used, the first (%s): %s", bad, result.Trials.Planned,
 			result.Excluded[0].Attempt, result.Excluded[0].Reason)
 	}
-	if runes := []rune(text); len(runes) > maxWhy {
-		text = string(runes[:maxWhy]) + "…"
-	}
-	return text
+	return record.Shorten(text, maxWhy)
 }

@@ -19,6 +19,14 @@ func SHA256(raw []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// Shorten is a text, or so many characters of its beginning where it has more.
+func Shorten(text string, most int) string {
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return text
+}
+
 // Problem is an object in the ledger that cannot be used. It is counted and shown, and it never stops the analysis.
 type Problem struct {
 	Source

@@ -254,19 +254,12 @@ func overAnchor(out series.Record, arm string, exp *experiment.Experiment, found
 }
 
 func gap(out series.Record, reason string) series.Record {
-	out.Kind, out.Reason, out.Ratio, out.Step = series.Gap, shorten(reason), series.Estimate{}, nil
+	out.Kind, out.Reason, out.Ratio, out.Step = series.Gap, record.Shorten(reason, mostReason), series.Estimate{}, nil
 	return out
 }
 
 // mostReason bounds a reason: an analysis and a run's conditions say as much as they like, and every series of the run keeps it.
 const mostReason = 1000
-
-func shorten(reason string) string {
-	if runes := []rune(reason); len(runes) > mostReason {
-		return string(runes[:mostReason]) + "…"
-	}
-	return reason
-}
 
 // Gap are the records of a run that was due and measured nothing, for series that are known.
 func (r *Run) Gap(keys []series.Key, reason string) []Keyed {
