@@ -15,25 +15,20 @@ import (
 // cluster that does not have them yet.
 func NewMapper(config *rest.Config, client *http.Client) (meta.RESTMapper, error) {
 	asking, err := apiutil.NewDynamicRESTMapper(config, client)
-	if err != nil {
-		return nil, err
-	}
-	known := meta.NewDefaultRESTMapper([]schema.GroupVersion{workflow.GroupVersion})
-	known.Add(workflowKind, meta.RESTScopeNamespace)
-	return &mapper{asking, known}, nil
+	return mapper{asking}, err
 }
 
-var workflowKind = workflow.GroupVersion.WithKind("Workflow")
-
-type mapper struct {
-	meta.RESTMapper
-	known meta.RESTMapper
+var workflows = &meta.RESTMapping{
+	Resource: workflow.GroupVersion.WithResource("workflows"), GroupVersionKind: workflow.GroupVersion.WithKind("Workflow"),
+	Scope: meta.RESTScopeNamespace,
 }
+
+type mapper struct{ meta.RESTMapper }
 
 // RESTMapping implements meta.RESTMapper.
-func (m *mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
-	if kind == workflowKind.GroupKind() {
-		return m.known.RESTMapping(kind, versions...)
+func (m mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	if kind == workflows.GroupVersionKind.GroupKind() {
+		return workflows, nil
 	}
 	return m.RESTMapper.RESTMapping(kind, versions...)
 }
