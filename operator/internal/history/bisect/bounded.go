@@ -64,7 +64,7 @@ func Open(c *change.Change, all []*series.Series, recorded []points.Revision, bo
 	out.allow()
 	err = ends.Same()
 	for _, r := range []points.Revision{ends.Good, ends.Bad} {
-		if err == nil && !measurable(r) {
+		if err == nil && !assayv1alpha1.Revision(r).WellFormed() {
 			err = fmt.Errorf("image of revision %s: found %q, which cannot be measured again: name one by its digest", r.Revision, r.Image)
 		}
 	}
@@ -87,17 +87,12 @@ func (e *Ends) between(recorded []points.Revision) []points.Revision {
 	// The ends are what was measured: a revision that was recorded again may have another image.
 	out, seen := []points.Revision{e.Good}, map[string]bool{e.Good.Revision: true, e.Bad.Revision: true}
 	for _, r := range inside {
-		if !seen[r.Revision] && measurable(r) {
+		if !seen[r.Revision] && assayv1alpha1.Revision(r).WellFormed() {
 			seen[r.Revision] = true
 			out = append(out, r)
 		}
 	}
 	return append(out, e.Bad)
-}
-
-// measurable reports whether a run can have a revision as its arm.
-func measurable(r points.Revision) bool {
-	return assayv1alpha1.Revision(r).WellFormed()
 }
 
 // allow has the search end in time for the runs that are left: each one that was lost is a wave less where there are few.
