@@ -86,7 +86,10 @@ func (m *Meter) Start(ctx context.Context) error {
 // begin begins to sum up the namespaces whose turn it is, and returns when the next one's is. One that cannot be read keeps what was known.
 func (m *Meter) begin(ctx context.Context, run func(sum func())) time.Duration {
 	next := Every
-	for _, namespace := range m.namespaces() {
+	m.mutex.Lock()
+	namespaces := slices.Sorted(maps.Keys(m.known))
+	m.mutex.Unlock()
+	for _, namespace := range namespaces {
 		now := m.clock.Now()
 		m.mutex.Lock()
 		known := m.known[namespace]
@@ -116,12 +119,6 @@ func (m *Meter) sum(ctx context.Context, namespace string, known *reading) {
 	if err == nil {
 		known.sizes, known.at = sizes, m.clock.Now()
 	}
-}
-
-func (m *Meter) namespaces() []string {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	return slices.Sorted(maps.Keys(m.known))
 }
 
 // Sum adds up everything below prefixes: the keys of a namespace may write its ledgers and what its other workflows keep.
