@@ -190,32 +190,23 @@ func waveOf(form *regexp.Regexp, key string) (wave int, ok bool) {
 
 // ReadEvidence reads everything that a verdict rests on beside the experiment, up to and including a wave; a negative wave
 // means all of them.
-func ReadEvidence(ctx context.Context, store Store, through int) (record.Evidence, error) {
-	waves, problems, err := ReadWaves(ctx, store, through)
-	if err != nil {
-		return record.Evidence{}, err
+func ReadEvidence(ctx context.Context, store Store, through int) (out record.Evidence, err error) {
+	var ofWaves, ofAttempts, ofLeases, ofSeals, ofUnfinished []record.Problem
+	if out.Waves, ofWaves, err = ReadWaves(ctx, store, through); err != nil {
+		return out, err
 	}
-	attempts, more, err := ReadAttempts(ctx, store, through)
-	if err != nil {
-		return record.Evidence{}, err
+	if out.Attempts, ofAttempts, err = ReadAttempts(ctx, store, through); err != nil {
+		return out, err
 	}
-	leases, others, err := ReadLeases(ctx, store)
-	if err != nil {
-		return record.Evidence{}, err
+	if out.Leases, ofLeases, err = ReadLeases(ctx, store); err != nil {
+		return out, err
 	}
-	sealed, unsealed, err := ReadSeals(ctx, store, through)
-	if err != nil {
-		return record.Evidence{}, err
+	if out.Sealed, ofSeals, err = ReadSeals(ctx, store, through); err != nil {
+		return out, err
 	}
-	unfinished, contradictions, err := ReadUnfinished(ctx, store, through)
-	if err != nil {
-		return record.Evidence{}, err
-	}
-	return record.Evidence{
-		Unfinished: unfinished,
-		Waves:      waves, Attempts: attempts, Leases: leases, Sealed: sealed,
-		Problems: slices.Concat(more, problems, others, unsealed, contradictions),
-	}, nil
+	out.Unfinished, ofUnfinished, err = ReadUnfinished(ctx, store, through)
+	out.Problems = slices.Concat(ofAttempts, ofWaves, ofLeases, ofSeals, ofUnfinished)
+	return out, err
 }
 
 // LastWave is the number of the newest wave that left a plan or an attempt; 0 when there is none.
