@@ -46,13 +46,14 @@ const fileOfMinIO = "xl.meta"
 // Policy is what a user may do in a bucket with ledgers below a prefix. It is a list of what is allowed: nobody may delete or make keys,
 // the operator alone writes what is planned, who has a node and what runs of schedules add up to, and it writes nothing that was measured.
 func Policy(bucket, under, name string) ([]byte, error) {
-	resource := func(keys ...string) []string {
+	below := func(folder string, keys ...string) []string {
 		out := make([]string, 0, len(keys))
 		for _, key := range keys {
-			out = append(out, "arn:aws:s3:::"+path.Join(bucket, under, key))
+			out = append(out, path.Join(folder, key))
 		}
 		return out
 	}
+	resource := func(keys ...string) []string { return below("arn:aws:s3:::"+path.Join(bucket, under), keys...) }
 	allow := func(resources []string, actions ...string) statement {
 		return statement{Effect: "Allow", Action: actions, Resource: resources}
 	}
@@ -71,19 +72,11 @@ func Policy(bucket, under, name string) ([]byte, error) {
 	case match != nil:
 		own := []string{path.Join("runs", match[2]) + "/*", path.Join("argo", match[2]) + "/*", path.Join("history", match[2]) + "/*"}
 		list := allow([]string{"arn:aws:s3:::" + bucket}, "s3:ListBucket", "s3:ListBucketVersions")
-		prefixes := make([]string, 0, len(own))
-		for _, key := range own {
-			prefixes = append(prefixes, path.Join(under, key))
-		}
-		list.Condition = map[string]map[string][]string{"StringLike": {"s3:prefix": prefixes}}
+		list.Condition = map[string]map[string][]string{"StringLike": {"s3:prefix": below(under, own...)}}
 		statements = []statement{list, allow(resource(own...), "s3:GetObject", "s3:GetObjectVersion")}
 		if match[1] == runs {
 			of := own[0]
-			writes := make([]string, 0, len(written))
-			for _, key := range written {
-				writes = append(writes, of+"/"+key)
-			}
-			statements = append(statements, allow(resource(writes...), "s3:PutObject"),
+			statements = append(statements, allow(resource(below(of, written...)...), "s3:PutObject"),
 				// A star stands for any number of folders: where the operator alone writes, nobody fills what it lists.
 				statement{Effect: "Deny", Action: []string{"s3:PutObject"},
 					Resource: resource(of+"/"+fileOfMinIO+"/*", of+"/leases/*", of+"/waves/*")},
