@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,7 +80,8 @@ func (r *ScheduleReconciler) decide(ctx context.Context, observed *schedule.Obse
 		case schedule.NeedsNothing:
 			return decision, schedule.Outcome{}
 		case schedule.NeedsImage:
-			image := r.History.Images.Resolve(ctx, reference(observed.Schedule))
+			source := observed.Schedule.Spec.Source
+			image := r.History.Images.Resolve(ctx, cmp.Or(source.Image, source.Time).Name)
 			observed.Image = &image
 		case schedule.NeedsPast:
 			observed.Past, err = r.History.Past(ctx, observed.Schedule)
@@ -92,13 +94,6 @@ func (r *ScheduleReconciler) decide(ctx context.Context, observed *schedule.Obse
 			return schedule.Decision{}, historyError(err)
 		}
 	}
-}
-
-func reference(s *assayv1alpha1.BenchmarkSchedule) string {
-	if s.Spec.Source.Image != nil {
-		return s.Spec.Source.Image.Name
-	}
-	return s.Spec.Source.Time.Name
 }
 
 func historyError(err error) schedule.Outcome {

@@ -92,10 +92,7 @@ func (p *planner) marks(next *assayv1alpha1.ScheduledRun) []Mark {
 }
 
 func take(schedule *assayv1alpha1.BenchmarkSchedule) assayv1alpha1.TakeRevisions {
-	if recorded := schedule.Spec.Source.Revisions; recorded != nil && recorded.Take != "" {
-		return recorded.Take
-	}
-	return assayv1alpha1.TakeNewest
+	return cmp.Or(ptr.Deref(schedule.Spec.Source.Revisions, assayv1alpha1.RecordedRevisions{}).Take, assayv1alpha1.TakeNewest)
 }
 
 // arm is the revision of an arm; nil where the run has none of that name.
@@ -268,10 +265,7 @@ func (p *planner) due() Decision {
 	if err != nil {
 		return Decision{Reason: assayv1alpha1.ReasonScheduleInvalid, Message: err.Error()}
 	}
-	since := p.Schedule.CreationTimestamp.Time
-	if last := p.Schedule.Status.LastScheduleTime; last != nil {
-		since = last.Time
-	}
+	since := ptr.Deref(p.Schedule.Status.LastScheduleTime, p.Schedule.CreationTimestamp).Time
 	following, err := times.Next(slices.MaxFunc([]time.Time{since, p.now}, time.Time.Compare))
 	if err != nil {
 		return Decision{Reason: assayv1alpha1.ReasonNeverDue, Message: fmt.Sprintf("invalid spec.schedule %q: %v; write another one",
