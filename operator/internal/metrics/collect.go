@@ -147,10 +147,7 @@ func (m *Metrics) knownOf(runs []*assayv1alpha1.BenchmarkRun) []known {
 	defer m.mutex.Unlock()
 	out := make([]known, len(runs))
 	for i, run := range runs {
-		out[i] = known{m.shown[run.UID], m.held[run.UID]}
-		if out[i].findings == nil {
-			out[i].findings = nothing()
-		}
+		out[i] = known{cmp.Or(m.shown[run.UID], nothing()), m.held[run.UID]}
 	}
 	return out
 }

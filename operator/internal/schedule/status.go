@@ -71,12 +71,7 @@ func give(out *assayv1alpha1.BenchmarkScheduleStatus, decision *Decision) {
 	next := decision.Next.DeepCopy()
 	next.Gap = shorten(next.Gap)
 	out.Next, out.LastSequence = next, next.Sequence
-	if decision.Head != nil {
-		out.Head = decision.Head
-	}
-	if next.Confirms != "" {
-		out.Suspicion = next.Confirms
-	}
+	out.Head, out.Suspicion = cmp.Or(decision.Head, out.Head), cmp.Or(next.Confirms, out.Suspicion)
 	if next.Locates != "" {
 		out.LastWave = next.Sequence
 	}
@@ -104,9 +99,7 @@ func done(out *assayv1alpha1.BenchmarkScheduleStatus, action Action, outcome Out
 	case Record:
 		over(action.Run.Sequence)
 		out.Suspicion = outcome.Suspicion
-		if outcome.Locating != "" {
-			out.Locating = outcome.Locating
-		}
+		out.Locating = cmp.Or(outcome.Locating, out.Locating)
 		if outcome.Measured && action.Run.Confirms == "" {
 			measured(out, &action.Run) // A wave has neither a head nor an anchor.
 		}

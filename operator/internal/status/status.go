@@ -99,9 +99,7 @@ func setProgress(out *assayv1alpha1.BenchmarkRunStatus, o *Outcome, now time.Tim
 		return
 	}
 	out.Wave = ptr.To(int32(wave.Wave))
-	if workflowName != "" {
-		out.Workflow = workflowName
-	}
+	out.Workflow = cmp.Or(workflowName, out.Workflow)
 	if out.StartTime == nil {
 		out.StartTime = ptr.To(metav1.NewTime(cmp.Or(plan.Started(o.World.Observed), now)))
 	}
