@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/schedule"
 )
 
@@ -64,18 +64,14 @@ type ChangeEvent struct{ Name, Type, Reason, Message string }
 
 // ChangeEvent records what happened to a change.
 func (a *Applier) ChangeEvent(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, of ChangeEvent, at time.Time) error {
-	message := of.Message
 	const most = 1024 // That the API server takes.
-	if len(message) > most {
-		message = strings.ToValidUTF8(message[:most], "")
-	}
 	stamp := metav1.NewTime(at)
 	event := &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name + "." + of.Name},
 		InvolvedObject: corev1.ObjectReference{
 			APIVersion: assayv1alpha1.GroupVersion.String(), Kind: "BenchmarkSchedule", Namespace: s.Namespace, Name: s.Name, UID: s.UID,
 		},
-		Type: of.Type, Reason: of.Reason, Message: message, Source: corev1.EventSource{Component: FieldOwner},
+		Type: of.Type, Reason: of.Reason, Message: record.Truncate(of.Message, most), Source: corev1.EventSource{Component: FieldOwner},
 		ReportingController: FieldOwner, FirstTimestamp: stamp, LastTimestamp: stamp, Count: 1,
 	}
 	return client.IgnoreAlreadyExists(a.Client.Create(ctx, event))

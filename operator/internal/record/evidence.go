@@ -3,6 +3,7 @@ package record
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 )
 
 // Source is the ledger object that a record was read from.
@@ -25,6 +26,16 @@ func Shorten(text string, most int) string {
 		return string(runes[:most]) + "…"
 	}
 	return text
+}
+
+// Truncate is a text as the API server takes one of so many bytes: valid, and cut at a character.
+func Truncate(text string, most int) string {
+	text = strings.ToValidUTF8(text, "?")
+	if len(text) <= most {
+		return text
+	}
+	const mark = "…"
+	return strings.ToValidUTF8(text[:most-len(mark)], "") + mark
 }
 
 // Problem is an object in the ledger that cannot be used. It is counted and shown, and it never stops the analysis.

@@ -590,13 +590,6 @@ func TestWhatAPassLeavesInTheStatus(t *testing.T) {
 	}
 }
 
-func TestALongMessageIsCutBetweenCharacters(t *testing.T) {
-	got := shorten(strings.Repeat("é", maxMessageBytes))
-	if len(got) > maxMessageBytes || !strings.HasSuffix(got, "é…") || strings.ContainsRune(got, '�') {
-		t.Errorf("%d bytes, %q", len(got), got[len(got)-8:])
-	}
-}
-
 func TestTheLongestTimeBetweenDueTimes(t *testing.T) {
 	monday := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
 	for expression, want := range map[string]time.Duration{

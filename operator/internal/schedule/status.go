@@ -11,6 +11,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/history/points"
+	"assay.dev/assay/operator/internal/record"
 )
 
 // Outcome is what came of a decision.
@@ -69,7 +70,7 @@ func Status(o Observed, decision Decision, outcome Outcome, now time.Time) assay
 // give writes a number down before anything is done about it.
 func give(out *assayv1alpha1.BenchmarkScheduleStatus, decision *Decision) {
 	next := decision.Next.DeepCopy()
-	next.Gap = shorten(next.Gap)
+	next.Gap = record.Truncate(next.Gap, maxMessageBytes)
 	out.Next, out.LastSequence = next, next.Sequence
 	out.Head, out.Suspicion = cmp.Or(decision.Head, out.Head), cmp.Or(next.Confirms, out.Suspicion)
 	if next.Locates != "" {
@@ -121,7 +122,7 @@ func conditions(out *assayv1alpha1.BenchmarkScheduleStatus, generation int64, de
 			status = metav1.ConditionTrue
 		}
 		meta.SetStatusCondition(&out.Conditions, metav1.Condition{
-			Type: kind, Status: status, Reason: reason, Message: shorten(message), ObservedGeneration: generation,
+			Type: kind, Status: status, Reason: reason, Message: record.Truncate(message, maxMessageBytes), ObservedGeneration: generation,
 			LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
 		})
 	}
@@ -147,16 +148,4 @@ func cannot(decision Decision, err error) string {
 		return "cannot read the history: " + err.Error()
 	}
 	return "cannot " + decision.Action.String() + ": " + err.Error()
-}
-
-func shorten(text string) string {
-	if len(text) <= maxMessageBytes {
-		return text
-	}
-	const mark = "…"
-	cut := maxMessageBytes - len(mark)
-	for cut > 0 && text[cut]&0xC0 == 0x80 {
-		cut-- // Not in the middle of a character.
-	}
-	return text[:cut] + mark
 }

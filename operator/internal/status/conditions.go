@@ -10,6 +10,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/record"
 )
 
 // maxMessageBytes keeps a condition readable and the status small.
@@ -27,7 +28,7 @@ func (c conditions) set(kind string, value bool, reason, message string) {
 		status = metav1.ConditionTrue
 	}
 	meta.SetStatusCondition(&c.status.Conditions, metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: truncate(message, maxMessageBytes),
+		Type: kind, Status: status, Reason: reason, Message: record.Truncate(message, maxMessageBytes),
 		ObservedGeneration: c.generation, LastTransitionTime: metav1.NewTime(c.now),
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
 )
 
 // Event is a Kubernetes event to emit.
@@ -20,7 +21,7 @@ type Event struct{ Type, Reason, Message string }
 const maxEventBytes = 1024
 
 func event(kind, reason, format string, args ...any) Event {
-	return Event{kind, reason, truncate(fmt.Sprintf(format, args...), maxEventBytes)}
+	return Event{kind, reason, record.Truncate(fmt.Sprintf(format, args...), maxEventBytes)}
 }
 
 // Events are the events of the changes from one status to the next.

@@ -3,14 +3,13 @@ package status
 import (
 	"cmp"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/explain"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/record"
 )
 
 // The API's limits of lists and texts. They keep the status far below 256 KiB whatever the results are.
@@ -26,17 +25,17 @@ const (
 
 // Results copies what an analysis says, also of a run that no cluster knows. The ledger has all of it.
 func Results(out *assayv1alpha1.BenchmarkRunStatus, exp *experiment.Experiment, result *analysis.Analysis, report string) {
-	out.Verdict, out.Best, out.Report = assayv1alpha1.Verdict(result.Verdict), truncate(result.BestText(), maxBest), report
+	out.Verdict, out.Best, out.Report = assayv1alpha1.Verdict(result.Verdict), record.Truncate(result.BestText(), maxBest), report
 	out.Candidates, out.Gain = candidates(result)
 	out.Gates = gates(exp, result.Gates)
 	out.Search = searchAnswers(result.Search)
 	out.Expected = ""
 	if exp != nil && exp.Plan.Search == nil {
-		out.Expected = truncate(explain.ExpectedText(exp, result), maxExpected)
+		out.Expected = record.Truncate(explain.ExpectedText(exp, result), maxExpected)
 	}
 	out.Warnings = nil
 	for _, warning := range result.Warnings[:min(len(result.Warnings), maxWarnings)] {
-		out.Warnings = append(out.Warnings, truncate(warning, maxText))
+		out.Warnings = append(out.Warnings, record.Truncate(warning, maxText))
 	}
 	// For blocks that ran since the analysis this is not known yet.
 	out.Trials.Failed, out.Trials.Invalid = int32(result.Trials.Failed), int32(result.Trials.Invalid)
@@ -47,7 +46,7 @@ func candidates(result *analysis.Analysis) (out []assayv1alpha1.CandidateStatus,
 	for _, c := range result.Candidates {
 		status := assayv1alpha1.CandidateStatus{Name: c.Name, Verdict: assayv1alpha1.Verdict(c.Verdict)}
 		if c.Gain != nil {
-			status.Gain = truncate(analysis.Describe(c.Gain), maxShortText)
+			status.Gain = record.Truncate(analysis.Describe(c.Gain), maxShortText)
 		}
 		if gain == "" || c.Name == result.Best || len(result.BestOf) > 0 && c.Name == result.BestOf[0] {
 			gain = status.Gain
@@ -67,12 +66,12 @@ func gates(exp *experiment.Experiment, results []analysis.GateResult) []assayv1a
 	var out []assayv1alpha1.GateStatus
 	for _, result := range results[:min(len(results), maxGates)] {
 		status := assayv1alpha1.GateStatus{
-			Name: result.Gate, Candidate: result.Candidate, Point: truncate(result.Point, maxText),
+			Name: result.Gate, Candidate: result.Candidate, Point: record.Truncate(result.Point, maxText),
 			Outcome: assayv1alpha1.Verdict(result.Outcome), Severity: assayv1alpha1.Severity(result.Severity),
-			Message: truncate(result.Message, maxText),
+			Message: record.Truncate(result.Message, maxText),
 		}
 		if exp != nil {
-			status.Bound = truncate(analysis.BoundText(exp, result.Condition()), maxNumber)
+			status.Bound = record.Truncate(analysis.BoundText(exp, result.Condition()), maxNumber)
 		}
 		if e := result.Estimate; e != nil {
 			status.Blocks = int32(e.Blocks)
@@ -83,7 +82,7 @@ func gates(exp *experiment.Experiment, results []analysis.GateResult) []assayv1a
 		}
 		// One that exceeds the figure itself says nothing.
 		if effect := result.MinimumDetectableEffect; effect != nil && *effect < 1 {
-			status.MinimumDetectableEffect = truncate(quantity.Format(*effect*100, "")+"%", maxNumber)
+			status.MinimumDetectableEffect = record.Truncate(quantity.Format(*effect*100, "")+"%", maxNumber)
 		}
 		out = append(out, status)
 	}
@@ -101,19 +100,5 @@ func rank(result analysis.GateResult) int {
 }
 
 func number(value float64, unit string) string {
-	return truncate(quantity.Format(value, unit), maxNumber)
-}
-
-// truncate cuts a text to a number of bytes, at a character, and ends it with an ellipsis.
-func truncate(text string, limit int) string {
-	text = strings.ToValidUTF8(text, "?")
-	if len(text) <= limit {
-		return text
-	}
-	const mark = "…"
-	cut := limit - len(mark)
-	for !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + mark
+	return record.Truncate(quantity.Format(value, unit), maxNumber)
 }

@@ -303,15 +303,6 @@ func TestAnEndedRunDoesNotChange(t *testing.T) {
 	}
 }
 
-func TestTruncateCutsAtACharacter(t *testing.T) {
-	cases := map[string]string{"short": "short", "exactly 10": "exactly 10", "üüüüüü": "üüü…", "a\xffb": "a?b"}
-	for text, want := range cases {
-		if got := truncate(text, 10); got != want {
-			t.Errorf("truncate(%q) is %q, want %q", text, got, want)
-		}
-	}
-}
-
 // What a run was suspended for is summed up in its status, which an operator that is started again reads.
 func TestSuspendedTimeIsSummedUp(t *testing.T) {
 	world := testWorld()

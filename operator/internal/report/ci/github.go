@@ -8,6 +8,7 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/report"
 )
 
@@ -149,17 +150,9 @@ func (r *Result) Annotations() []Annotation {
 		out = append(out, Annotation{r.line(""), "failure", r.Title + ": " + r.Word(), r.Sentence})
 	}
 	for i := range out {
-		out[i].Title, out[i].Message = begin(out[i].Title, maxTitle), begin(out[i].Message, maxMessage)
+		out[i].Title, out[i].Message = record.Truncate(out[i].Title, maxTitle), record.Truncate(out[i].Message, maxMessage)
 	}
 	return out
-}
-
-// begin is the beginning of a text, in at most so many bytes, which are no fewer than its characters.
-func begin(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
 }
 
 // Commands are the annotations as commands of a workflow, which a job prints. Their characters that mean something are escaped as the
