@@ -27,9 +27,9 @@ func (a *Analysis) Written() *Analysis {
 func (a *Analysis) Shorten() {
 	var texts []reflect.Value
 	var lengths []int
-	walk(reflect.ValueOf(a), "", func(value reflect.Value, field string) *unsound {
-		// Words that decide or label something are of types of their own, but for the name of a limit.
-		if sentences[field] && field != "ceiling" && value.Type() == reflect.TypeFor[string]() {
+	_ = walk(reflect.ValueOf(a), "", func(value reflect.Value, field string) *unsound {
+		// Words that decide or label something are of types of their own, but for the name of a limit. What is in a map cannot be set.
+		if value.CanSet() && sentences[field] && field != "ceiling" && value.Type() == reflect.TypeFor[string]() {
 			texts, lengths = append(texts, value), append(lengths, jsonLength(value.String()))
 		}
 		return nil
