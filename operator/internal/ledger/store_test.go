@@ -284,7 +284,9 @@ func TestFolderIgnoresHalfWrittenFiles(t *testing.T) {
 // A folder that somebody hands over is read and written, and nothing else of the disk is, whatever links are in it.
 func TestNoLinkLeadsOutOfAFolder(t *testing.T) {
 	const secret = "what no ledger holds"
-	for name, key := range map[string]string{"of an object": "analysis/000/report.html", "of a folder": "analysis/000", "of the first folder": "analysis"} {
+	for name, key := range map[string]string{
+		"of an object": "analysis/000/report.html", "of a folder": "analysis/000", "of the first folder": "analysis",
+	} {
 		for by, target := range map[string]func(root, outside string) string{
 			"absolute": func(_, outside string) string { return outside },
 			"relative": func(from, outside string) string {

@@ -55,7 +55,8 @@ func judgeControls(d *estimate.Data, parity *selection.Parity) []analysis.Contro
 		if controls[i].unit != "" {
 			still = 0
 		}
-		if order[i], p[i] = i, 1; controls[i].found.HasInterval() {
+		order[i], p[i] = i, 1
+		if controls[i].found.HasInterval() {
 			p[i] = math.Min(1, 2*controls[i].found.Tail(still))
 		}
 	}
