@@ -138,7 +138,7 @@ func painted(text string) string {
 
 // Printable keeps what a parameter or a process says from moving the cursor.
 func Printable(s string) string {
-	if utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
+	if utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsGraphic(r) }) {
 		return s
 	}
 	quoted := strconv.QuoteToGraphic(s)
