@@ -129,9 +129,8 @@ var architectures = map[string]string{"x86_64": "amd64", "aarch64": "arm64"}
 // benchmarkName ends in the number of CPUs, as go test's names do: without it the 512 of an arm called avx-512 would be
 // taken for one.
 func benchmarkName(exp *experiment.Experiment, attempt *record.Attempt) benchfmt.Name {
-	name := escape(cmp.Or(exp.Plan.Template, exp.Run.Name), "/")
 	var out strings.Builder
-	for part := range strings.SplitSeq(name, "-") {
+	for part := range strings.SplitSeq(cmp.Or(exp.Plan.Template, exp.Run.Name), "-") {
 		if part != "" {
 			out.WriteString(escape(strings.ToUpper(part[:1])+part[1:], "/"))
 		}
