@@ -8,7 +8,9 @@ import (
 
 // What a status or an event says comes back from the API server as it was sent, so that no pass finds it changed.
 func TestATruncatedTextIsValidAndCutAtACharacter(t *testing.T) {
-	for _, text := range []string{"", "short", "naïve", strings.Repeat("é", 20), strings.Repeat("€𝄞", 9), "a\xffb", "\xe2\x82", strings.Repeat("\xff", 40)} {
+	for _, text := range []string{
+		"", "short", "naïve", strings.Repeat("é", 20), strings.Repeat("€𝄞", 9), "a\xffb", "\xe2\x82", strings.Repeat("\xff", 40),
+	} {
 		for most := len("…"); most < 50; most++ {
 			got := Truncate(text, most)
 			if len(got) > most || !utf8.ValidString(got) {

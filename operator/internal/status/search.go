@@ -23,7 +23,9 @@ func searchAnswers(results []analysis.SearchResult) []assayv1alpha1.SearchStatus
 			Reason: record.Truncate(result.Reason, maxText),
 		}
 		if result.Interval != nil {
-			status.Interval = &assayv1alpha1.Interval{Low: record.Truncate(result.Interval.Low, maxNumber), High: record.Truncate(result.Interval.High, maxNumber)}
+			status.Interval = &assayv1alpha1.Interval{
+				Low: record.Truncate(result.Interval.Low, maxNumber), High: record.Truncate(result.Interval.High, maxNumber),
+			}
 		}
 		if result.Value != nil {
 			status.Value = record.Truncate(analysis.Describe(result.Value), maxShortText)
