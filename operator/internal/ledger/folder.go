@@ -39,10 +39,16 @@ func (f folder) Get(ctx context.Context, key string) ([]byte, error) {
 		return nil, err
 	}
 	root, err := os.OpenRoot(f.root)
-	var info fs.FileInfo
+	var file *os.File
 	if err == nil {
 		defer root.Close()
-		info, err = root.Stat(key)
+		// Without waiting for whoever writes into a pipe.
+		file, err = root.OpenFile(key, os.O_RDONLY|nonBlocking, 0)
+	}
+	var info fs.FileInfo
+	if err == nil {
+		defer file.Close()
+		info, err = file.Stat()
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -56,11 +62,6 @@ func (f folder) Get(ctx context.Context, key string) ([]byte, error) {
 	case info.Size() > mostBytes(ctx):
 		return nil, tooLarge(key, info.Size(), mostBytes(ctx))
 	}
-	file, err := root.Open(key)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w: %w", key, ErrUnreachable, err)
-	}
-	defer file.Close()
 	data, err := readAtMost(key, file, mostBytes(ctx))
 	if err != nil && !errors.Is(err, ErrTooLarge) {
 		return nil, fmt.Errorf("read %s: %w: %w", key, ErrUnreachable, err)

@@ -8,6 +8,9 @@ import (
 	"syscall"
 )
 
+// nonBlocking has a pipe opened at once.
+const nonBlocking = syscall.O_NONBLOCK
+
 // lockFolder waits until nobody else has the lock of a folder. The lock is released with the file, and leaves nothing behind.
 func lockFolder(folder *os.File) error {
 	for {
