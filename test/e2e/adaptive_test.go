@@ -31,14 +31,14 @@ func blocksOf(t *testing.T, name string) map[string]map[string]bool {
 	return waves
 }
 
-// A run asks for more precision than five blocks can give, and for a confirmation: the operator adds waves until it may not
+// A run asks for more precision than eleven blocks can give, and for a confirmation: the operator adds waves until it may not
 // add more, and then one of fresh blocks that has to say the same.
 func TestAnAdaptiveRunAddsWavesAndConfirmsItsVerdict(t *testing.T) {
-	run := smallScan("adaptive", 4)
+	run := smallScan("adaptive", 10)
 	run.Spec.Sweep.Axes[0].Values = []string{"8"}
-	run.Spec.Design.Blocks.Max = 5
+	run.Spec.Design.Blocks.Max = 11
 	run.Spec.Design.Stop = &assayv1alpha1.Stop{RelativeHalfWidth: "0.01%"}
-	run.Spec.Design.Confirm = &assayv1alpha1.Confirm{Blocks: 3}
+	run.Spec.Design.Confirm = &assayv1alpha1.Confirm{Blocks: 5}
 	apply(t, run)
 	done := untilComplete(t, "adaptive", 8*time.Minute)
 
@@ -49,8 +49,8 @@ func TestAnAdaptiveRunAddsWavesAndConfirmsItsVerdict(t *testing.T) {
 		sizes[wave] = len(blocks)
 		total += len(blocks)
 	}
-	if sizes["w000"] != 4 || len(waves) < 3 || total != 8 {
-		t.Errorf("waves have %v blocks: want 4 at first, one more, and 3 to confirm", sizes)
+	if sizes["w000"] != 10 || len(waves) < 3 || total != 16 {
+		t.Errorf("waves have %v blocks: want 10 at first, one more, and 5 to confirm", sizes)
 	}
 	if done.Status.Verdict != assayv1alpha1.VerdictGo {
 		t.Errorf("the verdict is %s: %s", done.Status.Verdict, conditions(done))
@@ -62,7 +62,7 @@ func TestAnAdaptiveRunAddsWavesAndConfirmsItsVerdict(t *testing.T) {
 	gates, _ := analysis["gates"].([]any)
 	for _, gate := range gates {
 		gate, _ := gate.(map[string]any)
-		if gate["gate"] == "gain-at-8" && number(t, gate, "estimate", "blocks") != 3 {
+		if gate["gate"] == "gain-at-8" && number(t, gate, "estimate", "blocks") != 5 {
 			t.Errorf("the gate rests on %v: the verdict must rest on the fresh blocks alone", gate["estimate"])
 		}
 	}
