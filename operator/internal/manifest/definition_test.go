@@ -40,44 +40,152 @@ func TestWhatFreezeDoesNotAskIsRefusedByTheDefinitions(t *testing.T) {
 	without := func(from, what string) string { return strings.Replace(from, what, "", 1) }
 	with := func(from, what, other string) string { return strings.Replace(from, what, other, 1) }
 	for name, tc := range map[string]struct{ old, replacement, says string }{
-		"two baselines":                             {arms, with(arms, "name: new", "name: new, baseline: true"), "spec: exactly one arm must have baseline: true"},
-		"no baseline":                               {arms, with(arms, "true", "false"), "spec: exactly one arm must have baseline: true"},
-		"a single build":                            {arms, with(arms, "name: new", "name: new, builds: [{name: a, program: /a}]"), "spec.arms[1].builds: "},
-		"two builds of one name":                    {arms, with(arms, "name: new", "name: new, builds: [{name: a, program: /a}, {name: a, program: /b}]"), `spec.arms[1].builds[1]: duplicate {"name":"a"}`},
-		"a build of nothing":                        {arms, with(arms, "name: new", "name: new, builds: [{name: a, program: /a}, {name: b}]"), "spec.arms[1].builds[1]: a build has a program or an image"},
-		"two gates of one name":                     {design, "gates: [{name: g, op: ParityEqual}, {name: g, op: ParityEqual}]", `spec.gates[1]: duplicate {"name":"g"}`},
-		"two tables of one name":                    {design, "report: {tables: [{name: t, rows: Phases}, {name: t, rows: Phases}]}", `spec.report.tables[1]: duplicate {"name":"t"}`},
-		"a column of nothing":                       {design, "report: {tables: [{name: t, columns: [{title: x}]}]}", "spec.report.tables[0].columns[0]: a column shows either a metric or a phase"},
-		"a column of two things":                    {design, "report: {tables: [{name: t, columns: [{title: x, metric: time, phase: p}]}]}", "spec.report.tables[0].columns[0]: a column shows either a metric or a phase"},
-		"fewer blocks than least":                   {design, "design: {blocks: {min: 9, max: 8}}", "spec.design.blocks: min must not exceed max"},
-		"more than most, which nobody wrote":        {design, "design: {blocks: {min: 31}}", "spec.design.blocks: min must not exceed max"},
-		"too few blocks to confirm":                 {design, "design: {confirm: {blocks: 2}}", "spec.design.confirm.blocks: 2: should be greater than or equal to 3"},
-		"a phase twice":                             {design, "design: {controlPhases: [p, p]}", `spec.design.controlPhases[1]: duplicate "p"`},
-		"an axis twice":                             {design, `sweep: {axes: [{name: a, values: ["1"]}, {name: a, values: ["1"]}]}`, `spec.sweep.axes[1]: duplicate {"name":"a"}`},
-		"a value of an axis twice":                  {design, `sweep: {axes: [{name: a, values: ["1", "1"]}]}`, `spec.sweep.axes[0].values[1]: duplicate "1"`},
-		"an axis without values":                    {design, "sweep: {axes: [{name: a, values: []}]}", "spec.sweep.axes[0].values: "},
-		"a sweep without axes":                      {design, "sweep: {axes: []}", "spec.sweep.axes: "},
-		"zipped axes of different lengths":          {design, `sweep: {mode: Zip, axes: [{name: a, values: ["1", "2"]}, {name: b, values: ["1"]}]}`, "spec.sweep: with mode Zip every axis needs the same number of values"},
-		"a search without a constraint":             {design, with(search, "{metric: time, op: AtMost, bound: 1s}", ""), "spec.search.subjectTo: "},
-		"a search of a range that is turned round":  {design, with(search, "low: 1,", "low: 10,"), "spec.search.over: low must be below high"},
-		"a toleration of another operator":          {design, "placement: {tolerations: [{key: a, operator: '{{=1}}'}]}", "spec.placement.tolerations: operator is Exists or Equal"},
-		"a toleration of another effect":            {design, "placement: {tolerations: [{key: a, effect: '{{=1}}'}]}", "spec.placement.tolerations: effect is NoSchedule, PreferNoSchedule or NoExecute"},
-		"a toleration of every taint":               {design, "placement: {tolerations: [{operator: Exists}]}", "spec.placement.tolerations: key names a taint"},
-		"a command beside roles":                    {command, command + "\n    " + roles(server, client), "spec.template: give the command of a workload that is one process, or the roles"},
-		"roles without a result":                    {command, roles(server, without(client, ", result: true")), "spec.template.roles: the last role has result: true, and no other"},
-		"roles with two results":                    {command, roles(with(server, "readiness: {port: true}", "result: true"), client), "spec.template.roles: the last role has result: true, and no other"},
-		"two roles of one name":                     {command, roles(server, with(client, "client", "server")), "spec.template.roles: no two roles have the same name"},
-		"a role that is ready in two ways":          {command, roles(with(server, "port: true", "port: true, line: up"), client), "spec.template.roles[0].readiness: readiness is exactly one of port: true, line and file"},
-		"a role that is never ready":                {command, roles(with(server, "port: true", "port: false"), client), "spec.template.roles[0].readiness: readiness is exactly one of port: true, line and file"},
-		"a role that nothing waits for":             {command, roles(server, with(client, "result: true", "result: true, readiness: {port: true}")), "spec.template.roles[1]: the role with the result starts last"},
-		"a role without time to get ready":          {command, roles(with(server, "port: true", "port: true, timeout: -1s"), client), "spec.template.roles[0].readiness.timeout: "},
-		"a role without time to end":                {command, roles(with(server, "readiness", "stopGracePeriod: -1s, readiness"), client), "spec.template.roles[0].stopGracePeriod: "},
-		"a source of what a program says itself":    {"LowerIsBetter}", "LowerIsBetter, from: {field: x}}", "spec.template: an AssayResult names its metrics itself"},
-		"a digest that nobody writes":               {"parity: None\n    output: {format: AssayResult}", "output: {format: GoBench}", "spec.template: only an AssayResult can have a parity digest"},
-		"a figure that k6 computes, without name":   {output, "output: {format: K6}", "spec.template: every metric of K6, Sysbench and CSV needs from.field"},
-		"metrics of a program that reports none":    {output, "output: {format: None}", "spec.template: with output.format None the program reports nothing"},
-		"a template beside another":                 {"  template:", "  templateRef: {name: t}\n  template:", "spec: exactly one of templateRef and template is required"},
-		"a metric named like what the runner reads": {"name: time", "name: process.wallTime", `spec.template.metrics[0].name: "process.wallTime"`},
+		"two baselines": {
+			arms, with(arms, "name: new", "name: new, baseline: true"),
+			"spec: exactly one arm must have baseline: true",
+		},
+		"no baseline": {
+			arms, with(arms, "true", "false"),
+			"spec: exactly one arm must have baseline: true",
+		},
+		"a single build": {
+			arms, with(arms, "name: new", "name: new, builds: [{name: a, program: /a}]"),
+			"spec.arms[1].builds: ",
+		},
+		"two builds of one name": {
+			arms, with(arms, "name: new", "name: new, builds: [{name: a, program: /a}, {name: a, program: /b}]"),
+			`spec.arms[1].builds[1]: duplicate {"name":"a"}`,
+		},
+		"a build of nothing": {
+			arms, with(arms, "name: new", "name: new, builds: [{name: a, program: /a}, {name: b}]"),
+			"spec.arms[1].builds[1]: a build has a program or an image",
+		},
+		"two gates of one name": {
+			design, "gates: [{name: g, op: ParityEqual}, {name: g, op: ParityEqual}]",
+			`spec.gates[1]: duplicate {"name":"g"}`,
+		},
+		"two tables of one name": {
+			design, "report: {tables: [{name: t, rows: Phases}, {name: t, rows: Phases}]}",
+			`spec.report.tables[1]: duplicate {"name":"t"}`,
+		},
+		"a column of nothing": {
+			design, "report: {tables: [{name: t, columns: [{title: x}]}]}",
+			"spec.report.tables[0].columns[0]: a column shows either a metric or a phase",
+		},
+		"a column of two things": {
+			design, "report: {tables: [{name: t, columns: [{title: x, metric: time, phase: p}]}]}",
+			"spec.report.tables[0].columns[0]: a column shows either a metric or a phase",
+		},
+		"fewer blocks than least": {
+			design, "design: {blocks: {min: 9, max: 8}}",
+			"spec.design.blocks: min must not exceed max",
+		},
+		"more than most, which nobody wrote": {
+			design, "design: {blocks: {min: 31}}",
+			"spec.design.blocks: min must not exceed max",
+		},
+		"too few blocks to confirm": {
+			design, "design: {confirm: {blocks: 2}}",
+			"spec.design.confirm.blocks: 2: should be greater than or equal to 3",
+		},
+		"a phase twice": {
+			design, "design: {controlPhases: [p, p]}",
+			`spec.design.controlPhases[1]: duplicate "p"`,
+		},
+		"an axis twice": {
+			design, `sweep: {axes: [{name: a, values: ["1"]}, {name: a, values: ["1"]}]}`,
+			`spec.sweep.axes[1]: duplicate {"name":"a"}`,
+		},
+		"a value of an axis twice": {
+			design, `sweep: {axes: [{name: a, values: ["1", "1"]}]}`,
+			`spec.sweep.axes[0].values[1]: duplicate "1"`,
+		},
+		"an axis without values": {design, "sweep: {axes: [{name: a, values: []}]}", "spec.sweep.axes[0].values: "},
+		"a sweep without axes":   {design, "sweep: {axes: []}", "spec.sweep.axes: "},
+		"zipped axes of different lengths": {
+			design, `sweep: {mode: Zip, axes: [{name: a, values: ["1", "2"]}, {name: b, values: ["1"]}]}`,
+			"spec.sweep: with mode Zip every axis needs the same number of values",
+		},
+		"a search without a constraint": {
+			design, with(search, "{metric: time, op: AtMost, bound: 1s}", ""),
+			"spec.search.subjectTo: ",
+		},
+		"a search of a range that is turned round": {
+			design, with(search, "low: 1,", "low: 10,"),
+			"spec.search.over: low must be below high",
+		},
+		"a toleration of another operator": {
+			design, "placement: {tolerations: [{key: a, operator: '{{=1}}'}]}",
+			"spec.placement.tolerations: operator is Exists or Equal",
+		},
+		"a toleration of another effect": {
+			design, "placement: {tolerations: [{key: a, effect: '{{=1}}'}]}",
+			"spec.placement.tolerations: effect is NoSchedule, PreferNoSchedule or NoExecute",
+		},
+		"a toleration of every taint": {
+			design, "placement: {tolerations: [{operator: Exists}]}",
+			"spec.placement.tolerations: key names a taint",
+		},
+		"a command beside roles": {
+			command, command + "\n    " + roles(server, client),
+			"spec.template: give the command of a workload that is one process, or the roles",
+		},
+		"roles without a result": {
+			command, roles(server, without(client, ", result: true")),
+			"spec.template.roles: the last role has result: true, and no other",
+		},
+		"roles with two results": {
+			command, roles(with(server, "readiness: {port: true}", "result: true"), client),
+			"spec.template.roles: the last role has result: true, and no other",
+		},
+		"two roles of one name": {
+			command, roles(server, with(client, "client", "server")),
+			"spec.template.roles: no two roles have the same name",
+		},
+		"a role that is ready in two ways": {
+			command, roles(with(server, "port: true", "port: true, line: up"), client),
+			"spec.template.roles[0].readiness: readiness is exactly one of port: true, line and file",
+		},
+		"a role that is never ready": {
+			command, roles(with(server, "port: true", "port: false"), client),
+			"spec.template.roles[0].readiness: readiness is exactly one of port: true, line and file",
+		},
+		"a role that nothing waits for": {
+			command, roles(server, with(client, "result: true", "result: true, readiness: {port: true}")),
+			"spec.template.roles[1]: the role with the result starts last",
+		},
+		"a role without time to get ready": {
+			command, roles(with(server, "port: true", "port: true, timeout: -1s"), client),
+			"spec.template.roles[0].readiness.timeout: ",
+		},
+		"a role without time to end": {
+			command, roles(with(server, "readiness", "stopGracePeriod: -1s, readiness"), client),
+			"spec.template.roles[0].stopGracePeriod: ",
+		},
+		"a source of what a program says itself": {
+			"LowerIsBetter}", "LowerIsBetter, from: {field: x}}",
+			"spec.template: an AssayResult names its metrics itself",
+		},
+		"a digest that nobody writes": {
+			"parity: None\n    output: {format: AssayResult}", "output: {format: GoBench}",
+			"spec.template: only an AssayResult can have a parity digest",
+		},
+		"a figure that k6 computes, without name": {
+			output, "output: {format: K6}",
+			"spec.template: every metric of K6, Sysbench and CSV needs from.field",
+		},
+		"metrics of a program that reports none": {
+			output, "output: {format: None}",
+			"spec.template: with output.format None the program reports nothing",
+		},
+		"a template beside another": {
+			"  template:", "  templateRef: {name: t}\n  template:",
+			"spec: exactly one of templateRef and template is required",
+		},
+		"a metric named like what the runner reads": {
+			"name: time", "name: process.wallTime",
+			`spec.template.metrics[0].name: "process.wallTime"`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if strings.Count(soundRun, tc.old) != 1 {
