@@ -96,6 +96,21 @@ impl Flags {
         })
     }
 
+    /// One of the named choices, or the default by a word of its own.
+    ///
+    /// # Errors
+    ///
+    /// When the value names none of them.
+    pub fn choice_or<T: Copy>(
+        &mut self,
+        name: &'static str,
+        word: &'static str,
+        default: T,
+        choices: &[(&'static str, T)],
+    ) -> Result<T, FlagError> {
+        self.choice(name, default, &[&[(word, default)], choices].concat())
+    }
+
     /// `true` or `false`.
     ///
     /// # Errors

@@ -34,8 +34,7 @@ impl Parameters {
         let mut flags = Flags::parse(arguments)?;
         let index = flags.optional("index").map(PathBuf::from);
         let index = index.ok_or_else(|| FlagError::new("index", "", "the file to build is needed"))?;
-        let moments: Vec<_> =
-            [("never", None)].into_iter().chain(Moment::CHOICES.map(|(name, moment)| (name, Some(moment)))).collect();
+        let moments = Moment::CHOICES.map(|(name, moment)| (name, Some(moment)));
         let options = Options::take(&mut flags)?;
         let size = flags.integer("size", 1000, SIZE)? as usize;
         let delete_every = flags.integer("delete-every", 0, 0..=*SIZE.end())?;
@@ -46,7 +45,7 @@ impl Parameters {
         if delete_every % 2 == 1 {
             return Err(FlagError::new("delete-every", delete_every, "an even number is allowed"));
         }
-        let moment = flags.choice("crash", None, &moments)?;
+        let moment = flags.choice_or("crash", "never", None, &moments)?;
         let id = flags.integer("crash-id", 1, 1..=*SIZE.end())?;
         flags.finish()?;
         let crash = Crash(moment.map(|moment| (id, moment)));

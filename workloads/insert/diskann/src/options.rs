@@ -30,17 +30,6 @@ const PAGE_SIZES: [(&str, u32); 8] = [
     ("65536", 65_536),
 ];
 
-/// A choice that a strategy makes unless a flag does.
-fn preset<T: Copy>(
-    flags: &mut Flags,
-    name: &'static str,
-    preset: T,
-    choices: &[(&'static str, T)],
-) -> Result<T, FlagError> {
-    let all: Vec<_> = [("preset", preset)].into_iter().chain(choices.iter().copied()).collect();
-    flags.choice(name, preset, &all)
-}
-
 /// What an index is, and how it is used.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
@@ -82,10 +71,10 @@ impl Options {
         let options = Self {
             strategy,
             factors: Factors {
-                start: preset(flags, "random-start", set.start, &Start::CHOICES)?,
-                node_cache: preset(flags, "node-cache", set.node_cache, &NodeCache::CHOICES)?,
-                back_edges: preset(flags, "back-edges", set.back_edges, &BackEdges::CHOICES)?,
-                path: preset(flags, "path", set.path, &Path::CHOICES)?,
+                start: flags.choice_or("random-start", "preset", set.start, &Start::CHOICES)?,
+                node_cache: flags.choice_or("node-cache", "preset", set.node_cache, &NodeCache::CHOICES)?,
+                back_edges: flags.choice_or("back-edges", "preset", set.back_edges, &BackEdges::CHOICES)?,
+                path: flags.choice_or("path", "preset", set.path, &Path::CHOICES)?,
             },
             dataset: flags.choice("dataset", Kind::Uniform, &Kind::CHOICES)?,
             dims: flags.integer("dims", 128, 2..=4096)? as usize,

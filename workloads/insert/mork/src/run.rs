@@ -51,17 +51,6 @@ pub struct Parameters {
     pub ceilings: bool,
 }
 
-/// A choice that a variant makes unless a flag does.
-fn own_or<T: Copy>(
-    flags: &mut Flags,
-    name: &'static str,
-    own: T,
-    choices: &[(&'static str, T)],
-) -> Result<T, FlagError> {
-    let all: Vec<_> = [("auto", own)].into_iter().chain(choices.iter().copied()).collect();
-    flags.choice(name, own, &all)
-}
-
 impl Parameters {
     /// Reads the parameters; those that are not given have the document's values.
     ///
@@ -79,8 +68,8 @@ impl Parameters {
             seed: flags.integer("seed", workload::SEED, 0..=u64::MAX)?,
         };
         let variant = flags.choice("variant", Variant::Baseline, &Variant::CHOICES)?;
-        let scratch = own_or(&mut flags, "scratch", variant.own_scratch(), &Scratch::CHOICES)?;
-        let store = own_or(&mut flags, "store", variant.own_store(), &StoreKind::CHOICES)?;
+        let scratch = flags.choice_or("scratch", "auto", variant.own_scratch(), &Scratch::CHOICES)?;
+        let store = flags.choice_or("store", "auto", variant.own_store(), &StoreKind::CHOICES)?;
         let insertion = flags.choice("insertion", Insertion::Individual, &Insertion::CHOICES)?;
         let capacity = flags.integer("cache-capacity", 1000, 1..=1_000_000)?;
         let symbols = flags.choice("symbols", Symbols::Inline, &Symbols::CHOICES)?;
