@@ -101,7 +101,7 @@ lint-workflows: bin/cluster ## argo lint of every workflow that is shipped, and 
 	@argo=$$(bin/cluster build --print-dir argo)/argo && \
 	  $$argo lint --offline --no-color \
 	    $$(grep -rlE '^kind: (ClusterWorkflowTemplate|CronWorkflow|Workflow|WorkflowTemplate)$$' --include='*.yaml' \
-	      workflows operator/internal/workflow/testdata)
+	      workflows operator/internal/executor/argo/testdata)
 
 .PHONY: count
 count: ## Lines of code, tests, fixtures, what is generated, of others, and text, by part.

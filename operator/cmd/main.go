@@ -21,9 +21,9 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/apply"
-	"assay.dev/assay/operator/internal/argo"
 	"assay.dev/assay/operator/internal/controller"
 	"assay.dev/assay/operator/internal/dependencies"
+	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/history/scheduled"
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/ledger"
@@ -32,7 +32,6 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/quota"
 	"assay.dev/assay/operator/internal/registry"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // ledgerRetry is how soon a run looks again at a store that did not answer.
@@ -199,7 +198,7 @@ func run(ctx context.Context, options *options) error {
 
 func newManager(options *options, logger logr.Logger, scrapes *dependencies.Scrapes) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), assayv1alpha1.AddToScheme(scheme), workflow.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), assayv1alpha1.AddToScheme(scheme), argo.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
 	rest, err := ctrl.GetConfig()
@@ -226,7 +225,7 @@ func newManager(options *options, logger logr.Logger, scrapes *dependencies.Scra
 
 // watchArgo looks for Argo Workflows now and from now on. Without it the operator stays up: runs say what they wait for, and
 // go on when it comes.
-func watchArgo(ctx context.Context, manager ctrl.Manager, options *options, config workflow.Config) (*argo.Monitor, error) {
+func watchArgo(ctx context.Context, manager ctrl.Manager, options *options, config argo.Config) (*argo.Monitor, error) {
 	namespace := options.lease.Namespace
 	if len(options.namespaces) > 0 {
 		namespace = options.namespaces[0]

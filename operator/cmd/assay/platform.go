@@ -19,8 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"assay.dev/assay/operator/internal/argo"
 	"assay.dev/assay/operator/internal/dependencies"
+	"assay.dev/assay/operator/internal/executor/argo"
 )
 
 // question asks the operator how what it needs stands.

@@ -21,13 +21,13 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/dashboard"
+	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/schedule"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // FieldOwner is the one owner of every field that Assay writes.
@@ -40,7 +40,7 @@ type Applier struct {
 	Live client.Reader
 	// Store is the root of all ledgers.
 	Store  ledger.Store
-	Config workflow.Config
+	Config argo.Config
 	Lease  LeaseConfig
 	Clock  clock.PassiveClock
 	// Dashboards configures which dashboards runs have.
@@ -63,7 +63,7 @@ func (a *Applier) Do(ctx context.Context, run *assayv1alpha1.BenchmarkRun, actio
 	case plan.StartWave:
 		return a.startWave(ctx, run, action)
 	case plan.Analyze:
-		wanted, err := workflow.BuildAnalysis(a.Config, action.Experiment, action.Wave, action.Try)
+		wanted, err := argo.BuildAnalysis(a.Config, action.Experiment, action.Wave, action.Try)
 		if err != nil {
 			return err
 		}
@@ -74,15 +74,15 @@ func (a *Applier) Do(ctx context.Context, run *assayv1alpha1.BenchmarkRun, actio
 		return a.suspend(ctx, run, action.Workflow, false)
 	case plan.Stop:
 		// Argo does not run the exit handler of a suspended workflow.
-		return a.editWorkflow(ctx, run, action.Workflow, func(live *workflow.Workflow) {
-			live.Spec.Shutdown, live.Spec.Suspend = workflow.Stop, ptr.To(false)
+		return a.editWorkflow(ctx, run, action.Workflow, func(live *argo.Workflow) {
+			live.Spec.Shutdown, live.Spec.Suspend = argo.Stop, ptr.To(false)
 			if action.Again {
-				metav1.SetMetaDataAnnotation(&live.ObjectMeta, workflow.AgainAnnotation, action.Why)
+				metav1.SetMetaDataAnnotation(&live.ObjectMeta, argo.AgainAnnotation, action.Why)
 			}
 		})
 	case plan.Terminate:
-		return a.editWorkflow(ctx, run, action.Workflow, func(live *workflow.Workflow) {
-			live.Spec.Shutdown, live.Spec.Suspend = workflow.Terminate, ptr.To(false)
+		return a.editWorkflow(ctx, run, action.Workflow, func(live *argo.Workflow) {
+			live.Spec.Shutdown, live.Spec.Suspend = argo.Terminate, ptr.To(false)
 		})
 	case plan.AcquireLeases:
 		return a.takeLeases(ctx, run, action)
@@ -166,7 +166,7 @@ func (a *Applier) startWave(ctx context.Context, run *assayv1alpha1.BenchmarkRun
 		return err
 	}
 	// Before anything is created: a Workflow that cannot be built leaves nothing behind.
-	wanted, err := workflow.Build(a.Config, action.Experiment, action.Wave, action.Lanes, action.Longest)
+	wanted, err := argo.Build(a.Config, action.Experiment, action.Wave, action.Lanes, action.Longest)
 	if err != nil {
 		return err
 	}
@@ -190,10 +190,10 @@ func planConfigMap(run *assayv1alpha1.BenchmarkRun, wave *record.Wave, raw []byt
 	return &corev1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: run.Namespace, Name: workflow.Name(run.Name, wave.Wave), Labels: workflow.Labels(wave.Run, wave.Wave),
+			Namespace: run.Namespace, Name: argo.Name(run.Name, wave.Wave), Labels: argo.Labels(wave.Run, wave.Wave),
 		},
 		Immutable: ptr.To(true),
-		Data:      map[string]string{workflow.WaveFile: string(raw)},
+		Data:      map[string]string{argo.WaveFile: string(raw)},
 	}
 }
 

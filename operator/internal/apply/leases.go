@@ -15,12 +15,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // LeaseConfig is where the leases are and how long they last.
@@ -226,16 +226,16 @@ func (a *Applier) readLease(ctx context.Context, node string) (*coordinationv1.L
 	err := a.Live.Get(ctx, client.ObjectKey{Namespace: a.Lease.Namespace, Name: lease.Name(node)}, object)
 	if apierrors.IsNotFound(err) {
 		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-			Namespace: a.Lease.Namespace, Name: lease.Name(node), Labels: map[string]string{workflow.ManagedByLabel: workflow.ManagedBy},
+			Namespace: a.Lease.Namespace, Name: lease.Name(node), Labels: map[string]string{argo.ManagedByLabel: argo.ManagedBy},
 		}}, lease.Lease{Node: node}, nil
 	}
 	if err != nil {
 		return nil, lease.Lease{}, fmt.Errorf("read the lease of node %s: %w", node, err)
 	}
-	if object.Labels[workflow.ManagedByLabel] != workflow.ManagedBy {
+	if object.Labels[argo.ManagedByLabel] != argo.ManagedBy {
 		return nil, lease.Lease{}, fmt.Errorf("the Lease %s in namespace %s is not this operator's, it has no label %s=%s: delete or rename "+
 			"it, or give the operator another --lease-namespace",
-			object.Name, object.Namespace, workflow.ManagedByLabel, workflow.ManagedBy)
+			object.Name, object.Namespace, argo.ManagedByLabel, argo.ManagedBy)
 	}
 	current, err := lease.FromObject(object)
 	return object, current, err

@@ -12,16 +12,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // createWorkflow starts a workflow once. One that runs already is left as it is: its lanes may have been planned on
 // other nodes than there are now.
-func (a *Applier) createWorkflow(ctx context.Context, run *assayv1alpha1.BenchmarkRun, wanted *workflow.Workflow) error {
-	var live workflow.Workflow
+func (a *Applier) createWorkflow(ctx context.Context, run *assayv1alpha1.BenchmarkRun, wanted *argo.Workflow) error {
+	var live argo.Workflow
 	err := a.Live.Get(ctx, client.ObjectKeyFromObject(wanted), &live)
 	if err == nil {
 		return a.own(ctx, run, wanted)
@@ -35,7 +35,7 @@ func (a *Applier) createWorkflow(ctx context.Context, run *assayv1alpha1.Benchma
 	return a.applyWorkflow(ctx, run, wanted)
 }
 
-func (a *Applier) applyWorkflow(ctx context.Context, run *assayv1alpha1.BenchmarkRun, wanted *workflow.Workflow) error {
+func (a *Applier) applyWorkflow(ctx context.Context, run *assayv1alpha1.BenchmarkRun, wanted *argo.Workflow) error {
 	if err := a.apply(ctx, run, wanted); err != nil {
 		return fmt.Errorf("apply workflow %s: %w", wanted.Name, err)
 	}
@@ -51,12 +51,12 @@ func (a *Applier) suspend(ctx context.Context, run *assayv1alpha1.BenchmarkRun, 
 	if live.Generation != run.Generation {
 		return changedSince(live, run)
 	}
-	return a.editWorkflow(ctx, run, name, func(live *workflow.Workflow) { live.Spec.Suspend = ptr.To(suspend) })
+	return a.editWorkflow(ctx, run, name, func(live *argo.Workflow) { live.Spec.Suspend = ptr.To(suspend) })
 }
 
 // editWorkflow applies a workflow as it is, with a change. The types hold exactly the fields that Assay writes.
-func (a *Applier) editWorkflow(ctx context.Context, run *assayv1alpha1.BenchmarkRun, name string, edit func(*workflow.Workflow)) error {
-	var live workflow.Workflow
+func (a *Applier) editWorkflow(ctx context.Context, run *assayv1alpha1.BenchmarkRun, name string, edit func(*argo.Workflow)) error {
+	var live argo.Workflow
 	err := a.Live.Get(ctx, client.ObjectKey{Namespace: run.Namespace, Name: name}, &live)
 	if apierrors.IsNotFound(err) {
 		return nil // The next pass sees that it is gone.
@@ -64,11 +64,11 @@ func (a *Applier) editWorkflow(ctx context.Context, run *assayv1alpha1.Benchmark
 	if err != nil {
 		return fmt.Errorf("look for workflow %s: %w", name, err)
 	}
-	wanted := &workflow.Workflow{
-		TypeMeta: metav1.TypeMeta{APIVersion: workflow.GroupVersion.String(), Kind: "Workflow"},
+	wanted := &argo.Workflow{
+		TypeMeta: metav1.TypeMeta{APIVersion: argo.GroupVersion.String(), Kind: "Workflow"},
 		// Against this version: of two operators that do not know of each other, the second is refused.
 		ObjectMeta: metav1.ObjectMeta{Namespace: live.Namespace, Name: live.Name, UID: live.UID, ResourceVersion: live.ResourceVersion,
-			Labels: workflow.OwnLabels(live.Labels), Annotations: workflow.OwnAnnotations(live.Annotations)},
+			Labels: argo.OwnLabels(live.Labels), Annotations: argo.OwnAnnotations(live.Annotations)},
 		Spec: live.Spec,
 	}
 	edit(wanted)
@@ -81,9 +81,9 @@ func (a *Applier) editWorkflow(ctx context.Context, run *assayv1alpha1.Benchmark
 // deleteWorkflows deletes workflows. Their pods go with them, whether or not Argo's controller runs.
 func (a *Applier) deleteWorkflows(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.DeleteWorkflows) error {
 	for _, name := range action.Names {
-		object := &workflow.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: run.Namespace, Name: name}}
+		object := &argo.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: run.Namespace, Name: name}}
 		var live metav1.PartialObjectMetadata
-		live.SetGroupVersionKind(workflow.GroupVersion.WithKind("Workflow"))
+		live.SetGroupVersionKind(argo.GroupVersion.WithKind("Workflow"))
 		err := a.Live.Get(ctx, client.ObjectKeyFromObject(object), &live)
 		if apierrors.IsNotFound(err) {
 			continue // Where Argo's API is gone, so are its workflows.
@@ -112,12 +112,12 @@ func (a *Applier) DeleteOrphans(ctx context.Context, gone lease.Holder) error {
 	if err == nil && string(run.UID) == gone.UID {
 		return nil // Whoever took it for gone has read a cache that is behind.
 	}
-	var left []workflow.Workflow
-	err = observe.Each(ctx, a.Live, &workflow.WorkflowList{}, gone.Namespace, func(flow *workflow.Workflow) {
+	var left []argo.Workflow
+	err = observe.Each(ctx, a.Live, &argo.WorkflowList{}, gone.Namespace, func(flow *argo.Workflow) {
 		if flow.DeletionTimestamp.IsZero() {
-			left = append(left, workflow.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: flow.Namespace, Name: flow.Name, UID: flow.UID}})
+			left = append(left, argo.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: flow.Namespace, Name: flow.Name, UID: flow.UID}})
 		}
-	}, client.MatchingLabels{workflow.ManagedByLabel: workflow.ManagedBy, workflow.RunUIDLabel: gone.UID})
+	}, client.MatchingLabels{argo.ManagedByLabel: argo.ManagedBy, argo.RunUIDLabel: gone.UID})
 	// Where Argo's API is gone, so are its workflows.
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("list workflows of run %s, which is gone: %w", gone.Run(), err)

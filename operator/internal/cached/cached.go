@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/experiment"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // Slim removes fields that nothing reads. Cached objects are never written back.
@@ -19,10 +19,10 @@ func Slim(object any) (any, error) {
 	switch object := object.(type) {
 	case *corev1.Pod:
 		object.Spec = corev1.PodSpec{NodeName: object.Spec.NodeName}
-		part := object.Labels[workflow.PartLabel]
-		object.Annotations, object.Labels = nil, workflow.OwnLabels(object.Labels)
+		part := object.Labels[argo.PartLabel]
+		object.Annotations, object.Labels = nil, argo.OwnLabels(object.Labels)
 		if part != "" {
-			object.Labels[workflow.PartLabel] = part
+			object.Labels[argo.PartLabel] = part
 		}
 	case *corev1.Node:
 		object.Status.Images = nil
@@ -51,9 +51,9 @@ func Slim(object any) (any, error) {
 		// A template is read past the cache by a run that is not accepted yet; here is that there is one.
 		object.Annotations, object.Labels = nil, nil
 		object.Spec = assayv1alpha1.BenchmarkTemplateSpec{}
-	case *workflow.Workflow:
-		object.Spec = workflow.Spec{Suspend: object.Spec.Suspend, Shutdown: object.Spec.Shutdown}
-		object.Annotations, object.Labels = workflow.OwnAnnotations(object.Annotations), workflow.OwnLabels(object.Labels)
+	case *argo.Workflow:
+		object.Spec = argo.Spec{Suspend: object.Spec.Suspend, Shutdown: object.Spec.Shutdown}
+		object.Annotations, object.Labels = argo.OwnAnnotations(object.Annotations), argo.OwnLabels(object.Labels)
 	}
 	return object, nil
 }

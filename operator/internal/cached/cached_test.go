@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // A cached run has what the queue and the metrics need, and not the bulk of it: there may be thousands.
@@ -70,7 +70,7 @@ func TestWhatIsCachedOfAnObjectIsSmall(t *testing.T) {
 	revision.Spec.Series, revision.Spec.Image = "scan", strings.Repeat("x", 100_000)
 	template := &assayv1alpha1.BenchmarkTemplate{ObjectMeta: meta, Spec: *run.Spec.Template}
 	for _, object := range []client.Object{run, scheduled, revision, template, &corev1.Pod{ObjectMeta: meta},
-		&workflow.Workflow{ObjectMeta: meta}} {
+		&argo.Workflow{ObjectMeta: meta}} {
 		kept, err := Slim(object)
 		if err != nil {
 			t.Fatal(err)
@@ -98,11 +98,11 @@ func TestWhatIsReadOfACachedObjectIsThere(t *testing.T) {
 		t.Errorf("of a schedule is left %+v", of)
 	}
 	owner := metav1.OwnerReference{APIVersion: "argoproj.io/v1alpha1", Kind: "Workflow", Name: "scan-w000", UID: "1", Controller: ptr.To(true)}
-	own := workflow.Labels(record.Run{Namespace: "team", Name: "scan", UID: "2"}, 1)
+	own := argo.Labels(record.Run{Namespace: "team", Name: "scan", UID: "2"}, 1)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{owner}, Labels: maps.Clone(own)}}
-	pod.Labels[workflow.PartLabel] = "block"
-	flow := &workflow.Workflow{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(own),
-		Annotations: map[string]string{workflow.AgainAnnotation: "1"}}}
+	pod.Labels[argo.PartLabel] = "block"
+	flow := &argo.Workflow{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(own),
+		Annotations: map[string]string{argo.AgainAnnotation: "1"}}}
 	for _, object := range []client.Object{pod, flow} {
 		if _, err := Slim(object); err != nil {
 			t.Fatal(err)
@@ -113,7 +113,7 @@ func TestWhatIsReadOfACachedObjectIsThere(t *testing.T) {
 			}
 		}
 	}
-	if pod.Labels[workflow.PartLabel] != "block" || len(pod.OwnerReferences) != 1 || flow.Annotations[workflow.AgainAnnotation] != "1" {
+	if pod.Labels[argo.PartLabel] != "block" || len(pod.OwnerReferences) != 1 || flow.Annotations[argo.AgainAnnotation] != "1" {
 		t.Errorf("of a pod is left %+v, of a workflow %+v", pod.ObjectMeta, flow.ObjectMeta)
 	}
 }

@@ -20,7 +20,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/apply"
-	"assay.dev/assay/operator/internal/argo"
+	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/metrics"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"

@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"assay.dev/assay/operator/internal/workflow"
+	"assay.dev/assay/operator/internal/executor/argo"
 )
 
 // NewMapper discovers resources from the API server, except Argo's Workflows: their mapping is fixed, so that the operator starts on a
@@ -19,7 +19,7 @@ func NewMapper(config *rest.Config, client *http.Client) (meta.RESTMapper, error
 }
 
 var workflows = &meta.RESTMapping{
-	Resource: workflow.GroupVersion.WithResource("workflows"), GroupVersionKind: workflow.GroupVersion.WithKind("Workflow"),
+	Resource: argo.GroupVersion.WithResource("workflows"), GroupVersionKind: argo.GroupVersion.WithKind("Workflow"),
 	Scope: meta.RESTScopeNamespace,
 }
 

@@ -22,19 +22,19 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/apply"
+	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/metrics"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/specimen"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // A run at the head of the queue that never takes the node that it is granted would keep it from everybody.
 func TestARunWhosePassesFailIsNotInTheQueue(t *testing.T) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, assayv1alpha1.AddToScheme, workflow.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, assayv1alpha1.AddToScheme, argo.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}

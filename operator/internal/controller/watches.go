@@ -19,10 +19,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // ConcurrentRuns is how many runs are reconciled concurrently: a reconcile mostly waits for the object store.
@@ -50,14 +50,14 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 			return nil
 		case <-r.Argo.Ready():
 			// By their labels: one that was left behind by its run has no owner.
-			return built.Watch(source.Kind[client.Object](manager.GetCache(), &workflow.Workflow{}, handler.EnqueueRequestsFromMapFunc(runOf)))
+			return built.Watch(source.Kind[client.Object](manager.GetCache(), &argo.Workflow{}, handler.EnqueueRequestsFromMapFunc(runOf)))
 		}
 	}))
 }
 
 // runOf is the run that a pod or a workflow says that it is of.
 func runOf(_ context.Context, object client.Object) []ctrl.Request {
-	name := object.GetLabels()[workflow.RunLabel]
+	name := object.GetLabels()[argo.RunLabel]
 	if name == "" {
 		return nil
 	}

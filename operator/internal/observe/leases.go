@@ -14,11 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // Leases reads the leases of all nodes, without those that cannot be parsed.
@@ -32,7 +32,7 @@ func leases(ctx context.Context, reader client.Reader, namespace string) (
 	out []lease.Lease, versions, damaged map[string]string, err error) {
 	var list coordinationv1.LeaseList
 	if err := reader.List(ctx, &list, client.InNamespace(namespace),
-		client.MatchingLabels{workflow.ManagedByLabel: workflow.ManagedBy}); err != nil {
+		client.MatchingLabels{argo.ManagedByLabel: argo.ManagedBy}); err != nil {
 		return nil, nil, nil, err
 	}
 	versions, damaged = map[string]string{}, map[string]string{}
@@ -55,8 +55,8 @@ func Busy(ctx context.Context, live client.Reader, holder lease.Holder, node, be
 }
 
 func busy(ctx context.Context, reader client.Reader, size int64, holder lease.Holder, node, besides string) (found string, err error) {
-	mine := client.MatchingLabels{workflow.RunUIDLabel: holder.UID}
-	err = each(ctx, reader, size, &workflow.WorkflowList{}, holder.Namespace, func(flow *workflow.Workflow) {
+	mine := client.MatchingLabels{argo.RunUIDLabel: holder.UID}
+	err = each(ctx, reader, size, &argo.WorkflowList{}, holder.Namespace, func(flow *argo.Workflow) {
 		if found == "" && runsBlocks(flow) && flow.Name != besides {
 			found = "workflow " + strings.Clone(flow.Name)
 		}
@@ -91,19 +91,19 @@ func OthersOn(ctx context.Context, cache, live client.Reader, me lease.Holder, n
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
 		found := ""
-		err := Each(ctx, live, &workflow.WorkflowList{}, namespace, func(flow *workflow.Workflow) {
-			if found == "" && flow.Labels[workflow.RunUIDLabel] != me.UID && runsBlocks(flow) && slices.Contains(flow.Spec.Nodes(), node) {
+		err := Each(ctx, live, &argo.WorkflowList{}, namespace, func(flow *argo.Workflow) {
+			if found == "" && flow.Labels[argo.RunUIDLabel] != me.UID && runsBlocks(flow) && slices.Contains(flow.Spec.Nodes(), node) {
 				found = "workflow " + namespace + "/" + strings.Clone(flow.Name)
 			}
-		}, client.MatchingLabels{workflow.ManagedByLabel: workflow.ManagedBy})
+		}, client.MatchingLabels{argo.ManagedByLabel: argo.ManagedBy})
 		if client.IgnoreNotFound(err) != nil {
 			return "", fmt.Errorf("list workflows in namespace %s: %w", namespace, err)
 		}
 		if err := Each(ctx, live, &corev1.PodList{}, namespace, func(pod *corev1.Pod) {
-			if found == "" && pod.Labels[workflow.RunUIDLabel] != me.UID && aliveBlock(pod) && pod.Spec.NodeName == node {
+			if found == "" && pod.Labels[argo.RunUIDLabel] != me.UID && aliveBlock(pod) && pod.Spec.NodeName == node {
 				found = "pod " + namespace + "/" + strings.Clone(pod.Name)
 			}
-		}, client.HasLabels{workflow.RunUIDLabel}); err != nil {
+		}, client.HasLabels{argo.RunUIDLabel}); err != nil {
 			return "", fmt.Errorf("list pods in namespace %s: %w", namespace, err)
 		}
 		if found != "" {
@@ -114,15 +114,15 @@ func OthersOn(ctx context.Context, cache, live client.Reader, me lease.Holder, n
 }
 
 // runsBlocks reports whether a workflow may start blocks: it has not ended, is not being deleted and is not an analysis only.
-func runsBlocks(flow *workflow.Workflow) bool {
+func runsBlocks(flow *argo.Workflow) bool {
 	wave := 0
-	_, err := fmt.Sscan(flow.Labels[workflow.WaveLabel], &wave)
-	analyses := err == nil && flow.Name != workflow.Name(flow.Labels[workflow.RunLabel], wave)
+	_, err := fmt.Sscan(flow.Labels[argo.WaveLabel], &wave)
+	analyses := err == nil && flow.Name != argo.Name(flow.Labels[argo.RunLabel], wave)
 	return !analyses && !flow.Status.Ended() && flow.DeletionTimestamp.IsZero()
 }
 
 func aliveBlock(pod *corev1.Pod) bool {
-	return !over(pod) && pod.Labels[workflow.PartLabel] != workflow.AnalysisPart
+	return !over(pod) && pod.Labels[argo.PartLabel] != argo.AnalysisPart
 }
 
 // soon is more than what passes between an observation and the decision on it.
@@ -188,7 +188,7 @@ func besides(world *World, node string) string {
 	if newest == nil || slices.ContainsFunc(newest.Blocks, func(b record.Block) bool { return b.Lease == nil || b.Lease.Node == node }) {
 		return ""
 	}
-	return workflow.Name(world.Run.Name, newest.Wave)
+	return argo.Name(world.Run.Name, newest.Wave)
 }
 
 // own are the nodes that the run holds, according to any source that may be stale.
@@ -278,14 +278,14 @@ func (o *Observer) CountUnderWay(ctx context.Context, world *World) error {
 // atWork are the uids of the runs of the namespace, there or gone, that have a node or a block, but for the run's own.
 func (o *Observer) atWork(ctx context.Context, world *World) (map[string]bool, error) {
 	var pods corev1.PodList
-	if err := o.Client.List(ctx, &pods, client.InNamespace(world.Run.Namespace), client.HasLabels{workflow.RunUIDLabel},
+	if err := o.Client.List(ctx, &pods, client.InNamespace(world.Run.Namespace), client.HasLabels{argo.RunUIDLabel},
 		client.UnsafeDisableDeepCopy); err != nil {
 		return nil, err
 	}
 	out := map[string]bool{}
 	for i := range pods.Items {
 		if pod := &pods.Items[i]; aliveBlock(pod) {
-			out[pod.Labels[workflow.RunUIDLabel]] = true
+			out[pod.Labels[argo.RunUIDLabel]] = true
 		}
 	}
 	for _, l := range world.Leases {

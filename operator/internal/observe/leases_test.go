@@ -19,16 +19,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 func TestWhatKeepsANodeBusy(t *testing.T) {
 	labels := func(part string) map[string]string {
-		out := workflow.Labels(record.Run{Name: "scan", UID: "u"}, 0)
-		out[workflow.PartLabel] = part
+		out := argo.Labels(record.Run{Name: "scan", UID: "u"}, 0)
+		out[argo.PartLabel] = part
 		return out
 	}
 	block := func(node string, phase corev1.PodPhase, edit ...func(*corev1.Pod)) client.Object {
@@ -41,9 +41,9 @@ func TestWhatKeepsANodeBusy(t *testing.T) {
 		}
 		return pod
 	}
-	flow := func(name, phase string, edit ...func(*workflow.Workflow)) client.Object {
-		out := &workflow.Workflow{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name, Labels: labels("")}, Status: workflow.Status{Phase: phase},
+	flow := func(name, phase string, edit ...func(*argo.Workflow)) client.Object {
+		out := &argo.Workflow{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name, Labels: labels("")}, Status: argo.Status{Phase: phase},
 		}
 		for _, e := range edit {
 			e(out)
@@ -59,18 +59,18 @@ func TestWhatKeepsANodeBusy(t *testing.T) {
 		"a block that is being deleted still runs":  {block("node-a", corev1.PodRunning, func(p *corev1.Pod) { p.DeletionTimestamp, p.Finalizers = ptr.To(metav1.Now()), []string{"x/y"} }), "pod block-1"},
 		"a block on another node":                   {block("node-b", corev1.PodRunning), ""},
 		"a block that ended":                        {block("node-a", corev1.PodFailed), ""},
-		"an analysis":                               {block("node-a", corev1.PodRunning, func(p *corev1.Pod) { p.Labels[workflow.PartLabel] = workflow.AnalysisPart }), ""},
-		"another run's block":                       {block("node-a", corev1.PodRunning, func(p *corev1.Pod) { p.Labels[workflow.RunUIDLabel] = "v" }), ""},
+		"an analysis":                               {block("node-a", corev1.PodRunning, func(p *corev1.Pod) { p.Labels[argo.PartLabel] = argo.AnalysisPart }), ""},
+		"another run's block":                       {block("node-a", corev1.PodRunning, func(p *corev1.Pod) { p.Labels[argo.RunUIDLabel] = "v" }), ""},
 		"a workflow that may start a block":         {flow("scan-w000", "Running"), "workflow scan-w000"},
 		"one that Argo has not seen":                {flow("scan-w000", ""), "workflow scan-w000"},
 		"one that ended":                            {flow("scan-w000", "Succeeded"), ""},
-		"one that is on its way out":                {flow("scan-w000", "Running", func(w *workflow.Workflow) { w.DeletionTimestamp, w.Finalizers = ptr.To(metav1.Now()), []string{"x/y"} }), ""},
+		"one that is on its way out":                {flow("scan-w000", "Running", func(w *argo.Workflow) { w.DeletionTimestamp, w.Finalizers = ptr.To(metav1.Now()), []string{"x/y"} }), ""},
 		"one that only analyses":                    {flow("scan-w000-a1", "Running"), ""},
-		"one that is known to run on other nodes":   {flow("scan-w001", "Running", func(w *workflow.Workflow) { w.Labels[workflow.WaveLabel] = "1" }), ""},
+		"one that is known to run on other nodes":   {flow("scan-w001", "Running", func(w *argo.Workflow) { w.Labels[argo.WaveLabel] = "1" }), ""},
 		"nothing of the run, and nothing of others": {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "x"}}, ""},
 	}
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, workflow.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, argo.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +127,7 @@ func TestWhoWaitsInTheQueue(t *testing.T) {
 // A cache that is behind must not make a run lose, or take twice, what it holds; and what is known is not asked for again.
 func TestARunsOwnLeasesAreReadPastTheCache(t *testing.T) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, workflow.AddToScheme,
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, argo.AddToScheme,
 		assayv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
@@ -137,7 +137,7 @@ func TestARunsOwnLeasesAreReadPastTheCache(t *testing.T) {
 	run.Spec.Placement.Exclusive = assayv1alpha1.ExclusiveCPUs
 	object := func(node string, holder lease.Holder) *coordinationv1.Lease {
 		out := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "assay-system", Name: lease.Name(node), Labels: map[string]string{workflow.ManagedByLabel: workflow.ManagedBy},
+			Namespace: "assay-system", Name: lease.Name(node), Labels: map[string]string{argo.ManagedByLabel: argo.ManagedBy},
 		}}
 		now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 		if err := (lease.Lease{Node: node}).TakenBy(holder, false, time.Minute, now).Write(out); err != nil {
@@ -193,7 +193,7 @@ func TestARunsOwnLeasesAreReadPastTheCache(t *testing.T) {
 // elsewhere.
 func TestWhatOfARunIsOnANodeThatItGivesBack(t *testing.T) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, workflow.AddToScheme,
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, argo.AddToScheme,
 		assayv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
@@ -201,12 +201,12 @@ func TestWhatOfARunIsOnANodeThatItGivesBack(t *testing.T) {
 	}
 	run := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan", UID: "u"}}
 	run.Spec.Placement.Exclusive = assayv1alpha1.ExclusiveCPUs
-	labels := workflow.Labels(record.Run{Name: "scan", UID: "u"}, 0)
+	labels := argo.Labels(record.Run{Name: "scan", UID: "u"}, 0)
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "block", Labels: labels},
 		Spec:       corev1.PodSpec{NodeName: "node-a"}, Status: corev1.PodStatus{Phase: corev1.PodRunning},
 	}
-	flow := &workflow.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: workflow.Name("scan", 0), Labels: labels}}
+	flow := &argo.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: argo.Name("scan", 0), Labels: labels}}
 	elsewhere := &record.Wave{Blocks: []record.Block{{Lease: &record.Lease{Node: "node-b", Token: 1}}}}
 	for name, tc := range map[string]struct {
 		draining bool
@@ -223,7 +223,7 @@ func TestWhatOfARunIsOnANodeThatItGivesBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-				Namespace: "assay-system", Name: lease.Name("node-a"), Labels: map[string]string{workflow.ManagedByLabel: workflow.ManagedBy},
+				Namespace: "assay-system", Name: lease.Name("node-a"), Labels: map[string]string{argo.ManagedByLabel: argo.ManagedBy},
 			}}
 			mine := lease.Lease{Node: "node-a"}.TakenBy(plan.HolderOf(run), false, time.Minute, time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC))
 			mine.Draining = tc.draining
@@ -252,7 +252,7 @@ func TestWhatOfARunIsOnANodeThatItGivesBack(t *testing.T) {
 // node.
 func TestWhatOthersDoIsReadOnceTheirLeaseHasExpired(t *testing.T) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, workflow.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, argo.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -268,7 +268,7 @@ func TestWhatOthersDoIsReadOnceTheirLeaseHasExpired(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-				Namespace: "assay-system", Name: lease.Name("node-a"), Labels: map[string]string{workflow.ManagedByLabel: workflow.ManagedBy},
+				Namespace: "assay-system", Name: lease.Name("node-a"), Labels: map[string]string{argo.ManagedByLabel: argo.ManagedBy},
 			}}
 			theirs := lease.Lease{Node: "node-a"}.TakenBy(lease.Holder{Namespace: "lab", Name: "rival", UID: "v"}, false, time.Hour,
 				now.Add(tc.left-time.Hour))
@@ -276,7 +276,7 @@ func TestWhatOthersDoIsReadOnceTheirLeaseHasExpired(t *testing.T) {
 				t.Fatal(err)
 			}
 			pod := &corev1.Pod{
-				ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "block", Labels: workflow.Labels(record.Run{Name: "rival", UID: "v"}, 0)},
+				ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "block", Labels: argo.Labels(record.Run{Name: "rival", UID: "v"}, 0)},
 				Spec:       corev1.PodSpec{NodeName: "node-a"}, Status: corev1.PodStatus{Phase: corev1.PodRunning},
 			}
 			cache := fake.NewClientBuilder().WithScheme(scheme).WithObjects(object, pod).Build()
@@ -302,13 +302,13 @@ func (noArgo) State() plan.ArgoState { return plan.ArgoState{Absent: true} }
 // else.
 func TestWithoutArgoNobodyWaitsForTheWorkflowsOfOthers(t *testing.T) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, workflow.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, argo.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
 	}
 	object := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "assay-system", Name: lease.Name("node-a"), Labels: map[string]string{workflow.ManagedByLabel: workflow.ManagedBy},
+		Namespace: "assay-system", Name: lease.Name("node-a"), Labels: map[string]string{argo.ManagedByLabel: argo.ManagedBy},
 	}}
 	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	theirs := lease.Lease{Node: "node-a"}.TakenBy(lease.Holder{Namespace: "lab", Name: "rival", UID: "v"}, false, time.Minute, now)
@@ -316,14 +316,14 @@ func TestWithoutArgoNobodyWaitsForTheWorkflowsOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "block", Labels: workflow.Labels(record.Run{Name: "rival", UID: "v"}, 0)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "block", Labels: argo.Labels(record.Run{Name: "rival", UID: "v"}, 0)},
 		Spec:       corev1.PodSpec{NodeName: "node-a"}, Status: corev1.PodStatus{Phase: corev1.PodRunning},
 	}
 	listed := func(answer func(ctx context.Context) error) client.Client {
 		there := fake.NewClientBuilder().WithScheme(scheme).WithObjects(object.DeepCopy(), pod.DeepCopy())
 		return there.WithInterceptorFuncs(interceptor.Funcs{
 			List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
-				if _, ok := list.(*workflow.WorkflowList); ok {
+				if _, ok := list.(*argo.WorkflowList); ok {
 					return answer(ctx)
 				}
 				return c.List(ctx, list, options...)
@@ -333,7 +333,7 @@ func TestWithoutArgoNobodyWaitsForTheWorkflowsOfOthers(t *testing.T) {
 	o := &Observer{
 		Client: listed(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }),
 		Live: listed(func(context.Context) error {
-			return apierrors.NewNotFound(schema.GroupResource{Group: workflow.GroupVersion.Group, Resource: "workflows"}, "")
+			return apierrors.NewNotFound(schema.GroupResource{Group: argo.GroupVersion.Group, Resource: "workflows"}, "")
 		}),
 		LeaseNamespace: "assay-system", Clock: clocktesting.NewFakePassiveClock(now.Add(time.Hour)), Argo: noArgo{},
 	}
@@ -360,7 +360,7 @@ func TestANodeWhoseLeaseNobodyCanReadIsKnown(t *testing.T) {
 	}
 	spoiled := &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "assay-system", Name: lease.Name("node-a"), Labels: map[string]string{workflow.ManagedByLabel: workflow.ManagedBy},
+			Namespace: "assay-system", Name: lease.Name("node-a"), Labels: map[string]string{argo.ManagedByLabel: argo.ManagedBy},
 			Annotations: map[string]string{lease.NodeAnnotation: "node-a"},
 		},
 		Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("nobody in particular")},

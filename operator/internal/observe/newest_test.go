@@ -8,17 +8,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // A run that is over its budget is stopped by its newest workflow, also while the ledger does not say which that is.
 func TestTheNewestWorkflowIsThatOfTheNewestWave(t *testing.T) {
 	run := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan", UID: types.UID("u")}}
-	flow := func(name string, wave int) workflow.Workflow {
-		labels := workflow.Labels(record.Run(plan.HolderOf(run)), wave)
-		return workflow.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name, Labels: labels}}
+	flow := func(name string, wave int) argo.Workflow {
+		labels := argo.Labels(record.Run(plan.HolderOf(run)), wave)
+		return argo.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name, Labels: labels}}
 	}
 	for sentence, tc := range map[string]struct {
 		ledger *record.Wave
@@ -31,14 +31,14 @@ func TestTheNewestWorkflowIsThatOfTheNewestWave(t *testing.T) {
 		"the ledger has more than a thousand": {&record.Wave{Wave: 1000}, []int{999, 1000}, 1000},
 		"there is one, and no answer":         {nil, []int{0}, 0},
 	} {
-		var flows []workflow.Workflow
+		var flows []argo.Workflow
 		for _, wave := range tc.waves {
-			name := workflow.Name("scan", wave)
+			name := argo.Name("scan", wave)
 			flows = append(flows, flow(name, wave), flow(name+"-a1", wave))
 		}
 		world := &World{Observed: plan.Observed{Run: run, Ledger: plan.LedgerState{Newest: tc.ledger}}}
 		sortWorkflows(world, flows)
-		if want := workflow.Name("scan", tc.want); world.Wave == nil || world.Wave.Name != want {
+		if want := argo.Name("scan", tc.want); world.Wave == nil || world.Wave.Name != want {
 			t.Errorf("%s: it is %s, want %s", sentence, fmt.Sprint(world.Wave), want)
 		}
 	}

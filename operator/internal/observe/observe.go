@@ -14,10 +14,10 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // World is everything that is known of a run at one moment.
@@ -160,7 +160,7 @@ func (o *Observer) nodes(ctx context.Context, world *World) error {
 const workflowsTimeout = 10 * time.Second
 
 // workflows lists the run's workflows. Without Argo's API there are none, and listing would wait for ever.
-func (o *Observer) workflows(ctx context.Context, world *World) ([]workflow.Workflow, error) {
+func (o *Observer) workflows(ctx context.Context, world *World) ([]argo.Workflow, error) {
 	if o.Argo != nil {
 		world.Argo = o.Argo.State()
 	}
@@ -170,14 +170,14 @@ func (o *Observer) workflows(ctx context.Context, world *World) ([]workflow.Work
 // argoAbsent reports whether nothing may be asked of a cache of workflows.
 func (o *Observer) argoAbsent() bool { return o.Argo != nil && o.Argo.State().Absent }
 
-func (o *Observer) workflowsOf(ctx context.Context, run client.ObjectKey) ([]workflow.Workflow, error) {
+func (o *Observer) workflowsOf(ctx context.Context, run client.ObjectKey) ([]argo.Workflow, error) {
 	if o.argoAbsent() {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, workflowsTimeout)
 	defer cancel()
-	var list workflow.WorkflowList
-	err := o.Client.List(ctx, &list, client.InNamespace(run.Namespace), client.MatchingLabels{workflow.RunLabel: run.Name})
+	var list argo.WorkflowList
+	err := o.Client.List(ctx, &list, client.InNamespace(run.Namespace), client.MatchingLabels{argo.RunLabel: run.Name})
 	return list.Items, err
 }
 
@@ -185,7 +185,7 @@ func (o *Observer) workflowsOf(ctx context.Context, run client.ObjectKey) ([]wor
 func (o *Observer) LeftBy(ctx context.Context, name client.ObjectKey, now types.UID) (gone []lease.Holder, err error) {
 	flows, err := o.workflowsOf(ctx, name)
 	for i := range flows {
-		of := lease.Holder{Namespace: name.Namespace, Name: name.Name, UID: flows[i].Labels[workflow.RunUIDLabel]}
+		of := lease.Holder{Namespace: name.Namespace, Name: name.Name, UID: flows[i].Labels[argo.RunUIDLabel]}
 		if of.UID != string(now) && flows[i].DeletionTimestamp.IsZero() && !slices.Contains(gone, of) {
 			gone = append(gone, of)
 		}
@@ -196,7 +196,7 @@ func (o *Observer) LeftBy(ctx context.Context, name client.ObjectKey, now types.
 func (o *Observer) pods(ctx context.Context, world *World) error {
 	var list corev1.PodList
 	if err := o.Client.List(ctx, &list, client.InNamespace(world.Run.Namespace),
-		client.MatchingLabels{workflow.RunUIDLabel: string(world.Run.UID)}); err != nil {
+		client.MatchingLabels{argo.RunUIDLabel: string(world.Run.UID)}); err != nil {
 		return err
 	}
 	world.Pods = podState(list.Items)

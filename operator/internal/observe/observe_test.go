@@ -13,10 +13,10 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -64,7 +64,7 @@ func ended(name, words string, at time.Time) func(*corev1.Pod) {
 		status := corev1.ContainerStatus{Name: name, State: corev1.ContainerState{
 			Terminated: &corev1.ContainerStateTerminated{Message: words, FinishedAt: metav1.NewTime(at)},
 		}}
-		if name == workflow.KeeperContainer {
+		if name == argo.KeeperContainer {
 			p.Status.InitContainerStatuses = append(p.Status.InitContainerStatuses, status)
 		} else {
 			p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, status)
@@ -91,7 +91,7 @@ func TestPods(t *testing.T) {
 		"what a trial says of itself is not believed": {[]corev1.Pod{pod("a", corev1.PodFailed, ended("main", "all is well", later))}, plan.PodState{}},
 		"an analysis says itself why it ended": {
 			[]corev1.Pod{pod("a", corev1.PodFailed, ended("main", "the store is away", later), func(p *corev1.Pod) {
-				p.Labels = map[string]string{workflow.PartLabel: workflow.AnalysisPart}
+				p.Labels = map[string]string{argo.PartLabel: argo.AnalysisPart}
 			})}, plan.PodState{LastWords: "the store is away"},
 		},
 		"an image that is being pulled is no problem": {
@@ -140,7 +140,7 @@ func TestPods(t *testing.T) {
 		"analyses are known by their nodes and workflows": {
 			[]corev1.Pod{
 				pod("a", corev1.PodRunning, func(p *corev1.Pod) {
-					p.Spec.NodeName, p.Labels = "node-a", map[string]string{workflow.PartLabel: workflow.AnalysisPart}
+					p.Spec.NodeName, p.Labels = "node-a", map[string]string{argo.PartLabel: argo.AnalysisPart}
 				}, initialized(corev1.ConditionTrue, later)),
 			},
 			plan.PodState{Alive: 1, Analysing: []plan.AnalysisPod{{Node: "node-a", Workflow: "scan-w000"}}},
@@ -160,7 +160,7 @@ func TestPods(t *testing.T) {
 
 func TestBlocksAreCountedByTheirNode(t *testing.T) {
 	on := func(node string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Spec.NodeName = node } }
-	analyses := func(p *corev1.Pod) { p.Labels = map[string]string{workflow.PartLabel: workflow.AnalysisPart} }
+	analyses := func(p *corev1.Pod) { p.Labels = map[string]string{argo.PartLabel: argo.AnalysisPart} }
 	got := podState([]corev1.Pod{
 		pod("a", corev1.PodRunning, on("node-a")), pod("b", corev1.PodPending), pod("c", corev1.PodRunning, on("node-a")),
 		pod("d", corev1.PodSucceeded, on("node-a")), pod("e", corev1.PodRunning, on("node-b"), analyses),
@@ -170,26 +170,26 @@ func TestBlocksAreCountedByTheirNode(t *testing.T) {
 	}
 }
 
-func wf(name, uid, wave string) workflow.Workflow {
-	return workflow.Workflow{ObjectMeta: metav1.ObjectMeta{Name: name,
-		Labels: map[string]string{workflow.RunUIDLabel: uid, workflow.WaveLabel: wave}}}
+func wf(name, uid, wave string) argo.Workflow {
+	return argo.Workflow{ObjectMeta: metav1.ObjectMeta{Name: name,
+		Labels: map[string]string{argo.RunUIDLabel: uid, argo.WaveLabel: wave}}}
 }
 
 func TestWorkflows(t *testing.T) {
 	cases := map[string]struct {
 		newest   int
-		all      []workflow.Workflow
+		all      []argo.Workflow
 		wave     string
 		analyses []string
 		older    bool
 	}{
 		"none": {},
 		"the newest wave's, and what analyses it again": {
-			newest: 1, all: []workflow.Workflow{wf("scan-w001-a1", "u", "1"), wf("scan-w000", "u", "0"), wf("scan-w001", "u", "1"), wf("scan-w000-a1", "u", "0")},
+			newest: 1, all: []argo.Workflow{wf("scan-w001-a1", "u", "1"), wf("scan-w000", "u", "0"), wf("scan-w001", "u", "1"), wf("scan-w000-a1", "u", "0")},
 			wave: "scan-w001", analyses: []string{"scan-w001-a1"},
 		},
-		"an earlier run's": {all: []workflow.Workflow{wf("scan-w000", "earlier", "0")}, older: true},
-		"one without a wave's number is none of ours": {all: []workflow.Workflow{wf("scan-w000", "u", "")}},
+		"an earlier run's": {all: []argo.Workflow{wf("scan-w000", "earlier", "0")}, older: true},
+		"one without a wave's number is none of ours": {all: []argo.Workflow{wf("scan-w000", "u", "")}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -216,7 +216,7 @@ func TestWorkflows(t *testing.T) {
 // While the store is away, a run can still be cancelled: its newest workflow is known without the ledger.
 func TestTheNewestWorkflowIsKnownWithoutTheLedger(t *testing.T) {
 	world := &World{Observed: plan.Observed{Run: &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Name: "scan", UID: "u"}}}}
-	sortWorkflows(world, []workflow.Workflow{wf("scan-w001", "u", "1"), wf("scan-w000", "u", "0")})
+	sortWorkflows(world, []argo.Workflow{wf("scan-w001", "u", "1"), wf("scan-w000", "u", "0")})
 	if world.Wave == nil || world.Wave.Name != "scan-w001" {
 		t.Errorf("newest is %+v", world.Wave)
 	}

@@ -19,9 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // pagedReader gives the objects of one kind in pages, as an API server does, and notes how many there were at most in one.
@@ -53,25 +53,25 @@ func (r *pagedReader) List(ctx context.Context, list client.ObjectList, options 
 // choose. A node of which no Lease says whose it is makes the operator ask for all of them.
 func TestWhatRunsHaveLeftIsReadAPageAtATime(t *testing.T) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, workflow.AddToScheme, assayv1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, argo.AddToScheme, assayv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
 	}
 	run := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan"}}
 	inner := fake.NewClientBuilder().WithScheme(scheme).WithObjects(run).Build()
-	labels := workflow.Labels(record.Run{Namespace: "lab", Name: "scan", UID: "u"}, 0)
+	labels := argo.Labels(record.Run{Namespace: "lab", Name: "scan", UID: "u"}, 0)
 	var flows, pods []runtime.Object
 	for i := range 500 {
 		at := metav1.ObjectMeta{Namespace: "lab", Name: fmt.Sprint("scan-", i), Labels: labels}
-		flows = append(flows, &workflow.Workflow{ObjectMeta: at, Status: workflow.Status{Phase: "Succeeded"}})
+		flows = append(flows, &argo.Workflow{ObjectMeta: at, Status: argo.Status{Phase: "Succeeded"}})
 		pods = append(pods, &corev1.Pod{ObjectMeta: at, Spec: corev1.PodSpec{NodeName: "node-a"},
 			Status: corev1.PodStatus{Phase: corev1.PodFailed}})
 	}
 	last := pods[len(pods)-1].(*corev1.Pod)
 	last.Status.Phase = corev1.PodRunning
 	for kind, reader := range map[string]*pagedReader{
-		"workflows": {Reader: inner, of: &workflow.WorkflowList{}, objects: flows},
+		"workflows": {Reader: inner, of: &argo.WorkflowList{}, objects: flows},
 		"pods":      {Reader: inner, of: &corev1.PodList{}, objects: pods},
 	} {
 		want := map[string]string{"workflows": "", "pods": "pod lab/" + last.Name}[kind]

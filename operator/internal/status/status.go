@@ -11,10 +11,10 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // Outcome is the outcome of a reconcile.
@@ -89,7 +89,7 @@ func setProgress(out *assayv1alpha1.BenchmarkRunStatus, o *Outcome, now time.Tim
 		case plan.Accept:
 			experiment = action.Experiment
 		case plan.StartWave:
-			workflowName = workflow.Name(o.World.Run.Name, action.Wave.Wave)
+			workflowName = argo.Name(o.World.Run.Name, action.Wave.Wave)
 		}
 	}
 	if experiment != nil {

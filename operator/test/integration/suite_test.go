@@ -31,9 +31,9 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/apply"
-	"assay.dev/assay/operator/internal/argo"
 	"assay.dev/assay/operator/internal/controller"
 	"assay.dev/assay/operator/internal/dependencies"
+	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/history/scheduled"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/ledger"
@@ -41,7 +41,6 @@ import (
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/policy"
-	"assay.dev/assay/operator/internal/workflow"
 	"assay.dev/assay/operator/test/attacks"
 )
 
@@ -137,7 +136,7 @@ func start(environment *envtest.Environment) error {
 
 func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, assayv1alpha1.AddToScheme, workflow.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, assayv1alpha1.AddToScheme, argo.AddToScheme} {
 		if err := add(scheme); err != nil {
 			panic(err)
 		}
@@ -157,9 +156,9 @@ const nodeGrace = time.Second
 // imagePullGrace is short, so that a test can wait for it.
 const imagePullGrace = time.Second
 
-func workflowConfig() workflow.Config {
-	return workflow.Config{
-		Bucket: workflow.Bucket{
+func workflowConfig() argo.Config {
+	return argo.Config{
+		Bucket: argo.Bucket{
 			Name: "assay", Query: "endpoint=http://minio:9000&region=us-east-1",
 			Secret: "assay-ledger", AccessKey: "accessKey", SecretKey: "secretKey",
 		},

@@ -10,17 +10,15 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // NewChecker asks the API server of a connection. What it tries is a workflow like every wave's, in the namespace.
-func NewChecker(config *rest.Config, writer client.Client, waves workflow.Config, namespace string) (Checker, error) {
+func NewChecker(config *rest.Config, writer client.Client, waves Config, namespace string) (Checker, error) {
 	discover, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return Checker{}, err
 	}
-	sample, err := workflow.Sample(waves, namespace)
+	sample, err := Sample(waves, namespace)
 	if err != nil {
 		return Checker{}, fmt.Errorf("the workflow that Argo is tried with: %w", err)
 	}
@@ -32,7 +30,7 @@ func NewChecker(config *rest.Config, writer client.Client, waves workflow.Config
 	unstructured.RemoveNestedField(content, "status")
 	return Checker{
 		Kinds: func(context.Context) (*metav1.APIResourceList, error) {
-			return discover.ServerResourcesForGroupVersion(workflow.GroupVersion.String())
+			return discover.ServerResourcesForGroupVersion(GroupVersion.String())
 		},
 		// Server-side apply refuses a field that the CRD does not have; other writes would drop it and go on.
 		Try: func(ctx context.Context) error {

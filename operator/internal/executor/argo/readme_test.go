@@ -1,4 +1,4 @@
-package workflow
+package argo
 
 import (
 	"fmt"
@@ -64,6 +64,6 @@ func TestTheReadmeShowsTheGraphOfAWave(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(want, shown); diff != "" {
-		t.Errorf("README.md shows another graph; run go test ./internal/workflow -update (-want +got):\n%s", diff)
+		t.Errorf("README.md shows another graph; run go test ./internal/executor/argo -update (-want +got):\n%s", diff)
 	}
 }

@@ -1,4 +1,4 @@
-package workflow
+package argo
 
 import (
 	"k8s.io/apimachinery/pkg/api/resource"

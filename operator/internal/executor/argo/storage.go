@@ -1,4 +1,4 @@
-package workflow
+package argo
 
 import (
 	corev1 "k8s.io/api/core/v1"

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-const buildsScript = "../../../hack/builds.sh"
+const buildsScript = "../../../../hack/builds.sh"
 
 // tiny is a program of which the linker can move the functions.
 const tiny = `package main

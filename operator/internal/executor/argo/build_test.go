@@ -1,4 +1,4 @@
-package workflow
+package argo
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package workflow
+package argo
 
 import (
 	corev1 "k8s.io/api/core/v1"
@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-//go:generate go tool -modfile=../../../hack/tools/go.mod controller-gen object paths=.
+//go:generate go tool -modfile=../../../../hack/tools/go.mod controller-gen object paths=.
 
 // GroupVersion is Argo's API. The types below are the part of it that Assay writes and reads: Argo's own package brings a
 // gRPC stack and 72,000 generated lines with it, and a Workflow's node statuses, which nothing here reads, are most of its

@@ -1,5 +1,3 @@
-// Package argo reports whether the cluster's Argo Workflows can run waves: that its API is there and knows every field that
-// Assay writes.
 package argo
 
 import (
@@ -13,7 +11,6 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // Needed is the oldest version that is supported.
@@ -46,7 +43,7 @@ func (c *Checker) check(ctx context.Context, try bool) (plan.ArgoState, error) {
 	case !serves("Workflow"):
 		return plan.ArgoState{
 			Problem: assayv1alpha1.ReasonArgoMissing, Absent: true,
-			Message: fmt.Sprintf("the cluster has no Argo Workflows: the API server does not serve kind Workflow of %s; %s", workflow.GroupVersion,
+			Message: fmt.Sprintf("the cluster has no Argo Workflows: the API server does not serve kind Workflow of %s; %s", GroupVersion,
 				remedy),
 		}, nil
 	case !serves("WorkflowTaskResult"):
