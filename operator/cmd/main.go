@@ -121,10 +121,11 @@ func run(ctx context.Context, options *options) error {
 	if err != nil {
 		return err
 	}
-	workflows, err := watchArgo(ctx, manager, options, config)
+	monitor, err := watchArgo(ctx, manager, options, config)
 	if err != nil {
 		return err
 	}
+	engine := &argo.Executor{Config: config, Client: manager.GetClient(), Live: manager.GetAPIReader(), Monitor: monitor}
 	// Not the guarded store: a listing of everything must not delay reconciles.
 	meter := quota.New(opened, clock.RealClock{})
 	// Nor here: it reads whole histories, once a day.
@@ -132,18 +133,18 @@ func run(ctx context.Context, options *options) error {
 		Store: opened, Namespaces: options.namespaces, Clock: clock.RealClock{},
 		Of: func(namespace string) series.Retention { return retentionOf(allowed.Of(namespace).History) },
 	}
-	page := dependencies.New(store, workflows, scrapes, clock.RealClock{}).Server(options.pageAddress)
+	page := dependencies.New(store, dependencies.Engine{Name: config.Engine().Name, State: engine.State}, scrapes, clock.RealClock{}).Server(options.pageAddress)
 	if err := errors.Join(manager.Add(meter), manager.Add(retainer), manager.Add(page)); err != nil {
 		return err
 	}
 	applier := &apply.Applier{
-		Client: manager.GetClient(), Live: manager.GetAPIReader(), Store: timed, Config: config, Lease: options.lease, Dashboards: dashboards,
+		Client: manager.GetClient(), Live: manager.GetAPIReader(), Store: timed, Executor: engine, Lease: options.lease, Dashboards: dashboards,
 		Clock: clock.RealClock{},
 	}
 	reconciler := &controller.Reconciler{
 		Observer: &observe.Observer{
 			Client: manager.GetClient(), Live: manager.GetAPIReader(), LeaseNamespace: options.lease.Namespace, Namespaces: options.namespaces,
-			Store: timed, Argo: workflows,
+			Store: timed, Executor: engine,
 			// Namespaces without a bound are asked for by nobody, so that the meter lists none of them.
 			Stored: func(namespace string) (ledger.Sizes, bool) {
 				if !allowed.BoundsStorage(namespace) {
@@ -159,12 +160,11 @@ func run(ctx context.Context, options *options) error {
 			ImagePullGrace: options.imagePullGrace,
 			LedgerRetry:    ledgerRetry,
 			NodeGrace:      options.nodeGrace,
-			Fits:           config.Fits,
 			Policy:         allowed,
-			Overhead:       config.Overhead(),
+			Engine:         config.Engine(),
 		},
-		Argo:    workflows,
-		Metrics: counts,
+		Executor: engine,
+		Metrics:  counts,
 	}
 	if err := reconciler.SetupWithManager(manager); err != nil {
 		return fmt.Errorf("set up controller: %w", err)
@@ -209,8 +209,8 @@ func newManager(options *options, logger logr.Logger, scrapes *dependencies.Scra
 	manager, err := ctrl.NewManager(rest, ctrl.Options{
 		Scheme:                        scheme,
 		Logger:                        logger,
-		MapperProvider:                controller.NewMapper,
-		Cache:                         controller.CacheOptions(options.namespaces, options.lease.Namespace),
+		MapperProvider:                controller.NewMapper(argo.Kind()),
+		Cache:                         controller.CacheOptions(options.namespaces, options.lease.Namespace, argo.Kind()),
 		Metrics:                       metrics.ServerOptions(options.metricsAddress, options.metricsSecure, scrapes.Filter),
 		HealthProbeBindAddress:        options.probeAddress,
 		LeaderElection:                options.leaderElect,

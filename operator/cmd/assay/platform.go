@@ -85,7 +85,7 @@ func platform(report *dependencies.Report, err error) []finding {
 	}
 	return []finding{
 		fromOperator("ledger", report.Ledger, "see the operator's logs"),
-		fromOperator("Argo Workflows", report.Argo, "see what was found"),
+		fromOperator(report.Engine.Name, report.Engine, "see what was found"),
 		// Runs work without.
 		{Check: "Prometheus", OK: true, Found: report.Prometheus.Found, Remedy: report.Prometheus.Remedy},
 	}

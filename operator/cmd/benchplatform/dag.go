@@ -16,7 +16,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/calibrate"
-	"assay.dev/assay/operator/internal/executor/argo"
+	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/quantity"
 )
 
@@ -36,7 +36,7 @@ func (b *bench) dagOverhead(ctx context.Context, runs int) (calibrate.Figure, er
 		if err != nil {
 			return calibrate.Figure{}, err
 		}
-		flow, err := b.workflowTime(ctx, argo.Name(name, 0))
+		flow, err := b.workflowTime(ctx, executor.Name(name, 0))
 		b.remove(name)
 		if err != nil {
 			return calibrate.Figure{}, err

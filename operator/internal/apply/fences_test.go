@@ -26,11 +26,11 @@ import (
 // An operator that lost its lease, and does not know it yet, carries out what it decided before. Whatever its successor did since stays.
 func TestAnOperatorThatDoesNotLeadAnyMoreUndoesNothing(t *testing.T) {
 	actions := map[string]plan.Action{
-		"suspend":   plan.Suspend{Workflow: "scan-w000"},
-		"resume":    plan.Resume{Workflow: "scan-w000"},
-		"stop":      plan.Stop{Workflow: "scan-w000", Why: "why", Again: true},
-		"terminate": plan.Terminate{Workflow: "scan-w000"},
-		"delete":    plan.DeleteWorkflows{Names: []string{"scan-w000"}},
+		"suspend":   plan.Suspend{Execution: "scan-w000"},
+		"resume":    plan.Resume{Execution: "scan-w000"},
+		"stop":      plan.Stop{Execution: "scan-w000", Why: "why", Again: true},
+		"terminate": plan.Terminate{Execution: "scan-w000"},
+		"delete":    plan.DeleteExecutions{Names: []string{"scan-w000"}},
 	}
 	type tc struct {
 		// before is what the successor does after the decision, and during right before the write reaches the API server.
@@ -99,7 +99,7 @@ func TestAnOperatorThatDoesNotLeadAnyMoreUndoesNothing(t *testing.T) {
 					tc.before(t, server)
 				}
 				before := read(t, server)
-				a := &Applier{Client: written, Live: server}
+				a := &Applier{Client: written, Live: server, Executor: &argo.Executor{Client: written, Live: server}}
 				err := a.Do(t.Context(), run, action)
 				if apierrors.IsConflict(err) != tc.refused || err != nil && !tc.refused {
 					t.Errorf("got %v, want it refused: %v", err, tc.refused)

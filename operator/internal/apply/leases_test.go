@@ -19,6 +19,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/design"
+	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/lease"
@@ -56,7 +57,7 @@ func newReleasing(t *testing.T) *releasing {
 	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC))
 	r := &releasing{
 		Applier: &Applier{
-			Client: all, Live: all, Store: store, Clock: clock,
+			Client: all, Live: all, Executor: &argo.Executor{Client: all, Live: all}, Store: store, Clock: clock,
 			Lease: LeaseConfig{Namespace: "assay-system", Duration: time.Minute},
 		},
 		t: t, run: run,
@@ -134,7 +135,7 @@ func (r *releasing) create(object client.Object) {
 func (r *releasing) wave(node, phase string) *argo.Workflow {
 	r.t.Helper()
 	out := &argo.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan-w000",
-		Labels: argo.Labels(record.Run{Namespace: "lab", Name: "scan", UID: "u"}, 0)}}
+		Labels: executor.Labels(record.Run{Namespace: "lab", Name: "scan", UID: "u"}, 0)}}
 	out.Spec.Templates = []argo.Template{{DAG: argo.DAG{Tasks: []argo.Task{
 		{Name: "b0000", Arguments: argo.Parameters{Parameters: []argo.Parameter{{Name: "node", Value: &node}}}},
 	}}}}
@@ -143,8 +144,8 @@ func (r *releasing) wave(node, phase string) *argo.Workflow {
 }
 
 func (r *releasing) block(node string, phase corev1.PodPhase) *corev1.Pod {
-	labels := argo.Labels(record.Run{Namespace: "lab", Name: "scan", UID: "u"}, 0)
-	labels[argo.PartLabel] = "block"
+	labels := executor.Labels(record.Run{Namespace: "lab", Name: "scan", UID: "u"}, 0)
+	labels[executor.PartLabel] = "block"
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "block", Labels: labels},
 		Spec: corev1.PodSpec{NodeName: node}, Status: corev1.PodStatus{Phase: phase}}
 }

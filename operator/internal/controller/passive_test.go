@@ -100,9 +100,10 @@ func TestARunWhosePassesFailIsNotInTheQueue(t *testing.T) {
 			t.Fatal(err)
 		}
 		now := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 26, 8, 0, 0, 0, time.UTC))
+		engine := &argo.Executor{Client: api, Live: api}
 		r := &Reconciler{Recorder: recorder.NewFakeRecorder(99), Metrics: metrics.New(metrics.DefaultSettings),
-			Observer: &observe.Observer{Client: api, Live: api, Store: store, Clock: now},
-			Applier: &apply.Applier{Client: api, Live: api, Store: store, Clock: now,
+			Observer: &observe.Observer{Client: api, Live: api, Store: store, Clock: now, Executor: engine},
+			Applier: &apply.Applier{Client: api, Live: api, Store: store, Clock: now, Executor: engine,
 				Lease: apply.LeaseConfig{Namespace: "system", Duration: time.Minute}}}
 		func() {
 			defer func() {

@@ -13,6 +13,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/apply"
+	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/metrics"
 	"assay.dev/assay/operator/internal/observe"
@@ -33,7 +34,7 @@ func TestWorkflowsThatRunsLeaveBehindAreDeleted(t *testing.T) {
 	}
 	flow := func(name, of, uid string) *argo.Workflow {
 		return &argo.Workflow{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "lab", Name: name, Labels: argo.Labels(record.Run{Namespace: "lab", Name: of, UID: uid}, 0),
+			Namespace: "lab", Name: name, Labels: executor.Labels(record.Run{Namespace: "lab", Name: of, UID: uid}, 0),
 		}}
 	}
 	left := []client.Object{flow("scan-w000", "scan", "first"), flow("scan-w001", "scan", "first"), flow("scan-w002", "scan", "second"),
@@ -52,7 +53,8 @@ func TestWorkflowsThatRunsLeaveBehindAreDeleted(t *testing.T) {
 			cluster.WithObjects(tc.there)
 		}
 		api := cluster.Build()
-		r := &Reconciler{Observer: &observe.Observer{Client: api, Live: api}, Applier: &apply.Applier{Client: api, Live: api},
+		engine := &argo.Executor{Client: api, Live: api}
+		r := &Reconciler{Observer: &observe.Observer{Client: api, Live: api, Executor: engine}, Applier: &apply.Applier{Client: api, Live: api, Executor: engine},
 			Metrics: metrics.New(metrics.DefaultSettings)}
 		var err error
 		if tc.cached == nil {

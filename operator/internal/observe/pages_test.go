@@ -19,8 +19,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/lease"
+	"assay.dev/assay/operator/internal/pages"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -60,7 +62,7 @@ func TestWhatRunsHaveLeftIsReadAPageAtATime(t *testing.T) {
 	}
 	run := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan"}}
 	inner := fake.NewClientBuilder().WithScheme(scheme).WithObjects(run).Build()
-	labels := argo.Labels(record.Run{Namespace: "lab", Name: "scan", UID: "u"}, 0)
+	labels := executor.Labels(record.Run{Namespace: "lab", Name: "scan", UID: "u"}, 0)
 	var flows, pods []runtime.Object
 	for i := range 500 {
 		at := metav1.ObjectMeta{Namespace: "lab", Name: fmt.Sprint("scan-", i), Labels: labels}
@@ -75,15 +77,15 @@ func TestWhatRunsHaveLeftIsReadAPageAtATime(t *testing.T) {
 		"pods":      {Reader: inner, of: &corev1.PodList{}, objects: pods},
 	} {
 		want := map[string]string{"workflows": "", "pods": "pod lab/" + last.Name}[kind]
-		if got, err := OthersOn(t.Context(), inner, reader, lease.Holder{UID: "v"}, "node-a"); err != nil || got != want {
+		if got, err := OthersOn(t.Context(), &argo.Executor{Live: reader}, inner, reader, lease.Holder{UID: "v"}, "node-a"); err != nil || got != want {
 			t.Errorf("%s: %q is on the node, %v, want %q", kind, got, err, want)
 		}
 		want = strings.Replace(want, "lab/", "", 1)
-		if got, err := Busy(t.Context(), reader, lease.Holder{Namespace: "lab", UID: "u"}, "node-a", ""); err != nil || got != want {
+		if got, err := Busy(t.Context(), &argo.Executor{Live: reader}, reader, lease.Holder{Namespace: "lab", UID: "u"}, "node-a", ""); err != nil || got != want {
 			t.Errorf("%s: the holder is busy with %q, %v, want %q", kind, got, err, want)
 		}
-		if reader.largest != pageSize {
-			t.Errorf("%s: %d were held together, want %d", kind, reader.largest, pageSize)
+		if reader.largest != pages.Size {
+			t.Errorf("%s: %d were held together, want %d", kind, reader.largest, pages.Size)
 		}
 	}
 }
@@ -98,7 +100,7 @@ func TestNothingElseListsPastTheCaches(t *testing.T) {
 		}
 		raw, err := os.ReadFile(path)
 		if found := lists.Find(raw); found != nil {
-			t.Errorf("%s lists with %s): use observe.Each, which holds a page at a time", path, found)
+			t.Errorf("%s lists with %s): use pages.Each, which holds a page at a time", path, found)
 		}
 		looked++
 		return err

@@ -158,6 +158,6 @@ func TestAPodWithoutANodeIsWaitedFor(t *testing.T) {
 func TestAWorkflowThatMeasuresNothingEndsTheRun(t *testing.T) {
 	w := started(t, nil)
 	w.argoSays("scan-w000", "Error", `serviceaccount "assay-executor" not found`)
-	w.untilCondition(assayv1alpha1.ConditionFailed, metav1.ConditionTrue, assayv1alpha1.ReasonWorkflowFailed,
+	w.untilCondition(assayv1alpha1.ConditionFailed, metav1.ConditionTrue, assayv1alpha1.ReasonExecutionFailed,
 		`serviceaccount "assay-executor" not found`)
 }

@@ -176,7 +176,7 @@ func TestALedgerThatIsAwayLosesNothing(t *testing.T) {
 	w.argoSays("scan-w000", "Succeeded", "")
 	run := w.untilCondition(assayv1alpha1.ConditionLedgerReady, metav1.ConditionFalse, assayv1alpha1.ReasonLedgerUnreachable,
 		"connection refused")
-	if run.Status.Experiment == "" || run.Status.Workflow == "" {
+	if run.Status.Experiment == "" || run.Status.Execution == "" {
 		t.Errorf("the status forgot what it knew: %+v", run.Status)
 	}
 	store.fail(w.namespace, nil)

@@ -26,6 +26,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/apply"
 	"assay.dev/assay/operator/internal/design"
+	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/ledger"
@@ -51,7 +52,7 @@ func (w *world) create() {
 func (w *world) untilStarted() {
 	w.t.Helper()
 	w.until("the first wave's workflow of "+w.run.Name+" exists", func() error {
-		_, err := w.getWorkflow(argo.Name(w.run.Name, 0))
+		_, err := w.getWorkflow(executor.Name(w.run.Name, 0))
 		return err
 	})
 }
@@ -66,7 +67,7 @@ func (w *world) finish() {
 	w.t.Helper()
 	w.runBlocks(0, len(w.wave(0).Blocks))
 	w.analyze()
-	w.argoSays(argo.Name(w.run.Name, 0), "Succeeded", "")
+	w.argoSays(executor.Name(w.run.Name, 0), "Succeeded", "")
 }
 
 // leaseOf is the lease of a node as the API server has it.
@@ -165,7 +166,7 @@ func (h *history) add(w *world, event watch.Event) {
 		s.lease = &current
 		s.version, _ = strconv.Atoi(object.ResourceVersion)
 	case *argo.Workflow:
-		s.run, s.ended = object.Labels[argo.RunUIDLabel], object.Status.Ended() || event.Type == watch.Deleted
+		s.run, s.ended = object.Labels[executor.RunUIDLabel], object.Status.Ended() || event.Type == watch.Deleted
 		s.version, _ = strconv.Atoi(object.ResourceVersion)
 	default:
 		return
@@ -250,7 +251,7 @@ func TestTwoRunsThatRaceForANodeNeverOverlap(t *testing.T) {
 	first.must(err)
 
 	winner.analyze()
-	winner.argoSays(argo.Name(winner.run.Name, 0), "Succeeded", "")
+	winner.argoSays(executor.Name(winner.run.Name, 0), "Succeeded", "")
 	loser.untilStarted()
 	for _, block := range loser.wave(0).Blocks {
 		if want := (record.Lease{Node: node, Token: 2}); block.Lease == nil || *block.Lease != want {
@@ -592,7 +593,7 @@ func TestALeaseOfARunThatIsGoneEndsWithoutAnybodyWaiting(t *testing.T) {
 	ghost := lease.Lease{Node: node}.TakenBy(lease.Holder{Namespace: w.namespace, Name: "ghost", UID: "1"}, true, lease.DefaultDuration,
 		time.Now().Add(-time.Hour))
 	object := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-		Namespace: leaseNamespace, Name: lease.Name(node), Labels: map[string]string{argo.ManagedByLabel: argo.ManagedBy},
+		Namespace: leaseNamespace, Name: lease.Name(node), Labels: map[string]string{executor.ManagedByLabel: executor.ManagedBy},
 	}}
 	w.must(ghost.Write(object))
 	w.must(admin.Create(w.ctx, object))
@@ -703,7 +704,7 @@ func TestOfManyWhoTakeANodeAtOnceOneGetsIt(t *testing.T) {
 	var outcomes [operators]error
 	for i := range runs {
 		applier := &apply.Applier{
-			Client: admin, Live: admin, Store: store,
+			Client: admin, Live: admin, Store: store, Executor: &argo.Executor{Client: admin, Live: admin},
 			Lease: apply.LeaseConfig{Namespace: leaseNamespace, Duration: lease.DefaultDuration}, Clock: clock.RealClock{},
 		}
 		group.Go(func() {
@@ -738,7 +739,7 @@ func TestAWaveUnderATokenThatIsNotInForceIsRefused(t *testing.T) {
 	w.must(err)
 	held := w.untilHolds(w.node("node-a"))
 	applier := &apply.Applier{
-		Client: admin, Live: admin, Store: store, Config: workflowConfig(),
+		Client: admin, Live: admin, Store: store, Executor: &argo.Executor{Config: workflowConfig(), Client: admin, Live: admin},
 		Lease: apply.LeaseConfig{Namespace: leaseNamespace, Duration: lease.DefaultDuration}, Clock: clock.RealClock{},
 	}
 	for _, lane := range []design.Lane{{Node: held.Node, Token: held.Token + 1}, {Node: w.node("node-b"), Token: 1}} {

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/plan"
@@ -280,7 +281,7 @@ func TestAnEarlierRunsWorkflowIsNotTakenOver(t *testing.T) {
 	older := &argo.Workflow{ObjectMeta: metav1.ObjectMeta{
 		// Something holds it for a while.
 		Namespace: w.namespace, Name: "scan-w000", Finalizers: []string{"test.assay.dev/held"},
-		Labels: map[string]string{argo.ManagedByLabel: argo.ManagedBy, argo.RunLabel: "scan", argo.RunUIDLabel: "earlier", argo.WaveLabel: "0"},
+		Labels: map[string]string{executor.ManagedByLabel: executor.ManagedBy, executor.RunLabel: "scan", executor.RunUIDLabel: "earlier", executor.WaveLabel: "0"},
 	}}
 	w.must(admin.Create(w.ctx, older))
 	w.must(admin.Create(w.ctx, w.template))
@@ -299,7 +300,7 @@ func TestAnEarlierRunsWorkflowIsNotTakenOver(t *testing.T) {
 	})
 	w.until("the run's own workflow exists", func() error {
 		wf, err := w.getWorkflow("scan-w000")
-		if err == nil && wf.Labels[argo.RunUIDLabel] != string(w.get().UID) {
+		if err == nil && wf.Labels[executor.RunUIDLabel] != string(w.get().UID) {
 			return fmt.Errorf("it is the earlier one")
 		}
 		return err

@@ -22,6 +22,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/analysis/selection"
+	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/observe"
@@ -197,8 +198,8 @@ func (w *world) ledger() ledger.Store { return observe.RunStore(store, w.get()) 
 func (w *world) wave(number int) *record.Wave {
 	w.t.Helper()
 	var plan corev1.ConfigMap
-	w.must(admin.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: argo.Name(w.run.Name, number)}, &plan))
-	wave, err := record.ParseWave([]byte(plan.Data[argo.WaveFile]))
+	w.must(admin.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: executor.Name(w.run.Name, number)}, &plan))
+	wave, err := record.ParseWave([]byte(plan.Data[executor.WaveFile]))
 	w.must(err)
 	return wave
 }
@@ -246,7 +247,7 @@ func (w *world) analyze() {
 // addPod makes a pod of a block, as Argo does.
 func (w *world) addPod(name string, status corev1.PodStatus) *corev1.Pod {
 	w.t.Helper()
-	labels := argo.Labels(record.Run{Name: w.run.Name, UID: string(w.get().UID)}, 0)
+	labels := executor.Labels(record.Run{Name: w.run.Name, UID: string(w.get().UID)}, 0)
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name, Labels: labels},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "pir-scan:test"}}},

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/randfill"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/lease"
@@ -76,7 +77,7 @@ func objects(seed uint64) ([]client.Object, error) {
 			Type: corev1.NodeReady, Status: pick(random, corev1.ConditionTrue, corev1.ConditionFalse), LastTransitionTime: someTime(random),
 		})
 		claim := &coordinationv1.Lease{ObjectMeta: metaOf(random, lease.Name(node.Name))}
-		claim.Namespace, claim.Labels[argo.ManagedByLabel] = LeaseNamespace, argo.ManagedBy
+		claim.Namespace, claim.Labels[executor.ManagedByLabel] = LeaseNamespace, executor.ManagedBy
 		whose := pick(random, runs...)
 		holder := lease.Holder{Namespace: Namespace, Name: whose.Name, UID: string(whose.UID)}
 		if err := (lease.Lease{Node: node.Name, Token: 3}).TakenBy(holder, true, time.Minute, noon).Write(claim); err != nil {
@@ -115,10 +116,10 @@ func objects(seed uint64) ([]client.Object, error) {
 		pod.ObjectMeta, flow.ObjectMeta = metaOf(random, fmt.Sprintf("pod-%d", i)), metaOf(random, fmt.Sprintf("%s-w%03d", of.Name, i))
 		for _, object := range []client.Object{pod, flow} {
 			named := object.GetLabels()
-			named[argo.ManagedByLabel], named[argo.RunLabel], named[argo.RunUIDLabel] = argo.ManagedBy, of.Name, string(of.UID)
-			named[argo.WaveLabel] = fmt.Sprint(i)
+			named[executor.ManagedByLabel], named[executor.RunLabel], named[executor.RunUIDLabel] = executor.ManagedBy, of.Name, string(of.UID)
+			named[executor.WaveLabel] = fmt.Sprint(i)
 		}
-		pod.Labels[argo.PartLabel] = pick(random, "block", argo.AnalysisPart)
+		pod.Labels[executor.PartLabel] = pick(random, "block", executor.AnalysisPart)
 		flow.Annotations[argo.AgainAnnotation] = fmt.Sprint(i)
 		out = append(out, pod, flow)
 	}

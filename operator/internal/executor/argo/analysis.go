@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
+	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/ledger"
 )
@@ -29,7 +30,7 @@ func analysis(config Config, exp *experiment.Experiment, wave int) Template {
 	store := config.Bucket.access(exp.Run.Namespace)
 	return Template{
 		Name:         analysisTemplate,
-		Metadata:     &Metadata{Labels: map[string]string{PartLabel: AnalysisPart}},
+		Metadata:     &Metadata{Labels: map[string]string{executor.PartLabel: executor.AnalysisPart}},
 		Tolerations:  tolerations(exp),
 		PodSpecPatch: analysisPatch(config),
 		// One that hangs must not keep the run, and its nodes, for ever.

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
+	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/lease"
 )
@@ -39,7 +40,7 @@ func block(config Config, exp *experiment.Experiment, wave int) Template {
 	return Template{
 		Name:         blockTemplate,
 		Annotations:  map[string]string{displayAnnotation: displayReference},
-		Metadata:     &Metadata{Labels: map[string]string{PartLabel: "block"}, Annotations: blockAnnotations(config.Bucket)},
+		Metadata:     &Metadata{Labels: map[string]string{executor.PartLabel: executor.BlockPart}, Annotations: blockAnnotations(config.Bucket)},
 		Inputs:       Parameters{Parameters: blockInputs()},
 		Affinity:     onNode(nodeReference),
 		Tolerations:  tolerations(exp),
@@ -50,7 +51,7 @@ func block(config Config, exp *experiment.Experiment, wave int) Template {
 		Volumes: []corev1.Volume{
 			emptyDir("assay-bin", binRoom), emptyDir("tmp", tmpRoom), noToken,
 			{Name: "assay-plan", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-				LocalObjectReference: corev1.LocalObjectReference{Name: Name(run.Name, wave)},
+				LocalObjectReference: corev1.LocalObjectReference{Name: executor.Name(run.Name, wave)},
 			}}},
 		},
 		InitContainers: []corev1.Container{{
@@ -63,7 +64,7 @@ func block(config Config, exp *experiment.Experiment, wave int) Template {
 		Container: &corev1.Container{
 			Image: exp.Plan.Workload.Image,
 			Command: []string{
-				binFolder + "/assay-runner", "block", "--wave", planFolder + "/" + WaveFile, "--block", blockReference,
+				binFolder + "/assay-runner", "block", "--wave", planFolder + "/" + executor.WaveFile, "--block", blockReference,
 				"--keeper", "unix:" + keeperSocket, "--alone",
 			},
 			Resources:    stored(blockResources(exp.Plan.Placement), layerRoom+binRoom+tmpRoom),

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"assay.dev/assay/operator/internal/design"
+	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -29,7 +30,7 @@ const longestDeadline = math.MaxInt32 * time.Second
 // when blocks failed or the workflow was stopped. It fails when something that people wrote would be replaced by Argo.
 func Build(config Config, exp *experiment.Experiment, wave *record.Wave, lanes []design.Lane, longest time.Duration) (
 	*Workflow, error) {
-	out := base(config, exp.Run, wave.Wave, Name(exp.Run.Name, wave.Wave))
+	out := base(config, exp.Run, wave.Wave, executor.Name(exp.Run.Name, wave.Wave))
 	blocks := withKeeper(withImages(block(config, exp, wave.Wave), design.Images(exp)), config, exp)
 	// The operator stops a run at the end of its budget. A block ends by itself where that cannot be: its kubelet ends it.
 	blocks.ActiveDeadlineSeconds = ptr.To(intstr.FromInt32(int32(min(longest, longestDeadline).Seconds())))
@@ -65,7 +66,7 @@ func (s *Spec) Nodes() []string {
 
 // BuildAnalysis writes a workflow that only analyses what a wave left in the ledger.
 func BuildAnalysis(config Config, exp *experiment.Experiment, wave, try int) (*Workflow, error) {
-	out := base(config, exp.Run, wave, fmt.Sprintf("%s-a%d", Name(exp.Run.Name, wave), try))
+	out := base(config, exp.Run, wave, executor.AnalysisName(exp.Run.Name, wave, try))
 	out.Spec.Entrypoint = analysisTemplate
 	out.Spec.Templates = []Template{analysis(config, exp, wave)}
 	annotate(out, config, exp, wave, fmt.Sprintf("%s, wave %d: analysis only", exp.Run.Name, wave),
@@ -77,8 +78,8 @@ func BuildAnalysis(config Config, exp *experiment.Experiment, wave, try int) (*W
 const keptSeconds = 7 * 24 * 60 * 60
 
 func base(config Config, run record.Run, wave int, name string) *Workflow {
-	labels := Labels(run, wave)
-	pods := Labels(run, wave)
+	labels := executor.Labels(run, wave)
+	pods := executor.Labels(run, wave)
 	if config.InstanceID != "" {
 		labels[instanceIDLabel] = config.InstanceID
 	}

@@ -17,6 +17,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/design"
+	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/record"
@@ -304,7 +305,7 @@ func TestWhatArgoExecutesToEndABlockIsOutOfReachOfTrials(t *testing.T) {
 			})
 		}
 		for container, reached := range map[string]func(program string) bool{
-			MainContainer: readOnly,
+			executor.MainContainer: readOnly,
 			// In the path of Argo's own image.
 			"wait": func(program string) bool { return !strings.Contains(program, "/") },
 		} {

@@ -31,40 +31,40 @@ type Checker struct {
 var unknownField = regexp.MustCompile(`(\.spec[^\s:]*): field not declared in schema|unknown field "(spec[^"]*)"`)
 
 // check asks what is served and, if asked to, tries a workflow. An error is one of asking: nothing is known then.
-func (c *Checker) check(ctx context.Context, try bool) (plan.ArgoState, error) {
+func (c *Checker) check(ctx context.Context, try bool) (plan.EngineState, error) {
 	list, err := c.Kinds(ctx)
 	if err != nil && !apierrors.IsNotFound(err) {
-		return plan.ArgoState{}, err
+		return plan.EngineState{}, err
 	}
 	serves := func(kind string) bool {
 		return list != nil && slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Kind == kind })
 	}
 	switch {
 	case !serves("Workflow"):
-		return plan.ArgoState{
-			Problem: assayv1alpha1.ReasonArgoMissing, Absent: true,
+		return plan.EngineState{
+			Problem: assayv1alpha1.ReasonEngineMissing, Absent: true,
 			Message: fmt.Sprintf("the cluster has no Argo Workflows: the API server does not serve kind Workflow of %s; %s", GroupVersion,
 				remedy),
 		}, nil
 	case !serves("WorkflowTaskResult"):
-		return plan.ArgoState{
-			Problem: assayv1alpha1.ReasonArgoTooOld,
+		return plan.EngineState{
+			Problem: assayv1alpha1.ReasonEngineTooOld,
 			Message: fmt.Sprintf("Argo's CRDs are older than %s: kind WorkflowTaskResult, with which pods report, is not served; %s", Needed,
 				remedy),
 		}, nil
 	case !try:
-		return plan.ArgoState{}, nil
+		return plan.EngineState{}, nil
 	}
 	if err = c.Try(ctx); err == nil || ctx.Err() != nil {
-		return plan.ArgoState{}, ctx.Err()
+		return plan.EngineState{}, ctx.Err()
 	}
 	// Any other refusal than that of a field shows nothing about Argo.
 	match := unknownField.FindStringSubmatch(err.Error())
 	if match == nil {
-		return plan.ArgoState{}, nil
+		return plan.EngineState{}, nil
 	}
-	return plan.ArgoState{
-		Problem: assayv1alpha1.ReasonArgoTooOld,
+	return plan.EngineState{
+		Problem: assayv1alpha1.ReasonEngineTooOld,
 		Message: fmt.Sprintf("Argo's CRDs are older than %s: they do not know the field %s of a Workflow; %s", Needed, match[1]+match[2], remedy),
 	}, nil
 }

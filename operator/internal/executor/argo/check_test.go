@@ -51,22 +51,22 @@ func TestWhatIsFoundOfArgo(t *testing.T) {
 		absent bool
 	}{
 		"all that is needed":                     {server: apiServer{kinds: both}},
-		"no API group":                           {server: apiServer{kindsErr: notFound}, reason: assayv1alpha1.ReasonArgoMissing, says: "argo.mode=bundled", absent: true},
-		"another project of the same group only": {server: apiServer{kinds: []string{"Application"}}, reason: assayv1alpha1.ReasonArgoMissing, says: "kind Workflow", absent: true},
-		"CRDs from before task results":          {server: apiServer{kinds: both[:1]}, reason: assayv1alpha1.ReasonArgoTooOld, says: "WorkflowTaskResult"},
+		"no API group":                           {server: apiServer{kindsErr: notFound}, reason: assayv1alpha1.ReasonEngineMissing, says: "argo.mode=bundled", absent: true},
+		"another project of the same group only": {server: apiServer{kinds: []string{"Application"}}, reason: assayv1alpha1.ReasonEngineMissing, says: "kind Workflow", absent: true},
+		"CRDs from before task results":          {server: apiServer{kinds: both[:1]}, reason: assayv1alpha1.ReasonEngineTooOld, says: "WorkflowTaskResult"},
 		"CRDs without a field that is applied": {
 			server: apiServer{kinds: both, tryErr: errors.New(`failed to create typed patch object (default/x; argoproj.io/v1alpha1, Kind=Workflow): .spec.podMetadata: field not declared in schema`)},
-			reason: assayv1alpha1.ReasonArgoTooOld, says: "the field .spec.podMetadata of a Workflow",
+			reason: assayv1alpha1.ReasonEngineTooOld, says: "the field .spec.podMetadata of a Workflow",
 		},
 		"CRDs without a field, in other words": {
 			server: apiServer{kinds: both, tryErr: errors.New(`strict decoding error: unknown field "spec.templates[0].initContainers"`)},
-			reason: assayv1alpha1.ReasonArgoTooOld, says: "spec.templates[0].initContainers",
+			reason: assayv1alpha1.ReasonEngineTooOld, says: "spec.templates[0].initContainers",
 		},
 		"a policy that refuses the sample": {server: apiServer{kinds: both, tryErr: errors.New("admission webhook denied the request: no such image")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			monitor := NewMonitor(tc.server.checker(), testclock.NewFakeClock(time.Now()))
-			if got := monitor.State(); got.Problem != assayv1alpha1.ReasonWaitingForArgo || !got.Absent {
+			if got := monitor.State(); got.Problem != assayv1alpha1.ReasonWaitingForEngine || !got.Absent {
 				t.Errorf("before it looked: %+v", got)
 			}
 			monitor.Refresh(t.Context())
@@ -114,13 +114,13 @@ func TestTheMonitorGoesOnLooking(t *testing.T) {
 	server.kindsErr, server.tryErr = nil, errors.New(".spec.onExit: field not declared in schema")
 	clock.Step(tryEvery)
 	monitor.Refresh(t.Context())
-	if got := monitor.State(); got.Problem != assayv1alpha1.ReasonArgoTooOld {
+	if got := monitor.State(); got.Problem != assayv1alpha1.ReasonEngineTooOld {
 		t.Errorf("its CRDs were replaced by older ones: %+v", got)
 	}
 
 	server.kinds = nil
 	monitor.Refresh(t.Context())
-	if got := monitor.State(); got.Problem != assayv1alpha1.ReasonArgoMissing {
+	if got := monitor.State(); got.Problem != assayv1alpha1.ReasonEngineMissing {
 		t.Errorf("its CRDs were deleted: %+v", got)
 	}
 }

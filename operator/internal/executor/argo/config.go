@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
+	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/ledger"
 )
 
@@ -116,7 +117,7 @@ func (b Bucket) access(namespace string) access {
 // blockAnnotations keep what trials may have written from being executed to end a block, and a cloud from giving the pod's identity to the
 // containers of a block: only the keeper, which stores the attempts, is to have it.
 func blockAnnotations(b Bucket) map[string]string {
-	out := map[string]string{killAnnotation + MainContainer: killCommand(binFolder + "/assay-runner")}
+	out := map[string]string{killAnnotation + executor.MainContainer: killCommand(binFolder + "/assay-runner")}
 	if b.Secret == "" {
 		out[skipContainers] = "install,main"
 	}

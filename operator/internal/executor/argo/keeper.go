@@ -6,14 +6,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/ledger"
 )
 
 const (
-	// KeeperContainer is the keeper in a block's pod, MainContainer what Argo calls the container of a template, and argosContainer its own
-	// beside that.
-	KeeperContainer, MainContainer, argosContainer = "keeper", "main", "wait"
+	// argosContainer is Argo's own container in a pod. The container of a template is executor.MainContainer.
+	argosContainer = "wait"
 	// keeperFolder holds the socket by which the runner reaches the keeper. A block's container cannot write there. It is not below
 	// /assay, which is the program in the keeper's image, and neither is the plan there.
 	keeperFolder = "/assay-keeper"
@@ -41,11 +41,11 @@ func withKeeper(block Template, config Config, exp *experiment.Experiment) Templ
 	security := containerSecurity(true)
 	security.RunAsUser = ptr.To[int64](keeperUser)
 	block.InitContainers = append(block.InitContainers, corev1.Container{
-		Name: KeeperContainer, Image: config.OperatorImage, ImagePullPolicy: config.PullPolicy,
+		Name: executor.KeeperContainer, Image: config.OperatorImage, ImagePullPolicy: config.PullPolicy,
 		RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways),
 		Command: append([]string{
 			"/assay", "keep", "--ledger", config.Bucket.URL(ledger.RunPrefix(exp.Run)), "--listen", keeperSocket,
-			"--wave", path.Join(keeperPlan, WaveFile), "--block", blockReference, "--executor", executorReference,
+			"--wave", path.Join(keeperPlan, executor.WaveFile), "--block", blockReference, "--executor", executorReference,
 			"--last-words", corev1.TerminationMessagePathDefault,
 		}, store.arguments...),
 		Env: append(store.env, corev1.EnvVar{Name: podUID, ValueFrom: &corev1.EnvVarSource{

@@ -31,7 +31,7 @@ type Monitor struct {
 	ready   chan struct{}
 
 	mutex sync.Mutex
-	state plan.ArgoState
+	state plan.EngineState
 	tried time.Time
 }
 
@@ -40,14 +40,14 @@ func NewMonitor(checker Checker, clock clock.WithTicker) *Monitor {
 	return &Monitor{
 		WhileMissing: whileMissing, WhileReady: whileReady,
 		checker: checker, clock: clock, ready: make(chan struct{}),
-		state: plan.ArgoState{
-			Problem: assayv1alpha1.ReasonWaitingForArgo, Message: "asking the API server whether Argo Workflows is installed", Absent: true,
+		state: plan.EngineState{
+			Problem: assayv1alpha1.ReasonWaitingForEngine, Message: "asking the API server whether Argo Workflows is installed", Absent: true,
 		},
 	}
 }
 
 // State is what was found last.
-func (m *Monitor) State() plan.ArgoState {
+func (m *Monitor) State() plan.EngineState {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	return m.state

@@ -47,7 +47,7 @@ func TestTheReadmeShowsTheGraphOfAWave(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := graph(build(t, exp, wave, lanes))
-	path := filepath.Join("..", "..", "..", "README.md")
+	path := filepath.Join("..", "..", "..", "..", "README.md")
 	readme, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
