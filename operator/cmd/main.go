@@ -133,7 +133,8 @@ func run(ctx context.Context, options *options) error {
 		Store: opened, Namespaces: options.namespaces, Clock: clock.RealClock{},
 		Of: func(namespace string) series.Retention { return retentionOf(allowed.Of(namespace).History) },
 	}
-	page := dependencies.New(store, dependencies.Engine{Name: config.Engine().Name, State: engine.State}, scrapes, clock.RealClock{}).Server(options.pageAddress)
+	described := dependencies.Engine{Name: config.Engine().Name, State: engine.State}
+	page := dependencies.New(store, described, scrapes, clock.RealClock{}).Server(options.pageAddress)
 	if err := errors.Join(manager.Add(meter), manager.Add(retainer), manager.Add(page)); err != nil {
 		return err
 	}

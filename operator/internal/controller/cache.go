@@ -11,8 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/executor"
 )
 
-// CacheOptions limit the caches to the objects that are read: pods of runs and objects of the engine's kinds, and Leases of nodes, which are
-// in one namespace, and of every object to the fields that decisions need. An empty list of namespaces means all of them.
+// CacheOptions limit the caches to the objects that are read: pods of runs and objects of the engine's kinds, and Leases of nodes, which
+// are in one namespace, and of every object to the fields that decisions need. An empty list of namespaces means all of them.
 func CacheOptions(namespaces []string, leaseNamespace string, kinds ...executor.Kind) cache.Options {
 	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{executor.ManagedByLabel: executor.ManagedBy})}
 	options := cache.Options{

@@ -54,7 +54,8 @@ func TestWorkflowsThatRunsLeaveBehindAreDeleted(t *testing.T) {
 		}
 		api := cluster.Build()
 		engine := &argo.Executor{Client: api, Live: api}
-		r := &Reconciler{Observer: &observe.Observer{Client: api, Live: api, Executor: engine}, Applier: &apply.Applier{Client: api, Live: api, Executor: engine},
+		r := &Reconciler{Observer: &observe.Observer{Client: api, Live: api, Executor: engine},
+			Applier: &apply.Applier{Client: api, Live: api, Executor: engine},
 			Metrics: metrics.New(metrics.DefaultSettings)}
 		var err error
 		if tc.cached == nil {

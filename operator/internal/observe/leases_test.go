@@ -79,7 +79,8 @@ func TestWhatKeepsANodeBusy(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(tc.object).Build()
-			got, err := Busy(t.Context(), &argo.Executor{Live: reader}, reader, lease.Holder{Namespace: "lab", Name: "scan", UID: "u"}, "node-a", "scan-w001")
+			engine := &argo.Executor{Live: reader}
+			got, err := Busy(t.Context(), engine, reader, lease.Holder{Namespace: "lab", Name: "scan", UID: "u"}, "node-a", "scan-w001")
 			if err != nil || got != tc.want {
 				t.Errorf("busy with %q, %v, want %q", got, err, tc.want)
 			}
@@ -155,7 +156,8 @@ func TestARunsOwnLeasesAreReadPastTheCache(t *testing.T) {
 	mine, other := object("node-a", plan.HolderOf(run)), object("node-b", lease.Holder{Namespace: "lab", Name: "rival", UID: "v"})
 	cache := fake.NewClientBuilder().WithScheme(scheme).WithObjects(other.DeepCopy()).Build()
 	live := fake.NewClientBuilder().WithScheme(scheme).WithObjects(mine.DeepCopy(), other.DeepCopy()).WithInterceptorFuncs(count).Build()
-	o := &Observer{Client: cache, Live: live, Executor: &argo.Executor{Client: cache, Live: live}, LeaseNamespace: "assay-system", Clock: clock.RealClock{}}
+	o := &Observer{Client: cache, Live: live, Executor: &argo.Executor{Client: cache, Live: live},
+		LeaseNamespace: "assay-system", Clock: clock.RealClock{}}
 	expect := func(when string, held bool, times int) {
 		t.Helper()
 		asked = 0
@@ -237,7 +239,8 @@ func TestWhatOfARunIsOnANodeThatItGivesBack(t *testing.T) {
 				there = append(there, got.DeepCopyObject().(client.Object))
 			}
 			live := fake.NewClientBuilder().WithScheme(scheme).WithObjects(there...).Build()
-			o := &Observer{Client: cache, Live: live, Executor: &argo.Executor{Client: cache, Live: live}, LeaseNamespace: "assay-system", Clock: clock.RealClock{}}
+			o := &Observer{Client: cache, Live: live, Executor: &argo.Executor{Client: cache, Live: live},
+				LeaseNamespace: "assay-system", Clock: clock.RealClock{}}
 			world := &World{Observed: plan.Observed{Run: run, Ledger: plan.LedgerState{Newest: tc.newest}}}
 			if err := o.leases(t.Context(), world); err != nil {
 				t.Fatal(err)
@@ -281,8 +284,9 @@ func TestWhatOthersDoIsReadOnceTheirLeaseHasExpired(t *testing.T) {
 				Spec:       corev1.PodSpec{NodeName: "node-a"}, Status: corev1.PodStatus{Phase: corev1.PodRunning},
 			}
 			cache := fake.NewClientBuilder().WithScheme(scheme).WithObjects(object, pod).Build()
-			o := &Observer{Client: cache, Live: cache, Executor: &argo.Executor{Client: cache, Live: cache}, LeaseNamespace: "assay-system",
-				Clock: clocktesting.NewFakePassiveClock(now)}
+			o := &Observer{Client: cache, Live: cache, Executor: &argo.Executor{Client: cache, Live: cache},
+				LeaseNamespace: "assay-system",
+				Clock:          clocktesting.NewFakePassiveClock(now)}
 			run := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan", UID: "u"}}
 			world := &World{Observed: plan.Observed{Run: run}}
 			if err := o.leases(t.Context(), world); err != nil {
@@ -371,7 +375,8 @@ func TestANodeWhoseLeaseNobodyCanReadIsKnown(t *testing.T) {
 	}
 	cache := fake.NewClientBuilder().WithScheme(scheme).WithObjects(spoiled,
 		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a"}}, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-b"}}).Build()
-	o := &Observer{Client: cache, Live: cache, Executor: &argo.Executor{Client: cache, Live: cache}, LeaseNamespace: "assay-system", Clock: clock.RealClock{}}
+	o := &Observer{Client: cache, Live: cache, Executor: &argo.Executor{Client: cache, Live: cache},
+		LeaseNamespace: "assay-system", Clock: clock.RealClock{}}
 	world := &World{Observed: plan.Observed{Run: &assayv1alpha1.BenchmarkRun{}}}
 	if err := o.leases(t.Context(), world); err != nil {
 		t.Fatal(err)

@@ -29,7 +29,8 @@ func TestTheNewestWorkflowIsThatOfTheNewestWave(t *testing.T) {
 	} {
 		var executions []executor.Execution
 		for _, wave := range tc.waves {
-			executions = append(executions, execution(executor.Name("scan", wave), "u", wave), execution(executor.AnalysisName("scan", wave, 1), "u", wave))
+			executions = append(executions, execution(executor.Name("scan", wave), "u", wave),
+				execution(executor.AnalysisName("scan", wave, 1), "u", wave))
 		}
 		world := &World{Observed: plan.Observed{Run: run, Ledger: plan.LedgerState{Newest: tc.ledger}}}
 		sortExecutions(world, executions)

@@ -77,11 +77,12 @@ func TestWhatRunsHaveLeftIsReadAPageAtATime(t *testing.T) {
 		"pods":      {Reader: inner, of: &corev1.PodList{}, objects: pods},
 	} {
 		want := map[string]string{"workflows": "", "pods": "pod lab/" + last.Name}[kind]
-		if got, err := OthersOn(t.Context(), &argo.Executor{Live: reader}, inner, reader, lease.Holder{UID: "v"}, "node-a"); err != nil || got != want {
+		engine := &argo.Executor{Live: reader}
+		if got, err := OthersOn(t.Context(), engine, inner, reader, lease.Holder{UID: "v"}, "node-a"); err != nil || got != want {
 			t.Errorf("%s: %q is on the node, %v, want %q", kind, got, err, want)
 		}
 		want = strings.Replace(want, "lab/", "", 1)
-		if got, err := Busy(t.Context(), &argo.Executor{Live: reader}, reader, lease.Holder{Namespace: "lab", UID: "u"}, "node-a", ""); err != nil || got != want {
+		if got, err := Busy(t.Context(), engine, reader, lease.Holder{Namespace: "lab", UID: "u"}, "node-a", ""); err != nil || got != want {
 			t.Errorf("%s: the holder is busy with %q, %v, want %q", kind, got, err, want)
 		}
 		if reader.largest != pages.Size {

@@ -73,7 +73,8 @@ func SuspendedFor(run *assayv1alpha1.BenchmarkRun, now time.Time) time.Duration 
 // noMore reports whether the run may start nothing more, so that it needs no node.
 func (p *planner) noMore() bool { return Cancelled(p.Run) || p.overBudget() }
 
-// unended reports whether the newest wave was stopped, nothing of the run is on a node that answers, and the engine does not end its execution.
+// unended reports whether the newest wave was stopped, nothing of the run is on a node that answers, and the engine does not end its
+// execution.
 func (p *planner) unended() bool {
 	return !Ended(p.Run) && p.Wave != nil && p.Wave.Stopped && !p.Wave.Ended && !p.Wave.Deleting && !p.onLiveNodes()
 }

@@ -9,8 +9,8 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// When a wave is stopped, the engine signals its pods and starts the analysis at once, while keepers may still write attempts until their pods
-// end. The analysis of a stopped wave therefore only counts if it has read all attempts once the pods of its blocks have ended.
+// When a wave is stopped, the engine signals its pods and starts the analysis at once, while keepers may still write attempts until their
+// pods end. The analysis of a stopped wave therefore only counts if it has read all attempts once the pods of its blocks have ended.
 
 // stillWriting waits until the blocks of a stopped wave have ended, and has attempts analysed that came after its analysis.
 func (p *planner) stillWriting() *Decision {

@@ -80,8 +80,8 @@ func (p *planner) takeLanes(blocks int, avoid []string) ([]design.Lane, *Decisio
 	return p.leasedLanes(keep, placement)
 }
 
-// idle removes the nodes that still have a pod of an earlier wave, whatever the state of its execution: a machine that was unreachable may come
-// back with its pods. If no node is left, problem is what to wait for.
+// idle removes the nodes that still have a pod of an earlier wave, whatever the state of its execution: a machine that was unreachable may
+// come back with its pods. If no node is left, problem is what to wait for.
 func (p *planner) idle(nodes []string) (idle []string, problem string) {
 	if waiting := p.Pods.Blocks[""]; waiting > 0 {
 		return nil, fmt.Sprintf("waiting for pods of an earlier wave that have no node yet: %d", waiting)

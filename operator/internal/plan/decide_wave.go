@@ -97,7 +97,8 @@ func (p *planner) running() *Decision {
 	return waveRuns(p.waveMessage(), p.untilDeadline())
 }
 
-// notStarting reports why an execution starts no block: it is suspended, or has not started. Then the run waits: each cause may be transient.
+// notStarting reports why an execution starts no block: it is suspended, or has not started. Then the run waits: each cause may be
+// transient.
 func (p *planner) notStarting() *Decision {
 	pod := p.Pods.Starting
 	switch {
@@ -308,7 +309,8 @@ func (p *planner) start() *Decision {
 		return failed(assayv1alpha1.ReasonBudgetExhausted, p.budgetMessage()+" before anything was measured")
 	}
 	if p.Older {
-		return waiting(assayv1alpha1.ReasonWaitingForNode, "a "+p.settings.Engine.Noun+" of an earlier run with this name is still being deleted", lookAtPods)
+		message := "a " + p.settings.Engine.Noun + " of an earlier run with this name is still being deleted"
+		return waiting(assayv1alpha1.ReasonWaitingForNode, message, lookAtPods)
 	}
 	if Suspended(p.Run) {
 		return p.releaseIdle(nil, waiting(assayv1alpha1.ReasonSuspended, suspendedMessage, 0))

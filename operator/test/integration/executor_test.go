@@ -57,7 +57,8 @@ func TestFakeEngine_RunReachesItsVerdict(t *testing.T) {
 	var planned corev1.ConfigMap
 	w.must(admin.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: "scan-w000"}, &planned))
 	if !metav1.IsControlledBy(&planned, run) || !slices.Contains(run.Finalizers, plan.Finalizer) || run.Status.Execution != "scan-w000" {
-		t.Errorf("plan %+v, finalizers %q and execution %q do not belong to a started run", planned.ObjectMeta, run.Finalizers, run.Status.Execution)
+		t.Errorf("plan %+v, finalizers %q and execution %q do not belong to a started run", planned.ObjectMeta, run.Finalizers,
+			run.Status.Execution)
 	}
 	w.runBlocks(0, 4)
 	w.analyze()

@@ -91,7 +91,8 @@ type Selection struct {
 	gone   []string
 	// useless are the attempts of executions that do not count which would be of no use there.
 	useless map[*record.Attempt]bool
-	// Absent are the measured trials that were planned in blocks that ran and of which there is nothing, or only what ran under a stale lease.
+	// Absent are the measured trials that were planned in blocks that ran and of which there is nothing, or only what ran under a stale
+	// lease.
 	Absent []Spoilt
 	// outputless are trials without an output, by arm; nil until somebody asks.
 	outputless map[int]outputless

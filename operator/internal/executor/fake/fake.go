@@ -1,5 +1,5 @@
-// Package fake is an executor for tests. Nothing runs: executions are recorded, and the test takes the place of the runner, the analysis and
-// the engine.
+// Package fake is an executor for tests. Nothing runs: executions are recorded, and the test takes the place of the runner, the analysis
+// and the engine.
 package fake
 
 import (
@@ -153,7 +153,8 @@ func (e *Executor) Visit(_ context.Context, query executor.Query, visit func(exe
 	e.mutex.Lock()
 	var found []executor.Execution
 	for _, of := range slices.Collect(maps.Values(e.executions)) {
-		if of.Run.Namespace == query.Namespace && (query.Name == "" || query.Name == of.Run.Name) && (query.UID == "" || query.UID == of.Run.UID) {
+		if of.Run.Namespace == query.Namespace && (query.Name == "" || query.Name == of.Run.Name) &&
+			(query.UID == "" || query.UID == of.Run.UID) {
 			found = append(found, *of)
 		}
 	}
