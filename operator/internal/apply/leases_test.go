@@ -22,11 +22,11 @@ import (
 	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/specimen"
 )
 
 var release = plan.ReleaseLeases{Nodes: []string{"node-a"}}
@@ -337,7 +337,7 @@ func TestAnOperatorThatDoesNotLeadAnyMoreBeginsNothingAndGivesNoNodeBack(t *test
 // sample is a wave of a run that needs no node of its own.
 func sample(t *testing.T) (*experiment.Experiment, *record.Wave, []design.Lane) {
 	t.Helper()
-	exp, err := specimen.Scan(nil)
+	exp, err := fixture.ScanExperiment(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,11 +24,11 @@ import (
 	"assay.dev/assay/operator/internal/apply"
 	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/metrics"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/specimen"
 )
 
 // A run at the head of the queue that never takes the node that it is granted would keep it from everybody.
@@ -39,11 +39,11 @@ func TestARunWhosePassesFailIsNotInTheQueue(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	exp, err := specimen.Scan(nil)
+	exp, err := fixture.ScanExperiment(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, template, err := specimen.Written(exp)
+	spec, template, err := fixture.SpecAndTemplate(exp)
 	if err != nil {
 		t.Fatal(err)
 	}

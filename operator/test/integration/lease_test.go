@@ -28,11 +28,11 @@ import (
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/executor/argo"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
 )
 
 // beside is another run of the same world, which wants the same node.
@@ -574,7 +574,7 @@ func writeLate(w *world, store ledger.Store, wave *record.Wave, when time.Time) 
 	w.must(err)
 	last := *wave
 	last.Blocks = wave.Blocks[len(wave.Blocks)-1:]
-	machine := simulate.Machine{Seed: 99, Seconds: simulate.ScanSeconds}
+	machine := fixture.Machine{Seed: 99, Seconds: fixture.ScanSeconds}
 	attempts := machine.Run(exp, &last)
 	var ids []string
 	for i := range attempts {
