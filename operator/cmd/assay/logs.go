@@ -2,25 +2,24 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/kubernetes"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/executor"
+	"assay.dev/assay/operator/internal/executor/argo"
+	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/progress"
+	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/report"
 )
 
@@ -50,7 +49,7 @@ func newLogsCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			l := &logReader{cluster: cluster, clients: clients, run: run, options: options, out: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr()}
+			l := &logReader{cluster: cluster, engine: &argo.Executor{Pods: clients}, run: run, options: options, out: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr()}
 			if options.follow && !progress.Ended(run) {
 				return l.follow(cmd.Context())
 			}
@@ -74,7 +73,7 @@ type logLine struct {
 // logReader reads the logs of a run's pods.
 type logReader struct {
 	cluster     *cluster
-	clients     kubernetes.Interface
+	engine      executor.Executor
 	run         *assayv1alpha1.BenchmarkRun
 	options     logOptions
 	out, stderr io.Writer
@@ -83,45 +82,35 @@ type logReader struct {
 	mutex sync.Mutex
 }
 
-// pods of the run, oldest first.
-func (l *logReader) pods(ctx context.Context) ([]corev1.Pod, error) {
-	var pods corev1.PodList
-	if err := l.cluster.List(ctx, &pods, client.InNamespace(l.run.Namespace),
-		client.MatchingLabels{executor.RunUIDLabel: string(l.run.UID)}); err != nil {
-		return nil, fmt.Errorf("pods of BenchmarkRun %s/%s: %w", l.run.Namespace, l.run.Name, err)
+// logs returns the run's logs, oldest first.
+func (l *logReader) logs(ctx context.Context) ([]executor.Log, error) {
+	out, err := l.engine.Logs(ctx, record.Run(plan.HolderOf(l.run)))
+	if err != nil {
+		return nil, fmt.Errorf("logs of BenchmarkRun %s/%s: %w", l.run.Namespace, l.run.Name, err)
 	}
-	slices.SortFunc(pods.Items, func(a, b corev1.Pod) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
-	})
-	return pods.Items, nil
+	return out, nil
 }
 
-// containers of a pod that shall be read.
-func (l *logReader) containers(pod *corev1.Pod) []string {
-	var names []string
-	for _, container := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
-		if l.options.container == "" || l.options.container == container.Name {
-			names = append(names, container.Name)
-		}
-	}
-	return names
+// selected reports whether a log is to be read.
+func (l *logReader) selected(log *executor.Log) bool {
+	return l.options.container == "" || l.options.container == log.Container
 }
 
 // print prints the logs of the pods so far.
 func (l *logReader) print(ctx context.Context) error {
-	pods, err := l.pods(ctx)
+	logs, err := l.logs(ctx)
 	if err != nil {
 		return err
 	}
-	if len(pods) == 0 {
+	if len(logs) == 0 {
 		return fmt.Errorf("BenchmarkRun %s/%s has no pods: they go with their workflow; the ledger keeps what was measured: %s results %s "+
 			"-o attempts", l.run.Namespace, l.run.Name, program, l.run.Name)
 	}
 	read := false
-	for i := range pods {
-		for _, container := range l.containers(&pods[i]) {
+	for i := range logs {
+		if log := &logs[i]; l.selected(log) {
 			read = true
-			if err := l.container(ctx, pods[i].Name, container, false); err != nil {
+			if err := l.read(ctx, log, false); err != nil {
 				return err
 			}
 		}
@@ -146,27 +135,26 @@ func (l *logReader) follow(ctx context.Context) error {
 	var away absence
 	for {
 		run, err := getRun(ctx, l.cluster, l.run.Name)
-		var pods []corev1.Pod
+		var logs []executor.Log
 		if err == nil {
-			pods, err = l.pods(ctx)
+			logs, err = l.logs(ctx)
 		}
 		if !away.passes(err) {
 			stop() // Nobody waits for the end of a log to read why no other follows.
 			return err
 		}
-		for i := range pods {
-			for _, container := range l.containers(&pods[i]) {
-				key := pods[i].Name + "/" + container
-				if started[key] || !hasStarted(&pods[i], container) {
-					continue
-				}
-				started[key] = true
-				readers.Go(func() {
-					if err := l.container(ctx, pods[i].Name, container, true); err != nil && ctx.Err() == nil {
-						line(l.stderr, "%v\n", err)
-					}
-				})
+		for i := range logs {
+			log := &logs[i]
+			key := log.Pod + "/" + log.Container
+			if !l.selected(log) || started[key] || !log.Started {
+				continue
 			}
+			started[key] = true
+			readers.Go(func() {
+				if err := l.read(ctx, log, true); err != nil && ctx.Err() == nil {
+					line(l.stderr, "%v\n", err)
+				}
+			})
 		}
 		// The run that is gone has ended, also when another has its name.
 		if err == nil && (progress.Ended(run) || run.UID != l.run.UID) {
@@ -180,31 +168,17 @@ func (l *logReader) follow(ctx context.Context) error {
 	}
 }
 
-// hasStarted reports whether a container has begun to say something.
-func hasStarted(pod *corev1.Pod, container string) bool {
-	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		if status.Name == container {
-			return status.State.Running != nil || status.State.Terminated != nil
-		}
-	}
-	return false
-}
-
-// container copies the log of one container.
-func (l *logReader) container(ctx context.Context, pod, container string, follow bool) error {
-	options := &corev1.PodLogOptions{Container: container, Follow: follow}
-	if l.options.tail >= 0 {
-		options.TailLines = &l.options.tail
-	}
-	stream, err := l.clients.CoreV1().Pods(l.run.Namespace).GetLogs(pod, options).Stream(ctx)
+// read copies one log.
+func (l *logReader) read(ctx context.Context, log *executor.Log, follow bool) error {
+	stream, err := log.Open(ctx, l.options.tail, follow)
 	if err != nil {
-		// A container that has not started has no log; the others are worth reading all the same.
-		line(l.stderr, "%s/%s has no log: %v\n", pod, container, err)
+		// A container that has not started has no log. The other logs are still readable.
+		line(l.stderr, "%s/%s has no log: %v\n", log.Pod, log.Container, err)
 		return nil
 	}
-	err = l.copy(pod, container, stream)
+	err = l.copy(log.Pod, log.Container, stream)
 	if err = errors.Join(err, stream.Close()); err != nil {
-		return fmt.Errorf("log of %s/%s: %w", pod, container, err)
+		return fmt.Errorf("log of %s/%s: %w", log.Pod, log.Container, err)
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/executor/fake"
 )
 
 // A gate waits for hours. In that time watches end, API servers are replaced, and others delete and create runs.
@@ -189,7 +190,7 @@ func TestLogsAreFollowedUntilTheirOwnRunEndsWhateverBecomesOfTheAPIServer(t *tes
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				l := &logReader{run: aRun("default", "r"), out: io.Discard, stderr: io.Discard}
+				l := &logReader{engine: fake.New(), run: aRun("default", "r"), out: io.Discard, stderr: io.Discard}
 				l.cluster = fakeCluster(t, interceptor.Funcs{
 					Get: func(_ context.Context, _ client.WithWatch, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
 						run, _ := into.(*assayv1alpha1.BenchmarkRun)
