@@ -125,10 +125,10 @@ func newAnalyzeCommand() *cobra.Command {
 
 func analyzeTo(ctx context.Context, options analyzeOptions, stdout, log io.Writer) error {
 	if options.ledger == "" {
-		return &exitCode{exitUsage, errors.New("--ledger is missing: name the ledger, e.g. --ledger file:///tmp/my-ledger")}
+		return usageError(errors.New("--ledger is missing: name the ledger, e.g. --ledger file:///tmp/my-ledger"))
 	}
 	if options.write && options.out != "-" {
-		return &exitCode{exitUsage, errors.New("--write and --out both name where the results go: use one of them")}
+		return usageError(errors.New("--write and --out both name where the results go: use one of them"))
 	}
 	store, err := options.open(ctx, log)
 	if err != nil {
@@ -143,7 +143,7 @@ func analyzeTo(ctx context.Context, options analyzeOptions, stdout, log io.Write
 	target := store
 	if options.out != "-" {
 		if target, err = ledger.Open(ctx, options.out, ledger.Options{}); err != nil {
-			return &exitCode{exitUsage, fmt.Errorf("--out: %w", err)}
+			return usageError(fmt.Errorf("--out: %w", err))
 		}
 	} else if !options.write {
 		result, err := analyzeLedger(ctx, store, wave)
@@ -188,14 +188,14 @@ func analyzeInto(ctx context.Context, store ledger.Store, wave int, target ledge
 func (o *analyzeOptions) open(ctx context.Context, log io.Writer) (ledger.Store, error) {
 	store, err := ledger.Open(ctx, o.ledger, o.mounted.options())
 	if err != nil {
-		return nil, &exitCode{exitUsage, fmt.Errorf("--ledger: %w", err)}
+		return nil, usageError(fmt.Errorf("--ledger: %w", err))
 	}
 	if o.away > 0 {
 		store = ledger.Patient(store, ledger.NewAgain(o.away, func(text string) { fmt.Fprintln(log, text) }))
 	}
 	err = store.Check(ctx)
 	if errors.Is(err, ledger.ErrNoBucket) {
-		err = &exitCode{exitUsage, fmt.Errorf("--ledger: %w", err)}
+		err = usageError(fmt.Errorf("--ledger: %w", err))
 	}
 	return store, err
 }
@@ -211,8 +211,7 @@ type analyzed struct {
 func analyzeLedger(ctx context.Context, store ledger.Store, wave int) (*analyzed, error) {
 	frozen, err := ledger.ReadExperiment(ctx, store)
 	if errors.Is(err, ledger.ErrNotFound) {
-		return nil, &exitCode{exitUsage,
-			fmt.Errorf("%s does not hold the ledger of a run: %w; the URL must end in the run's own prefix", store.URL(), err)}
+		return nil, usageError(fmt.Errorf("%s does not hold the ledger of a run: %w; the URL must end in the run's own prefix", store.URL(), err))
 	}
 	if err != nil {
 		return nil, err

@@ -20,10 +20,13 @@ import (
 )
 
 // copyHandWritten puts the hand-written ledger of the reference into a folder of its own.
+// handwritten is the folder of the hand-written ledger, from the packages below operator/internal/cli.
+const handwritten = "../../internal/analysis/analyze/testdata/handwritten"
+
 func copyHandWritten(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
-	if err := os.CopyFS(folder, os.DirFS("../../internal/analysis/analyze/testdata/handwritten")); err != nil {
+	if err := os.CopyFS(folder, os.DirFS(handwritten)); err != nil {
 		t.Fatal(err)
 	}
 	return folder
@@ -127,7 +130,7 @@ func TestOfTwoAnalysesTheOneThatReadMoreStays(t *testing.T) {
 				t.Fatal(err)
 			}
 			arrives := func() {
-				if err := os.CopyFS(late, os.DirFS("../../internal/analysis/analyze/testdata/handwritten/attempts/w000-b0002")); err != nil {
+				if err := os.CopyFS(late, os.DirFS(handwritten+"/attempts/w000-b0002")); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -318,13 +321,13 @@ func TestWhatOtherToolsReadKnowsAllThatIsExcluded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, form := range []string{"benchstat", "parquet", "html"} {
-		of := judged{store: store, experiment: whole.experiment, analysis: whole.analysis}
-		want, err := of.in(t.Context(), form)
+		of := &judged{store: store, experiment: whole.experiment, analysis: whole.analysis}
+		want, err := inForm(t.Context(), of, form)
 		if err != nil {
 			t.Fatal(err)
 		}
 		of.analysis = &analysis.Analysis{MoreExcluded: 1}
-		if got, err := of.in(t.Context(), form); err != nil || !bytes.Equal(got, want) {
+		if got, err := inForm(t.Context(), of, form); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s: %v; it has %d bytes, and of the whole analysis %d", form, err, len(got), len(want))
 		}
 	}

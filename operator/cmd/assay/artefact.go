@@ -22,8 +22,8 @@ var artefacts = map[string]func(wave int) string{
 	"html": ledger.HTMLKey, "json": ledger.AnalysisKey, "parquet": ledger.ParquetKey,
 }
 
-// in is the answer of a run in one form: as it lies in the ledger, or made from the evidence where that is older than the form.
-func (j *judged) in(ctx context.Context, form string) ([]byte, error) {
+// inForm is the answer of a run in one form: as it lies in the ledger, or made from the evidence where that is older than the form.
+func inForm(ctx context.Context, j *judged, form string) ([]byte, error) {
 	if key, ok := artefacts[form]; ok {
 		raw, err := j.store.Get(ctx, key(j.wave))
 		if err == nil && form == "html" {
@@ -41,7 +41,7 @@ func (j *judged) in(ctx context.Context, form string) ([]byte, error) {
 		}
 		return yaml.JSONToYAML(raw)
 	case "attempts":
-		return j.attempts(ctx)
+		return attempts(ctx, j)
 	case "table":
 		var out bytes.Buffer
 		err := report.Terminal(&out, j.experiment, j.analysis)
@@ -79,7 +79,7 @@ func (j *judged) in(ctx context.Context, form string) ([]byte, error) {
 }
 
 // attempts are all of them as they were written, on one line each.
-func (j *judged) attempts(ctx context.Context) ([]byte, error) {
+func attempts(ctx context.Context, j *judged) ([]byte, error) {
 	var out bytes.Buffer
 	err := ledger.EachAttempt(ctx, j.store, func(key string, raw []byte) error {
 		if err := json.Compact(&out, raw); err != nil {

@@ -97,7 +97,7 @@ func newBenchCommand() *cobra.Command {
 func (o *benchOptions) run(ctx context.Context, args []string, form string, stdout, stderr io.Writer) error {
 	question, err := o.question(args)
 	if err != nil {
-		return &exitCode{exitUsage, err}
+		return usageError(err)
 	}
 	here, err := o.prepare(question, stderr)
 	if err != nil {
@@ -115,7 +115,7 @@ func (o *benchOptions) run(ctx context.Context, args []string, form string, stdo
 	}
 	if o.blocks == 0 {
 		if question.Blocks, err = bench.Blocks(o.budget, took); err != nil {
-			return &exitCode{exitUsage, err}
+			return usageError(err)
 		}
 	} else {
 		question.Budget = max(o.budget, bench.Room(o.blocks, took))
@@ -217,7 +217,7 @@ func programPath(name string) (string, error) {
 func (o *benchOptions) prepare(question *bench.Question, log io.Writer) (*localRun, error) {
 	run, err := question.BenchmarkRun()
 	if err != nil {
-		return nil, &exitCode{exitUsage, err}
+		return nil, usageError(err)
 	}
 	explain := func(err error) error { return fmt.Errorf("the question: %w", err) }
 	return prepareLocal(&asked{run: run, template: run.Spec.Template, explain: explain}, o.localOptions, log)
@@ -235,9 +235,9 @@ func tryOut(ctx context.Context, here *localRun, question *bench.Question) (time
 	case ctx.Err() != nil:
 		return 0, ctx.Err()
 	case errors.Is(err, context.DeadlineExceeded):
-		return 0, &exitCode{exitUsage, fmt.Errorf("the program is too slow for --budget %s: two trials of each command took longer, and a "+
+		return 0, usageError(fmt.Errorf("the program is too slow for --budget %s: two trials of each command took longer, and a "+
 			"verdict takes %d times as many: give more, at least --budget %s",
-			question.Budget, bench.LeastBlocks+1, bench.Enough(question.Budget))}
+			question.Budget, bench.LeastBlocks+1, bench.Enough(question.Budget)))
 	case err != nil:
 		return 0, err
 	}
@@ -252,8 +252,8 @@ func tryOut(ctx context.Context, here *localRun, question *bench.Question) (time
 		if question.Figures.Format != assayv1alpha1.NoOutput {
 			text += "; here from.benchmark is --benchmark, and from.field is --metric"
 		}
-		return 0, &exitCode{exitUsage, fmt.Errorf("command %q (%s): a trial %s: %s", strings.Join(attempt.Argv, " "), attempt.Arm,
-			strings.ToLower(string(attempt.Outcome)), text)}
+		return 0, usageError(fmt.Errorf("command %q (%s): a trial %s: %s", strings.Join(attempt.Argv, " "), attempt.Arm,
+			strings.ToLower(string(attempt.Outcome)), text))
 	}
 	return took, nil
 }
@@ -276,7 +276,7 @@ func create(path string, data []byte, stderr io.Writer) error {
 }
 
 func kept(path string) error {
-	return &exitCode{exitUsage, fmt.Errorf("%s exists and is kept: name another file, or remove it", path)}
+	return usageError(fmt.Errorf("%s exists and is kept: name another file, or remove it", path))
 }
 
 // sentences are the answers in words.

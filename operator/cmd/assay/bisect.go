@@ -92,7 +92,7 @@ func newBisectCommand(connection *genericclioptions.ConfigFlags) *cobra.Command 
 				return err
 			}
 			if err := o.check(); err != nil {
-				return &exitCode{exitUsage, err}
+				return usageError(err)
 			}
 			o.stdout, o.stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
 			return o.run(cmd.Context(), connection)
@@ -276,8 +276,8 @@ func (b *bisection) open(ctx context.Context) error {
 			b.kept.Asked, b.kept.Search, b.kept.Subjects = digest, *search, subjects
 		}
 		if revisions := b.kept.Search.Revisions; b.kept.Asked != digest || !slices.Equal(revisions, search.Revisions) {
-			return &exitCode{exitUsage, fmt.Errorf("folder %s holds another search, of %d revisions from %s to %s: name another one with --state, "+
-				"or delete it", b.folder, len(revisions), short(revisions[0].Revision), short(revisions[len(revisions)-1].Revision))}
+			return usageError(fmt.Errorf("folder %s holds another search, of %d revisions from %s to %s: name another one with --state, "+
+				"or delete it", b.folder, len(revisions), short(revisions[0].Revision), short(revisions[len(revisions)-1].Revision)))
 		}
 	}
 	if len(b.kept.Search.Done) > 0 {
@@ -357,7 +357,7 @@ func (b *bisection) search(ctx context.Context) (*bisect.Search, map[string]stri
 	out := &bisect.Search{Key: ends.Key, Change: b.change}
 	revisions, subjects, err := b.between(ctx, ends.Good.Revision, ends.Bad.Revision)
 	if err != nil {
-		return nil, nil, &exitCode{exitUsage, err}
+		return nil, nil, usageError(err)
 	}
 	out.Revisions, out.Question = revisions, ends.Question(len(revisions))
 	out.Question.Blocks, out.Question.Waves, out.Question.Certain = b.blocks, b.waves, b.certain
@@ -369,7 +369,7 @@ func (b *bisection) search(ctx context.Context) (*bisect.Search, map[string]stri
 		return nil, nil, err
 	}
 	if out.Key, err = b.followed(out.Key, keys); err != nil {
-		return nil, nil, &exitCode{exitUsage, err}
+		return nil, nil, usageError(err)
 	}
 	if b.series != "" && b.change == "" {
 		s, err := b.archive.Series(ctx, out.Key)
@@ -382,7 +382,7 @@ func (b *bisection) search(ctx context.Context) (*bisect.Search, map[string]stri
 		out.Question.Between = b.layout * b.layout
 	}
 	if err := out.Check(); err != nil {
-		return nil, nil, &exitCode{exitUsage, err}
+		return nil, nil, usageError(err)
 	}
 	return out, subjects, nil
 }
@@ -407,7 +407,7 @@ func (b *bisection) ends(ctx context.Context) (*bisect.Ends, error) {
 		err = both.Same()
 	}
 	if err != nil {
-		return nil, &exitCode{exitUsage, err}
+		return nil, usageError(err)
 	}
 	return both, nil
 }
@@ -462,8 +462,8 @@ func (b *bisection) keys(search *bisect.Search) ([]series.Key, error) {
 			"--build, --programs or --image", points.Head, points.Placeholder)
 	}
 	if b.programs != "" && !strings.Contains(b.programs, points.Placeholder) {
-		return nil, &exitCode{exitUsage, fmt.Errorf("invalid --programs %q: all %d revisions would be one program; write %s where the revision "+
-			"belongs", b.programs, len(search.Revisions), points.Placeholder)}
+		return nil, usageError(fmt.Errorf("invalid --programs %q: all %d revisions would be one program; write %s where the revision "+
+			"belongs", b.programs, len(search.Revisions), points.Placeholder))
 	}
 	frozen, err := b.asked.with(&assayv1alpha1.BenchmarkRun{ObjectMeta: b.asked.run.ObjectMeta, Spec: spec}).freeze()
 	if err != nil {
@@ -751,7 +751,7 @@ func (b *bisection) end(ctx context.Context) error {
 		return err
 	}
 	if len(answer.Culprits) == 0 {
-		return &exitCode{exitInconclusive, errors.New("no culprit was found: " + answer.Why)}
+		return withCode(exitInconclusive, errors.New("no culprit was found: "+answer.Why))
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func newChangesCommand(connection *genericclioptions.ConfigFlags) *cobra.Command
 				return err
 			}
 			if err := checkAddress("--site", pages); err != nil {
-				return &exitCode{exitUsage, err}
+				return usageError(err)
 			}
 			view, err := readChanges(cmd.Context(), &where, all || len(args) > 0, time.Duration(every), time.Now())
 			if err != nil {
@@ -190,10 +190,10 @@ func newAcknowledgeCommand(connection *genericclioptions.ConfigFlags) *cobra.Com
 		RunE: func(cmd *cobra.Command, args []string) error {
 			state, known := decisions[as]
 			if as != "" && !known {
-				return &exitCode{exitUsage, fmt.Errorf("invalid --as %q: %s", as, suggest.Allowed(as, slices.Sorted(maps.Keys(decisions))))}
+				return usageError(fmt.Errorf("invalid --as %q: %s", as, suggest.Allowed(as, slices.Sorted(maps.Keys(decisions)))))
 			}
 			if why == "" {
-				return &exitCode{exitUsage, errors.New("--why is missing: the reason is kept with the change")}
+				return usageError(errors.New("--why is missing: the reason is kept with the change"))
 			}
 			if current, err := user.Current(); who == "" && err == nil {
 				who = current.Username
@@ -235,7 +235,7 @@ func decide(ctx context.Context, history *archive.Archive, name string,
 			return book, err
 		}
 		if decided, err = move(book.Changes[at]); err != nil {
-			return book, &exitCode{exitUsage, err}
+			return book, usageError(err)
 		}
 		return book.Replace(decided), nil
 	})
@@ -252,8 +252,8 @@ func changeNamed(book change.Book, name string) (int, error) {
 		}
 	}
 	if len(matching) != 1 {
-		return 0, &exitCode{exitUsage, fmt.Errorf("%d changes have a name that begins with %q: %s changes --all lists them", len(matching), name,
-			program)}
+		return 0, usageError(fmt.Errorf("%d changes have a name that begins with %q: %s changes --all lists them", len(matching), name,
+			program))
 	}
 	return matching[0], nil
 }

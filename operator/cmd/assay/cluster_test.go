@@ -28,14 +28,19 @@ import (
 // fakeCluster is one with the namespace default and these objects.
 func fakeCluster(t *testing.T, calls interceptor.Funcs, objects ...client.Object) *cluster {
 	t.Helper()
+	return &cluster{WithWatch: fakeClient(t, calls, objects...), namespace: "default"}
+}
+
+// fakeClient returns a client of an API server that holds these objects.
+func fakeClient(t *testing.T, calls interceptor.Funcs, objects ...client.Object) client.WithWatch {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), assayv1alpha1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	built := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&assayv1alpha1.BenchmarkRun{}).
+	return fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&assayv1alpha1.BenchmarkRun{}).
 		WithIndex(&assayv1alpha1.BenchmarkRun{}, "metadata.name", func(o client.Object) []string { return []string{o.GetName()} }).
 		WithObjects(objects...).WithInterceptorFuncs(calls).Build()
-	return &cluster{WithWatch: built, namespace: "default"}
 }
 
 func aRun(namespace, name string, edit ...func(*assayv1alpha1.BenchmarkRun)) *assayv1alpha1.BenchmarkRun {

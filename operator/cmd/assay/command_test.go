@@ -432,7 +432,7 @@ func TestWithoutAClusterItSaysHowToNameOne(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	for form, want := range map[string]string{"text": "assay version " + version + "\n", "yaml": "version: " + version + "\n"} {
+	for form, want := range map[string]string{"text": "assay version " + programVersion + "\n", "yaml": "version: " + programVersion + "\n"} {
 		if out, _, err := assay(t, "version", "-o", form); err != nil || out != want {
 			t.Errorf("-o %s prints %q (%v)", form, out, err)
 		}

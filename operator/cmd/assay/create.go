@@ -63,7 +63,7 @@ func (c *creation) read() (*manifest.Set, error) {
 		}
 	}
 	if run.Name == "" && run.GenerateName == "" {
-		return nil, &exitCode{exitUsage, fmt.Errorf("%s: metadata.name is missing: write one, or give one with --name", c.file)}
+		return nil, usageError(fmt.Errorf("%s: metadata.name is missing: write one, or give one with --name", c.file))
 	}
 	return set, nil
 }
@@ -79,13 +79,12 @@ func (c *creation) create(ctx context.Context, cluster *cluster, explicitNamespa
 	case run.Namespace == "":
 		run.Namespace = cluster.namespace
 	case explicitNamespace != "" && explicitNamespace != run.Namespace:
-		return nil, &exitCode{exitUsage,
-			fmt.Errorf("%s: metadata.namespace is %q and --namespace is %q: leave one out", c.file, run.Namespace, explicitNamespace)}
+		return nil, usageError(fmt.Errorf("%s: metadata.namespace is %q and --namespace is %q: leave one out", c.file, run.Namespace, explicitNamespace))
 	default:
 		cluster.namespace = run.Namespace
 	}
 	if err := checkFrozen(ctx, cluster, set); err != nil {
-		return nil, &exitCode{exitUsage, set.Explain(run, err)}
+		return nil, usageError(set.Explain(run, err))
 	}
 	for i := range templates {
 		templates[i].Namespace = run.Namespace
@@ -98,7 +97,7 @@ func (c *creation) create(ctx context.Context, cluster *cluster, explicitNamespa
 		return nil, fmt.Errorf("BenchmarkRun %s/%s exists already, and what a run measured never changes: delete it (its ledger stays), or add "+
 			"--generate-name", run.Namespace, run.Name)
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		return nil, &exitCode{exitUsage, fmt.Errorf("%s: %w", c.file, err)}
+		return nil, usageError(fmt.Errorf("%s: %w", c.file, err))
 	case err != nil:
 		return nil, fmt.Errorf("create BenchmarkRun %s/%s: %w", run.Namespace, run.Name, err)
 	}
@@ -155,8 +154,8 @@ func ensureTemplate(ctx context.Context, cluster *cluster, template *assayv1alph
 	experiment.DefaultTemplate(wanted)
 	experiment.DefaultTemplate(&existing.Spec)
 	if !equality.Semantic.DeepEqual(*wanted, existing.Spec) {
-		return &exitCode{exitUsage, fmt.Errorf("BenchmarkTemplate %s/%s exists and differs from the one in the file: kubectl apply the file to "+
-			"change it, or give it another name", template.Namespace, template.Name)}
+		return usageError(fmt.Errorf("BenchmarkTemplate %s/%s exists and differs from the one in the file: kubectl apply the file to "+
+			"change it, or give it another name", template.Namespace, template.Name))
 	}
 	return nil
 }
@@ -168,7 +167,7 @@ func readOne(file string, templates ...string) (*manifest.Set, error) {
 		err = fmt.Errorf("%s holds %d BenchmarkRuns: it must hold one", file, len(set.Runs))
 	}
 	if err != nil {
-		return nil, &exitCode{exitUsage, err}
+		return nil, usageError(err)
 	}
 	return set, nil
 }
@@ -177,11 +176,11 @@ func readOne(file string, templates ...string) (*manifest.Set, error) {
 func manifestOf(args []string, filename string) (string, error) {
 	switch {
 	case len(args) == 1 && filename != "":
-		return "", &exitCode{exitUsage, fmt.Errorf("the file is named twice, %s and --filename %s: leave one out", args[0], filename)}
+		return "", usageError(fmt.Errorf("the file is named twice, %s and --filename %s: leave one out", args[0], filename))
 	case len(args) == 1:
 		return args[0], nil
 	case filename == "":
-		return "", &exitCode{exitUsage, errors.New("no file is named: write it after the command, or with -f; - is standard input")}
+		return "", usageError(errors.New("no file is named: write it after the command, or with -f; - is standard input"))
 	}
 	return filename, nil
 }

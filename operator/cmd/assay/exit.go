@@ -54,6 +54,12 @@ type exitCode struct {
 func (e *exitCode) Error() string { return e.err.Error() }
 func (e *exitCode) Unwrap() error { return e.err }
 
+// withCode is the error with the exit code that the process ends with.
+func withCode(code int, err error) error { return &exitCode{code, err} }
+
+// usageError is the error of wrong arguments or a wrong file.
+func usageError(err error) error { return withCode(exitUsage, err) }
+
 func exitCodeOf(err error) int {
 	if err == nil {
 		return exitDone
@@ -70,9 +76,9 @@ func verdictError(verdict assayv1alpha1.Verdict, hasGates bool) error {
 	case verdict == assayv1alpha1.VerdictGo, verdict == assayv1alpha1.VerdictNoGo, verdict == "" && !hasGates:
 		return nil
 	case verdict == "":
-		return &exitCode{exitInconclusive, errors.New("the run has gates and reached no verdict")}
+		return withCode(exitInconclusive, errors.New("the run has gates and reached no verdict"))
 	default:
-		return &exitCode{exitInconclusive, fmt.Errorf("the verdict is %s", verdict)}
+		return withCode(exitInconclusive, fmt.Errorf("the verdict is %s", verdict))
 	}
 }
 
@@ -85,16 +91,16 @@ func gateError(run *assayv1alpha1.BenchmarkRun, lenient bool) error {
 	case assayv1alpha1.VerdictGo:
 		return nil
 	case assayv1alpha1.VerdictNoGo:
-		return &exitCode{exitNoGo, errors.New("the verdict is NoGo" + because(run))}
+		return withCode(exitNoGo, errors.New("the verdict is NoGo"+because(run)))
 	case assayv1alpha1.VerdictInconclusive:
 		if lenient {
 			return nil
 		}
-		return &exitCode{exitInconclusive,
-			errors.New("the verdict is Inconclusive" + because(run) + ": more blocks, a quieter machine or a wider bound would decide")}
+		return withCode(exitInconclusive,
+			errors.New("the verdict is Inconclusive"+because(run)+": more blocks, a quieter machine or a wider bound would decide"))
 	case assayv1alpha1.VerdictInvalid:
-		return &exitCode{exitInconclusive, errors.New("the verdict is Invalid: too little valid data is left to judge")}
+		return withCode(exitInconclusive, errors.New("the verdict is Invalid: too little valid data is left to judge"))
 	default:
-		return &exitCode{exitInconclusive, errors.New("the run has no verdict: it has no blocking gates")}
+		return withCode(exitInconclusive, errors.New("the run has no verdict: it has no blocking gates"))
 	}
 }

@@ -131,7 +131,7 @@ func openFolderOrURL(ctx context.Context, given, where string) (ledger.Store, er
 	}
 	store, err := ledger.Open(ctx, where, ledger.Options{})
 	if err != nil {
-		return nil, &exitCode{exitUsage, fmt.Errorf("%s: %w", given, err)}
+		return nil, usageError(fmt.Errorf("%s: %w", given, err))
 	}
 	return store, nil
 }
@@ -219,8 +219,8 @@ func (f *follower) leaveOut(point *points.Run) error {
 	}
 	for _, arm := range []string{points.Anchor, points.NextAnchor, points.Head} {
 		if path := missing(arm); path != "" {
-			return &exitCode{exitUsage, fmt.Errorf("--programs %s: found no executable file %s for %s %s: build it there; an anchor that cannot be "+
-				"built any more is replaced with --anchor REVISION", f.options.program, path, arm, point.Arms[arm].Revision)}
+			return usageError(fmt.Errorf("--programs %s: found no executable file %s for %s %s: build it there; an anchor that cannot be "+
+				"built any more is replaced with --anchor REVISION", f.options.program, path, arm, point.Arms[arm].Revision))
 		}
 	}
 	return nil
@@ -330,7 +330,7 @@ func (f *follower) record(ctx context.Context, here *localRun, point *points.Run
 		return err
 	}
 	if !slices.ContainsFunc(records, func(r points.Keyed) bool { return r.Record.Kind == series.Measured }) {
-		return &exitCode{exitInconclusive, errors.New("nothing was measured: the run is a gap in its series")}
+		return withCode(exitInconclusive, errors.New("nothing was measured: the run is a gap in its series"))
 	}
 	return nil
 }
@@ -340,7 +340,7 @@ func (f *follower) add(ctx context.Context, here *localRun, point *points.Run, r
 	point.Ledger = here.store.URL()
 	records, err := point.Of(here.experiment, result)
 	if err != nil {
-		return nil, &exitCode{exitUsage, err}
+		return nil, usageError(err)
 	}
 	if err := f.archive.Append(ctx, records); err != nil {
 		return nil, f.away(here, err)
@@ -416,8 +416,8 @@ func (f *follower) confirmOne(ctx context.Context, all []*series.Series, due *wa
 	due.Old, due.New = f.built(due.Old), f.built(due.New)
 	newest := due.Newest
 	if n := len(due.New); len(due.Old) == 0 || n == 0 || due.New[n-1].Revision != newest.Revision {
-		return &exitCode{exitUsage, fmt.Errorf("change %s cannot be confirmed: --programs %s has no program of %s, or of none before it: "+
-			"build them there", due.Change, f.options.program, newest.Revision)}
+		return usageError(fmt.Errorf("change %s cannot be confirmed: --programs %s has no program of %s, or of none before it: "+
+			"build them there", due.Change, f.options.program, newest.Revision))
 	}
 	point := &points.Run{
 		Project: localProject, Benchmark: f.options.name, ID: newest.ID, Schedule: localSchedule, Sequence: newest.Sequence, At: f.now().UTC(),

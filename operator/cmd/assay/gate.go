@@ -84,7 +84,7 @@ func newGateCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 			}
 			if options.here {
 				if what.name != "" || what.generate {
-					return &exitCode{exitUsage, errors.New("--name and --generate-name are for runs on a cluster: leave them out with --local")}
+					return usageError(errors.New("--name and --generate-name are for runs on a cluster: leave them out with --local"))
 				}
 				if what.file, err = manifestOf(args, what.file); err != nil {
 					return err
@@ -92,7 +92,7 @@ func newGateCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 				return gateHere(cmd.Context(), flags, what.file, &options, answer, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
 			if (len(args) == 1) == (what.file != "") {
-				return &exitCode{exitUsage, errors.New("name either a run, or with -f the file of one")}
+				return usageError(errors.New("name either a run, or with -f the file of one"))
 			}
 			cluster, err := connect(flags)
 			if err != nil {
@@ -125,7 +125,7 @@ func gate(ctx context.Context, cluster *cluster, name string, options *gateOptio
 	if err != nil {
 		return err
 	}
-	return answer.give(run, options, stdout)
+	return give(answer, run, options, stdout)
 }
 
 // gateHere runs the experiment in a file on this machine and answers with its verdict.
@@ -141,11 +141,11 @@ func gateHere(ctx context.Context, flags *genericclioptions.ConfigFlags, file st
 	answer.Ledger = ledger.FolderURL(here.executor.Folder)
 	run.Status.Ledger = here.executor.Folder
 	run.Spec.Design.GateConfidence = quantity.Full(result.GateConfidence)
-	return answer.give(run, options, stdout)
+	return give(answer, run, options, stdout)
 }
 
 // give prints the answer of a run that has ended.
-func (a *gateAnswer) give(run *assayv1alpha1.BenchmarkRun, options *gateOptions, stdout io.Writer) error {
+func give(a *gateAnswer, run *assayv1alpha1.BenchmarkRun, options *gateOptions, stdout io.Writer) error {
 	a.Title, a.Namespace, a.Name = cmp.Or(a.Title, run.Name), run.Namespace, run.Name
 	a.Verdict, a.Best, a.Gain, a.Gates = run.Status.Verdict, run.Status.Best, run.Status.Gain, run.Status.Gates
 	a.Warnings, a.Report = run.Status.Warnings, run.Status.Report
@@ -176,14 +176,14 @@ func readAnswer(file string) (*gateAnswer, error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(out); err != nil {
-		return nil, &exitCode{exitUsage, fmt.Errorf("%s is not what assay gate --save wrote: %w", file, err)}
+		return nil, usageError(fmt.Errorf("%s is not what assay gate --save wrote: %w", file, err))
 	}
 	switch out.Verdict {
 	case "", assayv1alpha1.VerdictGo, assayv1alpha1.VerdictNoGo, assayv1alpha1.VerdictInconclusive, assayv1alpha1.VerdictInvalid:
 		return out, nil
 	default:
 		// A verdict becomes a line of what a job of GitHub gives to others.
-		return nil, &exitCode{exitUsage, fmt.Errorf("%s is not what assay gate --save wrote: verdict: found %q", file, out.Verdict)}
+		return nil, usageError(fmt.Errorf("%s is not what assay gate --save wrote: verdict: found %q", file, out.Verdict))
 	}
 }
 

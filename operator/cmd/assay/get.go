@@ -43,10 +43,10 @@ func newGetCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			selector, err := labels.Parse(options.selector)
 			if err != nil {
-				return &exitCode{exitUsage, fmt.Errorf("--selector %q: %w", options.selector, err)}
+				return usageError(fmt.Errorf("--selector %q: %w", options.selector, err))
 			}
 			if len(args) > 0 && (options.selector != "" || options.all) {
-				return &exitCode{exitUsage, errors.New("runs are either named or selected: leave out the names or --selector and --all-namespaces")}
+				return usageError(errors.New("runs are either named or selected: leave out the names or --selector and --all-namespaces"))
 			}
 			cluster, err := connect(flags)
 			if err != nil {

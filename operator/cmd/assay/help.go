@@ -48,7 +48,8 @@ func newVersionCommand() *cobra.Command {
 		Use:   "version",
 		Short: "Print the version of this program",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return printAnswer(cmd.OutOrStdout(), form, map[string]string{"version": version}, "assay version %s\n", version)
+			return printAnswer(cmd.OutOrStdout(), form, map[string]string{"version": programVersion}, "assay version %s\n",
+				programVersion)
 		},
 	}
 	addOutput(command, &form, "text", "json", "yaml")

@@ -93,8 +93,8 @@ func historyOf(ctx context.Context, cluster *cluster) (string, error) {
 			return where, nil
 		}
 	}
-	return "", &exitCode{exitUsage, fmt.Errorf("namespace %s: found %d BenchmarkSchedules, and none says where its history lies "+
-		"(status.history): create one, or name the history with --history", cluster.namespace, len(schedules.Items))}
+	return "", usageError(fmt.Errorf("namespace %s: found %d BenchmarkSchedules, and none says where its history lies "+
+		"(status.history): create one, or name the history with --history", cluster.namespace, len(schedules.Items)))
 }
 
 // ratioView is a ratio with its interval.
@@ -321,8 +321,8 @@ func readHistory(ctx context.Context, where *place, names []string) ([]historyVi
 		out = append(out, viewSeries(s, book))
 	}
 	if len(out) == 0 && len(names) > 0 {
-		return nil, &exitCode{exitUsage, fmt.Errorf("no series %q in %s: %s history lists those that are there", names[0], history.URL(),
-			program)}
+		return nil, usageError(fmt.Errorf("no series %q in %s: %s history lists those that are there", names[0], history.URL(),
+			program))
 	}
 	return out, nil
 }
@@ -455,11 +455,11 @@ func newRetainCommand() *cobra.Command {
 		Example: "  assay history retain --full 365 --every 7",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if full <= 0 {
-				return &exitCode{exitUsage, errors.New("--full is missing: say for how many days every point is kept")}
+				return usageError(errors.New("--full is missing: say for how many days every point is kept"))
 			}
 			policy := series.Retention{Full: time.Duration(full), Every: time.Duration(every), Thinned: time.Duration(thinned)}
 			if err := policy.Check(); err != nil {
-				return &exitCode{exitUsage, err}
+				return usageError(err)
 			}
 			store, err := openFolderOrURL(cmd.Context(), "--history", where)
 			if err != nil {

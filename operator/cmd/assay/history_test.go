@@ -18,6 +18,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/history/archive"
+	"assay.dev/assay/operator/internal/history/bisect"
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
@@ -136,8 +137,8 @@ func TestTheHistoryOfANamespace(t *testing.T) {
 	t.Run("a search in one of its series", func(t *testing.T) {
 		s := newSearch(t, levels(3, map[int]float64{1: 110}))
 		_, stderr, err := s.answer("--good", "v0", "--bad", "v2", "--series", "sort", "-n", "bench", "--server", server)
-		raw, missing := os.ReadFile(filepath.Join(s.state, bisectKey))
-		var searched bisected
+		raw, missing := os.ReadFile(filepath.Join(s.state, "bisect.json"))
+		var searched struct{ Search bisect.Search }
 		if err != nil || missing != nil || json.Unmarshal(raw, &searched) != nil || searched.Search.Key != key {
 			t.Errorf("%v, %v\n%s\nsearched is %s", err, missing, stderr, searched.Search.Key)
 		}

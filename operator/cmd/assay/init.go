@@ -37,7 +37,7 @@ func newInitCommand() *cobra.Command {
 				problems = append(problems, fmt.Sprintf("a run's name has at most %d characters", nameLength))
 			}
 			if len(problems) > 0 {
-				return &exitCode{exitUsage, fmt.Errorf("--name: invalid name %q: %s", name, strings.Join(problems, "; "))}
+				return usageError(fmt.Errorf("--name: invalid name %q: %s", name, strings.Join(problems, "; ")))
 			}
 			raw, err := starterRun(name, shipped)
 			if err != nil {
@@ -87,8 +87,7 @@ func starterRun(name, shipped string) ([]byte, error) {
 		}
 		i := slices.IndexFunc(templates, func(is assayv1alpha1.BenchmarkTemplate) bool { return is.Name == shipped })
 		if i < 0 {
-			return nil, &exitCode{exitUsage,
-				fmt.Errorf("--template: no BenchmarkTemplate %q is shipped: %s", shipped, suggest.Allowed(shipped, shippedNames()))}
+			return nil, usageError(fmt.Errorf("--template: no BenchmarkTemplate %q is shipped: %s", shipped, suggest.Allowed(shipped, shippedNames())))
 		}
 		data.Template, data.Metric = &templates[i], templates[i].Spec.Metrics[0]
 		for _, parameter := range templates[i].Spec.Parameters {

@@ -50,11 +50,11 @@ func newKeepCommand() *cobra.Command {
 func keep(ctx context.Context, options keepOptions, log io.Writer) error {
 	planned, err := blockIn(options.wave, options.block)
 	if err != nil {
-		return &exitCode{exitUsage, err}
+		return usageError(err)
 	}
 	store, err := ledger.Open(ctx, options.ledger, options.mounted.options())
 	if err != nil {
-		return &exitCode{exitUsage, fmt.Errorf("--ledger: %w", err)}
+		return usageError(fmt.Errorf("--ledger: %w", err))
 	}
 	runner, err := keeper.AcceptOne(ctx, options.listen)
 	if errors.Is(err, context.Canceled) {

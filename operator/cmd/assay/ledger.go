@@ -124,7 +124,7 @@ func newProvisionCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			users, err := storeusers.Read(folder)
 			if err != nil {
-				return &exitCode{exitUsage, fmt.Errorf("--users: %w", err)}
+				return usageError(fmt.Errorf("--users: %w", err))
 			}
 			if create {
 				if _, err := ledger.CreateBucket(cmd.Context(), url, ledger.Options{}); err != nil {
@@ -161,7 +161,7 @@ func newMetricsTokenCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			access, secret := os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY")
 			if access == "" || secret == "" {
-				return &exitCode{exitUsage, errors.New("no key to sign with: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")}
+				return usageError(errors.New("no key to sign with: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"))
 			}
 			token, err := storeusers.MetricsToken(access, secret, time.Now())
 			if err != nil {

@@ -69,7 +69,7 @@ func (r *localRun) run(ctx context.Context) (*analysis.Analysis, error) {
 		return result.Findings(), stopped, nil
 	})
 	if _, tooLarge := errors.AsType[*design.TooLarge](err); tooLarge {
-		return nil, &exitCode{exitUsage, err} // What was asked for is at fault.
+		return nil, usageError(err) // What was asked for is at fault.
 	}
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (r *localRun) pilot(ctx context.Context, blocks int) (result *analyzed, too
 	step.Blocks = blocks
 	wave, err := first.Lay(step, anywhere, nil)
 	if err != nil {
-		return nil, 0, &exitCode{exitUsage, err}
+		return nil, 0, usageError(err)
 	}
 	if wave, err = pilot.keep(ctx, wave); err != nil {
 		return nil, 0, err
@@ -128,7 +128,7 @@ func (r *localRun) pilot(ctx context.Context, blocks int) (result *analyzed, too
 func (r *localRun) keep(ctx context.Context, laid *record.Wave) (*record.Wave, error) {
 	wave, err := local.Prepare(laid, r.programs)
 	if err != nil {
-		return nil, &exitCode{exitUsage, err}
+		return nil, usageError(err)
 	}
 	if r.store == nil {
 		if r.store, err = startLedger(ctx, r.executor, r.experiment); err != nil {

@@ -28,8 +28,7 @@ func TestMain(m *testing.M) {
 	switch filepath.Base(os.Args[0]) {
 	case "assay-runner":
 	case "assay":
-		main()
-		os.Exit(exitDone)
+		os.Exit(run(programVersion))
 	default:
 		os.Exit(m.Run())
 	}

@@ -127,8 +127,8 @@ func (l *logReader) print(ctx context.Context) error {
 		}
 	}
 	if !read {
-		return &exitCode{exitUsage, fmt.Errorf("--container %q: no pod of BenchmarkRun %s/%s has one; the runner and the analysis are main, "+
-			"Argo's are init and wait", l.options.container, l.run.Namespace, l.run.Name)}
+		return usageError(fmt.Errorf("--container %q: no pod of BenchmarkRun %s/%s has one; the runner and the analysis are main, "+
+			"Argo's are init and wait", l.options.container, l.run.Namespace, l.run.Name))
 	}
 	return nil
 }

@@ -26,13 +26,20 @@ import (
 // version is set when the program is built.
 var version = "unreleased"
 
-// program is what a person types to start this: it is also a kubectl plugin.
+// programVersion is the version that the program reports.
+var programVersion = "unreleased"
+
+// program is the name that users type to start the program, assay or the kubectl plugin.
 var program = "assay"
 
 // completing is the name under which kubectl asks a plugin to complete a word.
 const completing = "kubectl_complete-assay"
 
-func main() {
+func main() { os.Exit(run(version)) }
+
+// run executes the command in the arguments of the process and returns its exit code.
+func run(version string) int {
+	programVersion = version
 	args := os.Args[1:]
 	switch name := strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe"); {
 	case name == completing:
@@ -47,8 +54,9 @@ func main() {
 	root.SetArgs(args)
 	if err := execute(ctx, root); err != nil {
 		fmt.Fprintln(os.Stderr, report.PrintableLines(program+": "+err.Error()))
-		os.Exit(exitCodeOf(err))
+		return exitCodeOf(err)
 	}
+	return exitDone
 }
 
 // execute runs the command that the words name. Words that name none are wrong, also where Cobra prints the help of what is above.
@@ -68,7 +76,7 @@ func execute(ctx context.Context, root *cobra.Command) error {
 	if _, coded := errors.AsType[*exitCode](err); err == nil || coded {
 		return err
 	}
-	return &exitCode{exitUsage, err}
+	return usageError(err)
 }
 
 // stopSignals end a command in good order. A terminal that is closed does too, unless nohup says otherwise.
@@ -98,13 +106,13 @@ func newRootCommand() *cobra.Command {
 			"terminals, and off with NO_COLOR.",
 		Example: "  assay run --local workflows/studies/pir-batch-scan/run.yaml\n" +
 			"  assay run run.yaml --watch\n  assay gate my-run --wait 1h\n  assay report my-run --open",
-		Version:       version,
+		Version:       programVersion,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: program},
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			if err := cmd.ValidateRequiredFlags(); err != nil {
-				return &exitCode{exitUsage, err}
+				return usageError(err)
 			}
 			return nil
 		},
@@ -117,7 +125,7 @@ func newRootCommand() *cobra.Command {
 		if said, ok := errors.AsType[*exitCode](err); ok {
 			return said
 		}
-		return &exitCode{exitUsage, err}
+		return usageError(err)
 	})
 	root.AddGroup(&cobra.Group{ID: experiments, Title: "Experiments:"}, &cobra.Group{ID: answers, Title: "Answers:"},
 		&cobra.Group{ID: installation, Title: "Installation:"})

@@ -46,7 +46,7 @@ func (c choice) Type() string { return "string" }
 
 func (c choice) Set(text string) error {
 	if !slices.Contains(c.of, text) {
-		return &exitCode{exitUsage, fmt.Errorf("invalid --output %q: %s", text, suggest.Allowed(text, c.of))}
+		return usageError(fmt.Errorf("invalid --output %q: %s", text, suggest.Allowed(text, c.of)))
 	}
 	*c.chosen = text
 	return nil
@@ -134,7 +134,7 @@ var binaries = map[string]string{"parquet": "attempts.parquet", "archive": "run"
 // where the name does not. The first of the forms known is the command's own.
 func whereTo(output, format string, known ...string) (destination, error) {
 	refuse := func(text string, args ...any) (destination, error) {
-		return destination{}, &exitCode{exitUsage, fmt.Errorf(text, args...)}
+		return destination{}, usageError(fmt.Errorf(text, args...))
 	}
 	if format != "" && !slices.Contains(known, format) {
 		return refuse("invalid --format %q: %s", format, suggest.Allowed(format, known))
@@ -163,7 +163,7 @@ func (d destination) write(stdout, stderr io.Writer, data []byte) error {
 	if d.file == "" {
 		if file, ok := stdout.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 			if name, binary := binaries[d.form]; binary {
-				return &exitCode{exitUsage, fmt.Errorf("%s is not for terminals: write it to a file with -o %s", d.form, name)}
+				return usageError(fmt.Errorf("%s is not for terminals: write it to a file with -o %s", d.form, name))
 			}
 			data = []byte(report.PrintableLines(string(data)))
 		}
@@ -208,7 +208,7 @@ func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
-			return &exitCode{exitUsage, fmt.Errorf("%w\nUsage: %s", err, cmd.UseLine())}
+			return usageError(fmt.Errorf("%w\nUsage: %s", err, cmd.UseLine()))
 		}
 		return nil
 	}

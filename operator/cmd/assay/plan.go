@@ -88,7 +88,7 @@ func newPlanCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 			first := design.Begin(frozen)
 			wave, err := first.Lay(first.Next(), []design.Lane{{}}, nil)
 			if err != nil {
-				return &exitCode{exitUsage, err}
+				return usageError(err)
 			}
 			summary := summarize(frozen, wave)
 			if measure {
@@ -210,7 +210,7 @@ func seconds(s float64) string {
 // measure runs a pilot.
 func (p *planned) measure(ctx context.Context, question *asked, blocks int, options localOptions) error {
 	if blocks < 1 {
-		return &exitCode{exitUsage, fmt.Errorf("invalid --pilot-blocks %d: a pilot has at least 1 block", blocks)}
+		return usageError(fmt.Errorf("invalid --pilot-blocks %d: a pilot has at least 1 block", blocks))
 	}
 	here, err := prepareLocal(question, options, io.Discard)
 	if err != nil {
@@ -240,7 +240,7 @@ func (p *planned) failure() error {
 	if len(p.Lost) == 0 {
 		return nil
 	}
-	return &exitCode{exitError, fmt.Errorf("the run would lose trials, as its pilot did: %s", p.Lost[0])}
+	return withCode(exitError, fmt.Errorf("the run would lose trials, as its pilot did: %s", p.Lost[0]))
 }
 
 // lost are the trials that the analysis could not use, but for those beyond a noise limit: that is this machine's, and a run repeats them.

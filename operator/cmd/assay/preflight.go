@@ -123,7 +123,7 @@ func inspectMachine(ctx context.Context, binDirs []string, spec *assayv1alpha1.B
 	}
 	runner, err := local.FindProgram("assay-runner", folders)
 	if err != nil {
-		return nil, &exitCode{exitUsage, err}
+		return nil, usageError(err)
 	}
 	cpus := 1
 	if spec != nil {

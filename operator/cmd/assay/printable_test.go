@@ -19,11 +19,42 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 )
 
-// Names, reasons and warnings come from ledgers and histories, which others wrote.
-func TestWhatOthersWroteMovesNoCursor(t *testing.T) {
-	const hostile = "a\x1b[2J\x1b]0;b\a\u009bc\rd\u202ee\nfake"
+// hostile is a name, reason or warning as the untrusted writers of ledgers and histories could choose it.
+const hostile = "a\x1b[2J\x1b]0;b\a\u009bc\rd\u202ee\nfake"
+
+// hostileKey returns the key of a series with hostile in each field.
+func hostileKey() series.Key {
+	return series.Key{Project: hostile, Benchmark: hostile, Point: hostile, Metric: hostile, Statistic: hostile}
+}
+
+// checkPrintable fails the test if print writes control characters, invalid UTF-8 or a line break from hostile. Logs may have such lines.
+func checkPrintable(t *testing.T, print func(io.Writer) error, logs bool) {
+	t.Helper()
+	var out bytes.Buffer
+	if err := print(&out); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), `a\x1b[2J`) {
+		t.Errorf("output lacks the escaped form of %q:\n%q", hostile, out.String())
+	}
+	if !logs && strings.Contains(out.String(), "\nfake") {
+		t.Errorf("output has an unescaped line break from %q:\n%q", hostile, out.String())
+	}
+	if !utf8.ValidString(out.String()) {
+		t.Errorf("output is not valid UTF-8:\n%q", out.String())
+	}
+	for _, r := range out.String() {
+		if r != '\n' && !unicode.IsPrint(r) {
+			t.Fatalf("output has the unprintable character %q:\n%q", r, out.String())
+		}
+	}
+}
+
+// hostileSeries returns a series and a change of it with hostile in each text.
+func hostileSeries(t *testing.T) (*series.Series, change.Change, time.Time) {
+	t.Helper()
 	when := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
-	key := series.Key{Project: hostile, Benchmark: hostile, Point: hostile, Metric: hostile, Statistic: hostile}
+	key := hostileKey()
 	estimate := series.Estimate{LogRatio: 0.1, SE: 0.01, DF: 5, Blocks: 6}
 	found, err := series.Of(key, []series.Record{
 		{Kind: series.Measured, ID: hostile, Schedule: hostile, Sequence: 1, At: when, Head: hostile, Anchor: hostile, Ratio: estimate,
@@ -34,12 +65,19 @@ func TestWhatOthersWroteMovesNoCursor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	changed := change.Change{
+	return found, hostileChange(when), when
+}
+
+// hostileChange returns a change of the series of hostileKey with hostile in each text.
+func hostileChange(when time.Time) change.Change {
+	return change.Change{
 		ID: hostile, Project: hostile, First: 1, From: 1, To: 1, State: change.Confirmed,
-		Effects: []change.Effect{{Series: key.ID(), LogRatio: 0.1}},
+		Effects: []change.Effect{{Series: hostileKey().ID(), LogRatio: 0.1}},
 		History: []change.Event{{At: when, Who: hostile, Person: true, Why: hostile}},
 	}
-	view := viewSeries(found, change.Book{Changes: []change.Change{changed}})
+}
+
+func TestComparison_HostileTextIsEscaped(t *testing.T) {
 	all := []string{hostile}
 	differs := []compare.Difference{{Key: hostile, A: hostile, B: hostile}}
 	for name, print := range map[string]func(io.Writer) error{
@@ -49,24 +87,60 @@ func TestWhatOthersWroteMovesNoCursor(t *testing.T) {
 				Environment: differs, Parameters: differs, WarningsA: all, WarningsB: all,
 			})
 		},
-		"a log": func(out io.Writer) error {
-			l := logReader{out: out}
-			return l.copy("pod", "main", strings.NewReader(hostile+"\nnot of any alphabet: \x9b2J\n"))
-		},
+	} {
+		t.Run(name, func(t *testing.T) { checkPrintable(t, print, false) })
+	}
+}
+
+func TestHistory_HostileTextIsEscaped(t *testing.T) {
+	found, changed, when := hostileSeries(t)
+	view := viewSeries(found, change.Book{Changes: []change.Change{changed}})
+	for name, print := range map[string]func(io.Writer) error{
 		"all series": func(out io.Writer) error { return printSeries(out, []historyView{view}) },
 		"a series":   view.print,
 		"changes": (&changesView{
-			Changes: []change.Change{changed}, Series: map[string]string{key.ID(): hostile}, Silent: []change.Alert{{Series: all, Since: when}},
+			Changes: []change.Change{changed}, Series: map[string]string{hostileKey().ID(): hostile}, Silent: []change.Alert{{Series: []string{hostile}, Since: when}},
 		}).print,
+		"ledgers without a report": func(out io.Writer) error {
+			(&siteWritten{Missing: []string{hostile + ": \x9b2J"}}).warn(out)
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) { checkPrintable(t, print, false) })
+	}
+}
+
+func TestBisection_HostileTextIsEscaped(t *testing.T) {
+	for name, print := range map[string]func(io.Writer) error{
 		"a step of a search": func(out io.Writer) error {
 			b := &bisection{bisectOptions: bisectOptions{stderr: out}}
 			b.printf("image of %s: %s\n", hostile, hostile)
 			return nil
 		},
-		"ledgers without a report": func(out io.Writer) error {
-			(&siteWritten{Missing: []string{hostile + ": \x9b2J"}}).warn(out)
-			return nil
+		"an answer": func(out io.Writer) error {
+			b := &bisection{bisectOptions: bisectOptions{stdout: out, form: "text"}}
+			b.kept.Search.Key, b.kept.Subjects = hostileKey(), map[string]string{hostile: hostile}
+			return b.print(&bisect.Answer{Skipped: []bisect.Skipped{{Revision: hostile, Why: hostile}},
+				Culprits: []bisect.Culprit{{After: hostile, At: hostile, Among: []string{hostile, hostile}}}})
 		},
+	} {
+		t.Run(name, func(t *testing.T) { checkPrintable(t, print, false) })
+	}
+}
+
+func TestDoctor_HostileTextIsEscaped(t *testing.T) {
+	for name, print := range map[string]func(io.Writer) error{
+		"what doctor found": func(out io.Writer) error {
+			return printFindings(out, "table", []finding{{Check: hostile, Found: hostile, Remedy: hostile}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) { checkPrintable(t, print, false) })
+	}
+}
+
+func TestRuns_HostileTextIsEscaped(t *testing.T) {
+	all := []string{hostile}
+	for name, print := range map[string]func(io.Writer) error{
 		"a point that was measured": func(out io.Writer) error {
 			store, err := ledger.OpenFolder(t.Context(), t.TempDir())
 			if err != nil {
@@ -74,7 +148,7 @@ func TestWhatOthersWroteMovesNoCursor(t *testing.T) {
 			}
 			f := &follower{stdout: out, form: "text", archive: archive.Open(store), asked: &asked{file: hostile}}
 			return f.printPoint(&pointRecorded{
-				Series: hostile, Revision: hostile, Problems: all, Points: []recordView{{Key: key, Kind: series.Gap, Reason: hostile}},
+				Series: hostile, Revision: hostile, Problems: all, Points: []recordView{{Key: hostileKey(), Kind: series.Gap, Reason: hostile}},
 				Due: []confirmView{{Change: hostile, Old: []points.Revision{{Revision: hostile}}, New: []points.Revision{{Revision: hostile}}}},
 			})
 		},
@@ -82,41 +156,20 @@ func TestWhatOthersWroteMovesNoCursor(t *testing.T) {
 			f := &follower{stdout: out, form: "text"}
 			sides := []points.Revision{{Revision: hostile}}
 			return f.printJudged(&watch.Confirm{Change: hostile, Old: sides, New: sides}, change.Holds, []change.Alert{{Change: hostile}},
-				change.Book{Changes: []change.Change{changed}})
+				change.Book{Changes: []change.Change{hostileChange(time.Now())}})
 		},
 		"a plan": func(out io.Writer) error {
 			printPlan(out, planned{Run: hostile, Arms: all, Gates: all, Lost: []lostTrials{{Arm: hostile, Point: hostile, Reason: hostile}}})
 			return nil
 		},
-		"what doctor found": func(out io.Writer) error {
-			return printFindings(out, "table", []finding{{Check: hostile, Found: hostile, Remedy: hostile}})
-		},
-		"an answer": func(out io.Writer) error {
-			b := &bisection{bisectOptions: bisectOptions{stdout: out, form: "text"}}
-			b.kept.Search.Key, b.kept.Subjects = key, map[string]string{hostile: hostile}
-			return b.print(&bisect.Answer{Skipped: []bisect.Skipped{{Revision: hostile, Why: hostile}},
-				Culprits: []bisect.Culprit{{After: hostile, At: hostile, Among: []string{hostile, hostile}}}})
-		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			var out bytes.Buffer
-			if err := print(&out); err != nil {
-				t.Fatal(err)
-			}
-			if !strings.Contains(out.String(), `a\x1b[2J`) {
-				t.Errorf("it does not say %q:\n%q", hostile, out.String())
-			}
-			if name != "a log" && strings.Contains(out.String(), "\nfake") {
-				t.Errorf("it has a line that it does not say:\n%q", out.String())
-			}
-			if !utf8.ValidString(out.String()) {
-				t.Errorf("it prints bytes that are no text:\n%q", out.String())
-			}
-			for _, r := range out.String() {
-				if r != '\n' && !unicode.IsPrint(r) {
-					t.Fatalf("it prints %q:\n%q", r, out.String())
-				}
-			}
-		})
+		t.Run(name, func(t *testing.T) { checkPrintable(t, print, false) })
 	}
+}
+
+func TestLogs_HostileTextIsEscaped(t *testing.T) {
+	checkPrintable(t, func(out io.Writer) error {
+		l := logReader{out: out}
+		return l.copy("pod", "main", strings.NewReader(hostile+"\nnot of any alphabet: \x9b2J\n"))
+	}, true)
 }

@@ -28,8 +28,8 @@ var ciWriters = map[string]func(*ci.Result) ([]byte, error){
 	"shields": (*ci.Result).Shields,
 }
 
-// result is how a run ended. Of the answer of a gate, that gate says whether it passed, and a run that failed has a result too.
-func (s *source) result(ctx context.Context, where, file string) (*ci.Result, error) {
+// resultOf is how a run ended. Of the answer of a gate, that gate says whether it passed, and a run that failed has a result too.
+func resultOf(ctx context.Context, s *source, where, file string) (*ci.Result, error) {
 	var answer *gateAnswer
 	shown := file
 	if isAnswer(where) {
@@ -116,11 +116,11 @@ func gateLines(file string) map[string]int {
 func publishResult(ctx context.Context, result *ci.Result, stdout io.Writer) error {
 	place, err := github.FromEnvironment(os.Getenv, os.ReadFile)
 	if err != nil {
-		return &exitCode{exitUsage, err}
+		return usageError(err)
 	}
 	client, err := github.New(place, os.Getenv("GITHUB_TOKEN"))
 	if err != nil {
-		return &exitCode{exitUsage, err}
+		return usageError(err)
 	}
 	markdown := result.Markdown()
 	if _, err := io.WriteString(stdout, result.Commands()); err != nil {

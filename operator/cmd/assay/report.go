@@ -38,7 +38,7 @@ func newReportCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 			forms := reportForms
 			switch {
 			case show && publish:
-				return &exitCode{exitUsage, errors.New("--open and --publish contradict each other: use one of them")}
+				return usageError(errors.New("--open and --publish contradict each other: use one of them"))
 			case show:
 				forms = []string{"html"}
 			case publish:
@@ -52,7 +52,7 @@ func newReportCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 			case show:
 				return openReport(cmd.Context(), &from, args[0], to, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			case ciWriters[to.form] != nil:
-				result, err := from.result(cmd.Context(), args[0], file)
+				result, err := resultOf(cmd.Context(), &from, args[0], file)
 				if err != nil {
 					return err
 				}

@@ -93,7 +93,7 @@ func deliver(ctx context.Context, from *source, where string, to destination, st
 	if to.form == "table" && to.file == "" {
 		return report.Terminal(stdout, result.experiment, result.analysis)
 	}
-	raw, err := result.in(ctx, to.form)
+	raw, err := inForm(ctx, result, to.form)
 	if err != nil {
 		return err
 	}

@@ -59,11 +59,11 @@ func newRunCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 				return err
 			}
 			if err := point.check(here); err != nil {
-				return &exitCode{exitUsage, err}
+				return usageError(err)
 			}
 			if here {
 				if follow || what.name != "" || what.generate {
-					return &exitCode{exitUsage, errors.New("--watch, --name and --generate-name are for runs on a cluster: leave them out with --local")}
+					return usageError(errors.New("--watch, --name and --generate-name are for runs on a cluster: leave them out with --local"))
 				}
 				if point.name != "" {
 					return runSeries(cmd.Context(), connection, what.file, form, options, point, cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -127,7 +127,7 @@ func printCreated(ctx context.Context, cluster *cluster, run *assayv1alpha1.Benc
 		return watchToTheEnd(ctx, cluster, run.Name, form, out)
 	}
 	if follow {
-		return &exitCode{exitUsage, fmt.Errorf("BenchmarkRun %s/%s was created; --watch goes with -o text or json", run.Namespace, run.Name)}
+		return usageError(fmt.Errorf("BenchmarkRun %s/%s was created; --watch goes with -o text or json", run.Namespace, run.Name))
 	}
 	if form == "name" {
 		_, err := fmt.Fprintf(out, "benchmarkrun.assay.dev/%s\n", run.Name)
@@ -171,7 +171,7 @@ func prepareLocal(question *asked, options localOptions, log io.Writer) (*localR
 	}
 	armPrograms, err := local.ParseArmPrograms(options.arms)
 	if err != nil {
-		return nil, &exitCode{exitUsage, err}
+		return nil, usageError(err)
 	}
 	runner, err := findRunner(binDirs)
 	if err != nil {
@@ -223,13 +223,13 @@ func (r *localRun) file(key string) string {
 func findRunner(folders []string) (string, error) {
 	const name = "assay-runner"
 	if err := local.Supported(); err != nil {
-		return "", &exitCode{exitUsage, err}
+		return "", usageError(err)
 	}
 	path, err := local.FindProgram(name, folders)
 	if err != nil {
-		return "", &exitCode{exitUsage, fmt.Errorf("%s, which executes the trials, is neither in %s nor in PATH: put it beside %s, or name its "+
+		return "", usageError(fmt.Errorf("%s, which executes the trials, is neither in %s nor in PATH: put it beside %s, or name its "+
 			"folder with --bin-dir (in a checkout make build makes both)",
-			name, strings.Join(folders, ", "), program)}
+			name, strings.Join(folders, ", "), program))
 	}
 	return path, nil
 }
@@ -248,7 +248,7 @@ func (a *asked) freeze() (*experiment.Experiment, error) {
 	identity := record.Run{Namespace: "local", Name: a.run.Name, UID: uuid.NewString()}
 	frozen, err := experiment.Freeze(identity, a.run.Spec, *a.template)
 	if err != nil {
-		return nil, &exitCode{exitUsage, a.explain(err)}
+		return nil, usageError(a.explain(err))
 	}
 	return frozen, nil
 }
@@ -262,7 +262,7 @@ func (a *asked) with(run *assayv1alpha1.BenchmarkRun) *asked {
 
 // wrong is what keeps the run in the file from being taken.
 func (a *asked) wrong(text string, args ...any) error {
-	return &exitCode{exitUsage, fmt.Errorf("BenchmarkRun %s in %s: "+text, append([]any{a.run.Name, a.file}, args...)...)}
+	return usageError(fmt.Errorf("BenchmarkRun %s in %s: "+text, append([]any{a.run.Name, a.file}, args...)...))
 }
 
 // readRun reads the run in a file with its template: from the file, from other files, or from the cluster if there is one.
@@ -279,7 +279,7 @@ func readRun(ctx context.Context, connection *genericclioptions.ConfigFlags, fil
 	run := &set.Runs[0]
 	// A ledger is of a run with a name, and nobody but the API server generates one.
 	if run.Name = cmp.Or(run.Name, strings.TrimRight(run.GenerateName, "-.")); run.Name == "" {
-		return nil, &exitCode{exitUsage, fmt.Errorf("%s: metadata.name is missing: write one", file)}
+		return nil, usageError(fmt.Errorf("%s: metadata.name is missing: write one", file))
 	}
 	out := &asked{run: run, file: file, explain: func(err error) error { return set.Explain(run, err) }}
 	if out.template, err = set.Template(run); err == nil {
@@ -291,7 +291,7 @@ func readRun(ctx context.Context, connection *genericclioptions.ConfigFlags, fil
 			return out, nil
 		}
 	}
-	return nil, &exitCode{exitUsage, err}
+	return nil, usageError(err)
 }
 
 func binFolders(given []string) ([]string, error) {
@@ -318,7 +318,7 @@ func startLedger(ctx context.Context, executor *local.Executor, frozen *experime
 	}
 	err = executor.Plan(ctx, store, ledger.ExperimentKey, raw)
 	if errors.Is(err, ledger.ErrExists) {
-		err = &exitCode{exitUsage, fmt.Errorf("folder %s holds the ledger of another run: name another with --out", folder)}
+		err = usageError(fmt.Errorf("folder %s holds the ledger of another run: name another with --out", folder))
 	}
 	return store, err
 }

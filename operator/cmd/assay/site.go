@@ -82,7 +82,7 @@ func newSiteCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 			"--served s3://assay=https://bench.example.org/ledgers",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.check(); err != nil {
-				return &exitCode{exitUsage, err}
+				return usageError(err)
 			}
 			written, err := writeSite(cmd.Context(), o, time.Now())
 			if err != nil {
@@ -162,7 +162,7 @@ func writeSite(ctx context.Context, o siteOptions, now time.Time) (*siteWritten,
 		return nil, err
 	}
 	if len(all) == 0 {
-		return nil, &exitCode{exitUsage, fmt.Errorf("no series in %s: assay run --local --series measures the first point of one", history.URL())}
+		return nil, usageError(fmt.Errorf("no series in %s: assay run --local --series measures the first point of one", history.URL()))
 	}
 	book, err := history.Book(ctx)
 	if err != nil {

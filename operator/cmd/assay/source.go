@@ -89,8 +89,7 @@ func (s *source) open(ctx context.Context, where string) (*judged, error) {
 func readJudged(ctx context.Context, store ledger.Store, where string, wave int) (*judged, error) {
 	frozen, err := ledger.ReadExperiment(ctx, store)
 	if errors.Is(err, ledger.ErrNotFound) {
-		return nil, &exitCode{exitUsage,
-			fmt.Errorf("%s does not hold the ledger of a run: it has no %s; name the run's own folder or prefix", where, ledger.ExperimentKey)}
+		return nil, usageError(fmt.Errorf("%s does not hold the ledger of a run: it has no %s; name the run's own folder or prefix", where, ledger.ExperimentKey))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", where, err)
@@ -128,7 +127,7 @@ func (s *source) store(ctx context.Context, namespace, where string) (ledger.Sto
 	if strings.Contains(where, "://") {
 		store, err := ledger.Open(ctx, where, ledger.Options{})
 		if errors.Is(err, ledger.ErrBadURL) {
-			return nil, &exitCode{exitUsage, err}
+			return nil, usageError(err)
 		}
 		return store, err
 	}
@@ -178,8 +177,8 @@ func (s *source) openFrom(ctx context.Context, cluster *cluster, field, where st
 // in the environment.
 func (s *source) credentials(ctx context.Context, reader client.Reader, namespace string) (ledger.Options, error) {
 	if len(s.keys) != 2 || s.keys[0] == "" || s.keys[1] == "" {
-		return ledger.Options{}, &exitCode{exitUsage, fmt.Errorf("invalid --secret-keys %q: name two keys, the access key's and the secret "+
-			"key's, with a comma between them", strings.Join(s.keys, ","))}
+		return ledger.Options{}, usageError(fmt.Errorf("invalid --secret-keys %q: name two keys, the access key's and the secret "+
+			"key's, with a comma between them", strings.Join(s.keys, ",")))
 	}
 	own := os.Getenv("AWS_ACCESS_KEY_ID") != ""
 	var secret corev1.Secret
