@@ -253,7 +253,7 @@ func lostTrialsOf(result *ledgers.Analyzed) []lostTrials {
 		attempts[attempt.ID] = attempt
 	}
 	var out []lostTrials
-	for _, excluded := range selection.Of(result.Experiment, result.Evidence, result.Analysis.Wave).Rejected {
+	for _, excluded := range selection.Select(result.Experiment, result.Evidence, result.Analysis.Wave).Rejected {
 		if excluded.Kind == selection.Noisy {
 			continue
 		}
