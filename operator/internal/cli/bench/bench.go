@@ -20,7 +20,7 @@ import (
 	"assay.dev/assay/operator/internal/bench"
 	"assay.dev/assay/operator/internal/cli"
 	"assay.dev/assay/operator/internal/cli/runs"
-	"assay.dev/assay/operator/internal/local"
+	"assay.dev/assay/operator/internal/executor/local"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/suggest"
 )

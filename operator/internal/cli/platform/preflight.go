@@ -17,8 +17,8 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/cli"
 	"assay.dev/assay/operator/internal/cli/runs"
+	"assay.dev/assay/operator/internal/executor/local"
 	"assay.dev/assay/operator/internal/experiment"
-	"assay.dev/assay/operator/internal/local"
 	"assay.dev/assay/operator/internal/preflight"
 )
 

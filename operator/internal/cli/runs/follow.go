@@ -21,13 +21,13 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/cli"
 	"assay.dev/assay/operator/internal/cli/history"
+	"assay.dev/assay/operator/internal/executor/local"
 	"assay.dev/assay/operator/internal/history/archive"
 	"assay.dev/assay/operator/internal/history/bisect"
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/history/watch"
-	"assay.dev/assay/operator/internal/local"
 )
 
 // LocalProject is the project of histories without a cluster, and localSchedule what measures their points.

@@ -13,10 +13,10 @@ import (
 	"assay.dev/assay/operator/internal/cli"
 	"assay.dev/assay/operator/internal/cli/ledgers"
 	"assay.dev/assay/operator/internal/design"
+	"assay.dev/assay/operator/internal/executor/local"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/ledger"
-	"assay.dev/assay/operator/internal/local"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 )
