@@ -173,7 +173,7 @@ func fixedSamplesOf(exp *experiment.Experiment, attempts []*record.Attempt) fixe
 	return out
 }
 
-// broken describes a number of samples other than the one that the attempt's parameter fixes; empty if there is none.
+// broken describes a number of samples other than the one that the attempt's parameter fixes; empty without one.
 func (f fixedSamples) broken(attempt *record.Attempt) string {
 	for _, metric := range f.metrics {
 		reported := attempt.Reported().Metrics[metric.Name]
