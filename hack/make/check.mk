@@ -9,6 +9,7 @@ GOLANGCI := go tool -modfile=$(CURDIR)/hack/tools/lint.mod golangci-lint-kube-ap
 
 .PHONY: generate
 generate: bin/cluster ## Regenerate what is generated (may write).
+	@cd operator && go generate ./internal/record && go generate ./internal/experiment
 	@cd operator && go tool $(TOOLS) controller-gen object paths=./api/... \
 	  && go tool $(TOOLS) controller-gen crd rbac:roleName=assay-operator paths=./... output:crd:dir=config/crd output:rbac:dir=config/rbac
 	@cd operator && go generate ./...

@@ -10,6 +10,7 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis/trial"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/format"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -71,7 +72,7 @@ func (s *Selection) rejectUnusable(exp *experiment.Experiment, attempts []*recor
 		reason := succeededAgainst(attempt)
 		switch {
 		case reason != "":
-		case attempt.Result == nil && exp.Plan.Workload.Output.Format == experiment.NoOutput: // Its program reports nothing.
+		case attempt.Result == nil && exp.Plan.Workload.Output.Format == format.None: // Its program reports nothing.
 		case attempt.Result == nil:
 			reason = "it succeeded and holds no result"
 		default:
