@@ -63,7 +63,9 @@ type reading struct {
 	Minimum          *float64
 }
 
-func (r reading) positive() bool { return r.ExclusiveMinimum != nil || r.Minimum != nil && *r.Minimum > 0 }
+func (r reading) positive() bool {
+	return r.ExclusiveMinimum != nil || r.Minimum != nil && *r.Minimum > 0
+}
 
 // readReadings returns $defs.noise of the schema of attempts, in its order.
 func readReadings(path string) ([]reading, error) {
