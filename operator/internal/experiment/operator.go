@@ -85,12 +85,17 @@ var operators = []operator{
 	},
 }
 
-// definition returns the definition of the operator; a zero one without a region if the operator is unknown.
-func (o Op) definition() operator {
-	if i := slices.IndexFunc(operators, func(of operator) bool { return of.name == o }); i >= 0 {
-		return operators[i]
+// unknown is the definition of an operator that a foreign file names. It compares nothing.
+var unknown operator
+
+// definition returns the definition of the operator.
+func (o Op) definition() *operator {
+	for i := range operators {
+		if operators[i].name == o {
+			return &operators[i]
+		}
 	}
-	return operator{name: o}
+	return &unknown
 }
 
 // Ops returns the operators on any of these subjects, in the order of the API reference; without a subject, all operators.

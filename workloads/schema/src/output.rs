@@ -1,7 +1,5 @@
 //! Where a result comes from, and what is kept of an output that another tool wrote.
 
-use serde::{Deserialize, Serialize};
-
 use crate::check::{self, Check, Violation};
 pub use crate::generated::Format;
 use crate::read::records;
