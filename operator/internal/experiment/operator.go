@@ -3,6 +3,7 @@ package experiment
 //go:generate go run ./gen
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -50,6 +51,8 @@ type operator struct {
 	wording string
 	// region returns the figures for which the condition holds; nil for outputs.
 	region func(bound float64) Region
+	// least is the smallest bound, if it is not that of the subject.
+	least float64
 	// suits is the direction of the metrics that the operator is for. With the other direction it accepts a metric that got worse, which
 	// needs allowWorse; opposite is the operator to suggest then. Both are empty for an operator that suits either direction.
 	suits    Direction
@@ -139,7 +142,7 @@ func (o Op) Region(bound float64) Region {
 func (o Op) bounds() (least, most float64, ok bool) {
 	switch o.Subject() {
 	case SubjectRatio:
-		return math.SmallestNonzeroFloat64, math.MaxFloat64, true
+		return cmp.Or(o.definition().least, math.SmallestNonzeroFloat64), math.MaxFloat64, true
 	case SubjectLevel:
 		return -math.MaxFloat64, math.MaxFloat64, true
 	case SubjectCompletion:
@@ -155,7 +158,11 @@ func (o Op) parseBound(text, unit string) (float64, error) {
 	switch o.Subject() {
 	case SubjectRatio:
 		bound, err := parseBound(text, "")
-		if err == nil && !(bound > 0) {
+		switch least, _, _ := o.bounds(); {
+		case err != nil || bound >= least:
+		case bound > 0:
+			err = fmt.Errorf("invalid bound %s: %s allows numbers from %g", text, o, least)
+		default:
 			err = fmt.Errorf("invalid bound %s: a ratio is always positive, so the gate would decide nothing; write a number above 0", text)
 		}
 		return bound, err
