@@ -1,6 +1,6 @@
 ##@ Check
 
-GO_MODULES := operator cluster charts/test test/e2e test/browser test/release test/docs hack/count hack/english workloads/batch/curp-ho/checker
+GO_MODULES := operator cluster charts/test test/e2e test/browser test/release test/docs test/extend hack/count hack/english workloads/batch/curp-ho/checker
 # Those of them that make programs: what none of their programs can reach is dead, whatever tests call.
 GO_PROGRAMS := operator cluster charts/test hack/count hack/english workloads/batch/curp-ho/checker
 TOOLS := -modfile=$(CURDIR)/hack/tools/go.mod
@@ -73,6 +73,11 @@ test-go: bin/cluster bin/assay-runner ## Go tests, with a real kube-apiserver, e
 	  fi; export KUBEBUILDER_ASSETS; \
 	  for m in operator cluster charts/test test/docs hack/count hack/english; do \
 	    echo "== go test $$m" && (cd $$m && go test -count=1 -timeout 15m ./...) || exit 1; done
+	@cd test/extend && go test -count=1 -short ./...
+
+.PHONY: test-extend
+test-extend: ## Apply each patch of test/extend to a copy of the tree, regenerate, build and test it.
+	@cd test/extend && go test -count=1 -timeout 60m ./...
 
 .PHONY: test-stores
 test-stores: bin/cluster bin/assay ## The ledger's tests against every store built from source, into docs/reference/object-stores.md.
