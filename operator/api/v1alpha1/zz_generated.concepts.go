@@ -104,7 +104,7 @@ const (
 )
 
 // NoiseLimits are the readings beyond which a trial was disturbed. Each is a share such as "2%"; an empty one takes the
-// default, and "off" sets no limit. The defaults come from the calibration in docs/methodology.md. Only steal and otherWork
+// default, and "off" sets no limit. The defaults come from the calibration in docs/methodology/noise.md. Only steal and otherWork
 // reject a trial, according to environment.onViolation, because they measure other work during the trial. Readings that a
 // trial can influence itself, and those from before or after it, are warnings that count the trials of every arm.
 type NoiseLimits struct {

@@ -52,7 +52,7 @@ type definition struct {
 
 // readings lists all readings, in the order in which violations are reported.
 //
-// The default limits come from the readings of quiet trials and of trials beside a neighbour (docs/methodology.md, "Noise limits"). Each is
+// The default limits come from the readings of quiet trials and of trials beside a neighbour (docs/methodology/noise.md). Each is
 // above nearly all quiet trials and below the trials beside a neighbour. `make calibrate` measures them again.
 var readings = []definition{
 	{

@@ -142,7 +142,7 @@ func policies() enumeration {
 // writeLimits writes the struct of the noise limits, with a field for each kind.
 func writeLimits(out *bytes.Buffer) {
 	fmt.Fprint(out, `// NoiseLimits are the readings beyond which a trial was disturbed. Each is a share such as "2%"; an empty one takes the
-// default, and "off" sets no limit. The defaults come from the calibration in docs/methodology.md. Only `+rejecting()+`
+// default, and "off" sets no limit. The defaults come from the calibration in docs/methodology/noise.md. Only `+rejecting()+`
 // reject a trial, according to environment.onViolation, because they measure other work during the trial. Readings that a
 // trial can influence itself, and those from before or after it, are warnings that count the trials of every arm.
 type NoiseLimits struct {
