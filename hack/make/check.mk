@@ -114,7 +114,7 @@ lint-workflows: bin/cluster ## argo lint of every workflow that is shipped, and 
 	@argo=$$(bin/cluster build --print-dir argo)/argo && \
 	  $$argo lint --offline --no-color \
 	    $$(grep -rlE '^kind: (ClusterWorkflowTemplate|CronWorkflow|Workflow|WorkflowTemplate)$$' --include='*.yaml' \
-	      workflows operator/internal/workflow/testdata)
+	      workflows operator/internal/executor/argo/testdata)
 
 .PHONY: english
 english: bin/assay ## Count clauses in comments, strings, help and pages that cannot be searched for; fails above 3 per 1,000 lines.
