@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/format"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -457,9 +458,9 @@ func TestRejectUnusable_ProgramsWithAndWithoutOutput(t *testing.T) {
 		result *record.Result
 		want   string
 	}{
-		"none is asked for and none is there": {experiment.NoOutput, nil, ""},
-		"none is asked for and one is there":  {experiment.NoOutput, &record.Result{}, ""},
-		"and it means nothing":                {experiment.NoOutput, centuries, "mean of phase load"},
+		"none is asked for and none is there": {format.None, nil, ""},
+		"none is asked for and one is there":  {format.None, &record.Result{}, ""},
+		"and it means nothing":                {format.None, centuries, "mean of phase load"},
 		"one is asked for and none is there":  {"", nil, "it succeeded and holds no result"},
 		"one is asked for and one is there":   {"", &record.Result{}, ""},
 		"but it means nothing":                {"", centuries, "mean of phase load"},
