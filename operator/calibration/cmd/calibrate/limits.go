@@ -62,7 +62,9 @@ func newLimitsCommand() *cobra.Command {
 func limitsWith(others map[string]string) (noise.Limits, error) {
 	out := noise.Limits{}
 	for _, kind := range noise.Kinds {
-		out[kind] = noise.Default(kind)
+		if limit, ok := noise.Default(kind); ok {
+			out[kind] = limit
+		}
 	}
 	for name, text := range others {
 		kind := noise.Kind(name)
@@ -197,7 +199,11 @@ func limitsTable(all readings) string {
 				row = append(row, at(all[under{kind, neighbour}], level))
 			}
 		}
-		fmt.Fprintf(&out, "| %s | %g %% |\n", strings.Join(row, " | "), 100*noise.Default(kind))
+		limit := "off"
+		if share, ok := noise.Default(kind); ok {
+			limit = fmt.Sprintf("%g %%", 100*share)
+		}
+		fmt.Fprintf(&out, "| %s | %s |\n", strings.Join(row, " | "), limit)
 	}
 	return out.String()
 }

@@ -187,7 +187,7 @@ var situations = []situation{
 	{"a lease that was never taken", func(l *testLedger) { l.lend(); l.leases.Taken = nil }},
 	{"a lease that ended before the last trials", func(l *testLedger) {
 		l.lend()
-		l.leases.Ends = []record.LeaseEnd{{Run: l.exp.Run, Lease: l.leases.Taken[0].Lease, EndedAt: l.attempts[30].StartedAt}}
+		l.leases.Ends = []record.LeaseEnd{{Run: l.exp.Run, Lease: l.leases.Taken[0].Lease, EndedAt: l.attempts[70].StartedAt}}
 	}},
 	{"a lease that had ended when one trial did", func(l *testLedger) {
 		l.lend()
