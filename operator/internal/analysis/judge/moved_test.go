@@ -1,4 +1,4 @@
-package analyze
+package judge_test
 
 import (
 	"slices"
@@ -10,6 +10,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
@@ -20,43 +21,43 @@ func TestWhatWentBadlyIsSeenWhereverItWasMoved(t *testing.T) {
 	crash := func(a *record.Attempt) {
 		a.Outcome, a.ExitCode, a.Signal, a.Result = record.Failed, nil, ptr.To(11), nil
 	}
-	zero := func(a *record.Attempt) { scaleTime(a, 0) }
+	zero := func(a *record.Attempt) { fixture.ScaleTime(a, 0) }
 	stale := func(a *record.Attempt) { a.Lease, a.Kept = &record.Lease{}, &record.Kept{Lease: record.LeaseEnded} }
 	leases := func(run record.Run) record.Leases {
 		return record.Leases{Known: true, Taken: []record.LeaseTaken{{Run: run}}}
 	}
 	// again executes every block once more; the first execution, of which spoil changes the trials of arms, lacks its last trial.
-	again := func(l *simulatedRun, spoil func(*record.Attempt), arms ...string) {
-		second := slices.Clone(l.attempts)
+	again := func(l *fixture.Run, spoil func(*record.Attempt), arms ...string) {
+		second := slices.Clone(l.Attempts)
 		for i := range second {
 			a := &second[i]
 			a.ID, a.StartedAt, a.Source = "second/"+a.Trial, a.StartedAt.Add(time.Hour), record.Source{}
 		}
-		l.keepOnly(func(a record.Attempt) bool { return a.Slot < 3 })
+		l.Retain(func(a record.Attempt) bool { return a.Slot < 3 })
 		for _, arm := range arms {
-			l.each(arm, spoil)
+			l.EachOf(arm, spoil)
 		}
-		l.attempts = append(l.attempts, second...)
+		l.Attempts = append(l.Attempts, second...)
 	}
-	first := func(l *simulatedRun, change func(*record.Attempt)) {
-		for i := range l.attempts {
-			if !strings.HasPrefix(l.attempts[i].ID, "second/") {
-				change(&l.attempts[i])
+	first := func(l *fixture.Run, change func(*record.Attempt)) {
+		for i := range l.Attempts {
+			if !strings.HasPrefix(l.Attempts[i].ID, "second/") {
+				change(&l.Attempts[i])
 			}
 		}
 	}
-	underStale := func(l *simulatedRun, arms ...string) record.Evidence {
+	underStale := func(l *fixture.Run, arms ...string) record.Evidence {
 		again(l, crash, arms...)
 		first(l, stale)
-		return record.Evidence{Leases: leases(l.exp.Run)}
+		return record.Evidence{Leases: leases(l.Exp.Run)}
 	}
-	markers := func(l *simulatedRun, arms ...int) (out []record.Started) {
-		for _, block := range l.waves[0].Blocks {
+	markers := func(l *fixture.Run, arms ...int) (out []record.Started) {
+		for _, block := range l.Waves[0].Blocks {
 			for slot, cell := range block.Warmup {
-				if arm := l.waves[0].Cells[cell].Arm; slices.Contains(arms, arm) {
+				if arm := l.Waves[0].Cells[cell].Arm; slices.Contains(arms, arm) {
 					trial := record.TrialName(block.ID, slot, true)
 					out = append(out, record.Started{Schema: record.StartedSchema, ID: "lost/" + trial, Trial: trial, Block: block.ID,
-						Arm: l.exp.Arms[arm].Name, StartedAt: "2026-11-21T08:00:00Z"})
+						Arm: l.Exp.Arms[arm].Name, StartedAt: "2026-11-21T08:00:00Z"})
 				}
 			}
 		}
@@ -64,70 +65,70 @@ func TestWhatWentBadlyIsSeenWhereverItWasMoved(t *testing.T) {
 	}
 	nothing := record.Evidence{}
 	for name, c := range map[string]struct {
-		spoil func(*simulatedRun) record.Evidence
+		spoil func(*fixture.Run) record.Evidence
 		want  experiment.Verdict
 		says  string
 	}{
-		"every block ran twice": {func(l *simulatedRun) record.Evidence { again(l, crash); return nothing }, goes, ""},
+		"every block ran twice": {func(l *fixture.Run) record.Evidence { again(l, crash); return nothing }, fixture.Go, ""},
 		"the candidate reported nothing of use in the execution that does not count": {
-			func(l *simulatedRun) record.Evidence { again(l, zero, "new"); return nothing }, inconclusive, "15 of no use in another execution",
+			func(l *fixture.Run) record.Evidence { again(l, zero, "new"); return nothing }, fixture.Inconclusive, "15 of no use in another execution",
 		},
 		"nor did the baseline": {
-			func(l *simulatedRun) record.Evidence { again(l, zero, "new", "old"); return nothing }, goes, "",
+			func(l *fixture.Run) record.Evidence { again(l, zero, "new", "old"); return nothing }, fixture.Go, "",
 		},
 		"the candidate crashed under a lease that was stale": {
-			func(l *simulatedRun) record.Evidence { return underStale(l, "new") }, inconclusive, "15 failed in an execution that does not count",
+			func(l *fixture.Run) record.Evidence { return underStale(l, "new") }, fixture.Inconclusive, "15 failed in an execution that does not count",
 		},
-		"so did the baseline": {func(l *simulatedRun) record.Evidence { return underStale(l, "new", "old") }, goes, ""},
+		"so did the baseline": {func(l *fixture.Run) record.Evidence { return underStale(l, "new", "old") }, fixture.Go, ""},
 		"the candidate's warm-ups never ended": {
-			func(l *simulatedRun) record.Evidence { return record.Evidence{Unfinished: markers(l, 1)} }, inconclusive,
+			func(l *fixture.Run) record.Evidence { return record.Evidence{Unfinished: markers(l, 1)} }, fixture.Inconclusive,
 			"10 begun and never ended",
 		},
 		"nor did the baseline's": {
-			func(l *simulatedRun) record.Evidence { return record.Evidence{Unfinished: markers(l, 0, 1)} }, goes, "",
+			func(l *fixture.Run) record.Evidence { return record.Evidence{Unfinished: markers(l, 0, 1)} }, fixture.Go, "",
 		},
-		"plans without the trials in which the candidate crashed": {func(l *simulatedRun) record.Evidence {
-			for i := range l.waves[0].Blocks {
-				l.waves[0].Blocks[i].Order = l.waves[0].Blocks[i].Order[:2]
+		"plans without the trials in which the candidate crashed": {func(l *fixture.Run) record.Evidence {
+			for i := range l.Waves[0].Blocks {
+				l.Waves[0].Blocks[i].Order = l.Waves[0].Blocks[i].Order[:2]
 			}
-			l.each("new", func(a *record.Attempt) {
+			l.EachOf("new", func(a *record.Attempt) {
 				if a.Slot > 1 {
 					crash(a)
 				}
 			})
 			return nothing
-		}, inconclusive, "attempts/w000-b0000/simulated/w000-b0000-s00002.json is missing, cannot be read or contradicts"},
-		"a wave in which the candidate is slower, with another run's plan": {func(l *simulatedRun) record.Evidence {
-			l.wave(t, record.Screen, 1.2)
-			l.waves[1].Experiment = "sha256:0"
+		}, fixture.Inconclusive, "attempts/w000-b0000/simulated/w000-b0000-s00002.json is missing, cannot be read or contradicts"},
+		"a wave in which the candidate is slower, with another run's plan": {func(l *fixture.Run) record.Evidence {
+			l.AddWave(t, record.Screen, 1.2)
+			l.Waves[1].Experiment = "sha256:0"
 			return nothing
-		}, inconclusive, "waves/001/wave.json is missing, cannot be read or contradicts"},
-		"both arms lost half of their trials, the candidate the slower ones": {func(l *simulatedRun) record.Evidence {
+		}, fixture.Inconclusive, "waves/001/wave.json is missing, cannot be read or contradicts"},
+		"both arms lost half of their trials, the candidate the slower ones": {func(l *fixture.Run) record.Evidence {
 			count := map[string]int{}
-			for i := range l.attempts {
-				a := &l.attempts[i]
+			for i := range l.Attempts {
+				a := &l.Attempts[i]
 				if count[a.Block+a.Arm]++; count[a.Block+a.Arm] == 1 {
 					a.Outcome, a.ExitCode, a.Result = record.NotStarted, nil, nil
 				}
 			}
 			return nothing
-		}, inconclusive, "10 of 20 trials completed against at least 1.000: 10 missing"},
-		"no plan, and a crash is an attempt of something else": {func(l *simulatedRun) record.Evidence {
-			a := l.lastOf("new")
+		}, fixture.Inconclusive, "10 of 20 trials completed against at least 1.000: 10 missing"},
+		"no plan, and a crash is an attempt of something else": {func(l *fixture.Run) record.Evidence {
+			a := l.LastOf("new")
 			crash(a)
-			a.Argv, l.waves = []string{"/other"}, nil
+			a.Argv, l.Waves = []string{"/other"}, nil
 			return nothing
-		}, inconclusive, "is missing, cannot be read or contradicts"},
+		}, fixture.Inconclusive, "is missing, cannot be read or contradicts"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := pair(t, 0.94, func(spec *runSpec) { spec.Design.WarmupTrials = 1 })
+			l := fixture.SimulatePair(t, 0.94, func(spec *fixture.RunSpec) { spec.Design.WarmupTrials = 1 })
 			evidence := c.spoil(l)
-			evidence.Waves, evidence.Attempts = l.waves, l.attempts
-			got := Evidence(l.exp, evidence, 9)
+			evidence.Waves, evidence.Attempts = l.Waves, l.Attempts
+			got := analyze.Evidence(l.Exp, evidence, 9)
 			if got.Verdict != c.want || !strings.Contains(got.Candidates[0].Reason, c.says) {
 				t.Errorf("%s: %s\nwant %s: %s", got.Verdict, got.Candidates[0].Reason, c.want, c.says)
 			}
-			checkInvariants(t, got)
+			fixture.CheckInvariants(t, got)
 		})
 	}
 }
@@ -144,17 +145,17 @@ func TestAnOutputThatIsNotThereIsNotEqual(t *testing.T) {
 		executor   string
 		want       experiment.Verdict
 	}{
-		"all outputs are there":                         {want: goes},
-		"one is in an execution that does not count":    {executor: "other/", want: goes},
-		"one attempt is not there":                      {take: true, want: inconclusive},
-		"nor is that of a trial that is known to begin": {take: true, unfinished: marker, want: inconclusive},
+		"all outputs are there":                         {want: fixture.Go},
+		"one is in an execution that does not count":    {executor: "other/", want: fixture.Go},
+		"one attempt is not there":                      {take: true, want: fixture.Inconclusive},
+		"nor is that of a trial that is known to begin": {take: true, unfinished: marker, want: fixture.Inconclusive},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := simulated(t, 8, fixture.Machine{Seed: 1, Noise: quiet, Seconds: factor(1.5)}, gates(gainAt8("1.1"),
+			l := fixture.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.5)}, fixture.WithGates(fixture.GainAt8("1.1"),
 				assayv1alpha1.Gate{Name: "same", Op: assayv1alpha1.ParityEqual},
 				assayv1alpha1.Gate{Name: "done", Op: assayv1alpha1.Completes, Bound: "0.9"}))
-			one := l.lastOf("fused-m4r")
-			evidence := record.Evidence{Waves: l.waves}
+			one := l.LastOf("fused-m4r")
+			evidence := record.Evidence{Waves: l.Waves}
 			if c.unfinished != nil {
 				evidence.Unfinished = c.unfinished(one)
 			}
@@ -162,14 +163,14 @@ func TestAnOutputThatIsNotThereIsNotEqual(t *testing.T) {
 				one.ID = c.executor + one.Trial
 			}
 			if id := one.ID; c.take {
-				l.keepOnly(func(a record.Attempt) bool { return a.ID != id })
+				l.Retain(func(a record.Attempt) bool { return a.ID != id })
 			}
-			evidence.Attempts = l.attempts
-			got := Evidence(l.exp, evidence, 0)
+			evidence.Attempts = l.Attempts
+			got := analyze.Evidence(l.Exp, evidence, 0)
 			at := slices.IndexFunc(got.Gates, func(g analysis.GateResult) bool {
-				return g.Gate == "same" && g.Candidate == "fused-m4r" && g.Outcome == inconclusive
+				return g.Gate == "same" && g.Candidate == "fused-m4r" && g.Outcome == fixture.Inconclusive
 			})
-			if candidate := got.Candidates[1]; candidate.Verdict != c.want || (at >= 0) != (c.want == inconclusive) {
+			if candidate := got.Candidates[1]; candidate.Verdict != c.want || (at >= 0) != (c.want == fixture.Inconclusive) {
 				t.Errorf("%s: %s, want %s", candidate.Verdict, candidate.Reason, c.want)
 			}
 		})
@@ -182,22 +183,22 @@ func TestANullArmThatLostTrialsIsMissing(t *testing.T) {
 		arms []string
 		want experiment.Verdict
 	}{
-		"it lost nothing":           {nil, goes},
-		"it lost half":              {[]string{"null"}, inconclusive},
-		"so did all":                {[]string{"old", "new", "null"}, goes},
-		"the candidate did as well": {[]string{"new", "null"}, inconclusive},
+		"it lost nothing":           {nil, fixture.Go},
+		"it lost half":              {[]string{"null"}, fixture.Inconclusive},
+		"so did all":                {[]string{"old", "new", "null"}, fixture.Go},
+		"the candidate did as well": {[]string{"new", "null"}, fixture.Inconclusive},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := pair(t, 0.94, both(completes("0.4", ""), func(spec *runSpec) { spec.Design.NullArm = true }))
+			l := fixture.SimulatePair(t, 0.94, fixture.CombineEdits(fixture.CompletesGate("0.4", ""), func(spec *fixture.RunSpec) { spec.Design.NullArm = true }))
 			for _, arm := range c.arms {
 				of := map[string]int{}
-				l.each(arm, func(a *record.Attempt) {
+				l.EachOf(arm, func(a *record.Attempt) {
 					if of[a.Block]++; of[a.Block] == 1 {
 						a.Outcome, a.ExitCode, a.Result = record.NotStarted, nil, nil
 					}
 				})
 			}
-			if got := l.analyze(); got.Verdict != c.want {
+			if got := l.Analyze(); got.Verdict != c.want {
 				t.Errorf("%s: %s, want %s", got.Verdict, got.Candidates[0].Reason, c.want)
 			}
 		})
@@ -252,19 +253,19 @@ func TestNothingThatIsMadeOfACrashIsGo(t *testing.T) {
 	}
 	for one, first := range ways {
 		for other, second := range ways {
-			l := pair(t, 0.94, nil)
-			evidence := record.Evidence{Waves: l.waves}
+			l := fixture.SimulatePair(t, 0.94, nil)
+			evidence := record.Evidence{Waves: l.Waves}
 			did := 0
-			l.each("new", func(a *record.Attempt) {
+			l.EachOf("new", func(a *record.Attempt) {
 				if did++; did > 2 {
 					return
 				}
 				a.Outcome, a.ExitCode, a.Signal, a.Result, a.Source = record.Failed, nil, ptr.To(11), nil, record.Source{}
 				[]func(*record.Attempt, *record.Evidence){first, second}[did-1](a, &evidence)
 			})
-			l.keepOnly(func(a record.Attempt) bool { return a.ID != "" })
-			evidence.Attempts = l.attempts
-			if got := Evidence(l.exp, evidence, 0); got.Verdict == goes {
+			l.Retain(func(a record.Attempt) bool { return a.ID != "" })
+			evidence.Attempts = l.Attempts
+			if got := analyze.Evidence(l.Exp, evidence, 0); got.Verdict == fixture.Go {
 				t.Errorf("%s and %s are made of two crashes: %s: %s", one, other, got.Verdict, got.Candidates[0].Reason)
 			}
 		}

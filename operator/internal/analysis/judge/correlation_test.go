@@ -1,4 +1,4 @@
-package analyze
+package judge_test
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -19,7 +20,7 @@ import (
 func TestADeclaredCorrelationIsAllowedForOrNothingIsDecided(t *testing.T) {
 	node := func(of func(number int) int) func(*testing.T, *record.Attempt) {
 		return func(t *testing.T, a *record.Attempt) {
-			a.Environment.Soft = map[string]any{"nodeName": fmt.Sprint("n", of(numbered(t, a)))}
+			a.Environment.Soft = map[string]any{"nodeName": fmt.Sprint("n", of(fixture.BlockNumber(t, a)))}
 		}
 	}
 	for name, c := range map[string]struct {
@@ -39,7 +40,7 @@ func TestADeclaredCorrelationIsAllowedForOrNothingIsDecided(t *testing.T) {
 			const runs = 200
 			decided := 0
 			for seed := range runs {
-				exp, err := fixture.PairExperiment(func(s *runSpec) {
+				exp, err := fixture.PairExperiment(func(s *fixture.RunSpec) {
 					s.Design.BlockCorrelation, s.Design.Blocks = "0.85", assayv1alpha1.Blocks{Min: c.blocks, Max: c.blocks}
 				})
 				if err != nil {
@@ -54,8 +55,8 @@ func TestADeclaredCorrelationIsAllowedForOrNothingIsDecided(t *testing.T) {
 				for i := range attempts {
 					c.change(t, &attempts[i])
 				}
-				got := Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
-				if got.Verdict == goes || got.Verdict == noGo {
+				got := analyze.Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
+				if got.Verdict == fixture.Go || got.Verdict == fixture.NoGo {
 					decided++
 				}
 				if found := slices.ContainsFunc(got.Gates[0].Caps, func(one analysis.Cap) bool {
@@ -76,7 +77,7 @@ func TestADeclaredCorrelationIsAllowedForOrNothingIsDecided(t *testing.T) {
 func noisyIn(block int) func(*testing.T, *record.Attempt) {
 	return func(t *testing.T, a *record.Attempt) {
 		a.Noise = fixture.Quiet(a.DurationSeconds)
-		if numbered(t, a) == block {
+		if fixture.BlockNumber(t, a) == block {
 			a.Noise.During.OtherWorkRatio = ptr.To(0.4)
 		}
 	}
@@ -84,11 +85,11 @@ func noisyIn(block int) func(*testing.T, *record.Attempt) {
 
 // A difference that is large beside what blocks do is still found.
 func TestALargeDifferenceIsFoundUnderADeclaredCorrelation(t *testing.T) {
-	l := pair(t, 0.8, func(s *runSpec) { s.Design.BlockCorrelation = "0.85" })
-	for i := range l.attempts {
-		l.attempts[i].Environment.Soft = map[string]any{"nodeName": l.attempts[i].Block}
+	l := fixture.SimulatePair(t, 0.8, func(s *fixture.RunSpec) { s.Design.BlockCorrelation = "0.85" })
+	for i := range l.Attempts {
+		l.Attempts[i].Environment.Soft = map[string]any{"nodeName": l.Attempts[i].Block}
 	}
-	if got := l.analyze(); got.Verdict != goes {
+	if got := l.Analyze(); got.Verdict != fixture.Go {
 		t.Errorf("%s: %s", got.Verdict, got.Candidates[0].Reason)
 	}
 }

@@ -1,4 +1,4 @@
-package analyze
+package explain_test
 
 import (
 	"testing"
@@ -24,9 +24,9 @@ func TestAPilotForetellsTheRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		world := fixture.NewWorld(fixture.Scenario{Trial: 0.02}, 0, seed, 1)
-		run := &simulatedRun{exp: exp, attempts: world.Run(exp, wave)}
-		run.waves = append(run.waves, *wave)
-		needed := explain.Expected(exp, run.analyze().Gates)
+		run := &fixture.Run{Exp: exp, Attempts: world.Run(exp, wave)}
+		run.Waves = append(run.Waves, *wave)
+		needed := explain.Expected(exp, run.Analyze().Gates)
 		if needed == nil {
 			t.Fatal("nothing is expected")
 		}

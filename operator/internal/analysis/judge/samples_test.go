@@ -1,4 +1,4 @@
-package analyze
+package judge_test
 
 import (
 	"cmp"
@@ -20,12 +20,12 @@ import (
 
 // latencies gives every trial of the scan experiment samples of its own: as many as number says of the n-th of its arm, and factor times as
 // long as those of any other.
-func latencies(l *simulatedRun, number func(arm string, n int) int, factor func(arm string, n int) float64) {
+func latencies(l *fixture.Run, number func(arm string, n int) int, factor func(arm string, n int) float64) {
 	random := rand.New(rand.NewPCG(3, 5))
 	seen := map[string]int{}
-	at := l.attempts[0].StartedAt
-	for i := range l.attempts {
-		a := &l.attempts[i]
+	at := l.Attempts[0].StartedAt
+	for i := range l.Attempts {
+		a := &l.Attempts[i]
 		n := seen[a.Arm+a.Point]
 		seen[a.Arm+a.Point]++
 		samples := make([]float64, number(a.Arm, n))
@@ -73,7 +73,7 @@ func TestNoDecisionRestsOnHowManySamplesThereAre(t *testing.T) {
 			return most
 		}
 	}
-	free := func(_ *runSpec, template *templateSpec) { template.Metrics[0].SamplesFrom = "" }
+	free := func(_ *fixture.RunSpec, template *fixture.TemplateSpec) { template.Metrics[0].SamplesFrom = "" }
 	// Samplers that run for a second take more of a faster program's.
 	adaptive := func(factor func(string, int) float64) func(string, int) int {
 		random := rand.New(rand.NewPCG(7, 9))
@@ -82,65 +82,65 @@ func TestNoDecisionRestsOnHowManySamplesThereAre(t *testing.T) {
 	faster := slower(0.8, all)
 	slightly := slower(1.06, all)
 	for name, c := range map[string]struct {
-		edit      func(*runSpec, *templateSpec)
+		edit      func(*fixture.RunSpec, *fixture.TemplateSpec)
 		statistic assayv1alpha1.Statistic
 		op        assayv1alpha1.GateOperator
 		bound     string
 		number    func(arm string, n int) int
 		factor    func(arm string, n int) float64
-		spoil     func(*simulatedRun)
+		spoil     func(*fixture.Run)
 		want      experiment.Verdict
 		says      string
 	}{
-		"as many as the parameter fixes": {statistic: "p95", number: always(30), factor: alike, want: goes},
+		"as many as the parameter fixes": {statistic: "p95", number: always(30), factor: alike, want: fixture.Go},
 		"a hundred times as many in its fast trials": {
-			statistic: "p95", number: only(candidate, few(3000)), factor: slower(3, even), want: noGo,
+			statistic: "p95", number: only(candidate, few(3000)), factor: slower(3, even), want: fixture.NoGo,
 			says: "latency has 3000 samples and iterations fixes 30 (samplesFrom): those beyond outweigh other trials'",
 		},
 		"a hundred times as many in all of its trials": {
-			statistic: "min", number: only(candidate, func(int) int { return 3000 }), factor: alike, want: noGo, says: "latency has 3000 samples",
+			statistic: "min", number: only(candidate, func(int) int { return 3000 }), factor: alike, want: fixture.NoGo, says: "latency has 3000 samples",
 		},
-		"more than the parameter fixes in all arms, of a ratio": {statistic: "median", number: always(31), factor: alike, want: goes},
+		"more than the parameter fixes in all arms, of a ratio": {statistic: "median", number: always(31), factor: alike, want: fixture.Go},
 		"fewer in all of its trials, of a level": {
-			edit:      func(spec *runSpec, _ *templateSpec) { spec.Arms[2].Parameters["iterations"] = "40" },
+			edit:      func(spec *fixture.RunSpec, _ *fixture.TemplateSpec) { spec.Arms[2].Parameters["iterations"] = "40" },
 			statistic: "p90", op: assayv1alpha1.AtMost, bound: "15ms", number: only(candidate, func(int) int { return 30 }), factor: alike,
-			want: inconclusive, says: `latency of arm fused-m4r is made of "30 samples of 40" in 24 trials, and iterations fixes`,
+			want: fixture.Inconclusive, says: `latency of arm fused-m4r is made of "30 samples of 40" in 24 trials, and iterations fixes`,
 		},
 		"fewer in all of its trials, of a level that is missed": {
-			edit:      func(spec *runSpec, _ *templateSpec) { spec.Arms[2].Parameters["iterations"] = "40" },
-			statistic: "p90", op: assayv1alpha1.AtMost, bound: "5ms", number: only(candidate, func(int) int { return 30 }), factor: alike, want: noGo,
+			edit:      func(spec *fixture.RunSpec, _ *fixture.TemplateSpec) { spec.Arms[2].Parameters["iterations"] = "40" },
+			statistic: "p90", op: assayv1alpha1.AtMost, bound: "5ms", number: only(candidate, func(int) int { return 30 }), factor: alike, want: fixture.NoGo,
 		},
 		"more in all of its trials, of a level": {
-			edit:      func(spec *runSpec, _ *templateSpec) { spec.Arms[2].Parameters["iterations"] = "40" },
+			edit:      func(spec *fixture.RunSpec, _ *fixture.TemplateSpec) { spec.Arms[2].Parameters["iterations"] = "40" },
 			statistic: "p90", op: assayv1alpha1.AtMost, bound: "15ms", number: only(candidate, func(int) int { return 400 }), factor: alike,
-			want: inconclusive, says: `latency of arm fused-m4r is made of "400 samples of 40" in 24 trials`,
+			want: fixture.Inconclusive, says: `latency of arm fused-m4r is made of "400 samples of 40" in 24 trials`,
 		},
 		"more of its own number in all of its trials, of a ratio": {
-			edit:      func(spec *runSpec, _ *templateSpec) { spec.Arms[2].Parameters["iterations"] = "40" },
+			edit:      func(spec *fixture.RunSpec, _ *fixture.TemplateSpec) { spec.Arms[2].Parameters["iterations"] = "40" },
 			statistic: "p95", number: only(candidate, func(int) int { return 400 }), factor: alike,
-			want: inconclusive, says: `is made of "400 samples of 40" in 24 trials of arm fused-m4r, and of "all samples" in 24 trials of arm loop`,
+			want: fixture.Inconclusive, says: `is made of "400 samples of 40" in 24 trials of arm fused-m4r, and of "all samples" in 24 trials of arm loop`,
 		},
 		"one value in all of its trials, of a level": {
 			statistic: "mean", op: assayv1alpha1.AtMost, bound: "15ms", number: always(30), factor: alike,
-			spoil: func(l *simulatedRun) { l.each(candidate, aggregate(0)) }, want: inconclusive, says: `is made of "one value" in 24 trials`,
+			spoil: func(l *fixture.Run) { l.EachOf(candidate, aggregate(0)) }, want: fixture.Inconclusive, says: `is made of "one value" in 24 trials`,
 		},
 		"one value where the parameter fixes one, of a level": {
-			edit: func(spec *runSpec, _ *templateSpec) {
+			edit: func(spec *fixture.RunSpec, _ *fixture.TemplateSpec) {
 				spec.Parameters = assayv1alpha1.ParameterValues{"iterations": "1"}
 			},
 			statistic: "mean", op: assayv1alpha1.AtMost, bound: "15ms", number: always(1), factor: alike,
-			spoil: func(l *simulatedRun) { l.each(candidate, aggregate(0)) }, want: goes,
+			spoil: func(l *fixture.Run) { l.EachOf(candidate, aggregate(0)) }, want: fixture.Go,
 		},
-		"all of them, of a level": {statistic: "p90", op: assayv1alpha1.AtMost, bound: "15ms", number: always(30), factor: alike, want: goes},
+		"all of them, of a level": {statistic: "p90", op: assayv1alpha1.AtMost, bound: "15ms", number: always(30), factor: alike, want: fixture.Go},
 
-		"nothing fixes how many, and there are as many": {edit: free, statistic: "p95", number: always(30), factor: alike, want: goes},
+		"nothing fixes how many, and there are as many": {edit: free, statistic: "p95", number: always(30), factor: alike, want: fixture.Go},
 		"a hundred times as many in its fast trials, and nothing fixes how many": {
-			edit: free, statistic: "p95", number: only(candidate, few(3000)), factor: slower(3, even), want: inconclusive,
+			edit: free, statistic: "p95", number: only(candidate, few(3000)), factor: slower(3, even), want: fixture.Inconclusive,
 			says: "where each of them counts the same it is ",
 		},
 		"the same, of a level": {
 			edit: free, statistic: "p95", op: assayv1alpha1.AtMost, bound: "15ms", number: only(candidate, few(3000)), factor: slower(3, even),
-			want: inconclusive, says: "where each of them counts the same it is ",
+			want: fixture.Inconclusive, says: "where each of them counts the same it is ",
 		},
 		"an arm that is slower in few trials, of which there are few samples": {
 			edit: free, statistic: "p90", number: only(candidate, func(n int) int {
@@ -148,59 +148,59 @@ func TestNoDecisionRestsOnHowManySamplesThereAre(t *testing.T) {
 					return 5
 				}
 				return 300
-			}), factor: slower(2, func(n int) bool { return n%4 == 0 }), want: inconclusive, says: "where each of them counts the same it is ",
+			}), factor: slower(2, func(n int) bool { return n%4 == 0 }), want: fixture.Inconclusive, says: "where each of them counts the same it is ",
 		},
 		"a hundred times as many in all trials of an arm, of its minimum": {
-			edit: free, statistic: "min", bound: "0.99", number: only(candidate, func(int) int { return 3000 }), factor: alike, want: inconclusive,
+			edit: free, statistic: "min", bound: "0.99", number: only(candidate, func(int) int { return 3000 }), factor: alike, want: fixture.Inconclusive,
 			says: `latency is made of "3000 samples" in 24 trials of arm fused-m4r, and of "30 samples" in 24 trials of arm loop`,
 		},
 		"in some of them": {
 			edit: free, statistic: "min", bound: "1.02", number: only(candidate, func(n int) int { return 30 + 270*(n%12/11) }), factor: alike,
-			want: inconclusive, says: `"30 samples" in 21 trials and "300 samples" in 3 trials`,
+			want: fixture.Inconclusive, says: `"30 samples" in 21 trials and "300 samples" in 3 trials`,
 		},
-		"an adaptive sampler, of a mean":       {edit: free, statistic: "mean", bound: "0.9", number: adaptive(faster), factor: faster, want: goes},
-		"an adaptive sampler, of a median":     {edit: free, statistic: "median", bound: "0.9", number: adaptive(faster), factor: faster, want: goes},
-		"an adaptive sampler, of a percentile": {edit: free, statistic: "p95", bound: "0.9", number: adaptive(faster), factor: faster, want: goes},
+		"an adaptive sampler, of a mean":       {edit: free, statistic: "mean", bound: "0.9", number: adaptive(faster), factor: faster, want: fixture.Go},
+		"an adaptive sampler, of a median":     {edit: free, statistic: "median", bound: "0.9", number: adaptive(faster), factor: faster, want: fixture.Go},
+		"an adaptive sampler, of a percentile": {edit: free, statistic: "p95", bound: "0.9", number: adaptive(faster), factor: faster, want: fixture.Go},
 		"an adaptive sampler of a slower program": {
-			edit: free, statistic: "p95", bound: "1", number: adaptive(slightly), factor: slightly, want: noGo,
+			edit: free, statistic: "p95", bound: "1", number: adaptive(slightly), factor: slightly, want: fixture.NoGo,
 		},
 		"one value of its own, of its largest": {
 			edit: free, statistic: "max", bound: "1", number: always(30), factor: slower(1.05, all),
-			spoil: func(l *simulatedRun) { l.each(candidate, aggregate(0)) }, want: inconclusive,
+			spoil: func(l *fixture.Run) { l.EachOf(candidate, aggregate(0)) }, want: fixture.Inconclusive,
 			says: `latency is made of "one value" in 24 trials of arm fused-m4r, and of "30 samples" in 24 trials of arm loop`,
 		},
 		"one value in some of its trials, of its mean": {
 			edit: free, statistic: "mean", number: always(30), factor: slower(1, never),
-			spoil: func(l *simulatedRun) { l.each(candidate, aggregate(20)) }, want: inconclusive, says: `is made of "one value" in `,
+			spoil: func(l *fixture.Run) { l.EachOf(candidate, aggregate(20)) }, want: fixture.Inconclusive, says: `is made of "one value" in `,
 		},
 		"one value in some of its trials, of a level": {
 			edit: free, statistic: "max", op: assayv1alpha1.AtMost, bound: "15ms", number: always(30), factor: alike,
-			spoil: func(l *simulatedRun) { l.each(candidate, aggregate(20)) }, want: inconclusive, says: `is made of "one value" in `,
+			spoil: func(l *fixture.Run) { l.EachOf(candidate, aggregate(20)) }, want: fixture.Inconclusive, says: `is made of "one value" in `,
 		},
 		"a histogram where the baseline has samples": {
-			edit: free, statistic: "p95", number: always(30), factor: alike, spoil: func(l *simulatedRun) { l.each(candidate, histogram) },
-			want: inconclusive, says: `is made of "samples in a histogram" in 24 trials of arm fused-m4r, and of "samples" in 24 trials of arm loop`,
+			edit: free, statistic: "p95", number: always(30), factor: alike, spoil: func(l *fixture.Run) { l.EachOf(candidate, histogram) },
+			want: fixture.Inconclusive, says: `is made of "samples in a histogram" in 24 trials of arm fused-m4r, and of "samples" in 24 trials of arm loop`,
 		},
 		"histograms of all arms": {
-			edit: free, statistic: "p95", number: always(30), factor: alike, spoil: func(l *simulatedRun) {
-				for _, arm := range l.exp.Arms {
-					l.each(arm.Name, histogram)
+			edit: free, statistic: "p95", number: always(30), factor: alike, spoil: func(l *fixture.Run) {
+				for _, arm := range l.Exp.Arms {
+					l.EachOf(arm.Name, histogram)
 				}
-			}, want: goes,
+			}, want: fixture.Go,
 		},
 		"one value of all arms": {
-			edit: free, statistic: "mean", number: always(30), factor: alike, spoil: func(l *simulatedRun) {
-				for _, arm := range l.exp.Arms {
-					l.each(arm.Name, aggregate(0))
+			edit: free, statistic: "mean", number: always(30), factor: alike, spoil: func(l *fixture.Run) {
+				for _, arm := range l.Exp.Arms {
+					l.EachOf(arm.Name, aggregate(0))
 				}
-			}, want: goes,
+			}, want: fixture.Go,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			gate := assayv1alpha1.Gate{Name: "gate", Metric: "latency", Statistic: c.statistic, At: at8, Op: cmp.Or(c.op, assayv1alpha1.RatioAtMost),
+			gate := assayv1alpha1.Gate{Name: "gate", Metric: "latency", Statistic: c.statistic, At: fixture.At8, Op: cmp.Or(c.op, assayv1alpha1.RatioAtMost),
 				Bound: cmp.Or(c.bound, "1.05"), Candidate: candidate}
-			l := simulated(t, 12, fixture.Machine{Seed: 1, Noise: quiet, Seconds: factor(1)}, func(spec *runSpec, template *templateSpec) {
-				gates(gate)(spec, template)
+			l := fixture.SimulateScan(t, 12, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1)}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
+				fixture.WithGates(gate)(spec, template)
 				if c.edit != nil {
 					c.edit(spec, template)
 				}
@@ -209,11 +209,11 @@ func TestNoDecisionRestsOnHowManySamplesThereAre(t *testing.T) {
 			if c.spoil != nil {
 				c.spoil(l)
 			}
-			got := l.analyze()
+			got := l.Analyze()
 			if at := got.Candidates[1]; at.Verdict != c.want || !strings.Contains(at.Reason, c.says) {
 				t.Errorf("%s: %s\nwant %s: %s", at.Verdict, at.Reason, c.want, c.says)
 			}
-			checkInvariants(t, got)
+			fixture.CheckInvariants(t, got)
 		})
 	}
 }
@@ -287,11 +287,11 @@ func TestTheBestIsOfTheSameSamples(t *testing.T) {
 		statistic assayv1alpha1.Statistic
 		number    func(arm string, n int) int
 		slower    float64 // In half of the trials of the faster candidate.
-		spoil     func(*simulatedRun)
+		spoil     func(*fixture.Run)
 		best      string
 	}{
 		"the means of both are of samples":       {"mean", func(string, int) int { return 30 }, 1, nil, "fused-m4r"},
-		"one mean is the program's own":          {"mean", func(string, int) int { return 30 }, 1, func(l *simulatedRun) { l.each("fused-m4r", aggregate(0)) }, ""},
+		"one mean is the program's own":          {"mean", func(string, int) int { return 30 }, 1, func(l *fixture.Run) { l.EachOf("fused-m4r", aggregate(0)) }, ""},
 		"the percentiles are of as many samples": {"p95", func(string, int) int { return 30 }, 1, nil, "fused-m4r"},
 		"one is slower in the trials with few samples": {"p95", func(arm string, n int) int {
 			if arm == "fused-m4r" && !even(n) {
@@ -301,8 +301,8 @@ func TestTheBestIsOfTheSameSamples(t *testing.T) {
 		}, 2, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := simulated(t, 12, fixture.Machine{Seed: 1, Noise: quiet, Seconds: factor(1)}, func(spec *runSpec, template *templateSpec) {
-				gates(assayv1alpha1.Gate{Name: "slo", Metric: "latency", Statistic: c.statistic, At: at8, Op: assayv1alpha1.AtMost, Bound: "1s"})(spec,
+			l := fixture.SimulateScan(t, 12, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1)}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
+				fixture.WithGates(assayv1alpha1.Gate{Name: "slo", Metric: "latency", Statistic: c.statistic, At: fixture.At8, Op: assayv1alpha1.AtMost, Bound: "1s"})(spec,
 					template)
 				template.Metrics[0].SamplesFrom = ""
 			})
@@ -319,7 +319,7 @@ func TestTheBestIsOfTheSameSamples(t *testing.T) {
 			if c.spoil != nil {
 				c.spoil(l)
 			}
-			if got := l.analyze(); got.Verdict != goes || got.Best != c.best {
+			if got := l.Analyze(); got.Verdict != fixture.Go || got.Best != c.best {
 				t.Errorf("%s, best %q of %q, want %q", got.Verdict, got.Best, got.BestOf, c.best)
 			}
 		})

@@ -1,4 +1,4 @@
-package analyze
+package judge_test
 
 import (
 	"testing"
@@ -12,14 +12,14 @@ import (
 func TestWithRejectedIsTheRunWithoutLimits(t *testing.T) {
 	limits := assayv1alpha1.NoiseLimits{OtherWork: "off", Steal: "off"}
 	tamper := beside(cpuNeighbour, nil, 3, 7)
-	run := simulated(t, 12, fixture.Machine{Seed: 5, Noise: quiet, Seconds: factor(1.2)}, gates(gainAt8("1.1")))
-	open := simulated(t, 12, fixture.Machine{Seed: 5, Noise: quiet, Seconds: factor(1.2)}, func(spec *runSpec, template *templateSpec) {
-		gates(gainAt8("1.1"))(spec, template)
+	run := fixture.SimulateScan(t, 12, fixture.Machine{Seed: 5, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.2)}, fixture.WithGates(fixture.GainAt8("1.1")))
+	open := fixture.SimulateScan(t, 12, fixture.Machine{Seed: 5, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.2)}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
+		fixture.WithGates(fixture.GainAt8("1.1"))(spec, template)
 		spec.Environment = &assayv1alpha1.Environment{Noise: limits}
 	})
 	tamper(run)
 	tamper(open)
-	with, all := run.analyze(), open.analyze()
+	with, all := run.Analyze(), open.Analyze()
 	for i, gate := range with.Gates {
 		if !gate.Op.Timed() {
 			continue
@@ -29,7 +29,7 @@ func TestWithRejectedIsTheRunWithoutLimits(t *testing.T) {
 			*again.Estimate.Low != *all.Gates[i].Estimate.Low {
 			t.Errorf("%s: with the rejected trials %+v, without limits %+v", gate.Title(), again, all.Gates[i])
 		}
-		if again.Rejected != 8 || again.Without != goes {
+		if again.Rejected != 8 || again.Without != fixture.Go {
 			t.Errorf("%s: %+v, want 8 trials of its two arms rejected, and Go without them", gate.Title(), again)
 		}
 		if all.Gates[i].WithRejected != nil {
@@ -40,10 +40,10 @@ func TestWithRejectedIsTheRunWithoutLimits(t *testing.T) {
 
 // One reading costs one trial: the other arms of the block keep theirs, and its own arm what is left of it there.
 func TestAnArmKeepsWhatIsLeftOfItInABlock(t *testing.T) {
-	run := simulated(t, 12, fixture.Machine{Seed: 5, Noise: quiet, Seconds: factor(1.2)}, gates(gainAt8("1.1")))
+	run := fixture.SimulateScan(t, 12, fixture.Machine{Seed: 5, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.2)}, fixture.WithGates(fixture.GainAt8("1.1")))
 	var hit *record.Attempt
-	for i := range run.attempts {
-		a := &run.attempts[i]
+	for i := range run.Attempts {
+		a := &run.Attempts[i]
 		if a.Block == "w000-b0004" && a.Arm == "fused-m4r" && !a.Warmup && a.Parameters["batchSize"] == "8" &&
 			a.Parameters["pendingDelta"] == "0" {
 			hit = a
@@ -51,7 +51,7 @@ func TestAnArmKeepsWhatIsLeftOfItInABlock(t *testing.T) {
 		}
 	}
 	fixture.Neighbour{Slowdown: 3, OtherWork: 0.5}.Disturb(hit)
-	got := run.analyze()
+	got := run.Analyze()
 	for _, gate := range got.Gates {
 		if gate.Estimate.Blocks != 12 {
 			t.Errorf("%s of %s rests on %d blocks, want all 12", gate.Title(), gate.Candidate, gate.Estimate.Blocks)
@@ -65,7 +65,7 @@ func TestAnArmKeepsWhatIsLeftOfItInABlock(t *testing.T) {
 // A load that an arm sustains only in the trials that its own other work does not slow down is not one that it sustains.
 func TestASearchCannotExcuseItsOwnNoise(t *testing.T) {
 	exp := searchExperiment(t, nil)
-	machine := fixture.Machine{Seed: 1, Noise: quiet, Seconds: served(map[string]float64{"loop": 1200, "fused-m4r": 1200})}
+	machine := fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: served(map[string]float64{"loop": 1200, "fused-m4r": 1200})}
 	trial := 0
 	found := searchTo(t, exp, machine, func(a *record.Attempt) {
 		if a.Arm == "fused-m4r" && a.Parameters["rate"] == "800" {

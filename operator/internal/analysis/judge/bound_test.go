@@ -1,4 +1,4 @@
-package analyze
+package judge_test
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -28,23 +29,23 @@ func TestAFigureExactlyAtItsBoundHolds(t *testing.T) {
 			if bound == "" {
 				bound = fmt.Sprintf("%d.%06d", base*times/1000000, base*times%1000000)
 			}
-			l := pair(t, 1, func(spec *runSpec) {
+			l := fixture.SimulatePair(t, 1, func(spec *fixture.RunSpec) {
 				spec.Gates = []assayv1alpha1.Gate{{Name: "exact", Metric: "time", Op: op, Bound: bound, AllowWorse: true}}
 				newer := *spec.Arms[1].DeepCopy()
 				newer.Name = "newer"
 				spec.Arms = append(spec.Arms, newer)
 			})
-			for i := range l.attempts {
+			for i := range l.Attempts {
 				value := old
-				if l.attempts[i].Arm != "old" {
+				if l.Attempts[i].Arm != "old" {
 					value = candidate
 				}
-				l.attempts[i].Result.Metrics = map[string]*record.Metric{"time": {Unit: "By", Value: ptr.To(value)}}
+				l.Attempts[i].Result.Metrics = map[string]*record.Metric{"time": {Unit: "By", Value: ptr.To(value)}}
 			}
-			l.exp.Plan.Metrics[0].Unit = "By"
-			got := l.analyze()
+			l.Exp.Plan.Metrics[0].Unit = "By"
+			got := l.Analyze()
 			for i, one := range got.Candidates {
-				if gate := got.Gates[i]; gate.Outcome != goes || one.Verdict != goes {
+				if gate := got.Gates[i]; gate.Outcome != fixture.Go || one.Verdict != fixture.Go {
 					t.Fatalf("%s %s of %g and %g: %s: %s; %s is %s: %s", op, bound, old, candidate, gate.Outcome, gate.Message, one.Name,
 						one.Verdict, one.Reason)
 				}
@@ -54,31 +55,31 @@ func TestAFigureExactlyAtItsBoundHolds(t *testing.T) {
 }
 
 func TestABoundOnAMeanIsHeldAgainstTheArithmeticMean(t *testing.T) {
-	l := pair(t, 1, func(spec *runSpec) {
+	l := fixture.SimulatePair(t, 1, func(spec *fixture.RunSpec) {
 		spec.Gates = []assayv1alpha1.Gate{{Name: "mean", Metric: "time", Op: assayv1alpha1.AtMost, Bound: "20ms"}}
 	})
 	// Nine trials in ten take 10 ms and one a quarter of a second: 34 ms on average, 13.8 ms in the geometric mean.
-	for i := range l.attempts {
+	for i := range l.Attempts {
 		value := 0.01
-		if l.attempts[i].Slot == 0 && i/4%5 == 0 || l.attempts[i].Slot == 1 && i/4%5 == 0 {
+		if l.Attempts[i].Slot == 0 && i/4%5 == 0 || l.Attempts[i].Slot == 1 && i/4%5 == 0 {
 			value = 0.25
 		}
-		l.attempts[i].Result.Metrics = map[string]*record.Metric{"time": {Unit: "s", Value: ptr.To(value)}}
+		l.Attempts[i].Result.Metrics = map[string]*record.Metric{"time": {Unit: "s", Value: ptr.To(value)}}
 	}
-	got := l.analyze()
-	if gate := got.Gates[0]; gate.Outcome == goes || math.Abs(gate.Estimate.Value-0.034) > 1e-9 {
+	got := l.Analyze()
+	if gate := got.Gates[0]; gate.Outcome == fixture.Go || math.Abs(gate.Estimate.Value-0.034) > 1e-9 {
 		t.Errorf("%s: %s", gate.Outcome, gate.Message)
 	}
 }
 
 func TestAGateThatRewardsTheWorseDirectionJudgesNothing(t *testing.T) {
-	l := pair(t, 1.2, nil)
-	l.exp.Plan.Gates[0].Op = experiment.RatioAtLeast
-	if got := l.analyze(); got.Gates[0].Outcome != invalid || got.Verdict != invalid {
+	l := fixture.SimulatePair(t, 1.2, nil)
+	l.Exp.Plan.Gates[0].Op = experiment.RatioAtLeast
+	if got := l.Analyze(); got.Gates[0].Outcome != fixture.Invalid || got.Verdict != fixture.Invalid {
 		t.Errorf("%s: %s", got.Verdict, got.Gates[0].Message)
 	}
-	l.exp.Plan.Gates[0].AllowWorse = true
-	if got := l.analyze(); got.Verdict != goes {
+	l.Exp.Plan.Gates[0].AllowWorse = true
+	if got := l.Analyze(); got.Verdict != fixture.Go {
 		t.Errorf("one that is meant: %s: %s", got.Verdict, got.Gates[0].Message)
 	}
 }

@@ -1,4 +1,4 @@
-package analyze
+package explain_test
 
 import (
 	"math"
@@ -14,13 +14,13 @@ import (
 func TestUsageSaysWhatTheMeasuringWasLike(t *testing.T) {
 	within := func(got *float64, want float64) bool { return got != nil && math.Abs(*got-want) < 1e-6 }
 	cases := map[string]struct {
-		tamper func(*simulatedRun)
+		tamper func(*fixture.Run)
 		check  func(*testing.T, *analysis.Usage)
 	}{
 		"a trial of 0.2 s every second: 0.8 s for each are nobody's, but for the last of a block": {
-			tamper: func(l *simulatedRun) {
-				for i := range l.attempts {
-					l.attempts[i].StartedAt, l.attempts[i].DurationSeconds = time.Unix(int64(i), 0), 0.2
+			tamper: func(l *fixture.Run) {
+				for i := range l.Attempts {
+					l.Attempts[i].StartedAt, l.Attempts[i].DurationSeconds = time.Unix(int64(i), 0), 0.2
 				}
 			},
 			check: func(t *testing.T, u *analysis.Usage) {
@@ -31,9 +31,9 @@ func TestUsageSaysWhatTheMeasuringWasLike(t *testing.T) {
 			},
 		},
 		"what never started took no time": {
-			tamper: func(l *simulatedRun) {
-				for i := range l.attempts {
-					l.attempts[i].Outcome, l.attempts[i].Result = record.NotStarted, nil
+			tamper: func(l *fixture.Run) {
+				for i := range l.Attempts {
+					l.Attempts[i].Outcome, l.Attempts[i].Result = record.NotStarted, nil
 				}
 			},
 			check: func(t *testing.T, u *analysis.Usage) {
@@ -43,10 +43,10 @@ func TestUsageSaysWhatTheMeasuringWasLike(t *testing.T) {
 			},
 		},
 		"a neighbour shows on his node": {
-			tamper: func(l *simulatedRun) {
+			tamper: func(l *fixture.Run) {
 				leasedInTurn(l, "a", "b")
-				for i := range l.attempts {
-					if a := &l.attempts[i]; a.Lease.Node == "b" && a.Block == "w000-b0001" && !a.Warmup {
+				for i := range l.Attempts {
+					if a := &l.Attempts[i]; a.Lease.Node == "b" && a.Block == "w000-b0001" && !a.Warmup {
 						fixture.Neighbour{Slowdown: 1, OtherWork: 0.4}.Disturb(a)
 					}
 				}
@@ -66,10 +66,10 @@ func TestUsageSaysWhatTheMeasuringWasLike(t *testing.T) {
 			},
 		},
 		"what the node cannot read is absent, and its limit is not": {
-			tamper: func(l *simulatedRun) {
+			tamper: func(l *fixture.Run) {
 				leasedInTurn(l, "a")
-				for i := range l.attempts {
-					l.attempts[i].Noise.During.StealRatio = nil
+				for i := range l.Attempts {
+					l.Attempts[i].Noise.During.StealRatio = nil
 				}
 			},
 			check: func(t *testing.T, u *analysis.Usage) {
@@ -79,12 +79,12 @@ func TestUsageSaysWhatTheMeasuringWasLike(t *testing.T) {
 			},
 		},
 		"the newest reading is that of the trial that ended last": {
-			tamper: func(l *simulatedRun) {
+			tamper: func(l *fixture.Run) {
 				leasedInTurn(l, "a")
 				var last *record.Attempt
-				for i := range l.attempts {
-					if !l.attempts[i].Warmup {
-						last = &l.attempts[i]
+				for i := range l.Attempts {
+					if !l.Attempts[i].Warmup {
+						last = &l.Attempts[i]
 						break
 					}
 				}
@@ -107,33 +107,33 @@ func TestUsageSaysWhatTheMeasuringWasLike(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := simulated(t, 12, fixture.Machine{Seed: 5, Noise: fixture.Noise{Trial: 0.002}}, gates(gainAt8("0.95")))
-			for i := range l.attempts {
+			l := fixture.SimulateScan(t, 12, fixture.Machine{Seed: 5, Noise: fixture.Noise{Trial: 0.002}}, fixture.WithGates(fixture.GainAt8("0.95")))
+			for i := range l.Attempts {
 				// Each attempt needs readings of its own to be changed.
 				steal := 0.0
-				l.attempts[i].Noise.During.StealRatio = &steal
+				l.Attempts[i].Noise.During.StealRatio = &steal
 			}
 			if tc.tamper != nil {
 				tc.tamper(l)
 			}
-			found := l.analyze()
+			found := l.Analyze()
 			tc.check(t, found.Usage)
 		})
 	}
 }
 
 // leasedInTurn gives the blocks leases of nodes in turn.
-func leasedInTurn(l *simulatedRun, nodes ...string) {
+func leasedInTurn(l *fixture.Run, nodes ...string) {
 	leases := map[string]*record.Lease{}
-	for w := range l.waves {
-		for b := range l.waves[w].Blocks {
-			block := &l.waves[w].Blocks[b]
+	for w := range l.Waves {
+		for b := range l.Waves[w].Blocks {
+			block := &l.Waves[w].Blocks[b]
 			block.Lease = &record.Lease{Node: nodes[b%len(nodes)], Token: 1}
 			leases[block.ID] = block.Lease
 		}
 	}
-	for i := range l.attempts {
-		l.attempts[i].Lease = leases[l.attempts[i].Block]
+	for i := range l.Attempts {
+		l.Attempts[i].Lease = leases[l.Attempts[i].Block]
 	}
 }
 

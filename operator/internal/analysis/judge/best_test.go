@@ -1,4 +1,4 @@
-package analyze
+package judge_test
 
 import (
 	"slices"
@@ -12,7 +12,7 @@ import (
 )
 
 // withThird adds a third candidate.
-func withThird(spec *runSpec) {
+func withThird(spec *fixture.RunSpec) {
 	spec.Arms = append(spec.Arms, assayv1alpha1.Arm{Name: "third", Parameters: assayv1alpha1.ParameterValues{"strategy": "fused-naive"}})
 }
 
@@ -25,21 +25,6 @@ func speeds(single, batch map[string]float64) func(record.Point, string) float64
 		}
 		return fixture.ScanSeconds(point, "loop") / of[arm]
 	}
-}
-
-// theBest are the names of the best that an analysis finds.
-func (l *simulatedRun) theBest(t *testing.T) []string {
-	t.Helper()
-	got := l.analyze()
-	if got.Verdict != goes {
-		t.Errorf("%s: %+v", got.Verdict, got.Candidates)
-	}
-	best := slices.Clone(got.BestOf)
-	if got.Best != "" {
-		best = []string{got.Best}
-	}
-	slices.Sort(best)
-	return best
 }
 
 // Candidates are compared in what their own gates look at, and where that is the same figure.
@@ -56,15 +41,15 @@ func TestTheBestIsSoInWhatItsGatesLookAt(t *testing.T) {
 	advisory := gain("", "1")
 	advisory.Severity = assayv1alpha1.Advisory
 	lost := func(a *record.Attempt, arm, block string) {
-		if a.Arm == arm && a.Block == block && a.Point == point8 {
+		if a.Arm == arm && a.Block == block && a.Point == fixture.Point8 {
 			a.Outcome, a.Result = record.NotStarted, nil
 		}
 	}
-	correlated := func(spec *runSpec) { spec.Design.BlockCorrelation = "0.2" }
+	correlated := func(spec *fixture.RunSpec) { spec.Design.BlockCorrelation = "0.2" }
 	both := []string{"fused-m4r", "fused-naive"}
 	for name, c := range map[string]struct {
 		blocks int
-		edit   func(*runSpec)
+		edit   func(*fixture.RunSpec)
 		gates  []assayv1alpha1.Gate
 		spoil  func(a *record.Attempt)
 		want   []string
@@ -91,19 +76,19 @@ func TestTheBestIsSoInWhatItsGatesLookAt(t *testing.T) {
 			if blocks == 0 {
 				blocks = 8
 			}
-			l := simulated(t, blocks, fixture.Machine{Seed: 1, Noise: quiet, Seconds: turning}, func(spec *runSpec, template *templateSpec) {
-				gates(c.gates...)(spec, template)
+			l := fixture.SimulateScan(t, blocks, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: turning}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
+				fixture.WithGates(c.gates...)(spec, template)
 				spec.Design.Blocks.Min = int32(min(blocks, 6))
 				if c.edit != nil {
 					c.edit(spec)
 				}
 			})
-			for i := range l.attempts {
+			for i := range l.Attempts {
 				if c.spoil != nil {
-					c.spoil(&l.attempts[i])
+					c.spoil(&l.Attempts[i])
 				}
 			}
-			if got := l.theBest(t); !slices.Equal(got, c.want) {
+			if got := l.BestCandidates(t); !slices.Equal(got, c.want) {
 				t.Errorf("the best are %q, want %q", got, c.want)
 			}
 		})
@@ -115,18 +100,18 @@ func TestTheBestIsAheadBeyondTheChancesItHad(t *testing.T) {
 	all := map[string]float64{"loop": 1, "third": 2, "fused-naive": 2, "fused-m4r": 2.062}
 	machine := fixture.Machine{Seed: 3, Noise: fixture.Noise{Block: 0.02, Trial: 0.02, Sample: 0.01}, Seconds: speeds(all, all)}
 	for name, c := range map[string]struct {
-		edit func(*runSpec)
+		edit func(*fixture.RunSpec)
 		want []string
 	}{
-		"of two candidates one is narrowly ahead": {func(*runSpec) {}, []string{"fused-m4r"}},
+		"of two candidates one is narrowly ahead": {func(*fixture.RunSpec) {}, []string{"fused-m4r"}},
 		"of three that is not enough":             {withThird, []string{"fused-m4r", "fused-naive"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := simulated(t, 8, machine, func(spec *runSpec, template *templateSpec) {
-				gates(gainAt8("1.1"))(spec, template)
+			l := fixture.SimulateScan(t, 8, machine, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
+				fixture.WithGates(fixture.GainAt8("1.1"))(spec, template)
 				c.edit(spec)
 			})
-			if got := l.theBest(t); !slices.Equal(got, c.want) {
+			if got := l.BestCandidates(t); !slices.Equal(got, c.want) {
 				t.Errorf("the best are %q, want %q", got, c.want)
 			}
 		})
@@ -137,14 +122,14 @@ func TestTheBestIsAheadBeyondTheChancesItHad(t *testing.T) {
 func TestTheBestIsSoInCountsOfWhichSomeAreZero(t *testing.T) {
 	for name, zero := range map[string]int{"every trial has some": -1, "one trial has none": 5} {
 		t.Run(name, func(t *testing.T) {
-			l := simulated(t, 8, fixture.Machine{Seed: 1, Noise: quiet}, silent(assayv1alpha1.Gate{
-				Name: "fewer", Metric: "process.minorFaults", Op: assayv1alpha1.RatioAtMost, Bound: "0.9", At: at8,
+			l := fixture.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, silent(assayv1alpha1.Gate{
+				Name: "fewer", Metric: "process.minorFaults", Op: assayv1alpha1.RatioAtMost, Bound: "0.9", At: fixture.At8,
 			}))
 			for arm, faults := range map[string]int64{"loop": 1000, "fused-naive": 700, "fused-m4r": 200} {
 				trial := 0
 				using(l, arm, func(block int, a *record.Attempt) {
 					a.Resources = record.Resources{MinorFaults: ptr.To(faults + int64(block%3))}
-					if a.Point == point8 && !a.Warmup {
+					if a.Point == fixture.Point8 && !a.Warmup {
 						if trial == zero && arm == "fused-m4r" {
 							a.Resources.MinorFaults = ptr.To(int64(0))
 						}
@@ -152,7 +137,7 @@ func TestTheBestIsSoInCountsOfWhichSomeAreZero(t *testing.T) {
 					}
 				})
 			}
-			if got := l.theBest(t); !slices.Equal(got, []string{"fused-m4r"}) {
+			if got := l.BestCandidates(t); !slices.Equal(got, []string{"fused-m4r"}) {
 				t.Errorf("the best are %q", got)
 			}
 		})

@@ -1,4 +1,4 @@
-package analyze
+package contrast_test
 
 import (
 	"math"
@@ -16,17 +16,17 @@ import (
 func TestAContrastWithTheBaselineIsTheRatioOfTheReport(t *testing.T) {
 	compared, widened := 0, 0
 	for seed := range uint64(40) {
-		run := simulated(t, 6+int(seed/2), fixture.Machine{Seed: seed, Noise: quiet}, nil)
+		run := fixture.SimulateScan(t, 6+int(seed/2), fixture.Machine{Seed: seed, Noise: fixture.QuietNoise}, nil)
 		if seed%2 == 1 {
-			run.coarse([]float64{1e-3, 4e-3, 0.0156}[seed/2%3])
+			run.CoarsenClock([]float64{1e-3, 4e-3, 0.0156}[seed/2%3])
 		}
-		found := run.analyze()
+		found := run.Analyze()
 		for _, r := range found.Ratios {
 			if len(r.PerBlock) == 0 || r.Series != nil && (r.Series.Dependent || r.Series.Skewed) {
 				continue
 			}
 			of := contrast.Quantity{Point: r.Point, Metric: r.Metric, Statistic: r.Statistic}
-			got, err := contrast.Of(found, run.exp, of, []string{r.Candidate}, []string{"loop"})
+			got, err := contrast.Of(found, run.Exp, of, []string{r.Candidate}, []string{"loop"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -56,29 +56,17 @@ func TestAContrastWithTheBaselineIsTheRatioOfTheReport(t *testing.T) {
 	}
 }
 
-// coarse reads all times by a clock with such a step: those of the baseline, and every other trial of the others.
-func (l *simulatedRun) coarse(step float64) {
-	for i := range l.attempts {
-		a := &l.attempts[i]
-		if latency := a.Reported().Metrics["latency"]; latency != nil && (a.Arm == "loop" || i%2 == 0) {
-			for j := range latency.Samples {
-				latency.Samples[j] = max(1, math.Floor(latency.Samples[j]/step)) * step
-			}
-		}
-	}
-}
-
 // A correlation that the design declares is allowed for where there are blocks enough, in what combines runs as at gates.
 func TestAContrastOfTooFewBlocksForTheDeclaredCorrelationIsNone(t *testing.T) {
 	for blocks, want := range map[int]string{5: "to allow for the correlation of 0.5", 6: ""} {
-		run := simulated(t, 12, fixture.Machine{Seed: 3, Noise: quiet}, func(spec *runSpec, template *templateSpec) {
-			onePoint()(spec, template)
+		run := fixture.SimulateScan(t, 12, fixture.Machine{Seed: 3, Noise: fixture.QuietNoise}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
+			fixture.OnePoint()(spec, template)
 			spec.Design.BlockCorrelation = "0.5"
 		})
-		run.keepOnly(func(a record.Attempt) bool { return numbered(t, &a) < blocks })
-		found := run.analyze()
+		run.Retain(func(a record.Attempt) bool { return fixture.BlockNumber(t, &a) < blocks })
+		found := run.Analyze()
 		of := contrast.Quantity{Point: found.Ratios[0].Point, Metric: "latency", Statistic: "median"}
-		if _, err := contrast.Of(found, run.exp, of, []string{"fused-m4r"}, []string{"loop"}); (err == nil) != (want == "") ||
+		if _, err := contrast.Of(found, run.Exp, of, []string{"fused-m4r"}, []string{"loop"}); (err == nil) != (want == "") ||
 			err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%d blocks: %v, want %q", blocks, err, want)
 		}

@@ -1,4 +1,4 @@
-package analyze
+package judge_test
 
 import (
 	"strings"
@@ -7,24 +7,23 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
 )
 
 // silent is a workload that reports nothing: only its processes are known.
-func silent(gates ...assayv1alpha1.Gate) func(*runSpec, *templateSpec) {
-	return func(spec *runSpec, template *templateSpec) {
+func silent(gates ...assayv1alpha1.Gate) func(*fixture.RunSpec, *fixture.TemplateSpec) {
+	return func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
 		spec.Gates, spec.Predictions = gates, nil
 		template.Metrics, template.Parity, template.Output.Format = nil, assayv1alpha1.ParityNone, assayv1alpha1.NoOutput
 	}
 }
 
 // using gives every trial of an arm something its process used, and takes away what it reported.
-func using(l *simulatedRun, arm string, change func(block int, attempt *record.Attempt)) {
+func using(l *fixture.Run, arm string, change func(block int, attempt *record.Attempt)) {
 	blocks := map[string]int{}
-	l.each(arm, func(attempt *record.Attempt) {
+	l.EachOf(arm, func(attempt *record.Attempt) {
 		if _, ok := blocks[attempt.Block]; !ok {
 			blocks[attempt.Block] = len(blocks)
 		}
@@ -35,7 +34,7 @@ func using(l *simulatedRun, arm string, change func(block int, attempt *record.A
 
 func TestWhatTheRunnerReadsIsJudged(t *testing.T) {
 	gate := func(metric string, op assayv1alpha1.GateOperator, bound string) assayv1alpha1.Gate {
-		return assayv1alpha1.Gate{Name: "g", Metric: metric, Op: op, Bound: bound, Candidate: "fused-m4r", At: at8}
+		return assayv1alpha1.Gate{Name: "g", Metric: metric, Op: op, Bound: bound, Candidate: "fused-m4r", At: fixture.At8}
 	}
 	// Every process of the candidate takes twice as much of everything as the baseline's.
 	twice := map[string]float64{"loop": 1, "fused-naive": 1, "fused-m4r": 2}
@@ -66,7 +65,7 @@ func TestWhatTheRunnerReadsIsJudged(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := simulated(t, 8, fixture.Machine{Seed: 1, Noise: quiet}, silent(tc.gate))
+			l := fixture.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, silent(tc.gate))
 			for arm, by := range twice {
 				using(l, arm, func(block int, a *record.Attempt) {
 					by := by * (1 + 0.001*float64(block%3))
@@ -81,14 +80,14 @@ func TestWhatTheRunnerReadsIsJudged(t *testing.T) {
 					}
 				})
 			}
-			got := l.analyze()
+			got := l.Analyze()
 			if len(got.Excluded) > 0 {
 				t.Fatalf("excluded: %+v", got.Excluded[0])
 			}
 			if g := got.Gates[0]; g.Outcome != tc.want || !strings.Contains(g.Message, tc.says) {
 				t.Errorf("%s: %s, want %s with %q", g.Outcome, g.Message, tc.want, tc.says)
 			}
-			checkInvariants(t, got)
+			fixture.CheckInvariants(t, got)
 		})
 	}
 }
@@ -106,22 +105,22 @@ func TestACountOfZeroNeitherDecidesNorExcuses(t *testing.T) {
 		want             experiment.Verdict
 		says             string
 	}{
-		"more of them":                              {"involuntaryContextSwitches", 1.5, none, none, noGo, "1.500x"},
-		"more, and one trial has none":              {"involuntaryContextSwitches", 3, first, none, noGo, "is 0 in 1 of 32 trials, so that this is the ratio of the means over blocks (Fieller 1954)"},
-		"more, and one of the baseline has none":    {"involuntaryContextSwitches", 1.5, none, first, noGo, "is 0 in 1 of 32 trials"},
-		"fewer of them":                             {"involuntaryContextSwitches", 0.5, none, none, goes, "0.5000x"},
-		"fewer, and one trial has none":             {"involuntaryContextSwitches", 0.5, first, none, goes, "is 0 in 1 of 32 trials"},
-		"none at all":                               {"majorFaults", 1, all, none, goes, "is 0 in 16 of 32 trials"},
-		"the baseline has none":                     {"majorFaults", 1, none, all, inconclusive, "values that are not positive (in 16 of 32 trials)"},
-		"neither has":                               {"majorFaults", 1, all, all, inconclusive, "values that are not positive (in 32 of 32 trials)"},
-		"the baseline has some now and then":        {"majorFaults", 1, none, func(trial int) bool { return trial != 5 }, inconclusive, "values that are not positive"},
-		"as many, and one trial has none":           {"involuntaryContextSwitches", 1, first, none, inconclusive, "the interval spans the bound"},
-		"a clock that reads 0 is no count":          {"userTime", 1.5, first, none, inconclusive, "values that are not positive (in 1 of 32 trials)"},
-		"nor is one that reads 0 of the baseline's": {"systemTime", 0.5, none, first, inconclusive, "values that are not positive (in 1 of 32 trials)"},
+		"more of them":                              {"involuntaryContextSwitches", 1.5, none, none, fixture.NoGo, "1.500x"},
+		"more, and one trial has none":              {"involuntaryContextSwitches", 3, first, none, fixture.NoGo, "is 0 in 1 of 32 trials, so that this is the ratio of the means over blocks (Fieller 1954)"},
+		"more, and one of the baseline has none":    {"involuntaryContextSwitches", 1.5, none, first, fixture.NoGo, "is 0 in 1 of 32 trials"},
+		"fewer of them":                             {"involuntaryContextSwitches", 0.5, none, none, fixture.Go, "0.5000x"},
+		"fewer, and one trial has none":             {"involuntaryContextSwitches", 0.5, first, none, fixture.Go, "is 0 in 1 of 32 trials"},
+		"none at all":                               {"majorFaults", 1, all, none, fixture.Go, "is 0 in 16 of 32 trials"},
+		"the baseline has none":                     {"majorFaults", 1, none, all, fixture.Inconclusive, "values that are not positive (in 16 of 32 trials)"},
+		"neither has":                               {"majorFaults", 1, all, all, fixture.Inconclusive, "values that are not positive (in 32 of 32 trials)"},
+		"the baseline has some now and then":        {"majorFaults", 1, none, func(trial int) bool { return trial != 5 }, fixture.Inconclusive, "values that are not positive"},
+		"as many, and one trial has none":           {"involuntaryContextSwitches", 1, first, none, fixture.Inconclusive, "the interval spans the bound"},
+		"a clock that reads 0 is no count":          {"userTime", 1.5, first, none, fixture.Inconclusive, "values that are not positive (in 1 of 32 trials)"},
+		"nor is one that reads 0 of the baseline's": {"systemTime", 0.5, none, first, fixture.Inconclusive, "values that are not positive (in 1 of 32 trials)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := simulated(t, 8, fixture.Machine{Seed: 1, Noise: quiet}, silent(assayv1alpha1.Gate{
-				Name: "g", Metric: "process." + c.metric, Op: assayv1alpha1.RatioAtMost, Bound: "1.1", Candidate: "fused-m4r", At: at8,
+			l := fixture.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, silent(assayv1alpha1.Gate{
+				Name: "g", Metric: "process." + c.metric, Op: assayv1alpha1.RatioAtMost, Bound: "1.1", Candidate: "fused-m4r", At: fixture.At8,
 			}))
 			for arm, zero := range map[string]func(int) bool{"loop": c.baselines, "fused-m4r": c.zeros} {
 				trial := 0
@@ -130,7 +129,7 @@ func TestACountOfZeroNeitherDecidesNorExcuses(t *testing.T) {
 					by = c.candidate
 				}
 				using(l, arm, func(block int, a *record.Attempt) {
-					if a.Warmup || a.Point != point8 {
+					if a.Warmup || a.Point != fixture.Point8 {
 						return
 					}
 					by := by * (1 + 0.001*float64((block*7+trial)%5))
@@ -152,11 +151,11 @@ func TestACountOfZeroNeitherDecidesNorExcuses(t *testing.T) {
 					trial++
 				})
 			}
-			got := l.analyze()
+			got := l.Analyze()
 			if g := got.Gates[0]; g.Outcome != c.want || !strings.Contains(g.Message, c.says) {
 				t.Errorf("%s: %s, want %s with %q", g.Outcome, g.Message, c.want, c.says)
 			}
-			checkInvariants(t, got)
+			fixture.CheckInvariants(t, got)
 		})
 	}
 }
@@ -176,16 +175,16 @@ func TestWhatIsReadInAPartOfTheTrialsDecidesNothing(t *testing.T) {
 		want   experiment.Verdict
 		says   string
 	}{
-		"all of it is there":                 {"process.cpuTime", assayv1alpha1.AtMost, "700ms", candidate, 0, noSystem, goes, ""},
-		"the candidate's in 9 of 16":         {"process.cpuTime", assayv1alpha1.AtMost, "700ms", candidate, 9, noSystem, inconclusive, "process.cpuTime has no value in 9 of 16 trials of arm fused-m4r and one in 7"},
-		"the candidate's peak in 9 of 16":    {"process.peakMemory", assayv1alpha1.AtMost, "150Mi", candidate, 9, noMemory, inconclusive, "in 9 of 16 trials of arm fused-m4r"},
-		"a ratio, the candidate's":           {"process.cpuTime", assayv1alpha1.RatioAtMost, "1.1", candidate, 9, noSystem, inconclusive, "in 9 of 16 trials of arm fused-m4r"},
-		"a ratio, the baseline's in 9 of 16": {"process.cpuTime", assayv1alpha1.RatioAtMost, "1.1", baseline, 9, noSystem, inconclusive, "in 9 of 16 trials of arm loop"},
-		"no gate looks at the baseline's":    {"process.cpuTime", assayv1alpha1.AtMost, "700ms", baseline, 9, noSystem, goes, ""},
+		"all of it is there":                 {"process.cpuTime", assayv1alpha1.AtMost, "700ms", candidate, 0, noSystem, fixture.Go, ""},
+		"the candidate's in 9 of 16":         {"process.cpuTime", assayv1alpha1.AtMost, "700ms", candidate, 9, noSystem, fixture.Inconclusive, "process.cpuTime has no value in 9 of 16 trials of arm fused-m4r and one in 7"},
+		"the candidate's peak in 9 of 16":    {"process.peakMemory", assayv1alpha1.AtMost, "150Mi", candidate, 9, noMemory, fixture.Inconclusive, "in 9 of 16 trials of arm fused-m4r"},
+		"a ratio, the candidate's":           {"process.cpuTime", assayv1alpha1.RatioAtMost, "1.1", candidate, 9, noSystem, fixture.Inconclusive, "in 9 of 16 trials of arm fused-m4r"},
+		"a ratio, the baseline's in 9 of 16": {"process.cpuTime", assayv1alpha1.RatioAtMost, "1.1", baseline, 9, noSystem, fixture.Inconclusive, "in 9 of 16 trials of arm loop"},
+		"no gate looks at the baseline's":    {"process.cpuTime", assayv1alpha1.AtMost, "700ms", baseline, 9, noSystem, fixture.Go, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := simulated(t, 8, fixture.Machine{Seed: 1, Noise: quiet}, silent(assayv1alpha1.Gate{
-				Name: "g", Metric: c.metric, Op: c.op, Bound: c.bound, Candidate: candidate, At: at8,
+			l := fixture.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, silent(assayv1alpha1.Gate{
+				Name: "g", Metric: c.metric, Op: c.op, Bound: c.bound, Candidate: candidate, At: fixture.At8,
 			}))
 			for _, arm := range []string{baseline, "fused-naive", candidate} {
 				left := 0
@@ -203,19 +202,19 @@ func TestWhatIsReadInAPartOfTheTrialsDecidesNothing(t *testing.T) {
 					}
 				})
 			}
-			got := l.analyze()
+			got := l.Analyze()
 			if g := got.Gates[0]; g.Outcome != c.want || !strings.Contains(g.Message, c.says) {
 				t.Errorf("%s: %s, want %s with %q", g.Outcome, g.Message, c.want, c.says)
 			}
-			checkInvariants(t, got)
+			fixture.CheckInvariants(t, got)
 		})
 	}
 }
 
 func TestAServersProcessIsJudgedToo(t *testing.T) {
-	l := simulated(t, 8, fixture.Machine{Seed: 1, Noise: quiet}, func(spec *runSpec, template *templateSpec) {
+	l := fixture.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
 		silent(assayv1alpha1.Gate{Name: "g", Metric: "process.server.cpuTime", Op: assayv1alpha1.RatioAtMost, Bound: "1.5",
-			Candidate: "fused-m4r", At: at8})(spec, template)
+			Candidate: "fused-m4r", At: fixture.At8})(spec, template)
 		template.Command, template.Roles = nil,
 			[]assayv1alpha1.Role{{Name: "server", Command: []string{"/kv"}}, {Name: "client", Command: []string{"/load"}, Result: true}}
 	})
@@ -227,54 +226,21 @@ func TestAServersProcessIsJudgedToo(t *testing.T) {
 			}
 		})
 	}
-	if g := l.analyze().Gates[0]; g.Outcome != experiment.VerdictNoGo || !strings.Contains(g.Message, "3.000x") {
+	if g := l.Analyze().Gates[0]; g.Outcome != experiment.VerdictNoGo || !strings.Contains(g.Message, "3.000x") {
 		t.Errorf("%s: %s", g.Outcome, g.Message)
-	}
-}
-
-func TestTheResultsShowWhatTheRunNames(t *testing.T) {
-	shown := func(got *analysis.Analysis) string {
-		seen := map[string]bool{}
-		for _, result := range got.Arms {
-			seen[result.Metric] = true
-		}
-		var out []string
-		for _, name := range []string{"latency", "throughput", "process.wallTime", "process.cpuTime", "process.peakMemory"} {
-			if seen[name] {
-				out = append(out, name)
-			}
-		}
-		return strings.Join(out, " ")
-	}
-	memory := assayv1alpha1.Gate{Name: "g", Metric: "process.peakMemory", Op: assayv1alpha1.AtMost, Bound: "1Gi"}
-	machine := fixture.Machine{Seed: 1, Noise: quiet}
-	if got := shown(simulated(t, 4, machine, nil).analyze()); got != "latency throughput" {
-		t.Errorf("nothing names a process metric, and shown are %s", got)
-	}
-	got := simulated(t, 4, machine, gates(memory)).analyze()
-	if names := shown(got); names != "latency throughput process.peakMemory" {
-		t.Errorf("a gate names peak memory, and shown are %s", names)
-	}
-	// What every arm used is there in any case.
-	if use := got.Usage.Processes; len(use) != 3 || use[0].Arm != "loop" || use[0].Used["peakMemory"] != 75497472 ||
-		use[0].Used["wallTime"] <= 0 {
-		t.Errorf("processes: %+v", use)
-	}
-	if _, ok := got.Usage.Processes[0].Used["cpuTime"]; ok {
-		t.Error("the CPU time is known only in part and is shown")
 	}
 }
 
 // Whatever a ledger says, it is judged: what an attempt does not have is missing in it.
 func TestAttemptsWithoutAResultLackWhatGatesNeed(t *testing.T) {
-	l := pair(t, 0.94, nil)
-	l.exp.Plan.Workload.Output.Format = experiment.NoOutput
-	for i := range l.attempts {
-		l.attempts[i].Result = nil
+	l := fixture.SimulatePair(t, 0.94, nil)
+	l.Exp.Plan.Workload.Output.Format = experiment.NoOutput
+	for i := range l.Attempts {
+		l.Attempts[i].Result = nil
 	}
-	got := l.analyze()
-	if got.Verdict == goes || got.Trials.Used != 0 || !strings.Contains(got.Excluded[0].Reason, "metric time is absent and a gate needs it") {
+	got := l.Analyze()
+	if got.Verdict == fixture.Go || got.Trials.Used != 0 || !strings.Contains(got.Excluded[0].Reason, "metric time is absent and a gate needs it") {
 		t.Errorf("%s, %+v, %+v", got.Verdict, got.Trials, got.Excluded[:1])
 	}
-	checkInvariants(t, got)
+	fixture.CheckInvariants(t, got)
 }

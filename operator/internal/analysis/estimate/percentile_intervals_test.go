@@ -1,4 +1,4 @@
-package analyze
+package estimate_test
 
 import (
 	"math"
@@ -8,6 +8,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -17,15 +18,15 @@ func TestAPercentileOfTwoNodesLiesInItsInterval(t *testing.T) {
 	for name, fewer := range map[string]int{"as many samples of both arms": 0, "two less of the candidate on the fast node": 2} {
 		t.Run(name, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(3, 4))
-			l := pair(t, 1, func(spec *runSpec) {
+			l := fixture.SimulatePair(t, 1, func(spec *fixture.RunSpec) {
 				spec.Gates = []assayv1alpha1.Gate{
 					{Name: "same", Metric: "time", Statistic: assayv1alpha1.StatisticP50, Op: assayv1alpha1.RatioAtMost, Bound: "1.05"},
 				}
 			})
-			for i := range l.attempts {
-				a := &l.attempts[i]
+			for i := range l.Attempts {
+				a := &l.Attempts[i]
 				node, seconds, samples := "fast", 1.0, 20
-				if numbered(t, a)%2 == 1 {
+				if fixture.BlockNumber(t, a)%2 == 1 {
 					node, seconds = "slow", 1.2
 				}
 				if a.Arm == "new" {
@@ -43,10 +44,10 @@ func TestAPercentileOfTwoNodesLiesInItsInterval(t *testing.T) {
 				result.Metrics = map[string]*record.Metric{"time": {Unit: "s", Samples: values}}
 				a.Result, a.Environment.Soft = &result, map[string]any{"nodeName": node}
 			}
-			got := l.analyze()
+			got := l.Analyze()
 			gate := got.Gates[0]
-			checkEstimate(t, gate.Gate, *gate.Estimate)
-			if gate.Outcome == goes && gate.Estimate.Value > 1.05 {
+			fixture.CheckEstimate(t, gate.Gate, *gate.Estimate)
+			if gate.Outcome == fixture.Go && gate.Estimate.Value > 1.05 {
 				t.Errorf("%s: %s", gate.Outcome, gate.Message)
 			}
 		})
@@ -58,13 +59,13 @@ func TestASampleOfZeroMovesNoMedian(t *testing.T) {
 	const nodes = 5
 	measured := func(zero bool) *analysis.GateResult {
 		random := rand.New(rand.NewPCG(5, 6))
-		l := pair(t, 1, func(spec *runSpec) {
+		l := fixture.SimulatePair(t, 1, func(spec *fixture.RunSpec) {
 			spec.Gates = []assayv1alpha1.Gate{
 				{Name: "fast", Metric: "time", Statistic: assayv1alpha1.StatisticP50, Op: assayv1alpha1.AtMost, Bound: "0.5"},
 			}
 		})
-		for i := range l.attempts {
-			a := &l.attempts[i]
+		for i := range l.Attempts {
+			a := &l.Attempts[i]
 			values := make([]float64, 20)
 			for j := range values {
 				values[j] = math.Exp(0.01 * random.NormFloat64())
@@ -74,12 +75,12 @@ func TestASampleOfZeroMovesNoMedian(t *testing.T) {
 			}
 			result := *a.Result
 			result.Metrics = map[string]*record.Metric{"time": {Unit: "s", Samples: values}}
-			a.Result, a.Environment.Soft = &result, map[string]any{"nodeName": "node-" + strconv.Itoa(numbered(t, a)%nodes)}
+			a.Result, a.Environment.Soft = &result, map[string]any{"nodeName": "node-" + strconv.Itoa(fixture.BlockNumber(t, a)%nodes)}
 		}
-		return &l.analyze().Gates[0]
+		return &l.Analyze().Gates[0]
 	}
 	without, with := measured(false), measured(true)
-	if without.Outcome != noGo || with.Outcome != noGo || math.Abs(with.Estimate.Value/without.Estimate.Value-1) > 0.01 {
+	if without.Outcome != fixture.NoGo || with.Outcome != fixture.NoGo || math.Abs(with.Estimate.Value/without.Estimate.Value-1) > 0.01 {
 		t.Errorf("%s: %s\nwith a sample of 0 %s: %s", without.Outcome, without.Message, with.Outcome, with.Message)
 	}
 }

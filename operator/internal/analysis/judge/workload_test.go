@@ -1,4 +1,4 @@
-package analyze
+package judge_test
 
 import (
 	"strings"
@@ -6,14 +6,15 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
 )
 
 func TestWhatIsOfAnotherWorkloadDecidesNothing(t *testing.T) {
-	renamed := func(name string, which func(i int, a *record.Attempt) bool) func(*simulatedRun) {
-		return func(l *simulatedRun) {
-			for i := range l.attempts {
-				if a := &l.attempts[i]; which(i, a) {
+	renamed := func(name string, which func(i int, a *record.Attempt) bool) func(*fixture.Run) {
+		return func(l *fixture.Run) {
+			for i := range l.Attempts {
+				if a := &l.Attempts[i]; which(i, a) {
 					a.Result.Workload.Name = name
 				}
 			}
@@ -25,54 +26,54 @@ func TestWhatIsOfAnotherWorkloadDecidesNothing(t *testing.T) {
 	ratio := assayv1alpha1.Gate{Name: "faster", Metric: "time", Op: assayv1alpha1.RatioAtMost, Bound: "1", Severity: assayv1alpha1.Blocking}
 	level := assayv1alpha1.Gate{Name: "fast", Metric: "time", Op: assayv1alpha1.AtMost, Bound: "3600s", Severity: assayv1alpha1.Blocking}
 	cases := map[string]struct {
-		spoil  func(*simulatedRun)
+		spoil  func(*fixture.Run)
 		want   experiment.Verdict
 		reason string
 		warned string
 	}{
-		"one workload": {func(*simulatedRun) {}, goes, "", ""},
+		"one workload": {func(*fixture.Run) {}, fixture.Go, "", ""},
 		"another one, of both arms": {
-			func(l *simulatedRun) { renamed("b", all("old"))(l); renamed("b", all("new"))(l) }, goes, "", "",
+			func(l *fixture.Run) { renamed("b", all("old"))(l); renamed("b", all("new"))(l) }, fixture.Go, "", "",
 		},
 		"a candidate of another": {
-			renamed("other", all("new")), inconclusive,
+			renamed("other", all("new")), fixture.Inconclusive,
 			`the results of arm new are of workload "other" and those of old of "simulated", and the plan has both run one program`, "so nothing is decided",
 		},
-		"a baseline of another": {renamed("other", all("old")), inconclusive, `arm new are of workload "simulated" and those of old of "other"`, "so nothing is decided"},
+		"a baseline of another": {renamed("other", all("old")), fixture.Inconclusive, `arm new are of workload "simulated" and those of old of "other"`, "so nothing is decided"},
 		"one trial of another": {
-			renamed("other", func(i int, a *record.Attempt) bool { return a.Arm == "new" && a.Block == "w000-b0003" && a.Slot < 2 }), invalid,
+			renamed("other", func(i int, a *record.Attempt) bool { return a.Arm == "new" && a.Block == "w000-b0003" && a.Slot < 2 }), fixture.Invalid,
 			`arm new changed during the run: result.workload.name is "other" in 1 trials and "simulated" in 19 trials`, "",
 		},
 		"a baseline that became another": {
-			renamed("other", func(_ int, a *record.Attempt) bool { return a.Arm == "old" && a.Block > "w000-b0004" }), invalid,
+			renamed("other", func(_ int, a *record.Attempt) bool { return a.Arm == "old" && a.Block > "w000-b0004" }), fixture.Invalid,
 			"arm old changed during the run: result.workload.name is", "",
 		},
 		"programs that differ by plan may be of other workloads": {
-			func(l *simulatedRun) {
+			func(l *fixture.Run) {
 				renamed("other", all("new"))(l)
-				for i := range l.exp.Cells {
-					if l.exp.Cells[i].Arm == 1 {
-						l.exp.Cells[i].Argv = append([]string{"/other"}, l.exp.Cells[i].Argv[1:]...)
+				for i := range l.Exp.Cells {
+					if l.Exp.Cells[i].Arm == 1 {
+						l.Exp.Cells[i].Argv = append([]string{"/other"}, l.Exp.Cells[i].Argv[1:]...)
 					}
 				}
-				l.waves[0].Cells = l.exp.Cells
-				for i := range l.attempts {
-					if l.attempts[i].Arm == "new" {
-						l.attempts[i].Argv = l.exp.Cells[1].Argv
+				l.Waves[0].Cells = l.Exp.Cells
+				for i := range l.Attempts {
+					if l.Attempts[i].Arm == "new" {
+						l.Attempts[i].Argv = l.Exp.Cells[1].Argv
 					}
 				}
-			}, goes, "", `are of workload "other" and those of old of "simulated": they are compared as programs that do the same`,
+			}, fixture.Go, "", `are of workload "other" and those of old of "simulated": they are compared as programs that do the same`,
 		},
 	}
 	for name, c := range cases {
 		for _, gate := range []assayv1alpha1.Gate{ratio, level} {
 			t.Run(name+", "+gate.Name, func(t *testing.T) {
-				l := pair(t, 0.94, func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Gates = []assayv1alpha1.Gate{gate} })
+				l := fixture.SimulatePair(t, 0.94, func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Gates = []assayv1alpha1.Gate{gate} })
 				c.spoil(l)
-				got := l.analyze()
+				got := l.Analyze()
 				want, reason := c.want, c.reason
 				if strings.Contains(name, "baseline that became") && gate.Op == assayv1alpha1.AtMost {
-					want, reason = goes, "" // The candidate's level does not rest on the baseline.
+					want, reason = fixture.Go, "" // The candidate's level does not rest on the baseline.
 				}
 				if found := got.Candidates[0]; found.Verdict != want || !strings.Contains(found.Reason, reason) {
 					t.Errorf("%s: %s\nwant %s: %s", found.Verdict, found.Reason, want, reason)
@@ -81,7 +82,7 @@ func TestWhatIsOfAnotherWorkloadDecidesNothing(t *testing.T) {
 				if !strings.Contains(said, c.warned) || c.warned == "" && strings.Contains(said, "of workload") {
 					t.Errorf("warnings:\n%s\nwant %q", said, c.warned)
 				}
-				checkInvariants(t, got)
+				fixture.CheckInvariants(t, got)
 			})
 		}
 	}

@@ -1,7 +1,6 @@
-package analyze
+package judge_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
@@ -11,6 +10,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -86,41 +86,6 @@ func recorded() map[string][2]any {
 	return out
 }
 
-// set gives an attempt a value at a path.
-func set(t *testing.T, a *record.Attempt, path string, value any) {
-	t.Helper()
-	raw, err := json.Marshal(a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var object map[string]any
-	if err := json.Unmarshal(raw, &object); err != nil {
-		t.Fatal(err)
-	}
-	steps := strings.Split(path, ".")
-	at := object
-	for _, step := range steps[:len(steps)-1] {
-		if step == "roles" {
-			role := map[string]any{"name": "server", "cpus": "0"}
-			object["roles"], at = []any{role}, role
-			continue
-		}
-		if at[step] == nil {
-			at[step] = map[string]any{}
-		}
-		at = at[step].(map[string]any)
-	}
-	at[steps[len(steps)-1]] = value
-	if raw, err = json.Marshal(object); err != nil {
-		t.Fatal(err)
-	}
-	out := record.Attempt{Source: a.Source}
-	if err := json.Unmarshal(raw, &out); err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
-	*a = out
-}
-
 // Arms that were measured differently are not compared, whatever the difference: in every field that says how, if one arm has another value
 // in all of its trials or in half of them. Where all arms have the same, or blocks differ and their trials do not, it decides nothing.
 func TestArmsThatWereMeasuredDifferentlyAreNotCompared(t *testing.T) {
@@ -143,25 +108,25 @@ func TestArmsThatWereMeasuredDifferentlyAreNotCompared(t *testing.T) {
 			"half of the candidate's trials": {
 				func(a *record.Attempt) bool { return a.Arm == "new" && a.Slot < 2 }, true,
 			},
-			"half of the blocks": {func(a *record.Attempt) bool { return numbered(t, a)%2 == 0 }, false},
+			"half of the blocks": {func(a *record.Attempt) bool { return fixture.BlockNumber(t, a)%2 == 0 }, false},
 			"none":               {func(*record.Attempt) bool { return false }, false},
 		} {
 			t.Run(path+" of "+name, func(t *testing.T) {
-				for factor, decided := range map[float64]experiment.Verdict{0.94: goes, 1.07: noGo} {
-					l := pair(t, factor, nil)
-					for i := range l.attempts {
+				for factor, decided := range map[float64]experiment.Verdict{0.94: fixture.Go, 1.07: fixture.NoGo} {
+					l := fixture.SimulatePair(t, factor, nil)
+					for i := range l.Attempts {
 						value := values[0]
-						if c.other(&l.attempts[i]) {
+						if c.other(&l.Attempts[i]) {
 							value = values[1]
 						}
-						set(t, &l.attempts[i], path, value)
+						fixture.SetPath(t, &l.Attempts[i], path, value)
 					}
-					got := l.analyze()
+					got := l.Analyze()
 					reason := got.Candidates[0].Reason
-					if c.apart && (got.Verdict == goes || got.Verdict == noGo) || !c.apart && got.Verdict != decided {
+					if c.apart && (got.Verdict == fixture.Go || got.Verdict == fixture.NoGo) || !c.apart && got.Verdict != decided {
 						t.Errorf("%s: %s", got.Verdict, reason)
 					}
-					if c.apart && got.Verdict == inconclusive {
+					if c.apart && got.Verdict == fixture.Inconclusive {
 						for _, want := range []string{path[strings.LastIndex(path, ".")+1:], fmt.Sprint(values[0]), fmt.Sprint(values[1])} {
 							if !strings.Contains(reason, want) && values[0] != false {
 								t.Errorf("%s does not name %q", reason, want)
@@ -172,7 +137,7 @@ func TestArmsThatWereMeasuredDifferentlyAreNotCompared(t *testing.T) {
 					if want := name == "half of the blocks" && !slices.Contains(changes, path); !c.apart && said != want {
 						t.Errorf("blocks that differ are named: %v, want %v", said, want)
 					}
-					checkInvariants(t, got)
+					fixture.CheckInvariants(t, got)
 				}
 			})
 		}
@@ -186,50 +151,50 @@ var changes = []string{"lease.node", "lease.token", "environment.soft.bootId", "
 // A verdict is not that of the environment that most trials happened to have: where more than a tenth of the blocks had another one, it
 // holds in both or it does not stand.
 func TestNoVerdictHangsOnWhichEnvironmentMostTrialsHad(t *testing.T) {
-	ratio := func(*runSpec) {}
-	level := func(spec *runSpec) {
+	ratio := func(*fixture.RunSpec) {}
+	level := func(spec *fixture.RunSpec) {
 		spec.Gates = []assayv1alpha1.Gate{{Name: "fast", Metric: "time", Op: assayv1alpha1.AtMost, Bound: "1.05s"}}
 	}
 	for name, c := range map[string]struct {
-		edit          func(*runSpec)
+		edit          func(*fixture.RunSpec)
 		elsewhere     int
 		factor, there float64
 		want          experiment.Verdict
 	}{
-		"faster in all blocks of one environment":              {ratio, 0, 0.94, 1, goes},
-		"faster in both of two":                                {ratio, 5, 0.94, 0.94, goes},
-		"slower in both of two":                                {ratio, 5, 1.07, 1.07, noGo},
-		"faster in one half and slower in the other":           {ratio, 5, 0.94, 1.07, inconclusive},
-		"slower in one half and faster in the other":           {ratio, 5, 1.07, 0.94, inconclusive},
-		"faster in six blocks and slower in four":              {ratio, 4, 0.94, 1.07, inconclusive},
-		"faster in seven blocks and slower in three":           {ratio, 3, 0.94, 1.07, inconclusive},
-		"faster in eight blocks and slower in two":             {ratio, 2, 0.94, 1.07, inconclusive},
-		"faster in nine blocks of ten":                         {ratio, 1, 0.94, 1.07, goes},
-		"fast enough in all blocks of one environment":         {level, 0, 0.94, 1, goes},
-		"fast enough in one half and too slow in the other":    {level, 5, 0.94, 1.2, inconclusive},
-		"fast enough in eight blocks and too slow in the rest": {level, 2, 0.94, 1.2, inconclusive},
+		"faster in all blocks of one environment":              {ratio, 0, 0.94, 1, fixture.Go},
+		"faster in both of two":                                {ratio, 5, 0.94, 0.94, fixture.Go},
+		"slower in both of two":                                {ratio, 5, 1.07, 1.07, fixture.NoGo},
+		"faster in one half and slower in the other":           {ratio, 5, 0.94, 1.07, fixture.Inconclusive},
+		"slower in one half and faster in the other":           {ratio, 5, 1.07, 0.94, fixture.Inconclusive},
+		"faster in six blocks and slower in four":              {ratio, 4, 0.94, 1.07, fixture.Inconclusive},
+		"faster in seven blocks and slower in three":           {ratio, 3, 0.94, 1.07, fixture.Inconclusive},
+		"faster in eight blocks and slower in two":             {ratio, 2, 0.94, 1.07, fixture.Inconclusive},
+		"faster in nine blocks of ten":                         {ratio, 1, 0.94, 1.07, fixture.Go},
+		"fast enough in all blocks of one environment":         {level, 0, 0.94, 1, fixture.Go},
+		"fast enough in one half and too slow in the other":    {level, 5, 0.94, 1.2, fixture.Inconclusive},
+		"fast enough in eight blocks and too slow in the rest": {level, 2, 0.94, 1.2, fixture.Inconclusive},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := pair(t, 1, c.edit)
-			for i := range l.attempts {
-				a := &l.attempts[i]
+			l := fixture.SimulatePair(t, 1, c.edit)
+			for i := range l.Attempts {
+				a := &l.Attempts[i]
 				by := c.factor
-				if numbered(t, a) < c.elsewhere {
+				if fixture.BlockNumber(t, a) < c.elsewhere {
 					by = c.there
-					set(t, a, "environment.hard.governor", "powersave")
+					fixture.SetPath(t, a, "environment.hard.governor", "powersave")
 				}
 				if a.Arm == "new" {
-					scaleTime(a, by)
+					fixture.ScaleTime(a, by)
 				}
 			}
-			got := l.analyze()
+			got := l.Analyze()
 			if got.Verdict != c.want {
 				t.Errorf("%s: %s", got.Verdict, got.Candidates[0].Reason)
 			}
-			if reason := got.Candidates[0].Reason; c.want == inconclusive && !strings.Contains(reason, `governor is `) {
+			if reason := got.Candidates[0].Reason; c.want == fixture.Inconclusive && !strings.Contains(reason, `governor is `) {
 				t.Errorf("%s does not name the environments", reason)
 			}
-			checkInvariants(t, got)
+			fixture.CheckInvariants(t, got)
 		})
 	}
 }

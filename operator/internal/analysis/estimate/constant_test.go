@@ -1,4 +1,4 @@
-package analyze
+package estimate_test
 
 import (
 	"fmt"
@@ -22,7 +22,7 @@ func TestAFigureThatNeverChangesIsDecided(t *testing.T) {
 		old, ratio := math.Exp(20*random.Float64()-10), math.Exp(0.3*random.NormFloat64())
 		statistics := []assayv1alpha1.Statistic{assayv1alpha1.StatisticValue, assayv1alpha1.StatisticMedian, assayv1alpha1.StatisticP50}
 		statistic := statistics[random.IntN(len(statistics))]
-		exp, err := fixture.PairExperiment(func(spec *runSpec) {
+		exp, err := fixture.PairExperiment(func(spec *fixture.RunSpec) {
 			spec.Design.Blocks = assayv1alpha1.Blocks{Min: int32(blocks), Max: int32(blocks)}
 			of := assayv1alpha1.Gate{Name: "ratio", Metric: "time", Statistic: statistic, Op: assayv1alpha1.RatioAtMost, Bound: "1"}
 			level := of
@@ -37,20 +37,20 @@ func TestAFigureThatNeverChangesIsDecided(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := &simulatedRun{exp: exp, waves: []record.Wave{*wave}, attempts: fixture.NewWorld(fixture.Scenario{}, 0, 1, 1).Run(exp, wave)}
-		for i := range l.attempts {
-			a, result := &l.attempts[i], *l.attempts[i].Result
+		l := &fixture.Run{Exp: exp, Waves: []record.Wave{*wave}, Attempts: fixture.NewWorld(fixture.Scenario{}, 0, 1, 1).Run(exp, wave)}
+		for i := range l.Attempts {
+			a, result := &l.Attempts[i], *l.Attempts[i].Result
 			value := map[string]float64{"old": old, "new": old * ratio}[a.Arm]
 			metric := record.Metric{Unit: "By", Value: &value}
 			if statistic != assayv1alpha1.StatisticValue {
 				metric = record.Metric{Unit: "By", Samples: []float64{value, value, value}}
 			}
 			result.Metrics = map[string]*record.Metric{"time": &metric}
-			a.Result, a.Environment.Soft = &result, map[string]any{"nodeName": fmt.Sprint("node-", numbered(t, a)%nodes)}
+			a.Result, a.Environment.Soft = &result, map[string]any{"nodeName": fmt.Sprint("node-", fixture.BlockNumber(t, a)%nodes)}
 		}
-		got, want := l.analyze(), noGo
+		got, want := l.Analyze(), fixture.NoGo
 		if ratio <= 1 {
-			want = goes
+			want = fixture.Go
 		}
 		at := fmt.Sprintf("%g and %g times as much in %d blocks of %d nodes, %s", old, ratio, blocks, nodes, statistic)
 		for _, gate := range got.Gates[:2] {

@@ -1,4 +1,4 @@
-package analyze
+package judge_test
 
 import (
 	"fmt"
@@ -8,43 +8,15 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/analysis/contrast"
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
 )
 
-// onePoint is a run at one point with such gates.
-func onePoint(gates ...assayv1alpha1.Gate) func(*runSpec, *templateSpec) {
-	return func(spec *runSpec, _ *templateSpec) {
-		spec.Gates, spec.Predictions = gates, nil
-		spec.Sweep = &assayv1alpha1.Sweep{Axes: []assayv1alpha1.SweepAxis{{Name: "batchSize", Values: []string{"8"}}}}
-		spec.Parameters = assayv1alpha1.ParameterValues{"pendingDelta": "0"}
-	}
-}
-
-// measured changes the measured trials of an arm, by their number.
-func (l *simulatedRun) measured(arm string, change func(at int, a *record.Attempt)) {
-	at := 0
-	l.each(arm, func(a *record.Attempt) {
-		if !a.Warmup {
-			change(at, a)
-			at++
-		}
-	})
-}
-
-// shared lets so many trials of an arm, from one on, run on CPUs that others may use.
-func (l *simulatedRun) shared(arm string, from, count int) {
-	l.measured(arm, func(at int, a *record.Attempt) {
-		if from <= at && at < from+count {
-			a.Isolation.Level = "Shared"
-		}
-	})
-}
-
 // No arm has a gate here, but for the one that allows an arm to fail.
 func TestWhatKeepsArmsFromBeingComparedIsFoundWithoutGates(t *testing.T) {
-	machine := fixture.Machine{Seed: 3, Noise: quiet, Seconds: fixture.ScanSeconds}
+	machine := fixture.Machine{Seed: 3, Noise: fixture.QuietNoise, Seconds: fixture.ScanSeconds}
 	half := assayv1alpha1.Gate{Name: "half", Op: assayv1alpha1.Completes, Bound: "0.5", Candidate: "fused-m4r"}
 	crash := func(_ int, a *record.Attempt) { a.Outcome, a.Result = record.Failed, nil }
 	some := func(every int, change func(int, *record.Attempt)) func(int, *record.Attempt) {
@@ -55,85 +27,85 @@ func TestWhatKeepsArmsFromBeingComparedIsFoundWithoutGates(t *testing.T) {
 		}
 	}
 	cases := map[string]struct {
-		edit   func(*runSpec, *templateSpec)
-		tamper func(l *simulatedRun)
+		edit   func(*fixture.RunSpec, *fixture.TemplateSpec)
+		tamper func(l *fixture.Run)
 		// want are the reasons, arms and metrics, in their order.
 		want []string
 		says string
 	}{
-		"nothing is wrong, and nothing is said": {edit: onePoint()},
-		"fewer blocks than asked for are an error, and no doubt": {edit: func(spec *runSpec, template *templateSpec) {
-			onePoint()(spec, template)
+		"nothing is wrong, and nothing is said": {edit: fixture.OnePoint()},
+		"fewer blocks than asked for are an error, and no doubt": {edit: func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
+			fixture.OnePoint()(spec, template)
 			spec.Design.Blocks = assayv1alpha1.Blocks{Min: 20, Max: 20}
 		}},
 		"a trial of an arm crashed": {
-			edit: onePoint(), tamper: func(l *simulatedRun) { l.measured("fused-m4r", some(100, crash)) },
+			edit: fixture.OnePoint(), tamper: func(l *fixture.Run) { l.EachMeasured("fused-m4r", some(100, crash)) },
 			want: []string{"incomplete fused-m4r"}, says: "23 of 24 trials completed",
 		},
 		"as many as its gate allows, and other arms lost none": {
-			edit: onePoint(half), tamper: func(l *simulatedRun) { l.measured("fused-m4r", some(3, crash)) },
+			edit: fixture.OnePoint(half), tamper: func(l *fixture.Run) { l.EachMeasured("fused-m4r", some(3, crash)) },
 			want: []string{"lost-unlike fused-m4r,loop", "lost-unlike fused-m4r,fused-naive"}, says: "lost 8",
 		},
 		"as many of all arms": {
-			edit: onePoint(half), tamper: func(l *simulatedRun) {
+			edit: fixture.OnePoint(half), tamper: func(l *fixture.Run) {
 				for _, arm := range []string{"fused-m4r", "fused-naive", "loop"} {
-					l.measured(arm, some(3, crash))
+					l.EachMeasured(arm, some(3, crash))
 				}
 			}, want: []string{"incomplete loop", "incomplete fused-naive"},
 		},
 		"timeouts that its gate allows are bounds": {
-			edit: onePoint(half), tamper: func(l *simulatedRun) {
-				l.measured("fused-m4r", some(100, func(_ int, a *record.Attempt) { a.Outcome, a.Result = record.TimedOut, nil }))
+			edit: fixture.OnePoint(half), tamper: func(l *fixture.Run) {
+				l.EachMeasured("fused-m4r", some(100, func(_ int, a *record.Attempt) { a.Outcome, a.Result = record.TimedOut, nil }))
 			},
 			want: []string{"timed-out fused-m4r latency", "timed-out fused-m4r throughput"},
 		},
 		"an arm that was measured unlike the two others": {
-			edit: onePoint(), tamper: func(l *simulatedRun) { l.shared("fused-m4r", 0, 24) },
+			edit: fixture.OnePoint(), tamper: func(l *fixture.Run) { l.ShareCPUs("fused-m4r", 0, 24) },
 			want: []string{"measured-unlike fused-m4r,loop", "measured-unlike fused-m4r,fused-naive"}, says: "isolation.level",
 		},
 		"two arms unlike each other, of which neither is unlike the baseline": {
-			edit: onePoint(), tamper: func(l *simulatedRun) {
-				l.shared("loop", 0, 4)
-				l.shared("fused-m4r", 0, 10)
+			edit: fixture.OnePoint(), tamper: func(l *fixture.Run) {
+				l.ShareCPUs("loop", 0, 4)
+				l.ShareCPUs("fused-m4r", 0, 10)
 			},
 			want: []string{"measured-unlike fused-m4r,fused-naive"},
 		},
 		"two of twelve arms that are as far apart as some are by accident": {
-			edit: func(spec *runSpec, template *templateSpec) {
-				onePoint()(spec, template)
+			edit: func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
+				fixture.OnePoint()(spec, template)
 				for i := range 9 {
 					name := fmt.Sprintf("arm-%d", i)
 					spec.Arms = append(spec.Arms, assayv1alpha1.Arm{Name: name, Parameters: assayv1alpha1.ParameterValues{"strategy": name}})
 				}
-			}, tamper: func(l *simulatedRun) {
-				for _, arm := range l.exp.Arms {
-					l.shared(arm.Name, 0, map[string]int{"fused-m4r": 0, "fused-naive": 6}[arm.Name])
+			}, tamper: func(l *fixture.Run) {
+				for _, arm := range l.Exp.Arms {
+					l.ShareCPUs(arm.Name, 0, map[string]int{"fused-m4r": 0, "fused-naive": 6}[arm.Name])
 					if !strings.HasPrefix(arm.Name, "fused") {
-						l.shared(arm.Name, 0, 3)
+						l.ShareCPUs(arm.Name, 0, 3)
 					}
 				}
 			},
 		},
 		"one arm before the other in every block, and both took turns with the baseline": {
-			edit: onePoint(), tamper: func(l *simulatedRun) { l.inTurns(machine) },
+			edit: fixture.OnePoint(), tamper: func(l *fixture.Run) { l.RunInTurns(machine) },
 			want: []string{"one-place fused-m4r,fused-naive"},
 		},
 		"an arm that is to run the baseline's program reports another workload": {
-			edit: onePoint(), tamper: func(l *simulatedRun) {
-				l.each("fused-m4r", func(a *record.Attempt) { a.Result.Workload.Name = "other" })
+			edit: fixture.OnePoint(), tamper: func(l *fixture.Run) {
+				l.EachOf("fused-m4r", func(a *record.Attempt) { a.Result.Workload.Name = "other" })
 			}, want: []string{"other-workload fused-m4r"},
 		},
 		"a trial of the null arm, which is the baseline, crashed": {
-			edit: func(spec *runSpec, template *templateSpec) {
-				onePoint()(spec, template)
+			edit: func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
+				fixture.OnePoint()(spec, template)
 				spec.Design.NullArm = true
-			}, tamper: func(l *simulatedRun) { l.measured("null", some(100, crash)) }, want: []string{"incomplete loop"}, says: "arm null",
+			}, tamper: func(l *fixture.Run) { l.EachMeasured("null", some(100, crash)) }, want: []string{"incomplete loop"}, says: "arm null",
 		},
 		"one block is a copy of another": {
-			edit: onePoint(), tamper: func(l *simulatedRun) {
-				for i := range l.attempts {
-					if a := &l.attempts[i]; a.Block == "w000-b0005" {
-						of := l.attempts[slices.IndexFunc(l.attempts, func(b record.Attempt) bool {
+			edit: fixture.OnePoint(), tamper: func(l *fixture.Run) {
+				for i := range l.Attempts {
+					if a := &l.Attempts[i]; a.Block == "w000-b0005" {
+						of := l.Attempts[slices.IndexFunc(l.Attempts, func(b record.Attempt) bool {
 							return b.Block == "w000-b0004" && b.Slot == a.Slot && b.Warmup == a.Warmup
 						})]
 						a.StartedAt, a.DurationSeconds = of.StartedAt, of.DurationSeconds
@@ -142,32 +114,32 @@ func TestWhatKeepsArmsFromBeingComparedIsFoundWithoutGates(t *testing.T) {
 			}, want: []string{"copied"},
 		},
 		"a plan cannot be read": {
-			edit: onePoint(), tamper: func(l *simulatedRun) {
-				l.problems = []record.Problem{{Source: record.Source{Key: "waves/000/wave.json"}, Reason: "x"}}
+			edit: fixture.OnePoint(), tamper: func(l *fixture.Run) {
+				l.Problems = []record.Problem{{Source: record.Source{Key: "waves/000/wave.json"}, Reason: "x"}}
 			}, want: []string{"evidence-missing"},
 		},
 		"a part of an arm's readings of memory": {
-			edit: func(spec *runSpec, template *templateSpec) {
-				onePoint()(spec, template)
+			edit: func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
+				fixture.OnePoint()(spec, template)
 				silent()(spec, template)
-			}, tamper: func(l *simulatedRun) {
-				for i := range l.attempts {
-					l.attempts[i].Result = nil
+			}, tamper: func(l *fixture.Run) {
+				for i := range l.Attempts {
+					l.Attempts[i].Result = nil
 				}
-				l.measured("fused-m4r", some(2, func(_ int, a *record.Attempt) { a.Resources.MaxRSSBytes = nil }))
+				l.EachMeasured("fused-m4r", some(2, func(_ int, a *record.Attempt) { a.Resources.MaxRSSBytes = nil }))
 			},
 			want: []string{"partly-read fused-m4r process.peakMemory"},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			run := simulated(t, 12, machine, tc.edit)
+			run := fixture.SimulateScan(t, 12, machine, tc.edit)
 			if tc.tamper != nil {
 				tc.tamper(run)
 			}
 			var got []string
 			says := ""
-			for _, doubt := range run.analyze().Doubts {
+			for _, doubt := range run.Analyze().Doubts {
 				got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s %s", doubt.Reason, strings.Join(doubt.Arms, ","), doubt.Metric)))
 				says += doubt.Detail + "\n"
 			}
@@ -182,9 +154,9 @@ func TestWhatKeepsArmsFromBeingComparedIsFoundWithoutGates(t *testing.T) {
 func TestAFigureHasWhatItIsWithOtherEnvironments(t *testing.T) {
 	for name, slowdown := range map[string]float64{"the same": 1, "another one": 1.5} {
 		t.Run(name, func(t *testing.T) {
-			run := simulated(t, 12, fixture.Machine{Seed: 3, Noise: quiet}, onePoint())
-			for i := range run.attempts {
-				a := &run.attempts[i]
+			run := fixture.SimulateScan(t, 12, fixture.Machine{Seed: 3, Noise: fixture.QuietNoise}, fixture.OnePoint())
+			for i := range run.Attempts {
+				a := &run.Attempts[i]
 				if a.Block < "w000-b0004" {
 					a.Environment.Hard = map[string]any{"cpuModel": "Xeon"}
 					if a.Arm == "fused-m4r" {
@@ -192,14 +164,14 @@ func TestAFigureHasWhatItIsWithOtherEnvironments(t *testing.T) {
 					}
 				}
 			}
-			found := run.analyze()
+			found := run.Analyze()
 			of := contrast.Quantity{Point: found.Ratios[0].Point, Metric: "latency", Statistic: "median"}
 			over, under := []string{"fused-m4r"}, []string{"loop"}
-			c, err := contrast.Of(found, run.exp, of, over, under)
+			c, err := contrast.Of(found, run.Exp, of, over, under)
 			if err != nil {
 				t.Fatal(err)
 			}
-			why := contrast.LeftOut(found, run.exp, of, over, under, c)
+			why := contrast.LeftOut(found, run.Exp, of, over, under, c)
 			if (why != "") != (slowdown > 1) || why != "" && !strings.Contains(why, "of other environments") {
 				t.Errorf("it says %q", why)
 			}
@@ -207,32 +179,20 @@ func TestAFigureHasWhatItIsWithOtherEnvironments(t *testing.T) {
 	}
 }
 
-// inTurns has fused-naive before fused-m4r in every block, and the baseline before both in one and after both in the next.
-func (l *simulatedRun) inTurns(machine fixture.Machine) {
-	wave := &l.waves[0]
-	for i := range wave.Blocks {
-		places := map[string]int{"fused-naive": 1, "fused-m4r": 2, "loop": i % 2 * 3}
-		slices.SortStableFunc(wave.Blocks[i].Order, func(a, b int) int {
-			return places[wave.Arms[wave.Cells[a].Arm].Name] - places[wave.Arms[wave.Cells[b].Arm].Name]
-		})
-	}
-	l.attempts = machine.Run(l.exp, wave)
-}
-
 // Whoever is unlike everybody else at every point is one doubt, so that an analysis can be read.
 func TestDoubtsAreBounded(t *testing.T) {
-	run := simulated(t, 3, fixture.Machine{Seed: 3, Noise: quiet, Seconds: factor(1)}, func(spec *runSpec, _ *templateSpec) {
+	run := fixture.SimulateScan(t, 3, fixture.Machine{Seed: 3, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1)}, func(spec *fixture.RunSpec, _ *fixture.TemplateSpec) {
 		spec.Gates, spec.Predictions, spec.Budget.Trials = nil, nil, 10000
 		for i := range 31 {
 			name := fmt.Sprintf("arm-%d", i)
 			spec.Arms = append(spec.Arms, assayv1alpha1.Arm{Name: name, Parameters: assayv1alpha1.ParameterValues{"strategy": name}})
 		}
 	})
-	for i := range run.attempts {
-		run.attempts[i].Isolation.Level = "of " + run.attempts[i].Arm
+	for i := range run.Attempts {
+		run.Attempts[i].Isolation.Level = "of " + run.Attempts[i].Arm
 	}
 	// More arms than the API takes, which is simpler than as many points.
-	found := Evidence(run.exp, record.Evidence{Waves: run.waves, Attempts: run.attempts}, 0)
+	found := analyze.Evidence(run.Exp, record.Evidence{Waves: run.Waves, Attempts: run.Attempts}, 0)
 	if len(found.Doubts) != 1 || found.Doubts[0].Reason != analysis.DoubtTooMany || len(found.Doubts[0].Arms) > 0 {
 		t.Errorf("%d doubts, the first %+v", len(found.Doubts), found.Doubts[0])
 	}

@@ -1,13 +1,9 @@
-package analyze
+package estimate_test
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
-
-	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
@@ -15,27 +11,6 @@ import (
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
 )
-
-// judged runs the pair of arms on a machine whose every trial reads what times says.
-func judged(t *testing.T, scenario fixture.Scenario, edit func(*runSpec), times func(arm string, trial int) float64) *analysis.Analysis {
-	t.Helper()
-	exp, err := fixture.PairExperiment(edit)
-	if err != nil {
-		t.Fatal(err)
-	}
-	blocks := exp.Plan.Design.Blocks.Min
-	wave, err := fixture.Wave(exp, 0, 0, blocks)
-	if err != nil {
-		t.Fatal(err)
-	}
-	attempts := fixture.NewWorld(scenario, 0, 1, 1).Run(exp, wave)
-	for i := range attempts {
-		if times != nil {
-			attempts[i].Result.Metrics["time"] = &record.Metric{Unit: "s", Value: ptr.To(times(attempts[i].Arm, i))}
-		}
-	}
-	return Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
-}
 
 func TestIntervalsHoldWhatTheClockCannotTell(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 5))
@@ -70,7 +45,7 @@ func TestIntervalsHoldWhatTheClockCannotTell(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			ratio := judged(t, fixture.Scenario{Trial: 0.01}, nil, c.times).Ratios[0]
+			ratio := fixture.AnalyzePair(t, fixture.Scenario{Trial: 0.01}, nil, c.times).Ratios[0]
 			low, high := *ratio.Estimate.Low, *ratio.Estimate.High
 			if low == high {
 				t.Errorf("an interval of width zero at %g", low)
@@ -91,19 +66,19 @@ func TestIntervalsHoldWhatTheClockCannotTell(t *testing.T) {
 // A unit is free text, and what it calls a time or a rate is read by a clock.
 func TestAClockHasStepsWhateverItsUnitIsCalled(t *testing.T) {
 	for unit, want := range map[string]experiment.Verdict{
-		"ms": inconclusive, "milliseconds": inconclusive, "msec": inconclusive, "sec": inconclusive, "us/op": inconclusive,
-		"ms per query": inconclusive, "rps": inconclusive, "queries per second": inconclusive, "1": goes, "By": goes,
+		"ms": fixture.Inconclusive, "milliseconds": fixture.Inconclusive, "msec": fixture.Inconclusive, "sec": fixture.Inconclusive, "us/op": fixture.Inconclusive,
+		"ms per query": fixture.Inconclusive, "rps": fixture.Inconclusive, "queries per second": fixture.Inconclusive, "1": fixture.Go, "By": fixture.Go,
 	} {
 		t.Run(unit, func(t *testing.T) {
-			l := pair(t, 1, func(spec *runSpec) { spec.Gates[0].Bound = "0.99" })
-			l.exp.Plan.Metrics[0].Unit = unit
-			for i := range l.attempts {
-				result := *l.attempts[i].Result
-				value := map[string]float64{"old": 15, "new": 14}[l.attempts[i].Arm]
+			l := fixture.SimulatePair(t, 1, func(spec *fixture.RunSpec) { spec.Gates[0].Bound = "0.99" })
+			l.Exp.Plan.Metrics[0].Unit = unit
+			for i := range l.Attempts {
+				result := *l.Attempts[i].Result
+				value := map[string]float64{"old": 15, "new": 14}[l.Attempts[i].Arm]
 				result.Metrics = map[string]*record.Metric{"time": {Unit: unit, Value: &value}}
-				l.attempts[i].Result = &result
+				l.Attempts[i].Result = &result
 			}
-			if got := l.analyze(); got.Verdict != want {
+			if got := l.Analyze(); got.Verdict != want {
 				t.Errorf("%s: %s, want %s", got.Verdict, got.Candidates[0].Reason, want)
 			}
 		})
@@ -128,14 +103,14 @@ func TestPhasesAreReadByAClock(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(3, 5))
-			l := pair(t, 0.94, func(s *runSpec) { s.Design.ControlPhases = []string{"load"} })
-			for i := range l.attempts {
-				result := *l.attempts[i].Result
-				took := map[string]float64{"old": c.old, "new": c.new}[l.attempts[i].Arm] * math.Exp(c.noise*random.NormFloat64())
+			l := fixture.SimulatePair(t, 0.94, func(s *fixture.RunSpec) { s.Design.ControlPhases = []string{"load"} })
+			for i := range l.Attempts {
+				result := *l.Attempts[i].Result
+				took := map[string]float64{"old": c.old, "new": c.new}[l.Attempts[i].Arm] * math.Exp(c.noise*random.NormFloat64())
 				result.Phases = []record.Phase{{Name: "load", Samples: []float64{floor(c.step, took)}}}
-				l.attempts[i].Result = &result
+				l.Attempts[i].Result = &result
 			}
-			got := l.analyze()
+			got := l.Analyze()
 			estimates := []*analysis.Estimate{got.Controls[0].Estimate}
 			for i := range got.Phases {
 				estimates = append(estimates, &got.Phases[i].Estimate)
@@ -148,43 +123,7 @@ func TestPhasesAreReadByAClock(t *testing.T) {
 			if got.Controls[0].Moved != c.moved {
 				t.Errorf("moved %v: %s", got.Controls[0].Moved, got.Controls[0].Message)
 			}
-			checkInvariants(t, got)
-		})
-	}
-}
-
-func TestDecisionsThatBlocksCannotCarry(t *testing.T) {
-	faster := func(spec *runSpec) { spec.Gates[0].Bound = "1" }
-	cases := map[string]struct {
-		scenario fixture.Scenario
-		edit     func(*runSpec)
-		outcome  any
-		message  string
-	}{
-		"5 % faster is Go":                {fixture.Scenario{Trial: 0.002}, faster, goes, "holds over"},
-		"in the same order always":        {fixture.Scenario{Trial: 0.002}, func(spec *runSpec) { spec.Design.Order = "Sequential" }, inconclusive, "spec.design.order: Sequential"},
-		"with a rare slowdown declared":   {fixture.Scenario{Trial: 0.002}, func(spec *runSpec) { spec.Design.RareSlowdown = "20%" }, inconclusive, "spans the bound"},
-		"a small rare slowdown leaves it": {fixture.Scenario{Trial: 0.002}, func(spec *runSpec) { spec.Design.RareSlowdown = "2%" }, goes, "holds over"},
-		"with a correlation declared":     {fixture.Scenario{Trial: 0.02}, func(spec *runSpec) { spec.Design.BlockCorrelation = "0.85" }, inconclusive, "spans the bound"},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			world := fixture.NewWorld(c.scenario, math.Log(0.95), 1, 1)
-			exp, err := fixture.PairExperiment(c.edit)
-			if err != nil {
-				t.Fatal(err)
-			}
-			wave, err := fixture.Wave(exp, 0, 0, 10)
-			if err != nil {
-				t.Fatal(err)
-			}
-			found := Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: world.Run(exp, wave)}, 0)
-			if gate := found.Gates[0]; fmt.Sprint(gate.Outcome) != fmt.Sprint(c.outcome) || !strings.Contains(gate.Message, c.message) {
-				t.Errorf("%s: %s; want %v and %q", gate.Outcome, gate.Message, c.outcome, c.message)
-			}
-			if !strings.Contains(found.Unseen, "fewer than one block in 10") {
-				t.Errorf("unseen %q", found.Unseen)
-			}
+			fixture.CheckInvariants(t, got)
 		})
 	}
 }
@@ -192,7 +131,7 @@ func TestDecisionsThatBlocksCannotCarry(t *testing.T) {
 func TestBlocksThatFollowEachOtherWidenTheInterval(t *testing.T) {
 	for name, wander := range map[string]float64{"blocks that wander": 0.05, "blocks that do not": 0} {
 		t.Run(name, func(t *testing.T) {
-			found := judged(t, fixture.Scenario{Trial: 0.005, Wander: wander, Persistence: 0.85}, func(spec *runSpec) {
+			found := fixture.AnalyzePair(t, fixture.Scenario{Trial: 0.005, Wander: wander, Persistence: 0.85}, func(spec *fixture.RunSpec) {
 				spec.Design.Blocks.Min, spec.Design.Blocks.Max = 30, 30
 			}, nil)
 			series := found.Ratios[0].Series
@@ -203,19 +142,6 @@ func TestBlocksThatFollowEachOtherWidenTheInterval(t *testing.T) {
 				t.Errorf("autocorrelation %.2f", *series.Autocorrelation)
 			}
 		})
-	}
-}
-
-// TestACoarseClockIsNamed has a program that is twice as slow by a clock with steps of its own time: no block would tell.
-func TestACoarseClockIsNamed(t *testing.T) {
-	gate := assayv1alpha1.Gate{Name: "not-slower", Metric: "time", Op: assayv1alpha1.RatioAtMost, Bound: "1.05"}
-	found := judged(t, fixture.Scenario{Trial: 0.01}, func(spec *runSpec) { spec.Gates = []assayv1alpha1.Gate{gate} },
-		func(arm string, _ int) float64 {
-			return map[string]float64{"old": 0.001, "new": 0.002}[arm]
-		})
-	if result := found.Gates[0]; result.Outcome != experiment.VerdictInconclusive ||
-		!strings.Contains(result.Message, "its clock has steps of 1 times the value") {
-		t.Errorf("%s: %s", result.Outcome, result.Message)
 	}
 }
 
@@ -231,13 +157,13 @@ func TestAClockOfAnyStepDecidesOnlyWhatItShows(t *testing.T) {
 		digit := []float64{1e-9, 1e-7, 1e-6, step / 1000}[random.IntN(4)]
 		level := random.IntN(2) == 0
 		own := random.IntN(2) == 0 // The candidate has a clock of its own, that everybody knows.
-		edit := func(spec *runSpec) {
+		edit := func(spec *fixture.RunSpec) {
 			if level {
 				spec.Gates = []assayv1alpha1.Gate{{Name: "fast", Metric: "time", Op: assayv1alpha1.AtMost, Bound: "1s"}}
 			}
 		}
 		different := map[float64]bool{}
-		got := judged(t, fixture.Scenario{Trial: 0.01}, edit, func(arm string, _ int) float64 {
+		got := fixture.AnalyzePair(t, fixture.Scenario{Trial: 0.01}, edit, func(arm string, _ int) float64 {
 			took, step := seconds*math.Exp(noise*random.NormFloat64()), step
 			if arm == "new" {
 				if took *= max(ratio, step/seconds); own {
@@ -292,15 +218,15 @@ func TestAClockHasTheSameStepsInEveryUnit(t *testing.T) {
 		}
 		var first *analysis.RatioResult
 		for _, unit := range []string{"s", "ms", "us", "ns", "ms/op"} {
-			l := pair(t, 1, nil)
-			l.exp.Plan.Metrics[0].Unit = unit
-			for i := range l.attempts {
-				result := *l.attempts[i].Result
+			l := fixture.SimulatePair(t, 1, nil)
+			l.Exp.Plan.Metrics[0].Unit = unit
+			for i := range l.Attempts {
+				result := *l.Attempts[i].Result
 				value := read(i) * math.Round(digit/1e-9) / math.Round(experiment.ClockUnit(unit)/1e-9)
 				result.Metrics = map[string]*record.Metric{"time": {Unit: unit, Value: &value}}
-				l.attempts[i].Result = &result
+				l.Attempts[i].Result = &result
 			}
-			ratio := &l.analyze().Ratios[0]
+			ratio := &l.Analyze().Ratios[0]
 			if first == nil {
 				first = ratio
 			}
