@@ -17,15 +17,15 @@ import (
 )
 
 // Usage reads it from the attempts up to a wave that are this experiment's own.
-func Usage(exp *experiment.Experiment, chosen *selection.Selection, own []*record.Attempt) *analysis.Usage {
+func Usage(exp *experiment.Experiment, chosen *selection.Selection) *analysis.Usage {
 	out := &analysis.Usage{Excluded: map[analysis.Reason]int{}, Noisy: map[noise.Kind]int{}}
 	for _, rejected := range chosen.Rejected {
 		out.Excluded[rejected.Kind.Reason()]++
 	}
 	maps.Copy(out.Noisy, chosen.Noise.Beyond)
-	sumTime(out, own)
+	sumTime(out, chosen.Own)
 	out.Processes = processUse(exp, chosen)
-	sumNodes(out, exp, chosen, own)
+	sumNodes(out, exp, chosen, chosen.Own)
 	return out
 }
 

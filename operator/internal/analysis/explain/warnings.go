@@ -18,9 +18,26 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
+// Findings are the explanations of a run for its readers; no verdict depends on them.
+type Findings struct {
+	Repetition
+	// Unseen and Layout are one sentence each, or empty.
+	Unseen, Layout string
+	Warnings       []string
+	Usage          *analysis.Usage
+}
+
+// Explain derives the explanations from the measurements and the decisions about them.
+func Explain(d *estimate.Data, parity *selection.Parity, ratios []analysis.RatioResult, judged *judge.Findings, evidence record.Evidence,
+) Findings {
+	return Findings{
+		Repetition: Lost(d, evidence), Unseen: Unseen(d, judged.ValidBlocks), Layout: Layout(d),
+		Warnings: Warnings(d, parity, ratios, judged), Usage: Usage(d.Exp, d.Chosen),
+	}
+}
+
 // Warnings are what a careful reviewer would raise. Each is one sentence that names what it speaks of.
-// Own are the attempts of this experiment, whether they count or not.
-func Warnings(d *estimate.Data, parity *selection.Parity, found *analysis.Analysis, own []*record.Attempt) []string {
+func Warnings(d *estimate.Data, parity *selection.Parity, ratios []analysis.RatioResult, judged *judge.Findings) []string {
 	return slices.Concat(
 		parityWarnings(d, parity),
 		exclusionWarnings(d.Chosen),
@@ -29,20 +46,20 @@ func Warnings(d *estimate.Data, parity *selection.Parity, found *analysis.Analys
 		lossWarnings(d),
 		changedWarnings(d),
 		strictWarnings(d),
-		isolationWarnings(d, found.Isolation),
+		isolationWarnings(d),
 		conditionWarnings(d),
 		metricWarnings(d),
 		ceilingWarnings(d),
 		phaseWarnings(d),
 		axisWarnings(d),
-		predictionWarnings(found.Predicted),
+		predictionWarnings(judged.Predicted),
 		rankingWarnings(d, parity),
-		controlWarnings(found),
-		nodeWarnings(found.Ratios, d.Confidence),
+		controlWarnings(judged.Controls, judged.Gates),
+		nodeWarnings(ratios, d.Confidence),
 		buildWarnings(d),
 		selfReportWarnings(d),
 		unfinishedWarnings(d.Exp, d.Chosen.Unfinished),
-		clockWarnings(clocksOf(own)),
+		clockWarnings(clocksOf(d.Chosen.Own)),
 	)
 }
 
@@ -74,12 +91,12 @@ func exclusionWarnings(chosen *selection.Selection) []string {
 	return []string{"objects of the ledger that are not in the figures: " + counts.String()}
 }
 
-func isolationWarnings(d *estimate.Data, levels map[string]int) []string {
+func isolationWarnings(d *estimate.Data) []string {
 	if !d.Exp.Plan.Placement.AsksExclusiveCPUs() {
 		return nil
 	}
+	levels, total := d.Chosen.Isolation(), 0
 	var parts []string
-	total := 0
 	for _, level := range slices.Sorted(maps.Keys(levels)) {
 		total += levels[level]
 		if level != "ExclusiveCPUs" {
