@@ -25,6 +25,9 @@ const ledgerOfTenThousand = "ASSAY_TEST_LEDGER"
 // TestTenThousandAttempts reads and judges a ledger of 10,000 attempts of 30 samples each in a process of its own, on one
 // core, and holds the time and the memory it takes to the figures that the project claims.
 func TestTenThousandAttempts(t *testing.T) {
+	if testing.Short() && os.Getenv(ledgerOfTenThousand) == "" {
+		t.Skip("measures time and memory: runs in the long form")
+	}
 	if url := os.Getenv(ledgerOfTenThousand); url != "" {
 		judgeLedger(t, url)
 		return

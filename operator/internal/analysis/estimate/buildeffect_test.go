@@ -25,6 +25,9 @@ func drawnOnce(random *rand.Rand, size float64) func(arm, build string) float64 
 
 // Coverage of 99.5 % intervals where builds of two arms meet in pairs, crosswise, and where one arm is one build without an accident.
 func TestIntervalsHoldAccidentsOfBuilds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("statistical: runs in the long form")
+	}
 	const runs = 1500
 	for _, tc := range []struct{ old, new, blocks int }{{10, 10, 10}, {5, 5, 30}, {10, 5, 10}, {6, 4, 12}, {0, 10, 10}} {
 		t.Run(fmt.Sprintf("%d and %d builds in %d blocks", tc.old, tc.new, tc.blocks), func(t *testing.T) {

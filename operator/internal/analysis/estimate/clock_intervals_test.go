@@ -148,6 +148,9 @@ func TestBlocksThatFollowEachOtherWidenTheInterval(t *testing.T) {
 // TestAClockOfAnyStepDecidesOnlyWhatItShows is the property: whatever step a clock has, nobody being told, and with whatever digits its
 // readings are written, be it that they never move or that they are the same few: the interval has a width and holds the truth.
 func TestAClockOfAnyStepDecidesOnlyWhatItShows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("statistical: runs in the long form")
+	}
 	random := rand.New(rand.NewPCG(23, 29))
 	uniform := func(low, high float64) float64 { return math.Exp(math.Log(low) + random.Float64()*math.Log(high/low)) }
 	never, missed := 0, 0

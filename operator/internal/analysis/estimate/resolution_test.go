@@ -104,6 +104,9 @@ func TestReadingsThatSpreadAreHalfAStepShortOfAnotherClock(t *testing.T) {
 
 // TestIntervalsOfMixedClocksHoldTheTruth is the property: whatever the two clocks are, and at whatever phase they are read.
 func TestIntervalsOfMixedClocksHoldTheTruth(t *testing.T) {
+	if testing.Short() {
+		t.Skip("statistical: runs in the long form")
+	}
 	clocks := []float64{0, 1e-6, 1e-3, 1e-2, windows}
 	random := rand.New(rand.NewPCG(17, 3))
 	runs, missed := 0, 0
@@ -304,6 +307,9 @@ func TestATimeOfZeroInAHistogramIsAsCoarseAsItsUnit(t *testing.T) {
 // TestNodesWithFewBlocksAreNodes counts wrong verdicts where the ratio depends on the node, and the truth is that over nodes: however the
 // blocks are shared among them, and whether or not each says where it ran.
 func TestNodesWithFewBlocksAreNodes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("statistical: runs in the long form")
+	}
 	for name, nodes := range map[string][]string{
 		"two nodes with one block each beside one with eight": {"a", "a", "a", "a", "a", "a", "a", "a", "b", "c"},
 		"four nodes, three of them with one block":            {"a", "b", "a", "c", "a", "a", "d", "a", "a", "a"},
@@ -341,6 +347,9 @@ func TestNodesWithFewBlocksAreNodes(t *testing.T) {
 
 // A percentile needs its samples of all nodes together. That a node has too few by itself must not hide that nodes differ.
 func TestPercentilesOfNodesThatHaveFewSamplesEach(t *testing.T) {
+	if testing.Short() {
+		t.Skip("statistical: runs in the long form")
+	}
 	gate := assayv1alpha1.Gate{Name: "tail", Metric: "latency", Statistic: "p95", At: fixture.At8, Op: assayv1alpha1.RatioAtMost, Bound: "1.1",
 		Candidate: "fused-m4r"}
 	const runs = 20

@@ -10,6 +10,9 @@ import (
 
 // What a pilot of ten blocks says is what the run then takes, on average.
 func TestAPilotForetellsTheRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("statistical: runs in the long form")
+	}
 	const runs, wanted = 200, 0.01
 	var sum float64
 	for seed := range uint64(runs) {

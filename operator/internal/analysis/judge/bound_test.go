@@ -18,7 +18,11 @@ import (
 // what does not spread nothing is left to chance.
 func TestAFigureExactlyAtItsBoundHolds(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
-	for range 300 {
+	figures := 300
+	if testing.Short() {
+		figures = 15
+	}
+	for range figures {
 		// A decimal of up to four digits and a ratio of decimals, of what no clock measures: the interval of a time holds its step.
 		base, times := 1+random.IntN(9999), 1+random.IntN(300)
 		for op, bound := range map[assayv1alpha1.GateOperator]string{

@@ -37,8 +37,10 @@ func TestADeclaredCorrelationIsAllowedForOrNothingIsDecided(t *testing.T) {
 		"six, of which noise takes one": {6, noisyIn(3), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			const runs = 200
-			decided := 0
+			runs, decided := 200, 0
+			if testing.Short() {
+				runs = 2
+			}
 			for seed := range runs {
 				exp, err := fixture.PairExperiment(func(s *fixture.RunSpec) {
 					s.Design.BlockCorrelation, s.Design.Blocks = "0.85", assayv1alpha1.Blocks{Min: c.blocks, Max: c.blocks}
@@ -85,6 +87,9 @@ func noisyIn(block int) func(*testing.T, *record.Attempt) {
 
 // A difference that is large beside what blocks do is still found.
 func TestALargeDifferenceIsFoundUnderADeclaredCorrelation(t *testing.T) {
+	if testing.Short() {
+		t.Skip("statistical: runs in the long form")
+	}
 	l := fixture.SimulatePair(t, 0.8, func(s *fixture.RunSpec) { s.Design.BlockCorrelation = "0.85" })
 	for i := range l.Attempts {
 		l.Attempts[i].Environment.Soft = map[string]any{"nodeName": l.Attempts[i].Block}

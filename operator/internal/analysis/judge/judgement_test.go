@@ -376,6 +376,9 @@ func TestTheNullArmIsShownBesideTheCandidatesAndNeverJudged(t *testing.T) {
 // TestManyControlsRarelyMoveByAccident holds the false alarms of the null arm to the level of one gate, however many gates
 // look at it: a run of identical arms with 12 gates.
 func TestManyControlsRarelyMoveByAccident(t *testing.T) {
+	if testing.Short() {
+		t.Skip("statistical: runs in the long form")
+	}
 	many := func(spec *fixture.RunSpec, _ *fixture.TemplateSpec) {
 		spec.Gates, spec.Predictions = nil, nil
 		spec.Arms = spec.Arms[:2]

@@ -199,6 +199,9 @@ func TestSearch(t *testing.T) {
 
 // The whole way, from plan to attempts to analysis to plan: the interval holds the truth at least 95 times in 100.
 func TestASearchHoldsTheTruth(t *testing.T) {
+	if testing.Short() {
+		t.Skip("statistical: runs in the long form")
+	}
 	exp := searchExperiment(t, func(s *assayv1alpha1.BenchmarkRunSpec) {
 		s.Arms = s.Arms[:1]
 		s.Arms[0].Baseline = false
