@@ -9,8 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis/stats"
 )
 
-// controlWarnings raise what the controls show beside the gates: those that moved, those that could not be compared, and
-// effects no larger than what the null arm shows.
+// controlWarnings name controls that moved or could not be compared, and effects no larger than the difference of the null arm.
 func controlWarnings(controls []analysis.ControlResult, gates []analysis.GateResult) []string {
 	var out []string
 	for _, c := range controls {

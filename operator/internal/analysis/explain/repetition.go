@@ -21,8 +21,8 @@ type Repetition struct {
 	LostTurns []analysis.LostTurn
 }
 
-// Lost finds which blocks the planner may run again: those that never ran or were cut short, and those that noise or the
-// infrastructure took a trial of. What a program failed at is its result.
+// Lost finds the blocks that the planner may run again: blocks that never ran or were cut short, and blocks that lost a trial to noise
+// or the infrastructure. Failures of a program are results and are not repeated.
 func Lost(d *estimate.Data, evidence record.Evidence) Repetition {
 	var out Repetition
 	ran, ended := map[string]bool{}, map[string]bool{}
@@ -35,7 +35,7 @@ func Lost(d *estimate.Data, evidence record.Evidence) Repetition {
 		}
 	}
 	for _, problem := range evidence.Problems {
-		// Somebody wrote it, readable or not: attempts/<block>/<executor>/<trial>.json.
+		// The object exists, readable or not: attempts/<block>/<executor>/<trial>.json.
 		ran[path.Base(path.Dir(path.Dir(problem.Key)))] = true
 		ended[strings.TrimSuffix(path.Base(problem.Key), ".json")] = true
 	}

@@ -1,5 +1,5 @@
-// Package explain says what a careful reader has to know beside the verdict: warnings, what measuring was like, what may run again, and
-// what so many blocks cannot have seen or would take. No verdict rests on it.
+// Package explain derives explanations for the readers of a verdict: warnings, resource usage, blocks to repeat, and the limits of a
+// number of blocks. No verdict depends on it.
 package explain
 
 import (
@@ -36,7 +36,7 @@ func Explain(d *estimate.Data, parity *selection.Parity, ratios []analysis.Ratio
 	}
 }
 
-// Warnings are what a careful reviewer would raise. Each is one sentence that names what it speaks of.
+// Warnings are the objections of a careful reviewer. Each is one sentence that names its subject.
 func Warnings(d *estimate.Data, parity *selection.Parity, ratios []analysis.RatioResult, judged *judge.Findings) []string {
 	return slices.Concat(
 		parityWarnings(d, parity),
@@ -109,7 +109,7 @@ func isolationWarnings(d *estimate.Data) []string {
 	return []string{fmt.Sprintf("the run asks for exclusive CPUs; of %d attempts used %s", total, strings.Join(parts, ", "))}
 }
 
-// conditionWarnings name what blocks were measured by differently. Ratios compare inside of blocks; levels do not.
+// conditionWarnings name measurement conditions that differ between blocks. Ratios compare inside of blocks; levels do not.
 func conditionWarnings(d *estimate.Data) []string {
 	const shown = 3
 	apart := selection.BlocksApart(d.Chosen.Everywhere())

@@ -15,9 +15,9 @@ import (
 // with the best: Hsu 1981, Annals of Statistics 9:1026; 1996, Multiple Comparisons), block by block, and all that may be the
 // best are named.
 
-// Best are the Go candidates that may be the best, those with the better estimate first. They are compared in what
-// the first Blocking gate on times looks at; the level of the gates is shared among the comparisons (Bonferroni). Go by
-// outputs alone has no order.
+// Best returns the Go candidates that may be the best, the better estimate first. They are compared in the figure of the first
+// Blocking gate on times; the comparisons share the level of the gates (Bonferroni). Candidates that are Go by outputs alone have no
+// order.
 func Best(d *estimate.Data, candidates []analysis.Candidate, gates []analysis.GateResult) []string {
 	type contender struct {
 		name string

@@ -1,4 +1,4 @@
-// Package judge turns estimates into the outcomes of gates, the verdicts of candidates and that of the run, and takes a decision back
+// Package judge turns estimates into outcomes of gates, verdicts of candidates and the verdict of the run, and withdraws decisions
 // that a finding doubts.
 package judge
 

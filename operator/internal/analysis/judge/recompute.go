@@ -13,17 +13,17 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// A noise limit may make a verdict more precise, and must not make it another one: who leaves out trials by what was read while they ran
-// trusts the reading, and a program that can produce it could have its slow trials left out. So every gate is judged twice, without
-// and with the rejected trials, and what the two say together decides.
+// A noise limit may narrow a verdict's interval and must not change the verdict. Excluding trials by a reading trusts the reading, and
+// a program that can cause it could exclude its slow trials. So every gate is judged without and with the rejected trials, and both
+// outcomes decide together.
 
-// UnevenLevel is how improbable a difference between two arms' rejected trials may be before it stops being chance.
+// UnevenLevel is the significance at which a difference between two arms' rejected trials is no longer chance.
 const UnevenLevel = 0.05
 
-// judgeTwice adds to every gate on times what it says if nothing is rejected, and what it says if other environments count. Without such
-// trials there is nothing to add.
-func judgeTwice(d *estimate.Data, parity *selection.Parity, gates []analysis.GateResult) {
-	judgeAgain := func(more *estimate.Data, add func(gate *analysis.GateResult, again *analysis.Twice)) {
+// judgeRecomputed adds to every gate on times its outcome with the rejected trials, and with other environments. It adds nothing if the run
+// has no such trials.
+func judgeRecomputed(d *estimate.Data, parity *selection.Parity, gates []analysis.GateResult) {
+	judgeAgain := func(more *estimate.Data, add func(gate *analysis.GateResult, again *analysis.Recomputed)) {
 		if more == nil {
 			return
 		}
@@ -32,17 +32,17 @@ func judgeTwice(d *estimate.Data, parity *selection.Parity, gates []analysis.Gat
 		for i := range gates {
 			if gates[i].Op.Timed() {
 				// The same gates, candidates and points were judged, in the same order.
-				add(&gates[i], twice(d, more, &gates[i], &again[i]))
+				add(&gates[i], recompute(d, more, &gates[i], &again[i]))
 			}
 		}
 	}
-	judgeAgain(d.Everything, func(gate *analysis.GateResult, again *analysis.Twice) { gate.WithRejected = again })
-	judgeAgain(d.Everywhere, func(gate *analysis.GateResult, again *analysis.Twice) { gate.Everywhere = again })
+	judgeAgain(d.Everything, func(gate *analysis.GateResult, again *analysis.Recomputed) { gate.WithRejected = again })
+	judgeAgain(d.Everywhere, func(gate *analysis.GateResult, again *analysis.Recomputed) { gate.Everywhere = again })
 }
 
-// twice is what a gate says with more trials.
-func twice(d, more *estimate.Data, gate, again *analysis.GateResult) *analysis.Twice {
-	out := &analysis.Twice{Outcome: again.Outcome, Without: gate.Outcome, Estimate: again.Estimate}
+// recompute returns the outcome of a gate recomputed with more trials.
+func recompute(d, more *estimate.Data, gate, again *analysis.GateResult) *analysis.Recomputed {
+	out := &analysis.Recomputed{Outcome: again.Outcome, Without: gate.Outcome, Estimate: again.Estimate}
 	point := pointOf(d, gate)
 	for _, arm := range gateArms(d, gate) {
 		c := selection.At(point, arm)
@@ -51,8 +51,8 @@ func twice(d, more *estimate.Data, gate, again *analysis.GateResult) *analysis.T
 	return out
 }
 
-// environmentDecides doubts a gate that says something else where other environments count, each as a node of its own: which of them most
-// trials had must not be what decides.
+// environmentDecides doubts a gate with another outcome if other environments count, each as a node. The environment with the most
+// trials must not decide.
 func environmentDecides(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
 	again := gate.Everywhere
 	if again == nil || again.Outcome == gate.Outcome {
@@ -84,9 +84,9 @@ func pointOf(d *estimate.Data, gate *analysis.GateResult) int {
 	return slices.IndexFunc(d.Exp.Points, func(p record.Point) bool { return p.Key == gate.Point })
 }
 
-// rejectionDecides doubts a gate that is decided by what was left out. With everything counted the gate may be less sure, as
-// a neighbour widens its interval, but its estimate must not have moved: around it, too, an interval as wide as the one
-// without the rejected trials has to keep to the same side of the bound.
+// rejectionDecides doubts a gate that depends on the exclusion of trials. With all trials the gate may be less certain, as a neighbour
+// widens its interval, but its estimate must not have moved: an interval around that estimate, as wide as the one without the rejected
+// trials, must lie on the same side of the bound.
 func rejectionDecides(_ *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
 	again := gate.WithRejected
 	if again == nil || again.Outcome == gate.Outcome {
@@ -120,9 +120,9 @@ func recentred(e *analysis.Estimate, value float64) (low, high float64) {
 	return *e.Low + by, *e.High + by
 }
 
-// rejectedUnevenly doubts a gate whose candidate lost trials to noise limits at another rate than the baseline did, at its point or over
-// all points: a neighbour does not choose. One who was seen beside one of the two only is not known to be a neighbour. Where the
-// gate says the same with every trial counted, nothing was gained by it, and a warning is enough.
+// rejectedUnevenly doubts a gate whose candidate lost trials to noise limits at another rate than the baseline, at its point or over
+// all points, because a neighbour does not select arms. Interference beside only one of the two arms may be caused by the arm. If the
+// outcome is the same with every trial counted, the exclusion changed nothing, and a warning is enough.
 func rejectedUnevenly(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
 	baseline, arm := d.Exp.Baseline(), selection.ArmIndex(d.Exp, gate.Candidate)
 	if gate.WithRejected == nil || gate.WithRejected.Outcome == gate.Outcome || baseline < 0 || arm == baseline {
@@ -138,7 +138,7 @@ func rejectedUnevenly(d *estimate.Data, _ *judgement, gate *analysis.GateResult)
 		}
 		return sum
 	}
-	// Each point is a chance of its own.
+	// Each point is a separate chance for an accidental difference.
 	every, tables := make([]int, len(d.Exp.Points)), make([]stats.Table, len(d.Exp.Points))
 	for point := range every {
 		every[point], tables[point] = point, over(point)
