@@ -93,8 +93,15 @@ func TestArmsThatWereMeasuredDifferentlyAreNotCompared(t *testing.T) {
 	if len(fields) < len(record.HardKeys)+10 {
 		t.Fatalf("only %d fields", len(fields))
 	}
-	for _, path := range slices.Sorted(maps.Keys(fields)) {
+	decisions := map[float64]experiment.Verdict{0.94: fixture.Go, 1.07: fixture.NoGo}
+	if testing.Short() {
+		delete(decisions, 1.07)
+	}
+	for i, path := range slices.Sorted(maps.Keys(fields)) {
 		values := fields[path]
+		if testing.Short() && i%4 != 0 && values[0] != nil {
+			continue
+		}
 		if values[0] == nil {
 			t.Errorf("%s: of no known kind", path)
 			continue
@@ -112,7 +119,7 @@ func TestArmsThatWereMeasuredDifferentlyAreNotCompared(t *testing.T) {
 			"none":               {func(*record.Attempt) bool { return false }, false},
 		} {
 			t.Run(path+" of "+name, func(t *testing.T) {
-				for factor, decided := range map[float64]experiment.Verdict{0.94: fixture.Go, 1.07: fixture.NoGo} {
+				for factor, decided := range decisions {
 					l := fixture.SimulatePair(t, factor, nil)
 					for i := range l.Attempts {
 						value := values[0]

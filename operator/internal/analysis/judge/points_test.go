@@ -103,6 +103,9 @@ func TestLossesAtOnePointAreNotHiddenByOtherPoints(t *testing.T) {
 
 // What is lost at each of many points is counted once, and not again by every gate at each of them.
 func TestLossesAtManyPointsTakeLittleLongerThanThePoints(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures time: runs in the long form")
+	}
 	const most = 10 * time.Second
 	exp, err := fixture.PairExperiment(fixture.CombineEdits(points(1200), fixture.CompletesGate("0.01", ""), func(spec *fixture.RunSpec) {
 		spec.Design.Blocks = assayv1alpha1.Blocks{Min: 5, Max: 5}
