@@ -19,6 +19,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/executor/local"
 	"assay.dev/assay/operator/internal/history/archive"
 	"assay.dev/assay/operator/internal/history/bisect"
 	"assay.dev/assay/operator/internal/history/change"
@@ -26,7 +27,6 @@ import (
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/history/watch"
 	"assay.dev/assay/operator/internal/ledger"
-	"assay.dev/assay/operator/internal/local"
 )
 
 // localProject is the project of histories without a cluster, and localSchedule what measures their points.

@@ -11,10 +11,10 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/explain"
 	"assay.dev/assay/operator/internal/design"
+	"assay.dev/assay/operator/internal/executor/local"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/ledger"
-	"assay.dev/assay/operator/internal/local"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 )

@@ -15,11 +15,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/operator/internal/calibrate"
+	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // analyzedWithout is what a run on a cluster has that the ledger and the command here do not.
@@ -65,7 +65,7 @@ func run(ctx context.Context, argv ...string) (cost, error) {
 		return cost{}, err
 	}
 	command := exec.CommandContext(ctx, self, append([]string{"cost", "--"}, argv...)...)
-	command.Env = append(os.Environ(), "GOMEMLIMIT="+workflow.AnalysisHeap) // As in the pod of the analysis.
+	command.Env = append(os.Environ(), "GOMEMLIMIT="+argo.AnalysisHeap) // As in the pod of the analysis.
 	command.Stderr = os.Stderr
 	out, err := command.Output()
 	if err != nil {

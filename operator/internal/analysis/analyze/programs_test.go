@@ -1,93 +1,12 @@
 package analyze_test
 
 import (
-	"slices"
-	"strings"
 	"testing"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
 )
-
-func TestAttemptsOfAnotherProgram(t *testing.T) {
-	arm := func(name string) func(*record.Attempt) bool {
-		return func(a *record.Attempt) bool { return a.Arm == name }
-	}
-	in := func(name, block string) func(*record.Attempt) bool {
-		return func(a *record.Attempt) bool { return a.Arm == name && a.Block == block }
-	}
-	cases := map[string]struct {
-		tamper   func(*fixture.Run)
-		excluded int
-		reason   string
-	}{
-		"arms may differ": {
-			tamper: func(l *fixture.Run) {
-				fixture.Executed(l, "programDigest", "blake3:a", arm("loop"))
-				fixture.Executed(l, "programDigest", "blake3:b", arm("fused-m4r"))
-			},
-		},
-		"an arm is one program in all blocks": {
-			tamper: func(l *fixture.Run) {
-				fixture.Executed(l, "programDigest", "blake3:a", arm("loop"))
-				fixture.Executed(l, "programDigest", "blake3:moved", in("loop", "w000-b0003"))
-			},
-			excluded: 8, reason: "programDigest is blake3:moved here and blake3:a there; name the arm's image by digest",
-		},
-		"files beside the program count too": {
-			tamper: func(l *fixture.Run) {
-				fixture.Executed(l, "imageFilesDigest", "blake3:a", arm("fused-m4r"))
-				fixture.Executed(l, "imageFilesDigest", "blake3:b", in("fused-m4r", "w000-b0000"))
-			},
-			excluded: 8, reason: "of arm fused-m4r at this point: imageFilesDigest is blake3:b",
-		},
-		"so does a server": {
-			tamper: func(l *fixture.Run) {
-				for i := range l.Attempts {
-					digest := "blake3:a"
-					if l.Attempts[i].Block == "w000-b0002" {
-						digest = "blake3:b"
-					}
-					l.Attempts[i].Roles = []record.RoleSeen{{Name: "server", ProgramDigest: digest},
-						{Name: "client", Result: true, ProgramDigest: "blake3:" + l.Attempts[i].Block}}
-				}
-			},
-			excluded: 24, reason: "programDigest of role server is blake3:b here and blake3:a there",
-		},
-		"attempts without digests are taken at their word": {tamper: func(*fixture.Run) {}},
-		"one key that some attempts lack is no other program": {
-			tamper: func(l *fixture.Run) {
-				fixture.Executed(l, "image", "lab/x@sha256:1", arm("loop"))
-				fixture.Executed(l, "programDigest", "blake3:a", func(a *record.Attempt) bool { return a.Arm == "loop" && a.Block != "w000-b0003" })
-			},
-		},
-		"another value of a key is, whatever other keys are absent": {
-			tamper: func(l *fixture.Run) {
-				fixture.Executed(l, "image", "lab/x@sha256:1", in("loop", "w000-b0003"))
-				fixture.Executed(l, "programDigest", "blake3:a", arm("loop"))
-				fixture.Executed(l, "programDigest", "blake3:moved", in("loop", "w000-b0003"))
-			},
-			excluded: 8, reason: "programDigest is blake3:moved here and blake3:a there",
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			l := fixture.SimulateScan(t, 4, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, nil)
-			tc.tamper(l)
-			got := l.Analyze()
-			if len(got.Excluded) != tc.excluded || got.Trials.Invalid != tc.excluded {
-				t.Fatalf("%d excluded, %d invalid, want %d: %+v", len(got.Excluded), got.Trials.Invalid, tc.excluded, got.Excluded)
-			}
-			says := func(e analysis.Exclusion) bool { return strings.Contains(e.Reason, tc.reason) }
-			if tc.reason != "" && !slices.ContainsFunc(got.Excluded, says) {
-				t.Errorf("excluded %+v, want a reason with %q", got.Excluded, tc.reason)
-			}
-			fixture.CheckInvariants(t, got)
-		})
-	}
-}
 
 // Whatever is not compared because of what its record says of the program, the lease or the environment of one trial of a block: where the
 // slow trials are those, no Go rests on the others.
