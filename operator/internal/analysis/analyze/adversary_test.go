@@ -3,6 +3,8 @@ package analyze_test
 import (
 	"testing"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	"k8s.io/utils/ptr"
 
 	"assay.dev/assay/operator/internal/experiment"
@@ -15,7 +17,7 @@ func TestANegativeTimeIsNoMeasurement(t *testing.T) {
 	for unit, want := range map[string]experiment.Verdict{
 		"s": fixture.NoGo, "ms": fixture.NoGo, "milliseconds": fixture.NoGo, "ns/op": fixture.NoGo, "s per query": fixture.NoGo, "degrees": fixture.Go, "degrees/s": fixture.Go,
 	} {
-		l := fixture.SimulatePair(t, 1, nil)
+		l := analyzed.SimulatePair(t, 1, nil)
 		l.Exp.Plan.Metrics[0].Unit = unit
 		l.Exp.Plan.Gates[0].Op, l.Exp.Plan.Gates[0].Bound = experiment.AtMost, ptr.To(1.0)
 		for i := range l.Attempts {
@@ -52,7 +54,7 @@ func TestATimeOfCenturiesIsNoMeasurement(t *testing.T) {
 		}, experiment.VerdictInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := fixture.SimulatePair(t, 0.94, nil)
+			l := analyzed.SimulatePair(t, 0.94, nil)
 			l.EachOf("old", c.spoil)
 			if got := l.Analyze(); got.Verdict != c.want {
 				t.Errorf("%s: %s\nwant %s", got.Verdict, got.Candidates[0].Reason, c.want)

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
 
@@ -28,7 +30,7 @@ func TestVerdicts(t *testing.T) {
 		seconds func(record.Point, string) float64
 		noise   fixture.Noise
 		blocks  int
-		tamper  func(*fixture.Run)
+		tamper  func(*analyzed.Run)
 		verdict experiment.Verdict
 		best    string
 		bestOf  string
@@ -128,23 +130,23 @@ func TestVerdicts(t *testing.T) {
 		},
 		"an output that differs is NoGo however fast it is, and its times are not looked at": {
 			edit: fixture.WithGates(fixture.GainAt8("1.5")),
-			tamper: func(l *fixture.Run) {
+			tamper: func(l *analyzed.Run) {
 				l.EachOf("fused-m4r", func(a *record.Attempt) { a.Result.Parity.Digest = strings.Repeat("ab", 32) })
 			},
 			verdict: fixture.NoGo, arms: fixture.Verdicts{"fused-m4r": fixture.NoGo, "fused-naive": fixture.NoGo}, reason: "gives another output than the baseline", warning: "outputs differ",
 		},
 		"one differing output among many is NoGo": {
 			edit:    fixture.WithGates(fixture.GainAt8("1.5")),
-			tamper:  func(l *fixture.Run) { l.LastOf("fused-m4r").Result.Parity.Digest = strings.Repeat("ab", 32) },
+			tamper:  func(l *analyzed.Run) { l.LastOf("fused-m4r").Result.Parity.Digest = strings.Repeat("ab", 32) },
 			verdict: fixture.NoGo, arms: fixture.Verdicts{"fused-m4r": fixture.NoGo, "fused-naive": fixture.NoGo}, reason: "disagrees with itself",
 		},
 		"outputs over another number of items differ": {
 			edit:    fixture.WithGates(fixture.GainAt8("1.5")),
-			tamper:  func(l *fixture.Run) { l.EachOf("fused-m4r", func(a *record.Attempt) { a.Result.Parity.Items++ }) },
+			tamper:  func(l *analyzed.Run) { l.EachOf("fused-m4r", func(a *record.Attempt) { a.Result.Parity.Items++ }) },
 			verdict: fixture.NoGo, arms: fixture.Verdicts{"fused-m4r": fixture.NoGo, "fused-naive": fixture.NoGo}, reason: "another output",
 		},
 		"a baseline that disagrees with itself makes everything Invalid": {
-			tamper:  func(l *fixture.Run) { l.LastOf("loop").Result.Parity.Digest = strings.Repeat("ab", 32) },
+			tamper:  func(l *analyzed.Run) { l.LastOf("loop").Result.Parity.Digest = strings.Repeat("ab", 32) },
 			verdict: fixture.Invalid, arms: fixture.Verdicts{"fused-m4r": fixture.Invalid, "fused-naive": fixture.Invalid}, reason: "arm loop disagrees with itself", warning: "outputs differ",
 		},
 		"arms with inputs of their own are not compared by their outputs, which the report says": {
@@ -152,7 +154,7 @@ func TestVerdicts(t *testing.T) {
 				fixture.WithGates(fixture.GainAt8("1.5"))(spec, template)
 				spec.Parity = assayv1alpha1.ParityPerArm
 			},
-			tamper: func(l *fixture.Run) {
+			tamper: func(l *analyzed.Run) {
 				l.EachOf("fused-m4r", func(a *record.Attempt) { a.Result.Parity.Digest = strings.Repeat("ab", 32) })
 			},
 			verdict: fixture.Go, best: "fused-m4r", arms: fixture.Verdicts{"fused-m4r": fixture.Go, "fused-naive": fixture.NoGo}, warning: "the arms have different inputs",
@@ -162,7 +164,7 @@ func TestVerdicts(t *testing.T) {
 				fixture.WithGates(fixture.GainAt8("1.5"))(spec, template)
 				spec.Parity = assayv1alpha1.ParityPerArm
 			},
-			tamper:  func(l *fixture.Run) { l.LastOf("fused-m4r").Result.Parity.Digest = strings.Repeat("ab", 32) },
+			tamper:  func(l *analyzed.Run) { l.LastOf("fused-m4r").Result.Parity.Digest = strings.Repeat("ab", 32) },
 			verdict: fixture.NoGo, arms: fixture.Verdicts{"fused-m4r": fixture.NoGo, "fused-naive": fixture.NoGo}, reason: "disagrees with itself",
 		},
 		"outputs that may differ are not compared": {
@@ -170,7 +172,7 @@ func TestVerdicts(t *testing.T) {
 				fixture.WithGates(fixture.GainAt8("1.5"))(spec, template)
 				template.Parity = assayv1alpha1.ParityNone
 			},
-			tamper: func(l *fixture.Run) {
+			tamper: func(l *analyzed.Run) {
 				l.EachOf("fused-m4r", func(a *record.Attempt) { a.Result.Parity.Digest = strings.Repeat("ab", 32) })
 			},
 			verdict: fixture.Go, best: "fused-m4r", arms: fixture.Verdicts{"fused-m4r": fixture.Go, "fused-naive": fixture.NoGo},
@@ -180,12 +182,12 @@ func TestVerdicts(t *testing.T) {
 			verdict: fixture.Invalid, arms: fixture.Verdicts{"fused-m4r": fixture.Invalid, "fused-naive": fixture.Invalid}, reason: "2 of at least 3 blocks",
 		},
 		"no attempt at all is Invalid": {
-			tamper:  func(l *fixture.Run) { l.Attempts = nil },
+			tamper:  func(l *analyzed.Run) { l.Attempts = nil },
 			verdict: fixture.Invalid, arms: fixture.Verdicts{"fused-m4r": fixture.Invalid, "fused-naive": fixture.Invalid}, reason: "gave no output",
 		},
 		"a candidate that always fails is NoGo, says why, and does not spoil the other": {
 			edit: fixture.WithGates(fixture.GainAt8("1.5")),
-			tamper: func(l *fixture.Run) {
+			tamper: func(l *analyzed.Run) {
 				l.EachOf("fused-naive", func(a *record.Attempt) {
 					a.Outcome, a.Result, a.Message, a.ExitCode = record.Failed, nil, "exit status 3", ptr.To(3)
 				})
@@ -194,14 +196,14 @@ func TestVerdicts(t *testing.T) {
 		},
 		"NoGo and Invalid together are Invalid, not NoGo": {
 			edit: fixture.WithGates(fixture.GainAt8("100")),
-			tamper: func(l *fixture.Run) {
+			tamper: func(l *analyzed.Run) {
 				l.EachOf("fused-naive", func(a *record.Attempt) { a.Outcome, a.Result = record.NotStarted, nil })
 			},
 			verdict: fixture.Invalid, arms: fixture.Verdicts{"fused-m4r": fixture.NoGo, "fused-naive": fixture.Invalid},
 		},
 		"a candidate whose figures are not positive gives a gate on a ratio nothing, which is a failure": {
 			edit: fixture.WithGates(fixture.GainAt8("1.5")),
-			tamper: func(l *fixture.Run) {
+			tamper: func(l *analyzed.Run) {
 				l.EachOf("fused-m4r", func(a *record.Attempt) {
 					a.Result.Metrics["throughput"] = &record.Metric{Unit: "queries/s", Value: ptr.To(0.0)}
 				})
@@ -210,7 +212,7 @@ func TestVerdicts(t *testing.T) {
 		},
 		"a metric in another unit is excluded, never converted": {
 			edit: fixture.WithGates(fixture.GainAt8("1.5")),
-			tamper: func(l *fixture.Run) {
+			tamper: func(l *analyzed.Run) {
 				l.EachOf("fused-m4r", func(a *record.Attempt) {
 					a.Result.Metrics["latency"] = &record.Metric{Unit: "ms", Samples: []float64{1}}
 				})
@@ -219,7 +221,7 @@ func TestVerdicts(t *testing.T) {
 		},
 		"a metric that is missing is a failure": {
 			edit: fixture.WithGates(fixture.GainAt8("1.5")),
-			tamper: func(l *fixture.Run) {
+			tamper: func(l *analyzed.Run) {
 				l.EachOf("fused-m4r", func(a *record.Attempt) { delete(a.Result.Metrics, "throughput") })
 			},
 			verdict: fixture.NoGo, arms: fixture.Verdicts{"fused-m4r": fixture.NoGo, "fused-naive": fixture.NoGo}, reason: "metric throughput is absent", warning: "arm fused-m4r lost 64 of 64 trials",
@@ -231,28 +233,28 @@ func TestVerdicts(t *testing.T) {
 					template.Metrics[i].Optional = true
 				}
 			},
-			tamper: func(l *fixture.Run) {
+			tamper: func(l *analyzed.Run) {
 				l.EachOf("fused-m4r", func(a *record.Attempt) { delete(a.Result.Metrics, "throughput") })
 			},
 			verdict: fixture.NoGo, arms: fixture.Verdicts{"fused-m4r": fixture.NoGo, "fused-naive": fixture.NoGo}, reason: "16 unusable", without: "metric throughput has no",
 		},
 		"a result without a parity digest does not count": {
 			edit: fixture.WithGates(fixture.GainAt8("1.5")),
-			tamper: func(l *fixture.Run) {
+			tamper: func(l *analyzed.Run) {
 				l.EachOf("fused-m4r", func(a *record.Attempt) { a.Result.Parity = nil })
 			},
 			verdict: fixture.NoGo, arms: fixture.Verdicts{"fused-m4r": fixture.NoGo, "fused-naive": fixture.NoGo}, warning: "reporting something",
 		},
 		"more than the machine can do raises a warning": {
 			edit: fixture.WithGates(fixture.GainAt8("1.5")),
-			tamper: func(l *fixture.Run) {
+			tamper: func(l *analyzed.Run) {
 				l.EachOf("fused-m4r", func(a *record.Attempt) { a.Result.Ceilings[0].Achieved = ptr.To(80e9) })
 			},
 			verdict: fixture.Go, best: "fused-m4r", arms: fixture.Verdicts{"fused-m4r": fixture.Go, "fused-naive": fixture.NoGo}, warning: "arm fused-m4r claims 125 % of the ceiling readBandwidth",
 		},
 		"a limit is named with the instructions and the threads that it was measured with": {
 			edit: fixture.WithGates(fixture.GainAt8("1.5")),
-			tamper: func(l *fixture.Run) {
+			tamper: func(l *analyzed.Run) {
 				l.EachOf("fused-m4r", func(a *record.Attempt) {
 					ceiling := &a.Result.Ceilings[0]
 					ceiling.Achieved, ceiling.Instructions, ceiling.Threads = ptr.To(80e9), "avx2", 2
@@ -262,7 +264,7 @@ func TestVerdicts(t *testing.T) {
 		},
 		"phases that do not add up raise a warning": {
 			edit: fixture.WithGates(fixture.GainAt8("1.5")),
-			tamper: func(l *fixture.Run) {
+			tamper: func(l *analyzed.Run) {
 				l.EachOf("loop", func(a *record.Attempt) { a.Result.Phases = a.Result.Phases[1:] })
 			},
 			verdict: fixture.Go, best: "fused-m4r", arms: fixture.Verdicts{"fused-m4r": fixture.Go, "fused-naive": fixture.NoGo}, warning: "the phases of arm loop add up to 90 % of latency",
@@ -278,7 +280,7 @@ func TestVerdicts(t *testing.T) {
 		},
 		"attempts that did not have their CPUs to themselves raise a warning": {
 			edit: fixture.WithGates(fixture.GainAt8("1.5")),
-			tamper: func(l *fixture.Run) {
+			tamper: func(l *analyzed.Run) {
 				for i := range l.Attempts {
 					if a := &l.Attempts[i]; fixture.BlockNumber(t, a) == 3 {
 						a.Isolation.Level = "Shared"
@@ -297,7 +299,7 @@ func TestVerdicts(t *testing.T) {
 			if blocks == 0 {
 				blocks = 8
 			}
-			l := fixture.SimulateScan(t, blocks, fixture.Machine{Seed: 1, Noise: noise, Seconds: c.seconds}, c.edit)
+			l := analyzed.SimulateScan(t, blocks, fixture.Machine{Seed: 1, Noise: noise, Seconds: c.seconds}, c.edit)
 			if c.tamper != nil {
 				c.tamper(l)
 			}
@@ -340,7 +342,7 @@ func TestVerdicts(t *testing.T) {
 }
 
 func TestAnalysisIsTheSameInWhateverOrderTheEvidenceComes(t *testing.T) {
-	l := fixture.SimulateScan(t, 6, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, nil)
+	l := analyzed.SimulateScan(t, 6, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, nil)
 	for i := range 20 {
 		l.Attempts[i*7].Outcome = record.Failed
 	}
@@ -362,7 +364,7 @@ func TestAnalysisIsTheSameInWhateverOrderTheEvidenceComes(t *testing.T) {
 }
 
 func TestGoldenAnalysis(t *testing.T) {
-	l := fixture.SimulateScan(t, 8, fixture.Machine{Seed: 7,
+	l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 7,
 		Noise: fixture.Noise{Block: 0.03, Arm: 0.005, Trial: 0.005, Sample: 0.02, Heavy: true}}, nil)
 	failing := l.LastOf("fused-naive")
 	failing.Outcome, failing.Result, failing.Message = record.Failed, nil, "exit status 134: aborted"

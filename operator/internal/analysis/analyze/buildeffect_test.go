@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"assay.dev/assay/operator/internal/fixture"
+	"assay.dev/assay/operator/internal/fixture/analyzed"
 )
 
 func TestAttemptsOfUnknownBuildsAreForeign(t *testing.T) {
@@ -15,7 +15,7 @@ func TestAttemptsOfUnknownBuildsAreForeign(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := fixture.PairOfBuilds(t, 3, 3, 3, 1, 0.001, func(string, string) float64 { return 0 })
+			l := analyzed.PairOfBuilds(t, 3, 3, 3, 1, 0.001, func(string, string) float64 { return 0 })
 			for i := range l.Attempts {
 				if a := &l.Attempts[i]; a.Arm == "new" && a.Build == "b1" {
 					a.Build = tc.build

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	"github.com/google/go-cmp/cmp"
 
 	"assay.dev/assay/operator/internal/analysis"
@@ -21,7 +23,7 @@ import (
 func TestNoVerdictRestsOnClocksThatAgree(t *testing.T) {
 	for seed := range uint64(30) {
 		random := rand.New(rand.NewPCG(seed, 42))
-		run := fixture.SimulateScan(t, 6, fixture.Machine{Seed: seed, Seconds: fixture.ScanSeconds, Noise: fixture.QuietNoise}, nil)
+		run := analyzed.SimulateScan(t, 6, fixture.Machine{Seed: seed, Seconds: fixture.ScanSeconds, Noise: fixture.QuietNoise}, nil)
 		began := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 		leases := record.Leases{Known: true}
 		ahead := map[string]time.Duration{}
@@ -92,7 +94,7 @@ func TestNoVerdictRestsOnClocksThatAgree(t *testing.T) {
 
 // A block that ran twice counts by the execution that was alone on its node, even if the other one has more trials.
 func TestAStaleExecutionDoesNotStandInForAGoodOne(t *testing.T) {
-	run := fixture.SimulateScan(t, 3, fixture.Machine{Seed: 3, Seconds: fixture.ScanSeconds, Noise: fixture.QuietNoise}, nil)
+	run := analyzed.SimulateScan(t, 3, fixture.Machine{Seed: 3, Seconds: fixture.ScanSeconds, Noise: fixture.QuietNoise}, nil)
 	lease := record.Lease{Node: "node-a", Token: 1}
 	ended := time.Unix(2000, 0)
 	var late []record.Attempt

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -32,7 +34,7 @@ func anyScenario(random *rand.Rand) fixture.Scenario {
 }
 
 // anyRun is one of it, of two arms with a gate on their ratio and one on the candidate's time.
-func anyRun(t *testing.T, random *rand.Rand, unit string) *fixture.Run {
+func anyRun(t *testing.T, random *rand.Rand, unit string) *analyzed.Run {
 	t.Helper()
 	scenario, blocks := anyScenario(random), int32(3+random.IntN(14))
 	exp, err := fixture.PairExperiment(func(spec *fixture.RunSpec) {
@@ -53,7 +55,7 @@ func anyRun(t *testing.T, random *rand.Rand, unit string) *fixture.Run {
 		t.Fatal(err)
 	}
 	effect := []float64{-0.02, 0, 0.01, 0.02, 0.1}[random.IntN(5)]
-	l := &fixture.Run{Exp: exp, Waves: []record.Wave{*wave}}
+	l := &analyzed.Run{Exp: exp, Waves: []record.Wave{*wave}}
 	l.Attempts = fixture.NewWorld(scenario, effect, random.Uint64(), 1).Run(exp, wave)
 	for i := range l.Attempts {
 		l.Attempts[i].Result.Metrics["time"].Unit = unit

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/fixture"
@@ -12,8 +14,8 @@ import (
 )
 
 func TestWhatContradictsThePlanOrTheOrderOfABlockDecidesNothing(t *testing.T) {
-	each := func(arm string, edit func(i int, a *record.Attempt)) func(*fixture.Run) {
-		return func(l *fixture.Run) {
+	each := func(arm string, edit func(i int, a *record.Attempt)) func(*analyzed.Run) {
+		return func(l *analyzed.Run) {
 			for i := range l.Attempts {
 				if arm == "" || l.Attempts[i].Arm == arm {
 					edit(i, &l.Attempts[i])
@@ -25,11 +27,11 @@ func TestWhatContradictsThePlanOrTheOrderOfABlockDecidesNothing(t *testing.T) {
 		return func(_ int, a *record.Attempt) { a.Environment.Soft = map[string]any{"nodeName": name} }
 	}
 	cases := map[string]struct {
-		spoil  func(*fixture.Run)
+		spoil  func(*analyzed.Run)
 		want   experiment.Verdict
 		reason string
 	}{
-		"nothing":                      {func(*fixture.Run) {}, fixture.Go, ""},
+		"nothing":                      {func(*analyzed.Run) {}, fixture.Go, ""},
 		"times that all begin at once": {each("", func(_ int, a *record.Attempt) { a.StartedAt = time.Unix(1, 0) }), fixture.Go, ""},
 		"times that run backwards": {
 			each("", func(i int, a *record.Attempt) { a.StartedAt = a.StartedAt.Add(-time.Duration(i) * time.Second) }), fixture.Inconclusive,
@@ -39,14 +41,14 @@ func TestWhatContradictsThePlanOrTheOrderOfABlockDecidesNothing(t *testing.T) {
 		"a candidate of another century":   {each("new", func(_ int, a *record.Attempt) { a.StartedAt = a.StartedAt.AddDate(100, 0, 0) }), fixture.Inconclusive, "were no neighbours"},
 		"all of it on one node":            {each("", node("a")), fixture.Go, ""},
 		"a candidate on a node of its own": {each("new", node("b")), fixture.Inconclusive, `environment.soft.nodeName is absent in slot 0 and "b" in slot 1`},
-		"a plan with another baseline":     {func(l *fixture.Run) { l.Waves[0].Arms = []record.Arm{{Name: "old"}, {Name: "new", Baseline: true}} }, fixture.Inconclusive, "contradicts the experiment"},
-		"the newest plan that cannot be read": {func(l *fixture.Run) {
+		"a plan with another baseline":     {func(l *analyzed.Run) { l.Waves[0].Arms = []record.Arm{{Name: "old"}, {Name: "new", Baseline: true}} }, fixture.Inconclusive, "contradicts the experiment"},
+		"the newest plan that cannot be read": {func(l *analyzed.Run) {
 			l.Problems = []record.Problem{{Source: record.Source{Key: "waves/000/wave.json"}, Reason: "x"}}
 		}, fixture.Inconclusive, "waves/000/wave.json"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := fixture.SimulatePair(t, 0.94, nil)
+			l := analyzed.SimulatePair(t, 0.94, nil)
 			c.spoil(l)
 			got := l.Analyze()
 			if got.Verdict != c.want || !strings.Contains(got.Candidates[0].Reason, c.reason) {
@@ -60,25 +62,25 @@ func TestWhatContradictsThePlanOrTheOrderOfABlockDecidesNothing(t *testing.T) {
 // Warnings name what a ledger says of its own making that cannot be, or that the run did not ask for.
 func TestTimesThatOverlapAndTooFewBlocksAreSaid(t *testing.T) {
 	for name, c := range map[string]struct {
-		spoil func(*fixture.Run)
+		spoil func(*analyzed.Run)
 		want  string
 	}{
-		"nothing": {func(*fixture.Run) {}, ""},
-		"trials that began before the one before had ended": {func(l *fixture.Run) {
+		"nothing": {func(*analyzed.Run) {}, ""},
+		"trials that began before the one before had ended": {func(l *analyzed.Run) {
 			for i := range l.Attempts {
 				l.Attempts[i].DurationSeconds = 5000
 			}
 		}, "trials of 10 blocks ran at the same time by their own clock (w000-b0000: slot 1 began 5e+03 s before slot 0 ended)"},
-		"trials a clock's adjustment apart": {func(l *fixture.Run) {
+		"trials a clock's adjustment apart": {func(l *analyzed.Run) {
 			for i := range l.Attempts {
 				l.Attempts[i].DurationSeconds += 0.05
 			}
 		}, ""},
-		"more blocks than the design allows": {func(l *fixture.Run) { l.Exp.Plan.Design.Blocks.Max = 9 }, "10 screening blocks ran every arm at every point, and spec.design.blocks.max allows 9"},
-		"fewer blocks than asked for":        {func(l *fixture.Run) { l.Exp.Plan.Design.Blocks.Min = 40 }, "the figures rest on 10 blocks, and spec.design.blocks.min asks for at least 40"},
+		"more blocks than the design allows": {func(l *analyzed.Run) { l.Exp.Plan.Design.Blocks.Max = 9 }, "10 screening blocks ran every arm at every point, and spec.design.blocks.max allows 9"},
+		"fewer blocks than asked for":        {func(l *analyzed.Run) { l.Exp.Plan.Design.Blocks.Min = 40 }, "the figures rest on 10 blocks, and spec.design.blocks.min asks for at least 40"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := fixture.SimulatePair(t, 0.94, nil)
+			l := analyzed.SimulatePair(t, 0.94, nil)
 			c.spoil(l)
 			said := strings.Join(l.Analyze().Warnings, "\n")
 			if c.want == "" && (strings.Contains(said, "at the same time") || strings.Contains(said, "blocks.m")) ||
@@ -91,7 +93,7 @@ func TestTimesThatOverlapAndTooFewBlocksAreSaid(t *testing.T) {
 
 // What one arm takes is compared with no neighbour.
 func TestALevelNeedsNoNeighbours(t *testing.T) {
-	l := fixture.SimulatePair(t, 0.94, func(spec *fixture.RunSpec) {
+	l := analyzed.SimulatePair(t, 0.94, func(spec *fixture.RunSpec) {
 		spec.Gates = []assayv1alpha1.Gate{{Name: "fast", Metric: "time", Op: assayv1alpha1.AtMost, Bound: "2s"}}
 	})
 	l.EachOf("old", func(a *record.Attempt) { a.StartedAt = a.StartedAt.AddDate(0, 0, -7) })

@@ -3,6 +3,8 @@ package analyze_test
 import (
 	"testing"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
@@ -15,7 +17,7 @@ func TestSingleTrialsOfABlockThatAreLeftOutWinNothing(t *testing.T) {
 	level := fixture.CombineEdits(one, fixture.AbsoluteGate(assayv1alpha1.AtMost, "1.1"))
 	lenient := fixture.CompletesGate("0.5", "")
 	lease := record.Lease{Node: "a", Token: 1}
-	held := func(l *fixture.Run) {
+	held := func(l *analyzed.Run) {
 		for i := range l.Waves[0].Blocks {
 			l.Waves[0].Blocks[i].Lease = &lease
 		}
@@ -43,10 +45,10 @@ func TestSingleTrialsOfABlockThatAreLeftOutWinNothing(t *testing.T) {
 			"a ratio where half of its trials need not complete": {lenient, 10, 2},
 		} {
 			t.Run(how+", "+name, func(t *testing.T) {
-				l := fixture.SimulatePair(t, 0.94, c.edit)
+				l := analyzed.SimulatePair(t, 0.94, c.edit)
 				held(l)
-				fixture.Executed(l, "image", "lab/x@sha256:1", func(*record.Attempt) bool { return true })
-				fixture.Executed(l, "programDigest", "blake3:a", func(*record.Attempt) bool { return true })
+				analyzed.Executed(l, "image", "lab/x@sha256:1", func(*record.Attempt) bool { return true })
+				analyzed.Executed(l, "programDigest", "blake3:a", func(*record.Attempt) bool { return true })
 				if got := l.AnalyzeLeased(lease); got.Verdict != fixture.Go {
 					t.Fatalf("as it is: %s: %s", got.Verdict, got.Candidates[0].Reason)
 				}
@@ -71,7 +73,7 @@ func TestSingleTrialsOfABlockThatAreLeftOutWinNothing(t *testing.T) {
 // A whole block under a stale lease was another one's time and is nobody's loss.
 func TestABlockUnderAStaleLeaseIsNobodysLoss(t *testing.T) {
 	lease, other := record.Lease{Node: "a", Token: 1}, record.Lease{Node: "a", Token: 2}
-	l := fixture.SimulatePair(t, 0.94, fixture.CombineEdits(fixture.FewBlocks, fixture.AbsoluteGate(assayv1alpha1.AtMost, "1.1")))
+	l := analyzed.SimulatePair(t, 0.94, fixture.CombineEdits(fixture.FewBlocks, fixture.AbsoluteGate(assayv1alpha1.AtMost, "1.1")))
 	for i := range l.Waves[0].Blocks {
 		l.Waves[0].Blocks[i].Lease = &lease
 		if i < 2 {

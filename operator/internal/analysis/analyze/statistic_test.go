@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	"github.com/google/go-cmp/cmp"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -14,7 +16,7 @@ import (
 
 func TestHistogramsGiveTheSameAnswersAsSamples(t *testing.T) {
 	gate := assayv1alpha1.Gate{Name: "tail", Metric: "latency", Statistic: "p95", At: fixture.At8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05"}
-	l := fixture.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, fixture.WithGates(gate))
+	l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, fixture.WithGates(gate))
 	samples := l.Analyze()
 	for i := range l.Attempts {
 		metrics := l.Attempts[i].Result.Metrics

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -160,20 +162,20 @@ func TestWhatTheLedgerLacksOrContradictsIsNamed(t *testing.T) {
 }
 
 func TestAMissingWaveIsNamedAndDecidesNothing(t *testing.T) {
-	for name, spoil := range map[string]func(*fixture.Run){
-		"the plan and all of it": func(l *fixture.Run) {
+	for name, spoil := range map[string]func(*analyzed.Run){
+		"the plan and all of it": func(l *analyzed.Run) {
 			l.Waves = slices.Delete(l.Waves, 1, 2)
 			l.Retain(func(a record.Attempt) bool { return a.Wave != 1 })
 		},
-		"the plan": func(l *fixture.Run) { l.Waves = slices.Delete(l.Waves, 1, 2) },
-		"the plans and one wave's attempts": func(l *fixture.Run) {
+		"the plan": func(l *analyzed.Run) { l.Waves = slices.Delete(l.Waves, 1, 2) },
+		"the plans and one wave's attempts": func(l *analyzed.Run) {
 			l.Waves = nil
 			l.Retain(func(a record.Attempt) bool { return a.Wave != 1 })
 		},
-		"the newest plan": func(l *fixture.Run) { l.Waves = l.Waves[:2] },
+		"the newest plan": func(l *analyzed.Run) { l.Waves = l.Waves[:2] },
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := fixture.SimulatePair(t, 0.94, nil)
+			l := analyzed.SimulatePair(t, 0.94, nil)
 			world := fixture.NewWorld(fixture.Scenarios()[0], -0.06, 1, 2)
 			for number := 1; number < 3; number++ {
 				wave, err := fixture.Wave(l.Exp, number, 10*number, 10)
@@ -204,19 +206,19 @@ func TestAMissingWaveIsNamedAndDecidesNothing(t *testing.T) {
 // The number of a wave is for whoever writes an object to choose: of the waves that are missing before it the first are named.
 func TestAWaveOfAFarNumberTakesNoTimeAndNoRoom(t *testing.T) {
 	const far = 300_000
-	for name, spoil := range map[string]func(*fixture.Run){
-		"an attempt": func(l *fixture.Run) {
+	for name, spoil := range map[string]func(*analyzed.Run){
+		"an attempt": func(l *analyzed.Run) {
 			attempt := l.Attempts[0]
 			attempt.Wave, attempt.Block = far, record.BlockName(far, 0)
 			attempt.Trial = record.TrialName(attempt.Block, 0, false)
 			attempt.ID = "simulated/" + attempt.Trial
 			l.Attempts = append(l.Attempts, attempt)
 		},
-		"a plan that cannot be read": func(l *fixture.Run) {
+		"a plan that cannot be read": func(l *analyzed.Run) {
 			l.Problems = append(l.Problems, record.Problem{Source: record.Source{Key: record.WaveKey(far)}, Reason: "it is truncated"})
 		},
 	} {
-		l := fixture.SimulatePair(t, 0.94, nil)
+		l := analyzed.SimulatePair(t, 0.94, nil)
 		spoil(l)
 		got := analyze.Evidence(l.Exp, record.Evidence{Waves: l.Waves, Attempts: l.Attempts, Problems: l.Problems}, far)
 		if got.Verdict != fixture.Inconclusive || !strings.Contains(got.Candidates[0].Reason, "waves/001/wave.json is missing") {
@@ -231,10 +233,10 @@ func TestAWaveOfAFarNumberTakesNoTimeAndNoRoom(t *testing.T) {
 // Outputs that agree and trials that completed are no decision either where a part of the evidence is not there, or is there twice; what
 // differs or failed is one all the same.
 func TestEvidenceThatIsNotWholeIsNoGoOfAnyGate(t *testing.T) {
-	gap := func(l *fixture.Run) {
+	gap := func(l *analyzed.Run) {
 		l.Problems = append(l.Problems, record.Problem{Source: record.Source{Key: record.WaveKey(0)}, Reason: "it is truncated"})
 	}
-	twice := func(l *fixture.Run) {
+	twice := func(l *analyzed.Run) {
 		var first *record.Attempt
 		l.EachOf("fused-m4r", func(a *record.Attempt) {
 			switch {
@@ -246,13 +248,13 @@ func TestEvidenceThatIsNotWholeIsNoGoOfAnyGate(t *testing.T) {
 			}
 		})
 	}
-	wrong := func(l *fixture.Run) {
+	wrong := func(l *analyzed.Run) {
 		l.EachOf("fused-m4r", func(a *record.Attempt) { a.Result.Parity.Digest = strings.Repeat("f", 64) })
 	}
-	crash := func(l *fixture.Run) {
+	crash := func(l *analyzed.Run) {
 		l.EachOf("fused-m4r", func(a *record.Attempt) { a.Outcome, a.Result, a.ExitCode = record.Failed, nil, ptr.To(1) })
 	}
-	type run = []func(*fixture.Run)
+	type run = []func(*analyzed.Run)
 	time := fixture.GainAt8("1.1")
 	outputs, completing := assayv1alpha1.Gate{Op: assayv1alpha1.ParityEqual}, assayv1alpha1.Gate{Op: assayv1alpha1.Completes}
 	for name, c := range map[string]struct {
@@ -274,7 +276,7 @@ func TestEvidenceThatIsNotWholeIsNoGoOfAnyGate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.gate.Name = "g"
-			l := fixture.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, fixture.WithGates(c.gate))
+			l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, fixture.WithGates(c.gate))
 			for _, spoil := range c.spoil {
 				spoil(l)
 			}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/analyze"
@@ -17,7 +19,7 @@ import (
 
 // cutShort leaves markers of the first trials of an arm, of an execution that another one replaced where they were repeated, else in
 // place of their attempts.
-func cutShort(l *fixture.Run, arm string, count int, repeated bool) []record.Started {
+func cutShort(l *analyzed.Run, arm string, count int, repeated bool) []record.Started {
 	var out []record.Started
 	l.Attempts = slices.DeleteFunc(l.Attempts, func(a record.Attempt) bool {
 		if a.Arm != arm || len(out) == count {
@@ -70,7 +72,7 @@ func TestTrialsThatNeverEndedAreLossesOfTheirArm(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := fixture.SimulatePair(t, 0.94, c.edit)
+			l := analyzed.SimulatePair(t, 0.94, c.edit)
 			markers := cutShort(l, c.arm, c.count, c.repeated)
 			if c.tamper != nil {
 				for i := range markers {
@@ -104,7 +106,7 @@ func TestAMarkerNeverHelpsItsArm(t *testing.T) {
 	rank := map[experiment.Verdict]int{fixture.NoGo: 0, fixture.Invalid: 1, fixture.Inconclusive: 2, fixture.Go: 3}
 	random := rand.New(rand.NewPCG(1, 1))
 	for range 40 {
-		l := fixture.SimulatePair(t, 0.9+0.2*random.Float64(), nil)
+		l := analyzed.SimulatePair(t, 0.9+0.2*random.Float64(), nil)
 		before := l.Analyze().Verdict
 		markers := cutShort(l, "new", 1+random.IntN(12), random.IntN(2) == 0)
 		got := analyze.Evidence(l.Exp, record.Evidence{Waves: l.Waves, Attempts: l.Attempts, Unfinished: markers}, 0)
@@ -141,7 +143,7 @@ func TestAMarkerIsReadStrictly(t *testing.T) {
 }
 
 func TestTrialsThatBeganAndNeverEndedAreNamed(t *testing.T) {
-	l := fixture.SimulateScan(t, 3, fixture.Machine{}, nil)
+	l := analyzed.SimulateScan(t, 3, fixture.Machine{}, nil)
 	markers := append(cutShort(l, "loop", 1, true), cutShort(l, "fused-m4r", 1, false)...)
 	found := analyze.Evidence(l.Exp, record.Evidence{Waves: l.Waves, Attempts: l.Attempts, Unfinished: markers}, 0)
 	got := strings.Join(found.Warnings, "\n")
@@ -187,7 +189,7 @@ func TestWhichMarkersCount(t *testing.T) {
 		}, "1 missing", "", fixture.Inconclusive},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := fixture.SimulatePair(t, 0.94, nil)
+			l := analyzed.SimulatePair(t, 0.94, nil)
 			markers := c.tamper(cutShort(l, "new", 1, false))
 			got := analyze.Evidence(l.Exp, record.Evidence{Waves: l.Waves, Attempts: l.Attempts, Unfinished: markers}, 0)
 			if warnings := strings.Join(got.Warnings, "\n"); !strings.Contains(warnings, c.lost) {
@@ -206,7 +208,7 @@ func TestWhichMarkersCount(t *testing.T) {
 		})
 	}
 	t.Run("of a warm-up that is not compared", func(t *testing.T) {
-		l := fixture.SimulatePair(t, 0.94, func(spec *fixture.RunSpec) { spec.Design.WarmupTrials = 1 })
+		l := analyzed.SimulatePair(t, 0.94, func(spec *fixture.RunSpec) { spec.Design.WarmupTrials = 1 })
 		block := l.Waves[0].Blocks[0]
 		slot := slices.IndexFunc(block.Warmup, func(cell int) bool { return l.Waves[0].Cells[cell].Arm == 1 })
 		trial := record.TrialName(block.ID, slot, true)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	"assay.dev/assay/operator/internal/analysis/contrast"
 	"assay.dev/assay/operator/internal/analysis/stats"
 	"assay.dev/assay/operator/internal/fixture"
@@ -19,7 +21,7 @@ func TestAContrastWithTheBaselineIsTheRatioOfTheReport(t *testing.T) {
 		seeds = 4
 	}
 	for seed := range uint64(seeds) {
-		run := fixture.SimulateScan(t, 6+int(seed/2), fixture.Machine{Seed: seed, Noise: fixture.QuietNoise}, nil)
+		run := analyzed.SimulateScan(t, 6+int(seed/2), fixture.Machine{Seed: seed, Noise: fixture.QuietNoise}, nil)
 		if seed%2 == 1 {
 			run.CoarsenClock([]float64{1e-3, 4e-3, 0.0156}[seed/2%3])
 		}
@@ -62,7 +64,7 @@ func TestAContrastWithTheBaselineIsTheRatioOfTheReport(t *testing.T) {
 // A correlation that the design declares is allowed for where there are blocks enough, in what combines runs as at gates.
 func TestAContrastOfTooFewBlocksForTheDeclaredCorrelationIsNone(t *testing.T) {
 	for blocks, want := range map[int]string{5: "to allow for the correlation of 0.5", 6: ""} {
-		run := fixture.SimulateScan(t, 12, fixture.Machine{Seed: 3, Noise: fixture.QuietNoise}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
+		run := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 3, Noise: fixture.QuietNoise}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
 			fixture.OnePoint()(spec, template)
 			spec.Design.BlockCorrelation = "0.5"
 		})

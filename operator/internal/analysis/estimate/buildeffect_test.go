@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
@@ -36,7 +38,7 @@ func TestIntervalsHoldAccidentsOfBuilds(t *testing.T) {
 			wrong := 0
 			for run := range runs {
 				accident := drawnOnce(random, 0.01)
-				got := fixture.PairOfBuilds(t, tc.old, tc.new, tc.blocks, uint64(run), 0.01, func(arm, build string) float64 {
+				got := analyzed.PairOfBuilds(t, tc.old, tc.new, tc.blocks, uint64(run), 0.01, func(arm, build string) float64 {
 					if build == "" {
 						return 0
 					}
@@ -61,7 +63,7 @@ func TestBuildsInTheAnalysis(t *testing.T) {
 		}
 		return 0
 	}
-	executes := func(l *fixture.Run, digest func(a *record.Attempt) string) {
+	executes := func(l *analyzed.Run, digest func(a *record.Attempt) string) {
 		for i := range l.Attempts {
 			a := &l.Attempts[i]
 			a.Environment.Soft = maps.Clone(a.Environment.Soft)
@@ -69,7 +71,7 @@ func TestBuildsInTheAnalysis(t *testing.T) {
 		}
 	}
 	cases := map[string]struct {
-		tamper  func(l *fixture.Run)
+		tamper  func(l *analyzed.Run)
 		outcome experiment.Verdict
 		message string
 		warning string
@@ -78,14 +80,14 @@ func TestBuildsInTheAnalysis(t *testing.T) {
 			outcome: experiment.VerdictInconclusive, message: "it rests on 5 builds, so further builds would decide",
 		},
 		"builds that are one program are one build": {
-			tamper: func(l *fixture.Run) {
+			tamper: func(l *analyzed.Run) {
 				executes(l, func(a *record.Attempt) string { return "blake3:" + a.Arm })
 			},
 			outcome: experiment.VerdictInconclusive, message: "further blocks would decide",
 			warning: "builds b0, b1, b2, b3, b4 of arm new executed the same program, so that they count as one",
 		},
 		"blocks that mix builds cannot tell them apart": {
-			tamper: func(l *fixture.Run) {
+			tamper: func(l *analyzed.Run) {
 				turn := 0
 				for i := range l.Attempts {
 					if a := &l.Attempts[i]; a.Arm == "new" {
@@ -98,13 +100,13 @@ func TestBuildsInTheAnalysis(t *testing.T) {
 			outcome: experiment.VerdictInvalid, message: "here blocks mix them",
 		},
 		"digests are those of a build": {
-			tamper: func(l *fixture.Run) {
+			tamper: func(l *analyzed.Run) {
 				executes(l, func(a *record.Attempt) string { return "blake3:" + a.Arm + a.Build })
 			},
 			outcome: experiment.VerdictInconclusive, message: "it rests on 5 builds",
 		},
 		"a build that was built again during the run": {
-			tamper: func(l *fixture.Run) {
+			tamper: func(l *analyzed.Run) {
 				executes(l, func(a *record.Attempt) string {
 					if a.Arm == "new" && a.Build == "b2" && a.Block > "w000-b0005" {
 						return "blake3:again"
@@ -117,7 +119,7 @@ func TestBuildsInTheAnalysis(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := fixture.PairOfBuilds(t, 5, 5, 10, 1, 0.0005, lucky)
+			l := analyzed.PairOfBuilds(t, 5, 5, 10, 1, 0.0005, lucky)
 			if tc.tamper != nil {
 				tc.tamper(l)
 			}

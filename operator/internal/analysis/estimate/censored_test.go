@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -22,11 +24,11 @@ func TestPercentilesOfSamplesSomeOfWhichAreZeroOrCensored(t *testing.T) {
 				assayv1alpha1.Gate{Name: "done", Op: assayv1alpha1.Completes, Severity: assayv1alpha1.Advisory})(spec, template)
 		}
 	}
-	zeros := func(l *fixture.Run) {
+	zeros := func(l *analyzed.Run) {
 		l.EachOf("fused-m4r", func(a *record.Attempt) { a.Result.Metrics["latency"].Samples[3] = 0 })
 	}
-	timeouts := func(count int) func(l *fixture.Run) {
-		return func(l *fixture.Run) {
+	timeouts := func(count int) func(l *analyzed.Run) {
+		return func(l *analyzed.Run) {
 			l.EachOf("fused-m4r", func(a *record.Attempt) {
 				if count > 0 && !a.Warmup && strings.Contains(a.Point, "batchSize=8,pendingDelta=0") {
 					count--
@@ -35,8 +37,8 @@ func TestPercentilesOfSamplesSomeOfWhichAreZeroOrCensored(t *testing.T) {
 			})
 		}
 	}
-	of := func(samples string, spoil func(*fixture.Run)) func(*fixture.Run) {
-		return func(l *fixture.Run) {
+	of := func(samples string, spoil func(*analyzed.Run)) func(*analyzed.Run) {
+		return func(l *analyzed.Run) {
 			for _, cell := range l.Exp.Cells {
 				cell.Parameters["iterations"] = samples
 			}
@@ -46,7 +48,7 @@ func TestPercentilesOfSamplesSomeOfWhichAreZeroOrCensored(t *testing.T) {
 	for name, c := range map[string]struct {
 		factor    float64
 		statistic assayv1alpha1.Statistic
-		spoil     func(*fixture.Run)
+		spoil     func(*analyzed.Run)
 		want      experiment.Verdict
 	}{
 		"a zero among 30 samples leaves a fast candidate Go":         {1.2, assayv1alpha1.StatisticP95, zeros, fixture.Go},
@@ -59,7 +61,7 @@ func TestPercentilesOfSamplesSomeOfWhichAreZeroOrCensored(t *testing.T) {
 			of("9223372036854775807", timeouts(23)), fixture.NoGo},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := fixture.SimulateScan(t, 12, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(c.factor)}, edit(c.statistic))
+			l := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(c.factor)}, edit(c.statistic))
 			c.spoil(l)
 			if got := l.Analyze(); got.Candidates[1].Verdict != c.want {
 				t.Errorf("%s: %s", got.Candidates[1].Verdict, got.Candidates[1].Reason)
@@ -70,7 +72,7 @@ func TestPercentilesOfSamplesSomeOfWhichAreZeroOrCensored(t *testing.T) {
 
 func TestATimeoutIsTheWorstOfARate(t *testing.T) {
 	for count, want := range map[int]experiment.Verdict{0: fixture.Go, 1: fixture.Inconclusive, 13: fixture.NoGo} {
-		l := fixture.SimulateScan(t, 12, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.2)}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
+		l := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.2)}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
 			fixture.WithGates(fixture.GainAt8("1.1"), assayv1alpha1.Gate{Name: "done", Op: assayv1alpha1.Completes, Severity: assayv1alpha1.Advisory})(spec, template)
 		})
 		seen := 0
@@ -91,7 +93,7 @@ func TestATimeoutIsTheWorstOfARate(t *testing.T) {
 
 // A block of which every trial hung ran on its node, at its time and with its builds, as the others did.
 func TestABlockThatHungIsOfItsNode(t *testing.T) {
-	hang := func(l *fixture.Run, blocks ...int) {
+	hang := func(l *analyzed.Run, blocks ...int) {
 		for i := range l.Attempts {
 			a := &l.Attempts[i]
 			a.Environment.Soft = map[string]any{"nodeName": "node-a", "runnerVersion": "simulated"}
@@ -103,7 +105,7 @@ func TestABlockThatHungIsOfItsNode(t *testing.T) {
 	slow := assayv1alpha1.Gate{
 		Name: "slow", Metric: "time", Statistic: assayv1alpha1.StatisticP50, Op: assayv1alpha1.AtMost, Bound: "0.5s",
 	}
-	l := fixture.SimulatePair(t, 1, func(spec *fixture.RunSpec) {
+	l := analyzed.SimulatePair(t, 1, func(spec *fixture.RunSpec) {
 		fixture.CompletesGate("0.5", "")(spec)
 		spec.Gates = append(spec.Gates, slow)
 	})
@@ -136,7 +138,7 @@ func TestABlockThatHungIsOfItsBuild(t *testing.T) {
 		t.Fatal(err)
 	}
 	attempts := fixture.NewWorld(fixture.Scenario{Trial: 0.01, Builds: 2}, 0, 1, 1).Run(exp, wave)
-	l := &fixture.Run{Exp: exp, Waves: []record.Wave{*wave}, Attempts: attempts}
+	l := &analyzed.Run{Exp: exp, Waves: []record.Wave{*wave}, Attempts: attempts}
 	width := func() float64 {
 		e := l.Analyze().Arms[0].Estimate
 		return (*e.High - *e.Low) / e.Value

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
@@ -45,7 +47,7 @@ func TestIntervalsHoldWhatTheClockCannotTell(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			ratio := fixture.AnalyzePair(t, fixture.Scenario{Trial: 0.01}, nil, c.times).Ratios[0]
+			ratio := analyzed.AnalyzePair(t, fixture.Scenario{Trial: 0.01}, nil, c.times).Ratios[0]
 			low, high := *ratio.Estimate.Low, *ratio.Estimate.High
 			if low == high {
 				t.Errorf("an interval of width zero at %g", low)
@@ -70,7 +72,7 @@ func TestAClockHasStepsWhateverItsUnitIsCalled(t *testing.T) {
 		"ms per query": fixture.Inconclusive, "rps": fixture.Inconclusive, "queries per second": fixture.Inconclusive, "1": fixture.Go, "By": fixture.Go,
 	} {
 		t.Run(unit, func(t *testing.T) {
-			l := fixture.SimulatePair(t, 1, func(spec *fixture.RunSpec) { spec.Gates[0].Bound = "0.99" })
+			l := analyzed.SimulatePair(t, 1, func(spec *fixture.RunSpec) { spec.Gates[0].Bound = "0.99" })
 			l.Exp.Plan.Metrics[0].Unit = unit
 			for i := range l.Attempts {
 				result := *l.Attempts[i].Result
@@ -103,7 +105,7 @@ func TestPhasesAreReadByAClock(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(3, 5))
-			l := fixture.SimulatePair(t, 0.94, func(s *fixture.RunSpec) { s.Design.ControlPhases = []string{"load"} })
+			l := analyzed.SimulatePair(t, 0.94, func(s *fixture.RunSpec) { s.Design.ControlPhases = []string{"load"} })
 			for i := range l.Attempts {
 				result := *l.Attempts[i].Result
 				took := map[string]float64{"old": c.old, "new": c.new}[l.Attempts[i].Arm] * math.Exp(c.noise*random.NormFloat64())
@@ -131,7 +133,7 @@ func TestPhasesAreReadByAClock(t *testing.T) {
 func TestBlocksThatFollowEachOtherWidenTheInterval(t *testing.T) {
 	for name, wander := range map[string]float64{"blocks that wander": 0.05, "blocks that do not": 0} {
 		t.Run(name, func(t *testing.T) {
-			found := fixture.AnalyzePair(t, fixture.Scenario{Trial: 0.005, Wander: wander, Persistence: 0.85}, func(spec *fixture.RunSpec) {
+			found := analyzed.AnalyzePair(t, fixture.Scenario{Trial: 0.005, Wander: wander, Persistence: 0.85}, func(spec *fixture.RunSpec) {
 				spec.Design.Blocks.Min, spec.Design.Blocks.Max = 30, 30
 			}, nil)
 			series := found.Ratios[0].Series
@@ -166,7 +168,7 @@ func TestAClockOfAnyStepDecidesOnlyWhatItShows(t *testing.T) {
 			}
 		}
 		different := map[float64]bool{}
-		got := fixture.AnalyzePair(t, fixture.Scenario{Trial: 0.01}, edit, func(arm string, _ int) float64 {
+		got := analyzed.AnalyzePair(t, fixture.Scenario{Trial: 0.01}, edit, func(arm string, _ int) float64 {
 			took, step := seconds*math.Exp(noise*random.NormFloat64()), step
 			if arm == "new" {
 				if took *= max(ratio, step/seconds); own {
@@ -221,7 +223,7 @@ func TestAClockHasTheSameStepsInEveryUnit(t *testing.T) {
 		}
 		var first *analysis.RatioResult
 		for _, unit := range []string{"s", "ms", "us", "ns", "ms/op"} {
-			l := fixture.SimulatePair(t, 1, nil)
+			l := analyzed.SimulatePair(t, 1, nil)
 			l.Exp.Plan.Metrics[0].Unit = unit
 			for i := range l.Attempts {
 				result := *l.Attempts[i].Result

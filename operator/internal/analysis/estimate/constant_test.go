@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -37,7 +39,7 @@ func TestAFigureThatNeverChangesIsDecided(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := &fixture.Run{Exp: exp, Waves: []record.Wave{*wave}, Attempts: fixture.NewWorld(fixture.Scenario{}, 0, 1, 1).Run(exp, wave)}
+		l := &analyzed.Run{Exp: exp, Waves: []record.Wave{*wave}, Attempts: fixture.NewWorld(fixture.Scenario{}, 0, 1, 1).Run(exp, wave)}
 		for i := range l.Attempts {
 			a, result := &l.Attempts[i], *l.Attempts[i].Result
 			value := map[string]float64{"old": old, "new": old * ratio}[a.Arm]

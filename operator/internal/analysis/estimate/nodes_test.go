@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/fixture"
@@ -13,7 +15,7 @@ import (
 )
 
 // onNodes gives every block its node, and the ratio that the node has.
-func onNodes(l *fixture.Run, nodes []string, slower map[string]float64) {
+func onNodes(l *analyzed.Run, nodes []string, slower map[string]float64) {
 	for b := range l.Waves[0].Blocks {
 		l.Waves[0].Blocks[b].Lease = &record.Lease{Node: nodes[b%len(nodes)], Token: 1}
 	}
@@ -62,7 +64,7 @@ func TestNodes(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := fixture.SimulateScan(t, c.blocks, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.7)}, fixture.WithGates(fixture.GainAt8("1.5")))
+			l := analyzed.SimulateScan(t, c.blocks, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.7)}, fixture.WithGates(fixture.GainAt8("1.5")))
 			onNodes(l, c.nodes, c.slower)
 			got := l.Analyze()
 			if len(got.Excluded) > 0 {

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"testing"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/fixture"
@@ -18,7 +20,7 @@ func TestAPercentileOfTwoNodesLiesInItsInterval(t *testing.T) {
 	for name, fewer := range map[string]int{"as many samples of both arms": 0, "two less of the candidate on the fast node": 2} {
 		t.Run(name, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(3, 4))
-			l := fixture.SimulatePair(t, 1, func(spec *fixture.RunSpec) {
+			l := analyzed.SimulatePair(t, 1, func(spec *fixture.RunSpec) {
 				spec.Gates = []assayv1alpha1.Gate{
 					{Name: "same", Metric: "time", Statistic: assayv1alpha1.StatisticP50, Op: assayv1alpha1.RatioAtMost, Bound: "1.05"},
 				}
@@ -59,7 +61,7 @@ func TestASampleOfZeroMovesNoMedian(t *testing.T) {
 	const nodes = 5
 	measured := func(zero bool) *analysis.GateResult {
 		random := rand.New(rand.NewPCG(5, 6))
-		l := fixture.SimulatePair(t, 1, func(spec *fixture.RunSpec) {
+		l := analyzed.SimulatePair(t, 1, func(spec *fixture.RunSpec) {
 			spec.Gates = []assayv1alpha1.Gate{
 				{Name: "fast", Metric: "time", Statistic: assayv1alpha1.StatisticP50, Op: assayv1alpha1.AtMost, Bound: "0.5"},
 			}

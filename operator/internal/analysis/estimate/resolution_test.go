@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"k8s.io/utils/ptr"
 
@@ -66,7 +68,7 @@ func TestAnArmOnACoarserClockIsWidenedByIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(11, 5))
-			got := fixture.AnalyzePair(t, fixture.Scenario{Trial: 0.01}, nil, func(arm string, _ int) float64 {
+			got := analyzed.AnalyzePair(t, fixture.Scenario{Trial: 0.01}, nil, func(arm string, _ int) float64 {
 				return c.read(arm, map[string]float64{"old": c.old, "new": c.new}[arm]*math.Exp(c.noise*random.NormFloat64()))
 			})
 			estimate := got.Gates[0].Estimate
@@ -87,7 +89,7 @@ func TestReadingsThatSpreadAreHalfAStepShortOfAnotherClock(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(13, 7))
 			many := func(spec *fixture.RunSpec) { spec.Design.Blocks.Min, spec.Design.Blocks.Max = 40, 40 }
-			got := fixture.AnalyzePair(t, fixture.Scenario{Trial: 0.01}, many, func(arm string, _ int) float64 {
+			got := analyzed.AnalyzePair(t, fixture.Scenario{Trial: 0.01}, many, func(arm string, _ int) float64 {
 				took := seconds * math.Exp(0.03*random.NormFloat64())
 				if arm == "new" || both {
 					return math.Floor(took/step) * step
@@ -116,7 +118,7 @@ func TestIntervalsOfMixedClocksHoldTheTruth(t *testing.T) {
 				for _, aligned := range []bool{true, false} {
 					for range 4 {
 						seconds, ratio := math.Exp(math.Log(0.02)+random.Float64()*math.Log(20)), math.Exp(0.1*random.NormFloat64())
-						got := fixture.AnalyzePair(t, fixture.Scenario{Trial: 0.01}, nil, func(arm string, _ int) float64 {
+						got := analyzed.AnalyzePair(t, fixture.Scenario{Trial: 0.01}, nil, func(arm string, _ int) float64 {
 							took, step := seconds*math.Exp(noise*random.NormFloat64()), baseline
 							if arm == "new" {
 								took, step = took*ratio, candidate
@@ -157,7 +159,7 @@ func TestARateOfZeroHidesNoClock(t *testing.T) {
 			"one of every arm's is": {"loop", "fused-naive", "fused-m4r"},
 		} {
 			gate := assayv1alpha1.Gate{Name: "g", Metric: "latency", Statistic: statistic, At: fixture.At8, Op: assayv1alpha1.RatioAtLeast, Bound: "1.1"}
-			l := fixture.SimulateScan(t, 10, fixture.Machine{Seed: 3, Noise: fixture.QuietNoise}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
+			l := analyzed.SimulateScan(t, 10, fixture.Machine{Seed: 3, Noise: fixture.QuietNoise}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
 				fixture.WithGates(gate)(spec, template)
 				template.Metrics[0].Unit, template.Metrics[0].Direction = "queries/s", assayv1alpha1.HigherIsBetter
 			})
@@ -182,7 +184,7 @@ func TestARateOfZeroHidesNoClock(t *testing.T) {
 // On a machine that is so quiet that all trials of an arm are alike to a thousandth, two arms a little apart are no clock with two steps.
 func TestAQuietMachineIsNoClock(t *testing.T) {
 	for _, effect := range []float64{0.95, 0.98, 0.9998} {
-		got := fixture.AnalyzePair(t, fixture.Scenario{}, func(spec *fixture.RunSpec) { spec.Gates[0].Bound = "1.001" }, quietly(effect))
+		got := analyzed.AnalyzePair(t, fixture.Scenario{}, func(spec *fixture.RunSpec) { spec.Gates[0].Bound = "1.001" }, quietly(effect))
 		if got.Verdict != fixture.Go || got.Ratios[0].Resolution != nil {
 			t.Errorf("%g: %s: %s, resolution %+v", effect, got.Verdict, got.Candidates[0].Reason, got.Ratios[0].Resolution)
 		}
@@ -211,7 +213,7 @@ func TestATimeThatAlwaysReadsZeroIsNotKnown(t *testing.T) {
 		"the other arm shows a step of a hundred": {0.0001, 0, fixture.Go, "holds over"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := fixture.AnalyzePair(t, fixture.Scenario{Trial: 0.01}, atMost, func(arm string, _ int) float64 {
+			got := analyzed.AnalyzePair(t, fixture.Scenario{Trial: 0.01}, atMost, func(arm string, _ int) float64 {
 				return map[string]float64{"old": c.old, "new": c.new}[arm]
 			})
 			if got.Gates[0].Outcome != c.want || !strings.Contains(got.Gates[0].Message, c.says) {
@@ -246,7 +248,7 @@ func TestTheBucketsOfAHistogramWidenItsIntervals(t *testing.T) {
 	for _, statistic := range []assayv1alpha1.Statistic{"p50", "p95", "median", "min", "max", "mean"} {
 		for digits, sure := range map[int]bool{1: false, 3: true} {
 			gate := assayv1alpha1.Gate{Name: "same", Metric: "latency", Statistic: statistic, At: fixture.At8, Op: assayv1alpha1.RatioAtMost, Bound: "1.01"}
-			l := fixture.SimulateScan(t, 10, fixture.Machine{Seed: 3, Noise: fixture.Noise{Trial: 0.0002}, Seconds: fixture.SpeedUp(1 / slower)}, fixture.WithGates(gate))
+			l := analyzed.SimulateScan(t, 10, fixture.Machine{Seed: 3, Noise: fixture.Noise{Trial: 0.0002}, Seconds: fixture.SpeedUp(1 / slower)}, fixture.WithGates(gate))
 			for i := range l.Attempts {
 				metrics := l.Attempts[i].Result.Metrics
 				metrics["latency"] = &record.Metric{Unit: "s", Histogram: coarse(metrics["latency"].Samples, digits)}
@@ -291,7 +293,7 @@ func TestATimeOfZeroInAHistogramIsAsCoarseAsItsUnit(t *testing.T) {
 			"a rate beyond its unit":                  {rate(level(statistic, assayv1alpha1.AtLeast, "2")), "queries/s", fixture.NoGo},
 			"a count, which is known to the last one": {count(level(statistic, assayv1alpha1.AtMost, "0")), "faults", fixture.Go},
 		} {
-			l := fixture.SimulateScan(t, 10, fixture.Machine{Seed: 3, Noise: fixture.QuietNoise}, c.edit)
+			l := analyzed.SimulateScan(t, 10, fixture.Machine{Seed: 3, Noise: fixture.QuietNoise}, c.edit)
 			for i := range l.Attempts {
 				metrics := l.Attempts[i].Result.Metrics
 				metrics["latency"] = &record.Metric{Unit: c.unit, Histogram: fixture.AsHistogram(t, make([]float64, len(metrics["latency"].Samples)))}
@@ -322,7 +324,7 @@ func TestNodesWithFewBlocksAreNodes(t *testing.T) {
 			random := rand.New(rand.NewPCG(23, 29))
 			const runs = 200
 			wrong := 0
-			exp := fixture.SimulatePair(t, 1, nil)
+			exp := analyzed.SimulatePair(t, 1, nil)
 			for run := range runs {
 				ratio := map[string]float64{}
 				for _, node := range nodes {
@@ -330,7 +332,7 @@ func TestNodesWithFewBlocksAreNodes(t *testing.T) {
 						ratio[node] = math.Exp(0.03 * random.NormFloat64())
 					}
 				}
-				l := &fixture.Run{Exp: exp.Exp, Waves: exp.Waves}
+				l := &analyzed.Run{Exp: exp.Exp, Waves: exp.Waves}
 				l.Attempts = fixture.NewWorld(fixture.Scenario{Trial: 0.005}, 0, 31, uint64(run)).Run(exp.Exp, &exp.Waves[0])
 				l.AssignNodes(t, nodes, ratio)
 				if got := l.Analyze(); got.Verdict == fixture.Go || got.Verdict == fixture.NoGo {
@@ -361,7 +363,7 @@ func TestPercentilesOfNodesThatHaveFewSamplesEach(t *testing.T) {
 			differ := 0
 			for seed := range runs {
 				noise := fixture.Noise{Arm: 0.004, Trial: 0.004, Sample: 0.01}
-				l := fixture.SimulateScan(t, 8, fixture.Machine{Seed: uint64(seed), Noise: noise, Seconds: fixture.SpeedUp(1), Samples: 13}, fixture.WithGates(gate))
+				l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: uint64(seed), Noise: noise, Seconds: fixture.SpeedUp(1), Samples: 13}, fixture.WithGates(gate))
 				for i := range l.Attempts {
 					a := &l.Attempts[i]
 					node := string(rune('a' + fixture.BlockNumber(t, a)%2))
@@ -388,7 +390,7 @@ func TestPercentilesOfNodesThatHaveFewSamplesEach(t *testing.T) {
 
 // A timeout bounds what goes by while a trial runs, in whatever unit. It bounds no CPU time: a trial that sleeps uses none.
 func TestATimeoutBoundsTheTimeThatGoesByAndNoOther(t *testing.T) {
-	timeout := func(l *fixture.Run, arm string, every int) {
+	timeout := func(l *analyzed.Run, arm string, every int) {
 		seen := 0
 		l.EachOf(arm, func(a *record.Attempt) {
 			if seen++; seen%every == 0 {
@@ -416,7 +418,7 @@ func TestATimeoutBoundsTheTimeThatGoesByAndNoOther(t *testing.T) {
 		"what a baseline reports of itself need not hold it": {"time", "old", fixture.Inconclusive},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := fixture.SimulatePair(t, 1, of(c.metric, "0.9"))
+			l := analyzed.SimulatePair(t, 1, of(c.metric, "0.9"))
 			for i := range l.Attempts {
 				l.Attempts[i].Resources = record.Resources{UserSeconds: ptr.To(l.Attempts[i].DurationSeconds), SystemSeconds: ptr.To(0.01)}
 			}
@@ -428,7 +430,7 @@ func TestATimeoutBoundsTheTimeThatGoesByAndNoOther(t *testing.T) {
 	}
 	for unit, scale := range map[string]float64{"s": 1, "ms": 1e3, "us": 1e6, "min": 1. / 60} {
 		t.Run("a candidate that timed out meets no gate in "+unit, func(t *testing.T) {
-			l := fixture.SimulatePair(t, 0.8, of("time", "1"))
+			l := analyzed.SimulatePair(t, 0.8, of("time", "1"))
 			l.Exp.Plan.Metrics[0].Unit = unit
 			for i := range l.Attempts {
 				value := *l.Attempts[i].Result.Metrics["time"].Value

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/fixture"
@@ -25,10 +27,10 @@ func TestTheResultsShowWhatTheRunNames(t *testing.T) {
 	}
 	memory := assayv1alpha1.Gate{Name: "g", Metric: "process.peakMemory", Op: assayv1alpha1.AtMost, Bound: "1Gi"}
 	machine := fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}
-	if got := shown(fixture.SimulateScan(t, 4, machine, nil).Analyze()); got != "latency throughput" {
+	if got := shown(analyzed.SimulateScan(t, 4, machine, nil).Analyze()); got != "latency throughput" {
 		t.Errorf("nothing names a process metric, and shown are %s", got)
 	}
-	got := fixture.SimulateScan(t, 4, machine, fixture.WithGates(memory)).Analyze()
+	got := analyzed.SimulateScan(t, 4, machine, fixture.WithGates(memory)).Analyze()
 	if names := shown(got); names != "latency throughput process.peakMemory" {
 		t.Errorf("a gate names peak memory, and shown are %s", names)
 	}

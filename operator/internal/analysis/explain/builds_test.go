@@ -5,8 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	"assay.dev/assay/operator/internal/analysis"
-	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -25,7 +26,7 @@ func TestTheTurnsThatBuildsLostAreNamed(t *testing.T) {
 		"a block that left nothing is a block unrun": {3, 3, func(a *record.Attempt) bool { return a.Block != "w000-b0002" }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := fixture.PairOfBuilds(t, tc.old, tc.new, 6, 1, 0.001, func(string, string) float64 { return 0 })
+			l := analyzed.PairOfBuilds(t, tc.old, tc.new, 6, 1, 0.001, func(string, string) float64 { return 0 })
 			var left []record.Attempt
 			for i := range l.Attempts {
 				if tc.damage(&l.Attempts[i]) {
@@ -53,7 +54,7 @@ func TestTheAnalysisSaysWhatLayoutMayHaveDone(t *testing.T) {
 		{0, 5, []string{"old is one build (several are new (5)): an effect below about 2.8 %"}},
 		{5, 5, []string{"Every arm is several builds, old (5), new (5)"}},
 	} {
-		got := fixture.PairOfBuilds(t, tc.old, tc.new, 5, 1, 0.001, same).Analyze()
+		got := analyzed.PairOfBuilds(t, tc.old, tc.new, 5, 1, 0.001, same).Analyze()
 		for _, says := range tc.says {
 			if !strings.Contains(got.Layout, says) {
 				t.Errorf("%d and %d builds: %s", tc.old, tc.new, got.Layout)

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/fixture"
@@ -12,7 +14,7 @@ import (
 // TestACoarseClockIsNamed has a program that is twice as slow by a clock with steps of its own time: no block would tell.
 func TestACoarseClockIsNamed(t *testing.T) {
 	gate := assayv1alpha1.Gate{Name: "not-slower", Metric: "time", Op: assayv1alpha1.RatioAtMost, Bound: "1.05"}
-	found := fixture.AnalyzePair(t, fixture.Scenario{Trial: 0.01}, func(spec *fixture.RunSpec) { spec.Gates = []assayv1alpha1.Gate{gate} },
+	found := analyzed.AnalyzePair(t, fixture.Scenario{Trial: 0.01}, func(spec *fixture.RunSpec) { spec.Gates = []assayv1alpha1.Gate{gate} },
 		func(arm string, _ int) float64 {
 			return map[string]float64{"old": 0.001, "new": 0.002}[arm]
 		})

@@ -3,6 +3,8 @@ package explain_test
 import (
 	"testing"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/explain"
 	"assay.dev/assay/operator/internal/fixture"
@@ -27,7 +29,7 @@ func TestAPilotForetellsTheRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		world := fixture.NewWorld(fixture.Scenario{Trial: 0.02}, 0, seed, 1)
-		run := &fixture.Run{Exp: exp, Attempts: world.Run(exp, wave)}
+		run := &analyzed.Run{Exp: exp, Attempts: world.Run(exp, wave)}
 		run.Waves = append(run.Waves, *wave)
 		needed := explain.Expected(exp, run.Analyze().Gates)
 		if needed == nil {

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -21,7 +23,7 @@ func TestRankings(t *testing.T) {
 	}
 	cases := map[string]struct {
 		seconds func(record.Point, string) float64
-		tamper  func(*fixture.Run)
+		tamper  func(*analyzed.Run)
 		warning string
 	}{
 		"arms that keep their order raise nothing":      {seconds: fixture.SpeedUp(1.2)},
@@ -37,7 +39,7 @@ func TestRankings(t *testing.T) {
 		},
 		"phases that change places along the sweep are named with both places": {
 			seconds: fixture.SpeedUp(1.2),
-			tamper: func(l *fixture.Run) {
+			tamper: func(l *analyzed.Run) {
 				l.EachOf("fused-m4r", func(a *record.Attempt) {
 					if a.Parameters["batchSize"] == "8" {
 						a.Result.Phases[0].Samples, a.Result.Phases[1].Samples = a.Result.Phases[1].Samples, a.Result.Phases[0].Samples
@@ -49,7 +51,7 @@ func TestRankings(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := fixture.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: c.seconds}, fixture.WithGates())
+			l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: c.seconds}, fixture.WithGates())
 			if c.tamper != nil {
 				c.tamper(l)
 			}
@@ -70,7 +72,7 @@ func TestRankings(t *testing.T) {
 }
 
 func TestAnArmThatRanTwoBuildsRaisesAWarning(t *testing.T) {
-	l := fixture.SimulateScan(t, 4, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, fixture.WithGates())
+	l := analyzed.SimulateScan(t, 4, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, fixture.WithGates())
 	l.LastOf("fused-m4r").Result.Workload.Version = "0.2.0"
 	if warnings := strings.Join(l.Analyze().Warnings, "\n"); !strings.Contains(warnings, "the trials of arm fused-m4r ran 2 builds") {
 		t.Errorf("warnings %q", warnings)

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/noise"
@@ -14,11 +16,11 @@ import (
 func TestUsageSaysWhatTheMeasuringWasLike(t *testing.T) {
 	within := func(got *float64, want float64) bool { return got != nil && math.Abs(*got-want) < 1e-6 }
 	cases := map[string]struct {
-		tamper func(*fixture.Run)
+		tamper func(*analyzed.Run)
 		check  func(*testing.T, *analysis.Usage)
 	}{
 		"a trial of 0.2 s every second: 0.8 s for each are nobody's, but for the last of a block": {
-			tamper: func(l *fixture.Run) {
+			tamper: func(l *analyzed.Run) {
 				for i := range l.Attempts {
 					l.Attempts[i].StartedAt, l.Attempts[i].DurationSeconds = time.Unix(int64(i), 0), 0.2
 				}
@@ -31,7 +33,7 @@ func TestUsageSaysWhatTheMeasuringWasLike(t *testing.T) {
 			},
 		},
 		"what never started took no time": {
-			tamper: func(l *fixture.Run) {
+			tamper: func(l *analyzed.Run) {
 				for i := range l.Attempts {
 					l.Attempts[i].Outcome, l.Attempts[i].Result = record.NotStarted, nil
 				}
@@ -43,7 +45,7 @@ func TestUsageSaysWhatTheMeasuringWasLike(t *testing.T) {
 			},
 		},
 		"a neighbour shows on his node": {
-			tamper: func(l *fixture.Run) {
+			tamper: func(l *analyzed.Run) {
 				leasedInTurn(l, "a", "b")
 				for i := range l.Attempts {
 					if a := &l.Attempts[i]; a.Lease.Node == "b" && a.Block == "w000-b0001" && !a.Warmup {
@@ -66,7 +68,7 @@ func TestUsageSaysWhatTheMeasuringWasLike(t *testing.T) {
 			},
 		},
 		"what the node cannot read is absent, and its limit is not": {
-			tamper: func(l *fixture.Run) {
+			tamper: func(l *analyzed.Run) {
 				leasedInTurn(l, "a")
 				for i := range l.Attempts {
 					l.Attempts[i].Noise.During.StealRatio = nil
@@ -79,7 +81,7 @@ func TestUsageSaysWhatTheMeasuringWasLike(t *testing.T) {
 			},
 		},
 		"the newest reading is that of the trial that ended last": {
-			tamper: func(l *fixture.Run) {
+			tamper: func(l *analyzed.Run) {
 				leasedInTurn(l, "a")
 				var last *record.Attempt
 				for i := range l.Attempts {
@@ -107,7 +109,7 @@ func TestUsageSaysWhatTheMeasuringWasLike(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := fixture.SimulateScan(t, 12, fixture.Machine{Seed: 5, Noise: fixture.Noise{Trial: 0.002}}, fixture.WithGates(fixture.GainAt8("0.95")))
+			l := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 5, Noise: fixture.Noise{Trial: 0.002}}, fixture.WithGates(fixture.GainAt8("0.95")))
 			for i := range l.Attempts {
 				// Each attempt needs readings of its own to be changed.
 				steal := 0.0
@@ -123,7 +125,7 @@ func TestUsageSaysWhatTheMeasuringWasLike(t *testing.T) {
 }
 
 // leasedInTurn gives the blocks leases of nodes in turn.
-func leasedInTurn(l *fixture.Run, nodes ...string) {
+func leasedInTurn(l *analyzed.Run, nodes ...string) {
 	leases := map[string]*record.Lease{}
 	for w := range l.Waves {
 		for b := range l.Waves[w].Blocks {

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -76,7 +78,7 @@ func TestTheBestIsSoInWhatItsGatesLookAt(t *testing.T) {
 			if blocks == 0 {
 				blocks = 8
 			}
-			l := fixture.SimulateScan(t, blocks, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: turning}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
+			l := analyzed.SimulateScan(t, blocks, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: turning}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
 				fixture.WithGates(c.gates...)(spec, template)
 				spec.Design.Blocks.Min = int32(min(blocks, 6))
 				if c.edit != nil {
@@ -107,7 +109,7 @@ func TestTheBestIsAheadBeyondTheChancesItHad(t *testing.T) {
 		"of three that is not enough":             {withThird, []string{"fused-m4r", "fused-naive"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := fixture.SimulateScan(t, 8, machine, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
+			l := analyzed.SimulateScan(t, 8, machine, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
 				fixture.WithGates(fixture.GainAt8("1.1"))(spec, template)
 				c.edit(spec)
 			})
@@ -122,7 +124,7 @@ func TestTheBestIsAheadBeyondTheChancesItHad(t *testing.T) {
 func TestTheBestIsSoInCountsOfWhichSomeAreZero(t *testing.T) {
 	for name, zero := range map[string]int{"every trial has some": -1, "one trial has none": 5} {
 		t.Run(name, func(t *testing.T) {
-			l := fixture.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, silent(assayv1alpha1.Gate{
+			l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, silent(assayv1alpha1.Gate{
 				Name: "fewer", Metric: "process.minorFaults", Op: assayv1alpha1.RatioAtMost, Bound: "0.9", At: fixture.At8,
 			}))
 			for arm, faults := range map[string]int64{"loop": 1000, "fused-naive": 700, "fused-m4r": 200} {

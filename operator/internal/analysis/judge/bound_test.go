@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -33,7 +35,7 @@ func TestAFigureExactlyAtItsBoundHolds(t *testing.T) {
 			if bound == "" {
 				bound = fmt.Sprintf("%d.%06d", base*times/1000000, base*times%1000000)
 			}
-			l := fixture.SimulatePair(t, 1, func(spec *fixture.RunSpec) {
+			l := analyzed.SimulatePair(t, 1, func(spec *fixture.RunSpec) {
 				spec.Gates = []assayv1alpha1.Gate{{Name: "exact", Metric: "time", Op: op, Bound: bound, AllowWorse: true}}
 				newer := *spec.Arms[1].DeepCopy()
 				newer.Name = "newer"
@@ -59,7 +61,7 @@ func TestAFigureExactlyAtItsBoundHolds(t *testing.T) {
 }
 
 func TestABoundOnAMeanIsHeldAgainstTheArithmeticMean(t *testing.T) {
-	l := fixture.SimulatePair(t, 1, func(spec *fixture.RunSpec) {
+	l := analyzed.SimulatePair(t, 1, func(spec *fixture.RunSpec) {
 		spec.Gates = []assayv1alpha1.Gate{{Name: "mean", Metric: "time", Op: assayv1alpha1.AtMost, Bound: "20ms"}}
 	})
 	// Nine trials in ten take 10 ms and one a quarter of a second: 34 ms on average, 13.8 ms in the geometric mean.
@@ -77,7 +79,7 @@ func TestABoundOnAMeanIsHeldAgainstTheArithmeticMean(t *testing.T) {
 }
 
 func TestAGateThatRewardsTheWorseDirectionJudgesNothing(t *testing.T) {
-	l := fixture.SimulatePair(t, 1.2, nil)
+	l := analyzed.SimulatePair(t, 1.2, nil)
 	l.Exp.Plan.Gates[0].Op = experiment.RatioAtLeast
 	if got := l.Analyze(); got.Gates[0].Outcome != fixture.Invalid || got.Verdict != fixture.Invalid {
 		t.Errorf("%s: %s", got.Verdict, got.Gates[0].Message)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -20,8 +22,8 @@ import (
 // A ledger from which something is left out, or in which something is called what it is not, would choose what is judged: it is named, and
 // decides nothing.
 func TestALedgerThatChoosesWhatIsJudgedDecidesNothing(t *testing.T) {
-	without := func(numbers ...int) func(*testing.T, *fixture.Run) {
-		return func(t *testing.T, l *fixture.Run) {
+	without := func(numbers ...int) func(*testing.T, *analyzed.Run) {
+		return func(t *testing.T, l *analyzed.Run) {
 			l.Retain(func(a record.Attempt) bool { return !slices.Contains(numbers, fixture.BlockNumber(t, &a)) })
 			l.Waves[0].Blocks = slices.DeleteFunc(slices.Clone(l.Waves[0].Blocks), func(b record.Block) bool {
 				number, _ := record.BlockNumber(b.ID)
@@ -29,15 +31,15 @@ func TestALedgerThatChoosesWhatIsJudgedDecidesNothing(t *testing.T) {
 			})
 		}
 	}
-	planless := func(spoil func(*testing.T, *fixture.Run)) func(*testing.T, *fixture.Run) {
-		return func(t *testing.T, l *fixture.Run) {
+	planless := func(spoil func(*testing.T, *analyzed.Run)) func(*testing.T, *analyzed.Run) {
+		return func(t *testing.T, l *analyzed.Run) {
 			spoil(t, l)
 			l.Waves = nil
 		}
 	}
-	nothing := func(*testing.T, *fixture.Run) {}
+	nothing := func(*testing.T, *analyzed.Run) {}
 	const contradicts = "waves/001/wave.json is missing, cannot be read or contradicts"
-	warmups := func(t *testing.T, l *fixture.Run) {
+	warmups := func(t *testing.T, l *analyzed.Run) {
 		for i := range l.Attempts {
 			if a := &l.Attempts[i]; a.Arm == "new" && fixture.BlockNumber(t, a) < 2 && a.Slot > 0 && !a.Warmup {
 				a.Warmup, a.Trial = true, record.TrialName(a.Block, a.Slot, true)
@@ -46,7 +48,7 @@ func TestALedgerThatChoosesWhatIsJudgedDecidesNothing(t *testing.T) {
 			}
 		}
 	}
-	copies := func(t *testing.T, l *fixture.Run) {
+	copies := func(t *testing.T, l *analyzed.Run) {
 		l.Retain(func(a record.Attempt) bool { return fixture.BlockNumber(t, &a) < 3 })
 		for i, n := 0, len(l.Attempts); i < n; i++ {
 			for block := fixture.BlockNumber(t, &l.Attempts[i]) + 3; block < 10; block += 3 {
@@ -60,7 +62,7 @@ func TestALedgerThatChoosesWhatIsJudgedDecidesNothing(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
-		spoil  func(*testing.T, *fixture.Run)
+		spoil  func(*testing.T, *analyzed.Run)
 		want   experiment.Verdict
 		reason string
 	}{
@@ -70,39 +72,39 @@ func TestALedgerThatChoosesWhatIsJudgedDecidesNothing(t *testing.T) {
 		"two blocks and their plans":      {without(3, 7), fixture.Inconclusive, "block 3 is missing"},
 		"the first block and its plan":    {without(0), fixture.Inconclusive, "block 0 is missing"},
 		"two blocks of a run without one": {planless(without(3, 7)), fixture.Inconclusive, "block 3 is missing"},
-		"a later plan that cannot be read": {func(_ *testing.T, l *fixture.Run) {
+		"a later plan that cannot be read": {func(_ *testing.T, l *analyzed.Run) {
 			l.Problems = []record.Problem{{Source: record.Source{Key: "waves/001/wave.json"}, Reason: "x"}}
 		}, fixture.Inconclusive, contradicts},
 		"slow trials that warm up": {planless(warmups), fixture.Inconclusive, "contradicts the experiment"},
 		"nothing, and a second wave goes on": {
-			func(t *testing.T, l *fixture.Run) { l.AddWaveOf(t, record.Screen, 0.94, 10, 3) }, fixture.Go, "",
+			func(t *testing.T, l *analyzed.Run) { l.AddWaveOf(t, record.Screen, 0.94, 10, 3) }, fixture.Go, "",
 		},
-		"two blocks whose numbers a second wave has again": {func(t *testing.T, l *fixture.Run) {
+		"two blocks whose numbers a second wave has again": {func(t *testing.T, l *analyzed.Run) {
 			without(3, 7)(t, l)
 			l.AddWaveOf(t, record.Screen, 0.94, 3, 5)
 		}, fixture.Inconclusive, "block 3 is missing"},
-		"two blocks at the end, and a second wave begins with another number": {func(t *testing.T, l *fixture.Run) {
+		"two blocks at the end, and a second wave begins with another number": {func(t *testing.T, l *analyzed.Run) {
 			without(8, 9)(t, l)
 			l.AddWaveOf(t, record.Screen, 0.94, 7, 3)
 		}, fixture.Inconclusive, "w001-b0007 is missing, cannot be read or contradicts"},
-		"the same, of a run without a plan": {planless(func(t *testing.T, l *fixture.Run) {
+		"the same, of a run without a plan": {planless(func(t *testing.T, l *analyzed.Run) {
 			without(8, 9)(t, l)
 			l.AddWaveOf(t, record.Screen, 0.94, 7, 3)
 		}), fixture.Inconclusive, "w001-b0007 is missing, cannot be read or contradicts"},
-		"a second wave whose numbers come before those of the first": {func(t *testing.T, l *fixture.Run) {
+		"a second wave whose numbers come before those of the first": {func(t *testing.T, l *analyzed.Run) {
 			without(0, 1, 2)(t, l)
 			l.AddWaveOf(t, record.Screen, 0.94, 0, 3)
 		}, fixture.Inconclusive, "block 0 is missing"},
 		"three blocks, each several times": {planless(copies), fixture.Inconclusive, "one is a copy of the other"},
 		"a bad wave that searches, in a run that searches nothing": {
-			func(t *testing.T, l *fixture.Run) { l.AddWave(t, record.Search, 1.2) }, fixture.Inconclusive, contradicts,
+			func(t *testing.T, l *analyzed.Run) { l.AddWave(t, record.Search, 1.2) }, fixture.Inconclusive, contradicts,
 		},
 		"a bad wave that confirms, in a run that confirms nothing": {
-			func(t *testing.T, l *fixture.Run) { l.AddWave(t, record.Confirm, 1.2) }, fixture.Inconclusive, contradicts,
+			func(t *testing.T, l *analyzed.Run) { l.AddWave(t, record.Confirm, 1.2) }, fixture.Inconclusive, contradicts,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := fixture.SimulatePair(t, 0.94, nil)
+			l := analyzed.SimulatePair(t, 0.94, nil)
 			c.spoil(t, l)
 			got := l.AnalyzeToWave9()
 			if got.Verdict != c.want || !strings.Contains(got.Candidates[0].Reason, c.reason) {
@@ -116,7 +118,7 @@ func TestALedgerThatChoosesWhatIsJudgedDecidesNothing(t *testing.T) {
 // What ran is an order, whatever the design names: where one arm always comes first, what the first place does looks like the arm.
 func TestTheOrderThatRanIsJudgedNotTheOneThatIsNamed(t *testing.T) {
 	places := func(of func(block int) []int, planned bool, order assayv1alpha1.Order) *analysis.Analysis {
-		l := fixture.SimulatePair(t, 1, func(spec *fixture.RunSpec) { spec.Design.Order = order })
+		l := analyzed.SimulatePair(t, 1, func(spec *fixture.RunSpec) { spec.Design.Order = order })
 		for i := range l.Waves[0].Blocks {
 			l.Waves[0].Blocks[i].Order = of(i)
 		}
@@ -167,25 +169,25 @@ func TestSamplesThatAreLeftOutAreALoss(t *testing.T) {
 	gate := assayv1alpha1.Gate{Name: "tail", Metric: "latency", Statistic: "p95", At: fixture.At8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05",
 		Candidate: "fused-m4r"}
 	for name, c := range map[string]struct {
-		spoil func(*fixture.Run)
+		spoil func(*analyzed.Run)
 		want  experiment.Verdict
 		says  string
 	}{
-		"all of them are there": {func(*fixture.Run) {}, fixture.Go, ""},
-		"the slowest three of 30 in each trial": {func(l *fixture.Run) {
+		"all of them are there": {func(*analyzed.Run) {}, fixture.Go, ""},
+		"the slowest three of 30 in each trial": {func(l *analyzed.Run) {
 			l.EachOf("fused-m4r", func(a *record.Attempt) {
 				samples := slices.Sorted(slices.Values(a.Result.Metrics["latency"].Samples))
 				a.Result.Metrics["latency"].Samples = samples[:27]
 			})
 		}, fixture.NoGo, "latency has 27 samples and iterations fixes 30"},
-		"one in one trial of the baseline": {func(l *fixture.Run) {
+		"one in one trial of the baseline": {func(l *analyzed.Run) {
 			gate := slices.IndexFunc(l.Attempts, func(a record.Attempt) bool { return a.Arm == "loop" && !a.Warmup && a.Point == fixture.Point8 })
 			latency := l.Attempts[gate].Result.Metrics["latency"]
 			latency.Samples = latency.Samples[1:]
 		}, fixture.Inconclusive, "the baseline does not complete"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := fixture.SimulateScan(t, 12, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.2)}, fixture.WithGates(gate))
+			l := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.2)}, fixture.WithGates(gate))
 			c.spoil(l)
 			candidate := l.Analyze().Candidates[1]
 			if candidate.Verdict != c.want || !strings.Contains(candidate.Reason, c.says) {
@@ -207,16 +209,16 @@ func TestArmsWhoseFiguresAreMadeOfOtherSamplesAreNotCompared(t *testing.T) {
 	ownNumber := func(spec *fixture.RunSpec) { spec.Arms[2].Parameters["iterations"] = "40" }
 	for name, c := range map[string]struct {
 		edit  func(*fixture.RunSpec)
-		spoil func(*fixture.Run)
+		spoil func(*analyzed.Run)
 		want  experiment.Verdict
 		says  string
 	}{
 		"all samples in all arms": {nil, nil, fixture.Go, ""},
-		"one number of its own in every trial": {nil, func(l *fixture.Run) { l.EachOf("fused-m4r", aggregated) }, fixture.Inconclusive,
+		"one number of its own in every trial": {nil, func(l *analyzed.Run) { l.EachOf("fused-m4r", aggregated) }, fixture.Inconclusive,
 			`latency (samplesFrom: iterations) is made of "one value" in 24 trials of arm fused-m4r, and of "all samples" in 24 trials of arm loop`},
-		"one number of the baseline's":    {nil, func(l *fixture.Run) { l.EachOf("loop", aggregated) }, fixture.Inconclusive, `of "one value" in 24 trials of arm loop`},
-		"one number in one of its trials": {nil, func(l *fixture.Run) { aggregated(l.LastOf("fused-m4r")) }, fixture.NoGo, "latency has 1 sample and iterations fixes 30"},
-		"one number in its trials that the gate looks at, but for one": {nil, func(l *fixture.Run) {
+		"one number of the baseline's":    {nil, func(l *analyzed.Run) { l.EachOf("loop", aggregated) }, fixture.Inconclusive, `of "one value" in 24 trials of arm loop`},
+		"one number in one of its trials": {nil, func(l *analyzed.Run) { aggregated(l.LastOf("fused-m4r")) }, fixture.NoGo, "latency has 1 sample and iterations fixes 30"},
+		"one number in its trials that the gate looks at, but for one": {nil, func(l *analyzed.Run) {
 			one := true
 			l.EachOf("fused-m4r", func(a *record.Attempt) {
 				if a.Point == fixture.Point8 && one {
@@ -226,18 +228,18 @@ func TestArmsWhoseFiguresAreMadeOfOtherSamplesAreNotCompared(t *testing.T) {
 				}
 			})
 		}, fixture.NoGo, "latency has 1 sample and iterations fixes 30"},
-		"one number of all arms": {nil, func(l *fixture.Run) {
+		"one number of all arms": {nil, func(l *analyzed.Run) {
 			for _, arm := range []string{"loop", "fused-naive", "fused-m4r"} {
 				l.EachOf(arm, aggregated)
 			}
 		}, fixture.Go, ""},
-		"a number of samples of its own that it never has": {ownNumber, func(l *fixture.Run) {
+		"a number of samples of its own that it never has": {ownNumber, func(l *analyzed.Run) {
 			l.EachOf("fused-m4r", func(a *record.Attempt) {
 				latency := a.Result.Metrics["latency"]
 				latency.Samples = latency.Samples[:min(30, len(latency.Samples))]
 			})
 		}, fixture.Inconclusive, `is made of "30 samples of 40" in 24 trials of arm fused-m4r`},
-		"a number of samples of its own that it has": {ownNumber, func(l *fixture.Run) {
+		"a number of samples of its own that it has": {ownNumber, func(l *analyzed.Run) {
 			l.EachOf("fused-m4r", func(a *record.Attempt) {
 				latency := a.Result.Metrics["latency"]
 				latency.Samples = slices.Concat(latency.Samples, latency.Samples)[:40]
@@ -245,7 +247,7 @@ func TestArmsWhoseFiguresAreMadeOfOtherSamplesAreNotCompared(t *testing.T) {
 		}, fixture.Go, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := fixture.SimulateScan(t, 12, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.2)}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
+			l := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.2)}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
 				fixture.WithGates(gate)(spec, template)
 				if c.edit != nil {
 					c.edit(spec)
@@ -268,7 +270,7 @@ func TestFailuresOutsideOfWhatIsComparedAreLosses(t *testing.T) {
 		a.Outcome, a.ExitCode, a.Signal, a.Result = record.Failed, nil, ptr.To(11), nil
 	}
 	// again is a second execution of the blocks below a number, whose first one was lost before its last trial.
-	again := func(t *testing.T, l *fixture.Run, below int, arms ...string) {
+	again := func(t *testing.T, l *analyzed.Run, below int, arms ...string) {
 		var second []record.Attempt
 		for i := range l.Attempts {
 			if a := l.Attempts[i]; fixture.BlockNumber(t, &a) < below {
@@ -284,7 +286,7 @@ func TestFailuresOutsideOfWhatIsComparedAreLosses(t *testing.T) {
 		l.Attempts = append(l.Attempts, second...)
 	}
 	// warmedUp has a warm-up of every arm in every block.
-	warmedUp := func(l *fixture.Run, arms ...string) {
+	warmedUp := func(l *analyzed.Run, arms ...string) {
 		for i := range l.Waves[0].Blocks {
 			block := &l.Waves[0].Blocks[i]
 			for slot, cell := range block.Warmup {
@@ -301,18 +303,18 @@ func TestFailuresOutsideOfWhatIsComparedAreLosses(t *testing.T) {
 			}
 		}
 	}
-	repeated := func(below int, arms ...string) func(*testing.T, *fixture.Run) {
-		return func(t *testing.T, l *fixture.Run) {
+	repeated := func(below int, arms ...string) func(*testing.T, *analyzed.Run) {
+		return func(t *testing.T, l *analyzed.Run) {
 			again(t, l, below, arms...)
 			warmedUp(l)
 		}
 	}
-	warming := func(arms ...string) func(*testing.T, *fixture.Run) {
-		return func(_ *testing.T, l *fixture.Run) { warmedUp(l, arms...) }
+	warming := func(arms ...string) func(*testing.T, *analyzed.Run) {
+		return func(_ *testing.T, l *analyzed.Run) { warmedUp(l, arms...) }
 	}
 	const clean = "a second execution of blocks in which nothing failed"
 	for name, c := range map[string]struct {
-		spoil func(*testing.T, *fixture.Run)
+		spoil func(*testing.T, *analyzed.Run)
 		want  experiment.Verdict
 		says  string
 	}{
@@ -323,7 +325,7 @@ func TestFailuresOutsideOfWhatIsComparedAreLosses(t *testing.T) {
 		"warm-ups of both that crash":            {warming("new", "old"), fixture.Go, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := fixture.SimulatePair(t, 0.94, func(spec *fixture.RunSpec) { spec.Design.WarmupTrials = 1 })
+			l := analyzed.SimulatePair(t, 0.94, func(spec *fixture.RunSpec) { spec.Design.WarmupTrials = 1 })
 			c.spoil(t, l)
 			got := l.Analyze()
 			if got.Verdict != c.want || !strings.Contains(got.Candidates[0].Reason, c.says) {
@@ -385,7 +387,7 @@ func TestTheBestIsDoubtedByWhatDoubtsAGate(t *testing.T) {
 	}
 	machine := fixture.Machine{Seed: 4, Noise: fixture.QuietNoise, Seconds: seconds}
 	// measured changes one in so many measured trials of an arm.
-	measured := func(l *fixture.Run, arm string, every int, change func(a *record.Attempt)) {
+	measured := func(l *analyzed.Run, arm string, every int, change func(a *record.Attempt)) {
 		seen := 0
 		l.EachOf(arm, func(a *record.Attempt) {
 			if a.Warmup {
@@ -404,8 +406,8 @@ func TestTheBestIsDoubtedByWhatDoubtsAGate(t *testing.T) {
 		}}
 	}
 	// slower slows fused-m4r down in some blocks by less than the baseline differs from one block to the next.
-	slower := func(in func(block int) bool) func(l *fixture.Run) {
-		return func(l *fixture.Run) {
+	slower := func(in func(block int) bool) func(l *analyzed.Run) {
+		return func(l *analyzed.Run) {
 			l.EachOf("fused-m4r", func(a *record.Attempt) {
 				if in(fixture.BlockNumber(t, a)) {
 					fixture.Neighbour{Slowdown: 1.05}.Disturb(a)
@@ -417,18 +419,18 @@ func TestTheBestIsDoubtedByWhatDoubtsAGate(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
-		spoil func(l *fixture.Run)
+		spoil func(l *analyzed.Run)
 		edit  func(*fixture.RunSpec)
 		want  []string
 	}{
 		"a tenth is enough": {nil, nil, []string{"fused-m4r"}},
-		"but not with a third of its trials half as fast beside their own noise": {func(l *fixture.Run) {
+		"but not with a third of its trials half as fast beside their own noise": {func(l *analyzed.Run) {
 			for _, arm := range []string{"loop", "fused-naive", "fused-m4r"} {
 				slowdown := map[bool]float64{true: 1.5, false: 1}[arm == "fused-m4r"]
 				measured(l, arm, 3, func(a *record.Attempt) { fixture.Neighbour{Slowdown: slowdown, OtherWork: 0.5}.Disturb(a) })
 			}
 		}, nil, both},
-		"nor where the one ran before the other in every block, and both took turns with the baseline": {func(l *fixture.Run) {
+		"nor where the one ran before the other in every block, and both took turns with the baseline": {func(l *analyzed.Run) {
 			wave := &l.Waves[0]
 			for i := range wave.Blocks {
 				places := map[string]int{"fused-naive": 1, "fused-m4r": 2, "loop": i % 2 * 3}
@@ -439,11 +441,11 @@ func TestTheBestIsDoubtedByWhatDoubtsAGate(t *testing.T) {
 			}
 			l.Attempts = machine.Run(l.Exp, wave)
 		}, nil, both},
-		"nor where the other lost trials, and the baseline half as many": {func(l *fixture.Run) {
+		"nor where the other lost trials, and the baseline half as many": {func(l *analyzed.Run) {
 			measured(l, "fused-naive", 9, fail)
 			measured(l, "loop", 19, fail)
 		}, fixture.CompletesGate("0.7", ""), both},
-		"where both lost as many it is enough": {func(l *fixture.Run) {
+		"where both lost as many it is enough": {func(l *analyzed.Run) {
 			measured(l, "fused-naive", 19, fail)
 			measured(l, "fused-m4r", 19, fail)
 		}, fixture.CompletesGate("0.7", ""), []string{"fused-m4r"}},
@@ -458,7 +460,7 @@ func TestTheBestIsDoubtedByWhatDoubtsAGate(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := fixture.SimulateScan(t, 12, machine, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
+			l := analyzed.SimulateScan(t, 12, machine, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
 				fixture.WithGates(fixture.GainAt8("1.1"))(spec, template)
 				if c.edit != nil {
 					c.edit(spec)

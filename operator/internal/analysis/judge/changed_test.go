@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/fixture"
@@ -19,34 +21,34 @@ func TestAnArmThatChangedDuringTheRunIsInvalid(t *testing.T) {
 	}
 	const digests = "is blake3:a in 24 trials and blake3:b in 72 trials"
 	cases := map[string]struct {
-		tamper func(l *fixture.Run)
+		tamper func(l *analyzed.Run)
 		// invalid are the gates and candidates that are not judged.
 		invalid map[string][]string
 		says    string
 	}{
 		"a candidate's program": {
-			tamper:  func(l *fixture.Run) { fixture.Executed(l, "programDigest", "blake3:b", from("fused-m4r")) },
+			tamper:  func(l *analyzed.Run) { analyzed.Executed(l, "programDigest", "blake3:b", from("fused-m4r")) },
 			invalid: map[string][]string{"fused-m4r": {"relative", "absolute"}},
 			says:    "arm fused-m4r changed during the run: programDigest " + digests,
 		},
 		"the files of its image": {
-			tamper:  func(l *fixture.Run) { fixture.Executed(l, "imageFilesDigest", "blake3:b", from("fused-m4r")) },
+			tamper:  func(l *analyzed.Run) { analyzed.Executed(l, "imageFilesDigest", "blake3:b", from("fused-m4r")) },
 			invalid: map[string][]string{"fused-m4r": {"relative", "absolute"}},
 			says:    "imageFilesDigest " + digests,
 		},
 		"the image that it names": {
-			tamper:  func(l *fixture.Run) { fixture.Executed(l, "image", "lab/scan@sha256:b", from("fused-m4r")) },
+			tamper:  func(l *analyzed.Run) { analyzed.Executed(l, "image", "lab/scan@sha256:b", from("fused-m4r")) },
 			invalid: map[string][]string{"fused-m4r": {"relative", "absolute"}},
 			says:    "image is lab/scan@sha256:a in 24 trials and lab/scan@sha256:b in 72 trials",
 		},
 		"the baseline's, with which all are compared": {
-			tamper:  func(l *fixture.Run) { fixture.Executed(l, "programDigest", "blake3:b", from("loop")) },
+			tamper:  func(l *analyzed.Run) { analyzed.Executed(l, "programDigest", "blake3:b", from("loop")) },
 			invalid: map[string][]string{"fused-m4r": {"relative"}, "fused-naive": {"relative"}},
 			says:    "arm loop changed during the run: programDigest " + digests,
 		},
 		"and failed in all trials that ran the other one": {
-			tamper: func(l *fixture.Run) {
-				fixture.Executed(l, "programDigest", "blake3:b", from("fused-m4r"))
+			tamper: func(l *analyzed.Run) {
+				analyzed.Executed(l, "programDigest", "blake3:b", from("fused-m4r"))
 				for i := range l.Attempts {
 					if a := &l.Attempts[i]; from("fused-m4r")(a) {
 						a.Outcome, a.Result, a.Message = record.Failed, nil, "exit status 1"
@@ -57,29 +59,29 @@ func TestAnArmThatChangedDuringTheRunIsInvalid(t *testing.T) {
 			says:    digests,
 		},
 		"no: each arm has its own": {
-			tamper: func(l *fixture.Run) {
-				fixture.Executed(l, "programDigest", "blake3:c", func(a *record.Attempt) bool { return a.Arm == "fused-m4r" })
+			tamper: func(l *analyzed.Run) {
+				analyzed.Executed(l, "programDigest", "blake3:c", func(a *record.Attempt) bool { return a.Arm == "fused-m4r" })
 			},
 		},
 		"no: only another execution of a block, which does not count": {
-			tamper: func(l *fixture.Run) {
+			tamper: func(l *analyzed.Run) {
 				for _, a := range l.Attempts {
 					if a.Block == "w000-b0001" && a.Slot < 3 && !a.Warmup {
 						a.ID = "pod-lost/" + a.Trial
 						l.Attempts = append(l.Attempts, a)
 					}
 				}
-				fixture.Executed(l, "programDigest", "blake3:b", func(a *record.Attempt) bool { return strings.HasPrefix(a.ID, "pod-lost") })
+				analyzed.Executed(l, "programDigest", "blake3:b", func(a *record.Attempt) bool { return strings.HasPrefix(a.ID, "pod-lost") })
 			},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := fixture.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, fixture.WithGates(relative, absolute))
+			l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, fixture.WithGates(relative, absolute))
 			all := func(*record.Attempt) bool { return true }
-			fixture.Executed(l, "programDigest", "blake3:a", all)
-			fixture.Executed(l, "imageFilesDigest", "blake3:a", all)
-			fixture.Executed(l, "image", "lab/scan@sha256:a", all)
+			analyzed.Executed(l, "programDigest", "blake3:a", all)
+			analyzed.Executed(l, "imageFilesDigest", "blake3:a", all)
+			analyzed.Executed(l, "image", "lab/scan@sha256:a", all)
 			tc.tamper(l)
 			got := l.Analyze()
 			for _, gate := range got.Gates {

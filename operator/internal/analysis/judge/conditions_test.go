@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/fixture"
@@ -120,7 +122,7 @@ func TestArmsThatWereMeasuredDifferentlyAreNotCompared(t *testing.T) {
 		} {
 			t.Run(path+" of "+name, func(t *testing.T) {
 				for factor, decided := range decisions {
-					l := fixture.SimulatePair(t, factor, nil)
+					l := analyzed.SimulatePair(t, factor, nil)
 					for i := range l.Attempts {
 						value := values[0]
 						if c.other(&l.Attempts[i]) {
@@ -182,7 +184,7 @@ func TestNoVerdictHangsOnWhichEnvironmentMostTrialsHad(t *testing.T) {
 		"fast enough in eight blocks and too slow in the rest": {level, 2, 0.94, 1.2, fixture.Inconclusive},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := fixture.SimulatePair(t, 1, c.edit)
+			l := analyzed.SimulatePair(t, 1, c.edit)
 			for i := range l.Attempts {
 				a := &l.Attempts[i]
 				by := c.factor

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -90,7 +92,7 @@ func TestALargeDifferenceIsFoundUnderADeclaredCorrelation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("statistical: runs in the long form")
 	}
-	l := fixture.SimulatePair(t, 0.8, func(s *fixture.RunSpec) { s.Design.BlockCorrelation = "0.85" })
+	l := analyzed.SimulatePair(t, 0.8, func(s *fixture.RunSpec) { s.Design.BlockCorrelation = "0.85" })
 	for i := range l.Attempts {
 		l.Attempts[i].Environment.Soft = map[string]any{"nodeName": l.Attempts[i].Block}
 	}

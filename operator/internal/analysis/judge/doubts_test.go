@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/analyze"
@@ -28,7 +30,7 @@ func TestWhatKeepsArmsFromBeingComparedIsFoundWithoutGates(t *testing.T) {
 	}
 	cases := map[string]struct {
 		edit   func(*fixture.RunSpec, *fixture.TemplateSpec)
-		tamper func(l *fixture.Run)
+		tamper func(l *analyzed.Run)
 		// want are the reasons, arms and metrics, in their order.
 		want []string
 		says string
@@ -39,32 +41,32 @@ func TestWhatKeepsArmsFromBeingComparedIsFoundWithoutGates(t *testing.T) {
 			spec.Design.Blocks = assayv1alpha1.Blocks{Min: 20, Max: 20}
 		}},
 		"a trial of an arm crashed": {
-			edit: fixture.OnePoint(), tamper: func(l *fixture.Run) { l.EachMeasured("fused-m4r", some(100, crash)) },
+			edit: fixture.OnePoint(), tamper: func(l *analyzed.Run) { l.EachMeasured("fused-m4r", some(100, crash)) },
 			want: []string{"incomplete fused-m4r"}, says: "23 of 24 trials completed",
 		},
 		"as many as its gate allows, and other arms lost none": {
-			edit: fixture.OnePoint(half), tamper: func(l *fixture.Run) { l.EachMeasured("fused-m4r", some(3, crash)) },
+			edit: fixture.OnePoint(half), tamper: func(l *analyzed.Run) { l.EachMeasured("fused-m4r", some(3, crash)) },
 			want: []string{"lost-unlike fused-m4r,loop", "lost-unlike fused-m4r,fused-naive"}, says: "lost 8",
 		},
 		"as many of all arms": {
-			edit: fixture.OnePoint(half), tamper: func(l *fixture.Run) {
+			edit: fixture.OnePoint(half), tamper: func(l *analyzed.Run) {
 				for _, arm := range []string{"fused-m4r", "fused-naive", "loop"} {
 					l.EachMeasured(arm, some(3, crash))
 				}
 			}, want: []string{"incomplete loop", "incomplete fused-naive"},
 		},
 		"timeouts that its gate allows are bounds": {
-			edit: fixture.OnePoint(half), tamper: func(l *fixture.Run) {
+			edit: fixture.OnePoint(half), tamper: func(l *analyzed.Run) {
 				l.EachMeasured("fused-m4r", some(100, func(_ int, a *record.Attempt) { a.Outcome, a.Result = record.TimedOut, nil }))
 			},
 			want: []string{"timed-out fused-m4r latency", "timed-out fused-m4r throughput"},
 		},
 		"an arm that was measured unlike the two others": {
-			edit: fixture.OnePoint(), tamper: func(l *fixture.Run) { l.ShareCPUs("fused-m4r", 0, 24) },
+			edit: fixture.OnePoint(), tamper: func(l *analyzed.Run) { l.ShareCPUs("fused-m4r", 0, 24) },
 			want: []string{"measured-unlike fused-m4r,loop", "measured-unlike fused-m4r,fused-naive"}, says: "isolation.level",
 		},
 		"two arms unlike each other, of which neither is unlike the baseline": {
-			edit: fixture.OnePoint(), tamper: func(l *fixture.Run) {
+			edit: fixture.OnePoint(), tamper: func(l *analyzed.Run) {
 				l.ShareCPUs("loop", 0, 4)
 				l.ShareCPUs("fused-m4r", 0, 10)
 			},
@@ -77,7 +79,7 @@ func TestWhatKeepsArmsFromBeingComparedIsFoundWithoutGates(t *testing.T) {
 					name := fmt.Sprintf("arm-%d", i)
 					spec.Arms = append(spec.Arms, assayv1alpha1.Arm{Name: name, Parameters: assayv1alpha1.ParameterValues{"strategy": name}})
 				}
-			}, tamper: func(l *fixture.Run) {
+			}, tamper: func(l *analyzed.Run) {
 				for _, arm := range l.Exp.Arms {
 					l.ShareCPUs(arm.Name, 0, map[string]int{"fused-m4r": 0, "fused-naive": 6}[arm.Name])
 					if !strings.HasPrefix(arm.Name, "fused") {
@@ -87,11 +89,11 @@ func TestWhatKeepsArmsFromBeingComparedIsFoundWithoutGates(t *testing.T) {
 			},
 		},
 		"one arm before the other in every block, and both took turns with the baseline": {
-			edit: fixture.OnePoint(), tamper: func(l *fixture.Run) { l.RunInTurns(machine) },
+			edit: fixture.OnePoint(), tamper: func(l *analyzed.Run) { l.RunInTurns(machine) },
 			want: []string{"one-place fused-m4r,fused-naive"},
 		},
 		"an arm that is to run the baseline's program reports another workload": {
-			edit: fixture.OnePoint(), tamper: func(l *fixture.Run) {
+			edit: fixture.OnePoint(), tamper: func(l *analyzed.Run) {
 				l.EachOf("fused-m4r", func(a *record.Attempt) { a.Result.Workload.Name = "other" })
 			}, want: []string{"other-workload fused-m4r"},
 		},
@@ -99,10 +101,10 @@ func TestWhatKeepsArmsFromBeingComparedIsFoundWithoutGates(t *testing.T) {
 			edit: func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
 				fixture.OnePoint()(spec, template)
 				spec.Design.NullArm = true
-			}, tamper: func(l *fixture.Run) { l.EachMeasured("null", some(100, crash)) }, want: []string{"incomplete loop"}, says: "arm null",
+			}, tamper: func(l *analyzed.Run) { l.EachMeasured("null", some(100, crash)) }, want: []string{"incomplete loop"}, says: "arm null",
 		},
 		"one block is a copy of another": {
-			edit: fixture.OnePoint(), tamper: func(l *fixture.Run) {
+			edit: fixture.OnePoint(), tamper: func(l *analyzed.Run) {
 				for i := range l.Attempts {
 					if a := &l.Attempts[i]; a.Block == "w000-b0005" {
 						of := l.Attempts[slices.IndexFunc(l.Attempts, func(b record.Attempt) bool {
@@ -114,7 +116,7 @@ func TestWhatKeepsArmsFromBeingComparedIsFoundWithoutGates(t *testing.T) {
 			}, want: []string{"copied"},
 		},
 		"a plan cannot be read": {
-			edit: fixture.OnePoint(), tamper: func(l *fixture.Run) {
+			edit: fixture.OnePoint(), tamper: func(l *analyzed.Run) {
 				l.Problems = []record.Problem{{Source: record.Source{Key: "waves/000/wave.json"}, Reason: "x"}}
 			}, want: []string{"evidence-missing"},
 		},
@@ -122,7 +124,7 @@ func TestWhatKeepsArmsFromBeingComparedIsFoundWithoutGates(t *testing.T) {
 			edit: func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
 				fixture.OnePoint()(spec, template)
 				silent()(spec, template)
-			}, tamper: func(l *fixture.Run) {
+			}, tamper: func(l *analyzed.Run) {
 				for i := range l.Attempts {
 					l.Attempts[i].Result = nil
 				}
@@ -133,7 +135,7 @@ func TestWhatKeepsArmsFromBeingComparedIsFoundWithoutGates(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			run := fixture.SimulateScan(t, 12, machine, tc.edit)
+			run := analyzed.SimulateScan(t, 12, machine, tc.edit)
 			if tc.tamper != nil {
 				tc.tamper(run)
 			}
@@ -154,7 +156,7 @@ func TestWhatKeepsArmsFromBeingComparedIsFoundWithoutGates(t *testing.T) {
 func TestAFigureHasWhatItIsWithOtherEnvironments(t *testing.T) {
 	for name, slowdown := range map[string]float64{"the same": 1, "another one": 1.5} {
 		t.Run(name, func(t *testing.T) {
-			run := fixture.SimulateScan(t, 12, fixture.Machine{Seed: 3, Noise: fixture.QuietNoise}, fixture.OnePoint())
+			run := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 3, Noise: fixture.QuietNoise}, fixture.OnePoint())
 			for i := range run.Attempts {
 				a := &run.Attempts[i]
 				if a.Block < "w000-b0004" {
@@ -181,7 +183,7 @@ func TestAFigureHasWhatItIsWithOtherEnvironments(t *testing.T) {
 
 // Whoever is unlike everybody else at every point is one doubt, so that an analysis can be read.
 func TestDoubtsAreBounded(t *testing.T) {
-	run := fixture.SimulateScan(t, 3, fixture.Machine{Seed: 3, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1)}, func(spec *fixture.RunSpec, _ *fixture.TemplateSpec) {
+	run := analyzed.SimulateScan(t, 3, fixture.Machine{Seed: 3, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1)}, func(spec *fixture.RunSpec, _ *fixture.TemplateSpec) {
 		spec.Gates, spec.Predictions, spec.Budget.Trials = nil, nil, 10000
 		for i := range 31 {
 			name := fmt.Sprintf("arm-%d", i)

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	"github.com/google/go-cmp/cmp"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -22,7 +24,7 @@ func TestHolmHoldsBackANoGoThatIsOneOfMany(t *testing.T) {
 		return fixture.ScanSeconds(point, "loop")
 	}
 	machine := fixture.Machine{Seed: 3, Noise: fixture.Noise{Block: 0.02, Arm: 0, Trial: 0.045, Sample: 0.01}, Seconds: seconds}
-	alone := fixture.SimulateScan(t, 8, machine, fixture.WithGates(one)).Analyze()
+	alone := analyzed.SimulateScan(t, 8, machine, fixture.WithGates(one)).Analyze()
 	if alone.Gates[0].Outcome != fixture.NoGo {
 		t.Fatalf("alone the gate is %s: %s", alone.Gates[0].Outcome, alone.Gates[0].Message)
 	}
@@ -31,7 +33,7 @@ func TestHolmHoldsBackANoGoThatIsOneOfMany(t *testing.T) {
 		family = append(family, assayv1alpha1.Gate{Name: name, Metric: "latency", Candidate: "fused-m4r", Op: assayv1alpha1.RatioAtMost,
 			Bound: "1.2"})
 	}
-	many := fixture.SimulateScan(t, 8, machine, fixture.WithGates(family...)).Analyze()
+	many := analyzed.SimulateScan(t, 8, machine, fixture.WithGates(family...)).Analyze()
 	if got := many.Gates[0]; got.Outcome != fixture.Inconclusive || !strings.Contains(got.Message, "Holm") {
 		t.Errorf("among %d gates it is %s: %s", len(many.Gates), got.Outcome, got.Message)
 	}
@@ -46,7 +48,7 @@ func TestHolmHoldsBackANoGoThatIsOneOfMany(t *testing.T) {
 }
 
 func TestABoundIsHeldAgainstTheLevelThatIsShown(t *testing.T) {
-	l := fixture.SimulateScan(t, 6, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, nil)
+	l := analyzed.SimulateScan(t, 6, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, nil)
 	got := l.Analyze()
 	compared := 0
 	for _, gate := range got.Gates {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	"github.com/google/go-cmp/cmp"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -24,13 +26,13 @@ type phase struct {
 }
 
 // inWaves runs the scan experiment in several waves.
-func inWaves(t *testing.T, noise fixture.Noise, edit func(*fixture.RunSpec, *fixture.TemplateSpec), phases ...phase) *fixture.Run {
+func inWaves(t *testing.T, noise fixture.Noise, edit func(*fixture.RunSpec, *fixture.TemplateSpec), phases ...phase) *analyzed.Run {
 	t.Helper()
 	exp, err := fixture.ScanExperiment(edit)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &fixture.Run{Exp: exp}
+	l := &analyzed.Run{Exp: exp}
 	first := 0
 	for number, p := range phases {
 		wave, err := fixture.Wave(exp, number, first, p.blocks)
@@ -68,7 +70,7 @@ func TestConfirmation(t *testing.T) {
 	cases := map[string]struct {
 		edit              func(*fixture.RunSpec, *fixture.TemplateSpec)
 		phases            []phase
-		tamper            func(*fixture.Run)
+		tamper            func(*analyzed.Run)
 		verdict, screened experiment.Verdict
 		blocks, confirmed int
 		reason            string
@@ -105,7 +107,7 @@ func TestConfirmation(t *testing.T) {
 		},
 		"an output that differs needs no confirming, whatever the times are": {
 			edit: confirming(gain), phases: []phase{{record.Screen, 8, fast}}, verdict: fixture.NoGo, blocks: 8, reason: "another output",
-			tamper: func(l *fixture.Run) {
+			tamper: func(l *analyzed.Run) {
 				for _, arm := range []string{"fused-m4r", "fused-naive"} {
 					l.EachOf(arm, func(a *record.Attempt) { a.Result.Parity.Digest = strings.Repeat("ab", 32) })
 				}
@@ -173,8 +175,8 @@ func nullAt(slower float64, seconds func(record.Point, string) float64) func(rec
 }
 
 func TestControls(t *testing.T) {
-	slowExpand := func(arm string) func(*fixture.Run) {
-		return func(l *fixture.Run) {
+	slowExpand := func(arm string) func(*analyzed.Run) {
+		return func(l *analyzed.Run) {
 			l.EachOf(arm, func(a *record.Attempt) {
 				for i := range a.Result.Phases[0].Samples {
 					a.Result.Phases[0].Samples[i] *= 1.5
@@ -183,8 +185,8 @@ func TestControls(t *testing.T) {
 		}
 	}
 	// silence takes the phase "expand" from the first trials of an arm at the point that the gate looks at.
-	silence := func(arm string, trials int) func(*fixture.Run) {
-		return func(l *fixture.Run) {
+	silence := func(arm string, trials int) func(*analyzed.Run) {
+		return func(l *analyzed.Run) {
 			left := trials
 			l.EachOf(arm, func(a *record.Attempt) {
 				if left > 0 && !a.Warmup && a.Point == fixture.Point8 {
@@ -197,8 +199,8 @@ func TestControls(t *testing.T) {
 		}
 	}
 	// nullIn leaves trials of the null arm in the first blocks.
-	nullIn := func(blocks int) func(*fixture.Run) {
-		return func(l *fixture.Run) {
+	nullIn := func(blocks int) func(*analyzed.Run) {
+		return func(l *analyzed.Run) {
 			l.Retain(func(a record.Attempt) bool { return a.Arm != "null" || fixture.BlockNumber(t, &a) < blocks })
 		}
 	}
@@ -208,7 +210,7 @@ func TestControls(t *testing.T) {
 	cases := map[string]struct {
 		edit    func(*fixture.RunSpec, *fixture.TemplateSpec)
 		seconds func(record.Point, string) float64
-		tamper  func(*fixture.Run)
+		tamper  func(*analyzed.Run)
 		verdict experiment.Verdict
 		arms    fixture.Verdicts
 		reason  string
@@ -240,7 +242,7 @@ func TestControls(t *testing.T) {
 		},
 		"a null arm whose output differs makes everything Invalid, as a baseline that disagrees with itself does": {
 			edit: withNull(fixture.WithGates(fixture.GainAt8("1.5"))), seconds: nullAt(1, fixture.SpeedUp(1.7)),
-			tamper:  func(l *fixture.Run) { l.LastOf("null").Result.Parity.Digest = strings.Repeat("ab", 32) },
+			tamper:  func(l *analyzed.Run) { l.LastOf("null").Result.Parity.Digest = strings.Repeat("ab", 32) },
 			verdict: fixture.Invalid, arms: fixture.Verdicts{"fused-m4r": fixture.Invalid, "fused-naive": fixture.Invalid}, reason: "arm null disagrees with itself",
 		},
 		"a null arm has the baseline's inputs also where the other arms have their own": {
@@ -248,7 +250,7 @@ func TestControls(t *testing.T) {
 				fixture.WithGates(fixture.GainAt8("1.5"))(spec, template)
 				spec.Parity = assayv1alpha1.ParityPerArm
 			}), seconds: nullAt(1, fixture.SpeedUp(1.7)),
-			tamper: func(l *fixture.Run) {
+			tamper: func(l *analyzed.Run) {
 				l.EachOf("null", func(a *record.Attempt) { a.Result.Parity.Digest = strings.Repeat("ab", 32) })
 			},
 			verdict: fixture.Invalid, arms: fixture.Verdicts{"fused-m4r": fixture.Invalid, "fused-naive": fixture.Invalid}, reason: "arm null gives another output",
@@ -273,7 +275,7 @@ func TestControls(t *testing.T) {
 			verdict: fixture.Go, arms: fixture.Verdicts{"fused-m4r": fixture.Inconclusive, "fused-naive": fixture.Go}, reason: `19 of 20 trials of arm fused-m4r report phase "expand"`,
 		},
 		"one that it does not report leaves its NoGo": {
-			edit: withNull(within, "expand"), seconds: fixture.SpeedUp(1 / 1.2), tamper: func(l *fixture.Run) { silence("fused-m4r", 40)(l); silence("fused-naive", 40)(l) },
+			edit: withNull(within, "expand"), seconds: fixture.SpeedUp(1 / 1.2), tamper: func(l *analyzed.Run) { silence("fused-m4r", 40)(l); silence("fused-naive", 40)(l) },
 			verdict: fixture.NoGo, arms: fixture.Verdicts{"fused-m4r": fixture.NoGo, "fused-naive": fixture.NoGo}, reason: "missed over the whole interval",
 		},
 		"one that the baseline does not report takes the Go of all": {
@@ -305,7 +307,7 @@ func TestControls(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := fixture.SimulateScan(t, 10, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: c.seconds}, c.edit)
+			l := analyzed.SimulateScan(t, 10, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: c.seconds}, c.edit)
 			if c.tamper != nil {
 				c.tamper(l)
 			}
@@ -340,7 +342,7 @@ func TestControls(t *testing.T) {
 func TestANullArmThatMovesTakesTheDecisionOnlyWhereItMoved(t *testing.T) {
 	both := fixture.WithGates(assayv1alpha1.Gate{Name: "gain", Metric: "throughput", At: assayv1alpha1.ParameterValues{"batchSize": "8"},
 		Op: assayv1alpha1.RatioAtLeast, Bound: "1.5"})
-	got := fixture.SimulateScan(t, 10, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: func(point record.Point, arm string) float64 {
+	got := analyzed.SimulateScan(t, 10, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: func(point record.Point, arm string) float64 {
 		if point.Parameters["pendingDelta"] == "1" {
 			return nullAt(1.1, fixture.SpeedUp(1.7))(point, arm)
 		}
@@ -358,7 +360,7 @@ func TestANullArmThatMovesTakesTheDecisionOnlyWhereItMoved(t *testing.T) {
 }
 
 func TestTheNullArmIsShownBesideTheCandidatesAndNeverJudged(t *testing.T) {
-	got := fixture.SimulateScan(t, 10, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: nullAt(1, fixture.SpeedUp(1.7))},
+	got := analyzed.SimulateScan(t, 10, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: nullAt(1, fixture.SpeedUp(1.7))},
 		withNull(fixture.WithGates(fixture.GainAt8("1.5")))).Analyze()
 	if !slices.ContainsFunc(got.Ratios, func(r analysis.RatioResult) bool { return r.Candidate == "null" }) {
 		t.Error("no ratio of the null arm")
@@ -391,7 +393,7 @@ func TestManyControlsRarelyMoveByAccident(t *testing.T) {
 	const runs = 300
 	alarms := 0
 	for seed := range uint64(runs) {
-		got := fixture.SimulateScan(t, 5, fixture.Machine{Seed: seed, Noise: fixture.QuietNoise, Seconds: nullAt(1, fixture.SpeedUp(1)), Samples: 2}, many).Analyze()
+		got := analyzed.SimulateScan(t, 5, fixture.Machine{Seed: seed, Noise: fixture.QuietNoise, Seconds: nullAt(1, fixture.SpeedUp(1)), Samples: 2}, many).Analyze()
 		if len(got.Controls) != 12 {
 			t.Fatalf("%d controls, want 12", len(got.Controls))
 		}
@@ -407,7 +409,7 @@ func TestManyControlsRarelyMoveByAccident(t *testing.T) {
 }
 
 func TestGateConfidence(t *testing.T) {
-	l := fixture.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.7)}, fixture.WithGates(fixture.GainAt8("1.5")))
+	l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.7)}, fixture.WithGates(fixture.GainAt8("1.5")))
 	got := l.Analyze()
 	var ratio analysis.Estimate
 	for _, r := range got.Ratios {
@@ -447,7 +449,7 @@ func TestValidBlocksCountWhatNeedNotBeMeasuredAgain(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := fixture.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, fixture.WithGates(fixture.GainAt8("1.5")))
+			l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, fixture.WithGates(fixture.GainAt8("1.5")))
 			l.EachOf("fused-m4r", func(a *record.Attempt) {
 				if a.Block == "w000-b0001" || a.Block == "w000-b0002" {
 					c.change(a)
@@ -472,11 +474,11 @@ func TestTheRunIsGoOnlyBeyondTheChancesItHad(t *testing.T) {
 			}
 			return fixture.ScanSeconds(point, "loop")
 		}}
-	alone := fixture.SimulateScan(t, 8, machine, fixture.WithGates(one)).Analyze()
+	alone := analyzed.SimulateScan(t, 8, machine, fixture.WithGates(one)).Analyze()
 	if alone.Verdict != fixture.Go {
 		t.Fatalf("alone: %s, %s", alone.Verdict, alone.Candidates[1].Reason)
 	}
-	both := fixture.SimulateScan(t, 8, machine, fixture.WithGates(fixture.GainAt8("1.5"))).Analyze()
+	both := analyzed.SimulateScan(t, 8, machine, fixture.WithGates(fixture.GainAt8("1.5"))).Analyze()
 	if got := find(t, both.Candidates, "fused-m4r"); got.Verdict != fixture.Inconclusive || !strings.Contains(got.Reason, "one of 2 candidates") {
 		t.Errorf("as one of two: %s: %s", got.Verdict, got.Reason)
 	}
@@ -489,20 +491,20 @@ func TestAGateKeepsWhatKeepsItFromADecision(t *testing.T) {
 	for name, c := range map[string]struct {
 		factor float64
 		edit   func(*fixture.RunSpec)
-		tamper func(*fixture.Run)
+		tamper func(*analyzed.Run)
 		want   []analysis.CapReason
 	}{
 		"nothing does":                             {0.94, nil, nil, nil},
 		"a Go of arms that kept their places":      {0.94, sequential, nil, []analysis.CapReason{analysis.CapSequential, analysis.CapOnePlace}},
 		"a NoGo of them":                           {1.07, sequential, nil, []analysis.CapReason{analysis.CapSequential, analysis.CapOnePlace}},
 		"figures of them that decide nothing":      {1, sequential, nil, []analysis.CapReason{analysis.CapSequential, analysis.CapOnePlace}},
-		"one that is Invalid says why by itself":   {0.94, sequential, func(l *fixture.Run) { l.Retain(func(a record.Attempt) bool { return fixture.BlockNumber(t, &a) < 2 }) }, nil},
-		"a NoGo of few blocks is one all the same": {1.07, nil, func(l *fixture.Run) { l.Retain(func(a record.Attempt) bool { return fixture.BlockNumber(t, &a) < 8 }) }, nil},
-		"a Go of few blocks": {0.94, nil, func(l *fixture.Run) { l.Retain(func(a record.Attempt) bool { return fixture.BlockNumber(t, &a) < 8 }) },
+		"one that is Invalid says why by itself":   {0.94, sequential, func(l *analyzed.Run) { l.Retain(func(a record.Attempt) bool { return fixture.BlockNumber(t, &a) < 2 }) }, nil},
+		"a NoGo of few blocks is one all the same": {1.07, nil, func(l *analyzed.Run) { l.Retain(func(a record.Attempt) bool { return fixture.BlockNumber(t, &a) < 8 }) }, nil},
+		"a Go of few blocks": {0.94, nil, func(l *analyzed.Run) { l.Retain(func(a record.Attempt) bool { return fixture.BlockNumber(t, &a) < 8 }) },
 			[]analysis.CapReason{analysis.CapFewBlocks}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := fixture.SimulatePair(t, c.factor, c.edit)
+			l := analyzed.SimulatePair(t, c.factor, c.edit)
 			if c.tamper != nil {
 				c.tamper(l)
 			}
@@ -528,7 +530,7 @@ func TestAControlIsComparedOnceForAllGatesThatLookThere(t *testing.T) {
 		return assayv1alpha1.Gate{Name: name, Metric: "latency", At: fixture.At8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05"}
 	}
 	parity := assayv1alpha1.Gate{Name: "same", At: assayv1alpha1.ParameterValues{"batchSize": "1"}, Op: assayv1alpha1.ParityEqual}
-	l := fixture.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1)}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
+	l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1)}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
 		fixture.WithGates(parity, within("slower"), within("as fast"))(spec, template)
 		spec.Design.NullArm, spec.Design.ControlPhases = true, []string{"expand"}
 	})

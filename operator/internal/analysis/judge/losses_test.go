@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/analyze"
@@ -123,7 +125,7 @@ func TestLossesNeverHelp(t *testing.T) {
 			if c.factor == 0 {
 				c.factor = 0.94
 			}
-			l := fixture.SimulatePair(t, c.factor, c.edit)
+			l := analyzed.SimulatePair(t, c.factor, c.edit)
 			for _, lost := range c.lost {
 				switch lost.how {
 				case "slowest":
@@ -151,7 +153,7 @@ func TestLossesNeverHelp(t *testing.T) {
 }
 
 func TestATrialThatWasTakenAwayIsCountedOnce(t *testing.T) {
-	l := fixture.SimulatePair(t, 0.94, nil)
+	l := analyzed.SimulatePair(t, 0.94, nil)
 	gone := l.Attempts[slices.IndexFunc(l.Attempts, func(a record.Attempt) bool { return a.Arm == "new" && !a.Warmup })]
 	l.Retain(func(a record.Attempt) bool { return a.ID != gone.ID })
 	sealed := map[string]string{"attempts/" + gone.Block + "/" + gone.ID + ".json": strings.Repeat("0", 64)}
@@ -165,7 +167,7 @@ func TestATrialThatWasTakenAwayIsCountedOnce(t *testing.T) {
 
 // Each execution of a block may lack trials that the other has: those of one are compared, and of the others nobody knows.
 func TestATrialThatOnlyAnotherExecutionHasIsOneOfWhichNothingIsKnown(t *testing.T) {
-	l := fixture.SimulatePair(t, 0.94, nil)
+	l := analyzed.SimulatePair(t, 0.94, nil)
 	one := &l.Attempts[slices.IndexFunc(l.Attempts, func(a record.Attempt) bool { return a.Arm == "new" && !a.Warmup })]
 	one.ID = "other/" + one.Trial
 	got := l.Analyze()
@@ -177,7 +179,7 @@ func TestATrialThatOnlyAnotherExecutionHasIsOneOfWhichNothingIsKnown(t *testing.
 }
 
 func TestEveryArmHasOneRowOfCompleting(t *testing.T) {
-	got := fixture.SimulateScan(t, 4, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, fixture.WithGates(fixture.GainAt8("1.5"))).Analyze()
+	got := analyzed.SimulateScan(t, 4, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, fixture.WithGates(fixture.GainAt8("1.5"))).Analyze()
 	var rows []string
 	for _, gate := range got.Gates {
 		if gate.Op == experiment.Completes {
@@ -187,13 +189,13 @@ func TestEveryArmHasOneRowOfCompleting(t *testing.T) {
 	if want := []string{"loop  Blocking Go", "fused-naive  Blocking Go", "fused-m4r  Blocking Go"}; !slices.Equal(rows, want) {
 		t.Errorf("%q, want %q", rows, want)
 	}
-	bare := fixture.SimulateScan(t, 4, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, fixture.WithGates()).Analyze()
+	bare := analyzed.SimulateScan(t, 4, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, fixture.WithGates()).Analyze()
 	if len(bare.Gates) != 0 || bare.Verdict != "" {
 		t.Errorf("a run without gates has %d and the verdict %q", len(bare.Gates), bare.Verdict)
 	}
 	advisory := fixture.GainAt8("1.5")
 	advisory.Severity = assayv1alpha1.Advisory
-	if asks := fixture.SimulateScan(t, 4, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, fixture.WithGates(advisory)).Analyze(); asks.Verdict != "" {
+	if asks := analyzed.SimulateScan(t, 4, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, fixture.WithGates(advisory)).Analyze(); asks.Verdict != "" {
 		t.Errorf("a run that asks for nothing that decides has the verdict %q", asks.Verdict)
 	}
 }

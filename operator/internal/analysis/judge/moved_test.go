@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -27,7 +29,7 @@ func TestWhatWentBadlyIsSeenWhereverItWasMoved(t *testing.T) {
 		return record.Leases{Known: true, Taken: []record.LeaseTaken{{Run: run}}}
 	}
 	// again executes every block once more; the first execution, of which spoil changes the trials of arms, lacks its last trial.
-	again := func(l *fixture.Run, spoil func(*record.Attempt), arms ...string) {
+	again := func(l *analyzed.Run, spoil func(*record.Attempt), arms ...string) {
 		second := slices.Clone(l.Attempts)
 		for i := range second {
 			a := &second[i]
@@ -39,19 +41,19 @@ func TestWhatWentBadlyIsSeenWhereverItWasMoved(t *testing.T) {
 		}
 		l.Attempts = append(l.Attempts, second...)
 	}
-	first := func(l *fixture.Run, change func(*record.Attempt)) {
+	first := func(l *analyzed.Run, change func(*record.Attempt)) {
 		for i := range l.Attempts {
 			if !strings.HasPrefix(l.Attempts[i].ID, "second/") {
 				change(&l.Attempts[i])
 			}
 		}
 	}
-	underStale := func(l *fixture.Run, arms ...string) record.Evidence {
+	underStale := func(l *analyzed.Run, arms ...string) record.Evidence {
 		again(l, crash, arms...)
 		first(l, stale)
 		return record.Evidence{Leases: leases(l.Exp.Run)}
 	}
-	markers := func(l *fixture.Run, arms ...int) (out []record.Started) {
+	markers := func(l *analyzed.Run, arms ...int) (out []record.Started) {
 		for _, block := range l.Waves[0].Blocks {
 			for slot, cell := range block.Warmup {
 				if arm := l.Waves[0].Cells[cell].Arm; slices.Contains(arms, arm) {
@@ -65,29 +67,29 @@ func TestWhatWentBadlyIsSeenWhereverItWasMoved(t *testing.T) {
 	}
 	nothing := record.Evidence{}
 	for name, c := range map[string]struct {
-		spoil func(*fixture.Run) record.Evidence
+		spoil func(*analyzed.Run) record.Evidence
 		want  experiment.Verdict
 		says  string
 	}{
-		"every block ran twice": {func(l *fixture.Run) record.Evidence { again(l, crash); return nothing }, fixture.Go, ""},
+		"every block ran twice": {func(l *analyzed.Run) record.Evidence { again(l, crash); return nothing }, fixture.Go, ""},
 		"the candidate reported nothing of use in the execution that does not count": {
-			func(l *fixture.Run) record.Evidence { again(l, zero, "new"); return nothing }, fixture.Inconclusive, "15 of no use in another execution",
+			func(l *analyzed.Run) record.Evidence { again(l, zero, "new"); return nothing }, fixture.Inconclusive, "15 of no use in another execution",
 		},
 		"nor did the baseline": {
-			func(l *fixture.Run) record.Evidence { again(l, zero, "new", "old"); return nothing }, fixture.Go, "",
+			func(l *analyzed.Run) record.Evidence { again(l, zero, "new", "old"); return nothing }, fixture.Go, "",
 		},
 		"the candidate crashed under a lease that was stale": {
-			func(l *fixture.Run) record.Evidence { return underStale(l, "new") }, fixture.Inconclusive, "15 failed in an execution that does not count",
+			func(l *analyzed.Run) record.Evidence { return underStale(l, "new") }, fixture.Inconclusive, "15 failed in an execution that does not count",
 		},
-		"so did the baseline": {func(l *fixture.Run) record.Evidence { return underStale(l, "new", "old") }, fixture.Go, ""},
+		"so did the baseline": {func(l *analyzed.Run) record.Evidence { return underStale(l, "new", "old") }, fixture.Go, ""},
 		"the candidate's warm-ups never ended": {
-			func(l *fixture.Run) record.Evidence { return record.Evidence{Unfinished: markers(l, 1)} }, fixture.Inconclusive,
+			func(l *analyzed.Run) record.Evidence { return record.Evidence{Unfinished: markers(l, 1)} }, fixture.Inconclusive,
 			"10 begun and never ended",
 		},
 		"nor did the baseline's": {
-			func(l *fixture.Run) record.Evidence { return record.Evidence{Unfinished: markers(l, 0, 1)} }, fixture.Go, "",
+			func(l *analyzed.Run) record.Evidence { return record.Evidence{Unfinished: markers(l, 0, 1)} }, fixture.Go, "",
 		},
-		"plans without the trials in which the candidate crashed": {func(l *fixture.Run) record.Evidence {
+		"plans without the trials in which the candidate crashed": {func(l *analyzed.Run) record.Evidence {
 			for i := range l.Waves[0].Blocks {
 				l.Waves[0].Blocks[i].Order = l.Waves[0].Blocks[i].Order[:2]
 			}
@@ -98,12 +100,12 @@ func TestWhatWentBadlyIsSeenWhereverItWasMoved(t *testing.T) {
 			})
 			return nothing
 		}, fixture.Inconclusive, "attempts/w000-b0000/simulated/w000-b0000-s00002.json is missing, cannot be read or contradicts"},
-		"a wave in which the candidate is slower, with another run's plan": {func(l *fixture.Run) record.Evidence {
+		"a wave in which the candidate is slower, with another run's plan": {func(l *analyzed.Run) record.Evidence {
 			l.AddWave(t, record.Screen, 1.2)
 			l.Waves[1].Experiment = "sha256:0"
 			return nothing
 		}, fixture.Inconclusive, "waves/001/wave.json is missing, cannot be read or contradicts"},
-		"both arms lost half of their trials, the candidate the slower ones": {func(l *fixture.Run) record.Evidence {
+		"both arms lost half of their trials, the candidate the slower ones": {func(l *analyzed.Run) record.Evidence {
 			count := map[string]int{}
 			for i := range l.Attempts {
 				a := &l.Attempts[i]
@@ -113,7 +115,7 @@ func TestWhatWentBadlyIsSeenWhereverItWasMoved(t *testing.T) {
 			}
 			return nothing
 		}, fixture.Inconclusive, "10 of 20 trials completed against at least 1.000: 10 missing"},
-		"no plan, and a crash is an attempt of something else": {func(l *fixture.Run) record.Evidence {
+		"no plan, and a crash is an attempt of something else": {func(l *analyzed.Run) record.Evidence {
 			a := l.LastOf("new")
 			crash(a)
 			a.Argv, l.Waves = []string{"/other"}, nil
@@ -121,7 +123,7 @@ func TestWhatWentBadlyIsSeenWhereverItWasMoved(t *testing.T) {
 		}, fixture.Inconclusive, "is missing, cannot be read or contradicts"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := fixture.SimulatePair(t, 0.94, func(spec *fixture.RunSpec) { spec.Design.WarmupTrials = 1 })
+			l := analyzed.SimulatePair(t, 0.94, func(spec *fixture.RunSpec) { spec.Design.WarmupTrials = 1 })
 			evidence := c.spoil(l)
 			evidence.Waves, evidence.Attempts = l.Waves, l.Attempts
 			got := analyze.Evidence(l.Exp, evidence, 9)
@@ -151,7 +153,7 @@ func TestAnOutputThatIsNotThereIsNotEqual(t *testing.T) {
 		"nor is that of a trial that is known to begin": {take: true, unfinished: marker, want: fixture.Inconclusive},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := fixture.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.5)}, fixture.WithGates(fixture.GainAt8("1.1"),
+			l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.5)}, fixture.WithGates(fixture.GainAt8("1.1"),
 				assayv1alpha1.Gate{Name: "same", Op: assayv1alpha1.ParityEqual},
 				assayv1alpha1.Gate{Name: "done", Op: assayv1alpha1.Completes, Bound: "0.9"}))
 			one := l.LastOf("fused-m4r")
@@ -189,7 +191,7 @@ func TestANullArmThatLostTrialsIsMissing(t *testing.T) {
 		"the candidate did as well": {[]string{"new", "null"}, fixture.Inconclusive},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := fixture.SimulatePair(t, 0.94, fixture.CombineEdits(fixture.CompletesGate("0.4", ""), func(spec *fixture.RunSpec) { spec.Design.NullArm = true }))
+			l := analyzed.SimulatePair(t, 0.94, fixture.CombineEdits(fixture.CompletesGate("0.4", ""), func(spec *fixture.RunSpec) { spec.Design.NullArm = true }))
 			for _, arm := range c.arms {
 				of := map[string]int{}
 				l.EachOf(arm, func(a *record.Attempt) {
@@ -253,7 +255,7 @@ func TestNothingThatIsMadeOfACrashIsGo(t *testing.T) {
 	}
 	for one, first := range ways {
 		for other, second := range ways {
-			l := fixture.SimulatePair(t, 0.94, nil)
+			l := analyzed.SimulatePair(t, 0.94, nil)
 			evidence := record.Evidence{Waves: l.Waves}
 			did := 0
 			l.EachOf("new", func(a *record.Attempt) {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -37,15 +39,15 @@ func TestLossesAtOnePointAreNotHiddenByOtherPoints(t *testing.T) {
 	for name, c := range map[string]struct {
 		points int
 		edit   func(*fixture.RunSpec)
-		spoil  func(*fixture.Run)
+		spoil  func(*analyzed.Run)
 		want   experiment.Verdict
 		reason string
 	}{
 		"a candidate that loses 9 of 20 trials at the only point": {
-			1, fixture.CompletesGate("0.5", ""), func(l *fixture.Run) { l.FailAtPoint("new", "size=1", 9) }, fixture.Inconclusive, "lost 9 of 20 trials",
+			1, fixture.CompletesGate("0.5", ""), func(l *analyzed.Run) { l.FailAtPoint("new", "size=1", 9) }, fixture.Inconclusive, "lost 9 of 20 trials",
 		},
 		"at one of 60 points, where both lose some elsewhere": {
-			60, fixture.CombineEdits(fixture.CompletesGate("0.5", ""), atSize("1")), func(l *fixture.Run) {
+			60, fixture.CombineEdits(fixture.CompletesGate("0.5", ""), atSize("1")), func(l *analyzed.Run) {
 				l.FailAtPoint("new", "size=1", 9)
 				for _, arm := range []string{"old", "new"} {
 					for size := 2; size <= 12; size++ {
@@ -55,23 +57,23 @@ func TestLossesAtOnePointAreNotHiddenByOtherPoints(t *testing.T) {
 			}, fixture.Inconclusive, "at size=1 arm new lost 9 of 20 trials",
 		},
 		"six of 20, which all points together hide": {
-			60, fixture.CombineEdits(fixture.CompletesGate("0.5", ""), atSize("1")), func(l *fixture.Run) { l.FailAtPoint("new", "size=1", 6) }, fixture.Inconclusive,
+			60, fixture.CombineEdits(fixture.CompletesGate("0.5", ""), atSize("1")), func(l *analyzed.Run) { l.FailAtPoint("new", "size=1", 6) }, fixture.Inconclusive,
 			"at size=1 arm new lost 6 of 20 trials",
 		},
 		"both arms lose 9 of 20 there, and 70 % have to complete": {
-			60, fixture.CombineEdits(fixture.CompletesGate("0.7", ""), atSize("1")), func(l *fixture.Run) {
+			60, fixture.CombineEdits(fixture.CompletesGate("0.7", ""), atSize("1")), func(l *analyzed.Run) {
 				l.FailAtPoint("new", "size=1", 9)
 				l.FailAtPoint("old", "size=1", 9)
 			}, fixture.Inconclusive, "at size=1 11 of 20 trials completed",
 		},
 		"both lose all there, and the gate looks elsewhere": {
-			60, fixture.CombineEdits(fixture.CompletesGate("0.7", ""), atSize("2")), func(l *fixture.Run) {
+			60, fixture.CombineEdits(fixture.CompletesGate("0.7", ""), atSize("2")), func(l *analyzed.Run) {
 				l.FailAtPoint("new", "size=1", 20)
 				l.FailAtPoint("old", "size=1", 20)
 			}, fixture.NoGo, "at size=1 0 of 20 trials completed",
 		},
 		"a candidate that shares its CPUs in seven of 20 trials at one of 60 points": {
-			60, atSize("1"), func(l *fixture.Run) {
+			60, atSize("1"), func(l *analyzed.Run) {
 				at := 0
 				l.EachOf("new", func(a *record.Attempt) {
 					if a.Point == "size=1" {
@@ -83,14 +85,14 @@ func TestLossesAtOnePointAreNotHiddenByOtherPoints(t *testing.T) {
 			}, fixture.Inconclusive, "at size=1 isolation.level of arm new is",
 		},
 		"both lose 4 of 20 there, and 70 % have to complete": {
-			60, fixture.CombineEdits(fixture.CompletesGate("0.7", ""), atSize("1")), func(l *fixture.Run) {
+			60, fixture.CombineEdits(fixture.CompletesGate("0.7", ""), atSize("1")), func(l *analyzed.Run) {
 				l.FailAtPoint("new", "size=1", 4)
 				l.FailAtPoint("old", "size=1", 4)
 			}, fixture.Go, "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := fixture.SimulatePair(t, 0.94, fixture.CombineEdits(points(c.points), c.edit))
+			l := analyzed.SimulatePair(t, 0.94, fixture.CombineEdits(points(c.points), c.edit))
 			c.spoil(l)
 			got := l.Analyze()
 			if got.Verdict != c.want || !strings.Contains(got.Candidates[0].Reason, c.reason) {

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -21,7 +23,7 @@ func silent(gates ...assayv1alpha1.Gate) func(*fixture.RunSpec, *fixture.Templat
 }
 
 // using gives every trial of an arm something its process used, and takes away what it reported.
-func using(l *fixture.Run, arm string, change func(block int, attempt *record.Attempt)) {
+func using(l *analyzed.Run, arm string, change func(block int, attempt *record.Attempt)) {
 	blocks := map[string]int{}
 	l.EachOf(arm, func(attempt *record.Attempt) {
 		if _, ok := blocks[attempt.Block]; !ok {
@@ -65,7 +67,7 @@ func TestWhatTheRunnerReadsIsJudged(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := fixture.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, silent(tc.gate))
+			l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, silent(tc.gate))
 			for arm, by := range twice {
 				using(l, arm, func(block int, a *record.Attempt) {
 					by := by * (1 + 0.001*float64(block%3))
@@ -119,7 +121,7 @@ func TestACountOfZeroNeitherDecidesNorExcuses(t *testing.T) {
 		"nor is one that reads 0 of the baseline's": {"systemTime", 0.5, none, first, fixture.Inconclusive, "values that are not positive (in 1 of 32 trials)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := fixture.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, silent(assayv1alpha1.Gate{
+			l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, silent(assayv1alpha1.Gate{
 				Name: "g", Metric: "process." + c.metric, Op: assayv1alpha1.RatioAtMost, Bound: "1.1", Candidate: "fused-m4r", At: fixture.At8,
 			}))
 			for arm, zero := range map[string]func(int) bool{"loop": c.baselines, "fused-m4r": c.zeros} {
@@ -183,7 +185,7 @@ func TestWhatIsReadInAPartOfTheTrialsDecidesNothing(t *testing.T) {
 		"no gate looks at the baseline's":    {"process.cpuTime", assayv1alpha1.AtMost, "700ms", baseline, 9, noSystem, fixture.Go, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := fixture.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, silent(assayv1alpha1.Gate{
+			l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, silent(assayv1alpha1.Gate{
 				Name: "g", Metric: c.metric, Op: c.op, Bound: c.bound, Candidate: candidate, At: fixture.At8,
 			}))
 			for _, arm := range []string{baseline, "fused-naive", candidate} {
@@ -212,7 +214,7 @@ func TestWhatIsReadInAPartOfTheTrialsDecidesNothing(t *testing.T) {
 }
 
 func TestAServersProcessIsJudgedToo(t *testing.T) {
-	l := fixture.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
+	l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
 		silent(assayv1alpha1.Gate{Name: "g", Metric: "process.server.cpuTime", Op: assayv1alpha1.RatioAtMost, Bound: "1.5",
 			Candidate: "fused-m4r", At: fixture.At8})(spec, template)
 		template.Command, template.Roles = nil,
@@ -233,7 +235,7 @@ func TestAServersProcessIsJudgedToo(t *testing.T) {
 
 // Whatever a ledger says, it is judged: what an attempt does not have is missing in it.
 func TestAttemptsWithoutAResultLackWhatGatesNeed(t *testing.T) {
-	l := fixture.SimulatePair(t, 0.94, nil)
+	l := analyzed.SimulatePair(t, 0.94, nil)
 	l.Exp.Plan.Workload.Output.Format = experiment.NoOutput
 	for i := range l.Attempts {
 		l.Attempts[i].Result = nil

@@ -3,6 +3,8 @@ package judge_test
 import (
 	"testing"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
@@ -12,8 +14,8 @@ import (
 func TestWithRejectedIsTheRunWithoutLimits(t *testing.T) {
 	limits := assayv1alpha1.NoiseLimits{OtherWork: "off", Steal: "off"}
 	tamper := beside(cpuNeighbour, nil, 3, 7)
-	run := fixture.SimulateScan(t, 12, fixture.Machine{Seed: 5, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.2)}, fixture.WithGates(fixture.GainAt8("1.1")))
-	open := fixture.SimulateScan(t, 12, fixture.Machine{Seed: 5, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.2)}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
+	run := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 5, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.2)}, fixture.WithGates(fixture.GainAt8("1.1")))
+	open := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 5, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.2)}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
 		fixture.WithGates(fixture.GainAt8("1.1"))(spec, template)
 		spec.Environment = &assayv1alpha1.Environment{Noise: limits}
 	})
@@ -40,7 +42,7 @@ func TestWithRejectedIsTheRunWithoutLimits(t *testing.T) {
 
 // One reading costs one trial: the other arms of the block keep theirs, and its own arm what is left of it there.
 func TestAnArmKeepsWhatIsLeftOfItInABlock(t *testing.T) {
-	run := fixture.SimulateScan(t, 12, fixture.Machine{Seed: 5, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.2)}, fixture.WithGates(fixture.GainAt8("1.1")))
+	run := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 5, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.2)}, fixture.WithGates(fixture.GainAt8("1.1")))
 	var hit *record.Attempt
 	for i := range run.Attempts {
 		a := &run.Attempts[i]

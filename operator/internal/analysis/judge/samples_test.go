@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"k8s.io/utils/ptr"
 
@@ -20,7 +22,7 @@ import (
 
 // latencies gives every trial of the scan experiment samples of its own: as many as number says of the n-th of its arm, and factor times as
 // long as those of any other.
-func latencies(l *fixture.Run, number func(arm string, n int) int, factor func(arm string, n int) float64) {
+func latencies(l *analyzed.Run, number func(arm string, n int) int, factor func(arm string, n int) float64) {
 	random := rand.New(rand.NewPCG(3, 5))
 	seen := map[string]int{}
 	at := l.Attempts[0].StartedAt
@@ -88,7 +90,7 @@ func TestNoDecisionRestsOnHowManySamplesThereAre(t *testing.T) {
 		bound     string
 		number    func(arm string, n int) int
 		factor    func(arm string, n int) float64
-		spoil     func(*fixture.Run)
+		spoil     func(*analyzed.Run)
 		want      experiment.Verdict
 		says      string
 	}{
@@ -122,14 +124,14 @@ func TestNoDecisionRestsOnHowManySamplesThereAre(t *testing.T) {
 		},
 		"one value in all of its trials, of a level": {
 			statistic: "mean", op: assayv1alpha1.AtMost, bound: "15ms", number: always(30), factor: alike,
-			spoil: func(l *fixture.Run) { l.EachOf(candidate, aggregate(0)) }, want: fixture.Inconclusive, says: `is made of "one value" in 24 trials`,
+			spoil: func(l *analyzed.Run) { l.EachOf(candidate, aggregate(0)) }, want: fixture.Inconclusive, says: `is made of "one value" in 24 trials`,
 		},
 		"one value where the parameter fixes one, of a level": {
 			edit: func(spec *fixture.RunSpec, _ *fixture.TemplateSpec) {
 				spec.Parameters = assayv1alpha1.ParameterValues{"iterations": "1"}
 			},
 			statistic: "mean", op: assayv1alpha1.AtMost, bound: "15ms", number: always(1), factor: alike,
-			spoil: func(l *fixture.Run) { l.EachOf(candidate, aggregate(0)) }, want: fixture.Go,
+			spoil: func(l *analyzed.Run) { l.EachOf(candidate, aggregate(0)) }, want: fixture.Go,
 		},
 		"all of them, of a level": {statistic: "p90", op: assayv1alpha1.AtMost, bound: "15ms", number: always(30), factor: alike, want: fixture.Go},
 
@@ -166,30 +168,30 @@ func TestNoDecisionRestsOnHowManySamplesThereAre(t *testing.T) {
 		},
 		"one value of its own, of its largest": {
 			edit: free, statistic: "max", bound: "1", number: always(30), factor: slower(1.05, all),
-			spoil: func(l *fixture.Run) { l.EachOf(candidate, aggregate(0)) }, want: fixture.Inconclusive,
+			spoil: func(l *analyzed.Run) { l.EachOf(candidate, aggregate(0)) }, want: fixture.Inconclusive,
 			says: `latency is made of "one value" in 24 trials of arm fused-m4r, and of "30 samples" in 24 trials of arm loop`,
 		},
 		"one value in some of its trials, of its mean": {
 			edit: free, statistic: "mean", number: always(30), factor: slower(1, never),
-			spoil: func(l *fixture.Run) { l.EachOf(candidate, aggregate(20)) }, want: fixture.Inconclusive, says: `is made of "one value" in `,
+			spoil: func(l *analyzed.Run) { l.EachOf(candidate, aggregate(20)) }, want: fixture.Inconclusive, says: `is made of "one value" in `,
 		},
 		"one value in some of its trials, of a level": {
 			edit: free, statistic: "max", op: assayv1alpha1.AtMost, bound: "15ms", number: always(30), factor: alike,
-			spoil: func(l *fixture.Run) { l.EachOf(candidate, aggregate(20)) }, want: fixture.Inconclusive, says: `is made of "one value" in `,
+			spoil: func(l *analyzed.Run) { l.EachOf(candidate, aggregate(20)) }, want: fixture.Inconclusive, says: `is made of "one value" in `,
 		},
 		"a histogram where the baseline has samples": {
-			edit: free, statistic: "p95", number: always(30), factor: alike, spoil: func(l *fixture.Run) { l.EachOf(candidate, histogram) },
+			edit: free, statistic: "p95", number: always(30), factor: alike, spoil: func(l *analyzed.Run) { l.EachOf(candidate, histogram) },
 			want: fixture.Inconclusive, says: `is made of "samples in a histogram" in 24 trials of arm fused-m4r, and of "samples" in 24 trials of arm loop`,
 		},
 		"histograms of all arms": {
-			edit: free, statistic: "p95", number: always(30), factor: alike, spoil: func(l *fixture.Run) {
+			edit: free, statistic: "p95", number: always(30), factor: alike, spoil: func(l *analyzed.Run) {
 				for _, arm := range l.Exp.Arms {
 					l.EachOf(arm.Name, histogram)
 				}
 			}, want: fixture.Go,
 		},
 		"one value of all arms": {
-			edit: free, statistic: "mean", number: always(30), factor: alike, spoil: func(l *fixture.Run) {
+			edit: free, statistic: "mean", number: always(30), factor: alike, spoil: func(l *analyzed.Run) {
 				for _, arm := range l.Exp.Arms {
 					l.EachOf(arm.Name, aggregate(0))
 				}
@@ -199,7 +201,7 @@ func TestNoDecisionRestsOnHowManySamplesThereAre(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			gate := assayv1alpha1.Gate{Name: "gate", Metric: "latency", Statistic: c.statistic, At: fixture.At8, Op: cmp.Or(c.op, assayv1alpha1.RatioAtMost),
 				Bound: cmp.Or(c.bound, "1.05"), Candidate: candidate}
-			l := fixture.SimulateScan(t, 12, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1)}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
+			l := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1)}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
 				fixture.WithGates(gate)(spec, template)
 				if c.edit != nil {
 					c.edit(spec, template)
@@ -287,11 +289,11 @@ func TestTheBestIsOfTheSameSamples(t *testing.T) {
 		statistic assayv1alpha1.Statistic
 		number    func(arm string, n int) int
 		slower    float64 // In half of the trials of the faster candidate.
-		spoil     func(*fixture.Run)
+		spoil     func(*analyzed.Run)
 		best      string
 	}{
 		"the means of both are of samples":       {"mean", func(string, int) int { return 30 }, 1, nil, "fused-m4r"},
-		"one mean is the program's own":          {"mean", func(string, int) int { return 30 }, 1, func(l *fixture.Run) { l.EachOf("fused-m4r", aggregate(0)) }, ""},
+		"one mean is the program's own":          {"mean", func(string, int) int { return 30 }, 1, func(l *analyzed.Run) { l.EachOf("fused-m4r", aggregate(0)) }, ""},
 		"the percentiles are of as many samples": {"p95", func(string, int) int { return 30 }, 1, nil, "fused-m4r"},
 		"one is slower in the trials with few samples": {"p95", func(arm string, n int) int {
 			if arm == "fused-m4r" && !even(n) {
@@ -301,7 +303,7 @@ func TestTheBestIsOfTheSameSamples(t *testing.T) {
 		}, 2, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := fixture.SimulateScan(t, 12, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1)}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
+			l := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1)}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
 				fixture.WithGates(assayv1alpha1.Gate{Name: "slo", Metric: "latency", Statistic: c.statistic, At: fixture.At8, Op: assayv1alpha1.AtMost, Bound: "1s"})(spec,
 					template)
 				template.Metrics[0].SamplesFrom = ""

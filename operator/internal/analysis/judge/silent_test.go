@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -78,7 +80,7 @@ func TestAControlOnAClockThatShowsNothingTakesAGo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(7, 11))
-			l := fixture.SimulatePair(t, 1, func(spec *fixture.RunSpec) {
+			l := analyzed.SimulatePair(t, 1, func(spec *fixture.RunSpec) {
 				spec.Design.NullArm = true
 				if c.phases != nil {
 					spec.Design.ControlPhases = []string{"load"}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/fixture"
@@ -11,8 +13,8 @@ import (
 )
 
 func TestWhatIsOfAnotherWorkloadDecidesNothing(t *testing.T) {
-	renamed := func(name string, which func(i int, a *record.Attempt) bool) func(*fixture.Run) {
-		return func(l *fixture.Run) {
+	renamed := func(name string, which func(i int, a *record.Attempt) bool) func(*analyzed.Run) {
+		return func(l *analyzed.Run) {
 			for i := range l.Attempts {
 				if a := &l.Attempts[i]; which(i, a) {
 					a.Result.Workload.Name = name
@@ -26,14 +28,14 @@ func TestWhatIsOfAnotherWorkloadDecidesNothing(t *testing.T) {
 	ratio := assayv1alpha1.Gate{Name: "faster", Metric: "time", Op: assayv1alpha1.RatioAtMost, Bound: "1", Severity: assayv1alpha1.Blocking}
 	level := assayv1alpha1.Gate{Name: "fast", Metric: "time", Op: assayv1alpha1.AtMost, Bound: "3600s", Severity: assayv1alpha1.Blocking}
 	cases := map[string]struct {
-		spoil  func(*fixture.Run)
+		spoil  func(*analyzed.Run)
 		want   experiment.Verdict
 		reason string
 		warned string
 	}{
-		"one workload": {func(*fixture.Run) {}, fixture.Go, "", ""},
+		"one workload": {func(*analyzed.Run) {}, fixture.Go, "", ""},
 		"another one, of both arms": {
-			func(l *fixture.Run) { renamed("b", all("old"))(l); renamed("b", all("new"))(l) }, fixture.Go, "", "",
+			func(l *analyzed.Run) { renamed("b", all("old"))(l); renamed("b", all("new"))(l) }, fixture.Go, "", "",
 		},
 		"a candidate of another": {
 			renamed("other", all("new")), fixture.Inconclusive,
@@ -49,7 +51,7 @@ func TestWhatIsOfAnotherWorkloadDecidesNothing(t *testing.T) {
 			"arm old changed during the run: result.workload.name is", "",
 		},
 		"programs that differ by plan may be of other workloads": {
-			func(l *fixture.Run) {
+			func(l *analyzed.Run) {
 				renamed("other", all("new"))(l)
 				for i := range l.Exp.Cells {
 					if l.Exp.Cells[i].Arm == 1 {
@@ -68,7 +70,7 @@ func TestWhatIsOfAnotherWorkloadDecidesNothing(t *testing.T) {
 	for name, c := range cases {
 		for _, gate := range []assayv1alpha1.Gate{ratio, level} {
 			t.Run(name+", "+gate.Name, func(t *testing.T) {
-				l := fixture.SimulatePair(t, 0.94, func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Gates = []assayv1alpha1.Gate{gate} })
+				l := analyzed.SimulatePair(t, 0.94, func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Gates = []assayv1alpha1.Gate{gate} })
 				c.spoil(l)
 				got := l.Analyze()
 				want, reason := c.want, c.reason
