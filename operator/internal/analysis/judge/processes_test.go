@@ -11,6 +11,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/fixture"
+	"assay.dev/assay/operator/internal/format"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -236,7 +237,7 @@ func TestAServersProcessIsJudgedToo(t *testing.T) {
 // Whatever a ledger says, it is judged: what an attempt does not have is missing in it.
 func TestAttemptsWithoutAResultLackWhatGatesNeed(t *testing.T) {
 	l := analyzed.SimulatePair(t, 0.94, nil)
-	l.Exp.Plan.Workload.Output.Format = experiment.NoOutput
+	l.Exp.Plan.Workload.Output.Format = format.None
 	for i := range l.Attempts {
 		l.Attempts[i].Result = nil
 	}
