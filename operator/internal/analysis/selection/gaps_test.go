@@ -50,9 +50,7 @@ func TestAWaveThatMustHaveBeenThereIsNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			exp := twoArms()
 			exp.Run.UID = "u"
-			var s Selection
-			s.findGaps(exp, c.evidence, through)
-			if diff := cmp.Diff(c.want, s.Gaps); diff != "" {
+			if diff := cmp.Diff(c.want, findMissingWaves(exp, c.evidence, through).gaps); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -83,14 +81,14 @@ func TestABlockThatMustHaveBeenThereIsNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			exp := twoArms()
 			exp.Run.UID = "u"
-			s := Selection{Purposes: map[string]record.Purpose{}}
+			planned := plan{known: c.planned != nil, purposes: Purposes{}}
 			for _, block := range c.planned {
-				s.Purposes[block] = record.Screen
+				planned.purposes[block] = record.Screen
 			}
-			s.findMissingBlocks(exp, plan{known: c.planned != nil}, c.evidence, through)
+			found := findMissingBlocks(exp, planned, c.evidence, through)
 			got := ""
-			for i, gap := range s.Gaps {
-				got += gap + ": " + s.Rejected[i].Reason
+			for i, gap := range found.gaps {
+				got += gap + ": " + found.excluded[i].Reason
 			}
 			if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 				t.Errorf("%q, want %q", got, c.want)
@@ -101,11 +99,12 @@ func TestABlockThatMustHaveBeenThereIsNamed(t *testing.T) {
 
 func TestTheFirstBlockWithTooManyWarmupsIsNamed(t *testing.T) {
 	slots := func(warmups map[string]plannedSlot) plan {
+		out := plan{known: true, slots: map[string]*plannedSlot{}}
 		for name, slot := range warmups {
 			slot.warmup = !strings.HasSuffix(name, "measured")
-			warmups[name] = slot
+			out.slots[name] = &slot
 		}
-		return plan{known: true, slots: warmups}
+		return out
 	}
 	of := func(block string, point, arm int) plannedSlot { return plannedSlot{cell: At(point, arm), block: block} }
 	for name, c := range map[string]struct {
@@ -129,11 +128,10 @@ func TestTheFirstBlockWithTooManyWarmupsIsNamed(t *testing.T) {
 			exp.Plan.Design = experiment.Design{WarmupTrials: 1}
 			// Whatever order a map is read in.
 			for range 20 {
-				var s Selection
-				s.findUnplannedWarmups(exp, c.planned, nil)
+				found := findUnplannedWarmups(exp, c.planned, nil, nil)
 				got := ""
-				for i, gap := range s.Gaps {
-					got += gap + ": " + s.Rejected[i].Reason
+				for i, gap := range found.gaps {
+					got += gap + ": " + found.excluded[i].Reason
 				}
 				if (got == "") != (c.want == "") || !strings.HasPrefix(got, c.want) {
 					t.Fatalf("%q, want %q", got, c.want)
@@ -150,16 +148,15 @@ func TestWhatAnEarlierAnalysisReadIsAsItWas(t *testing.T) {
 	}
 	sealed := map[string]string{key("same"): "1", key("changed"): "2", key("gone"): "3"}
 	attempts := []*record.Attempt{attempt("same", "1"), attempt("changed", "9"), attempt("new", "4")}
-	s := Selection{Kinds: map[*record.Attempt]Rejection{}}
-	left := s.rejectAltered(sealed, sums(attempts, nil), attempts)
-	if diff := cmp.Diff([]*record.Attempt{attempts[0], attempts[2]}, left); diff != "" {
+	sums := checksumsOf(attempts, nil)
+	if diff := cmp.Diff([]*record.Attempt{attempts[0], attempts[2]}, rejectAltered(sealed, attempts).admitted); diff != "" {
 		t.Errorf("left (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{key("changed"), key("gone")}, s.Altered); diff != "" {
+	if diff := cmp.Diff([]string{key("changed"), key("gone")}, alteredObjects(sealed, sums)); diff != "" {
 		t.Errorf("altered (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{key("gone")}, s.gone); diff != "" {
-		t.Errorf("gone (-want +got):\n%s", diff)
+	if missing := findMissingObjects(sealed, sums); len(missing) != 1 || missing[0].Attempt != key("gone") {
+		t.Errorf("missing are %+v, want %s", missing, key("gone"))
 	}
 }
 
@@ -171,8 +168,7 @@ func TestAPlanHoldsWhatTheExperimentHas(t *testing.T) {
 		Cells:  []record.Cell{{Point: 0, Arm: 1}, {Point: 1, Arm: 1}},
 		Blocks: []record.Block{{ID: "w000-b0000", Order: []int{0, 1}, Warmup: []int{1, 0}}},
 	}
-	s := Selection{Purposes: map[string]record.Purpose{}}
-	planned := s.indexPlan(exp, []record.Wave{wave}, 0)
+	planned, _ := indexPlan(exp, []record.Wave{wave}, 0)
 	var got []string
 	for name, slot := range planned.slots {
 		if got = append(got, name); slot.cell != At(0, 1) {
@@ -208,7 +204,7 @@ func TestTheSameProcessInTwoBlocksIsACopy(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := copied(c.used); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			if got := findCopy(c.used); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
