@@ -30,7 +30,9 @@ lint: ## golangci-lint, deadcode, actionlint, clippy and format checks (read onl
 	  (cd $$m && bad=$$(gofmt -l .) && if [ -n "$$bad" ]; then echo "not formatted, run make fmt: $$bad"; exit 1; fi \
 	   && $(GOLANGCI) run --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
 	@for m in $(GO_PROGRAMS); do \
-	  (cd $$m && dead=$$(go tool $(TOOLS) deadcode $$([ -d internal ] && echo ./cmd/... ./internal/... || echo ./...)) \
+	  (cd $$m && programs=./... && if [ -d internal ]; then programs="./cmd/... ./internal/..."; fi \
+	   && if [ -d calibration ]; then programs="$$programs ./calibration/..."; fi \
+	   && dead=$$(go tool $(TOOLS) deadcode $$programs) \
 	   && if [ -n "$$dead" ]; then echo "no program calls these, delete them or move them to the tests that do: $$dead"; exit 1; fi) \
 	  || exit 1; done
 	@cd test/docs && go tool $(TOOLS) actionlint $(CURDIR)/.github/workflows/*.yaml
