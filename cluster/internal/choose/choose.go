@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"assay.dev/assay/cluster/internal/execx"
+	"assay.dev/assay/cluster/internal/host"
 )
 
 // Mode is a kind of cluster.
@@ -57,10 +57,10 @@ func Decide(asked Mode, facts Facts) (Mode, string, error) {
 }
 
 // Docker returns nil where a Docker engine answers.
-func Docker(ctx context.Context, run execx.Runner) error {
+func Docker(ctx context.Context, run host.Runner) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	out, err := run.Output(ctx, execx.Command{Path: "docker", Args: []string{"version", "--format", "{{.Server.Version}}"}})
+	out, err := run.Output(ctx, host.Command{Path: "docker", Args: []string{"version", "--format", "{{.Server.Version}}"}})
 	if err != nil {
 		return err
 	}

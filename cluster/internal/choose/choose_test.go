@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"assay.dev/assay/cluster/internal/execx"
+	"assay.dev/assay/cluster/internal/host"
 )
 
 func TestDecide(t *testing.T) {
@@ -44,7 +44,7 @@ type docker struct {
 	err error
 }
 
-func (d docker) Output(_ context.Context, command execx.Command) ([]byte, error) {
+func (d docker) Output(_ context.Context, command host.Command) ([]byte, error) {
 	if command.Path != "docker" {
 		return nil, errors.New("unexpected: " + command.String())
 	}

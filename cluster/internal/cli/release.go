@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"assay.dev/assay/cluster/internal/execx"
+	"assay.dev/assay/cluster/internal/host"
 	"assay.dev/assay/cluster/internal/publish"
 	"assay.dev/assay/cluster/internal/sbom"
 )
@@ -67,7 +67,7 @@ for a Rust program cargo resolves the lock file for the platform.`,
 func crates(ctx context.Context, root, target string) (sbom.Workspace, error) {
 	ctx, cancel := context.WithTimeout(ctx, cargoWithin)
 	defer cancel()
-	metadata, err := execx.OS{}.Output(ctx, execx.Command{Path: "cargo", Args: []string{
+	metadata, err := host.OS{}.Output(ctx, host.Command{Path: "cargo", Args: []string{
 		"metadata", "--format-version=1", "--locked", "--filter-platform=" + target,
 		"--manifest-path=" + filepath.Join(root, "workloads", "Cargo.toml"),
 	}})

@@ -15,7 +15,7 @@ import (
 
 	"assay.dev/assay/cluster/internal/choose"
 	"assay.dev/assay/cluster/internal/embedded"
-	"assay.dev/assay/cluster/internal/execx"
+	"assay.dev/assay/cluster/internal/host"
 	"assay.dev/assay/cluster/internal/kind"
 	"assay.dev/assay/cluster/internal/preflight"
 	"assay.dev/assay/cluster/internal/recipe"
@@ -71,7 +71,7 @@ func (a *app) choose(ctx context.Context, text string) (choose.Mode, string, err
 	}
 	var facts choose.Facts
 	if asked == "" {
-		facts.Docker = choose.Docker(ctx, execx.OS{})
+		facts.Docker = choose.Docker(ctx, host.OS{})
 		if facts.Docker != nil {
 			facts.Embedded = a.preflight(ctx)
 		}
@@ -106,7 +106,7 @@ func (a *app) program(ctx context.Context, name string) (string, error) {
 
 func (a *app) kind(ctx context.Context) (kind.Cluster, error) {
 	program, err := a.program(ctx, "kind")
-	return kind.Cluster{Run: execx.OS{}, Binary: program, Kubeconfig: a.kindKubeconfig(), Out: a.log}, err
+	return kind.Cluster{Run: host.OS{}, Binary: program, Kubeconfig: a.kindKubeconfig(), Out: a.log}, err
 }
 
 func (a *app) kindKubeconfig() string { return a.cfg.CachePath("kind", "kubeconfig") }
@@ -167,7 +167,7 @@ func (a *app) upExisting(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	_, err = execx.OS{}.Output(ctx, execx.Command{Path: kubectl, Args: []string{"--kubeconfig", path, "get", "--raw", "/readyz"}})
+	_, err = host.OS{}.Output(ctx, host.Command{Path: kubectl, Args: []string{"--kubeconfig", path, "get", "--raw", "/readyz"}})
 	if err != nil {
 		return fmt.Errorf("the cluster of %s does not answer: check it with `kubectl get nodes`: %w", path, err)
 	}

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"assay.dev/assay/cluster/internal/cgroup"
 	"assay.dev/assay/cluster/internal/config"
+	"assay.dev/assay/cluster/internal/host"
 )
 
 func TestParseImageList(t *testing.T) {
@@ -127,19 +127,19 @@ func TestProcessesThatAnotherStartedAreNotEnded(t *testing.T) {
 	start := func(path string) *os.Process {
 		t.Helper()
 		process := exec.CommandContext(t.Context(), path, "60")
-		err := process.Start()
+		err := host.Start()
 		if err == nil {
-			t.Cleanup(func() { _, _ = process.Process.Kill(), process.Wait() })
-			err = os.WriteFile(procs, fmt.Appendln(nil, process.Process.Pid), 0o600)
+			t.Cleanup(func() { _, _ = host.Process.Kill(), host.Wait() })
+			err = os.WriteFile(procs, fmt.Appendln(nil, host.Process.Pid), 0o600)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		return process.Process
+		return host.Process
 	}
 	cluster := &Cluster{
 		Config: config.Config{Name: "theirs", State: filepath.Join(t.TempDir(), "state"), Cache: cache}, Out: io.Discard,
-		group: cgroup.Group{Name: "theirs", Hierarchies: []cgroup.Hierarchy{{Root: root}}},
+		group: host.Cgroup{Name: "theirs", Hierarchies: []host.Hierarchy{{Root: root}}},
 	}
 	theirs := start(sleep)
 	if err := cluster.Down(t.Context()); err == nil || !strings.Contains(err.Error(), "cgroup theirs holds 1 processes that this cluster") {

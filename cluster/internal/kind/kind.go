@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"assay.dev/assay/cluster/internal/execx"
+	"assay.dev/assay/cluster/internal/host"
 )
 
 // Name is our kind cluster's name: others that the user has are left alone.
@@ -19,7 +19,7 @@ const Name = "assay"
 
 // Cluster is our kind cluster.
 type Cluster struct {
-	Run execx.Runner
+	Run host.Runner
 	// Binary is the kind program.
 	Binary string
 	// Kubeconfig is a file of our own, so that the user's current context does not change.
@@ -82,5 +82,5 @@ func (c Cluster) Down(ctx context.Context) error {
 func (c Cluster) kind(ctx context.Context, within time.Duration, stdin string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	return c.Run.Output(ctx, execx.Command{Path: c.Binary, Args: args, Stdin: strings.NewReader(stdin)})
+	return c.Run.Output(ctx, host.Command{Path: c.Binary, Args: args, Stdin: strings.NewReader(stdin)})
 }

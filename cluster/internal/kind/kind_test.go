@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"assay.dev/assay/cluster/internal/execx"
+	"assay.dev/assay/cluster/internal/host"
 )
 
 // fake answers `kind get clusters` and notes every call.
@@ -22,7 +22,7 @@ type fake struct {
 	fail     string
 }
 
-func (f *fake) Output(_ context.Context, command execx.Command) ([]byte, error) {
+func (f *fake) Output(_ context.Context, command host.Command) ([]byte, error) {
 	call := strings.Join(command.Args, " ")
 	f.calls = append(f.calls, call)
 	if f.fail != "" && strings.HasPrefix(call, f.fail) {
@@ -38,7 +38,7 @@ func (f *fake) Output(_ context.Context, command execx.Command) ([]byte, error) 
 	return nil, nil
 }
 
-func cluster(t *testing.T, run execx.Runner) Cluster {
+func cluster(t *testing.T, run host.Runner) Cluster {
 	return Cluster{Run: run, Binary: "kind", Kubeconfig: filepath.Join(t.TempDir(), "kind", "kubeconfig"), Out: io.Discard}
 }
 

@@ -1,4 +1,4 @@
-package cgroup
+package host
 
 import (
 	"os"
@@ -58,7 +58,7 @@ func TestAVersion1CpusetIsFilledFromItsParent(t *testing.T) {
 	// The kernel makes these files; a plain folder does not.
 	write(t, filepath.Join(root, "ours", "cpuset.cpus"), "\n")
 	write(t, filepath.Join(root, "ours", "cpuset.mems"), "\n")
-	group := Group{Name: "ours", Hierarchies: []Hierarchy{{Root: root, Controllers: []string{"cpuset"}}}}
+	group := Cgroup{Name: "ours", Hierarchies: []Hierarchy{{Root: root, Controllers: []string{"cpuset"}}}}
 	if err := group.Create(); err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestAVersion2GroupHandsItsControllersOn(t *testing.T) {
 	root := t.TempDir()
 	write(t, filepath.Join(root, "cgroup.controllers"), "cpu memory\n")
 	write(t, filepath.Join(root, "ours", "cgroup.controllers"), "cpu memory\n")
-	group := Group{Name: "ours/system", Hierarchies: []Hierarchy{{Root: root, V2: true}}}
+	group := Cgroup{Name: "ours/system", Hierarchies: []Hierarchy{{Root: root, V2: true}}}
 	if err := group.Create(); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestProcessesOfTheWholeGroupAreFoundOnce(t *testing.T) {
 	write(t, filepath.Join(cpu, "ours", "pod", "cgroup.procs"), "9\n8\n")
 	write(t, filepath.Join(pids, "ours", "pod", "cgroup.procs"), "8\n10\n")
 	write(t, filepath.Join(cpu, "theirs", "cgroup.procs"), "1\n")
-	group := Group{Name: "ours", Hierarchies: []Hierarchy{{Root: cpu}, {Root: pids}}}
+	group := Cgroup{Name: "ours", Hierarchies: []Hierarchy{{Root: cpu}, {Root: pids}}}
 	if diff := cmp.Diff([]int{7, 8, 9, 10}, group.Processes()); diff != "" {
 		t.Error(diff)
 	}

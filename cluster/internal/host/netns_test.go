@@ -1,4 +1,4 @@
-package netns
+package host
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ func link(index, master int, name, alias string) netlink.Link {
 }
 
 func TestForeignLinks(t *testing.T) {
-	layout := Layout{Bridge: "assay0", Owner: "assay-cluster:/state"}
+	layout := Network{Bridge: "assay0", Owner: "assay-cluster:/state"}
 	lo, ours := link(1, 0, "lo", ""), link(2, 0, "assay0", layout.Owner)
 	for reason, tc := range map[string]struct {
 		links []netlink.Link
@@ -57,21 +57,21 @@ func TestANameGoesAlthoughAnotherProgramMountedItsFolder(t *testing.T) {
 		return
 	}
 	const name = "assay-netns-test"
-	if err := Create(name); err != nil {
+	if err := CreateNetNS(name); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := unix.Mount(Dir, Dir, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+		if err := unix.Mount(NetNSDir, NetNSDir, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := remove(name); !errors.Is(err, unix.EBUSY) {
+	if err := removeNetNS(name); !errors.Is(err, unix.EBUSY) {
 		t.Fatalf("the test makes no name that is busy: %v", err)
 	}
-	if err := Delete(name); err != nil {
+	if err := DeleteNetNS(name); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Lstat(Path(name)); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%s is still there: %v", Path(name), err)
+	if _, err := os.Lstat(NetNSPath(name)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is still there: %v", NetNSPath(name), err)
 	}
 }

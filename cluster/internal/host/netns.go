@@ -1,5 +1,5 @@
 // Package netns owns the cluster's network namespace: the bridge, its addresses and the way in.
-package netns
+package host
 
 import (
 	"context"
@@ -19,22 +19,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dir is where named network namespaces live, so that `ip netns` shows ours.
-const Dir = "/run/netns"
+// NetNSDir is where named network namespaces live, so that `ip netns` shows ours.
+const NetNSDir = "/run/netns"
 
-// Path is the file that keeps a named namespace alive.
-func Path(name string) string { return filepath.Join(Dir, name) }
+// NetNSPath is the file that keeps a named namespace alive.
+func NetNSPath(name string) string { return filepath.Join(NetNSDir, name) }
 
-// Exists reports whether the namespace is there and alive: after a reboot, or a half-done deletion, only a plain file is left.
-func Exists(name string) bool {
+// NetNSExists reports whether the namespace is there and alive: after a reboot, or a half-done deletion, only a plain file is left.
+func NetNSExists(name string) bool {
 	var stat unix.Statfs_t
-	return unix.Statfs(Path(name), &stat) == nil && stat.Type == unix.NSFS_MAGIC
+	return unix.Statfs(NetNSPath(name), &stat) == nil && stat.Type == unix.NSFS_MAGIC
 }
 
-// Identity names this very namespace: another of the same name, or after a reboot, has another identity.
-func Identity(name string) (string, error) {
+// NetNSIdentity names this very namespace: another of the same name, or after a reboot, has another identity.
+func NetNSIdentity(name string) (string, error) {
 	var stat unix.Stat_t
-	if err := unix.Stat(Path(name), &stat); err != nil {
+	if err := unix.Stat(NetNSPath(name), &stat); err != nil {
 		return "", fmt.Errorf("network namespace %s: %w", name, err)
 	}
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
@@ -44,15 +44,15 @@ func Identity(name string) (string, error) {
 	return fmt.Sprintf("%d:%d %s", stat.Dev, stat.Ino, strings.TrimSpace(string(boot))), nil
 }
 
-// Create makes the namespace, with nothing but a loopback interface in it.
-func Create(name string) error {
-	if err := Delete(name); err != nil {
+// CreateNetNS makes the namespace, with nothing but a loopback interface in it.
+func CreateNetNS(name string) error {
+	if err := DeleteNetNS(name); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(Dir, 0o755); err != nil {
+	if err := os.MkdirAll(NetNSDir, 0o755); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(Path(name), os.O_CREATE|os.O_EXCL|os.O_RDONLY, 0o444)
+	file, err := os.OpenFile(NetNSPath(name), os.O_CREATE|os.O_EXCL|os.O_RDONLY, 0o444)
 	if err != nil {
 		return fmt.Errorf("network namespace %s: %w", name, err)
 	}
@@ -62,18 +62,18 @@ func Create(name string) error {
 			return fmt.Errorf("making network namespace %s: %w", name, err)
 		}
 		own := fmt.Sprintf("/proc/self/task/%d/ns/net", unix.Gettid())
-		if err := unix.Mount(own, Path(name), "none", unix.MS_BIND, ""); err != nil {
+		if err := unix.Mount(own, NetNSPath(name), "none", unix.MS_BIND, ""); err != nil {
 			return fmt.Errorf("naming network namespace %s: %w", name, err)
 		}
 		return nil
 	})
 }
 
-// Delete drops the namespace's name. The kernel takes it down, with everything in it, when its last process is gone.
-func Delete(name string) error {
-	err := remove(name)
+// DeleteNetNS drops the namespace's name. The kernel takes it down, with everything in it, when its last process is gone.
+func DeleteNetNS(name string) error {
+	err := removeNetNS(name)
 	if errors.Is(err, unix.EBUSY) {
-		err = removeBelow(name)
+		err = removeNetNSBelow(name)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("deleting network namespace %s: %w", name, err)
@@ -84,19 +84,19 @@ func Delete(name string) error {
 // layers are more mounts on one another than interrupted runs and other programs leave.
 const layers = 8
 
-func remove(name string) error {
+func removeNetNS(name string) error {
 	for range layers {
-		if err := unix.Unmount(Path(name), unix.MNT_DETACH); err != nil {
+		if err := unix.Unmount(NetNSPath(name), unix.MNT_DETACH); err != nil {
 			break
 		}
 	}
-	return os.Remove(Path(name))
+	return os.Remove(NetNSPath(name))
 }
 
-// removeBelow removes a name whose mount lies below one of the whole folder: the first `ip netns add` after a boot mounts the folder on
+// removeNetNSBelow removes a name whose mount lies below one of the whole folder: the first `ip netns add` after a boot mounts the folder on
 // itself. Others may use that mount, so it is taken away in a mount namespace of this thread only. Removing the name there takes
 // its mounts out of all mount namespaces.
-func removeBelow(name string) error {
+func removeNetNSBelow(name string) error {
 	return onOwnThread(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 			return err
@@ -105,10 +105,10 @@ func removeBelow(name string) error {
 			return err
 		}
 		for range layers {
-			if err := unix.Unmount(Dir, unix.MNT_DETACH); err != nil {
+			if err := unix.Unmount(NetNSDir, unix.MNT_DETACH); err != nil {
 				break
 			}
-			if err := remove(name); !errors.Is(err, unix.EBUSY) {
+			if err := removeNetNS(name); !errors.Is(err, unix.EBUSY) {
 				return err
 			}
 		}
@@ -116,9 +116,9 @@ func removeBelow(name string) error {
 	})
 }
 
-// Enter moves this thread into the namespace for good. Call it with the thread locked.
-func Enter(name string) error {
-	handle, err := vnetns.GetFromPath(Path(name))
+// EnterNetNS moves this thread into the namespace for good. Call it with the thread locked.
+func EnterNetNS(name string) error {
+	handle, err := vnetns.GetFromPath(NetNSPath(name))
 	if err != nil {
 		return fmt.Errorf("network namespace %s: %w", name, err)
 	}
@@ -129,10 +129,10 @@ func Enter(name string) error {
 	return nil
 }
 
-// Do calls f inside the namespace.
-func Do(name string, f func() error) error {
+// InNetNS calls f inside the namespace.
+func InNetNS(name string, f func() error) error {
 	return onOwnThread(func() error {
-		if err := Enter(name); err != nil {
+		if err := EnterNetNS(name); err != nil {
 			return err
 		}
 		return f()
@@ -149,9 +149,9 @@ func onOwnThread(f func() error) error {
 	return <-result
 }
 
-// Dial connects to an address inside the namespace. The connection then works from everywhere.
-func Dial(ctx context.Context, name, network, address string) (conn net.Conn, err error) {
-	err = Do(name, func() error {
+// DialInNetNS connects to an address inside the namespace. The connection then works from everywhere.
+func DialInNetNS(ctx context.Context, name, network, address string) (conn net.Conn, err error) {
+	err = InNetNS(name, func() error {
 		// A numeric address, so that the whole dial happens on this thread.
 		conn, err = (&net.Dialer{FallbackDelay: -1}).DialContext(ctx, network, address)
 		return err
@@ -159,8 +159,8 @@ func Dial(ctx context.Context, name, network, address string) (conn net.Conn, er
 	return conn, err
 }
 
-// Layout is what the namespace holds.
-type Layout struct {
+// Network is what the namespace holds.
+type Network struct {
 	Name     string
 	Bridge   string
 	Address  netip.Prefix // the bridge's own
@@ -181,8 +181,8 @@ var sysctls = [][2]string{
 }
 
 // Setup makes the namespace hold exactly the layout; what is right already stays.
-func (l Layout) Setup() error {
-	return Do(l.Name, func() error {
+func (l Network) Setup() error {
+	return InNetNS(l.Name, func() error {
 		for _, sysctl := range sysctls {
 			if err := writeSysctl(sysctl[0], sysctl[1]); err != nil {
 				return err
@@ -199,7 +199,7 @@ func (l Layout) Setup() error {
 	})
 }
 
-func (l Layout) setupBridge() error {
+func (l Network) setupBridge() error {
 	bridge, err := netlink.LinkByName(l.Bridge)
 	if err != nil {
 		attrs := netlink.NewLinkAttrs()
@@ -229,9 +229,9 @@ func (l Layout) setupBridge() error {
 }
 
 // Foreign lists interfaces in the namespace that we would not have made: a sign that it is somebody else's.
-func (l Layout) Foreign() ([]string, error) {
+func (l Network) Foreign() ([]string, error) {
 	var foreign []string
-	err := Do(l.Name, func() error {
+	err := InNetNS(l.Name, func() error {
 		links, err := netlink.LinkList()
 		if err != nil {
 			return err
@@ -242,7 +242,7 @@ func (l Layout) Foreign() ([]string, error) {
 	return foreign, err
 }
 
-func foreignLinks(links []netlink.Link, l Layout) []string {
+func foreignLinks(links []netlink.Link, l Network) []string {
 	bridge := -1
 	for _, link := range links {
 		if link.Attrs().Name == l.Bridge && link.Attrs().Alias == l.Owner {
@@ -282,8 +282,8 @@ func ipNet(prefix netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: prefix.Addr().AsSlice(), Mask: net.CIDRMask(prefix.Bits(), prefix.Addr().BitLen())}
 }
 
-// Scratch calls f in a namespace of its own that nobody else sees and that is gone afterwards.
-func Scratch(f func() error) error {
+// InScratchNetNS calls f in a namespace of its own that nobody else sees and that is gone afterwards.
+func InScratchNetNS(f func() error) error {
 	return onOwnThread(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 			return err

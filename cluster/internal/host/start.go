@@ -1,4 +1,4 @@
-package process
+package host
 
 import (
 	"crypto/sha256"

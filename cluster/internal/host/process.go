@@ -1,5 +1,5 @@
 // Package process starts long-running programs in the cluster's namespace and cgroup, and knows them again later.
-package process
+package host
 
 import (
 	"encoding/json"
@@ -11,8 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"assay.dev/assay/cluster/internal/files"
 )
 
 // Identity names one process for good: a pid alone is reused, its start time on one boot is not.
@@ -145,8 +143,8 @@ func (r Records) Save(name string, record Record) error {
 	if err := os.MkdirAll(r.Dir, 0o700); err != nil {
 		return err
 	}
-	return files.Replace(r.path(name), data, 0o600)
+	return ReplaceFile(r.path(name), data, 0o600)
 }
 
 // Forget drops the memory of a process.
-func (r Records) Forget(name string) error { return files.Remove(r.path(name)) }
+func (r Records) Forget(name string) error { return RemoveFile(r.path(name)) }

@@ -1,21 +1,21 @@
 // Package files writes and removes files in one step: a crash leaves the old one, the new one or none.
-package files
+package host
 
 import (
 	"errors"
 	"os"
 )
 
-// Replace writes a file. Whoever reads or watches it sees all of it at once.
-func Replace(path string, data []byte, mode os.FileMode) error {
+// ReplaceFile writes a file. Whoever reads or watches it sees all of it at once.
+func ReplaceFile(path string, data []byte, mode os.FileMode) error {
 	if err := os.WriteFile(path+".next", data, mode); err != nil {
 		return err
 	}
 	return os.Rename(path+".next", path)
 }
 
-// Remove removes a file. One that is not there is fine.
-func Remove(path string) error {
+// RemoveFile removes a file. One that is not there is fine.
+func RemoveFile(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}

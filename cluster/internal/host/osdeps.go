@@ -1,6 +1,6 @@
-// Package osdeps fetches the system tools the cluster needs from the distribution's packages, without installing them:
+// Package osdeps fetches the system tools the cluster needs from the distribution's packageNames, without installing them:
 // they are unpacked into the cache, so no service starts, no file of the machine changes and no container runtime is disturbed.
-package osdeps
+package host
 
 import (
 	"context"
@@ -12,32 +12,30 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-
-	"assay.dev/assay/cluster/internal/execx"
 )
 
-// packages hold the tools and the libraries these need beyond the C library.
-var packages = []string{
+// packageNames hold the tools and the libraries these need beyond the C library.
+var packageNames = []string{
 	"containerd", "runc", "libseccomp2", "containernetworking-plugins",
 	"iptables", "libxtables12", "libip4tc2", "libip6tc2", "libnftnl11", "libmnl0",
 	"libnetfilter-conntrack3", "libnfnetlink0", "conntrack",
 	"nftables", "libnftables1", "libjansson4", "libgmp10", "libedit2", "libbsd0", "libmd0", "libtinfo6",
 }
 
-// layout changes when the unpacked tree's shape does.
-const layout = "2"
+// packagesLayout changes when the unpacked tree's shape does.
+const packagesLayout = "2"
 
-// Tree is the unpacked packages.
-type Tree struct{ Root string }
+// Packages is the unpacked packageNames.
+type Packages struct{ Root string }
 
 // Bin is the folder to put on PATH: every tool under its plain name.
-func (t Tree) Bin() string { return filepath.Join(t.Root, "bin") }
+func (t Packages) Bin() string { return filepath.Join(t.Root, "bin") }
 
 // CNI is the folder of the network plugins.
-func (t Tree) CNI() string { return filepath.Join(t.Root, "usr/lib/cni") }
+func (t Packages) CNI() string { return filepath.Join(t.Root, "usr/lib/cni") }
 
 // Env makes the tools find one another, their libraries and their plugins.
-func (t Tree) Env(path string) []string {
+func (t Packages) Env(path string) []string {
 	return []string{
 		"PATH=" + t.Bin() + ":" + path,
 		"LD_LIBRARY_PATH=" + filepath.Join(t.Root, "usr/lib/x86_64-linux-gnu") + ":" + filepath.Join(t.Root, "lib/x86_64-linux-gnu"),
@@ -45,8 +43,8 @@ func (t Tree) Env(path string) []string {
 	}
 }
 
-// links are the names under which the tools are called, and where the packages keep them.
-var links = map[string]string{
+// packageLinks are the names under which the tools are called, and where the packageNames keep them.
+var packageLinks = map[string]string{
 	"containerd": "usr/bin/containerd", "containerd-shim-runc-v2": "usr/bin/containerd-shim-runc-v2", "ctr": "usr/bin/ctr",
 	"runc": "usr/sbin/runc", "conntrack": "usr/sbin/conntrack", "nft": "usr/sbin/nft",
 	"iptables": "usr/sbin/xtables-nft-multi", "iptables-save": "usr/sbin/xtables-nft-multi", "iptables-restore": "usr/sbin/xtables-nft-multi",
@@ -54,14 +52,14 @@ var links = map[string]string{
 	"ip6tables-restore": "usr/sbin/xtables-nft-multi",
 }
 
-// Ensure returns the tree, fetched on first use.
-func Ensure(ctx context.Context, cache string, progress io.Writer) (Tree, error) {
-	tree := Tree{Root: filepath.Join(cache, "os", osRelease()+"-"+layout)}
+// EnsurePackages returns the tree, fetched on first use.
+func EnsurePackages(ctx context.Context, cache string, progress io.Writer) (Packages, error) {
+	tree := Packages{Root: filepath.Join(cache, "os", osRelease()+"-"+packagesLayout)}
 	if _, err := os.Stat(tree.Bin()); err == nil {
 		return tree, nil
 	}
 	started := time.Now()
-	fmt.Fprintf(progress, "fetch %-24s %s …\n", "system packages", strings.Join(packages, " "))
+	fmt.Fprintf(progress, "fetch %-24s %s …\n", "system packageNames", strings.Join(packageNames, " "))
 	unfinished := fmt.Sprintf("%s.%d", tree.Root, os.Getpid())
 	defer os.RemoveAll(unfinished)
 	if err := fetch(ctx, unfinished); err != nil {
@@ -70,23 +68,23 @@ func Ensure(ctx context.Context, cache string, progress io.Writer) (Tree, error)
 	if err := os.Rename(unfinished, tree.Root); err != nil && !errors.Is(err, os.ErrExist) {
 		return tree, err
 	}
-	fmt.Fprintf(progress, "fetch %-24s %.0f s\n", "system packages", time.Since(started).Seconds())
+	fmt.Fprintf(progress, "fetch %-24s %.0f s\n", "system packageNames", time.Since(started).Seconds())
 	return tree, nil
 }
 
 func fetch(ctx context.Context, root string) error {
-	run := execx.OS{}.Output
+	run := OS{}.Output
 	downloads := filepath.Join(root, "download")
 	if err := os.MkdirAll(downloads, 0o755); err != nil {
 		return err
 	}
-	download := execx.Command{
-		Path: "apt-get", Args: append([]string{"-q", "-o", "APT::Sandbox::User=root", "download"}, packages...), Dir: downloads,
+	download := Command{
+		Path: "apt-get", Args: append([]string{"-q", "-o", "APT::Sandbox::User=root", "download"}, packageNames...), Dir: downloads,
 		Env: []string{"DEBIAN_FRONTEND=noninteractive"},
 	}
 	if _, err := run(ctx, download); err != nil {
 		// The package lists are missing on a fresh machine and stale on an old one.
-		if _, err := run(ctx, execx.Command{Path: "apt-get", Args: []string{"-q", "update"}}); err != nil {
+		if _, err := run(ctx, Command{Path: "apt-get", Args: []string{"-q", "update"}}); err != nil {
 			return err
 		}
 		if _, err := run(ctx, download); err != nil {
@@ -98,7 +96,7 @@ func fetch(ctx context.Context, root string) error {
 		return err
 	}
 	for _, archive := range archives {
-		if _, err := run(ctx, execx.Command{Path: "dpkg-deb", Args: []string{"-x", filepath.Join(downloads, archive), root}}); err != nil {
+		if _, err := run(ctx, Command{Path: "dpkg-deb", Args: []string{"-x", filepath.Join(downloads, archive), root}}); err != nil {
 			return err
 		}
 	}
@@ -109,9 +107,9 @@ func fetch(ctx context.Context, root string) error {
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return err
 	}
-	for name, target := range links {
+	for name, target := range packageLinks {
 		if _, err := os.Stat(filepath.Join(root, target)); err != nil {
-			return fmt.Errorf("the distribution's packages hold no %s: Debian 12 is what this was made for: %w", target, err)
+			return fmt.Errorf("the distribution's packageNames hold no %s: Debian 12 is what this was made for: %w", target, err)
 		}
 		if err := os.Symlink(filepath.Join("..", target), filepath.Join(bin, name)); err != nil {
 			return err

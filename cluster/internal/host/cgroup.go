@@ -1,5 +1,5 @@
 // Package cgroup owns one control group, under the same name in every mounted hierarchy (version 1) or in the one (version 2).
-package cgroup
+package host
 
 import (
 	"errors"
@@ -22,8 +22,8 @@ type Hierarchy struct {
 	V2          bool
 }
 
-// Detect lists the hierarchies mounted under /sys/fs/cgroup.
-func Detect() ([]Hierarchy, error) {
+// DetectCgroups lists the hierarchies mounted under /sys/fs/cgroup.
+func DetectCgroups() ([]Hierarchy, error) {
 	data, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return nil, err
@@ -70,14 +70,14 @@ func controllers(options string) []string {
 	return names
 }
 
-// Group is one control group in all hierarchies.
-type Group struct {
+// Cgroup is one control group in all hierarchies.
+type Cgroup struct {
 	Name        string // relative, without a leading slash
 	Hierarchies []Hierarchy
 }
 
 // Create makes the group in every hierarchy, ready for processes and children.
-func (g Group) Create() error {
+func (g Cgroup) Create() error {
 	for _, hierarchy := range g.Hierarchies {
 		if err := hierarchy.create(g.Name); err != nil {
 			return fmt.Errorf("cgroup %s: %w", filepath.Join(hierarchy.Root, g.Name), err)
@@ -143,7 +143,7 @@ func delegate(dir string) error {
 }
 
 // Join moves this process into the group.
-func (g Group) Join() error {
+func (g Cgroup) Join() error {
 	for _, hierarchy := range g.Hierarchies {
 		file := filepath.Join(hierarchy.Root, g.Name, "cgroup.procs")
 		if err := os.WriteFile(file, []byte(strconv.Itoa(os.Getpid())), 0o644); err != nil {
@@ -154,7 +154,7 @@ func (g Group) Join() error {
 }
 
 // Dirs lists the group's folders that exist, children first.
-func (g Group) Dirs() []string {
+func (g Cgroup) Dirs() []string {
 	var dirs []string
 	for _, hierarchy := range g.Hierarchies {
 		root := filepath.Join(hierarchy.Root, g.Name)
@@ -171,7 +171,7 @@ func (g Group) Dirs() []string {
 }
 
 // Processes lists every process in the group or below it.
-func (g Group) Processes() []int {
+func (g Cgroup) Processes() []int {
 	var pids []int
 	for _, dir := range g.Dirs() {
 		data, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
@@ -189,7 +189,7 @@ func (g Group) Processes() []int {
 }
 
 // Kill ends every process in the group and below it, and returns when none is left.
-func (g Group) Kill(within time.Duration) error {
+func (g Cgroup) Kill(within time.Duration) error {
 	for deadline := time.Now().Add(within); ; time.Sleep(25 * time.Millisecond) {
 		pids := g.Processes()
 		if len(pids) == 0 {
@@ -209,7 +209,7 @@ func (g Group) Kill(within time.Duration) error {
 }
 
 // thaw wakes frozen groups, because a frozen process does not die.
-func (g Group) thaw() {
+func (g Cgroup) thaw() {
 	for _, dir := range g.Dirs() {
 		for file, text := range map[string]string{"freezer.state": "THAWED", "cgroup.freeze": "0"} {
 			path := filepath.Join(dir, file)
@@ -221,7 +221,7 @@ func (g Group) thaw() {
 }
 
 // Remove deletes the group and its children, which must hold no process any more.
-func (g Group) Remove(within time.Duration) error {
+func (g Cgroup) Remove(within time.Duration) error {
 	for deadline := time.Now().Add(within); ; time.Sleep(25 * time.Millisecond) {
 		var failed error
 		for _, dir := range g.Dirs() {

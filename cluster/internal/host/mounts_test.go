@@ -1,4 +1,4 @@
-package mounts
+package host
 
 import (
 	"testing"
@@ -18,7 +18,7 @@ func TestBelowFindsOursOnlyDeepestFirst(t *testing.T) {
 	want := []string{
 		"/var/lib/assay-cluster", "/var/lib/assay-cluster/a b", "/var/lib/assay-cluster/ns/mnt", "/var/lib/assay-cluster/ns",
 	}
-	if diff := cmp.Diff(want, below(mountinfo, "/var/lib/assay-cluster")); diff != "" {
+	if diff := cmp.Diff(want, mountsBelow(mountinfo, "/var/lib/assay-cluster")); diff != "" {
 		t.Error(diff)
 	}
 }

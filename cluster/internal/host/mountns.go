@@ -1,6 +1,6 @@
 // Package mountns owns a private mount namespace for the programs that mount things and write to hard-coded folders:
 // what they mount is invisible to the machine, and each hard-coded folder is really one of ours.
-package mountns
+package host
 
 import (
 	"errors"
@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Namespace is a mount namespace kept alive by a file.
-type Namespace struct {
+// MountNamespace is a mount namespace kept alive by a file.
+type MountNamespace struct {
 	// File keeps it alive. Its folder becomes a mount of its own, because the kernel keeps no namespace in a shared one.
 	File string
 	// Covers maps folders of the machine, which must exist, to the folders seen there inside.
@@ -23,13 +23,13 @@ type Namespace struct {
 }
 
 // Exists reports whether the namespace is there and alive.
-func (n Namespace) Exists() bool {
+func (n MountNamespace) Exists() bool {
 	var stat unix.Statfs_t
 	return unix.Statfs(n.File, &stat) == nil && stat.Type == unix.NSFS_MAGIC
 }
 
 // Create makes the namespace.
-func (n Namespace) Create() error {
+func (n MountNamespace) Create() error {
 	dir := filepath.Dir(n.File)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -67,7 +67,7 @@ func (n Namespace) Create() error {
 }
 
 // enterNew puts this thread into a new namespace with the folders covered.
-func (n Namespace) enterNew() error {
+func (n MountNamespace) enterNew() error {
 	if err := unix.Unshare(unix.CLONE_NEWNS | unix.CLONE_FS); err != nil {
 		return fmt.Errorf("making a mount namespace: %w", err)
 	}
@@ -88,8 +88,8 @@ func (n Namespace) enterNew() error {
 	return nil
 }
 
-// Enter moves this thread into the namespace kept by a file, for good. Call it with the thread locked.
-func Enter(file string) error {
+// EnterMountNamespace moves this thread into the namespace kept by a file, for good. Call it with the thread locked.
+func EnterMountNamespace(file string) error {
 	handle, err := unix.Open(file, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("mount namespace %s: %w", file, err)
@@ -106,6 +106,6 @@ func Enter(file string) error {
 }
 
 // Targets lists the folders of the machine that are covered, parents first.
-func (n Namespace) Targets() []string {
+func (n MountNamespace) Targets() []string {
 	return slices.Sorted(maps.Keys(n.Covers))
 }

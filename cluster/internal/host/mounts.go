@@ -1,5 +1,5 @@
-// Package mounts finds and removes what is mounted below a folder.
-package mounts
+// Package mounts finds and removes what is mounted mountsBelow a folder.
+package host
 
 import (
 	"errors"
@@ -13,16 +13,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Below lists the mount points at or below a folder, deepest and newest first.
-func Below(dir string) ([]string, error) {
+// MountsBelow lists the mount points at or mountsBelow a folder, deepest and newest first.
+func MountsBelow(dir string) ([]string, error) {
 	data, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return nil, err
 	}
-	return below(string(data), dir), nil
+	return mountsBelow(string(data), dir), nil
 }
 
-func below(mountinfo, dir string) []string {
+func mountsBelow(mountinfo, dir string) []string {
 	var points []string
 	for line := range strings.Lines(mountinfo) {
 		fields := strings.Fields(line)
@@ -55,10 +55,10 @@ func unescape(field string) string {
 	return out.String()
 }
 
-// RemoveBelow unmounts everything at or below a folder.
-func RemoveBelow(dir string, within time.Duration) error {
+// UnmountBelow unmounts everything at or mountsBelow a folder.
+func UnmountBelow(dir string, within time.Duration) error {
 	for deadline := time.Now().Add(within); ; time.Sleep(25 * time.Millisecond) {
-		points, err := Below(dir)
+		points, err := MountsBelow(dir)
 		if err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func RemoveBelow(dir string, within time.Duration) error {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("still mounted below %s: %s", dir, strings.Join(points, ", "))
+			return fmt.Errorf("still mounted mountsBelow %s: %s", dir, strings.Join(points, ", "))
 		}
 		for _, point := range points {
 			// Lazily, because a dying process may hold the mount for another moment.

@@ -1,5 +1,5 @@
 // Package hoststate puts back what the cluster changes on a machine outside of its own folders and namespaces.
-package hoststate
+package host
 
 import (
 	"encoding/json"
@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-
-	"assay.dev/assay/cluster/internal/files"
 )
 
 // kubeletSysctls are what kubelet sets, and to what. None belongs to a namespace, so the whole machine sees them.
@@ -39,9 +37,9 @@ func (m Machine) path(path string) string { return filepath.Join(m.Root, path) }
 // Prepare writes a snapshot to a file, once, for a later call would only see what the first one did. Then it makes the
 // folders.
 func (m Machine) Prepare(file string, folders []string) error {
-	_, err := read(file)
+	_, err := readSnapshot(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = write(file, m.look(folders))
+		err = writeSnapshot(file, m.look(folders))
 	}
 	if err != nil {
 		return err
@@ -74,7 +72,7 @@ func (m Machine) look(folders []string) Snapshot {
 
 // Restore removes the folders that were made, and puts settings back where they still are what kubelet made them.
 func (m Machine) Restore(file string) error {
-	snapshot, err := read(file)
+	snapshot, err := readSnapshot(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -108,7 +106,7 @@ func (m Machine) restoreSysctls(snapshot Snapshot) error {
 	return errors.Join(errs...)
 }
 
-func read(file string) (snapshot Snapshot, err error) {
+func readSnapshot(file string) (snapshot Snapshot, err error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return snapshot, err
@@ -119,11 +117,11 @@ func read(file string) (snapshot Snapshot, err error) {
 	return snapshot, nil
 }
 
-func write(file string, snapshot Snapshot) error {
+func writeSnapshot(file string, snapshot Snapshot) error {
 	data, err := json.Marshal(snapshot)
 	if err != nil {
 		return err
 	}
 	// In one step: half a snapshot would put nothing back.
-	return files.Replace(file, data, 0o600)
+	return ReplaceFile(file, data, 0o600)
 }

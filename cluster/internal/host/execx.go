@@ -1,5 +1,5 @@
 // Package execx runs other programs, without a shell, behind an interface that tests can replace.
-package execx
+package host
 
 import (
 	"bytes"
