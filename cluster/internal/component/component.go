@@ -9,7 +9,6 @@ import (
 
 	"assay.dev/assay/cluster/internal/config"
 	"assay.dev/assay/cluster/internal/host"
-	"assay.dev/assay/cluster/internal/pki"
 )
 
 // Names of the components, as `cluster status` and `cluster logs` know them, in the order they start.
@@ -72,13 +71,13 @@ func HealthURL(name string) string {
 
 // Certificates are the files Issue makes.
 type Certificates struct {
-	Cluster, FrontProxy, EtcdCA *pki.Authority
-	Tokens                      pki.Pair
-	APIServer, APIServerEtcd    pki.Pair
-	APIServerKubelet            pki.Pair
-	FrontProxyClient            pki.Pair
-	EtcdServer                  pki.Pair
-	KubeletServer               pki.Pair
+	Cluster, FrontProxy, EtcdCA *Authority
+	Tokens                      Pair
+	APIServer, APIServerEtcd    Pair
+	APIServerKubelet            Pair
+	FrontProxyClient            Pair
+	EtcdServer                  Pair
+	KubeletServer               Pair
 	// Fingerprint changes when any of them does.
 	Fingerprint string
 }

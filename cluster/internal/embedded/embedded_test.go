@@ -127,15 +127,15 @@ func TestProcessesThatAnotherStartedAreNotEnded(t *testing.T) {
 	start := func(path string) *os.Process {
 		t.Helper()
 		process := exec.CommandContext(t.Context(), path, "60")
-		err := host.Start()
+		err := process.Start()
 		if err == nil {
-			t.Cleanup(func() { _, _ = host.Process.Kill(), host.Wait() })
-			err = os.WriteFile(procs, fmt.Appendln(nil, host.Process.Pid), 0o600)
+			t.Cleanup(func() { _, _ = process.Process.Kill(), process.Wait() })
+			err = os.WriteFile(procs, fmt.Appendln(nil, process.Process.Pid), 0o600)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		return host.Process
+		return process.Process
 	}
 	cluster := &Cluster{
 		Config: config.Config{Name: "theirs", State: filepath.Join(t.TempDir(), "state"), Cache: cache}, Out: io.Discard,

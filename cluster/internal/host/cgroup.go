@@ -1,5 +1,6 @@
-// Package cgroup owns one control group, under the same name in every mounted hierarchy (version 1) or in the one (version 2).
 package host
+
+// This file manages one control group, under the same name in each mounted hierarchy (version 1) or in the single one (version 2).
 
 import (
 	"errors"

@@ -1,5 +1,6 @@
-// Package execx runs other programs, without a shell, behind an interface that tests can replace.
 package host
+
+// This file runs other programs without a shell, behind an interface that tests can replace.
 
 import (
 	"bytes"

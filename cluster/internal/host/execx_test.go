@@ -14,14 +14,6 @@ import (
 // parentOf makes this test binary start a program that writes its number to the named file, and wait for it.
 const parentOf = "EXECX_TEST_PARENT_OF"
 
-func TestMain(m *testing.M) {
-	if file := os.Getenv(parentOf); file != "" {
-		_, _ = OS{}.Output(context.Background(), Command{Path: "/bin/sh", Args: []string{"-c", `echo $$ > "$0"; exec sleep 300`, file}})
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
-
 func TestAProgramEndsWithTheOneThatStartedIt(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pid")
 	self, err := os.Executable()

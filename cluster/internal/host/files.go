@@ -1,5 +1,6 @@
-// Package files writes and removes files in one step: a crash leaves the old one, the new one or none.
 package host
+
+// This file replaces and removes files atomically: after a crash the old file, the new file or no file exists.
 
 import (
 	"errors"

@@ -1,5 +1,6 @@
-// Package hoststate puts back what the cluster changes on a machine outside of its own folders and namespaces.
 package host
+
+// This file restores the settings that the cluster changes on the machine outside its folders and namespaces.
 
 import (
 	"encoding/json"

@@ -1,6 +1,7 @@
-// Package mountns owns a private mount namespace for the programs that mount things and write to hard-coded folders:
-// what they mount is invisible to the machine, and each hard-coded folder is really one of ours.
 package host
+
+// This file manages a private mount namespace for programs that mount file systems and write to fixed folders. Their mounts are
+// invisible to the machine, and each fixed folder is a bind mount of a folder of the cluster.
 
 import (
 	"errors"

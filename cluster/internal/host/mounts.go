@@ -1,5 +1,6 @@
-// Package mounts finds and removes what is mounted mountsBelow a folder.
 package host
+
+// This file lists and removes the mounts below a folder.
 
 import (
 	"errors"
@@ -13,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MountsBelow lists the mount points at or mountsBelow a folder, deepest and newest first.
+// MountsBelow lists the mount points at or below a folder, deepest and newest first.
 func MountsBelow(dir string) ([]string, error) {
 	data, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -55,7 +56,7 @@ func unescape(field string) string {
 	return out.String()
 }
 
-// UnmountBelow unmounts everything at or mountsBelow a folder.
+// UnmountBelow unmounts everything at or below a folder.
 func UnmountBelow(dir string, within time.Duration) error {
 	for deadline := time.Now().Add(within); ; time.Sleep(25 * time.Millisecond) {
 		points, err := MountsBelow(dir)
@@ -66,7 +67,7 @@ func UnmountBelow(dir string, within time.Duration) error {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("still mounted mountsBelow %s: %s", dir, strings.Join(points, ", "))
+			return fmt.Errorf("still mounted below %s: %s", dir, strings.Join(points, ", "))
 		}
 		for _, point := range points {
 			// Lazily, because a dying process may hold the mount for another moment.

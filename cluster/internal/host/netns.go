@@ -1,5 +1,6 @@
-// Package netns owns the cluster's network namespace: the bridge, its addresses and the way in.
 package host
+
+// This file manages the network namespace of the cluster, with its bridge and addresses.
 
 import (
 	"context"

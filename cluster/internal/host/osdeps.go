@@ -1,6 +1,7 @@
-// Package osdeps fetches the system tools the cluster needs from the distribution's packageNames, without installing them:
-// they are unpacked into the cache, so no service starts, no file of the machine changes and no container runtime is disturbed.
 package host
+
+// This file downloads the system packages that the cluster needs and unpacks them into the cache without installing them, so that no
+// service starts and no file of the machine changes.
 
 import (
 	"context"
@@ -14,7 +15,7 @@ import (
 	"time"
 )
 
-// packageNames hold the tools and the libraries these need beyond the C library.
+// packageNames lists the packages with the tools and the libraries these need beyond the C library.
 var packageNames = []string{
 	"containerd", "runc", "libseccomp2", "containernetworking-plugins",
 	"iptables", "libxtables12", "libip4tc2", "libip6tc2", "libnftnl11", "libmnl0",
@@ -25,7 +26,7 @@ var packageNames = []string{
 // packagesLayout changes when the unpacked tree's shape does.
 const packagesLayout = "2"
 
-// Packages is the unpacked packageNames.
+// Packages is the tree of unpacked packages.
 type Packages struct{ Root string }
 
 // Bin is the folder to put on PATH: every tool under its plain name.
@@ -43,7 +44,7 @@ func (t Packages) Env(path string) []string {
 	}
 }
 
-// packageLinks are the names under which the tools are called, and where the packageNames keep them.
+// packageLinks are the names under which the tools are called, and where the packages hold them.
 var packageLinks = map[string]string{
 	"containerd": "usr/bin/containerd", "containerd-shim-runc-v2": "usr/bin/containerd-shim-runc-v2", "ctr": "usr/bin/ctr",
 	"runc": "usr/sbin/runc", "conntrack": "usr/sbin/conntrack", "nft": "usr/sbin/nft",
@@ -59,7 +60,7 @@ func EnsurePackages(ctx context.Context, cache string, progress io.Writer) (Pack
 		return tree, nil
 	}
 	started := time.Now()
-	fmt.Fprintf(progress, "fetch %-24s %s …\n", "system packageNames", strings.Join(packageNames, " "))
+	fmt.Fprintf(progress, "fetch %-24s %s …\n", "system packages", strings.Join(packageNames, " "))
 	unfinished := fmt.Sprintf("%s.%d", tree.Root, os.Getpid())
 	defer os.RemoveAll(unfinished)
 	if err := fetch(ctx, unfinished); err != nil {
@@ -68,7 +69,7 @@ func EnsurePackages(ctx context.Context, cache string, progress io.Writer) (Pack
 	if err := os.Rename(unfinished, tree.Root); err != nil && !errors.Is(err, os.ErrExist) {
 		return tree, err
 	}
-	fmt.Fprintf(progress, "fetch %-24s %.0f s\n", "system packageNames", time.Since(started).Seconds())
+	fmt.Fprintf(progress, "fetch %-24s %.0f s\n", "system packages", time.Since(started).Seconds())
 	return tree, nil
 }
 
@@ -109,7 +110,7 @@ func fetch(ctx context.Context, root string) error {
 	}
 	for name, target := range packageLinks {
 		if _, err := os.Stat(filepath.Join(root, target)); err != nil {
-			return fmt.Errorf("the distribution's packageNames hold no %s: Debian 12 is what this was made for: %w", target, err)
+			return fmt.Errorf("the distribution's packages hold no %s: Debian 12 is what this was made for: %w", target, err)
 		}
 		if err := os.Symlink(filepath.Join("..", target), filepath.Join(bin, name)); err != nil {
 			return err

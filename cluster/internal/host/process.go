@@ -1,5 +1,6 @@
-// Package process starts long-running programs in the cluster's namespace and cgroup, and knows them again later.
 package host
+
+// This file starts long-running programs in the namespace and control group of the cluster, and identifies them in later calls.
 
 import (
 	"encoding/json"

@@ -1,5 +1,6 @@
-// Package pki issues the cluster's certificates and kubeconfigs.
-package pki
+package component
+
+// This file issues the certificates and kubeconfigs of the cluster.
 
 import (
 	"crypto"
@@ -30,35 +31,35 @@ const (
 // Pair is a certificate and its key, as files.
 type Pair struct{ Cert, Key string }
 
-// Store is a folder of certificates.
-type Store struct {
+// KeyStore is a folder of certificates.
+type KeyStore struct {
 	Dir string
 	Now func() time.Time
 }
 
 // Files returns where a pair of this name lies.
-func (s Store) Files(name string) Pair {
+func (s KeyStore) Files(name string) Pair {
 	return Pair{Cert: filepath.Join(s.Dir, name+".crt"), Key: filepath.Join(s.Dir, name+".key")}
 }
 
 // Authority signs certificates. Its own certificate and key are a pair of files, too.
 type Authority struct {
 	Pair
-	store Store
+	store KeyStore
 	cert  *x509.Certificate
 	key   crypto.Signer
 }
 
 // Authority returns the named authority, made if it is missing, unusable or about to expire.
-func (s Store) Authority(name string) (*Authority, error) {
+func (s KeyStore) Authority(name string) (*Authority, error) {
 	pair := s.Files(name)
-	if cert, key, err := load(pair); err == nil && s.fresh(cert) {
+	if cert, key, err := loadPair(pair); err == nil && s.fresh(cert) {
 		return &Authority{Pair: pair, store: s, cert: cert, key: key}, nil
 	}
 	template := s.template(pkix.Name{CommonName: name})
 	template.IsCA, template.BasicConstraintsValid = true, true
 	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
-	cert, key, err := issue(pair, template, template, nil)
+	cert, key, err := issueCertificate(pair, template, template, nil)
 	if err != nil {
 		return nil, fmt.Errorf("authority %s: %w", name, err)
 	}
@@ -77,14 +78,14 @@ type Subject struct {
 // Issue returns the subject's certificate, kept if it still says the same and is valid for long enough.
 func (a *Authority) Issue(subject Subject) (Pair, error) {
 	pair := a.store.Files(subject.Name)
-	if cert, _, err := load(pair); err == nil && a.store.fresh(cert) && a.matches(cert, subject) {
+	if cert, _, err := loadPair(pair); err == nil && a.store.fresh(cert) && a.matches(cert, subject) {
 		return pair, nil
 	}
 	template := a.store.template(pkix.Name{CommonName: subject.User, Organization: subject.Groups})
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}
 	template.DNSNames, template.IPAddresses = subject.Hosts, subject.Addresses
-	if _, _, err := issue(pair, template, a.cert, a.key); err != nil {
+	if _, _, err := issueCertificate(pair, template, a.cert, a.key); err != nil {
 		return pair, fmt.Errorf("certificate %s: %w", subject.Name, err)
 	}
 	return pair, nil
@@ -100,7 +101,7 @@ func (a *Authority) matches(cert *x509.Certificate, subject Subject) bool {
 }
 
 // SigningKey returns a key pair for tokens, made if it is missing.
-func (s Store) SigningKey(name string) (Pair, error) {
+func (s KeyStore) SigningKey(name string) (Pair, error) {
 	pair := Pair{Cert: filepath.Join(s.Dir, name+".pub"), Key: filepath.Join(s.Dir, name+".key")}
 	if _, err := os.Stat(pair.Cert); err == nil {
 		return pair, nil
@@ -119,11 +120,11 @@ func (s Store) SigningKey(name string) (Pair, error) {
 	return pair, writePEM(pair.Cert, "PUBLIC KEY", public, 0o644)
 }
 
-func (s Store) fresh(cert *x509.Certificate) bool {
+func (s KeyStore) fresh(cert *x509.Certificate) bool {
 	return s.Now().Add(renewBefore).Before(cert.NotAfter) && s.Now().After(cert.NotBefore)
 }
 
-func (s Store) template(subject pkix.Name) *x509.Certificate {
+func (s KeyStore) template(subject pkix.Name) *x509.Certificate {
 	return &x509.Certificate{
 		Subject: subject,
 		// An hour of slack, for clocks that are set a little after the machine has started.
@@ -132,7 +133,7 @@ func (s Store) template(subject pkix.Name) *x509.Certificate {
 	}
 }
 
-func issue(pair Pair, template, parent *x509.Certificate, signer crypto.Signer) (*x509.Certificate, crypto.Signer, error) {
+func issueCertificate(pair Pair, template, parent *x509.Certificate, signer crypto.Signer) (*x509.Certificate, crypto.Signer, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, err
@@ -173,7 +174,7 @@ func writePEM(path, kind string, der []byte, mode fs.FileMode) error {
 	return os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), mode)
 }
 
-func load(pair Pair) (*x509.Certificate, crypto.Signer, error) {
+func loadPair(pair Pair) (*x509.Certificate, crypto.Signer, error) {
 	// Refused also if the two do not belong together: a crash between writing the files leaves such a pair.
 	loaded, err := tls.LoadX509KeyPair(pair.Cert, pair.Key)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package publish turns images and the chart into what registries keep: OCI layouts, and pushes of them.
-package publish
+// Package release makes OCI layouts of the images and the chart, pushes them to registries, and writes their CycloneDX and provenance
+// documents.
+package release
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package sbom
+package release
 
 import (
 	"encoding/json"

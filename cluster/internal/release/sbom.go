@@ -1,6 +1,7 @@
-// Package sbom writes what programs are made of, as CycloneDX documents: https://cyclonedx.org/specification/overview/. A Go program says
-// it itself, because the linker wrote its modules into it; of a Rust program Cargo says it, from the lock file.
-package sbom
+package release
+
+// This file writes the components of programs as CycloneDX documents (https://cyclonedx.org/specification/overview/). The modules of a Go
+// program are read from its build information, the crates of a Rust program from the output of cargo metadata.
 
 import (
 	"bytes"

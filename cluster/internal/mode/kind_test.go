@@ -1,4 +1,4 @@
-package kind
+package mode
 
 import (
 	"context"
@@ -38,8 +38,8 @@ func (f *fake) Output(_ context.Context, command host.Command) ([]byte, error) {
 	return nil, nil
 }
 
-func cluster(t *testing.T, run host.Runner) Cluster {
-	return Cluster{Run: run, Binary: "kind", Kubeconfig: filepath.Join(t.TempDir(), "kind", "kubeconfig"), Out: io.Discard}
+func cluster(t *testing.T, run host.Runner) KindCluster {
+	return KindCluster{Run: run, Binary: "kind", Kubeconfig: filepath.Join(t.TempDir(), "kind", "kubeconfig"), Out: io.Discard}
 }
 
 func TestUpCreatesOurClusterBesideOthers(t *testing.T) {

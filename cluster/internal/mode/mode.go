@@ -1,5 +1,5 @@
-// Package choose decides which Kubernetes the demo and the tests use.
-package choose
+// Package mode selects the kind of cluster that the demo and the tests use, and runs a kind cluster in a Docker engine.
+package mode
 
 import (
 	"context"

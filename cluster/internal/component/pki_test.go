@@ -1,4 +1,4 @@
-package pki
+package component
 
 import (
 	"crypto/tls"
@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-func store(t *testing.T, at time.Time) Store {
-	return Store{Dir: t.TempDir(), Now: func() time.Time { return at }}
+func store(t *testing.T, at time.Time) KeyStore {
+	return KeyStore{Dir: t.TempDir(), Now: func() time.Time { return at }}
 }
 
 var server = Subject{Name: "server", User: "server", Hosts: []string{"localhost"}, Addresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
 
-func issued(t *testing.T, s Store, subject Subject) (Pair, *x509.Certificate) {
+func issued(t *testing.T, s KeyStore, subject Subject) (Pair, *x509.Certificate) {
 	t.Helper()
 	authority, err := s.Authority("ca")
 	if err != nil {
@@ -26,7 +26,7 @@ func issued(t *testing.T, s Store, subject Subject) (Pair, *x509.Certificate) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cert, _, err := load(pair)
+	cert, _, err := loadPair(pair)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestACertificateIsValidForItsNamesAndUser(t *testing.T) {
 	subject := server
 	subject.User, subject.Groups = "system:node:n", []string{"system:nodes"}
 	pair, cert := issued(t, s, subject)
-	ca, _, err := load(s.Files("ca"))
+	ca, _, err := loadPair(s.Files("ca"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,16 +62,16 @@ func TestACertificateIsValidForItsNamesAndUser(t *testing.T) {
 
 func TestACertificateIsKeptOrRenewed(t *testing.T) {
 	for reason, tc := range map[string]struct {
-		change func(s *Store, subject *Subject, pair Pair)
+		change func(s *KeyStore, subject *Subject, pair Pair)
 		renew  bool
 	}{
-		"nothing changed":                  {func(*Store, *Subject, Pair) {}, false},
-		"it expires soon":                  {func(s *Store, _ *Subject, _ Pair) { later(s, lifetime-renewBefore+time.Hour) }, true},
-		"it stays valid long enough":       {func(s *Store, _ *Subject, _ Pair) { later(s, lifetime-renewBefore-2*time.Hour) }, false},
-		"another name is wanted":           {func(_ *Store, subject *Subject, _ Pair) { subject.Hosts = []string{"other"} }, true},
-		"a crash left half of the pair":    {func(_ *Store, _ *Subject, pair Pair) { _ = os.Truncate(pair.Key, 0) }, true},
-		"its authority was made afresh":    {func(s *Store, _ *Subject, _ Pair) { _ = os.Remove(s.Files("ca").Cert) }, true},
-		"the clock was set far backwards,": {func(s *Store, _ *Subject, _ Pair) { later(s, -48*time.Hour) }, true},
+		"nothing changed":                  {func(*KeyStore, *Subject, Pair) {}, false},
+		"it expires soon":                  {func(s *KeyStore, _ *Subject, _ Pair) { later(s, lifetime-renewBefore+time.Hour) }, true},
+		"it stays valid long enough":       {func(s *KeyStore, _ *Subject, _ Pair) { later(s, lifetime-renewBefore-2*time.Hour) }, false},
+		"another name is wanted":           {func(_ *KeyStore, subject *Subject, _ Pair) { subject.Hosts = []string{"other"} }, true},
+		"a crash left half of the pair":    {func(_ *KeyStore, _ *Subject, pair Pair) { _ = os.Truncate(pair.Key, 0) }, true},
+		"its authority was made afresh":    {func(s *KeyStore, _ *Subject, _ Pair) { _ = os.Remove(s.Files("ca").Cert) }, true},
+		"the clock was set far backwards,": {func(s *KeyStore, _ *Subject, _ Pair) { later(s, -48*time.Hour) }, true},
 	} {
 		s, subject := store(t, time.Now()), server
 		pair, before := issued(t, s, subject)
@@ -83,7 +83,7 @@ func TestACertificateIsKeptOrRenewed(t *testing.T) {
 	}
 }
 
-func later(s *Store, by time.Duration) {
+func later(s *KeyStore, by time.Duration) {
 	at := s.Now().Add(by)
 	s.Now = func() time.Time { return at }
 }

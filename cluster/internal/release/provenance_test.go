@@ -1,4 +1,4 @@
-package publish
+package release
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package sbom
+package release
 
 import (
 	"bytes"
@@ -123,7 +123,7 @@ func TestAGoProgramHasTheModulesThatGoNames(t *testing.T) {
 	}
 }
 
-const metadata = `{
+const cargoMetadata = `{
   "packages": [
     {"id": "path+file:///home/someone/kernel#0.0.0", "name": "kernel", "version": "0.0.0", "source": null, "license": "Apache-2.0",
      "targets": [{"kind": ["lib"], "name": "kernel"}, {"kind": ["bin"], "name": "scan"}]},
@@ -155,7 +155,7 @@ const metadata = `{
 // rust writes a file of a name that is no Go program, and returns its document.
 func rust(t *testing.T, name string) ([]byte, error) {
 	t.Helper()
-	workspace, err := ReadWorkspace([]byte(metadata))
+	workspace, err := ReadWorkspace([]byte(cargoMetadata))
 	if err != nil {
 		t.Fatal(err)
 	}
