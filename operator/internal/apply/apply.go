@@ -80,7 +80,7 @@ func (a *Applier) Do(ctx context.Context, run *assayv1alpha1.BenchmarkRun, actio
 	case plan.RetakeLeases:
 		// One write per lease, so that no other run can acquire it in between.
 		return a.editLeases(ctx, run, action.Nodes, "take anew", func(l lease.Lease) (lease.Lease, error) {
-			anew := l.Anew(a.Lease.Duration, a.now())
+			anew := l.WithNewToken(a.Lease.Duration, a.now())
 			if _, err := a.asDecidedOn(ctx, run); err != nil {
 				return anew, err
 			}
