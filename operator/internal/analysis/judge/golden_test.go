@@ -12,6 +12,7 @@ import (
 
 // TestJudge_SituationsMatchGoldenFile compares all decisions about runs that were altered in one way each.
 func TestJudge_SituationsMatchGoldenFile(t *testing.T) {
+	t.Parallel()
 	var out strings.Builder
 	analyzed.EachSituation(t, func(name string, _ *analyzed.Run, got *analysis.Analysis) {
 		fmt.Fprintf(&out, "# %s\n%s, screened %q, best %s %v, %d valid blocks, %d confirming, half width %s\n", name, got.Verdict, got.Screened,
