@@ -89,7 +89,7 @@ func (k *Keeper) Serve(ctx context.Context, runner io.ReadWriter) error {
 		_ = answer(runner, map[string]string{"refused": err.Error()})
 		return err
 	}
-	if k.clock, err = ledger.SkewOf(ctx, k.Store, time.Now); err != nil {
+	if k.clock, err = ledger.SkewOf(ctx, k.Store, ledger.ExperimentKey, time.Now); err != nil {
 		// Nothing rests on it but a warning.
 		k.logf("the clock of this machine could not be compared with the store's: %v", err)
 	}

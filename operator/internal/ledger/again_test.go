@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"assay.dev/assay/operator/internal/store/storetest"
 )
 
 // ownTime is a clock that waiting sets forward.
@@ -141,8 +143,8 @@ func TestWhoLeavesDoesNotWait(t *testing.T) {
 
 // A store that fails for minutes, again and again, costs who reads or writes time and nothing else.
 func TestAPatientStoreReadsAndWritesThroughOutages(t *testing.T) {
-	fake, endpoint := startFakeS3(t)
-	store, err := Open(t.Context(), s3URL(endpoint, fakeBucket, "runs/x"), fakeOptions)
+	fake, endpoint := storetest.StartS3(t)
+	store, err := Open(t.Context(), storetest.URL(endpoint, storetest.Bucket, "runs/x"), fakeOptions)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,8 +156,8 @@ func TestAPatientStoreReadsAndWritesThroughOutages(t *testing.T) {
 	// Readers are many, and each of their pauses sets the clock forward.
 	again := ownTime(&Again{Away: 24 * time.Hour, Pause: func(int) time.Duration { return 3 * time.Minute }})
 	requests, until := 0, again.Now()
-	fake.mutex.Lock()
-	fake.refuse = func(*http.Request) (int, string) {
+	fake.Mutex.Lock()
+	fake.Refuse = func(*http.Request) (int, string) {
 		if again.Now().Before(until) {
 			return http.StatusServiceUnavailable, "ServiceUnavailable"
 		}
@@ -164,7 +166,7 @@ func TestAPatientStoreReadsAndWritesThroughOutages(t *testing.T) {
 		}
 		return 0, ""
 	}
-	fake.mutex.Unlock()
+	fake.Mutex.Unlock()
 
 	patient := Patient(store, again)
 	exp, err := ReadExperiment(t.Context(), patient)
@@ -179,16 +181,16 @@ func TestAPatientStoreReadsAndWritesThroughOutages(t *testing.T) {
 		t.Error("what was read through outages differs")
 	}
 	data := []byte("judged")
-	if err := patient.Replace(t.Context(), AnalysisKey(0), data); err != nil {
+	if err := patient.Replace(t.Context(), "analysis/000/analysis.json", data); err != nil {
 		t.Fatal(err)
 	}
-	if err := patient.Update(t.Context(), AnalysisKey(1), func([]byte) ([]byte, error) { return data, nil }); err != nil {
+	if err := patient.Update(t.Context(), "analysis/001/analysis.json", func([]byte) ([]byte, error) { return data, nil }); err != nil {
 		t.Fatal(err)
 	}
 	if err := patient.Create(t.Context(), "started/x", data); err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{AnalysisKey(0), AnalysisKey(1), "started/x"} {
+	for _, key := range []string{"analysis/000/analysis.json", "analysis/001/analysis.json", "started/x"} {
 		if got, err := patient.Get(t.Context(), key); err != nil || string(got) != string(data) {
 			t.Errorf("%s holds %q, %v", key, got, err)
 		}
@@ -197,9 +199,9 @@ func TestAPatientStoreReadsAndWritesThroughOutages(t *testing.T) {
 
 // A store that stays away is an error at last, and says how long it was waited for.
 func TestAPatientStoreGivesUp(t *testing.T) {
-	fake, endpoint := startFakeS3(t)
-	fake.refuse = func(*http.Request) (int, string) { return http.StatusServiceUnavailable, "ServiceUnavailable" }
-	store, err := Open(t.Context(), s3URL(endpoint, fakeBucket, "runs/x"), fakeOptions)
+	fake, endpoint := storetest.StartS3(t)
+	fake.Refuse = func(*http.Request) (int, string) { return http.StatusServiceUnavailable, "ServiceUnavailable" }
+	store, err := Open(t.Context(), storetest.URL(endpoint, storetest.Bucket, "runs/x"), fakeOptions)
 	if err != nil {
 		t.Fatal(err)
 	}

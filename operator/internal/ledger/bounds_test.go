@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -177,89 +175,4 @@ func (pagedLeases) Page(_ context.Context, _, after string) ([]string, bool, err
 
 func (pagedLeases) List(context.Context, string) ([]string, error) {
 	return nil, fmt.Errorf("all names at once")
-}
-
-// An object that is larger than its reader expects is refused, wherever it lies; a part of it would be taken for the whole.
-func TestAnObjectThatIsTooLargeIsNamed(t *testing.T) {
-	const key, size = "runs/lab/scan/1/confirm.json", 4096
-	large := bytes.Repeat([]byte("x"), size)
-	of := func(url string) Store {
-		t.Helper()
-		store, err := Open(t.Context(), url, fakeOptions)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return store
-	}
-	folder := of(FolderURL(t.TempDir()))
-	fake, endpoint := startFakeS3(t)
-	streams, streamed := startFakeS3(t)
-	streams.streams = true
-	for _, err := range []error{
-		folder.Create(t.Context(), key, large), of(s3URL(endpoint, fakeBucket, "")).Create(t.Context(), key, large),
-		of(s3URL(streamed, fakeBucket, "")).Create(t.Context(), key, large),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	packed := filepath.Join(t.TempDir(), "scan"+ArchiveExtension)
-	file, err := os.Create(packed)
-	if err == nil {
-		err = errors.Join(WriteArchive(t.Context(), folder, file), file.Close())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if fake.objects[key] == nil {
-		t.Fatal("the fake does not have it")
-	}
-	for name, store := range map[string]Store{
-		"in a folder":                            folder,
-		"in an archive":                          of(FolderURL(packed)),
-		"in a bucket":                            of(s3URL(endpoint, fakeBucket, "")),
-		"in a bucket that does not say its size": of(s3URL(streamed, fakeBucket, "")),
-	} {
-		t.Run(name, func(t *testing.T) {
-			if raw, err := GetAtMost(t.Context(), store, key, size); err != nil || len(raw) != size {
-				t.Errorf("%d bytes are read of as many as are allowed: %v", len(raw), err)
-			}
-			raw, err := GetAtMost(t.Context(), store, key, size-1)
-			if !errors.Is(err, ErrTooLarge) {
-				t.Fatalf("%d bytes are read, %v", len(raw), err)
-			}
-			for _, part := range []string{key, "at most 4095 are read", "remove it"} {
-				if !strings.Contains(err.Error(), part) {
-					t.Errorf("%q does not say %q", err, part)
-				}
-			}
-		})
-	}
-}
-
-// endless is a store with names without end.
-type endless struct{ Store }
-
-func (endless) Page(_ context.Context, prefix, after string) (keys []string, more bool, err error) {
-	from := 0
-	_, _ = fmt.Sscanf(strings.TrimPrefix(after, prefix), "%d", &from)
-	for i := range maxPage {
-		keys = append(keys, fmt.Sprintf("%s%09d", prefix, from+i+1))
-	}
-	return keys, true, nil
-}
-
-func (endless) URL() string { return "s3://assay" }
-
-// Whoever may write in a ledger may write more names than anybody can hold.
-func TestAListOfTooManyNamesEnds(t *testing.T) {
-	keys, err := ListAfter(t.Context(), endless{}, "problems/", "")
-	if !errors.Is(err, ErrTooLarge) || len(keys) > 0 {
-		t.Fatalf("%d names, %v", len(keys), err)
-	}
-	for _, part := range []string{"problems/", "s3://assay", fmt.Sprint(maxKeys), "remove"} {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("%q does not say %q", err, part)
-		}
-	}
 }

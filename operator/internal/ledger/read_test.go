@@ -62,7 +62,7 @@ func fill(t *testing.T, store Store) written {
 
 func TestReadWhatWasWritten(t *testing.T) {
 	ctx := context.Background()
-	onBothStores(t, func(t *testing.T, store Store) {
+	onEachStore(t, func(t *testing.T, store Store) {
 		want := fill(t, store)
 		exp, err := ReadExperiment(ctx, store)
 		if err != nil {
@@ -141,7 +141,7 @@ func TestObjectsThatCannotBeUsedAreProblemsAndNeverErrors(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			onBothStores(t, func(t *testing.T, store Store) {
+			onEachStore(t, func(t *testing.T, store Store) {
 				want := fill(t, store)
 				if err := store.Replace(ctx, c.key, c.edit(want.objects[key])); err != nil {
 					t.Fatal(err)
@@ -249,7 +249,7 @@ func TestAKeyThatIsNoPathKeepsNoAnalysisFromBeingWritten(t *testing.T) {
 
 func TestAWaveThatCannotBeReadIsAProblem(t *testing.T) {
 	ctx := context.Background()
-	onBothStores(t, func(t *testing.T, store Store) {
+	onEachStore(t, func(t *testing.T, store Store) {
 		want := fill(t, store)
 		if err := store.Replace(ctx, "waves/001/wave.json", want.objects["waves/000/wave.json"]); err != nil {
 			t.Fatal(err)
@@ -272,7 +272,7 @@ func (f failing) Get(ctx context.Context, key string) ([]byte, error) {
 }
 
 func TestHalfTheEvidenceIsNoEvidence(t *testing.T) {
-	onBothStores(t, func(t *testing.T, store Store) {
+	onEachStore(t, func(t *testing.T, store Store) {
 		fill(t, store)
 		if _, err := ReadEvidence(context.Background(), failing{store}, -1); !errors.Is(err, ErrUnreachable) {
 			t.Errorf("error %v, want ErrUnreachable", err)
@@ -310,7 +310,7 @@ func TestReadExperimentRefuses(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			onBothStores(t, func(t *testing.T, store Store) {
+			onEachStore(t, func(t *testing.T, store Store) {
 				raw := string(fill(t, store).objects[ExperimentKey])
 				edited := c.edit(raw)
 				if edited == raw {
@@ -329,7 +329,7 @@ func TestReadExperimentRefuses(t *testing.T) {
 }
 
 func TestReadExperimentOfAnEmptyStore(t *testing.T) {
-	onBothStores(t, func(t *testing.T, store Store) {
+	onEachStore(t, func(t *testing.T, store Store) {
 		if _, err := ReadExperiment(context.Background(), store); !errors.Is(err, ErrNotFound) {
 			t.Errorf("error %v, want ErrNotFound", err)
 		}

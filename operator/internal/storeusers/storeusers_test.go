@@ -304,7 +304,7 @@ func TestAnAttemptThatWasWrittenOverCountsAsItWasFirst(t *testing.T) {
 	if err := open(t, address, "runs/team-a/pir/"+uid, root).Create(t.Context(), ledger.ExperimentKey, []byte("{}")); err != nil {
 		t.Fatal(err)
 	}
-	if skew, err := ledger.SkewOf(t.Context(), store, time.Now); err != nil || skew == nil ||
+	if skew, err := ledger.SkewOf(t.Context(), store, ledger.ExperimentKey, time.Now); err != nil || skew == nil ||
 		math.Abs(skew.AheadSeconds) > skew.UncertaintySeconds {
 		t.Errorf("the store is on this machine, and its clock is read as %+v: %v", skew, err)
 	}

@@ -1,0 +1,61 @@
+package ledger
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// archived reports whether an object goes into an archive: all but the reports and tables, which can be made of the analyses again, and
+// what no store is asked for, such as the folder that some tools leave in a bucket.
+func archived(key string) bool {
+	derived := strings.HasPrefix(key, "analysis/") && !strings.HasSuffix(key, "/analysis.json") && !sealKey.MatchString(key)
+	return !derived && checkKey(key) == nil
+}
+
+// WriteArchive writes a ledger as an archive: everything that a verdict rests on, and the analyses. The same objects give the same bytes.
+func WriteArchive(ctx context.Context, store Store, to io.Writer) error {
+	keys, err := store.List(ctx, "")
+	if err != nil {
+		return err
+	}
+	// One at a time: several would cut the objects up as the time of day has it.
+	compressed, err := zstd.NewWriter(to, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return err
+	}
+	out := tar.NewWriter(compressed)
+	for _, key := range keys {
+		if !archived(key) {
+			continue
+		}
+		data, err := store.Get(ctx, key)
+		if err != nil {
+			return err
+		}
+		header := tar.Header{Typeflag: tar.TypeReg, Name: key, Size: int64(len(data)), Mode: 0o444, ModTime: time.Unix(0, 0)}
+		if err := out.WriteHeader(&header); err != nil {
+			return fmt.Errorf("archive %s: %w", key, err)
+		}
+		if _, err := out.Write(data); err != nil {
+			return fmt.Errorf("archive %s: %w", key, err)
+		}
+	}
+	// Afterwards: what is written over from here on was read before.
+	written, err := asWritten(ctx, store)
+	if err != nil {
+		return err
+	}
+	if at := slices.IndexFunc(keys, written.over); at >= 0 {
+		over := written.problem(keys[at])
+		return fmt.Errorf("%s: %s; an archive has one version of each object, and would hide it", over.Key, over.Reason)
+	}
+	return errors.Join(out.Close(), compressed.Close())
+}
