@@ -26,6 +26,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/report/html"
+	"assay.dev/assay/operator/internal/store"
 )
 
 type analyzeOptions struct {
@@ -88,8 +89,8 @@ func (m *mountedKeys) endBeforeItIsKilled(log io.Writer) {
 	}()
 }
 
-func (m *mountedKeys) options() ledger.Options {
-	return ledger.Options{CredentialsDir: m.folder, Secret: m.secret}
+func (m *mountedKeys) options() store.Options {
+	return store.Options{CredentialsDir: m.folder, Secret: m.secret}
 }
 
 func newAnalyzeCommand() *cobra.Command {
@@ -130,23 +131,23 @@ func analyzeTo(ctx context.Context, options analyzeOptions, stdout, log io.Write
 	if options.write && options.out != "-" {
 		return &exitCode{exitUsage, errors.New("--write and --out both name where the results go: use one of them")}
 	}
-	store, err := options.open(ctx, log)
+	s, err := options.open(ctx, log)
 	if err != nil {
 		return err
 	}
 	wave := options.wave
 	if wave < 0 {
-		if wave, err = ledger.LastWave(ctx, store); err != nil {
+		if wave, err = ledger.LastWave(ctx, s); err != nil {
 			return fmt.Errorf("find the newest wave: %w", err)
 		}
 	}
-	target := store
+	target := s
 	if options.out != "-" {
-		if target, err = ledger.Open(ctx, options.out, ledger.Options{}); err != nil {
+		if target, err = store.Open(ctx, options.out, store.Options{}); err != nil {
 			return &exitCode{exitUsage, fmt.Errorf("--out: %w", err)}
 		}
 	} else if !options.write {
-		result, err := analyzeLedger(ctx, store, wave)
+		result, err := analyzeLedger(ctx, s, wave)
 		if err != nil {
 			return err
 		}
@@ -156,7 +157,7 @@ func analyzeTo(ctx context.Context, options analyzeOptions, stdout, log io.Write
 		}
 		return err
 	}
-	result, err := analyzeInto(ctx, store, wave, target)
+	result, err := analyzeInto(ctx, s, wave, target)
 	if err != nil {
 		return err
 	}
@@ -168,7 +169,7 @@ const mostOvertaken = 10
 
 // analyzeInto judges a ledger and writes what was found into a store. If another analysis wrote there since the reading began, it may have
 // read more: the ledger is read again, so that the newest reading is what stays.
-func analyzeInto(ctx context.Context, store ledger.Store, wave int, target ledger.Store) (*analyzed, error) {
+func analyzeInto(ctx context.Context, store store.Store, wave int, target store.Store) (*analyzed, error) {
 	for overtaken := 0; ; overtaken++ {
 		derived, err := ledger.ReadDerived(ctx, target, ledger.AnalysisPrefix(wave))
 		if err != nil {
@@ -185,19 +186,19 @@ func analyzeInto(ctx context.Context, store ledger.Store, wave int, target ledge
 	}
 }
 
-func (o *analyzeOptions) open(ctx context.Context, log io.Writer) (ledger.Store, error) {
-	store, err := ledger.Open(ctx, o.ledger, o.mounted.options())
+func (o *analyzeOptions) open(ctx context.Context, log io.Writer) (store.Store, error) {
+	s, err := store.Open(ctx, o.ledger, o.mounted.options())
 	if err != nil {
 		return nil, &exitCode{exitUsage, fmt.Errorf("--ledger: %w", err)}
 	}
 	if o.away > 0 {
-		store = ledger.Patient(store, ledger.NewAgain(o.away, func(text string) { fmt.Fprintln(log, text) }))
+		s = store.Patient(s, store.NewAgain(o.away, func(text string) { fmt.Fprintln(log, text) }))
 	}
-	err = store.Check(ctx)
-	if errors.Is(err, ledger.ErrNoBucket) {
+	err = s.Check(ctx)
+	if errors.Is(err, store.ErrNoBucket) {
 		err = &exitCode{exitUsage, fmt.Errorf("--ledger: %w", err)}
 	}
-	return store, err
+	return s, err
 }
 
 // analyzed is a judged ledger.
@@ -208,16 +209,16 @@ type analyzed struct {
 }
 
 // analyzeLedger judges what the ledger holds up to and including a wave.
-func analyzeLedger(ctx context.Context, store ledger.Store, wave int) (*analyzed, error) {
-	frozen, err := ledger.ReadExperiment(ctx, store)
-	if errors.Is(err, ledger.ErrNotFound) {
+func analyzeLedger(ctx context.Context, s store.Store, wave int) (*analyzed, error) {
+	frozen, err := ledger.ReadExperiment(ctx, s)
+	if errors.Is(err, store.ErrNotFound) {
 		return nil, &exitCode{exitUsage,
-			fmt.Errorf("%s does not hold the ledger of a run: %w; the URL must end in the run's own prefix", store.URL(), err)}
+			fmt.Errorf("%s does not hold the ledger of a run: %w; the URL must end in the run's own prefix", s.URL(), err)}
 	}
 	if err != nil {
 		return nil, err
 	}
-	evidence, err := ledger.ReadEvidence(ctx, store, wave)
+	evidence, err := ledger.ReadEvidence(ctx, s, wave)
 	if err != nil {
 		return nil, fmt.Errorf("read the evidence: %w", err)
 	}

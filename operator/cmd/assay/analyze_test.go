@@ -17,6 +17,7 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/report"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // copyHandWritten puts the hand-written ledger of the reference into a folder of its own.
@@ -42,7 +43,7 @@ func runAnalyze(t *testing.T, args ...string) (string, error) {
 
 func TestAnalyzePrintsTheAnalysis(t *testing.T) {
 	folder := copyHandWritten(t)
-	out, err := runAnalyze(t, "--ledger", ledger.FolderURL(folder))
+	out, err := runAnalyze(t, "--ledger", store.FolderURL(folder))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +62,7 @@ func TestAnalyzePrintsTheAnalysis(t *testing.T) {
 func TestAnalyzeWritesIntoTheLedgerAndMayDoSoAgain(t *testing.T) {
 	folder := copyHandWritten(t)
 	for range 2 {
-		out, err := runAnalyze(t, "--ledger", ledger.FolderURL(folder), "--wave", "0", "--write")
+		out, err := runAnalyze(t, "--ledger", store.FolderURL(folder), "--wave", "0", "--write")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +79,7 @@ func TestAnalyzeWritesIntoTheLedgerAndMayDoSoAgain(t *testing.T) {
 
 // meanwhile does something once, before a store first writes an object.
 type meanwhile struct {
-	ledger.Store
+	store.Store
 	before string
 	do     func()
 }
@@ -117,7 +118,7 @@ func TestOfTwoAnalysesTheOneThatReadMoreStays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := copyHandWritten(t)
-			store, err := ledger.OpenFolder(ctx, folder)
+			store, err := store.OpenFolder(ctx, folder)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -169,7 +170,7 @@ func TestOfTwoAnalysesTheOneThatReadMoreStays(t *testing.T) {
 
 func TestAnalyzeWritesElsewhere(t *testing.T) {
 	folder, target := copyHandWritten(t), t.TempDir()
-	if _, err := runAnalyze(t, "--ledger", ledger.FolderURL(folder), "--out", ledger.FolderURL(target)); err != nil {
+	if _, err := runAnalyze(t, "--ledger", store.FolderURL(folder), "--out", store.FolderURL(target)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(target, "analysis", "000", "report.md")); err != nil {
@@ -189,14 +190,14 @@ func TestAnalyzeSaysWhatIsWrong(t *testing.T) {
 	}{
 		"no ledger named":                {nil, exitUsage, "--ledger is missing"},
 		"a folder that does not exist":   {[]string{"--ledger", "file:///no/such/ledger"}, exitUsage, "/no/such/ledger"},
-		"a folder that is no ledger":     {[]string{"--ledger", ledger.FolderURL(t.TempDir())}, exitUsage, "does not hold the ledger of a run"},
+		"a folder that is no ledger":     {[]string{"--ledger", store.FolderURL(t.TempDir())}, exitUsage, "does not hold the ledger of a run"},
 		"a URL that is none":             {[]string{"--ledger", "ledger"}, exitUsage, "file:///absolute/folder"},
-		"an argument too many":           {[]string{"--ledger", ledger.FolderURL(broken), "more"}, exitUsage, "more"},
+		"an argument too many":           {[]string{"--ledger", store.FolderURL(broken), "more"}, exitUsage, "more"},
 		"an unknown flag":                {[]string{"--ledgr", "x"}, exitUsage, "ledgr"},
 		"a wave that is no number":       {[]string{"--wave", "x"}, exitUsage, "wave"},
-		"results in two places":          {[]string{"--ledger", ledger.FolderURL(broken), "--write", "--out", "file:///tmp"}, exitUsage, "use one of them"},
-		"a target that is no URL":        {[]string{"--ledger", ledger.FolderURL(copyHandWritten(t)), "--out", "x"}, exitUsage, "--out"},
-		"an experiment that is broken":   {[]string{"--ledger", ledger.FolderURL(broken)}, exitError, "experiment.json"},
+		"results in two places":          {[]string{"--ledger", store.FolderURL(broken), "--write", "--out", "file:///tmp"}, exitUsage, "use one of them"},
+		"a target that is no URL":        {[]string{"--ledger", store.FolderURL(copyHandWritten(t)), "--out", "x"}, exitUsage, "--out"},
+		"an experiment that is broken":   {[]string{"--ledger", store.FolderURL(broken)}, exitError, "experiment.json"},
 		"an object store that is not up": {[]string{"--ledger", "s3://bucket/p?endpoint=http://127.0.0.1:1"}, exitError, "connection refused"},
 	}
 	for name, c := range cases {
@@ -219,7 +220,7 @@ func TestAnalyzeSaysWhatIsWrong(t *testing.T) {
 // What a pod of a run ended with is read by the operator where the kubelet puts it.
 func TestAnAnalysisInAPodLeavesWhyItFailed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "termination-log")
-	_, err := runAnalyze(t, "--ledger", ledger.FolderURL(filepath.Join(t.TempDir(), "absent")), "--write", "--last-words", file)
+	_, err := runAnalyze(t, "--ledger", store.FolderURL(filepath.Join(t.TempDir(), "absent")), "--write", "--last-words", file)
 	if err == nil {
 		t.Fatal("there is no such ledger")
 	}
@@ -296,7 +297,7 @@ func TestAnAnalysisThatTakesMoreMemoryThanThereIsSaysSo(t *testing.T) {
 		"it has less than it needs": {"60MiB", "which is more than there is: have them report fewer samples"},
 		"it has enough":             {"600MiB", ""},
 	} {
-		command := exec.CommandContext(t.Context(), program, "analyze", "--ledger", ledger.FolderURL(folder), "--last-words", words)
+		command := exec.CommandContext(t.Context(), program, "analyze", "--ledger", store.FolderURL(folder), "--last-words", words)
 		command.Env = append(os.Environ(), "GOMEMLIMIT="+tc.limit)
 		out, err := command.CombinedOutput()
 		said, _ := os.ReadFile(words)
@@ -309,7 +310,7 @@ func TestAnAnalysisThatTakesMoreMemoryThanThereIsSaysSo(t *testing.T) {
 
 // An analysis that does not name all that is excluded would have the rest taken for used: what other tools read is of the ledger then.
 func TestWhatOtherToolsReadKnowsAllThatIsExcluded(t *testing.T) {
-	store, err := ledger.OpenFolder(t.Context(), copyHandWritten(t))
+	store, err := store.OpenFolder(t.Context(), copyHandWritten(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/report/html"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // artefacts are the forms that lie ready beside an analysis and cannot be made of it alone. Those that can are made: a table or a text that
@@ -29,7 +30,7 @@ func (j *judged) in(ctx context.Context, form string) ([]byte, error) {
 		if err == nil && form == "html" {
 			raw = html.Inert(raw)
 		}
-		if err == nil || !errors.Is(err, ledger.ErrNotFound) {
+		if err == nil || !errors.Is(err, store.ErrNotFound) {
 			return raw, err
 		}
 	}

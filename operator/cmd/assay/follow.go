@@ -25,8 +25,8 @@ import (
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/history/watch"
-	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/local"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // localProject is the project of histories without a cluster, and localSchedule what measures their points.
@@ -125,11 +125,11 @@ func runSeries(ctx context.Context, connection *genericclioptions.ConfigFlags, f
 }
 
 // openFolderOrURL opens what was given as the flag or argument of that name, which need not exist yet in a folder.
-func openFolderOrURL(ctx context.Context, given, where string) (ledger.Store, error) {
+func openFolderOrURL(ctx context.Context, given, where string) (store.Store, error) {
 	if !strings.Contains(where, "://") {
-		return ledger.OpenFolder(ctx, where)
+		return store.OpenFolder(ctx, where)
 	}
-	store, err := ledger.Open(ctx, where, ledger.Options{})
+	store, err := store.Open(ctx, where, store.Options{})
 	if err != nil {
 		return nil, &exitCode{exitUsage, fmt.Errorf("%s: %w", given, err)}
 	}

@@ -20,6 +20,7 @@ import (
 	"assay.dev/assay/operator/internal/progress"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/status"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // gateAnswer is what assay gate prints as JSON, and what --save keeps for assay report.
@@ -138,7 +139,7 @@ func gateHere(ctx context.Context, flags *genericclioptions.ConfigFlags, file st
 	run := &assayv1alpha1.BenchmarkRun{}
 	run.Namespace, run.Name = here.experiment.Run.Namespace, here.experiment.Run.Name
 	status.Results(&run.Status, here.experiment, result, here.file(ledger.HTMLKey(result.Wave)))
-	answer.Ledger = ledger.FolderURL(here.executor.Folder)
+	answer.Ledger = store.FolderURL(here.executor.Folder)
 	run.Status.Ledger = here.executor.Folder
 	run.Spec.Design.GateConfidence = quantity.Full(result.GateConfidence)
 	return answer.give(run, options, stdout)

@@ -17,6 +17,7 @@ import (
 	"assay.dev/assay/operator/internal/local"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // localRun is a run on this machine: waves, each planned from the analysis of those before it, as the operator plans them.
@@ -28,7 +29,7 @@ type localRun struct {
 	after func(ctx context.Context, done, total int, remaining time.Duration)
 
 	// store is nil until the first wave is laid out.
-	store  ledger.Store
+	store  store.Store
 	course *design.Course
 	// history is what the run is measured for, and lies in its ledger; nil where it is no point of a series.
 	history []byte

@@ -16,7 +16,7 @@ import (
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/history/watch"
-	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // Names, reasons and warnings come from ledgers and histories, which others wrote.
@@ -68,7 +68,7 @@ func TestWhatOthersWroteMovesNoCursor(t *testing.T) {
 			return nil
 		},
 		"a point that was measured": func(out io.Writer) error {
-			store, err := ledger.OpenFolder(t.Context(), t.TempDir())
+			store, err := store.OpenFolder(t.Context(), t.TempDir())
 			if err != nil {
 				return err
 			}

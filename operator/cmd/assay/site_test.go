@@ -13,6 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/report/html"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // TestASiteOfAHistory measures points, writes their pages, and follows the links to the reports as a browser does.
@@ -214,7 +215,7 @@ func TestWhereABrowserFindsAReport(t *testing.T) {
 			store: "s3://assay/runs/one", here: "file:///bench/public", says: "--reports copy",
 		},
 		"not inside an archive": {
-			store: "file:///bench/one" + ledger.ArchiveExtension, here: "file:///bench/public", says: "inside an archive",
+			store: "file:///bench/one" + store.ArchiveExtension, here: "file:///bench/public", says: "inside an archive",
 		},
 		"not in a folder, from pages in a bucket": {
 			store: "file:///bench/ledgers/one", here: "s3://pages/bench", says: "pages in an object store",

@@ -23,6 +23,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // sourceHelp explains what NAME may be, for commands that read a ledger.
@@ -59,7 +60,7 @@ func (s *source) addCredentials(command *cobra.Command) {
 // judged is a ledger with one of its analyses.
 type judged struct {
 	where      string
-	store      ledger.Store
+	store      store.Store
 	experiment *experiment.Experiment
 	analysis   *analysis.Analysis
 	wave       int
@@ -86,9 +87,9 @@ func (s *source) open(ctx context.Context, where string) (*judged, error) {
 }
 
 // readJudged reads the analysis of a wave, or with a negative wave the newest there is.
-func readJudged(ctx context.Context, store ledger.Store, where string, wave int) (*judged, error) {
-	frozen, err := ledger.ReadExperiment(ctx, store)
-	if errors.Is(err, ledger.ErrNotFound) {
+func readJudged(ctx context.Context, s store.Store, where string, wave int) (*judged, error) {
+	frozen, err := ledger.ReadExperiment(ctx, s)
+	if errors.Is(err, store.ErrNotFound) {
 		return nil, &exitCode{exitUsage,
 			fmt.Errorf("%s does not hold the ledger of a run: it has no %s; name the run's own folder or prefix", where, ledger.ExperimentKey)}
 	}
@@ -97,17 +98,17 @@ func readJudged(ctx context.Context, store ledger.Store, where string, wave int)
 	}
 	newest, oldest := wave, wave
 	if wave < 0 {
-		if newest, err = ledger.LastWave(ctx, store); err != nil {
+		if newest, err = ledger.LastWave(ctx, s); err != nil {
 			return nil, fmt.Errorf("find the newest wave of %s: %w", where, err)
 		}
 		oldest = 0
 	}
-	found, of, err := ledger.NewestAnalysis(ctx, store, newest, oldest)
+	found, of, err := ledger.NewestAnalysis(ctx, s, newest, oldest)
 	if err != nil {
 		return nil, err
 	}
 	if found != nil {
-		return &judged{where: where, store: store, experiment: frozen, analysis: found, wave: of}, nil
+		return &judged{where: where, store: s, experiment: frozen, analysis: found, wave: of}, nil
 	}
 	which := "no analysis yet"
 	if wave >= 0 {
@@ -120,20 +121,20 @@ func readJudged(ctx context.Context, store ledger.Store, where string, wave int)
 // isAnswer reports whether what a person named is a file that assay gate --save wrote: any that is no archive.
 func isAnswer(where string) bool {
 	info, err := os.Stat(where)
-	return err == nil && info.Mode().IsRegular() && !strings.HasSuffix(where, ledger.ArchiveExtension)
+	return err == nil && info.Mode().IsRegular() && !strings.HasSuffix(where, store.ArchiveExtension)
 }
 
 // store opens the ledger, whatever is in it. A run is one of that namespace; without one, of the namespace that the flags name.
-func (s *source) store(ctx context.Context, namespace, where string) (ledger.Store, error) {
+func (s *source) store(ctx context.Context, namespace, where string) (store.Store, error) {
 	if strings.Contains(where, "://") {
-		store, err := ledger.Open(ctx, where, ledger.Options{})
-		if errors.Is(err, ledger.ErrBadURL) {
+		s, err := store.Open(ctx, where, store.Options{})
+		if errors.Is(err, store.ErrBadURL) {
 			return nil, &exitCode{exitUsage, err}
 		}
-		return store, err
+		return s, err
 	}
-	if info, err := os.Stat(where); err == nil && (info.IsDir() || strings.HasSuffix(where, ledger.ArchiveExtension)) {
-		return ledger.OpenFolder(ctx, where)
+	if info, err := os.Stat(where); err == nil && (info.IsDir() || strings.HasSuffix(where, store.ArchiveExtension)) {
+		return store.OpenFolder(ctx, where)
 	}
 	cluster, err := connect(s.flags)
 	if err != nil {
@@ -152,7 +153,7 @@ func (s *source) store(ctx context.Context, namespace, where string) (ledger.Sto
 }
 
 // openFrom opens what a status says lies in the object store of the namespace, from outside the cluster, until the context ends.
-func (s *source) openFrom(ctx context.Context, cluster *cluster, field, where string) (ledger.Store, error) {
+func (s *source) openFrom(ctx context.Context, cluster *cluster, field, where string) (store.Store, error) {
 	address, err := url.Parse(where)
 	if err != nil {
 		return nil, fmt.Errorf("%s %q: %w", field, where, err)
@@ -171,27 +172,27 @@ func (s *source) openFrom(ctx context.Context, cluster *cluster, field, where st
 		query.Set("endpoint", fmt.Sprintf("%s://%s", endpoint.Scheme, net.JoinHostPort("127.0.0.1", strconv.Itoa(port))))
 		address.RawQuery = query.Encode()
 	}
-	return ledger.Open(ctx, address.String(), options)
+	return store.Open(ctx, address.String(), options)
 }
 
 // credentials of the object store, from the Secret in the run's namespace. Whoever may not read it may have keys of their own,
 // in the environment.
-func (s *source) credentials(ctx context.Context, reader client.Reader, namespace string) (ledger.Options, error) {
+func (s *source) credentials(ctx context.Context, reader client.Reader, namespace string) (store.Options, error) {
 	if len(s.keys) != 2 || s.keys[0] == "" || s.keys[1] == "" {
-		return ledger.Options{}, &exitCode{exitUsage, fmt.Errorf("invalid --secret-keys %q: name two keys, the access key's and the secret "+
+		return store.Options{}, &exitCode{exitUsage, fmt.Errorf("invalid --secret-keys %q: name two keys, the access key's and the secret "+
 			"key's, with a comma between them", strings.Join(s.keys, ","))}
 	}
 	own := os.Getenv("AWS_ACCESS_KEY_ID") != ""
 	var secret corev1.Secret
 	err := reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: s.secret}, &secret)
 	if err != nil && !(own && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err))) {
-		return ledger.Options{}, fmt.Errorf("credentials of the ledger: Secret %s/%s: %w; name another with --secret, or set AWS_ACCESS_KEY_ID "+
+		return store.Options{}, fmt.Errorf("credentials of the ledger: Secret %s/%s: %w; name another with --secret, or set AWS_ACCESS_KEY_ID "+
 			"and AWS_SECRET_ACCESS_KEY", namespace, s.secret, err)
 	}
-	out := ledger.Options{AccessKey: string(secret.Data[s.keys[0]]), SecretKey: string(secret.Data[s.keys[1]]), CA: secret.Data["ca.crt"]}
+	out := store.Options{AccessKey: string(secret.Data[s.keys[0]]), SecretKey: string(secret.Data[s.keys[1]]), CA: secret.Data["ca.crt"]}
 	for _, key := range s.keys {
 		if len(secret.Data[key]) == 0 && !own {
-			return ledger.Options{}, fmt.Errorf("credentials of the ledger: Secret %s/%s has no key %q, it has %s: name its keys with --secret-keys",
+			return store.Options{}, fmt.Errorf("credentials of the ledger: Secret %s/%s has no key %q, it has %s: name its keys with --secret-keys",
 				namespace, s.secret, key,
 				strings.Join(slices.Sorted(maps.Keys(secret.Data)), ", "))
 		}

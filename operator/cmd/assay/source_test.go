@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/store"
 )
 
 func TestTheStoresCredentialsAreFoundUnderTheKeysTheyHave(t *testing.T) {
@@ -73,7 +73,7 @@ func TestTheRunOfAGateIsOfItsNamespaceAndOthersAreNot(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "mine")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
-	where := ledger.FolderURL(judgedLedger(t))
+	where := store.FolderURL(judgedLedger(t))
 	rest, err := url.Parse(namespaces(t, nil))
 	if err != nil {
 		t.Fatal(err)

@@ -15,11 +15,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/operator/internal/calibrate"
-	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
 	"assay.dev/assay/operator/internal/specimen"
+	"assay.dev/assay/operator/internal/store"
 	"assay.dev/assay/operator/internal/workflow"
 )
 
@@ -42,7 +42,7 @@ func analyzeCost(ctx context.Context, binDir, words string, attempts, times int)
 	memory := calibrate.Figure{Figure: "analyze." + words + "_mib", Unit: "MiB", Samples: times}
 	var cpu float64
 	for i := range times {
-		took, err := run(ctx, filepath.Join(binDir, "assay"), "analyze", "--ledger", ledger.FolderURL(folder))
+		took, err := run(ctx, filepath.Join(binDir, "assay"), "analyze", "--ledger", store.FolderURL(folder))
 		if err != nil {
 			return nil, err
 		}

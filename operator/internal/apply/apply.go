@@ -27,6 +27,7 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/schedule"
+	"assay.dev/assay/operator/internal/store"
 	"assay.dev/assay/operator/internal/workflow"
 )
 
@@ -39,7 +40,7 @@ type Applier struct {
 	// Live reads from the API server, without a cache.
 	Live client.Reader
 	// Store is the root of all ledgers.
-	Store  ledger.Store
+	Store  store.Store
 	Config workflow.Config
 	Lease  LeaseConfig
 	Clock  clock.PassiveClock
@@ -128,7 +129,7 @@ func (a *Applier) accept(ctx context.Context, run *assayv1alpha1.BenchmarkRun, a
 	}
 	// If the ledger has an experiment already, that one counts; the next reconcile reads it.
 	err = observe.RunStore(a.Store, run).Create(ctx, ledger.ExperimentKey, raw)
-	if err != nil && !errors.Is(err, ledger.ErrExists) {
+	if err != nil && !errors.Is(err, store.ErrExists) {
 		return &LedgerError{err}
 	}
 	return a.keep(ctx, run)
@@ -153,7 +154,7 @@ func (a *Applier) planWave(ctx context.Context, run *assayv1alpha1.BenchmarkRun,
 			return err
 		}
 	}
-	if err := ledger.EnsureCreated(ctx, observe.RunStore(a.Store, run), ledger.WaveKey(action.Wave.Wave), raw); err != nil {
+	if err := store.EnsureCreated(ctx, observe.RunStore(a.Store, run), ledger.WaveKey(action.Wave.Wave), raw); err != nil {
 		return &LedgerError{err}
 	}
 	return nil

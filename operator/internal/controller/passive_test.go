@@ -28,6 +28,7 @@ import (
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/specimen"
+	"assay.dev/assay/operator/internal/store"
 	"assay.dev/assay/operator/internal/workflow"
 )
 
@@ -84,7 +85,7 @@ func TestARunWhosePassesFailIsNotInTheQueue(t *testing.T) {
 				return c.List(ctx, list, options...)
 			},
 		}).Build()
-		store, err := ledger.Open(t.Context(), ledger.FolderURL(t.TempDir()), ledger.Options{})
+		store, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -31,6 +31,7 @@ import (
 	"assay.dev/assay/operator/internal/report/html"
 	"assay.dev/assay/operator/internal/simulate"
 	"assay.dev/assay/operator/internal/specimen"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // mostPlanned keeps a plan small enough to make thousands of times.
@@ -112,7 +113,7 @@ func (o objects) Get(_ context.Context, key string) ([]byte, error) {
 	if data, ok := o[key]; ok {
 		return data, nil
 	}
-	return nil, ledger.ErrNotFound
+	return nil, store.ErrNotFound
 }
 
 func (o objects) Create(_ context.Context, key string, data []byte) error {

@@ -12,13 +12,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"assay.dev/assay/operator/internal/store"
 	"assay.dev/assay/operator/internal/store/storetest"
 )
 
 // inFolder puts objects into a folder of their own.
-func inFolder(t *testing.T, objects map[string]string) Store {
+func inFolder(t *testing.T, objects map[string]string) store.Store {
 	t.Helper()
-	store, err := Open(t.Context(), FolderURL(t.TempDir()), Options{})
+	store, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +32,7 @@ func inFolder(t *testing.T, objects map[string]string) Store {
 }
 
 // archiveOf is the archive of a store, opened.
-func archiveOf(t *testing.T, store Store) (raw []byte, opened Store) {
+func archiveOf(t *testing.T, store store.Store) (raw []byte, opened store.Store) {
 	t.Helper()
 	var out bytes.Buffer
 	if err := WriteArchive(t.Context(), store, &out); err != nil {
@@ -40,16 +41,16 @@ func archiveOf(t *testing.T, store Store) (raw []byte, opened Store) {
 	return out.Bytes(), openBytes(t, out.Bytes())
 }
 
-func openBytes(t *testing.T, raw []byte) Store {
+func openBytes(t *testing.T, raw []byte) store.Store {
 	t.Helper()
-	store, err := Open(t.Context(), storetest.ArchiveFile(t, raw), Options{})
+	store, err := store.Open(t.Context(), storetest.ArchiveFile(t, raw), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return store
 }
 
-func contents(t *testing.T, store Store) map[string]string {
+func contents(t *testing.T, store store.Store) map[string]string {
 	t.Helper()
 	keys, err := store.List(t.Context(), "")
 	if err != nil {
@@ -86,11 +87,11 @@ func TestAnArchiveHasAllThatAVerdictRestsOnAndWhatIsMadeOfItIsLeftOut(t *testing
 	if err := opened.Check(t.Context()); err != nil {
 		t.Errorf("check: %v", err)
 	}
-	if again, err := Open(t.Context(), opened.URL(), Options{}); err != nil || len(contents(t, again)) != len(kept) {
+	if again, err := store.Open(t.Context(), opened.URL(), store.Options{}); err != nil || len(contents(t, again)) != len(kept) {
 		t.Errorf("its own URL %s does not open it: %v", opened.URL(), err)
 	}
 	t.Run("the same objects give the same bytes", func(t *testing.T) {
-		for _, store := range []Store{inFolder(t, whole), opened} {
+		for _, store := range []store.Store{inFolder(t, whole), opened} {
 			if again, _ := archiveOf(t, store); !bytes.Equal(again, raw) {
 				t.Errorf("%d bytes in place of the same %d", len(again), len(raw))
 			}
@@ -134,10 +135,10 @@ func TestAnArchiveHasAllThatAVerdictRestsOnAndWhatIsMadeOfItIsLeftOut(t *testing
 		key  string
 		want error
 	}{
-		"an object that is not there":   {"nothing", ErrNotFound},
-		"an object that was left out":   {HTMLKey(0), ErrNotFound},
+		"an object that is not there":   {"nothing", store.ErrNotFound},
+		"an object that was left out":   {HTMLKey(0), store.ErrNotFound},
 		"a key that is no clean path":   {"../" + ExperimentKey, nil},
-		"the folder that an object has": {"waves", ErrNotFound},
+		"the folder that an object has": {"waves", store.ErrNotFound},
 	} {
 		if _, err := opened.Get(t.Context(), tc.key); err == nil || tc.want != nil && !errors.Is(err, tc.want) {
 			t.Errorf("%s: %v", name, err)
@@ -175,7 +176,7 @@ func TestAnyLedgerComesOutOfItsArchive(t *testing.T) {
 
 // overwritten is a store in which one attempt was written over.
 type overwritten struct {
-	Store
+	store.Store
 	key string
 }
 
@@ -210,11 +211,11 @@ func TestAttemptsAreGivenOutAsTheyCount(t *testing.T) {
 	folder := inFolder(t, map[string]string{ExperimentKey: "{}", one: "second", two: "only", "attempts/beside.json": "no JSON"})
 	for _, left := range []string{"attempts/", "attempts/w000-b0001/pod//w000-b0001-s00003.json"} {
 		var got []string
-		store := littered{folder, AttemptsPrefix, left}
+		s := littered{folder, AttemptsPrefix, left}
 		err := EachAttempt(t.Context(), struct {
-			Store
-			Versioned
-		}{store, rewritten{overwritten{folder, one}, "first"}}, func(_ string, raw []byte) error {
+			store.Store
+			store.Versioned
+		}{s, rewritten{overwritten{folder, one}, "first"}}, func(_ string, raw []byte) error {
 			got = append(got, string(raw))
 			return nil
 		})

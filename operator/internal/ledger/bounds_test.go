@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // allocated is how many bytes a function allocates.
@@ -24,7 +25,7 @@ func allocated(f func()) int64 {
 
 // Whoever may write an analysis may write a list of what it read that is nothing but ends of lines.
 func TestAListOfEmptyLinesTakesNoRoom(t *testing.T) {
-	store, err := Open(t.Context(), FolderURL(t.TempDir()), Options{})
+	store, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +43,7 @@ func TestAListOfEmptyLinesTakesNoRoom(t *testing.T) {
 }
 
 // paged is a store with a million names, of which a listing never has more than a page.
-type paged struct{ Store }
+type paged struct{ store.Store }
 
 func (paged) Page(_ context.Context, prefix, after string) ([]string, bool, error) {
 	from := 0
@@ -73,7 +74,7 @@ func TestTheNewestWaveIsFoundAPageAtATime(t *testing.T) {
 }
 
 // planned is a store of which no attempts are listed.
-type planned struct{ Store }
+type planned struct{ store.Store }
 
 func (p planned) Page(ctx context.Context, prefix, after string) ([]string, bool, error) {
 	if strings.HasPrefix(prefix, AttemptsPrefix) {
@@ -84,7 +85,7 @@ func (p planned) Page(ctx context.Context, prefix, after string) ([]string, bool
 
 // Whoever measures may leave any number of attempts, of any wave. Who asks for what a run with plans has found does not go through them.
 func TestWhatWasJudgedIsFoundHoweverManyAttemptsThereAre(t *testing.T) {
-	folder, err := Open(t.Context(), FolderURL(t.TempDir()), Options{})
+	folder, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +107,7 @@ func TestWhatWasJudgedIsFoundHoweverManyAttemptsThereAre(t *testing.T) {
 
 // asked counts what is read of a store.
 type asked struct {
-	Store
+	store.Store
 	gets int
 }
 
@@ -136,7 +137,7 @@ func TestTheNewestAnalysisIsFoundWhateverWaveAnAttemptSaysItIsOf(t *testing.T) {
 		"no wave":                {[]int{0}, -1, 0, -1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store, err := Open(t.Context(), FolderURL(t.TempDir()), Options{})
+			store, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -164,7 +165,7 @@ func TestTheLastTokenIsFoundAPageAtATime(t *testing.T) {
 }
 
 // pagedLeases is a store with two pages of leases, which cannot be listed at once.
-type pagedLeases struct{ Store }
+type pagedLeases struct{ store.Store }
 
 func (pagedLeases) Page(_ context.Context, _, after string) ([]string, bool, error) {
 	if after == "" {

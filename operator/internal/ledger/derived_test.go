@@ -3,10 +3,12 @@ package ledger
 import (
 	"errors"
 	"testing"
+
+	"assay.dev/assay/operator/internal/store"
 )
 
 func TestADerivedObjectIsNotWrittenOverWhatCameLater(t *testing.T) {
-	onEachStore(t, func(t *testing.T, store Store) {
+	onEachStore(t, func(t *testing.T, store store.Store) {
 		ctx := t.Context()
 		if err := store.Replace(ctx, "analysis/000/report.md", []byte("old")); err != nil {
 			t.Fatal(err)

@@ -5,22 +5,23 @@ import (
 	"fmt"
 
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // writtenOnce reads of every object what was written first. Who writes attempts may be able to write over them, because not every store
 // can be asked to refuse that; where versions are kept, and nobody who measures can remove any, that changes nothing and is found out.
 type writtenOnce struct {
-	Store
-	versioned Versioned
+	store.Store
+	versioned store.Versioned
 	firsts    map[string]string
 }
 
 // asWritten is a store whose attempts are as they were first written. It knows what was written over until now: of what is read later it is
 // asked again after that.
-func asWritten(ctx context.Context, store Store) (writtenOnce, error) {
-	out := writtenOnce{Store: store}
+func asWritten(ctx context.Context, s store.Store) (writtenOnce, error) {
+	out := writtenOnce{Store: s}
 	var err error
-	if versioned, ok := store.(Versioned); ok {
+	if versioned, ok := s.(store.Versioned); ok {
 		out.versioned = versioned
 		out.firsts, err = versioned.Firsts(ctx, AttemptsPrefix)
 	}

@@ -20,7 +20,24 @@ import (
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
 	"assay.dev/assay/operator/internal/specimen"
+	"assay.dev/assay/operator/internal/store"
+	"assay.dev/assay/operator/internal/store/storetest"
 )
+
+// onEachStore runs a test on an empty store of each kind.
+func onEachStore(t *testing.T, test func(t *testing.T, s store.Store)) {
+	t.Helper()
+	storetest.Each(t, func(t *testing.T, url string) { test(t, open(t, url)) })
+}
+
+func open(t *testing.T, url string) store.Store {
+	t.Helper()
+	opened, err := store.Open(t.Context(), url, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return opened
+}
 
 // written is a simulated ledger of two waves in a store.
 type written struct {
@@ -29,7 +46,7 @@ type written struct {
 	objects  map[string][]byte
 }
 
-func fill(t *testing.T, store Store) written {
+func fill(t *testing.T, store store.Store) written {
 	t.Helper()
 	exp, err := specimen.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Sweep = nil
@@ -62,7 +79,7 @@ func fill(t *testing.T, store Store) written {
 
 func TestReadWhatWasWritten(t *testing.T) {
 	ctx := context.Background()
-	onEachStore(t, func(t *testing.T, store Store) {
+	onEachStore(t, func(t *testing.T, store store.Store) {
 		want := fill(t, store)
 		exp, err := ReadExperiment(ctx, store)
 		if err != nil {
@@ -141,7 +158,7 @@ func TestObjectsThatCannotBeUsedAreProblemsAndNeverErrors(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			onEachStore(t, func(t *testing.T, store Store) {
+			onEachStore(t, func(t *testing.T, store store.Store) {
 				want := fill(t, store)
 				if err := store.Replace(ctx, c.key, c.edit(want.objects[key])); err != nil {
 					t.Fatal(err)
@@ -163,7 +180,7 @@ func TestObjectsThatCannotBeUsedAreProblemsAndNeverErrors(t *testing.T) {
 
 // littered is a bucket with a key below a prefix that no folder can have.
 type littered struct {
-	Store
+	store.Store
 	prefix, key string
 }
 
@@ -176,7 +193,7 @@ func (l littered) List(ctx context.Context, prefix string) ([]string, error) {
 }
 
 func TestAKeyThatIsNoPathIsAProblemAndNeverAnError(t *testing.T) {
-	store, err := Open(t.Context(), FolderURL(t.TempDir()), Options{})
+	store, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +220,7 @@ func TestAKeyThatIsNoPathIsAProblemAndNeverAnError(t *testing.T) {
 // Who may write attempts may give one a name of several lines, of which one looks like that of another attempt.
 func TestAListOfSumsSaysOfEachAttemptWhatItIs(t *testing.T) {
 	folder := t.TempDir()
-	store, err := Open(t.Context(), FolderURL(folder), Options{})
+	store, err := store.Open(t.Context(), store.FolderURL(folder), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +247,7 @@ func TestAListOfSumsSaysOfEachAttemptWhatItIs(t *testing.T) {
 }
 
 func TestAKeyThatIsNoPathKeepsNoAnalysisFromBeingWritten(t *testing.T) {
-	store, err := Open(t.Context(), FolderURL(t.TempDir()), Options{})
+	store, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +266,7 @@ func TestAKeyThatIsNoPathKeepsNoAnalysisFromBeingWritten(t *testing.T) {
 
 func TestAWaveThatCannotBeReadIsAProblem(t *testing.T) {
 	ctx := context.Background()
-	onEachStore(t, func(t *testing.T, store Store) {
+	onEachStore(t, func(t *testing.T, store store.Store) {
 		want := fill(t, store)
 		if err := store.Replace(ctx, "waves/001/wave.json", want.objects["waves/000/wave.json"]); err != nil {
 			t.Fatal(err)
@@ -262,19 +279,19 @@ func TestAWaveThatCannotBeReadIsAProblem(t *testing.T) {
 }
 
 // failing is a store that loses its connection while attempts are read.
-type failing struct{ Store }
+type failing struct{ store.Store }
 
 func (f failing) Get(ctx context.Context, key string) ([]byte, error) {
 	if strings.HasPrefix(key, AttemptsPrefix) {
-		return nil, ErrUnreachable
+		return nil, store.ErrUnreachable
 	}
 	return f.Store.Get(ctx, key)
 }
 
 func TestHalfTheEvidenceIsNoEvidence(t *testing.T) {
-	onEachStore(t, func(t *testing.T, store Store) {
-		fill(t, store)
-		if _, err := ReadEvidence(context.Background(), failing{store}, -1); !errors.Is(err, ErrUnreachable) {
+	onEachStore(t, func(t *testing.T, s store.Store) {
+		fill(t, s)
+		if _, err := ReadEvidence(context.Background(), failing{s}, -1); !errors.Is(err, store.ErrUnreachable) {
 			t.Errorf("error %v, want ErrUnreachable", err)
 		}
 	})
@@ -310,7 +327,7 @@ func TestReadExperimentRefuses(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			onEachStore(t, func(t *testing.T, store Store) {
+			onEachStore(t, func(t *testing.T, store store.Store) {
 				raw := string(fill(t, store).objects[ExperimentKey])
 				edited := c.edit(raw)
 				if edited == raw {
@@ -329,8 +346,8 @@ func TestReadExperimentRefuses(t *testing.T) {
 }
 
 func TestReadExperimentOfAnEmptyStore(t *testing.T) {
-	onEachStore(t, func(t *testing.T, store Store) {
-		if _, err := ReadExperiment(context.Background(), store); !errors.Is(err, ErrNotFound) {
+	onEachStore(t, func(t *testing.T, s store.Store) {
+		if _, err := ReadExperiment(context.Background(), s); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("error %v, want ErrNotFound", err)
 		}
 	})

@@ -8,11 +8,12 @@ import (
 	"testing"
 
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // struck is a store that keeps what is written over, and in which somebody writes over an object before one of the requests.
 type struck struct {
-	Store
+	store.Store
 	mutex    sync.Mutex
 	requests int
 	at       int
@@ -64,7 +65,7 @@ func (s *struck) GetVersion(_ context.Context, key, version string) ([]byte, err
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if key != s.key || version != "1" || s.first == nil {
-		return nil, ErrNotFound
+		return nil, store.ErrNotFound
 	}
 	return s.first, nil
 }
@@ -114,15 +115,15 @@ func TestWhatWasWrittenFirstCountsWheneverItIsWrittenOver(t *testing.T) {
 func TestWhatIsGivenAwayIsWhatWasWrittenFirst(t *testing.T) {
 	one, two := AttemptKey("w000-b0001", "pod", "w000-b0001-s00001"), AttemptKey("w000-b0001", "pod", "w000-b0001-s00002")
 	objects := map[string]string{ExperimentKey: "{}", one: "1", two: "2"}
-	for name, give := range map[string]func(Store) (map[string]string, error){
-		"an archive": func(s Store) (map[string]string, error) {
+	for name, give := range map[string]func(store.Store) (map[string]string, error){
+		"an archive": func(s store.Store) (map[string]string, error) {
 			var out bytes.Buffer
 			if err := WriteArchive(t.Context(), s, &out); err != nil {
 				return nil, err
 			}
 			return contents(t, openBytes(t, out.Bytes())), nil
 		},
-		"attempts": func(s Store) (map[string]string, error) {
+		"attempts": func(s store.Store) (map[string]string, error) {
 			out := map[string]string{ExperimentKey: "{}"}
 			return out, EachAttempt(t.Context(), s, func(key string, raw []byte) error { out[key] = string(raw); return nil })
 		},

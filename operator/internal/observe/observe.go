@@ -15,8 +15,8 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/lease"
-	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/store"
 	"assay.dev/assay/operator/internal/workflow"
 )
 
@@ -41,11 +41,11 @@ type Observer struct {
 	// Namespaces are those that this operator watches; empty is all.
 	Namespaces []string
 	// Store is the root of all ledgers.
-	Store ledger.Store
+	Store store.Store
 	// Argo reports whether Argo's API exists; nil means that it does.
 	Argo ArgoStates
 	// Stored returns what the ledgers of a namespace hold; nil where there is no limit.
-	Stored func(namespace string) (ledger.Sizes, bool)
+	Stored func(namespace string) (store.Sizes, bool)
 	Memory Memory
 	Clock  clock.PassiveClock
 }

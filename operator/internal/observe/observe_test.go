@@ -13,9 +13,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 	"assay.dev/assay/operator/internal/workflow"
 )
 
@@ -227,8 +227,8 @@ func TestProblems(t *testing.T) {
 		err  error
 		want string
 	}{
-		"a bucket that is not there":       {fmt.Errorf("list: %w", ledger.ErrNoBucket), assayv1alpha1.ReasonLedgerMissing},
-		"a store that does not answer":     {fmt.Errorf("list: %w", ledger.ErrUnreachable), assayv1alpha1.ReasonLedgerUnreachable},
+		"a bucket that is not there":       {fmt.Errorf("list: %w", store.ErrNoBucket), assayv1alpha1.ReasonLedgerMissing},
+		"a store that does not answer":     {fmt.Errorf("list: %w", store.ErrUnreachable), assayv1alpha1.ReasonLedgerUnreachable},
 		"a store that takes too long":      {context.DeadlineExceeded, assayv1alpha1.ReasonLedgerUnreachable},
 		"an object that cannot be trusted": {errors.New("digest differs"), assayv1alpha1.ReasonLedgerDamaged},
 	}

@@ -36,11 +36,11 @@ import (
 	"assay.dev/assay/operator/internal/dependencies"
 	"assay.dev/assay/operator/internal/history/scheduled"
 	"assay.dev/assay/operator/internal/lease"
-	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/metrics"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/policy"
+	"assay.dev/assay/operator/internal/store"
 	"assay.dev/assay/operator/internal/workflow"
 	"assay.dev/assay/operator/test/attacks"
 )
@@ -50,7 +50,7 @@ var (
 	// admin may do everything; operatorConfig only what config/rbac says; scopedConfig that in the namespaces that a test names.
 	admin                                     client.Client
 	operatorConfig, scopedConfig, adminConfig *rest.Config
-	store                                     *flakyStore
+	s                                         *flakyStore
 	operator                                  *runningOperator
 )
 
@@ -126,11 +126,11 @@ func start(environment *envtest.Environment) error {
 	if err != nil {
 		return err
 	}
-	opened, err := ledger.Open(suiteContext, "file://"+folder, ledger.Options{})
+	opened, err := store.Open(suiteContext, "file://"+folder, store.Options{})
 	if err != nil {
 		return err
 	}
-	store = &flakyStore{Store: opened}
+	s = &flakyStore{Store: opened}
 	operator, err = startOperator()
 	return err
 }
@@ -224,7 +224,7 @@ func startOperatorFor(connection *rest.Config, namespaces ...string) (*runningOp
 	workflows := argo.NewMonitor(checker, clock.RealClock{})
 	workflows.WhileMissing, workflows.WhileReady = argoPause, argoPause
 	counts, registry := metrics.New(metrics.DefaultSettings), prometheus.NewRegistry()
-	timed := counts.Store(ledger.Guard(store, ledger.Patience{
+	timed := counts.Store(store.Guard(s, store.Patience{
 		Operation: storeTimeout, Most: controller.ConcurrentRuns - 1, Turn: storeTimeout / 10, Again: storeTimeout, Clock: clock.RealClock{},
 	}))
 	applier := &apply.Applier{

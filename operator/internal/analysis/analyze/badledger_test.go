@@ -20,6 +20,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
 	"assay.dev/assay/operator/internal/specimen"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // folderLedger is a simulated run in a folder, ready to be spoilt.
@@ -91,7 +92,7 @@ func (l *folderLedger) replace(key, from, to string) {
 // analyze judges the ledger, and leaves the seal as assay analyze --write does.
 func (l *folderLedger) analyze() *analysis.Analysis {
 	ctx := context.Background()
-	store, err := ledger.Open(ctx, ledger.FolderURL(l.folder), ledger.Options{})
+	store, err := store.Open(ctx, store.FolderURL(l.folder), store.Options{})
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // edit changes the experiment, and the digest that names it everywhere.
@@ -68,8 +69,8 @@ func (l *folderLedger) byHand() {
 }
 
 // open reads the experiment as assay analyze does.
-func (l *folderLedger) open() (ledger.Store, error) {
-	store, err := ledger.Open(context.Background(), ledger.FolderURL(l.folder), ledger.Options{})
+func (l *folderLedger) open() (store.Store, error) {
+	store, err := store.Open(context.Background(), store.FolderURL(l.folder), store.Options{})
 	if err != nil {
 		l.t.Fatal(err)
 	}

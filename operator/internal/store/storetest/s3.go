@@ -110,7 +110,7 @@ func (f *S3) get(w http.ResponseWriter, key string) {
 }
 
 func (f *S3) put(w http.ResponseWriter, r *http.Request, key string) {
-	data, err := io.ReadAll(r.Body)
+	data, err := io.ReadAll(io.LimitReader(r.Body, 65<<20))
 	if err != nil || strings.HasPrefix(r.Header.Get("X-Amz-Content-Sha256"), "STREAMING") {
 		Fail(w, http.StatusBadRequest, "BadDigest")
 		return

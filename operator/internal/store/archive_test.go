@@ -1,4 +1,4 @@
-package ledger
+package store
 
 import (
 	"archive/tar"
@@ -96,7 +96,7 @@ func file(name, data string) tar.Header {
 
 func TestAnArchiveOfTarIsReadAndABrokenOneIsNamed(t *testing.T) {
 	good := tarred(t, file("experiment.json", "{}"), file("waves/000/wave.json", "wave"))
-	huge := tar.Header{Typeflag: tar.TypeReg, Name: "big", Size: maxObjectBytes + 1, Format: tar.FormatPAX}
+	huge := tar.Header{Typeflag: tar.TypeReg, Name: "big", Size: MaxObjectBytes + 1, Format: tar.FormatPAX}
 	var claimed bytes.Buffer
 	if err := tar.NewWriter(&claimed).WriteHeader(&huge); err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func FuzzArchive(f *testing.F) {
 				continue
 			}
 			for key := range objects {
-				if err := checkKey(key); err != nil {
+				if err := CheckKey(key); err != nil {
 					t.Error(err)
 				}
 			}
