@@ -58,14 +58,14 @@ build-calibration: build-go build-rust ## What calibrating needs beside the buil
 	@cd operator && $(GO_BUILD) -o ../bin/calibrate ./cmd/calibrate
 
 .PHONY: calibrate
-calibrate: build-calibration ## How often verdicts are wrong, simulated and on this machine, into docs/methodology.md (an hour, alone).
-	@bin/calibrate simulate --runs 2000 --update docs/methodology.md
-	@bin/calibrate real --runs 30 --out out/calibration --json out/calibration.json --update docs/methodology.md
-	@bin/calibrate limits --ledgers out/calibration --update docs/methodology.md
+calibrate: build-calibration ## How often verdicts are wrong, simulated and on this machine, into docs/methodology (an hour, alone).
+	@bin/calibrate simulate --runs 2000 --update docs/methodology/calibration.md
+	@bin/calibrate real --runs 30 --out out/calibration --json out/calibration.json --update docs/methodology/calibration.md
+	@bin/calibrate limits --ledgers out/calibration --update docs/methodology/noise.md
 
 .PHONY: calibrate-cluster
 calibrate-cluster: build-calibration ## The same on the embedded cluster (hours; nothing else may run). RUNS=n runs of every row.
-	@hack/calibrate.sh --runs $(or $(RUNS),30) --json out/calibration-cluster.json --update docs/methodology.md
+	@hack/calibrate.sh --runs $(or $(RUNS),30) --json out/calibration-cluster.json --update docs/methodology/calibration.md
 
 .PHONY: calibrate-smoke
 calibrate-smoke: build-calibration ## The same in minutes, for CI: fails if a target is missed for certain.

@@ -1,8 +1,8 @@
 ##@ Check
 
-GO_MODULES := operator cluster charts/test test/e2e test/browser test/release test/docs hack/count workloads/batch/curp-ho/checker
+GO_MODULES := operator cluster charts/test test/e2e test/browser test/release test/docs hack/count hack/english workloads/batch/curp-ho/checker
 # Those of them that make programs: what none of their programs can reach is dead, whatever tests call.
-GO_PROGRAMS := operator cluster charts/test hack/count workloads/batch/curp-ho/checker
+GO_PROGRAMS := operator cluster charts/test hack/count hack/english workloads/batch/curp-ho/checker
 TOOLS := -modfile=$(CURDIR)/hack/tools/go.mod
 # Built once, in about a minute and a half on 2 cores, and kept in Go's build cache.
 GOLANGCI := go tool -modfile=$(CURDIR)/hack/tools/lint.mod golangci-lint-kube-api-linter
@@ -70,7 +70,7 @@ test-go: bin/cluster bin/assay-runner ## Go tests, with a real kube-apiserver, e
 	      "(the first time some ten minutes on 2 CPUs)"; \
 	    KUBEBUILDER_ASSETS=$$(bin/cluster build --print-dir etcd kube-apiserver kubectl minio); \
 	  fi; export KUBEBUILDER_ASSETS; \
-	  for m in operator cluster charts/test test/docs hack/count; do \
+	  for m in operator cluster charts/test test/docs hack/count hack/english; do \
 	    echo "== go test $$m" && (cd $$m && go test -count=1 -timeout 15m ./...) || exit 1; done
 
 .PHONY: test-stores
@@ -102,6 +102,11 @@ lint-workflows: bin/cluster ## argo lint of every workflow that is shipped, and 
 	  $$argo lint --offline --no-color \
 	    $$(grep -rlE '^kind: (ClusterWorkflowTemplate|CronWorkflow|Workflow|WorkflowTemplate)$$' --include='*.yaml' \
 	      workflows operator/internal/workflow/testdata)
+
+.PHONY: english
+english: bin/assay ## Count clauses in comments, strings, help and pages that cannot be searched for; fails above 3 per 1,000 lines.
+	@cd hack/english && go build -o ../../bin/english .
+	@bin/assay help --all | bin/english -stdin 'assay help --all'
 
 .PHONY: count
 count: ## Lines of code, tests, fixtures, what is generated, of others, and text, by part.

@@ -391,7 +391,7 @@ const (
 )
 
 // NoiseLimits are the readings beyond which a trial was disturbed. Each is a share such as "2%"; an empty one takes the
-// default, and "off" takes no limit. The defaults come from the calibration in docs/methodology.md. Only steal and otherWork
+// default, and "off" takes no limit. The defaults come from the calibration in docs/methodology/noise.md. Only steal and otherWork
 // take a trial out of the comparison, as environment.onViolation says: they are somebody else, inside the trial's own time. What
 // a trial can do to itself, and what was read before or after it, is a warning that counts the trials of every arm.
 type NoiseLimits struct {

@@ -12,9 +12,9 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
 	"assay.dev/assay/operator/internal/store"
+
+	"assay.dev/assay/operator/internal/fixture"
 )
 
 var rewrite = flag.Bool("update", false, "write the archive in testdata, and what was published of it, anew")
@@ -135,7 +135,7 @@ func TestAPublishedTableIsFoundAgainFromItsAttempts(t *testing.T) {
 // publish does what make studies does with the ledger of a run, here a simulated one.
 func publish(t *testing.T, folder string) {
 	t.Helper()
-	exp, err := specimen.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+	exp, err := fixture.ScanExperiment(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Report = &assayv1alpha1.Report{Tables: []assayv1alpha1.ReportTable{{Name: "document", Columns: []assayv1alpha1.ReportColumn{
 			{Title: "ms/batch", Metric: "latency", Scale: "m"}, {Title: "throughput against loop", Metric: "throughput", Compared: true},
 		}}}}
@@ -143,12 +143,12 @@ func publish(t *testing.T, folder string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wave, err := simulate.Wave(exp, 0, 1, 8)
+	wave, err := fixture.Wave(exp, 0, 1, 8)
 	if err != nil {
 		t.Fatal(err)
 	}
-	attempts := simulate.Machine{Seed: 17, Seconds: simulate.ScanSeconds, Noise: simulate.Noise{Block: 0.02, Trial: 0.01}}.Run(exp, wave)
-	objects, err := simulate.Objects(exp, []*record.Wave{wave}, attempts)
+	attempts := fixture.Machine{Seed: 17, Seconds: fixture.ScanSeconds, Noise: fixture.Noise{Block: 0.02, Trial: 0.01}}.Run(exp, wave)
+	objects, err := fixture.Objects(exp, []*record.Wave{wave}, attempts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,11 +20,11 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/history/bisect"
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/schedule"
-	"assay.dev/assay/operator/internal/simulate"
 	"assay.dev/assay/operator/internal/store"
 )
 
@@ -361,12 +361,12 @@ func simulatedRun(t *testing.T, run *assayv1alpha1.BenchmarkRun, seconds func(im
 	if err != nil {
 		t.Fatal(err)
 	}
-	wave, err := simulate.Wave(exp, 0, 0, int(run.Spec.Design.Blocks.Min))
+	wave, err := fixture.Wave(exp, 0, 0, int(run.Spec.Design.Blocks.Min))
 	if err != nil {
 		t.Fatal(err)
 	}
-	machine := simulate.Machine{
-		Seed: uint64(len(run.Spec.Arms)), Noise: simulate.Noise{Block: 0.01, Arm: 0.001, Trial: 0.001},
+	machine := fixture.Machine{
+		Seed: uint64(len(run.Spec.Arms)), Noise: fixture.Noise{Block: 0.01, Arm: 0.001, Trial: 0.001},
 		Seconds: func(_ record.Point, name string) float64 {
 			return seconds(exp.Arms[slices.IndexFunc(exp.Arms, func(a record.Arm) bool { return a.Name == name })].Image)
 		},

@@ -15,8 +15,8 @@ import (
 	"assay.dev/assay/operator/internal/compare"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/export"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/ledger"
-	"assay.dev/assay/operator/internal/specimen"
 	"assay.dev/assay/operator/internal/store"
 )
 
@@ -210,7 +210,7 @@ func TestOnesOwnTablesArePrintedByName(t *testing.T) {
 	if err := json.Unmarshal(raw, &frozen); err != nil {
 		t.Fatal(err)
 	}
-	spec, template, err := specimen.Written(&frozen)
+	spec, template, err := fixture.SpecAndTemplate(&frozen)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,9 +18,9 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
 	"assay.dev/assay/operator/internal/store"
 )
 
@@ -104,8 +104,8 @@ func simulateBlock(args []string) error {
 	}
 	seed := fnv.New64a()
 	_, _ = seed.Write([]byte(*block))
-	machine := simulate.Machine{
-		Executor: hello.Executor, Seconds: systems[exp.Run.Name], Noise: simulate.Noise{Block: 0.01, Arm: 0.01, Trial: 0.01},
+	machine := fixture.Machine{
+		Executor: hello.Executor, Seconds: systems[exp.Run.Name], Noise: fixture.Noise{Block: 0.01, Arm: 0.01, Trial: 0.01},
 	}
 	spoil := spoils[exp.Run.Name]
 	if spoil != nil {
@@ -116,12 +116,12 @@ func simulateBlock(args []string) error {
 		for _, cell := range exp.Cells {
 			_, _ = seed.Write([]byte(cell.Parameters["revision"]))
 		}
-		machine.Noise, machine.Seconds = simulate.Noise{Block: 0.01, Arm: 0.001, Trial: 0.001}, secondsOfRevisions(exp)
+		machine.Noise, machine.Seconds = fixture.Noise{Block: 0.01, Arm: 0.001, Trial: 0.001}, secondsOfRevisions(exp)
 	}
 	if exp.Run.Name == "bisect" {
 		// Every wave of a search has fresh blocks, on a machine where a program takes as long as it says.
 		_, _ = seed.Write([]byte(filepath.Base(filepath.Join(filepath.Dir(*path), "..", ".."))))
-		machine.Noise, machine.Seconds = simulate.Noise{Block: 0.01, Arm: 0.001, Trial: 0.001}, secondsOfPrograms(wave)
+		machine.Noise, machine.Seconds = fixture.Noise{Block: 0.01, Arm: 0.001, Trial: 0.001}, secondsOfPrograms(wave)
 	}
 	machine.Seed = seed.Sum64()
 	only := *wave

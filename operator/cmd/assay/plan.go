@@ -250,7 +250,7 @@ func lost(result *analyzed) []lostTrials {
 		attempts[attempt.ID] = attempt
 	}
 	var out []lostTrials
-	for _, excluded := range selection.Of(result.experiment, result.evidence, result.analysis.Wave).Rejected {
+	for _, excluded := range selection.Select(result.experiment, result.evidence, result.analysis.Wave).Rejected {
 		if excluded.Kind == selection.Noisy {
 			continue
 		}

@@ -15,11 +15,10 @@ import (
 	"assay.dev/assay/operator/internal/calibrate"
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
 	"assay.dev/assay/operator/internal/status"
 	"assay.dev/assay/operator/internal/workflow"
 )
@@ -74,7 +73,7 @@ func large(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTempl
 
 // planLarge times everything from an accepted spec to what is written: freezing, planning, and the workflow with its plan.
 func planLarge(times int) (calibrate.Figure, error) {
-	exp, err := specimen.Scan(large)
+	exp, err := fixture.ScanExperiment(large)
 	if err != nil {
 		return calibrate.Figure{}, err
 	}
@@ -83,7 +82,7 @@ func planLarge(times int) (calibrate.Figure, error) {
 		OperatorImage: "assay-operator", RunnerImage: "assay-runner", PullPolicy: corev1.PullIfNotPresent,
 		ServiceAccount: "assay-executor", ExecutorCPU: resource.MustParse("50m"), ExecutorMemory: resource.MustParse("128Mi"),
 	}
-	spec, template, err := specimen.Written(exp)
+	spec, template, err := fixture.SpecAndTemplate(exp)
 	if err != nil {
 		return calibrate.Figure{}, err
 	}
@@ -119,22 +118,22 @@ func planLarge(times int) (calibrate.Figure, error) {
 // statusOfLarge is the size of the status of the large run at its end, with as much to say as there can be: noise that
 // leaves many trials out, and every gate judged for every candidate at every point.
 func statusOfLarge() (calibrate.Figure, error) {
-	exp, err := specimen.Scan(large)
+	exp, err := fixture.ScanExperiment(large)
 	if err != nil {
 		return calibrate.Figure{}, err
 	}
-	wave, err := simulate.Wave(exp, 0, 0, largeBlocks)
+	wave, err := fixture.Wave(exp, 0, 0, largeBlocks)
 	if err != nil {
 		return calibrate.Figure{}, err
 	}
-	attempts := simulate.Machine{Seed: 1, Samples: 3, Seconds: simulate.ScanSeconds, Noise: simulate.Noise{Trial: 0.02}}.Run(exp, wave)
+	attempts := fixture.Machine{Seed: 1, Samples: 3, Seconds: fixture.ScanSeconds, Noise: fixture.Noise{Trial: 0.02}}.Run(exp, wave)
 	for i := range attempts {
 		if i%50 == 0 {
 			attempts[i].Outcome, attempts[i].Result, attempts[i].Message = record.Failed, nil, "exit status 134: aborted"
 		}
 	}
 	result := analyze.Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
-	spec, _, err := specimen.Written(exp)
+	spec, _, err := fixture.SpecAndTemplate(exp)
 	if err != nil {
 		return calibrate.Figure{}, err
 	}

@@ -11,9 +11,9 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/calibrate"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/specimen"
 )
 
 // The crowd: runs that wait for nodes which all are held, each looked at once in ten seconds, with a queue that is made anew four
@@ -31,13 +31,13 @@ const decidedWithout = "deciding alone, of what was observed already: without re
 // decideWaiting is the time that deciding takes in ten seconds while a thousand runs wait.
 func decideWaiting() (calibrate.Figure, error) {
 	figure := calibrate.Figure{Figure: "platform.decide_1000_waiting_s_per_10s", Unit: "s", Samples: waitingRuns, Note: decidedWithout}
-	exp, err := specimen.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+	exp, err := fixture.ScanExperiment(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Placement.NodeSelector = map[string]string{"bench": "yes"}
 	})
 	if err != nil {
 		return figure, err
 	}
-	spec, template, err := specimen.Written(exp)
+	spec, template, err := fixture.SpecAndTemplate(exp)
 	if err != nil {
 		return figure, err
 	}

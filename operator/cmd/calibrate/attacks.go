@@ -20,7 +20,7 @@ import (
 
 const (
 	// victimSeconds and hostileSeconds are what the two arms report: the truth is twenty times as slow. What is always the same may be one
-	// step of a clock, which decides beyond a factor of four only (decision 0104).
+	// step of a clock, which decides beyond a factor of four only.
 	victimSeconds, hostileSeconds = 0.00102347, 0.0204691
 	// nobody attacks, and nobody is attacked: root could do everything.
 	nobody = 65532

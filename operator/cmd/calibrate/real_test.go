@@ -71,7 +71,7 @@ func TestUnknownRowsAreRefused(t *testing.T) {
 
 func TestTheDocumentsHaveTheirMarkers(t *testing.T) {
 	for path, names := range map[string][]string{
-		"docs/methodology.md": {"simulated", "real", "cluster", "limits"}, "docs/decisions/0010-confidence-of-gates.md": {"estimators"},
+		"docs/methodology/calibration.md": {"simulated", "real", "cluster", "estimators"}, "docs/methodology/noise.md": {"limits"},
 		"docs/history.md": {"history", "history peer", "bisections"},
 	} {
 		data, err := os.ReadFile(filepath.Join(root, path))

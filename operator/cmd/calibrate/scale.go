@@ -17,9 +17,9 @@ import (
 	"assay.dev/assay/operator/internal/calibrate"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
 	"assay.dev/assay/operator/internal/store"
+
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/workflow"
 )
 
@@ -107,7 +107,7 @@ func widen(figure *calibrate.Figure, i int, value float64) {
 }
 
 func writeLedger(folder string, atLeast int) error {
-	exp, err := specimen.Scan(nil)
+	exp, err := fixture.ScanExperiment(nil)
 	if err != nil {
 		return err
 	}
@@ -115,15 +115,15 @@ func writeLedger(folder string, atLeast int) error {
 	perBlock := exp.CellsPerBlock() * 3
 	var waves []*record.Wave
 	for planned, blocks := 0, (atLeast+perBlock-1)/perBlock; planned < blocks; planned += mostBlocks {
-		wave, err := simulate.Wave(exp, len(waves), planned, min(mostBlocks, blocks-planned))
+		wave, err := fixture.Wave(exp, len(waves), planned, min(mostBlocks, blocks-planned))
 		if err != nil {
 			return err
 		}
 		waves = append(waves, wave)
 	}
-	machine := simulate.Machine{Seed: 1, Noise: simulate.Noise{Block: 0.02, Arm: 0.003, Trial: 0.003, Sample: 0.01},
-		Seconds: simulate.ScanSeconds}
-	objects, err := simulate.Objects(exp, waves, machine.Run(exp, waves...))
+	machine := fixture.Machine{Seed: 1, Noise: fixture.Noise{Block: 0.02, Arm: 0.003, Trial: 0.003, Sample: 0.01},
+		Seconds: fixture.ScanSeconds}
+	objects, err := fixture.Objects(exp, waves, machine.Run(exp, waves...))
 	if err != nil {
 		return err
 	}

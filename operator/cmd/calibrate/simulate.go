@@ -12,8 +12,8 @@ import (
 
 	"assay.dev/assay/operator/internal/calibrate"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/quantity"
-	"assay.dev/assay/operator/internal/simulate"
 )
 
 type simulateOptions struct {
@@ -61,8 +61,8 @@ func newSimulateCommand() *cobra.Command {
 
 // simulate runs the scenarios asked for.
 func (o *simulateOptions) simulate(log io.Writer) ([]calibrate.Tally, error) {
-	known := simulate.Scenarios()
-	names := experiment.NamesOf(known, func(s simulate.Scenario) string { return s.Name })
+	known := fixture.Scenarios()
+	names := experiment.NamesOf(known, func(s fixture.Scenario) string { return s.Name })
 	for _, name := range o.scenarios {
 		if !slices.Contains(names, name) {
 			return nil, fmt.Errorf("invalid --scenario %q: allowed are %s", name, strings.Join(names, ", "))

@@ -13,25 +13,24 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/figures"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
 )
 
 // judgedLedger is the ledger of a simulated run with its analysis.
 func judgedLedger(t *testing.T) string {
 	t.Helper()
-	exp, err := specimen.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) { spec.Gates = nil })
+	exp, err := fixture.ScanExperiment(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) { spec.Gates = nil })
 	if err != nil {
 		t.Fatal(err)
 	}
-	wave, err := simulate.Wave(exp, 0, 1, 8)
+	wave, err := fixture.Wave(exp, 0, 1, 8)
 	if err != nil {
 		t.Fatal(err)
 	}
-	attempts := simulate.Machine{Seed: 7, Seconds: simulate.ScanSeconds}.Run(exp, wave)
-	objects, err := simulate.Objects(exp, []*record.Wave{wave}, attempts)
+	attempts := fixture.Machine{Seed: 7, Seconds: fixture.ScanSeconds}.Run(exp, wave)
+	objects, err := fixture.Objects(exp, []*record.Wave{wave}, attempts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,11 +20,11 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/specimen"
 	"assay.dev/assay/operator/internal/store"
 	"assay.dev/assay/operator/internal/workflow"
 )
@@ -337,7 +337,7 @@ func TestAnOperatorThatDoesNotLeadAnyMoreBeginsNothingAndGivesNoNodeBack(t *test
 // sample is a wave of a run that needs no node of its own.
 func sample(t *testing.T) (*experiment.Experiment, *record.Wave, []design.Lane) {
 	t.Helper()
-	exp, err := specimen.Scan(nil)
+	exp, err := fixture.ScanExperiment(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

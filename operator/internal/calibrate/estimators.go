@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"assay.dev/assay/operator/internal/analysis/stats"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/quantity"
-	"assay.dev/assay/operator/internal/simulate"
 )
 
 // Estimators compares ways to get from block differences to an interval, as a Markdown table: the mean with Student's
@@ -19,11 +19,11 @@ func Estimators(runs int, seed uint64) string {
 	const effect = 0.02
 	shapes := []struct {
 		name          string
-		shape         simulate.Shape
+		shape         fixture.Shape
 		candidateMore float64
 	}{
-		{"normal", simulate.Normal, 1}, {"heavy", simulate.Heavy, 1}, {"outliers", simulate.Outliers, 1}, {"skewed", simulate.Skewed, 1},
-		{"normal, candidate 3 times", simulate.Normal, 3}, {"skewed, candidate 3 times", simulate.Skewed, 3},
+		{"normal", fixture.Normal, 1}, {"heavy", fixture.Heavy, 1}, {"outliers", fixture.Outliers, 1}, {"skewed", fixture.Skewed, 1},
+		{"normal, candidate 3 times", fixture.Normal, 3}, {"skewed, candidate 3 times", fixture.Skewed, 3},
 	}
 	var out strings.Builder
 	out.WriteString("| noise of a trial (1 %) | blocks | trimmed at each end | coverage of 95 % | coverage of 99.5 % | power at 2 % |\n| " +

@@ -10,13 +10,12 @@ import (
 	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
 )
 
 // signs are the readings by which a disturbance shows: each alone, and all together.
-var signs = []simulate.Neighbour{
+var signs = []fixture.Neighbour{
 	{Throttled: 0.4}, {PressureMemory: 0.4}, {PressureIO: 0.6}, {OtherWork: 0.4}, {Steal: 0.2}, {Canary: 2}, {Spin: 2},
 	{Throttled: 0.4, PressureMemory: 0.4, PressureIO: 0.6, OtherWork: 0.4, Steal: 0.2, Canary: 2, Spin: 2},
 }
@@ -83,7 +82,7 @@ type rejectionRun struct {
 }
 
 func newRejectionRun(blocks int32) (*rejectionRun, error) {
-	exp, err := specimen.Pair(func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Design.Blocks.Min = blocks })
+	exp, err := fixture.PairExperiment(func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Design.Blocks.Min = blocks })
 	if err != nil {
 		return nil, err
 	}
@@ -110,11 +109,11 @@ func (l *rejectionRun) trials(arm string) int {
 
 // judge runs it with a candidate that takes exp(own) times as long where nothing disturbs it.
 func (l *rejectionRun) judge(own float64, random *rand.Rand, disturb func(attempts map[string][]*record.Attempt)) *analysis.Analysis {
-	world := simulate.NewWorld(simulate.Scenario{Name: "selfnoise", Trial: 0.01}, own, random.Uint64(), random.Uint64())
+	world := fixture.NewWorld(fixture.Scenario{Name: "selfnoise", Trial: 0.01}, own, random.Uint64(), random.Uint64())
 	attempts := world.Run(l.exp, l.wave)
 	byArm := map[string][]*record.Attempt{}
 	for i := range attempts {
-		attempts[i].Noise = simulate.Quiet(attempts[i].DurationSeconds)
+		attempts[i].Noise = fixture.Quiet(attempts[i].DurationSeconds)
 		byArm[attempts[i].Arm] = append(byArm[attempts[i].Arm], &attempts[i])
 	}
 	disturb(byArm)

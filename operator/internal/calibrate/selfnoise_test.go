@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
 )
 
 // Whatever a candidate does to itself, however it shows: where it is slower over all its trials, it is never Go.
@@ -24,7 +24,7 @@ func TestACandidateCannotExcuseItsOwnNoise(t *testing.T) {
 // A neighbour who hits both arms at random does not cost the verdict, where the gain is far from what he adds, and never turns it.
 func TestANeighbourOfBothArmsKeepsTheVerdict(t *testing.T) {
 	const runs, blocks, share, gain = 100, 20, 0.2, 0.1
-	neighbour := simulate.Neighbour{Slowdown: 1.5, OtherWork: 0.4}
+	neighbour := fixture.Neighbour{Slowdown: 1.5, OtherWork: 0.4}
 	verdicts := map[experiment.Verdict]int{}
 	for i := range uint64(runs) {
 		random := rand.New(rand.NewPCG(1, i))

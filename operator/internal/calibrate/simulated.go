@@ -12,10 +12,9 @@ import (
 	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/history/rehearse"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
 )
 
 // Effects are the true differences tried, relative. In every other run the candidate is slower by as much, else faster, so
@@ -24,7 +23,7 @@ var Effects = []float64{0, 0.01, 0.02, 0.05}
 
 // Tally counts the verdicts of many runs of one scenario and effect.
 type Tally struct {
-	Scenario simulate.Scenario
+	Scenario fixture.Scenario
 	Effect   float64
 	Runs     int
 	// FalseGo and FalseNoGo are verdicts against the truth. Without any true difference every Go and NoGo is one.
@@ -51,8 +50,8 @@ func (t *Tally) add(o Tally) {
 
 // Simulate runs a scenario many times with every effect, through the real planner and the real analysis. The same seed gives
 // the same counts, however many workers there are.
-func Simulate(scenario simulate.Scenario, runs int, seed uint64, workers int) ([]Tally, error) {
-	exp, err := specimen.Of(scenario)
+func Simulate(scenario fixture.Scenario, runs int, seed uint64, workers int) ([]Tally, error) {
+	exp, err := fixture.ScenarioExperiment(scenario)
 	if err != nil {
 		return nil, fmt.Errorf("scenario %s: %w", scenario.Name, err)
 	}
@@ -69,7 +68,7 @@ func Simulate(scenario simulate.Scenario, runs int, seed uint64, workers int) ([
 			if i%2 == 1 {
 				truth = -truth
 			}
-			world := simulate.NewWorld(scenario, truth, seed, stream(scenario.Name, effect, i))
+			world := fixture.NewWorld(scenario, truth, seed, stream(scenario.Name, effect, i))
 			outcomes[i], errs[i] = one(exp, scenario.Lanes(), world, truth)
 		})
 		tally := Tally{Scenario: scenario, Effect: effect}
@@ -92,7 +91,7 @@ func stream(scenario string, effect float64, run int) uint64 {
 }
 
 // one runs an experiment to its end, wave by wave as the design asks.
-func one(exp *experiment.Experiment, lanes []design.Lane, world *simulate.World, truth float64) (Tally, error) {
+func one(exp *experiment.Experiment, lanes []design.Lane, world *fixture.World, truth float64) (Tally, error) {
 	course, evidence := design.Begin(exp), record.Evidence{}
 	var result *analysis.Analysis
 	_, err := course.Follow(lanes, func(wave *record.Wave, _ string) (design.Findings, bool, error) {

@@ -11,13 +11,13 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
-	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/fixture"
 )
 
-func scenario(t *testing.T, name string) simulate.Scenario {
+func scenario(t *testing.T, name string) fixture.Scenario {
 	t.Helper()
-	all := simulate.Scenarios()
-	at := slices.IndexFunc(all, func(s simulate.Scenario) bool { return s.Name == name })
+	all := fixture.Scenarios()
+	at := slices.IndexFunc(all, func(s fixture.Scenario) bool { return s.Name == name })
 	if at < 0 {
 		t.Fatalf("no scenario %s", name)
 	}
@@ -107,8 +107,8 @@ func TestTheNullArmCatchesMostAccidentsOfLayout(t *testing.T) {
 // TestShapesHaveTheMeanAndSpreadTheyClaim keeps the truth of the simulation true: a noise with another mean would make the
 // analysis look biased.
 func TestShapesHaveTheMeanAndSpreadTheyClaim(t *testing.T) {
-	spread := map[simulate.Shape]float64{simulate.Normal: 1, simulate.Heavy: 1, simulate.Outliers: math.Sqrt(1 + 0.02*0.98*100),
-		simulate.Skewed: 1}
+	spread := map[fixture.Shape]float64{fixture.Normal: 1, fixture.Heavy: 1, fixture.Outliers: math.Sqrt(1 + 0.02*0.98*100),
+		fixture.Skewed: 1}
 	for shape, want := range spread {
 		t.Run("shape "+string(shape), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(11, 11))
@@ -163,8 +163,8 @@ func TestShare(t *testing.T) {
 }
 
 func TestFiguresTakeTheWorstOfWhatIsClaimed(t *testing.T) {
-	quiet, claimed, open := simulate.Scenario{Name: "quiet", Claimed: true}, simulate.Scenario{Name: "b", Claimed: true},
-		simulate.Scenario{Name: "c"}
+	quiet, claimed, open := fixture.Scenario{Name: "quiet", Claimed: true}, fixture.Scenario{Name: "b", Claimed: true},
+		fixture.Scenario{Name: "c"}
 	tallies := []Tally{
 		{Scenario: quiet, Runs: 1000, FalseGo: 2, Covered: 950, Intervals: 1000},
 		{Scenario: quiet, Effect: 0.02, Runs: 1000, Right: 970, Covered: 950, Intervals: 1000},
@@ -194,7 +194,7 @@ func TestFiguresTakeTheWorstOfWhatIsClaimed(t *testing.T) {
 // Each figure can be asked for by its name, which is known before anything is simulated.
 func TestTheNamesOfAllFiguresOfTheScenariosAreKnown(t *testing.T) {
 	var tallies []Tally
-	for _, s := range slices.Concat(simulate.Scenarios(), simulate.BuildScenarios()) {
+	for _, s := range slices.Concat(fixture.Scenarios(), fixture.BuildScenarios()) {
 		tallies = append(tallies, Tally{Scenario: s, Runs: 1, Intervals: 1}, Tally{Scenario: s, Effect: powerEffect, Runs: 1, Intervals: 1})
 	}
 	var names []string
@@ -225,7 +225,7 @@ func TestNothingWidensWhatHasNothingToWidenFor(t *testing.T) {
 
 func TestThePickOfManyRowsHasLimitsForAllOfThem(t *testing.T) {
 	row := func(name string, covered int) Tally {
-		return Tally{Scenario: simulate.Scenario{Name: name, Claimed: true}, Runs: 4000, Covered: covered, PlainCovered: covered - 1,
+		return Tally{Scenario: fixture.Scenario{Name: name, Claimed: true}, Runs: 4000, Covered: covered, PlainCovered: covered - 1,
 			Intervals: 4000}
 	}
 	highest := func(tallies ...Tally) Figure {

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"assay.dev/assay/operator/internal/figures"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/quantity"
-	"assay.dev/assay/operator/internal/simulate"
 )
 
 // Figure is one claim of the project, as bench targets print it.
@@ -34,12 +34,12 @@ const (
 
 // rates are the figures that are the worst rate of wrong verdicts among their scenarios.
 var rates = []string{
-	simulate.AutocorrFigure, simulate.RareSlowFigure, simulate.NodeLevelsFigure, simulate.LayoutFigure, simulate.GatesFigure,
+	fixture.AutocorrFigure, fixture.RareSlowFigure, fixture.NodeLevelsFigure, fixture.LayoutFigure, fixture.GatesFigure,
 }
 
 // SimulatedFigures are the names of all that Figures may give.
 var SimulatedFigures = append([]string{
-	"verdict.aa.false_rate", "verdict.power.effect2pct", "verdict.coverage.95", "verdict.coverage.95.highest", simulate.ClockFigure,
+	"verdict.aa.false_rate", "verdict.power.effect2pct", "verdict.coverage.95", "verdict.coverage.95.highest", fixture.ClockFigure,
 }, rates...)
 
 // MaxFalseRate is the target of wrong verdicts.
@@ -50,12 +50,12 @@ const powerScenario, powerEffect = "quiet", 0.02
 // targets of the figures: the least and the most that each may be.
 var targets = map[string]struct{ low, high float64 }{
 	"verdict.aa.false_rate":       {0, MaxFalseRate},
-	simulate.AutocorrFigure:       {0, MaxFalseRate},
-	simulate.RareSlowFigure:       {0, MaxFalseRate},
-	simulate.NodeLevelsFigure:     {0, MaxFalseRate},
-	simulate.LayoutFigure:         {0, MaxFalseRate},
-	simulate.GatesFigure:          {0, MaxFalseRate},
-	simulate.ClockFigure:          {0.93, 1},
+	fixture.AutocorrFigure:        {0, MaxFalseRate},
+	fixture.RareSlowFigure:        {0, MaxFalseRate},
+	fixture.NodeLevelsFigure:      {0, MaxFalseRate},
+	fixture.LayoutFigure:          {0, MaxFalseRate},
+	fixture.GatesFigure:           {0, MaxFalseRate},
+	fixture.ClockFigure:           {0.93, 1},
 	"verdict.coverage.95":         {0.93, 0.97},
 	"verdict.coverage.95.highest": {0.93, 0.97},
 	"verdict.power.effect2pct":    {0.90, 1},
@@ -102,8 +102,8 @@ func Figures(tallies []Tally) []Figure {
 		}
 	}
 	// Intervals that hold a clock's step are as wide as it, so that only too low a coverage counts.
-	if rows := coverage(tallies, simulate.ClockFigure); len(rows) > 0 {
-		out = append(out, slices.MinFunc(rows, byCoverage).coverageFigure(simulate.ClockFigure, len(rows)))
+	if rows := coverage(tallies, fixture.ClockFigure); len(rows) > 0 {
+		out = append(out, slices.MinFunc(rows, byCoverage).coverageFigure(fixture.ClockFigure, len(rows)))
 	}
 	return out
 }

@@ -23,11 +23,11 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/apply"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/metrics"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/specimen"
 	"assay.dev/assay/operator/internal/store"
 	"assay.dev/assay/operator/internal/workflow"
 )
@@ -40,11 +40,11 @@ func TestARunWhosePassesFailIsNotInTheQueue(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	exp, err := specimen.Scan(nil)
+	exp, err := fixture.ScanExperiment(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, template, err := specimen.Written(exp)
+	spec, template, err := fixture.SpecAndTemplate(exp)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func checkBlocks(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 	}
 }
 
-// minStopBlocks is from how many blocks on stopping by the width keeps the coverage (docs/methodology.md, rows "adaptive").
+// minStopBlocks is from how many blocks on stopping by the width keeps the coverage (docs/methodology/calibration.md, rows "adaptive").
 const minStopBlocks = 10
 
 // checkStop refuses a stopping rule that could never be met or never play a part.

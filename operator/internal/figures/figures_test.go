@@ -16,24 +16,23 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/manifest"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
 )
 
 // measured is the scan experiment on a simulated machine: loop takes 13 ms a query, fused-m4r 2 ms at 8.
 func measured(t *testing.T) (*experiment.Experiment, *analysis.Analysis) {
 	t.Helper()
-	exp, err := specimen.Scan(nil)
+	exp, err := fixture.ScanExperiment(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wave, err := simulate.Wave(exp, 0, 1, 8)
+	wave, err := fixture.Wave(exp, 0, 1, 8)
 	if err != nil {
 		t.Fatal(err)
 	}
-	attempts := simulate.Machine{Seed: 7, Seconds: simulate.ScanSeconds}.Run(exp, wave)
+	attempts := fixture.Machine{Seed: 7, Seconds: fixture.ScanSeconds}.Run(exp, wave)
 	return exp, analyze.Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
 }
 

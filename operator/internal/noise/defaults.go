@@ -1,7 +1,7 @@
 package noise
 
 // defaults are the limits of a run that names none. They come from the readings of quiet trials and of those beside a neighbour, in
-// docs/methodology.md ("Noise limits"): each is above what nearly all quiet trials show and below what a neighbour does. `make
+// docs/methodology/noise.md: each is above what nearly all quiet trials show and below what a neighbour does. `make
 // calibrate` reads them again.
 var defaults = Limits{
 	// Two ticks in a second; a guest that is left alone reads 0.

@@ -10,7 +10,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/design"
-	"assay.dev/assay/operator/internal/specimen"
+	"assay.dev/assay/operator/internal/fixture"
 )
 
 // No pod of a run has a volume or a container that may fill a node's disk, Argo's included, and what its volumes hold together fits
@@ -28,7 +28,7 @@ func TestNoPodFillsADisk(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			exp, err := specimen.Scan(edit)
+			exp, err := fixture.ScanExperiment(edit)
 			if err != nil {
 				t.Fatal(err)
 			}

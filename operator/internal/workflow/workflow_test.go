@@ -18,9 +18,9 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/specimen"
 	"assay.dev/assay/operator/test/golden"
 )
 
@@ -40,7 +40,7 @@ func testConfig(t *testing.T) Config {
 
 func testExperiment(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec)) *experiment.Experiment {
 	t.Helper()
-	exp, err := specimen.Scan(edit)
+	exp, err := fixture.ScanExperiment(edit)
 	if err != nil {
 		t.Fatal(err)
 	}

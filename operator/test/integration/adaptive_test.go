@@ -15,27 +15,27 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/analyze"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
 	"assay.dev/assay/operator/internal/workflow"
 )
 
 // runWave does what the blocks of a wave, its analysis and Argo do.
-func (w *world) runWave(number int, machine simulate.Machine) {
+func (w *world) runWave(number int, machine fixture.Machine) {
 	w.t.Helper()
 	w.runWaveUnless(number, machine, func(string) bool { return false })
 }
 
 // runWaveUnless runs a wave of which some attempts were lost, by the keys of their objects.
-func (w *world) runWaveUnless(number int, machine simulate.Machine, lost func(key string) bool) {
+func (w *world) runWaveUnless(number int, machine fixture.Machine, lost func(key string) bool) {
 	w.t.Helper()
 	name := workflow.Name(w.run.Name, number)
 	w.until("workflow "+name+" exists", func() error { _, err := w.getWorkflow(name); return err })
 	exp, err := ledger.ReadExperiment(w.ctx, w.ledger())
 	w.must(err)
 	machine.Seed = uint64(number + 1)
-	objects, err := simulate.Objects(exp, nil, machine.Run(exp, w.wave(number)))
+	objects, err := fixture.Objects(exp, nil, machine.Run(exp, w.wave(number)))
 	w.must(err)
 	for key, raw := range objects {
 		if strings.HasPrefix(key, ledger.AttemptsPrefix) && !lost(key) {
@@ -51,7 +51,7 @@ func (w *world) runWaveUnless(number int, machine simulate.Machine, lost func(ke
 }
 
 // runToTheEnd runs wave after wave and returns the waves and the status.
-func (w *world) runToTheEnd(machine simulate.Machine) ([]record.Wave, assayv1alpha1.BenchmarkRunStatus) {
+func (w *world) runToTheEnd(machine fixture.Machine) ([]record.Wave, assayv1alpha1.BenchmarkRunStatus) {
 	w.t.Helper()
 	for number := 0; ; number++ {
 		w.runWave(number, machine)
@@ -90,7 +90,7 @@ func TestAnAdaptiveRunAddsWavesAndConfirmsOnAnotherNode(t *testing.T) {
 	})
 	w.addNode("node-b", "4")
 	w.must(adminCreate(w))
-	waves, status := w.runToTheEnd(simulate.Machine{Seconds: simulate.ScanSeconds, Noise: simulate.Noise{Block: 0.02, Arm: 0.02}})
+	waves, status := w.runToTheEnd(fixture.Machine{Seconds: fixture.ScanSeconds, Noise: fixture.Noise{Block: 0.02, Arm: 0.02}})
 
 	if len(waves) < 3 {
 		t.Fatalf("%d waves, want two or more that screen and one that confirms", len(waves))
@@ -138,7 +138,7 @@ func TestABlockThatWasCutShortIsReplacedBeyondTheMostBlocks(t *testing.T) {
 		}
 	})
 	w.must(adminCreate(w))
-	machine := simulate.Machine{Seconds: simulate.ScanSeconds, Noise: simulate.Noise{Block: 0.01, Arm: 0.01}}
+	machine := fixture.Machine{Seconds: fixture.ScanSeconds, Noise: fixture.Noise{Block: 0.01, Arm: 0.01}}
 	w.runWaveUnless(0, machine, func(key string) bool {
 		return strings.Contains(key, "/w000-b0001-s") && key[strings.LastIndex(key, "-s"):] > "-s00002"
 	})
@@ -184,8 +184,8 @@ func TestASearchEndsWithAnAnswerForEveryArm(t *testing.T) {
 		}
 	})
 	w.must(adminCreate(w))
-	waves, status := w.runToTheEnd(simulate.Machine{
-		Noise: simulate.Noise{Block: 0.01, Arm: 0.01},
+	waves, status := w.runToTheEnd(fixture.Machine{
+		Noise: fixture.Noise{Block: 0.01, Arm: 0.01},
 		Seconds: func(point record.Point, arm string) float64 {
 			rate, err := strconv.ParseFloat(point.Parameters["rate"], 64)
 			w.must(err)

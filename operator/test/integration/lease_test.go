@@ -26,11 +26,11 @@ import (
 	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/apply"
 	"assay.dev/assay/operator/internal/design"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
 	"assay.dev/assay/operator/internal/store"
 	"assay.dev/assay/operator/internal/workflow"
 )
@@ -574,7 +574,7 @@ func writeLate(w *world, store store.Store, wave *record.Wave, when time.Time) [
 	w.must(err)
 	last := *wave
 	last.Blocks = wave.Blocks[len(wave.Blocks)-1:]
-	machine := simulate.Machine{Seed: 99, Seconds: simulate.ScanSeconds}
+	machine := fixture.Machine{Seed: 99, Seconds: fixture.ScanSeconds}
 	attempts := machine.Run(exp, &last)
 	var ids []string
 	for i := range attempts {

@@ -22,11 +22,10 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/analysis/selection"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
 	"assay.dev/assay/operator/internal/store"
 	"assay.dev/assay/operator/internal/workflow"
 )
@@ -53,9 +52,9 @@ func newWorld(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1a
 	w.must(admin.Create(w.ctx, namespace))
 	w.namespace = namespace.Name
 
-	exp, err := specimen.Scan(nil)
+	exp, err := fixture.ScanExperiment(nil)
 	w.must(err)
-	spec, template, err := specimen.Written(exp)
+	spec, template, err := fixture.SpecAndTemplate(exp)
 	w.must(err)
 	spec.Design.Blocks = assayv1alpha1.Blocks{Min: 4, Max: 8}
 	spec.Gates = spec.Gates[:2]
@@ -215,12 +214,12 @@ func (w *world) runBlocks(from, to int) {
 	seconds := func(point record.Point, name string) float64 {
 		arm := slices.IndexFunc(exp.Arms, func(arm record.Arm) bool { return arm.Name == name })
 		if slices.ContainsFunc(w.slow, func(slow string) bool { return strings.Contains(exp.Arms[arm].Image, slow) }) {
-			return 1.2 * simulate.ScanSeconds(point, name)
+			return 1.2 * fixture.ScanSeconds(point, name)
 		}
-		return simulate.ScanSeconds(point, name)
+		return fixture.ScanSeconds(point, name)
 	}
-	machine := simulate.Machine{Seed: uint64(from + 1), Seconds: seconds, Noise: simulate.Noise{Trial: 0.01}}
-	objects, err := simulate.Objects(exp, nil, machine.Run(exp, &all))
+	machine := fixture.Machine{Seed: uint64(from + 1), Seconds: seconds, Noise: fixture.Noise{Trial: 0.01}}
+	objects, err := fixture.Objects(exp, nil, machine.Run(exp, &all))
 	w.must(err)
 	for key, raw := range objects {
 		if strings.HasPrefix(key, ledger.AttemptsPrefix) {

@@ -1,6 +1,6 @@
 //! The connection to the keeper, which receives every attempt the moment it is made, out of reach of trials.
 //!
-//! Both sides write JSON objects, one a line (docs/decisions/0021-attempts-are-kept-out-of-reach.md):
+//! Both sides write JSON objects, one a line (docs/decisions/keeper.md):
 //!
 //! | runner | keeper |
 //! |---|---|

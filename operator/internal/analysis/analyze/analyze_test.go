@@ -19,9 +19,8 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/stats"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -39,7 +38,7 @@ const (
 	invalid      = experiment.VerdictInvalid
 )
 
-var quiet = simulate.Noise{Block: 0.02, Arm: 0.003, Trial: 0.003, Sample: 0.01}
+var quiet = fixture.Noise{Block: 0.02, Arm: 0.003, Trial: 0.003, Sample: 0.01}
 
 // simulatedRun is a run, ready to be tampered with.
 type simulatedRun struct {
@@ -76,18 +75,18 @@ func (l *simulatedRun) keepOnly(keep func(attempt record.Attempt) bool) {
 }
 
 // simulated runs the scan experiment on a machine.
-func simulated(t testing.TB, blocks int, machine simulate.Machine, edit func(*runSpec, *templateSpec)) *simulatedRun {
+func simulated(t testing.TB, blocks int, machine fixture.Machine, edit func(*runSpec, *templateSpec)) *simulatedRun {
 	t.Helper()
-	exp, err := specimen.Scan(edit)
+	exp, err := fixture.ScanExperiment(edit)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wave, err := simulate.Wave(exp, 0, 0, blocks)
+	wave, err := fixture.Wave(exp, 0, 0, blocks)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if machine.Seconds == nil {
-		machine.Seconds = simulate.ScanSeconds
+		machine.Seconds = fixture.ScanSeconds
 	}
 	return &simulatedRun{exp: exp, waves: []record.Wave{*wave}, attempts: machine.Run(exp, wave)}
 }
@@ -100,9 +99,9 @@ func gates(gates ...assayv1alpha1.Gate) func(*runSpec, *templateSpec) {
 func factor(by float64) func(record.Point, string) float64 {
 	return func(point record.Point, arm string) float64 {
 		if arm == "loop" {
-			return simulate.ScanSeconds(point, arm)
+			return fixture.ScanSeconds(point, arm)
 		}
-		return simulate.ScanSeconds(point, "loop") / by
+		return fixture.ScanSeconds(point, "loop") / by
 	}
 }
 
@@ -116,7 +115,7 @@ func TestVerdicts(t *testing.T) {
 	cases := map[string]struct {
 		edit    func(*runSpec, *templateSpec)
 		seconds func(record.Point, string) float64
-		noise   simulate.Noise
+		noise   fixture.Noise
 		blocks  int
 		tamper  func(*simulatedRun)
 		verdict experiment.Verdict
@@ -135,7 +134,7 @@ func TestVerdicts(t *testing.T) {
 			verdict: noGo, arms: verdicts{"fused-m4r": noGo, "fused-naive": noGo}, reason: "missed over the whole interval",
 		},
 		"a gain whose interval spans the bound is Inconclusive and says how many blocks it takes": {
-			edit: gates(gainAt8("1.5")), seconds: factor(1.5), noise: simulate.Noise{Block: 0.05, Arm: 0.05, Trial: 0.05, Sample: 0.01},
+			edit: gates(gainAt8("1.5")), seconds: factor(1.5), noise: fixture.Noise{Block: 0.05, Arm: 0.05, Trial: 0.05, Sample: 0.01},
 			verdict: inconclusive, arms: verdicts{"fused-m4r": inconclusive, "fused-naive": inconclusive}, reason: "further blocks would decide",
 		},
 		"a regression within its allowance is Go by the upper end": {
@@ -148,7 +147,7 @@ func TestVerdicts(t *testing.T) {
 		},
 		"a regression whose interval spans the allowance is Inconclusive": {
 			edit:    gates(assayv1alpha1.Gate{Name: "slower", Metric: "latency", At: at8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05"}),
-			seconds: factor(1 / 1.05), noise: simulate.Noise{Block: 0.05, Arm: 0.05, Trial: 0.05, Sample: 0.01},
+			seconds: factor(1 / 1.05), noise: fixture.Noise{Block: 0.05, Arm: 0.05, Trial: 0.05, Sample: 0.01},
 			verdict: inconclusive, arms: verdicts{"fused-m4r": inconclusive, "fused-naive": inconclusive}, reason: "the interval spans the bound",
 		},
 		"an absolute gate with two blocks is Invalid": {
@@ -381,13 +380,13 @@ func TestVerdicts(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			noise, blocks := c.noise, c.blocks
-			if noise == (simulate.Noise{}) {
+			if noise == (fixture.Noise{}) {
 				noise = quiet
 			}
 			if blocks == 0 {
 				blocks = 8
 			}
-			l := simulated(t, blocks, simulate.Machine{Seed: 1, Noise: noise, Seconds: c.seconds}, c.edit)
+			l := simulated(t, blocks, fixture.Machine{Seed: 1, Noise: noise, Seconds: c.seconds}, c.edit)
 			if c.tamper != nil {
 				c.tamper(l)
 			}
@@ -654,7 +653,7 @@ func TestSelection(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := simulated(t, 4, simulate.Machine{Seed: 1, Noise: quiet}, nil)
+			l := simulated(t, 4, fixture.Machine{Seed: 1, Noise: quiet}, nil)
 			if c.tamper != nil {
 				c.tamper(l)
 			}
@@ -679,11 +678,11 @@ func TestHolmHoldsBackANoGoThatIsOneOfMany(t *testing.T) {
 	one := assayv1alpha1.Gate{Name: "a", Metric: "throughput", At: at8, Candidate: "fused-m4r", Op: assayv1alpha1.RatioAtLeast, Bound: "1.5"}
 	seconds := func(point record.Point, arm string) float64 {
 		if point.Parameters["batchSize"] == "8" && arm != "loop" {
-			return simulate.ScanSeconds(point, "loop") / 1.38
+			return fixture.ScanSeconds(point, "loop") / 1.38
 		}
-		return simulate.ScanSeconds(point, "loop")
+		return fixture.ScanSeconds(point, "loop")
 	}
-	machine := simulate.Machine{Seed: 3, Noise: simulate.Noise{Block: 0.02, Arm: 0, Trial: 0.045, Sample: 0.01}, Seconds: seconds}
+	machine := fixture.Machine{Seed: 3, Noise: fixture.Noise{Block: 0.02, Arm: 0, Trial: 0.045, Sample: 0.01}, Seconds: seconds}
 	alone := simulated(t, 8, machine, gates(one)).analyze()
 	if alone.Gates[0].Outcome != noGo {
 		t.Fatalf("alone the gate is %s: %s", alone.Gates[0].Outcome, alone.Gates[0].Message)
@@ -708,7 +707,7 @@ func TestHolmHoldsBackANoGoThatIsOneOfMany(t *testing.T) {
 }
 
 func TestAnalysisIsTheSameInWhateverOrderTheEvidenceComes(t *testing.T) {
-	l := simulated(t, 6, simulate.Machine{Seed: 1, Noise: quiet}, nil)
+	l := simulated(t, 6, fixture.Machine{Seed: 1, Noise: quiet}, nil)
 	for i := range 20 {
 		l.attempts[i*7].Outcome = record.Failed
 	}
@@ -730,7 +729,7 @@ func TestAnalysisIsTheSameInWhateverOrderTheEvidenceComes(t *testing.T) {
 }
 
 func TestABoundIsHeldAgainstTheLevelThatIsShown(t *testing.T) {
-	l := simulated(t, 6, simulate.Machine{Seed: 1, Noise: quiet}, nil)
+	l := simulated(t, 6, fixture.Machine{Seed: 1, Noise: quiet}, nil)
 	got := l.analyze()
 	compared := 0
 	for _, gate := range got.Gates {
@@ -752,8 +751,8 @@ func TestABoundIsHeldAgainstTheLevelThatIsShown(t *testing.T) {
 }
 
 func TestGoldenAnalysis(t *testing.T) {
-	l := simulated(t, 8, simulate.Machine{Seed: 7,
-		Noise: simulate.Noise{Block: 0.03, Arm: 0.005, Trial: 0.005, Sample: 0.02, Heavy: true}}, nil)
+	l := simulated(t, 8, fixture.Machine{Seed: 7,
+		Noise: fixture.Noise{Block: 0.03, Arm: 0.005, Trial: 0.005, Sample: 0.02, Heavy: true}}, nil)
 	failing := l.lastOf("fused-naive")
 	failing.Outcome, failing.Result, failing.Message = record.Failed, nil, "exit status 134: aborted"
 	raw, err := json.MarshalIndent(l.analyze(), "", "  ")

@@ -16,10 +16,9 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/selection"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
 	"assay.dev/assay/operator/internal/store"
 )
 
@@ -36,16 +35,16 @@ func newFolderLedger(t *testing.T) *folderLedger {
 
 func folderLedgerOf(t *testing.T, blocks int, asked ...assayv1alpha1.Gate) *folderLedger {
 	t.Helper()
-	exp, err := specimen.Scan(gates(asked...))
+	exp, err := fixture.ScanExperiment(gates(asked...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	wave, err := simulate.Wave(exp, 0, 0, blocks)
+	wave, err := fixture.Wave(exp, 0, 0, blocks)
 	if err != nil {
 		t.Fatal(err)
 	}
-	attempts := simulate.Machine{Seed: 1, Noise: quiet, Seconds: simulate.ScanSeconds}.Run(exp, wave)
-	objects, err := simulate.Objects(exp, []*record.Wave{wave}, attempts)
+	attempts := fixture.Machine{Seed: 1, Noise: quiet, Seconds: fixture.ScanSeconds}.Run(exp, wave)
+	objects, err := fixture.Objects(exp, []*record.Wave{wave}, attempts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -363,7 +362,7 @@ func TestTrialsWithoutAUsableRecordAreNoSuccess(t *testing.T) {
 }
 
 func TestAPlanThatContradictsTheExperimentIsNamed(t *testing.T) {
-	l := simulated(t, 4, simulate.Machine{Seed: 1, Noise: quiet}, gates(gainAt8("1.5")))
+	l := simulated(t, 4, fixture.Machine{Seed: 1, Noise: quiet}, gates(gainAt8("1.5")))
 	l.waves[0].Cells = slices.Clone(l.waves[0].Cells)
 	for i := range l.waves[0].Cells {
 		c := &l.waves[0].Cells[i]

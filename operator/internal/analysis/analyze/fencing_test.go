@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
 )
 
 // An attempt counts only if it ended while its run held the node.
@@ -67,7 +67,7 @@ func TestFencing(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			run := simulated(t, blocks, simulate.Machine{Seed: 3, Seconds: simulate.ScanSeconds, Noise: quiet}, nil)
+			run := simulated(t, blocks, fixture.Machine{Seed: 3, Seconds: fixture.ScanSeconds, Noise: quiet}, nil)
 			for i := range run.waves[0].Blocks {
 				run.waves[0].Blocks[i].Lease = &lease
 			}
@@ -101,7 +101,7 @@ func TestFencing(t *testing.T) {
 func TestNoVerdictRestsOnClocksThatAgree(t *testing.T) {
 	for seed := range uint64(30) {
 		random := rand.New(rand.NewPCG(seed, 42))
-		run := simulated(t, 6, simulate.Machine{Seed: seed, Seconds: simulate.ScanSeconds, Noise: quiet}, nil)
+		run := simulated(t, 6, fixture.Machine{Seed: seed, Seconds: fixture.ScanSeconds, Noise: quiet}, nil)
 		began := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 		leases := record.Leases{Known: true}
 		ahead := map[string]time.Duration{}
@@ -172,7 +172,7 @@ func TestNoVerdictRestsOnClocksThatAgree(t *testing.T) {
 
 // A block that ran twice counts by the execution that was alone on its node, even if the other one has more trials.
 func TestAStaleExecutionDoesNotStandInForAGoodOne(t *testing.T) {
-	run := simulated(t, 3, simulate.Machine{Seed: 3, Seconds: simulate.ScanSeconds, Noise: quiet}, nil)
+	run := simulated(t, 3, fixture.Machine{Seed: 3, Seconds: fixture.ScanSeconds, Noise: quiet}, nil)
 	lease := record.Lease{Node: "node-a", Token: 1}
 	ended := time.Unix(2000, 0)
 	var late []record.Attempt

@@ -9,8 +9,8 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
 )
 
 // executed gives the attempts that are chosen a soft key.
@@ -86,7 +86,7 @@ func TestAttemptsOfAnotherProgram(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := simulated(t, 4, simulate.Machine{Seed: 1, Noise: quiet}, nil)
+			l := simulated(t, 4, fixture.Machine{Seed: 1, Noise: quiet}, nil)
 			tc.tamper(l)
 			got := l.analyze()
 			if len(got.Excluded) != tc.excluded || got.Trials.Invalid != tc.excluded {

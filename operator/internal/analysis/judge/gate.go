@@ -63,8 +63,9 @@ func judgeParity(d *estimate.Data, parity *selection.Parity, point int, result *
 // unknownOutputs describes trials of which the ledger holds no output, and not that they failed: theirs may be the ones that differ.
 func unknownOutputs(d *estimate.Data, arms ...int) string {
 	for _, arm := range arms {
-		if count, first := d.Chosen.Outputless(arm); count > 0 {
-			return fmt.Sprintf("the outputs of %s of arm %s are not known (first %s)", quantity.Count(count, "trial"), d.Exp.Arms[arm].Name, first)
+		if of := d.Chosen.Outputless[arm]; of.Count > 0 {
+			return fmt.Sprintf("the outputs of %s of arm %s are not known (first %s)", quantity.Count(of.Count, "trial"), d.Exp.Arms[arm].Name,
+				of.First)
 		}
 	}
 	return ""
@@ -196,7 +197,7 @@ func changed(d *estimate.Data, candidate int, relative bool) string {
 func losses(d *estimate.Data, point, arm int, relative bool) string {
 	text := ""
 	for _, a := range restsOn(d, arm, relative) {
-		if lost := d.Chosen.Lost[selection.At(point, a)].Lost; lost.Total() > 0 {
+		if lost := d.Chosen.Lost.Cells[selection.At(point, a)].Lost; lost.Total() > 0 {
 			text += fmt.Sprintf("; of arm %s: %s", d.Exp.Arms[a].Name, lost)
 		}
 	}

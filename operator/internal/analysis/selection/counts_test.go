@@ -30,7 +30,7 @@ func ran(block string, slot int, outcome record.Outcome) *record.Attempt {
 }
 
 func TestOfWhatFailedTheFirstTrialIsNamed(t *testing.T) {
-	s := &Selection{Cells: map[*record.Attempt]Cell{}, Kinds: map[*record.Attempt]Rejection{}}
+	s := &Selection{Admission: Admission{Cells: map[*record.Attempt]Cell{}, Kinds: map[*record.Attempt]Rejection{}}}
 	add := func(attempt *record.Attempt, kind Rejection) {
 		s.Cells[attempt], s.Kinds[attempt] = At(0, 1), kind
 	}
@@ -43,8 +43,9 @@ func TestOfWhatFailedTheFirstTrialIsNamed(t *testing.T) {
 	add(warmup, "")
 	add(ran("w000-b0003", 0, record.Succeeded), superseded)
 	add(ran("w001-b0004", 0, record.TimedOut), Failed)
-	s.Absent = []Spoilt{{At(0, 1), "w000-b0006-s00001", "w000-b0006", lostMissing}, {At(0, 1), "w000-b0005-s00001", "w000-b0005", lostMissing},
-		{At(0, 1), "w000-b0007-s00001", "w000-b0007", lostMissing}}
+	for _, block := range []string{"w000-b0006", "w000-b0005", "w000-b0007"} {
+		s.fates = append(s.fates, fate{trial: record.TrialName(block, 1, false), block: block, cell: At(0, 1), absent: lostMissing})
+	}
 	for name, c := range map[string]struct {
 		in            func(string) bool
 		of, done      int
@@ -213,9 +214,8 @@ func TestACommandIsTheOneThatWasAskedFor(t *testing.T) {
 // Without plans every block is taken to have been meant to run every arm as often as the arm and block that ran most; in a search some of
 // the loads.
 func TestALedgerWithoutPlansLacksWhatOtherBlocksHave(t *testing.T) {
-	fates := map[string]trialFate{
-		"a": {fateUsed, At(0, 0), "b0", ""}, "b": {fateUsed, At(0, 0), "b0", ""}, "c": {fateUsed, At(0, 1), "b0", ""},
-	}
+	of := func(arm int) fate { return fate{state: used, cell: At(0, arm), block: "b0"} }
+	fates := map[string]fate{"a": of(0), "b": of(0), "c": of(1)}
 	for name, c := range map[string]struct {
 		search *experiment.Search
 		want   []string
@@ -227,7 +227,7 @@ func TestALedgerWithoutPlansLacksWhatOtherBlocksHave(t *testing.T) {
 			exp := twoArms()
 			exp.Plan.Search = c.search
 			var got []string
-			for name, fate := range unplanned(exp, fates) {
+			for name, fate := range presumed(exp, fates) {
 				got = append(got, name)
 				if fate.how != lostMissing || fate.block != "b0" {
 					t.Errorf("%s is %+v", name, fate)
@@ -242,19 +242,19 @@ func TestALedgerWithoutPlansLacksWhatOtherBlocksHave(t *testing.T) {
 }
 
 func TestEveryOtherEnvironmentHasANumberOfItsOwn(t *testing.T) {
-	s := &Selection{Elsewhere: map[*record.Attempt]int{}, Kinds: map[*record.Attempt]Rejection{}}
 	var attempts []*record.Attempt
 	for i, cpu := range []string{"a", "b", "b", "b", "c", "a"} {
 		attempt := ran(fmt.Sprintf("w000-b%04d", i), 0, record.Succeeded)
 		attempt.Environment.Hard = map[string]any{"cpuModel": cpu}
 		attempts = append(attempts, attempt)
 	}
-	if left := s.rejectOtherEnvironments(attempts); !slices.Equal(left, attempts[1:4]) {
-		t.Errorf("%d are left, want the three of the environment that most have", len(left))
+	comparable, found := rejectOtherEnvironments(attempts)
+	if !slices.Equal(comparable.admitted, attempts[1:4]) {
+		t.Errorf("%d are admitted, want the three of the most common environment", len(comparable.admitted))
 	}
-	a, c := s.Elsewhere[attempts[0]], s.Elsewhere[attempts[4]]
-	if a < 1 || c < 1 || a == c || s.Elsewhere[attempts[5]] != a {
-		t.Errorf("environments are numbered %d and %d, and %d again", a, c, s.Elsewhere[attempts[5]])
+	a, c := found.Elsewhere[attempts[0]], found.Elsewhere[attempts[4]]
+	if a < 1 || c < 1 || a == c || found.Elsewhere[attempts[5]] != a {
+		t.Errorf("environments are numbered %d and %d, and %d again", a, c, found.Elsewhere[attempts[5]])
 	}
 }
 
@@ -264,9 +264,9 @@ func TestAPlanIsVisitedCellByCell(t *testing.T) {
 		Cells:  []record.Cell{{Point: 0, Arm: 0}, {Point: 1, Arm: 0}, {Point: 0, Arm: 1}},
 		Blocks: []record.Block{{ID: "w000-b0000", Order: []int{0, 1, 2, 0}}, {ID: "w000-b0001", Order: []int{0}}},
 	}}
-	s := &Selection{Purposes: map[string]record.Purpose{"w000-b0000": record.Confirm}}
+	purposes := Purposes{"w000-b0000": record.Confirm}
 	var got []string
-	s.EachPlanned(twoArms(), waves, func(purpose record.Purpose, block string, c Cell) {
+	purposes.EachPlanned(twoArms(), waves, func(purpose record.Purpose, block string, c Cell) {
 		got = append(got, fmt.Sprintf("%s %s %v", purpose, block, c))
 	})
 	// Neither what the experiment does not have nor the block that is not of it, and a cell of two slots once.
@@ -286,9 +286,9 @@ func TestBlocksHaveTheirPurpose(t *testing.T) {
 		"none screens":    {[]record.Purpose{record.Confirm}, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &Selection{Purposes: map[string]record.Purpose{}}
+			s := Purposes{}
 			for i, purpose := range c.purposes {
-				s.Purposes[record.BlockName(0, i)] = purpose
+				s[record.BlockName(0, i)] = purpose
 			}
 			if s.Has(record.Screen) != c.has || s.HasOther(record.Screen) != c.other {
 				t.Errorf("screens %v, and something else %v; want %v and %v", s.Has(record.Screen), s.HasOther(record.Screen), c.has, c.other)
@@ -331,21 +331,19 @@ func TestAnAttemptThatContradictsItselfIsNamed(t *testing.T) {
 	}
 }
 
-func TestAnArmIsOfTheWorkloadsThatItsCountedResultsName(t *testing.T) {
-	s := &Selection{Cells: map[*record.Attempt]Cell{}, Kinds: map[*record.Attempt]Rejection{}}
-	var genuine []*record.Attempt
-	add := func(arm int, name string, kind Rejection) {
-		attempt := &record.Attempt{Result: &record.Result{Workload: record.WorkloadID{Name: name}}}
-		genuine, s.Cells[attempt], s.Kinds[attempt] = append(genuine, attempt), At(0, arm), kind
+func TestWorkloadNames_ResultsWithoutNameAreIgnored(t *testing.T) {
+	cells := map[*record.Attempt]Cell{}
+	var counting []*record.Attempt
+	add := func(arm int, name string, outcome record.Outcome) {
+		attempt := &record.Attempt{Outcome: outcome, Result: &record.Result{Workload: record.WorkloadID{Name: name}}}
+		counting, cells[attempt] = append(counting, attempt), At(0, arm)
 	}
-	add(0, "scan", "")
-	add(0, "", "")
-	add(0, "batch", Failed)
-	add(1, "insert", superseded)
-	add(1, "insert", staleLease)
-	add(1, "scan", Noisy)
+	add(0, "scan", record.Succeeded)
+	add(0, "", record.Succeeded)
+	add(0, "batch", record.Failed)
+	add(1, "scan", record.Succeeded)
 	want := map[int]map[string]bool{0: {"scan": true, "batch": true}, 1: {"scan": true}}
-	if diff := cmp.Diff(want, s.workloads(genuine)); diff != "" {
+	if diff := cmp.Diff(want, workloadNames(counting, cells)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -397,7 +395,7 @@ func TestANumberOfSamplesIsFixedByTrialsThatHaveThem(t *testing.T) {
 		"no number and no metric":  {of("many", nil), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := promisesOf(exp, []*record.Attempt{c.of}); (len(got.kept) == 1) != c.kept || (len(got.samples) == 1) != c.kept {
+			if got := fixedSamplesOf(exp, []*record.Attempt{c.of}); (len(got.counts) == 1) != c.kept || (len(got.arms) == 1) != c.kept {
 				t.Errorf("%+v", got)
 			}
 		})
@@ -471,13 +469,13 @@ func TestAResultIsThereWhereOneIsAskedFor(t *testing.T) {
 			exp.Plan.Workload.Output.Format = c.format
 			attempt := ran("w000-b0000", 0, record.Succeeded)
 			attempt.Result = c.result
-			s := &Selection{Cells: map[*record.Attempt]Cell{attempt: At(0, 0)}, Kinds: map[*record.Attempt]Rejection{}}
-			left, got := s.rejectUnusable(exp, []*record.Attempt{attempt}), ""
-			for _, one := range s.Rejected {
+			check := newResultCheck(exp, map[*record.Attempt]Cell{attempt: At(0, 0)}, []*record.Attempt{attempt}, nil)
+			usable, got := check.rejectUnusable([]*record.Attempt{attempt}), ""
+			for _, one := range usable.rejected {
 				got += one.Reason
 			}
-			if (got == "") != (c.want == "") || !strings.Contains(got, c.want) || (len(left) == 1) != (c.want == "") {
-				t.Errorf("%q, want %q; %d are left", got, c.want, len(left))
+			if (got == "") != (c.want == "") || !strings.Contains(got, c.want) || (len(usable.admitted) == 1) != (c.want == "") {
+				t.Errorf("%q, want %q; %d are admitted", got, c.want, len(usable.admitted))
 			}
 		})
 	}

@@ -7,9 +7,9 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/history/detect"
 	"assay.dev/assay/operator/internal/history/watch"
-	"assay.dev/assay/operator/internal/simulate"
 )
 
 // Year is a kind of history, of which many are drawn. Sizes are those of logarithms, so 0.01 is one per cent.
@@ -38,7 +38,7 @@ type Year struct {
 	Missing float64
 	// Machines is how many other machines the year is continued on.
 	Machines int
-	Shape    simulate.Shape
+	Shape    fixture.Shape
 }
 
 // Years are the histories that are rehearsed.
@@ -50,7 +50,7 @@ func Years() []Year {
 		{Name: "drift", Layout: layout, Drift: 0.05, What: "and the machine's speed wanders, 5 %"},
 		{Name: "spikes", Layout: layout, Spike: 0.02, SpikeSize: 0.1, What: "and on one night in fifty the head is slowed down by 10 %"},
 		{Name: "season", Layout: layout, Season: 0.004, What: "and the ratio itself has a season, 0.4 % up and down over 90 nights"},
-		{Name: "heavy", Layout: layout, Shape: simulate.Heavy, What: "and trials have heavy tails"},
+		{Name: "heavy", Layout: layout, Shape: fixture.Heavy, What: "and trials have heavy tails"},
 		{Name: "noisy", Layout: layout, Noise: noisy, What: "and trials are five times as noisy"},
 		{Name: "missing", Layout: layout, Missing: 0.2, What: "and one night in five has no point"},
 		{Name: "machines", Layout: layout, Machines: 3, What: "and the machine is replaced three times"},
@@ -61,7 +61,7 @@ func Years() []Year {
 		{Name: "step-2-early", Layout: layout, Step: 0.02, Steps: 1, Early: true, What: "one change of 2 % between the 13th and the 28th night"},
 		{Name: "step-5-noisy", Layout: layout, Noise: noisy, Step: 0.05, Steps: 1, Early: true,
 			What: "one change of 5 % between the 13th and the 28th night, where trials are five times as noisy"},
-		{Name: MixedName, Layout: layout, Drift: 0.05, Spike: 0.02, SpikeSize: 0.1, Season: 0.004, Missing: 0.1, Shape: simulate.Heavy,
+		{Name: MixedName, Layout: layout, Drift: 0.05, Spike: 0.02, SpikeSize: 0.1, Season: 0.004, Missing: 0.1, Shape: fixture.Heavy,
 			Step: 0.02, Steps: 1,
 			What: "one change of 2 % among drift, spikes, season, missing nights and heavy tails"},
 		{Name: "several", Layout: layout, Step: 0.02, Steps: 5, What: "five changes of 2 %"},
