@@ -99,3 +99,7 @@ bench-platform: ## Figures of the platform itself: memory, planning, reconcile d
 .PHONY: bench-first-minute
 bench-first-minute: ## Figures of the first minutes: install dist/ (make release), a first verdict, and the demo, cold and warm (an hour).
 	@hack/bench-first-minute.sh
+
+.PHONY: house
+house: ## Compare with an earlier commit: verdicts, run time, lines of code and of prose (HOUSE_BASE=COMMIT; half an hour, alone).
+	@hack/house.sh

@@ -1,8 +1,8 @@
 ##@ Check
 
-GO_MODULES := operator cluster charts/test test/e2e test/browser test/release test/docs hack/count hack/english workloads/batch/curp-ho/checker
+GO_MODULES := operator cluster charts/test test/e2e test/browser test/release test/docs hack/count hack/english hack/house workloads/batch/curp-ho/checker
 # Those of them that make programs: what none of their programs can reach is dead, whatever tests call.
-GO_PROGRAMS := operator cluster charts/test hack/count hack/english workloads/batch/curp-ho/checker
+GO_PROGRAMS := operator cluster charts/test hack/count hack/english hack/house workloads/batch/curp-ho/checker
 TOOLS := -modfile=$(CURDIR)/hack/tools/go.mod
 # Built once, in about a minute and a half on 2 cores, and kept in Go's build cache.
 GOLANGCI := go tool -modfile=$(CURDIR)/hack/tools/lint.mod golangci-lint-kube-api-linter
@@ -54,11 +54,18 @@ third-party: ## Others' files are what they were when they were taken over.
 	  (cd $$(dirname $$sums) && sha256sum --quiet --strict --check SHA256SUMS) || exit 1; done
 
 .PHONY: test
-test: test-rust test-go test-stores-short test-dashboards ## All tests that need no cluster.
+test: test-rust test-go test-stores-short test-dashboards ## All tests that need no cluster, in their short form.
+
+.PHONY: test-long
+test-long: test-rust ## The same with the statistical tests at full size (coverage, power, error rates).
+	@$(MAKE) --no-print-directory test-go SHORT=
 
 .PHONY: test-rust
 test-rust: ## Rust tests.
 	@cargo test --manifest-path workloads/Cargo.toml --locked --workspace --features insert-diskann/peer
+
+# Empty runs the long form of the tests.
+SHORT ?= -short
 
 .PHONY: test-go
 test-go: bin/cluster bin/assay-runner ## Go tests, with a real kube-apiserver, etcd and MinIO: those of KUBEBUILDER_ASSETS, or built here.
@@ -70,8 +77,8 @@ test-go: bin/cluster bin/assay-runner ## Go tests, with a real kube-apiserver, e
 	      "(the first time some ten minutes on 2 CPUs)"; \
 	    KUBEBUILDER_ASSETS=$$(bin/cluster build --print-dir etcd kube-apiserver kubectl minio); \
 	  fi; export KUBEBUILDER_ASSETS; \
-	  for m in operator cluster charts/test test/docs hack/count hack/english; do \
-	    echo "== go test $$m" && (cd $$m && go test -count=1 -timeout 15m ./...) || exit 1; done
+	  for m in operator cluster charts/test test/docs hack/count hack/english hack/house; do \
+	    echo "== go test $$m" && (cd $$m && go test -count=1 -timeout 30m $(SHORT) ./...) || exit 1; done
 
 .PHONY: test-stores
 test-stores: bin/cluster bin/assay ## The ledger's tests against every store built from source, into docs/reference/object-stores.md.
@@ -101,7 +108,7 @@ lint-workflows: bin/cluster ## argo lint of every workflow that is shipped, and 
 	@argo=$$(bin/cluster build --print-dir argo)/argo && \
 	  $$argo lint --offline --no-color \
 	    $$(grep -rlE '^kind: (ClusterWorkflowTemplate|CronWorkflow|Workflow|WorkflowTemplate)$$' --include='*.yaml' \
-	      workflows operator/internal/workflow/testdata)
+	      workflows operator/internal/executor/argo/testdata)
 
 .PHONY: english
 english: bin/assay ## Count clauses in comments, strings, help and pages that cannot be searched for; fails above 3 per 1,000 lines.

@@ -938,7 +938,7 @@ type QueueStatus struct {
 }
 
 // GraceFor is what a run waits for that may recover by itself.
-// +kubebuilder:validation:Enum=Image;Nodes;Argo
+// +kubebuilder:validation:Enum=Image;Nodes;Engine
 type GraceFor string
 
 // What a run waits for.
@@ -947,8 +947,8 @@ const (
 	GraceForImage GraceFor = "Image"
 	// GraceForNodes are nodes that were lost while blocks run on others.
 	GraceForNodes GraceFor = "Nodes"
-	// GraceForArgo is a workflow that was stopped and that Argo does not end.
-	GraceForArgo GraceFor = "Argo"
+	// GraceForEngine is an execution that was stopped and that the engine does not end.
+	GraceForEngine GraceFor = "Engine"
 )
 
 // GraceStatus is a period of grace: the run waits for something that may recover by itself, and goes on without it when the period is over.
@@ -1019,9 +1019,9 @@ const (
 	ReasonLedgerDamaged     = "LedgerDamaged"
 	ReasonWriteFailed       = "WriteFailed"
 	ReasonWaveRunning       = "WaveRunning"
-	ReasonWaitingForArgo    = "WaitingForArgo"
-	ReasonArgoMissing       = "ArgoMissing"
-	ReasonArgoTooOld        = "ArgoTooOld"
+	ReasonWaitingForEngine  = "WaitingForEngine"
+	ReasonEngineMissing     = "EngineMissing"
+	ReasonEngineTooOld      = "EngineTooOld"
 	ReasonWaitingForNode    = "WaitingForNode"
 	ReasonWaitingForLease   = "WaitingForLease"
 	ReasonTakingLease       = "TakingLease"
@@ -1042,7 +1042,7 @@ const (
 	ReasonSearchEnded     = "SearchEnded"
 	ReasonTooFewTrials    = "TooFewTrials"
 	ReasonAnalysisFailed  = "AnalysisFailed"
-	ReasonWorkflowFailed  = "WorkflowFailed"
+	ReasonExecutionFailed = "ExecutionFailed"
 	ReasonBudgetExhausted = "BudgetExhausted"
 )
 
@@ -1147,10 +1147,10 @@ type BenchmarkRunStatus struct {
 	// +optional
 	Wave *int32 `json:"wave,omitempty"`
 
-	// workflow is the name of the current wave's Argo Workflow.
+	// execution is the name of the object by which the engine executes the current wave.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	Workflow string `json:"workflow,omitempty"`
+	Execution string `json:"execution,omitempty"`
 
 	// experiment is the digest of the frozen experiment.
 	// +optional
@@ -1220,7 +1220,7 @@ type BenchmarkRunStatus struct {
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(self.status) || !has(oldSelf.status.phase) || !(oldSelf.status.phase in ['Succeeded', 'Failed', 'Cancelled']) || (has(self.status.phase) && self.status.phase == oldSelf.status.phase)",message="the run has ended, and its phase never changes any more"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(self.status) || !has(oldSelf.status.conditions) || oldSelf.status.conditions.all(o, !(o.type in ['Complete', 'Failed']) || o.status != 'True' || (has(self.status.conditions) && self.status.conditions.exists(c, c.type == o.type && c.status == 'True')))",message="the run has ended, and its condition Complete or Failed never turns back"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(self.status) || !has(oldSelf.status.completionTime) || (has(self.status.completionTime) && self.status.completionTime == oldSelf.status.completionTime && has(self.status.verdict) == has(oldSelf.status.verdict) && (!has(self.status.verdict) || self.status.verdict == oldSelf.status.verdict))",message="the run has ended, and its completionTime and verdict never change any more"
-// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 52",message="a run's name has at most 52 characters: names and labels of its workflows are made from it"
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 52",message="a run's name has at most 52 characters: names and labels of its executions are made from it"
 type BenchmarkRun struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is that of every object.

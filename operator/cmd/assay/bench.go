@@ -18,7 +18,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/bench"
-	"assay.dev/assay/operator/internal/local"
+	"assay.dev/assay/operator/internal/executor/local"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/suggest"
 )

@@ -43,7 +43,7 @@ func TestDoctor(t *testing.T) {
 	named := func(name string, data map[string][]byte) client.Object {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Data: data}
 	}
-	fine := dependencies.Report{Ledger: dependencies.Finding{OK: true}, Argo: dependencies.Finding{OK: true},
+	fine := dependencies.Report{Ledger: dependencies.Finding{OK: true}, Engine: dependencies.Finding{Name: "Argo", OK: true},
 		Prometheus: dependencies.Finding{OK: true}}
 	broken := func(edit func(*dependencies.Report)) *dependencies.Report {
 		out := fine
@@ -83,8 +83,10 @@ func TestDoctor(t *testing.T) {
 			}),
 		},
 		"Argo's CRDs are older than needed": {
-			kinds: allKinds, objects: []client.Object{operator(2), secret(keys), node(false)}, missing: "Argo Workflows", remedy: "see what was found",
-			says: broken(func(r *dependencies.Report) { r.Argo = dependencies.Finding{Reason: "ArgoTooOld", Found: "spec.x"} }),
+			kinds: allKinds, objects: []client.Object{operator(2), secret(keys), node(false)}, missing: "Argo", remedy: "see what was found",
+			says: broken(func(r *dependencies.Report) {
+				r.Engine = dependencies.Finding{Name: "Argo", Reason: "EngineTooOld", Found: "spec.x"}
+			}),
 		},
 		"nobody reads the metrics, which runs do not need": {
 			kinds: allKinds, objects: []client.Object{operator(2), secret(keys), node(false)},

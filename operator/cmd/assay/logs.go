@@ -19,9 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/progress"
 	"assay.dev/assay/operator/internal/report"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 type logOptions struct {
@@ -87,7 +87,7 @@ type logReader struct {
 func (l *logReader) pods(ctx context.Context) ([]corev1.Pod, error) {
 	var pods corev1.PodList
 	if err := l.cluster.List(ctx, &pods, client.InNamespace(l.run.Namespace),
-		client.MatchingLabels{workflow.RunUIDLabel: string(l.run.UID)}); err != nil {
+		client.MatchingLabels{executor.RunUIDLabel: string(l.run.UID)}); err != nil {
 		return nil, fmt.Errorf("pods of BenchmarkRun %s/%s: %w", l.run.Namespace, l.run.Name, err)
 	}
 	slices.SortFunc(pods.Items, func(a, b corev1.Pod) int {

@@ -19,8 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"assay.dev/assay/operator/internal/argo"
 	"assay.dev/assay/operator/internal/dependencies"
+	"assay.dev/assay/operator/internal/executor/argo"
 )
 
 // question asks the operator how what it needs stands.
@@ -85,7 +85,7 @@ func platform(report *dependencies.Report, err error) []finding {
 	}
 	return []finding{
 		fromOperator("ledger", report.Ledger, "see the operator's logs"),
-		fromOperator("Argo Workflows", report.Argo, "see what was found"),
+		fromOperator(report.Engine.Name, report.Engine, "see what was found"),
 		// Runs work without.
 		{Check: "Prometheus", OK: true, Found: report.Prometheus.Found, Remedy: report.Prometheus.Remedy},
 	}

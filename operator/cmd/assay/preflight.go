@@ -15,8 +15,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/executor/local"
 	"assay.dev/assay/operator/internal/experiment"
-	"assay.dev/assay/operator/internal/local"
 	"assay.dev/assay/operator/internal/preflight"
 )
 

@@ -18,9 +18,9 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/executor/local"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/ledger"
-	"assay.dev/assay/operator/internal/local"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/store"

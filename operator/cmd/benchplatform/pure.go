@@ -14,13 +14,13 @@ import (
 	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/calibrate"
 	"assay.dev/assay/operator/internal/design"
+	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/status"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // The large run: 50 points of four arms, two trials each, in 25 blocks, which is 10,000 trials.
@@ -77,8 +77,8 @@ func planLarge(times int) (calibrate.Figure, error) {
 	if err != nil {
 		return calibrate.Figure{}, err
 	}
-	config := workflow.Config{
-		Bucket:        workflow.Bucket{Name: "assay", Query: "endpoint=https://minio:9000&region=us-east-1", Secret: "assay-ledger"},
+	config := argo.Config{
+		Bucket:        argo.Bucket{Name: "assay", Query: "endpoint=https://minio:9000&region=us-east-1", Secret: "assay-ledger"},
 		OperatorImage: "assay-operator", RunnerImage: "assay-runner", PullPolicy: corev1.PullIfNotPresent,
 		ServiceAccount: "assay-executor", ExecutorCPU: resource.MustParse("50m"), ExecutorMemory: resource.MustParse("128Mi"),
 	}
@@ -98,7 +98,7 @@ func planLarge(times int) (calibrate.Figure, error) {
 		if err != nil {
 			return calibrate.Figure{}, err
 		}
-		built, err := workflow.Build(config, frozen, wave, lanes, time.Hour)
+		built, err := argo.Build(config, frozen, wave, lanes, time.Hour)
 		if err != nil {
 			return calibrate.Figure{}, err
 		}

@@ -20,7 +20,8 @@ import (
 	"assay.dev/assay/operator/internal/store"
 
 	"assay.dev/assay/operator/internal/fixture"
-	"assay.dev/assay/operator/internal/workflow"
+
+	"assay.dev/assay/operator/internal/executor/argo"
 )
 
 // analyzedWithout is what a run on a cluster has that the ledger and the command here do not.
@@ -66,7 +67,7 @@ func run(ctx context.Context, argv ...string) (cost, error) {
 		return cost{}, err
 	}
 	command := exec.CommandContext(ctx, self, append([]string{"cost", "--"}, argv...)...)
-	command.Env = append(os.Environ(), "GOMEMLIMIT="+workflow.AnalysisHeap) // As in the pod of the analysis.
+	command.Env = append(os.Environ(), "GOMEMLIMIT="+argo.AnalysisHeap) // As in the pod of the analysis.
 	command.Stderr = os.Stderr
 	out, err := command.Output()
 	if err != nil {

@@ -27,6 +27,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/design"
+	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/lease"
@@ -35,7 +36,6 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/store"
-	"assay.dev/assay/operator/internal/workflow"
 	"assay.dev/assay/operator/test/slimmed"
 )
 
@@ -266,7 +266,7 @@ func node(name string, ready bool) *corev1.Node {
 func leaseOf(t *testing.T, node string, holder lease.Holder) *coordinationv1.Lease {
 	t.Helper()
 	object := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-		Namespace: leaseNamespace, Name: lease.Name(node), Labels: map[string]string{workflow.ManagedByLabel: workflow.ManagedBy},
+		Namespace: leaseNamespace, Name: lease.Name(node), Labels: map[string]string{executor.ManagedByLabel: executor.ManagedBy},
 	}}
 	must(t, lease.Lease{Node: node, Token: 3}.TakenBy(holder, true, time.Minute, began).Write(object))
 	return object

@@ -15,10 +15,10 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/analyze"
+	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // runWave does what the blocks of a wave, its analysis and Argo do.
@@ -30,7 +30,7 @@ func (w *world) runWave(number int, machine fixture.Machine) {
 // runWaveUnless runs a wave of which some attempts were lost, by the keys of their objects.
 func (w *world) runWaveUnless(number int, machine fixture.Machine, lost func(key string) bool) {
 	w.t.Helper()
-	name := workflow.Name(w.run.Name, number)
+	name := executor.Name(w.run.Name, number)
 	w.until("workflow "+name+" exists", func() error { _, err := w.getWorkflow(name); return err })
 	exp, err := ledger.ReadExperiment(w.ctx, w.ledger())
 	w.must(err)
@@ -55,7 +55,7 @@ func (w *world) runToTheEnd(machine fixture.Machine) ([]record.Wave, assayv1alph
 	w.t.Helper()
 	for number := 0; ; number++ {
 		w.runWave(number, machine)
-		next := workflow.Name(w.run.Name, number+1)
+		next := executor.Name(w.run.Name, number+1)
 		over := false
 		w.until(fmt.Sprintf("wave %d is followed by another, or the run has ended", number), func() error {
 			over = meta.IsStatusConditionTrue(w.get().Status.Conditions, assayv1alpha1.ConditionComplete)
@@ -115,8 +115,8 @@ func TestAnAdaptiveRunAddsWavesAndConfirmsOnAnotherNode(t *testing.T) {
 		}
 	}
 	if status.Verdict != assayv1alpha1.VerdictGo || status.Best != "fused-m4r" || *status.Wave != int32(len(waves)-1) ||
-		status.Workflow != workflow.Name("scan", len(waves)-1) {
-		t.Errorf("verdict %s, best %s, wave %d, workflow %s", status.Verdict, status.Best, *status.Wave, status.Workflow)
+		status.Execution != executor.Name("scan", len(waves)-1) {
+		t.Errorf("verdict %s, best %s, wave %d, workflow %s", status.Verdict, status.Best, *status.Wave, status.Execution)
 	}
 	if want := fmt.Sprintf("%d/%d", planned, planned); status.Progress != want || status.Trials.Planned != int32(planned) {
 		t.Errorf("progress %s, trials %+v, want %s", status.Progress, status.Trials, want)
@@ -143,7 +143,7 @@ func TestABlockThatWasCutShortIsReplacedBeyondTheMostBlocks(t *testing.T) {
 		return strings.Contains(key, "/w000-b0001-s") && key[strings.LastIndex(key, "-s"):] > "-s00002"
 	})
 	var status assayv1alpha1.BenchmarkRunStatus
-	w.until("a second wave begins", func() error { _, err := w.getWorkflow(workflow.Name(w.run.Name, 1)); return err })
+	w.until("a second wave begins", func() error { _, err := w.getWorkflow(executor.Name(w.run.Name, 1)); return err })
 	w.runWave(1, machine)
 	w.until("the run ends", func() error {
 		status = w.get().Status

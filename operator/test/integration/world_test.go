@@ -22,12 +22,13 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/analysis/selection"
+	"assay.dev/assay/operator/internal/executor"
+	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/store"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // patience is how long anything may take before a test gives up. Nothing waits that long when it works.
@@ -168,8 +169,8 @@ func (w *world) addNode(name, cpu string) *corev1.Node {
 
 // ---- Argo
 
-func (w *world) getWorkflow(name string) (*workflow.Workflow, error) {
-	var wf workflow.Workflow
+func (w *world) getWorkflow(name string) (*argo.Workflow, error) {
+	var wf argo.Workflow
 	err := admin.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: name}, &wf)
 	return &wf, err
 }
@@ -182,9 +183,9 @@ func (w *world) argoSays(name, phase, message string) {
 		if err != nil {
 			return err
 		}
-		wf.Status = workflow.Status{Phase: phase, Message: message}
+		wf.Status = argo.Status{Phase: phase, Message: message}
 		before := wf.DeepCopy()
-		before.Status = workflow.Status{}
+		before.Status = argo.Status{}
 		return admin.Patch(w.ctx, wf, client.MergeFrom(before))
 	})
 }
@@ -197,8 +198,8 @@ func (w *world) ledger() store.Store { return observe.RunStore(s, w.get()) }
 func (w *world) wave(number int) *record.Wave {
 	w.t.Helper()
 	var plan corev1.ConfigMap
-	w.must(admin.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: workflow.Name(w.run.Name, number)}, &plan))
-	wave, err := record.ParseWave([]byte(plan.Data[workflow.WaveFile]))
+	w.must(admin.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: executor.Name(w.run.Name, number)}, &plan))
+	wave, err := record.ParseWave([]byte(plan.Data[executor.WaveFile]))
 	w.must(err)
 	return wave
 }
@@ -246,7 +247,7 @@ func (w *world) analyze() {
 // addPod makes a pod of a block, as Argo does.
 func (w *world) addPod(name string, status corev1.PodStatus) *corev1.Pod {
 	w.t.Helper()
-	labels := workflow.Labels(record.Run{Name: w.run.Name, UID: string(w.get().UID)}, 0)
+	labels := executor.Labels(record.Run{Name: w.run.Name, UID: string(w.get().UID)}, 0)
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name, Labels: labels},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "pir-scan:test"}}},

@@ -360,29 +360,3 @@ func TestTrialsWithoutAUsableRecordAreNoSuccess(t *testing.T) {
 		})
 	}
 }
-
-func TestAPlanThatContradictsTheExperimentIsNamed(t *testing.T) {
-	l := simulated(t, 4, fixture.Machine{Seed: 1, Noise: quiet}, gates(gainAt8("1.5")))
-	l.waves[0].Cells = slices.Clone(l.waves[0].Cells)
-	for i := range l.waves[0].Cells {
-		c := &l.waves[0].Cells[i]
-		c.Argv = append([]string{"/opt/bin/pir-scan"}, c.Argv[1:]...)
-	}
-	for i := range l.attempts {
-		l.attempts[i].Argv = append([]string{"/opt/bin/pir-scan"}, l.attempts[i].Argv[1:]...)
-	}
-	if got := l.analyze(); len(got.Excluded) > 0 {
-		t.Fatalf("a plan may name another path of the same program: %+v", got.Excluded[0])
-	}
-	for i := range l.waves[0].Cells {
-		l.waves[0].Cells[i].Argv[0] = "/opt/bin/faster-scan"
-	}
-	for i := range l.attempts {
-		l.attempts[i].Argv[0] = "/opt/bin/faster-scan"
-	}
-	got := l.analyze()
-	if got.Trials.Used != 0 || len(got.Excluded) == 0 ||
-		!strings.Contains(got.Excluded[0].Reason, "the plan of wave 0 contradicts the experiment") {
-		t.Errorf("used %d, excluded %+v", got.Trials.Used, got.Excluded[:min(1, len(got.Excluded))])
-	}
-}

@@ -203,34 +203,3 @@ func TestANeighbourNeverMakesANoGo(t *testing.T) {
 		}
 	}
 }
-
-// Blocks on machines that cannot be compared are not mixed into one estimate, although each block compares within itself.
-func TestBlocksOfAnotherMachineAreLeftOut(t *testing.T) {
-	run := simulated(t, 8, fixture.Machine{Seed: 1, Noise: quiet}, gates(gainAt8("1.5")))
-	for i := range run.attempts {
-		a := &run.attempts[i]
-		if a.Block >= "w000-b0005" {
-			hard := map[string]any{"cpuModel": "Xeon"}
-			for key, value := range a.Environment.Hard {
-				if key != "cpuModel" {
-					hard[key] = value
-				}
-			}
-			a.Environment.Hard = hard
-		}
-	}
-	got := run.analyze()
-	if got.Gates[0].Estimate == nil || got.Gates[0].Estimate.Blocks != 5 {
-		t.Errorf("the estimate rests on %+v, want the 5 blocks of the machine that most trials ran on", got.Gates[0].Estimate)
-	}
-	says := `cpuModel is "Xeon" here and "AMD EPYC" there`
-	named := 0
-	for _, exclusion := range got.Excluded {
-		if strings.Contains(exclusion.Reason, says) {
-			named++
-		}
-	}
-	if named != 3*24 {
-		t.Errorf("%d exclusions say %q, want all 72: %.3v", named, says, got.Excluded)
-	}
-}
