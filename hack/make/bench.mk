@@ -2,7 +2,7 @@
 
 .PHONY: build-figures
 build-figures: build-go build-rust ## What the figures of a kernel need beside the build: figures.
-	@cd operator && $(GO_BUILD) -o ../bin/figures ./cmd/figures
+	@cd operator && $(GO_BUILD) -o ../bin/figures ./calibration/cmd/figures
 
 # PUBLISH=1 also puts the figures of a kernel into the table of its page, run by run as they are measured.
 publish = $(if $(PUBLISH),--publish workloads/$(1)/README.md)
@@ -55,7 +55,7 @@ studies-cluster: ## Run every study's run.yaml at full size on a cluster, into w
 
 .PHONY: build-calibration
 build-calibration: build-go build-rust ## What calibrating needs beside the build: calibrate and the noisy neighbour.
-	@cd operator && $(GO_BUILD) -o ../bin/calibrate ./cmd/calibrate
+	@cd operator && $(GO_BUILD) -o ../bin/calibrate ./calibration/cmd/calibrate
 
 .PHONY: calibrate
 calibrate: build-calibration ## How often verdicts are wrong, simulated and on this machine, into docs/methodology (an hour, alone).

@@ -1,6 +1,6 @@
 ##@ Check
 
-GO_MODULES := operator cluster charts/test test/e2e test/browser test/release test/docs hack/count hack/english hack/house workloads/batch/curp-ho/checker
+GO_MODULES := operator cluster charts/test test/e2e test/browser test/release test/docs test/extend hack/count hack/english hack/house workloads/batch/curp-ho/checker
 # Those of them that make programs: what none of their programs can reach is dead, whatever tests call.
 GO_PROGRAMS := operator cluster charts/test hack/count hack/english hack/house workloads/batch/curp-ho/checker
 TOOLS := -modfile=$(CURDIR)/hack/tools/go.mod
@@ -9,6 +9,7 @@ GOLANGCI := go tool -modfile=$(CURDIR)/hack/tools/lint.mod golangci-lint-kube-ap
 
 .PHONY: generate
 generate: bin/cluster ## Regenerate what is generated (may write).
+	@cd operator && go generate ./internal/record && go generate ./internal/experiment
 	@cd operator && go tool $(TOOLS) controller-gen object paths=./api/... \
 	  && go tool $(TOOLS) controller-gen crd rbac:roleName=assay-operator paths=./... output:crd:dir=config/crd output:rbac:dir=config/rbac
 	@cd operator && go generate ./...
@@ -29,7 +30,9 @@ lint: ## golangci-lint, deadcode, actionlint, clippy and format checks (read onl
 	  (cd $$m && bad=$$(gofmt -l .) && if [ -n "$$bad" ]; then echo "not formatted, run make fmt: $$bad"; exit 1; fi \
 	   && $(GOLANGCI) run --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
 	@for m in $(GO_PROGRAMS); do \
-	  (cd $$m && dead=$$(go tool $(TOOLS) deadcode $$([ -d internal ] && echo ./cmd/... ./internal/... || echo ./...)) \
+	  (cd $$m && programs=./... && if [ -d internal ]; then programs="./cmd/... ./internal/..."; fi \
+	   && if [ -d calibration ]; then programs="$$programs ./calibration/..."; fi \
+	   && dead=$$(go tool $(TOOLS) deadcode $$programs) \
 	   && if [ -n "$$dead" ]; then echo "no program calls these, delete them or move them to the tests that do: $$dead"; exit 1; fi) \
 	  || exit 1; done
 	@cd test/docs && go tool $(TOOLS) actionlint $(CURDIR)/.github/workflows/*.yaml
@@ -79,6 +82,11 @@ test-go: bin/cluster bin/assay-runner ## Go tests, with a real kube-apiserver, e
 	  fi; export KUBEBUILDER_ASSETS; \
 	  for m in operator cluster charts/test test/docs hack/count hack/english hack/house; do \
 	    echo "== go test $$m" && (cd $$m && go test -count=1 -timeout 30m $(SHORT) ./...) || exit 1; done
+	@cd test/extend && go test -count=1 -short ./...
+
+.PHONY: test-extend
+test-extend: ## Apply each patch of test/extend to a copy of the tree, regenerate, build and test it.
+	@cd test/extend && go test -count=1 -timeout 60m ./...
 
 .PHONY: test-stores
 test-stores: bin/cluster bin/assay ## The ledger's tests against every store built from source, into docs/reference/object-stores.md.

@@ -7,7 +7,7 @@ NIGHTLY := tests e2e chaos attacks guards release calibration history unsafe
 nightly: $(NIGHTLY:%=nightly-%) ## All parts, one after the other: nightly-PART runs one of them.
 
 .PHONY: $(NIGHTLY:%=nightly-%)
-nightly-tests: test-long fuzz
+nightly-tests: test-long fuzz test-extend
 nightly-e2e: e2e
 nightly-chaos: chaos
 nightly-attacks: attack

@@ -22,7 +22,7 @@ var ofSentences = []string{
 func TestEveryFigureOfVerdictsHasARow(t *testing.T) {
 	page := textOf(t, "docs/methodology/calibration.md")
 	var names []string
-	for _, folder := range []string{"operator/internal/calibrate", "operator/internal/fixture", "operator/cmd/calibrate"} {
+	for _, folder := range []string{"operator/calibration/calibrate", "operator/internal/fixture", "operator/calibration/cmd/calibrate"} {
 		files, err := filepath.Glob(filepath.Join(root, folder, "*.go"))
 		if err != nil {
 			t.Fatal(err)

@@ -99,13 +99,13 @@ type Sweep struct {
 	Overrides []Override `json:"overrides,omitempty"`
 }
 
-// ParityScope sets which outputs of a run must be equal.
+// ParityScope restricts the outputs of a run that must be equal.
 // +kubebuilder:validation:Enum=PerArm
 type ParityScope string
 
 // Parity scopes.
 const (
-	// ParityPerArm compares the outputs of an arm with each other only.
+	// ParityPerArm compares only outputs of the same arm with each other.
 	ParityPerArm ParityScope = "PerArm"
 )
 
@@ -376,71 +376,6 @@ type Placement struct {
 	RequireStaticCPUManager bool `json:"requireStaticCPUManager,omitempty"`
 }
 
-// ViolationPolicy is what happens to trials that ran beyond a noise limit.
-// +kubebuilder:validation:Enum=Retry;Invalid;Warn
-type ViolationPolicy string
-
-// Violation policies.
-const (
-	// ViolationRetry leaves them out and runs further blocks in their place, within the budget.
-	ViolationRetry ViolationPolicy = "Retry"
-	// ViolationInvalid leaves them out.
-	ViolationInvalid ViolationPolicy = "Invalid"
-	// ViolationWarn uses them, with a warning.
-	ViolationWarn ViolationPolicy = "Warn"
-)
-
-// NoiseLimits are the readings beyond which a trial was disturbed. Each is a share such as "2%"; an empty one takes the
-// default, and "off" takes no limit. The defaults come from the calibration in docs/methodology/noise.md. Only steal and otherWork
-// take a trial out of the comparison, as environment.onViolation says: they are somebody else, inside the trial's own time. What
-// a trial can do to itself, and what was read before or after it, is a warning that counts the trials of every arm.
-type NoiseLimits struct {
-	// steal is the share of the trial's CPU time that the hypervisor may take.
-	// +optional
-	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
-	// +kubebuilder:validation:MaxLength=16
-	Steal string `json:"steal,omitempty"`
-
-	// otherWork is the share of the trial's CPUs that anything outside the trial's container may use.
-	// +optional
-	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
-	// +kubebuilder:validation:MaxLength=16
-	OtherWork string `json:"otherWork,omitempty"`
-
-	// throttled is the share of the trial's time that its CPU quota may hold it back. It only warns.
-	// +optional
-	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
-	// +kubebuilder:validation:MaxLength=16
-	Throttled string `json:"throttled,omitempty"`
-
-	// canary is how much slower than at its best in this run a fixed pass over as much memory as the trial uses may get
-	// right before or after the trial. It only warns.
-	// +optional
-	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
-	// +kubebuilder:validation:MaxLength=16
-	Canary string `json:"canary,omitempty"`
-
-	// spin is how much slower than at its best in this run a fixed amount of arithmetic may get. It only warns.
-	// +optional
-	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
-	// +kubebuilder:validation:MaxLength=16
-	Spin string `json:"spin,omitempty"`
-
-	// pressureMemory is the share of the trial's time in which something waited for memory, beyond what trials of the same
-	// arm and point wait when it is quiet. It only warns.
-	// +optional
-	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
-	// +kubebuilder:validation:MaxLength=16
-	PressureMemory string `json:"pressureMemory,omitempty"`
-
-	// pressureIo is the share of the trial's time in which something waited for a disk, beyond what trials of the same arm
-	// and point wait when it is quiet. It only warns.
-	// +optional
-	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
-	// +kubebuilder:validation:MaxLength=16
-	PressureIO string `json:"pressureIo,omitempty"`
-}
-
 // Environment is what the machine must be and how quiet.
 type Environment struct {
 	// require maps keys of the environment fingerprint to the values they must have, e.g. governor: performance. A block that
@@ -537,27 +472,6 @@ type Search struct {
 	// +kubebuilder:validation:MaxItems=8
 	SubjectTo []Constraint `json:"subjectTo"`
 }
-
-// GateOperator is how a gate compares.
-// +kubebuilder:validation:Enum=RatioAtLeast;RatioAtMost;AtLeast;AtMost;ParityEqual;Completes
-type GateOperator string
-
-// Gate operators.
-const (
-	// RatioAtLeast is Go when candidate/baseline is at least the bound over the whole interval.
-	RatioAtLeast GateOperator = "RatioAtLeast"
-	// RatioAtMost is Go when candidate/baseline is at most the bound over the whole interval.
-	RatioAtMost GateOperator = "RatioAtMost"
-	// AtLeast is Go when the candidate's own value is at least the bound over the whole interval.
-	AtLeast GateOperator = "AtLeast"
-	// AtMost is Go when the candidate's own value is at most the bound over the whole interval.
-	AtMost GateOperator = "AtMost"
-	// ParityEqual is Go when the candidate's outputs equal the baseline's at every point.
-	ParityEqual GateOperator = "ParityEqual"
-	// Completes is Go when the share of an arm's measured trials that gave a usable result is at least the bound, and NoGo when
-	// the share's exact upper limit is below it. With the bound 1 one failure is NoGo.
-	Completes GateOperator = "Completes"
-)
 
 // Severity is whether a gate decides.
 // +kubebuilder:validation:Enum=Blocking;Advisory

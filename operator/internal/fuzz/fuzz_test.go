@@ -31,6 +31,8 @@ import (
 	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/report/html"
 	"assay.dev/assay/operator/internal/store"
+
+	"assay.dev/assay/operator/test/records"
 )
 
 // mostPlanned keeps a plan small enough to make thousands of times.
@@ -341,16 +343,8 @@ func difference(want, got []string) string {
 // fixtures of both languages, good and bad.
 func fixtures(f *testing.F) map[string][]byte {
 	f.Helper()
-	paths, err := filepath.Glob(filepath.Join("..", "..", "..", "workloads", "schema", "fixtures", "*", "*.json"))
-	if err != nil || len(paths) < 20 {
-		f.Fatalf("%d fixtures: %v", len(paths), err)
-	}
-	out := map[string][]byte{}
-	for _, path := range paths {
-		if out[path], err = os.ReadFile(path); err != nil {
-			f.Fatal(err)
-		}
-	}
+	out := records.All(f, "valid")
+	maps.Copy(out, records.All(f, "invalid"))
 	return out
 }
 

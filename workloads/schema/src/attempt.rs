@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::check::{self, Check, Violation};
+pub use crate::generated::NoiseWindow;
 use crate::names;
 use crate::output::RawOutput;
 use crate::read::records;
@@ -136,43 +137,6 @@ records! {
         /// Right after it.
         pub after: NoiseWindow,
     }
-
-    /// Readings over one window.
-    #[derive(Default)]
-    pub struct NoiseWindow {
-        /// Length of the window.
-        pub window_seconds: Option<f64>,
-        /// Length of the window of the shares of CPU time, when it is longer than the trial.
-        pub shares_window_seconds: Option<f64>,
-        /// Share of the allowed CPUs' time that the hypervisor took.
-        pub steal_ratio: Option<f64>,
-        /// Share of the allowed CPUs' time spent on anything but this trial.
-        pub other_work_ratio: Option<f64>,
-        /// How wrong `other_work_ratio` can be, because the kernel counts in steps.
-        pub other_work_uncertainty: Option<f64>,
-        /// Time stopped by the CPU quota.
-        pub throttled_seconds: Option<f64>,
-        /// Quota periods in which that happened.
-        pub throttled_periods: Option<u64>,
-        /// Growth of PSI's some-stall for CPU.
-        pub pressure_cpu_seconds: Option<f64>,
-        /// The same for memory.
-        pub pressure_memory_seconds: Option<f64>,
-        /// The same for I/O.
-        pub pressure_io_seconds: Option<f64>,
-        /// The memory-bandwidth probe.
-        pub read_bandwidth_bytes_per_second: Option<f64>,
-        /// Median lateness of a short sleep.
-        pub timer_lateness_seconds: Option<f64>,
-        /// Time of a fixed amount of arithmetic.
-        pub spin_seconds: Option<f64>,
-        /// Time of a fixed pass over `canary_bytes` of memory.
-        pub canary_seconds: Option<f64>,
-        /// The memory that the canary's pass is spread over.
-        pub canary_bytes: Option<u64>,
-        /// How busy the CPUs outside the allowed ones were: 1 is one CPU's worth.
-        pub other_cpus_ratio: Option<f64>,
-    }
 }
 
 /// What the ledger said of a lease.
@@ -262,29 +226,5 @@ impl Check for Isolation {
         check::positive("cpuQuota", self.cpu_quota.unwrap_or(1.0))?;
         check::require(self.memory_limit_bytes != Some(0), "memoryLimitBytes", || "zero".to_owned())?;
         check::length("reason", self.reason.as_deref().unwrap_or(""), 0, 1024)
-    }
-}
-
-impl Check for NoiseWindow {
-    fn check(&self) -> Result<(), Violation> {
-        for (field, value) in [
-            ("windowSeconds", self.window_seconds),
-            ("sharesWindowSeconds", self.shares_window_seconds),
-            ("stealRatio", self.steal_ratio),
-            ("otherWorkRatio", self.other_work_ratio),
-            ("otherWorkUncertainty", self.other_work_uncertainty),
-            ("throttledSeconds", self.throttled_seconds),
-            ("pressureCpuSeconds", self.pressure_cpu_seconds),
-            ("pressureMemorySeconds", self.pressure_memory_seconds),
-            ("pressureIoSeconds", self.pressure_io_seconds),
-            ("timerLatenessSeconds", self.timer_lateness_seconds),
-            ("otherCpusRatio", self.other_cpus_ratio),
-        ] {
-            check::not_negative(field, value.unwrap_or(0.0))?;
-        }
-        check::positive("readBandwidthBytesPerSecond", self.read_bandwidth_bytes_per_second.unwrap_or(1.0))?;
-        check::positive("spinSeconds", self.spin_seconds.unwrap_or(1.0))?;
-        check::positive("canarySeconds", self.canary_seconds.unwrap_or(1.0))?;
-        check::require(self.canary_bytes != Some(0), "canaryBytes", || "zero".to_owned())
     }
 }

@@ -14,6 +14,7 @@ pub mod roles;
 pub mod wave;
 
 mod check;
+mod generated;
 mod read;
 
 pub use attempt::Attempt;

@@ -1,48 +1,8 @@
 //! Where a result comes from, and what is kept of an output that another tool wrote.
 
-use serde::{Deserialize, Serialize};
-
 use crate::check::{self, Check, Violation};
+pub use crate::generated::Format;
 use crate::read::records;
-
-/// How a workload writes its result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Format {
-    /// One [`crate::Result`] as JSON.
-    AssayResult,
-    /// What `go test -bench` prints, as text or as JSON.
-    GoBench,
-    /// Criterion's folder, or what it prints with `--output-format bencher`.
-    Criterion,
-    /// Google Benchmark's JSON.
-    GoogleBenchmark,
-    /// The JSON of hyperfine's `--export-json`.
-    Hyperfine,
-    /// The JSON of pytest-benchmark's `--benchmark-json`.
-    PytestBenchmark,
-    /// The JSON of JMH's `-rf json`.
-    #[serde(rename = "JMH")]
-    Jmh,
-    /// The JSON of one of BenchmarkDotNet's JSON exporters.
-    BenchmarkDotNet,
-    /// The JSON of fio's `--output-format=json`.
-    Fio,
-    /// What wrk prints at the end, better with `--latency`.
-    Wrk,
-    /// What sysbench prints at the end.
-    Sysbench,
-    /// The table that divan prints.
-    Divan,
-    /// The XML of Catch2's `--reporter xml`.
-    Catch2,
-    /// k6's summary at the end of a test, as JSON.
-    K6,
-    /// A table with a header.
-    #[serde(rename = "CSV")]
-    Csv,
-    /// Nothing: the process is measured from outside only.
-    None,
-}
 
 records! {
     /// Where the result comes from.

@@ -10,6 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/fixture"
+	"assay.dev/assay/operator/internal/format"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -268,7 +269,7 @@ func TestTheResultsShowWhatTheRunNames(t *testing.T) {
 // Whatever a ledger says, it is judged: what an attempt does not have is missing in it.
 func TestAttemptsWithoutAResultLackWhatGatesNeed(t *testing.T) {
 	l := pair(t, 0.94, nil)
-	l.exp.Plan.Workload.Output.Format = experiment.NoOutput
+	l.exp.Plan.Workload.Output.Format = format.None
 	for i := range l.attempts {
 		l.attempts[i].Result = nil
 	}

@@ -11,22 +11,22 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// An attempt counts as what it says it is only if it ran the command of its cell. An object that was moved between cells,
-// written for another experiment, or edited by hand shows here.
+// An attempt is of its cell only if it ran the cell's command. This detects objects that were moved between cells, written for another
+// experiment or edited.
 
-// command is what a trial of a cell runs.
+// command is the command line of a trial with its parameters.
 type command struct {
 	argv       []string
 	parameters map[string]string
 }
 
-// variant is a build of an arm at a point; without a name the arm is one build.
+// variant is a build of an arm at a point. The name is empty if the arm has no builds.
 type variant struct {
 	Cell
 	build string
 }
 
-// commands are the experiment's own, by cell and build.
+// commands returns the commands of the experiment by cell and build.
 func commands(exp *experiment.Experiment) map[variant]command {
 	out := make(map[variant]command, len(exp.Cells))
 	for _, c := range exp.Cells {
@@ -35,7 +35,7 @@ func commands(exp *experiment.Experiment) map[variant]command {
 	return out
 }
 
-// unknownBuild explains that an arm does not have the build of an attempt.
+// unknownBuild describes a build of an attempt that its arm does not have.
 func unknownBuild(exp *experiment.Experiment, attempt *record.Attempt, at Cell) string {
 	var builds []string
 	for _, c := range exp.Cells {
@@ -53,8 +53,8 @@ func unknownBuild(exp *experiment.Experiment, attempt *record.Attempt, at Cell) 
 	}
 }
 
-// contradiction is how what an attempt ran differs from what its cell runs. A plan may name another path of the program, as
-// the executor of this machine does, but not another program or other arguments; the attempt must have run what its plan says.
+// contradiction describes how the command of an attempt differs from that of its cell; empty if it does not. A plan may name another path
+// of the program, as the local executor does, but neither another program nor other arguments. The attempt must have run the planned command.
 func contradiction(attempt *record.Attempt, asked command, planned *command) string {
 	if planned != nil {
 		if reason := differentCommand(*planned, asked, true); reason != "" {
@@ -65,7 +65,8 @@ func contradiction(attempt *record.Attempt, asked command, planned *command) str
 	return differentCommand(command{attempt.Argv, attempt.Parameters}, asked, planned == nil)
 }
 
-// differentCommand describes how a command differs from the one asked for; with anyPath only the program's name matters.
+// differentCommand describes how a command differs from the requested one; empty if it does not. With anyPath only the name of the program
+// is compared, and not its folder.
 func differentCommand(found, asked command, anyPath bool) string {
 	switch {
 	case len(found.argv) != len(asked.argv) || len(found.argv) == 0:

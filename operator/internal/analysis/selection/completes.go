@@ -6,8 +6,8 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Completion counts the measured trials of a cell in blocks that ran: how many gave a usable result, and how the others failed. A trial that
-// noise or its environment disturbed completed. The trials of a block of which nothing started are not counted.
+// Completion counts the measured trials of a cell in blocks that ran: how many gave a usable result, and how the others failed. A trial
+// that noise or its environment disturbed completed. The trials of a block of which nothing started are not counted.
 type Completion struct {
 	Of, Done int
 	Failures Losses

@@ -33,8 +33,7 @@ type fate struct {
 	state        state
 	// how names the loss; empty for a trial that is used.
 	how string
-	// useless is the reason why objects of this trial may not be used; empty if there are none. The program may have spoilt them to hide its
-	// result.
+	// useless is the reason why objects of this trial may not be used; empty otherwise. The program may have spoilt them to hide its result.
 	useless string
 	// known reports whether an attempt that may be used reports the outcome.
 	known bool
@@ -252,7 +251,8 @@ func partialBlocks(trials map[string]fate) map[string]bool {
 
 var trialName = regexp.MustCompile("^" + record.TrialForm + "$")
 
-// findUnassigned returns the keys of the useless objects of a ledger without plans whose trial has no fate: nothing shows which arm lost it.
+// findUnassigned returns the keys of the useless objects of a ledger without plans whose trial has no fate. They cannot be assigned to an
+// arm.
 func (r reports) findUnassigned(trials map[string]fate) (keys []string) {
 	if r.planned.known {
 		return nil

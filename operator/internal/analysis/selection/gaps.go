@@ -57,7 +57,8 @@ func findMissingWaves(exp *experiment.Experiment, evidence record.Evidence, thro
 		case len(planned) > 0 && !planned[wave]:
 			found.add(key, absent, "the plan of wave %d is missing, and there are later ones: waves are numbered from 0 without a gap", wave)
 		case len(planned) == 0 && !ran[wave]:
-			found.add(key, absent, "nothing of wave %d is there, and there are attempts of later ones: waves are numbered from 0 without a gap", wave)
+			found.add(key, absent, "nothing of wave %d is there, and there are attempts of later ones: waves are numbered from 0 without a gap",
+				wave)
 		}
 	}
 	return found
@@ -144,7 +145,7 @@ func findUnplannedWarmups(exp *experiment.Experiment, planned plan, own []*recor
 	first := slices.MinFunc(slices.Collect(maps.Keys(counts)), func(a, b of) int {
 		return cmp.Or(record.CompareNames(a.block, b.block), a.Arm-b.Arm, a.Point-b.Point, cmp.Compare(a.executor, b.executor))
 	})
-	found.add(first.block, foreign, "it has %d warm-ups of arm %s at one point and the design asks for %d: what is called a warm-up is not "+
-		"compared", counts[first], exp.Arms[first.Arm].Name, exp.Plan.Design.WarmupTrials)
+	found.add(first.block, foreign, "it has %d warm-ups of arm %s at one point and the design asks for %d: warm-ups are not compared",
+		counts[first], exp.Arms[first.Arm].Name, exp.Plan.Design.WarmupTrials)
 	return found
 }

@@ -28,7 +28,7 @@ func inBlocks(uid string, blocks ...string) (out []record.Attempt) {
 	return out
 }
 
-func TestAWaveThatMustHaveBeenThereIsNamed(t *testing.T) {
+func TestFindMissingWaves_NamesEachGap(t *testing.T) {
 	const through = 2
 	unread := func(key string) []record.Problem { return []record.Problem{{Source: record.Source{Key: key}}} }
 	for name, c := range map[string]struct {
@@ -38,7 +38,7 @@ func TestAWaveThatMustHaveBeenThereIsNamed(t *testing.T) {
 		"all plans are there":                    {record.Evidence{Waves: plans(0, 1, 2)}, nil},
 		"one between others is missing":          {record.Evidence{Waves: plans(0, 2)}, []string{record.WaveKey(1)}},
 		"the last one may not have been":         {record.Evidence{Waves: plans(0, 1)}, nil},
-		"what comes later says nothing":          {record.Evidence{Waves: plans(0, 5)}, nil},
+		"later waves are not read":               {record.Evidence{Waves: plans(0, 5)}, nil},
 		"the newest plan cannot be read":         {record.Evidence{Waves: plans(0, 1), Problems: unread(record.WaveKey(2))}, []string{record.WaveKey(2)}},
 		"a later one cannot":                     {record.Evidence{Waves: plans(0, 1), Problems: unread(record.WaveKey(3))}, nil},
 		"something else cannot":                  {record.Evidence{Waves: plans(0), Problems: unread("attempts/w002-b0000/x.json")}, nil},
@@ -57,24 +57,24 @@ func TestAWaveThatMustHaveBeenThereIsNamed(t *testing.T) {
 	}
 }
 
-func TestABlockThatMustHaveBeenThereIsNamed(t *testing.T) {
+func TestFindMissingBlocks_NamesTheFirstGap(t *testing.T) {
 	const through = 1
 	for name, c := range map[string]struct {
 		planned  []string
 		evidence record.Evidence
 		want     string
 	}{
-		"all are there":                     {[]string{"w000-b0000", "w000-b0001", "w001-b0002"}, record.Evidence{}, ""},
-		"one is missing":                    {[]string{"w000-b0000", "w001-b0002"}, record.Evidence{}, "block 1: it is missing, and the next one is w001-b0002"},
-		"the first is":                      {[]string{"w000-b0001"}, record.Evidence{}, "block 0: it is missing, and the next one is w000-b0001"},
-		"a number is there twice":           {[]string{"w000-b0000", "w000-b0001", "w001-b0001"}, record.Evidence{}, "w001-b0001: an earlier wave has its number"},
-		"a later wave's says nothing":       {[]string{"w000-b0000", "w002-b0007"}, record.Evidence{}, ""},
-		"this wave's does":                  {[]string{"w000-b0000", "w001-b0002"}, record.Evidence{}, "block 1"},
-		"plans say what there is":           {[]string{"w000-b0000"}, record.Evidence{Attempts: inBlocks("u", "w000-b0004")}, ""},
-		"without plans attempts do":         {nil, record.Evidence{Attempts: inBlocks("u", "w000-b0000", "w000-b0002")}, "block 1"},
-		"but not another run's":             {nil, record.Evidence{Attempts: append(inBlocks("u", "w000-b0000"), inBlocks("o", "w000-b0002")...)}, ""},
-		"nor what cannot be read of others": {nil, record.Evidence{Attempts: inBlocks("u", "w000-b0000"), Problems: []record.Problem{{Source: record.Source{Key: "waves/x/wave.json"}}}}, ""},
-		"what began and never ended does": {
+		"all are there":                         {[]string{"w000-b0000", "w000-b0001", "w001-b0002"}, record.Evidence{}, ""},
+		"one is missing":                        {[]string{"w000-b0000", "w001-b0002"}, record.Evidence{}, "block 1: it is missing, and the next one is w001-b0002"},
+		"the first is":                          {[]string{"w000-b0001"}, record.Evidence{}, "block 0: it is missing, and the next one is w000-b0001"},
+		"a number is there twice":               {[]string{"w000-b0000", "w000-b0001", "w001-b0001"}, record.Evidence{}, "w001-b0001: an earlier wave has its number"},
+		"a later wave's says nothing":           {[]string{"w000-b0000", "w002-b0007"}, record.Evidence{}, ""},
+		"this wave's does":                      {[]string{"w000-b0000", "w001-b0002"}, record.Evidence{}, "block 1"},
+		"plans name the blocks":                 {[]string{"w000-b0000"}, record.Evidence{Attempts: inBlocks("u", "w000-b0004")}, ""},
+		"without plans attempts do":             {nil, record.Evidence{Attempts: inBlocks("u", "w000-b0000", "w000-b0002")}, "block 1"},
+		"but not another run's":                 {nil, record.Evidence{Attempts: append(inBlocks("u", "w000-b0000"), inBlocks("o", "w000-b0002")...)}, ""},
+		"nor unreadable objects of other kinds": {nil, record.Evidence{Attempts: inBlocks("u", "w000-b0000"), Problems: []record.Problem{{Source: record.Source{Key: "waves/x/wave.json"}}}}, ""},
+		"start markers name blocks": {
 			nil, record.Evidence{Attempts: inBlocks("u", "w000-b0000"), Unfinished: []record.Started{{Block: "w000-b0002"}}}, "block 1",
 		},
 	} {
@@ -97,7 +97,7 @@ func TestABlockThatMustHaveBeenThereIsNamed(t *testing.T) {
 	}
 }
 
-func TestTheFirstBlockWithTooManyWarmupsIsNamed(t *testing.T) {
+func TestFindUnplannedWarmups_NamesTheFirstBlock(t *testing.T) {
 	slots := func(warmups map[string]plannedSlot) plan {
 		out := plan{known: true, slots: map[string]*plannedSlot{}}
 		for name, slot := range warmups {
@@ -126,7 +126,7 @@ func TestTheFirstBlockWithTooManyWarmupsIsNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			exp := twoArms()
 			exp.Plan.Design = experiment.Design{WarmupTrials: 1}
-			// Whatever order a map is read in.
+			// The order of a map differs from run to run.
 			for range 20 {
 				found := findUnplannedWarmups(exp, c.planned, nil, nil)
 				got := ""
@@ -141,7 +141,7 @@ func TestTheFirstBlockWithTooManyWarmupsIsNamed(t *testing.T) {
 	}
 }
 
-func TestWhatAnEarlierAnalysisReadIsAsItWas(t *testing.T) {
+func TestSealedObjects_ChangedAndMissing(t *testing.T) {
 	key := func(name string) string { return "attempts/w000-b0000/" + name + ".json" }
 	attempt := func(name, sum string) *record.Attempt {
 		return &record.Attempt{ID: name, Source: record.Source{Key: key(name), SHA256: sum}}
@@ -161,7 +161,7 @@ func TestWhatAnEarlierAnalysisReadIsAsItWas(t *testing.T) {
 }
 
 // A slot of a point that the experiment does not have is no trial of it.
-func TestAPlanHoldsWhatTheExperimentHas(t *testing.T) {
+func TestIndexPlan_SkipsUnknownPoints(t *testing.T) {
 	exp := twoArms()
 	wave := record.Wave{
 		Points: []record.Point{{Key: "size=1"}, {Key: "size=9"}}, Arms: exp.Arms,
@@ -180,7 +180,7 @@ func TestAPlanHoldsWhatTheExperimentHas(t *testing.T) {
 	}
 }
 
-func TestTheSameProcessInTwoBlocksIsACopy(t *testing.T) {
+func TestFindCopy_SameProcessInTwoBlocks(t *testing.T) {
 	start := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	at := func(block string, slot, second int, took float64) *record.Attempt {
 		out := ran(block, slot, record.Succeeded)

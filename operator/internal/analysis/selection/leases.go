@@ -48,14 +48,14 @@ func (l leaseIndex) stale(attempt *record.Attempt) string {
 	if kept := attempt.Kept; kept != nil && kept.Lease != "" {
 		if kept.Lease == record.LeaseEnded {
 			return fmt.Sprintf("stale lease: when the trial had ended, the ledger had the end of the lease of node %s with token %d: "+
-				"somebody else may have been on the node", lease.Node, lease.Token)
+				"another run may have used the node", lease.Node, lease.Token)
 		}
 		return ""
 	}
 	// The lease was not read when the trial ended. The clocks of two machines are compared instead.
 	finished := trial.EndOf(attempt).Add(-trial.ClockError(attempt))
 	if ended, ok := l.ended[lease]; ok && finished.After(ended) {
-		return fmt.Sprintf("stale lease: it ended at %s and the lease of node %s with token %d at %s: somebody else may have been on the node",
+		return fmt.Sprintf("stale lease: it ended at %s and the lease of node %s with token %d at %s: another run may have used the node",
 			finished.UTC().Format(time.RFC3339Nano), lease.Node, lease.Token, ended.UTC().Format(time.RFC3339Nano))
 	}
 	return ""

@@ -36,8 +36,8 @@ func (r *testReports) outcomes(exp *experiment.Experiment) Outcomes {
 	return outcomesOf(exp, r.reports, fatesOf(r.reports), nil)
 }
 
-// What failed where it is not counted did fail, and what did not start did not; of a trial that told nothing nobody knows its outcome.
-func TestEveryLossOfATrialIsCountedForItsArm(t *testing.T) {
+// A failure in an execution that does not count is a loss, and one that did not start there is no loss.
+func TestLost_CountsEveryExecutionForItsArm(t *testing.T) {
 	const block, name = "w000-b0000", "w000-b0000-s00000"
 	again := func(outcome record.Outcome, warmup bool) *record.Attempt {
 		out := ran(block, 0, outcome)
@@ -89,7 +89,7 @@ func TestEveryLossOfATrialIsCountedForItsArm(t *testing.T) {
 }
 
 // A trial of arm old and one of arm new are planned in each of two blocks, each after a warm-up.
-func TestWhatBecameOfATrialIsSaidOnce(t *testing.T) {
+func TestFates_OneForEachTrial(t *testing.T) {
 	const none Rejection = "none" // No attempt.
 	const elsewhere, unlike = "from another environment", "from another environment, unlike others of its block"
 	blocks := []string{"w000-b0000", "w000-b0001"}
@@ -105,10 +105,10 @@ func TestWhatBecameOfATrialIsSaidOnce(t *testing.T) {
 	for label, c := range map[string]struct {
 		withoutPlans bool
 		kinds        [4]Rejection // Of arm old and arm new in the first block, and in the second.
-		again        Rejection    // Of another execution of the last one; empty is none.
+		again        Rejection    // Of another execution of the last one; empty without one.
 		unended      []Unfinished
 		gone, unread []string // Trials.
-		old, new     string   // What they lost.
+		old, new     string   // Their losses.
 		absent, gaps []string
 	}{
 		"all are used":                {},
@@ -142,17 +142,17 @@ func TestWhatBecameOfATrialIsSaidOnce(t *testing.T) {
 			kinds: [4]Rejection{"", "", "", none}, unended: []Unfinished{{Cell: At(0, 1), trial: last, block: blocks[1]}}, gone: []string{last},
 			new: string(altered),
 		},
-		"one execution is gone of several":    {gone: []string{last}},
-		"a trial is gone that nobody planned": {gone: []string{"w000-b0001-s00007"}},
+		"one execution is gone of several": {gone: []string{last}},
+		"an unplanned trial is missing":    {gone: []string{"w000-b0001-s00007"}},
 		"a trial cannot be read": {
 			kinds: [4]Rejection{"", "", "", none}, unread: []string{last}, new: "unreadable",
 		},
-		"nor can one that nobody planned": {unread: []string{"w000-b0001-s00007"}},
-		"without plans it may have been anybody's": {
+		"an unplanned trial cannot be read": {unread: []string{"w000-b0001-s00007"}},
+		"without plans it may be of any arm": {
 			withoutPlans: true, unread: []string{"w000-b0001-s00007"}, gaps: []string{key("w000-b0001-s00007")},
 		},
 		"of which there is another execution it is that one's arm": {withoutPlans: true, unread: []string{last}, new: lostUnread},
-		"what has no trial's name is none":                         {withoutPlans: true, unread: []string{"notes"}},
+		"an object without the name of a trial is ignored":         {withoutPlans: true, unread: []string{"notes"}},
 	} {
 		t.Run(label, func(t *testing.T) {
 			planned, exp := all, twoArms()
@@ -208,8 +208,8 @@ func TestWhatBecameOfATrialIsSaidOnce(t *testing.T) {
 	}
 }
 
-// Whatever the ledger holds of a trial, and of as many executions, it completed, failed or is unknown once.
-func TestATrialCountsOnceInCompletingWhateverTheLedgerHoldsOfIt(t *testing.T) {
+// With any objects of any number of executions, a trial completes, fails or is unknown once.
+func TestCompletions_TrialCountsOnceInAnyLedger(t *testing.T) {
 	const block = "w000-b0000"
 	name, beside := record.TrialName(block, 1, false), record.TrialName(block, 0, false)
 	key := "attempts/" + block + "/third/" + name + ".json"
@@ -261,7 +261,7 @@ func TestATrialCountsOnceInCompletingWhateverTheLedgerHoldsOfIt(t *testing.T) {
 				switch {
 				case at == nil:
 					if first != notStarted && second != notStarted {
-						t.Errorf("%s: nobody is told of the trial", what)
+						t.Errorf("%s: the trial is not counted", what)
 					}
 				case at.Of != 1:
 					t.Errorf("%s: counted %d times: %+v", what, at.Of, at)

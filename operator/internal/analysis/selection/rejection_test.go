@@ -261,7 +261,7 @@ func TestSelect_RejectsAttemptsOfAnotherProgram(t *testing.T) {
 				executed(l, "programDigest", "blake3:a", func(a *record.Attempt) bool { return a.Arm == "loop" && a.Block != "w000-b0003" })
 			},
 		},
-		"another value of a key is, whatever other keys are absent": {
+		"another value of a key is, even if other keys are absent": {
 			tamper: func(l *testLedger) {
 				executed(l, "image", "lab/x@sha256:1", in("loop", "w000-b0003"))
 				executed(l, "programDigest", "blake3:a", arm("loop"))

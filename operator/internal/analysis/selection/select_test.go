@@ -162,7 +162,7 @@ func TestSelect_OrderOfTheLedgerHasNoInfluence(t *testing.T) {
 	for name, alter := range ledgers {
 		l := ledger.clone()
 		if !applies(l, alter) {
-			continue // The second situation needs what the first one removes.
+			continue // The first situation removes an object that the second one changes.
 		}
 		want := allFates(l.choose(), l.attempts)
 		other := l.shuffled(random)

@@ -55,7 +55,7 @@ type Integrity struct {
 	Altered []string
 	// Apart describes trials of one block that did not run next to each other; empty if all did.
 	Apart string
-	// Copied describes a trial that is a copy of a trial of another block; empty if there is none.
+	// Copied describes a trial that is a copy of a trial of another block; empty without one.
 	Copied string
 }
 

@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/utils/ptr"
 
-	"assay.dev/assay/operator/internal/experiment"
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/noise"
 	"assay.dev/assay/operator/internal/record"
@@ -187,7 +187,7 @@ var situations = []situation{
 	{"a lease that was never taken", func(l *testLedger) { l.lend(); l.leases.Taken = nil }},
 	{"a lease that ended before the last trials", func(l *testLedger) {
 		l.lend()
-		l.leases.Ends = []record.LeaseEnd{{Run: l.exp.Run, Lease: l.leases.Taken[0].Lease, EndedAt: l.attempts[30].StartedAt}}
+		l.leases.Ends = []record.LeaseEnd{{Run: l.exp.Run, Lease: l.leases.Taken[0].Lease, EndedAt: l.attempts[70].StartedAt}}
 	}},
 	{"a lease that had ended when one trial did", func(l *testLedger) {
 		l.lend()
@@ -275,7 +275,7 @@ var situations = []situation{
 	})},
 	{"a phase of centuries", one(func(a *record.Attempt) { a.Result.Phases = []record.Phase{{Name: "load", Samples: []float64{1e16}}} })},
 	{"a program without output", func(l *testLedger) {
-		l.exp.Plan.Workload.Output.Format = experiment.NoOutput
+		l.exp.Plan.Workload.Output.Format = string(assayv1alpha1.NoOutput)
 		one(func(a *record.Attempt) { a.Result = nil })(l)
 	}},
 

@@ -10,6 +10,7 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis/trial"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/format"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -128,7 +129,7 @@ func (c resultCheck) unusable(attempt *record.Attempt) string {
 	reason := succeededAgainst(attempt)
 	switch {
 	case reason != "":
-	case attempt.Result == nil && c.exp.Plan.Workload.Output.Format == experiment.NoOutput: // Its program reports nothing.
+	case attempt.Result == nil && c.exp.Plan.Workload.Output.Format == format.None: // Its program reports nothing.
 	case attempt.Result == nil:
 		reason = "it succeeded and holds no result"
 	default:
@@ -173,7 +174,7 @@ func fixedSamplesOf(exp *experiment.Experiment, attempts []*record.Attempt) fixe
 	return out
 }
 
-// broken describes a number of samples other than the one that the attempt's parameter fixes; empty if there is none.
+// broken describes a number of samples other than the one that the attempt's parameter fixes; empty without one.
 func (f fixedSamples) broken(attempt *record.Attempt) string {
 	for _, metric := range f.metrics {
 		reported := attempt.Reported().Metrics[metric.Name]

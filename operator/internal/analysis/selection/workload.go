@@ -9,8 +9,8 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// A result names its workload. Arms for which the plan has the same program run one workload, whatever their parameters are: if their
-// results name different workloads, one of the results is wrong.
+// A result names its workload. Arms for which the plan has the same program run one workload with any parameters: if their results name
+// different workloads, one of the results is wrong.
 
 // workloadNames returns the workload names in the results of every arm, including those of failed trials and warm-ups.
 func workloadNames(counting []*record.Attempt, cells map[*record.Attempt]Cell) map[int]map[string]bool {
@@ -49,8 +49,8 @@ func findOtherWorkloads(exp *experiment.Experiment, waves []record.Wave, named m
 	return out
 }
 
-// plannedPrograms returns the programs that the experiment and the plans have for an arm, each with its image. The plans of a local run name
-// them by other paths.
+// plannedPrograms returns the programs that the experiment and the plans have for an arm, each with its image. The plans of a local run
+// name them by other paths.
 func plannedPrograms(exp *experiment.Experiment, waves []record.Wave, arm int) map[[2]string]bool {
 	out := map[[2]string]bool{}
 	for _, c := range exp.Cells {
