@@ -131,6 +131,7 @@ var situations = []situation{
 	}},
 	{"a missing plan", func(l *testLedger) { l.waves = l.waves[1:] }},
 	{"a plan of another experiment", func(l *testLedger) { l.waves[1].Experiment = "sha256:1" }},
+	{"two plans of another experiment", func(l *testLedger) { l.waves[0].Experiment, l.waves[1].Experiment = "sha256:1", "sha256:1" }},
 	{"a plan with an unknown arm", func(l *testLedger) {
 		l.waves[1].Arms = append([]record.Arm{}, l.waves[1].Arms...)
 		l.waves[1].Arms[1].Name = "turbo"

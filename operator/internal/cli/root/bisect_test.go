@@ -16,8 +16,6 @@ import (
 	"assay.dev/assay/operator/internal/cli"
 	"assay.dev/assay/operator/internal/history/bisect"
 	"assay.dev/assay/operator/internal/history/change"
-	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/schedule"
 	"assay.dev/assay/operator/internal/store"
 )
 
