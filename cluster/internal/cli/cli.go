@@ -14,14 +14,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"assay.dev/assay/cluster/internal/cgroup"
 	"assay.dev/assay/cluster/internal/component"
 	"assay.dev/assay/cluster/internal/config"
 	"assay.dev/assay/cluster/internal/embedded"
+	"assay.dev/assay/cluster/internal/host"
 	"assay.dev/assay/cluster/internal/image"
-	"assay.dev/assay/cluster/internal/mountns"
-	"assay.dev/assay/cluster/internal/netns"
-	"assay.dev/assay/cluster/internal/process"
 )
 
 // Main runs the command line and returns the exit code.
@@ -94,34 +91,34 @@ func (a *app) withVersion() error {
 	return err
 }
 
-// enterCommand joins cgroup and namespace and becomes another program. See process.Launcher.
+// enterCommand joins cgroup and namespace and becomes another program. See host.Launcher.
 func enterCommand() *cobra.Command {
 	var group, network, mount string
 	cmd := &cobra.Command{
-		Use: process.EnterCommand, Hidden: true, Args: cobra.MinimumNArgs(1),
+		Use: host.EnterCommand, Hidden: true, Args: cobra.MinimumNArgs(1),
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		RunE: func(_ *cobra.Command, args []string) error {
-			hierarchies, err := cgroup.Detect()
+			hierarchies, err := host.DetectCgroups()
 			if err != nil {
 				return err
 			}
-			if err := (cgroup.Group{Name: group, Hierarchies: hierarchies}).Join(); err != nil {
+			if err := (host.Cgroup{Name: group, Hierarchies: hierarchies}).Join(); err != nil {
 				return err
 			}
 			// A namespace is a thread's, and the thread that calls exec is the one whose properties survive it.
 			runtime.LockOSThread()
 			// The cluster's own work stays on the CPU that the kubelet keeps back, so that the CPUs it gives away are really
 			// exclusive. A container's cpuset overrides this where the two have no CPU in common.
-			if err := process.StayOnReservedCPU(); err != nil {
+			if err := host.StayOnReservedCPU(); err != nil {
 				return err
 			}
 			if network != "" {
-				if err := netns.Enter(network); err != nil {
+				if err := host.EnterNetNS(network); err != nil {
 					return err
 				}
 			}
 			if mount != "" {
-				if err := mountns.Enter(mount); err != nil {
+				if err := host.EnterMountNamespace(mount); err != nil {
 					return err
 				}
 			}

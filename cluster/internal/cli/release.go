@@ -10,9 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"assay.dev/assay/cluster/internal/execx"
-	"assay.dev/assay/cluster/internal/publish"
-	"assay.dev/assay/cluster/internal/sbom"
+	"assay.dev/assay/cluster/internal/host"
+	"assay.dev/assay/cluster/internal/release"
 )
 
 // rustTargets are Rust's names of the platforms that its programs are built for.
@@ -36,7 +35,7 @@ for a Rust program cargo resolves the lock file for the platform.`,
 			if err != nil {
 				return err
 			}
-			release := sbom.Release{Version: a.cfg.Version, Time: time.Unix(at, 0)}
+			release := release.Release{Version: a.cfg.Version, Time: time.Unix(at, 0)}
 			// Elsewhere there are Go programs only.
 			if target := rustTargets[platform]; target != "" {
 				if release.Crates, err = crates(cmd.Context(), filepath.Dir(a.cfg.Source), target); err != nil {
@@ -64,21 +63,21 @@ for a Rust program cargo resolves the lock file for the platform.`,
 	return cmd
 }
 
-func crates(ctx context.Context, root, target string) (sbom.Workspace, error) {
+func crates(ctx context.Context, root, target string) (release.Workspace, error) {
 	ctx, cancel := context.WithTimeout(ctx, cargoWithin)
 	defer cancel()
-	metadata, err := execx.OS{}.Output(ctx, execx.Command{Path: "cargo", Args: []string{
+	metadata, err := host.OS{}.Output(ctx, host.Command{Path: "cargo", Args: []string{
 		"metadata", "--format-version=1", "--locked", "--filter-platform=" + target,
 		"--manifest-path=" + filepath.Join(root, "workloads", "Cargo.toml"),
 	}})
 	if err != nil {
-		return sbom.Workspace{}, err
+		return release.Workspace{}, err
 	}
-	return sbom.ReadWorkspace(metadata)
+	return release.ReadWorkspace(metadata)
 }
 
 func (a *app) provenanceCommand() *cobra.Command {
-	var build publish.Build
+	var build release.Build
 	var parameters, tools []string
 	cmd := &cobra.Command{
 		Use:   "provenance DIR --commit COMMIT --builder URL",
@@ -92,7 +91,7 @@ func (a *app) provenanceCommand() *cobra.Command {
 			if build.Tools, err = pairs("tool", tools); err != nil {
 				return err
 			}
-			statement, err := publish.Provenance(args[0], build)
+			statement, err := release.Provenance(args[0], build)
 			if err != nil {
 				return err
 			}

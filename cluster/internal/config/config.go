@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"assay.dev/assay/cluster/internal/mountns"
+	"assay.dev/assay/cluster/internal/host"
 )
 
 // The addresses below exist only inside the cluster's own network namespace, so they cannot collide with the machine's.
@@ -153,12 +153,12 @@ func (c Config) PoliciesSocket() string { return c.StatePath("run", "network-pol
 
 // MountNamespace is where containerd and kubelet mount things. Both, the CNI library and containerd's shim have folders
 // that no setting moves; another runtime or kubelet of this machine uses the same ones, so ours must not see them.
-func (c Config) MountNamespace() mountns.Namespace {
+func (c Config) MountNamespace() host.MountNamespace {
 	covers := map[string]string{}
 	for _, folder := range []string{"/run/containerd", "/var/lib/cni", "/var/lib/kubelet", "/var/log/containers"} {
 		covers[folder] = c.StatePath("covers", strings.ReplaceAll(folder[1:], "/", "-"))
 	}
-	return mountns.Namespace{File: c.StatePath("ns", "mnt"), Covers: covers}
+	return host.MountNamespace{File: c.StatePath("ns", "mnt"), Covers: covers}
 }
 
 // Marker is the file that says a state folder is ours.

@@ -12,8 +12,7 @@ import (
 	"time"
 
 	"assay.dev/assay/cluster/internal/component"
-	"assay.dev/assay/cluster/internal/mounts"
-	"assay.dev/assay/cluster/internal/netns"
+	"assay.dev/assay/cluster/internal/host"
 )
 
 // Down removes the cluster and everything it made on this machine, and then looks whether anything is left.
@@ -48,10 +47,10 @@ func (c *Cluster) killEverything() error {
 	if err := c.group.Kill(20 * time.Second); err != nil {
 		return err
 	}
-	if err := mounts.RemoveBelow(c.State, 10*time.Second); err != nil {
+	if err := host.UnmountBelow(c.State, 10*time.Second); err != nil {
 		return err
 	}
-	if err := netns.Delete(c.Name); err != nil {
+	if err := host.DeleteNetNS(c.Name); err != nil {
 		return err
 	}
 	return c.group.Remove(10 * time.Second)
@@ -81,14 +80,14 @@ func (c *Cluster) Remains() []string {
 	for _, dir := range c.group.Dirs() {
 		left = append(left, "cgroup "+dir)
 	}
-	points, err := mounts.Below(c.State)
+	points, err := host.MountsBelow(c.State)
 	if err != nil {
 		left = append(left, "mounts: "+err.Error())
 	}
 	for _, point := range points {
 		left = append(left, "mount "+point)
 	}
-	if _, err := os.Lstat(netns.Path(c.Name)); err == nil {
+	if _, err := os.Lstat(host.NetNSPath(c.Name)); err == nil {
 		left = append(left, "network namespace "+c.Name)
 	}
 	if _, err := os.Lstat(c.State); err == nil {

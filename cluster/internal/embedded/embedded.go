@@ -16,16 +16,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"assay.dev/assay/cluster/internal/cgroup"
 	"assay.dev/assay/cluster/internal/component"
 	"assay.dev/assay/cluster/internal/config"
-	"assay.dev/assay/cluster/internal/execx"
-	"assay.dev/assay/cluster/internal/files"
-	"assay.dev/assay/cluster/internal/hoststate"
+	"assay.dev/assay/cluster/internal/host"
 	"assay.dev/assay/cluster/internal/image"
-	"assay.dev/assay/cluster/internal/netns"
-	"assay.dev/assay/cluster/internal/osdeps"
-	"assay.dev/assay/cluster/internal/process"
 	"assay.dev/assay/cluster/internal/recipe"
 )
 
@@ -35,24 +29,24 @@ type Cluster struct {
 	// Out receives progress, for people.
 	Out io.Writer
 
-	group   cgroup.Group
-	records process.Records
-	host    hoststate.Machine
+	group   host.Cgroup
+	records host.Records
+	host    host.Machine
 	began   time.Time
 }
 
 // New prepares to work on the cluster; it changes nothing.
 func New(cfg config.Config, out io.Writer) (*Cluster, error) {
-	hierarchies, err := cgroup.Detect()
+	hierarchies, err := host.DetectCgroups()
 	if err != nil {
 		return nil, err
 	}
 	return &Cluster{
 		Config:  cfg,
 		Out:     out,
-		group:   cgroup.Group{Name: cfg.Name, Hierarchies: hierarchies},
-		records: process.Records{Dir: cfg.StatePath("processes")},
-		host:    hoststate.Machine{Root: "/"},
+		group:   host.Cgroup{Name: cfg.Name, Hierarchies: hierarchies},
+		records: host.Records{Dir: cfg.StatePath("processes")},
+		host:    host.Machine{Root: "/"},
 		began:   time.Now(),
 	}, nil
 }
@@ -139,8 +133,8 @@ func (c *Cluster) CheckOwner() error {
 }
 
 // Layout is what our network namespace holds.
-func (c *Cluster) Layout() netns.Layout {
-	return netns.Layout{
+func (c *Cluster) Layout() host.Network {
+	return host.Network{
 		Name: c.Name, Bridge: config.BridgeName, Address: netip.PrefixFrom(config.NodeIP, config.PodCIDR.Bits()),
 		Services: config.ServiceCIDR, Owner: owner + ":" + c.State,
 	}
@@ -148,7 +142,7 @@ func (c *Cluster) Layout() netns.Layout {
 
 // CheckNamespace refuses a network namespace of our name that somebody else made.
 func (c *Cluster) CheckNamespace() error {
-	if !netns.Exists(c.Name) || c.madeNamespace() {
+	if !host.NetNSExists(c.Name) || c.madeNamespace() {
 		return nil
 	}
 	foreign, err := c.Layout().Foreign()
@@ -181,7 +175,7 @@ func (c *Cluster) CheckGroup() error {
 // madeNamespace reports whether the namespace is the very one we made, whatever has happened in it since.
 func (c *Cluster) madeNamespace() bool {
 	recorded, err := os.ReadFile(c.namespaceFile())
-	identity, identityErr := netns.Identity(c.Name)
+	identity, identityErr := host.NetNSIdentity(c.Name)
 	return err == nil && identityErr == nil && string(recorded) == identity
 }
 
@@ -191,7 +185,7 @@ func (c *Cluster) namespaceFile() string { return c.StatePath("ns", "net.id") }
 func (c *Cluster) settings(ctx context.Context) (component.Settings, error) {
 	s := component.Settings{Config: c.Config, Binary: map[string]string{}, RestrictOOM: !mayLowerOOMScore()}
 	var err error
-	if s.OS, err = osdeps.Ensure(ctx, c.Cache, c.Out); err != nil {
+	if s.OS, err = host.EnsurePackages(ctx, c.Cache, c.Out); err != nil {
 		return s, err
 	}
 	// What is already built goes without saying.
@@ -294,7 +288,7 @@ func (c *Cluster) copySelf() error {
 		return err
 	}
 	// A running program's file cannot be written, but it can be replaced.
-	return files.Replace(path, source, 0o755)
+	return host.ReplaceFile(path, source, 0o755)
 }
 
 // tailOf returns the end of a log.
@@ -303,5 +297,5 @@ func tailOf(path string, lines int) string {
 	if err != nil {
 		return "(no log)"
 	}
-	return execx.Tail(string(data), lines)
+	return host.Tail(string(data), lines)
 }

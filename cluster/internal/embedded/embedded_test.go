@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"assay.dev/assay/cluster/internal/cgroup"
 	"assay.dev/assay/cluster/internal/config"
+	"assay.dev/assay/cluster/internal/host"
 )
 
 func TestParseImageList(t *testing.T) {
@@ -139,7 +139,7 @@ func TestProcessesThatAnotherStartedAreNotEnded(t *testing.T) {
 	}
 	cluster := &Cluster{
 		Config: config.Config{Name: "theirs", State: filepath.Join(t.TempDir(), "state"), Cache: cache}, Out: io.Discard,
-		group: cgroup.Group{Name: "theirs", Hierarchies: []cgroup.Hierarchy{{Root: root}}},
+		group: host.Cgroup{Name: "theirs", Hierarchies: []host.Hierarchy{{Root: root}}},
 	}
 	theirs := start(sleep)
 	if err := cluster.Down(t.Context()); err == nil || !strings.Contains(err.Error(), "cgroup theirs holds 1 processes that this cluster") {

@@ -14,14 +14,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"assay.dev/assay/cluster/internal/cgroup"
 	"assay.dev/assay/cluster/internal/component"
 	"assay.dev/assay/cluster/internal/config"
-	"assay.dev/assay/cluster/internal/execx"
-	"assay.dev/assay/cluster/internal/files"
+	"assay.dev/assay/cluster/internal/host"
 	"assay.dev/assay/cluster/internal/image"
-	"assay.dev/assay/cluster/internal/netns"
-	"assay.dev/assay/cluster/internal/process"
 )
 
 // Up makes the cluster run: what is well stays, what is dead or stale is cleaned away and started again.
@@ -42,7 +38,7 @@ func (c *Cluster) Up(ctx context.Context) error {
 	if err := c.Claim(); err != nil {
 		return err
 	}
-	if err := c.host.Prepare(c.snapshotFile(), append(c.MountNamespace().Targets(), netns.Dir)); err != nil {
+	if err := c.host.Prepare(c.snapshotFile(), append(c.MountNamespace().Targets(), host.NetNSDir)); err != nil {
 		return err
 	}
 	if err := c.copySelf(); err != nil {
@@ -57,7 +53,7 @@ func (c *Cluster) Up(ctx context.Context) error {
 	}
 	up := &upRun{
 		Cluster: c, settings: settings, parts: map[string]component.Component{},
-		launcher: process.Launcher{Self: settings.Self, LogDir: c.StatePath("log"), Records: c.records},
+		launcher: host.Launcher{Self: settings.Self, LogDir: c.StatePath("log"), Records: c.records},
 	}
 	for _, part := range component.All(settings, certs) {
 		up.parts[part.Name] = part
@@ -70,20 +66,20 @@ func (c *Cluster) snapshotFile() string { return c.StatePath("host-before.json")
 // foundation provides the cgroup and the namespaces. Processes without their namespaces are of no use to anybody.
 func (c *Cluster) foundation() error {
 	mount := c.MountNamespace()
-	if !netns.Exists(c.Name) || !mount.Exists() {
+	if !host.NetNSExists(c.Name) || !mount.Exists() {
 		if pids := c.group.Processes(); len(pids) > 0 {
 			c.say("a namespace of %s is gone: ending the %d processes it leaves behind", c.Name, len(pids))
 		}
 		if err := c.killEverything(); err != nil {
 			return err
 		}
-		if err := netns.Create(c.Name); err != nil {
+		if err := host.CreateNetNS(c.Name); err != nil {
 			return err
 		}
 		if err := mount.Create(); err != nil {
 			return err
 		}
-		identity, err := netns.Identity(c.Name)
+		identity, err := host.NetNSIdentity(c.Name)
 		if err != nil {
 			return err
 		}
@@ -101,7 +97,7 @@ func (c *Cluster) foundation() error {
 type upRun struct {
 	*Cluster
 	settings component.Settings
-	launcher process.Launcher
+	launcher host.Launcher
 	parts    map[string]component.Component
 }
 
@@ -191,7 +187,7 @@ func (u *upRun) controlPlane(ctx context.Context) error {
 func (u *upRun) node(ctx context.Context) error {
 	for _, name := range []string{component.Proxy, component.Policies} {
 		if _, alive, current := u.launcher.Running(u.parts[name].Spec); !alive || !current {
-			if err := files.Remove(u.settings.CNIConf().Path); err != nil {
+			if err := host.RemoveFile(u.settings.CNIConf().Path); err != nil {
 				return err
 			}
 		}
@@ -247,7 +243,7 @@ func readySince(answer string, started time.Time) bool {
 func (u *upRun) startKubelet(ctx context.Context) error {
 	state := filepath.Join(u.settings.KubeletRoot(), "cpu_manager_state")
 	if !validCPUState(state) {
-		if err := files.Remove(state); err != nil {
+		if err := host.RemoveFile(state); err != nil {
 			return err
 		}
 	}
@@ -256,7 +252,7 @@ func (u *upRun) startKubelet(ctx context.Context) error {
 		return err
 	}
 	u.say("kubelet rejects its record of CPU assignments: removing it and starting again")
-	if err := files.Remove(state); err != nil {
+	if err := host.RemoveFile(state); err != nil {
 		return err
 	}
 	return u.start(ctx, component.Kubelet, 45*time.Second)
@@ -284,7 +280,7 @@ func (u *upRun) resolve(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	resolver := net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return netns.Dial(ctx, u.Name, network, net.JoinHostPort(config.DNSServiceIP.String(), "53"))
+		return host.DialInNetNS(ctx, u.Name, network, net.JoinHostPort(config.DNSServiceIP.String(), "53"))
 	}}
 	addresses, err := resolver.LookupHost(ctx, "kubernetes.default.svc."+config.ClusterDomain+".")
 	if err == nil && !slices.Contains(addresses, config.APIServiceIP.String()) {
@@ -332,7 +328,7 @@ func (u *upRun) start(ctx context.Context, name string, within time.Duration) er
 
 // clearStale removes what a dead component left and its successor would stumble over.
 func (u *upRun) clearStale(part component.Component) error {
-	group := cgroup.Group{Name: part.Cgroup, Hierarchies: u.group.Hierarchies}
+	group := host.Cgroup{Name: part.Cgroup, Hierarchies: u.group.Hierarchies}
 	if err := group.Create(); err != nil {
 		return err
 	}
@@ -348,7 +344,7 @@ func (u *upRun) clearStale(part component.Component) error {
 	if err := os.MkdirAll(filepath.Dir(u.ContainerdSocket()), 0o711); err != nil {
 		return err
 	}
-	return files.Remove(u.ContainerdSocket())
+	return host.RemoveFile(u.ContainerdSocket())
 }
 
 // linkPlugins puts the pod network's plugins into one folder: containerd looks into no more.
@@ -358,7 +354,7 @@ func (u *upRun) linkPlugins() error {
 	}
 	for name, target := range u.settings.CNIPlugins() {
 		link := filepath.Join(u.settings.CNIBinDir(), name)
-		if err := files.Remove(link + ".next"); err != nil {
+		if err := host.RemoveFile(link + ".next"); err != nil {
 			return err
 		}
 		if err := os.Symlink(target, link+".next"); err != nil {
@@ -375,7 +371,7 @@ func (u *upRun) linkPlugins() error {
 func (u *upRun) kubectl(ctx context.Context, stdin string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	return execx.OS{}.Output(ctx, execx.Command{
+	return host.OS{}.Output(ctx, host.Command{
 		Path: u.settings.Binary["kubectl"], Args: append([]string{"--kubeconfig", u.Kubeconfig()}, args...), Stdin: strings.NewReader(stdin),
 	})
 }
@@ -395,7 +391,7 @@ func (u *upRun) awaitTrue(ctx context.Context, within time.Duration, what string
 		pods, _ := u.kubectl(ctx, "", "get", "pods", "-A", "-o", "wide")
 		events, _ := u.kubectl(ctx, "", "get", "events", "-A", "--sort-by=.lastTimestamp")
 		return fmt.Errorf("%s: not after %s: %w\npods:\n%s\nevents:\n%s\nthe end of %s:\n%s",
-			what, within, err, pods, execx.Tail(string(events), 10), log, tailOf(log, 15))
+			what, within, err, pods, host.Tail(string(events), 10), log, tailOf(log, 15))
 	}
 	u.say("%s", what)
 	return nil
@@ -466,5 +462,5 @@ func writeFile(file component.File) error {
 		return err
 	}
 	// In one step: containerd and kubelet watch some of these folders.
-	return files.Replace(file.Path, []byte(file.Text), 0o644)
+	return host.ReplaceFile(file.Path, []byte(file.Text), 0o644)
 }

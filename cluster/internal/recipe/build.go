@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"assay.dev/assay/cluster/internal/execx"
+	"assay.dev/assay/cluster/internal/host"
 )
 
 // neededForOneBuild is a generous bound on what compiling the largest component writes.
@@ -180,7 +180,7 @@ func (b Builder) compile(ctx context.Context, planned Built) error {
 	fmt.Fprintln(log, "in", dir+":", cmd)
 	if err := cmd.Run(); err != nil {
 		text, _ := os.ReadFile(logPath)
-		return fmt.Errorf("building %s %s: %w; the end of %s:\n%s", planned.Name, planned.Version, err, logPath, execx.Tail(string(text), 25))
+		return fmt.Errorf("building %s %s: %w; the end of %s:\n%s", planned.Name, planned.Version, err, logPath, host.Tail(string(text), 25))
 	}
 	return os.Rename(unfinished, planned.Path)
 }
@@ -228,7 +228,7 @@ func (b Builder) treePath(planned Built) string {
 }
 
 func (b Builder) download(ctx context.Context, planned Built) (string, error) {
-	out, err := execx.OS{}.Output(ctx, execx.Command{
+	out, err := host.OS{}.Output(ctx, host.Command{
 		Path: "go", Args: []string{"mod", "download", "-json", planned.Module},
 		Dir: filepath.Join(b.Source, planned.Dir), Env: []string{"GOFLAGS=", "GOWORK=off"},
 	})
@@ -274,8 +274,8 @@ func (b Builder) NamedDir(built []Built) (string, error) {
 
 // goVersion asks in the source folder, because a go.mod may call for a newer Go than the one that was started.
 func (b Builder) goVersion(ctx context.Context) (string, error) {
-	out, err := execx.OS{}.Output(ctx,
-		execx.Command{Path: "go", Args: []string{"env", "GOVERSION"}, Dir: b.Source, Env: []string{"GOWORK=off"}})
+	out, err := host.OS{}.Output(ctx,
+		host.Command{Path: "go", Args: []string{"env", "GOVERSION"}, Dir: b.Source, Env: []string{"GOWORK=off"}})
 	if err != nil {
 		return "", fmt.Errorf("no usable Go: install Go 1.26 or later and put it on PATH: %w", err)
 	}

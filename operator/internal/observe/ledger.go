@@ -36,6 +36,7 @@ func Problem(err error) string {
 		return assayv1alpha1.ReasonLedgerClock
 	case store.CauseUnconditional:
 		return assayv1alpha1.ReasonLedgerUnsuitable
+	default: // The kind of the error decides.
 	}
 	switch {
 	case errors.Is(err, store.ErrNoBucket):

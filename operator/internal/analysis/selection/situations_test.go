@@ -5,8 +5,8 @@ import (
 
 	"k8s.io/utils/ptr"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/fixture"
+	"assay.dev/assay/operator/internal/format"
 	"assay.dev/assay/operator/internal/noise"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -276,7 +276,7 @@ var situations = []situation{
 	})},
 	{"a phase of centuries", one(func(a *record.Attempt) { a.Result.Phases = []record.Phase{{Name: "load", Samples: []float64{1e16}}} })},
 	{"a program without output", func(l *testLedger) {
-		l.exp.Plan.Workload.Output.Format = string(assayv1alpha1.NoOutput)
+		l.exp.Plan.Workload.Output.Format = format.None
 		one(func(a *record.Attempt) { a.Result = nil })(l)
 	}},
 
