@@ -1,4 +1,4 @@
-package ledger
+package store
 
 import (
 	"bytes"
@@ -113,7 +113,7 @@ func (s *s3) GetVersion(ctx context.Context, key, version string) ([]byte, error
 
 // read returns an object and the tag of its content.
 func (s *s3) read(ctx context.Context, key, version string) (data []byte, tag string, err error) {
-	if err := checkKey(key); err != nil {
+	if err := CheckKey(key); err != nil {
 		return nil, "", err
 	}
 	ctx, cancel := begin(ctx, s.timeout)
@@ -123,7 +123,7 @@ func (s *s3) read(ctx context.Context, key, version string) (data []byte, tag st
 		return nil, "", s.explain(ctx, "read", key, err)
 	}
 	defer body.Close()
-	most := mostBytes(ctx)
+	most := ReadLimit(ctx)
 	if info.Size > most {
 		return nil, "", tooLarge(key, info.Size, most)
 	}
@@ -183,7 +183,7 @@ func (s *s3) Update(ctx context.Context, key string, change func(old []byte) ([]
 }
 
 func (s *s3) put(ctx context.Context, key string, data []byte, options minio.PutObjectOptions) error {
-	if err := checkKey(key); err != nil {
+	if err := CheckKey(key); err != nil {
 		return err
 	}
 	ctx, cancel := begin(ctx, s.timeout)

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package ledger
+package store
 
 import (
 	"fmt"
@@ -13,5 +13,5 @@ const nonBlocking = 0
 
 // lockFolder is what a folder with several writers needs.
 func lockFolder(*os.File) error {
-	return fmt.Errorf("%w on %s: keep the history in an object store", errNoLocks, runtime.GOOS)
+	return fmt.Errorf("%w on %s: keep the history in an object store", ErrNoLocks, runtime.GOOS)
 }

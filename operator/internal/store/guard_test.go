@@ -1,4 +1,4 @@
-package ledger
+package store
 
 import (
 	"context"
@@ -12,6 +12,8 @@ import (
 	"time"
 
 	testingclock "k8s.io/utils/clock/testing"
+
+	"assay.dev/assay/operator/internal/store/storetest"
 )
 
 // hangingStore answers nothing until it is let go, or the caller gives up.
@@ -78,15 +80,15 @@ func TestAServerThatNeverAnswersIsGivenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = listener.Close() }()
-	opened, err := Open(t.Context(), "s3://"+fakeBucket+"?endpoint=http://"+listener.Addr().String(),
-		Options{AccessKey: fakeAccess, SecretKey: fakeSecret})
+	opened, err := Open(t.Context(), "s3://"+storetest.Bucket+"?endpoint=http://"+listener.Addr().String(),
+		Options{AccessKey: storetest.AccessKey, SecretKey: storetest.SecretKey})
 	if err != nil {
 		t.Fatal(err)
 	}
 	store := Guard(opened, Patience{Operation: 50 * time.Millisecond, Most: 3, Turn: time.Second, Again: time.Hour,
 		Clock: testingclock.NewFakePassiveClock(time.Now())})
 	for range 20 {
-		if _, err := store.List(t.Context(), AttemptsPrefix); CauseOf(err) != CauseTimeout || !errors.Is(err, ErrUnreachable) {
+		if _, err := store.List(t.Context(), "attempts/"); CauseOf(err) != CauseTimeout || !errors.Is(err, ErrUnreachable) {
 			t.Fatalf("the store's fault is %v, want a timeout", err)
 		}
 	}

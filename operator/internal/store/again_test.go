@@ -1,16 +1,18 @@
-package ledger
+package store
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
-	"reflect"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"assay.dev/assay/operator/internal/store/storetest"
 )
 
 // ownTime is a clock that waiting sets forward.
@@ -141,21 +143,24 @@ func TestWhoLeavesDoesNotWait(t *testing.T) {
 
 // A store that fails for minutes, again and again, costs who reads or writes time and nothing else.
 func TestAPatientStoreReadsAndWritesThroughOutages(t *testing.T) {
-	fake, endpoint := startFakeS3(t)
-	store, err := Open(t.Context(), s3URL(endpoint, fakeBucket, "runs/x"), fakeOptions)
+	fake, endpoint := storetest.StartS3(t)
+	store, err := Open(t.Context(), storetest.URL(endpoint, storetest.Bucket, "runs/x"), fakeOptions)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := fill(t, store)
-	plain, err := ReadEvidence(t.Context(), store, -1)
-	if err != nil {
-		t.Fatal(err)
+	want := map[string]string{}
+	for i := range 20 {
+		key := fmt.Sprintf("attempts/%02d.json", i)
+		want[key] = strings.Repeat("x", i)
+		if err := store.Create(t.Context(), key, []byte(want[key])); err != nil {
+			t.Fatal(err)
+		}
 	}
-	// Readers are many, and each of their pauses sets the clock forward.
+	// Each pause sets the clock forward.
 	again := ownTime(&Again{Away: 24 * time.Hour, Pause: func(int) time.Duration { return 3 * time.Minute }})
 	requests, until := 0, again.Now()
-	fake.mutex.Lock()
-	fake.refuse = func(*http.Request) (int, string) {
+	fake.Mutex.Lock()
+	fake.Refuse = func(*http.Request) (int, string) {
 		if again.Now().Before(until) {
 			return http.StatusServiceUnavailable, "ServiceUnavailable"
 		}
@@ -164,31 +169,35 @@ func TestAPatientStoreReadsAndWritesThroughOutages(t *testing.T) {
 		}
 		return 0, ""
 	}
-	fake.mutex.Unlock()
+	fake.Mutex.Unlock()
 
 	patient := Patient(store, again)
-	exp, err := ReadExperiment(t.Context(), patient)
-	if err != nil || exp.Digest != want.exp.Digest {
-		t.Fatalf("%v of the experiment", err)
-	}
-	evidence, err := ReadEvidence(t.Context(), patient, -1)
+	got := map[string]string{}
+	keys, err := patient.List(t.Context(), "attempts/")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(plain, evidence) {
+	for _, key := range keys {
+		data, err := patient.Get(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[key] = string(data)
+	}
+	if !maps.Equal(want, got) {
 		t.Error("what was read through outages differs")
 	}
 	data := []byte("judged")
-	if err := patient.Replace(t.Context(), AnalysisKey(0), data); err != nil {
+	if err := patient.Replace(t.Context(), "analysis/000/analysis.json", data); err != nil {
 		t.Fatal(err)
 	}
-	if err := patient.Update(t.Context(), AnalysisKey(1), func([]byte) ([]byte, error) { return data, nil }); err != nil {
+	if err := patient.Update(t.Context(), "analysis/001/analysis.json", func([]byte) ([]byte, error) { return data, nil }); err != nil {
 		t.Fatal(err)
 	}
 	if err := patient.Create(t.Context(), "started/x", data); err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{AnalysisKey(0), AnalysisKey(1), "started/x"} {
+	for _, key := range []string{"analysis/000/analysis.json", "analysis/001/analysis.json", "started/x"} {
 		if got, err := patient.Get(t.Context(), key); err != nil || string(got) != string(data) {
 			t.Errorf("%s holds %q, %v", key, got, err)
 		}
@@ -197,14 +206,14 @@ func TestAPatientStoreReadsAndWritesThroughOutages(t *testing.T) {
 
 // A store that stays away is an error at last, and says how long it was waited for.
 func TestAPatientStoreGivesUp(t *testing.T) {
-	fake, endpoint := startFakeS3(t)
-	fake.refuse = func(*http.Request) (int, string) { return http.StatusServiceUnavailable, "ServiceUnavailable" }
-	store, err := Open(t.Context(), s3URL(endpoint, fakeBucket, "runs/x"), fakeOptions)
+	fake, endpoint := storetest.StartS3(t)
+	fake.Refuse = func(*http.Request) (int, string) { return http.StatusServiceUnavailable, "ServiceUnavailable" }
+	store, err := Open(t.Context(), storetest.URL(endpoint, storetest.Bucket, "runs/x"), fakeOptions)
 	if err != nil {
 		t.Fatal(err)
 	}
 	again := ownTime(&Again{Away: 10 * time.Minute, Pause: func(int) time.Duration { return 4 * time.Minute }})
-	_, err = ReadEvidence(t.Context(), Patient(store, again), -1)
+	_, err = Patient(store, again).List(t.Context(), "attempts/")
 	if CauseOf(err) != CauseServer || !strings.Contains(err.Error(), "tried 3 times in 8m0s") {
 		t.Errorf("got %v", err)
 	}

@@ -1,4 +1,4 @@
-package ledger
+package store
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ import (
 const temporaryPrefix = ".assay-tmp-"
 
 // errNoLocks means that this system has no locks of folders.
-var errNoLocks = errors.New("locks of folders are not known")
+var ErrNoLocks = errors.New("locks of folders are not known")
 
 // folder is a store in a directory: keys are paths below it. A folder may come from somebody else, so no link in it leads out of it.
 type folder struct{ root string }
@@ -35,7 +35,7 @@ func openFolder(rawURL string, parsed *url.URL) (Store, error) {
 }
 
 func (f folder) Get(ctx context.Context, key string) ([]byte, error) {
-	if err := checkKey(key); err != nil {
+	if err := CheckKey(key); err != nil {
 		return nil, err
 	}
 	root, err := os.OpenRoot(f.root)
@@ -59,10 +59,10 @@ func (f folder) Get(ctx context.Context, key string) ([]byte, error) {
 		return nil, fmt.Errorf("read %s: %w: %w", key, ErrUnreachable, err)
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s in %s is not a file: %w", key, f.URL(), ErrNotFound)
-	case info.Size() > mostBytes(ctx):
-		return nil, tooLarge(key, info.Size(), mostBytes(ctx))
+	case info.Size() > ReadLimit(ctx):
+		return nil, tooLarge(key, info.Size(), ReadLimit(ctx))
 	}
-	data, err := readAtMost(key, file, mostBytes(ctx))
+	data, err := readAtMost(key, file, ReadLimit(ctx))
 	if err != nil && !errors.Is(err, ErrTooLarge) {
 		return nil, fmt.Errorf("read %s: %w: %w", key, ErrUnreachable, err)
 	}
@@ -95,7 +95,7 @@ func (f folder) Replace(_ context.Context, key string, data []byte) error {
 
 // Update holds a lock on the folder that the object is in, which ends with the process that has it.
 func (f folder) Update(ctx context.Context, key string, change func(old []byte) ([]byte, error)) error {
-	if err := checkKey(key); err != nil {
+	if err := CheckKey(key); err != nil {
 		return err
 	}
 	root, err := f.above(key)
@@ -142,7 +142,7 @@ func (f folder) above(key string) (*os.Root, error) {
 }
 
 func (f folder) write(key string, data []byte, mode fs.FileMode, publish func(root *os.Root, temporary string) error) error {
-	if err := checkKey(key); err != nil {
+	if err := CheckKey(key); err != nil {
 		return err
 	}
 	root, err := f.above(key)

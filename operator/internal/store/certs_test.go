@@ -1,4 +1,4 @@
-package ledger
+package store
 
 import (
 	"crypto/ecdsa"
@@ -15,6 +15,8 @@ import (
 	"net/http/httptest"
 	"testing"
 	"time"
+
+	"assay.dev/assay/operator/internal/store/storetest"
 )
 
 // authority signs certificates of stores.
@@ -83,7 +85,7 @@ func newKey(t *testing.T) *ecdsa.PrivateKey {
 }
 
 // startTLS serves a store over TLS.
-func startTLS(t *testing.T, fake *fakeS3, certificate tls.Certificate) string {
+func startTLS(t *testing.T, fake *storetest.S3, certificate tls.Certificate) string {
 	t.Helper()
 	server := httptest.NewUnstartedServer(fake)
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}

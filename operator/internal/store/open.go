@@ -1,4 +1,4 @@
-package ledger
+package store
 
 import (
 	"bytes"
@@ -42,7 +42,7 @@ type Options struct {
 const (
 	defaultTimeout = 30 * time.Second
 	// maxObjectBytes bounds what one object may make this process hold: far above any attempt, far below a small machine's memory.
-	maxObjectBytes = 64 << 20
+	MaxObjectBytes = 64 << 20
 	// maxKeys bounds a listing that is held as a whole: ten times what the largest run writes.
 	maxKeys = 1 << 20
 )
@@ -77,12 +77,12 @@ func AtMost(ctx context.Context, most int64) context.Context {
 	return context.WithValue(ctx, mostBytesKey{}, most)
 }
 
-// mostBytes is how many bytes of an object are read.
-func mostBytes(ctx context.Context) int64 {
+// ReadLimit returns the largest size in bytes that a Store may return from Get with this context.
+func ReadLimit(ctx context.Context) int64 {
 	if most, ok := ctx.Value(mostBytesKey{}).(int64); ok {
-		return min(most, maxObjectBytes)
+		return min(most, MaxObjectBytes)
 	}
-	return maxObjectBytes
+	return MaxObjectBytes
 }
 
 // ErrBadURL means that a ledger's URL cannot be understood.
@@ -246,7 +246,7 @@ func EnsureCreated(ctx context.Context, store Store, key string, data []byte) er
 
 // checkKey refuses keys that would mean different things to a folder and to an object store, and those with ends of lines: a list of sums
 // has one key a line.
-func checkKey(key string) error {
+func CheckKey(key string) error {
 	if key == "" || key != strings.TrimPrefix(path.Clean("/"+key), "/") || strings.ContainsFunc(key, unicode.IsControl) {
 		return fmt.Errorf("key %q is not a clean relative path", key)
 	}

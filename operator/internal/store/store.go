@@ -1,6 +1,6 @@
-// Package ledger keeps a run's objects: the truth from which status, metrics, dashboards and reports are rebuilt. A ledger
-// is a prefix in an object store or a folder; both look the same from here.
-package ledger
+// Package store holds objects under keys: in an S3 bucket, in a folder, or read-only in an archive. It has the Store interface, its
+// implementations, retries, a circuit breaker and the classification of errors. What the objects of a run mean is in package ledger.
+package store
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package ledger
+package store
 
 import (
 	"context"
@@ -14,23 +14,23 @@ import (
 
 // Timekeeper is a store that reports the time.
 type Timekeeper interface {
-	// Time is what the store's clock says in whole seconds, while it answers.
-	Time(ctx context.Context) (time.Time, error)
+	// Time reads the store's clock in whole seconds from the answer to a read of an object.
+	Time(ctx context.Context, key string) (time.Time, error)
 }
 
 // SkewOf reads this machine's clock beside that of the store; nil where the store reports no time. The store read its clock between
 // asking and answer, and cut off what was beyond the second: the middle of all that this allows is off by at most half of it
 // (Cristian 1989).
-func SkewOf(ctx context.Context, store Store, now func() time.Time) (*record.Clock, error) {
+func SkewOf(ctx context.Context, store Store, key string, now func() time.Time) (*record.Clock, error) {
 	if part, ok := store.(subStore); ok {
-		store = part.Store
+		store, key = part.Store, part.prefix+"/"+key
 	}
 	keeper, ok := store.(Timekeeper)
 	if !ok {
 		return nil, nil
 	}
 	asked := now()
-	storeTime, err := keeper.Time(ctx)
+	storeTime, err := keeper.Time(ctx, key)
 	// Round drops the monotonic reading: a clock that is set meanwhile is found out.
 	answered := now().Round(0)
 	if err != nil {
@@ -44,15 +44,15 @@ func SkewOf(ctx context.Context, store Store, now func() time.Time) (*record.Clo
 	return &record.Clock{AheadSeconds: (least + most) / 2, UncertaintySeconds: (most - least) / 2}, nil
 }
 
-// Time asks for one byte of what every ledger has: the answer bears the store's time.
-func (s *s3) Time(ctx context.Context) (time.Time, error) {
+// Time implements Timekeeper. It reads one byte of the object.
+func (s *s3) Time(ctx context.Context, key string) (time.Time, error) {
 	ctx, cancel := begin(ctx, s.timeout)
 	defer cancel()
 	options := minio.GetObjectOptions{}
 	options.Set("Range", "bytes=0-0")
-	body, _, header, err := s.core.GetObject(ctx, s.bucket, s.prefix+ExperimentKey, options)
+	body, _, header, err := s.core.GetObject(ctx, s.bucket, s.prefix+key, options)
 	if err != nil {
-		return time.Time{}, s.explain(ctx, "read", ExperimentKey, err)
+		return time.Time{}, s.explain(ctx, "read", key, err)
 	}
 	defer body.Close()
 	storeTime, err := http.ParseTime(header.Get("Date"))

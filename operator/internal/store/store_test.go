@@ -1,4 +1,4 @@
-package ledger
+package store
 
 import (
 	"bytes"
@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,48 +16,26 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"assay.dev/assay/operator/internal/store/storetest"
 )
 
-var fakeOptions = Options{AccessKey: fakeAccess, SecretKey: fakeSecret, Timeout: 5 * time.Second}
+var fakeOptions = Options{AccessKey: storetest.AccessKey, SecretKey: storetest.SecretKey, Timeout: 5 * time.Second}
 
-func s3URL(endpoint, bucket, prefix string) string {
-	return "s3://" + bucket + "/" + prefix + "?endpoint=" + url.QueryEscape(endpoint) + "&region=eu-central-1"
-}
-
-// realStore names a bucket of a real object store, with credentials in the environment, on which the suite then runs as
-// well: ASSAY_TEST_S3='s3://bucket?endpoint=http://127.0.0.1:9000' go test ./internal/ledger.
-const realStore = "ASSAY_TEST_S3"
-
-// onBothStores runs a test on an empty store of each kind.
-func onBothStores(t *testing.T, test func(t *testing.T, store Store)) {
-	t.Run("folder", func(t *testing.T) {
-		store, err := Open(context.Background(), "file://"+t.TempDir(), Options{})
+// onEachStore runs a test on an empty store of each kind.
+func onEachStore(t *testing.T, test func(t *testing.T, store Store)) {
+	t.Helper()
+	storetest.Each(t, func(t *testing.T, url string) {
+		store, err := Open(t.Context(), url, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		test(t, store)
 	})
-	t.Run("s3", func(t *testing.T) {
-		_, endpoint := startFakeS3(t)
-		store, err := Open(context.Background(), s3URL(endpoint, fakeBucket, "some/prefix"), fakeOptions)
-		if err != nil {
-			t.Fatal(err)
-		}
-		test(t, store)
-	})
-	if url := os.Getenv(realStore); url != "" {
-		t.Run("real s3", func(t *testing.T) {
-			store, err := Open(context.Background(), url, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			test(t, WithPrefix(store, fmt.Sprintf("test/%d", time.Now().UnixNano())))
-		})
-	}
 }
 
 func TestNoUpdateOfAnotherWriterIsLost(t *testing.T) {
-	onBothStores(t, func(t *testing.T, store Store) {
+	onEachStore(t, func(t *testing.T, store Store) {
 		const writers, each = 4, 5
 		var group sync.WaitGroup
 		for range writers {
@@ -83,45 +60,8 @@ func TestNoUpdateOfAnotherWriterIsLost(t *testing.T) {
 	})
 }
 
-func TestADerivedObjectIsNotWrittenOverWhatCameLater(t *testing.T) {
-	onBothStores(t, func(t *testing.T, store Store) {
-		ctx := t.Context()
-		if err := store.Replace(ctx, "analysis/000/report.md", []byte("old")); err != nil {
-			t.Fatal(err)
-		}
-		slow, err := ReadDerived(ctx, store, AnalysisPrefix(0))
-		if err != nil {
-			t.Fatal(err)
-		}
-		quick, err := ReadDerived(ctx, store, AnalysisPrefix(0))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, key := range []string{ReportKey(0), AnalysisKey(0)} {
-			// Twice, as after an answer that was lost.
-			for range 2 {
-				if err := quick.Replace(ctx, key, []byte("quick")); err != nil {
-					t.Errorf("the quick one, %s: %v", key, err)
-				}
-			}
-			if err := slow.Replace(ctx, key, []byte("slow")); !errors.Is(err, ErrOvertaken) {
-				t.Errorf("the slow one, %s: %v", key, err)
-			}
-			if got, err := store.Get(ctx, key); err != nil || string(got) != "quick" {
-				t.Errorf("%s holds %q (%v)", key, got, err)
-			}
-			if err := slow.Replace(ctx, key, []byte("quick")); err != nil {
-				t.Errorf("what is there already, %s: %v", key, err)
-			}
-		}
-		if keys, err := store.List(ctx, ""); err != nil || len(keys) != 2 {
-			t.Errorf("writing left %q (%v)", keys, err)
-		}
-	})
-}
-
 func TestAnUpdateThatChangesNothingOrFailsWritesNothing(t *testing.T) {
-	onBothStores(t, func(t *testing.T, store Store) {
+	onEachStore(t, func(t *testing.T, store Store) {
 		ctx, refused := t.Context(), errors.New("refused")
 		if err := store.Update(ctx, "a", func([]byte) ([]byte, error) { return nil, refused }); !errors.Is(err, refused) {
 			t.Errorf("got %v", err)
@@ -141,7 +81,7 @@ func TestAnUpdateThatChangesNothingOrFailsWritesNothing(t *testing.T) {
 
 func TestStore(t *testing.T) {
 	ctx := context.Background()
-	onBothStores(t, func(t *testing.T, store Store) {
+	onEachStore(t, func(t *testing.T, store Store) {
 		if err := store.Check(ctx); err != nil {
 			t.Fatalf("check: %v", err)
 		}
@@ -204,7 +144,7 @@ func TestStore(t *testing.T) {
 }
 
 func TestCreateLetsExactlyOneOfManyWritersSucceed(t *testing.T) {
-	onBothStores(t, func(t *testing.T, store Store) {
+	onEachStore(t, func(t *testing.T, store Store) {
 		var group sync.WaitGroup
 		var succeeded atomic.Int32
 		for i := range 8 {
@@ -226,7 +166,7 @@ func TestCreateLetsExactlyOneOfManyWritersSucceed(t *testing.T) {
 
 func TestWithPrefixIsAStoreOfItsOwn(t *testing.T) {
 	ctx := context.Background()
-	onBothStores(t, func(t *testing.T, store Store) {
+	onEachStore(t, func(t *testing.T, store Store) {
 		run := WithPrefix(WithPrefix(store, "runs/default"), "/scan/uid-1/")
 		if err := run.Create(ctx, "experiment.json", []byte("x")); err != nil {
 			t.Fatal(err)
@@ -241,11 +181,7 @@ func TestWithPrefixIsAStoreOfItsOwn(t *testing.T) {
 		if diff := cmp.Diff([]string{"analysis/000/report.md", "experiment.json"}, got); diff != "" || err != nil {
 			t.Errorf("list: %v\n%s", err, diff)
 		}
-		options := fakeOptions
-		if strings.HasPrefix(t.Name(), "TestWithPrefixIsAStoreOfItsOwn/real") {
-			options = Options{}
-		}
-		again, err := Open(context.Background(), run.URL(), options)
+		again, err := Open(context.Background(), run.URL(), Options{})
 		if err != nil {
 			t.Fatalf("the URL %s cannot be opened: %v", run.URL(), err)
 		}
@@ -340,9 +276,9 @@ func TestNoLinkLeadsOutOfAFolder(t *testing.T) {
 }
 
 func TestCheckTellsWhatIsWrong(t *testing.T) {
-	_, endpoint := startFakeS3(t)
-	slow, slowEndpoint := startFakeS3(t)
-	slow.delay = time.Second
+	_, endpoint := storetest.StartS3(t)
+	slow, slowEndpoint := storetest.StartS3(t)
+	slow.Delay = time.Second
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -364,11 +300,11 @@ func TestCheckTellsWhatIsWrong(t *testing.T) {
 		want    error
 		says    string
 	}{
-		"a bucket that exists":        {s3URL(endpoint, fakeBucket, ""), fakeOptions, nil, ""},
-		"a bucket that does not":      {s3URL(endpoint, "nowhere", ""), fakeOptions, ErrNoBucket, "create the bucket"},
-		"credentials that are wrong":  {s3URL(endpoint, fakeBucket, ""), wrong, ErrUnreachable, "AWS_ACCESS_KEY_ID"},
-		"a store that is not running": {s3URL(closedPort, fakeBucket, ""), fakeOptions, ErrUnreachable, "connection refused"},
-		"a store that hangs":          {s3URL(slowEndpoint, fakeBucket, ""), hasty, ErrUnreachable, "deadline exceeded"},
+		"a bucket that exists":        {storetest.URL(endpoint, storetest.Bucket, ""), fakeOptions, nil, ""},
+		"a bucket that does not":      {storetest.URL(endpoint, "nowhere", ""), fakeOptions, ErrNoBucket, "create the bucket"},
+		"credentials that are wrong":  {storetest.URL(endpoint, storetest.Bucket, ""), wrong, ErrUnreachable, "AWS_ACCESS_KEY_ID"},
+		"a store that is not running": {storetest.URL(closedPort, storetest.Bucket, ""), fakeOptions, ErrUnreachable, "connection refused"},
+		"a store that hangs":          {storetest.URL(slowEndpoint, storetest.Bucket, ""), hasty, ErrUnreachable, "deadline exceeded"},
 		"a folder that exists":        {"file://" + t.TempDir(), Options{}, nil, ""},
 		"a folder that does not":      {"file:///no/such/folder", Options{}, ErrNoBucket, "create it"},
 		"a folder that is a file":     {"file://" + file, Options{}, ErrUnreachable, "not a folder"},
@@ -413,8 +349,8 @@ func TestOpenRefuses(t *testing.T) {
 
 func TestCreateBucketMakesItOnce(t *testing.T) {
 	ctx := context.Background()
-	_, endpoint := startFakeS3(t)
-	for name, url := range map[string]string{"s3": s3URL(endpoint, "fresh", ""), "folder": "file://" + filepath.Join(t.TempDir(), "fresh")} {
+	_, endpoint := storetest.StartS3(t)
+	for name, url := range map[string]string{"s3": storetest.URL(endpoint, "fresh", ""), "folder": "file://" + filepath.Join(t.TempDir(), "fresh")} {
 		t.Run(name, func(t *testing.T) {
 			for i, want := range []bool{true, false} {
 				if created, err := CreateBucket(ctx, url, fakeOptions); err != nil || created != want {
@@ -459,7 +395,7 @@ func TestAFolderThatGoesAwayHidesNoOther(t *testing.T) {
 		}
 	})
 	for range 3000 {
-		if got, err := store.List(t.Context(), AttemptsPrefix); err != nil || !slices.Equal(got, want) {
+		if got, err := store.List(t.Context(), "attempts/"); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%d of %d keys are listed: %v", len(got), len(want), err)
 			break
 		}

@@ -1,4 +1,4 @@
-package ledger
+package store
 
 import (
 	"context"
@@ -7,12 +7,14 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"assay.dev/assay/operator/internal/store/storetest"
 )
 
 // A namespace that could not be summed up would count as what it held before.
 func TestHoweverMuchThereIsItIsSummedUp(t *testing.T) {
-	fake, endpoint := startFakeS3(t)
-	fake.refuse = func(r *http.Request) (int, string) {
+	fake, endpoint := storetest.StartS3(t)
+	fake.Refuse = func(r *http.Request) (int, string) {
 		if r.URL.Query().Has("versions") {
 			return http.StatusNotImplemented, "NotImplemented"
 		}
@@ -20,16 +22,16 @@ func TestHoweverMuchThereIsItIsSummedUp(t *testing.T) {
 	}
 	const objects, timeout = 600, 50 * time.Millisecond
 	for i := range objects {
-		fake.objects[fmt.Sprintf("runs/a/r/u/attempts/%06d", i)] = []byte("0123456789")
+		fake.Objects[fmt.Sprintf("runs/a/r/u/attempts/%06d", i)] = []byte("0123456789")
 	}
 	options := fakeOptions
 	options.Timeout = timeout
-	store, err := Open(t.Context(), s3URL(endpoint, fakeBucket, ""), options)
+	store, err := Open(t.Context(), storetest.URL(endpoint, storetest.Bucket, ""), options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// All of its pages together take longer than nothing may come.
-	fake.delay = 8 * time.Millisecond
+	fake.Delay = 8 * time.Millisecond
 	began := time.Now()
 	sizes, err := store.(Sizer).Sizes(t.Context(), "runs/a/")
 	if want := (Sizes{objects, 10 * objects}); err != nil || sizes != want {

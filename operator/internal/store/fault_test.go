@@ -1,4 +1,4 @@
-package ledger
+package store
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"assay.dev/assay/operator/internal/store/storetest"
 )
 
 // Every way in which a store can be unusable that a person can repair is told apart, from what really happens on the wire.
@@ -22,14 +24,14 @@ func TestFaultsAreToldApart(t *testing.T) {
 	trusting.CA = ours.pem()
 	refusing := func(status int, code string) func(t *testing.T) (string, Options) {
 		return func(t *testing.T) (string, Options) {
-			fake, endpoint := startFakeS3(t)
-			fake.refuse = func(*http.Request) (int, string) { return status, code }
-			return s3URL(endpoint, fakeBucket, ""), fakeOptions
+			fake, endpoint := storetest.StartS3(t)
+			fake.Refuse = func(*http.Request) (int, string) { return status, code }
+			return storetest.URL(endpoint, storetest.Bucket, ""), fakeOptions
 		}
 	}
 	overTLS := func(from, until time.Time, name string, options Options) func(t *testing.T) (string, Options) {
 		return func(t *testing.T) (string, Options) {
-			return s3URL(startTLS(t, newFakeS3(), ours.sign(t, from, until, name)), fakeBucket, ""), options
+			return storetest.URL(startTLS(t, storetest.NewS3(), ours.sign(t, from, until, name)), storetest.Bucket, ""), options
 		}
 	}
 	cases := map[string]struct {
@@ -42,36 +44,36 @@ func TestFaultsAreToldApart(t *testing.T) {
 		"a certificate of tomorrow":   {overTLS(now.Add(hour), now.Add(2*hour), "", trusting), CauseNotYetValid, "clocks"},
 		"an authority that is unknown": {
 			func(t *testing.T) (string, Options) {
-				return s3URL(startTLS(t, newFakeS3(), others.valid(t)), fakeBucket, ""), trusting
+				return storetest.URL(startTLS(t, storetest.NewS3(), others.valid(t)), storetest.Bucket, ""), trusting
 			}, CauseAuthority, "objectStore.external.ca",
 		},
 		"an authority that is not given": {overTLS(now.Add(-hour), now.Add(hour), "", fakeOptions), CauseAuthority, "AWS_CA_BUNDLE"},
 		"a certificate for another name": {overTLS(now.Add(-hour), now.Add(hour), "minio.example.com", trusting), CauseHostname, "IP SANs"},
-		"a name that the caller allows":  {overTLS(now.Add(-hour), now.Add(hour), "minio.example.com", Options{AccessKey: fakeAccess, SecretKey: fakeSecret, Timeout: fakeOptions.Timeout, CA: ours.pem(), ServerName: "minio.example.com"}), "", ""},
+		"a name that the caller allows":  {overTLS(now.Add(-hour), now.Add(hour), "minio.example.com", Options{AccessKey: storetest.AccessKey, SecretKey: storetest.SecretKey, Timeout: fakeOptions.Timeout, CA: ours.pem(), ServerName: "minio.example.com"}), "", ""},
 		"https to a store that has no TLS": {
 			func(t *testing.T) (string, Options) {
-				_, endpoint := startFakeS3(t)
-				return s3URL(strings.Replace(endpoint, "http://", "https://", 1), fakeBucket, ""), trusting
+				_, endpoint := storetest.StartS3(t)
+				return storetest.URL(strings.Replace(endpoint, "http://", "https://", 1), storetest.Bucket, ""), trusting
 			}, CauseNotTLS, "objectStore.external.secure=false",
 		},
 		"http to a store that needs TLS": {
 			func(t *testing.T) (string, Options) {
-				endpoint := startTLS(t, newFakeS3(), ours.valid(t))
-				return s3URL(strings.Replace(endpoint, "https://", "http://", 1), fakeBucket, ""), trusting
+				endpoint := startTLS(t, storetest.NewS3(), ours.valid(t))
+				return storetest.URL(strings.Replace(endpoint, "https://", "http://", 1), storetest.Bucket, ""), trusting
 			}, CauseNeedsTLS, "objectStore.external.secure=true",
 		},
-		"a CA file that does not exist": {overTLS(now.Add(-hour), now.Add(hour), "", Options{AccessKey: fakeAccess, SecretKey: fakeSecret, Timeout: time.Second, CAFile: "/no/such/ca.crt"}), CauseCAFile, "/no/such/ca.crt"},
+		"a CA file that does not exist": {overTLS(now.Add(-hour), now.Add(hour), "", Options{AccessKey: storetest.AccessKey, SecretKey: storetest.SecretKey, Timeout: time.Second, CAFile: "/no/such/ca.crt"}), CauseCAFile, "/no/such/ca.crt"},
 		"a CA file without certificate": {
 			func(t *testing.T) (string, Options) {
 				file := filepath.Join(t.TempDir(), "ca.crt")
 				write(t, file, []byte("none"))
-				return s3URL(startTLS(t, newFakeS3(), ours.valid(t)), fakeBucket, ""),
-					Options{AccessKey: fakeAccess, SecretKey: fakeSecret, Timeout: time.Second, CAFile: file}
+				return storetest.URL(startTLS(t, storetest.NewS3(), ours.valid(t)), storetest.Bucket, ""),
+					Options{AccessKey: storetest.AccessKey, SecretKey: storetest.SecretKey, Timeout: time.Second, CAFile: file}
 			}, CauseCAFile, "PEM",
 		},
 		"a host that does not exist": {
 			func(*testing.T) (string, Options) {
-				return s3URL("http://no-such-host.invalid:9000", fakeBucket, ""), fakeOptions
+				return storetest.URL("http://no-such-host.invalid:9000", storetest.Bucket, ""), fakeOptions
 			}, CauseName, "no-such-host.invalid",
 		},
 		"a port where nobody listens": {
@@ -81,14 +83,14 @@ func TestFaultsAreToldApart(t *testing.T) {
 					t.Fatal(err)
 				}
 				listener.Close()
-				return s3URL("http://"+listener.Addr().String(), fakeBucket, ""), fakeOptions
+				return storetest.URL("http://"+listener.Addr().String(), storetest.Bucket, ""), fakeOptions
 			}, CauseRefused, "connection refused",
 		},
 		"a store that hangs": {
 			func(t *testing.T) (string, Options) {
-				fake, endpoint := startFakeS3(t)
-				fake.delay = time.Second
-				return s3URL(endpoint, fakeBucket, ""), Options{AccessKey: fakeAccess, SecretKey: fakeSecret, Timeout: 100 * time.Millisecond}
+				fake, endpoint := storetest.StartS3(t)
+				fake.Delay = time.Second
+				return storetest.URL(endpoint, storetest.Bucket, ""), Options{AccessKey: storetest.AccessKey, SecretKey: storetest.SecretKey, Timeout: 100 * time.Millisecond}
 			}, CauseTimeout, "network policy",
 		},
 		"an access key that is unknown":      {refusing(http.StatusForbidden, "InvalidAccessKeyId"), CauseAccessKey, "AWS_ACCESS_KEY_ID"},
@@ -102,15 +104,15 @@ func TestFaultsAreToldApart(t *testing.T) {
 		"an answer that nobody knows":        {refusing(http.StatusTeapot, "Teapot"), CauseOther, "Teapot"},
 		"a server that is no store":          {htmlServer, CauseOther, "418"},
 		"no credentials in the mounted files": {func(t *testing.T) (string, Options) {
-			_, e := startFakeS3(t)
-			return s3URL(e, fakeBucket, ""), Options{CredentialsDir: t.TempDir(), Timeout: time.Second}
+			_, e := storetest.StartS3(t)
+			return storetest.URL(e, storetest.Bucket, ""), Options{CredentialsDir: t.TempDir(), Timeout: time.Second}
 		}, CauseNoCredentials, "accessKey"},
 		"no credentials at all": {
 			func(t *testing.T) (string, Options) {
 				t.Setenv("AWS_ACCESS_KEY_ID", "")
-				fake, endpoint := startFakeS3(t)
-				fake.refuse = func(*http.Request) (int, string) { return http.StatusForbidden, "AccessDenied" }
-				return s3URL(endpoint, fakeBucket, ""), Options{Timeout: time.Second}
+				fake, endpoint := storetest.StartS3(t)
+				fake.Refuse = func(*http.Request) (int, string) { return http.StatusForbidden, "AccessDenied" }
+				return storetest.URL(endpoint, storetest.Bucket, ""), Options{Timeout: time.Second}
 			}, CauseNoCredentials, "AWS_ACCESS_KEY_ID",
 		},
 	}
@@ -144,7 +146,7 @@ func htmlServer(t *testing.T) (string, Options) {
 		_, _ = w.Write([]byte("<html>hello</html>"))
 	}))
 	t.Cleanup(server.Close)
-	return s3URL(server.URL, fakeBucket, ""), fakeOptions
+	return storetest.URL(server.URL, storetest.Bucket, ""), fakeOptions
 }
 
 func TestEveryCauseHasARemedy(t *testing.T) {
@@ -167,12 +169,12 @@ func TestAFaultNamesTheSecret(t *testing.T) {
 		"InvalidAccessKeyId":    "correct the access key in Secret lab/assay-ledger",
 		"AccessDenied":          "allow the credentials in Secret lab/assay-ledger s3:ListBucket",
 	} {
-		fake, endpoint := startFakeS3(t)
-		fake.refuse = func(*http.Request) (int, string) { return http.StatusForbidden, code }
+		fake, endpoint := storetest.StartS3(t)
+		fake.Refuse = func(*http.Request) (int, string) { return http.StatusForbidden, code }
 		folder := t.TempDir()
 		write(t, filepath.Join(folder, AccessKeyFile), []byte("a"))
 		write(t, filepath.Join(folder, SecretKeyFile), []byte("b"))
-		store, err := Open(t.Context(), s3URL(endpoint, fakeBucket, ""), Options{CredentialsDir: folder, Secret: "lab/assay-ledger"})
+		store, err := Open(t.Context(), storetest.URL(endpoint, storetest.Bucket, ""), Options{CredentialsDir: folder, Secret: "lab/assay-ledger"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,13 +187,13 @@ func TestAFaultNamesTheSecret(t *testing.T) {
 // What is repaired in a mounted Secret is used by the store that is open already.
 func TestAStoreGoesOnOnceItsSecretIsCorrected(t *testing.T) {
 	ours := newAuthority(t)
-	endpoint := startTLS(t, newFakeS3(), ours.valid(t))
+	endpoint := startTLS(t, storetest.NewS3(), ours.valid(t))
 	folder := t.TempDir()
 	authorityFile := filepath.Join(folder, "ca.crt")
 	write(t, authorityFile, newAuthority(t).pem())
 	write(t, filepath.Join(folder, AccessKeyFile), []byte("nobody\n"))
 	write(t, filepath.Join(folder, SecretKeyFile), []byte("x"))
-	store, err := Open(context.Background(), s3URL(endpoint, fakeBucket, ""),
+	store, err := Open(context.Background(), storetest.URL(endpoint, storetest.Bucket, ""),
 		Options{CredentialsDir: folder, CAFile: authorityFile, Timeout: 5 * time.Second})
 	if err != nil {
 		t.Fatal(err)
@@ -203,7 +205,7 @@ func TestAStoreGoesOnOnceItsSecretIsCorrected(t *testing.T) {
 	if got := CauseOf(store.Check(context.Background())); got != CauseAccessKey {
 		t.Fatalf("with a wrong key: %s", got)
 	}
-	write(t, filepath.Join(folder, AccessKeyFile), []byte(fakeAccess+"\n"))
+	write(t, filepath.Join(folder, AccessKeyFile), []byte(storetest.AccessKey+"\n"))
 	deadline := time.Now().Add(3 * credentialsAge)
 	for {
 		err := store.Check(context.Background())
@@ -224,7 +226,7 @@ func TestAPodsIdentityIsUsedWhereNoCredentialsAreGiven(t *testing.T) {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		_, _ = w.Write([]byte(`{"AccessKeyId": "` + fakeAccess +
+		_, _ = w.Write([]byte(`{"AccessKeyId": "` + storetest.AccessKey +
 			`", "SecretAccessKey": "s", "Token": "t", "Expiration": "2999-01-01T00:00:00Z"}`))
 	}))
 	t.Cleanup(cloud.Close)
@@ -234,8 +236,8 @@ func TestAPodsIdentityIsUsedWhereNoCredentialsAreGiven(t *testing.T) {
 	}
 	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", cloud.URL)
 	t.Setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN", "token of the pod")
-	_, endpoint := startFakeS3(t)
-	store, err := Open(context.Background(), s3URL(endpoint, fakeBucket, ""), Options{Timeout: 5 * time.Second})
+	_, endpoint := storetest.StartS3(t)
+	store, err := Open(context.Background(), storetest.URL(endpoint, storetest.Bucket, ""), Options{Timeout: 5 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +254,7 @@ func TestPathStyle(t *testing.T) {
 			t.Cleanup(server.Close)
 			// Names of the loopback address: *.localhost needs no server of names.
 			endpoint := strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
-			store, err := Open(context.Background(), "s3://"+fakeBucket+"/?endpoint="+endpoint+style,
+			store, err := Open(context.Background(), "s3://"+storetest.Bucket+"/?endpoint="+endpoint+style,
 				Options{AccessKey: "a", SecretKey: "b", Timeout: 2 * time.Second})
 			if err != nil {
 				t.Fatal(err)
@@ -263,7 +265,7 @@ func TestPathStyle(t *testing.T) {
 			}
 		})
 	}
-	_, err := Open(context.Background(), "s3://"+fakeBucket+"?endpoint=http://x:1&pathStyle=maybe", Options{})
+	_, err := Open(context.Background(), "s3://"+storetest.Bucket+"?endpoint=http://x:1&pathStyle=maybe", Options{})
 	if !errors.Is(err, ErrBadURL) || !strings.Contains(err.Error(), "true and false") {
 		t.Errorf("pathStyle=maybe: %v", err)
 	}
