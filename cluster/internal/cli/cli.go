@@ -40,7 +40,7 @@ type exitCode int
 
 func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// app is what the commands share.
+// app holds the state that the commands share.
 type app struct {
 	cfg config.Config
 	// out is for results that scripts read, log is for people.
@@ -54,7 +54,7 @@ func root() *cobra.Command {
 		Short: "A one-node Kubernetes for this machine, built from source",
 		Long: `A one-node Kubernetes for this machine: compiled from released Go modules, running in its own network namespace and cgroup,
 and removed without a trace. Settings come from the environment: ASSAY_CLUSTER_STATE, ASSAY_CACHE, ASSAY_CLUSTER_PORT,
-ASSAY_CLUSTER_NAME, ASSAY_CLUSTER_SOURCE. What scripts read goes to standard output, what people read to standard error.`,
+ASSAY_CLUSTER_NAME, ASSAY_CLUSTER_SOURCE. Output for scripts goes to standard output, messages for people to standard error.`,
 		SilenceUsage: true, SilenceErrors: true,
 		PersistentPreRunE: func(*cobra.Command, []string) (err error) {
 			if a.cfg, err = config.FromEnv(os.Getenv); err != nil {
@@ -81,7 +81,7 @@ func (a *app) withSource() error {
 	return err
 }
 
-// withVersion finds the version of what is ours as well.
+// withVersion also reads the version of the project.
 func (a *app) withVersion() error {
 	if err := a.withSource(); err != nil {
 		return err

@@ -185,8 +185,8 @@ func (a *app) imagesChartCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chart [DIR]",
 		Short: "Write the table into the values of the chart in DIR, or a packaged chart as an OCI layout",
-		Long: `Write what images.yaml and VERSION say into values.yaml and Chart.yaml of the chart in DIR; with --registry and --layouts our images
-come from that registry, pinned to the digests of these layouts. With --archive and --out write the OCI layout of a packaged chart,
+		Long: `Write the images of images.yaml and VERSION into values.yaml and Chart.yaml of the chart in DIR. With --registry and --layouts, our
+images come from that registry, pinned to the digests of these layouts. With --archive and --out write the OCI layout of a packaged chart,
 and print its digest.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {

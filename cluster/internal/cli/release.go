@@ -25,7 +25,7 @@ func (a *app) sbomCommand() *cobra.Command {
 	var at int64
 	cmd := &cobra.Command{
 		Use:   "sbom PROGRAM... --platform PLATFORM --out DIR",
-		Short: "Write what programs of this tree are made of into DIR, as CycloneDX",
+		Short: "Write the components of programs of this tree into DIR, as CycloneDX",
 		Long: `Write a bill of materials of each program into DIR, as PROGRAM_OS_ARCH.cdx.json. A Go program says itself which modules are in it;
 for a Rust program cargo resolves the lock file for the platform.`,
 		Example: `  cluster sbom out/bin/linux-arm64/* --platform linux/arm64 --out dist`,
@@ -81,7 +81,7 @@ func (a *app) provenanceCommand() *cobra.Command {
 	var parameters, tools []string
 	cmd := &cobra.Command{
 		Use:   "provenance DIR --commit COMMIT --builder URL",
-		Short: "Print what the files in DIR were made from, as an in-toto statement of SLSA provenance",
+		Short: "Print the SLSA provenance of the files in DIR as an in-toto statement",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			var err error
@@ -102,7 +102,7 @@ func (a *app) provenanceCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&build.Commit, "commit", "", "the commit of this tree")
 	flags.BoolVar(&build.Dirty, "dirty", false, "the tree had changes that are not committed")
-	flags.StringVar(&build.Builder, "builder", "", "URL of who or what ran the build")
+	flags.StringVar(&build.Builder, "builder", "", "URL of the builder")
 	flags.StringArrayVar(&parameters, "parameter", nil, "a variable that make was given, as NAME=VALUE; again for each")
 	flags.StringArrayVar(&tools, "tool", nil, "a compiler and its version, as NAME=VERSION; again for each")
 	_ = cmd.MarkFlagRequired("commit")

@@ -33,7 +33,7 @@ var Binaries = []string{Etcd, APIServer, ControllerManager, Scheduler, Proxy, Po
 // CNINetwork names the pod network in the CNI library's own records.
 const CNINetwork = "assay-pods"
 
-// Settings are what configurations depend on.
+// Settings holds the values that configurations depend on.
 type Settings struct {
 	config.Config
 	// Binary maps a program's name to its path.

@@ -113,10 +113,10 @@ func (s Settings) writeKubeconfigs(certs Certificates) error {
 	return nil
 }
 
-// policiesUser is who enforces network policies: Kubernetes has no such user of its own, so PoliciesManifest gives it its rights.
+// policiesUser enforces network policies. Kubernetes defines no such user, so PoliciesManifest grants its rights.
 const policiesUser = "assay:" + Policies
 
-// PoliciesManifest lets the enforcer of network policies read what they follow from.
+// PoliciesManifest lets the enforcer of network policies read policies, pods and namespaces.
 func PoliciesManifest() string {
 	return fill(policiesManifest, map[string]string{"USER": policiesUser})
 }

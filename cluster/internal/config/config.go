@@ -53,7 +53,7 @@ type Config struct {
 	Name string
 	// State is the folder that holds everything that dies with the cluster.
 	State string
-	// Cache is the folder that holds what may be reused: binaries, unpacked packages and image archives.
+	// Cache is the folder of reusable files: binaries, unpacked packages and image archives.
 	Cache string
 	// Source is the cluster module's own folder, where the build recipes' go.mod files are.
 	Source string
@@ -65,7 +65,7 @@ type Config struct {
 
 var validName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,30}[a-z0-9])?$`)
 
-// FromEnv reads the settings from ASSAY_CLUSTER_{NAME,STATE,PORT,SOURCE} and ASSAY_CACHE, with defaults for what is unset.
+// FromEnv reads the settings from ASSAY_CLUSTER_{NAME,STATE,PORT,SOURCE} and ASSAY_CACHE, with defaults for unset variables.
 func FromEnv(getenv func(string) string) (Config, error) {
 	c := Config{
 		Name:   cmp.Or(getenv("ASSAY_CLUSTER_NAME"), DefaultName),

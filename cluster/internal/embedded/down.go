@@ -38,7 +38,7 @@ func (c *Cluster) Down(context.Context) error {
 
 // killEverything ends all processes and removes mounts, namespaces and cgroups. The data stays.
 func (c *Cluster) killEverything() error {
-	// kubelet first: it would start again what is being ended.
+	// kubelet first, because it restarts containers.
 	for _, name := range slices.Backward(component.Names) {
 		if err := c.end(name); err != nil {
 			return err
@@ -68,7 +68,7 @@ func (c *Cluster) end(name string) error {
 	return c.records.Forget(name)
 }
 
-// Remains lists everything of the cluster that still exists. An empty list is what Down promises.
+// Remains lists everything of the cluster that still exists. Down returns without error only if the list is empty.
 func (c *Cluster) Remains() []string {
 	var left []string
 	for _, pid := range c.group.Processes() {

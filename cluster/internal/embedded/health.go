@@ -15,7 +15,7 @@ import (
 	"assay.dev/assay/cluster/internal/host"
 )
 
-// client talks to addresses inside the namespace. It checks no certificate: it only asks whether somebody is well.
+// client talks to addresses inside the namespace. It checks no certificate, because it only reads health endpoints.
 func (c *Cluster) client() *http.Client {
 	return &http.Client{
 		Timeout: 3 * time.Second,

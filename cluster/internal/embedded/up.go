@@ -20,7 +20,7 @@ import (
 	"assay.dev/assay/cluster/internal/image"
 )
 
-// Up makes the cluster run: what is well stays, what is dead or stale is cleaned away and started again.
+// Up starts the cluster. Healthy components keep running; dead and stale ones are cleaned up and restarted.
 func (c *Cluster) Up(ctx context.Context) error {
 	settings, err := c.settings(ctx)
 	if err != nil {
@@ -63,7 +63,7 @@ func (c *Cluster) Up(ctx context.Context) error {
 
 func (c *Cluster) snapshotFile() string { return c.StatePath("host-before.json") }
 
-// foundation provides the cgroup and the namespaces. Processes without their namespaces are of no use to anybody.
+// foundation provides the cgroup and the namespaces. Processes without their namespaces are killed.
 func (c *Cluster) foundation() error {
 	mount := c.MountNamespace()
 	if !host.NetNSExists(c.Name) || !mount.Exists() {
@@ -153,7 +153,7 @@ func (u *upRun) run(ctx context.Context, archives []Archive) error {
 	return nil
 }
 
-// splitArchives separates the paths of what the cluster itself needs from those of what only the workloads do.
+// splitArchives separates the archives of the cluster's own images from those of workloads.
 func splitArchives(archives []Archive) (essential, others []string) {
 	for _, archive := range archives {
 		if strings.HasPrefix(archive.Ref, "registry.k8s.io/") {
@@ -182,7 +182,7 @@ func (u *upRun) controlPlane(ctx context.Context) error {
 	return tasks.Wait()
 }
 
-// node starts what makes this machine a node. Pods wait for the pod network, and that for Service translation and network
+// node starts the node components. Pods wait for the pod network, and that for Service translation and network
 // policies: a pod's first packet must not come before the rules that translate or drop it.
 func (u *upRun) node(ctx context.Context) error {
 	for _, name := range []string{component.Proxy, component.Policies} {
@@ -214,8 +214,8 @@ func (u *upRun) node(ctx context.Context) error {
 	return u.awaitReady(ctx)
 }
 
-// awaitReady waits until kubelet itself has said that the node is ready: after a restart the API server still holds what
-// its predecessor said.
+// awaitReady waits until the current kubelet has reported the node ready, because after a restart the API server still holds the
+// report of its predecessor.
 func (u *upRun) awaitReady(ctx context.Context) error {
 	record, _ := u.launcher.Records.Load(component.Kubelet)
 	started := time.Now().Add(-record.Age())
@@ -326,7 +326,7 @@ func (u *upRun) start(ctx context.Context, name string, within time.Duration) er
 	return nil
 }
 
-// clearStale removes what a dead component left and its successor would stumble over.
+// clearStale removes files of a dead component that would keep its successor from starting.
 func (u *upRun) clearStale(part component.Component) error {
 	group := host.Cgroup{Name: part.Cgroup, Hierarchies: u.group.Hierarchies}
 	if err := group.Create(); err != nil {
@@ -384,7 +384,7 @@ func (u *upRun) apply(ctx context.Context, manifest string) error {
 	})
 }
 
-// awaitTrue waits until check succeeds. What can keep a node or a pod from working shows in pods, events and kubelet's log.
+// awaitTrue waits until check succeeds. On timeout the error includes pods, events and the kubelet's log.
 func (u *upRun) awaitTrue(ctx context.Context, within time.Duration, what string, check func(context.Context) error) error {
 	if err := poll(ctx, within, 250*time.Millisecond, check); err != nil {
 		log := u.launcher.LogPath(component.Kubelet)
@@ -429,7 +429,7 @@ func (c *Cluster) load(ctx context.Context, settings component.Settings, archive
 		if _, err := c.ctr(ctx, settings, "images", "import", "--digests=false", archive); err != nil {
 			return fmt.Errorf("importing %s: %w", archive, err)
 		}
-		// Whoever names it by its digest finds it, as after a pull.
+		// A reference by digest resolves as it does after a pull.
 		if _, err := c.ctr(ctx, settings, "images", "tag", "--force", ref, name); err != nil {
 			return fmt.Errorf("naming %s by its digest: %w", archive, err)
 		}

@@ -10,7 +10,7 @@ import (
 // takes the first.
 const reservedCPU = 0
 
-// StayOnReservedCPU keeps the calling thread, and what it becomes, on the reserved CPU. With one CPU there is nothing to
+// StayOnReservedCPU pins the calling thread, and the program it executes, to the reserved CPU. With one CPU there is nothing to
 // keep apart.
 func StayOnReservedCPU() error {
 	var allowed, reserved unix.CPUSet

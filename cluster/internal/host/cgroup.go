@@ -160,7 +160,7 @@ func (g Cgroup) Dirs() []string {
 	for _, hierarchy := range g.Hierarchies {
 		root := filepath.Join(hierarchy.Root, g.Name)
 		_ = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-			// Groups vanish while we look; what is gone needs no attention.
+			// Groups may disappear during the walk, which is no error.
 			if err == nil && entry.IsDir() {
 				dirs = append(dirs, path)
 			}

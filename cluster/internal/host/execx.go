@@ -28,7 +28,7 @@ type Command struct {
 // String is the call as a person would type it.
 func (c Command) String() string { return strings.Join(append([]string{c.Path}, c.Args...), " ") }
 
-// Runner runs a command and returns what it wrote to standard output.
+// Runner runs a command and returns its standard output.
 type Runner interface {
 	Output(ctx context.Context, command Command) ([]byte, error)
 }
@@ -36,7 +36,7 @@ type Runner interface {
 // OS runs commands on this machine.
 type OS struct{}
 
-// Output runs the command; an error carries the end of what the command wrote to standard error.
+// Output runs the command; an error carries the end of the command's standard error.
 func (OS) Output(ctx context.Context, command Command) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, command.Path, command.Args...)
 	cmd.Dir = command.Dir

@@ -40,7 +40,7 @@ func TestAProgramEndsWithTheOneThatStartedIt(t *testing.T) {
 	_ = parent.Wait()
 	until(t, "the program is gone", func() bool {
 		raw, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(child), "stat"))
-		// Whoever inherits it may take its time to collect it.
+		// The process that adopts it may reap it later.
 		return err != nil || strings.Contains(string(raw), ") Z ")
 	})
 }

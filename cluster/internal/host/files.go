@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// ReplaceFile writes a file. Whoever reads or watches it sees all of it at once.
+// ReplaceFile writes a file atomically: a reader or a watch sees the old or the new content.
 func ReplaceFile(path string, data []byte, mode os.FileMode) error {
 	if err := os.WriteFile(path+".next", data, mode); err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"syscall"
 )
 
-// kubeletSysctls are what kubelet sets, and to what. None belongs to a namespace, so the whole machine sees them.
+// kubeletSysctls are the settings that the kubelet writes, with their values. They belong to no namespace, so they affect the machine.
 var kubeletSysctls = map[string]string{
 	"vm/overcommit_memory":     "1",
 	"vm/panic_on_oom":          "0",
@@ -23,7 +23,7 @@ var kubeletSysctls = map[string]string{
 	"kernel/keys/root_maxkeys": "1000000", "kernel/keys/root_maxbytes": "25000000",
 }
 
-// Snapshot is what the machine looked like before the first start.
+// Snapshot is the state of the machine before the first start.
 type Snapshot struct {
 	Sysctls map[string]string `json:"sysctls"`
 	// Made are the folders that were not there, and are made to be covered in the cluster's mount namespace.
@@ -35,7 +35,7 @@ type Machine struct{ Root string }
 
 func (m Machine) path(path string) string { return filepath.Join(m.Root, path) }
 
-// Prepare writes a snapshot to a file, once, for a later call would only see what the first one did. Then it makes the
+// Prepare writes a snapshot to a file unless it exists, since a later call would record changes of the first. Then it makes the
 // folders.
 func (m Machine) Prepare(file string, folders []string) error {
 	_, err := readSnapshot(file)
@@ -71,7 +71,7 @@ func (m Machine) look(folders []string) Snapshot {
 	return snapshot
 }
 
-// Restore removes the folders that were made, and puts settings back where they still are what kubelet made them.
+// Restore removes the folders that were made, and restores the settings that still have the kubelet's values.
 func (m Machine) Restore(file string) error {
 	snapshot, err := readSnapshot(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -83,7 +83,7 @@ func (m Machine) Restore(file string) error {
 	errs := []error{m.restoreSysctls(snapshot)}
 	slices.Sort(snapshot.Made)
 	for _, folder := range slices.Backward(snapshot.Made) {
-		// Not empty means that somebody else uses it by now.
+		// A folder that is not empty is in use by another program.
 		err := syscall.Rmdir(m.path(folder))
 		if err != nil && !errors.Is(err, syscall.ENOENT) && !errors.Is(err, syscall.ENOTEMPTY) {
 			errs = append(errs, fmt.Errorf("removing %s: %w", folder, err))

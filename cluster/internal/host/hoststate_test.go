@@ -43,7 +43,7 @@ func TestSettingsGoBackUnlessSomebodyElseChangedThem(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "snapshot")
 	prepare(t, m, file)
 	m.set(t, "kernel/panic", "10")
-	m.set(t, "vm/overcommit_memory", "2") // not what kubelet sets
+	m.set(t, "vm/overcommit_memory", "2") // not the kubelet's value
 	prepare(t, m, file)                   // a second start must not remember kubelet's values
 	if err := m.Restore(file); err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 
 // MountNamespace is a mount namespace kept alive by a file.
 type MountNamespace struct {
-	// File keeps it alive. Its folder becomes a mount of its own, because the kernel keeps no namespace in a shared one.
+	// File keeps it alive. Its folder becomes a separate private mount, because the kernel allows no namespace file in a shared one.
 	File string
 	// Covers maps folders of the machine, which must exist, to the folders seen there inside.
 	Covers map[string]string

@@ -94,8 +94,8 @@ func removeNetNS(name string) error {
 	return os.Remove(NetNSPath(name))
 }
 
-// removeNetNSBelow removes a name whose mount lies below one of the whole folder: the first `ip netns add` after a boot mounts the folder on
-// itself. Others may use that mount, so it is taken away in a mount namespace of this thread only. Removing the name there takes
+// removeNetNSBelow removes a name whose mount lies below a mount of the whole folder, since the first `ip netns add` after a boot mounts
+// the folder on itself. Others may use that mount, so it is taken away in a mount namespace of this thread only. Removing the name there takes
 // its mounts out of all mount namespaces.
 func removeNetNSBelow(name string) error {
 	return onOwnThread(func() error {
@@ -160,7 +160,7 @@ func DialInNetNS(ctx context.Context, name, network, address string) (conn net.C
 	return conn, err
 }
 
-// Network is what the namespace holds.
+// Network describes the contents of the namespace.
 type Network struct {
 	Name     string
 	Bridge   string
@@ -181,7 +181,7 @@ var sysctls = [][2]string{
 	{"net/ipv4/conf/default/rp_filter", "0"},
 }
 
-// Setup makes the namespace hold exactly the layout; what is right already stays.
+// Setup makes the namespace match the layout, and leaves matching parts unchanged.
 func (l Network) Setup() error {
 	return InNetNS(l.Name, func() error {
 		for _, sysctl := range sysctls {
@@ -229,7 +229,7 @@ func (l Network) setupBridge() error {
 	return nil
 }
 
-// Foreign lists interfaces in the namespace that we would not have made: a sign that it is somebody else's.
+// Foreign lists interfaces in the namespace that the cluster does not make. If there are any, another program owns the namespace.
 func (l Network) Foreign() ([]string, error) {
 	var foreign []string
 	err := InNetNS(l.Name, func() error {
@@ -283,7 +283,7 @@ func ipNet(prefix netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: prefix.Addr().AsSlice(), Mask: net.CIDRMask(prefix.Bits(), prefix.Addr().BitLen())}
 }
 
-// InScratchNetNS calls f in a namespace of its own that nobody else sees and that is gone afterwards.
+// InScratchNetNS calls f in a new namespace that no other process can enter and that ends with the call.
 func InScratchNetNS(f func() error) error {
 	return onOwnThread(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {

@@ -30,7 +30,7 @@ func TestForeignLinks(t *testing.T) {
 		"a namespace that was just made":             {[]netlink.Link{lo}, nil},
 		"ours, with pods plugged in":                 {[]netlink.Link{lo, ours, link(5, 2, "veth1", "")}, nil},
 		"tunnel devices come by themselves":          {[]netlink.Link{lo, link(3, 0, "tunl0", "")}, nil},
-		"somebody's interface":                       {[]netlink.Link{lo, link(4, 0, "wg0", "")}, []string{"wg0"}},
+		"a foreign interface":                        {[]netlink.Link{lo, link(4, 0, "wg0", "")}, []string{"wg0"}},
 		"a bridge of our name with another owner":    {[]netlink.Link{lo, link(2, 0, "assay0", "assay-cluster:/other")}, []string{"assay0"}},
 		"a pair that is plugged into another bridge": {[]netlink.Link{lo, ours, link(7, 9, "veth2", "")}, []string{"veth2"}},
 	} {
@@ -45,14 +45,14 @@ func TestANameGoesAlthoughAnotherProgramMountedItsFolder(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root: it makes a network namespace")
 	}
-	// In a mount namespace of its own: where the machine's mounts are shared, taking one away takes the one below it too.
+	// In a new mount namespace, because with shared mounts an unmount also removes the mount below.
 	const inside = "ASSAY_NETNS_TEST"
 	if os.Getenv(inside) == "" {
 		again := exec.Command("/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")
 		again.Env = append(os.Environ(), inside+"=1")
 		again.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
 		if out, err := again.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("--- PASS: "+t.Name())) {
-			t.Errorf("in a mount namespace of its own: %v\n%s", err, out)
+			t.Errorf("in a new mount namespace: %v\n%s", err, out)
 		}
 		return
 	}

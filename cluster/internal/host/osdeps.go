@@ -110,7 +110,7 @@ func fetch(ctx context.Context, root string) error {
 	}
 	for name, target := range packageLinks {
 		if _, err := os.Stat(filepath.Join(root, target)); err != nil {
-			return fmt.Errorf("the distribution's packages hold no %s: Debian 12 is what this was made for: %w", target, err)
+			return fmt.Errorf("the packages of this distribution hold no %s; Debian 12 is supported: %w", target, err)
 		}
 		if err := os.Symlink(filepath.Join("..", target), filepath.Join(bin, name)); err != nil {
 			return err

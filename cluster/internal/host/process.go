@@ -21,7 +21,7 @@ type Identity struct {
 	BootID string `json:"bootID"`
 }
 
-// Record is what is remembered about a process we started.
+// Record identifies a process that the cluster started.
 type Record struct {
 	Identity
 	// Spec changes when the process would be started differently today.
@@ -87,7 +87,7 @@ func (id Identity) Age() time.Duration {
 	return time.Duration((uptime - float64(id.Start)/ticksPerSecond) * float64(time.Second))
 }
 
-// Signal sends a signal to exactly this process and to nobody else.
+// Signal sends a signal to this process, never to another one with the same number.
 func (id Identity) Signal(signal syscall.Signal) error {
 	// The handle is taken first: a process that is still the right one after that cannot be replaced behind it.
 	handle, err := os.FindProcess(id.PID)
@@ -126,7 +126,7 @@ type Records struct{ Dir string }
 
 func (r Records) path(name string) string { return filepath.Join(r.Dir, name+".json") }
 
-// Load returns what is remembered about a process; ok is false when nothing usable is.
+// Load returns the record of a process; ok is false without a usable record.
 func (r Records) Load(name string) (record Record, ok bool) {
 	data, err := os.ReadFile(r.path(name))
 	if err != nil || json.Unmarshal(data, &record) != nil {

@@ -111,7 +111,7 @@ func TestStopEndsExactlyTheProcess(t *testing.T) {
 		t.Error("it is still there")
 	}
 	if err := id.Stop(time.Second); err != nil {
-		t.Error("stopping what is gone must be fine:", err)
+		t.Error("stopping a finished process must succeed:", err)
 	}
 }
 

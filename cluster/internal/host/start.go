@@ -33,7 +33,7 @@ func (s Spec) Hash() string {
 }
 
 // Launcher starts programs through this program's own `enter` command, which joins cgroup and namespace and then becomes
-// the program: not one instruction of it runs outside of what tear-down cleans.
+// the program: none of its instructions runs outside the namespaces and groups that tear-down cleans.
 type Launcher struct {
 	// Self is the path of this program's binary.
 	Self    string

@@ -26,7 +26,7 @@ type KindCluster struct {
 	Out        io.Writer
 }
 
-// kindConfig gives the node what experiments need: whole CPUs for Guaranteed pods.
+// kindConfig gives Guaranteed pods exclusive CPUs.
 const kindConfig = `kind: Cluster
 apiVersion: kind.x-k8s.io/v1alpha4
 nodes:

@@ -19,7 +19,7 @@ const (
 	Embedded Mode = "embedded"
 	// Kind is a kind cluster of our own in a Docker engine.
 	Kind Mode = "kind"
-	// Existing is whatever the user's current kubeconfig points to.
+	// Existing is the cluster of the user's current kubeconfig.
 	Existing Mode = "existing"
 )
 
@@ -32,7 +32,7 @@ func Parse(text string) (Mode, error) {
 	return "", fmt.Errorf("CLUSTER is %q: use embedded, kind, existing, or nothing for the first that can work", text)
 }
 
-// Facts are what the decision depends on. Each is nil or says why not.
+// Facts are the inputs of the decision. Each is nil, or the reason why that mode cannot work.
 type Facts struct {
 	// Docker is nil where a Docker engine answers.
 	Docker error

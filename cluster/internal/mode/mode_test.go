@@ -17,11 +17,11 @@ func TestDecide(t *testing.T) {
 		want  Mode
 		why   string
 	}{
-		"what is asked for is used, even if nothing looks good": {Existing, Facts{no, no}, Existing, "asks for it"},
+		"the requested mode is used, even if no mode can work": {Existing, Facts{no, no}, Existing, "asks for it"},
 		"Docker answers":                          {"", Facts{nil, no}, Kind, "Docker engine answers"},
 		"Docker answers and embedded could run":   {"", Facts{nil, nil}, Kind, "CLUSTER=embedded"},
 		"only embedded can run":                   {"", Facts{no, nil}, Embedded, "no Docker engine"},
-		"nothing can run, and nobody said we may": {"", Facts{no, no}, "", ""},
+		"no mode can work, and none is requested": {"", Facts{no, no}, "", ""},
 	} {
 		mode, why, err := Decide(tc.asked, tc.facts)
 		if mode != tc.want || !strings.Contains(why, tc.why) || (err == nil) != (tc.want != "") {

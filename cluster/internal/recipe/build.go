@@ -18,7 +18,7 @@ import (
 	"assay.dev/assay/cluster/internal/host"
 )
 
-// neededForOneBuild is a generous bound on what compiling the largest component writes.
+// neededForOneBuild is a generous bound on the disk space for compiling the largest component.
 const neededForOneBuild = 3 << 30
 
 // stillBuildingEvery is how often a long build says that it is alive.
@@ -40,7 +40,7 @@ type Built struct {
 	Key string
 }
 
-// Build compiles what Select finds for the names, one after another, and skips what the cache holds.
+// Build compiles the recipes that Select finds for the names, one after another, and skips cached ones.
 func (b Builder) Build(ctx context.Context, names ...string) ([]Built, error) {
 	recipes, err := Select(names...)
 	if err != nil {
@@ -186,7 +186,7 @@ func (b Builder) compile(ctx context.Context, planned Built) error {
 }
 
 func buildEnv() []string {
-	// The caller's flags and workspace must not change what is built; a stamp from a surrounding Git checkout would.
+	// The caller's flags and workspace must not change the build, and neither may a stamp of a surrounding Git checkout.
 	// The compiler's processes are short: collecting less garbage makes them faster and takes some hundred MB.
 	return append(os.Environ(), "GOGC=400", "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64", "GOFLAGS=-buildvcs=false", "GOWORK=off")
 }
@@ -206,7 +206,7 @@ func (b Builder) SourceTree(ctx context.Context, planned Built) (string, error) 
 	}
 	unfinished := fmt.Sprintf("%s.%d", tree, os.Getpid())
 	defer os.RemoveAll(unfinished)
-	// What an interrupted copy left goes first. The copy is writable, which the module cache is not.
+	// Remove the rest of an interrupted copy first. The copy is writable, which the module cache is not.
 	if err := errors.Join(os.RemoveAll(unfinished), os.CopyFS(unfinished, os.DirFS(downloaded))); err != nil {
 		return "", fmt.Errorf("copying %s to %s: %w", downloaded, unfinished, err)
 	}

@@ -29,7 +29,7 @@ const (
 	chartContent = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 )
 
-// Stamp writes into the chart's folder what it says of images: in values.yaml where each comes from, in Chart.yaml the version, and the
+// Stamp writes the images into the chart's folder: in values.yaml where each comes from, in Chart.yaml the version, and the
 // images once more for Artifact Hub. With a registry, ours come from there; with layouts, ours are pinned to their digests.
 func Stamp(chart string, table image.Table, version, registry, layouts string) error {
 	values, err := os.ReadFile(filepath.Join(chart, "values.yaml"))
@@ -68,7 +68,7 @@ func Stamp(chart string, table image.Table, version, registry, layouts string) e
 	)
 }
 
-// origin is where an image comes from. One without a tag of its own has the chart's version.
+// origin is the reference of an image. Without a tag it has the chart's version.
 type origin struct{ repository, tag, digest string }
 
 func originOf(row image.Row, registry, layouts string) (origin, error) {

@@ -37,13 +37,13 @@ type node struct {
 	Deps []struct {
 		Package string `json:"pkg"`
 		Kinds   []struct {
-			// Kind is "dev" or "build", and absent in what the program itself uses.
+			// Kind is "dev" or "build", and absent for dependencies of the program itself.
 			Kind string `json:"kind"`
 		} `json:"dep_kinds"`
 	} `json:"deps"`
 }
 
-// ReadWorkspace reads what cargo metadata printed.
+// ReadWorkspace parses the output of cargo metadata.
 func ReadWorkspace(metadata []byte) (Workspace, error) {
 	var workspace Workspace
 	if err := json.Unmarshal(metadata, &workspace); err != nil {

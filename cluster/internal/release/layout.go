@@ -42,7 +42,7 @@ func Platforms(list string) ([]string, error) {
 }
 
 // Layouts writes an OCI layout of every row into a folder of its name: an index with an image for each platform, whose programs are in
-// bin, where {arch} stands for the architecture. What lay there is replaced.
+// bin, where {arch} stands for the architecture. Existing layouts are replaced.
 func Layouts(rows image.Table, dir, bin string, architectures []string) error {
 	for _, row := range rows {
 		index, err := indexOf(row, bin, architectures)
@@ -126,13 +126,13 @@ func open(dir string) (v1.Descriptor, remote.Taggable, error) {
 	return only, inner, err
 }
 
-// Digest is that of what a layout holds.
+// Digest returns the digest of a layout's content.
 func Digest(dir string) (string, error) {
 	only, _, err := open(dir)
 	return only.Digest.String(), err
 }
 
-// Push puts what a layout holds into a registry, and returns its name there by digest.
+// Push pushes the content of a layout to a registry and returns its reference by digest.
 func Push(ctx context.Context, dir, repository, tag string, insecure bool) (string, error) {
 	only, content, err := open(dir)
 	if err != nil {

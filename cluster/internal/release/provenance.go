@@ -14,18 +14,18 @@ import (
 	"strings"
 )
 
-// Build is what is known of how the files of a release were made.
+// Build describes how the files of a release were built.
 type Build struct {
 	// Commit is the tree's, in full; Dirty says that the tree had changes beside it.
 	Commit string
 	Dirty  bool
-	// Builder is the URL of who or what ran it.
+	// Builder is the URL of the builder.
 	Builder string
 	// Parameters are the variables that make was given, Tools the compilers with their versions.
 	Parameters, Tools map[string]string
 }
 
-// buildType names what the parameters mean: docs/install/README.md describes it.
+// buildType names the meaning of the parameters, which docs/install/README.md describes.
 const buildType = "https://assay.dev/make-release/v1"
 
 // statement is in-toto's, with SLSA's predicate: https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md and
@@ -60,7 +60,7 @@ type predicate struct {
 
 var commitForm = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
 
-// Provenance returns the statement of what every file in a folder was made from. Nothing may be in the folder that was not.
+// Provenance returns the provenance statement of all files in a folder. A file without provenance is an error.
 func Provenance(dir string, build Build) ([]byte, error) {
 	if !commitForm.MatchString(build.Commit) {
 		return nil, fmt.Errorf("invalid commit %q: give it in full, as git rev-parse HEAD prints it", build.Commit)

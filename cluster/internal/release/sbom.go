@@ -25,7 +25,7 @@ import (
 // format is the newest version of CycloneDX that the scanners in use all read.
 const format = cyclonedx.SpecVersion1_6
 
-// Release is what the documents of all programs of a release have in common.
+// Release holds the values that the documents of all programs of a release share.
 type Release struct {
 	Version string
 	// Time is that of the commit: the same tree gives the same documents.
@@ -48,7 +48,7 @@ func (r Release) Document(program string) ([]byte, error) {
 	case root != "":
 		err = r.addCrates(bom, root)
 	default:
-		err = fmt.Errorf("invalid program %s: found neither what Go writes into programs (%w) nor a program of this name in the Rust workspace",
+		err = fmt.Errorf("invalid program %s: found neither Go build information (%w) nor a program of this name in the Rust workspace",
 			program, notGo)
 	}
 	if err != nil {

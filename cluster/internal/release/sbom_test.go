@@ -35,14 +35,14 @@ func TestModules(t *testing.T) {
 		want      []string
 	}{
 		"a program of the standard library alone has it": {"go1.26.8", nil, []string{"pkg:golang/stdlib@1.26.8"}},
-		"what a distribution appends to Go's version is no part of it": {
+		"a suffix that a distribution appends to Go's version is dropped": {
 			"go1.26.8 X:nocoverageredesign", nil, []string{"pkg:golang/stdlib@1.26.8"},
 		},
 		"modules are sorted, and their versions escaped": {
 			"go1.26.8", []*debug.Module{{Path: "b.example/x", Version: "v2.0.0+incompatible"}, {Path: "a.example/x", Version: "v1.0.0"}},
 			[]string{"pkg:golang/a.example/x@v1.0.0", "pkg:golang/b.example/x@v2.0.0%2Bincompatible", "pkg:golang/stdlib@1.26.8"},
 		},
-		"of a module that is replaced, what took its place is in the program": {
+		"the replacement of a module is listed": {
 			"go1.26.8", []*debug.Module{{Path: "a.example/x", Version: "v1.0.0", Replace: &debug.Module{Path: "fork.example/x", Version: "v1.0.1"}}},
 			[]string{"pkg:golang/fork.example/x@v1.0.1", "pkg:golang/stdlib@1.26.8"},
 		},
@@ -64,7 +64,7 @@ func TestModules(t *testing.T) {
 	}
 }
 
-// read parses a document with the library, which refuses what is no CycloneDX.
+// read parses a document with the library, which rejects other formats.
 func read(t *testing.T, document []byte) *cyclonedx.BOM {
 	t.Helper()
 	bom := new(cyclonedx.BOM)
@@ -74,7 +74,7 @@ func read(t *testing.T, document []byte) *cyclonedx.BOM {
 	return bom
 }
 
-// TestAGoProgramHasTheModulesThatGoNames compares with what `go version -m` reads from the same file.
+// TestAGoProgramHasTheModulesThatGoNames compares with the output of `go version -m` from the same file.
 func TestAGoProgramHasTheModulesThatGoNames(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "cluster")
 	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program,
@@ -207,7 +207,7 @@ func TestARustProgramHasTheCratesThatItUsesAndNoOthers(t *testing.T) {
 
 func TestWhatHasNoBillOfMaterialsIsAnError(t *testing.T) {
 	for sentence, tc := range map[string]struct{ program, want string }{
-		"a file that nobody knows":              {"mystery", "nor a program of this name"},
+		"an unknown file":                       {"mystery", "nor a program of this name"},
 		"a crate that comes from no registry":   {"forked", `found "git+https://x#abc"`},
 		"a library, which is no program of any": {"harness", "nor a program of this name"},
 	} {
