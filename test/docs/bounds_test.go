@@ -94,10 +94,10 @@ func TestNothingIsReadWithoutABound(t *testing.T) {
 
 func TestWhatReadsWithoutABound(t *testing.T) {
 	for name, tc := range map[string]struct{ code, want string }{
-		"an object to its end":               {"io.ReadAll(object)", "io.ReadAll reads for as long"},
-		"an answer to its end":               {"io.ReadAll(answer.Body)", "io.ReadAll reads for as long"},
-		"an answer that is decoded":          {"json.NewDecoder(answer.Body)", "json.NewDecoder reads for as long"},
-		"an answer that is copied":           {"io.Copy(out, answer.Body)", "io.Copy reads for as long"},
+		"an object to its end":               {"io.ReadAll(object)", "io.ReadAll reads without a limit"},
+		"an answer to its end":               {"io.ReadAll(answer.Body)", "io.ReadAll reads without a limit"},
+		"an answer that is decoded":          {"json.NewDecoder(answer.Body)", "json.NewDecoder reads without a limit"},
+		"an answer that is copied":           {"io.Copy(out, answer.Body)", "io.Copy reads without a limit"},
 		"as much of an answer as is allowed": {"json.NewDecoder(io.LimitReader(answer.Body, 9))", ""},
 		"as much of an object as is allowed": {"io.ReadAll(io.LimitReader(object, 9))", ""},
 		"what is in memory already":          {"json.NewDecoder(bytes.NewReader(raw))", ""},
