@@ -7,7 +7,7 @@ export GOFLAGS := $(strip $(filter-out -trimpath -gcflags=%,$(GOFLAGS)) -trimpat
 # A compiler that collects less garbage is faster.
 GO_BUILD := GOGC=400 go build -ldflags "-s -w -X main.version=$(VERSION)"
 # A runner that goes into any image, and kernels that run in an empty one, cannot look for a C library there.
-CARGO_RELEASE := RUSTFLAGS="-C target-feature=+crt-static" cargo build --manifest-path workloads/Cargo.toml --locked --release \
+CARGO_RELEASE := RUSTFLAGS="-C target-feature=+crt-static" cargo build --locked --release \
   --target x86_64-unknown-linux-gnu
 
 KERNELS := scan-pir batch-rms24 batch-curp-ho insert-diskann insert-mork spin-kernel
@@ -31,7 +31,7 @@ build-go: bin/cluster
 build-rust:
 	@mkdir -p bin
 	$(call timed,workloads,$(CARGO_RELEASE) $(RUST_PACKAGES:%=-p %))
-	@cp -f $(patsubst %,workloads/target/x86_64-unknown-linux-gnu/release/%,$(RUST_PROGRAMS) $(TEST_PROGRAMS)) bin/
+	@cp -f $(patsubst %,target/x86_64-unknown-linux-gnu/release/%,$(RUST_PROGRAMS) $(TEST_PROGRAMS)) bin/
 
 .PHONY: bin/assay
 bin/assay:
@@ -41,7 +41,7 @@ bin/assay:
 bin/assay-runner:
 	@mkdir -p bin
 	@$(CARGO_RELEASE) -p assay-runner
-	@cp -f workloads/target/x86_64-unknown-linux-gnu/release/assay-runner bin/
+	@cp -f target/x86_64-unknown-linux-gnu/release/assay-runner bin/
 
 .PHONY: bin/cluster
 bin/cluster:
@@ -49,4 +49,4 @@ bin/cluster:
 
 .PHONY: clean
 clean: ## Remove what the build made here (the cache stays: rm -rf $ASSAY_CACHE).
-	rm -rf bin out workloads/target
+	rm -rf bin out target

@@ -21,7 +21,7 @@ generate: bin/cluster ## Regenerate what is generated (may write).
 .PHONY: fmt
 fmt: ## Format everything (may write).
 	@for m in $(GO_MODULES); do gofmt -w $$m || exit 1; done
-	@cargo fmt --all --manifest-path workloads/Cargo.toml
+	@cargo fmt --all
 
 .PHONY: lint
 lint: ## golangci-lint, deadcode, actionlint, clippy and format checks (read only).
@@ -33,8 +33,8 @@ lint: ## golangci-lint, deadcode, actionlint, clippy and format checks (read onl
 	   && if [ -n "$$dead" ]; then echo "no program calls these, delete them or move them to the tests that do: $$dead"; exit 1; fi) \
 	  || exit 1; done
 	@cd test/docs && go tool $(TOOLS) actionlint $(CURDIR)/.github/workflows/*.yaml
-	@cargo fmt --all --manifest-path workloads/Cargo.toml --check
-	@cargo clippy --manifest-path workloads/Cargo.toml --locked --all-targets --features insert-diskann/peer -- -D warnings
+	@cargo fmt --all --check
+	@cargo clippy --locked --all-targets --features insert-diskann/peer -- -D warnings
 	@scripts=$$(git grep -lE '^#!.*[/ ](ba)?sh\b|^# shellcheck shell=' -- ':!*.md'); for f in $$scripts; do bash -n $$f; done; \
 	  if command -v shellcheck >/dev/null; then shellcheck $$scripts; else echo 'shellcheck is not on PATH: scripts are parsed only'; fi
 	@if git grep -lF '$(CURDIR)/' -- .; then \
@@ -58,7 +58,7 @@ test: test-rust test-go test-stores-short test-dashboards ## All tests that need
 
 .PHONY: test-rust
 test-rust: ## Rust tests.
-	@cargo test --manifest-path workloads/Cargo.toml --locked --workspace --features insert-diskann/peer
+	@cargo test --locked --workspace --features insert-diskann/peer
 
 .PHONY: test-go
 test-go: bin/cluster bin/assay-runner ## Go tests, with a real kube-apiserver, etcd and MinIO: those of KUBEBUILDER_ASSETS, or built here.

@@ -69,7 +69,7 @@ func crates(ctx context.Context, root, target string) (sbom.Workspace, error) {
 	defer cancel()
 	metadata, err := execx.OS{}.Output(ctx, execx.Command{Path: "cargo", Args: []string{
 		"metadata", "--format-version=1", "--locked", "--filter-platform=" + target,
-		"--manifest-path=" + filepath.Join(root, "workloads", "Cargo.toml"),
+		"--manifest-path=" + filepath.Join(root, "Cargo.toml"),
 	}})
 	if err != nil {
 		return sbom.Workspace{}, err

@@ -6,7 +6,7 @@ type OutputFormat string
 
 // Output formats. All but AssayResult and None are written by other tools: each metric then says where it is found (from).
 const (
-	// AssayResult is the JSON object of workloads/schema/result.schema.json.
+	// AssayResult is the JSON object of runner/schema/result.schema.json.
 	AssayResult OutputFormat = "AssayResult"
 	// GoBenchOutput is what go test -bench prints, as text or with -json.
 	GoBenchOutput OutputFormat = "GoBench"

@@ -341,7 +341,7 @@ func difference(want, got []string) string {
 // fixtures of both languages, good and bad.
 func fixtures(f *testing.F) map[string][]byte {
 	f.Helper()
-	paths, err := filepath.Glob(filepath.Join("..", "..", "..", "workloads", "schema", "fixtures", "*", "*.json"))
+	paths, err := filepath.Glob(filepath.Join("..", "..", "..", "runner", "schema", "fixtures", "*", "*.json"))
 	if err != nil || len(paths) < 20 {
 		f.Fatalf("%d fixtures: %v", len(paths), err)
 	}

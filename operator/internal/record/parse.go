@@ -20,7 +20,7 @@ import (
 )
 
 // The schemas are copied because an embedded file must lie inside the module; a test fails when the copies differ.
-//go:generate cp ../../../workloads/schema/attempt.schema.json ../../../workloads/schema/result.schema.json ../../../workloads/schema/wave.schema.json schema/
+//go:generate cp ../../../runner/schema/attempt.schema.json ../../../runner/schema/result.schema.json ../../../runner/schema/wave.schema.json schema/
 
 //go:embed schema/*.schema.json
 var schemaFiles embed.FS

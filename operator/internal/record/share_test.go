@@ -11,7 +11,7 @@ import (
 
 // TestSharingReadsTheSame reads every fixture three times in a row, so that the later ones are from memory.
 func TestSharingReadsTheSame(t *testing.T) {
-	files, err := filepath.Glob("../../../workloads/schema/fixtures/valid/attempt*.json")
+	files, err := filepath.Glob("../../../runner/schema/fixtures/valid/attempt*.json")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no fixtures: %v", err)
 	}
@@ -40,7 +40,7 @@ func TestSharingReadsTheSame(t *testing.T) {
 
 // TestSharedFingerprintsAreOne reads two attempts that differ in what their machine was doing.
 func TestSharedFingerprintsAreOne(t *testing.T) {
-	raw, err := os.ReadFile("../../../workloads/schema/fixtures/valid/attempt-build.json")
+	raw, err := os.ReadFile("../../../runner/schema/fixtures/valid/attempt-build.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestSharedFingerprintsAreOne(t *testing.T) {
 
 // Every trial may write as much as is kept of one, as with the time of day in it. What all of them wrote is not held.
 func TestWhatProcessesWroteIsKeptOfTheFirst(t *testing.T) {
-	raw, err := os.ReadFile("../../../workloads/schema/fixtures/valid/attempt-build.json")
+	raw, err := os.ReadFile("../../../runner/schema/fixtures/valid/attempt-build.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,7 @@
 //!
 //! `gxhash` is written with AES instructions and refuses to compile unless the compiler may use them everywhere in the
 //! program. The images of this project must run on any x86-64, so the workspace puts this crate in its place
-//! (`[patch.crates-io]` in `workloads/Cargo.toml`). `pathmap` hashes when it merkleizes, serialises or folds a trie with a
+//! (`[patch.crates-io]` in `Cargo.toml`). `pathmap` hashes when it merkleizes, serialises or folds a trie with a
 //! memo; it does not when it inserts, joins or iterates, which is all that is done with it here. So the replacement
 //! changes no measured figure.
 //!
