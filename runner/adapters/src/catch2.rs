@@ -1,8 +1,8 @@
 //! Catch2's XML, from `--reporter xml` of a test program with benchmarks.
 //!
-//! Catch2 keeps no samples in any of its reports: the mean and the standard deviation, each with the bounds of its bootstrap
-//! interval, are what it computed, in nanoseconds (Catch2, docs/benchmarks.md). A benchmark may stand in a test case or in a
-//! section of one.
+//! None of Catch2's reports contains samples. It computes the mean and the standard deviation, each with the bounds of
+//! its bootstrap interval, in nanoseconds (Catch2, docs/benchmarks.md). A benchmark is inside a test case or one of its
+//! sections.
 
 use std::collections::BTreeMap;
 
@@ -13,21 +13,22 @@ use crate::report::{Benchmark, Field, Reading, Report, joined, one_more};
 use crate::source::{Lines, Source};
 use crate::text;
 
-/// The elements with a figure, and what Catch2 calls each in its other reports.
+/// Elements with a figure, and their names in Catch2's other reports.
 const STATISTICS: [(&str, &str); 2] = [("mean", "mean"), ("standardDeviation", "standard deviation")];
 
-/// More than Catch2 gives to any element. The parser compares each with all others of its element.
+/// Limit on attributes per element, above any that Catch2 writes. The parser compares all pairs of an element's
+/// attributes.
 const MOST_ATTRIBUTES: usize = 32;
-/// More elements than those that hold a benchmark, from the root on.
+/// Limit on nesting, above the depth of any benchmark element.
 const DEEPEST: usize = 64;
 
 pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
     let text = std::str::from_utf8(&source.bytes)
         .map_err(|error| Fault::whole(&source.name, format!("invalid UTF-8 at byte {}", error.valid_up_to())))?;
-    let asks = "did the program write all of it, with --reporter xml and nothing else?";
+    let asks = "run with --reporter xml and check that the output is complete";
     if let Some((at, problem)) = strange(text) {
         let line = Lines::new(&source.bytes).of(at);
-        return Err(Fault::at_line(&source.name, line, format!("{problem}, and Catch2 writes no such thing; {asks}")));
+        return Err(Fault::at_line(&source.name, line, format!("{problem}, which Catch2 does not write; {asks}")));
     }
     let document = Document::parse(text).map_err(|error| {
         let problem = format!("invalid XML: {error}; {asks}");
@@ -36,7 +37,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
     let root = document.root_element();
     let line = |node: Node| Lines::new(&source.bytes).of(node.range().start);
     let name = root.tag_name().name();
-    // Version 3 renamed the element.
+    // The element was renamed in version 3.
     if !["Catch", "Catch2TestRun"].contains(&name) {
         let problem =
             format!("invalid element {}: allowed are Catch (version 2) and Catch2TestRun (version 3)", quoted(name));
@@ -45,7 +46,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
     if let Some(failed) = root.descendants().find(|node| is_failure(*node)) {
         let case = failed.ancestors().find(|node| node.has_tag_name("TestCase"));
         let case = case.and_then(|node| node.attribute("name")).unwrap_or_default();
-        let problem = format!("test case {} failed: figures of wrong answers mean nothing", quoted(case));
+        let problem = format!("test case {} failed, so that its figures are invalid; fix the test", quoted(case));
         return Err(Fault { field: place(failed), ..Fault::at_line(&source.name, line(failed), problem) });
     }
     let mut report = Report {
@@ -80,14 +81,14 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
     Ok(report)
 }
 
-/// Whether a node says that something did not hold. A test case that may fail has an OverallResult of success.
+/// Reports whether a node records a failed assertion. A test case that may fail has an OverallResult of success.
 fn is_failure(node: Node) -> bool {
     node.has_tag_name("OverallResult") && node.attribute("success") == Some("false")
 }
 
-/// Where an element is such that the parser takes more time or room for it than for its text, and why.
+/// Returns position and reason of the first construct on which the parser would need more than linear time or memory.
 fn strange(text: &str) -> Option<(usize, String)> {
-    // No value of an attribute has this character.
+    // Attribute values cannot contain this character.
     for (at, _) in text.match_indices('<') {
         let tag = &text[at + 1..];
         if tag.starts_with(['!', '?', '/']) {
@@ -118,14 +119,14 @@ fn strange(text: &str) -> Option<(usize, String)> {
     None
 }
 
-/// The element and those that hold it, for a message.
+/// Names the element and its ancestors for a message.
 fn place(node: Node) -> String {
     let mut names: Vec<&str> = node.ancestors().filter(Node::is_element).map(|node| node.tag_name().name()).collect();
     names.reverse();
     names.join(".")
 }
 
-/// The benchmark's name below those of its test case and sections, which tells two of one name apart.
+/// The benchmark's name prefixed with its test case and sections, which distinguishes benchmarks of the same name.
 fn path(node: Node) -> String {
     let holds = |node: &Node| ["TestCase", "Section", "BenchmarkResults"].contains(&node.tag_name().name());
     let holders = node.ancestors().take(DEEPEST).filter(holds);
@@ -133,7 +134,8 @@ fn path(node: Node) -> String {
     joined("/", names.into_iter().rev())
 }
 
-/// What Catch2 computed. Without an analysis it has one mean only: no interval, and a deviation of nothing.
+/// The figures that Catch2 computed. Without an analysis it reports a mean only, with no interval and a deviation of
+/// zero.
 fn fields(node: Node) -> Vec<Field> {
     let mut fields = Vec::new();
     for child in node.children().filter(Node::is_element) {
@@ -155,7 +157,7 @@ fn figure(node: Node, attribute: &str) -> Result<Reading, String> {
     text::summary(text, 1.0).map_err(|problem| format!("attribute {attribute}: {problem}"))
 }
 
-/// All iterations: those of one sample times the samples.
+/// The total number of iterations: those per sample times the number of samples.
 fn iterations(node: Node) -> Option<f64> {
     let number = |name: &str| node.attribute(name).and_then(|text| text::number(text).ok());
     number("samples").zip(number("iterations")).map(|(samples, each)| samples * each)

@@ -1,7 +1,8 @@
-//! Criterion's folder (`target/criterion`), or what it prints with `--output-format bencher`.
+//! Criterion's folder (`target/criterion`), or its output with `--output-format bencher`.
 //!
-//! In the folder, `BENCHMARK/new/` has the last measurement: `benchmark.json` says which, `sample.json` has the iterations and
-//! the time of every sample, `estimates.json` the statistics. The text has one median per benchmark, in whole nanoseconds.
+//! In the folder, `BENCHMARK/new/` has the last measurement. `benchmark.json` identifies the benchmark, `sample.json`
+//! has the iterations and the time of every sample, and `estimates.json` the statistics. The text format has one median
+//! per benchmark, in whole nanoseconds.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +13,12 @@ use crate::json;
 use crate::report::{Benchmark, Field, Reading, Report};
 use crate::source::Source;
 
-/// Files of a measurement that are read.
+/// Files of a measurement to read.
 const FILES: [&str; 3] = ["benchmark.json", "estimates.json", "sample.json"];
-/// Times in the folder are in this unit, unless the benchmark measures something else than time.
+/// Unit of times in the folder, unless the benchmark measures a quantity other than time.
 const NANOSECONDS: Option<&str> = Some("ns");
 
-/// Splits `group/id/new/sample.json` into `group/id/new` and `sample.json`, if it is a file that is read.
+/// Splits `group/id/new/sample.json` into `group/id/new` and `sample.json`; None for files that are not read.
 pub(crate) fn file(name: &str) -> Option<(&str, &str)> {
     let (folder, file) = name.rsplit_once('/')?;
     (FILES.contains(&file) && (folder.ends_with("/new") || folder == "new")).then_some((folder, file))
@@ -36,7 +37,7 @@ pub(crate) fn folder(sources: &[Source]) -> Result<Report, Fault> {
         source: "Criterion's folder".into(),
         benchmarks,
         usual_field: Some("sample"),
-        if_none: "no folder in it has new/benchmark.json; is it the one that CRITERION_HOME names?",
+        if_none: "no subfolder has new/benchmark.json; check that it is the folder in CRITERION_HOME",
         ..Report::default()
     })
 }
@@ -63,7 +64,7 @@ fn measurement(folder: &str, files: &BTreeMap<&str, &Source>) -> Result<Benchmar
     let mut fields = Vec::new();
     for (unit, amount) in throughputs(&about) {
         let rates = times.as_ref().map_err(Clone::clone).map(|(_, times)| {
-            // A time of nothing gives no finite rate, which is reported where it is asked for.
+            // A time of zero gives an infinite rate, which is reported when the rate is requested.
             Reading::Samples(times.iter().map(|time| amount / (time / 1e9)).collect())
         });
         let rates = rates.and_then(|reading| match &reading {
@@ -88,7 +89,7 @@ fn measurement(folder: &str, files: &BTreeMap<&str, &Source>) -> Result<Benchmar
     Ok(Benchmark { name, place: folder.to_owned(), fields, iterations, ..Benchmark::default() })
 }
 
-/// All iterations, and the time of one in every sample.
+/// Returns the total number of iterations and the time per iteration of every sample.
 fn times(sample: &Value) -> Result<(f64, Vec<f64>), String> {
     let list = |field: &str| match sample.get(field).map(json::samples) {
         Some(Ok(Reading::Samples(samples))) => Ok(samples),
@@ -109,7 +110,7 @@ fn times(sample: &Value) -> Result<(f64, Vec<f64>), String> {
     Ok((iterations.iter().sum(), each))
 }
 
-/// What one iteration works through, as the benchmark declares it.
+/// The work per iteration, as declared by the benchmark.
 fn throughputs(about: &Value) -> Vec<(&'static str, f64)> {
     let Some(Value::Object(declared)) = about.get("throughput") else { return Vec::new() };
     let mut out = Vec::new();
@@ -141,7 +142,10 @@ pub(crate) fn text(source: &Source) -> Result<Report, Fault> {
     for (i, line) in text.lines().enumerate() {
         let number = i + 1;
         if line.contains("panicked at ") || line.starts_with("test result: FAILED") {
-            let problem = format!("the program reports {}; figures of a failure mean nothing", quoted(line.trim()));
+            let problem = format!(
+                "the program reports {}, so that its figures are invalid; fix the failure",
+                quoted(line.trim())
+            );
             return Err(Fault::at_line(&source.name, number, problem));
         }
         let Some(rest) = line.strip_prefix("test ") else { continue };
@@ -161,7 +165,7 @@ pub(crate) fn text(source: &Source) -> Result<Report, Fault> {
     Ok(report)
 }
 
-/// Reads `1,234 ns/iter (+/- 56)`, which libtest may end with ` = 78 MB/s`.
+/// Parses `1,234 ns/iter (+/- 56)`, which libtest may extend with ` = 78 MB/s`.
 fn printed(figures: &str) -> Result<Vec<Field>, String> {
     let wrong = || format!("{} is not of the form N ns/iter (+/- N)", quoted(figures.trim()));
     let number = |text: &str| match text.replace(',', "").parse::<f64>() {

@@ -1,4 +1,5 @@
-//! A table with a header: every row is a sample, every column a field. `from.benchmark` may choose rows, as `column=value`.
+//! A table with a header. Every row is a sample and every column a field. `from.benchmark` may select rows, as
+//! `column=value`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,20 +9,20 @@ use crate::fault::{Fault, listed, quoted};
 use crate::report::{Benchmark, Field, Reading, Report};
 use crate::source::{Lines, Source};
 
-/// What the rows are called when none are chosen.
+/// Name of the selection without a filter.
 const ALL: &str = "all rows";
-/// No table has more: all of them are named for every choice of rows.
+/// Limit on columns, because every selection of rows lists all of them.
 const MOST_COLUMNS: usize = 10_000;
 
-/// Rows that are chosen.
+/// A selection of rows.
 struct Choice<'a> {
-    /// By whom, as from.benchmark; absent: all rows.
+    /// The from.benchmark that made it; absent: all rows.
     name: Option<&'a str>,
-    /// In which column they have which value.
+    /// The column and the value that selected rows have in it.
     only: Option<(usize, &'a str)>,
-    /// Line of the first.
+    /// Line of the first selected row.
     first: Option<usize>,
-    /// The columns that somebody asks for.
+    /// The requested columns.
     samples: BTreeMap<usize, Result<Vec<f64>, String>>,
 }
 
@@ -32,7 +33,7 @@ pub(crate) fn read(source: &Source, wanted: &[MetricSource]) -> Result<Report, F
         let problem = match error.kind() {
             csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
                 format!(
-                    "{len} fields, and the header has {expected_len}: was the output cut, or is a comma not quoted?"
+                    "{len} fields, and the header has {expected_len}: check that the output is complete and that commas are quoted"
                 )
             }
             csv::ErrorKind::Utf8 { .. } => "invalid UTF-8".into(),
@@ -42,10 +43,11 @@ pub(crate) fn read(source: &Source, wanted: &[MetricSource]) -> Result<Report, F
     };
     let header = reader.headers().map_err(|error| wrong(&error))?.clone();
     if header.len() > MOST_COLUMNS {
-        let problem = format!("{} columns, and a table has at most {MOST_COLUMNS}: is a sample a row?", header.len());
+        let problem =
+            format!("{} columns, but at most {MOST_COLUMNS} are allowed; write one sample per row", header.len());
         return Err(Fault::at_line(&source.name, 1, problem));
     }
-    // A byte order mark is not a part of the first name.
+    // A byte order mark is not part of the first name.
     let columns: Vec<String> = header.iter().map(|name| name.trim_start_matches('\u{feff}').to_owned()).collect();
     let mut known = BTreeSet::new();
     for name in &columns {
@@ -73,7 +75,7 @@ pub(crate) fn read(source: &Source, wanted: &[MetricSource]) -> Result<Report, F
             continue;
         };
         let field = |(at, column): (usize, &String)| {
-            // What nobody asks for is not looked at.
+            // Columns that were not requested are not parsed.
             let samples = choice.samples.remove(&at).unwrap_or_else(|| Err(String::new()));
             Field::of(column, None, samples.map(Reading::Samples))
         };
@@ -95,7 +97,7 @@ pub(crate) fn read(source: &Source, wanted: &[MetricSource]) -> Result<Report, F
     })
 }
 
-/// The choices of all metrics, each once.
+/// Returns the distinct selections of all metrics.
 fn choices<'a>(source: &Source, columns: &[String], wanted: &'a [MetricSource]) -> Result<Vec<Choice<'a>>, Fault> {
     let at = |column: &str| columns.iter().position(|name| name == column);
     let choice = |name: Option<&'a str>| -> Result<Choice<'a>, Fault> {
@@ -119,7 +121,7 @@ fn choices<'a>(source: &Source, columns: &[String], wanted: &'a [MetricSource]) 
 }
 
 impl Choice<'_> {
-    /// Takes the row if it is chosen.
+    /// Records the row if it is selected.
     fn take(&mut self, line: usize, row: &csv::StringRecord) {
         if self.only.is_some_and(|(at, value)| row.get(at) != Some(value)) {
             return;
@@ -136,7 +138,7 @@ impl Choice<'_> {
     }
 }
 
-/// Where a row begins. The reader's own count of lines is behind where they end with two characters.
+/// Returns the line on which a row begins. The csv reader's line count is wrong for CRLF line breaks.
 fn begin(bytes: &[u8], position: &csv::Position) -> usize {
     let at = usize::try_from(position.byte()).unwrap_or(usize::MAX).min(bytes.len());
     at + bytes[at..].iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count()

@@ -1,8 +1,8 @@
-//! The table that divan prints.
+//! The table printed by divan.
 //!
-//! divan writes for people only: a tree of names, and beside it the fastest, slowest, median and mean time of an iteration, with
-//! four significant digits. Below a benchmark come its throughputs, and what its allocations counted and measured. Every table ends
-//! with an empty line.
+//! divan has no machine-readable format. It prints a tree of names with the fastest, slowest, median and mean time of
+//! an iteration, to four significant digits. Below a benchmark follow its throughputs and its allocation statistics.
+//! Every table ends with an empty line.
 
 use crate::fault::{Fault, quoted};
 use crate::report::{Benchmark, Field, Reading, Report, joined, one_more};
@@ -10,13 +10,13 @@ use crate::source::Source;
 use crate::text;
 
 const COLUMNS: [&str; 6] = ["fastest", "slowest", "median", "mean", "samples", "iters"];
-/// Columns that are statistics of a figure.
+/// Number of statistics columns per figure.
 const STATISTICS: usize = 4;
-/// Where a name begins, the last of its parent or not.
+/// Tree branches before a name: with a following sibling, or the last child.
 const BRANCHES: [&str; 2] = ["├─ ", "╰─ "];
-/// No heading of allocations is longer: it is a part of the name of every figure below it.
+/// Limit on the length of an allocation heading, because it becomes part of the name of every figure below it.
 const LONGEST_HEADING: usize = 32;
-/// A throughput as it is written, what it counts and its unit.
+/// Throughput suffixes with the quantity they count and its unit.
 const RATES: [(&str, &str, &str); 4] =
     [("B/s", "bytes/s", "By/s"), ("char/s", "chars/s", "1/s"), ("item/s", "items/s", "1/s"), ("Hz", "cycles/s", "1/s")];
 const KI: f64 = 1024.0;
@@ -34,12 +34,12 @@ const PREFIXES: [(&str, f64); 11] = [
     ("Pi", KI * KI * KI * KI * KI),
 ];
 
-/// One table, as far as it is read.
+/// Parser state of one table.
 struct Table {
     program: String,
-    /// Names from the program to where the reading is.
+    /// Names from the program to the current benchmark.
     path: Vec<String>,
-    /// What the rows below count: allocations of a kind.
+    /// The kind of allocation that the following rows count.
     counts: Option<String>,
 }
 
@@ -68,28 +68,30 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
             continue;
         }
         let Some(cells) = cells else {
-            let problem =
-                format!("{} is not a row of the table: was the output cut, or does a benchmark print?", quoted(line));
+            let problem = format!(
+                "{} is not a row of the table: check that the output is complete and that no benchmark prints to standard output",
+                quoted(line)
+            );
             return Err(Fault::at_line(&source.name, number, problem));
         };
         row(reading, &cells, number, &mut report).map_err(|problem| Fault::at_line(&source.name, number, problem))?;
     }
     if table.is_some() {
-        let problem = "the table has no end, which is an empty line: was the output cut?";
+        let problem = "the table does not end with an empty line; the output is truncated";
         return Err(Fault::at_line(&source.name, last, problem));
     }
     report.distinguish();
     Ok(report)
 }
 
-/// The columns of a line. The tree on their left has bars of its own.
+/// Splits a line into columns. The tree on the left contains bars too.
 fn cells(line: &str) -> Option<[&str; COLUMNS.len()]> {
     let mut cells: Vec<&str> = line.rsplitn(COLUMNS.len(), '│').collect();
     cells.reverse();
     cells.try_into().ok()
 }
 
-/// Begins a table, if the columns are a table's headings.
+/// Starts a table if the columns are a table's headings.
 fn heading(cells: &[&str; COLUMNS.len()]) -> Option<Table> {
     let program = cells[0].trim_end().strip_suffix(COLUMNS[0])?;
     let named = cells[1..].iter().zip(&COLUMNS[1..]).all(|(cell, name)| cell.trim() == *name);
@@ -100,14 +102,14 @@ fn row(table: &mut Table, cells: &[&str; COLUMNS.len()], number: usize, report: 
     let branch = BRANCHES.iter().filter_map(|branch| Some((cells[0].find(branch)?, branch.len()))).min();
     let Some((at, length)) = branch else {
         let Some(benchmark) = report.benchmarks.last_mut() else {
-            return Err(format!("{} is of no benchmark", quoted(cells[0].trim())));
+            return Err(format!("{} belongs to no benchmark", quoted(cells[0].trim())));
         };
         return below(table, cells, benchmark);
     };
     let rest = cells[0][at + length..].trim_end();
-    // Two blanks at least are between a name and a figure.
+    // At least two spaces separate a name from a figure.
     let (name, first) = rest.rsplit_once("  ").unwrap_or((rest, ""));
-    // A level of the tree is three characters wide.
+    // A tree level is three characters wide.
     table.path.truncate(cells[0][..at].chars().count() / 3);
     table.path.push(name.trim().to_owned());
     table.counts = None;
@@ -136,7 +138,7 @@ fn row(table: &mut Table, cells: &[&str; COLUMNS.len()], number: usize, report: 
     Ok(())
 }
 
-/// A row below a benchmark: a throughput, a heading of allocations, their count or their size.
+/// Parses a row below a benchmark: a throughput, an allocation heading, a count or a size.
 fn below(table: &mut Table, cells: &[&str; COLUMNS.len()], benchmark: &mut Benchmark) -> Result<(), String> {
     let first = cells[0].trim_matches([' ', '│']);
     let figures = || {
@@ -170,7 +172,7 @@ fn below(table: &mut Table, cells: &[&str; COLUMNS.len()], benchmark: &mut Bench
     Ok(())
 }
 
-/// The number with the prefix of its unit applied.
+/// Parses a number and applies the prefix of its unit.
 fn scaled(number: &str, written: &str, unit: &str) -> Result<Reading, String> {
     let prefix = written.strip_suffix(unit);
     match PREFIXES.iter().find(|(known, _)| prefix == Some(*known)) {
@@ -179,7 +181,7 @@ fn scaled(number: &str, written: &str, unit: &str) -> Result<Reading, String> {
     }
 }
 
-/// A time such as `8.081 µs`. divan's `m` is a minute, and `d` a day.
+/// Parses a time such as `8.081 µs`. In divan's output `m` is a minute and `d` a day.
 fn time(name: &str, figure: &str) -> Field {
     let (number, unit) = figure.split_once(' ').unwrap_or((figure, ""));
     let (unit, times) = match unit {

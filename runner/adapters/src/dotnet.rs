@@ -1,7 +1,7 @@
 //! BenchmarkDotNet's JSON, from any of its JSON exporters.
 //!
-//! `Statistics` is of the measurements that BenchmarkDotNet counts, in nanoseconds per operation; `OriginalValues` are those, one
-//! per iteration. It is null for a benchmark that failed.
+//! `Statistics` covers the workload measurements in nanoseconds per operation; `OriginalValues` are these measurements,
+//! one per iteration. `Statistics` is null for a failed benchmark.
 
 use serde_json::Value;
 
@@ -10,12 +10,12 @@ use crate::json;
 use crate::report::{Benchmark, Field, Report};
 use crate::source::Source;
 
-/// What BenchmarkDotNet computes that has the unit of a time.
+/// Statistics with a unit of time.
 const TIMES: [&str; 8] = ["Mean", "Median", "Min", "Max", "Q1", "Q3", "StandardDeviation", "StandardError"];
 
 pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
     let document = json::parse(source)?;
-    let entries = json::list(source, &document, "Benchmarks", "is it what a JSON exporter of BenchmarkDotNet writes?")?;
+    let entries = json::list(source, &document, "Benchmarks", "write it with a JSON exporter of BenchmarkDotNet")?;
     let host = document.get("HostEnvironmentInfo").unwrap_or(&Value::Null);
     let mut report = Report {
         tool: "benchmarkdotnet",
@@ -23,7 +23,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
         build: json::texts(host, &["RuntimeVersion", "Architecture", "Configuration"]),
         source: source.name.clone(),
         usual_field: Some("OriginalValues"),
-        if_none: "Benchmarks is empty; does --filter match?",
+        if_none: "Benchmarks is empty; check --filter",
         ..Report::default()
     };
     for (i, entry) in entries.iter().enumerate() {
@@ -31,12 +31,11 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
         let name = json::text(source, entry, &place, "FullName")?;
         let Some(Value::Object(statistics)) = entry.get("Statistics") else {
             let found = entry.get("Statistics").map_or_else(|| "nothing".to_owned(), json::found);
-            let problem =
-                format!("found {found}: {} failed, so that it has no figures; see what it printed", quoted(name));
+            let problem = format!("found {found}: {} failed and has no figures; see its output", quoted(name));
             return Err(Fault::at_field(&source.name, format!("{place}.Statistics"), problem));
         };
         let mut fields = Vec::new();
-        // Old versions, such as 0.9, leave the values out.
+        // Old versions such as 0.9 omit the values.
         if let Some(values) = statistics.get("OriginalValues") {
             fields.push(Field::of("OriginalValues", Some("ns"), json::samples(values)));
         }
@@ -50,7 +49,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
         }
         fields.extend(memory(entry));
         fields.extend(metrics(entry));
-        // Jobs of one benchmark differ in this text only.
+        // Only this text distinguishes the jobs of a benchmark.
         let shown = entry.get("DisplayInfo").and_then(Value::as_str).map(str::to_owned);
         let aliases = shown.into_iter().collect();
         report.benchmarks.push(Benchmark { name: name.into(), aliases, place, fields, ..Benchmark::default() });
@@ -59,7 +58,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
     Ok(report)
 }
 
-/// Of the memory diagnoser. Where it could not count it says null, which is no zero.
+/// Figures of the memory diagnoser. It writes null, not zero, if it could not count.
 fn memory(entry: &Value) -> Vec<Field> {
     let Some(Value::Object(memory)) = entry.get("Memory") else { return Vec::new() };
     let figure = |(name, value): (&String, &Value)| {
@@ -69,7 +68,7 @@ fn memory(entry: &Value) -> Vec<Field> {
     memory.iter().filter_map(figure).collect()
 }
 
-/// Of other diagnosers, such as hardware counters, under the name of the column.
+/// Figures of other diagnosers, such as hardware counters, by column name.
 fn metrics(entry: &Value) -> Vec<Field> {
     let Some(Value::Array(metrics)) = entry.get("Metrics") else { return Vec::new() };
     let figure = |metric: &Value| {

@@ -1,17 +1,17 @@
-//! Why an output is no result.
+//! Errors for outputs that contain no valid result.
 
 use std::fmt;
 
-/// Where the fault is, what was found there and what to do.
+/// An error with its position, the value found and the suggested action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// The file, or `standard output`; empty when it is not in the output.
+    /// The file, or `standard output`; empty if the error is not in the output.
     pub source: String,
-    /// Line in it, from 1.
+    /// Line in the source, from 1.
     pub line: Option<usize>,
-    /// The field at fault, e.g. `benchmarks[3].real_time`; empty when the whole is.
+    /// The invalid field, e.g. `benchmarks[3].real_time`; empty if the whole source is invalid.
     pub field: String,
-    /// What was found, and what to do.
+    /// The value found and the suggested action.
     pub problem: String,
 }
 
@@ -50,7 +50,7 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// A text of somebody else's, short enough for a message.
+/// Quotes foreign text, truncated for a message.
 pub(crate) fn quoted(text: &str) -> String {
     const SHOWN: usize = 80;
     match text.char_indices().nth(SHOWN) {
@@ -59,7 +59,7 @@ pub(crate) fn quoted(text: &str) -> String {
     }
 }
 
-/// The first few names, and how many there are.
+/// Lists the first names and the total count.
 pub(crate) fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     const SHOWN: usize = 8;
     let names: Vec<&str> = names.into_iter().collect();

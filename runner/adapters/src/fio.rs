@@ -1,7 +1,8 @@
 //! fio's JSON, from `--output-format=json` or `json+`.
 //!
-//! A job has figures for each direction, `read`, `write` and `trim`, of which those without an I/O are all zero and no measurement.
-//! fio keeps no samples here: everything is what it computed, in units that its documentation fixes per field (fio, "JSON output").
+//! A job has figures per direction (`read`, `write`, `trim`). Directions without I/O are all zero and are skipped. fio
+//! does not export samples here. All figures are its own statistics, in units that its documentation fixes per field
+//! (fio, "JSON output").
 
 use serde_json::{Map, Value};
 
@@ -14,22 +15,21 @@ const DIRECTIONS: [&str; 3] = ["read", "write", "trim"];
 
 pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
     let document = json::parse(&object(source)?)?;
-    let jobs = json::list(source, &document, "jobs", "is it what fio --output-format=json writes?")?;
+    let jobs = json::list(source, &document, "jobs", "write it with fio --output-format=json")?;
     let version = document.get("fio version").and_then(Value::as_str);
     let mut report = Report {
         tool: "fio",
         version: version.map(|text| text.trim_start_matches("fio-").to_owned()),
         source: source.name.clone(),
         usual_field: Some("iops"),
-        if_none: "no job did any I/O; what did fio print on standard error?",
+        if_none: "no job did any I/O; see fio's standard error",
         ..Report::default()
     };
     for (i, job) in jobs.iter().enumerate() {
         let place = format!("jobs[{i}]");
         let name = json::text(source, job, &place, "jobname")?;
         if let Some(error) = job.get("error").and_then(Value::as_i64).filter(|&error| error != 0) {
-            let problem =
-                format!("job {} ended with error {error}: what did fio print on standard error?", quoted(name));
+            let problem = format!("job {} ended with error {error}; see fio's standard error", quoted(name));
             return Err(Fault::at_field(&source.name, format!("{place}.error"), problem));
         }
         let first = report.benchmarks.len();
@@ -46,7 +46,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
             let place = format!("{place}.{direction}");
             report.benchmarks.push(Benchmark { name: full, aliases: Vec::new(), place, fields, iterations });
         }
-        // A job that only reads is meant by its name.
+        // A job with a single direction may be named without it.
         if let [only] = &mut report.benchmarks[first..] {
             only.aliases.push(name.to_owned());
         }
@@ -54,8 +54,8 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
     Ok(report)
 }
 
-/// The source from the line on that begins the object. On lines above it, fio remarks on jobs that the command line has before
-/// `--output-format`. They are blanked and not cut off, so that a fault names the line that it is in.
+/// Returns the source from the first line that begins an object. Before it, fio prints warnings about jobs that precede
+/// `--output-format` on the command line. They are blanked, not removed, so that errors have the right line number.
 fn object(source: &Source) -> Result<Source, Fault> {
     let mut begin = 0;
     for line in source.bytes.split_inclusive(|&byte| byte == b'\n') {
@@ -66,11 +66,11 @@ fn object(source: &Source) -> Result<Source, Fault> {
         }
         begin += line.len();
     }
-    let problem = "no line begins with {: is it what fio --output-format=json writes?";
+    let problem = "no line begins with {: write it with fio --output-format=json";
     Err(Fault::whole(&source.name, problem))
 }
 
-/// Every number below, under its path. The bins of json+ are a histogram, and no figures.
+/// Collects every number below `path`. The bins of json+ are skipped, because they are a histogram.
 fn flatten(path: &str, figures: &Map<String, Value>, fields: &mut Vec<Field>) {
     for (name, value) in figures {
         let path = if path.is_empty() { name.clone() } else { joined(".", [path, name.as_str()]) };
@@ -82,7 +82,7 @@ fn flatten(path: &str, figures: &Map<String, Value>, fields: &mut Vec<Field>) {
     }
 }
 
-/// The unit that fio documents. Its `bw` counts KiB, although it writes no unit.
+/// Returns fio's documented unit of a field. `bw` is in KiB, although the output has no unit.
 fn unit(path: &str) -> Option<&'static str> {
     let (of, figure) = path.split_once('.').unwrap_or(("", path));
     Some(match (of, figure) {

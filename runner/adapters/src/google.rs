@@ -1,7 +1,7 @@
 //! Google Benchmark's JSON, from `--benchmark_format=json` or `--benchmark_out`.
 //!
-//! With repetitions a name comes again: every one is a sample. What the tool computes from them is a benchmark of its own, called
-//! `NAME_median` and the like.
+//! With repetitions a name occurs several times, and each occurrence is a sample. Aggregates of repetitions are
+//! separate benchmarks, called `NAME_median` and the like.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ use crate::json;
 use crate::report::{Benchmark, Field, Reading, Report};
 use crate::source::Source;
 
-/// Numbers that describe a benchmark and measure nothing.
+/// Numeric fields that are metadata and not measurements.
 const NOT_FIGURES: [&str; 6] =
     ["family_index", "per_family_instance_index", "repetitions", "repetition_index", "threads", "iterations"];
 
 pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
     let document = json::parse(source)?;
-    let entries = json::list(source, &document, "benchmarks", "is it what --benchmark_format=json prints?")?;
+    let entries = json::list(source, &document, "benchmarks", "write it with --benchmark_format=json")?;
     let context = document.get("context").unwrap_or(&Value::Null);
     let mut report = Report {
         tool: "google-benchmark",
@@ -26,7 +26,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
         build: json::texts(context, &["library_build_type", "executable"]),
         source: source.name.clone(),
         usual_field: Some("real_time"),
-        if_none: "benchmarks is empty; does --benchmark_filter match?",
+        if_none: "benchmarks is empty; check --benchmark_filter",
         ..Report::default()
     };
     let mut at: BTreeMap<String, usize> = BTreeMap::new();
@@ -53,7 +53,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
             }
             None => {
                 if aggregate {
-                    // What the user may have asked for instead.
+                    // Aliases under which the benchmark may be requested.
                     let run = entry.get("run_name").and_then(Value::as_str).unwrap_or_default();
                     if !at.contains_key(run) {
                         let why = "only aggregates of it are there: name one, such as NAME_median, or run without \
@@ -68,7 +68,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
         }
         figures.add(number, &mut report.benchmarks[number], fields, &place);
     }
-    // Beside the figures of single runs, a benchmark that is not named is not an aggregate of them.
+    // If single runs have figures, an unnamed benchmark does not mean one of their aggregates.
     let runs = |one: &&Benchmark| one.fields.iter().any(|field| !matches!(field.reading, Ok(Reading::Summary(_))));
     if let [only] = report.benchmarks.iter().filter(runs).collect::<Vec<_>>().as_slice() {
         report.usual_benchmark = Some(only.name.clone());
@@ -76,7 +76,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
     Ok(report)
 }
 
-/// Why the benchmark has no figures, if it says so. Older versions call it an error, newer ones also a skip.
+/// Returns the benchmark's failure message, if any. Older versions call it an error, newer ones also a skip.
 fn failure(entry: &Value) -> Option<String> {
     let said = |flag: &str, message: &str| {
         let failed = entry.get(flag).and_then(Value::as_bool).unwrap_or(false);
@@ -85,10 +85,10 @@ fn failure(entry: &Value) -> Option<String> {
     said("error_occurred", "error_message").or_else(|| said("skipped", "skip_message"))
 }
 
-/// Every number of the entry. The times have the entry's unit; counters have none.
+/// Returns all numeric figures of the entry. Times have the entry's unit; counters have none.
 fn fields(entry: &Value, aggregate: bool) -> Vec<Field> {
     let Value::Object(entries) = entry else { return Vec::new() };
-    // A coefficient of variation is a share of the time, not a time.
+    // A coefficient of variation is a ratio, not a time.
     let share = entry.get("aggregate_unit").and_then(Value::as_str) == Some("percentage");
     let time_unit = entry.get("time_unit").and_then(Value::as_str).unwrap_or("ns");
     let mut fields = Vec::new();
@@ -112,12 +112,12 @@ fn fields(entry: &Value, aggregate: bool) -> Vec<Field> {
     fields
 }
 
-/// Where a benchmark, by its number, has the figure of a name.
+/// Index of figures by benchmark number and figure name.
 #[derive(Default)]
 struct Figures(BTreeMap<(usize, String), usize>);
 
 impl Figures {
-    /// Adds an entry's figures to those of the repetitions before.
+    /// Appends an entry's figures to those of earlier repetitions.
     fn add(&mut self, number: usize, known: &mut Benchmark, fields: Vec<Field>, place: &str) {
         for field in fields {
             let at = *self.0.entry((number, field.name.clone())).or_insert(known.fields.len());

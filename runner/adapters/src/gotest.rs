@@ -1,7 +1,7 @@
-//! What `go test -bench` prints, as text or, with `-json`, as events.
+//! Output of `go test -bench`, as text or, with `-json`, as events.
 //!
-//! A line is a benchmark's name, its iterations and pairs of a figure and a unit. With `-count` a name comes again: every line is
-//! one sample. The name ends with `-GOMAXPROCS` unless that is 1.
+//! A line has a benchmark's name, its iterations and pairs of a figure and a unit. With `-count` a name occurs several
+//! times, and each line is a sample. The name ends with `-GOMAXPROCS` unless that is 1.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::fault::{Fault, quoted};
 use crate::report::{Benchmark, Field, Reading, Report, joined, one_more};
 use crate::source::Source;
 
-/// Keys of the configuration lines that are kept.
+/// Configuration keys that are recorded.
 const KEYS: [&str; 3] = ["goos", "goarch", "cpu"];
 
 pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
@@ -30,18 +30,18 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
         source: source.name.clone(),
         benchmarks,
         usual_field: Some("ns/op"),
-        if_none: "no line begins with Benchmark and has figures; does the pattern of -test.bench match?",
+        if_none: "no line begins with Benchmark and has figures; check the pattern of -test.bench",
         without: reader.without,
         ..Report::default()
     })
 }
 
-/// One line of the output of a package.
+/// One line of a package's output.
 struct Line<'a> {
-    /// Of the whole output, from 1.
+    /// Line number in the whole output, from 1.
     number: usize,
     text: &'a str,
-    /// It ends with a line break.
+    /// Whether it ends with a line break.
     whole: bool,
 }
 
@@ -55,18 +55,18 @@ fn text(source: &Source, reader: &mut Reader) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Reads the lines that the events of `-json` are pieces of. A result comes in two: its name, then its figures.
+/// Reassembles lines from the events of `-json`. A result comes in two events: its name, then its figures.
 fn events(source: &Source, reader: &mut Reader) -> Result<(), Fault> {
-    /// What a package prints.
+    /// Output of a package.
     struct Printed {
-        /// The line that has not ended.
+        /// The incomplete last line.
         open: String,
-        /// By the last line that says so.
+        /// The package named by the last pkg line.
         package: usize,
     }
     let unnamed = reader.package("");
     let mut printed: BTreeMap<String, Printed> = BTreeMap::new();
-    // What an event says of a failure is said before what a line says.
+    // A failure reported by an event takes precedence over one reported by a line.
     let (mut read, mut last) = (Ok(()), 1);
     for (i, text) in source.bytes.split(|&byte| byte == b'\n').enumerate() {
         let (number, text) = (i + 1, text.trim_ascii());
@@ -77,7 +77,7 @@ fn events(source: &Source, reader: &mut Reader) -> Result<(), Fault> {
         let event: Value = serde_json::from_slice(text).map_err(|error| {
             let shown = quoted(&String::from_utf8_lossy(text));
             if error.is_eof() {
-                return fault("the event ends in the middle: was the output cut?".into());
+                return fault("the event ends in the middle; the output is truncated".into());
             }
             fault(format!("{shown} is not an event of go test -json: {error}"))
         })?;
@@ -88,7 +88,7 @@ fn events(source: &Source, reader: &mut Reader) -> Result<(), Fault> {
                 let printed =
                     printed.entry(package).or_insert_with(|| Printed { open: String::new(), package: unnamed });
                 let (mut begin, mut seen) = (0, printed.open.len());
-                // Go marks the lines that it wants to be understood.
+                // Go marks lines for its own parser with this character.
                 printed.open.push_str(&word("Output").replace('\u{16}', ""));
                 while let Some(length) = printed.open[seen..].find('\n') {
                     let end = seen + length;
@@ -105,7 +105,7 @@ fn events(source: &Source, reader: &mut Reader) -> Result<(), Fault> {
             "fail" => {
                 let what = [word("Test"), package].into_iter().find(|word| !word.is_empty()).unwrap_or_default();
                 return Err(fault(format!(
-                    "go test reports that {what} failed: repair it, figures of a failure mean nothing"
+                    "go test reports a failure of {what}, so that its figures are invalid; fix the failure"
                 )));
             }
             _ => {}
@@ -122,29 +122,29 @@ fn events(source: &Source, reader: &mut Reader) -> Result<(), Fault> {
 #[derive(Default)]
 struct Reader<'a> {
     source: &'a str,
-    /// The packages by their numbers: a name can be long, and that of many lines.
+    /// Package numbers by name. Numbers save memory, because names can be long and repeat on every line.
     packages: BTreeMap<String, usize>,
     found: Vec<Found>,
-    /// Where a package's name is in `found`.
+    /// Index into `found` by package number and benchmark name.
     at: BTreeMap<(usize, String), usize>,
     build: BTreeMap<String, String>,
     without: BTreeMap<String, String>,
 }
 
-/// The lines of one name.
+/// The lines of one benchmark.
 struct Found {
     package: usize,
     name: String,
     place: String,
     iterations: f64,
-    /// Unit, and the figure of every line that has it or why it is none.
+    /// Units, each with the figures of all lines that have it, or the error.
     figures: Vec<(String, Result<Vec<f64>, String>)>,
-    /// Where a unit is in `figures`.
+    /// Index into `figures` by unit.
     at: BTreeMap<String, usize>,
 }
 
 impl Reader<'_> {
-    /// The number of a package.
+    /// Returns the number of a package.
     fn package(&mut self, name: &str) -> usize {
         let next = self.packages.len();
         *self.packages.entry(name.to_owned()).or_insert(next)
@@ -168,7 +168,7 @@ impl Reader<'_> {
             || text.starts_with("fatal error: ");
         if failed {
             let reports = quoted(trimmed);
-            return Err(fault(format!("go test reports {reports}: repair it, figures of a failure mean nothing")));
+            return Err(fault(format!("go test reports {reports}, so that its figures are invalid; fix the failure")));
         }
         if let Some(name) = trimmed.strip_prefix("--- SKIP: ") {
             let name = name.split_whitespace().next().unwrap_or_default();
@@ -180,14 +180,16 @@ impl Reader<'_> {
         let mut words = text.split_whitespace();
         let (Some(name), Some(iterations)) = (words.next(), words.next()) else { return Ok(()) };
         let Ok(iterations) = iterations.parse::<u64>() else {
-            let why =
-                format!("line {} has no figures after its name; does the benchmark print something?", line.number);
+            let why = format!(
+                "line {} has no figures after its name; the benchmark must not print to standard output",
+                line.number
+            );
             self.without.insert(name.into(), why.clone());
             self.without.insert(bare(name).into(), why);
             return Ok(());
         };
         if !line.whole {
-            return Err(fault(format!("{} ends in the middle of a line: was the output cut?", quoted(text))));
+            return Err(fault(format!("{} ends in the middle of a line; the output is truncated", quoted(text))));
         }
         let words: Vec<&str> = words.collect();
         if words.is_empty() || words.len() % 2 == 1 {
@@ -259,7 +261,7 @@ impl Found {
     }
 }
 
-/// The name without the number of threads.
+/// Strips the GOMAXPROCS suffix from a name.
 fn bare(name: &str) -> &str {
     match name.rsplit_once('-') {
         Some((bare, threads)) if !threads.is_empty() && threads.bytes().all(|byte| byte.is_ascii_digit()) => bare,

@@ -7,19 +7,19 @@ use crate::json;
 use crate::report::{Benchmark, Field, Report};
 use crate::source::Source;
 
-/// Statistics that hyperfine computes, in seconds.
+/// Statistics in seconds.
 const STATISTICS: [&str; 7] = ["mean", "stddev", "median", "user", "system", "min", "max"];
 
 pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
     let document = json::parse(source)?;
-    let results = json::list(source, &document, "results", "is it what hyperfine writes with --export-json?")?;
+    let results = json::list(source, &document, "results", "write it with hyperfine --export-json")?;
     let mut benchmarks = Vec::new();
     for (i, result) in results.iter().enumerate() {
         let place = format!("results[{i}]");
         let name = json::text(source, result, &place, "command")?;
         if let Some((at, code)) = failed_run(result) {
             let problem = format!(
-                "{} ended with {code} in this run: a command that fails measures nothing, with --ignore-failure too",
+                "{} ended with {code} in this run; a failing command gives no valid time, even with --ignore-failure",
                 quoted(name)
             );
             return Err(Fault::at_field(&source.name, format!("{place}.exit_codes[{at}]"), problem));
@@ -29,7 +29,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
             fields.push(Field::of("times", Some("s"), json::samples(times)));
         }
         for statistic in STATISTICS {
-            // Of a single run there is no deviation.
+            // A single run has no standard deviation.
             if let Some(value) = result.get(statistic).filter(|value| !value.is_null()) {
                 fields.push(Field::of(statistic, Some("s"), json::summary(value)));
             }
@@ -44,12 +44,12 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
         source: source.name.clone(),
         benchmarks,
         usual_field: Some("times"),
-        if_none: "results is empty; was hyperfine given a command?",
+        if_none: "results is empty; give hyperfine a command",
         ..Report::default()
     })
 }
 
-/// The first run that did not succeed, and how it ended.
+/// Returns the first failed run and how it ended.
 fn failed_run(result: &Value) -> Option<(usize, String)> {
     let codes = result.get("exit_codes")?.as_array()?;
     let at = codes.iter().position(|code| code.as_i64() != Some(0))?;

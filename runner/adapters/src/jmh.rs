@@ -1,8 +1,8 @@
 //! JMH's JSON, from `-rf json`.
 //!
-//! A benchmark has its name, its mode and its parameters; one name with several of either comes several times. The primary metric
-//! and every secondary one, such as a profiler's, has its unit and its raw data: a list per fork with a figure per iteration. In
-//! sample mode the raw data is a histogram per iteration, a list of pairs of a value and how often it came.
+//! A benchmark is identified by name, mode and parameters, so that one name can occur several times. The primary metric
+//! and every secondary one, such as a profiler's, has its unit and its raw data: a list per fork with a figure per
+//! iteration. In sample mode the raw data is a histogram per iteration, a list of pairs of a value and its count.
 
 use serde_json::Value;
 
@@ -15,16 +15,15 @@ use crate::source::Source;
 pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
     let document = json::parse(source)?;
     let Value::Array(entries) = &document else {
-        let problem =
-            format!("found {}, not a list of benchmarks; is it what -rf json writes?", json::found(&document));
+        let problem = format!("found {}, not a list of benchmarks; write it with -rf json", json::found(&document));
         return Err(Fault::whole(&source.name, problem));
     };
     let mut report = Report {
         tool: "jmh",
         source: source.name.clone(),
         usual_field: Some("score"),
-        if_none: "the list is empty; did every benchmark throw (see what JMH printed, or run with -foe true), and does \
-                  the pattern match?",
+        if_none: "the list is empty; check for exceptions in JMH's output (or run with -foe true) and \
+                  check the pattern",
         ..Report::default()
     };
     for (i, entry) in entries.iter().enumerate() {
@@ -41,7 +40,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
         };
         let parameters = parameters(entry);
         let full = if parameters.is_empty() { name.to_owned() } else { format!("{name}:{parameters}") };
-        // One name in two modes is two benchmarks, which the first of these tells apart.
+        // A name with two modes is two benchmarks, distinguished by the first alias.
         let aliases = vec![format!("{full}:{mode}"), name.to_owned(), format!("{name}:{mode}")];
         let mut fields = metric("score", primary);
         if let Some(Value::Object(secondary)) = entry.get("secondaryMetrics") {
@@ -53,21 +52,21 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
     Ok(report)
 }
 
-/// `numbers=1000,way=plus`, by name.
+/// Returns `numbers=1000,way=plus`, sorted by name.
 fn parameters(entry: &Value) -> String {
     let Some(Value::Object(parameters)) = entry.get("params") else { return String::new() };
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     parameters.iter().map(|(name, value)| format!("{name}={}", text(value))).collect::<Vec<_>>().join(",")
 }
 
-/// The samples of a metric, and what JMH computed of them.
+/// Returns the samples of a metric and JMH's statistics of them.
 fn metric(name: &str, figures: &Value) -> Vec<Field> {
     let (unit, times) = figures.get("scoreUnit").and_then(Value::as_str).map(unit).unzip();
     let times = times.unwrap_or(1.0);
     let raw = match (figures.get("rawData"), figures.get("rawDataHistogram")) {
         (Some(raw), _) => forks(raw, times).map_err(|problem| format!("rawData{problem}")),
         (None, Some(raw)) => histograms(raw, times).map_err(|problem| format!("rawDataHistogram{problem}")),
-        (None, None) => Err("has no rawData; is it what -rf json writes?".into()),
+        (None, None) => Err("has no rawData; write it with -rf json".into()),
     };
     let mut fields = vec![Field::of(name, unit, raw)];
     let computed = |name: String, value: &Value| {
@@ -84,8 +83,8 @@ fn metric(name: &str, figures: &Value) -> Vec<Field> {
     fields
 }
 
-/// The unit of a score, and how many of it one is. JMH's names of times are its own (`day`, `hr`); a rate is of any of them; and
-/// what its profilers call a megabyte per second is 1024 times 1024 bytes (JMH, GCProfiler).
+/// Returns the unit of a score and its factor. JMH has its own names of times (`day`, `hr`), also in rates. A megabyte
+/// per second of its profilers is 1024 times 1024 bytes (JMH, GCProfiler).
 fn unit(text: &str) -> (&str, f64) {
     const DAY: f64 = 24.0;
     if let Some(per) = text.strip_prefix("ops/") {
@@ -111,7 +110,7 @@ fn unit(text: &str) -> (&str, f64) {
     }
 }
 
-/// All figures of all forks, in order, so many times each.
+/// All figures of all forks, in order, multiplied by `scale`.
 fn forks(raw: &Value, scale: f64) -> Result<Reading, String> {
     let mut samples = Vec::new();
     for (fork, figures) in list(raw, "")?.iter().enumerate() {
@@ -122,7 +121,7 @@ fn forks(raw: &Value, scale: f64) -> Result<Reading, String> {
     Ok(Reading::Samples(samples))
 }
 
-/// All figures of all histograms, so many times each, with how often it came. They are as many as that only where they are asked for.
+/// All values of all histograms with their counts, multiplied by `scale`. They are expanded only for requested metrics.
 fn histograms(raw: &Value, scale: f64) -> Result<Reading, String> {
     let (mut samples, mut count) = (Vec::new(), 0);
     for (fork, iterations) in list(raw, "")?.iter().enumerate() {
@@ -131,11 +130,11 @@ fn histograms(raw: &Value, scale: f64) -> Result<Reading, String> {
             for (j, pair) in list(pairs, &place)?.iter().enumerate() {
                 let place = format!("{place}[{j}]");
                 let [value, times] = list(pair, &place)? else {
-                    return Err(format!("{place}: found {}, not a value and how often it came", json::found(pair)));
+                    return Err(format!("{place}: found {}, not a pair of value and count", json::found(pair)));
                 };
                 let value = json::number(value).map_err(|problem| format!("{place}[0]: {problem}"))?;
                 let times = times.as_u64().and_then(|times| usize::try_from(times).ok());
-                let times = times.ok_or_else(|| format!("{place}[1]: not a whole number of times"))?;
+                let times = times.ok_or_else(|| format!("{place}[1]: not a non-negative integer"))?;
                 if times > MOST_SAMPLES || count + times > MOST_SAMPLES {
                     return Err(format!(
                         ": more than {MOST_SAMPLES} samples, and a trial keeps no more: let it run for a shorter time, or \

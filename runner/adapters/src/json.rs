@@ -1,4 +1,4 @@
-//! JSON of other tools, with faults that name the field.
+//! JSON helpers with errors that name the field.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::fault::{Fault, quoted};
 use crate::report::Reading;
 use crate::source::Source;
 
-/// Reads one JSON document.
+/// Parses one JSON document.
 pub(crate) fn parse(source: &Source) -> Result<Value, Fault> {
     serde_json::from_slice(&source.bytes).map_err(|error| {
         let line = source.bytes.split(|&byte| byte == b'\n').nth(error.line().saturating_sub(1)).unwrap_or_default();
@@ -17,9 +17,9 @@ pub(crate) fn parse(source: &Source) -> Result<Value, Fault> {
         let from = error.column().saturating_sub(30).min(line.len());
         let near = String::from_utf8_lossy(&line[from..(error.column() + 30).min(line.len())]).trim().to_owned();
         let hint = if error.is_eof() {
-            "; it ends in the middle: did the tool write all of it before it exited?".to_owned()
+            "; it ends in the middle, so that the output is truncated".to_owned()
         } else if ["NaN", "Infinity", "nan", "inf"].iter().any(|word| near.contains(word)) {
-            format!(", near {}; a figure has to be a number", quoted(&near))
+            format!(", near {}; figures must be numbers", quoted(&near))
         } else if near.is_empty() {
             String::new()
         } else {
@@ -29,7 +29,7 @@ pub(crate) fn parse(source: &Source) -> Result<Value, Fault> {
     })
 }
 
-/// What a value is, for a message.
+/// Describes a value for a message.
 pub(crate) fn found(value: &Value) -> String {
     match value {
         Value::Null => "null".into(),
@@ -41,7 +41,7 @@ pub(crate) fn found(value: &Value) -> String {
     }
 }
 
-/// The list in a field of the document.
+/// Returns the list in a field of the document.
 pub(crate) fn list<'a>(source: &Source, document: &'a Value, field: &str, hint: &str) -> Result<&'a [Value], Fault> {
     match document.get(field) {
         Some(Value::Array(items)) => Ok(items),
@@ -50,7 +50,7 @@ pub(crate) fn list<'a>(source: &Source, document: &'a Value, field: &str, hint: 
     }
 }
 
-/// The text in a field of the object at `place`.
+/// Returns the string in a field of the object at `place`.
 pub(crate) fn text<'a>(source: &Source, object: &'a Value, place: &str, field: &str) -> Result<&'a str, Fault> {
     let at = || if place.is_empty() { field.to_owned() } else { format!("{place}.{field}") };
     match object.get(field) {
@@ -60,13 +60,13 @@ pub(crate) fn text<'a>(source: &Source, object: &'a Value, place: &str, field: &
     }
 }
 
-/// The texts that an object has in these fields.
+/// Returns those of the named fields that are strings.
 pub(crate) fn texts(object: &Value, fields: &[&str]) -> BTreeMap<String, String> {
     let text = |field: &&str| Some(((*field).to_owned(), object.get(field)?.as_str()?.to_owned()));
     fields.iter().filter_map(text).collect()
 }
 
-/// The number that a value is, or what is wrong with it.
+/// Returns the value as a number, or an error text.
 pub(crate) fn number(value: &Value) -> Result<f64, String> {
     match value.as_f64() {
         Some(number) if number.is_finite() => Ok(number),
@@ -74,12 +74,12 @@ pub(crate) fn number(value: &Value) -> Result<f64, String> {
     }
 }
 
-/// The number as what the tool has computed.
+/// Returns the value as a statistic computed by the tool.
 pub(crate) fn summary(value: &Value) -> Result<Reading, String> {
     number(value).map(Reading::Summary)
 }
 
-/// The list as samples.
+/// Returns the list as samples.
 pub(crate) fn samples(value: &Value) -> Result<Reading, String> {
     let Value::Array(items) = value else { return Err(format!("found {}, not a list of numbers", found(value))) };
     let each = items.iter().enumerate().map(|(i, item)| number(item).map_err(|problem| format!("[{i}]: {problem}")));

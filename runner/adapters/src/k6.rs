@@ -1,7 +1,7 @@
-//! k6's summary at the end of a test: of `--summary-export`, of `handleSummary`, or of the newer machine-readable one.
+//! k6's end-of-test summary, from `--summary-export`, `handleSummary` or the newer machine-readable format.
 //!
-//! k6 keeps no samples, so its percentiles are what it computed, one figure per trial, and nothing is ever computed from them but
-//! comparisons of trials.
+//! k6 does not export samples. Its percentiles are statistics of one trial and are never merged; trials are only
+//! compared by them.
 
 use serde_json::{Map, Value};
 
@@ -16,7 +16,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
     match (document.get("metrics"), document.pointer("/results/metrics")) {
         (Some(Value::Object(metrics)), _) => {
             for (name, metric) in metrics {
-                // handleSummary keeps the figures apart, --summary-export among the rest.
+                // handleSummary puts the figures into `values`; --summary-export writes them next to other fields.
                 let apart = metric.get("values").and_then(Value::as_object);
                 let contains = metric.get("contains").and_then(Value::as_str);
                 let figures = apart.or(metric.as_object());
@@ -25,7 +25,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
             }
         }
         (None, Some(Value::Array(metrics))) => {
-            // Checks are kept apart, and are metrics all the same.
+            // Checks are in a separate list, but are metrics too.
             let checks = document.pointer("/results/checks/metrics").and_then(Value::as_array).into_iter().flatten();
             let named = |list: &str, i: usize| format!("results.{list}[{i}]");
             let checks = checks.enumerate().map(|(i, metric)| (named("checks.metrics", i), metric));
@@ -43,7 +43,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
             return Err(Fault::at_field(&source.name, "metrics", problem));
         }
         (None, _) => {
-            let problem = "missing; is it a summary of k6, of --summary-export or handleSummary?";
+            let problem = "missing; write the summary with --summary-export or handleSummary";
             return Err(Fault::at_field(&source.name, "metrics", problem));
         }
     }
@@ -52,7 +52,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
         tool: "k6",
         source: source.name.clone(),
         benchmarks,
-        if_none: "metrics is empty; did the script make a request?",
+        if_none: "metrics is empty; the script must make a request",
         ..Report::default()
     })
 }
@@ -60,7 +60,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
 fn benchmark(name: &str, place: &str, figures: &Map<String, Value>, contains: Option<&str>) -> Benchmark {
     let unit = unit(name, contains);
     let per_second = unit.map(|unit| format!("{unit}/s"));
-    // Of a metric that counts how many of all were so, and not of what there was.
+    // The value of a metric that counts how many observations met a condition is a ratio.
     let share = figures.contains_key("passes") || figures.contains_key("matches");
     let field = |(figure, value): (&String, &Value)| {
         let unit = match figure.as_str() {
@@ -69,15 +69,15 @@ fn benchmark(name: &str, place: &str, figures: &Map<String, Value>, contains: Op
             "rate" => per_second.as_deref(),
             _ => unit,
         };
-        // Thresholds lie among the figures, and are none.
+        // Thresholds are in the same object and are not figures.
         value.is_number().then(|| Field::of(figure, unit, json::summary(value)))
     };
     let fields = figures.iter().filter_map(field).collect();
     Benchmark { name: name.into(), place: place.into(), fields, ..Benchmark::default() }
 }
 
-/// The unit of a metric's values: what the summary says it contains, else what k6's own metrics are known to contain. Of what a
-/// script counts itself nothing is known.
+/// Returns the unit of a metric's values: the one declared in the summary, else the documented one of k6's own metrics.
+/// Custom metrics of a script have none.
 fn unit(name: &str, contains: Option<&str>) -> Option<&'static str> {
     let own = name.split('{').next().unwrap_or(name);
     Some(match (contains, own) {
@@ -92,7 +92,7 @@ fn unit(name: &str, contains: Option<&str>) -> Option<&'static str> {
     })
 }
 
-/// A test in which nothing worked ends with exit code 0 and fine figures of how fast it failed.
+/// Rejects a test in which everything failed. k6 exits with 0, and the figures would be those of fast failures.
 fn all_failed(source: &Source, benchmarks: &[Benchmark]) -> Result<(), Fault> {
     let figure = |metric: &str, figures: &[&str]| {
         let found = benchmarks.iter().find(|one| one.name == metric)?;
@@ -102,9 +102,9 @@ fn all_failed(source: &Source, benchmarks: &[Benchmark]) -> Result<(), Fault> {
             _ => None,
         }
     };
-    // The share has had two names.
+    // The ratio is named differently by version.
     if let Some((place, 1.0)) = figure("http_req_failed", &["value", "rate"]) {
-        let problem = "every request failed, so that the figures are those of failures: does the server run?";
+        let problem = "every request failed, so that the figures are invalid; check that the server is running";
         return Err(Fault::at_field(&source.name, place, problem));
     }
     let some_checks = figure("checks", &["fails"]).is_some_and(|(_, fails)| fails > 0.0);
@@ -112,7 +112,7 @@ fn all_failed(source: &Source, benchmarks: &[Benchmark]) -> Result<(), Fault> {
     if let Some((place, _)) =
         none_passed.or_else(|| figure("checks_failed", &["rate"]).filter(|(_, share)| *share == 1.0))
     {
-        return Err(Fault::at_field(&source.name, place, "every check failed: figures of wrong answers mean nothing"));
+        return Err(Fault::at_field(&source.name, place, "every check failed, so that the figures are invalid"));
     }
     Ok(())
 }

@@ -1,9 +1,10 @@
-//! Reads what other benchmark tools write: bytes in, a [`Result`] out, or a [`Fault`] that says where and what to do.
+//! Adapters that convert other benchmark tools' output to a [`Result`], or to a [`Fault`] with position and suggested
+//! action.
 //!
-//! Every tool has a module that turns its output into the same list of benchmarks, each with all its figures under the tool's
-//! own names. What of it becomes a metric, and in which unit, is decided in one place, [`select`], for all of them.
+//! Each tool has a module that parses its output into a common list of benchmarks with all figures under the tool's own
+//! names. The module [`select`] is the only place that selects metrics from it and converts units.
 //!
-//! Nothing here reads a file, runs a program or knows a clock.
+//! The crate is pure. It reads no file, starts no program and uses no clock.
 
 mod catch2;
 mod criterion;
@@ -34,14 +35,15 @@ pub use fault::Fault;
 pub use select::MOST_SAMPLES;
 pub use source::Source;
 
-/// Whether a file of Criterion's folder, named by its path below it, is one that is read.
+/// Reports whether a file of Criterion's folder, named by its relative path, is read.
 pub fn is_criterion_file(name: &str) -> bool {
     criterion::file(name).is_some()
 }
 
-/// Turns the output of a tool into a result.
+/// Converts the output of a tool to a result.
 ///
-/// There is one source, but for Criterion's folder, of which there may be many. An [`Format::AssayResult`] needs no adapter.
+/// There is exactly one source, except for Criterion's folder, which may have many. [`Format::AssayResult`] needs no
+/// adapter.
 pub fn convert(output: &Output, sources: &[Source]) -> std::result::Result<Result, Fault> {
     let wanted = output.metrics.as_deref().unwrap_or_default();
     let (report, must) = match (output.format, sources) {
@@ -75,7 +77,7 @@ pub fn convert(output: &Output, sources: &[Source]) -> std::result::Result<Resul
         (Format::K6, [only]) => (k6::read(only), "write with --summary-export, or from handleSummary"),
         (Format::Csv, [only]) => (csv::read(only, wanted), "print a line with the columns' names and one per sample"),
     };
-    // What a reader says of nothing is no matter.
+    // An empty output is reported here, before any reader's own error.
     if sources[0].bytes.trim_ascii().is_empty() {
         return Err(Fault::whole(&sources[0].name, format!("is empty: the program must {must}")));
     }

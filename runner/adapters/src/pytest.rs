@@ -7,12 +7,12 @@ use crate::json;
 use crate::report::{Benchmark, Field, Report};
 use crate::source::Source;
 
-/// Statistics of the times, in seconds.
+/// Statistics in seconds.
 const TIMES: [&str; 10] = ["min", "max", "mean", "stddev", "median", "iqr", "q1", "q3", "ld15iqr", "hd15iqr"];
 
 pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
     let document = json::parse(source)?;
-    let entries = json::list(source, &document, "benchmarks", "is it what pytest writes with --benchmark-json?")?;
+    let entries = json::list(source, &document, "benchmarks", "write it with pytest --benchmark-json")?;
     let machine = document.get("machine_info").unwrap_or(&Value::Null);
     let mut report = Report {
         tool: "pytest-benchmark",
@@ -20,7 +20,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
         build: json::texts(machine, &["python_implementation", "python_version", "python_compiler"]),
         source: source.name.clone(),
         usual_field: Some("data"),
-        if_none: "benchmarks is empty; did pytest find a test that uses the benchmark fixture?",
+        if_none: "benchmarks is empty; pytest must find a test that uses the benchmark fixture",
         ..Report::default()
     };
     for (i, entry) in entries.iter().enumerate() {
@@ -28,7 +28,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
         let name = json::text(source, entry, &place, "name")?;
         let stats = entry.get("stats").unwrap_or(&Value::Null);
         if entry.get("has_error").and_then(Value::as_bool) == Some(true) {
-            let problem = format!("{} failed; repair it, figures of a failure mean nothing", quoted(name));
+            let problem = format!("{} failed, so that its figures are invalid; fix the test", quoted(name));
             return Err(Fault::at_field(&source.name, format!("{place}.has_error"), problem));
         }
         if !stats.is_object() {
@@ -61,7 +61,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
             iterations: count("rounds").zip(count("iterations")).map(|(rounds, each)| rounds * each),
         });
     }
-    // Tests of the same name in several files have their full names.
+    // Tests of the same name in several files get their full names.
     report.distinguish();
     Ok(report)
 }

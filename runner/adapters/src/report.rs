@@ -1,73 +1,73 @@
-//! What all tools report, in one form.
+//! The common form of all tools' output.
 
 use std::collections::BTreeMap;
 
 use crate::unit::Unit;
 
-/// As many characters as the name of a benchmark may have that is asked for (wave.schema.json); that of a figure has fewer.
+/// Maximum length of a benchmark's name in from.benchmark (wave.schema.json); figures have shorter names.
 const LONGEST_NAME: usize = 512;
-/// More than any program measures at once.
+/// Limit on benchmarks per output.
 const MOST_BENCHMARKS: usize = 10_000;
 
-/// Everything in an output.
+/// The content of an output.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     pub(crate) tool: &'static str,
-    /// The tool's version, where it says so.
+    /// The tool's version, if reported.
     pub(crate) version: Option<String>,
-    /// What the tool says about the program and the machine.
+    /// Metadata about the program and the machine, as reported by the tool.
     pub(crate) build: BTreeMap<String, String>,
-    /// What to call the output in a message.
+    /// Name of the output in messages.
     pub(crate) source: String,
     pub(crate) benchmarks: Vec<Benchmark>,
-    /// The benchmark that is meant when none is named; absent: the only one there is.
+    /// Benchmark used if none is named; absent: the only one.
     pub(crate) usual_benchmark: Option<String>,
-    /// The field that is meant when none is named.
+    /// Field used if none is named.
     pub(crate) usual_field: Option<&'static str>,
-    /// What to say when there is no benchmark.
+    /// Message if there is no benchmark.
     pub(crate) if_none: &'static str,
-    /// Benchmarks that are there without a figure, and why.
+    /// Benchmarks without a figure, with the reason.
     pub(crate) without: BTreeMap<String, String>,
 }
 
-/// One benchmark with everything that is known of it.
+/// One benchmark with all its figures.
 #[derive(Debug, Default)]
 pub(crate) struct Benchmark {
     /// Its name as the tool writes it.
     pub(crate) name: String,
-    /// Other names by which it may be asked for.
+    /// Other accepted names.
     pub(crate) aliases: Vec<String>,
-    /// Where it is, for a message: `line 7`, or `benchmarks[3]`.
+    /// Position for messages: `line 7`, or `benchmarks[3]`.
     pub(crate) place: String,
     pub(crate) fields: Vec<Field>,
-    /// How many iterations its figures come from.
+    /// Number of iterations behind its figures.
     pub(crate) iterations: Option<f64>,
 }
 
 /// One figure of a benchmark.
 #[derive(Debug)]
 pub(crate) struct Field {
-    /// The tool's own name for it.
+    /// The tool's name of the figure.
     pub(crate) name: String,
-    /// Absent when the tool does not say.
+    /// Absent if the tool reports none.
     pub(crate) unit: Option<Unit>,
-    /// What was measured, or what is wrong with it: only of interest if it is asked for.
+    /// The measured values, or an error that matters only if the figure is requested.
     pub(crate) reading: Result<Reading, String>,
 }
 
-/// What was measured.
+/// Measured values.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Reading {
-    /// One figure per repetition, in order.
+    /// One value per repetition, in order.
     Samples(Vec<f64>),
-    /// The same where a figure comes as often as is said beside it.
+    /// Values with their counts.
     Counted(Vec<(f64, usize)>),
-    /// One figure that the tool has computed. Its field's name is that of the statistic.
+    /// A statistic computed by the tool, named by its field.
     Summary(f64),
 }
 
 impl Report {
-    /// Names by their first alias those that have one name, so that each can be asked for.
+    /// Renames benchmarks of the same name to their first alias, so that each can be selected.
     pub(crate) fn distinguish(&mut self) {
         let mut times: BTreeMap<String, usize> = BTreeMap::new();
         for one in &self.benchmarks {
@@ -84,14 +84,14 @@ impl Report {
 }
 
 impl Field {
-    /// The unit is as the tool writes it, where it does.
+    /// Makes a field; `unit` is as the tool writes it.
     pub(crate) fn of(name: &str, unit: Option<&str>, reading: Result<Reading, String>) -> Self {
         Self { name: joined("", [name]), unit: unit.map(Unit::parse), reading }
     }
 }
 
-/// A name out of its parts. Of one that is too long to be asked for there is the beginning only: a part that is written once may come
-/// before every other.
+/// Joins parts to a name, truncated to the longest name that can be requested. Truncation bounds memory, because a part
+/// that is written once may prefix every other name.
 pub(crate) fn joined<'a>(separator: &str, parts: impl IntoIterator<Item = &'a str>) -> String {
     let (mut name, mut room) = (String::new(), LONGEST_NAME);
     for (i, part) in parts.into_iter().enumerate() {
@@ -108,7 +108,7 @@ pub(crate) fn joined<'a>(separator: &str, parts: impl IntoIterator<Item = &'a st
     name
 }
 
-/// Refuses a benchmark more than there may be, where one takes more room than its text.
+/// Rejects a benchmark beyond the limit, for formats in which one takes more memory than its text.
 pub(crate) fn one_more(known: usize) -> Result<(), String> {
     if known < MOST_BENCHMARKS {
         return Ok(());

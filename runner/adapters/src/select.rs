@@ -1,4 +1,4 @@
-//! Picks the metrics out of what a tool reported.
+//! Selects metrics from a tool's report.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use crate::fault::{Fault, listed, quoted};
 use crate::report::{Benchmark, Field, Reading, Report, joined};
 use crate::unit::Unit;
 
-/// No metric of a result holds more samples.
+/// Maximum number of samples per metric of a result.
 pub const MOST_SAMPLES: usize = 100_000;
 
-/// Builds the result that the metrics ask for. Which benchmark and field each came from is in `effective`.
+/// Builds the result with the requested metrics. `effective` records the benchmark and field of each.
 pub(crate) fn metrics(report: &Report, wanted: &[MetricSource]) -> Result<Outcome, Fault> {
     if wanted.is_empty() {
         return Err(Fault::whole("", "no metric is requested: name at least one in template.metrics"));
@@ -53,7 +53,7 @@ pub(crate) fn metrics(report: &Report, wanted: &[MetricSource]) -> Result<Outcom
         };
         effective.insert(format!("{}.benchmark", metric.name), Scalar::Text(joined("", [benchmark.name.as_str()])));
         effective.insert(format!("{}.field", metric.name), Scalar::Text(field.name.clone()));
-        // More than any number can hold, which a sum or a product of what a tool counted may be, is nothing that JSON could hold.
+        // Sums and products of the tool's counts can overflow to infinity, which JSON cannot represent.
         if let Some(iterations) = benchmark.iterations.filter(|iterations| iterations.is_finite()) {
             counters.insert(format!("{}.iterations", metric.name), Quantity { unit: "1".into(), value: iterations });
         }
@@ -116,7 +116,7 @@ fn benchmark<'a>(report: &'a Report, metric: &MetricSource) -> Result<&'a Benchm
             )))
         }
         [first, second, ..] if first.name == second.name => Err(fault(format!(
-            "has {} twice, as {} and {}: give every benchmark a name of its own",
+            "has {} twice, as {} and {}: give every benchmark a unique name",
             quoted(&first.name),
             first.place,
             second.place
@@ -131,7 +131,7 @@ fn benchmark<'a>(report: &'a Report, metric: &MetricSource) -> Result<&'a Benchm
     }
 }
 
-/// What is known of benchmarks without figures, for a message.
+/// Lists benchmarks without figures, for a message.
 fn empty_handed(report: &Report) -> String {
     report.without.iter().next().map(|(name, why)| format!("; {}: {why}", quoted(name))).unwrap_or_default()
 }
@@ -156,14 +156,14 @@ fn field<'a>(report: &Report, benchmark: &'a Benchmark, metric: &MetricSource) -
     })
 }
 
-/// The unit of a field: what the tool says, else what the template says, else the metric's own.
+/// Returns the unit of a field: the tool's, else the template's, else the metric's own.
 fn source_unit(field: &Field, metric: &MetricSource) -> Result<Unit, String> {
     let told = metric.field_unit.as_deref().map(Unit::parse);
     match (&field.unit, told) {
         (Some(unit), None) => Ok(unit.clone()),
         (None, None) => Ok(Unit::parse(&metric.unit)),
         (None, Some(told)) => Ok(told),
-        // The tool's word for it is none that is known here.
+        // The tool's unit is not known here.
         (Some(unit), Some(told)) if unit.is_foreign() => Ok(told),
         (Some(unit), Some(told)) if unit.convert(1.0, &told) == Some(1.0) => Ok(told),
         (Some(unit), Some(told)) => Err(format!(
@@ -184,7 +184,7 @@ fn count(samples: &[f64], benchmark: &Benchmark, field: &Field) -> Result<(), St
     }
 }
 
-/// The text within a limit of the result's format.
+/// Truncates the text to a limit of the result's format.
 fn shortened(text: &str, most: usize) -> String {
     let text = if text.is_empty() { "unreported" } else { text };
     text.chars().take(most).collect()

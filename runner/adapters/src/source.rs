@@ -1,15 +1,15 @@
-//! What an adapter reads.
+//! Input of an adapter.
 
-/// Something that the tool wrote.
+/// One output of the tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// What to call it: `standard output`, or the file's path. Below a folder it decides what the file is.
+    /// `standard output`, or the file's path. Within a folder, the path determines the kind of file.
     pub name: String,
-    /// What it holds.
+    /// Content of the output.
     pub bytes: Vec<u8>,
 }
 
-/// Counts lines from one position to the next.
+/// Computes line numbers incrementally.
 pub(crate) struct Lines<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -21,7 +21,7 @@ impl<'a> Lines<'a> {
         Self { bytes, at: 0, line: 1 }
     }
 
-    /// The line of a position, which is not before the last one.
+    /// Returns the line of a position. Positions must not decrease between calls.
     pub(crate) fn of(&mut self, position: usize) -> usize {
         let target = position.min(self.bytes.len()).max(self.at);
         self.line += self.bytes[self.at..target].iter().filter(|&&byte| byte == b'\n').count();

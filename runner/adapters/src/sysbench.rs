@@ -1,7 +1,7 @@
-//! What sysbench prints at the end of a run.
+//! sysbench's final report.
 //!
-//! A report is sections of lines `NAME: FIGURE`, which depend on the test; all of them end with the fairness of threads. sysbench
-//! prints what it computed, latencies with two decimals of a millisecond. Reports of intervals are not read.
+//! A report has sections of lines `NAME: FIGURE` that depend on the test; all reports end with thread fairness. Figures
+//! are sysbench's statistics, with latencies to two decimals of a millisecond. Interval reports are ignored.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -11,9 +11,9 @@ use crate::report::{Benchmark, Field, Reading, Report};
 use crate::source::Source;
 use crate::text;
 
-/// The heading of the times that have no unit of their own.
+/// Section heading with the unit of the latencies.
 const LATENCY: &str = "Latency (ms)";
-/// How many events there were, whatever an event is in the test.
+/// Number of events; an event depends on the test.
 const EVENTS: &str = "total number of events";
 
 pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
@@ -27,11 +27,13 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
     for (i, line) in text.split_inclusive('\n').enumerate() {
         let (number, whole, line) = (i + 1, line.ends_with('\n'), line.trim());
         if line.starts_with("FATAL:") || line.starts_with("ALERT:") {
-            let problem = format!("sysbench reports {}; figures of a failure mean nothing", quoted(line));
+            let problem =
+                format!("sysbench reports {}, so that the figures are invalid; fix the failure", quoted(line));
             return Err(Fault::at_line(&source.name, number, problem));
         }
         if line.contains("Checkpoint report") {
-            let problem = "a checkpoint: the last report has only what came after it; remove --report-checkpoints";
+            let problem =
+                "a checkpoint, so that the last report covers only a part of the run; remove --report-checkpoints";
             return Err(Fault::at_line(&source.name, number, problem));
         }
         if started.is_none() {
@@ -41,7 +43,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
             started = (line == "Threads started!").then_some(number);
             continue;
         }
-        // An interval, which has the time in brackets.
+        // An interval report, which begins with the time in brackets.
         if line.starts_with('[') {
             continue;
         }
@@ -53,7 +55,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
             field.reading = field.reading.map_err(|problem| format!("line {number}: {problem}"));
             match at.entry(field.name.clone()) {
                 Entry::Occupied(known) => {
-                    fields[*known.get()].reading = Err(format!("it is there twice, again in line {number}"));
+                    fields[*known.get()].reading = Err(format!("duplicate, again in line {number}"));
                 }
                 Entry::Vacant(new) => {
                     new.insert(fields.len());
@@ -64,18 +66,17 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
         complete |= whole && section == "Threads fairness" && line.starts_with("execution time");
     }
     let Some(started) = started else {
-        let problem = "no line reads Threads started!: is it what sysbench TEST run prints?";
+        let problem = "no line reads Threads started!; print the report of sysbench TEST run";
         return Err(Fault::whole(&source.name, problem));
     };
     if !complete {
-        let problem =
-            "no whole line with the execution time below Threads fairness, which ends a report: was the output cut?";
+        let problem = "no whole line with the execution time below Threads fairness, which ends a report; the output is truncated";
         return Err(Fault::whole(&source.name, problem));
     }
     let events = fields.iter().find(|field| field.name == EVENTS).map(|field| &field.reading);
     let iterations = match events {
         Some(Ok(Reading::Summary(0.0))) => {
-            let problem = "0: nothing was done, so that there is nothing to measure: let it run for longer";
+            let problem = "0 events, so that there is nothing to measure; increase --time";
             return Err(Fault::at_field(&source.name, EVENTS, problem));
         }
         Some(Ok(Reading::Summary(events))) => Some(*events),
@@ -86,7 +87,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
         version,
         source: source.name.clone(),
         benchmarks: vec![Benchmark {
-            // The report does not say which test it is of.
+            // The report does not name the test.
             name: "sysbench".into(),
             place: format!("line {started}"),
             fields,
@@ -97,7 +98,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
     })
 }
 
-/// The figures of a line, by the names that sysbench gives them.
+/// Parses the figures of a line, under sysbench's names.
 fn figures(section: &str, line: &str) -> Vec<Field> {
     let words: Vec<&str> = line.split_whitespace().collect();
     if let [amount, unit, "transferred", rate, _] = words.as_slice() {
@@ -112,7 +113,7 @@ fn figures(section: &str, line: &str) -> Vec<Field> {
         let unit = if of == "execution time" { "s" } else { "1" };
         return vec![field(&format!("{of} avg"), unit, mean), field(&format!("{of} stddev"), unit, deviation)];
     }
-    // A count, and in brackets how many of it per second.
+    // A count followed by its rate in brackets.
     if let Some((count, rate)) = figure.split_once('(') {
         let rate = rate.split_whitespace().next().unwrap_or_default();
         return vec![field(name, "1", count.trim()), field(&format!("{name} per second"), "1/s", rate)];

@@ -1,9 +1,9 @@
-//! Figures in text that tools print for people.
+//! Parsing of figures in text output.
 
 use crate::fault::quoted;
 use crate::report::Reading;
 
-/// The number that a text is, or what is wrong with it.
+/// Parses a number, or returns an error text.
 pub(crate) fn number(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number.is_finite() => Ok(number),
@@ -11,7 +11,7 @@ pub(crate) fn number(text: &str) -> Result<f64, String> {
     }
 }
 
-/// The number, so many times, as what the tool has computed.
+/// Parses a statistic of the tool and multiplies it by `times`.
 pub(crate) fn summary(text: &str, times: f64) -> Result<Reading, String> {
     number(text).map(|number| Reading::Summary(number * times))
 }

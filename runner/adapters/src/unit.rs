@@ -1,14 +1,15 @@
-//! Units of measurement, and how one becomes another.
+//! Units and their conversion.
 
 use std::fmt;
 
-/// What a number counts: seconds, bytes, or pieces of something; possibly per second.
+/// A unit: seconds, bytes or a count, optionally per second.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Unit {
     text: String,
     kind: Kind,
     per_second: bool,
-    /// The unit in base units is `times / over`. Two numbers, because 1e-9 is not exact and a division by 1e9 rounds once.
+    /// The factor to base units is `times / over`. Two numbers, because 1e-9 is not exact and a division by 1e9 rounds
+    /// once.
     times: f64,
     over: f64,
 }
@@ -17,7 +18,7 @@ pub(crate) struct Unit {
 enum Kind {
     Time,
     Bytes,
-    /// Of what; empty for a plain number.
+    /// The counted item; empty for a plain number.
     Count(String),
 }
 
@@ -28,7 +29,7 @@ const TIMES: &[(&str, f64, f64)] = &[
     ("seconds", 1.0, 1.0),
     ("ms", 1.0, 1e3),
     ("us", 1.0, 1e6),
-    // Two characters look like this: the micro sign and the Greek letter.
+    // Micro has two code points: the micro sign and the Greek letter.
     ("\u{b5}s", 1.0, 1e6),
     ("\u{3bc}s", 1.0, 1e6),
     ("ns", 1.0, 1e9),
@@ -37,7 +38,8 @@ const TIMES: &[(&str, f64, f64)] = &[
     ("h", 3600.0, 1.0),
 ];
 
-/// More characters than a unit has that is asked for. Of a longer one there is the beginning only: it may be that of many figures.
+/// Limit on the length of a unit, above that of any requested one. Longer ones are truncated to bound memory, because a
+/// unit may repeat for many figures.
 const LONGEST: usize = 64;
 const KI: f64 = 1024.0;
 const BYTES: &[(&str, f64)] = &[
@@ -62,11 +64,11 @@ const BYTES: &[(&str, f64)] = &[
 ];
 
 impl Unit {
-    /// Reads a unit as a tool or a person writes it. Anything that is no time and no size counts pieces: `queries/s`.
+    /// Parses a unit as written by a tool or a user. Everything except times and sizes is a count: `queries/s`.
     pub(crate) fn parse(text: &str) -> Self {
         let text = text.trim();
         let text = text.char_indices().nth(LONGEST).map_or(text, |(end, _)| &text[..end]);
-        // One operation is what every figure is about.
+        // Figures are always per operation.
         let stripped = ["/op", "/iter"].iter().find_map(|suffix| text.strip_suffix(suffix)).unwrap_or(text);
         let (of, per_second) = stripped.strip_suffix("/s").map_or((stripped, false), |of| (of, true));
         let unit = |kind, times, over| Self { text: text.into(), kind, per_second, times, over };
@@ -83,13 +85,12 @@ impl Unit {
         }
     }
 
-    /// Whether it names pieces of something that is not known here.
+    /// Whether it counts items of a kind that is not known here.
     pub(crate) fn is_foreign(&self) -> bool {
         matches!(&self.kind, Kind::Count(of) if !of.is_empty())
     }
 
-    /// What a number of this unit is in another; nothing if they measure different things. A plain number can be of anything
-    /// that is counted.
+    /// Converts a value to another unit; None if the dimensions differ. A plain number converts to any count.
     pub(crate) fn convert(&self, value: f64, to: &Self) -> Option<f64> {
         let alike = match (&self.kind, &to.kind) {
             (Kind::Count(from), Kind::Count(to)) => from == to || from.is_empty() || to.is_empty(),
@@ -99,7 +100,7 @@ impl Unit {
             return None;
         }
         let (times, over) = (self.times * to.over, self.over * to.times);
-        // One rounding where one will do.
+        // Avoid a second rounding.
         Some(if times == over {
             value
         } else if over == 1.0 {
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_measures_something_else_is_not_converted() {
+    fn units_of_different_dimensions_are_not_converted() {
         for (from, to) in
             [("ns/op", "By"), ("B/op", "s"), ("MB/s", "By"), ("ns", "1/s"), ("allocs/op", "s"), ("rows/s", "queries/s")]
         {
@@ -160,8 +161,8 @@ mod tests {
     }
 
     #[test]
-    fn nanoseconds_survive_to_the_last_digit() {
-        // 1234567891 * 1e-9 is another number than 1.234567891.
+    fn nanoseconds_are_converted_exactly() {
+        // 1234567891 * 1e-9 is not equal to 1.234567891.
         assert_eq!(convert(1_234_567_891.0, "ns", "s"), Some(1.234_567_891));
     }
 }

@@ -1,16 +1,16 @@
-//! What wrk prints at the end of a run, better with `--latency`.
+//! wrk's final report, preferably with `--latency`.
 //!
-//! wrk keeps its samples to itself and prints what it computed, with two decimals. A prefix stands for thousands in a count and for
-//! 1024s in a size, and `m` is a minute (wrk, src/units.c). What a script prints after the last line of the report is not read.
+//! wrk does not export samples; its figures are statistics with two decimals. A prefix is decimal in a count and binary
+//! in a size, and `m` is a minute (wrk, src/units.c). Script output after the last line of the report is ignored.
 
 use crate::fault::{Fault, quoted};
 use crate::report::{Benchmark, Field, Reading, Report};
 use crate::source::Source;
 use crate::text;
 
-/// Columns of the table of threads.
+/// Columns of the thread table.
 const COLUMNS: [&str; 4] = ["Avg", "Stdev", "Max", "+/- Stdev"];
-/// What wrk writes after a number, the unit that it stands for, and how many of that unit.
+/// Suffixes of numbers, each with its unit and factor.
 const SUFFIXES: [(&str, &str, f64); 18] = [
     ("", "1", 1.0),
     ("k", "1", 1e3),
@@ -31,7 +31,7 @@ const SUFFIXES: [(&str, &str, f64); 18] = [
     ("TB", "GiB", 1024.0),
     ("PB", "GiB", 1024.0 * 1024.0),
 ];
-/// Lines that wrk leaves out when there is none of it.
+/// Error lines, which wrk omits when the count is zero.
 const ERRORS: [&str; 5] = [
     "Socket errors connect",
     "Socket errors read",
@@ -48,7 +48,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
     for (i, line) in text.split_inclusive('\n').enumerate() {
         let (number, whole, line) = (i + 1, line.ends_with('\n'), line.trim());
         if line.starts_with("unable to ") {
-            let problem = format!("wrk reports {}: does the server run?", quoted(line));
+            let problem = format!("wrk reports {}; check that the server is running", quoted(line));
             return Err(Fault::at_line(&source.name, number, problem));
         }
         if target.is_none() {
@@ -63,11 +63,11 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
         }
     }
     let Some((line, url)) = target else {
-        let problem = "no line reads Running TIME test @ URL; is it what wrk prints?";
+        let problem = "no line reads Running TIME test @ URL; print wrk's report";
         return Err(Fault::whole(&source.name, problem));
     };
     if !complete {
-        let problem = "no whole line with Transfer/sec, which is the last of a report: was the output cut?";
+        let problem = "no whole line with Transfer/sec, which ends a report; the output is truncated";
         return Err(Fault::whole(&source.name, problem));
     }
     for name in ERRORS {
@@ -91,30 +91,30 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
     })
 }
 
-/// How many requests were answered, unless none was as it should be. wrk ends with exit code 0 all the same.
+/// Returns the number of requests; an error if all of them failed, because wrk exits with 0 in that case.
 fn refused(source: &Source, fields: &[Field]) -> Result<f64, Fault> {
     let figure = |name: &str| {
         let field = fields.iter().find(|field| field.name == name);
         match field.map(|field| &field.reading) {
             Some(Ok(Reading::Summary(value))) => Ok(*value),
             Some(Err(problem)) => Err(Fault::at_field(&source.name, name, problem.clone())),
-            _ => Err(Fault::at_field(&source.name, name, "missing; is it what wrk prints?")),
+            _ => Err(Fault::at_field(&source.name, name, "missing; print wrk's report")),
         }
     };
     let requests = figure("requests")?;
     if requests == 0.0 {
-        let problem = "0: no request was answered, so that there is nothing to measure: does the server run?";
+        let problem = "0: no request was answered; check that the server is running";
         return Err(Fault::at_field(&source.name, "requests", problem));
     }
     let name = "Non-2xx or 3xx responses";
     if figure(name)? >= requests {
-        let problem = "every answer was an error, so that the figures are those of errors: is the URL right?";
+        let problem = "every response was an error, so that the figures are invalid; check the URL";
         return Err(Fault::at_field(&source.name, name, problem));
     }
     Ok(requests)
 }
 
-/// The figures of a line, none in one that is for people only.
+/// Parses the figures of a line; none for lines without figures.
 fn figures(line: &str) -> Vec<Field> {
     let words: Vec<&str> = line.split_whitespace().map(|word| word.trim_end_matches(',')).collect();
     match words.as_slice() {
@@ -137,14 +137,14 @@ fn figures(line: &str) -> Vec<Field> {
     }
 }
 
-/// A figure as wrk writes it, with its unit: `1.58ms`, `40.68k`, `19.63KB`, `94.08%`.
+/// Parses a figure with wrk's unit: `1.58ms`, `40.68k`, `19.63KB`, `94.08%`.
 fn field(name: &str, word: &str, per: &str) -> Field {
     let digits = word.find(|c: char| c.is_ascii_alphabetic() || c == '%').unwrap_or(word.len());
-    // No number at all, such as -nan%, is one whole word.
+    // Non-numbers such as -nan% are a single word.
     let (number, suffix) = if word.contains("nan") { (word, "") } else { word.split_at(digits) };
     match SUFFIXES.iter().find(|(written, ..)| *written == suffix) {
         Some((written, unit, times)) => {
-            // A share of the samples is one, also of a rate.
+            // A share of samples is dimensionless, also in a row of rates.
             let unit = if *written == "%" { (*unit).to_owned() } else { format!("{unit}{per}") };
             Field::of(name, Some(&unit), text::summary(number, *times))
         }

@@ -1,4 +1,4 @@
-//! Whatever the bytes are, an adapter answers; and a figure that a tool writes is the figure that is read.
+//! Adapters accept arbitrary bytes without a panic, and read back exactly the figures that a tool writes.
 
 use std::fs;
 use std::path::Path;
@@ -27,10 +27,10 @@ const FORMATS: [(Format, &str); 16] = [
     (Format::Catch2, "catch2-2.13.10.xml"),
 ];
 
-/// A format, the fixture of its output, the names of a benchmark and of a field of it, and the unit of that.
+/// A format, its fixture, a benchmark and a field in it, and the field's unit.
 type Whole = (Format, &'static str, Option<&'static str>, Option<&'static str>, &'static str);
 
-/// Outputs of which the end can be told, each with a figure of its last lines.
+/// Outputs with a detectable end, each with a figure of its last lines.
 const WHOLE: [Whole; 8] = [
     (Format::Jmh, "jmh-1.37.json", Some("example.Sorting.sort:numbers=4000"), Some("gc.time"), "s"),
     (Format::BenchmarkDotNet, "benchmarkdotnet-documented.json", Some("Example.Lookups.Set(Count: 1000)"), None, "s"),
@@ -57,7 +57,7 @@ fn output(format: Format, benchmark: Option<&str>, field: Option<&str>, unit: &s
     Output { format, path: None, metrics: Some(vec![metric]) }
 }
 
-/// Reads and does not mind what comes out, but for a result that breaks the schema or a message that says nothing.
+/// Reads any input. Only a result that violates the schema or an empty error message fails.
 fn any_answer(format: Format, name: &str, bytes: Vec<u8>) {
     let sources = [Source { name: name.into(), bytes }];
     for (benchmark, field) in
@@ -75,7 +75,7 @@ fn any_answer(format: Format, name: &str, bytes: Vec<u8>) {
     }
 }
 
-/// Writes one figure as the tool would, and reads it.
+/// Writes one figure in the tool's format and reads it back.
 fn through(format: Format, text: String, benchmark: Option<&str>, field: Option<&str>, unit: &str) -> f64 {
     let sources = [Source { name: "standard output".into(), bytes: text.into_bytes() }];
     let result = convert(&output(format, benchmark, field, unit), &sources).expect("a good output");
@@ -95,7 +95,7 @@ fn figure() -> impl Strategy<Value = f64> {
     .prop_map(|figure| if figure.is_finite() { figure } else { 0.5 })
 }
 
-/// The formats of the schema are the ones that are known here, and none of them escapes the properties below.
+/// Every format of the schema is covered by the properties below.
 #[test]
 fn every_format_has_properties() {
     let schema: serde_json::Value =
@@ -103,7 +103,7 @@ fn every_format_has_properties() {
     let names = schema.pointer("/properties/workload/properties/output/properties/format/enum").expect("output.format");
     for name in names.as_array().expect("a list") {
         let format: Format = serde_json::from_value(name.clone()).unwrap_or_else(|error| panic!("{name}: {error}"));
-        // The first two have no adapter; the fixture of the last is too large to be damaged in many ways.
+        // The first two have no adapter; the last one's fixture is too large for many mutations.
         let apart = [Format::AssayResult, Format::None, Format::PytestBenchmark];
         assert!(apart.contains(&format) || FORMATS.iter().any(|(known, _)| *known == format), "{name}");
     }
@@ -113,7 +113,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn any_bytes_get_an_answer(bytes in proptest::collection::vec(any::<u8>(), 0..400), folder in any::<bool>()) {
+    fn arbitrary_bytes_do_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400), folder in any::<bool>()) {
         for (format, _) in FORMATS {
             any_answer(format, if folder { "a/new/sample.json" } else { "standard output" }, bytes.clone());
         }
@@ -121,7 +121,7 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_output_gets_an_answer(which in 0..FORMATS.len(), at in any::<prop::sample::Index>(),
+    fn mutated_outputs_do_not_panic(which in 0..FORMATS.len(), at in any::<prop::sample::Index>(),
                                        cut in any::<bool>(), byte in any::<u8>()) {
         let (format, name) = FORMATS[which];
         let mut bytes = fixture(name);
@@ -130,9 +130,9 @@ proptest! {
         any_answer(format, "standard output", bytes);
     }
 
-    /// A tool that was stopped while it wrote leaves the beginning of an output, and no figure of it is a shorter one.
+    /// A truncated output is rejected or reads like the complete one. No figure is read as a prefix of itself.
     #[test]
-    fn a_cut_output_is_refused_or_read_alike(which in 0..WHOLE.len(), at in any::<prop::sample::Index>()) {
+    fn truncated_outputs_are_rejected_or_read_alike(which in 0..WHOLE.len(), at in any::<prop::sample::Index>()) {
         let (format, name, benchmark, field, unit) = WHOLE[which];
         let whole = fixture(name);
         let read = |bytes: &[u8]| {
@@ -146,7 +146,7 @@ proptest! {
     }
 
     #[test]
-    fn figures_survive(figure in figure()) {
+    fn figures_round_trip(figure in figure()) {
         let go = format!("BenchmarkX-2 \t 100\t {figure:?} ns/op\t {figure:?} rows\n");
         prop_assert_eq!(through(Format::GoBench, go.clone(), None, Some("rows"), "rows"), figure);
         prop_assert_eq!(through(Format::GoBench, go, None, None, "s"), figure / 1e9);
@@ -169,7 +169,7 @@ proptest! {
         prop_assert_eq!(through(Format::BenchmarkDotNet, dotnet, None, None, "s"), figure / 1e9);
         let fio = format!(r#"{{"jobs": [{{"jobname": "x", "read": {{"total_ios": 1, "lat_ns": {{"mean": {json}}}}}}}]}}"#);
         prop_assert_eq!(through(Format::Fio, fio, None, Some("lat_ns.mean"), "s"), figure / 1e9);
-        // wrk writes no exponents.
+        // wrk does not print exponents.
         let wrk = format!(
             "Running 1s test @ u\n  1 requests in 1.00s, 1.00B read\nRequests/sec: {figure}\nTransfer/sec: 1.00B\n"
         );

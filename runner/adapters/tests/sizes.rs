@@ -1,4 +1,4 @@
-//! An output of the largest size is read in little time and memory, whatever it holds.
+//! Outputs of the maximum size are read within limits of time and memory.
 
 use std::fs;
 use std::sync::mpsc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use assay_adapters::{Source, convert};
 use assay_schema::wave::{Format, MetricSource, Output};
 
-/// As much as the runner takes.
+/// The runner's limit on output size.
 const LARGEST: usize = 8 << 20;
 const PATIENCE: Duration = Duration::from_secs(8);
 
@@ -27,7 +27,7 @@ fn read_for(metrics: Vec<MetricSource>, format: Format, text: String) -> bool {
     told.recv_timeout(PATIENCE).is_ok()
 }
 
-/// So many pieces, each with its number.
+/// Repeats a piece `count` times, each with its number.
 fn many(count: usize, piece: impl Fn(usize) -> String) -> String {
     (0..count).map(piece).collect()
 }
@@ -57,8 +57,8 @@ fn no_output_takes_more_time_than_its_size() {
     }
 }
 
-/// Beside what an output holds once, however often it is meant.
-fn what_is_written_once_takes_its_room_once() {
+/// Memory use depends on the size of the output, not on how often one part of it is referenced.
+fn shared_names_do_not_multiply_memory() {
     let long = "a".repeat(1 << 20);
     let json = |count| many(count, |i| format!(r#","{i:x}":1"#));
     let row = "   ├─ a  1 ns │ 1 ns │ 1 ns │ 1 ns │ 1 │ 1\n";
@@ -99,7 +99,7 @@ fn what_is_written_once_takes_its_room_once() {
     assert_room(128, "choices of rows", || read_for((0..32).map(choice).collect(), Format::Csv, table));
 }
 
-/// The process never has so many MiB more than at the beginning.
+/// Asserts that the process's peak memory grows by at most `most` MiB.
 fn assert_room(most: u64, what: &str, read: impl FnOnce() -> bool) {
     let peak = || {
         let status = fs::read_to_string("/proc/self/status").expect("there");
@@ -123,10 +123,10 @@ fn figures_that_nobody_asks_for_take_no_room() {
     assert_room(64, "40 kB of text", || read(Format::Jmh, entry));
 }
 
-/// One after the other, since the peak is the process's.
+/// Sequential, because the peak is per process.
 #[test]
-fn an_output_of_any_kind_is_read_in_little_time_and_memory() {
+fn outputs_of_maximum_size_are_read_in_bounded_time_and_memory() {
     figures_that_nobody_asks_for_take_no_room();
-    what_is_written_once_takes_its_room_once();
+    shared_names_do_not_multiply_memory();
     no_output_takes_more_time_than_its_size();
 }

@@ -1,4 +1,4 @@
-//! Reads what the real tools wrote (fixtures/, with the tool's version in the name), and every way in which that can go wrong.
+//! Reads recorded output of the real tools (fixtures/, with the tool's version in the name) and its error cases.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ fn text(name: &str) -> String {
     String::from_utf8(fixture(name)).expect("text")
 }
 
-/// `name unit benchmark | field | unit of the field`, where `-` stands for what is not given.
+/// `name unit benchmark | field | unit of the field`, where `-` stands for an absent value.
 fn metric(name: &str, unit: &str, benchmark: &str, field: &str, field_unit: &str) -> MetricSource {
     let given = |text: &str| (text != "-").then(|| text.to_owned());
     MetricSource {
@@ -37,7 +37,7 @@ fn stdout(bytes: impl Into<Vec<u8>>) -> [Source; 1] {
     [Source { name: "standard output".into(), bytes: bytes.into() }]
 }
 
-/// The result, which must be one by the schema too.
+/// Returns the result, which must also be valid by the schema.
 #[track_caller]
 fn read(format: Format, bytes: impl Into<Vec<u8>>, metrics: &[MetricSource]) -> Result {
     let result = convert(&output(format, metrics), &stdout(bytes)).unwrap_or_else(|fault| panic!("{fault}"));
@@ -124,7 +124,7 @@ fn figures_that_a_go_benchmark_reports_itself() {
     );
     assert_eq!(samples(&result.metrics["bandwidth"]), [12.5e6]);
     assert_eq!(samples(&result.metrics["throughput"]), [1200.0]);
-    assert_eq!(samples(&result.metrics["tail"]), [7.0 / 1e9], "a unit that is not known here is what from.unit says");
+    assert_eq!(samples(&result.metrics["tail"]), [7.0 / 1e9], "from.unit overrides an unknown unit");
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn criterion() -> Vec<Source> {
         name: path.strip_prefix(&root).expect("below").display().to_string(),
         bytes: fs::read(path).expect("a file"),
     };
-    // Files of an earlier measurement lie in base; they are there and not looked at.
+    // base has files of an earlier measurement, which are not read.
     files.iter().map(source).filter(|source| source.name.contains("/new/")).collect()
 }
 
@@ -284,7 +284,7 @@ fn faults_of_google_benchmark_say_where_and_what_to_do() {
     says(&google("{\"context\": {}}", &latency), &["field benchmarks", "missing"]);
     says(&google("{\"benchmarks\": []}", &latency), &["--benchmark_filter"]);
     says(&google("{\"benchmarks\": 3}", &latency), &["field benchmarks", "found 3"]);
-    says(&google(&good.replace(time, "\"real_time\": NaN"), &latency), &["NaN", "has to be a number"]);
+    says(&google(&good.replace(time, "\"real_time\": NaN"), &latency), &["NaN", "must be numbers"]);
     says(&google(&good.replace(time, "\"real_time\": \"fast\""), &latency), &["benchmarks[0].real_time", "\"fast\""]);
     let skipped =
         good.replacen("\"run_type\"", "\"error_occurred\": true, \"error_message\": \"no file\", \"run_type\"", 1);
@@ -407,7 +407,7 @@ fn faults_of_k6_say_where_and_what_to_do() {
     let latency = [metric("latency", "s", "http_req_duration", "p(95)", "-")];
     let good = text("k6-1.8.1-summary-export.json");
     let k6 = |text: &str, metrics: &[MetricSource]| fault(Format::K6, text, metrics);
-    // k6 itself ends with exit code 0 then.
+    // k6 itself exits with 0 in this case.
     says(&k6(&text("k6-1.8.1-server-gone.json"), &latency), &["metrics.http_req_failed", "every request failed"]);
     let wrong = good.replace("\"fails\": 0,\n            \"value\": 1", "\"fails\": 200,\n            \"value\": 0");
     says(&k6(&wrong, &latency), &["metrics.checks", "every check failed"]);
@@ -474,7 +474,7 @@ fn faults_of_jmh_say_where_and_what_to_do() {
     let latency = [metric("latency", "s", "example.Sorting.sort:numbers=1000", "-", "-")];
     let good = text("jmh-1.37.json");
     let jmh = |text: &str, metrics: &[MetricSource]| fault(Format::Jmh, text, metrics);
-    // JMH itself ends with exit code 0 then.
+    // JMH itself exits with 0 in this case.
     says(&jmh(&text("jmh-1.37-failed.json"), &latency), &["no figures", "the list is empty", "-foe true"]);
     says(&jmh("", &latency), &["is empty", "-rf json"]);
     says(&jmh(&good[..4000], &latency), &["ends in the middle"]);
@@ -500,7 +500,7 @@ fn faults_of_jmh_say_where_and_what_to_do() {
 
 // --- BenchmarkDotNet
 
-/// Not recorded: it has the form that the sources and the documentation of BenchmarkDotNet show.
+/// Not recorded: written after BenchmarkDotNet's sources and documentation.
 const DOTNET: &str = "benchmarkdotnet-documented.json";
 
 #[test]
@@ -539,7 +539,7 @@ fn faults_of_benchmarkdotnet_say_where_and_what_to_do() {
     let failed = "{\"Benchmarks\": [{\"FullName\": \"a\", \"Statistics\": null}]}";
     says(&dotnet(failed, &latency), &["Benchmarks[0].Statistics", "found null", "\"a\" failed"]);
     says(&dotnet(&good.replacen("9.5,9.25", "9.5,\"\"", 1), &latency), &["Benchmarks[1].OriginalValues", "[1]"]);
-    // null: it could not be counted, which is not 0.
+    // null means that it could not be counted, which is not 0.
     let memory = [metric("memory", "By", set, "BytesAllocatedPerOperation", "-")];
     says(&dotnet(&good, &memory), &["no figure \"BytesAllocatedPerOperation\"", "OriginalValues"]);
     let jobs = good.replace("Lookups.Set(", "Lookups.List(");
@@ -619,7 +619,7 @@ fn wrk_has_figures_that_it_computed() {
     assert_eq!(value(&result.metrics["slow"]), 108.51 / 1e3);
     assert_eq!(effective(&result, "slow.statistic"), "Latency 99%");
     assert_eq!(value(&result.metrics["within"]), 86.05 / 1e2);
-    assert_eq!(value(&result.metrics["timeouts"]), 0.0, "wrk leaves the line out when there are none");
+    assert_eq!(value(&result.metrics["timeouts"]), 0.0, "wrk omits the line when the count is zero");
     assert_eq!(iterations(&result, "rate.iterations"), 168.0);
 
     let metrics = [
@@ -633,7 +633,7 @@ fn wrk_has_figures_that_it_computed() {
     assert_eq!(value(&result.metrics["closed"]), 4.0);
 
     let result = read(Format::Wrk, fixture("wrk-4.1.0-script.txt"), &[metric("rate", "1/s", "-", "-", "-")]);
-    assert_eq!(value(&result.metrics["rate"]), 91.66, "and what the script printed is not read");
+    assert_eq!(value(&result.metrics["rate"]), 91.66, "and the script's output is ignored");
     let minutes = text("wrk-4.1.0.txt").replacen("47.50ms", "1.50m", 1);
     let result = read(Format::Wrk, minutes, &[metric("latency", "s", "-", "Latency Avg", "-")]);
     assert_eq!(value(&result.metrics["latency"]), 90.0);
@@ -648,7 +648,7 @@ fn faults_of_wrk_say_where_and_what_to_do() {
     says(&wrk("hello\n", &rate), &["Running TIME test @ URL"]);
     says(&wrk(good.trim_end(), &rate), &["no whole line with Transfer/sec"]);
     let refused = "unable to connect to 127.0.0.1:18765 Connection refused\n";
-    says(&wrk(refused, &rate), &["line 1", "Connection refused", "does the server run"]);
+    says(&wrk(refused, &rate), &["line 1", "Connection refused", "check that the server is running"]);
     // wrk itself ends with exit code 0 then.
     says(&wrk(&text("wrk-4.1.0-no-answer.txt"), &rate), &["field requests", "no request was answered"]);
     says(&wrk(&text("wrk-4.1.0-every-answer-404.txt"), &rate), &["Non-2xx or 3xx responses", "every answer"]);
@@ -706,10 +706,10 @@ fn faults_of_sysbench_say_where_and_what_to_do() {
     let sysbench = |text: &str, metrics: &[MetricSource]| fault(Format::Sysbench, text, metrics);
     says(&sysbench("", &rate), &["is empty", "sysbench TEST run"]);
     says(&sysbench("hello\n", &rate), &["no line reads Threads started!"]);
-    says(&sysbench(good.trim_end(), &rate), &["Threads fairness", "was the output cut"]);
+    says(&sysbench(good.trim_end(), &rate), &["Threads fairness", "the output is truncated"]);
     let fatal = "sysbench 1.0.20\n\nFATAL: Cannot find benchmark 'nosuch'\n";
     says(&sysbench(fatal, &rate), &["line 3", "FATAL", "nosuch"]);
-    // The last report is of what came after the checkpoint only.
+    // The last report covers only the time after the checkpoint.
     says(&sysbench(&text("sysbench-1.0.20-threads.txt"), &rate), &["line 13", "--report-checkpoints"]);
     says(&sysbench(&good.replacen("20738", "0", 1), &rate), &["total number of events", "nothing was done"]);
     says(&sysbench(&good, &[metric("rate", "1/s", "-", "-", "-")]), &["from.field", "\"events per second\""]);
@@ -762,7 +762,7 @@ fn faults_of_divan_say_where_and_what_to_do() {
     let divan = |text: &str, metrics: &[MetricSource]| fault(Format::Divan, text, metrics);
     says(&divan("", &latency), &["is empty", "--bench"]);
     says(&divan(&text("divan-0.1.21-test.txt"), &latency), &["no table", "--bench"]);
-    says(&divan(good.trim_end(), &latency), &["the table has no end", "was the output cut"]);
+    says(&divan(good.trim_end(), &latency), &["the table has no end", "the output is truncated"]);
     let printed = good.replacen("├─ swap", "hello\n├─ swap", 1);
     says(&divan(&printed, &latency), &["line 9", "\"hello\"", "does a benchmark print"]);
     says(&divan(&good, &[metric("latency", "s", "-", "-", "-")]), &["7 benchmarks", "\"swap::1000\""]);

@@ -1,11 +1,12 @@
-//! `assay-runner bench`: what the runner itself costs.
+//! `assay-runner bench`: measures the runner's own overhead.
 //!
 //! | figure | meaning |
 //! |---|---|
-//! | `trial.overhead_ms` | time from one trial of a block to the next that its process did not run: probes, launch, judging and writing the attempt. Mean over trials that do nothing, warm-ups left out, with a 95 % interval of the mean |
+//! | `trial.overhead_ms` | time between two trials of a block: probes, launch, validation and writing the attempt. Mean over empty trials without warm-ups, with a 95 % interval of the mean |
 //! | `trial.overhead_p99_ms` | its 99th percentile |
 //!
-//! Every second trial is of a null arm that uses more memory than the other arm, so that no canary serves two trials.
+//! Every second trial belongs to a null arm with a larger memory footprint, so that consecutive trials cannot share a
+//! canary.
 
 use std::io::Write;
 use std::path::Path;
@@ -22,7 +23,7 @@ use crate::stop::Stop;
 
 const WARMUPS: usize = 2;
 
-/// Runs a block of trials that do nothing and prints the figures.
+/// Runs a block of empty trials and prints the figures.
 pub(crate) fn run(trials: u32) -> Result<(), Stop> {
     let folder = std::env::temp_dir().join(format!("assay-bench-{}", std::process::id()));
     let measured = measure(&folder, trials as usize);
@@ -72,7 +73,7 @@ fn print(overheads: &[Duration]) -> Result<()> {
     let n = millis.len() as f64;
     let mean = millis.iter().sum::<f64>() / n;
     let deviation = (millis.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt();
-    // Normal, since there are a hundred trials or more.
+    // Normal approximation, because there are at least a hundred trials.
     let half = 1.96 * deviation / n.sqrt();
     let p99 = millis[((0.99 * n).ceil() as usize).clamp(1, millis.len()) - 1];
     let mut out = std::io::stdout().lock();
@@ -88,7 +89,7 @@ fn print(overheads: &[Duration]) -> Result<()> {
     Ok(())
 }
 
-/// The trial: a process that uses some memory, reports something and ends.
+/// The empty trial: a process that allocates some memory, prints a result and exits.
 pub(crate) fn trivial(bytes: usize) -> Result<()> {
     std::hint::black_box(vec![1_u8; bytes]);
     let result = json!({

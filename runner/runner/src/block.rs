@@ -1,4 +1,4 @@
-//! Runs a block from its first warm-up to its last slot.
+//! Executes a block from its first warm-up to its last slot.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
@@ -37,38 +37,40 @@ use crate::stop::Stop;
 use crate::usage::{self, Usage};
 use crate::verdict::{self, Terms, Verdict};
 
-/// Where programs are looked for when the container does not say.
+/// PATH for program lookup if the container sets none.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// After a longer wait for the keeper, a probe from before says nothing of the moment.
+/// If the keeper blocks for longer, the last probe is stale and is repeated.
 const STALE: Duration = Duration::from_secs(1);
 
-/// Which block to run, and where its attempts go.
+/// Selects the block and the destination of its attempts.
 #[derive(Args)]
 pub(crate) struct BlockArgs {
-    /// The wave, as the planner wrote it.
+    /// File with the wave, as written by the planner.
     #[arg(long, value_name = "FILE")]
     pub(crate) wave: PathBuf,
     /// The block to run, e.g. w000-b0003.
     #[arg(long, value_name = "ID")]
     pub(crate) block: String,
-    /// The keeper that takes the attempts out of reach of trials: unix:/absolute/path, or fd:NUMBER for a connection inherited.
+    /// The keeper, which stores attempts where trials cannot modify them: unix:/absolute/path, or fd:NUMBER for an
+    /// inherited connection.
     #[arg(long, value_name = "ADDRESS", required_unless_present = "out", conflicts_with = "out")]
     pub(crate) keeper: Option<Address>,
-    /// Folder for the attempts, without a keeper: trials can write to it. It must hold none of this block's.
+    /// Folder for attempts, if there is no keeper; trials can write to it. It must not contain attempts of this block.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// The container is the block's: kill every other process in it between trials, and not only what they started.
+    /// Kill every other process in the container between trials, not only the trial's descendants. Use it if the
+    /// container runs nothing but the block.
     #[arg(long)]
     pub(crate) alone: bool,
-    /// What runs the block: the first part of every attempt's id. A keeper says it itself.
+    /// Name of the executor, the prefix of every attempt's id. A keeper provides its own.
     #[arg(long, value_name = "NAME", required_unless_present = "keeper")]
     pub(crate) executor: Option<String>,
-    /// The lease in force as JSON, {"node": …, "token": …}; recorded instead of the one in the wave.
+    /// File with the lease in force as JSON, {"node": …, "token": …}; recorded instead of the wave's.
     #[arg(long, value_name = "FILE")]
     pub(crate) lease_file: Option<PathBuf>,
 }
 
-/// Runs the block. Trials may fail; the block goes on. Returns the time that each took beside its process's own.
+/// Runs the block and continues after failed trials. Returns the overhead of each trial.
 pub(crate) fn run(args: &BlockArgs) -> Result<Vec<Duration>, Stop> {
     args.executor.as_deref().map_or(Ok(()), check_executor)?;
     let plan = Plan::read(&args.wave, &args.block, args.lease_file.as_deref()).map_err(Stop::Input)?;
@@ -81,9 +83,7 @@ pub(crate) fn run(args: &BlockArgs) -> Result<Vec<Duration>, Stop> {
             Record::Folder(Folder::open(out, trials).map_err(Stop::Input)?)
         }
         (None, None) => {
-            return Err(Stop::Input(anyhow!(
-                "--keeper and --out are both missing: name with one of them where attempts go"
-            )));
+            return Err(Stop::Input(anyhow!("--keeper and --out are both missing: set one of them")));
         }
     };
     let executor = match (&record, &args.executor) {
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &BlockArgs) -> Result<Vec<Duration>, Stop> {
     };
     check_executor(executor)?;
     let executor = executor.to_owned();
-    // Of a large wave little is needed, and until exec a trial counts the runner's memory as its own.
+    // Frees the parsed wave, because until exec a trial is charged for the runner's memory.
     usage::release_free_memory();
 
     let mut block = Block::prepare(&plan, &executor, args.alone, record, launcher);
@@ -102,7 +102,7 @@ pub(crate) fn run(args: &BlockArgs) -> Result<Vec<Duration>, Stop> {
     let done = plan.trials.iter().try_for_each(|trial| block.trial(trial));
     if let Err(Stop::Signal(signal)) = done {
         let (signal, done, all) = (usage::signal_name(signal), block.tally.trials, plan.trials.len());
-        log(format_args!("{} stopped by {signal} after {done} of {all} trials; their attempts are kept", plan.block));
+        log(format_args!("{} stopped by {signal} after {done} of {all} trials; their attempts are stored", plan.block));
     }
     block.record.end(&done, &block.launcher.signals);
     done?;
@@ -115,11 +115,11 @@ fn check_executor(name: &str) -> Result<(), Stop> {
         return Ok(());
     }
     Err(Stop::Input(anyhow!(
-        "--executor {name:?}: 1 to 300 characters without a slash, since an attempt's id is executor/trial"
+        "--executor {name:?}: must be 1 to 300 characters without a slash, because an attempt's id is executor/trial"
     )))
 }
 
-/// A block under way.
+/// State of a running block.
 struct Block<'a> {
     plan: &'a Plan,
     executor: &'a str,
@@ -127,36 +127,36 @@ struct Block<'a> {
     cgroups: Cgroups,
     grant: Grant,
     environment: Environment,
-    /// Why no trial may start.
+    /// The reason why no trial may start.
     unmet: Option<String>,
     canaries: Canaries,
-    /// The canary of every cell whose trials' memory is known.
+    /// Canaries of cells whose memory footprint is known.
     of_cell: BTreeMap<usize, Canary>,
-    /// The probes since the last trial.
+    /// Probes since the last trial.
     moment: Moment,
     copies: Copies,
     rooms: Rooms,
     images: Images,
     programs: Programs,
-    /// Earlier readings of the counters, oldest first.
+    /// Earlier counter readings, oldest first.
     history: VecDeque<Counters>,
     record: Record,
     launcher: Launcher,
     tally: Tally,
 }
 
-/// Everything a trial needs to start.
+/// Everything needed to start a trial.
 struct Staged<'a> {
     program: String,
     argv: Vec<String>,
-    /// What every role gets, in their order; none when the trial is one process.
+    /// Assignments of the roles, in role order; empty for a single-process trial.
     seats: Vec<Seat>,
     services: Vec<Service<'a>>,
-    /// The digests of the services' programs, then that of the program itself.
+    /// Digests of the services' programs, then of the program itself.
     digests: Vec<Option<String>>,
 }
 
-/// What is said at the end of the block.
+/// Summary printed at the end of the block.
 #[derive(Debug, Default)]
 struct Tally {
     trials: usize,
@@ -166,7 +166,7 @@ struct Tally {
 }
 
 impl<'a> Block<'a> {
-    /// Reads what stays the same during the block, and probes the machine.
+    /// Reads the properties that are constant during the block, and probes the machine.
     fn prepare(plan: &'a Plan, executor: &'a str, alone: bool, record: Record, launcher: Launcher) -> Self {
         let start = Instant::now();
         let host = Host::real();
@@ -203,21 +203,21 @@ impl<'a> Block<'a> {
         };
         block.note_programs();
         if alone {
-            // With the copies that were made just now.
+            // Includes the copies made above.
             block.rooms.note_what_is_there(block.record.folder());
         }
         block.tally.probe = start.elapsed();
         block
     }
 
-    /// Notes what every program is before a trial can change it, and makes the copies of the null arm.
+    /// Records each program's digest before a trial can modify it, and makes the copies for the null arm.
     fn note_programs(&mut self) {
         let plan = self.plan;
         for trial in &plan.trials {
             let command = plan.command(trial);
             let path = variables(command, trial, None).remove("PATH").unwrap_or_default();
             for argv in command.roles.iter().map(|role| &role.argv).chain([&command.argv]) {
-                // Why a program cannot be had is said by the trial that needs it.
+                // If a program is unavailable, the trial that needs it reports the reason.
                 if let Ok(program) = self.program(command, &argv[0], &path) {
                     self.programs.note(&program, &path);
                 }
@@ -235,7 +235,7 @@ impl<'a> Block<'a> {
         let room = self.rooms.enter(&trial.id, &command.variant());
         let mut env = variables(command, trial, room.as_ref().ok());
         layout::randomise(&mut env, self.plan.layout_seed, &trial.id);
-        // A trial that cannot start leaves nothing, so that its place does not matter.
+        // A trial that cannot start writes no files, so that its folder does not matter.
         let (staged, place) = match room.as_ref().map_err(Clone::clone).and_then(|room| {
             let staged = self.stage(trial, &mut env)?;
             Ok((staged, self.plan.output.place(room.folder())?))
@@ -276,7 +276,7 @@ impl<'a> Block<'a> {
         self.launcher.inherited.restore_cpus();
         let mut during = counters_after.since(&counters_before, &self.history);
         if matches!(ended.how, How::NotStarted(_)) {
-            // Nothing ran, so there is nothing to say about what else did.
+            // The trial did not run, so that there are no readings during it.
             during = NoiseWindow { window_seconds: during.window_seconds, ..NoiseWindow::default() };
         }
         let resources = ended.usage.as_ref().map_or_else(Resources::default, Usage::resources);
@@ -295,7 +295,7 @@ impl<'a> Block<'a> {
             },
         );
         if let Some(reason) = ended_before {
-            let message = format!("it ended an earlier execution of this block, so it is not run again: {reason}");
+            let message = format!("not retried, because it terminated an earlier execution of this block: {reason}");
             verdict = Verdict::unhappy(Outcome::Failed, message);
         }
         let other_work = OtherWorkSeen::of(&during, counters_after.sees_cpus());
@@ -337,7 +337,7 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    /// An attempt as far as it is known before its trial starts; also what is recorded should nothing more be heard of it.
+    /// The attempt as known before its trial starts. It is also the final record if the runner dies during the trial.
     fn attempt(
         &self,
         trial: &Trial,
@@ -364,7 +364,7 @@ impl<'a> Block<'a> {
             outcome: Outcome::Failed,
             exit_code: None,
             signal: None,
-            message: Some("its end was not reported".to_owned()),
+            message: Some("the runner died before it reported the end of the trial".to_owned()),
             left_behind: None,
             ended_execution: None,
             stderr_tail: None,
@@ -381,12 +381,13 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The canary that stands for a trial.
+    /// Returns the canary for a trial.
     fn canary(&self, trial: &Trial) -> Canary {
         self.of_cell.get(&trial.cell).copied().unwrap_or_else(|| self.canaries.memory())
     }
 
-    /// Finds what a trial executes, or says why it may not start. Completes the variables by what the roles and programs need.
+    /// Resolves the programs of a trial, or returns the reason why it may not start. Adds the variables that roles and
+    /// programs need.
     fn stage(&mut self, trial: &Trial, env: &mut BTreeMap<String, String>) -> Result<Staged<'a>, String> {
         if let Some(unmet) = &self.unmet {
             return Err(unmet.clone());
@@ -412,27 +413,27 @@ impl<'a> Block<'a> {
         Ok(Staged { program, argv: argv(&command.argv, &command.ports), seats, services, digests })
     }
 
-    /// Where a program of a trial lies: in its arm's image, and for the null arm in a copy.
+    /// Returns the path of a trial's program: in its arm's image, or in a copy for the null arm.
     fn program(&mut self, command: &Command, name: &str, path: &str) -> Result<String, String> {
         let program =
             self.images.program(command.image, name).map_err(|reason| format!("arm {}: {reason}", command.arm))?;
         if command.null { self.copies.of(&program, path) } else { Ok(program) }
     }
 
-    /// Probes right after a trial, with a canary that stands for the memory it was seen to use.
+    /// Probes after a trial with a canary of the trial's observed memory footprint.
     fn probe_after(&mut self, trial: &Trial, ended: &Ended, resident: Option<u64>) -> NoiseWindow {
         if matches!(ended.how, How::NotStarted(_)) {
             return NoiseWindow::default();
         }
         if let Some(resident) = resident {
-            // Decided once, so that all readings of a cell in a block can be compared.
+            // Chosen once per cell and block, so that all its readings are comparable.
             self.of_cell.entry(trial.cell).or_insert_with(|| self.canaries.standing_for(resident));
         }
         self.moment = Moment::new(probe::short());
         self.moment.window(self.canary(trial))
     }
 
-    /// The block's environment, and what this trial executed in it.
+    /// Returns the block's environment with the keys of this trial.
     fn environment_of(&self, command: &Command, staged: Option<&Staged<'_>>, padding: Option<usize>) -> Environment {
         let mut environment = self.environment.clone();
         let mut add =
@@ -477,7 +478,7 @@ impl Tally {
     }
 }
 
-/// The whole environment of a trial: the cell's, and what no program can do without.
+/// Builds a trial's complete environment: the cell's variables and the required ones.
 fn variables(command: &Command, trial: &Trial, room: Option<&Room>) -> BTreeMap<String, String> {
     let inherited =
         |name: &str, otherwise: &str| (name.to_owned(), std::env::var(name).unwrap_or_else(|_| otherwise.to_owned()));
@@ -503,12 +504,14 @@ fn word(outcome: Outcome) -> &'static str {
     }
 }
 
-/// One line per trial, for whoever watches.
+/// Logs one line per trial.
 fn progress(trial: &Trial, attempt: &Attempt, ended: &Ended, verdict: &Verdict) {
     let (block, slot) = trial.id.rsplit_once('-').unwrap_or(("", &trial.id));
     let message = verdict.message.as_deref().map_or_else(String::new, |message| format!(": {message}"));
     let left = match ended.left_behind {
-        n if n > 0 && attempt.outcome != Outcome::TimedOut => format!(" (killed {n} processes it left behind)"),
+        n if n > 0 && attempt.outcome != Outcome::TimedOut => {
+            format!(" (killed {n} processes of the trial that were still running)")
+        }
         _ => String::new(),
     };
     log(format_args!(

@@ -1,8 +1,8 @@
-//! The canary: a fixed pass over memory that gets slower when somebody else uses the caches or the memory.
+//! The canary: a fixed pass over memory, which slows down when another process contends for caches or memory bandwidth.
 //!
-//! It stands for the workload, so it goes over as much memory as the trials of the cell were seen to use. Beyond the last-level
-//! cache all memory is alike: there the pass goes over a few lines that were flushed from every cache, which costs the same
-//! however much memory the trials use, and needs none of theirs. For the same number of bytes it is always the same work.
+//! Its working set is the observed memory footprint of the cell's trials. Beyond the last-level cache the footprint
+//! makes no difference. There the pass covers a few lines that are flushed from all caches first, so that its cost is
+//! independent of the footprint and it uses little memory. Equal numbers of bytes mean identical work.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -10,31 +10,31 @@ use std::time::Instant;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 const LINE: usize = 64;
-/// Less memory than this is in a cache of the CPU's own.
+/// Smaller footprints fit into a private cache.
 const LEAST: u64 = 256 << 10;
-/// More memory than this is not inside a cache that anyone could rely on.
+/// Larger footprints exceed any usable cache.
 const MOST: u64 = 256 << 20;
-/// Of memory inside the last-level cache the pass goes over so much; it is more than most second-level caches hold.
+/// Working set of the pass for footprints within the last-level cache; larger than most second-level caches.
 const CACHED: u64 = 4 << 20;
-/// Of memory beyond the last-level cache the pass goes over so much.
+/// Working set of the pass for footprints beyond the last-level cache.
 const FLUSHED: u64 = 2 << 20;
-/// Reads of which each needs the one before.
+/// Length of the chain of dependent reads.
 const CHAIN: usize = 4096;
-/// Passes over memory that stays in a cache, and over memory that is flushed before each, which takes longer.
+/// Number of passes, for cached and for flushed memory; a flushed pass takes longer.
 const PASSES: usize = 12;
 const FLUSHED_PASSES: usize = 5;
 
-/// Which canary stands for which trials on this machine.
+/// Selects the canary for a footprint on this machine.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Canaries {
-    /// From here on memory counts as beyond the last-level cache.
+    /// Footprints from this size on count as beyond the last-level cache.
     beyond: u64,
 }
 
-/// One kind of canary. Readings of different kinds cannot be compared.
+/// One kind of canary. Readings of different kinds are not comparable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Canary {
-    /// The memory it stands for.
+    /// The footprint it represents.
     pub(crate) bytes: u64,
     flushed: bool,
 }
@@ -45,23 +45,23 @@ impl Canaries {
         Self { beyond: cache.next_power_of_two() }
     }
 
-    /// The canary for trials with so much resident memory. Sizes are rounded up, so that small differences between trials do
-    /// not make their readings incomparable.
+    /// Returns the canary for a resident size. Sizes are rounded up, so that small differences between trials do not
+    /// make their readings incomparable.
     pub(crate) fn standing_for(self, resident: u64) -> Canary {
         let bytes = resident.clamp(LEAST, MOST).next_power_of_two();
         if bytes >= self.beyond { self.memory() } else { Canary { bytes: bytes.min(CACHED), flushed: false } }
     }
 
-    /// The canary for trials beyond the last-level cache, or of which nothing is known.
+    /// Returns the canary for trials beyond the last-level cache or with an unknown footprint.
     pub(crate) fn memory(self) -> Canary {
         Canary { bytes: self.beyond, flushed: true }
     }
 }
 
 impl Canary {
-    /// Seconds of one pass, the fastest of a few; nothing where there is no memory for it. Single passes of a few hundred
-    /// microseconds double on a quiet machine, for whatever ran just before and for an interrupt; who shares the memory
-    /// all the time slows the fastest one as well.
+    /// Returns the fastest of several passes in seconds, or None if memory is unavailable. A pass takes a few hundred
+    /// microseconds, and interrupts or cold caches can double it on a quiet machine. Sustained contention slows the
+    /// fastest pass too.
     pub(crate) fn read(self) -> Option<f64> {
         let resident = if self.flushed { FLUSHED.min(self.bytes) } else { self.bytes };
         let buffer = Buffer::new(usize::try_from(resident).ok()?)?;
@@ -78,27 +78,28 @@ impl Canary {
     }
 }
 
-/// Memory of which every line holds the number of the next one.
+/// A buffer in which every line holds the index of the next one.
 struct Buffer {
     memory: *mut u64,
     bytes: usize,
 }
 
 impl Buffer {
-    /// `bytes` is a power of two of at least a page. The memory is given back when dropped: held during a trial, it would be
-    /// missing there.
+    /// `bytes` is a power of two of at least a page. The memory is unmapped on drop, because holding it during a trial
+    /// would reduce the memory available to it.
     fn new(bytes: usize) -> Option<Self> {
         let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
         // SAFETY: a new mapping at an address that the kernel chooses aliases nothing.
         let memory = unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, protection, flags) }.ok()?;
-        // Small pages always, or the work would depend on whether a large one was free.
-        // SAFETY: the range is the mapping just made, and the advice changes no contents.
+        // Small pages only, because otherwise the work would depend on the availability of large ones. SAFETY: the
+        // range is the mapping just made, and the advice changes no contents.
         let _ = unsafe { madvise(memory, bytes, Advice::LinuxNoHugepage) };
         let mut buffer = Self { memory: memory.cast(), bytes };
         let lines = bytes / LINE;
         let words = buffer.words_mut();
         for line in 0..lines {
-            // A generator with full period: the chain visits every line before it returns, in an order no prefetcher guesses.
+            // A full-period generator. The chain visits every line before it repeats, in an order that prefetchers
+            // cannot predict.
             let next = line.wrapping_mul(0x9E37_79B1_usize & !3 | 1).wrapping_add(0x3039) & (lines - 1);
             words[line * (LINE / size_of::<u64>())] = next as u64;
         }
@@ -115,7 +116,7 @@ impl Buffer {
         unsafe { std::slice::from_raw_parts_mut(self.memory, self.bytes / size_of::<u64>()) }
     }
 
-    /// Reads that wait for each other, then everything in order.
+    /// Dependent reads along the chain, then a sequential scan.
     fn pass(&self) {
         let words = black_box(self.words());
         let mut line = 0;
@@ -132,7 +133,7 @@ impl Buffer {
         black_box(sums);
     }
 
-    /// Takes every line out of every cache, where the machine lets a program do so.
+    /// Flushes every line from all caches, where unprivileged code is allowed to.
     #[cfg(target_arch = "x86_64")]
     fn flush(&self) {
         use std::arch::x86_64::{__cpuid_count, _mm_clflush, _mm_mfence};
@@ -155,7 +156,8 @@ impl Buffer {
     fn flush(&self) {
         for offset in (0..self.bytes).step_by(LINE) {
             let line = self.memory.cast::<u8>().wrapping_add(offset);
-            // SAFETY: Linux lets programs clean and invalidate lines of their own memory, whose contents do not change.
+            // SAFETY: Linux allows unprivileged cleaning and invalidation of a process's lines, whose
+            // contents do not change.
             unsafe { std::arch::asm!("dc civac, {}", in(reg) line, options(nostack, preserves_flags)) };
         }
         // SAFETY: a barrier touches no memory.
@@ -180,7 +182,7 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     #[test]
-    fn trials_that_use_nearly_the_same_memory_share_a_canary() {
+    fn similar_footprints_share_a_canary() {
         let canaries = Canaries::new(Some(32 * MIB));
         assert_eq!(canaries.standing_for(70 * MIB), canaries.standing_for(77 * MIB));
         assert_eq!(canaries.standing_for(3 * MIB).bytes, 4 * MIB);
@@ -189,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_the_last_level_cache_all_memory_is_alike() {
+    fn footprints_beyond_the_last_level_cache_share_a_canary() {
         let canaries = Canaries::new(Some(32 * MIB));
         for resident in [17 * MIB, 32 * MIB, 40 * MIB, 9000 * MIB, u64::MAX] {
             assert_eq!(canaries.standing_for(resident), canaries.memory(), "{resident}");
@@ -198,7 +200,7 @@ mod tests {
         assert!(!canaries.standing_for(16 * MIB).flushed);
         assert_eq!(canaries.standing_for(16 * MIB), canaries.standing_for(5 * MIB), "a part stands for the whole");
         assert_eq!(canaries.standing_for(16 * MIB).bytes, CACHED);
-        // No cache is so large that nothing lies beyond it.
+        // The limit applies even with a larger cache.
         assert_eq!(Canaries::new(Some(4096 * MIB)).memory().bytes, 256 * MIB);
         assert_eq!(Canaries::new(None).memory().bytes, 256 * MIB);
         assert!(!Canaries::new(Some(1)).standing_for(0).flushed);
@@ -222,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn every_canary_reads_something() {
+    fn every_canary_returns_a_reading() {
         let canaries = Canaries::new(Some(32 * MIB));
         for canary in [canaries.memory(), canaries.standing_for(0), canaries.standing_for(8 * MIB)] {
             assert!(canary.read().expect("there is memory") > 0.0);

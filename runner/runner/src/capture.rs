@@ -1,4 +1,4 @@
-//! Collects what a process writes into a pipe, in bounded memory.
+//! Captures a process's output from a pipe in bounded memory.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -6,20 +6,20 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::OFlags;
 
-/// Which part of too much output is kept.
+/// Which part of an oversized output is retained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keep {
-    /// The beginning; more than the limit is an error of the process.
+    /// The beginning; exceeding the limit is an error of the process.
     Head,
     /// The end.
     Tail,
 }
 
-/// At most so much is taken at once, which is more than a pipe holds. Whoever writes faster than this reads must not keep the runner from
-/// its clock and its signals.
+/// Maximum number of bytes per read call, more than a pipe holds. Without it, a process that writes faster than the
+/// runner reads would block timeouts and signals.
 const MOST_AT_ONCE: usize = 2 << 20;
 
-/// One pipe and what has come out of it.
+/// A pipe and its captured output.
 #[derive(Debug)]
 pub(crate) struct Capture {
     pipe: Option<File>,
@@ -36,22 +36,22 @@ impl Capture {
         Ok(Self { pipe: Some(pipe.into()), keep, limit, bytes: Vec::new(), overflowed: false })
     }
 
-    /// What to wait for; nothing once the other end is closed.
+    /// Returns the descriptor to poll; None after the other end was closed.
     pub(crate) fn readable(&self) -> Option<BorrowedFd<'_>> {
         self.pipe.as_ref().map(|pipe| pipe.as_fd())
     }
 
-    /// Whether a [`Keep::Head`] capture had to drop something.
+    /// Whether a [`Keep::Head`] capture dropped bytes.
     pub(crate) fn overflowed(&self) -> bool {
         self.overflowed
     }
 
-    /// Takes what is there without waiting; of an endless stream a part.
+    /// Reads the available bytes without blocking, up to the limit per call.
     pub(crate) fn drain(&mut self) -> io::Result<()> {
         self.drain_with(|_| ())
     }
 
-    /// The same, and shows every piece of it.
+    /// Like [`Self::drain`], and passes every chunk to `look`.
     pub(crate) fn drain_with(&mut self, mut look: impl FnMut(&[u8])) -> io::Result<()> {
         let mut buffer = [0; 64 << 10];
         let mut taken = 0;
@@ -99,11 +99,11 @@ impl Capture {
     }
 }
 
-/// Looks for a text in a stream that comes in pieces.
+/// Searches for a text in a chunked stream.
 #[derive(Debug)]
 pub(crate) struct Search {
     text: Vec<u8>,
-    /// The end of what was seen, which may be the beginning of the text.
+    /// The tail of the input, which may be a prefix of the text.
     rest: Vec<u8>,
     found: bool,
 }
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_head_says_when_it_dropped_something() {
+    fn head_reports_overflow() {
         let whole = capture(Keep::Head, 6, &["abc", "def"]);
         assert!(!whole.overflowed());
         assert_eq!(whole.into_bytes(), b"abcdef");
@@ -155,13 +155,13 @@ mod tests {
     }
 
     #[test]
-    fn the_tail_keeps_the_end() {
+    fn tail_retains_the_end() {
         assert_eq!(capture(Keep::Tail, 4, &["ab", "cd", "e"]).into_bytes(), b"bcde");
         assert_eq!(capture(Keep::Tail, 4, &["abcdefgh"]).into_bytes(), b"efgh");
     }
 
     #[test]
-    fn an_endless_writer_keeps_nobody_from_the_clock() {
+    fn endless_output_does_not_block_timeouts() {
         for keep in [Keep::Head, Keep::Tail] {
             let (tell, told) = std::sync::mpsc::channel();
             std::thread::spawn(move || {
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_found_across_pieces() {
+    fn search_finds_text_across_chunks() {
         let mut search = Search::new("ready to serve");
         for piece in ["rea", "ready ", "to ser"] {
             search.look_at(piece.as_bytes());
@@ -186,11 +186,11 @@ mod tests {
         search.look_at(b"ve at 8080\n");
         assert!(search.found());
         search.look_at(b"and more");
-        assert!(search.found(), "what was found stays found");
+        assert!(search.found(), "a match persists");
     }
 
     #[test]
-    fn a_closed_pipe_is_not_waited_for() {
+    fn closed_pipe_is_not_polled() {
         let mut closed = capture(Keep::Tail, 4, &["ab"]);
         assert!(closed.readable().is_some());
         closed.drain().expect("end of file");

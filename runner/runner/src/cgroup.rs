@@ -1,11 +1,11 @@
-//! Limits and statistics of the cgroups this process is in, in either version.
+//! Limits and statistics of this process's cgroups, version 1 and 2.
 
 use std::path::{Path, PathBuf};
 
 use crate::cpus::CpuSet;
 use crate::host::Host;
 
-/// The two layouts in which the kernel shows a controller.
+/// The cgroup versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Version {
     V1,
@@ -13,7 +13,7 @@ pub(crate) enum Version {
 }
 
 impl Version {
-    /// What is so in this version.
+    /// Returns the value for this version.
     pub(crate) fn choose<T>(self, v1: T, v2: T) -> T {
         match self {
             Self::V1 => v1,
@@ -22,21 +22,21 @@ impl Version {
     }
 }
 
-/// The folders of one controller, from this process's own cgroup to the outermost one that can be seen.
+/// Folders of one controller, from this process's own cgroup to the outermost visible one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Controller {
     version: Version,
     folders: Vec<PathBuf>,
 }
 
-/// How long and how often a CPU quota stopped this process, since its cgroups were made.
+/// Throttled time and periods of this process's cgroups since their creation.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Throttling {
     pub(crate) seconds: f64,
     pub(crate) periods: u64,
 }
 
-/// The cgroups this process is in.
+/// The cgroups of this process.
 #[derive(Debug, Clone)]
 pub(crate) struct Cgroups {
     host: Host,
@@ -45,12 +45,12 @@ pub(crate) struct Cgroups {
     cpuset: Option<Controller>,
     memory: Option<Controller>,
     unified: Option<Controller>,
-    /// The paths show that a kubelet made these cgroups.
+    /// Whether the paths are those of a kubelet.
     pub(crate) in_kubernetes_pod: bool,
 }
 
 impl Cgroups {
-    /// Finds them through /proc/self. A controller that is not mounted is absent.
+    /// Finds the cgroups through /proc/self. Controllers that are not mounted are absent.
     pub(crate) fn find(host: &Host) -> Self {
         let memberships = host.text("/proc/self/cgroup").unwrap_or_default();
         let mounts = host.text("/proc/self/mountinfo").unwrap_or_default();
@@ -58,7 +58,7 @@ impl Cgroups {
         let controller = |name| Controller::find(host, &memberships, &mounts, Some(name));
         Self {
             cpu: controller("cpu"),
-            // Version 2 has no such controller: every cgroup counts its CPU time.
+            // Version 2 has no cpuacct controller, because every cgroup accounts its CPU time.
             cpuacct: Controller::at(host, &memberships, &mounts, Version::V1, "cpuacct").or_else(|| unified.clone()),
             cpuset: controller("cpuset"),
             memory: controller("memory"),
@@ -70,12 +70,12 @@ impl Cgroups {
         }
     }
 
-    /// The version that governs CPU time.
+    /// The version that controls CPU time.
     pub(crate) fn version(&self) -> Option<Version> {
         self.cpu.as_ref().or(self.cpuset.as_ref()).map(|controller| controller.version)
     }
 
-    /// The tightest CFS quota, in CPUs.
+    /// The smallest CFS quota, in CPUs.
     pub(crate) fn cpu_quota(&self) -> Option<f64> {
         let controller = self.cpu.as_ref()?;
         let quota = |folder: &PathBuf| {
@@ -97,7 +97,7 @@ impl Cgroups {
         controller.folders.iter().filter_map(quota).reduce(f64::min)
     }
 
-    /// Whether this process's own cgroup has the CPU weight that a kubelet gives to a request of that many whole CPUs.
+    /// Whether this process's own cgroup has the CPU weight that a kubelet sets for a request of `cpus` whole CPUs.
     pub(crate) fn requests_cpus(&self, cpus: usize) -> Option<bool> {
         let controller = self.cpu.as_ref()?;
         let own = controller.own();
@@ -108,7 +108,7 @@ impl Cgroups {
         }
     }
 
-    /// The CPUs of this process's own cgroup.
+    /// The cpuset of this process's own cgroup.
     pub(crate) fn cpuset(&self) -> Option<CpuSet> {
         let controller = self.cpuset.as_ref()?;
         let own = controller.own();
@@ -119,12 +119,12 @@ impl Cgroups {
         names.iter().find_map(|name| self.host.cpus(own.join(name))).filter(|cpus| !cpus.is_empty())
     }
 
-    /// Whether the kernel keeps sibling cgroups off this cgroup's CPUs.
+    /// Whether the kernel excludes sibling cgroups from this cgroup's CPUs.
     pub(crate) fn cpuset_is_exclusive(&self) -> bool {
         let Some(controller) = &self.cpuset else { return false };
         let own = controller.own();
         match controller.version {
-            // The root always has the flag, and no sibling.
+            // The root always has the flag and has no siblings.
             Version::V1 => {
                 controller.folders.len() > 1 && self.host.number(own.join("cpuset.cpu_exclusive")) == Some(1)
             }
@@ -134,30 +134,30 @@ impl Cgroups {
         }
     }
 
-    /// The tightest memory limit.
+    /// The smallest memory limit.
     pub(crate) fn memory_limit(&self) -> Option<u64> {
         let controller = self.memory.as_ref()?;
         let name = controller.version.choose("memory.limit_in_bytes", "memory.max");
-        // Version 1 says "no limit" with a huge number.
+        // Version 1 represents an unlimited value by a huge number.
         let limits = controller.folders.iter().filter_map(|folder| self.host.number(folder.join(name)));
         limits.filter(|&limit| limit > 0 && limit < 1 << 60).min()
     }
 
-    /// Memory in use by this process's own cgroup.
+    /// Memory usage of this process's own cgroup.
     pub(crate) fn memory_used(&self) -> Option<u64> {
         let controller = self.memory.as_ref()?;
         let name = controller.version.choose("memory.usage_in_bytes", "memory.current");
         self.host.number(controller.own().join(name))
     }
 
-    /// How many processes of this cgroup the kernel has killed for lack of memory.
+    /// Number of OOM kills in this cgroup.
     pub(crate) fn out_of_memory_kills(&self) -> Option<u64> {
         let controller = self.memory.as_ref()?;
         let name = controller.version.choose("memory.oom_control", "memory.events");
         field(&self.host.text(controller.own().join(name))?, "oom_kill")
     }
 
-    /// Throttling by the quotas of all the cgroups that can be seen.
+    /// Throttling by the quotas of all visible cgroups.
     pub(crate) fn throttling(&self) -> Option<Throttling> {
         let controller = self.cpu.as_ref()?;
         let throttling = |folder: &PathBuf| {
@@ -173,37 +173,37 @@ impl Cgroups {
             .reduce(|a, b| Throttling { seconds: a.seconds + b.seconds, periods: a.periods + b.periods })
     }
 
-    /// CPU seconds that a pod's container has used, whoever in it: also what no parent waits for, which no process has in its usage.
-    /// Elsewhere nothing is known of who shares the cgroup.
+    /// CPU seconds used by all processes of a pod's container, including unreaped ones, which are in no process's
+    /// usage. None outside of a pod, where other processes may share the cgroup.
     pub(crate) fn container_cpu_seconds(&self) -> Option<f64> {
         let controller = self.cpuacct.as_ref().filter(|_| self.in_kubernetes_pod)?;
         let own = controller.own();
         match controller.version {
             Version::V1 => Some(self.host.number(own.join("cpuacct.usage"))? as f64 / 1e9),
             Version::V2 => {
-                // The root has no type, and the CPU time of the whole node.
+                // The root has no type, and its CPU time is that of the whole node.
                 self.host.word(own.join("cgroup.type"))?;
                 Some(field(&self.host.text(own.join("cpu.stat"))?, "usage_usec")? as f64 / 1e6)
             }
         }
     }
 
-    /// Total seconds for which some task of this cgroup waited for the resource: `cpu`, `memory` or `io`.
+    /// Total seconds in which some task of this cgroup stalled on the resource: `cpu`, `memory` or `io`.
     pub(crate) fn pressure(&self, resource: &str) -> Option<f64> {
         let own = self.unified.as_ref()?.own();
-        // The root has no type, and the pressure of the whole node.
+        // The root has no type, and its pressure is that of the whole node.
         self.host.word(own.join("cgroup.type"))?;
         pressure_total(&self.host.text(own.join(format!("{resource}.pressure")))?)
     }
 }
 
 impl Controller {
-    /// Finds one controller of version 1 or 2, or with no name the version 2 hierarchy itself.
+    /// Finds a controller of version 1 or 2; without a name the version 2 hierarchy itself.
     fn find(host: &Host, memberships: &str, mounts: &str, name: Option<&str>) -> Option<Self> {
         let v1 = name.and_then(|name| Self::at(host, memberships, mounts, Version::V1, name));
         v1.or_else(|| {
             let controller = Self::at(host, memberships, mounts, Version::V2, "")?;
-            // Beside version 1 the version 2 hierarchy may be mounted without this controller.
+            // In hybrid mode the version 2 hierarchy may lack this controller.
             let has = |name: &str| {
                 let controllers = host.text(controller.own().join("cgroup.controllers"))?;
                 Some(controllers.split_whitespace().any(|word| word == name))
@@ -230,7 +230,7 @@ impl Controller {
             };
             fits.then_some((root, PathBuf::from(point)))
         })?;
-        // In a container the mount usually shows this cgroup, or one above it, as its root.
+        // In a container the root of the mount is usually this cgroup or an ancestor.
         let below = Path::new(membership).strip_prefix(root).unwrap_or(Path::new(""));
         let own = point.join(below);
         let own = if host.path(&own).is_dir() { own } else { point.clone() };
@@ -238,27 +238,27 @@ impl Controller {
         Some(Self { version, folders })
     }
 
-    /// This process's own cgroup: the first folder, of which there is one at least.
+    /// This process's own cgroup, which is the first folder. There is at least one.
     fn own(&self) -> &Path {
         &self.folders[0]
     }
 }
 
-/// The version 2 weights that runc and crun, old and new, write for version 1 shares.
+/// The version 2 weights to which old and new versions of runc and crun map version 1 shares.
 fn weights(shares: u64) -> [u64; 2] {
     let linear = 1 + (shares.saturating_sub(2) * 9999) / 262_142;
-    // Since 2025, so that 1,024 shares become the default weight of 100.
+    // The mapping since 2025, by which 1,024 shares become the default weight of 100.
     let log = (shares as f64).log2();
     let curved = 10f64.powf((log * log + 125.0 * log) / 612.0 - 7.0 / 34.0).ceil() as u64;
     [linear, curved]
 }
 
-/// The number after a name at the start of a line.
+/// Returns the number after a name at the start of a line.
 fn field(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
 }
 
-/// The `some` total of a pressure file, in seconds.
+/// Returns the `some` total of a pressure file, in seconds.
 pub(crate) fn pressure_total(text: &str) -> Option<f64> {
     let some = text.lines().find(|line| line.starts_with("some "))?;
     let total: u64 = some.split("total=").nth(1)?.trim().parse().ok()?;
@@ -270,7 +270,7 @@ mod tests {
     use super::*;
     use crate::host::fake::FakeHost;
 
-    /// A container as containerd makes it with version 1: only its own cgroups are mounted.
+    /// A containerd container with version 1, in which only its own cgroups are mounted.
     fn v1_pod() -> FakeHost {
         FakeHost::new(&[
             (
@@ -297,7 +297,7 @@ mod tests {
         ])
     }
 
-    /// A service with version 2, seen from the host: the slice above it has the tighter limits.
+    /// A service with version 2, seen from the host. Its parent slice has the smaller limits.
     fn v2_service() -> FakeHost {
         FakeHost::new(&[
             ("/proc/self/cgroup", "0::/bench.slice/a.service\n"),
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_container_of_version_2_knows_its_own_cpu_time_and_never_takes_the_nodes_for_it() {
+    fn version_2_container_cpu_time_excludes_the_node() {
         let files = [
             ("/proc/self/cgroup", "0::/\n"),
             ("/proc/self/mountinfo", "30 20 0:26 /kubepods/p/c /sys/fs/cgroup ro - cgroup2 cgroup2 rw\n"),
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_mounted_is_nothing_known() {
+    fn without_mounts_all_values_are_absent() {
         let fake = FakeHost::new(&[("/proc/self/cgroup", "0::/\n")]);
         let cgroups = Cgroups::find(&fake.host());
         assert_eq!(cgroups.version(), None);
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unified_hierarchy_beside_version_1_lacks_its_controllers() {
+    fn hybrid_mode_uses_version_1_controllers() {
         let fake = FakeHost::new(&[
             ("/proc/self/cgroup", "0::/\n"),
             ("/proc/self/mountinfo", "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"),
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_are_those_of_the_runtimes() {
+    fn weights_match_the_container_runtimes() {
         assert_eq!(weights(1024), [39, 100]);
         assert_eq!(weights(2048), [79, 174]);
     }

@@ -1,4 +1,4 @@
-//! Counters that the kernel keeps, and what they say about the window between two readings.
+//! Kernel counters and the noise readings derived from two of them.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -10,31 +10,31 @@ use crate::cpus::CpuSet;
 use crate::host::Host;
 use crate::usage;
 
-/// The unit of /proc/stat on every Linux that user space sees.
+/// The tick length of /proc/stat, the same for every Linux user space.
 const TICK_SECONDS: f64 = 0.01;
-/// Over less time a share of CPU time would be noise itself, since it is counted in ticks.
+/// Minimum window for shares of CPU time. Over shorter windows the tick granularity dominates.
 const SHARES_WINDOW: f64 = 20.0 * TICK_SECONDS;
 
-/// One reading of every counter.
+/// One reading of all counters.
 #[derive(Debug, Clone)]
 pub(crate) struct Counters {
     at: Instant,
     cpus: Option<CpuTimes>,
-    /// CPU time of the container; where there is none, of the runner and of every process it has launched and reaped.
+    /// CPU time of the container, else of the runner and all reaped child processes.
     own_seconds: f64,
     throttling: Option<Throttling>,
     pressure: [Option<f64>; 3],
 }
 
-/// What the allowed CPUs have done since boot, summed over them.
+/// Accumulated times of the allowed CPUs since boot.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct CpuTimes {
     cpus: usize,
     busy_seconds: f64,
     steal_seconds: f64,
-    /// Busy time of the CPUs outside the allowed ones; absent if there are none.
+    /// Busy time of the CPUs outside the allowed set, if any.
     elsewhere_seconds: Option<f64>,
-    /// How coarse `busy_seconds` and `elsewhere_seconds` are.
+    /// Granularity of `busy_seconds` and `elsewhere_seconds`.
     resolution: f64,
 }
 
@@ -52,8 +52,8 @@ impl Counters {
         }
     }
 
-    /// What happened between `earlier` and this reading. Shares of CPU time of a trial that is too short for them are taken over the
-    /// shortest time that is not and ends with it, of which `history` has the readings, oldest first.
+    /// Returns the noise window between `earlier` and this reading. If a trial is too short for shares of CPU time,
+    /// these are taken over the shortest sufficient window that ends with the trial, from `history` (oldest first).
     pub(crate) fn since(&self, earlier: &Self, history: &VecDeque<Self>) -> NoiseWindow {
         let seconds = (self.at - earlier.at).as_secs_f64();
         let grown = |i: usize| Some((self.pressure[i]? - earlier.pressure[i]?).max(0.0));
@@ -78,7 +78,7 @@ impl Counters {
             .elsewhere_seconds
             .zip(after.elsewhere_seconds)
             .map(|(before, after)| ((after - before) / seconds).max(0.0));
-        // What other than the runner and its trials ran. Both readings of the kernel's are in steps.
+        // CPU time of processes other than the runner and its trials. Both kernel readings have a granularity.
         let own = self.own_seconds - start.own_seconds;
         let other = after.busy_seconds - before.busy_seconds - own;
         window.other_work_ratio = Some((other / capacity).max(0.0));
@@ -86,7 +86,7 @@ impl Counters {
         window
     }
 
-    /// Forgets the readings of the past that no trial from now on can need.
+    /// Removes readings that no later trial can need.
     pub(crate) fn trim(history: &mut VecDeque<Self>) {
         while let (Some(second), Some(last)) = (history.get(1), history.back()) {
             if (last.at - second.at).as_secs_f64() < SHARES_WINDOW {
@@ -96,12 +96,12 @@ impl Counters {
         }
     }
 
-    /// Whether the CPUs' times can be read at all.
+    /// Whether CPU times are available.
     pub(crate) fn sees_cpus(&self) -> bool {
         self.cpus.is_some()
     }
 
-    /// Both readings of the CPUs and the CPU seconds between them, if that is long enough.
+    /// Returns both CPU readings and the CPU seconds between them, if the window is long enough.
     fn cpu_window(&self, earlier: &Self) -> Option<(CpuTimes, CpuTimes, f64)> {
         let (before, after) = (earlier.cpus?, self.cpus?);
         let seconds = (self.at - earlier.at).as_secs_f64();
@@ -111,7 +111,7 @@ impl Counters {
 }
 
 impl CpuTimes {
-    /// From /proc/stat, and where the kernel also counts nanoseconds from /proc/schedstat.
+    /// Reads /proc/stat and, if available, the nanosecond counters of /proc/schedstat.
     fn read(host: &Host, allowed: &CpuSet) -> Option<Self> {
         let stat = host.text("/proc/stat")?;
         let ticks: Vec<(usize, [u64; 8])> =
@@ -180,7 +180,7 @@ mod tests {
         Counters::read(&host, &Cgroups::find(&host), Some(allowed))
     }
 
-    /// Two readings a second apart, during which the trial itself used `own` seconds.
+    /// Two readings one second apart; the trial itself used `own` seconds.
     fn window(before: &FakeHost, after: &FakeHost, own: f64) -> NoiseWindow {
         let before = reading(before, &allowed());
         let mut after = reading(after, &allowed());
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn other_work_is_what_the_cpus_did_beyond_the_trial() {
+    fn other_work_excludes_the_trial() {
         let window = window(&machine(100, 0), &machine(180, 0), 0.5);
         assert!((window.other_work_ratio.expect("read") - 0.3).abs() < 1e-9);
         assert_eq!(window.steal_ratio, Some(0.0));
@@ -206,21 +206,21 @@ mod tests {
     }
 
     #[test]
-    fn the_other_cpus_are_read_too() {
+    fn other_cpus_are_read() {
         let (before, after) = (machine(100, 0), machine(180, 0));
         let stat = after.host().text("/proc/stat").expect("written").replace("cpu0 900", "cpu0 975");
         after.write("/proc/stat", &stat);
         let window = window(&before, &after, 0.8);
         assert!((window.other_cpus_ratio.expect("read") - 0.75).abs() < 1e-9);
-        assert_eq!(window.other_work_ratio, Some(0.0), "what others do elsewhere is no work on the trial's CPU");
+        assert_eq!(window.other_work_ratio, Some(0.0), "work on other CPUs is not work on the trial's CPU");
         let both = CpuSet::parse("0-1").expect("a list");
         let cpus = reading(&before, &both).cpus.expect("read");
         assert_eq!((cpus.cpus, cpus.elsewhere_seconds), (2, None), "there is no other CPU");
     }
 
     #[test]
-    fn what_a_trial_lets_others_do_for_it_in_its_container_is_its_own_work() {
-        // Two readings a second apart, in which the CPU is busy throughout; only 0.5 s of it belong to processes anybody waits for.
+    fn unreaped_processes_of_the_container_count_as_own_work() {
+        // Two readings one second apart with the CPU always busy, of which 0.5 s belong to reaped processes.
         let pod = |user: u64, micros: u64| {
             let stat = format!("cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 9 0 0 0 0 0 0 0 0 0\ncpu1 {user} 0 5 70 3 1 1 0 0 0\n");
             let usage = format!("usage_usec {micros}\n");
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn stolen_time_is_a_share_of_the_window() {
+    fn steal_is_relative_to_the_window() {
         assert!((window(&machine(0, 10), &machine(0, 30), 0.0).steal_ratio.expect("read") - 0.2).abs() < 1e-9);
     }
 
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_window_says_nothing_about_shares() {
+    fn short_window_has_no_shares() {
         let (before, mut after) = (reading(&machine(100, 0), &allowed()), reading(&machine(101, 1), &allowed()));
         after.at = before.at + Duration::from_millis(150);
         let window = between(&before, &after, &VecDeque::new());
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_trial_is_seen_together_with_what_was_shortly_before_it() {
+    fn short_trial_extends_its_window_backwards() {
         let start = Instant::now();
         let read = |user: u64, millis: u64| {
             let mut reading = reading(&machine(user, 0), &allowed());
@@ -275,7 +275,7 @@ mod tests {
             reading.own_seconds = 0.0;
             reading
         };
-        // Busy for 40 of the 400 ms, all of it within the last 250.
+        // Busy for 40 of the 400 ms, all within the last 250.
         let mut history = VecDeque::from([read(100, 0), read(100, 150), read(101, 300)]);
         let (before, after) = (read(103, 350), read(104, 400));
         let window = between(&before, &after, &history);
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_that_cannot_be_read_leaves_the_reading_out() {
+    fn unreadable_cpu_omits_the_reading() {
         let both = CpuSet::parse("1,7").expect("a list");
         assert_eq!(reading(&machine(1, 1), &both).cpus, None);
     }

@@ -1,9 +1,9 @@
-//! Sets of CPUs, in the form in which the kernel prints them.
+//! CPU sets in the kernel's list format.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// An attempt has no longer list of CPUs.
+/// Maximum length of a CPU list in an attempt.
 const LONGEST_LIST: usize = 1024;
 
 /// A set of CPUs, e.g. `0-3,8`.
@@ -11,7 +11,7 @@ const LONGEST_LIST: usize = 1024;
 pub(crate) struct CpuSet(BTreeSet<usize>);
 
 impl CpuSet {
-    /// The set in the kernel's list format; nothing if the text is not one.
+    /// Parses the kernel's list format; None if the text is invalid.
     pub(crate) fn parse(list: &str) -> Option<Self> {
         let mut cpus = BTreeSet::new();
         for part in list.trim().split(',').filter(|part| !part.is_empty()) {
@@ -21,20 +21,20 @@ impl CpuSet {
         Some(Self(cpus))
     }
 
-    /// The CPUs on which the calling thread may run, read back from the kernel.
+    /// The affinity of the calling thread, read back from the kernel.
     pub(crate) fn allowed() -> Option<Self> {
         let set = rustix::thread::sched_getaffinity(None).ok()?;
         Some((0..rustix::thread::CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect())
     }
 
-    /// The set as the kernel takes it.
+    /// The set as an affinity mask.
     pub(crate) fn mask(&self) -> rustix::thread::CpuSet {
         let mut mask = rustix::thread::CpuSet::new();
         self.iter().for_each(|cpu| mask.set(cpu));
         mask
     }
 
-    /// The set as an attempt has it: of a longer list its beginning, and how many CPUs there are.
+    /// The list for an attempt; a longer list is truncated and ends with the number of CPUs.
     pub(crate) fn listed(&self) -> String {
         let mut list = self.to_string();
         if list.len() > LONGEST_LIST {
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_as_long_as_an_attempt_takes() {
+    fn listed_truncates_to_the_limit_of_an_attempt() {
         let scattered: CpuSet = (0..1024).step_by(2).collect();
         let listed = scattered.listed();
         let (kept, rest) = listed.split_once(",…").expect("it is cut");
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_says_where_this_thread_may_run() {
+    fn allowed_reads_the_affinity() {
         assert!(!CpuSet::allowed().expect("readable").is_empty());
     }
 }

@@ -1,31 +1,31 @@
-//! How a process ended, with what it left.
+//! The outcome of a launch.
 
 use std::time::{Duration, SystemTime};
 
 use crate::roles::Served;
 use crate::usage::{Exit, Usage};
 
-/// No result is larger.
+/// Maximum size of a result.
 pub(crate) const STDOUT_LIMIT: usize = 8 << 20;
 
-/// What became of it.
+/// The outcome of a launch.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) how: How,
     pub(crate) started_at: SystemTime,
     pub(crate) duration: Duration,
-    /// Absent when it never ran or could not be reaped.
+    /// Absent if the process never ran or could not be reaped.
     pub(crate) usage: Option<Usage>,
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: Vec<u8>,
-    /// How many other processes it had started and were still running at its end.
+    /// Number of descendant processes still running when the process exited.
     pub(crate) left_behind: usize,
-    /// What became of the services that were started.
+    /// Outcomes of the started services.
     pub(crate) services: Vec<Served>,
 }
 
 impl Ended {
-    /// The end of something that never ran.
+    /// The outcome of a process that never ran.
     pub(crate) fn never_ran(how: How) -> Self {
         Self {
             how,
@@ -47,6 +47,6 @@ pub(crate) enum How {
     Exited(Exit),
     TimedOut,
     TooMuchOutput,
-    /// A service did not become ready, or ended while it was needed.
+    /// A service did not become ready or exited while it was needed.
     Deserted(String),
 }

@@ -1,7 +1,7 @@
 //! The fingerprint of the machine.
 //!
-//! Hard keys decide whether attempts can be compared, so only values that are the same after a reboot are among them. Soft
-//! keys help a person to understand a difference.
+//! Hard keys decide whether attempts are comparable, and are therefore stable across reboots. Soft keys help to explain
+//! a difference.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::cgroup::Cgroups;
 use crate::cpus::CpuSet;
 use crate::host::Host;
 
-/// Words of the kernel command line that say which machine this is or how it boots, not how it performs.
+/// Kernel command line words that identify the machine or its boot method and do not affect performance.
 const IDENTITY_WORDS: &[&str] = &[
     "BOOT_IMAGE",
     "initrd",
@@ -35,7 +35,7 @@ const IDENTITY_WORDS: &[&str] = &[
     "cryptdevice",
     "LABEL",
 ];
-/// CPU features that kernels choose their code path by.
+/// CPU features by which kernels select their code path.
 const ISA_FEATURES: &[&str] = &[
     "aes",
     "avx",
@@ -59,35 +59,35 @@ const ISA_FEATURES: &[&str] = &[
 /// Longer command lines are recorded as a digest.
 const COMMAND_LINE_LENGTH: usize = 512;
 
-/// The soft key of how much a trial's environment was lengthened.
+/// The soft key of the padding added to a trial's environment.
 pub(crate) const LAYOUT_PAD_BYTES: &str = "layoutPadBytes";
-/// The soft key of the null arm's attempts: the copy that they ran.
+/// The soft key of the executed copy, in attempts of the null arm.
 pub(crate) const NULL_PROGRAM: &str = "nullProgram";
 
-/// The soft key of the file that a trial executed.
+/// The soft key of the executed file's digest.
 pub(crate) const PROGRAM_DIGEST: &str = "programDigest";
-/// The soft key of all files that were copied of an arm's image.
+/// The soft key of the digest of all files copied from an arm's image.
 pub(crate) const IMAGE_FILES_DIGEST: &str = "imageFilesDigest";
-/// The soft key of the image that an arm's programs are from.
+/// The soft key of the image with an arm's programs.
 pub(crate) const IMAGE: &str = "image";
-/// The soft key of the CPUs that roles are pinned to.
+/// The soft key of the CPUs to which roles are pinned.
 pub(crate) const ROLE_CPUS: &str = "roleCpus";
 
-/// What the plan knows of the place.
+/// Properties of the place that the plan provides.
 #[derive(Debug, Default)]
 pub(crate) struct Planned {
     pub(crate) image: Option<String>,
     pub(crate) node: Option<String>,
 }
 
-/// Reads the fingerprint. A key that the machine does not report is left out.
+/// Reads the fingerprint. Keys that the machine does not report are omitted.
 ///
-/// The keys are listed in `schema/fixtures/environment-keys.json`, by which others know what they can ask for.
+/// `schema/fixtures/environment-keys.json` lists all keys that a template may require.
 pub(crate) fn read(host: &Host, cgroups: &Cgroups, allowed: Option<&CpuSet>, planned: Planned) -> Environment {
     Environment { hard: hard(host, cgroups, allowed), soft: soft(host, cgroups, planned) }
 }
 
-/// Collects what is there.
+/// Collects the available keys.
 #[derive(Default)]
 struct Keys(BTreeMap<String, Scalar>);
 
@@ -158,7 +158,7 @@ fn soft(host: &Host, cgroups: &Cgroups, planned: Planned) -> BTreeMap<String, Sc
     keys.text("nodeName", planned.node);
     keys.text("bootId", host.word("/proc/sys/kernel/random/boot_id"));
     keys.text("kernelVersion", host.word("/proc/sys/kernel/version"));
-    // A last-level cache that is larger than this serves the bandwidth probe.
+    // The bandwidth probe's buffer is adjusted to a large last-level cache.
     keys.add("bandwidthProbeBytes", crate::probe::buffer_bytes(host, cgroups).map(|bytes| bytes as u64));
     keys.text("pressureOf", pressure_scope(host, cgroups).map(str::to_owned));
     let first = |path: &str| Scalar::try_from(host.text(path)?.split_whitespace().next()?.parse::<f64>().ok()?).ok();
@@ -171,12 +171,12 @@ fn soft(host: &Host, cgroups: &Cgroups, planned: Planned) -> BTreeMap<String, Sc
     keys.0
 }
 
-/// Whose pressure the noise readings show.
+/// The cgroup or machine to which pressure readings refer.
 fn pressure_scope(host: &Host, cgroups: &Cgroups) -> Option<&'static str> {
     if cgroups.pressure("cpu").is_some() { Some("cgroup") } else { host.text("/proc/pressure/cpu").map(|_| "node") }
 }
 
-/// The fields of one CPU in /proc/cpuinfo.
+/// Returns the fields of one CPU in /proc/cpuinfo.
 fn cpu_info(host: &Host, cpu: usize) -> BTreeMap<String, String> {
     let text = host.text("/proc/cpuinfo").unwrap_or_default();
     let blocks: Vec<BTreeMap<String, String>> = text
@@ -191,7 +191,7 @@ fn cpu_info(host: &Host, cpu: usize) -> BTreeMap<String, String> {
     blocks.into_iter().nth(own).unwrap_or_default()
 }
 
-/// The value that a file of every allowed CPU has; several are joined by commas.
+/// Returns the value of a per-CPU file over all allowed CPUs; distinct values are joined by commas.
 fn shared_by_cpus(host: &Host, allowed: Option<&CpuSet>, file: &str) -> Option<String> {
     let read = |cpu| host.word(format!("/sys/devices/system/cpu/cpu{cpu}/{file}"));
     let values: BTreeSet<String> = allowed?.iter().filter_map(read).collect();
@@ -211,7 +211,7 @@ fn numa_nodes(host: &Host) -> Option<u64> {
     Some(nodes.iter().filter(is_node).count() as u64).filter(|&count| count > 0)
 }
 
-/// Size of the data cache of the highest level.
+/// Size of the last-level data cache.
 pub(crate) fn last_level_cache(host: &Host, cpu: usize) -> Option<u64> {
     let folder = format!("/sys/devices/system/cpu/cpu{cpu}/cache");
     let caches = host.names(&folder).into_iter().filter(|name| name.starts_with("index"));
@@ -223,7 +223,7 @@ pub(crate) fn last_level_cache(host: &Host, cpu: usize) -> Option<u64> {
     caches.filter_map(cache).max().map(|(_, bytes)| bytes)
 }
 
-/// A size such as 32768K.
+/// Parses a size such as 32768K.
 fn with_suffix(size: &str) -> Option<u64> {
     let digits = size.trim_end_matches(char::is_alphabetic);
     let factor = match &size[digits.len()..] {
@@ -236,7 +236,7 @@ fn with_suffix(size: &str) -> Option<u64> {
     Some(digits.parse::<u64>().ok()? * factor)
 }
 
-/// The memory that was built in. The kernel's total is a little less, and changes a little with every kernel.
+/// Returns the installed memory. The kernel's total is slightly smaller and varies by kernel version.
 fn nominal_memory(total: u64) -> u64 {
     let step = (1 << (63 - total.max(4).leading_zeros())) / 4;
     total.div_ceil(step) * step
@@ -246,13 +246,13 @@ fn swap_used(host: &Host) -> Option<u64> {
     Some(host.memory("SwapTotal")?.saturating_sub(host.memory("SwapFree")?))
 }
 
-/// The bracketed one of several choices, as in `always [madvise] never`.
+/// Returns the bracketed choice, as in `always [madvise] never`.
 fn chosen(host: &Host, path: &str) -> Option<String> {
     let text = host.word(path)?;
     Some(text.split_once('[')?.1.split_once(']')?.0.to_owned())
 }
 
-/// The command line without what identifies the machine, as text if it is short, else as a digest.
+/// Removes identifying words from the command line; long lines are replaced by a digest.
 fn performance_words(line: &str) -> String {
     let words = line.split_whitespace().take_while(|&word| word != "--");
     let kept: Vec<&str> = words
@@ -265,7 +265,7 @@ fn performance_words(line: &str) -> String {
     if kept.len() > COMMAND_LINE_LENGTH { digest(&kept) } else { kept }
 }
 
-/// A digest of how every known CPU vulnerability is dealt with.
+/// Digest of the mitigation states of all known CPU vulnerabilities.
 fn vulnerabilities(host: &Host) -> Option<String> {
     let folder = "/sys/devices/system/cpu/vulnerabilities";
     let names = host.names(folder);
@@ -274,7 +274,7 @@ fn vulnerabilities(host: &Host) -> Option<String> {
     (!states.is_empty()).then(|| digest(&states.join("\n")))
 }
 
-/// Enough of a strong digest to distinguish values.
+/// A truncated cryptographic digest, long enough to distinguish values.
 fn digest(text: &str) -> String {
     format!("blake3:{}", &blake3::hash(text.as_bytes()).to_hex()[..32])
 }
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_the_cpu_it_may_use() {
+    fn reads_the_allowed_cpus() {
         let keys = hard_of(&machine());
         let text = |key: &str| match &keys[key] {
             Scalar::Text(text) => text.clone(),
@@ -339,7 +339,7 @@ mod tests {
         assert_eq!(text("transparentHugepages"), "madvise");
         assert_eq!(text("memoryTotalRounded"), (32_u64 << 30).to_string());
         assert_eq!(text("kernelCommandLine"), "mitigations=off isolcpus=1");
-        assert!(!keys.contains_key("clocksource"), "what the machine does not tell is left out");
+        assert!(!keys.contains_key("clocksource"), "keys that the machine does not report are omitted");
     }
 
     #[test]
@@ -380,13 +380,13 @@ mod tests {
             serde_json::from_str(include_str!("../../schema/fixtures/environment-keys.json")).expect("a list");
         assert_eq!(keys(&found.hard), listed["hard"]);
         let mut soft = keys(&found.soft);
-        // Those that a trial adds.
+        // Keys that a trial adds.
         soft.extend([LAYOUT_PAD_BYTES, NULL_PROGRAM, PROGRAM_DIGEST, IMAGE_FILES_DIGEST, ROLE_CPUS].map(str::to_owned));
         assert_eq!(soft, listed["soft"]);
     }
 
     #[test]
-    fn what_changes_by_itself_is_not_hard() {
+    fn volatile_values_are_not_hard_keys() {
         let before = hard_of(&machine());
         let after = machine();
         after.write("/proc/meminfo", "MemTotal:       32569999 kB\nMemAvailable:   9 kB\n");
@@ -399,13 +399,13 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_machine_tells_only_what_the_program_knows() {
+    fn empty_machine_has_only_compiled_in_keys() {
         let keys = hard_of(&FakeHost::new(&[]));
         assert_eq!(keys.keys().collect::<Vec<_>>(), ["architecture"]);
     }
 
     #[test]
-    fn memory_is_rounded_up_to_what_was_built_in() {
+    fn memory_is_rounded_up_to_the_installed_size() {
         for (total_kib, gib) in [(16_303_124_u64, 16), (8_039_264, 8), (64_842_112, 64), (131_000_000, 128)] {
             assert_eq!(nominal_memory(total_kib * 1024), gib << 30);
         }

@@ -1,7 +1,7 @@
-//! Replaces a forked process by the trial's program, exactly as the plan says.
+//! Replaces a forked process by the trial's program.
 //!
-//! The standard library's `Command` would hand a file that the kernel cannot execute, such as a program for another
-//! architecture, to `/bin/sh`. Nothing here goes through a shell, so the call is made directly and its error reported.
+//! The standard library's `Command` falls back to `/bin/sh` for files that the kernel cannot execute, such as programs
+//! for another architecture. This module calls `execve` directly and reports its error.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// A program with its arguments and environment, laid out as `execve` takes them.
+/// A program with its arguments and environment in the layout of `execve`.
 #[derive(Debug)]
 pub(crate) struct Program {
     path: CString,
@@ -19,7 +19,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Finds the program, in the folders of its own PATH if its name has no slash. `argv` is passed on as it is.
+    /// Finds the program, searching the PATH of `env` if the name has no slash. `argv` is passed unchanged.
     pub(crate) fn find(program: &str, argv: &[String], env: &BTreeMap<String, String>) -> io::Result<Self> {
         let path = env.get("PATH").map_or("", String::as_str);
         Ok(Self {
@@ -29,7 +29,7 @@ impl Program {
         })
     }
 
-    /// Becomes the program. Returns only if that fails. Safe to call between fork and exec: it makes one system call.
+    /// Executes the program and returns only on failure. Async-signal-safe, because it makes a single system call.
     pub(crate) fn exec(&self) -> io::Error {
         // SAFETY: the path is a C string; argv and env are arrays of pointers to C strings, each ended by a null pointer, and
         // self keeps all of them alive.
@@ -38,12 +38,12 @@ impl Program {
     }
 }
 
-/// An array of C strings that ends with a null pointer.
+/// A null-terminated array of C strings.
 #[derive(Debug)]
 struct Strings {
-    /// Addresses of `owned`'s buffers, which do not move with it; as numbers, so that they can go to another thread.
+    /// Addresses of `owned`'s buffers, which are stable; stored as integers to be Send.
     addresses: Vec<usize>,
-    /// Keeps the buffers alive.
+    /// Owns the buffers.
     _owned: Vec<CString>,
 }
 
@@ -59,7 +59,7 @@ impl Strings {
     }
 }
 
-/// Where a program lies.
+/// Returns the path of a program.
 pub(crate) fn resolve(program: &str, path: &str) -> io::Result<String> {
     if program.contains('/') {
         return Ok(program.to_owned());
@@ -69,7 +69,7 @@ pub(crate) fn resolve(program: &str, path: &str) -> io::Result<String> {
         let candidate = format!("{}/{program}", if folder.is_empty() { "." } else { folder });
         match fs::metadata(Path::new(&candidate)) {
             Ok(file) if file.is_file() && file.permissions().mode() & 0o111 != 0 => return Ok(candidate),
-            // To be reported if there is nothing better.
+            // Reported if no executable file is found.
             Ok(file) if file.is_file() => found = Some(candidate),
             _ => {}
         }
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_without_a_slash_is_looked_for_in_path() {
+    fn resolve_searches_path_for_names_without_slash() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = |name: &str, mode: u32| {
             let file = folder.path().join(name);

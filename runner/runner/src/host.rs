@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use crate::cpus::CpuSet;
 
-/// The machine as its files show it. Whatever cannot be read is absent.
+/// Access to the machine's files. Unreadable values are absent.
 #[derive(Debug, Clone)]
 pub(crate) struct Host {
     root: PathBuf,
 }
 
 impl Host {
-    /// The machine this runs on.
+    /// The real machine.
     pub(crate) fn real() -> Self {
         Self { root: PathBuf::from("/") }
     }
@@ -22,7 +22,7 @@ impl Host {
         Self { root: root.to_owned() }
     }
 
-    /// Where an absolute path lies.
+    /// Returns the location of an absolute path.
     pub(crate) fn path(&self, path: impl AsRef<Path>) -> PathBuf {
         let path = path.as_ref();
         self.root.join(path.strip_prefix("/").unwrap_or(path))
@@ -33,19 +33,19 @@ impl Host {
         fs::read_to_string(self.path(path)).ok()
     }
 
-    /// A file's text without surrounding white space; absent if nothing else is in it.
+    /// A file's text, trimmed; absent if empty.
     pub(crate) fn word(&self, path: impl AsRef<Path>) -> Option<String> {
         let text = self.text(path)?;
         let word = text.trim();
         (!word.is_empty()).then(|| word.to_owned())
     }
 
-    /// A file's whole number.
+    /// A file's integer.
     pub(crate) fn number(&self, path: impl AsRef<Path>) -> Option<u64> {
         self.word(path)?.parse().ok()
     }
 
-    /// One figure of /proc/meminfo, in bytes.
+    /// One field of /proc/meminfo, in bytes.
     pub(crate) fn memory(&self, name: &str) -> Option<u64> {
         let text = self.text("/proc/meminfo")?;
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
@@ -65,7 +65,7 @@ impl Host {
         names
     }
 
-    /// The CPUs that are switched on.
+    /// The online CPUs.
     pub(crate) fn online(&self) -> Option<CpuSet> {
         self.cpus("/sys/devices/system/cpu/online").filter(|cpus| !cpus.is_empty())
     }
@@ -73,13 +73,13 @@ impl Host {
 
 #[cfg(test)]
 pub(crate) mod fake {
-    //! A tree of small files that stands for a machine.
+    //! A tree of small files that simulates a machine.
 
     use std::fs;
 
     use super::Host;
 
-    /// A machine made of files; it vanishes when dropped.
+    /// A simulated machine; its files are removed on drop.
     pub(crate) struct FakeHost {
         folder: tempfile::TempDir,
     }

@@ -1,8 +1,8 @@
-//! Programs from other images: copied into the block's pod before its first trial, and executed there.
+//! Programs from other images, copied into the block's pod before its first trial.
 //!
-//! An init container that runs in the image itself, with this program put into it, copies the files that the wave names into a
-//! folder that the block's container mounts. The image needs no shell and no tool. What could not be copied is written down
-//! there, so that the trials of that arm say so and the others go on.
+//! An init container runs in the image with this program injected. It copies the files listed in the wave to a folder
+//! that the block's container mounts. The image needs no shell and no tool. Copy errors are recorded in the folder, so
+//! that only the trials of the affected arm fail.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, Permissions};
@@ -18,10 +18,10 @@ use serde::{Deserialize, Serialize};
 use crate::log::log;
 use crate::plan;
 
-/// The copy's own record, in its root.
+/// File with the copy's record, in its root.
 const RECORD: &str = ".assay-image.json";
 
-/// What was copied, or why it was not.
+/// The result of a copy.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Record {
     reference: String,
@@ -31,12 +31,12 @@ struct Record {
     problem: Option<String>,
 }
 
-/// Copies what the wave names of this container's image, whose files are below `from`.
+/// Copies the files that the wave lists for this container's image, which is mounted at `from`.
 pub(crate) fn copy(wave: &Path, reference: &str, from: &Path) -> Result<()> {
     let wave: Wave = plan::read_record(wave)?;
     let images = wave.images.unwrap_or_default();
     let Some(image) = images.iter().find(|image| image.reference == reference) else {
-        bail!("field images: {reference} is not among them");
+        bail!("images: no entry for {reference}");
     };
     let root = Path::new(&image.root);
     fs::create_dir_all(root).with_context(|| format!("cannot make the folder {}", image.root))?;
@@ -45,7 +45,7 @@ pub(crate) fn copy(wave: &Path, reference: &str, from: &Path) -> Result<()> {
     let mut record = Record { reference: reference.to_owned(), ..Record::default() };
     match copied {
         Ok(()) => {
-            // Written back now and not during a trial.
+            // Flushed now, so that write-back does not disturb a trial.
             let _ = File::open(root).map(rustix::fs::syncfs);
             record.digest = Some(format!("blake3:{}", copier.digest.finalize().to_hex()));
             log(format_args!(
@@ -62,11 +62,11 @@ pub(crate) fn copy(wave: &Path, reference: &str, from: &Path) -> Result<()> {
     fs::write(root.join(RECORD), text).with_context(|| format!("cannot write to {}", image.root))
 }
 
-/// A copy under way.
+/// State of a copy.
 struct Copier<'a> {
     from: &'a Path,
     root: &'a Path,
-    /// What is mounted inside a folder is no part of the image.
+    /// Mounts inside a folder are not part of the image.
     mounts: BTreeSet<PathBuf>,
     digest: blake3::Hasher,
     files: usize,
@@ -74,12 +74,12 @@ struct Copier<'a> {
 }
 
 impl Copier<'_> {
-    /// Copies one of the files or folders named, with everything in it.
+    /// Copies one listed file or folder recursively.
     fn named(&mut self, file: &str) -> Result<(), String> {
         let inside = Path::new(file.trim_start_matches('/'));
         let source = self.from.join(inside);
         let at = |error: io::Error| format!("{file}: {error}");
-        // A link that is named is followed: what runs is the file.
+        // A listed link is resolved, because its target is executed.
         let metadata = fs::metadata(&source).map_err(at)?;
         let target = self.root.join(inside);
         fs::create_dir_all(target.parent().unwrap_or(self.root)).map_err(at)?;
@@ -91,7 +91,7 @@ impl Copier<'_> {
         let at = |error: io::Error| format!("/{}: {error}", inside.display());
         fs::create_dir_all(self.root.join(inside)).map_err(at)?;
         let mut names = fs::read_dir(&source).map_err(at)?.collect::<io::Result<Vec<_>>>().map_err(at)?;
-        // In an order of its own, so that the digest is one of the contents.
+        // Sorted, so that the digest depends only on the contents.
         names.sort_by_key(fs::DirEntry::file_name);
         for name in names {
             let inside = inside.join(name.file_name());
@@ -111,14 +111,14 @@ impl Copier<'_> {
         Ok(())
     }
 
-    /// An absolute link leads to the copy of what it led to.
+    /// Redirects an absolute link to the copy of its target.
     fn link(&mut self, inside: &Path) -> io::Result<()> {
         let to = fs::read_link(self.from.join(inside))?;
         self.describe("link", inside, 0, to.as_os_str().len() as u64);
         self.digest.update(to.as_os_str().as_encoded_bytes());
         let to = to.strip_prefix("/").map_or(to.clone(), |to| self.root.join(to));
         let target = self.root.join(inside);
-        // Named twice, it is there already.
+        // If listed twice, it exists already.
         match symlink(to, &target) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             other => other,
@@ -131,14 +131,14 @@ impl Copier<'_> {
         let mode = metadata.permissions().mode() & 0o777;
         self.describe("file", inside, mode & 0o111, metadata.len());
         let target = self.root.join(inside);
-        // A copy of something named twice may be write-protected.
+        // The copy of a file listed twice may be write-protected.
         let _ = fs::remove_file(&target);
         let mut copy = File::create_new(&target)?;
         let mut read = Hashed { source: &mut source, digest: &mut self.digest };
         self.bytes += io::copy(&mut read, &mut copy)?;
         self.files += 1;
         copy.set_permissions(Permissions::from_mode(mode | 0o400))?;
-        // Some programs compare the times of their files.
+        // Some programs compare modification times.
         copy.set_modified(metadata.modified()?)
     }
 
@@ -147,13 +147,13 @@ impl Copier<'_> {
     }
 }
 
-/// The places where something is mounted in this container.
+/// Returns the mount points of this container.
 fn mounts() -> BTreeSet<PathBuf> {
     let text = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     text.lines().filter_map(|line| line.split(' ').nth(4)).map(PathBuf::from).collect()
 }
 
-/// A reader that hashes what passes.
+/// A reader that hashes its input.
 struct Hashed<'a> {
     source: &'a mut File,
     digest: &'a mut blake3::Hasher,
@@ -167,7 +167,7 @@ impl Read for Hashed<'_> {
     }
 }
 
-/// The images of a block as they were found in its pod.
+/// Images of a block, as found in its pod.
 #[derive(Debug, Default)]
 pub(crate) struct Images {
     found: Vec<Found>,
@@ -177,12 +177,12 @@ pub(crate) struct Images {
 pub(crate) struct Found {
     pub(crate) reference: String,
     pub(crate) root: PathBuf,
-    /// The digest of all files copied, or why they are not there.
+    /// Digest of all copied files, or the reason why they are missing.
     pub(crate) copied: Result<String, String>,
 }
 
 impl Images {
-    /// Reads what the copies say of themselves.
+    /// Reads the records of the copies.
     pub(crate) fn read(images: &[Image]) -> Self {
         let found = |image: &Image| Found {
             reference: image.reference.clone(),
@@ -192,19 +192,19 @@ impl Images {
         Self { found: images.iter().map(found).collect() }
     }
 
-    /// Where a program lies that its arguments call so, or why its trial cannot start.
+    /// Returns the path of a program in an image, or the reason why its trial cannot start.
     pub(crate) fn program(&self, image: Option<usize>, program: &str) -> Result<String, String> {
         let Some(image) = self.get(image) else { return Ok(program.to_owned()) };
         if let Err(problem) = &image.copied {
             return Err(format!("image {}: {problem}", image.reference));
         }
         if !program.starts_with('/') {
-            return Err(format!("image {}: the program {program:?} needs an absolute path", image.reference));
+            return Err(format!("image {}: program {program:?} must be an absolute path", image.reference));
         }
         Ok(format!("{}{program}", image.root.display()))
     }
 
-    /// An image, by its place in the plan's list.
+    /// Returns an image by its index in the plan.
     pub(crate) fn get(&self, image: Option<usize>) -> Option<&Found> {
         self.found.get(image?)
     }
@@ -212,11 +212,11 @@ impl Images {
 
 fn read_copy(image: &Image) -> Result<String, String> {
     let file = Path::new(&image.root).join(RECORD);
-    let text = fs::read(&file).map_err(|error| format!("it was not copied: {}: {error}", file.display()))?;
+    let text = fs::read(&file).map_err(|error| format!("missing copy: {}: {error}", file.display()))?;
     let record: Record = serde_json::from_slice(&text).map_err(|error| format!("{}: {error}", file.display()))?;
     match (record.problem, record.digest) {
         (Some(problem), _) => Err(format!(
-            "{problem}; the image must have what the template's files and commands name, readable by everybody"
+            "{problem}; the image must contain all files and commands of the template, readable by all users"
         )),
         (None, Some(digest)) if record.reference == image.reference => Ok(digest),
         _ => Err(format!("{} is the copy of {}", file.display(), record.reference)),
@@ -229,7 +229,7 @@ mod tests {
 
     use super::*;
 
-    /// A folder that stands for an image's file system, and a wave that names some of it.
+    /// A folder that simulates an image's file system, with a wave that lists parts of it.
     struct Scene {
         folder: tempfile::TempDir,
     }
@@ -257,7 +257,7 @@ mod tests {
             fs::set_permissions(&file, Permissions::from_mode(mode)).expect("set");
         }
 
-        /// Copies the files to `root` and returns what a block finds there.
+        /// Copies the files to `root` and returns the images as a block finds them.
         fn copy(&self, root: &str, files: &[&str]) -> Images {
             let mut wave: serde_json::Value =
                 serde_json::from_str(include_str!("../../schema/fixtures/valid/wave-roles-and-images.json"))
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn files_and_folders_keep_their_places_modes_times_and_links() {
+    fn copy_preserves_paths_modes_times_and_links() {
         let scene = Scene::new();
         let images = scene.copy("copy", &["/app/data", "/app/bin/kv"]);
         let program = images.program(Some(0), "/app/bin/kv").expect("copied");
@@ -283,15 +283,15 @@ mod tests {
         assert_eq!(
             fs::read_link(scene.path("copy/app/data/absolute")).expect("a link"),
             scene.path("copy/app/bin/kv"),
-            "it leads into the copy and not into the container"
+            "the link points into the copy, not into the container"
         );
         assert_eq!(images.program(None, "/app/bin/kv").as_deref(), Ok("/app/bin/kv"), "no image, no other place");
     }
 
     #[test]
-    fn a_named_link_is_followed() {
+    fn listed_link_is_resolved() {
         let scene = Scene::new();
-        // The link is absolute, and this folder is not the root of anything.
+        // The link is absolute, and this folder is not a root.
         fs::remove_file(scene.path("image/entry")).expect("removed");
         symlink("app/bin/kv", scene.path("image/entry")).expect("a link");
         scene.copy("copy", &["/entry"]);
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn the_digest_is_one_of_contents_modes_and_names() {
+    fn digest_covers_contents_modes_and_names() {
         let scene = Scene::new();
         let digest =
             |root: &str| scene.copy(root, &["/app"]).get(Some(0)).expect("found").copied.clone().expect("a digest");
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_said_by_every_trial_of_the_arm() {
+    fn missing_file_is_reported_by_every_trial_of_the_arm() {
         let scene = Scene::new();
         let images = scene.copy("copy", &["/app/bin/kv", "/lib/none.so"]);
         let reason = images.program(Some(0), "/app/bin/kv").expect_err("not complete");
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_mounted_is_no_part_of_the_image() {
+    fn mounts_are_not_copied() {
         assert!(mounts().contains(Path::new("/proc")), "{:?}", mounts());
         let scene = Scene::new();
         let (from, root) = (scene.path("image"), scene.path("copy"));

@@ -1,7 +1,8 @@
-//! What every trial inherits from the runner: limits, priorities and CPUs.
+//! Process attributes that trials inherit from the runner: limits, priorities and CPU affinity.
 //!
-//! Whatever runs as the runner's user may change these of the runner too, which not being dumpable does not prevent (`prlimit(2)`,
-//! `sched_setattr(2)`, `ioprio_set(2)`, `sched_setaffinity(2)`). What a trial changes is given back before another one gets it.
+//! A trial has the runner's user id and can therefore change these attributes of the runner, even if it is not dumpable
+//! (`prlimit(2)`, `sched_setattr(2)`, `ioprio_set(2)`, `sched_setaffinity(2)`). They are restored before the next
+//! trial.
 
 use anyhow::{Result, ensure};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -27,12 +28,12 @@ const LIMITS: [Resource; 16] = [
     Resource::Rttime,
 ];
 
-/// What the runner had before its first trial.
+/// The attributes before the first trial.
 #[derive(Debug)]
 pub(crate) struct Inherited {
     limits: [Rlimit; LIMITS.len()],
     schedule: Schedule,
-    /// The priority of its input and output.
+    /// The I/O priority.
     io: libc::c_long,
     cpus: Option<CpuSet>,
 }
@@ -42,11 +43,12 @@ impl Inherited {
         Self { limits: LIMITS.map(getrlimit), schedule: Schedule::read(), io: io_priority(), cpus: CpuSet::allowed() }
     }
 
-    /// Gives everything back but the CPUs. Fails where the kernel lets nobody give it back, such as a limit that nobody may exceed.
+    /// Restores all attributes except the affinity. Fails if the kernel does not permit it, e.g. for a lowered hard
+    /// limit.
     pub(crate) fn restore(&self) -> Result<()> {
         for (limit, was) in LIMITS.into_iter().zip(self.limits) {
             if getrlimit(limit) != was {
-                // What comes of it is seen below.
+                // Errors are detected by the comparison below.
                 let _ = setrlimit(limit, was);
             }
         }
@@ -59,16 +61,16 @@ impl Inherited {
         let mut left: Vec<String> =
             changed.filter(|(_, (was, is))| *was != is).map(|(limit, _)| format!("limit {limit:?}")).collect();
         left.extend((now.schedule != self.schedule).then(|| "priority".to_owned()));
-        left.extend((now.io != self.io).then(|| "priority of input and output".to_owned()));
+        left.extend((now.io != self.io).then(|| "I/O priority".to_owned()));
         ensure!(
             left.is_empty(),
-            "what every trial inherits from the runner changed during this one, and cannot be given back: {}",
+            "the trial changed attributes of the runner that later trials inherit, and they cannot be restored: {}",
             left.join(", ")
         );
         Ok(())
     }
 
-    /// Gives the CPUs back. Where the kernel has taken them away meanwhile they are those that are left.
+    /// Restores the affinity, limited to the CPUs that are still available.
     pub(crate) fn restore_cpus(&self) {
         if let Some(cpus) = self.cpus.as_ref().filter(|cpus| CpuSet::allowed().as_ref() != Some(cpus)) {
             let _ = rustix::thread::sched_setaffinity(None, &cpus.mask());
@@ -76,7 +78,7 @@ impl Inherited {
     }
 }
 
-/// The kernel's `struct sched_attr`; all zeroes where it does not say.
+/// The kernel's `struct sched_attr`; zero if unavailable.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Schedule {
@@ -92,13 +94,13 @@ struct Schedule {
     most_clock: u32,
 }
 
-/// Says that the bounds of the clock are to be set too.
+/// Flag to set the utilization clamps too.
 const BOUNDS_OF_THE_CLOCK: u64 = 0x20 | 0x40;
 
 impl Schedule {
     fn read() -> Self {
         let mut read = Self::default();
-        // SAFETY: the kernel writes no more than it is told that there is room for, and any bits are a value.
+        // SAFETY: the kernel writes at most the given size, and any bit pattern is a valid value.
         unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut read, size_of::<Self>(), 0) };
         read
     }
@@ -110,15 +112,15 @@ impl Schedule {
         }
         let clock = (now.least_clock, now.most_clock) != (self.least_clock, self.most_clock);
         let to = Self { flags: self.flags | if clock { BOUNDS_OF_THE_CLOCK } else { 0 }, ..*self };
-        // SAFETY: the kernel reads as much as the structure says of its size, and keeps nothing of it.
+        // SAFETY: the kernel reads the size given in the structure and retains no reference.
         unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const to, 0) };
     }
 }
 
-/// `IOPRIO_WHO_PROCESS`, which 0 makes this one.
+/// `IOPRIO_WHO_PROCESS`; id 0 is the calling process.
 const PROCESS: libc::c_int = 1;
 
-/// The class is in the bits from this one on; where it is none the others say nothing.
+/// Position of the class bits; without a class the other bits have no meaning.
 const CLASS: u32 = 13;
 
 fn io_priority() -> libc::c_long {

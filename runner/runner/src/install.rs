@@ -1,4 +1,4 @@
-//! Copies the running program into a folder that another container mounts.
+//! Copies the running program to a folder that another container mounts.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::log::log;
 use anyhow::{Context, Result};
 
-/// Puts this program at `folder/assay-runner`, mode 0755. Whoever looks sees the whole file or none.
+/// Installs this program as `folder/assay-runner`, mode 0755. The file appears atomically.
 pub(crate) fn install(folder: &Path) -> Result<()> {
     let target = folder.join("assay-runner");
     let temporary = folder.join(format!(".assay-runner.{}.tmp", std::process::id()));
@@ -25,7 +25,7 @@ fn copy(to: &Path) -> io::Result<()> {
     let mut source = fs::File::open("/proc/self/exe")?;
     let mut target = OpenOptions::new().write(true).create(true).truncate(true).mode(0o755).open(to)?;
     io::copy(&mut source, &mut target)?;
-    // The mode given to open is cut by the umask.
+    // The mode given to open is subject to the umask.
     target.set_permissions(fs::Permissions::from_mode(0o755))?;
     target.sync_all()
 }
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn copies_itself_and_replaces_an_older_copy() {
+    fn install_replaces_an_older_copy() {
         let folder = tempfile::tempdir().expect("folder");
         fs::write(folder.path().join("assay-runner"), "old").expect("write");
         install(folder.path()).expect("installs");
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn says_where_it_could_not_write() {
+    fn install_error_names_the_target() {
         let error = install(Path::new("/proc/nowhere")).expect_err("cannot write there");
         assert!(format!("{error:#}").contains("/proc/nowhere/assay-runner"), "{error:#}");
     }

@@ -1,4 +1,4 @@
-//! Whether the trial's CPUs were its own, and the evidence for it.
+//! Determines whether the trial's CPUs were exclusive, with the evidence.
 
 use assay_schema::attempt::{Isolation, IsolationLevel, NoiseWindow};
 
@@ -6,12 +6,12 @@ use crate::cgroup::Cgroups;
 use crate::cpus::CpuSet;
 use crate::host::Host;
 
-/// Other work beyond this share means that the CPUs are not exclusive, whatever the limits say.
+/// Above this share of other work the CPUs count as shared, regardless of limits.
 const OTHER_WORK_LIMIT: f64 = 0.05;
-/// An attempt has no longer reason.
+/// Maximum length of the reason in an attempt.
 const LONGEST_REASON: usize = 1024;
 
-/// What was granted: everything that stays the same during a block, unless someone changes the pod.
+/// The granted resources, constant during a block unless the pod is modified.
 #[derive(Debug, Clone)]
 pub(crate) struct Grant {
     online: Option<CpuSet>,
@@ -23,7 +23,7 @@ pub(crate) struct Grant {
     memory_limit: Option<u64>,
 }
 
-/// What was seen of one trial.
+/// Observations of one trial.
 #[derive(Debug, Clone)]
 pub(crate) struct Observed<'a> {
     pub(crate) allowed_before: Option<CpuSet>,
@@ -35,16 +35,16 @@ pub(crate) struct Observed<'a> {
 /// Other work on the trial's CPUs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum OtherWorkSeen {
-    /// So much, over the window that the words name.
+    /// Its share over the named window.
     Over { window: &'static str, ratio: f64, uncertainty: f64 },
-    /// The counters are too coarse for the time that has passed.
+    /// The window is too short for the granularity of the counters.
     TooSoon,
-    /// There are no counters.
+    /// Counters are unavailable.
     Unreadable,
 }
 
 impl OtherWorkSeen {
-    /// What a trial's readings say of it.
+    /// Derives it from a trial's readings.
     pub(crate) fn of(during: &NoiseWindow, counters_are_there: bool) -> Self {
         match (during.other_work_ratio, during.shares_window_seconds) {
             (Some(ratio), longer) => {
@@ -70,13 +70,13 @@ impl Grant {
         }
     }
 
-    /// The record before a trial. Whether others keep to it is seen in every trial.
+    /// The record before a trial. The claim is verified by the readings of every trial.
     pub(crate) fn before(&self, allowed: Option<CpuSet>) -> Isolation {
         let (during, other_work) = (&NoiseWindow::default(), OtherWorkSeen::TooSoon);
         self.judge(&Observed { allowed_before: allowed.clone(), allowed_after: allowed, during, other_work })
     }
 
-    /// The record for one trial.
+    /// The record of one trial.
     pub(crate) fn judge(&self, observed: &Observed<'_>) -> Isolation {
         let (level, reason) = self.level(observed);
         Isolation {
@@ -84,7 +84,7 @@ impl Grant {
             cpus_allowed: observed.allowed_after.as_ref().or(observed.allowed_before.as_ref()).map(CpuSet::listed),
             cpu_quota: self.quota,
             memory_limit_bytes: self.memory_limit,
-            // A list of CPUs can be long, and may be in it twice.
+            // The text may contain two long lists of CPUs.
             reason: Some(reason.chars().take(LONGEST_REASON).collect()),
         }
     }
@@ -130,7 +130,7 @@ impl Grant {
         }
     }
 
-    /// Why these CPUs should be exclusive, or the level when nothing says so.
+    /// Returns the evidence for exclusive CPUs, or the level otherwise.
     fn exclusive(&self, allowed: &CpuSet) -> Result<String, (IsolationLevel, String)> {
         if self.isolated.as_ref().is_some_and(|isolated| allowed.is_subset(isolated)) {
             return Ok(format!("the kernel command line isolates CPU {allowed}"));
@@ -138,7 +138,9 @@ impl Grant {
         let Some(cpuset) = &self.cpuset else {
             return Err((
                 IsolationLevel::Unknown,
-                format!("it may use CPU {allowed} only, but the cpuset that would keep others off could not be read"),
+                format!(
+                    "its affinity is CPU {allowed}, but the cpuset that would exclude other processes could not be read"
+                ),
             ));
         };
         if cpuset != allowed {
@@ -148,7 +150,7 @@ impl Grant {
             ));
         }
         if self.cpuset_is_exclusive {
-            return Ok(format!("the kernel keeps sibling cgroups off CPU {allowed}"));
+            return Ok(format!("the kernel excludes sibling cgroups from CPU {allowed}"));
         }
         let whole = allowed.len() as f64;
         if self.quota.is_some_and(|quota| (quota - whole).abs() > 1e-6) {
@@ -164,7 +166,7 @@ impl Grant {
             )),
             Some(_) => Err((
                 IsolationLevel::Shared,
-                format!("its cpuset is CPU {allowed}, but nothing shows that others are kept off it"),
+                format!("its cpuset is CPU {allowed}, but there is no evidence that other processes are excluded"),
             )),
             None => Err((
                 IsolationLevel::Unknown,
@@ -223,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_static_policy_pod_has_its_cpus() {
+    fn static_policy_pod_has_exclusive_cpus() {
         for quota in ["100000", "-1"] {
             let isolation = judge(&pod("1", "1024", quota), "1", &quiet());
             assert_judged(&isolation, IsolationLevel::ExclusiveCpus, "static policy");
@@ -232,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_takes_what_is_said_of_many_cpus() {
+    fn reason_with_many_cpus_fits_into_an_attempt() {
         use assay_schema::Check;
         let scattered = CpuSet::from_iter((0..1024).step_by(2)).to_string();
         for cpuset in [scattered.as_str(), "0-1023"] {
@@ -248,12 +250,12 @@ mod tests {
     }
 
     #[test]
-    fn affinity_alone_keeps_nobody_off() {
+    fn affinity_alone_is_not_exclusive() {
         assert_judged(&judge(&pod("0-3", "1024", "-1"), "1", &quiet()), IsolationLevel::Shared, "only its affinity");
     }
 
     #[test]
-    fn other_work_overrules_the_limits() {
+    fn other_work_overrides_the_limits() {
         let busy = NoiseWindow { other_work_ratio: Some(0.34), ..quiet() };
         assert_judged(&judge(&pod("1", "1024", "-1"), "1", &busy), IsolationLevel::Shared, "34.0 %");
         let unread = NoiseWindow { other_work_ratio: None, ..quiet() };
@@ -263,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_fits_into_an_attempt_however_many_cpus_it_names() {
+    fn reason_is_truncated_to_the_limit_of_an_attempt() {
         let every_second = (0..200).map(|cpu| (2 * cpu).to_string()).collect::<Vec<_>>().join(",");
         for shares in ["204800", "1024"] {
             let isolation = judge(&pod(&every_second, shares, "-1"), &every_second, &quiet());

@@ -1,6 +1,6 @@
-//! The connection to the keeper, which receives every attempt the moment it is made, out of reach of trials.
+//! Connection to the keeper, which stores each attempt immediately where trials cannot modify it.
 //!
-//! Both sides write JSON objects, one a line (docs/decisions/0021-attempts-are-kept-out-of-reach.md):
+//! Both sides send JSON objects, one per line (docs/decisions/0021-attempts-are-kept-out-of-reach.md):
 //!
 //! | runner | keeper |
 //! |---|---|
@@ -9,7 +9,8 @@
 //! | `{"attempt": ATTEMPT}` | `{"kept": TRIAL}` |
 //! | `{"done": true}`, `{"stopped": REASON}` or `{"failed": REASON}` | |
 //!
-//! The runner goes on when what it said is kept. While the store is away the keeper tries again and the runner waits.
+//! The runner continues after the acknowledgement. While the store is unreachable, the keeper retries and the runner
+//! waits.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -30,20 +31,20 @@ use crate::signals::Signals;
 use crate::stop::Stop;
 use crate::usage;
 
-/// The protocol that both sides speak.
+/// The protocol version.
 const PROTOCOL: &str = "assay.dev/keeper/v1alpha1";
-/// How long a keeper may take to listen: its image may still have to be pulled.
+/// Timeout for the keeper to listen; its image may have to be pulled first.
 const PATIENCE: Duration = Duration::from_secs(600);
 const PAUSE: Duration = Duration::from_millis(20);
-/// No answer is longer.
+/// Maximum length of an answer.
 const LONGEST_ANSWER: usize = 1 << 20;
 
-/// Where a keeper is.
+/// Address of a keeper.
 #[derive(Debug, Clone)]
 pub(crate) enum Address {
-    /// It listens at this socket.
+    /// A listening Unix socket.
     Socket(PathBuf),
-    /// The runner was started with a connection to it.
+    /// A connection inherited by the runner.
     Descriptor(RawFd),
 }
 
@@ -66,11 +67,11 @@ impl FromStr for Address {
 #[derive(Debug)]
 pub(crate) struct Keeper {
     stream: UnixStream,
-    /// What has been read beyond the last line.
+    /// Bytes read after the last complete line.
     rest: Vec<u8>,
-    /// What the keeper calls this execution of the block.
+    /// The keeper's name for this execution of the block.
     pub(crate) executor: String,
-    /// The trials that ended an earlier execution of the block, and why.
+    /// Trials that terminated an earlier execution of the block, with the reason.
     pub(crate) ended: BTreeMap<String, String>,
 }
 
@@ -96,7 +97,7 @@ struct Answer {
 }
 
 impl Keeper {
-    /// Connects before any trial can. A keeper takes one connection and listens no more.
+    /// Connects before any trial can. A keeper accepts a single connection.
     pub(crate) fn connect(address: &Address, signals: &Signals) -> Result<Self, Stop> {
         let stream = match address {
             Address::Socket(path) => wait_for_socket(path, signals)?,
@@ -106,7 +107,7 @@ impl Keeper {
         keeper.stream.set_nonblocking(true).context("cannot use the keeper's connection").map_err(Stop::Runner)?;
         let line = keeper.line(signals)?;
         match serde_json::from_slice(&line).map_err(|error| not_understood(&line, &error))? {
-            Hello::Refused { refused } => Err(Stop::Runner(anyhow!("the keeper refuses the block: {refused}"))),
+            Hello::Refused { refused } => Err(Stop::Runner(anyhow!("the keeper rejected the block: {refused}"))),
             Hello::Keeps { keeper: protocol, .. } if protocol != PROTOCOL => Err(Stop::Input(anyhow!(
                 "the protocol of the keeper is {protocol:?} and that of this runner {PROTOCOL}"
             ))),
@@ -117,7 +118,7 @@ impl Keeper {
         }
     }
 
-    /// Sends an attempt, as `started` or as `attempt`, and waits until it is kept.
+    /// Sends an attempt, as `started` or as `attempt`, and waits for the acknowledgement.
     pub(crate) fn keep(&mut self, what: &str, attempt: &Attempt, signals: &Signals) -> Result<(), Stop> {
         self.send(&json!({ what: attempt })).map_err(Stop::Runner)?;
         let line = self.line(signals)?;
@@ -125,30 +126,30 @@ impl Keeper {
         match answer {
             Answer { kept: Some(trial), .. } if trial == attempt.trial => Ok(()),
             Answer { refused: Some(reason), .. } => {
-                Err(Stop::Runner(anyhow!("the keeper refuses attempt {}: {reason}", attempt.id)))
+                Err(Stop::Runner(anyhow!("the keeper rejected attempt {}: {reason}", attempt.id)))
             }
             _ => Err(Stop::Runner(anyhow!("the keeper answers {:?}", String::from_utf8_lossy(&line)))),
         }
     }
 
-    /// The last word. What a trial under way has to do with it is for the keeper to say.
+    /// Sends the final message. The keeper decides the fate of a trial in progress.
     pub(crate) fn end(&mut self, done: &Result<(), Stop>, signals: &Signals) {
         let word = match done {
             Ok(()) => json!({"done": true}),
             Err(Stop::Signal(signal)) if signals.sent_from_beside() => {
                 let signal = usage::signal_name(*signal);
-                json!({"failed": format!("a process beside the runner sent it {signal}")})
+                json!({"failed": format!("another process of the pod sent it {signal}")})
             }
             Err(Stop::Signal(signal)) => json!({"stopped": usage::signal_name(*signal)}),
             Err(Stop::Input(error) | Stop::Runner(error)) => json!({"failed": format!("{error:#}")}),
         };
-        // A keeper that is gone needs no last word.
+        // Errors are ignored, because the keeper may have exited.
         let _ = self.send(&word);
     }
 
-    /// Writes one line, whole: what is said next must be understood.
+    /// Sends one complete line.
     fn send(&mut self, frame: &serde_json::Value) -> Result<()> {
-        let mut text = serde_json::to_vec(frame).context("cannot express it as JSON")?;
+        let mut text = serde_json::to_vec(frame).context("cannot encode the message as JSON")?;
         text.push(b'\n');
         let mut left = &text[..];
         while !left.is_empty() {
@@ -165,7 +166,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Reads one line. A runner that is asked to stop does not wait for it.
+    /// Reads one line; returns early if the runner is asked to stop.
     fn line(&mut self, signals: &Signals) -> Result<Vec<u8>, Stop> {
         let mut buffer = [0; 4096];
         loop {
@@ -186,7 +187,7 @@ impl Keeper {
     }
 }
 
-/// Waits until there is something to read, for some time, or until the runner is asked to stop.
+/// Waits for input, a timeout or a request to stop.
 fn pause(signals: &Signals, stream: Option<&UnixStream>, time: Option<Duration>) -> Result<(), Stop> {
     signals.clear();
     if let Some(signal) = signals.stop() {
@@ -218,7 +219,7 @@ fn wait_for_socket(path: &Path, signals: &Signals) -> Result<UnixStream, Stop> {
     }
 }
 
-/// Takes over a connection that the runner was started with. What it starts itself does not get it.
+/// Takes over an inherited connection and sets close-on-exec.
 fn adopt(number: RawFd) -> Result<UnixStream> {
     // SAFETY: F_GETFD only asks whether the descriptor is open.
     if unsafe { libc::fcntl(number, libc::F_GETFD) } < 0 {
@@ -227,7 +228,7 @@ fn adopt(number: RawFd) -> Result<UnixStream> {
     // SAFETY: the descriptor is open, and the command line hands it over to this one owner.
     let descriptor = unsafe { OwnedFd::from_raw_fd(number) };
     rustix::io::fcntl_setfd(&descriptor, FdFlags::CLOEXEC)
-        .context("cannot keep the keeper's connection to the runner")?;
+        .context("cannot set close-on-exec on the keeper's connection")?;
     Ok(descriptor.into())
 }
 
@@ -240,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_a_socket_or_a_descriptor() {
+    fn address_is_a_socket_or_a_descriptor() {
         assert!(
             matches!("unix:/assay-keeper/socket".parse(), Ok(Address::Socket(path)) if path == Path::new("/assay-keeper/socket"))
         );

@@ -1,7 +1,7 @@
-//! Launches one process, waits for its end, and leaves nothing of it behind.
+//! Launches one process, waits for its exit and cleans up its descendants.
 //!
-//! While the process runs the runner sleeps in one `poll`: it wakes for output, for the end, for the time limit and for its own
-//! signals, never to look whether something happened.
+//! While the process runs the runner sleeps in a single `poll`. Output, exit, timeout and signals wake it; it never
+//! polls on a timer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -24,53 +24,53 @@ use crate::signals::Signals;
 use crate::stop::Stop;
 use crate::usage::{self, Exit, Reap, Reaped};
 
-/// As much of standard error as an attempt holds.
+/// Maximum amount of standard error in an attempt.
 const STDERR_LIMIT: usize = 16 << 10;
-/// How long the pipes may stay open once every known process has ended.
+/// Time for the pipes to close after all known processes have exited.
 const DRAIN_TIME: Duration = Duration::from_millis(500);
 
-/// What to launch.
+/// Parameters of a launch.
 #[derive(Debug)]
 pub(crate) struct Launch<'a> {
-    /// The program to execute, which need not be the one that its arguments name.
+    /// The program to execute, which may differ from the name in its arguments.
     pub(crate) program: &'a str,
     pub(crate) argv: &'a [String],
-    /// The whole environment.
+    /// The complete environment.
     pub(crate) env: &'a BTreeMap<String, String>,
-    /// Standard output is the result; otherwise it is kept with standard error.
+    /// If set, standard output is the result; otherwise it is captured with standard error.
     pub(crate) stdout_is_result: bool,
-    /// Where it starts; absent: where the runner did.
+    /// Working directory; absent: the runner's.
     pub(crate) folder: Option<&'a Path>,
     pub(crate) timeout: Duration,
-    /// What it is pinned to; absent: it may use every CPU of the block.
+    /// CPU affinity; absent: all CPUs of the block.
     pub(crate) cpus: Option<&'a CpuSet>,
-    /// What must be ready before it starts, and is ended after it.
+    /// Services that must be ready before it starts and are stopped after it.
     pub(crate) services: &'a [Service<'a>],
 }
 
-/// Launches processes, one at a time.
+/// Launches one process at a time.
 pub(crate) struct Launcher {
     pub(crate) signals: Signals,
     pub(crate) inherited: Inherited,
-    /// Nothing else runs in this container but what trials left.
+    /// Whether all other processes in this container come from trials.
     alone: bool,
 }
 
 impl Launcher {
-    /// Makes the runner the parent of every process whose own parent ends, so that none escapes.
+    /// Makes the runner a subreaper, so that no orphan escapes.
     pub(crate) fn new(alone: bool) -> Result<Self> {
-        ensure!(!alone || is_in_a_container(), "--alone kills every other process: it is allowed in a container only");
+        ensure!(!alone || is_in_a_container(), "--alone kills every other process and is allowed in a container only");
         let signals = Signals::register().context("cannot receive signals")?;
         rustix::process::set_child_subreaper(Some(rustix::process::getpid())).context("cannot adopt orphans")?;
         Ok(Self { signals, inherited: Inherited::read(), alone })
     }
 
-    /// Fails once the runner has been asked to stop.
+    /// Fails if the runner has been asked to stop.
     pub(crate) fn check_stop(&self) -> Result<(), Stop> {
         self.signals.stop().map_or(Ok(()), |signal| Err(Stop::Signal(signal)))
     }
 
-    /// Runs one process to its end, or to the end of its time.
+    /// Runs one process until it exits or times out.
     pub(crate) fn run(&self, launch: &Launch<'_>) -> Result<Ended, Stop> {
         self.supervise(launch).map_err(Stop::Runner)?.ok_or(()).or_else(|()| {
             self.check_stop()?;
@@ -78,7 +78,7 @@ impl Launcher {
         })
     }
 
-    /// Nothing if the runner was asked to stop meanwhile.
+    /// None if the runner was asked to stop.
     fn supervise(&self, launch: &Launch<'_>) -> Result<Option<Ended>> {
         let (stderr, stderr_writer) = io::pipe().context("cannot make a pipe")?;
         let mut stderr = Capture::new(stderr.into(), Keep::Tail, STDERR_LIMIT)?;
@@ -141,7 +141,7 @@ impl Launcher {
             process::wait(&self.signals, &sources, deadline - now)?;
         };
         let duration = start.elapsed();
-        // It has not been reaped yet, so that no other group can have its number.
+        // The process has not been reaped, so that its process group id cannot have been reused.
         let _ = rustix::process::kill_process_group(pid, Signal::KILL);
         let services = if how.is_some() { company.stop(&self.signals)? } else { Vec::new() };
         let swept = self.sweep(Some(pid))?;
@@ -180,7 +180,7 @@ impl Launcher {
         }))
     }
 
-    /// Ends the services of something that does not run.
+    /// Stops the services of a process that does not run.
     fn dismiss(&self, company: Company<'_>, how: How) -> Result<Option<Ended>> {
         let services = company.stop(&self.signals)?;
         self.sweep(None)?;
@@ -188,8 +188,8 @@ impl Launcher {
         Ok(Some(Ended { services, ..Ended::never_ran(how) }))
     }
 
-    /// Kills and reaps whatever is left: the process, and every descendant that left its group. In a container of the block's own also
-    /// what is no descendant, such as one that the container's first process was made to start.
+    /// Kills and reaps the process and all descendants, including those that left its process group. With `alone` it
+    /// also kills processes that are no descendants, such as ones started through the container's init process.
     fn sweep(&self, main: Option<Pid>) -> Result<Swept> {
         let mut swept = Swept::default();
         let mut strays = BTreeSet::new();
@@ -211,7 +211,7 @@ impl Launcher {
             }
             let now = Instant::now();
             if now >= give_up {
-                log(format_args!("warning: processes of the trial survive SIGKILL; they may disturb what follows"));
+                log(format_args!("warning: processes of the trial survived SIGKILL and may disturb later trials"));
                 return Ok(swept);
             }
             for pid in descendants() {
@@ -221,29 +221,29 @@ impl Launcher {
                 strays.insert(pid.as_raw_nonzero());
                 let _ = rustix::process::kill_process(pid, Signal::KILL);
             }
-            // A process can start another between being seen and being killed; look again soon.
+            // A process may fork between the scan and the kill, so that the scan is repeated.
             process::wait(&self.signals, &[], Duration::from_millis(10).min(give_up - now))?;
         }
     }
 }
 
-/// What a sweep found.
+/// Result of a sweep.
 #[derive(Debug, Default)]
 struct Swept {
     main: Option<Reaped>,
     others: usize,
 }
 
-/// Whether this process has a namespace of processes other than the machine's first one, whose number the kernel fixes
+/// Whether this process is in a PID namespace other than the initial one, whose inode number is fixed
 /// (`PROC_PID_INIT_INO`).
 fn is_in_a_container() -> bool {
     fs::read_link("/proc/self/ns/pid").is_ok_and(|namespace| namespace != Path::new("pid:[4026531836]"))
 }
 
-/// The processes that can be seen and have not ended, each with its parent.
+/// Returns all visible running processes with their parents.
 fn processes() -> Vec<(i32, i32)> {
     let parent_of = |name: &str| -> Option<(i32, i32)> {
-        // A process names itself, with bytes that need be no text: it is seen all the same.
+        // The process name is set by the process and may not be UTF-8.
         let stat = fs::read(format!("/proc/{name}/stat")).ok()?;
         Some((name.parse().ok()?, parent_of_running(&String::from_utf8_lossy(&stat))?))
     };
@@ -251,17 +251,17 @@ fn processes() -> Vec<(i32, i32)> {
     entries.filter_map(|entry| parent_of(entry.file_name().to_str()?)).collect()
 }
 
-/// The parent in the text of a process's `stat`, unless the process has ended. One whose first thread ended before its others is shown as a
-/// zombie and works on.
+/// Parses the parent from a process's `stat`; None for an exited process. A process whose main thread has exited before
+/// others is shown as a zombie but still runs.
 fn parent_of_running(stat: &str) -> Option<i32> {
-    // The command's name, in brackets, may contain anything.
+    // The command name in brackets may contain any character.
     let mut words = stat.rsplit_once(')')?.1.split_whitespace();
     let (state, parent, threads) = (words.next()?, words.next()?, words.nth(15)?);
     let ended = matches!(state, "Z" | "X") && matches!(threads, "0" | "1");
     if ended { None } else { parent.parse().ok() }
 }
 
-/// Every process that this one has started, and those they have started.
+/// Returns all descendants of this process.
 fn descendants() -> Vec<Pid> {
     let processes = processes();
     let mut family = vec![rustix::process::getpid().as_raw_nonzero().get()];
@@ -273,7 +273,7 @@ fn descendants() -> Vec<Pid> {
     family.into_iter().skip(1).filter_map(Pid::from_raw).collect()
 }
 
-/// Every process but this one and those that it comes from.
+/// Returns all processes except this one and its ancestors.
 fn strays() -> Vec<Pid> {
     let processes = processes();
     let mut line = vec![rustix::process::getpid().as_raw_nonzero().get()];
@@ -292,7 +292,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_is_seen_whatever_it_calls_itself() {
+    fn processes_finds_arbitrary_process_names() {
         let folder = tempfile::tempdir().expect("a folder");
         for name in [&b"plain"[..], b"\xff\xfe", b"a) Z 1 (b", b"two\nlines", "\u{e9}".repeat(9).as_bytes()] {
             let program = folder.path().join(OsStr::from_bytes(name));
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_has_ended_with_the_last_of_its_threads() {
+    fn process_with_a_live_thread_is_running() {
         let stat = |state: &str, threads: u32| {
             format!("7 (a) Z 1 (b) {state} 42 7 7 0 -1 4 1 0 0 0 1 2 0 0 20 0 {threads} 0 4711 1 2")
         };

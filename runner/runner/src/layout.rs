@@ -1,19 +1,19 @@
-//! Where a process's stack begins: moved from trial to trial, so that no arm keeps one accident of it.
+//! Randomizes the stack address per trial, so that layout effects do not favour one arm.
 //!
-//! The environment lies above the stack, and how long it is decides at which address the first frame begins. A program can be
-//! several per cent faster with one length than with another (Mytkowicz et al. 2009), and an arm whose variables happen to be
-//! longer would keep that for the whole run. The kernel's own randomisation, which stays on, moves the stack as well where it is
-//! enabled; this does so everywhere, and the same way again for the same seed. A program need not know of it. The heap begins
-//! where the kernel puts it: without the program's or its C library's help nobody else can move it.
+//! The environment is above the stack, and its length determines the address of the first frame. A program can be
+//! several per cent faster at one length than at another (Mytkowicz et al. 2009), and an arm with longer variables
+//! would retain this bias for the whole run. The kernel's ASLR, which stays enabled, moves the stack too where it is
+//! available. The padding works everywhere and is reproducible by seed. Programs can ignore it. The heap address is
+//! left to the kernel, because moving it needs the help of the program or its C library.
 
 use std::collections::BTreeMap;
 
-/// The variable whose length is drawn.
+/// The padding variable.
 const VARIABLE: &str = "ASSAY_LAYOUT_PAD";
-/// A page: beyond it alignments repeat.
+/// One page; alignment effects repeat beyond it.
 const MOST: u64 = 4096;
 
-/// Gives a trial its own length of environment, drawn from the seed and the trial's place in the run. The arm plays no part.
+/// Sets the padding of a trial, drawn from the seed and the trial's id. It is independent of the arm.
 pub(crate) fn randomise(env: &mut BTreeMap<String, String>, seed: Option<u64>, trial: &str) {
     let Some(seed) = seed else { return };
     let mut hash = blake3::Hasher::new();
@@ -24,7 +24,7 @@ pub(crate) fn randomise(env: &mut BTreeMap<String, String>, seed: Option<u64>, t
     env.insert(VARIABLE.to_owned(), "x".repeat(usize::try_from(length).unwrap_or_default()));
 }
 
-/// How much a trial's environment was lengthened.
+/// Returns the padding of a trial in bytes.
 pub(crate) fn padding(env: &BTreeMap<String, String>) -> Option<usize> {
     env.get(VARIABLE).map(String::len)
 }
@@ -40,14 +40,14 @@ mod tests {
     }
 
     #[test]
-    fn a_length_depends_on_the_seed_and_the_trial_alone() {
+    fn padding_depends_only_on_seed_and_trial() {
         assert_eq!(drawn(1, "w000-b0000-s00000"), drawn(1, "w000-b0000-s00000"));
         assert_ne!(drawn(1, "w000-b0000-s00000"), drawn(2, "w000-b0000-s00000"));
         assert_ne!(drawn(1, "w000-b0000-s00000"), drawn(1, "w000-b0000-s00001"));
     }
 
     #[test]
-    fn lengths_are_spread_over_a_page() {
+    fn paddings_cover_a_page() {
         let lengths: Vec<usize> = (0..4000).map(|slot| drawn(1, &format!("w000-b0000-s{slot:05}"))).collect();
         assert!(lengths.iter().all(|&length| length < 4096));
         for quarter in 0..4 {

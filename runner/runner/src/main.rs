@@ -1,4 +1,4 @@
-//! Runs one block of trials inside its pod and records what really happened. See README.md.
+//! Runs one block of trials inside its pod and records each attempt. See README.md.
 
 mod bench;
 mod block;
@@ -48,12 +48,12 @@ use block::BlockArgs;
 use log::log;
 use stop::Stop;
 
-/// The runner could not do its work: it could not write an attempt, say.
+/// Exit code for failures of the runner itself, e.g. to write an attempt.
 const EXIT_RUNNER: u8 = 1;
-/// The wave, the block, the lease or the output folder is not as it must be. clap uses the same code.
+/// Exit code for invalid input: wave, block, lease or output folder. clap uses the same code.
 const EXIT_INPUT: u8 = 2;
 
-/// Runs benchmark trials and records what really happened.
+/// Runs benchmark trials and records their attempts.
 #[derive(Parser)]
 #[command(version = assay_schema::VERSION)]
 struct Cli {
@@ -65,39 +65,39 @@ struct Cli {
 enum Command {
     /// Copy this program to DIR/assay-runner, for an init container.
     Install {
-        /// Folder that the block's container also mounts.
+        /// Folder that the block's container mounts too.
         #[arg(long, value_name = "DIR")]
         to: PathBuf,
     },
-    /// Copy what a wave names of this container's image to where its blocks look for it, for an init container.
+    /// Copy the files that a wave lists for this container's image to its blocks' folder; for an init container.
     Copy {
-        /// The wave, as the planner wrote it.
+        /// File with the wave, as written by the planner.
         #[arg(long, value_name = "FILE")]
         wave: PathBuf,
-        /// The image that this container runs, as the wave names it.
+        /// The image of this container, as named in the wave.
         #[arg(long, value_name = "REFERENCE")]
         image: String,
-        /// Where the image's files are.
+        /// Root of the image's file system.
         #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
         from: PathBuf,
     },
     /// Run one block of a wave and write one attempt per trial.
     Block(BlockArgs),
-    /// Print as JSON what this machine is, how well a block would be kept apart here, and how quiet it is now.
+    /// Print the machine's fingerprint, the isolation of a block on it, and its current noise as JSON.
     Probe,
-    /// Print the runner's own figures, one JSON line each.
+    /// Print figures of the runner's own overhead, one JSON line each.
     Bench {
-        /// How many trials.
+        /// Number of trials.
         #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(100..=100_000))]
         trials: u32,
     },
     /// Send a process a signal.
     #[command(hide = true)]
     Kill { signal: i32, process: i32 },
-    /// Print a result and end: the trial that `bench` runs.
+    /// Print a result and exit; the trial that `bench` runs.
     #[command(hide = true)]
     Trivial {
-        /// How much memory to use.
+        /// Amount of memory to use.
         #[arg(long, default_value_t = 0)]
         bytes: usize,
     },
@@ -117,7 +117,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(Stop::Input(error)) => fail(&error, EXIT_INPUT),
         Err(Stop::Runner(error)) => fail(&error, EXIT_RUNNER),
-        // As a shell reports a program that a signal ended.
+        // The exit code that a shell reports for a program terminated by a signal.
         Err(Stop::Signal(signal)) => ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX)),
     }
 }

@@ -1,4 +1,4 @@
-//! Where a trial leaves its result, how that is read, and what is kept of it.
+//! Location of a trial's result, parsing of it, and retention of raw output.
 
 use std::collections::hash_map::RandomState;
 use std::fs::{self, OpenOptions};
@@ -14,25 +14,25 @@ use assay_schema::output::{Format, MOST_TEXT, RawOutput};
 use crate::ended::{Ended, STDOUT_LIMIT};
 use crate::words;
 
-/// What standard output is called.
+/// Name of standard output as a source.
 const STDOUT: &str = "standard output";
-/// No result is made of more files.
+/// Limit on files per result.
 const MOST_FILES: usize = 3000;
-/// No folder of a tool is deeper.
+/// Limit on folder depth.
 const DEEPEST: usize = 16;
-/// An attempt keeps the beginning of this many.
+/// Limit on retained sources per attempt.
 const MOST_KEPT: usize = 64;
 
-/// What the plan says of the result.
+/// Output settings of the plan.
 #[derive(Debug)]
 pub(crate) struct Output {
     how: assay_schema::output::Output,
 }
 
-/// Where one trial leaves its result.
+/// Location of one trial's result.
 #[derive(Debug)]
 pub(crate) struct Place {
-    /// A folder of the trial's own, in which it starts.
+    /// The trial's working directory.
     folder: Option<PathBuf>,
     /// The file or folder with the result; absent: standard output.
     path: Option<PathBuf>,
@@ -44,7 +44,7 @@ impl Output {
         let output = Self { how };
         ensure!(
             output.how.metrics.is_some() || !output.is_a_tools(),
-            "field workload.output.metrics: missing, and {:?} needs to know which figures are the metrics",
+            "field workload.output.metrics: missing, and {:?} requires a mapping of figures to metrics",
             output.how.format
         );
         if let Some(path) = output.how.path.as_ref().map(Path::new).filter(|path| path.is_relative()) {
@@ -54,7 +54,7 @@ impl Output {
         Ok(output)
     }
 
-    /// Whether another tool writes it, which may say there what went wrong.
+    /// Whether the format is another tool's, whose output may contain error messages.
     pub(crate) fn is_a_tools(&self) -> bool {
         !matches!(self.how.format, Format::AssayResult | Format::None)
     }
@@ -63,8 +63,8 @@ impl Output {
         self.how.path.is_none() && self.how.format != Format::None
     }
 
-    /// Makes room for a trial's result: what was there before is gone. A relative path is below `room`, which is the trial's. The error
-    /// says why the trial cannot start.
+    /// Prepares the place for a trial's result and removes an earlier one. A relative path is below `room`, the trial's
+    /// folder. The error is the reason why the trial cannot start.
     pub(crate) fn place(&self, room: &Path) -> Result<Place, String> {
         let Some(path) = self.how.path.as_ref().map(Path::new) else { return Ok(Place::stdout()) };
         if path.is_absolute() {
@@ -73,19 +73,19 @@ impl Output {
         }
         let folder = room.join("work");
         let path = folder.join(path);
-        // A program makes its file, and not the folders above it.
+        // Programs create their file, but not its parent folders.
         match path.parent().map(fs::create_dir_all) {
             Some(Err(error)) => Err(format!("cannot make the folder for {}: {error}", path.display())),
             _ => Ok(Place { folder: Some(folder), path: Some(path) }),
         }
     }
 
-    /// What the process wrote, or why there is nothing to read.
+    /// Returns the raw output, or the reason why it is missing.
     fn sources(&self, ended: &Ended, place: &Place) -> Result<Vec<Source>, String> {
         let Some(path) = &place.path else {
             return Ok(vec![Source { name: STDOUT.into(), bytes: ended.stdout.clone() }]);
         };
-        // The trial's own folder is gone when the message is read.
+        // The trial's folder no longer exists when the message is read, so that the message has the relative path.
         let name = self.how.path.clone().unwrap_or_default();
         let folder = self.how.format == Format::Criterion && fs::symlink_metadata(path).is_ok_and(|file| file.is_dir());
         if folder {
@@ -100,7 +100,7 @@ impl Output {
         }
     }
 
-    /// Reads the result of a process that succeeded; there is none where it reports nothing.
+    /// Parses the result of a successful process; None for the format `None`.
     pub(crate) fn result(
         &self,
         ended: &Ended,
@@ -125,7 +125,7 @@ impl Output {
         (result.map(Some), keep(&sources))
     }
 
-    /// What is kept of the output of a process that did not succeed: tools say there what went wrong.
+    /// Returns the raw output of a failed process to retain, because tools print their error messages there.
     pub(crate) fn evidence(&self, ended: &Ended, place: &Place) -> Option<Vec<RawOutput>> {
         if !self.is_a_tools() {
             return None;
@@ -135,17 +135,17 @@ impl Output {
 }
 
 impl Place {
-    /// Of a trial whose result is its standard output.
+    /// The place of a result on standard output.
     pub(crate) const fn stdout() -> Self {
         Self { folder: None, path: None }
     }
 
-    /// The folder in which the trial starts, if not in the runner's.
+    /// The trial's working directory, if it differs from the runner's.
     pub(crate) fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()
     }
 
-    /// A program as it must be called from there.
+    /// Makes a relative program path valid from the working directory.
     pub(crate) fn program(&self, program: String) -> String {
         let moved = self.folder.is_some() && program.contains('/') && Path::new(&program).is_relative();
         match std::env::current_dir() {
@@ -155,12 +155,12 @@ impl Place {
     }
 }
 
-/// A name that no earlier trial could have known and taken.
+/// Returns a random name that no earlier trial could predict.
 pub(crate) fn own_name() -> String {
     format!("{}-{:016x}", std::process::id(), RandomState::new().build_hasher().finish())
 }
 
-/// The files of Criterion's folder that are read, in order. Links are not followed.
+/// Returns the relevant files of Criterion's folder, in order. Symbolic links are not followed.
 fn folder_sources(root: &Path, name: &str) -> Result<Vec<Source>, String> {
     let (mut sources, mut bytes) = (Vec::new(), 0);
     let mut open = vec![(root.to_owned(), 0)];
@@ -191,7 +191,7 @@ fn folder_sources(root: &Path, name: &str) -> Result<Vec<Source>, String> {
     }
     if sources.is_empty() {
         return Err(format!(
-            "no measurement is below {name}: is it what CRITERION_HOME names, and does the pattern match?"
+            "no measurement is below {name}: check that CRITERION_HOME names it and that the pattern matches"
         ));
     }
     sources.sort_by(|a, b| a.name.cmp(&b.name));
@@ -199,7 +199,8 @@ fn folder_sources(root: &Path, name: &str) -> Result<Vec<Source>, String> {
 }
 
 fn read_file(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
-    // A pipe with nobody at the other end must not hold the runner up, and a link may lead to what is no trial's own.
+    // Non-blocking, because a FIFO without a writer would block the runner, and without following links, which may lead
+    // outside of the trial's folder.
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW).open(path)?;
     if !file.metadata()?.is_file() {
         return Err(io::Error::other("not a regular file"));
@@ -212,12 +213,12 @@ fn read_file(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// The beginning of what was written, with the digest of all of it.
+/// Returns the first characters of each source with the digest of the complete text.
 fn keep(sources: &[Source]) -> Option<Vec<RawOutput>> {
     let mut room = MOST_TEXT;
     let mut kept = Vec::new();
     for source in sources.iter().filter(|source| !source.bytes.is_empty()).take(MOST_KEPT) {
-        // No character is shorter than a byte.
+        // A character has at least one byte.
         let text = String::from_utf8_lossy(&source.bytes[..source.bytes.len().min(4 * room)]);
         let text: String = text.chars().take(room).collect();
         room -= text.chars().count();
@@ -250,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn another_tools_output_becomes_a_result_and_is_kept() {
+    fn tool_output_is_converted_and_retained() {
         let output = output(Format::GoBench, None);
         let place = output.place(Path::new("/nowhere")).expect("a place");
         let text = "BenchmarkJoin 1 5 ns/op\n";
@@ -262,11 +263,11 @@ mod tests {
         assert!(result.expect_err("refused").contains("parity"));
         let (result, raw) = output.result(&printed("FAIL\n"), &place, false);
         assert!(result.expect_err("refused").contains("line 1"));
-        assert_eq!(raw.expect("kept")[0].text, "FAIL\n", "also of what cannot be read");
+        assert_eq!(raw.expect("kept")[0].text, "FAIL\n", "even if it is invalid");
     }
 
     #[test]
-    fn a_relative_path_is_in_the_trials_own_folder() {
+    fn relative_path_is_below_the_trial_folder() {
         let output = output(Format::Hyperfine, Some("a/result.json"));
         let room = tempfile::tempdir().expect("a folder");
         let place = output.place(room.path()).expect("a place");
@@ -282,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn an_absolute_path_is_cleared_and_the_trial_stays_where_it_is() {
+    fn absolute_path_is_cleared_and_working_directory_unchanged() {
         let temporary = tempfile::tempdir().expect("a folder");
         let file = temporary.path().join("result.csv");
         fs::write(&file, "of an earlier trial").expect("written");
@@ -293,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn criterions_folder_is_walked_without_following_links() {
+    fn criterion_folder_is_read_without_following_links() {
         let temporary = tempfile::tempdir().expect("a folder");
         let new = temporary.path().join("group/id/new");
         fs::create_dir_all(&new).expect("made");
@@ -316,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_kept_than_an_attempt_holds() {
+    fn retained_output_fits_into_an_attempt() {
         let source = |bytes: Vec<u8>| Source { name: "a".into(), bytes };
         let raw = keep(&[source("é".repeat(MOST_TEXT - 1).into()), source(vec![0xff; 9]), source(b"z".to_vec())])
             .expect("kept");
@@ -327,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn plans_that_cannot_be_carried_out_are_refused() {
+    fn invalid_output_settings_are_rejected() {
         let how = |format, path: &str| assay_schema::output::Output { format, path: Some(path.into()), metrics: None };
         let problem = |how| Output::new(how).expect_err("refused").to_string();
         assert!(problem(how(Format::K6, "a")).contains("workload.output.metrics"));

@@ -1,7 +1,7 @@
-//! Copies of programs at another place, for the null arm.
+//! Copies of programs for the null arm.
 //!
-//! A copy has its own pages in memory and another path, and with it another layout of the first page of the stack. An arm that
-//! runs a copy shows how much of a difference such accidents make.
+//! A copy has its own page-cache pages and a different path, which changes the layout of the stack's first page. An arm
+//! that runs a copy measures the size of such layout effects.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
@@ -13,28 +13,29 @@ use rustix::fs::{Access, access};
 
 use crate::{exec, output};
 
-/// The copies that a block has made. They vanish with it.
+/// The copies made by a block; removed on drop.
 #[derive(Debug)]
 pub(crate) struct Copies {
-    /// Where a copy is tried, in order.
+    /// Candidate folders for copies, in order of preference.
     places: Vec<PathBuf>,
     folders: Vec<PathBuf>,
-    /// By the path of the program: the copy, or why there is none.
+    /// Copies by program path, or the reason of the failure.
     made: BTreeMap<String, Result<String, String>>,
 }
 
 impl Copies {
-    /// Copies go to the folder for temporary files, or where a container has none beside the attempts, if they are in a folder.
+    /// Uses the temporary folder, or the folder of the attempts if the container has no temporary one.
     pub(crate) fn new(attempts: Option<&Path>) -> Self {
         let places = std::iter::once(std::env::temp_dir()).chain(attempts.map(Path::to_owned)).collect();
         Self { places, folders: Vec::new(), made: BTreeMap::new() }
     }
 
-    /// The path of the program's copy, made on first use. The error is the reason why a trial cannot start.
+    /// Returns the path of the program's copy, making it on first use. The error is the reason why the trial cannot
+    /// start.
     pub(crate) fn of(&mut self, program: &str, path: &str) -> Result<String, String> {
         let program = match exec::resolve(program, path) {
             Ok(program) if Path::new(&program).exists() => program,
-            // Whoever launches it says what is wrong with it.
+            // The launcher reports a missing program.
             _ => return Ok(program.to_owned()),
         };
         if !self.made.contains_key(&program) {
@@ -57,15 +58,15 @@ impl Copies {
 
     fn copy_below(&mut self, place: &Path, program: &Path) -> io::Result<PathBuf> {
         let name = program.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-        // Opened first, so that a program that cannot be read leaves nothing behind.
+        // Opened first, so that no folder is created for an unreadable program.
         let source = File::open(program)?;
-        // A folder for each: programs of the same name do not meet, and they keep it.
+        // A folder per program, so that copies of equal names do not collide and retain their name.
         let folder = place.join(format!(".assay-null-{}", output::own_name()));
         DirBuilder::new().mode(0o700).create(&folder)?;
         self.folders.push(folder.clone());
         let copy = folder.join(name);
         write_program(source, &copy)?;
-        // A file system may hold programs and not let them run.
+        // The file system may be mounted noexec.
         access(&copy, Access::EXEC_OK)?;
         Ok(copy)
     }
@@ -83,7 +84,7 @@ fn write_program(mut source: File, to: &Path) -> io::Result<()> {
     let mut target = OpenOptions::new().write(true).create_new(true).mode(0o700).open(to)?;
     io::copy(&mut source, &mut target)?;
     target.set_permissions(Permissions::from_mode(0o700))?;
-    // Written back now and not during a trial.
+    // Flushed now, so that write-back does not disturb a trial.
     target.sync_all()
 }
 
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_copied_once_and_the_copy_vanishes_with_the_block() {
+    fn program_is_copied_once_and_removed_after_the_block() {
         let (home, place) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
         let (one, two) = (program(home.path(), "a/tool", "one", 0o755), program(home.path(), "b/tool", "two", 0o555));
         let mut copies = copies(&[place.path()]);
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_copy_cannot_be_written_the_next_place_is_tried() {
+    fn copy_falls_back_to_the_next_folder() {
         let (home, place) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
         let tool = program(home.path(), "tool", "text", 0o755);
         let copy = copies(&[Path::new("/proc/nowhere"), place.path()]).of(&tool, "").expect("copied");
@@ -131,14 +132,14 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_not_there_is_left_to_the_launcher() {
+    fn missing_program_is_reported_by_the_launcher() {
         assert_eq!(copies(&[]).of("/none/tool", ""), Ok("/none/tool".to_owned()));
     }
 
     #[test]
-    fn what_cannot_be_read_cannot_be_copied() {
+    fn unreadable_program_is_an_error() {
         let (home, place) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
-        // A folder cannot be read by anybody, root included.
+        // A folder cannot be read as a file, not even by root.
         let tool = home.path().display().to_string();
         let error = copies(&[place.path()]).of(&tool, "").expect_err("refused");
         assert!(error.contains("for the null arm") && error.contains(&tool), "{error}");

@@ -1,4 +1,4 @@
-//! What to run: one block of a wave, with every reference followed.
+//! The plan: one block of a wave with all references resolved.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -13,7 +13,7 @@ use assay_schema::wave::{Block, Lease, Requirements, Run, Wave};
 
 use crate::output::Output;
 
-/// Longer than any trial; keeps arithmetic with deadlines from overflowing.
+/// Upper bound on timeouts, to prevent overflow of deadlines.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 /// One block, ready to run.
@@ -25,20 +25,20 @@ pub(crate) struct Plan {
     pub(crate) block: String,
     pub(crate) lease: Option<Lease>,
     pub(crate) image: Option<String>,
-    /// Where a trial leaves its result, and in which form.
+    /// Location and format of a trial's result.
     pub(crate) output: Output,
     pub(crate) parity_required: bool,
     pub(crate) timeout: Duration,
-    /// From which the layout of every process is drawn.
+    /// Seed of the layout padding.
     pub(crate) layout_seed: Option<u64>,
-    /// Trials keep what they prepare for later trials of their arm.
+    /// Whether prepared data is retained for later trials of the arm.
     pub(crate) prepares: bool,
     pub(crate) required: Requirements,
-    /// The processes of a trial, the one with the result last; none: a trial is one process.
+    /// The processes of a trial, the one with the result last; empty for a single process.
     pub(crate) roles: Vec<Role>,
-    /// The images that arms take their programs from.
+    /// The images from which arms take their programs.
     pub(crate) images: Vec<Image>,
-    /// Warm-ups first, then the measured slots.
+    /// Warm-ups, then the measured slots.
     pub(crate) trials: Vec<Trial>,
     commands: BTreeMap<usize, Command>,
 }
@@ -48,34 +48,34 @@ pub(crate) struct Plan {
 pub(crate) struct Trial {
     pub(crate) id: String,
     pub(crate) slot: usize,
-    /// How many trials of its kind the block has.
+    /// Number of trials of this kind in the block.
     pub(crate) of: usize,
     pub(crate) warmup: bool,
     pub(crate) cell: usize,
 }
 
-/// What the trials of one cell run.
+/// The command of one cell.
 #[derive(Debug)]
 pub(crate) struct Command {
     pub(crate) point: String,
     pub(crate) arm: String,
-    /// Which of the arm's builds it runs.
+    /// The name of the build.
     pub(crate) build: Option<String>,
-    /// It runs a copy of the program.
+    /// Whether to run a copy of the program (null arm).
     pub(crate) null: bool,
     pub(crate) argv: Vec<String>,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) parameters: BTreeMap<String, String>,
-    /// The elements of `argv` in which ports are named.
+    /// Indices of the elements of `argv` with port placeholders.
     pub(crate) ports: Vec<usize>,
     /// The commands of the other roles.
     pub(crate) roles: Vec<RoleCommand>,
-    /// The image that the programs are from, by its place in the plan's list.
+    /// Index of the programs' image in the plan.
     pub(crate) image: Option<usize>,
 }
 
 impl Plan {
-    /// Reads the wave and keeps what the block needs of it.
+    /// Reads the wave and extracts the block.
     pub(crate) fn read(file: &Path, block: &str, lease_file: Option<&Path>) -> Result<Self> {
         let lease = lease_file.map(read_record::<Lease>).transpose()?;
         let wave: Wave = read_record(file)?;
@@ -128,7 +128,7 @@ impl Plan {
 }
 
 impl Command {
-    /// What it runs of all that is compared: an arm, or one of its builds.
+    /// The compared variant: an arm, or one of its builds.
     pub(crate) fn variant(&self) -> String {
         self.build.as_ref().map_or_else(|| self.arm.clone(), |build| format!("{}/{build}", self.arm))
     }
@@ -148,7 +148,7 @@ impl Command {
         let others = wave.workload.roles.as_ref().map_or(0, |roles| roles.len().saturating_sub(1));
         ensure!(
             roles.len() == others,
-            "field cells[{index}].roles: {} commands, and the workload has {others} roles beside the one with the result",
+            "field cells[{index}].roles: {} commands, and the workload has {others} roles without the result",
             roles.len()
         );
         for (i, role) in roles.iter().enumerate() {
@@ -184,7 +184,7 @@ impl Command {
     }
 }
 
-/// A program's name, and arguments that execve can take.
+/// Validates a program name and arguments for execve.
 fn check_argv(argv: &[String], ports: Option<&[usize]>, of: &str) -> Result<()> {
     for (i, argument) in argv.iter().enumerate() {
         ensure!(!argument.contains('\0'), "field {of}.argv[{i}]: {argument:?} contains a NUL character");
@@ -196,7 +196,7 @@ fn check_argv(argv: &[String], ports: Option<&[usize]>, of: &str) -> Result<()> 
     Ok(())
 }
 
-/// The last role, and no other, has the result, and what shows readiness is complete.
+/// Requires that exactly the last role has the result, and that readiness conditions are complete.
 fn check_roles(wave: &Wave) -> Result<()> {
     let roles = wave.workload.roles.as_deref().unwrap_or_default();
     for (i, role) in roles.iter().enumerate() {
@@ -204,7 +204,7 @@ fn check_roles(wave: &Wave) -> Result<()> {
         let last = i + 1 == roles.len();
         ensure!(
             role.result.unwrap_or(false) == last,
-            "field {field}.result: the last role has the result, and no other; {} is number {} of {}",
+            "field {field}.result: only the last role may have the result; {} is number {} of {}",
             role.name,
             i + 1,
             roles.len()
@@ -235,7 +235,7 @@ pub(crate) fn read_record<T: serde::de::DeserializeOwned + assay_schema::Check>(
     assay_schema::read(&text).with_context(|| file.display().to_string())
 }
 
-/// The first few names and how many there are.
+/// Lists the first names and the total count.
 fn abridged(names: &[&str]) -> String {
     const SHOWN: usize = 5;
     let more = if names.len() > SHOWN { format!(", … ({} in all)", names.len()) } else { String::new() };
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn warm_ups_come_first_and_ids_count_on_their_own() {
+    fn warm_ups_come_first_and_are_numbered_separately() {
         let plan = Plan::new(wave("wave-abba.json"), "w000-b0001", None).expect("a plan");
         assert_eq!(plan.trials.len(), 18);
         let ids: Vec<&str> = plan.trials[5..8].iter().map(|trial| trial.id.as_str()).collect();
@@ -269,14 +269,14 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_given_now_replaces_the_planned_one() {
+    fn lease_file_replaces_the_planned_lease() {
         let now = Lease { node: "node-b".into(), token: 8 };
         let plan = Plan::new(wave("wave-abba.json"), "w000-b0000", Some(now.clone())).expect("a plan");
         assert_eq!(plan.lease, Some(now));
     }
 
     #[test]
-    fn roles_and_images_are_followed() {
+    fn roles_and_images_are_resolved() {
         let plan = Plan::new(wave("wave-roles-and-images.json"), "w000-b0000", None).expect("a plan");
         let command = plan.command(&plan.trials[1]);
         assert_eq!(plan.images[command.image.expect("an image")].root, "/assay/images/1");
@@ -291,7 +291,7 @@ mod tests {
         let roles = |w: &mut Wave, change: &dyn Fn(&mut Vec<Role>)| change(w.workload.roles.as_mut().expect("roles"));
         assert_eq!(
             error(&|w| roles(w, &|r| r[0].result = Some(true))),
-            "field workload.roles[0].result: the last role has the result, and no other; server is number 1 of 3"
+            "field workload.roles[0].result: only the last role may have the result; server is number 1 of 3"
         );
         assert!(error(&|w| roles(w, &|r| r[1].name = "server".into())).contains("roles[1].name: server is already"));
         assert!(error(&|w| roles(w, &|r| r[2].readiness = r[0].readiness.clone())).contains("nothing starts after"));
@@ -300,13 +300,13 @@ mod tests {
                 .contains("roles[1].readiness.text: missing")
         );
         assert!(
-            error(&|w| w.cells[0].roles = None).contains("cells[0].roles: 0 commands, and the workload has 2 roles")
+            error(&|w| w.cells[0].roles = None).contains("cells[0].roles: 0 commands, but the workload has 2 roles")
         );
         assert!(error(&|w| w.cells[0].ports = Some(vec![4])).contains("cells[0].ports[0]: there is no argument 4"));
     }
 
     #[test]
-    fn errors_name_field_and_finding() {
+    fn errors_name_field_and_value() {
         let error = |id: &str, change: &dyn Fn(&mut Wave)| {
             let mut wave = wave("wave-abba.json");
             change(&mut wave);

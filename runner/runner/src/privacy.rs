@@ -1,15 +1,16 @@
-//! Keeps other processes of the same user out of this one.
+//! Protects this process from other processes of the same user.
 //!
-//! Trials run as the runner's user. A process that is not dumpable cannot be traced by them, and its `/proc/PID/mem`, `fd`, `environ` and
-//! the like belong to root (`ptrace(2)`, `proc(5)`). It can still be killed, which the keeper notices. Root may do everything.
+//! Trials run with the runner's user id. They cannot trace a process that is not dumpable, and its `/proc/PID/mem`,
+//! `fd`, `environ` and the like are owned by root (`ptrace(2)`, `proc(5)`). They can still kill it, which the keeper
+//! detects. Root is not restricted.
 
 use anyhow::{Context, Result};
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
-/// Hides this process from now on. What it starts is hidden until it executes another program.
+/// Makes this process not dumpable. Child processes inherit this until exec.
 pub(crate) fn hide() -> Result<()> {
-    // SAFETY: close_range only marks descriptors, whichever are open; nothing that the runner was started with is for its trials. A
-    // kernel that does not know it leaves them as they are.
+    // SAFETY: close_range only sets a flag on open descriptors, none of which is meant for trials. Kernels without the
+    // call leave them unchanged.
     unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
     set_dumpable_behavior(DumpableBehavior::NotDumpable).context("cannot hide the runner from its trials")
 }

@@ -1,4 +1,4 @@
-//! Short probes of the machine while nothing is being measured.
+//! Short probes of the machine between trials.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -10,11 +10,11 @@ use crate::canary::Canary;
 use crate::cgroup::Cgroups;
 use crate::host::Host;
 
-/// Largest buffer of the bandwidth probe.
+/// Maximum buffer of the bandwidth probe.
 const BUFFER_BYTES: usize = 32 << 20;
-/// Smallest buffer worth reading; with less memory there is no bandwidth probe.
+/// Minimum buffer of the bandwidth probe; with less memory it is skipped.
 const BUFFER_BYTES_LEAST: usize = 4 << 20;
-/// After this time the bandwidth probe starts no further pass.
+/// The bandwidth probe starts no further pass after this time.
 const BANDWIDTH_TIME: Duration = Duration::from_millis(60);
 
 /// Steps of one spin: about a third of a millisecond.
@@ -24,7 +24,7 @@ const SPINS: usize = 3;
 const SLEEP: Duration = Duration::from_micros(100);
 const SLEEPS: usize = 9;
 
-/// Spin and timer: about 3 ms.
+/// Runs the spin and timer probes: about 3 ms.
 pub(crate) fn short() -> NoiseWindow {
     let start = Instant::now();
     let spin = median([(); SPINS].map(|()| spin()));
@@ -37,8 +37,8 @@ pub(crate) fn short() -> NoiseWindow {
     }
 }
 
-/// The readings of one moment between two trials. A canary is read when a trial that it stands for is about to begin or has
-/// just ended, and at most once: what is right after one trial is right before the next.
+/// Probe readings between two trials. The canary is read at most once per moment and kind, because the reading after
+/// one trial is also the reading before the next.
 #[derive(Debug, Default)]
 pub(crate) struct Moment {
     window: NoiseWindow,
@@ -50,7 +50,7 @@ impl Moment {
         Self { window, canaries: BTreeMap::new() }
     }
 
-    /// The record for a trial that this canary stands for.
+    /// Returns the record for a trial with this canary.
     pub(crate) fn window(&mut self, canary: Canary) -> NoiseWindow {
         let start = Instant::now();
         let seconds = *self.canaries.entry(canary).or_insert_with(|| canary.read());
@@ -64,7 +64,7 @@ impl Moment {
     }
 }
 
-/// The short probe and read bandwidth: about 100 ms.
+/// Runs the short probe and the bandwidth probe: about 100 ms.
 pub(crate) fn full(host: &Host, cgroups: &Cgroups) -> NoiseWindow {
     let start = Instant::now();
     let mut window = short();
@@ -73,7 +73,7 @@ pub(crate) fn full(host: &Host, cgroups: &Cgroups) -> NoiseWindow {
     window
 }
 
-/// A fixed amount of arithmetic in which every step needs the one before.
+/// A fixed amount of arithmetic with a dependency between all steps.
 fn spin() -> f64 {
     let start = Instant::now();
     let mut x = black_box(0x9e37_79b9_7f4a_7c15_u64);
@@ -86,14 +86,14 @@ fn spin() -> f64 {
     start.elapsed().as_secs_f64()
 }
 
-/// How much longer than asked a short sleep takes.
+/// Returns the wake-up latency of a short sleep.
 fn lateness() -> f64 {
     let start = Instant::now();
     std::thread::sleep(SLEEP);
     start.elapsed().saturating_sub(SLEEP).as_secs_f64()
 }
 
-/// The bandwidth probe's buffer: a quarter of the memory that is free, at most [`BUFFER_BYTES`].
+/// Returns the size of the bandwidth probe's buffer: a quarter of the free memory, at most [`BUFFER_BYTES`].
 pub(crate) fn buffer_bytes(host: &Host, cgroups: &Cgroups) -> Option<usize> {
     let of_limit = || Some(cgroups.memory_limit()?.saturating_sub(cgroups.memory_used().unwrap_or(0)));
     let of_machine = host.memory("MemAvailable");
@@ -132,7 +132,7 @@ mod tests {
     use crate::host::fake::FakeHost;
 
     #[test]
-    fn probes_read_something() {
+    fn probes_return_readings() {
         let host = Host::real();
         let window = full(&host, &Cgroups::find(&host));
         assert!(window.spin_seconds.expect("always there") > 0.0);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_canary_is_read_once_in_a_moment() {
+    fn canary_is_read_once_per_moment() {
         let canaries = crate::canary::Canaries::new(None);
         let mut moment = Moment::new(short());
         let first = moment.window(canaries.standing_for(0));
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn the_buffer_fits_into_the_memory_that_is_free() {
+    fn buffer_fits_into_free_memory() {
         let bytes = |kib: u64| {
             let fake = FakeHost::new(&[("/proc/meminfo", &format!("MemAvailable:   {kib} kB\n"))]);
             buffer_bytes(&fake.host(), &Cgroups::find(&fake.host()))
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn the_median_is_the_one_in_the_middle() {
+    fn median_is_the_middle_value() {
         assert_eq!(median([5.0, 1.0, 9.0]), 5.0);
     }
 }

@@ -1,4 +1,4 @@
-//! One process: how it is made, waited for, and found to have ended.
+//! Start, wait and exit detection of one process.
 
 use std::io::{self, PipeReader, Read};
 use std::os::unix::process::CommandExt;
@@ -16,22 +16,22 @@ use crate::exec::Program;
 use crate::signals::Signals;
 use crate::usage;
 
-/// How long killed processes may take to end; only one stuck in the kernel takes longer.
+/// Time for killed processes to exit; only a process stuck in the kernel needs longer.
 pub(crate) const SWEEP_TIME: Duration = Duration::from_secs(5);
 
 /// A process to be started.
 #[derive(Debug)]
 pub(crate) struct Prepared {
-    /// Becomes the program; with its own exec, so the name given to it is only for show.
+    /// Replaced by the program in a custom exec; the name given to it is only shown in tools.
     pub(crate) command: Command,
     floor: PipeReader,
 }
 
-/// A process that executes its program.
+/// A running process.
 #[derive(Debug)]
 pub(crate) struct Started {
     pub(crate) pid: Pid,
-    /// The memory that it had been forked with before, in bytes.
+    /// Peak memory inherited from the fork, in bytes.
     pub(crate) floor: Option<u64>,
 }
 
@@ -46,7 +46,7 @@ impl Prepared {
         // execve; it neither allocates nor locks.
         unsafe {
             command.pre_exec(move || {
-                // Should the runner be killed, the trial must not go on unwatched.
+                // If the runner is killed, the trial is killed too.
                 rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
                 if rustix::process::getppid() != Some(runner) {
                     return Err(io::Error::from_raw_os_error(libc::ESRCH));
@@ -64,44 +64,44 @@ impl Prepared {
     pub(crate) fn spawn(self) -> io::Result<Started> {
         let Self { mut command, mut floor } = self;
         let child = command.spawn()?;
-        // Pipes end when the processes close them; the command holds their writing ends too.
+        // A pipe reaches end of file when all writers close it, and the command holds writing ends.
         drop(command);
         let mut bytes = [0; size_of::<u64>()];
-        // The child has executed its program, so that what it told is there.
+        // The child has executed its program, so that the value is available.
         let floor = floor.read_exact(&mut bytes).ok().map(|()| u64::from_ne_bytes(bytes));
         Ok(Started { pid: Pid::from_child(&child), floor })
     }
 }
 
-/// Whether a child has ended; it stays to be reaped.
+/// Whether a child has exited; it is not reaped.
 pub(crate) fn has_ended(pid: Pid) -> Result<bool> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     Ok(rustix::process::waitid(WaitId::Pid(pid), options).context("cannot wait for the trial")?.is_some())
 }
 
-/// Sleeps until there is a signal or output, or the time is over.
+/// Waits for a signal, output or the timeout.
 pub(crate) fn wait(signals: &Signals, captures: &[Option<&Capture>], time: Duration) -> Result<()> {
     let mut sources = vec![PollFd::from_borrowed_fd(signals.readable(), PollFlags::IN)];
     let pipes = captures.iter().flatten().filter_map(|capture| capture.readable());
     sources.extend(pipes.map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
-    let time = Timespec::try_from(time).context("a time limit beyond what the kernel can count")?;
+    let time = Timespec::try_from(time).context("the timeout exceeds the kernel's range")?;
     match poll(&mut sources, Some(&time)) {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
         Err(error) => Err(error).context("cannot wait for the trial"),
     }
 }
 
-/// Explains why a program cannot be started, and what to look at.
+/// Explains why a program cannot be started, with a hint.
 pub(crate) fn cannot_start(program: &str, error: &io::Error) -> String {
     let hint = match error.kind() {
         io::ErrorKind::NotFound if program.contains('/') && Path::new(program).exists() => {
-            "; the file is there, so what is missing is its interpreter or dynamic loader"
+            "; the file exists, but its interpreter or dynamic loader is missing"
         }
-        io::ErrorKind::NotFound if program.contains('/') => "; is it in the image under this path?",
-        io::ErrorKind::NotFound => "; it is in no folder of PATH",
-        io::ErrorKind::PermissionDenied => "; is it an executable file, and may this user run it?",
+        io::ErrorKind::NotFound if program.contains('/') => "; check that the image contains this path",
+        io::ErrorKind::NotFound => "; not found in PATH",
+        io::ErrorKind::PermissionDenied => "; check that it is an executable file and that this user may run it",
         _ if error.raw_os_error() == Some(libc::ENOEXEC) => {
-            "; it is neither a program for this machine nor a script with a #! line"
+            "; not a program for this machine and not a script with a #! line"
         }
         _ => "",
     };

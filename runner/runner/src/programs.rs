@@ -1,7 +1,7 @@
-//! The programs of a block as they were before its first trial, and whether they still are.
+//! Digests of a block's programs, to detect modifications by trials.
 //!
-//! Trials of one arm may be able to write where another arm's program lies. What they changed is not measured: before every trial the file
-//! is looked at again, and read again if anything about it is not as it was.
+//! Trials of one arm may have write access to another arm's program. A modified program is not measured. Before every
+//! trial the file's metadata is compared, and the contents are read again after any change.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
@@ -11,10 +11,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::exec;
 
-/// A larger file is no program.
+/// Maximum size of a program.
 const LARGEST_PROGRAM: u64 = 1 << 30;
 
-/// The programs that a block runs.
+/// The programs of a block.
 #[derive(Debug, Default)]
 pub(crate) struct Programs(BTreeMap<(String, String), Program>);
 
@@ -23,12 +23,12 @@ struct Program {
     file: Option<String>,
     facts: Option<Facts>,
     digest: Option<String>,
-    /// The file had been as it was for a while when it was read, and its times show changes. One right after another may leave it with the
-    /// same times.
+    /// Whether metadata is sufficient evidence: the file was unmodified for a while before it was read, and its file
+    /// system records all changes. Two changes in quick succession may have the same time.
     settled: bool,
 }
 
-/// What changes when a file does. The time of a change of the inode cannot be set by those who make one.
+/// Metadata that changes with the file. Programs cannot set the inode's change time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Facts {
     device: u64,
@@ -37,7 +37,7 @@ struct Facts {
     changed: (i64, i64),
 }
 
-/// How long a file must have been as it is: far longer than the kernel's clock for files takes from one time to the next.
+/// Minimum age of the last change, far above the granularity of file times.
 const SETTLED: Duration = Duration::from_secs(1);
 
 impl Facts {
@@ -48,14 +48,14 @@ impl Facts {
 }
 
 impl Programs {
-    /// Notes a program as it is now; `path` is where it is looked for if its name has no slash.
+    /// Records a program's current state; `path` is the PATH for names without a slash.
     pub(crate) fn note(&mut self, program: &str, path: &str) {
         self.0
             .entry((program.to_owned(), path.to_owned()))
             .or_insert_with_key(|(program, path)| Program::read(program, path));
     }
 
-    /// The digest of a program that is still what it was, or why a trial of it cannot start.
+    /// Returns the digest of an unmodified program, or the reason why its trial cannot start.
     pub(crate) fn check(&mut self, program: &str, path: &str) -> Result<Option<String>, String> {
         let Some(before) = self.0.get_mut(&(program.to_owned(), path.to_owned())) else {
             return Err(format!("the program {program} is not one that the block started with"));
@@ -119,15 +119,15 @@ fn digest(file: &Path) -> Option<String> {
     contents(file)
 }
 
-/// The digest of a file, however large it is.
+/// Returns the digest of a file of any size.
 pub(crate) fn contents(file: &Path) -> Option<String> {
     let mut digest = blake3::Hasher::new();
     digest.update_reader(File::open(file).ok()?).ok()?;
     Some(format!("blake3:{}", digest.finalize().to_hex()))
 }
 
-/// Whether every change of a file here shows in its times. Where nothing is written back to a disk, the kernel does not notice what is
-/// written through a mapping to a page that was read before.
+/// Whether every change on this file system updates the file's times. Without write-back to disk, the kernel does not
+/// detect writes through a mapping to pages that were read before.
 pub(crate) fn times_show_changes(path: &Path) -> bool {
     // tmpfs, ramfs and hugetlbfs (linux/magic.h).
     const IN_MEMORY: [u64; 3] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6];
@@ -151,12 +151,12 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_program_that_changed_is_named_and_one_that_did_not_is_run() {
+    fn changed_program_is_reported_and_unchanged_program_runs() {
         type Change = fn(&Path);
         let cases: [(&str, Change, bool); 6] = [
             ("nothing happened", |_| (), true),
             (
-                "its mode was changed and set back",
+                "its mode was changed and restored",
                 |file| fs::set_permissions(file, Permissions::from_mode(0o755)).expect("set"),
                 true,
             ),
@@ -195,7 +195,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Writes to a file as no write: through a mapping, to pages that were read before.
+    /// Modifies a file through a mapping, on pages that were read before.
     pub(crate) fn write_mapped(file: &Path, text: &[u8]) {
         use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
         let opened = File::options().read(true).write(true).open(file).expect("there");
@@ -211,7 +211,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_program_that_was_changed_through_a_mapping_is_named_too() {
+    fn program_changed_through_a_mapping_is_reported() {
         for place in [std::env::temp_dir(), "/dev/shm".into()] {
             let Ok(folder) = tempfile::tempdir_in(place) else { continue };
             let file = program(folder.path(), "tool", "one");
@@ -226,7 +226,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn one_that_comes_first_in_path_is_another_program() {
+    fn program_that_shadows_another_in_path_is_reported() {
         let folder = tempfile::tempdir().expect("a folder");
         program(folder.path(), "b/tool", "one");
         fs::create_dir(folder.path().join("a")).expect("a folder");
@@ -240,7 +240,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_left_to_the_launcher() {
+    fn missing_program_is_reported_by_the_launcher() {
         let mut programs = Programs::default();
         programs.note("/none/tool", "");
         assert_eq!(programs.check("/none/tool", ""), Ok(None));

@@ -1,7 +1,8 @@
-//! Records attempts: each once, whole, and never over another.
+//! Records each attempt exactly once, atomically and without overwriting another.
 //!
-//! A keeper takes each where no trial can reach it, before the next one starts. Without one they go to a folder, which a trial of the
-//! same user can write to as well: for tests, and for a look at what a block would record.
+//! A keeper stores each attempt where trials cannot modify it, before the next trial starts. Without a keeper attempts
+//! are written to a folder, to which trials of the same user can write too. This mode is for tests and for trying out a
+//! block.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -16,7 +17,7 @@ use crate::keeper::Keeper;
 use crate::signals::Signals;
 use crate::stop::Stop;
 
-/// Where attempts go.
+/// Destination of attempts.
 #[derive(Debug)]
 pub(crate) enum Record {
     Folder(Folder),
@@ -24,7 +25,7 @@ pub(crate) enum Record {
 }
 
 impl Record {
-    /// The folder, where a container without one for temporary files has room.
+    /// The folder, usable for temporary files in containers without a temporary folder.
     pub(crate) fn folder(&self) -> Option<&Path> {
         match self {
             Self::Folder(folder) => Some(&folder.0),
@@ -32,7 +33,7 @@ impl Record {
         }
     }
 
-    /// Why a trial must not run: it ended an earlier execution of the block.
+    /// The reason why a trial must not run, if it terminated an earlier execution of the block.
     pub(crate) fn ended_before(&self, trial: &str) -> Option<&str> {
         match self {
             Self::Folder(_) => None,
@@ -40,7 +41,7 @@ impl Record {
         }
     }
 
-    /// Announces that a trial is about to start, with what is to be recorded should nothing more be heard of it.
+    /// Announces the start of a trial, with the attempt to record if the runner dies during it.
     pub(crate) fn start(&mut self, attempt: &Attempt, signals: &Signals) -> Result<(), Stop> {
         match self {
             Self::Folder(_) => Ok(()),
@@ -48,7 +49,7 @@ impl Record {
         }
     }
 
-    /// Records an attempt. It is safe when this returns.
+    /// Records an attempt. It is durable on return.
     pub(crate) fn write(&mut self, attempt: &Attempt, signals: &Signals) -> Result<(), Stop> {
         match self {
             Self::Folder(folder) => folder.write(attempt).map_err(Stop::Runner),
@@ -56,7 +57,7 @@ impl Record {
         }
     }
 
-    /// Reports why the block ended.
+    /// Reports the end of the block.
     pub(crate) fn end(&mut self, done: &Result<(), Stop>, signals: &Signals) {
         if let Self::Keeper(keeper) = self {
             keeper.end(done, signals);
@@ -64,9 +65,9 @@ impl Record {
     }
 }
 
-/// What is wrong with an attempt that is larger than one may be.
+/// Returns an error text if the attempt exceeds the size limit.
 pub(crate) fn too_large(attempt: &Attempt) -> Option<String> {
-    // What cannot be expressed is a failure when it is recorded.
+    // An attempt that cannot be encoded fails when it is recorded.
     let size = serde_json::to_vec(attempt).map_or(0, |text| text.len());
     (size > MOST_ATTEMPT).then(|| {
         format!(
@@ -76,29 +77,29 @@ pub(crate) fn too_large(attempt: &Attempt) -> Option<String> {
     })
 }
 
-/// The folder for a block's attempts.
+/// The folder of a block's attempts.
 #[derive(Debug)]
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    /// Makes the folder if need be, and refuses one that already holds one of these trials.
+    /// Creates the folder if necessary, and rejects one that contains attempts of these trials.
     pub(crate) fn open<'a>(folder: &Path, trials: impl Iterator<Item = &'a str>) -> Result<Self> {
         fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
         let folder = Self(folder.to_owned());
         for trial in trials {
             let file = folder.file(trial);
             if file.exists() {
-                bail!("{} exists already; attempts are never overwritten, so give another folder", file.display());
+                bail!("{} exists already; attempts are never overwritten; choose another folder", file.display());
             }
         }
         Ok(folder)
     }
 
-    /// Writes one attempt. Whoever lists `*.json` sees it whole or not at all.
+    /// Writes one attempt atomically for readers of `*.json`.
     pub(crate) fn write(&self, attempt: &Attempt) -> Result<()> {
         let file = self.file(&attempt.trial);
         let temporary = self.0.join(format!(".{}.{}.tmp", attempt.trial, std::process::id()));
-        let mut text = serde_json::to_vec(attempt).context("cannot express the attempt as JSON")?;
+        let mut text = serde_json::to_vec(attempt).context("cannot encode the attempt as JSON")?;
         text.push(b'\n');
         let written = write_synced(&temporary, &text).and_then(|()| publish(&temporary, &file));
         if written.is_err() {
@@ -118,10 +119,10 @@ fn write_synced(file: &Path, text: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Gives a file its name unless the name is taken.
+/// Renames a file unless the target exists.
 fn publish(from: &Path, to: &Path) -> io::Result<()> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // Some network file systems do not know the flag.
+        // Some network file systems do not support the flag.
         Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
             fs::hard_link(from, to)?;
             fs::remove_file(from)
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_is_written_once() {
+    fn attempt_is_written_once() {
         let temporary = tempfile::tempdir().expect("folder");
         let path = temporary.path().join("new/folder");
         let attempt = attempt();

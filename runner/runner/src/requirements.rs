@@ -1,10 +1,10 @@
-//! What a block must find before its first trial.
+//! Preconditions of a block, checked before its first trial.
 
 use assay_schema::attempt::{Environment, Isolation, IsolationLevel};
 use assay_schema::result::Scalar;
 use assay_schema::wave::Requirements;
 
-/// Every requirement that is not met, in one line; nothing if all are.
+/// Returns all unmet requirements in one line; None if all are met.
 pub(crate) fn unmet(required: &Requirements, environment: &Environment, isolation: &Isolation) -> Option<String> {
     let mut problems = Vec::new();
     for (key, value) in required.require.iter().flatten() {
@@ -22,10 +22,10 @@ pub(crate) fn unmet(required: &Requirements, environment: &Environment, isolatio
     if problems.is_empty() {
         return None;
     }
-    Some(format!("the block does not find what the run requires: {}", problems.join("; ")))
+    Some(format!("unmet requirements of the run: {}", problems.join("; ")))
 }
 
-/// A value as a person writes it in a run: text, number, true or false.
+/// Formats a value as in a run's manifest: text, number, true or false.
 fn text(value: &Scalar) -> String {
     match value {
         Scalar::Text(text) => text.clone(),
@@ -67,14 +67,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_as_required_is_not_mentioned() {
+    fn met_requirements_are_not_reported() {
         let require = [("governor", "performance"), ("smt", "false"), ("numaNodes", "2"), ("hostname", "node-a")];
         assert_eq!(judge(&require, None, IsolationLevel::Shared), None);
         assert_eq!(judge(&[], Some(RequiredIsolation::ExclusiveCpus), IsolationLevel::ExclusiveCpus), None);
     }
 
     #[test]
-    fn every_miss_is_named_with_what_was_found() {
+    fn unmet_requirements_are_reported_with_the_found_value() {
         let require = [("governor", "powersave"), ("smt", "true"), ("hostname", "node-a"), ("turbo", "false")];
         let said = judge(&require, Some(RequiredIsolation::ExclusiveCpus), IsolationLevel::Shared).expect("unmet");
         for words in [
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn isolation_that_cannot_be_read_is_not_taken_for_granted() {
+    fn unknown_isolation_is_unmet() {
         let exclusive = Some(RequiredIsolation::ExclusiveCpus);
         for level in [IsolationLevel::Shared, IsolationLevel::Throttled, IsolationLevel::Unknown] {
             assert!(judge(&[], exclusive, level).is_some(), "{level:?}");

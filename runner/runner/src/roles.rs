@@ -1,7 +1,7 @@
-//! The processes that serve a trial: started before it, watched while it runs, ended after it.
+//! Service processes of a trial: started before it, monitored during it, stopped after it.
 //!
-//! A trial may need a server, or a server and a cache. The role whose output is the result starts last and ends the trial; the
-//! others start before it, one after the other, each once the one before it is ready.
+//! A trial may need a server, or a server and a cache. The role with the result starts last, and its exit ends the
+//! trial. The other roles start sequentially, each after the readiness of the previous one.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -23,13 +23,13 @@ use crate::signals::Signals;
 use crate::usage::{self, Exit, Reap, Reaped};
 use crate::words;
 
-/// As much of a role's output as an attempt holds.
+/// Maximum amount of a role's output in an attempt.
 const TAIL_LIMIT: usize = 4096;
-/// The first and the longest pause between two looks at a port or a file.
+/// Minimum and maximum polling interval for a port or a file.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(20));
 const DEFAULT_GRACE: Duration = Duration::from_secs(5);
 
-/// One role other than the one with the result, ready to start.
+/// One role without the result, ready to start.
 #[derive(Debug)]
 pub(crate) struct Service<'a> {
     pub(crate) role: &'a Role,
@@ -38,32 +38,32 @@ pub(crate) struct Service<'a> {
     pub(crate) seat: Seat,
 }
 
-/// What a role gets of the block.
+/// A role's share of the block's resources.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Seat {
     pub(crate) port: u16,
-    /// What it is pinned to; absent when no role asks for CPUs of its own.
+    /// CPU affinity; absent if no role reserves CPUs.
     pub(crate) cpus: Option<CpuSet>,
-    /// It asked for CPUs of its own and the block has too few.
+    /// Whether it requested CPUs and the block has too few.
     pub(crate) shared: bool,
 }
 
-/// Gives every role its port and its CPUs. Ports are free ones of the loopback interface, other ones in every trial.
+/// Assigns a port and CPUs to every role. Ports are free ones of the loopback interface, new for each trial.
 pub(crate) fn seats(roles: &[Role], allowed: Option<&CpuSet>) -> Result<Vec<Seat>, String> {
-    // All are held until all are known, so that no two roles get the same.
+    // All sockets stay open until all ports are known, so that ports are distinct.
     let free = |role: &Role| {
         let listener = TcpListener::bind(("127.0.0.1", 0));
         listener
             .and_then(|l| Ok((l.local_addr()?.port(), l)))
-            .map_err(|error| format!("role {}: there is no free port on the loopback interface: {error}", role.name))
+            .map_err(|error| format!("role {}: no free port on the loopback interface: {error}", role.name))
     };
     let ports = roles.iter().map(free).collect::<Result<Vec<_>, _>>()?;
     let shares = shares(allowed, &roles.iter().map(|role| role.cpus.unwrap_or(0) as usize).collect::<Vec<_>>());
     Ok(ports.iter().zip(shares).map(|((port, _), (cpus, shared))| Seat { port: *port, cpus, shared }).collect())
 }
 
-/// Divides the block's CPUs, in order: each role gets as many as it asks for, and those that ask for none get the rest. Where
-/// that does not work out all roles share all CPUs, and the attempts of those that asked record it.
+/// Partitions the block's CPUs in order. Each role gets the number it requests, and roles without a request share the
+/// rest. With too few CPUs all roles share all of them, and the attempts record it for the roles with a request.
 fn shares(allowed: Option<&CpuSet>, asked: &[usize]) -> Vec<(Option<CpuSet>, bool)> {
     let total: usize = asked.iter().sum();
     let Some(allowed) = allowed.filter(|_| total > 0) else { return vec![(None, false); asked.len()] };
@@ -77,7 +77,7 @@ fn shares(allowed: Option<&CpuSet>, asked: &[usize]) -> Vec<(Option<CpuSet>, boo
     asked.iter().map(share).map(|cpus| (Some(cpus), false)).collect()
 }
 
-/// Who runs where, as the soft key `roleCpus` says it.
+/// Describes the assignment for the soft key `roleCpus`.
 pub(crate) fn describe(roles: &[Role], seats: &[Seat]) -> Option<String> {
     let parts = roles.iter().zip(seats).map(|(role, seat)| {
         let cpus = seat.cpus.as_ref()?;
@@ -86,7 +86,8 @@ pub(crate) fn describe(roles: &[Role], seats: &[Seat]) -> Option<String> {
     parts.collect::<Option<Vec<_>>>().filter(|parts| !parts.is_empty()).map(|parts| parts.join(", "))
 }
 
-/// How the roles find each other: `ASSAY_PORT_<ROLE>` and `ASSAY_ROLE_<ROLE>`, the port and the address.
+/// The variables by which roles find each other: `ASSAY_PORT_<ROLE>` with the port and `ASSAY_ROLE_<ROLE>` with the
+/// address.
 pub(crate) fn variables<'a>(roles: &'a [Role], seats: &'a [Seat]) -> impl Iterator<Item = (String, String)> + 'a {
     roles.iter().zip(seats).flat_map(|(role, seat)| {
         let name = role.name.to_uppercase().replace('-', "_");
@@ -97,7 +98,7 @@ pub(crate) fn variables<'a>(roles: &'a [Role], seats: &'a [Seat]) -> impl Iterat
     })
 }
 
-/// The arguments with ports in place of `$(port.ROLE)`, in the elements named and no other.
+/// Replaces `$(port.ROLE)` in the given elements of `argv` only.
 pub(crate) fn with_ports(argv: &[String], elements: &[usize], roles: &[Role], seats: &[Seat]) -> Vec<String> {
     let mut argv = argv.to_vec();
     for &element in elements {
@@ -108,7 +109,7 @@ pub(crate) fn with_ports(argv: &[String], elements: &[usize], roles: &[Role], se
     argv
 }
 
-/// What became of a service.
+/// Outcome of a service.
 #[derive(Debug)]
 pub(crate) struct Served {
     ready: Option<Duration>,
@@ -117,7 +118,7 @@ pub(crate) struct Served {
     output: Vec<u8>,
 }
 
-/// The records of all roles, the one with the result last. `served` are those that were started.
+/// The records of all roles, the one with the result last. `served` has the started ones.
 pub(crate) fn record(
     roles: &[Role],
     seats: &[Seat],
@@ -157,7 +158,7 @@ pub(crate) fn memory(served: &[Served]) -> u64 {
     served.iter().filter_map(|served| Some(served.ended.as_ref()?.usage.resident())).sum()
 }
 
-/// The services of a trial that have been started.
+/// The started services of a trial.
 #[derive(Debug, Default)]
 pub(crate) struct Company<'a>(Vec<Member<'a>>);
 
@@ -174,21 +175,21 @@ struct Member<'a> {
     killed: bool,
 }
 
-/// How starting the services came out.
+/// Result of starting the services.
 #[derive(Debug)]
 pub(crate) enum Start {
     /// All are ready.
     Ready,
-    /// One could not be launched.
+    /// A service could not be launched.
     NotStarted(String),
-    /// One was launched and did not become ready.
+    /// A service was launched and did not become ready.
     Failed(String),
     /// The runner was asked to stop.
     Stopped,
 }
 
 impl<'a> Company<'a> {
-    /// Starts the services in order, each once the one before it is ready.
+    /// Starts the services in order, each after the readiness of the previous one.
     pub(crate) fn start(
         &mut self,
         signals: &Signals,
@@ -235,8 +236,8 @@ impl<'a> Company<'a> {
         }
     }
 
-    /// Why the trial cannot go on: a member has ended that is still needed. One that ended with code 0 after it was ready has
-    /// done its work.
+    /// Returns the reason why the trial cannot continue: a required service has exited. A service that exits with code
+    /// 0 after it was ready has completed its work.
     pub(crate) fn gone(&mut self) -> Result<Option<String>> {
         for member in &mut self.0 {
             if member.ended.is_none() && process::has_ended(member.pid)? {
@@ -250,7 +251,7 @@ impl<'a> Company<'a> {
         Ok(None)
     }
 
-    /// Takes the members' output without waiting.
+    /// Reads the members' output without blocking.
     pub(crate) fn drain(&mut self) -> Result<()> {
         for member in &mut self.0 {
             let search = &mut member.search;
@@ -260,13 +261,13 @@ impl<'a> Company<'a> {
         Ok(())
     }
 
-    /// What to wait for.
+    /// Returns the descriptors to poll.
     pub(crate) fn captures(&self) -> Vec<Option<&Capture>> {
         self.0.iter().map(|member| Some(&member.output)).collect()
     }
 
-    /// Ends the members, the last one first: SIGTERM, and SIGKILL for one that takes too long. Told to stop itself, the runner
-    /// waits for nobody.
+    /// Stops the members in reverse order, with SIGTERM and, after the grace period, SIGKILL. A runner that was asked
+    /// to stop does not wait.
     pub(crate) fn stop(mut self, signals: &Signals) -> Result<Vec<Served>> {
         for i in (0..self.0.len()).rev() {
             if self.0[i].ended.is_none() {
@@ -285,7 +286,7 @@ impl<'a> Company<'a> {
 
     fn stop_one(&mut self, i: usize, signals: &Signals) -> Result<()> {
         let pid = self.0[i].pid;
-        // It has not been reaped yet, so that no other group can have its number.
+        // The process has not been reaped, so that its process group id cannot have been reused.
         let _ = rustix::process::kill_process_group(pid, Signal::TERM);
         let asked = Instant::now();
         let mut limit = self.0[i].grace();
@@ -297,20 +298,20 @@ impl<'a> Company<'a> {
             }
             if asked.elapsed() >= limit || signals.stop().is_some() {
                 if self.0[i].killed {
-                    log(format_args!("warning: role {} survives SIGKILL", self.0[i].service.role.name));
+                    log(format_args!("warning: role {} survived SIGKILL", self.0[i].service.role.name));
                     return Ok(());
                 }
                 let _ = rustix::process::kill_process_group(pid, Signal::KILL);
                 (self.0[i].killed, limit) = (true, asked.elapsed() + SWEEP_TIME);
             }
-            // Its end wakes the runner.
+            // SIGCHLD wakes the runner.
             process::wait(signals, &self.captures(), limit.saturating_sub(asked.elapsed()))?;
         }
     }
 }
 
 impl<'a> Member<'a> {
-    /// Launches a service; the inner error is why it could not be.
+    /// Launches a service; the inner error is a launch failure of the program.
     fn launch(service: &'a Service<'a>, env: &BTreeMap<String, String>) -> Result<Result<Self, String>> {
         if let Some((ReadyOn::File, file)) = service.waits_for()
             && let Err(reason) = words::clear_output(Path::new(file))
@@ -356,16 +357,16 @@ impl<'a> Member<'a> {
 
     fn not_ready_in_time(&self) -> String {
         let sign = match self.service.waits_for() {
-            Some((ReadyOn::Port, _)) => format!("nothing listens at its port {}", self.service.seat.port),
+            Some((ReadyOn::Port, _)) => format!("nothing listens on its port {}", self.service.seat.port),
             Some((ReadyOn::Line, text)) => format!("no line of its output has the text {text:?}"),
-            Some((ReadyOn::File, file)) => format!("the file {file} is not there"),
+            Some((ReadyOn::File, file)) => format!("file {file} does not exist"),
             None => "nothing to wait for".to_owned(),
         };
         let (name, limit) = (&self.service.role.name, self.patience().as_secs_f64());
         format!("role {name} is not ready after {limit} s: {sign}{}", words::last_words(self.output.bytes()))
     }
 
-    /// Takes what the kernel says of a member that has ended, and kills what it leaves behind.
+    /// Reaps a member that has exited and kills its remaining process group.
     fn reap(&mut self) -> Result<()> {
         let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
         if let Reap::Done(ended) = usage::reap(Some(self.pid)).context("cannot reap a role")? {
@@ -379,12 +380,12 @@ impl<'a> Member<'a> {
         let how = match exit {
             Exit::Code(0) if self.ready.is_some() => return None,
             Exit::Code(code) => format!("exited with code {code}"),
-            Exit::Signal(signal) => format!("was ended by signal {signal} ({})", usage::signal_name(signal)),
+            Exit::Signal(signal) => format!("was terminated by signal {signal} ({})", usage::signal_name(signal)),
         };
         let when = match (self.ready, exit) {
             (Some(_), _) => "while the trial ran",
-            // It may have put itself into the background.
-            (None, Exit::Code(0)) => "before it was ready; a role stays in the foreground",
+            // The program may have daemonized itself.
+            (None, Exit::Code(0)) => "before it was ready; a role must stay in the foreground",
             (None, _) => "before it was ready",
         };
         let words = words::last_words(self.output.bytes());
@@ -404,8 +405,7 @@ fn seconds(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or(LONGEST).min(LONGEST)
 }
 
-/// Whether some socket of this network namespace listens at a port. A connection would show it as well, but the server would
-/// see it.
+/// Whether a socket of this network namespace listens on a port. A connection attempt would be visible to the server.
 fn listens(host: &Host, port: u16) -> bool {
     const LISTEN: &str = "0A";
     let suffix = format!(":{port:04X}");
@@ -441,16 +441,16 @@ mod tests {
     }
 
     #[test]
-    fn cpus_are_divided_in_order_and_shared_where_there_are_too_few() {
+    fn cpus_are_partitioned_in_order_and_shared_if_too_few() {
         assert_eq!(said("4-7", &[1, 2]).as_deref(), Some("a 4, b 5-6"));
         assert_eq!(said("4-7", &[1, 0, 1]).as_deref(), Some("a 4, b 6-7, c 5"), "who asks for none gets the rest");
         assert_eq!(said("1", &[1, 1]).as_deref(), Some("a 1 (shared), b 1 (shared)"));
         assert_eq!(said("2-3", &[2, 0]).as_deref(), Some("a 2-3 (shared), b 2-3"), "nothing would be left for b");
-        assert_eq!(said("0-3", &[0, 0]), None, "nobody asked, so nobody is pinned");
+        assert_eq!(said("0-3", &[0, 0]), None, "without a request no role is pinned");
     }
 
     #[test]
-    fn every_role_has_a_port_of_its_own() {
+    fn roles_have_distinct_ports() {
         let roles = [role("server", 0), role("side-car", 0)];
         let seats = seats(&roles, None).expect("ports");
         assert_ne!(seats[0].port, seats[1].port);
@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_replace_their_names_in_the_named_elements_only() {
+    fn ports_are_replaced_in_the_given_elements_only() {
         let roles = [role("server", 0), role("client", 0)];
         let seat = |port| Seat { port, cpus: None, shared: false };
         let argv = ["/c", "--at=h:$(port.server)/$(port.client)", "$(port.server)"].map(String::from);
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listening_port_is_told_from_a_connected_one() {
+    fn listens_distinguishes_listening_from_connected() {
         let head = "  sl  local_address rem_address   st tx_queue\n";
         let fake = FakeHost::new(&[
             ("/proc/self/net/tcp", &format!("{head}   0: 0100007F:1F90 00000000:0000 0A 00000000\n")),
@@ -485,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn the_real_table_shows_a_real_listener() {
+    fn listens_finds_a_real_listener() {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
         let port = listener.local_addr().expect("an address").port();
         assert!(listens(&Host::real(), port));

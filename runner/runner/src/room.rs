@@ -1,10 +1,10 @@
-//! What a trial may write, and what the next one finds of it: nothing that was not declared.
+//! Isolates the files of trials from each other.
 //!
-//! Files that one trial leaves are there for the next, of whatever arm: a cache that is warm, or an answer that was put there on purpose.
-//! So every trial has a folder of its own, for temporary files, as its home and for what it caches, and it is gone before the next
-//! trial. In a container of the block's own, what a trial leaves elsewhere is removed as well. On a machine that others use too nothing
-//! is removed that the runner did not make, and the home stays the user's: toolchains live there. What a workload declares to be prepared
-//! once is kept for the arm that prepared it, and for no other.
+//! Files left by one trial could affect the next one, of any arm: a warm cache, or a planted answer. Every trial
+//! therefore gets its own folder for temporary files, home and caches, which is removed before the next trial. In a
+//! container that runs nothing but the block, files left elsewhere are removed too. On a shared machine only files made
+//! by the runner are removed, and HOME is unchanged, because toolchains are installed there. Data that a workload
+//! declares as prepared is retained for the arm that prepared it, and for no other.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -21,11 +21,11 @@ use crate::output::own_name;
 use crate::programs::{contents, times_show_changes};
 use crate::segments::Segments;
 
-/// Not looked through for what trials leave: the kernel's own, Assay's, and Argo's, which works there while trials run.
+/// Paths excluded from the cleanup: the kernel's, Assay's, and Argo's, which writes there during trials.
 const NOT_OURS: [&str; 6] = ["/proc", "/sys", "/assay", "/argo", "/run/argo", "/var/run/argo"];
 
-/// The variables that say where a program may write, and where below the trial's folder that is. All that a program does not say
-/// itself follows from these. The first is a trial's everywhere, the others where the container is the block's own.
+/// Variables that direct programs to writable locations, with the location below the trial's folder. Other defaults
+/// derive from them. The first is set everywhere, the others only in containers that run nothing but the block.
 const VARIABLES: [(&str, &str); 7] = [
     ("TMPDIR", "tmp"),
     ("HOME", "home"),
@@ -39,16 +39,16 @@ const VARIABLES: [(&str, &str); 7] = [
 /// The folders of a block's trials.
 #[derive(Debug)]
 pub(crate) struct Rooms {
-    /// Where a folder is tried, in order.
+    /// Candidate parent folders, in order of preference.
     places: Vec<PathBuf>,
-    /// What arms prepared, by their names and their builds'; absent where nothing is declared.
+    /// Prepared data by arm and build; None if nothing is declared.
     prepared: Option<BTreeMap<String, Prepared>>,
     litter: Option<Litter>,
-    /// Why no further trial may start.
+    /// The reason why no further trial may start.
     stained: Option<String>,
 }
 
-/// One trial's folder. It vanishes with this.
+/// One trial's folder, removed on drop.
 #[derive(Debug)]
 pub(crate) struct Room {
     folder: PathBuf,
@@ -56,15 +56,15 @@ pub(crate) struct Room {
     prepared: Option<PathBuf>,
 }
 
-/// What an arm prepared, and how it was left. What another arm changed of it is not what the arm prepared.
+/// Data prepared by an arm and its state afterwards, to detect changes by other arms.
 #[derive(Debug)]
 struct Prepared {
     folder: PathBuf,
     left: Vec<Seen>,
 }
 
-/// What shows of a file or folder that it was changed: its time of change is the kernel's, and no program can set it. Where not every
-/// change shows there, it is what is in it.
+/// State of a file or folder. Programs cannot set the change time. On file systems that do not record every change, the
+/// contents are compared.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
     path: PathBuf,
@@ -75,8 +75,7 @@ struct Seen {
 }
 
 impl Rooms {
-    /// Trials' folders are in the folder for temporary files, or where a container has none beside the attempts, if those are in a
-    /// folder.
+    /// Uses the temporary folder, or the folder of the attempts if the container has no temporary one.
     pub(crate) fn new(attempts: Option<&Path>, prepares: bool) -> Self {
         Self {
             places: std::iter::once(std::env::temp_dir()).chain(attempts.map(Path::to_owned)).collect(),
@@ -86,12 +85,13 @@ impl Rooms {
         }
     }
 
-    /// Notes what the container holds, which is the block's alone: what appears beside it from now on, but for attempts, is removed.
+    /// Records the contents of the container, which runs nothing but the block. Files that appear later, except
+    /// attempts, are removed.
     pub(crate) fn note_what_is_there(&mut self, attempts: Option<&Path>) {
         self.litter = Some(Litter::before(Path::new("/"), attempts));
     }
 
-    /// An empty folder for a trial of an arm. The error says why the trial cannot start.
+    /// Makes an empty folder for a trial of an arm. The error is the reason why the trial cannot start.
     pub(crate) fn enter(&mut self, trial: &str, arm: &str) -> Result<Room, String> {
         if let Some(stain) = &self.stained {
             return Err(stain.clone());
@@ -106,7 +106,7 @@ impl Rooms {
         Ok(room)
     }
 
-    /// What the arm prepared earlier; else an empty folder.
+    /// Returns the data prepared earlier by the arm, or an empty folder.
     fn prepared_by(&mut self, arm: &str) -> Result<Option<PathBuf>, String> {
         let Some(prepared) = &mut self.prepared else { return Ok(None) };
         if let Some(known) = prepared.get(arm) {
@@ -117,8 +117,8 @@ impl Rooms {
         Ok(Some(folder))
     }
 
-    /// Removes what a trial left, but for what its arm prepared. Fails where it changed what another one did: that would be prepared anew,
-    /// which takes the other arm's time.
+    /// Removes a trial's files except data prepared by its arm. Fails if the trial modified another arm's data, because
+    /// preparing it again would take that arm's time.
     pub(crate) fn leave(&mut self, room: Room, trial: &str, arm: &str) -> anyhow::Result<()> {
         let folder = room.folder.clone();
         drop(room);
@@ -126,11 +126,17 @@ impl Rooms {
         let kept: Vec<&Path> = self.prepared.iter().flatten().map(|(_, known)| known.folder.as_path()).collect();
         left = left.or_else(|| self.litter.as_ref()?.sweep(&kept));
         self.stained = left.map(|left| {
-            format!("trial {trial} left {}, which cannot be removed: what runs after it would find it", left.display())
+            format!(
+                "trial {trial} left {}, which cannot be removed and would be visible to later trials",
+                left.display()
+            )
         });
         for (other, known) in self.prepared.iter_mut().flatten() {
             let now = seen(&known.folder);
-            ensure!(other == arm || now == known.left, "trial {trial} of arm {arm} changed what arm {other} prepared");
+            ensure!(
+                other == arm || now == known.left,
+                "trial {trial} of arm {arm} modified the prepared data of arm {other}"
+            );
             known.left = now;
         }
         Ok(())
@@ -150,7 +156,7 @@ impl Room {
         &self.folder
     }
 
-    /// The variables by which a program finds it.
+    /// The variables with the folder's paths.
     pub(crate) fn variables(&self) -> impl Iterator<Item = (String, String)> {
         let below = |(name, below): &(&str, &str)| ((*name).to_owned(), self.folder.join(below).display().to_string());
         let prepared = self.prepared.as_ref().map(|path| ("ASSAY_PREPARED".to_owned(), path.display().to_string()));
@@ -164,7 +170,7 @@ impl Drop for Room {
     }
 }
 
-/// What was there before a block's first trial, in every folder that trials may write to. What comes beside it is a trial's.
+/// Contents of all writable folders before a block's first trial. Later additions come from trials.
 #[derive(Debug)]
 struct Litter {
     folders: BTreeMap<PathBuf, Before>,
@@ -186,13 +192,13 @@ impl Litter {
             if NOT_OURS.iter().any(|other| folder == Path::new(other)) || Some(folder.as_path()) == attempts {
                 continue;
             }
-            // Of one that shows its user nothing nobody can say what came beside it.
+            // Additions to an unreadable folder cannot be detected.
             let Ok(entries) = fs::read_dir(&folder) else { continue };
             let entries: Vec<fs::DirEntry> = entries.flatten().collect();
             let subfolders = entries.iter().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
             open.extend(subfolders.map(fs::DirEntry::path));
             let facts = fs::symlink_metadata(&folder).ok();
-            // Its owner may write to a folder whatever it allows: by allowing it.
+            // The owner of a folder can always make it writable.
             let own = facts.as_ref().is_some_and(|facts| facts.uid() == geteuid().as_raw());
             if own || access(&folder, Access::WRITE_OK).is_ok() {
                 let permissions = facts.map(|facts| facts.permissions());
@@ -202,7 +208,7 @@ impl Litter {
         Self { folders, segments: Segments::read() }
     }
 
-    /// Removes what was not there before; returns what cannot be removed.
+    /// Removes additions; returns the first path that cannot be removed.
     fn sweep(&self, kept: &[&Path]) -> Option<PathBuf> {
         let mut stubborn = self.segments.sweep().map(PathBuf::from);
         for (folder, before) in &self.folders {
@@ -212,7 +218,7 @@ impl Litter {
             let entries = match fs::read_dir(folder) {
                 Ok(entries) => entries,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                // Nobody knows what is in it.
+                // Its contents are unknown.
                 Err(_) => {
                     stubborn = Some(folder.clone());
                     continue;
@@ -220,7 +226,7 @@ impl Litter {
             };
             for entry in entries.flatten() {
                 let path = entry.path();
-                // A file of the same name may be another one.
+                // A file of the same name may be a different file.
                 let known = named(&entry).is_none_or(|(name, inode)| before.names.get(&name) == Some(&inode));
                 if !known && !kept.contains(&path.as_path()) && remove(&path).is_err() {
                     stubborn = Some(path);
@@ -239,7 +245,7 @@ fn named(entry: &fs::DirEntry) -> Option<(OsString, u64)> {
     Some((entry.file_name(), entry.metadata().ok()?.ino()))
 }
 
-/// All that is in a folder, and the folder itself.
+/// Returns the state of a folder and all its contents.
 fn seen(folder: &Path) -> Vec<Seen> {
     let (mut open, mut out) = (vec![folder.to_owned()], Vec::new());
     let by_times = times_show_changes(folder);
@@ -256,8 +262,9 @@ fn seen(folder: &Path) -> Vec<Seen> {
     out
 }
 
-/// Removes a file or a folder, also one that was closed to keep it, and however deep it is: folders below are moved up to the top before
-/// they are emptied. One that goes down needs a name, a descriptor or a frame of the stack for every level, and a program makes more.
+/// Removes a file or a folder, including write-protected and arbitrarily deep ones. Subfolders are moved to the top
+/// before they are emptied, because recursion would need a name, a descriptor or a stack frame per level, and a program
+/// can create more levels than available.
 fn remove(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -270,7 +277,7 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes what is in a folder. The folders in it are moved to the top, or emptied if it is the top. True if one was moved.
+/// Empties a folder. Its subfolders are moved to the top, or emptied if it is the top. Returns whether one was moved.
 fn empty(folder: &Path, top: &Path, moved: &mut u64) -> io::Result<bool> {
     open_up(folder);
     let mut up = false;
@@ -283,7 +290,7 @@ fn empty(folder: &Path, top: &Path, moved: &mut u64) -> io::Result<bool> {
             up |= empty(&path, top, moved)?;
             fs::remove_dir(&path)?;
         } else {
-            // A folder that is moved is written to, since it names the one above it.
+            // Moving a folder writes to it, because of its parent entry.
             open_up(&path);
             *moved += 1;
             fs::rename(&path, top.join(format!("{}-{moved}", own_name())))?;
@@ -293,12 +300,12 @@ fn empty(folder: &Path, top: &Path, moved: &mut u64) -> io::Result<bool> {
     Ok(up)
 }
 
-/// Lets the owner of a folder look into it and empty it.
+/// Gives the owner read, write and search permission on a folder.
 fn open_up(folder: &Path) {
     let _ = fs::set_permissions(folder, Permissions::from_mode(0o700));
 }
 
-/// A new folder, in the first place that allows it.
+/// Makes a new folder in the first candidate that permits it.
 fn own_folder(places: &[PathBuf], what: &str) -> Result<PathBuf, String> {
     let mut problems = Vec::new();
     for place in places {
@@ -327,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_trial_writes_to_its_folders_is_gone_before_the_next() {
+    fn trial_folders_are_removed_before_the_next_trial() {
         let place = tempfile::tempdir().expect("a folder");
         let mut rooms = rooms(place.path(), false);
         assert_eq!(rooms.enter("s", "new").expect("a room").variables().count(), 1, "the home is the user's");
@@ -346,26 +353,22 @@ mod tests {
     }
 
     #[test]
-    fn folders_are_made_where_they_can_be() {
+    fn folder_falls_back_to_the_next_candidate() {
         let (nowhere, place) = (PathBuf::from("/proc/nowhere"), tempfile::tempdir().expect("a folder"));
         let folder = own_folder(&[nowhere.clone(), place.path().to_owned()], "t").expect("made");
         assert!(folder.starts_with(place.path()));
-        assert_ne!(
-            folder,
-            own_folder(&[place.path().to_owned()], "t").expect("made"),
-            "nobody can take a name in advance"
-        );
+        assert_ne!(folder, own_folder(&[place.path().to_owned()], "t").expect("made"), "names are unpredictable");
         let problem = own_folder(&[nowhere], "t").expect_err("no place");
         assert!(problem.contains("/proc/nowhere"), "{problem}");
     }
 
     #[test]
-    fn no_depth_keeps_a_folder() {
+    fn deep_folders_are_removed() {
         for depth in [1, 100, 3_000, 20_000] {
             let place = tempfile::tempdir().expect("a folder");
             let top = place.path().join("left");
             fs::create_dir(&top).expect("a folder");
-            // A path of so many names is more than the kernel takes: a program goes down name by name.
+            // The path exceeds PATH_MAX, so that it is created level by level.
             let mut folder = fs::File::open(&top).expect("there");
             for _ in 0..depth {
                 rustix::fs::mkdirat(&folder, "a", rustix::fs::Mode::RWXU).expect("a folder");
@@ -380,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_arm_prepares_is_kept_for_it_alone() {
+    fn prepared_data_is_retained_for_its_arm_only() {
         let place = tempfile::tempdir().expect("a folder");
         let mut rooms = rooms(place.path(), true);
         let trial = |rooms: &mut Rooms, arm: &str, act: &dyn Fn(&Path)| {
@@ -394,7 +397,7 @@ mod tests {
         is_well(trial(&mut rooms, "new", &|folder| {
             assert_eq!(fs::read_to_string(folder.join("index")).expect("kept"), "new's");
         }));
-        // A trial of another arm finds it and writes to it, with the same size and the same time.
+        // A trial of another arm overwrites it with the same size and modification time.
         let ended = trial(&mut rooms, "old", &|folder| {
             let others = fs::read_dir(folder.parent().expect("a place")).expect("list").flatten();
             let index =
@@ -403,13 +406,13 @@ mod tests {
             fs::write(&index, "forge").expect("written");
             fs::File::options().write(true).open(&index).expect("there").set_modified(time).expect("set");
         });
-        assert_eq!(ended, Err("trial t of arm old changed what arm new prepared".to_owned()));
+        assert_eq!(ended, Err("trial t of arm old modified the prepared data of arm new".to_owned()));
         drop(rooms);
         assert_eq!(entries(place.path()), Vec::<String>::new());
     }
 
     #[test]
-    fn what_another_arm_writes_through_a_mapping_is_seen_too() {
+    fn change_through_a_mapping_is_detected() {
         for place in [std::env::temp_dir(), "/dev/shm".into()] {
             let Ok(place) = tempfile::tempdir_in(place) else { continue };
             let mut rooms = rooms(place.path(), true);
@@ -430,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_trial_leaves_elsewhere_is_removed_and_nothing_else() {
+    fn files_left_elsewhere_are_removed_and_others_stay() {
         let root = tempfile::tempdir().expect("a folder");
         let path = |name: &str| root.path().join(name);
         for folder in ["tmp", "data/deep", "attempts"] {
@@ -457,8 +460,8 @@ mod tests {
         assert_eq!(entries(&path("attempts")), ["of-a-trial.json"]);
     }
 
-    /// Does something in a folder of somebody to whom permissions matter. Where the tests do not run as root that is their own user.
-    fn as_nobody(act: impl FnOnce(&Path) + Send) {
+    /// Runs `act` in a folder of an unprivileged user. Without root it runs as the current user.
+    fn as_unprivileged(act: impl FnOnce(&Path) + Send) {
         const NOBODY: u32 = 65_532;
         let folder = tempfile::tempdir().expect("a folder");
         let _ = std::os::unix::fs::chown(folder.path(), Some(NOBODY), None);
@@ -473,11 +476,11 @@ mod tests {
     }
 
     #[test]
-    fn what_a_trial_leaves_in_a_folder_that_it_closes_is_removed_too() {
-        as_nobody(|root| {
+    fn files_in_a_write_protected_folder_are_removed() {
+        as_unprivileged(|root| {
             let set = |folder: &Path, mode| fs::set_permissions(folder, Permissions::from_mode(mode)).expect("set");
             let mode = |folder: &Path| fs::metadata(folder).expect("there").permissions().mode() & 0o777;
-            // What an image lets its user write to, and what it does not although it is the user's.
+            // A folder that the image makes writable for its user, and one that the user owns but may not write to.
             for before in [0o755, 0o555] {
                 let home = root.join(format!("home-{before:o}"));
                 fs::create_dir(&home).expect("made");
@@ -498,8 +501,8 @@ mod tests {
     }
 
     #[test]
-    fn what_a_trial_leaves_in_no_folder_is_removed_too() {
-        as_nobody(|root| {
+    fn system_v_ipc_objects_are_removed() {
+        as_unprivileged(|root| {
             let litter = Litter::before(root, None);
             let before = Segments::read();
             // SAFETY: these calls take numbers only.
@@ -515,10 +518,10 @@ mod tests {
     }
 
     #[test]
-    fn after_what_cannot_be_removed_nothing_runs() {
+    fn unremovable_file_ends_the_block() {
         let place = tempfile::tempdir().expect("a folder");
         let mut rooms = rooms(place.path(), false);
-        // Nobody may remove a file of the kernel's.
+        // Files of /proc cannot be removed.
         let before = Before { permissions: None, names: BTreeMap::new() };
         let folders = BTreeMap::from([("/proc/self/fdinfo".into(), before)]);
         rooms.litter = Some(Litter { folders, segments: Segments::read() });

@@ -1,14 +1,14 @@
-//! System V shared memory, semaphores and queues, which outlive the processes that make them: an answer for a later trial, or memory of the
-//! container's that no later trial has.
+//! System V shared memory, semaphores and queues, which outlive their processes. They could pass data to later trials
+//! or use up the container's memory.
 
 use std::collections::BTreeSet;
 
 use crate::host::Host;
 
-/// What the kernel calls them.
+/// The kernel's names of the kinds.
 const KINDS: [&str; 3] = ["shm", "sem", "msg"];
 
-/// Those that are there, by kind and number.
+/// Existing objects by kind and id.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Segments(BTreeSet<(&'static str, libc::c_int)>);
 
@@ -22,7 +22,7 @@ impl Segments {
         Self(KINDS.into_iter().flat_map(of).collect())
     }
 
-    /// Removes what was not there before; returns what cannot be removed.
+    /// Removes new objects; returns the first that cannot be removed.
     pub(crate) fn sweep(&self) -> Option<String> {
         Self::read().0.difference(&self.0).for_each(|(kind, number)| remove(kind, *number));
         let (kind, number) = Self::read().0.difference(&self.0).next().copied()?;

@@ -1,4 +1,4 @@
-//! Signals, made readable so that one `poll` can wait for them too.
+//! Signals as a pollable descriptor.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -9,18 +9,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
 
-/// Marks a signal that a process beside the runner sent, and not whoever started it.
+/// Flag for a signal sent by another process of the pod, not by the runner's parent.
 const FROM_BESIDE: usize = 1 << 16;
 
-/// Becomes readable when a child ends or when the runner is asked to stop.
+/// Becomes readable when a child exits or when the runner is asked to stop.
 pub(crate) struct Signals {
     wake: UnixStream,
     stop: Arc<AtomicUsize>,
 }
 
 impl Signals {
-    /// Takes over SIGCHLD, SIGTERM, SIGINT and SIGHUP. Of several the first counts, with its sender: a trial runs as the same user and
-    /// may send one too.
+    /// Handles SIGCHLD, SIGTERM, SIGINT and SIGHUP. The first stop signal and its sender are recorded, because trials
+    /// have the same user id and can send signals too.
     pub(crate) fn register() -> io::Result<Self> {
         let (wake, waker) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
@@ -31,8 +31,8 @@ impl Signals {
                 let value = signal as usize | if from_above(info) { 0 } else { FROM_BESIDE };
                 let _ = stop.compare_exchange(0, value, Ordering::SeqCst, Ordering::SeqCst);
             };
-            // The flag first: whoever is woken finds it set.
-            // SAFETY: the closure reads its argument, calls getppid and sets an atomic, all of which a signal handler may do.
+            // Set the flag before the wake-up, so that a woken reader finds it set. SAFETY: the closure reads its
+            // argument, calls getppid and sets an atomic, all of which is async-signal-safe.
             unsafe { signal_hook_registry::register_sigaction(signal, note)? };
             pipe::register(signal, waker.try_clone()?)?;
         }
@@ -40,17 +40,17 @@ impl Signals {
         Ok(Self { wake, stop })
     }
 
-    /// The signal by which the runner was asked to stop.
+    /// The signal that asked the runner to stop.
     pub(crate) fn stop(&self) -> Option<i32> {
         i32::try_from(self.stop.load(Ordering::SeqCst) & (FROM_BESIDE - 1)).ok().filter(|&signal| signal != 0)
     }
 
-    /// Whether that signal came from a process beside the runner, such as a trial.
+    /// Whether that signal was sent by another process of the pod, such as a trial.
     pub(crate) fn sent_from_beside(&self) -> bool {
         self.stop.load(Ordering::SeqCst) & FROM_BESIDE != 0
     }
 
-    /// Forgets the wake-ups so far, so that `poll` waits for the next one.
+    /// Clears pending wake-ups, so that `poll` waits for the next one.
     pub(crate) fn clear(&self) {
         let mut buffer = [0; 64];
         while (&self.wake).read(&mut buffer).is_ok_and(|read| read > 0) {}
@@ -61,8 +61,8 @@ impl Signals {
     }
 }
 
-/// Whether the kernel, a process outside this container (which has no number here) or the runner's parent sent a signal. Only the kernel
-/// fills in the sender of one with these codes.
+/// Whether a signal was sent by the kernel, a process outside of this container (which has no PID here) or the runner's
+/// parent. Only the kernel can set the sender for these codes.
 fn from_above(info: &libc::siginfo_t) -> bool {
     match info.si_code {
         libc::SI_KERNEL => true,

@@ -1,12 +1,12 @@
-//! Why the runner ends before its work is done.
+//! Reasons for a premature end of the runner.
 
-/// Why the runner stopped before the end of its block.
+/// Reason for a premature end of the block.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// What it was given is wrong.
+    /// Invalid input.
     Input(anyhow::Error),
-    /// It could not do its work.
+    /// A failure of the runner itself.
     Runner(anyhow::Error),
-    /// It was asked to, by this signal.
+    /// A request to stop, by this signal.
     Signal(i32),
 }

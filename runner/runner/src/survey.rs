@@ -1,4 +1,4 @@
-//! What this machine is: the fingerprint, the isolation and the noise that a block would record here now.
+//! `assay-runner probe`: the fingerprint, isolation and noise that a block would record on this machine now.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -17,10 +17,10 @@ use crate::host::Host;
 use crate::isolation::{Grant, Observed, OtherWorkSeen};
 use crate::probe::{self, Moment};
 
-/// Long enough for every share of CPU time to be read, whatever the kernel counts in.
+/// Long enough for all shares of CPU time at any tick length.
 const TIME: Duration = Duration::from_secs(1);
 
-/// What is printed.
+/// The printed document.
 #[derive(Debug, Serialize)]
 struct Survey {
     schema: &'static str,
@@ -29,9 +29,9 @@ struct Survey {
     noise: NoiseWindow,
 }
 
-/// Looks for a second and prints one line of JSON.
+/// Observes the machine for one second and prints one line of JSON.
 pub(crate) fn print() -> Result<()> {
-    let mut line = serde_json::to_vec(&look()).context("cannot express the survey as JSON")?;
+    let mut line = serde_json::to_vec(&look()).context("cannot encode the survey as JSON")?;
     line.push(b'\n');
     std::io::stdout().write_all(&line).context("cannot write to standard output")
 }

@@ -1,4 +1,4 @@
-//! What processes used, as the kernel accounts for it.
+//! Resource usage of processes, as accounted by the kernel.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use assay_schema::attempt::Resources;
 use rustix::process::Pid;
 
-/// A process that has ended and been reaped.
+/// A reaped process.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reaped {
     pub(crate) pid: i32,
@@ -14,33 +14,33 @@ pub(crate) struct Reaped {
     pub(crate) usage: Usage,
 }
 
-/// What it used.
+/// Its resource usage.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Usage {
     counted: libc::rusage,
-    /// What of the peak is the runner's: the pages that a child has been forked with. Absent if that is not known.
+    /// The part of the peak inherited from the runner through fork; None if unknown.
     floor: Option<u64>,
 }
 
-/// How a process ended.
+/// How a process exited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     Code(i32),
     Signal(i32),
 }
 
-/// What there is to reap.
+/// Result of a wait.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Reap {
-    /// This child has ended and is gone now.
+    /// This child has exited and was reaped.
     Done(Reaped),
-    /// There are children, all of them still running.
+    /// There are children, all still running.
     Running,
     /// There are no children.
     None,
 }
 
-/// Reaps a child that has ended, or no other than this one, without waiting.
+/// Reaps an exited child, or only the given one, without blocking.
 pub(crate) fn reap(child: Option<Pid>) -> io::Result<Reap> {
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
@@ -61,7 +61,8 @@ pub(crate) fn reap(child: Option<Pid>) -> io::Result<Reap> {
     }
 }
 
-/// What this process, or all the children it has reaped, used so far. Safe to call between fork and exec: it makes one system call.
+/// Usage so far of this process or of all its reaped children. Async-signal-safe, because it makes a single system
+/// call.
 fn so_far(who: libc::c_int) -> libc::rusage {
     let mut usage = MaybeUninit::zeroed();
     // SAFETY: the pointer is to live, writable memory of the type that getrusage fills.
@@ -70,25 +71,25 @@ fn so_far(who: libc::c_int) -> libc::rusage {
     unsafe { usage.assume_init() }
 }
 
-/// CPU seconds used so far by this process and by all the children it has reaped.
+/// CPU seconds used so far by this process and all its reaped children.
 pub(crate) fn cpu_seconds_so_far() -> f64 {
     let both = [libc::RUSAGE_SELF, libc::RUSAGE_CHILDREN].map(so_far);
     both.iter().map(|usage| seconds(usage.ru_utime) + seconds(usage.ru_stime)).sum()
 }
 
-/// Gives memory that is free in this process back to the kernel.
+/// Returns free heap memory to the kernel.
 pub(crate) fn release_free_memory() {
     // SAFETY: malloc_trim has no preconditions.
     unsafe { libc::malloc_trim(0) };
 }
 
-/// Peak memory of this process so far, in bytes. Safe to call between fork and exec: it makes one system call.
+/// Peak memory of this process so far, in bytes. Async-signal-safe, because it makes a single system call.
 pub(crate) fn own_peak_memory() -> u64 {
     count(so_far(libc::RUSAGE_SELF).ru_maxrss) * 1024
 }
 
-/// By how much two readings of one process's memory can differ without a reason, in bytes: each CPU counts up to a batch of pages for
-/// itself, of anonymous memory and of files (Linux, `lib/percpu_counter.c`; 64 pages per thread before 6.2).
+/// Error bound of a memory reading, in bytes. Each CPU batches its page counts, separately for anonymous and file pages
+/// (Linux, `lib/percpu_counter.c`; 64 pages per thread before 6.2).
 fn counter_error() -> u64 {
     // SAFETY: sysconf has no preconditions.
     let read = |name| u64::try_from(unsafe { libc::sysconf(name) }).unwrap_or(0);
@@ -104,7 +105,7 @@ fn count(value: libc::c_long) -> u64 {
 }
 
 impl Reaped {
-    /// The same of a child that had so much memory when it executed its program.
+    /// Sets the peak memory that a child inherited through fork.
     pub(crate) fn above(self, floor: Option<u64>) -> Self {
         Self { usage: Usage { floor, ..self.usage }, ..self }
     }
@@ -119,12 +120,12 @@ impl Reaped {
 }
 
 impl Usage {
-    /// At most so many bytes were resident.
+    /// Upper bound of the resident size in bytes.
     pub(crate) fn resident(&self) -> u64 {
         count(self.counted.ru_maxrss) * 1024
     }
 
-    /// The record. A peak up to what the child was forked with says nothing about its program.
+    /// Returns the record. A peak at or below the inherited one says nothing about the program and is omitted.
     pub(crate) fn resources(&self) -> Resources {
         let seen = self.floor.is_some_and(|floor| self.resident() > floor + counter_error());
         Resources {
@@ -165,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_peak_is_recorded_where_it_is_certainly_the_programs() {
+    fn peak_is_recorded_only_above_the_inherited_one() {
         // SAFETY: all zeroes is a valid rusage.
         let mut counted: libc::rusage = unsafe { std::mem::zeroed() };
         counted.ru_maxrss = 4096;
@@ -174,7 +175,7 @@ mod tests {
         assert_eq!(peak(Some(bytes - counter_error() - 1)), Some(bytes));
         assert_eq!(peak(Some(bytes - counter_error())), None, "two readings can differ by so much");
         assert_eq!(peak(Some(bytes)), None);
-        assert_eq!(peak(None), None, "nobody knows what the child was forked with");
+        assert_eq!(peak(None), None, "the inherited peak is unknown");
         assert_eq!(Usage { counted, floor: None }.resident(), bytes);
     }
 }

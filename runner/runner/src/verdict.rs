@@ -1,4 +1,4 @@
-//! What an ended process makes of its trial: the outcome, with a message that says what to look at.
+//! Derives an attempt's outcome and message from an exited process.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use crate::output::{Output, Place};
 use crate::usage::{self, Exit};
 use crate::words::{last_words, shortened};
 
-/// An attempt's `message` holds this many characters.
+/// Maximum length of an attempt's `message` in characters.
 const MESSAGE_LENGTH: usize = 4096;
-/// How the trial came out.
+/// The outcome of a trial.
 #[derive(Debug)]
 pub(crate) struct Verdict {
     pub(crate) outcome: Outcome,
@@ -20,46 +20,45 @@ pub(crate) struct Verdict {
     pub(crate) signal: Option<i64>,
     pub(crate) message: Option<String>,
     pub(crate) result: Option<assay_schema::Result>,
-    /// What another tool wrote.
+    /// Raw output of another tool.
     pub(crate) output: Option<Vec<RawOutput>>,
 }
 
-/// What the verdict depends on besides the process.
+/// Inputs of the verdict besides the process.
 #[derive(Debug)]
 pub(crate) struct Terms<'a> {
     pub(crate) output: &'a Output,
-    /// Where this trial left its result.
+    /// The place of this trial's result.
     pub(crate) place: &'a Place,
     pub(crate) parity_required: bool,
     pub(crate) timeout: Duration,
-    /// The kernel killed something of this cgroup for lack of memory while the trial ran.
+    /// Whether the OOM killer was active in this cgroup during the trial.
     pub(crate) out_of_memory: bool,
     pub(crate) memory_limit: Option<u64>,
 }
 
-/// Judges an ended process.
+/// Derives the outcome of an exited process.
 pub(crate) fn judge(ended: &Ended, terms: &Terms<'_>) -> Verdict {
     match &ended.how {
         How::NotStarted(reason) => Verdict::unhappy(Outcome::NotStarted, reason.clone()),
         How::Deserted(reason) => {
-            let memory = if terms.out_of_memory { "; the block ran out of memory meanwhile" } else { "" };
+            let memory = if terms.out_of_memory { "; the block ran out of memory during the trial" } else { "" };
             Verdict::unhappy(Outcome::Failed, format!("{reason}{memory}"))
         }
         How::TimedOut => {
             let others = match ended.left_behind {
                 0 => String::new(),
-                1 => ", with a process it had started".to_owned(),
-                n => format!(", with {n} processes it had started"),
+                1 => ", with 1 descendant process".to_owned(),
+                n => format!(", with {n} descendant processes"),
             };
             let limit = terms.timeout.as_secs_f64();
-            let message =
-                format!("still running after {limit} s, so it was killed{others}{}", last_words(&ended.stderr));
+            let message = format!("killed after the timeout of {limit} s{others}{}", last_words(&ended.stderr));
             Verdict { signal: Some(i64::from(libc::SIGKILL)), ..Verdict::unhappy(Outcome::TimedOut, message) }
         }
         How::TooMuchOutput => Verdict::unhappy(
             Outcome::Malformed,
             format!(
-                "standard output is more than {STDOUT_LIMIT} bytes, so the process was killed; a result is at most that"
+                "standard output is more than {STDOUT_LIMIT} bytes, the maximum size of a result, so that the process was killed"
             ),
         ),
         How::Exited(Exit::Code(0)) => {
@@ -84,7 +83,8 @@ pub(crate) fn judge(ended: &Ended, terms: &Terms<'_>) -> Verdict {
                 (true, None) => " because it ran out of memory".to_owned(),
                 (false, _) => String::new(),
             };
-            let message = format!("signal {signal} ({name}) ended the process{memory}{}", last_words(&ended.stderr));
+            let message =
+                format!("the process was terminated by signal {signal} ({name}){memory}{}", last_words(&ended.stderr));
             Verdict { signal: Some(i64::from(*signal)), ..Verdict::unhappy(Outcome::Failed, message) }
         }
     }
@@ -153,14 +153,14 @@ mod tests {
     }
 
     #[test]
-    fn a_result_and_exit_code_0_is_success() {
+    fn result_with_exit_code_0_succeeds() {
         let verdict = judge(&ended(How::Exited(Exit::Code(0)), RESULT, "chatter"), &terms());
         assert_verdict(&verdict, Outcome::Succeeded, &[]);
         assert!(verdict.message.is_none() && verdict.result.is_some());
     }
 
     #[test]
-    fn the_result_can_be_a_file() {
+    fn result_is_read_from_a_file() {
         let folder = tempfile::tempdir().expect("folder");
         let file = folder.path().join("result.json");
         let output = output(file.to_str());
@@ -173,11 +173,11 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_reports_nothing_succeeds_by_its_exit_code() {
+    fn format_none_succeeds_by_exit_code() {
         let silent = assay_schema::output::Format::None;
         let output = Output::new(assay_schema::output::Output { format: silent, path: None, metrics: None });
         let output = output.expect("a good plan");
-        assert!(!output.is_stdout(), "what it prints is not kept as a result");
+        assert!(!output.is_stdout(), "its output is not a result");
         let terms = Terms { output: &output, ..terms() };
         let verdict = judge(&ended(How::Exited(Exit::Code(0)), "", "chatter"), &terms);
         assert_verdict(&verdict, Outcome::Succeeded, &[]);
@@ -187,21 +187,21 @@ mod tests {
     }
 
     #[test]
-    fn a_result_that_came_with_a_failure_is_not_believed() {
+    fn result_of_a_failed_process_is_ignored() {
         let verdict = judge(&ended(How::Exited(Exit::Code(3)), RESULT, "one\ncannot open data set\n\n"), &terms());
         assert_verdict(&verdict, Outcome::Failed, &["code 3", "cannot open data set"]);
         assert!(verdict.result.is_none());
     }
 
     #[test]
-    fn a_signal_is_named_and_lack_of_memory_is_said() {
+    fn signal_and_out_of_memory_are_reported() {
         let terms = Terms { out_of_memory: true, ..terms() };
         let verdict = judge(&ended(How::Exited(Exit::Signal(9)), "", ""), &terms);
         assert_verdict(&verdict, Outcome::Failed, &["SIGKILL", "out of memory", "1073741824"]);
     }
 
     #[test]
-    fn malformed_says_where_and_what() {
+    fn malformed_result_is_reported_with_position() {
         let judge = |stdout: &str| judge(&ended(How::Exited(Exit::Code(0)), stdout, ""), &terms());
         assert_verdict(&judge(" \n"), Outcome::Malformed, &["standard output is empty"]);
         assert_verdict(&judge(&RESULT[..90]), Outcome::Malformed, &["ends in the middle", "line 2"]);
@@ -212,14 +212,14 @@ mod tests {
     }
 
     #[test]
-    fn a_required_parity_digest_must_be_there() {
+    fn missing_required_parity_digest_is_malformed() {
         let terms = Terms { parity_required: true, ..terms() };
         let verdict = judge(&ended(How::Exited(Exit::Code(0)), RESULT, ""), &terms);
         assert_verdict(&verdict, Outcome::Malformed, &["parity", "missing"]);
     }
 
     #[test]
-    fn messages_fit_into_the_record() {
+    fn message_is_truncated_to_the_limit() {
         let verdict = Verdict::unhappy(Outcome::Failed, "é".repeat(5000));
         assert_eq!(verdict.message.expect("a message").chars().count(), MESSAGE_LENGTH);
     }

@@ -1,6 +1,6 @@
-//! The built runner, running real processes.
+//! Tests of the built runner with real processes.
 //!
-//! This executable is the tests, and called with `testee` it is the workload that they let the runner launch.
+//! This executable contains the tests. With the argument `testee` it is the workload of their trials.
 
 mod attacks;
 mod roles;
@@ -35,63 +35,63 @@ fn main() {
         a_failing_trial_does_not_stop_the_block,
         arguments_and_environment_arrive_verbatim,
         the_environment_is_clean,
-        what_one_arm_plants_another_does_not_find,
-        what_is_declared_to_be_prepared_is_kept_by_arm,
+        files_of_one_arm_are_invisible_to_another,
+        prepared_data_is_retained_by_arm,
         a_hanging_trial_is_killed_with_its_descendants,
-        processes_left_behind_are_killed_and_do_not_hold_the_block_up,
-        malformed_output_says_what_and_where,
+        orphans_are_killed_without_blocking_the_block,
+        malformed_output_is_reported_with_position,
         the_output_of_another_tool_becomes_a_result,
         a_relative_path_is_below_a_folder_of_the_trial,
         endless_output_is_cut_off,
         an_attempt_is_no_larger_than_the_keeper_takes,
-        a_flood_on_standard_error_leaves_its_tail,
+        large_standard_error_retains_its_tail,
         the_result_can_come_from_a_file,
-        a_stale_result_file_is_not_mistaken_for_a_new_one,
-        peak_memory_is_the_trials_own,
+        stale_result_file_is_removed,
+        peak_memory_excludes_the_runner,
         each_trial_is_alone_in_its_process_group,
-        sigterm_stops_at_once_and_keeps_what_is_written,
-        a_killed_runner_takes_its_trial_along,
+        sigterm_stops_immediately_and_retains_attempts,
+        killed_runner_kills_its_trial,
         an_existing_attempt_is_never_overwritten,
         bad_input_names_file_and_field,
         an_unwritable_attempt_is_the_runners_failure,
         the_lease_in_force_is_recorded,
         install_makes_a_runnable_copy,
-        a_block_that_finds_something_else_than_required_runs_no_trial,
-        a_block_that_finds_what_is_required_runs,
+        block_with_unmet_requirements_runs_no_trial,
+        block_with_met_requirements_runs,
         the_null_arm_runs_a_copy_of_the_program,
         a_program_that_cannot_be_copied_is_not_run_by_the_null_arm,
-        every_attempt_holds_the_probes_right_around_it,
-        the_canary_goes_over_as_much_memory_as_the_trials,
+        attempts_have_the_adjacent_probes,
+        canary_covers_the_trials_footprint,
         a_short_trial_has_shares_of_cpu_time_too,
         address_space_layout_stays_random,
-        a_survey_says_what_a_block_would_find,
+        probe_prints_what_a_block_would_record,
         the_bench_prints_its_figures,
-        attacks::attacks_on_the_runner_and_its_keeper_are_refused,
-        attacks::every_trial_is_known_before_it_starts_and_kept_before_the_next,
+        attacks::attacks_on_the_runner_and_its_keeper_fail,
+        attacks::trials_are_announced_before_and_stored_after_execution,
         attacks::a_changed_program_of_another_arm_is_a_named_failure,
         attacks::a_daemon_does_not_outlive_its_trial,
-        attacks::what_was_closed_to_be_kept_is_removed_too,
-        attacks::what_is_no_file_is_no_result,
-        attacks::whoever_ends_the_runner_does_not_hide_its_trial,
-        attacks::what_a_trial_changes_of_the_runner_no_other_trial_inherits,
-        attacks::a_trial_that_ended_an_execution_is_not_run_again,
-        attacks::a_runner_without_its_keeper_runs_nothing_more,
+        attacks::write_protected_files_are_removed,
+        attacks::special_files_are_not_results,
+        attacks::killing_the_runner_does_not_hide_the_trial,
+        attacks::changed_runner_attributes_are_not_inherited,
+        attacks::trial_that_killed_an_execution_is_not_retried,
+        attacks::runner_without_keeper_stops,
         roles::a_server_is_ready_before_its_client_and_ended_after_it,
         roles::roles_find_each_other_by_variables,
         roles::readiness_can_be_a_line_or_a_file,
         roles::a_server_that_never_becomes_ready_fails_its_trial,
         roles::a_server_that_ends_early_fails_its_trial_and_not_the_block,
-        roles::a_server_that_has_done_its_work_may_end,
+        roles::server_may_exit_with_code_0_after_readiness,
         roles::a_server_that_cannot_be_started_is_named,
         roles::a_server_that_ignores_sigterm_is_killed_with_its_descendants,
         roles::sigterm_while_a_server_gets_ready_stops_at_once,
-        roles::roles_run_on_cpus_of_their_own_where_there_are_enough,
+        roles::roles_have_exclusive_cpus_if_available,
         roles::arms_run_the_programs_of_their_images,
     ];
     libtest_mimic::run(&Arguments::from_args(), tests).exit();
 }
 
-/// A wave under construction, with a folder that everything happens in.
+/// A wave builder with a folder for all files of the test.
 struct Bench {
     folder: TempDir,
     wave: Value,
@@ -146,13 +146,13 @@ impl Bench {
         let mut command = Command::new(env!("CARGO_BIN_EXE_assay-runner"));
         command.args(["block", "--block", "w000-b0003", "--executor", "pod-1", "--wave"]).arg(self.path("wave.json"));
         command.arg("--out").arg(self.path("out")).args(more);
-        // A runner that is killed leaves its trial's folder.
+        // A killed runner does not remove its trial's folder.
         command.env("TMPDIR", self.folder.path());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
 
-    /// Runs the block, which must succeed, and returns its attempts in order and what was said.
+    /// Runs the block successfully and returns its attempts, in order, and its log.
     fn run(&self) -> (Vec<Attempt>, String) {
         let output = self.command(&[]).output().expect("the runner starts");
         let said = stderr(&output);
@@ -160,12 +160,12 @@ impl Bench {
         (self.attempts(), said)
     }
 
-    /// Reads what has been written, and checks that all of it is valid.
+    /// Reads and validates the written attempts.
     fn attempts(&self) -> Vec<Attempt> {
         let validator = attempt_validator();
         let entries = fs::read_dir(self.path("out")).into_iter().flatten().flatten();
         let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-        // Warm-ups come first.
+        // Warm-ups sort first.
         files.sort_by_key(|file| file.display().to_string().replace("-w0", "-a0"));
         files
             .iter()
@@ -206,27 +206,27 @@ fn assert_message(attempt: &Attempt, outcome: Outcome, words: &[&str]) {
     assert_eq!(attempt.result.is_some(), outcome == Outcome::Succeeded);
 }
 
-/// Waits for something that is about to happen.
+/// Waits for a condition.
 #[track_caller]
-fn wait_for<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
+fn wait_for<T>(condition_name: &str, mut condition: impl FnMut() -> Option<T>) -> T {
     let give_up = Instant::now() + Duration::from_secs(20);
     loop {
         if let Some(value) = condition() {
             return value;
         }
-        assert!(Instant::now() < give_up, "waited in vain for {what}");
+        assert!(Instant::now() < give_up, "timed out waiting for {condition_name}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
-/// The numbers of the processes that testees noted in a folder.
+/// Process ids that testees wrote to a folder.
 fn noted_pids(folder: &Path) -> Vec<i32> {
     let entries = fs::read_dir(folder).expect("the folder").flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.strip_prefix("pid-")?.parse().ok()).collect()
 }
 
 fn is_running(pid: i32) -> bool {
-    // A zombie that nobody has reaped yet does not run, but for one with further threads.
+    // A zombie does not run unless it has further threads.
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let threads = || fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z') || threads() > 1)
@@ -345,7 +345,7 @@ fn the_environment_is_clean() {
     assert_eq!(seen, expected.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
 }
 
-/// A block in which two arms take turns at a command that gets their names.
+/// A block with two arms that alternate; each command gets the arm's name.
 fn two_arms(command: &str) -> Bench {
     Bench::new(&[&[command, "old"], &[command, "new"]])
         .with("/arms", json!([{"name": "old", "baseline": true}, {"name": "new", "baseline": false}]))
@@ -354,7 +354,7 @@ fn two_arms(command: &str) -> Bench {
         .with("/blocks/0/order", json!([1, 0, 0, 1]))
 }
 
-fn what_one_arm_plants_another_does_not_find() {
+fn files_of_one_arm_are_invisible_to_another() {
     let bench = two_arms("plant");
     let temporary = tempfile::tempdir().expect("a folder");
     let output = bench.command(&[]).env("TMPDIR", temporary.path()).output();
@@ -362,12 +362,12 @@ fn what_one_arm_plants_another_does_not_find() {
     assert!(output.status.success(), "{}", stderr(&output));
     for attempt in bench.attempts() {
         assert_message(&attempt, Outcome::Succeeded, &[]);
-        assert_eq!(attempt.stderr_tail, None, "{} {} finds what an earlier trial left", attempt.trial, attempt.arm);
+        assert_eq!(attempt.stderr_tail, None, "{} {} finds files of an earlier trial", attempt.trial, attempt.arm);
     }
     assert_eq!(fs::read_dir(temporary.path()).expect("list").count(), 0, "nothing is left");
 }
 
-fn what_is_declared_to_be_prepared_is_kept_by_arm() {
+fn prepared_data_is_retained_by_arm() {
     let (attempts, _) = two_arms("prepare").run();
     for attempt in &attempts {
         assert_eq!(attempt.outcome, Outcome::Failed, "nothing is kept that was not declared");
@@ -391,13 +391,13 @@ fn a_hanging_trial_is_killed_with_its_descendants() {
     assert_message(&attempts[1], Outcome::Succeeded, &[]);
     assert!(start.elapsed() < Duration::from_secs(20), "{said}");
     let pids = noted_pids(bench.folder.path());
-    assert_eq!(pids.len(), 4, "the trial, a child in its group, and two in sessions of their own");
+    assert_eq!(pids.len(), 4, "the trial, a child in its group, and two in separate sessions");
     for pid in pids {
         assert!(!is_running(pid), "process {pid} escaped");
     }
 }
 
-fn processes_left_behind_are_killed_and_do_not_hold_the_block_up() {
+fn orphans_are_killed_without_blocking_the_block() {
     let mut bench = Bench::new(&[&["leave"], &["ok"]]);
     let notes = bench.folder.path().display().to_string();
     bench.wave["cells"][0]["argv"].as_array_mut().expect("a list").push(json!(notes));
@@ -405,13 +405,13 @@ fn processes_left_behind_are_killed_and_do_not_hold_the_block_up() {
     assert_message(&attempts[0], Outcome::Succeeded, &[]);
     assert!(attempts[0].duration_seconds < 20.0, "the time limit is 30 s");
     assert_message(&attempts[1], Outcome::Succeeded, &[]);
-    assert!(said.contains("killed 3 processes it left behind"), "{said}");
+    assert!(said.contains("killed 3 processes of the trial that were still running"), "{said}");
     for pid in noted_pids(bench.folder.path()) {
         assert!(!is_running(pid), "process {pid} escaped");
     }
 }
 
-fn malformed_output_says_what_and_where() {
+fn malformed_output_is_reported_with_position() {
     let bench =
         Bench::new(&[&["print", "elapsed: 3 s"], &["partial"], &["print", ""], &["invalid"], &["twice"], &["ok"]]);
     let (attempts, _) = bench.run();
@@ -450,7 +450,7 @@ fn an_attempt_is_no_larger_than_the_keeper_takes() {
     }
 }
 
-fn a_flood_on_standard_error_leaves_its_tail() {
+fn large_standard_error_retains_its_tail() {
     let (attempts, _) = Bench::new(&[&["flood"]]).run();
     assert_message(&attempts[0], Outcome::Failed, &["code 1", "line 99999"]);
     let tail = attempts[0].stderr_tail.as_deref().expect("a tail");
@@ -495,7 +495,7 @@ fn a_relative_path_is_below_a_folder_of_the_trial() {
     assert!(!Path::new("made").exists(), "the trial does not start where the runner did");
 }
 
-fn a_stale_result_file_is_not_mistaken_for_a_new_one() {
+fn stale_result_file_is_removed() {
     let mut bench = Bench::new(&[&["file"], &["print", "chatter"], &["ok"]]);
     let file = bench.text("result.json");
     bench.wave["cells"][0]["argv"].as_array_mut().expect("a list").push(json!(file));
@@ -504,19 +504,19 @@ fn a_stale_result_file_is_not_mistaken_for_a_new_one() {
     assert_message(&attempts[0], Outcome::Succeeded, &[]);
     assert_message(&attempts[1], Outcome::Malformed, &["did not write", "result.json"]);
 
-    // What cannot be removed cannot be distinguished from a new result either.
+    // An earlier result that cannot be removed cannot be distinguished from a new one.
     fs::remove_dir_all(bench.path("out")).expect("removed");
     fs::create_dir(bench.path("result.json")).expect("a folder in the way");
     let (attempts, _) = bench.run();
     assert_message(&attempts[0], Outcome::NotStarted, &["cannot remove", "result.json"]);
 }
 
-fn peak_memory_is_the_trials_own() {
+fn peak_memory_excludes_the_runner() {
     let (attempts, _) = Bench::new(&[&["ok"], &["memory", "100"], &["ok"]]).run();
     let peak = |i: usize| attempts[i].resources.max_rss_bytes;
     assert!((100 << 20..130 << 20).contains(&peak(1).expect("large enough to be seen")), "{:?}", peak(1));
-    // The runner's own probes use 32 MiB, which must not show up. A program that is smaller than the runner is seen; on more CPUs than
-    // these the kernel's counters are too coarse for it.
+    // The runner's own probes use 32 MiB, which must not be visible. A program smaller than the runner is detected; on
+    // more CPUs the kernel's counters are too coarse for it.
     let few_cpus = std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() <= 64);
     for small in [0, 2] {
         let is_plausible = peak(small).map_or(!few_cpus, |bytes| (1 << 20..20 << 20).contains(&bytes));
@@ -532,7 +532,7 @@ fn each_trial_is_alone_in_its_process_group() {
     }
 }
 
-fn sigterm_stops_at_once_and_keeps_what_is_written() {
+fn sigterm_stops_immediately_and_retains_attempts() {
     for (signal, code) in [(rustix::process::Signal::TERM, 143), (rustix::process::Signal::INT, 130)] {
         let mut bench = Bench::new(&[&["ok"], &["hang"], &["ok"]]);
         let notes = bench.folder.path().display().to_string();
@@ -555,7 +555,7 @@ fn sigterm_stops_at_once_and_keeps_what_is_written() {
     }
 }
 
-fn a_killed_runner_takes_its_trial_along() {
+fn killed_runner_kills_its_trial() {
     let mut bench = Bench::new(&[&["ok"], &["hang"]]);
     let notes = bench.folder.path().display().to_string();
     bench.wave["cells"][1]["argv"].as_array_mut().expect("a list").push(json!(notes));
@@ -571,7 +571,7 @@ fn a_killed_runner_takes_its_trial_along() {
     runner.kill().expect("killed");
     runner.wait().expect("reaped");
     wait_for("the trial's end", || (!is_running(trial[0])).then_some(()));
-    // Nobody is left to find these; in a pod they end with its process namespace.
+    // Outside of a pod these are not killed; in a pod they end with its PID namespace.
     for pid in descendants {
         let pid = rustix::process::Pid::from_raw(pid).expect("a process");
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("killed");
@@ -650,7 +650,7 @@ fn install_makes_a_runnable_copy() {
     assert_eq!(copy.stdout, Command::new(runner).arg("--version").output().expect("it starts").stdout);
 }
 
-fn a_block_that_finds_something_else_than_required_runs_no_trial() {
+fn block_with_unmet_requirements_runs_no_trial() {
     let require = json!({"require": {"aslr": "7", "architecture": std::env::consts::ARCH, "noSuchKey": "1"}});
     let mut bench = Bench::new(&[&["ok"], &["ok"]]).with("/environment", require);
     bench.wave["blocks"][0]["warmup"] = json!([0]);
@@ -666,7 +666,7 @@ fn a_block_that_finds_something_else_than_required_runs_no_trial() {
     }
     assert!(said.contains("runs no trial"), "{said}");
 
-    // Nothing can show that the CPUs of a test are its own.
+    // A test cannot prove that its CPUs are exclusive.
     let isolation = json!({"isolation": "ExclusiveCPUs"});
     let (attempts, _) = Bench::new(&[&["ok"]]).with("/environment", isolation).run();
     if attempts[0].isolation.level != assay_schema::attempt::IsolationLevel::ExclusiveCpus {
@@ -674,13 +674,13 @@ fn a_block_that_finds_something_else_than_required_runs_no_trial() {
     }
 }
 
-fn a_block_that_finds_what_is_required_runs() {
+fn block_with_met_requirements_runs() {
     let require = json!({"require": {"architecture": std::env::consts::ARCH}});
     let (attempts, _) = Bench::new(&[&["ok"]]).with("/environment", require).run();
     assert_message(&attempts[0], Outcome::Succeeded, &[]);
 }
 
-/// Two arms at one point with the same command, the second one null.
+/// Two arms at one point with the same command; the second is the null arm.
 fn with_null_arm(mut bench: Bench) -> Bench {
     bench.wave["arms"] = json!([{"name": "loop", "baseline": true}, {"name": "null", "baseline": false, "null": true}]);
     bench.wave["cells"][1]["arm"] = json!(1);
@@ -718,14 +718,14 @@ fn the_null_arm_runs_a_copy_of_the_program() {
 
 fn a_program_that_cannot_be_copied_is_not_run_by_the_null_arm() {
     let mut bench = with_null_arm(Bench::new(&[&["ok"], &["ok"]]));
-    // A folder is what not even root can read as a file.
+    // A folder cannot be read as a file, not even by root.
     bench.wave["cells"][1]["argv"][0] = json!(bench.text(""));
     let (attempts, _) = bench.run();
     assert_message(&attempts[0], Outcome::Succeeded, &[]);
     assert_message(&attempts[1], Outcome::NotStarted, &["cannot copy", "for the null arm"]);
 }
 
-fn every_attempt_holds_the_probes_right_around_it() {
+fn attempts_have_the_adjacent_probes() {
     let mut bench = Bench::new(&[&["ok"], &["memory", "40"], &["ok"]]);
     bench.wave["blocks"][0]["order"] = json!([0, 0, 1, 1, 0, 0]);
     let (attempts, _) = bench.run();
@@ -737,19 +737,19 @@ fn every_attempt_holds_the_probes_right_around_it() {
     }
     for pair in attempts.windows(2) {
         let (after, before) = (&pair[0].noise.after, &pair[1].noise.before);
-        assert_eq!(after.spin_seconds, before.spin_seconds, "what is right after a trial is right before the next");
+        assert_eq!(after.spin_seconds, before.spin_seconds, "the probe after a trial is the probe before the next");
         if after.canary_bytes == before.canary_bytes {
             assert_eq!(after.canary_seconds, before.canary_seconds);
         }
     }
     let first = &attempts[0].noise.before;
     assert!(first.read_bandwidth_bytes_per_second.is_some(), "before the first trial there is time for a long probe");
-    // One reading alone may come out the same twice, to the nanosecond.
+    // A single reading may be equal twice, to the nanosecond.
     let readings = |window: &NoiseWindow| (window.spin_seconds, window.timer_lateness_seconds);
     assert!(attempts[1..].iter().all(|attempt| readings(&attempt.noise.before) != readings(first)), "read anew");
 }
 
-fn the_canary_goes_over_as_much_memory_as_the_trials() {
+fn canary_covers_the_trials_footprint() {
     let (attempts, _) = {
         let mut bench = Bench::new(&[&["ok"], &["memory", "300"]]);
         bench.wave["blocks"][0]["order"] = json!([0, 1, 0, 1]);
@@ -762,7 +762,7 @@ fn the_canary_goes_over_as_much_memory_as_the_trials() {
     let (unknown, small) = bytes(0);
     let (_, large) = bytes(1);
     assert_eq!(bytes(1).0, unknown, "of the second cell nothing is known either");
-    assert_eq!(unknown, large, "what is not known is taken to be large");
+    assert_eq!(unknown, large, "an unknown footprint counts as large");
     assert!(small < large, "{small} {large}");
     assert_eq!(bytes(2), (small, small));
     assert_eq!(bytes(3), (large, large));
@@ -786,7 +786,7 @@ fn address_space_layout_stays_random() {
     let recorded = serde_json::to_value(&attempts[0].environment.hard["aslr"]).expect("JSON");
     assert_eq!(recorded, json!(machine.trim()));
 
-    // Not only allowed by the machine: the runner must not have switched it off for what it starts.
+    // ASLR must not only be enabled on the machine; the runner must not disable it for its children.
     let mut bench = Bench::new(&[&["layout"]]);
     let file = bench.text("layout");
     bench.wave["cells"][0]["argv"].as_array_mut().expect("a list").push(json!(file));
@@ -794,16 +794,16 @@ fn address_space_layout_stays_random() {
     assert_eq!(
         fs::read_to_string(&file).expect("written"),
         own_personality(),
-        "as it is for whoever starts the runner"
+        "unchanged from the parent of the runner"
     );
 }
 
-/// The kernel's execution domain of this process; 0040000 in it would switch the random layout off.
+/// The kernel's execution domain of this process; 0040000 would disable ASLR.
 fn own_personality() -> String {
     fs::read_to_string("/proc/self/personality").expect("readable")
 }
 
-fn a_survey_says_what_a_block_would_find() {
+fn probe_prints_what_a_block_would_record() {
     let output = Command::new(env!("CARGO_BIN_EXE_assay-runner")).arg("probe").output().expect("it starts");
     assert!(output.status.success(), "{}", stderr(&output));
     let survey: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");

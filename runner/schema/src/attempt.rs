@@ -1,4 +1,4 @@
-//! What the runner saw of one execution of one trial.
+//! The attempt record: one execution of one trial, as the runner observed it.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +13,16 @@ use crate::result::Scalar;
 use crate::roles::{MOST_ROLES, RoleSeen};
 use crate::wave::{Lease, Run};
 
-/// How many bytes an attempt has at most, as JSON: the keeper takes no more.
+/// MOST_ATTEMPT is the maximum size of an attempt as JSON, in bytes; the keeper rejects larger ones.
 pub const MOST_ATTEMPT: usize = 16 << 20;
-/// Some three centuries: no trial takes longer, and a duration in nanoseconds could not hold it.
+/// LONGEST_SECONDS bounds durations to about three centuries, because a duration in nanoseconds cannot represent more.
 const LONGEST_SECONDS: f64 = 9e9;
 
 records! {
-    /// One execution of one trial, valid or not. A reading the machine could not give is left out, never written as zero.
+    /// One execution of one trial, valid or not. Readings that the machine cannot provide are omitted, never written as
+    /// zero.
     pub struct Attempt {
-        /// The format's name.
+        /// The schema id of the format.
         pub schema: SchemaId,
         /// `<executor>/<trial>`, unique in the ledger.
         pub id: String,
@@ -41,15 +42,15 @@ records! {
         pub point: String,
         /// The arm's name.
         pub arm: String,
-        /// Which of the arm's builds it ran, of an arm that is several.
+        /// The name of the build executed; only for arms with several builds.
         pub build: Option<String>,
-        /// Recorded, never compared.
+        /// Whether this is a warm-up trial. Warm-ups are recorded and never compared.
         pub warmup: bool,
-        /// The claim under which it ran.
+        /// The lease under which it ran.
         pub lease: Option<Lease>,
-        /// RFC 3339, UTC.
+        /// Start time in RFC 3339, UTC.
         pub started_at: String,
-        /// Launch of the process to its end.
+        /// Wall time from launch to exit of the process.
         pub duration_seconds: f64,
         /// How it ended.
         pub outcome: Outcome,
@@ -57,11 +58,11 @@ records! {
         pub exit_code: Option<i64>,
         /// The signal that ended the process.
         pub signal: Option<i64>,
-        /// What happened and what to look at; absent when it succeeded.
+        /// Failure description and the suggested action; absent on success.
         pub message: Option<String>,
-        /// How many processes it had started that were still running at its end.
+        /// Number of descendant processes still running when the process exited.
         pub left_behind: Option<u64>,
-        /// What runs the trials ended with this one, without a word.
+        /// Set if this attempt terminated the runner itself without a message.
         pub ended_execution: Option<bool>,
         /// The last 16 KiB of standard error.
         pub stderr_tail: Option<String>,
@@ -69,131 +70,131 @@ records! {
         pub argv: Vec<String>,
         /// Every parameter in force.
         pub parameters: BTreeMap<String, String>,
-        /// What the process reported.
+        /// The result that the process reported.
         pub result: Option<crate::Result>,
-        /// Where it ran.
+        /// The environment fingerprint.
         pub environment: Environment,
-        /// What the process really had.
+        /// The isolation in force, as read back from the system.
         pub isolation: Isolation,
-        /// What else went on.
+        /// Noise readings around the trial.
         pub noise: Noise,
-        /// What the process used.
+        /// Resource usage of the process.
         pub resources: Resources,
-        /// What another tool wrote, from which the result was read.
+        /// Raw output of another tool, from which the result was parsed.
         pub output: Option<Vec<RawOutput>>,
-        /// The processes of a trial that has several.
+        /// The processes of a multi-process trial.
         pub roles: Option<Vec<RoleSeen>>,
-        /// What the keeper adds when it has the attempt.
+        /// Fields that the keeper adds when it stores the attempt.
         pub kept: Option<Kept>,
     }
 
-    /// What the keeper knows of an attempt and the runner does not.
+    /// Facts about an attempt that only the keeper knows.
     pub struct Kept {
-        /// Whether the block's lease was in force after the trial had ended.
+        /// Whether the block's lease was in force after the end of the trial.
         pub lease: Option<KeptLease>,
-        /// The machine's clock beside that of the store, when the block began.
+        /// Offset between the machine's clock and the store's, measured at the start of the block.
         pub clock: Option<Clock>,
     }
 
-    /// A clock beside another.
+    /// The offset between two clocks.
     pub struct Clock {
-        /// How far it is ahead; below zero, behind.
+        /// Offset in seconds; positive if the machine's clock is ahead.
         pub ahead_seconds: f64,
-        /// How wrong that can be.
+        /// Uncertainty of the offset in seconds.
         pub uncertainty_seconds: f64,
     }
 
-    /// The fingerprint of the place.
+    /// The environment fingerprint.
     #[derive(Default)]
     pub struct Environment {
-        /// Must be equal for attempts to be compared; stable over a reboot.
+        /// Hard keys: must be equal for attempts to be comparable; stable across reboots.
         pub hard: BTreeMap<String, Scalar>,
-        /// Shown when they differ.
+        /// Soft keys: differences are reported only.
         pub soft: BTreeMap<String, Scalar>,
     }
 
-    /// What the process really had, read back from inside.
+    /// The isolation in force, read back from inside the pod.
     pub struct Isolation {
-        /// The class.
+        /// The isolation level.
         pub level: IsolationLevel,
-        /// CPU list as the kernel prints it.
+        /// The allowed CPUs as a list in the kernel's format.
         pub cpus_allowed: Option<String>,
-        /// CPUs' worth of CFS quota; absent when unlimited.
+        /// CFS quota in CPUs; absent when unlimited.
         pub cpu_quota: Option<f64>,
-        /// Absent when unlimited.
+        /// Memory limit in bytes; absent when unlimited.
         pub memory_limit_bytes: Option<u64>,
-        /// Why this level, in words.
+        /// Reason for this level, as text.
         pub reason: Option<String>,
     }
 
-    /// Readings around a trial.
+    /// Noise readings around a trial.
     #[derive(Default)]
     pub struct Noise {
-        /// Right before it.
+        /// Readings immediately before the trial.
         pub before: NoiseWindow,
-        /// Over the trial.
+        /// Readings during the trial.
         pub during: NoiseWindow,
-        /// Right after it.
+        /// Readings immediately after the trial.
         pub after: NoiseWindow,
     }
 
-    /// Readings over one window.
+    /// Noise readings over one window.
     #[derive(Default)]
     pub struct NoiseWindow {
-        /// Length of the window.
+        /// Length of the window in seconds.
         pub window_seconds: Option<f64>,
-        /// Length of the window of the shares of CPU time, when it is longer than the trial.
+        /// Length of the window for the CPU time shares in seconds, if longer than the trial.
         pub shares_window_seconds: Option<f64>,
-        /// Share of the allowed CPUs' time that the hypervisor took.
+        /// Share of the allowed CPUs' time stolen by the hypervisor.
         pub steal_ratio: Option<f64>,
-        /// Share of the allowed CPUs' time spent on anything but this trial.
+        /// Share of the allowed CPUs' time used by work other than this trial.
         pub other_work_ratio: Option<f64>,
-        /// How wrong `other_work_ratio` can be, because the kernel counts in steps.
+        /// Error bound of `other_work_ratio`, caused by the granularity of the kernel's counters.
         pub other_work_uncertainty: Option<f64>,
-        /// Time stopped by the CPU quota.
+        /// Time throttled by the CPU quota, in seconds.
         pub throttled_seconds: Option<f64>,
-        /// Quota periods in which that happened.
+        /// Number of throttled quota periods.
         pub throttled_periods: Option<u64>,
-        /// Growth of PSI's some-stall for CPU.
+        /// Increase of the PSI `some` stall time for CPU, in seconds.
         pub pressure_cpu_seconds: Option<f64>,
-        /// The same for memory.
+        /// Increase of the PSI `some` stall time for memory, in seconds.
         pub pressure_memory_seconds: Option<f64>,
-        /// The same for I/O.
+        /// Increase of the PSI `some` stall time for I/O, in seconds.
         pub pressure_io_seconds: Option<f64>,
-        /// The memory-bandwidth probe.
+        /// Result of the memory-bandwidth probe.
         pub read_bandwidth_bytes_per_second: Option<f64>,
-        /// Median lateness of a short sleep.
+        /// Median wake-up latency of a short sleep, in seconds.
         pub timer_lateness_seconds: Option<f64>,
-        /// Time of a fixed amount of arithmetic.
+        /// Time for a fixed amount of arithmetic, in seconds.
         pub spin_seconds: Option<f64>,
-        /// Time of a fixed pass over `canary_bytes` of memory.
+        /// Time for a fixed pass over `canary_bytes` of memory, in seconds.
         pub canary_seconds: Option<f64>,
-        /// The memory that the canary's pass is spread over.
+        /// Working set of the canary in bytes.
         pub canary_bytes: Option<u64>,
-        /// How busy the CPUs outside the allowed ones were: 1 is one CPU's worth.
+        /// Utilisation of the CPUs outside the allowed set; 1 is one CPU.
         pub other_cpus_ratio: Option<f64>,
     }
 }
 
-/// What the ledger said of a lease.
+/// State of a lease according to the ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KeptLease {
-    /// Of no end.
+    /// In force.
     Held,
-    /// It had ended.
+    /// Expired or released.
     Ended,
 }
 
 /// The `schema` field of an attempt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SchemaId {
-    /// The only version there is.
+    /// The only version.
     #[default]
     #[serde(rename = "assay.dev/attempt/v1alpha1")]
     V1Alpha1,
 }
 
-/// How an attempt ended.
+/// The outcome of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     /// Exit code 0 and a valid result.
@@ -204,21 +205,21 @@ pub enum Outcome {
     TimedOut,
     /// Exit code 0 without a valid result.
     Malformed,
-    /// The program could not be launched.
+    /// The program could not be started.
     NotStarted,
 }
 
-/// How well the process was kept apart from others.
+/// How well the process was isolated from others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum IsolationLevel {
-    /// Its CPUs are its own, as far as can be seen.
+    /// Exclusive CPUs, as far as can be observed.
     #[serde(rename = "ExclusiveCPUs")]
     ExclusiveCpus,
-    /// Others may use its CPUs.
+    /// CPUs shared with others.
     Shared,
-    /// It was stopped by its CPU quota.
+    /// Throttled by its CPU quota.
     Throttled,
-    /// Nothing could be read.
+    /// Isolation could not be determined.
     Unknown,
 }
 

@@ -1,9 +1,10 @@
-//! The records that cross the seam between Rust and Go, as types.
+//! Types of the records exchanged between Rust and Go.
 //!
-//! The three JSON Schemas beside this crate are the contract; `fixtures/` holds examples that the tests of both languages
-//! read. [`wave`] is what the planner writes, [`result`] what a workload prints, [`attempt`] what the runner records.
+//! The three JSON Schemas in this crate are the contract. `fixtures/` holds examples that the tests of both languages
+//! read. The planner writes [`wave`], a workload prints [`result`], and the runner records [`attempt`].
 //!
-//! Reading is strict: [`read`] refuses whatever the schema refuses, and its error says where in the text and in which field.
+//! Parsing is strict. [`read`] rejects every text that the schema rejects; its error has the position in the text and
+//! the field.
 
 pub mod attempt;
 pub mod names;
@@ -22,7 +23,8 @@ pub use read::{ReadError, read};
 pub use result::Result;
 pub use wave::Wave;
 
-/// The version of everything in this workspace: what the build names in `ASSAY_VERSION`, or the crates' own, which is that of no release.
+/// The version of all crates of the workspace: `ASSAY_VERSION` at build time, else the crates' own version, which is
+/// not a release.
 pub const VERSION: &str = match option_env!("ASSAY_VERSION") {
     Some(version) => version,
     None => env!("CARGO_PKG_VERSION"),
@@ -30,7 +32,7 @@ pub const VERSION: &str = match option_env!("ASSAY_VERSION") {
 
 /// The JSON Schema of [`Wave`].
 pub const WAVE_SCHEMA: &str = include_str!("../wave.schema.json");
-/// The JSON Schema of [`Attempt`]; it refers to the other two.
+/// The JSON Schema of [`Attempt`]; it references the other two.
 pub const ATTEMPT_SCHEMA: &str = include_str!("../attempt.schema.json");
 /// The JSON Schema of [`Result`].
 pub const RESULT_SCHEMA: &str = include_str!("../result.schema.json");

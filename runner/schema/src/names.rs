@@ -1,10 +1,11 @@
-//! The form of the names of blocks and trials. Nothing else in this language knows it.
+//! Format of block and trial names. This module is its only definition in Rust.
 //!
-//! Numbers have as many digits as the name asks for and more where they need more, with no zeros then: each has one name.
+//! Numbers are zero-padded to the minimum width of the name. Longer numbers have no leading zero, so that every number
+//! has one representation.
 
 use crate::check::{Checked, require};
 
-/// The trial of a block at a slot: `w000-b0003-s00004`, or with a `w` a warm-up.
+/// Returns the trial id of a slot of a block: `w000-b0003-s00004`, or with a `w` for a warm-up.
 pub fn trial(block: &str, slot: usize, warmup: bool) -> String {
     let kind = if warmup { 'w' } else { 's' };
     format!("{block}-{kind}{slot:05}")
@@ -21,12 +22,12 @@ pub(crate) fn trial_id(field: &str, value: &str) -> Checked {
     require(fits, field, || format!("{value:?} is not a trial id such as w000-b0003-s00004"))
 }
 
-/// What comes after the name of a block.
+/// Strips the block id from `value` and returns the rest.
 fn block_and_rest(value: &str) -> Option<&str> {
     number(value.strip_prefix('w')?, 3).and_then(|rest| number(rest.strip_prefix("-b")?, 4))
 }
 
-/// What comes after a number of at least so many digits, of which a longer one begins with no zero.
+/// Strips a number of at least `digits` digits and returns the rest; a longer number must not start with zero.
 fn number(value: &str, digits: usize) -> Option<&str> {
     let found = value.bytes().take_while(u8::is_ascii_digit).count();
     (found == digits || found > digits && !value.starts_with('0')).then(|| &value[found..])
@@ -37,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_has_the_digits_that_it_needs_and_one_name() {
+    fn numbers_are_zero_padded_and_unique() {
         for number in (0..1_000_000).step_by(7).chain([9_999, 10_000, 99_999, 100_000, 999_999, 1_000_000]) {
             let block = format!("w{number:03}-b{number:04}");
             assert!(block_id("id", &block).is_ok(), "{block}");

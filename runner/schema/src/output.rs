@@ -1,18 +1,18 @@
-//! Where a result comes from, and what is kept of an output that another tool wrote.
+//! Output formats of workloads and the raw output that is retained of other tools.
 
 use serde::{Deserialize, Serialize};
 
 use crate::check::{self, Check, Violation};
 use crate::read::records;
 
-/// How a workload writes its result.
+/// The output format of a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Format {
     /// One [`crate::Result`] as JSON.
     AssayResult,
-    /// What `go test -bench` prints, as text or as JSON.
+    /// Output of `go test -bench`, as text or JSON.
     GoBench,
-    /// Criterion's folder, or what it prints with `--output-format bencher`.
+    /// Criterion's output folder, or its output with `--output-format bencher`.
     Criterion,
     /// Google Benchmark's JSON.
     GoogleBenchmark,
@@ -23,67 +23,68 @@ pub enum Format {
     /// The JSON of JMH's `-rf json`.
     #[serde(rename = "JMH")]
     Jmh,
-    /// The JSON of one of BenchmarkDotNet's JSON exporters.
+    /// JSON of any of BenchmarkDotNet's JSON exporters.
     BenchmarkDotNet,
     /// The JSON of fio's `--output-format=json`.
     Fio,
-    /// What wrk prints at the end, better with `--latency`.
+    /// wrk's final report, preferably with `--latency`.
     Wrk,
-    /// What sysbench prints at the end.
+    /// sysbench's final report.
     Sysbench,
-    /// The table that divan prints.
+    /// The table printed by divan.
     Divan,
     /// The XML of Catch2's `--reporter xml`.
     Catch2,
-    /// k6's summary at the end of a test, as JSON.
+    /// k6's end-of-test summary as JSON.
     K6,
-    /// A table with a header.
+    /// A table with a header row.
     #[serde(rename = "CSV")]
     Csv,
-    /// Nothing: the process is measured from outside only.
+    /// No output: the process is only measured from outside.
     None,
 }
 
 records! {
-    /// Where the result comes from.
+    /// Where to read the result.
     pub struct Output {
-        /// How it is written.
+        /// The format.
         pub format: Format,
-        /// What the process writes; absent: standard output. Relative to the trial's own folder, in which it then starts.
+        /// Path of the file that the process writes, relative to the trial's own folder, which becomes its working
+        /// directory; absent: standard output.
         pub path: Option<String>,
-        /// Where the metrics are in another tool's output.
+        /// How to find the metrics in another tool's output.
         pub metrics: Option<Vec<MetricSource>>,
     }
 
-    /// Where a metric is in another tool's output.
+    /// Location of a metric in another tool's output.
     #[derive(Default)]
     pub struct MetricSource {
         /// The metric's name.
         pub name: String,
-        /// Its unit, to which figures are converted.
+        /// The metric's unit; figures are converted to it.
         pub unit: String,
-        /// Name of the benchmark, as the tool writes it; absent: the only one there is.
+        /// Name of the benchmark as the tool prints it; absent if there is only one.
         pub benchmark: Option<String>,
-        /// The tool's name of the figure; absent: the one that the format usually has.
+        /// The tool's name of the figure; absent: the default of the format.
         pub field: Option<String>,
-        /// Unit of the figure where the tool does not say.
+        /// Unit of the figure, if the tool does not report one.
         pub field_unit: Option<String>,
     }
 
-    /// An output as it was, in so far as it is kept.
+    /// A retained raw output.
     pub struct RawOutput {
         /// `standard output`, or the file's path.
         pub source: String,
-        /// How many bytes there were.
+        /// Size of the output in bytes.
         pub bytes: u64,
-        /// Of all of them.
+        /// Digest of the complete output.
         pub digest: String,
-        /// As much from the beginning as is kept.
+        /// The output's first [`MOST_TEXT`] characters.
         pub text: String,
     }
 }
 
-/// The longest [`RawOutput::text`], in characters.
+/// Maximum length of [`RawOutput::text`] in characters.
 pub const MOST_TEXT: usize = 1 << 15;
 
 impl Check for Output {
@@ -97,7 +98,7 @@ impl Check for MetricSource {
     fn check(&self) -> Result<(), Violation> {
         check::name("name", &self.name)?;
         check::length("unit", &self.unit, 1, 32)?;
-        // What is absent is as good as anything of one character.
+        // "-" passes the length check, as an absent benchmark does.
         check::length("benchmark", self.benchmark.as_deref().unwrap_or("-"), 1, 512)?;
         check::length("field", self.field.as_deref().unwrap_or("-"), 1, 256)?;
         check::length("fieldUnit", self.field_unit.as_deref().unwrap_or("-"), 1, 32)

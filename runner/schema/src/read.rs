@@ -1,4 +1,4 @@
-//! Strict reading, with errors that a person can act on.
+//! Strict parsing with errors that name position and field.
 
 use std::fmt;
 
@@ -7,18 +7,19 @@ use serde::de::DeserializeOwned;
 
 use crate::check::{Check, Violation};
 
-/// Why a text is not the record it should be.
+/// The reason why a text is not a valid record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadError {
-    /// The field at fault, e.g. `metrics.latency.samples[2]`; empty when the text is not JSON at all or the whole is at fault.
+    /// The invalid field, e.g. `metrics.latency.samples[2]`; empty if the text is not JSON or the whole record is
+    /// invalid.
     pub field: String,
-    /// Line in the text, from 1; absent when the text is well-formed but breaks a rule.
+    /// Line in the text, from 1; absent if the text is well-formed JSON but violates a rule.
     pub line: Option<usize>,
-    /// Column in the line, from 1; 0 when the text ends right after a line break.
+    /// Column in the line, from 1; 0 if the text ends directly after a line break.
     pub column: Option<usize>,
-    /// True when the text ends inside the record.
+    /// Whether the text is truncated inside the record.
     pub incomplete: bool,
-    /// What is wrong.
+    /// Description of the error.
     pub problem: String,
 }
 
@@ -42,7 +43,7 @@ impl From<Violation> for ReadError {
     }
 }
 
-/// Reads exactly one record from `text` and checks every rule of its schema.
+/// Parses exactly one record from `text` and validates it against every rule of its schema.
 pub fn read<T: DeserializeOwned + Check>(text: &[u8]) -> Result<T, ReadError> {
     let mut deserializer = serde_json::Deserializer::from_slice(text);
     let record: T = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
@@ -56,12 +57,12 @@ pub fn read<T: DeserializeOwned + Check>(text: &[u8]) -> Result<T, ReadError> {
 
 fn json_error(field: String, error: &serde_json::Error) -> ReadError {
     let text = error.to_string();
-    // serde_json appends the place, which is reported on its own here.
+    // serde_json appends the position, which is reported separately.
     let problem = text.rsplit_once(" at line ").map_or(text.as_str(), |(problem, _)| problem).to_owned();
     ReadError { field, line: Some(error.line()), column: Some(error.column()), incomplete: error.is_eof(), problem }
 }
 
-/// Reads a field that may be absent but, when there, is not null.
+/// Deserializes a field that may be absent but must not be null.
 pub(crate) fn present<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: serde::Deserializer<'de>,

@@ -1,10 +1,10 @@
-//! What a process used, as the kernel says when it has ended.
+//! Resource usage of a process, as reported by the kernel at its exit.
 
 use crate::check::{self, Check, Violation};
 use crate::read::records;
 
 records! {
-    /// The process's own use, from `wait4`.
+    /// Resource usage of the process itself, from `wait4`.
     #[derive(Default)]
     pub struct Resources {
         /// CPU time in user mode.
@@ -17,9 +17,9 @@ records! {
         pub minor_faults: Option<u64>,
         /// Page faults that needed I/O.
         pub major_faults: Option<u64>,
-        /// Times it waited.
+        /// Voluntary context switches.
         pub voluntary_context_switches: Option<u64>,
-        /// Times it was pushed off its CPU.
+        /// Involuntary context switches.
         pub involuntary_context_switches: Option<u64>,
     }
 }

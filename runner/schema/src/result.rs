@@ -1,4 +1,4 @@
-//! What one workload process says about one trial.
+//! The result record: the report of one workload process about one trial.
 
 use std::collections::BTreeMap;
 
@@ -8,38 +8,38 @@ use crate::check::{self, Check, Violation};
 use crate::read::records;
 
 records! {
-    /// What one workload process says about one trial. Times are seconds and sizes bytes unless a unit says otherwise; a figure the
-    /// process does not have is left out, never written as zero.
+    /// The report of one workload process about one trial. Times are in seconds and sizes in bytes unless a unit is
+    /// given. Figures that the process does not have are omitted, never written as zero.
     pub struct Result {
-        /// The format's name.
+        /// The schema id of the format.
         pub schema: SchemaId,
-        /// Which program ran.
+        /// The program that ran.
         pub workload: Workload,
-        /// What each knob really did.
+        /// The effective value of each parameter.
         pub effective: Option<BTreeMap<String, Scalar>>,
-        /// The measured quantities.
+        /// The measured metrics.
         pub metrics: BTreeMap<String, Metric>,
-        /// Named parts of the measured region, in order.
+        /// Named phases of the measured region, in order.
         pub phases: Option<Vec<Phase>>,
-        /// Work done per trial.
+        /// Amount of work per trial.
         pub counters: Option<BTreeMap<String, Quantity>>,
-        /// Digest of the outputs, which must agree between the arms of a point.
+        /// Digest of the outputs, which must be equal for all arms of a point.
         pub parity: Option<Parity>,
-        /// Physical limits measured by the same process.
+        /// Hardware limits measured by the same process.
         pub ceilings: Option<Vec<Ceiling>>,
     }
 
-    /// Which program ran.
+    /// The program that ran.
     pub struct Workload {
         /// Its name.
         pub name: String,
         /// Its version.
         pub version: String,
-        /// How it was built: compiler, profile, target features.
+        /// Build settings: compiler, profile, target features.
         pub build: Option<BTreeMap<String, String>>,
     }
 
-    /// [`Metric`] as it is written, before it is known that exactly one reading is there.
+    /// Serialized form of [`Metric`], before the check that exactly one reading is present.
     struct LooseMetric {
         unit: String,
         samples: Option<Vec<f64>>,
@@ -47,27 +47,27 @@ records! {
         value: Option<f64>,
     }
 
-    /// An `HdrHistogram`, so that percentiles merge across trials and are never averaged.
+    /// An `HdrHistogram`, which can be merged across trials, so that percentiles are never averaged.
     pub struct Histogram {
         /// How `data` is encoded.
         pub encoding: HistogramEncoding,
         /// The metric's unit per recorded integer, e.g. 1e-9.
         pub scale: f64,
-        /// How many observations it holds.
+        /// Number of observations.
         pub count: u64,
         /// The encoded histogram.
         pub data: String,
     }
 
-    /// A named part of the measured region.
+    /// A named phase of the measured region.
     pub struct Phase {
         /// Its name.
         pub name: String,
-        /// Seconds of every iteration.
+        /// Seconds per iteration.
         pub samples: Vec<f64>,
     }
 
-    /// A value with its unit.
+    /// A value with a unit.
     pub struct Quantity {
         /// The unit.
         pub unit: String,
@@ -75,29 +75,29 @@ records! {
         pub value: f64,
     }
 
-    /// A strong digest of the outputs.
+    /// A cryptographic digest of the outputs.
     pub struct Parity {
-        /// How the digest was made.
+        /// The digest algorithm.
         pub algorithm: ParityAlgorithm,
         /// Lower-case hexadecimal digits.
         pub digest: String,
-        /// How many outputs the digest covers.
+        /// Number of outputs that the digest covers.
         pub items: u64,
     }
 
-    /// A physical limit, and what the workload achieved against it.
+    /// A hardware limit and the figure that the workload achieved against it.
     pub struct Ceiling {
-        /// What is limited, e.g. `readBandwidth`.
+        /// Name of the limited quantity, e.g. `readBandwidth`.
         pub name: String,
         /// The unit of both figures.
         pub unit: String,
-        /// What the machine can do.
+        /// The measured limit of the machine.
         pub limit: f64,
-        /// What the workload did.
+        /// The figure that the workload achieved.
         pub achieved: Option<f64>,
-        /// The instruction set that the limit was measured with.
+        /// Instruction set used to measure the limit.
         pub instructions: Option<String>,
-        /// How many threads it was measured with, at the same time.
+        /// Number of concurrent threads used to measure the limit.
         pub threads: Option<u64>,
     }
 }
@@ -105,19 +105,19 @@ records! {
 /// The `schema` field of a result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SchemaId {
-    /// The only version there is.
+    /// The only version.
     #[default]
     #[serde(rename = "assay.dev/result/v1alpha1")]
     V1Alpha1,
 }
 
-/// A string, a number or a truth value.
+/// A string, a number or a Boolean.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Scalar {
-    /// A truth value.
+    /// A Boolean.
     Bool(bool),
-    /// A number, with the digits it was written with.
+    /// A number with its original digits.
     Number(serde_json::Number),
     /// A string.
     Text(String),
@@ -150,30 +150,30 @@ impl From<u64> for Scalar {
 impl TryFrom<f64> for Scalar {
     type Error = f64;
 
-    /// Fails with the number itself where it is not finite.
+    /// Returns the number as the error if it is not finite.
     fn try_from(number: f64) -> std::result::Result<Self, f64> {
         serde_json::Number::from_f64(number).map(Self::Number).ok_or(number)
     }
 }
 
-/// One measured quantity of the trial.
+/// One measured metric of the trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "LooseMetric", into = "LooseMetric")]
 pub struct Metric {
-    /// UCUM-like: `s`, `By`, `By/s`, `1/s`, `queries/s`.
+    /// Unit in a UCUM-like notation: `s`, `By`, `By/s`, `1/s`, `queries/s`.
     pub unit: String,
-    /// What was measured.
+    /// The measured values.
     pub reading: Reading,
 }
 
-/// The form in which a metric was measured: exactly one of three.
+/// The measured values in exactly one of three forms.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reading {
-    /// Every observation, in order.
+    /// All observations, in order.
     Samples(Vec<f64>),
-    /// A histogram of the observations.
+    /// Histogram of the observations.
     Histogram(Histogram),
-    /// A single figure.
+    /// A single value.
     Value(f64),
 }
 
@@ -203,7 +203,7 @@ impl From<Metric> for LooseMetric {
     }
 }
 
-/// How a histogram is encoded.
+/// Encoding of a histogram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HistogramEncoding {
     /// `HdrHistogram` V2, deflated, in base64.
@@ -211,7 +211,7 @@ pub enum HistogramEncoding {
     HdrV2DeflateBase64,
 }
 
-/// How a parity digest was made.
+/// Parity digest algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ParityAlgorithm {
@@ -258,7 +258,7 @@ impl Check for Result {
             let instructions = ceiling.instructions.as_deref().unwrap_or("-");
             check::length(&format!("ceilings[{i}].instructions"), instructions, 1, 32)?;
             check::require(ceiling.threads != Some(0), &format!("ceilings[{i}].threads"), || {
-                "0 threads measure nothing".to_owned()
+                "0, but at least 1 is required".to_owned()
             })?;
             check::exact(&format!("ceilings[{i}].threads"), ceiling.threads.unwrap_or(0))?;
         }

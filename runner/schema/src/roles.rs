@@ -1,4 +1,4 @@
-//! Trials of several processes, and arms from different images.
+//! Multi-process trials and arms from different images.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,90 +7,90 @@ use crate::read::records;
 use crate::resources::Resources;
 
 records! {
-    /// One kind of process of a trial that has several.
+    /// One process kind of a multi-process trial.
     pub struct Role {
         /// Its name in the template.
         pub name: String,
-        /// Its output is the trial's result, and its end is the trial's.
+        /// Set for the role whose output is the trial's result and whose exit ends the trial.
         pub result: Option<bool>,
-        /// How many of the block's CPUs it has for itself; 0: those that no role has for itself.
+        /// Number of the block's CPUs reserved for it; 0: it shares the unreserved ones.
         pub cpus: Option<u64>,
-        /// What must be seen before the next role starts; absent: nothing.
+        /// Readiness condition for starting the next role; absent: start it immediately.
         pub readiness: Option<Readiness>,
-        /// How long it may take to end after SIGTERM before it is killed.
+        /// Time allowed between SIGTERM and SIGKILL.
         pub stop_grace_seconds: Option<f64>,
     }
 
-    /// What must be seen of a role before the next one starts.
+    /// The readiness condition of a role.
     pub struct Readiness {
-        /// Where to look.
+        /// The kind of condition.
         pub on: ReadyOn,
-        /// The text of a line, or the path of a file.
+        /// Text of a line, or path of a file.
         pub text: Option<String>,
-        /// How long that may take.
+        /// Readiness timeout in seconds.
         pub timeout_seconds: f64,
     }
 
-    /// What a role other than the one with the result runs.
+    /// The command of a role without the result.
     pub struct RoleCommand {
         /// Program and arguments.
         pub argv: Vec<String>,
-        /// The elements of `argv` in which ports are named.
+        /// Indices of the elements of `argv` with port placeholders.
         pub ports: Option<Vec<usize>>,
     }
 
-    /// An image that arms take their programs from.
+    /// An image from which arms take their programs.
     pub struct Image {
-        /// Its tag or digest.
+        /// Tag or digest reference.
         pub reference: String,
-        /// Folder of the copy: a program at `/p` in the image is at `root/p`.
+        /// Folder of the copy. A program at `/p` in the image is at `root/p`.
         pub root: String,
-        /// Absolute paths of the files and folders copied.
+        /// Absolute paths of the copied files and folders.
         pub files: Vec<String>,
     }
 
-    /// What became of one process of a trial that has several.
+    /// Observed state of one process of a multi-process trial.
     #[derive(Default)]
     pub struct RoleSeen {
         /// Its name in the template.
         pub name: String,
-        /// What it did is said by the attempt itself.
+        /// Set for the role with the result; the other fields are then in the attempt itself.
         pub result: Option<bool>,
-        /// The CPUs it was pinned to, as the kernel prints them.
+        /// The CPUs to which it was pinned, in the kernel's list format.
         pub cpus: Option<String>,
-        /// The block has too few CPUs to give it its own.
+        /// Set if the block has too few CPUs to reserve any for this role.
         pub shared: Option<bool>,
-        /// The port that was its own.
+        /// The port assigned to it.
         pub port: Option<u64>,
-        /// Of the file executed.
+        /// Digest of the executed file.
         pub program_digest: Option<String>,
-        /// From its launch until it was ready.
+        /// Time from launch to readiness.
         pub ready_seconds: Option<f64>,
         /// The exit code, when it exited.
         pub exit_code: Option<i64>,
-        /// The signal that ended it.
+        /// The signal that terminated it.
         pub signal: Option<i64>,
-        /// It did not end in time after SIGTERM.
+        /// Set if it did not exit in time after SIGTERM.
         pub killed: Option<bool>,
-        /// The end of its output, of a trial that did not succeed.
+        /// Tail of its output; only for trials that did not succeed.
         pub output_tail: Option<String>,
-        /// What it used.
+        /// Its resource usage.
         pub resources: Option<Resources>,
     }
 }
 
-/// Where a role's readiness shows.
+/// Kinds of readiness conditions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReadyOn {
-    /// It listens at its port.
+    /// The role listens on its port.
     Port,
-    /// A line of its output has a text.
+    /// A line of its output contains the text.
     Line,
-    /// A file exists.
+    /// The file exists.
     File,
 }
 
-/// Most processes that a trial can have.
+/// Maximum number of processes per trial.
 pub(crate) const MOST_ROLES: usize = 8;
 
 impl Check for Role {

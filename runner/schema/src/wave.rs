@@ -1,4 +1,4 @@
-//! What the planner asks for: the blocks of one wave.
+//! The wave record: the blocks that the planner wants executed.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ use crate::read::records;
 use crate::roles::{Image, MOST_ROLES, Role, RoleCommand};
 
 records! {
-    /// Everything `assay-runner` needs to execute the blocks of one wave.
+    /// Input of `assay-runner`: everything needed to execute the blocks of one wave.
     pub struct Wave {
-        /// The format's name.
+        /// The schema id of the format.
         pub schema: SchemaId,
         /// The run this wave belongs to.
         pub run: Run,
@@ -21,120 +21,120 @@ records! {
         pub experiment: String,
         /// The wave's number in its run, from 0.
         pub wave: u64,
-        /// Why the blocks run; without it to reach a verdict.
+        /// Purpose of the blocks; absent: to reach a verdict.
         pub purpose: Option<Purpose>,
-        /// What every trial of the wave has in common.
+        /// Settings shared by all trials of the wave.
         pub workload: Workload,
-        /// What a block must find before its first trial.
+        /// Preconditions of every block.
         pub environment: Option<Requirements>,
-        /// The images that arms take their programs from.
+        /// The images from which arms take their programs.
         pub images: Option<Vec<Image>>,
         /// The combinations of sweep values.
         pub points: Vec<Point>,
-        /// The alternatives compared.
+        /// The compared arms.
         pub arms: Vec<Arm>,
         /// The commands, one per point and arm.
         pub cells: Vec<Cell>,
-        /// The groups of trials, each run in one pod on one node.
+        /// Groups of trials, each executed in one pod on one node.
         pub blocks: Vec<Block>,
     }
 
-    /// Which run a record belongs to.
+    /// Identity of the run.
     pub struct Run {
         /// Kubernetes namespace; empty for a local run.
         pub namespace: String,
         /// Name of the `BenchmarkRun`.
         pub name: String,
-        /// Its uid, which no later run of the same name shares.
+        /// uid of the `BenchmarkRun`, unique among runs of the same name.
         pub uid: String,
     }
 
-    /// What every trial of a wave has in common.
+    /// Settings shared by all trials of a wave.
     pub struct Workload {
-        /// Image reference the blocks run; absent for a local run.
+        /// Image of the blocks; absent for a local run.
         pub image: Option<String>,
-        /// Where the result comes from.
+        /// Where to read the result.
         pub output: Output,
-        /// A result without a parity digest is malformed.
+        /// If set, a result without a parity digest is malformed.
         pub parity_required: Option<bool>,
-        /// A trial that runs longer than this many seconds is killed.
+        /// Trials are killed after this many seconds.
         pub timeout_seconds: f64,
-        /// From which every process's layout of memory is drawn; absent: it is what the system makes of it.
+        /// Seed of the memory layout randomization of each process; absent: use the system's own.
         pub layout_seed: Option<u64>,
-        /// What trials prepare is kept for later trials of the same arm of the block; absent: nothing is.
+        /// If set, data prepared by trials is retained for later trials of the same arm in the block.
         pub prepares: Option<bool>,
-        /// The processes of a trial in the order in which they start; absent: a trial is one process.
+        /// The processes of a trial in start order; absent: one process.
         pub roles: Option<Vec<Role>>,
     }
 
-    /// What a block must find before its first trial.
+    /// Preconditions of a block.
     #[derive(Default)]
     pub struct Requirements {
-        /// Keys of the fingerprint, hard or soft, and the values they must have, as text.
+        /// Required values of fingerprint keys, hard or soft, as text.
         pub require: Option<BTreeMap<String, String>>,
-        /// The isolation level that the block must read back.
+        /// The required isolation level, as read back by the block.
         pub isolation: Option<RequiredIsolation>,
     }
 
     /// One combination of sweep values.
     pub struct Point {
-        /// `name=value` of every sweep axis, joined by commas; empty when there is no sweep.
+        /// `name=value` of all sweep axes, comma-separated; empty without a sweep.
         pub key: String,
-        /// The same as a map.
+        /// The same values as a map.
         pub parameters: BTreeMap<String, String>,
     }
 
-    /// One alternative.
+    /// One arm.
     pub struct Arm {
         /// Its name in the run.
         pub name: String,
-        /// Whether the others are compared with it.
+        /// Whether this is the baseline of all comparisons.
         pub baseline: bool,
-        /// The baseline again, run from a copy of its program.
+        /// Set for the null arm, which runs a copy of the baseline's program.
         pub null: Option<bool>,
-        /// Reference of the image that its programs are from.
+        /// Reference of the image with its programs.
         pub image: Option<String>,
     }
 
-    /// The command that one trial of a point and arm runs.
+    /// The command for trials of one point and arm.
     pub struct Cell {
         /// Index into [`Wave::points`].
         pub point: usize,
         /// Index into [`Wave::arms`].
         pub arm: usize,
-        /// Which of the arm's builds it runs, of an arm that is several.
+        /// The name of the build executed; only for arms with several builds.
         pub build: Option<String>,
-        /// Reference of the image that the build's programs are from; absent: the arm's.
+        /// Reference of the image with the build's programs; absent: the arm's image.
         pub image: Option<String>,
-        /// Program and arguments, passed on verbatim but for ports.
+        /// Program and arguments, passed verbatim except for port placeholders.
         pub argv: Vec<String>,
-        /// The elements of `argv` in which `$(port.ROLE)` stands for a role's port.
+        /// Indices of the elements of `argv` in which `$(port.ROLE)` is replaced by a role's port.
         pub ports: Option<Vec<usize>>,
-        /// The commands of the other roles, in their order.
+        /// The commands of the other roles, in role order.
         pub roles: Option<Vec<RoleCommand>>,
-        /// Environment, passed on verbatim.
+        /// Environment variables, passed verbatim.
         pub env: BTreeMap<String, String>,
-        /// Every parameter in force, for the record.
+        /// Effective parameters, recorded in each attempt.
         pub parameters: BTreeMap<String, String>,
     }
 
-    /// Trials that run one after the other in one place.
+    /// Trials executed sequentially in one pod.
     pub struct Block {
         /// `w<wave>-b<block>`.
         pub id: String,
-        /// The claim under which the block may run.
+        /// The lease under which the block may run.
         pub lease: Option<Lease>,
-        /// Cells launched once before the measured slots.
+        /// Cells executed once as warm-ups, before the measured slots.
         pub warmup: Option<Vec<usize>>,
         /// The cell of each measured slot.
         pub order: Vec<usize>,
     }
 
-    /// The claim under which a block may run.
+    /// The lease under which a block may run.
     pub struct Lease {
-        /// The node claimed.
+        /// The leased node.
         pub node: String,
-        /// The fencing token, which grows with every claim.
+        /// The fencing token, which increases with every acquisition.
         pub token: u64,
     }
 }
@@ -142,13 +142,13 @@ records! {
 /// The `schema` field of a wave.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SchemaId {
-    /// The only version there is.
+    /// The only version.
     #[default]
     #[serde(rename = "assay.dev/wave/v1alpha1")]
     V1Alpha1,
 }
 
-/// What a wave's blocks may be used for. The runner does not care; the analysis does.
+/// Purpose of a wave's blocks; used by the analysis and ignored by the runner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Purpose {
@@ -156,14 +156,14 @@ pub enum Purpose {
     Screen,
     /// To repeat a verdict on fresh blocks.
     Confirm,
-    /// To try loads, with a part of the cells only.
+    /// To search for loads; covers only some of the cells.
     Search,
 }
 
 /// The isolation levels that can be required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RequiredIsolation {
-    /// The block's CPUs are its own.
+    /// Exclusive CPUs for the block.
     #[serde(rename = "ExclusiveCPUs")]
     ExclusiveCpus,
 }

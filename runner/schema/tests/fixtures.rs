@@ -1,4 +1,4 @@
-//! The types, the schemas and the fixtures must agree.
+//! Types, schemas and fixtures must agree.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ impl Kind {
         }
     }
 
-    /// Reads the text with the Rust type and writes it again.
+    /// Parses the text with the Rust type and serializes it again.
     fn round_trip(self, text: &[u8]) -> Result<Value, ReadError> {
         fn through<T: DeserializeOwned + Serialize + Check>(text: &[u8]) -> Result<Value, ReadError> {
             let record: T = assay_schema::read(text)?;
@@ -68,7 +68,7 @@ fn fixtures(folder: &str) -> Vec<(PathBuf, Vec<u8>)> {
     paths.into_iter().map(|path| (path.clone(), fs::read(&path).expect("the fixture can be read"))).collect()
 }
 
-/// The same value with every number as a float: 8 and 8.0 are one number in JSON.
+/// Normalizes all numbers to floats, because 8 and 8.0 are the same number in JSON.
 fn plain(value: Value) -> Value {
     match value {
         Value::Number(number) => json!(number.as_f64().expect("a finite number")),
@@ -79,7 +79,7 @@ fn plain(value: Value) -> Value {
 }
 
 #[test]
-fn the_ids_are_those_of_the_schemas() {
+fn type_ids_match_the_schemas() {
     for (schema, written, id) in [
         (assay_schema::WAVE_SCHEMA, json!(assay_schema::wave::SchemaId::default()), "assay.dev/wave/v1alpha1"),
         (assay_schema::ATTEMPT_SCHEMA, json!(assay_schema::attempt::SchemaId::default()), "assay.dev/attempt/v1alpha1"),
@@ -104,7 +104,7 @@ fn valid_fixtures_pass_the_schema_and_round_trip_unchanged() {
 }
 
 #[test]
-fn invalid_fixtures_are_refused_by_the_schema_and_by_the_types() {
+fn invalid_fixtures_are_rejected_by_schema_and_types() {
     for (path, text) in fixtures("invalid") {
         let kind = Kind::of(&path);
         let value: Value = serde_json::from_slice(&text).expect("even an invalid fixture is JSON");
@@ -113,7 +113,7 @@ fn invalid_fixtures_are_refused_by_the_schema_and_by_the_types() {
     }
 }
 
-/// Breaks every valid fixture in every field in many ways. The hand-written checks must say of each what the schema says.
+/// Mutates every field of every valid fixture. The hand-written checks must agree with the schema on each mutant.
 #[test]
 fn types_and_schema_agree_on_every_mutation() {
     let long = |n: usize| json!("x".repeat(n));
@@ -187,7 +187,7 @@ fn types_and_schema_agree_on_every_mutation() {
 
 fn collect(value: &Value, at: String, pointers: &mut Vec<String>) {
     match value {
-        // The first two entries stand for all.
+        // The first two entries represent all.
         Value::Array(items) => {
             for (i, item) in items.iter().enumerate().take(2) {
                 collect(item, format!("{at}/{i}"), pointers);
@@ -206,7 +206,7 @@ fn collect(value: &Value, at: String, pointers: &mut Vec<String>) {
 }
 
 #[test]
-fn errors_say_where_and_what() {
+fn errors_have_position_and_problem() {
     let read = |text: &str| assay_schema::read::<assay_schema::Result>(text.as_bytes()).expect_err("refused");
     let head = r#"{"schema": "assay.dev/result/v1alpha1", "workload": {"name": "w", "version": "1"},"#;
 

@@ -1,6 +1,6 @@
 //! A hostile workload against the runner, with a keeper.
 //!
-//! Root may do everything to everybody, so where the tests run as root the runner and its trials run as somebody else.
+//! Root has unlimited access. If the tests run as root, the runner and its trials run as an unprivileged user.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -12,14 +12,14 @@ use super::*;
 
 const NOBODY: u32 = 65532;
 
-/// A keeper that remembers what it was told.
+/// A keeper that records all messages.
 struct Kept {
     lines: Vec<Value>,
 }
 
 impl Kept {
-    fn of(&self, what: &str) -> Vec<&Value> {
-        self.lines.iter().filter_map(|line| line.get(what)).collect()
+    fn of(&self, action: &str) -> Vec<&Value> {
+        self.lines.iter().filter_map(|line| line.get(action)).collect()
     }
 
     fn attempts(&self) -> Vec<Attempt> {
@@ -33,7 +33,7 @@ impl Kept {
     }
 }
 
-/// Takes one connection and answers until it ends.
+/// Accepts one connection and answers until it closes.
 fn keep(socket: &Path, hello: Value) -> JoinHandle<Kept> {
     let listener = UnixListener::bind(socket).expect("a socket");
     fs::set_permissions(socket, fs::Permissions::from_mode(0o666)).expect("set");
@@ -61,8 +61,8 @@ fn hello() -> Value {
     json!({"keeper": "assay.dev/keeper/v1alpha1", "executor": "pod_1", "ended": {}})
 }
 
-/// Copies a program and waits until it can be executed: another test that forks meanwhile holds the copy open for writing until its
-/// child executes something.
+/// Copies a program and waits until it can be executed. A concurrent fork in another test holds the copy open for
+/// writing until its child calls exec.
 fn place(program: &Path, to: &Path, arguments: &[&str]) {
     fs::copy(program, to).expect("copied");
     fs::set_permissions(to, fs::Permissions::from_mode(0o755)).expect("set");
@@ -74,12 +74,12 @@ fn place(program: &Path, to: &Path, arguments: &[&str]) {
 }
 
 impl Bench {
-    /// Runs the block with a keeper, as somebody who is not root; what is below the folder belongs to them.
+    /// Runs the block with a keeper, as an unprivileged user who owns the folder.
     fn besieged(&self, hello: Value) -> (Kept, Output) {
         fs::write(self.path("wave.json"), self.wave.to_string()).expect("the wave is written");
         let socket = self.path("socket");
         let keeper = keep(&socket, hello);
-        // Whoever it runs as can read it there.
+        // A copy that this user can read.
         let runner = self.path("assay-runner");
         place(Path::new(env!("CARGO_BIN_EXE_assay-runner")), &runner, &["--version"]);
         let mut command = Command::new(&runner);
@@ -97,7 +97,8 @@ impl Bench {
         (keeper.join().expect("the keeper"), output)
     }
 
-    /// A trial of the baseline, one of a hostile candidate, and one of the baseline again, each with a program of its own.
+    /// A trial of the baseline, one of a hostile candidate and a second one of the baseline, each with a separate
+    /// program.
     fn hostile(arguments: &[&str]) -> Self {
         let bench = Self::new(&[&[], &[]]);
         let own = std::env::current_exe().expect("own path");
@@ -121,7 +122,7 @@ impl Bench {
     }
 }
 
-pub(super) fn attacks_on_the_runner_and_its_keeper_are_refused() {
+pub(super) fn attacks_on_the_runner_and_its_keeper_fail() {
     for name in [
         "trace",
         "seize",
@@ -146,7 +147,7 @@ pub(super) fn attacks_on_the_runner_and_its_keeper_are_refused() {
     }
 }
 
-pub(super) fn every_trial_is_known_before_it_starts_and_kept_before_the_next() {
+pub(super) fn trials_are_announced_before_and_stored_after_execution() {
     let (kept, output) = Bench::hostile(&["ok"]).besieged(hello());
     assert!(output.status.success(), "{}", stderr(&output));
     let order: Vec<&str> = kept
@@ -179,7 +180,7 @@ pub(super) fn a_daemon_does_not_outlive_its_trial() {
     assert_eq!(attempts.iter().map(|attempt| attempt.left_behind).collect::<Vec<_>>(), [None, Some(1), None]);
 }
 
-pub(super) fn what_was_closed_to_be_kept_is_removed_too() {
+pub(super) fn write_protected_files_are_removed() {
     let (kept, output) = Bench::hostile(&["close"]).besieged(hello());
     assert!(output.status.success(), "{}", stderr(&output));
     let attempts = kept.attempts();
@@ -189,7 +190,7 @@ pub(super) fn what_was_closed_to_be_kept_is_removed_too() {
     assert_message(&attempts[2], Outcome::Succeeded, &[]);
 }
 
-pub(super) fn what_is_no_file_is_no_result() {
+pub(super) fn special_files_are_not_results() {
     for (name, path, words) in [
         ("pipe", "result.json", "not a regular file"),
         ("link", "result.json", "symbolic links"),
@@ -205,61 +206,61 @@ pub(super) fn what_is_no_file_is_no_result() {
         let (kept, output) = bench.besieged(hello());
         assert!(output.status.success(), "{name}: {}", stderr(&output));
         assert_message(&kept.attempts()[1], Outcome::Malformed, &[words]);
-        assert!(start.elapsed() < Duration::from_secs(20), "{name} held the runner up");
+        assert!(start.elapsed() < Duration::from_secs(20), "{name} blocked the runner");
     }
 }
 
-pub(super) fn whoever_ends_the_runner_does_not_hide_its_trial() {
-    for (what, last) in [("stop", Some("a process beside the runner sent it SIGTERM")), ("kill", None)] {
-        let (kept, output) = Bench::hostile(&["attack", what, "-"]).besieged(hello());
-        assert!(!output.status.success(), "{what}");
-        assert_eq!((kept.of("started").len(), kept.of("attempt").len()), (2, 1), "{what}: that it began is known");
-        assert_eq!(kept.of("failed").first().and_then(|reason| reason.as_str()), last, "{what}");
-        assert!(kept.of("stopped").is_empty(), "{what}: nobody from outside did it");
+pub(super) fn killing_the_runner_does_not_hide_the_trial() {
+    for (action, last) in [("stop", Some("another process of the pod sent it SIGTERM")), ("kill", None)] {
+        let (kept, output) = Bench::hostile(&["attack", action, "-"]).besieged(hello());
+        assert!(!output.status.success(), "{action}");
+        assert_eq!((kept.of("started").len(), kept.of("attempt").len()), (2, 1), "{action}: the start is recorded");
+        assert_eq!(kept.of("failed").first().and_then(|reason| reason.as_str()), last, "{action}");
+        assert!(kept.of("stopped").is_empty(), "{action}: no stop from outside is reported");
     }
 }
 
-pub(super) fn what_a_trial_changes_of_the_runner_no_other_trial_inherits() {
-    for (what, kept_from_it) in [
+pub(super) fn changed_runner_attributes_are_not_inherited() {
+    for (action, kept_from_it) in [
         ("files", None),
         ("cpus", None),
         ("disk", None),
         ("batch", None),
-        // What only root could give back ends the block, whose other trials run in another pod.
+        // An attribute that only root could restore ends the block; its other trials run in another pod.
         ("all files", Some("limit Nofile")),
         ("idle", Some("priority")),
     ] {
-        let mut bench = Bench::hostile(&["handicap", what]);
+        let mut bench = Bench::hostile(&["handicap", action]);
         bench.wave["cells"][0]["argv"][2] = json!("inherited");
         let (kept, output) = bench.besieged(hello());
         let (attempts, reason) = (kept.attempts(), kept.of("failed").first().and_then(|reason| reason.as_str()));
-        assert_eq!(output.status.success(), kept_from_it.is_none(), "{what}: {}", stderr(&output));
+        assert_eq!(output.status.success(), kept_from_it.is_none(), "{action}: {}", stderr(&output));
         if let Some(named) = kept_from_it {
-            assert_eq!((kept.of("started").len(), attempts.len()), (2, 1), "{what}: that trial failed, and no other");
+            assert_eq!((kept.of("started").len(), attempts.len()), (2, 1), "{action}: only that trial failed");
             assert!(
-                reason.is_some_and(|reason| reason.contains("be given back") && reason.contains(named)),
+                reason.is_some_and(|reason| reason.contains("cannot be restored") && reason.contains(named)),
                 "{reason:?}"
             );
             continue;
         }
-        assert!(attempts[0].stderr_tail.as_deref().is_some_and(|said| said.contains("Max open files")), "{what}");
-        assert_eq!(attempts[2].stderr_tail, attempts[0].stderr_tail, "{what}: as before the hostile trial");
+        assert!(attempts[0].stderr_tail.as_deref().is_some_and(|said| said.contains("Max open files")), "{action}");
+        assert_eq!(attempts[2].stderr_tail, attempts[0].stderr_tail, "{action}: as before the hostile trial");
     }
 }
 
-pub(super) fn a_trial_that_ended_an_execution_is_not_run_again() {
+pub(super) fn trial_that_killed_an_execution_is_not_retried() {
     let mut told = hello();
     told["ended"] = json!({"w000-b0003-s00001": "pod_0/w000-b0003-s00001: killed for memory"});
     let (kept, output) = Bench::hostile(&["ok"]).besieged(told);
     assert!(output.status.success(), "{}", stderr(&output));
     let attempts = kept.attempts();
-    assert_message(&attempts[1], Outcome::Failed, &["ended an earlier execution", "killed for memory"]);
+    assert_message(&attempts[1], Outcome::Failed, &["terminated an earlier execution", "killed for memory"]);
     assert_eq!(attempts[1].noise.during.steal_ratio, None, "nothing ran");
     assert_eq!(kept.of("started").len(), 2, "it was not begun");
     assert_message(&attempts[2], Outcome::Succeeded, &[]);
 }
 
-pub(super) fn a_runner_without_its_keeper_runs_nothing_more() {
+pub(super) fn runner_without_keeper_stops() {
     let bench = Bench::hostile(&["ok"]);
     let (kept, output) = bench.besieged(json!({"keeper": "another protocol", "executor": "pod_1"}));
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
@@ -268,5 +269,5 @@ pub(super) fn a_runner_without_its_keeper_runs_nothing_more() {
     let (kept, output) = bench.besieged(json!({"refused": "this execution was started before"}));
     let said = stderr(&output);
     assert!(!output.status.success() && kept.of("started").is_empty(), "{said}");
-    assert!(said.contains("the keeper refuses the block: this execution was started before"), "{said}");
+    assert!(said.contains("the keeper rejected the block: this execution was started before"), "{said}");
 }

@@ -1,15 +1,15 @@
-//! Trials of several processes, and arms whose programs are from different images.
+//! Multi-process trials and arms with programs from different images.
 
 use std::os::unix::fs::symlink;
 
 use super::*;
 
-/// A trial of a server and a client that asks it. The second cell list is the client's arguments.
+/// A trial with a server and a client that queries it. The second list has the client's arguments.
 fn served(server: &[&str], client: &[&str]) -> Bench {
     with_roles(Bench::new(&[client]), server, json!({"on": "Port", "timeoutSeconds": 10}))
 }
 
-/// Gives every cell a server, whose last argument notes are kept in the bench's folder.
+/// Adds a server to every cell; its last argument, the notes file, is placed in the bench's folder.
 fn with_roles(mut bench: Bench, server: &[&str], readiness: Value) -> Bench {
     let own = std::env::current_exe().expect("own path").display().to_string();
     let argv: Vec<&str> = [own.as_str(), "testee"].into_iter().chain(server.iter().copied()).collect();
@@ -46,7 +46,7 @@ pub(crate) fn a_server_is_ready_before_its_client_and_ended_after_it() {
         assert!(server.ready_seconds.is_some_and(|seconds| seconds < 10.0));
         assert!(server.resources.as_ref().is_some_and(|resources| resources.minor_faults > Some(0)));
         assert!(server.program_digest.as_ref().is_some_and(|digest| digest.starts_with("blake3:")));
-        assert_eq!(server.output_tail, None, "nobody needs it of a trial that succeeded");
+        assert_eq!(server.output_tail, None, "a successful trial does not need it");
         assert_eq!((role(attempt, "client").result, role(attempt, "client").resources.is_none()), (Some(true), true));
         assert_eq!(attempt.argv[3], SERVER, "the record has the plan's arguments");
         assert_ne!(server.port, role(attempt, "client").port);
@@ -90,9 +90,9 @@ pub(crate) fn readiness_can_be_a_line_or_a_file() {
 
 pub(crate) fn a_server_that_never_becomes_ready_fails_its_trial() {
     let cases = [
-        (json!({"on": "Port", "timeoutSeconds": 0.5}), "nothing listens at its port"),
+        (json!({"on": "Port", "timeoutSeconds": 0.5}), "nothing listens on its port"),
         (json!({"on": "Line", "text": "up", "timeoutSeconds": 0.5}), "no line of its output has the text \"up\""),
-        (json!({"on": "File", "text": "/none/ready", "timeoutSeconds": 0.5}), "the file /none/ready is not there"),
+        (json!({"on": "File", "text": "/none/ready", "timeoutSeconds": 0.5}), "file /none/ready does not exist"),
     ];
     for (readiness, sign) in cases {
         let (attempts, _) = with_roles(Bench::new(&[&["ok"]]), &["say", "still loading"], readiness).run();
@@ -114,7 +114,7 @@ pub(crate) fn a_server_that_ends_early_fails_its_trial_and_not_the_block() {
     assert_message(&in_background[0], Outcome::Failed, &["code 0 before it was ready", "stays in the foreground"]);
     assert_eq!(role(&attempts[0], "server").exit_code, Some(3));
 
-    // It answers once, and then it is gone while the client still asks.
+    // The server answers once and exits while the client still queries it.
     let mut bench = served(&["serve-once", SERVER, "7"], &["ask-for-ever", SERVER]);
     bench.wave["blocks"][0]["order"] = json!([0, 0]);
     let (attempts, _) = bench.run();
@@ -125,7 +125,7 @@ pub(crate) fn a_server_that_ends_early_fails_its_trial_and_not_the_block() {
     }
 }
 
-pub(crate) fn a_server_that_has_done_its_work_may_end() {
+pub(crate) fn server_may_exit_with_code_0_after_readiness() {
     let (attempts, _) = served(&["serve-once", SERVER, "0"], &["ask-until-gone", SERVER]).run();
     assert_message(&attempts[0], Outcome::Succeeded, &[]);
     assert_eq!(role(&attempts[0], "server").exit_code, Some(0));
@@ -140,7 +140,7 @@ pub(crate) fn a_server_that_cannot_be_started_is_named() {
 }
 
 pub(crate) fn a_server_that_ignores_sigterm_is_killed_with_its_descendants() {
-    // It leaves a process in its group and two outside, and all four ignore SIGTERM.
+    // It leaves one process in its group and two outside, all of which ignore SIGTERM.
     let line = json!({"on": "Line", "text": "stubborn", "timeoutSeconds": 10});
     let mut bench = with_roles(Bench::new(&[&["ok"], &["ok"]]), &["stubborn-server"], line);
     let notes = bench.folder.path().display().to_string();
@@ -176,7 +176,7 @@ pub(crate) fn sigterm_while_a_server_gets_ready_stops_at_once() {
     assert!(pids.iter().all(|&pid| !is_running(pid)), "one escaped");
 }
 
-pub(crate) fn roles_run_on_cpus_of_their_own_where_there_are_enough() {
+pub(crate) fn roles_have_exclusive_cpus_if_available() {
     let mut bench = with_roles(Bench::new(&[&["affinity"]]), &["affinity"], Value::Null);
     let (server, client) = (bench.text("server"), bench.text("client"));
     let wave = &mut bench.wave;
@@ -191,7 +191,11 @@ pub(crate) fn roles_run_on_cpus_of_their_own_where_there_are_enough() {
     let read = |file: &str| fs::read_to_string(file).expect("noted");
     for name in ["server", "client"] {
         let noted = read(if name == "server" { &server } else { &client });
-        assert_eq!(role(&attempts[0], name).cpus.as_deref(), Some(noted.as_str()), "what is recorded is what it had");
+        assert_eq!(
+            role(&attempts[0], name).cpus.as_deref(),
+            Some(noted.as_str()),
+            "the record has the actual affinity"
+        );
     }
     let allowed = attempts[0].isolation.cpus_allowed.clone().expect("readable");
     let shared = role(&attempts[0], "server").shared == Some(true);
@@ -200,7 +204,7 @@ pub(crate) fn roles_run_on_cpus_of_their_own_where_there_are_enough() {
     assert!(attempts[0].environment.soft.contains_key("roleCpus"));
 }
 
-/// Two arms whose programs are from two images, copied as an init container copies them.
+/// Two arms with programs from two images, copied as by an init container.
 pub(crate) fn arms_run_the_programs_of_their_images() {
     let mut bench = with_null_arm(Bench::new(&[&["place"], &["place"], &["place"]]));
     let own = std::env::current_exe().expect("own path");
@@ -210,7 +214,7 @@ pub(crate) fn arms_run_the_programs_of_their_images() {
         .map(|(i, name)| {
             let from = bench.path(name).join("bin");
             fs::create_dir_all(&from).expect("a folder");
-            // A link stands for a copy of a large file; what it leads to is what is copied.
+            // A link represents a copy of a large file; its target is copied.
             symlink(&own, from.join("testee")).expect("a link");
             json!({"reference": format!("lab/{name}:1"), "root": bench.text(&format!("images/{i}")), "files": ["/bin"]})
         })
@@ -229,7 +233,7 @@ pub(crate) fn arms_run_the_programs_of_their_images() {
         bench.wave["cells"][cell]["arm"] = json!(cell);
         bench.wave["cells"][cell]["argv"] = json!(["/bin/testee", "testee", "place", file]);
     }
-    // Before anything is copied nothing can run, and the reason is said.
+    // Without the copies every trial reports the reason.
     let (attempts, _) = bench.run();
     assert_message(&attempts[0], Outcome::NotStarted, &["arm old: image lab/old:1", "was not copied"]);
     fs::remove_dir_all(bench.path("out")).expect("removed");
@@ -246,14 +250,14 @@ pub(crate) fn arms_run_the_programs_of_their_images() {
         assert_message(attempt, Outcome::Succeeded, &[]);
         let (program, called): (String, String) =
             serde_json::from_slice(&fs::read(bench.path(&format!("place-{i}.json"))).expect("noted")).expect("JSON");
-        assert_eq!(called, "/bin/testee", "it is called what the plan calls it");
+        assert_eq!(called, "/bin/testee", "argv[0] is unchanged");
         let soft = &attempt.environment.soft;
         let key = |name: &str| soft.get(name).and_then(|value| serde_json::to_value(value).ok());
         let root = bench.text(&format!("images/{}", i % 2));
         assert_eq!(
             program.starts_with(&root),
             i < 2,
-            "{program}: the null arm runs a copy, the others what was copied"
+            "{program}: the null arm runs a second copy, the others the image's copy"
         );
         assert_eq!(key("image"), Some(json!(["lab/old:1", "lab/new:1"][i % 2])));
         assert!(key("programDigest").is_some() && key("imageFilesDigest").is_some(), "{soft:?}");

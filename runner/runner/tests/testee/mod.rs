@@ -1,4 +1,4 @@
-//! The workload of the tests: it does what its arguments say, and some of that is very bad.
+//! The workload of the tests. Its arguments select its behaviour, including misbehaviour.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,7 +17,7 @@ use rustix::process::Resource;
 
 const RESULT: &str = r#"{"schema": "assay.dev/result/v1alpha1", "workload": {"name": "testee", "version": "1"}, "metrics": {"latency": {"unit": "s", "samples": [0.25, 0.5]}}, "parity": {"algorithm": "blake3", "digest": "0123456789abcdef0123456789abcdef", "items": 1}}"#;
 
-/// `<program> testee <what> <argument>…`
+/// `<program> testee <action> <argument>…`
 pub(crate) fn main() {
     let arguments: Vec<String> = std::env::args().skip(2).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -39,7 +39,7 @@ pub(crate) fn main() {
                 exit(1);
             }
         },
-        // What is written again has thrice as many bytes.
+        // Rewriting dirties three times as many bytes.
         ["grow"] => {
             let samples = "1e15,".repeat(99_999);
             let metric = |i| format!(r#""m{i}": {{"unit": "s", "samples": [{samples}1]}}, "#);
@@ -66,7 +66,7 @@ pub(crate) fn main() {
             println!("chatter on standard output");
             fs::write(path, RESULT).expect("written");
         }
-        // Puts a file wherever it is told that it may write, and says where it found one.
+        // Creates a file in every writable location and reports earlier ones.
         ["plant", name] => {
             let variables = std::env::vars().filter(|(name, _)| name == "TMPDIR" || name.starts_with("XDG_"));
             for (variable, folder) in variables {
@@ -118,7 +118,7 @@ pub(crate) fn main() {
             rustix::process::kill_process(rustix::process::getppid().expect("a parent"), rustix::process::Signal::KILL)
                 .expect("it may be killed")
         }
-        // Changes what others inherit from whoever launched this.
+        // Changes attributes of the parent that other trials inherit.
         ["handicap", what] => {
             let others = rustix::process::getppid();
             let (pid, none) = (others.expect("a parent").as_raw_nonzero().get(), 0);
@@ -127,7 +127,7 @@ pub(crate) fn main() {
                 match what {
                     "batch" => libc::syscall(libc::SYS_sched_setscheduler, pid, libc::SCHED_BATCH, &raw const none),
                     "idle" => libc::syscall(libc::SYS_sched_setscheduler, pid, libc::SCHED_IDLE, &raw const none),
-                    // The class of those who come last.
+                    // The idle I/O class.
                     "disk" => libc::syscall(libc::SYS_ioprio_set, 1, pid, 3 << 13),
                     _ => 0,
                 }
@@ -150,14 +150,14 @@ pub(crate) fn main() {
             }
             println!("{RESULT}");
         }
-        // Says what it has inherited.
+        // Prints the inherited attributes.
         ["inherited"] => {
             let limits = fs::read_to_string("/proc/self/limits").expect("readable");
             let status = fs::read_to_string("/proc/self/status").expect("readable");
             let list = status.lines().find(|line| line.starts_with("Cpus_allowed_list:")).expect("a list");
             // SAFETY: the calls take numbers.
             let (policy, io) = unsafe { (libc::sched_getscheduler(0), libc::syscall(libc::SYS_ioprio_get, 1, 0)) };
-            eprintln!("{limits}{list}\npolicy {policy}, priority of input and output {io}");
+            eprintln!("{limits}{list}\npolicy {policy}, I/O priority {io}");
             println!("{RESULT}");
         }
         ["attack", name, at] => {
@@ -209,7 +209,7 @@ pub(crate) fn main() {
         }
         ["ask-until-gone", address] => {
             ask(address);
-            // A process that ends stops listening after its exit code is settled.
+            // The server stops listening only after its exit code is determined.
             while TcpStream::connect(address).is_ok() {
                 std::thread::sleep(Duration::from_millis(1));
             }
@@ -225,7 +225,7 @@ pub(crate) fn main() {
         }
         ["touch", file] => {
             assert!(!Path::new(file).exists(), "the file of an earlier trial is still there");
-            // Whoever waits for the file finds it whole.
+            // Renamed into place, so that readers find it complete.
             fs::write(format!("{file}.new"), "touched").expect("written");
             fs::rename(format!("{file}.new"), file).expect("renamed");
             stay();
@@ -243,7 +243,7 @@ pub(crate) fn main() {
         ["affinity", file, ref then @ ..] => {
             let status = fs::read_to_string("/proc/self/status").expect("readable");
             let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).expect("a list");
-            // Whoever waits for the file finds it whole.
+            // Renamed into place, so that readers find it complete.
             fs::write(format!("{file}.new"), list.trim()).expect("written");
             fs::rename(format!("{file}.new"), file).expect("renamed");
             println!("{RESULT}");
@@ -255,7 +255,8 @@ pub(crate) fn main() {
     }
 }
 
-/// Starts three processes that hold standard output open. Two of them leave the process group, and of one of these the first thread ends.
+/// Starts three processes that hold standard output open. Two leave the process group, and the main thread of one of
+/// these exits.
 #[expect(
     clippy::zombie_processes,
     reason = "the runner has to cope with workloads that do not wait for their children"
@@ -271,7 +272,7 @@ fn start_stubborn(notes: &str) {
     }
 }
 
-/// Ends the first thread, after which the process is shown as a zombie, and goes on in another.
+/// Exits the main thread, after which the process is shown as a zombie, and continues in another.
 fn lose_the_first_thread(notes: &str) -> ! {
     let notes = notes.to_owned();
     std::thread::spawn(move || {
@@ -292,7 +293,7 @@ fn ask(address: &str) {
     assert_eq!(answer, *b"!");
 }
 
-/// Leaves this process's number where the test finds it, once SIGTERM no longer ends it.
+/// Writes this process's id to the notes file once SIGTERM is ignored.
 fn note(notes: &str) {
     signal_hook::flag::register(15, Arc::new(AtomicBool::new(false))).expect("SIGTERM is taken over");
     fs::write(Path::new(notes).join(format!("pid-{}", std::process::id())), "").expect("noted");

@@ -1,4 +1,4 @@
-//! The attacks of a workload on the process that runs it, on what that records, and on the other arms.
+//! Attacks of a workload on the runner, on its records, and on other arms.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-/// Every attack by its name. What it needs to know is in its target.
+/// All attacks by name, with their parameters in [`Target`].
 pub const ALL: [(&str, Attack); 25] = [
-    // First: the attacks open descriptors of their own.
+    // First, because later attacks open descriptors themselves.
     ("inherited", inherited),
     ("trace", trace),
     ("seize", seize),
@@ -42,12 +42,12 @@ pub const ALL: [(&str, Attack); 25] = [
 /// Those that leave something else where the result is expected.
 pub const SPOIL: [&str; 8] = ["pipe", "link", "flood", "fill", "folder", "socket", "device", "detour"];
 
-/// An attack. The error says what stood against it; `Ok` says what it got, and only that it got it.
+/// An attack. `Ok` describes a successful attack; the error is the reason of its failure.
 pub type Attack = fn(&Target) -> io::Result<String>;
 
-/// What an attack is aimed at. An attack that is given nothing to aim at fails.
+/// The target of an attack. An attack whose parameter is absent fails.
 #[derive(Debug, Default, clap::Args)]
-// A program that takes them says itself what it is for.
+// The command-line program documents the fields.
 #[command(about = None::<&str>)]
 pub struct Target {
     /// The keeper's socket.
@@ -108,7 +108,7 @@ fn write_memory(_: &Target) -> io::Result<String> {
 fn read_across(_: &Target) -> io::Result<String> {
     let mut byte = 0_u8;
     let here = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
-    // Whatever the address, a process that may not look is told so first.
+    // The permission check precedes the address check, so that any address works.
     let there = libc::iovec { iov_base: std::ptr::without_provenance_mut(4096), iov_len: 1 };
     // SAFETY: both vectors are alive, and the local one is of one writable byte.
     let read = unsafe { libc::process_vm_readv(runner(), &raw const here, 1, &raw const there, 1, 0) };
@@ -177,7 +177,7 @@ fn forge(text: &str) -> String {
 fn rewrite(target: &Target) -> io::Result<String> {
     for file in victims(aim(&target.attempts)?)? {
         let mut permissions = fs::metadata(&file)?.permissions();
-        #[expect(clippy::permissions_set_readonly_false, reason = "that is what somebody who rewrites a file does")]
+        #[expect(clippy::permissions_set_readonly_false, reason = "an attacker who rewrites a file does this")]
         permissions.set_readonly(false);
         fs::set_permissions(&file, permissions)?;
         let forged = forge(&fs::read_to_string(&file)?);
@@ -242,13 +242,13 @@ fn socket(target: &Target) -> io::Result<String> {
     UnixListener::bind(aim(&target.output)?).map(|_| "a socket is where the result is read".to_owned())
 }
 
-/// The one device that anybody may make (a whiteout, Linux 5.8).
+/// A whiteout, the only device node that unprivileged users may create (Linux 5.8).
 fn device(target: &Target) -> io::Result<String> {
     let made = mknodat(CWD, aim(&target.output)?, FileType::CharacterDevice, Mode::from_raw_mode(0o600), 0);
     Ok(made.map(|()| "a device is where the result is read".to_owned())?)
 }
 
-/// Leads to files that the runner may read of itself and nobody else, by the folder in which the result is.
+/// Replaces the result's folder by a link to files that only the runner itself may read.
 fn detour(target: &Target) -> io::Result<String> {
     let folder = aim(&target.output)?.parent().ok_or(io::ErrorKind::NotFound)?;
     fs::remove_dir(folder)?;
@@ -272,7 +272,7 @@ fn daemon(_: &Target) -> io::Result<String> {
     Ok("a daemon".to_owned())
 }
 
-/// Tells the runner to end, as whoever runs it would.
+/// Sends SIGTERM to the runner, as its parent would.
 fn stop(_: &Target) -> io::Result<String> {
     // SAFETY: kill takes two numbers.
     check(unsafe { libc::kill(runner(), libc::SIGTERM) }.into(), "the runner was told to end")

@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_are_those_of_the_kernel() {
+    fn cpu_lists_match_the_kernels_format() {
         assert_eq!(parse("1"), Ok(List(vec![1])));
         assert_eq!(parse("0-2,7,1"), Ok(List(vec![0, 1, 2, 7])));
         for wrong in ["", "x", "2-1", "0,,1", "-1", "99999"] {

@@ -1,3 +1,3 @@
-//! What a hostile workload does to whatever measures it, for testing that it gets nowhere.
+//! Attacks of a hostile workload on the runner, for tests of its isolation.
 
 pub mod attacks;

@@ -1,4 +1,4 @@
-//! A noisy neighbour of known strength, for testing that noise is noticed.
+//! A noisy neighbour of known strength, for tests of noise detection.
 //!
 //! ```text
 //! assay-neighbour --kind cpu    --cpus 1   --seconds 30
@@ -9,7 +9,7 @@
 //!
 //! One thread per CPU, each bound to its own; without `--cpus` one for each CPU that it may use, bound to none. It ends after the
 //! given time, or when the process that started it does. It prints `ready` once every thread is at work, and at the end of each
-//! round what was done and when, in seconds since 1970.
+//! round the amount of work and its times, in seconds since 1970.
 
 mod cpus;
 
@@ -87,12 +87,12 @@ fn run(cli: &Cli) -> Result<()> {
         std::thread::sleep(Duration::from_secs(cli.rest));
         let from = seconds_since_1970();
         let done = round(cli, &threads)?;
-        let what = match cli.kind {
+        let unit = match cli.kind {
             Kind::Cpu => "rounds of arithmetic",
             Kind::Memory => "bytes of memory",
             Kind::Disk => "bytes to disk",
         };
-        println!("{done} {what} from {from:.3} to {:.3}", seconds_since_1970());
+        println!("{done} {unit} from {from:.3} to {:.3}", seconds_since_1970());
     }
     Ok(())
 }
@@ -132,7 +132,7 @@ fn bind(cpu: usize) -> Result<()> {
     sched_setaffinity(None, &set).with_context(|| format!("cannot run on CPU {cpu}"))
 }
 
-/// What one thread does over and over.
+/// Work of one thread.
 enum Work {
     Cpu,
     Memory(Vec<u64>),

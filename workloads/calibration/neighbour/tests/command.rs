@@ -10,7 +10,7 @@ fn neighbour(arguments: &[&str]) -> Command {
     command
 }
 
-/// Waits until it says that it is at work, and returns what it says after that.
+/// Waits for the neighbour's `ready` and returns its further output.
 fn ready(child: &mut Child) -> BufReader<std::process::ChildStdout> {
     let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
     let mut line = String::new();
@@ -35,7 +35,7 @@ fn bytes_done(kind: &str, more: &[&str]) -> (u64, String) {
 }
 
 #[test]
-fn it_works_for_the_time_given_and_says_what_it_did() {
+fn neighbour_runs_for_the_given_time_and_reports_its_work() {
     let folder = tempfile::tempdir().expect("a folder");
     let place = folder.path().display().to_string();
     let (rounds, text) = bytes_done("cpu", &[]);
@@ -48,7 +48,7 @@ fn it_works_for_the_time_given_and_says_what_it_did() {
 }
 
 #[test]
-fn it_uses_its_cpu() {
+fn neighbour_uses_its_cpu() {
     let mut child = neighbour(&["--kind", "cpu", "--cpus", "0", "--seconds", "60"]).spawn().expect("it starts");
     let _out = ready(&mut child);
     let give_up = Instant::now() + Duration::from_secs(30);
@@ -61,7 +61,7 @@ fn it_uses_its_cpu() {
 }
 
 #[test]
-fn it_ends_with_the_process_that_started_it() {
+fn neighbour_exits_with_its_parent() {
     let own = env!("CARGO_BIN_EXE_assay-neighbour");
     let script = format!("{own} --kind cpu --cpus 0 --seconds 600 & read line");
     let mut shell =
@@ -69,14 +69,14 @@ fn it_ends_with_the_process_that_started_it() {
     let mut out = ready(&mut shell);
     shell.kill().expect("killed");
     shell.wait().expect("reaped");
-    // Nobody holds the pipe any more once it has ended.
+    // The pipe closes when the process has exited.
     let mut rest = String::new();
     out.read_to_string(&mut rest).expect("readable");
     assert_eq!(rest, "", "it was killed and did not finish");
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_parameters_are_rejected() {
     for arguments in [
         &["--kind", "cpu", "--cpus", "x", "--seconds", "1"][..],
         &["--kind", "cpu", "--cpus", "0", "--seconds", "0"],
@@ -90,7 +90,7 @@ fn what_makes_no_sense_is_refused() {
 }
 
 #[test]
-fn it_comes_and_goes_and_says_when() {
+fn neighbour_reports_its_rounds() {
     let output =
         neighbour(&["--kind", "cpu", "--seconds", "1", "--rest", "1", "--rounds", "2"]).output().expect("it starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -1,4 +1,4 @@
-//! A workload that reports a figure and attacks what measures it, for tests. What came of the attack goes to standard error.
+//! A workload for tests that reports a figure and attacks the runner. It prints the result of the attack to standard error.
 //!
 //! ```text
 //! assay-hostile --value 2

@@ -1,30 +1,30 @@
-//! No files of a crate need each other in a circle.
+//! Checks that the files of a crate have no dependency cycle.
 //!
-//! A file needs another one if it names something that is defined there. A re-export does not count: a name is followed through `pub use`
-//! to the file that defines it, so that a folder's `mod.rs` may gather what its files offer; but it may not both use its files and be used
-//! by them. Tests are left out: they need what they test.
+//! A file depends on the files that define the items it names. A name is followed through `pub use` to its definition,
+//! so that a folder's `mod.rs` may re-export its files' items; but it may not both use its files and be used by them.
+//! Tests are excluded, because they depend on the tested items.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// Where an item lies: the names from the root of the crate on.
+/// Path of an item: the names from the crate root.
 type Place = Vec<String>;
 
-/// What a file says of others.
+/// References of a file.
 #[derive(Default)]
 struct File {
-    /// What it imports, by the name that it has here.
+    /// Imported paths by local name.
     imports: BTreeMap<String, Place>,
-    /// All that it names, without what it only re-exports.
+    /// All referenced paths except re-exports.
     named: Vec<Place>,
 }
 
-/// The files of a crate, by their module.
+/// The files of a crate by module.
 struct Crate(BTreeMap<Place, File>);
 
 impl Crate {
-    /// Reads a crate: its files by their path below `src`.
+    /// Parses a crate from its files by path below `src`.
     fn read(sources: &BTreeMap<String, String>) -> Self {
         let module = |path: &str| -> Place {
             let mut names: Place = path.trim_end_matches(".rs").split('/').map(str::to_owned).collect();
@@ -37,7 +37,7 @@ impl Crate {
         Self(sources.iter().map(|(path, text)| (module(path), file(&module(path), &modules, text))).collect())
     }
 
-    /// The module whose file defines what lies at `place`.
+    /// Returns the module whose file defines the item at `place`.
     fn home(&self, place: &[String]) -> Place {
         let mut at = Place::new();
         for (i, name) in place.iter().enumerate() {
@@ -53,10 +53,10 @@ impl Crate {
         at
     }
 
-    /// The other files that each file needs.
+    /// Returns each file's dependencies on other files.
     fn needs(&self) -> BTreeMap<Place, BTreeSet<Place>> {
         let of = |(module, file): (&Place, &File)| {
-            // A module's name alone is the beginning of paths, and those count.
+            // A bare module name is a prefix of paths, and only those count.
             let named = file.named.iter().filter(|place| !self.0.contains_key(*place));
             let homes = named.map(|place| self.home(place)).filter(|home| home != module);
             (module.clone(), homes.collect())
@@ -64,8 +64,8 @@ impl Crate {
         self.0.iter().map(of).collect()
     }
 
-    /// A circle, if there is one: each file needs the next.
-    fn circle(&self) -> Option<String> {
+    /// Returns a dependency cycle, if any.
+    fn cycle(&self) -> Option<String> {
         let mut left = self.needs();
         while let Some(end) = left.iter().find(|(_, needs)| !needs.iter().any(|need| left.contains_key(need))) {
             let end = end.0.clone();
@@ -119,7 +119,7 @@ fn file(module: &Place, modules: &BTreeSet<Place>, text: &str) -> File {
     file
 }
 
-/// Where a path leads that begins within the crate.
+/// Resolves a path within the crate.
 fn absolute(module: &[String], modules: &BTreeSet<Place>, path: &[String]) -> Option<Place> {
     let up = path.iter().take_while(|name| *name == "super").count();
     let from = match path[0].as_str() {
@@ -131,7 +131,7 @@ fn absolute(module: &[String], modules: &BTreeSet<Place>, path: &[String]) -> Op
     Some([from, &path[up.max(1)..]].concat())
 }
 
-/// The paths of an import, each with the name that it gets.
+/// Returns the paths of an import with their local names.
 fn imports(words: &[String]) -> Vec<(Place, String)> {
     let Some(open) = words.iter().position(|word| word == "{") else {
         let renamed = words.iter().position(|word| word == "as").unwrap_or(words.len());
@@ -150,7 +150,7 @@ fn imports(words: &[String]) -> Vec<(Place, String)> {
     parts.filter(|part| !part.is_empty()).flat_map(|part| imports(&[&words[..open], part].concat())).collect()
 }
 
-/// The words and signs of a file, without comments, texts and what is compiled for tests only.
+/// Tokenizes a file without comments, string literals and test-only items.
 fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut rest = text;
@@ -173,7 +173,7 @@ fn words(text: &str) -> Vec<String> {
             });
             end.map_or(rest.len(), |end| end + 2)
         } else if first == '\'' && (rest.starts_with("'\\") || rest.chars().nth(2) == Some('\'')) {
-            // The quote itself may be what a backslash quotes.
+            // The quote itself may be escaped.
             let start =
                 1 + rest[1..].chars().take(1 + usize::from(rest.starts_with("'\\"))).map(char::len_utf8).sum::<usize>();
             start + rest[start..].find('\'').map_or(0, |at| at + 1)
@@ -192,7 +192,7 @@ fn words(text: &str) -> Vec<String> {
     without_tests(words)
 }
 
-/// Leaves out every item that has `#[cfg(test)]`, or another condition that begins with that.
+/// Removes items with `#[cfg(test)]` or a condition that begins with it.
 fn without_tests(words: Vec<String>) -> Vec<String> {
     let mut kept = Vec::new();
     let mut at = 0;
@@ -220,7 +220,7 @@ fn sources(folder: &Path, below: &str, all: &mut BTreeMap<String, String>) {
     for entry in fs::read_dir(folder).expect("a folder of sources").flatten() {
         let (path, name) = (entry.path(), format!("{below}{}", entry.file_name().to_string_lossy()));
         if path.is_dir() {
-            // Every file in bin is a program, and a crate of its own.
+            // Every file in bin is the root of a separate crate.
             if name != "bin" {
                 sources(&path, &format!("{name}/"), all);
             }
@@ -244,24 +244,24 @@ fn crates(folder: &Path, all: &mut Vec<String>) {
 }
 
 #[test]
-fn no_crate_of_the_workspace_has_a_circle() {
+fn workspace_crates_have_no_dependency_cycle() {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the workspace");
     let mut all = Vec::new();
     for folder in ["runner", "workloads"] {
         crates(&workspace.join(folder), &mut all);
     }
     assert!(all.len() > 10, "{all:?}");
-    let mut circles = Vec::new();
+    let mut cycles = Vec::new();
     for path in all {
         let mut files = BTreeMap::new();
         sources(&Path::new(&path).join("src"), "", &mut files);
-        circles.extend(Crate::read(&files).circle().map(|circle| format!("{path}: {circle}")));
+        cycles.extend(Crate::read(&files).cycle().map(|circle| format!("{path}: {circle}")));
     }
-    assert!(circles.is_empty(), "move what both files need into a file below them:\n{}", circles.join("\n"));
+    assert!(cycles.is_empty(), "move the items that both files need into a lower file:\n{}", cycles.join("\n"));
 }
 
 #[test]
-fn a_circle_is_found_however_it_is_written() {
+fn dependency_cycles_are_detected() {
     for (why, files, circle) in [
         ("a line", &[("lib.rs", "mod a; mod b;"), ("a.rs", "use crate::b::B;"), ("b.rs", "")][..], None),
         (
@@ -334,6 +334,6 @@ fn a_circle_is_found_however_it_is_written() {
         ),
     ] {
         let files = files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
-        assert_eq!(Crate::read(&files).circle().as_deref(), circle, "{why}");
+        assert_eq!(Crate::read(&files).cycle().as_deref(), circle, "{why}");
     }
 }
