@@ -34,7 +34,7 @@ lint: ## golangci-lint, deadcode, actionlint, clippy and format checks (read onl
 	  || exit 1; done
 	@cd test/docs && go tool $(TOOLS) actionlint $(CURDIR)/.github/workflows/*.yaml
 	@cargo fmt --all --check
-	@cargo clippy --locked --all-targets --features insert-diskann/peer -- -D warnings
+	@$(STATIC_CARGO) clippy $(CHECKED) -- -D warnings
 	@scripts=$$(git grep -lE '^#!.*[/ ](ba)?sh\b|^# shellcheck shell=' -- ':!*.md'); for f in $$scripts; do bash -n $$f; done; \
 	  if command -v shellcheck >/dev/null; then shellcheck $$scripts; else echo 'shellcheck is not on PATH: scripts are parsed only'; fi
 	@if git grep -lF '$(CURDIR)/' -- .; then \
@@ -58,7 +58,8 @@ test: test-rust test-go test-stores-short test-dashboards ## All tests that need
 
 .PHONY: test-rust
 test-rust: ## Rust tests.
-	@cargo test --locked --workspace --features insert-diskann/peer
+	@$(STATIC_CARGO) test $(CHECKED)
+	@$(STATIC_CARGO) test $(filter-out --all-targets,$(CHECKED)) --doc
 
 .PHONY: test-go
 test-go: bin/cluster bin/assay-runner ## Go tests, with a real kube-apiserver, etcd and MinIO: those of KUBEBUILDER_ASSETS, or built here.
