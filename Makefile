@@ -23,6 +23,7 @@ include hack/make/examples.mk
 include hack/make/dashboards.mk
 include hack/make/chaos.mk
 include hack/make/sanitize.mk
+include hack/make/nightly.mk
 
 .PHONY: help
 help: ## Show this help.

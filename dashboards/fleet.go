@@ -101,7 +101,7 @@ func Fleet() (dashboard.Dashboard, error) {
 			now("A", q.Verdicts(q.All), "{{verdict}}")),
 		number("Runs whose controls moved", "Share of the runs shown in which the null arm, or a phase that the change cannot touch, moved. "+
 			"With honest intervals about 1 in 20 does at a confidence of 0.95; much more means that the machines are not calibrated, and such "+
-			"runs are at most Inconclusive. docs/methodology.md has how often verdicts are wrong.",
+			"runs are at most Inconclusive. docs/methodology/calibration.md has how often verdicts are wrong.",
 			units.PercentUnit, third, now("A", q.MovedShare(), "moved")).Thresholds(thresholds(good, step{0.1, unsure}, step{0.3, bad})),
 		bars("Trials beyond a noise limit", "Trials of all runs shown that ran beyond a noise limit, by the limit.", units.NoUnit, third,
 			now("A", "sum by (kind) ("+q.Series("assay_run_noisy_trials", q.All, "namespace", "run", "kind")+")", "{{kind}}")),

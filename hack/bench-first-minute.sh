@@ -10,7 +10,8 @@ exec 3>&1 1>&2
 export CLUSTER=embedded
 unset CARGO_TARGET_DIR
 
-(cd operator && CGO_ENABLED=0 go build -trimpath -gcflags=all=-dwarf=false -ldflags "-s -w" -o ../bin/benchplatform ./cmd/benchplatform)
+(cd operator && CGO_ENABLED=0 go build -trimpath -gcflags=all=-dwarf=false -ldflags "-s -w" -o ../bin/benchplatform \
+  ./calibration/cmd/benchplatform)
 bin/benchplatform first dist >&3
 
 work=$(mktemp -d)

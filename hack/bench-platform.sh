@@ -8,7 +8,8 @@ source hack/lib.sh
 exec 3>&1 1>&2
 
 step "Building benchplatform"
-(cd operator && CGO_ENABLED=0 go build -trimpath -gcflags=all=-dwarf=false -ldflags "-s -w" -o ../bin/benchplatform ./cmd/benchplatform)
+(cd operator && CGO_ENABLED=0 go build -trimpath -gcflags=all=-dwarf=false -ldflags "-s -w" -o ../bin/benchplatform \
+  ./calibration/cmd/benchplatform)
 
 step "Planning, and the size of a status"
 bin/benchplatform pure >&3

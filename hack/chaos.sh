@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Faults and attacks against a cluster of their own. `hack/chaos.sh chaos` hurts it for an hour and attacks it afterwards, `smoke` for
-# four minutes by a seed of its own, `attack` only attacks. Standard output has figures and nothing else. SEED=N repeats a schedule,
-# FAULTS=name,... takes these kinds of faults only, and CHAOS_ARGS adds to the flags of test/chaos; with CHAOS_CLUSTER=running it takes the
-# embedded cluster that is there, with Assay on it, and leaves it there.
+# Injects faults into a dedicated cluster, or attacks it. `hack/chaos.sh chaos` injects 200 faults within an hour, `smoke` six to ten within
+# four minutes with a fixed seed, and `attack` runs the attacks. Standard output has figures only. SEED=N repeats a schedule,
+# FAULTS=name,... selects kinds of faults, and CHAOS_ARGS adds flags of test/chaos. CHAOS_CLUSTER=running uses the embedded cluster that is
+# running, with Assay installed, and leaves it running.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source hack/lib.sh
@@ -51,7 +51,7 @@ attack() {
 }
 
 case "$what" in
-  chaos) hurt -faults 200 -duration 2h -out out/chaos && attack ;;
+  chaos) hurt -faults 200 -duration 2h -out out/chaos ;;
   smoke) SEED=${SEED:-1} && hurt -faults 10 -least 6 -duration 90s -pause 1s -settle 2m -limit 4m -short -out out/chaos-smoke ;;
   attack) attack ;;
   *) echo "$0: invalid argument $what: allowed are chaos, smoke and attack" >&2; exit 2 ;;

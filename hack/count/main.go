@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -46,12 +47,15 @@ func (c count) add(part, kind string, lines int) {
 }
 
 func main() {
-	root := "."
-	if len(os.Args) > 1 {
-		root = os.Args[1]
-	}
+	figures := flag.Bool("figures", false, "print JSON lines of the code in total and of the core instead of the table")
+	flag.Parse()
+	root := cmp.Or(flag.Arg(0), ".")
 	counted, err := countTree(root)
-	if err == nil {
+	switch {
+	case err != nil:
+	case *figures:
+		err = counted.printFigures(os.Stdout)
+	default:
 		err = counted.print(os.Stdout)
 	}
 	if err != nil {
@@ -77,6 +81,9 @@ func countTree(root string) (count, error) {
 		}
 		for kind, lines := range countFile(name, attribute, content) {
 			out.add(partOf(name), kind, lines)
+			if isCore(name) {
+				out.add(core, kind, lines)
+			}
 		}
 	}
 	return out, nil
@@ -87,6 +94,26 @@ func partOf(name string) string {
 		return part
 	}
 	return "(top)"
+}
+
+// core is the operator with its calibration, and the runner with its schema and adapters.
+const core = "core"
+
+func isCore(name string) bool {
+	return slices.ContainsFunc([]string{"operator/", "runner/"},
+		func(folder string) bool { return strings.HasPrefix(name, folder) })
+}
+
+func (c count) printFigures(to io.Writer) error {
+	total := 0
+	for part, lines := range c {
+		if part != core {
+			total += lines[code]
+		}
+	}
+	_, err := fmt.Fprintf(to, `{"figure":"house.code_lines","value":%d,"unit":"lines","samples":1}`+"\n"+
+		`{"figure":"house.core_code_lines","value":%d,"unit":"lines","samples":1}`+"\n", total, c[core][code])
+	return err
 }
 
 // readAttributes is the kind that .gitattributes gives to every tracked file; "" for most.
@@ -170,6 +197,9 @@ func (c count) print(to io.Writer) error {
 		fmt.Fprint(out, "\t\n")
 	}
 	for _, part := range slices.Sorted(maps.Keys(c)) {
+		if part == core {
+			continue // Its lines are those of other parts.
+		}
 		row(part, c[part])
 		for kind, lines := range c[part] {
 			all[kind] += lines

@@ -2,7 +2,7 @@
 
 .PHONY: build-figures
 build-figures: build-go build-rust ## What the figures of a kernel need beside the build: figures.
-	@cd operator && $(GO_BUILD) -o ../bin/figures ./cmd/figures
+	@cd operator && $(GO_BUILD) -o ../bin/figures ./calibration/cmd/figures
 
 # PUBLISH=1 also puts the figures of a kernel into the table of its page, run by run as they are measured.
 publish = $(if $(PUBLISH),--publish workloads/$(1)/README.md)
@@ -55,17 +55,17 @@ studies-cluster: ## Run every study's run.yaml at full size on a cluster, into w
 
 .PHONY: build-calibration
 build-calibration: build-go build-rust ## What calibrating needs beside the build: calibrate and the noisy neighbour.
-	@cd operator && $(GO_BUILD) -o ../bin/calibrate ./cmd/calibrate
+	@cd operator && $(GO_BUILD) -o ../bin/calibrate ./calibration/cmd/calibrate
 
 .PHONY: calibrate
-calibrate: build-calibration ## How often verdicts are wrong, simulated and on this machine, into docs/methodology.md (an hour, alone).
-	@bin/calibrate simulate --runs 2000 --update docs/methodology.md
-	@bin/calibrate real --runs 30 --out out/calibration --json out/calibration.json --update docs/methodology.md
-	@bin/calibrate limits --ledgers out/calibration --update docs/methodology.md
+calibrate: build-calibration ## How often verdicts are wrong, simulated and on this machine, into docs/methodology (an hour, alone).
+	@bin/calibrate simulate --runs 2000 --update docs/methodology/calibration.md
+	@bin/calibrate real --runs 30 --out out/calibration --json out/calibration.json --update docs/methodology/calibration.md
+	@bin/calibrate limits --ledgers out/calibration --update docs/methodology/noise.md
 
 .PHONY: calibrate-cluster
 calibrate-cluster: build-calibration ## The same on the embedded cluster (hours; nothing else may run). RUNS=n runs of every row.
-	@hack/calibrate.sh --runs $(or $(RUNS),30) --json out/calibration-cluster.json --update docs/methodology.md
+	@hack/calibrate.sh --runs $(or $(RUNS),30) --json out/calibration-cluster.json --update docs/methodology/calibration.md
 
 .PHONY: calibrate-smoke
 calibrate-smoke: build-calibration ## The same in minutes, for CI: fails if a target is missed for certain.
@@ -99,3 +99,7 @@ bench-platform: ## Figures of the platform itself: memory, planning, reconcile d
 .PHONY: bench-first-minute
 bench-first-minute: ## Figures of the first minutes: install dist/ (make release), a first verdict, and the demo, cold and warm (an hour).
 	@hack/bench-first-minute.sh
+
+.PHONY: house
+house: ## Compare with an earlier commit: verdicts, run time, lines of code and of prose (HOUSE_BASE=COMMIT; half an hour, alone).
+	@hack/house.sh

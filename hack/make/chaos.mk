@@ -1,4 +1,4 @@
-##@ Hurt
+##@ Faults and attacks
 GO_MODULES += test/chaos
 GO_PROGRAMS += test/chaos
 
@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 60
 FUZZ := $(addprefix internal/fuzz:,FuzzSpec FuzzLedger FuzzReport FuzzRecord FuzzKeeper FuzzPolicy) internal/ledger:FuzzArchive
 
 .PHONY: chaos
-chaos: ## 200 faults against the embedded cluster while runs measure, then the attacks (more than an hour; figures on standard output).
+chaos: ## 200 faults against the embedded cluster while runs measure (an hour; figures on standard output).
 	@hack/chaos.sh chaos
 
 .PHONY: chaos-smoke

@@ -1,14 +1,15 @@
 ##@ Check
 
-GO_MODULES := operator cluster charts/test test/e2e test/browser test/release test/docs hack/count workloads/batch/curp-ho/checker
+GO_MODULES := operator cluster charts/test test/e2e test/browser test/release test/docs test/extend hack/count hack/english hack/house workloads/batch/curp-ho/checker
 # Those of them that make programs: what none of their programs can reach is dead, whatever tests call.
-GO_PROGRAMS := operator cluster charts/test hack/count workloads/batch/curp-ho/checker
+GO_PROGRAMS := operator cluster charts/test hack/count hack/english hack/house workloads/batch/curp-ho/checker
 TOOLS := -modfile=$(CURDIR)/hack/tools/go.mod
 # Built once, in about a minute and a half on 2 cores, and kept in Go's build cache.
 GOLANGCI := go tool -modfile=$(CURDIR)/hack/tools/lint.mod golangci-lint-kube-api-linter
 
 .PHONY: generate
 generate: bin/cluster ## Regenerate what is generated (may write).
+	@cd operator && go generate ./internal/record && go generate ./internal/experiment
 	@cd operator && go tool $(TOOLS) controller-gen object paths=./api/... \
 	  && go tool $(TOOLS) controller-gen crd rbac:roleName=assay-operator paths=./... output:crd:dir=config/crd output:rbac:dir=config/rbac
 	@cd operator && go generate ./...
@@ -29,7 +30,9 @@ lint: ## golangci-lint, deadcode, actionlint, clippy and format checks (read onl
 	  (cd $$m && bad=$$(gofmt -l .) && if [ -n "$$bad" ]; then echo "not formatted, run make fmt: $$bad"; exit 1; fi \
 	   && $(GOLANGCI) run --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
 	@for m in $(GO_PROGRAMS); do \
-	  (cd $$m && dead=$$(go tool $(TOOLS) deadcode $$([ -d internal ] && echo ./cmd/... ./internal/... || echo ./...)) \
+	  (cd $$m && programs=./... && if [ -d internal ]; then programs="./cmd/... ./internal/..."; fi \
+	   && if [ -d calibration ]; then programs="$$programs ./calibration/..."; fi \
+	   && dead=$$(go tool $(TOOLS) deadcode $$programs) \
 	   && if [ -n "$$dead" ]; then echo "no program calls these, delete them or move them to the tests that do: $$dead"; exit 1; fi) \
 	  || exit 1; done
 	@cd test/docs && go tool $(TOOLS) actionlint $(CURDIR)/.github/workflows/*.yaml
@@ -54,12 +57,19 @@ third-party: ## Others' files are what they were when they were taken over.
 	  (cd $$(dirname $$sums) && sha256sum --quiet --strict --check SHA256SUMS) || exit 1; done
 
 .PHONY: test
-test: test-rust test-go test-stores-short test-dashboards ## All tests that need no cluster.
+test: test-rust test-go test-stores-short test-dashboards ## All tests that need no cluster, in their short form.
+
+.PHONY: test-long
+test-long: test-rust ## The same with the statistical tests at full size (coverage, power, error rates).
+	@$(MAKE) --no-print-directory test-go SHORT=
 
 .PHONY: test-rust
 test-rust: ## Rust tests.
 	@$(STATIC_CARGO) test $(CHECKED)
 	@$(STATIC_CARGO) test $(filter-out --all-targets,$(CHECKED)) --doc
+
+# Empty runs the long form of the tests.
+SHORT ?= -short
 
 .PHONY: test-go
 test-go: bin/cluster bin/assay-runner ## Go tests, with a real kube-apiserver, etcd and MinIO: those of KUBEBUILDER_ASSETS, or built here.
@@ -71,8 +81,13 @@ test-go: bin/cluster bin/assay-runner ## Go tests, with a real kube-apiserver, e
 	      "(the first time some ten minutes on 2 CPUs)"; \
 	    KUBEBUILDER_ASSETS=$$(bin/cluster build --print-dir etcd kube-apiserver kubectl minio); \
 	  fi; export KUBEBUILDER_ASSETS; \
-	  for m in operator cluster charts/test test/docs hack/count; do \
-	    echo "== go test $$m" && (cd $$m && go test -count=1 -timeout 15m ./...) || exit 1; done
+	  for m in operator cluster charts/test test/docs hack/count hack/english hack/house; do \
+	    echo "== go test $$m" && (cd $$m && go test -count=1 -timeout 30m $(SHORT) ./...) || exit 1; done
+	@cd test/extend && go test -count=1 -short ./...
+
+.PHONY: test-extend
+test-extend: ## Apply each patch of test/extend to a copy of the tree, regenerate, build and test it.
+	@cd test/extend && go test -count=1 -timeout 60m ./...
 
 .PHONY: test-stores
 test-stores: bin/cluster bin/assay ## The ledger's tests against every store built from source, into docs/reference/object-stores.md.
@@ -102,7 +117,12 @@ lint-workflows: bin/cluster ## argo lint of every workflow that is shipped, and 
 	@argo=$$(bin/cluster build --print-dir argo)/argo && \
 	  $$argo lint --offline --no-color \
 	    $$(grep -rlE '^kind: (ClusterWorkflowTemplate|CronWorkflow|Workflow|WorkflowTemplate)$$' --include='*.yaml' \
-	      workflows operator/internal/workflow/testdata)
+	      workflows operator/internal/executor/argo/testdata)
+
+.PHONY: english
+english: bin/assay ## Count clauses in comments, strings, help and pages that cannot be searched for; fails above 3 per 1,000 lines.
+	@cd hack/english && go build -o ../../bin/english .
+	@bin/assay help --all | bin/english -stdin 'assay help --all'
 
 .PHONY: count
 count: ## Lines of code, tests, fixtures, what is generated, of others, and text, by part.

@@ -17,10 +17,14 @@ demo-down: bin/cluster ## Remove the demo's cluster and everything it left.
 	@bin/cluster down
 
 .PHONY: e2e
-e2e: ## End-to-end tests on the embedded cluster.
+e2e: ## End-to-end tests on the embedded cluster (three quarters of an hour).
 	@hack/e2e.sh
 
+.PHONY: e2e-short
+e2e-short: ## The end-to-end tests that CI runs: one test for each path through the cluster.
+	@E2E_SHORT=1 hack/e2e.sh
+
 .PHONY: e2e-history
-e2e-history: ## A schedule on the embedded cluster finds a slow commit, confirms it and names it (half an hour).
+e2e-history: ## A schedule on the embedded cluster finds, confirms and names a slow commit (half an hour).
 	@hack/e2e-history.sh
 

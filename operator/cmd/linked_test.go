@@ -15,7 +15,7 @@ func TestTheOperatorLinksNoServer(t *testing.T) {
 	for _, linked := range strings.Fields(string(out)) {
 		for _, not := range []string{"k8s.io/apiserver/", "github.com/google/cel-go/", "google.golang.org/grpc/", "go.opentelemetry.io/"} {
 			if strings.HasPrefix(linked, not) {
-				t.Errorf("the operator is linked with %s: see docs/decisions/0105, and `go mod why` for who imports it", linked)
+				t.Errorf("the operator is linked with %s: see docs/decisions/layers.md, and `go mod why` for who imports it", linked)
 			}
 		}
 	}

@@ -21,9 +21,9 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/apply"
-	"assay.dev/assay/operator/internal/argo"
 	"assay.dev/assay/operator/internal/controller"
 	"assay.dev/assay/operator/internal/dependencies"
+	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/history/scheduled"
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/ledger"
@@ -32,7 +32,6 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/quota"
 	"assay.dev/assay/operator/internal/registry"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // ledgerRetry is how soon a run looks again at a store that did not answer.
@@ -122,10 +121,11 @@ func run(ctx context.Context, options *options) error {
 	if err != nil {
 		return err
 	}
-	workflows, err := watchArgo(ctx, manager, options, config)
+	monitor, err := watchArgo(ctx, manager, options, config)
 	if err != nil {
 		return err
 	}
+	engine := &argo.Executor{Config: config, Client: manager.GetClient(), Live: manager.GetAPIReader(), Monitor: monitor}
 	// Not the guarded store: a listing of everything must not delay reconciles.
 	meter := quota.New(opened, clock.RealClock{})
 	// Nor here: it reads whole histories, once a day.
@@ -133,18 +133,19 @@ func run(ctx context.Context, options *options) error {
 		Store: opened, Namespaces: options.namespaces, Clock: clock.RealClock{},
 		Of: func(namespace string) series.Retention { return retentionOf(allowed.Of(namespace).History) },
 	}
-	page := dependencies.New(store, workflows, scrapes, clock.RealClock{}).Server(options.pageAddress)
+	described := dependencies.Engine{Name: config.Engine().Name, State: engine.State}
+	page := dependencies.New(store, described, scrapes, clock.RealClock{}).Server(options.pageAddress)
 	if err := errors.Join(manager.Add(meter), manager.Add(retainer), manager.Add(page)); err != nil {
 		return err
 	}
 	applier := &apply.Applier{
-		Client: manager.GetClient(), Live: manager.GetAPIReader(), Store: timed, Config: config, Lease: options.lease, Dashboards: dashboards,
+		Client: manager.GetClient(), Live: manager.GetAPIReader(), Store: timed, Executor: engine, Lease: options.lease, Dashboards: dashboards,
 		Clock: clock.RealClock{},
 	}
 	reconciler := &controller.Reconciler{
 		Observer: &observe.Observer{
 			Client: manager.GetClient(), Live: manager.GetAPIReader(), LeaseNamespace: options.lease.Namespace, Namespaces: options.namespaces,
-			Store: timed, Argo: workflows,
+			Store: timed, Executor: engine,
 			// Namespaces without a bound are asked for by nobody, so that the meter lists none of them.
 			Stored: func(namespace string) (ledger.Sizes, bool) {
 				if !allowed.BoundsStorage(namespace) {
@@ -160,12 +161,11 @@ func run(ctx context.Context, options *options) error {
 			ImagePullGrace: options.imagePullGrace,
 			LedgerRetry:    ledgerRetry,
 			NodeGrace:      options.nodeGrace,
-			Fits:           config.Fits,
 			Policy:         allowed,
-			Overhead:       config.Overhead(),
+			Engine:         config.Engine(),
 		},
-		Argo:    workflows,
-		Metrics: counts,
+		Executor: engine,
+		Metrics:  counts,
 	}
 	if err := reconciler.SetupWithManager(manager); err != nil {
 		return fmt.Errorf("set up controller: %w", err)
@@ -199,7 +199,7 @@ func run(ctx context.Context, options *options) error {
 
 func newManager(options *options, logger logr.Logger, scrapes *dependencies.Scrapes) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), assayv1alpha1.AddToScheme(scheme), workflow.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), assayv1alpha1.AddToScheme(scheme), argo.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
 	rest, err := ctrl.GetConfig()
@@ -210,8 +210,8 @@ func newManager(options *options, logger logr.Logger, scrapes *dependencies.Scra
 	manager, err := ctrl.NewManager(rest, ctrl.Options{
 		Scheme:                        scheme,
 		Logger:                        logger,
-		MapperProvider:                controller.NewMapper,
-		Cache:                         controller.CacheOptions(options.namespaces, options.lease.Namespace),
+		MapperProvider:                controller.NewMapper(argo.Kind()),
+		Cache:                         controller.CacheOptions(options.namespaces, options.lease.Namespace, argo.Kind()),
 		Metrics:                       metrics.ServerOptions(options.metricsAddress, options.metricsSecure, scrapes.Filter),
 		HealthProbeBindAddress:        options.probeAddress,
 		LeaderElection:                options.leaderElect,
@@ -226,7 +226,7 @@ func newManager(options *options, logger logr.Logger, scrapes *dependencies.Scra
 
 // watchArgo looks for Argo Workflows now and from now on. Without it the operator stays up: runs say what they wait for, and
 // go on when it comes.
-func watchArgo(ctx context.Context, manager ctrl.Manager, options *options, config workflow.Config) (*argo.Monitor, error) {
+func watchArgo(ctx context.Context, manager ctrl.Manager, options *options, config argo.Config) (*argo.Monitor, error) {
 	namespace := options.lease.Namespace
 	if len(options.namespaces) > 0 {
 		namespace = options.namespaces[0]

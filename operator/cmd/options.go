@@ -17,18 +17,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"assay.dev/assay/operator/internal/apply"
+	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/metrics"
 	"assay.dev/assay/operator/internal/policy"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // options are the command line.
 type options struct {
 	ledger, credentialsDir, caFile string
 	// workflow lacks what has to be parsed: where the bucket is, and the executor's amounts.
-	workflow                     workflow.Config
+	workflow                     argo.Config
 	executorCPU, executorMemory  string
 	namespaces, registries       []string
 	imagePullGrace, nodeGrace    time.Duration
@@ -164,9 +164,9 @@ func retentionOf(allowed *policy.History) series.Retention {
 	return series.Retention{Full: allowed.Full.Duration, Every: allowed.Every.Duration, Thinned: allowed.Thinned.Duration}
 }
 
-func (o *options) workflowConfig() (workflow.Config, error) {
+func (o *options) workflowConfig() (argo.Config, error) {
 	out := o.workflow
-	bucket, err := workflow.ParseBucket(o.ledger)
+	bucket, err := argo.ParseBucket(o.ledger)
 	if err != nil {
 		return out, fmt.Errorf("--ledger: %w", err)
 	}

@@ -176,8 +176,8 @@ func TestBrokenLedgersAreNamed(t *testing.T) {
 		}, "chaos.stuck", "no analysis of its newest wave"},
 		"a run that failed, whatever it says": {func(first *Ledger, _ Seen) {
 			delete(first.Objects, "analysis/000/analysis.json")
-			first.Ended = "Failed: WorkflowFailed: no block left an attempt"
-		}, "chaos.lost", "ended as Failed: WorkflowFailed: no block left an attempt: no fault explains it"},
+			first.Ended = "Failed: ExecutionFailed: no block left an attempt"
+		}, "chaos.lost", "ended as Failed: ExecutionFailed: no block left an attempt: no fault explains it"},
 		"a run that failed and was analysed": {func(first *Ledger, _ Seen) {
 			first.Ended = "Failed: AnalysisFailed: not in 3 tries"
 		}, "chaos.lost", "ended as Failed: AnalysisFailed"},

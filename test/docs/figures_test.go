@@ -20,9 +20,9 @@ var ofSentences = []string{
 
 // A claim that is measured and not shown can stop being true without anybody seeing it.
 func TestEveryFigureOfVerdictsHasARow(t *testing.T) {
-	page := textOf(t, "docs/methodology.md")
+	page := textOf(t, "docs/methodology/calibration.md")
 	var names []string
-	for _, folder := range []string{"operator/internal/calibrate", "operator/internal/simulate", "operator/cmd/calibrate"} {
+	for _, folder := range []string{"operator/calibration/calibrate", "operator/internal/fixture", "operator/calibration/cmd/calibrate"} {
 		files, err := filepath.Glob(filepath.Join(root, folder, "*.go"))
 		if err != nil {
 			t.Fatal(err)
@@ -47,8 +47,8 @@ func TestEveryFigureOfVerdictsHasARow(t *testing.T) {
 	}
 	for _, name := range names {
 		if !strings.Contains(page, "\n| `"+name+"`") && !slices.Contains(ofSentences, name) {
-			t.Errorf("docs/methodology.md has no row of %s in the figures of make bench-verdict: say what it is, its target and what was measured",
-				name)
+			t.Errorf("docs/methodology/calibration.md lacks a row for %s in the figures of make bench-verdict: add its meaning, its target "+
+				"and the measured value", name)
 		}
 	}
 }

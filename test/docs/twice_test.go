@@ -17,7 +17,7 @@ const longestTwice = 8
 
 // stretchesTwice are the pairs of files that say more of the same, with the decision that says why.
 var stretchesTwice = map[[2]string]string{
-	{"operator/api/v1alpha1/benchmarktemplate_types.go", "operator/internal/experiment/plan.go"}: "0049-a-plan-beside-the-spec.md",
+	{"operator/api/v1alpha1/benchmarktemplate_types.go", "operator/internal/experiment/plan.go"}: "plan-and-spec.md",
 }
 
 // stretch is lines of code in two places: the files, and where it begins in each.

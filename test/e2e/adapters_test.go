@@ -10,6 +10,7 @@ import (
 
 // A compiled Go test runs in an empty image as it is; its lines become samples, and what it printed stays in the ledger.
 func TestAGoBenchmarkRunsUnmodified(t *testing.T) {
+	long(t)
 	const name = "example-go-test-smoke"
 	program := filepath.Join(t.TempDir(), "join.test")
 	t.Setenv("CGO_ENABLED", "0")

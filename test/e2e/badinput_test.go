@@ -14,6 +14,7 @@ import (
 
 // What a workload can do wrong: the run ends, says so, and keeps every attempt.
 func TestWorkloadsThatMisbehave(t *testing.T) {
+	long(t)
 	cases := map[string]struct {
 		name    string
 		edit    func(*assayv1alpha1.BenchmarkRun)
@@ -147,6 +148,7 @@ func with(run *assayv1alpha1.BenchmarkRun, edit func(*assayv1alpha1.BenchmarkRun
 
 // MinIO away, then back with nothing in it, then whole: the run waits, says what is wrong each time, and completes.
 func TestARunWaitsForItsLedger(t *testing.T) {
+	long(t)
 	const name = "patient"
 	command(t, "kubectl", "-n", system, "scale", "sts/assay-minio", "--replicas=0")
 	command(t, "kubectl", "-n", system, "wait", "--for=delete", "pod", "-l", "app.kubernetes.io/component=minio", "--timeout=120s")

@@ -101,6 +101,7 @@ const (
 // doctor; with the authority's certificate it goes on and completes, in a namespace that takes restricted pods only. Then
 // the release is rolled back.
 func TestAStoreOfOnesOwnOverTLS(t *testing.T) {
+	long(t)
 	revision := deployedRevision(t)
 	authority := startStore(t)
 	command(t, "kubectl", "label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted", "--overwrite")

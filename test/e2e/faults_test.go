@@ -106,6 +106,7 @@ func untilTrials(t *testing.T, name string, least int32) {
 }
 
 func TestSuspendHoldsNewBlocksAndCancelKeepsWhatWasMeasured(t *testing.T) {
+	long(t)
 	const name = "held"
 	apply(t, smallScan(name, 4))
 	untilTrials(t, name, 1)
@@ -164,6 +165,7 @@ func TestARunThatIsDeletedMidwayLeavesNoPod(t *testing.T) {
 
 // A few faults of the fault suite, by its seed. What it prints says what was injected, and what went wrong.
 func TestAFewFaultsLoseNothing(t *testing.T) {
+	long(t)
 	t.Setenv("CHAOS_CLUSTER", "running")
 	t.Log(command(t, "hack/chaos.sh", "smoke"))
 }

@@ -76,6 +76,7 @@ func TestAHostileCandidateChangesNothing(t *testing.T) {
 
 // A candidate that ends the runner in the middle of its trials loses those trials, and its baseline none.
 func TestACandidateThatEndsItsBlockFails(t *testing.T) {
+	long(t)
 	run := hostileRun("hostile-stop", "stop")
 	run.Spec.Retry.Limit = ptr.To[int32](1)
 	apply(t, run)

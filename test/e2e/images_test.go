@@ -38,6 +38,7 @@ func softKey(attempt map[string]any, key string) string {
 
 // Two builds of a program in two images: their trials alternate in one pod, and the faster one wins.
 func TestTwoImagesAreCompared(t *testing.T) {
+	long(t)
 	const name = "compare-two-images"
 	primes(t, "old", "division", "/primes")
 	primes(t, "new", "sieve", "/primes")

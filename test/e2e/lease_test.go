@@ -18,6 +18,7 @@ const leaseTaint = "assay.dev/leased"
 // Two runs want the one node at once, and the operator is killed meanwhile: they run one after the other, each under a token
 // of its own. The one that wants the node for itself has it tainted as long as it holds it.
 func TestTwoRunsTakeTurnsOnANode(t *testing.T) {
+	long(t)
 	names := []string{"turn-a", "turn-b"}
 	for _, name := range names {
 		run := smallScan(name, 3)

@@ -145,6 +145,7 @@ func untilMeasured(t *testing.T, series, revision string, number int64) {
 
 // CI records two revisions. The schedule measures each beside the anchor, and whoever may read the namespace reads its history by name.
 func TestAScheduleFollowsWhatCIRecords(t *testing.T) {
+	long(t)
 	if mode := os.Getenv("CLUSTER"); mode != "" && mode != "embedded" {
 		t.Skipf("CLUSTER=%s: images that are loaded there have no name by digest; push them to a registry", mode)
 	}

@@ -58,6 +58,14 @@ func must(err error) {
 	}
 }
 
+// long marks a test that CI leaves to make nightly: it takes minutes, and a shorter test covers its path through the cluster.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: make nightly runs this test")
+	}
+}
+
 // command runs a program from the root of the tree and returns what it printed; a failure ends the test with all of it.
 func command(t *testing.T, name string, args ...string) string {
 	t.Helper()

@@ -6,19 +6,9 @@ use assay_schema::Check;
 use assay_schema::output::{Format, MetricSource, Output};
 use libfuzzer_sys::fuzz_target;
 
-const FORMATS: [Format; 7] = [
-    Format::GoBench,
-    Format::Criterion,
-    Format::GoogleBenchmark,
-    Format::Hyperfine,
-    Format::PytestBenchmark,
-    Format::K6,
-    Format::Csv,
-];
-
 fuzz_target!(|bytes: &[u8]| {
     let time = MetricSource { name: "time".to_owned(), unit: "s".to_owned(), ..MetricSource::default() };
-    for format in FORMATS {
+    for &format in Format::ALL {
         for name in ["standard output", "group/benchmark/new/sample.json"] {
             let sources = [Source { name: name.to_owned(), bytes: bytes.to_vec() }];
             for metrics in [None, Some(vec![time.clone()])] {

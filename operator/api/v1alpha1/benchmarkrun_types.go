@@ -99,13 +99,13 @@ type Sweep struct {
 	Overrides []Override `json:"overrides,omitempty"`
 }
 
-// ParityScope sets which outputs of a run must be equal.
+// ParityScope restricts the outputs of a run that must be equal.
 // +kubebuilder:validation:Enum=PerArm
 type ParityScope string
 
 // Parity scopes.
 const (
-	// ParityPerArm compares the outputs of an arm with each other only.
+	// ParityPerArm compares only outputs of the same arm with each other.
 	ParityPerArm ParityScope = "PerArm"
 )
 
@@ -376,71 +376,6 @@ type Placement struct {
 	RequireStaticCPUManager bool `json:"requireStaticCPUManager,omitempty"`
 }
 
-// ViolationPolicy is what happens to trials that ran beyond a noise limit.
-// +kubebuilder:validation:Enum=Retry;Invalid;Warn
-type ViolationPolicy string
-
-// Violation policies.
-const (
-	// ViolationRetry leaves them out and runs further blocks in their place, within the budget.
-	ViolationRetry ViolationPolicy = "Retry"
-	// ViolationInvalid leaves them out.
-	ViolationInvalid ViolationPolicy = "Invalid"
-	// ViolationWarn uses them, with a warning.
-	ViolationWarn ViolationPolicy = "Warn"
-)
-
-// NoiseLimits are the readings beyond which a trial was disturbed. Each is a share such as "2%"; an empty one takes the
-// default, and "off" takes no limit. The defaults come from the calibration in docs/methodology.md. Only steal and otherWork
-// take a trial out of the comparison, as environment.onViolation says: they are somebody else, inside the trial's own time. What
-// a trial can do to itself, and what was read before or after it, is a warning that counts the trials of every arm.
-type NoiseLimits struct {
-	// steal is the share of the trial's CPU time that the hypervisor may take.
-	// +optional
-	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
-	// +kubebuilder:validation:MaxLength=16
-	Steal string `json:"steal,omitempty"`
-
-	// otherWork is the share of the trial's CPUs that anything outside the trial's container may use.
-	// +optional
-	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
-	// +kubebuilder:validation:MaxLength=16
-	OtherWork string `json:"otherWork,omitempty"`
-
-	// throttled is the share of the trial's time that its CPU quota may hold it back. It only warns.
-	// +optional
-	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
-	// +kubebuilder:validation:MaxLength=16
-	Throttled string `json:"throttled,omitempty"`
-
-	// canary is how much slower than at its best in this run a fixed pass over as much memory as the trial uses may get
-	// right before or after the trial. It only warns.
-	// +optional
-	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
-	// +kubebuilder:validation:MaxLength=16
-	Canary string `json:"canary,omitempty"`
-
-	// spin is how much slower than at its best in this run a fixed amount of arithmetic may get. It only warns.
-	// +optional
-	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
-	// +kubebuilder:validation:MaxLength=16
-	Spin string `json:"spin,omitempty"`
-
-	// pressureMemory is the share of the trial's time in which something waited for memory, beyond what trials of the same
-	// arm and point wait when it is quiet. It only warns.
-	// +optional
-	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
-	// +kubebuilder:validation:MaxLength=16
-	PressureMemory string `json:"pressureMemory,omitempty"`
-
-	// pressureIo is the share of the trial's time in which something waited for a disk, beyond what trials of the same arm
-	// and point wait when it is quiet. It only warns.
-	// +optional
-	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
-	// +kubebuilder:validation:MaxLength=16
-	PressureIO string `json:"pressureIo,omitempty"`
-}
-
 // Environment is what the machine must be and how quiet.
 type Environment struct {
 	// require maps keys of the environment fingerprint to the values they must have, e.g. governor: performance. A block that
@@ -537,27 +472,6 @@ type Search struct {
 	// +kubebuilder:validation:MaxItems=8
 	SubjectTo []Constraint `json:"subjectTo"`
 }
-
-// GateOperator is how a gate compares.
-// +kubebuilder:validation:Enum=RatioAtLeast;RatioAtMost;AtLeast;AtMost;ParityEqual;Completes
-type GateOperator string
-
-// Gate operators.
-const (
-	// RatioAtLeast is Go when candidate/baseline is at least the bound over the whole interval.
-	RatioAtLeast GateOperator = "RatioAtLeast"
-	// RatioAtMost is Go when candidate/baseline is at most the bound over the whole interval.
-	RatioAtMost GateOperator = "RatioAtMost"
-	// AtLeast is Go when the candidate's own value is at least the bound over the whole interval.
-	AtLeast GateOperator = "AtLeast"
-	// AtMost is Go when the candidate's own value is at most the bound over the whole interval.
-	AtMost GateOperator = "AtMost"
-	// ParityEqual is Go when the candidate's outputs equal the baseline's at every point.
-	ParityEqual GateOperator = "ParityEqual"
-	// Completes is Go when the share of an arm's measured trials that gave a usable result is at least the bound, and NoGo when
-	// the share's exact upper limit is below it. With the bound 1 one failure is NoGo.
-	Completes GateOperator = "Completes"
-)
 
 // Severity is whether a gate decides.
 // +kubebuilder:validation:Enum=Blocking;Advisory
@@ -938,7 +852,7 @@ type QueueStatus struct {
 }
 
 // GraceFor is what a run waits for that may recover by itself.
-// +kubebuilder:validation:Enum=Image;Nodes;Argo
+// +kubebuilder:validation:Enum=Image;Nodes;Engine
 type GraceFor string
 
 // What a run waits for.
@@ -947,8 +861,8 @@ const (
 	GraceForImage GraceFor = "Image"
 	// GraceForNodes are nodes that were lost while blocks run on others.
 	GraceForNodes GraceFor = "Nodes"
-	// GraceForArgo is a workflow that was stopped and that Argo does not end.
-	GraceForArgo GraceFor = "Argo"
+	// GraceForEngine is an execution that was stopped and that the engine does not end.
+	GraceForEngine GraceFor = "Engine"
 )
 
 // GraceStatus is a period of grace: the run waits for something that may recover by itself, and goes on without it when the period is over.
@@ -1019,9 +933,9 @@ const (
 	ReasonLedgerDamaged     = "LedgerDamaged"
 	ReasonWriteFailed       = "WriteFailed"
 	ReasonWaveRunning       = "WaveRunning"
-	ReasonWaitingForArgo    = "WaitingForArgo"
-	ReasonArgoMissing       = "ArgoMissing"
-	ReasonArgoTooOld        = "ArgoTooOld"
+	ReasonWaitingForEngine  = "WaitingForEngine"
+	ReasonEngineMissing     = "EngineMissing"
+	ReasonEngineTooOld      = "EngineTooOld"
 	ReasonWaitingForNode    = "WaitingForNode"
 	ReasonWaitingForLease   = "WaitingForLease"
 	ReasonTakingLease       = "TakingLease"
@@ -1042,7 +956,7 @@ const (
 	ReasonSearchEnded     = "SearchEnded"
 	ReasonTooFewTrials    = "TooFewTrials"
 	ReasonAnalysisFailed  = "AnalysisFailed"
-	ReasonWorkflowFailed  = "WorkflowFailed"
+	ReasonExecutionFailed = "ExecutionFailed"
 	ReasonBudgetExhausted = "BudgetExhausted"
 )
 
@@ -1147,10 +1061,10 @@ type BenchmarkRunStatus struct {
 	// +optional
 	Wave *int32 `json:"wave,omitempty"`
 
-	// workflow is the name of the current wave's Argo Workflow.
+	// execution is the name of the object by which the engine executes the current wave.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	Workflow string `json:"workflow,omitempty"`
+	Execution string `json:"execution,omitempty"`
 
 	// experiment is the digest of the frozen experiment.
 	// +optional
@@ -1220,7 +1134,7 @@ type BenchmarkRunStatus struct {
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(self.status) || !has(oldSelf.status.phase) || !(oldSelf.status.phase in ['Succeeded', 'Failed', 'Cancelled']) || (has(self.status.phase) && self.status.phase == oldSelf.status.phase)",message="the run has ended, and its phase never changes any more"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(self.status) || !has(oldSelf.status.conditions) || oldSelf.status.conditions.all(o, !(o.type in ['Complete', 'Failed']) || o.status != 'True' || (has(self.status.conditions) && self.status.conditions.exists(c, c.type == o.type && c.status == 'True')))",message="the run has ended, and its condition Complete or Failed never turns back"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(self.status) || !has(oldSelf.status.completionTime) || (has(self.status.completionTime) && self.status.completionTime == oldSelf.status.completionTime && has(self.status.verdict) == has(oldSelf.status.verdict) && (!has(self.status.verdict) || self.status.verdict == oldSelf.status.verdict))",message="the run has ended, and its completionTime and verdict never change any more"
-// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 52",message="a run's name has at most 52 characters: names and labels of its workflows are made from it"
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 52",message="a run's name has at most 52 characters: names and labels of its executions are made from it"
 type BenchmarkRun struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is that of every object.

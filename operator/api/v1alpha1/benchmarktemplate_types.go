@@ -87,23 +87,6 @@ const (
 	LowerIsBetter  MetricDirection = "LowerIsBetter"
 )
 
-// Statistic is how the samples of one trial (or, for percentiles, of all trials of an arm) become one number.
-// +kubebuilder:validation:Enum=value;mean;median;min;max;p50;p90;p95;p99
-type Statistic string
-
-// Statistics. Value takes a metric that is one number per trial as it is.
-const (
-	StatisticValue  Statistic = "value"
-	StatisticMean   Statistic = "mean"
-	StatisticMedian Statistic = "median"
-	StatisticMin    Statistic = "min"
-	StatisticMax    Statistic = "max"
-	StatisticP50    Statistic = "p50"
-	StatisticP90    Statistic = "p90"
-	StatisticP95    Statistic = "p95"
-	StatisticP99    Statistic = "p99"
-)
-
 // Metric is one quantity that a trial reports.
 type Metric struct {
 	// name is the metric's key in the result.
@@ -148,7 +131,7 @@ type Metric struct {
 	Description string `json:"description,omitempty"`
 }
 
-// ParityPolicy reports whether a workload's outputs can be compared.
+// ParityPolicy defines whether a workload's outputs can be compared.
 // +kubebuilder:validation:Enum=Required;None
 type ParityPolicy string
 

@@ -1,46 +1,5 @@
 package v1alpha1
 
-// OutputFormat is the form a workload's output has.
-// +kubebuilder:validation:Enum=AssayResult;GoBench;Criterion;GoogleBenchmark;Hyperfine;PytestBenchmark;K6;JMH;BenchmarkDotNet;Fio;Wrk;Sysbench;Divan;Catch2;CSV;None
-type OutputFormat string
-
-// Output formats. All but AssayResult and None are written by other tools: each metric then says where it is found (from).
-const (
-	// AssayResult is the JSON object of runner/schema/result.schema.json.
-	AssayResult OutputFormat = "AssayResult"
-	// GoBenchOutput is what go test -bench prints, as text or with -json.
-	GoBenchOutput OutputFormat = "GoBench"
-	// CriterionOutput is Criterion's folder, or on standard output what it prints with --output-format bencher.
-	CriterionOutput OutputFormat = "Criterion"
-	// GoogleBenchmarkOutput is the JSON of --benchmark_format=json or --benchmark_out.
-	GoogleBenchmarkOutput OutputFormat = "GoogleBenchmark"
-	// HyperfineOutput is the JSON of --export-json.
-	HyperfineOutput OutputFormat = "Hyperfine"
-	// PytestBenchmarkOutput is the JSON of --benchmark-json.
-	PytestBenchmarkOutput OutputFormat = "PytestBenchmark"
-	// K6Output is the JSON of --summary-export or handleSummary.
-	K6Output OutputFormat = "K6"
-	// JMHOutput is the JSON of -rf json.
-	JMHOutput OutputFormat = "JMH"
-	// BenchmarkDotNetOutput is the JSON of one of its JSON exporters.
-	BenchmarkDotNetOutput OutputFormat = "BenchmarkDotNet"
-	// FioOutput is the JSON of --output-format=json.
-	FioOutput OutputFormat = "Fio"
-	// WrkOutput is what wrk prints at the end, better with --latency.
-	WrkOutput OutputFormat = "Wrk"
-	// SysbenchOutput is what sysbench prints at the end.
-	SysbenchOutput OutputFormat = "Sysbench"
-	// DivanOutput is the table that divan prints.
-	DivanOutput OutputFormat = "Divan"
-	// Catch2Output is the XML of --reporter xml.
-	Catch2Output OutputFormat = "Catch2"
-	// CSVOutput is a table with a header: every row is a sample.
-	CSVOutput OutputFormat = "CSV"
-	// NoOutput is for programs that report nothing: a trial succeeds with exit code 0, and has what the runner reads of its
-	// process, such as process.wallTime.
-	NoOutput OutputFormat = "None"
-)
-
 // Output describes where and in which form a trial leaves its result.
 // +kubebuilder:validation:XValidation:rule="!has(self.path) || size(self.path) == 0 || !('/' + self.path + '/').contains('/../')",message="path has no .. in it"
 // +kubebuilder:validation:XValidation:rule="!has(self.format) || self.format != 'Criterion' || !has(self.path) || size(self.path) == 0 || !self.path.startsWith('/')",message="Criterion's path is a folder relative to the trial's own, such as criterion: what is there must be of this trial"

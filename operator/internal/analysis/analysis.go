@@ -71,7 +71,7 @@ type LoadInterval struct {
 
 // Student's interval takes blocks for independent and their differences for symmetric. This file looks whether they are: it
 // shows the lag-1 autocorrelation and the skewness of the differences, in the order in which the blocks ran, and widens the
-// interval where either matters. What a few blocks cannot show it cannot widen for; docs/methodology.md has the bounds.
+// interval where either matters. What a few blocks cannot show it cannot widen for; docs/methodology/estimation.md has the bounds.
 
 // BlockSeries describes how one number per block behaves over the run.
 type BlockSeries struct {

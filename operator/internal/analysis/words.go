@@ -28,18 +28,19 @@ func (g *GateResult) Figure() Figure { return Figure{g.Point, g.Candidate, g.Met
 
 // Asked is what a gate or a constraint asks for, as people read it everywhere: "throughput at least 1.500x of loop".
 func Asked(exp *experiment.Experiment, c experiment.Condition) string {
-	bound := BoundText(exp, c)
-	if c.Op == experiment.ParityEqual {
+	against := c.Op.Against(BoundText(exp, c))
+	switch c.Op.Subject() {
+	case experiment.SubjectOutputs:
 		return "the outputs agree"
+	case experiment.SubjectCompletion:
+		return against + " of its trials complete"
+	case experiment.SubjectRatio:
+		if baseline := Baseline(exp); baseline != "" {
+			against += " of " + baseline
+		}
+	case experiment.SubjectLevel:
 	}
-	if c.Op == experiment.Completes {
-		return "at least " + bound + " of its trials complete"
-	}
-	text := StatisticName(c.Metric, c.Statistic) + " " + Against(c.Op, bound)
-	if baseline := Baseline(exp); c.Op.Relative() && baseline != "" {
-		text += " of " + baseline
-	}
-	return text
+	return StatisticName(c.Metric, c.Statistic) + " " + against
 }
 
 // Baseline is the name of the arm that the others are compared with; empty without one.
@@ -57,27 +58,21 @@ func (c *ControlResult) Of(gate *GateResult) bool {
 	return same && c.Point == gate.Point
 }
 
-// Against is which side of the bound a figure has to lie on.
-func Against(op experiment.Op, bound string) string {
-	if op.AsksAtLeast() {
-		return "at least " + bound
-	}
-	return "at most " + bound
-}
-
 // BoundText is the bound in its unit; empty where there is none.
 func BoundText(exp *experiment.Experiment, c experiment.Condition) string {
-	metric := exp.Metric(c.Metric)
-	switch {
-	case c.Bound == nil:
+	if c.Bound == nil {
 		return ""
-	case c.Op == experiment.Completes:
-		return quantity.InPercent(*c.Bound) + "%"
-	case c.Op.Relative() || metric == nil:
-		return quantity.Format(*c.Bound, quantity.Times)
-	default:
-		return quantity.Format(*c.Bound, metric.Unit)
 	}
+	switch c.Op.Subject() {
+	case experiment.SubjectCompletion:
+		return quantity.InPercent(*c.Bound) + "%"
+	case experiment.SubjectLevel:
+		if metric := exp.Metric(c.Metric); metric != nil {
+			return quantity.Format(*c.Bound, metric.Unit)
+		}
+	case experiment.SubjectRatio, experiment.SubjectOutputs:
+	}
+	return quantity.Format(*c.Bound, quantity.Times)
 }
 
 // Shown is the unit to show an estimate in.

@@ -10,24 +10,22 @@ import (
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/dashboard"
+	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/schedule"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // FieldOwner is the one owner of every field that Assay writes.
@@ -39,10 +37,11 @@ type Applier struct {
 	// Live reads from the API server, without a cache.
 	Live client.Reader
 	// Store is the root of all ledgers.
-	Store  ledger.Store
-	Config workflow.Config
-	Lease  LeaseConfig
-	Clock  clock.PassiveClock
+	Store ledger.Store
+	// Executor executes waves and analyses. It writes through writer alone.
+	Executor executor.Executor
+	Lease    LeaseConfig
+	Clock    clock.PassiveClock
 	// Dashboards configures which dashboards runs have.
 	Dashboards dashboard.Config
 }
@@ -61,29 +60,21 @@ func (a *Applier) Do(ctx context.Context, run *assayv1alpha1.BenchmarkRun, actio
 	case plan.PlanWave:
 		return a.planWave(ctx, run, action)
 	case plan.StartWave:
-		return a.startWave(ctx, run, action)
+		return a.Executor.StartWave(ctx, &writer{Applier: a, run: run, wave: action.Wave}, action)
 	case plan.Analyze:
-		wanted, err := workflow.BuildAnalysis(a.Config, action.Experiment, action.Wave, action.Try)
-		if err != nil {
-			return err
-		}
-		return a.createWorkflow(ctx, run, wanted)
+		return a.Executor.StartAnalysis(ctx, a.writer(run), action)
 	case plan.Suspend:
-		return a.suspend(ctx, run, action.Workflow, true)
+		return a.suspend(ctx, run, action.Execution, true)
 	case plan.Resume:
-		return a.suspend(ctx, run, action.Workflow, false)
+		return a.suspend(ctx, run, action.Execution, false)
 	case plan.Stop:
-		// Argo does not run the exit handler of a suspended workflow.
-		return a.editWorkflow(ctx, run, action.Workflow, func(live *workflow.Workflow) {
-			live.Spec.Shutdown, live.Spec.Suspend = workflow.Stop, ptr.To(false)
-			if action.Again {
-				metav1.SetMetaDataAnnotation(&live.ObjectMeta, workflow.AgainAnnotation, action.Why)
-			}
-		})
+		stop := executor.Stop{Analyze: true}
+		if action.Again {
+			stop.Again = action.Why
+		}
+		return a.Executor.Stop(ctx, a.writer(run), executionOf(run, action.Execution), stop)
 	case plan.Terminate:
-		return a.editWorkflow(ctx, run, action.Workflow, func(live *workflow.Workflow) {
-			live.Spec.Shutdown, live.Spec.Suspend = workflow.Terminate, ptr.To(false)
-		})
+		return a.Executor.Stop(ctx, a.writer(run), executionOf(run, action.Execution), executor.Stop{})
 	case plan.AcquireLeases:
 		return a.takeLeases(ctx, run, action)
 	case plan.RetakeLeases:
@@ -112,8 +103,8 @@ func (a *Applier) Do(ctx context.Context, run *assayv1alpha1.BenchmarkRun, actio
 		return a.releaseLeases(ctx, run, action)
 	case plan.DeleteRun:
 		return client.IgnoreNotFound(a.Client.Delete(ctx, run, client.Preconditions{UID: &run.UID, ResourceVersion: &run.ResourceVersion}))
-	case plan.DeleteWorkflows:
-		return a.deleteWorkflows(ctx, run, action)
+	case plan.DeleteExecutions:
+		return a.deleteExecutions(ctx, run, action)
 	case plan.Release:
 		return client.IgnoreNotFound(a.release(ctx, run))
 	default:
@@ -131,7 +122,7 @@ func (a *Applier) accept(ctx context.Context, run *assayv1alpha1.BenchmarkRun, a
 	if err != nil && !errors.Is(err, ledger.ErrExists) {
 		return &LedgerError{err}
 	}
-	return a.keep(ctx, run)
+	return a.addFinalizer(ctx, run)
 }
 
 // planWave writes the wave's plan to the ledger, under leases that are the run's.
@@ -159,44 +150,6 @@ func (a *Applier) planWave(ctx context.Context, run *assayv1alpha1.BenchmarkRun,
 	return nil
 }
 
-// startWave starts the workflow of a wave in the ledger, if the leases are the run's still.
-func (a *Applier) startWave(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.StartWave) error {
-	raw, err := record.Line(action.Wave)
-	if err != nil {
-		return err
-	}
-	// Before anything is created: a Workflow that cannot be built leaves nothing behind.
-	wanted, err := workflow.Build(a.Config, action.Experiment, action.Wave, action.Lanes, action.Longest)
-	if err != nil {
-		return err
-	}
-	if _, err := a.inForce(ctx, run, action.Wave); err != nil {
-		return err
-	}
-	if err := a.keep(ctx, run); err != nil {
-		return err
-	}
-	if err := a.apply(ctx, run, planConfigMap(run, action.Wave, raw)); err != nil {
-		return fmt.Errorf("apply ConfigMap: %w", err)
-	}
-	// Again, because those writes may have taken their time.
-	if _, err := a.inForce(ctx, run, action.Wave); err != nil {
-		return err
-	}
-	return a.createWorkflow(ctx, run, wanted)
-}
-
-func planConfigMap(run *assayv1alpha1.BenchmarkRun, wave *record.Wave, raw []byte) *corev1.ConfigMap {
-	return &corev1.ConfigMap{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: run.Namespace, Name: workflow.Name(run.Name, wave.Wave), Labels: workflow.Labels(wave.Run, wave.Wave),
-		},
-		Immutable: ptr.To(true),
-		Data:      map[string]string{workflow.WaveFile: string(raw)},
-	}
-}
-
 // apply applies an object that belongs to the run, unless one of that name belongs to somebody else.
 func (a *Applier) apply(ctx context.Context, run *assayv1alpha1.BenchmarkRun, object client.Object) error {
 	if err := a.own(ctx, run, object); err != nil {
@@ -215,8 +168,8 @@ func (a *Applier) apply(ctx context.Context, run *assayv1alpha1.BenchmarkRun, ob
 		client.FieldOwner(FieldOwner), client.ForceOwnership)
 }
 
-// keep keeps a run that has begun until its operator lets it go.
-func (a *Applier) keep(ctx context.Context, run *assayv1alpha1.BenchmarkRun) error {
+// addFinalizer adds the finalizer to a run that has started.
+func (a *Applier) addFinalizer(ctx context.Context, run *assayv1alpha1.BenchmarkRun) error {
 	if slices.Contains(run.Finalizers, plan.Finalizer) {
 		return nil
 	}

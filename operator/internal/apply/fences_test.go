@@ -18,19 +18,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/schedule"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // An operator that lost its lease, and does not know it yet, carries out what it decided before. Whatever its successor did since stays.
 func TestAnOperatorThatDoesNotLeadAnyMoreUndoesNothing(t *testing.T) {
 	actions := map[string]plan.Action{
-		"suspend":   plan.Suspend{Workflow: "scan-w000"},
-		"resume":    plan.Resume{Workflow: "scan-w000"},
-		"stop":      plan.Stop{Workflow: "scan-w000", Why: "why", Again: true},
-		"terminate": plan.Terminate{Workflow: "scan-w000"},
-		"delete":    plan.DeleteWorkflows{Names: []string{"scan-w000"}},
+		"suspend":   plan.Suspend{Execution: "scan-w000"},
+		"resume":    plan.Resume{Execution: "scan-w000"},
+		"stop":      plan.Stop{Execution: "scan-w000", Why: "why", Again: true},
+		"terminate": plan.Terminate{Execution: "scan-w000"},
+		"delete":    plan.DeleteExecutions{Names: []string{"scan-w000"}},
 	}
 	type tc struct {
 		// before is what the successor does after the decision, and during right before the write reaches the API server.
@@ -51,7 +51,7 @@ func TestAnOperatorThatDoesNotLeadAnyMoreUndoesNothing(t *testing.T) {
 				change(t, c, &assayv1alpha1.BenchmarkRun{}, "scan", touch)
 			}, nil, false},
 			"the workflow is changed meanwhile": {nil, func(t *testing.T, c client.Client) {
-				change(t, c, &workflow.Workflow{}, "scan-w000", touch)
+				change(t, c, &argo.Workflow{}, "scan-w000", touch)
 			}, true},
 			"the workflow is replaced by one of the same name meanwhile": {nil, func(t *testing.T, c client.Client) {
 				if err := c.Delete(t.Context(), flow("one")); err != nil {
@@ -67,7 +67,7 @@ func TestAnOperatorThatDoesNotLeadAnyMoreUndoesNothing(t *testing.T) {
 		for name, tc := range cases(what == "suspend" || what == "resume") {
 			t.Run(what+": "+name, func(t *testing.T) {
 				scheme := runtime.NewScheme()
-				for _, add := range []func(*runtime.Scheme) error{workflow.AddToScheme, assayv1alpha1.AddToScheme} {
+				for _, add := range []func(*runtime.Scheme) error{argo.AddToScheme, assayv1alpha1.AddToScheme} {
 					if err := add(scheme); err != nil {
 						t.Fatal(err)
 					}
@@ -99,7 +99,7 @@ func TestAnOperatorThatDoesNotLeadAnyMoreUndoesNothing(t *testing.T) {
 					tc.before(t, server)
 				}
 				before := read(t, server)
-				a := &Applier{Client: written, Live: server}
+				a := &Applier{Client: written, Live: server, Executor: &argo.Executor{Client: written, Live: server}}
 				err := a.Do(t.Context(), run, action)
 				if apierrors.IsConflict(err) != tc.refused || err != nil && !tc.refused {
 					t.Errorf("got %v, want it refused: %v", err, tc.refused)
@@ -116,8 +116,8 @@ func TestAnOperatorThatDoesNotLeadAnyMoreUndoesNothing(t *testing.T) {
 	}
 }
 
-func flow(uid string) *workflow.Workflow {
-	return &workflow.Workflow{ObjectMeta: metav1.ObjectMeta{
+func flow(uid string) *argo.Workflow {
+	return &argo.Workflow{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "lab", Name: "scan-w000", UID: types.UID(uid),
 		OwnerReferences: []metav1.OwnerReference{{
 			APIVersion: assayv1alpha1.GroupVersion.String(), Kind: "BenchmarkRun", Name: "scan", UID: "u", Controller: ptr.To(true),
@@ -139,9 +139,9 @@ func change(t *testing.T, c client.Client, object client.Object, name string, ed
 func touch(object client.Object) { object.SetAnnotations(map[string]string{"successor": "was here"}) }
 
 // read is the workflow; nil if it is gone.
-func read(t *testing.T, c client.Client) *workflow.Workflow {
+func read(t *testing.T, c client.Client) *argo.Workflow {
 	t.Helper()
-	var out workflow.Workflow
+	var out argo.Workflow
 	err := c.Get(t.Context(), client.ObjectKey{Namespace: "lab", Name: "scan-w000"}, &out)
 	if apierrors.IsNotFound(err) {
 		return nil

@@ -15,12 +15,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // LeaseConfig is where the leases are and how long they last.
@@ -35,7 +35,7 @@ type LeaseConfig struct {
 // takeLeases takes nodes for a run. It can be repeated: what the run has already is left as it is.
 func (a *Applier) takeLeases(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.AcquireLeases) error {
 	// The finalizer first: a run that holds a node must not vanish before it gave it back.
-	if err := a.keep(ctx, run); err != nil {
+	if err := a.addFinalizer(ctx, run); err != nil {
 		return err
 	}
 	for _, node := range action.Nodes {
@@ -66,7 +66,7 @@ func (a *Applier) takeLease(ctx context.Context, run *assayv1alpha1.BenchmarkRun
 	}
 	if object.ResourceVersion == "" {
 		// A Lease object that somebody deleted said who has the node: ask those who may have it.
-		busy, err := observe.OthersOn(ctx, a.Client, a.Live, plan.HolderOf(run), node)
+		busy, err := observe.OthersOn(ctx, a.Executor, a.Client, a.Live, plan.HolderOf(run), node)
 		if err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func (a *Applier) endLease(ctx context.Context, object *coordinationv1.Lease, cu
 		return lease.Lease{}, tooLate(current.Node,
 			fmt.Sprintf("run %s holds it until %s", current.Holder.Run(), current.ExpiresAt().Format(time.RFC3339)))
 	}
-	busy, err := observe.Busy(ctx, a.Live, current.Holder, current.Node, "")
+	busy, err := observe.Busy(ctx, a.Executor, a.Live, current.Holder, current.Node, "")
 	if err != nil {
 		return lease.Lease{}, err
 	}
@@ -226,16 +226,16 @@ func (a *Applier) readLease(ctx context.Context, node string) (*coordinationv1.L
 	err := a.Live.Get(ctx, client.ObjectKey{Namespace: a.Lease.Namespace, Name: lease.Name(node)}, object)
 	if apierrors.IsNotFound(err) {
 		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-			Namespace: a.Lease.Namespace, Name: lease.Name(node), Labels: map[string]string{workflow.ManagedByLabel: workflow.ManagedBy},
+			Namespace: a.Lease.Namespace, Name: lease.Name(node), Labels: map[string]string{executor.ManagedByLabel: executor.ManagedBy},
 		}}, lease.Lease{Node: node}, nil
 	}
 	if err != nil {
 		return nil, lease.Lease{}, fmt.Errorf("read the lease of node %s: %w", node, err)
 	}
-	if object.Labels[workflow.ManagedByLabel] != workflow.ManagedBy {
+	if object.Labels[executor.ManagedByLabel] != executor.ManagedBy {
 		return nil, lease.Lease{}, fmt.Errorf("the Lease %s in namespace %s is not this operator's, it has no label %s=%s: delete or rename "+
 			"it, or give the operator another --lease-namespace",
-			object.Name, object.Namespace, workflow.ManagedByLabel, workflow.ManagedBy)
+			object.Name, object.Namespace, executor.ManagedByLabel, executor.ManagedBy)
 	}
 	current, err := lease.FromObject(object)
 	return object, current, err

@@ -19,13 +19,14 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/design"
+	"assay.dev/assay/operator/internal/executor"
+	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/specimen"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 var release = plan.ReleaseLeases{Nodes: []string{"node-a"}}
@@ -40,7 +41,7 @@ type releasing struct {
 func newReleasing(t *testing.T) *releasing {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, workflow.AddToScheme,
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, argo.AddToScheme,
 		assayv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
@@ -56,7 +57,7 @@ func newReleasing(t *testing.T) *releasing {
 	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC))
 	r := &releasing{
 		Applier: &Applier{
-			Client: all, Live: all, Store: store, Clock: clock,
+			Client: all, Live: all, Executor: &argo.Executor{Client: all, Live: all}, Store: store, Clock: clock,
 			Lease: LeaseConfig{Namespace: "assay-system", Duration: time.Minute},
 		},
 		t: t, run: run,
@@ -131,20 +132,20 @@ func (r *releasing) create(object client.Object) {
 }
 
 // wave is a workflow of the run with blocks on a node.
-func (r *releasing) wave(node, phase string) *workflow.Workflow {
+func (r *releasing) wave(node, phase string) *argo.Workflow {
 	r.t.Helper()
-	out := &workflow.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan-w000",
-		Labels: workflow.Labels(record.Run{Namespace: "lab", Name: "scan", UID: "u"}, 0)}}
-	out.Spec.Templates = []workflow.Template{{DAG: workflow.DAG{Tasks: []workflow.Task{
-		{Name: "b0000", Arguments: workflow.Parameters{Parameters: []workflow.Parameter{{Name: "node", Value: &node}}}},
+	out := &argo.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan-w000",
+		Labels: executor.Labels(record.Run{Namespace: "lab", Name: "scan", UID: "u"}, 0)}}
+	out.Spec.Templates = []argo.Template{{DAG: argo.DAG{Tasks: []argo.Task{
+		{Name: "b0000", Arguments: argo.Parameters{Parameters: []argo.Parameter{{Name: "node", Value: &node}}}},
 	}}}}
 	out.Status.Phase = phase
 	return out
 }
 
 func (r *releasing) block(node string, phase corev1.PodPhase) *corev1.Pod {
-	labels := workflow.Labels(record.Run{Namespace: "lab", Name: "scan", UID: "u"}, 0)
-	labels[workflow.PartLabel] = "block"
+	labels := executor.Labels(record.Run{Namespace: "lab", Name: "scan", UID: "u"}, 0)
+	labels[executor.PartLabel] = "block"
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "block", Labels: labels},
 		Spec: corev1.PodSpec{NodeName: node}, Status: corev1.PodStatus{Phase: phase}}
 }
@@ -324,7 +325,7 @@ func TestAnOperatorThatDoesNotLeadAnyMoreBeginsNothingAndGivesNoNodeBack(t *test
 				if object, _, err = r.readLease(t.Context(), "node-a"); err != nil || since.refused && object.ResourceVersion != before {
 					t.Errorf("the lease was written all the same: %v", err)
 				}
-				var flows workflow.WorkflowList
+				var flows argo.WorkflowList
 				if err := r.Client.List(t.Context(), &flows); err != nil || since.refused && len(flows.Items) > 0 {
 					t.Errorf("%d workflows were made all the same: %v", len(flows.Items), err)
 				}
@@ -336,7 +337,7 @@ func TestAnOperatorThatDoesNotLeadAnyMoreBeginsNothingAndGivesNoNodeBack(t *test
 // sample is a wave of a run that needs no node of its own.
 func sample(t *testing.T) (*experiment.Experiment, *record.Wave, []design.Lane) {
 	t.Helper()
-	exp, err := specimen.Scan(nil)
+	exp, err := fixture.ScanExperiment(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

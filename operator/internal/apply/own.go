@@ -14,20 +14,11 @@ import (
 // own fails when an object with this one's name exists and is not the run's. Names are made from the run's, which a tenant
 // chooses, and the operator may write what the tenant may not: a run must never be a way to overwrite what belongs to others.
 func (a *Applier) own(ctx context.Context, run *assayv1alpha1.BenchmarkRun, object client.Object) error {
-	kind, err := a.Client.GroupVersionKindFor(object)
-	if err != nil {
+	current, err := a.live(ctx, object)
+	if err != nil || current == nil {
 		return err
 	}
-	var current metav1.PartialObjectMetadata
-	current.SetGroupVersionKind(kind)
-	err = a.Live.Get(ctx, client.ObjectKeyFromObject(object), &current)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("look for %s %s: %w", kind.Kind, object.GetName(), err)
-	}
-	controller := metav1.GetControllerOf(&current)
+	controller := metav1.GetControllerOf(current)
 	if controller != nil && controller.UID == run.UID {
 		return nil
 	}
@@ -37,7 +28,26 @@ func (a *Applier) own(ctx context.Context, run *assayv1alpha1.BenchmarkRun, obje
 	}
 	return &ForeignError{fmt.Sprintf("%s %s in namespace %s exists and is not this run's but %s, and so immutable to the operator: delete "+
 		"or rename it, or create this run under another name",
-		kind.Kind, object.GetName(), object.GetNamespace(), whose)}
+		current.Kind, object.GetName(), object.GetNamespace(), whose)}
+}
+
+// live reads the metadata of an object from the API server; nil if it does not exist.
+func (a *Applier) live(ctx context.Context, object client.Object) (*metav1.PartialObjectMetadata, error) {
+	kind, err := a.Client.GroupVersionKindFor(object)
+	if err != nil {
+		return nil, err
+	}
+	var current metav1.PartialObjectMetadata
+	current.SetGroupVersionKind(kind)
+	err = a.Live.Get(ctx, client.ObjectKeyFromObject(object), &current)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get %s %s: %w", kind.Kind, object.GetName(), err)
+	}
+	current.SetGroupVersionKind(kind)
+	return &current, nil
 }
 
 // ForeignError means that an object belongs to somebody else.

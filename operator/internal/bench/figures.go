@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/format"
 	"assay.dev/assay/operator/internal/suggest"
 )
 
@@ -25,34 +25,17 @@ type Figures struct {
 	HigherIsBetter bool
 }
 
-// formats that a command line can have; an AssayResult needs a template that says what is in it.
-var formats = []assayv1alpha1.OutputFormat{
-	assayv1alpha1.NoOutput, assayv1alpha1.GoBenchOutput, assayv1alpha1.CriterionOutput, assayv1alpha1.GoogleBenchmarkOutput,
-	assayv1alpha1.HyperfineOutput, assayv1alpha1.PytestBenchmarkOutput, assayv1alpha1.K6Output, assayv1alpha1.JMHOutput,
-	assayv1alpha1.BenchmarkDotNetOutput, assayv1alpha1.FioOutput, assayv1alpha1.WrkOutput, assayv1alpha1.SysbenchOutput,
-	assayv1alpha1.DivanOutput, assayv1alpha1.Catch2Output, assayv1alpha1.CSVOutput,
-}
-
-// withoutUsual are the formats of which no figure is the usual one.
-var withoutUsual = []assayv1alpha1.OutputFormat{assayv1alpha1.CSVOutput, assayv1alpha1.K6Output, assayv1alpha1.SysbenchOutput}
-
-// FormatNames are the words of --format.
-func FormatNames() []string {
-	out := make([]string, 0, len(formats))
-	for _, format := range formats {
-		out = append(out, string(format))
-	}
-	return out
-}
+// FormatNames returns the values of --format.
+func FormatNames() []string { return format.Tools() }
 
 // ParseFormat reads a format whatever its case; Go is short for GoBench.
 func ParseFormat(text string) (assayv1alpha1.OutputFormat, error) {
 	if strings.EqualFold(text, "Go") {
 		return assayv1alpha1.GoBenchOutput, nil
 	}
-	for _, format := range formats {
-		if strings.EqualFold(text, string(format)) {
-			return format, nil
+	for _, name := range FormatNames() {
+		if strings.EqualFold(text, name) {
+			return assayv1alpha1.OutputFormat(name), nil
 		}
 	}
 	return "", fmt.Errorf("invalid --format %q: %s", text, suggest.Allowed(text, append([]string{"Go"}, FormatNames()...)))
@@ -67,72 +50,20 @@ func (f *Figures) check() error {
 		}
 		return nil
 	}
-	if f.Metric == "" && slices.Contains(withoutUsual, f.Format) {
+	if f.Metric == "" && f.format().NoUsualField {
 		return fmt.Errorf("--format %s has no usual figure: name one with --metric", f.Format)
 	}
 	return nil
 }
 
-// usual are the arguments that make a test binary that is named without any print its figures.
-func (f *Figures) usual() []string {
-	switch f.Format {
-	case assayv1alpha1.GoBenchOutput:
-		which := "."
-		if f.Benchmark != "" {
-			// Each level of a name has an expression of its own.
-			which = "^" + strings.ReplaceAll(regexp.QuoteMeta(f.Benchmark), "/", "$/^") + "$"
-		}
-		return []string{"-test.run=^$", "-test.bench=" + which, "-test.benchtime=50ms", "-test.benchmem"}
-	case assayv1alpha1.CriterionOutput:
-		return append([]string{"--bench", "--noplot", "--warm-up-time=0.1", "--measurement-time=0.5", "--sample-size=20"}, f.filter("")...)
-	case assayv1alpha1.GoogleBenchmarkOutput:
-		return append([]string{"--benchmark_format=json"}, f.filter("--benchmark_filter=")...)
-	case assayv1alpha1.DivanOutput:
-		return []string{"--bench", "--sample-count=50"}
-	case assayv1alpha1.Catch2Output:
-		return []string{"--reporter", "xml", "--benchmark-samples", "50", "--benchmark-warmup-time", "20"}
-	default:
-		return nil
-	}
-}
-
-func (f *Figures) filter(flag string) []string {
-	if f.Benchmark == "" {
-		return nil
-	}
-	return []string{flag + "^" + regexp.QuoteMeta(f.Benchmark) + "$"}
-}
+// format returns the behaviour of the format.
+func (f *Figures) format() format.Format { return format.Named(string(f.Format)) }
 
 // units of the figures that are no times; the rest of GoBench has its field as unit. Figures of other kinds are plain numbers.
 var units = map[string]string{
 	"B/op": "By", "allocs/op": "allocs", "MB/s": "By/s", "memory_usage_byte": "By", "bytes_per_second": "By/s", "items_per_second": "items/s",
 	"throughput": "elements/s", "ops": "operations/s", "iops": "operations/s", "bw_bytes": "By/s", "Requests/sec": "requests/s",
 	"Transfer/sec": "By/s", "events per second": "events/s", "gc.alloc.rate.norm": "By", "BytesAllocatedPerOperation": "By",
-}
-
-// rates are the units of usual figures that are no times.
-var rates = map[assayv1alpha1.OutputFormat]string{assayv1alpha1.FioOutput: "operations/s", assayv1alpha1.WrkOutput: "requests/s"}
-
-var times = []string{
-	"", "ns/op", "sample", "real_time", "cpu_time", "times", "data", "mean", "median", "slope", "std_dev", "median_abs_dev", "stddev", "min",
-	"max", "user", "system", "iqr", "q1", "q3", "score", "score.mean", "OriginalValues", "Mean", "Median", "Min", "Max", "P95", "fastest",
-	"slowest",
-}
-
-// isTime reports whether the figure is a time.
-func (f *Figures) isTime() bool {
-	switch f.Format {
-	case assayv1alpha1.CSVOutput, assayv1alpha1.K6Output:
-		return false
-	case assayv1alpha1.FioOutput:
-		return strings.Contains(f.Metric, "lat_ns.") && !strings.HasSuffix(f.Metric, ".N")
-	case assayv1alpha1.WrkOutput:
-		return strings.HasPrefix(f.Metric, "Latency ") && f.Metric != "Latency +/- Stdev"
-	case assayv1alpha1.SysbenchOutput:
-		return slices.Contains([]string{"min", "avg", "max", "sum", "total time"}, f.Metric) || strings.HasSuffix(f.Metric, " percentile")
-	default:
-		return slices.Contains(times, f.Metric)
-	}
 }
 
 var notMetricName = regexp.MustCompile(`[^A-Za-z0-9]+`)
@@ -146,12 +77,12 @@ func (f *Figures) metric() *assayv1alpha1.Metric {
 	switch unit := units[f.Metric]; {
 	case unit != "":
 		out.Unit = unit
-	case f.Metric == "" && rates[f.Format] != "":
-		out.Name, out.Unit = "rate", rates[f.Format]
+	case f.Metric == "" && f.format().UsualRate != "":
+		out.Name, out.Unit = "rate", f.format().UsualRate
 	case f.Format == assayv1alpha1.JMHOutput && f.HigherIsBetter && strings.HasPrefix(cmp.Or(f.Metric, "score"), "score"):
 		// In the mode of throughput a score is a rate.
 		out.Name, out.Unit = "rate", "operations/s"
-	case f.isTime():
+	case f.format().IsTime(f.Metric):
 		out.Unit = "s"
 	case f.Format == assayv1alpha1.GoBenchOutput:
 		out.Unit = f.Metric

@@ -56,7 +56,7 @@ func (q *Question) BenchmarkRun() (*assayv1alpha1.BenchmarkRun, error) {
 	commands := make([][]string, len(q.Commands))
 	for i, command := range q.Commands {
 		commands[i] = command
-		if usual := q.Figures.usual(); len(command) == 1 {
+		if usual := q.Figures.format().Arguments(q.Figures.Benchmark); len(command) == 1 {
 			commands[i] = append([]string{command[0]}, usual...)
 		}
 	}

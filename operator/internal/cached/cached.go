@@ -1,4 +1,5 @@
-// Package cached decides what the operator's caches keep of an object: there may be thousands, of a megabyte each.
+// Package cached removes the fields that the operator does not read from the objects in its caches: there may be thousands of objects of a
+// megabyte each.
 package cached
 
 import (
@@ -7,23 +8,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/experiment"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
-// Slim removes fields that nothing reads. Cached objects are never written back.
+// Slim removes the fields that nothing reads from an object of a kind that is not the engine's. Cached objects are never written back.
 func Slim(object any) (any, error) {
 	if accessor, ok := object.(metav1.ObjectMetaAccessor); ok {
-		slimMeta(accessor.GetObjectMeta())
+		SlimMeta(accessor.GetObjectMeta())
 	}
 	switch object := object.(type) {
 	case *corev1.Pod:
 		object.Spec = corev1.PodSpec{NodeName: object.Spec.NodeName}
-		part := object.Labels[workflow.PartLabel]
-		object.Annotations, object.Labels = nil, workflow.OwnLabels(object.Labels)
-		if part != "" {
-			object.Labels[workflow.PartLabel] = part
-		}
+		object.Annotations, object.Labels = nil, executor.OwnLabels(object.Labels)
 	case *corev1.Node:
 		object.Status.Images = nil
 		object.Annotations = nil
@@ -51,16 +48,13 @@ func Slim(object any) (any, error) {
 		// A template is read past the cache by a run that is not accepted yet; here is that there is one.
 		object.Annotations, object.Labels = nil, nil
 		object.Spec = assayv1alpha1.BenchmarkTemplateSpec{}
-	case *workflow.Workflow:
-		object.Spec = workflow.Spec{Suspend: object.Spec.Suspend, Shutdown: object.Spec.Shutdown}
-		object.Annotations, object.Labels = workflow.OwnAnnotations(object.Annotations), workflow.OwnLabels(object.Labels)
 	}
 	return object, nil
 }
 
-// slimMeta keeps of an object's owners the one that controls it. Whoever makes an object may name others and finalizers of any length;
-// those of a run are read from the API server.
-func slimMeta(meta metav1.Object) {
+// SlimMeta removes the metadata that nothing reads. Of the owners it retains the controller. Tenants may add owners and finalizers of any
+// length; those of a run are read from the API server.
+func SlimMeta(meta metav1.Object) {
 	meta.SetManagedFields(nil)
 	meta.SetFinalizers(nil)
 	var owners []metav1.OwnerReference

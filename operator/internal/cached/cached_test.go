@@ -1,4 +1,4 @@
-package cached
+package cached_test
 
 import (
 	"encoding/json"
@@ -13,9 +13,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/executor"
+	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/workflow"
+	"assay.dev/assay/operator/test/slimmed"
 )
 
 // A cached run has what the queue and the metrics need, and not the bulk of it: there may be thousands.
@@ -32,11 +34,10 @@ func TestACachedRunIsSmallAndStillInTheQueue(t *testing.T) {
 		Warnings: []string{"w"}, Leases: []assayv1alpha1.LeaseStatus{{Node: "n"}},
 		Queue: &assayv1alpha1.QueueStatus{Ahead: 3},
 	}
-	kept, err := Slim(run)
-	if err != nil {
+	if err := slimmed.Slim(run); err != nil {
 		t.Fatal(err)
 	}
-	got := kept.(*assayv1alpha1.BenchmarkRun)
+	got := run
 	if got.ManagedFields != nil || got.Annotations != nil || got.Spec.Template != nil || got.Spec.Gates != nil || got.Status.Gates != nil ||
 		got.Status.Warnings != nil {
 		t.Errorf("it keeps what nothing reads: %+v", got)
@@ -46,7 +47,7 @@ func TestACachedRunIsSmallAndStillInTheQueue(t *testing.T) {
 		t.Errorf("something that is read is gone: %+v", got)
 	}
 	got.Spec.Cancel = ptr.To(true)
-	if kept, err = Slim(got); err != nil || observe.WaitsForLease(kept.(*assayv1alpha1.BenchmarkRun)) {
+	if err := slimmed.Slim(got); err != nil || observe.WaitsForLease(got) {
 		t.Errorf("a run that is cancelled waits for nothing: %v", err)
 	}
 }
@@ -70,12 +71,11 @@ func TestWhatIsCachedOfAnObjectIsSmall(t *testing.T) {
 	revision.Spec.Series, revision.Spec.Image = "scan", strings.Repeat("x", 100_000)
 	template := &assayv1alpha1.BenchmarkTemplate{ObjectMeta: meta, Spec: *run.Spec.Template}
 	for _, object := range []client.Object{run, scheduled, revision, template, &corev1.Pod{ObjectMeta: meta},
-		&workflow.Workflow{ObjectMeta: meta}} {
-		kept, err := Slim(object)
-		if err != nil {
+		&argo.Workflow{ObjectMeta: meta}} {
+		if err := slimmed.Slim(object); err != nil {
 			t.Fatal(err)
 		}
-		raw, err := json.Marshal(kept)
+		raw, err := json.Marshal(object)
 		if err != nil || len(raw) > 2000 {
 			t.Errorf("%d bytes are kept of a %T (%v)", len(raw), object, err)
 		}
@@ -90,7 +90,7 @@ func TestWhatIsReadOfACachedObjectIsThere(t *testing.T) {
 	scheduled := &assayv1alpha1.BenchmarkSchedule{Spec: assayv1alpha1.BenchmarkScheduleSpec{
 		Series: "scan", Schedule: "0 3 * * *", TimeZone: "Europe/Berlin", Suspend: ptr.To(true),
 	}}
-	if _, err := Slim(scheduled); err != nil {
+	if err := slimmed.Slim(scheduled); err != nil {
 		t.Fatal(err)
 	}
 	if of := scheduled.Spec; of.Series != "scan" || of.Schedule != "0 3 * * *" || of.TimeZone != "Europe/Berlin" ||
@@ -98,13 +98,13 @@ func TestWhatIsReadOfACachedObjectIsThere(t *testing.T) {
 		t.Errorf("of a schedule is left %+v", of)
 	}
 	owner := metav1.OwnerReference{APIVersion: "argoproj.io/v1alpha1", Kind: "Workflow", Name: "scan-w000", UID: "1", Controller: ptr.To(true)}
-	own := workflow.Labels(record.Run{Namespace: "team", Name: "scan", UID: "2"}, 1)
+	own := executor.Labels(record.Run{Namespace: "team", Name: "scan", UID: "2"}, 1)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{owner}, Labels: maps.Clone(own)}}
-	pod.Labels[workflow.PartLabel] = "block"
-	flow := &workflow.Workflow{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(own),
-		Annotations: map[string]string{workflow.AgainAnnotation: "1"}}}
+	pod.Labels[executor.PartLabel] = "block"
+	flow := &argo.Workflow{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(own),
+		Annotations: map[string]string{argo.AgainAnnotation: "1"}}}
 	for _, object := range []client.Object{pod, flow} {
-		if _, err := Slim(object); err != nil {
+		if err := slimmed.Slim(object); err != nil {
 			t.Fatal(err)
 		}
 		for name, value := range own {
@@ -113,7 +113,7 @@ func TestWhatIsReadOfACachedObjectIsThere(t *testing.T) {
 			}
 		}
 	}
-	if pod.Labels[workflow.PartLabel] != "block" || len(pod.OwnerReferences) != 1 || flow.Annotations[workflow.AgainAnnotation] != "1" {
+	if pod.Labels[executor.PartLabel] != "block" || len(pod.OwnerReferences) != 1 || flow.Annotations[argo.AgainAnnotation] != "1" {
 		t.Errorf("of a pod is left %+v, of a workflow %+v", pod.ObjectMeta, flow.ObjectMeta)
 	}
 }

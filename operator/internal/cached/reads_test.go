@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/test/slimmed"
@@ -34,7 +35,7 @@ func TestWhatIsObservedIsTheSameThroughTheCaches(t *testing.T) {
 		for i := range runs.Items {
 			through := func(reader client.Reader) *observe.World {
 				observer := observe.Observer{
-					Client: reader, Live: cluster, LeaseNamespace: slimmed.LeaseNamespace, Store: store,
+					Client: reader, Live: cluster, Executor: &argo.Executor{Client: reader, Live: cluster}, LeaseNamespace: slimmed.LeaseNamespace, Store: store,
 					// Long after every lease: only of those that have expired it is asked what runs there.
 					Clock: clocktesting.NewFakePassiveClock(time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)),
 				}

@@ -20,7 +20,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/apply"
-	"assay.dev/assay/operator/internal/argo"
+	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/metrics"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
@@ -48,9 +48,9 @@ type Reconciler struct {
 	Applier  *apply.Applier
 	Recorder record.EventRecorder
 	Settings plan.Settings
-	// Argo reports whether workflows can be watched yet.
-	Argo    *argo.Monitor
-	Metrics *metrics.Metrics
+	// Executor is watched for changes of executions.
+	Executor executor.Watched
+	Metrics  *metrics.Metrics
 
 	// expanding is held while an experiment is expanded, and beginning while a run is started in a namespace with a limit of runs.
 	expanding, beginning sync.Mutex
@@ -101,9 +101,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 // sweep deletes the workflows of runs that had a name before the run with a uid, if there is one now. Whoever deletes a run behind the
 // operator's back may leave them behind: suspended ones would stay for ever, and no quota of runs would bound how many there are.
 func (r *Reconciler) sweep(ctx context.Context, name client.ObjectKey, now types.UID) error {
-	left, err := r.Observer.LeftBy(ctx, name, now)
+	left, err := r.Observer.OrphanedHolders(ctx, name, now)
 	if err != nil {
-		return fmt.Errorf("list workflows of runs that are gone: %w", err)
+		return fmt.Errorf("list executions of runs that are gone: %w", err)
 	}
 	var errs []error
 	for _, gone := range left {

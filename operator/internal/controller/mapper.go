@@ -8,27 +8,29 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"assay.dev/assay/operator/internal/workflow"
+	"assay.dev/assay/operator/internal/executor"
 )
 
-// NewMapper discovers resources from the API server, except Argo's Workflows: their mapping is fixed, so that the operator starts on a
-// cluster that does not have them yet.
-func NewMapper(config *rest.Config, client *http.Client) (meta.RESTMapper, error) {
-	asking, err := apiutil.NewDynamicRESTMapper(config, client)
-	return mapper{asking}, err
+// NewMapper discovers resources from the API server, except those of the engine's kinds, whose mapping is fixed, so that the operator
+// starts on a cluster that does not serve them yet.
+func NewMapper(kinds ...executor.Kind) func(*rest.Config, *http.Client) (meta.RESTMapper, error) {
+	return func(config *rest.Config, client *http.Client) (meta.RESTMapper, error) {
+		discovered, err := apiutil.NewDynamicRESTMapper(config, client)
+		return mapper{discovered, kinds}, err
+	}
 }
 
-var workflows = &meta.RESTMapping{
-	Resource: workflow.GroupVersion.WithResource("workflows"), GroupVersionKind: workflow.GroupVersion.WithKind("Workflow"),
-	Scope: meta.RESTScopeNamespace,
+type mapper struct {
+	meta.RESTMapper
+	kinds []executor.Kind
 }
-
-type mapper struct{ meta.RESTMapper }
 
 // RESTMapping implements meta.RESTMapper.
 func (m mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
-	if kind == workflows.GroupVersionKind.GroupKind() {
-		return workflows, nil
+	for _, fixed := range m.kinds {
+		if kind == fixed.Mapping.GroupVersionKind.GroupKind() {
+			return fixed.Mapping, nil
+		}
 	}
 	return m.RESTMapper.RESTMapping(kind, versions...)
 }

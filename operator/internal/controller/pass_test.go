@@ -65,7 +65,8 @@ func TestARunHasNotEndedBeforeItsLastWriteIsTaken(t *testing.T) {
 		"the ledger was away meanwhile": {&apply.LedgerError{Err: errors.New("no answer")}, false},
 	} {
 		run := &assayv1alpha1.BenchmarkRun{}
-		decision := plan.Decision{Action: plan.Terminate{Workflow: "scan-w000"}, Ending: &plan.Ending{Reason: assayv1alpha1.ReasonImageNotPulled},
+		decision := plan.Decision{Action: plan.Terminate{Execution: "scan-w000"},
+			Ending: &plan.Ending{Reason: assayv1alpha1.ReasonImageNotPulled},
 			Reason: assayv1alpha1.ReasonImageNotPulled, Grace: assayv1alpha1.GraceForImage}
 		after := status.Compute(outcome(&observe.World{Observed: plan.Observed{Run: run}}, decision, tc.err), time.Now())
 		if ended := after.CompletionTime != nil; ended != tc.want || !ended && (after.Grace == nil || after.Phase == assayv1alpha1.PhaseFailed) {

@@ -22,28 +22,28 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/apply"
+	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/metrics"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/specimen"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // A run at the head of the queue that never takes the node that it is granted would keep it from everybody.
 func TestARunWhosePassesFailIsNotInTheQueue(t *testing.T) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, assayv1alpha1.AddToScheme, workflow.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, assayv1alpha1.AddToScheme, argo.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
 	}
-	exp, err := specimen.Scan(nil)
+	exp, err := fixture.ScanExperiment(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, template, err := specimen.Written(exp)
+	spec, template, err := fixture.SpecAndTemplate(exp)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,9 +100,10 @@ func TestARunWhosePassesFailIsNotInTheQueue(t *testing.T) {
 			t.Fatal(err)
 		}
 		now := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 26, 8, 0, 0, 0, time.UTC))
+		engine := &argo.Executor{Client: api, Live: api}
 		r := &Reconciler{Recorder: recorder.NewFakeRecorder(99), Metrics: metrics.New(metrics.DefaultSettings),
-			Observer: &observe.Observer{Client: api, Live: api, Store: store, Clock: now},
-			Applier: &apply.Applier{Client: api, Live: api, Store: store, Clock: now,
+			Observer: &observe.Observer{Client: api, Live: api, Store: store, Clock: now, Executor: engine},
+			Applier: &apply.Applier{Client: api, Live: api, Store: store, Clock: now, Executor: engine,
 				Lease: apply.LeaseConfig{Namespace: "system", Duration: time.Minute}}}
 		func() {
 			defer func() {

@@ -13,17 +13,18 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/apply"
+	"assay.dev/assay/operator/internal/executor"
+	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/metrics"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // Whoever deletes a run with --cascade=orphan leaves its workflows behind. Of a run without a lease nobody else looks after them, a
 // suspended one never ends, and a quota of runs does not count them.
 func TestWorkflowsThatRunsLeaveBehindAreDeleted(t *testing.T) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{assayv1alpha1.AddToScheme, workflow.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{assayv1alpha1.AddToScheme, argo.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -31,9 +32,9 @@ func TestWorkflowsThatRunsLeaveBehindAreDeleted(t *testing.T) {
 	run := func(uid string) *assayv1alpha1.BenchmarkRun {
 		return &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan", UID: types.UID(uid)}}
 	}
-	flow := func(name, of, uid string) *workflow.Workflow {
-		return &workflow.Workflow{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "lab", Name: name, Labels: workflow.Labels(record.Run{Namespace: "lab", Name: of, UID: uid}, 0),
+	flow := func(name, of, uid string) *argo.Workflow {
+		return &argo.Workflow{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "lab", Name: name, Labels: executor.Labels(record.Run{Namespace: "lab", Name: of, UID: uid}, 0),
 		}}
 	}
 	left := []client.Object{flow("scan-w000", "scan", "first"), flow("scan-w001", "scan", "first"), flow("scan-w002", "scan", "second"),
@@ -52,7 +53,9 @@ func TestWorkflowsThatRunsLeaveBehindAreDeleted(t *testing.T) {
 			cluster.WithObjects(tc.there)
 		}
 		api := cluster.Build()
-		r := &Reconciler{Observer: &observe.Observer{Client: api, Live: api}, Applier: &apply.Applier{Client: api, Live: api},
+		engine := &argo.Executor{Client: api, Live: api}
+		r := &Reconciler{Observer: &observe.Observer{Client: api, Live: api, Executor: engine},
+			Applier: &apply.Applier{Client: api, Live: api, Executor: engine},
 			Metrics: metrics.New(metrics.DefaultSettings)}
 		var err error
 		if tc.cached == nil {
@@ -60,7 +63,7 @@ func TestWorkflowsThatRunsLeaveBehindAreDeleted(t *testing.T) {
 		} else {
 			err = r.sweep(t.Context(), scan, tc.cached.UID)
 		}
-		var flows workflow.WorkflowList
+		var flows argo.WorkflowList
 		if listErr := api.List(t.Context(), &flows); err != nil || listErr != nil {
 			t.Fatal(err, listErr)
 		}

@@ -16,13 +16,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	runnable "sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // ConcurrentRuns is how many runs are reconciled concurrently: a reconcile mostly waits for the object store.
@@ -43,21 +42,19 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 	if err != nil {
 		return err
 	}
-	// Once Argo's API is there: a watch that is begun before ends the whole operator when it has waited too long.
 	return manager.Add(runnable.RunnableFunc(func(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-r.Argo.Ready():
-			// By their labels: one that was left behind by its run has no owner.
-			return built.Watch(source.Kind[client.Object](manager.GetCache(), &workflow.Workflow{}, handler.EnqueueRequestsFromMapFunc(runOf)))
+		case <-r.Executor.Ready():
+			return built.Watch(r.Executor.Source(manager.GetCache(), handler.EnqueueRequestsFromMapFunc(runOf)))
 		}
 	}))
 }
 
-// runOf is the run that a pod or a workflow says that it is of.
+// runOf returns the run of a pod or an execution, according to its labels.
 func runOf(_ context.Context, object client.Object) []ctrl.Request {
-	name := object.GetLabels()[workflow.RunLabel]
+	name := object.GetLabels()[executor.RunLabel]
 	if name == "" {
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/workflow"
+	"assay.dev/assay/operator/internal/executor"
 )
 
 // SharedUID is the dashboard for any run, as dashboards/ names it.
@@ -117,7 +117,7 @@ func (c Config) ConfigMap(run *assayv1alpha1.BenchmarkRun, pin Pin) *corev1.Conf
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: run.Namespace, Name: Name(run),
 			Labels: map[string]string{
-				workflow.ManagedByLabel: workflow.ManagedBy, workflow.RunLabel: run.Name, workflow.RunUIDLabel: string(run.UID),
+				executor.ManagedByLabel: executor.ManagedBy, executor.RunLabel: run.Name, executor.RunUIDLabel: string(run.UID),
 				c.LabelKey: c.LabelValue,
 			},
 		},

@@ -1,5 +1,5 @@
-// Package dependencies reports how what the operator needs stands: the ledger, Argo Workflows, and whoever reads its metrics.
-// It answers whoever asks, without any run.
+// Package dependencies serves a page with the state of the operator's dependencies: the ledger, the engine that executes runs, and the
+// scraping of its metrics. It needs no run.
 package dependencies
 
 import (
@@ -19,6 +19,7 @@ import (
 
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/observe"
+	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/quantity"
 )
 
@@ -33,13 +34,15 @@ const metricsPath = "/metrics"
 // Report is the page.
 type Report struct {
 	Ledger     Finding `json:"ledger"`
-	Argo       Finding `json:"argo"`
+	Engine     Finding `json:"engine"`
 	Prometheus Finding `json:"prometheus"`
 }
 
 // Finding is how one dependency stands.
 type Finding struct {
-	OK bool `json:"ok"`
+	// Name is the product, where it depends on the installation.
+	Name string `json:"name,omitempty"`
+	OK   bool   `json:"ok"`
 	// Reason is the condition reason that runs have meanwhile; empty when OK.
 	Reason string `json:"reason,omitempty"`
 	// Found is what is there, or what is wrong; Remedy what to do.
@@ -82,18 +85,24 @@ func (s *Scrapes) newest() time.Time {
 	return s.last
 }
 
+// Engine is the engine that executes runs.
+type Engine struct {
+	Name  string
+	State func() plan.EngineState
+}
+
 // Page answers questions over HTTP.
 type Page struct {
 	store   ledger.Store
-	argo    observe.ArgoStates
+	engine  Engine
 	scrapes *Scrapes
 	clock   clock.PassiveClock
 	started time.Time
 }
 
 // New returns the page of an operator that starts now.
-func New(store ledger.Store, argo observe.ArgoStates, scrapes *Scrapes, clock clock.PassiveClock) *Page {
-	return &Page{store: store, argo: argo, scrapes: scrapes, clock: clock, started: clock.Now()}
+func New(store ledger.Store, engine Engine, scrapes *Scrapes, clock clock.PassiveClock) *Page {
+	return &Page{store: store, engine: engine, scrapes: scrapes, clock: clock, started: clock.Now()}
 }
 
 // readTimeout bounds how long a question may take to arrive.
@@ -117,7 +126,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Report looks now.
 func (p *Page) Report(ctx context.Context) Report {
-	return Report{Ledger: p.ledger(ctx), Argo: p.argoWorkflows(), Prometheus: p.prometheus()}
+	return Report{Ledger: p.ledger(ctx), Engine: p.executes(), Prometheus: p.prometheus()}
 }
 
 func (p *Page) ledger(ctx context.Context) Finding {
@@ -143,11 +152,11 @@ func (p *Page) ledger(ctx context.Context) Finding {
 	return out
 }
 
-func (p *Page) argoWorkflows() Finding {
-	if state := p.argo.State(); state.Problem != "" {
-		return Finding{Reason: state.Problem, Found: state.Message}
+func (p *Page) executes() Finding {
+	if state := p.engine.State(); state.Problem != "" {
+		return Finding{Name: p.engine.Name, Reason: state.Problem, Found: state.Message}
 	}
-	return Finding{OK: true, Found: "serves Workflows with every field that is needed"}
+	return Finding{Name: p.engine.Name, OK: true, Found: "has every kind and field that is needed"}
 }
 
 // prometheus reports when the metrics were read last. Runs do not need it.

@@ -20,10 +20,6 @@ import (
 // overwrites is in place of a code where the store ignores what is asked of it.
 const overwrites = "overwrites"
 
-type argoState plan.ArgoState
-
-func (s *argoState) State() plan.ArgoState { return plan.ArgoState(*s) }
-
 // store answers as a real one does, but for signed links: empty code is a store without fault.
 func store(t *testing.T, code *string) ledger.Store {
 	t.Helper()
@@ -54,10 +50,10 @@ func store(t *testing.T, code *string) ledger.Store {
 }
 
 func TestThePageFollowsWhatItLooksAt(t *testing.T) {
-	code, argo := "", &argoState{}
+	code, engine := "", plan.EngineState{}
 	clock := testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	scrapes := &Scrapes{Clock: clock}
-	page := New(store(t, &code), argo, scrapes, clock)
+	page := New(store(t, &code), Engine{"the engine", func() plan.EngineState { return engine }}, scrapes, clock)
 	filter, err := scrapes.Filter(nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -83,17 +79,17 @@ func TestThePageFollowsWhatItLooksAt(t *testing.T) {
 		}
 	}
 	want("at the start", func(r Report) bool {
-		return r.Ledger.OK && strings.Contains(r.Ledger.Found, "s3://bench") && r.Argo.OK && r.Prometheus.OK &&
+		return r.Ledger.OK && strings.Contains(r.Ledger.Found, "s3://bench") && r.Engine.OK && r.Prometheus.OK &&
 			strings.HasSuffix(r.Ledger.Found, "refuses to write over what exists; it lacks signed links") &&
 			strings.Contains(r.Ledger.Remedy, "object-stores.md")
 	})
-	code, argo.Problem, argo.Message = "SignatureDoesNotMatch", assayv1alpha1.ReasonArgoMissing, "no Argo"
-	want("with a wrong key and without Argo", func(r Report) bool {
+	code, engine.Problem, engine.Message = "SignatureDoesNotMatch", assayv1alpha1.ReasonEngineMissing, "no engine"
+	want("with a wrong key and without an engine", func(r Report) bool {
 		return !r.Ledger.OK && r.Ledger.Reason == assayv1alpha1.ReasonLedgerCredentials && strings.Contains(r.Ledger.Remedy, "secret key") &&
-			!r.Argo.OK && r.Argo.Found == "no Argo"
+			!r.Engine.OK && r.Engine.Found == "no engine"
 	})
-	code, argo.Problem = "", ""
-	want("once both are repaired", func(r Report) bool { return r.Ledger.OK && r.Argo.OK })
+	code, engine.Problem = "", ""
+	want("once both are repaired", func(r Report) bool { return r.Ledger.OK && r.Engine.OK })
 	code = overwrites
 	want("with a store that writes over what exists", func(r Report) bool {
 		return !r.Ledger.OK && r.Ledger.Reason == assayv1alpha1.ReasonLedgerUnsuitable && strings.Contains(r.Ledger.Found, "http://127.0.0.1") &&

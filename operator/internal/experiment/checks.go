@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/format"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/suggest"
 )
@@ -27,10 +28,9 @@ func checkTemplate(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Inva
 				parameter.Name, parameter.Maximum)
 		}
 	}
-	format := template.Output.Format
-	if format != assayv1alpha1.NoOutput && format != assayv1alpha1.AssayResult && len(template.Metrics) == 0 {
-		problems.add("template.metrics", "output of format %s is read for metrics and the template names none: name one, or set output.format "+
-			"None, with which only the process is measured", format)
+	if name := string(template.Output.Format); format.Named(name).ByTool() && len(template.Metrics) == 0 {
+		problems.add("template.metrics", "output of format %s is read for metrics and the template has none: add one, or set output.format "+
+			"None, with which only the process is measured", name)
 	}
 	for i, metric := range template.Metrics {
 		if isUnknownTime(metric.Unit) {
@@ -95,8 +95,9 @@ func checkGates(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []recor
 			problems.add(field+".name", "%q is the name of the gate that every run has: give this one another name, or op Completes", CompletesGate)
 		}
 		checkCandidate(gate.Candidate, candidates(arms(spec)), field, problems)
-		if gate.Op != AtLeast && gate.Op != AtMost && len(spec.Arms) == 1 {
-			problems.add(field+".op", "%s compares with a baseline and the run has one arm: add an arm, or use AtLeast or AtMost", gate.Op)
+		if gate.Op.NeedsBaseline() && len(spec.Arms) == 1 {
+			problems.add(field+".op", "%s compares with a baseline and the run has one arm: add an arm, or use %s", gate.Op,
+				listed(Ops(SubjectLevel)))
 		}
 		if gate.Op == ParityEqual {
 			if plan.Parity == ParityNone {

@@ -60,7 +60,7 @@ func checkBlocks(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 		field, have = "spec.design.blocks.max", spec.Design.Blocks.Max
 	}
 	for i, gate := range spec.Gates {
-		if gate.Op != assayv1alpha1.ParityEqual && have < MinBlocks {
+		if _, _, bounded := Op(gate.Op).bounds(); bounded && have < MinBlocks {
 			problems.add(field, "%d blocks carry no interval, so gate %q (spec.gates[%d]) with %s would be Invalid whatever is measured: use "+
 				"at least %d", have, gate.Name, i, gate.Op, MinBlocks)
 			break
@@ -68,7 +68,7 @@ func checkBlocks(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 	}
 }
 
-// minStopBlocks is from how many blocks on stopping by the width keeps the coverage (docs/methodology.md, rows "adaptive").
+// minStopBlocks is from how many blocks on stopping by the width keeps the coverage (docs/methodology/calibration.md, rows "adaptive").
 const minStopBlocks = 10
 
 // checkStop refuses a stopping rule that could never be met or never play a part.
@@ -82,8 +82,8 @@ func checkStop(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 		return
 	}
 	if !hasBlockingGate(spec, false) {
-		problems.add(field, "no Blocking gate has an interval to make narrower: add one with RatioAtLeast, RatioAtMost, AtLeast or AtMost, or "+
-			"remove stop")
+		problems.add(field, "no Blocking gate has an interval to make narrower: add one with %s, or remove stop",
+			listed(Ops(SubjectRatio, SubjectLevel)))
 	}
 	if spec.Design.Blocks.Min < minStopBlocks {
 		problems.add(field, "spec.design.blocks.min is %d and a stopping rule needs at least %d: with fewer, the first width is so uncertain "+
@@ -150,18 +150,11 @@ func checkContradictions(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, point
 			someone := least.Candidate == "" || most.Candidate == "" || least.Candidate == most.Candidate
 			if someone && least.excludes(most.Condition) && overlap(least, most, points) {
 				problems.add(fmt.Sprintf("spec.gates[%d]", i),
-					"%q asks for at least %s and %q (spec.gates[%d]) for at most %s of the same %s: no interval meets both; change one",
-					least.Name, spec.Gates[i].Bound, most.Name, j, spec.Gates[j].Bound, least.Metric)
+					"%q asks for %s and %q (spec.gates[%d]) for %s of the same %s: no interval meets both; change one",
+					least.Name, least.Op.Against(spec.Gates[i].Bound), most.Name, j, most.Op.Against(spec.Gates[j].Bound), least.Metric)
 			}
 		}
 	}
-}
-
-// excludes reports whether a condition asks for at least what another one forbids.
-func (c Condition) excludes(most Condition) bool {
-	opposite := c.Op == AtLeast && most.Op == AtMost || c.Op == RatioAtLeast && most.Op == RatioAtMost
-	return opposite && c.Metric == most.Metric && c.Statistic == most.Statistic && c.Bound != nil && most.Bound != nil &&
-		*c.Bound >= *most.Bound
 }
 
 func overlap(a, b Gate, points []record.Point) bool {

@@ -33,7 +33,7 @@ func TestAnEnvironmentThatCannotBeIsRefused(t *testing.T) {
 		"a share of more than the time": {environment: limits(assayv1alpha1.NoiseLimits{Steal: "101%"}), says: []string{"spec.environment.noise.steal", `invalid value "101%"`}},
 		"two limits that mean nothing": {
 			environment: limits(assayv1alpha1.NoiseLimits{Canary: "0%", PressureIO: "200%"}),
-			says:        []string{"spec.environment.noise.canary", "leaves no room", "spec.environment.noise.pressureIo", "never exceeds it"},
+			says:        []string{"spec.environment.noise.canary", "would exceed it", "spec.environment.noise.pressureIo", "at most 100%"},
 		},
 		"an empty value":  {environment: require("governor", ""), says: []string{"spec.environment.require.governor", "the value is empty"}},
 		"an empty key":    {environment: require("", "x"), says: []string{"spec.environment.require", "a key is empty"}},

@@ -9,26 +9,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/format"
 	"assay.dev/assay/operator/internal/record"
 )
-
-// sampleFields are the figures of which a tool gives every sample; an empty name stands for what the format usually has. Of
-// formats that are not here, all figures have samples; of those with an empty list, none.
-var sampleFields = map[assayv1alpha1.OutputFormat][]string{
-	assayv1alpha1.CriterionOutput:       {"", "sample", "throughput"},
-	assayv1alpha1.HyperfineOutput:       {"", "times", "memory_usage_byte"},
-	assayv1alpha1.PytestBenchmarkOutput: {"", "data"},
-	assayv1alpha1.K6Output:              {},
-	assayv1alpha1.BenchmarkDotNetOutput: {"", "OriginalValues"},
-	assayv1alpha1.FioOutput:             {},
-	assayv1alpha1.WrkOutput:             {},
-	assayv1alpha1.SysbenchOutput:        {},
-	assayv1alpha1.DivanOutput:           {},
-	assayv1alpha1.Catch2Output:          {},
-}
-
-// aggregates are the endings of benchmarks that Google Benchmark computes from repetitions.
-var aggregates = []string{"_mean", "_median", "_stddev", "_cv"}
 
 // checkOutput reports outputs that could not be read.
 func checkOutput(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) {
@@ -55,26 +38,14 @@ func checkOutput(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invali
 	}
 }
 
-// hasSamples reports whether the tool gives the samples of a metric, of which percentiles can be computed.
+// hasSamples reports whether the tool reports the samples of a metric, of which percentiles can be computed.
 func hasSamples(output record.Output, metric string) bool {
 	i := slices.IndexFunc(output.Metrics, func(of record.MetricSource) bool { return of.Name == metric })
 	if i < 0 {
-		return true // One per trial, whatever the tool writes; or what a program says itself.
+		return true // Reported by the program itself, or one value per trial.
 	}
-	from, format := output.Metrics[i], assayv1alpha1.OutputFormat(output.Format)
-	switch format {
-	case assayv1alpha1.CriterionOutput:
-		if output.Path == "" {
-			return false // It prints medians.
-		}
-	case assayv1alpha1.JMHOutput:
-		// Every metric has its iterations, and beside them what JMH computes of those.
-		return !strings.HasSuffix(from.Field, ".mean") && !strings.Contains(from.Field, ".p(")
-	case assayv1alpha1.GoogleBenchmarkOutput:
-		return !slices.ContainsFunc(aggregates, func(ending string) bool { return strings.HasSuffix(from.Benchmark, ending) })
-	}
-	fields, listed := sampleFields[format]
-	return !listed || slices.Contains(fields, from.Field)
+	from := format.From{Benchmark: output.Metrics[i].Benchmark, Field: output.Metrics[i].Field}
+	return format.Named(output.Format).HasSamples(from, output.Path == "")
 }
 
 // checkSummaries refuses percentiles of figures that are one number per trial: a percentile of summaries is none of what was

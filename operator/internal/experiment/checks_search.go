@@ -30,8 +30,8 @@ func checkSearch(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []reco
 			problems.add(field+".metric", "%s", plan.NoMetric(constraint.Metric))
 			continue
 		}
-		if constraint.Op != AtLeast && constraint.Op != AtMost {
-			problems.add(field+".op", "invalid op %s: a constraint of a load is AtLeast or AtMost", constraint.Op)
+		if constraint.Op.Subject() != SubjectLevel {
+			problems.add(field+".op", "invalid op %s: a constraint of a load is %s", constraint.Op, listed(Ops(SubjectLevel)))
 		}
 		if why := constraint.RewardsWorse(metric); why != "" {
 			problems.add(field+".op", "%s", why)
@@ -81,8 +81,8 @@ func checkConstraintContradictions(spec *assayv1alpha1.Search, all []Condition, 
 		for j, most := range all {
 			if least.excludes(most) {
 				problems.add(fmt.Sprintf("spec.search.subjectTo[%d]", i),
-					"it asks for at least %s and spec.search.subjectTo[%d] for at most %s of the same %s: no load meets both; change one",
-					spec.SubjectTo[i].Bound, j, spec.SubjectTo[j].Bound, least.Metric)
+					"it asks for %s and spec.search.subjectTo[%d] for %s of the same %s: no load meets both; change one",
+					least.Op.Against(spec.SubjectTo[i].Bound), j, most.Op.Against(spec.SubjectTo[j].Bound), least.Metric)
 			}
 		}
 	}

@@ -29,7 +29,7 @@ func TestAGateMayNotRewardTheWorseDirection(t *testing.T) {
 			if refused := c.meant != "" && !allowed; (err != nil) != refused {
 				t.Errorf("%s %s %s, allowWorse %v: %v", c.metric, c.op, c.bound, allowed, err)
 			} else if refused && (!strings.Contains(err.Error(), "spec.gates[0].op: ") ||
-				!strings.Contains(err.Error(), fmt.Sprintf("write %s, or allow it with allowWorse: true", c.meant))) {
+				!strings.Contains(err.Error(), fmt.Sprintf("use %s, or set allowWorse: true", c.meant))) {
 				t.Errorf("%s %s: %v", c.metric, c.op, err)
 			}
 		}

@@ -108,7 +108,7 @@ func TestAnExperimentIsReadFromEveryFormOfTheLedger(t *testing.T) {
 		"without a plan, as all were once":              {func(f fields) fields { return f.without("api", "plan") }, "", 1.5},
 		"by hand, with another bound":                   {func(f fields) fields { return f.without("api", "plan").replace("spec", bound, `"bound":"2"`) }, "", 2},
 		"by hand, with an invalid bound":                {func(f fields) fields { return f.without("api", "plan").replace("spec", bound, `"bound":"fast"`) }, `spec.gates[0].bound: invalid bound "fast"`, 0},
-		"by hand, with a ratio of nothing":              {func(f fields) fields { return f.without("api", "plan").replace("spec", bound, `"bound":"0"`) }, "spec.gates[0].bound: invalid bound 0: a ratio is always above 0", 0},
+		"by hand, with a ratio of nothing":              {func(f fields) fields { return f.without("api", "plan").replace("spec", bound, `"bound":"0"`) }, "spec.gates[0].bound: invalid bound 0: a ratio is always positive", 0},
 		"a spec that says something else than the plan": {func(f fields) fields { return f.replace("spec", bound, `"bound":"1.1"`) }, "plan is not what spec and template say", 0},
 		"a plan that says something else than the spec": {func(f fields) fields { return f.replace("plan", `"bound":1.5`, `"bound":1.1`) }, "plan is not what spec and template say", 0},
 		"a plan of another version":                     {func(f fields) fields { return f.replace("plan", PlanVersion, "experiment/v9") }, `plan.version is "experiment/v9"`, 0},

@@ -53,21 +53,13 @@ const (
 	LowerIsBetter  Direction = "LowerIsBetter"
 )
 
-// Statistic is how the samples of one trial (or, for percentiles, of all trials of an arm) become one number.
-type Statistic string
-
-// Statistics.
-const (
-	StatisticValue  Statistic = "value"
-	StatisticMean   Statistic = "mean"
-	StatisticMedian Statistic = "median"
-	StatisticMin    Statistic = "min"
-	StatisticMax    Statistic = "max"
-	StatisticP50    Statistic = "p50"
-	StatisticP90    Statistic = "p90"
-	StatisticP95    Statistic = "p95"
-	StatisticP99    Statistic = "p99"
-)
+// reverse returns the other direction.
+func (d Direction) reverse() Direction {
+	if d == HigherIsBetter {
+		return LowerIsBetter
+	}
+	return HigherIsBetter
+}
 
 // Metric is one quantity that a trial reports.
 type Metric struct {
@@ -79,19 +71,6 @@ type Metric struct {
 	SamplesFrom string    `json:"samplesFrom,omitempty"`
 	Optional    bool      `json:"optional,omitempty"`
 }
-
-// NoOutput is the format of the output of programs that report nothing.
-const NoOutput = "None"
-
-// Parity is which outputs must be equal.
-type Parity string
-
-// Parities.
-const (
-	ParityOfAll  Parity = ""
-	ParityPerArm Parity = "PerArm"
-	ParityNone   Parity = "None"
-)
 
 // Sweep is how the points were made.
 type Sweep struct {
@@ -180,28 +159,6 @@ type Search struct {
 	Maximize  string      `json:"maximize"`
 	SubjectTo []Condition `json:"subjectTo"`
 }
-
-// Op is how a condition compares.
-type Op string
-
-// Operators.
-const (
-	RatioAtLeast Op = "RatioAtLeast"
-	RatioAtMost  Op = "RatioAtMost"
-	AtLeast      Op = "AtLeast"
-	AtMost       Op = "AtMost"
-	ParityEqual  Op = "ParityEqual"
-	Completes    Op = "Completes"
-)
-
-// Relative reports whether the operator compares with the baseline.
-func (o Op) Relative() bool { return o == RatioAtLeast || o == RatioAtMost }
-
-// Timed reports whether an operator is one on figures, of which each point has one, and not on outputs or on completing.
-func (o Op) Timed() bool { return o != ParityEqual && o != Completes }
-
-// AsksAtLeast reports whether an operator on figures asks for no less than its bound; else it asks for no more.
-func (o Op) AsksAtLeast() bool { return o == RatioAtLeast || o == AtLeast }
 
 // Condition holds a quantity against a bound.
 type Condition struct {

@@ -74,7 +74,7 @@ func TestFreezeKeepsTheNamesOfWhatTheRunnerReads(t *testing.T) {
 		}, "spec.gates[0].bound", `a duration and the metric's unit is "By"`},
 		"another tool's output without a metric": {func(_ *assayv1alpha1.BenchmarkRunSpec, tpl *assayv1alpha1.BenchmarkTemplateSpec) {
 			tpl.Metrics, tpl.Parity, tpl.Output.Format = nil, assayv1alpha1.ParityNone, assayv1alpha1.GoBenchOutput
-		}, "template.metrics", "GoBench is read for metrics and the template names none"},
+		}, "template.metrics", "GoBench is read for metrics and the template has none"},
 	}
 	checkRefusals(t, testSpec, cases)
 }

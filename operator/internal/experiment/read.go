@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/utils/ptr"
 
@@ -169,11 +168,7 @@ func readDesign(design *assayv1alpha1.Design, problems *Invalid) Design {
 
 func readEnvironment(spec *assayv1alpha1.BenchmarkRunSpec, out *Plan, problems *Invalid) {
 	environment := ptr.Deref(spec.Environment, assayv1alpha1.Environment{})
-	named := environment.Noise
-	limits, wrong := noise.Read(map[noise.Kind]string{
-		noise.Steal: named.Steal, noise.OtherWork: named.OtherWork, noise.Throttled: named.Throttled, noise.Canary: named.Canary,
-		noise.Spin: named.Spin, noise.PressureMemory: named.PressureMemory, noise.PressureIO: named.PressureIO,
-	}, out.Placement.AsksExclusiveCPUs())
+	limits, wrong := noise.Read(environment.Noise.Texts(), out.Placement.AsksExclusiveCPUs())
 	for _, kind := range noise.Kinds {
 		if err := wrong[kind]; err != nil {
 			problems.add("spec.environment.noise."+string(kind), "%s", err)
@@ -195,23 +190,14 @@ func (p *Plan) condition(field, name string, statistic assayv1alpha1.Statistic, 
 	problems *Invalid) Condition {
 	out := Condition{Metric: name, Statistic: Statistic(statistic), Op: Op(op), AllowWorse: allowWorse}
 	metric := p.metric(name)
-	var bound float64
-	var err error
-	switch {
-	case out.Op == ParityEqual:
+	if _, _, has := out.Op.bounds(); !has || out.Op.Timed() && metric == nil {
 		return out
-	case out.Op == Completes:
-		bound, err = parseShare(text)
-	case metric == nil:
-		return out
-	case out.Op.Relative():
-		bound, err = parseBound(text, "")
-		if err == nil && !(bound > 0) {
-			err = fmt.Errorf("invalid bound %s: a ratio is always above 0, so that such a gate decides nothing; write a number above 0", text)
-		}
-	default:
-		bound, err = parseBound(text, metric.Unit)
 	}
+	unit := ""
+	if metric != nil {
+		unit = metric.Unit
+	}
+	bound, err := out.Op.parseBound(text, unit)
 	if metric != nil && out.Op.Timed() {
 		out.Statistic = cmp.Or(out.Statistic, metric.Statistic)
 	}
@@ -241,19 +227,4 @@ func (p *Plan) table(asked assayv1alpha1.ReportTable, field string, problems *In
 		out.Columns = append(out.Columns, column)
 	}
 	return out
-}
-
-// parseShare reads the bound of a Completes gate: a share such as "0.95" or "95%", above 0 and up to 1. Empty is 1.
-func parseShare(text string) (float64, error) {
-	share, err := 1.0, error(nil)
-	if digits, percent := strings.CutSuffix(text, "%"); percent {
-		// As a decimal, so that "95%" is the same number as "0.95".
-		share, err = quantity.Number(digits + "e-2")
-	} else if text != "" {
-		share, err = quantity.Number(text)
-	}
-	if err != nil || !(share > 0 && share <= 1) {
-		return 0, fmt.Errorf("invalid bound %q: allowed are shares of the trials above 0 and up to 1; write it as 0.95 or 95%%", text)
-	}
-	return share, nil
 }

@@ -19,11 +19,6 @@ const (
 	samplesBeyond        = 10
 )
 
-// Percentiles are the statistics of merged samples, as shares.
-var Percentiles = map[Statistic]float64{
-	StatisticP50: 0.50, StatisticP90: 0.90, StatisticP95: 0.95, StatisticP99: 0.99,
-}
-
 var minSamples = func() map[Statistic]int {
 	out := map[Statistic]int{}
 	for statistic, share := range Percentiles {

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/utils/ptr"
 
+	"assay.dev/assay/operator/internal/format"
 	"assay.dev/assay/operator/internal/noise"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/suggest"
@@ -59,15 +60,12 @@ func (n paths) checkFilledIn(e *Experiment) error {
 
 // checkWords finds words that mean nothing.
 func (n paths) checkWords(p *Plan) error {
-	statistics := []Statistic{
-		StatisticValue, StatisticMean, StatisticMedian, StatisticMin, StatisticMax,
-		StatisticP50, StatisticP90, StatisticP95, StatisticP99,
-	}
+	statistics := Statistics()
 	errs := []error{
-		word(n.spec+".parity", p.Parity, ParityOfAll, ParityPerArm, ParityNone),
+		word(n.spec+".parity", p.Parity, Parities...),
 		word(n.spec+".design.order", p.Design.Order, "", OrderABBA, OrderRandom, OrderSequential),
 		word(n.spec+".placement.exclusive", p.Placement.Exclusive, "", ExclusiveNode, ExclusiveCPUs, ExclusiveNone),
-		word(n.violation, p.OnViolation, noise.Retry, noise.Invalid, noise.Warn),
+		word(n.violation, p.OnViolation, noise.Policies...),
 	}
 	for i, metric := range p.Metrics {
 		field := fmt.Sprintf("%s.metrics[%d]", n.template, i)
@@ -83,13 +81,12 @@ func (n paths) checkWords(p *Plan) error {
 		field := fmt.Sprintf("%s.gates[%d]", n.spec, i)
 		errs = append(errs,
 			word(field+".severity", gate.Severity, Blocking, Advisory),
-			word(field+".op", gate.Op, RatioAtLeast, RatioAtMost, AtLeast, AtMost,
-				ParityEqual, Completes),
+			word(field+".op", gate.Op, Ops()...),
 			word(field+".statistic", gate.Statistic, append(statistics, "")...))
 	}
 	for i, constraint := range ptr.Deref(p.Search, Search{}).SubjectTo {
 		field := fmt.Sprintf("%s.search.subjectTo[%d]", n.spec, i)
-		errs = append(errs, word(field+".op", constraint.Op, AtLeast, AtMost),
+		errs = append(errs, word(field+".op", constraint.Op, Ops(SubjectLevel)...),
 			word(field+".statistic", constraint.Statistic, append(statistics, "")...))
 	}
 	return cmp.Or(errs...)
@@ -103,7 +100,7 @@ func (n paths) checkMetrics(p *Plan) error {
 				n.template, i, metric.Name, record.ProcessPrefix)
 		}
 	}
-	if p.Workload.Output.Format == NoOutput && len(p.Metrics) > 0 {
+	if p.Workload.Output.Format == format.None && len(p.Metrics) > 0 {
 		return fmt.Errorf("%s.metrics: %d metrics are named and output.format is None, with which a program reports nothing: remove them",
 			n.template, len(p.Metrics))
 	}
@@ -246,18 +243,13 @@ func (n paths) checkNumbers(p *Plan) error {
 			"at least %d blocks to take a first width from", n.spec, p.Design.Blocks.Min, n.spec, minStopBlocks))
 	}
 	bound := func(field string, c Condition) {
-		most := math.MaxFloat64
-		least := -most
+		least, most, has := c.Op.bounds()
 		switch {
-		case c.Op == ParityEqual:
+		case !has:
 			return
 		case c.Bound == nil:
 			errs = append(errs, fmt.Errorf("%s.%s is missing: %s compares with one", n.spec, field, c.Op))
 			return
-		case c.Op == Completes:
-			least, most = math.SmallestNonzeroFloat64, 1
-		case c.Op.Relative():
-			least = math.SmallestNonzeroFloat64
 		}
 		number(field, *c.Bound, least, most)
 	}

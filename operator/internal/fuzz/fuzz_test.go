@@ -23,14 +23,14 @@ import (
 	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/keeper"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/policy"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/report/html"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
+	"assay.dev/assay/operator/test/records"
 )
 
 // mostPlanned keeps a plan small enough to make thousands of times.
@@ -44,7 +44,7 @@ type specs struct {
 
 func scan(t testing.TB) *experiment.Experiment {
 	t.Helper()
-	exp, err := specimen.Scan(nil)
+	exp, err := fixture.ScanExperiment(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func marshal(t testing.TB, value any) []byte {
 // Whatever an author writes is refused by field, or gives an experiment that can be written, read and planned.
 func FuzzSpec(f *testing.F) {
 	exp := scan(f)
-	spec, template, err := specimen.Written(exp)
+	spec, template, err := fixture.SpecAndTemplate(exp)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func FuzzLedger(f *testing.F) {
 		f.Add(uint8(i), base[key])
 	}
 	exp := scan(f)
-	wave, err := simulate.Wave(exp, 0, 0, 3)
+	wave, err := fixture.Wave(exp, 0, 0, 3)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -279,11 +279,11 @@ func withoutCode(markdown string) string {
 // Names, values and messages reach a report as text: with any of them it has the tags that it has with a harmless one.
 func FuzzReport(f *testing.F) {
 	exp := scan(f)
-	wave, err := simulate.Wave(exp, 0, 0, 4)
+	wave, err := fixture.Wave(exp, 0, 0, 4)
 	if err != nil {
 		f.Fatal(err)
 	}
-	attempts := simulate.Machine{Seed: 7, Noise: simulate.Noise{Block: 0.03, Trial: 0.005}, Seconds: simulate.ScanSeconds}.Run(exp, wave)
+	attempts := fixture.Machine{Seed: 7, Noise: fixture.Noise{Block: 0.03, Trial: 0.005}, Seconds: fixture.ScanSeconds}.Run(exp, wave)
 	last := &attempts[len(attempts)-1]
 	last.Outcome, last.Result, last.Message, last.StderrTail = record.Failed, nil, "spoken", "spoken"
 	evidence := record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}
@@ -341,16 +341,8 @@ func difference(want, got []string) string {
 // fixtures of both languages, good and bad.
 func fixtures(f *testing.F) map[string][]byte {
 	f.Helper()
-	paths, err := filepath.Glob(filepath.Join("..", "..", "..", "runner", "schema", "fixtures", "*", "*.json"))
-	if err != nil || len(paths) < 20 {
-		f.Fatalf("%d fixtures: %v", len(paths), err)
-	}
-	out := map[string][]byte{}
-	for _, path := range paths {
-		if out[path], err = os.ReadFile(path); err != nil {
-			f.Fatal(err)
-		}
-	}
+	out := records.All(f, "valid")
+	maps.Copy(out, records.All(f, "invalid"))
 	return out
 }
 
@@ -418,7 +410,7 @@ func FuzzPolicy(f *testing.F) {
 		"{maxNodes: 10}}}", "team")
 	f.Add("default: {maxWallClock: -1h}", "")
 	f.Add("namespaces: {a: null, b: {exclusive: []}}", "b")
-	written, _, err := specimen.Written(scan(f))
+	written, _, err := fixture.SpecAndTemplate(scan(f))
 	if err != nil {
 		f.Fatal(err)
 	}

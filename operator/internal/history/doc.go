@@ -12,5 +12,5 @@
 //	bisect    the runs that such a search takes, what it may cost, and its answer
 //	rehearse  simulated years with a known truth, to count how often the parts above are wrong
 //
-// docs/history.md has the whole story, docs/decisions/0050 why it is so.
+// docs/history.md describes histories, docs/decisions/histories.md explains the design.
 package history

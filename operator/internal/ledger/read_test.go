@@ -17,9 +17,8 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/selection"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
 )
 
 // written is a simulated ledger of two waves in a store.
@@ -31,7 +30,7 @@ type written struct {
 
 func fill(t *testing.T, store Store) written {
 	t.Helper()
-	exp, err := specimen.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+	exp, err := fixture.ScanExperiment(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Sweep = nil
 		spec.Parameters = assayv1alpha1.ParameterValues{"batchSize": "1"}
 		spec.Gates, spec.Predictions = spec.Gates[:1], nil
@@ -41,14 +40,14 @@ func fill(t *testing.T, store Store) written {
 	}
 	var waves []*record.Wave
 	for number := range 2 {
-		wave, err := simulate.Wave(exp, number, number*2, 2)
+		wave, err := fixture.Wave(exp, number, number*2, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
 		waves = append(waves, wave)
 	}
-	attempts := simulate.Machine{Seed: 1, Seconds: simulate.ScanSeconds, Samples: 3}.Run(exp, waves...)
-	objects, err := simulate.Objects(exp, waves, attempts)
+	attempts := fixture.Machine{Seed: 1, Seconds: fixture.ScanSeconds, Samples: 3}.Run(exp, waves...)
+	objects, err := fixture.Objects(exp, waves, attempts)
 	if err != nil {
 		t.Fatal(err)
 	}

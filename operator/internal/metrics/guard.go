@@ -28,7 +28,7 @@ const reviewTimeout = 10 * time.Second
 
 // guard lets those read the metrics whom the API server knows by their token and allows to get the path. It asks for every request: a
 // scraper comes once in some seconds, and a right that was taken away is gone at once. It does what controller-runtime's filter does
-// without the authenticator of an API server, which is a third of the operator's memory (decision 0105).
+// without the authenticator of an API server, which is a third of the operator's memory.
 type guard struct {
 	tokens authenticationclient.TokenReviewInterface
 	access authorizationclient.SubjectAccessReviewInterface

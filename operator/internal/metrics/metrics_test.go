@@ -23,13 +23,13 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/metrics/catalog"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/specimen"
 	"assay.dev/assay/operator/test/golden"
 )
 
@@ -57,7 +57,7 @@ func busy(t *testing.T) *world {
 // searched is a cluster with a run that searches.
 func searched(t *testing.T) *world {
 	t.Helper()
-	exp, err := specimen.Pair(func(spec *assayv1alpha1.BenchmarkRunSpec) {
+	exp, err := fixture.PairExperiment(func(spec *assayv1alpha1.BenchmarkRunSpec) {
 		spec.Gates = nil
 		spec.Predictions = []assayv1alpha1.Prediction{{Metric: "time", Ratio: "0.9"}}
 	})
@@ -510,7 +510,7 @@ func BenchmarkScrape(b *testing.B) {
 		result.Arms = append(result.Arms,
 			analysis.ArmResult{Point: fmt.Sprintf("batchSize=%d", i), Arm: "fused-m4r", Metric: "latency", Statistic: "p95", Estimate: e})
 	}
-	exp, err := specimen.Scan(nil)
+	exp, err := fixture.ScanExperiment(nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -27,15 +27,15 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/design"
+	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
-	"assay.dev/assay/operator/internal/workflow"
+
 	"assay.dev/assay/operator/test/slimmed"
 )
 
@@ -172,7 +172,7 @@ type measured struct {
 // newRun is one that ended: two points, two arms, four blocks on two nodes, on one of which a neighbour worked for a while.
 func newRun(t *testing.T, name string) *measured {
 	t.Helper()
-	exp, err := specimen.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+	exp, err := fixture.ScanExperiment(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Sweep.Axes = []assayv1alpha1.SweepAxis{{Name: "batchSize", Values: []string{"1", "8"}}}
 		spec.Arms = spec.Arms[:1:1]
 		spec.Arms = append(spec.Arms, assayv1alpha1.Arm{Name: "fused-m4r", Parameters: assayv1alpha1.ParameterValues{"strategy": "fused-m4r"}})
@@ -189,17 +189,17 @@ func measure(t *testing.T, name string, exp *experiment.Experiment, blocks int) 
 	exp.Digest = digest
 	wave, err := design.BuildWave(exp, 0, 0, blocks, []design.Lane{{Node: "node-a", Token: 1}, {Node: "node-b", Token: 4}})
 	must(t, err)
-	attempts := simulate.Machine{Seed: 3, Samples: 30, Seconds: simulate.ScanSeconds, Noise: simulate.Noise{Trial: 0.01}}.Run(exp, wave)
+	attempts := fixture.Machine{Seed: 3, Samples: 30, Seconds: fixture.ScanSeconds, Noise: fixture.Noise{Trial: 0.01}}.Run(exp, wave)
 	for i := range attempts {
 		if attempts[i].Block == "w000-b0003" {
-			simulate.Neighbour{Slowdown: 1.2, Canary: 1.5, OtherWork: 0.3}.Disturb(&attempts[i])
+			fixture.Neighbour{Slowdown: 1.2, Canary: 1.5, OtherWork: 0.3}.Disturb(&attempts[i])
 		}
 	}
 	for i := range attempts {
 		attempts[i].Kept = &record.Kept{Clock: &record.Clock{AheadSeconds: -0.25, UncertaintySeconds: 0.5}}
 	}
 	result := analyze.Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
-	spec, _, err := specimen.Written(exp)
+	spec, _, err := fixture.SpecAndTemplate(exp)
 	must(t, err)
 	run := &assayv1alpha1.BenchmarkRun{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name, UID: types.UID(exp.Run.UID), CreationTimestamp: metav1.NewTime(began)},
@@ -266,7 +266,7 @@ func node(name string, ready bool) *corev1.Node {
 func leaseOf(t *testing.T, node string, holder lease.Holder) *coordinationv1.Lease {
 	t.Helper()
 	object := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-		Namespace: leaseNamespace, Name: lease.Name(node), Labels: map[string]string{workflow.ManagedByLabel: workflow.ManagedBy},
+		Namespace: leaseNamespace, Name: lease.Name(node), Labels: map[string]string{executor.ManagedByLabel: executor.ManagedBy},
 	}}
 	must(t, lease.Lease{Node: node, Token: 3}.TakenBy(holder, true, time.Minute, began).Write(object))
 	return object

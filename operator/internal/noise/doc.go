@@ -1,4 +1,4 @@
-// Package noise judges what a trial saw of others: it takes what the runner read around and during every trial, and says in
-// words which limit of the run was broken. It is pure. The runner only reads and never judges, so that a ledger can be
-// judged again by other limits.
+// Package noise judges the noise readings that the runner takes before, during and after every trial. It compares them with the limits of
+// the run and describes each violation. It is pure. The runner only reads and never judges, so that a ledger can be analyzed again with
+// other limits.
 package noise

@@ -10,18 +10,18 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// tick is the unit in which Linux counts stolen time, and CPU time where it has nothing finer.
+// tick is the resolution, in seconds, of Linux's counter of stolen time, and of CPU time without a finer counter.
 const tick = 0.01
 
-// Violation is a limit that a trial ran beyond.
+// Violation is a limit that a trial exceeded.
 type Violation struct {
 	Kind Kind
-	// Message holds what was read and the limit.
+	// Message holds the reading and the limit.
 	Message string
 }
 
-// Judge sets a trial's readings against the limits. Unread are the limits that could not be judged, because the machine did
-// not give the reading or the trial was too short for it: absent is not zero, and not too much either.
+// Judge compares a trial's readings with the limits. Unread are the limits without a reading, because the machine does not report it or
+// the trial was too short for it. A missing reading is neither zero nor a violation.
 func (r *Reference) Judge(limits Limits, attempt *record.Attempt) (violations []Violation, unread []Kind) {
 	for _, kind := range Kinds {
 		limit, limited := limits[kind]
@@ -39,36 +39,33 @@ func (r *Reference) Judge(limits Limits, attempt *record.Attempt) (violations []
 	return violations, unread
 }
 
-// Share is what a limit of the kind is set against in a trial: a share of the time, or how much slower than at its best a
-// probe was. It is false when there is no reading.
+// Share returns the value of a trial that a limit of the kind is compared with: a share of the time, or the slowdown over the best probe.
+// It is false without a reading.
 func (r *Reference) Share(kind Kind, attempt *record.Attempt) (float64, bool) {
 	read := r.read(kind, attempt)
 	return read.share, read.ok
 }
 
-// reading is what one limit is set against.
+// reading is the value that one limit is compared with.
 type reading struct {
 	share float64
-	// uncertainty is how much of it may be the counter's own coarseness; that much is let pass.
+	// uncertainty is the error of the counter. A violation exceeds the limit by more than it.
 	uncertainty float64
 	ok          bool
 }
 
 func (r *Reference) read(kind Kind, attempt *record.Attempt) reading {
-	during := &attempt.Noise.During
-	switch kind {
-	case Steal:
-		return ofRatio(during.StealRatio, steps(1, during))
-	case OtherWork:
-		return ofRatio(during.OtherWorkRatio, ptr.Deref(during.OtherWorkUncertainty, steps(2, during)))
-	case Throttled:
-		share, ok := ofWindow(during.ThrottledSeconds, during)
-		return reading{share: share, ok: ok}
-	case Canary, Spin:
-		return r.slowdown(kind, attempt)
+	of := byKind[kind]
+	switch during := &attempt.Noise.During; {
+	case of == nil:
+		return reading{}
+	case of.share != nil:
+		return of.share(during)
+	case of.probe != nil:
+		return r.slowdown(of, attempt)
 	default:
-		share, ok := pressureShare(kind, during)
-		// Without a reference all of it may be the workload's own.
+		share, ok := ofWindow(of.stalled(during), during)
+		// Without a reference the whole value may be the workload's own.
 		own, known := r.quiet[place{kind: kind, node: Node(attempt), arm: attempt.Arm, point: attempt.Point}]
 		return reading{share: max(share-own, 0), ok: ok && known}
 	}
@@ -81,8 +78,7 @@ func ofRatio(ratio *float64, uncertainty float64) reading {
 	return reading{share: *ratio, uncertainty: uncertainty, ok: true}
 }
 
-// steps is the share that some ticks are of the window of the shares. Of a window without a length nothing is known, and
-// nothing let pass.
+// steps returns a number of ticks as a share of the window of the shares; 0 without the length of the window.
 func steps(count float64, window *record.Noise) float64 {
 	seconds := ptr.Deref(cmp.Or(window.SharesWindowSeconds, window.WindowSeconds), 0)
 	if seconds <= 0 {
@@ -91,27 +87,23 @@ func steps(count float64, window *record.Noise) float64 {
 	return count * tick / seconds
 }
 
-// slowdown is the worse of the probes right before and right after the trial, over the best of their kind.
-func (r *Reference) slowdown(kind Kind, attempt *record.Attempt) reading {
+// slowdown returns the slower of the probes right before and right after the trial, relative to the best comparable one.
+func (r *Reference) slowdown(of *definition, attempt *record.Attempt) reading {
 	var out reading
 	node := Node(attempt)
 	for _, window := range around(attempt) {
-		seconds, bytes, ok := probe(kind, window)
-		if best := r.quiet[place{kind: kind, node: node, bytes: bytes}]; ok && best > 0 {
-			out = reading{share: max(out.share, seconds/best-1), ok: true}
+		seconds, bytes := of.probe(window)
+		if seconds == nil {
+			continue
+		}
+		if best := r.quiet[place{kind: of.kind, node: node, bytes: bytes}]; best > 0 {
+			out = reading{share: max(out.share, *seconds/best-1), ok: true}
 		}
 	}
 	return out
 }
 
-func pressureShare(kind Kind, during *record.Noise) (float64, bool) {
-	if kind == PressureMemory {
-		return ofWindow(during.PressureMemorySeconds, during)
-	}
-	return ofWindow(during.PressureIOSeconds, during)
-}
-
-// ofWindow is a time as a share of its window. No time is no share, however long the window.
+// ofWindow returns a time as a share of its window. Zero time is a share of 0, whatever the length of the window.
 func ofWindow(seconds *float64, window *record.Noise) (float64, bool) {
 	switch {
 	case seconds == nil:
@@ -126,12 +118,11 @@ func ofWindow(seconds *float64, window *record.Noise) (float64, bool) {
 
 func (r reading) words(kind Kind, limit float64) string {
 	percent := func(share float64) string { return quantity.Percent(share, 3) }
-	switch kind {
-	case Canary, Spin:
+	switch of := byKind[kind]; {
+	case of.probe != nil:
 		return fmt.Sprintf("%s %sx its best, limit %sx", kind, quantity.Decimals(1+r.share, 2), quantity.Decimals(1+limit, 2))
-	case PressureMemory, PressureIO:
-		return fmt.Sprintf("%s %s beyond what the trials of its arm and point have when it is quiet, limit %s", kind, percent(r.share),
-			percent(limit))
+	case of.stalled != nil:
+		return fmt.Sprintf("%s %s above that of quiet trials of its arm and point, limit %s", kind, percent(r.share), percent(limit))
 	default:
 		return fmt.Sprintf("%s %s, limit %s", kind, percent(r.share), percent(limit))
 	}

@@ -2,7 +2,6 @@ package noise
 
 import (
 	"fmt"
-	"maps"
 	"strings"
 	"testing"
 
@@ -109,11 +108,11 @@ func TestATrialIsJudgedByWhatWasReadAroundIt(t *testing.T) {
 		},
 		"waiting for a disk beyond what its own reading takes": {
 			edit: func(a *record.Attempt) { a.Noise.During.PressureIOSeconds = ptr.To(0.5) },
-			says: []string{"pressureIo 40 % beyond what the trials of its arm and point have when it is quiet, limit 20 %"},
+			says: []string{"pressureIo 40 % above that of quiet trials of its arm and point, limit 20 %"},
 		},
 		"waiting for memory": {
 			edit: func(a *record.Attempt) { a.Noise.During.PressureMemorySeconds = ptr.To(0.06) },
-			says: []string{"pressureMemory 6 % beyond"},
+			says: []string{"pressureMemory 6 % above"},
 		},
 		"several at once are all named": {
 			edit: func(a *record.Attempt) {
@@ -147,7 +146,7 @@ func TestATrialIsJudgedByWhatWasReadAroundIt(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			subject := attempt(tc.edit)
-			limits := maps.Clone(defaults)
+			limits, _ := Read(nil, false)
 			delete(limits, tc.without)
 			violations, unread := NewReference(quietRun(subject)).Judge(limits, subject)
 			if len(violations) != len(tc.says) {
@@ -218,18 +217,18 @@ func TestANodeIsTheSameInAllItsPods(t *testing.T) {
 
 func TestLimitsOfARun(t *testing.T) {
 	cases := map[string]struct {
-		named     map[Kind]string
+		named     map[string]string
 		exclusive bool
 		kind      Kind
 		want      string
 	}{
 		"none given":          {nil, false, Canary, "0.35"},
-		"given":               {map[Kind]string{Canary: "7.5%"}, false, Canary, "0.075"},
-		"another one given":   {map[Kind]string{Spin: "7.5%"}, false, Canary, "0.35"},
-		"off":                 {map[Kind]string{Canary: "off"}, false, Canary, "none"},
+		"given":               {map[string]string{"canary": "7.5%"}, false, Canary, "0.075"},
+		"another one given":   {map[string]string{"spin": "7.5%"}, false, Canary, "0.35"},
+		"off":                 {map[string]string{"canary": "off"}, false, Canary, "none"},
 		"throttling, shared":  {nil, false, Throttled, "0.01"},
 		"throttling, own CPU": {nil, true, Throttled, "0"},
-		"throttling, own CPU, and told to let some pass": {map[Kind]string{Throttled: "5%"}, true, Throttled, "0.05"},
+		"throttling, own CPU, and told to let some pass": {map[string]string{"throttled": "5%"}, true, Throttled, "0.05"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -247,19 +246,19 @@ func TestLimitsOfARun(t *testing.T) {
 
 func TestALimitThatMeansNothingSaysWhatToWrite(t *testing.T) {
 	cases := map[string]struct {
-		limits map[Kind]string
+		limits map[string]string
 		says   map[Kind]string
 	}{
-		"good ones":                    {map[Kind]string{Steal: "0%", Canary: "10%", Spin: "off", PressureIO: "100%"}, map[Kind]string{}},
-		"a share above the whole":      {map[Kind]string{OtherWork: "150%"}, map[Kind]string{OtherWork: "never exceeds it"}},
-		"a slowdown of nothing":        {map[Kind]string{Canary: "0%"}, map[Kind]string{Canary: "leaves no room"}},
-		"a slowdown beyond all bounds": {map[Kind]string{Spin: "2000%"}, map[Kind]string{Spin: "write off"}},
+		"good ones":                    {map[string]string{"steal": "0%", "canary": "10%", "spin": "off", "pressureIo": "100%"}, map[Kind]string{}},
+		"a share above the whole":      {map[string]string{"otherWork": "150%"}, map[Kind]string{OtherWork: "at most 100%"}},
+		"a slowdown of nothing":        {map[string]string{"canary": "0%"}, map[Kind]string{Canary: "would exceed it"}},
+		"a slowdown beyond all bounds": {map[string]string{"spin": "2000%"}, map[Kind]string{Spin: "write off"}},
 		"no number at all": {
-			map[Kind]string{Steal: "NaN%", OtherWork: "Inf%", Canary: "NaN%", Spin: "1e999%"},
+			map[string]string{"steal": "NaN%", "otherWork": "Inf%", "canary": "NaN%", "spin": "1e999%"},
 			map[Kind]string{Steal: `invalid value "NaN%"`, OtherWork: "allowed are shares", Canary: "allowed are shares", Spin: "allowed are shares"},
 		},
-		"a number without a unit":         {map[Kind]string{Steal: "2"}, map[Kind]string{Steal: "allowed are shares such as"}},
-		"several are reported one by one": {map[Kind]string{Steal: "-1%", Throttled: "x%"}, map[Kind]string{Steal: `invalid value "-1%"`, Throttled: `invalid value "x%"`}},
+		"a number without a unit":         {map[string]string{"steal": "2"}, map[Kind]string{Steal: "allowed are shares such as"}},
+		"several are reported one by one": {map[string]string{"steal": "-1%", "throttled": "x%"}, map[Kind]string{Steal: `invalid value "-1%"`, Throttled: `invalid value "x%"`}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -6,55 +6,59 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// fewest is how many readings a reference rests on. With fewer, one disturbed reading could pass for the best.
+// fewest is the number of readings that a reference needs. With fewer, one disturbed reading could be taken for the best.
 const fewest = 4
 
-// Reference is how fast a node's probes are, and how long a cell's trials wait, when it is quiet: the lower quartile of what
-// the run itself has read there. A quartile, because a single lucky reading must not make all others look slow; the lower
-// one, because a neighbour may be there for more than half of the run.
+// Reference holds the speed of each node's probes and the waiting time of each cell's trials on a quiet machine: the lower quartile of the
+// run's own readings. A quartile, because one lucky reading must not make all others look slow. The lower one, because a neighbour may be
+// present for more than half of the run.
 type Reference struct{ quiet map[place]float64 }
 
-// place is where the readings of a kind can be compared.
+// place identifies readings that can be compared with each other.
 type place struct {
 	kind Kind
 	node string
-	// bytes of a canary: other memory is other work.
+	// bytes that a probe touched. Other sizes are other work.
 	bytes int64
-	// arm and point of a pressure: a workload's own waiting is the same there, and reading its data is no noise.
+	// arm and point of a stall: they determine the workload's own waiting, and reading its data is not noise.
 	arm, point string
 }
 
-// NewReference reads the run's attempts, warm-ups included.
+// NewReference reads the attempts of the run, including warm-ups.
 func NewReference(attempts []*record.Attempt) *Reference {
-	readings := map[place][]float64{}
+	values := map[place][]float64{}
 	for _, attempt := range attempts {
 		node := Node(attempt)
-		for _, kind := range []Kind{Canary, Spin} {
-			for _, window := range around(attempt) {
-				if seconds, bytes, ok := probe(kind, window); ok {
-					at := place{kind: kind, node: node, bytes: bytes}
-					readings[at] = append(readings[at], seconds)
+		for i := range readings {
+			of := &readings[i]
+			if of.probe != nil {
+				for _, window := range around(attempt) {
+					if seconds, bytes := of.probe(window); seconds != nil {
+						at := place{kind: of.kind, node: node, bytes: bytes}
+						values[at] = append(values[at], *seconds)
+					}
 				}
 			}
-		}
-		for _, kind := range []Kind{PressureMemory, PressureIO} {
-			if share, ok := pressureShare(kind, &attempt.Noise.During); ok {
-				at := place{kind: kind, node: node, arm: attempt.Arm, point: attempt.Point}
-				readings[at] = append(readings[at], share)
+			if of.stalled == nil {
+				continue
+			}
+			if share, ok := ofWindow(of.stalled(&attempt.Noise.During), &attempt.Noise.During); ok {
+				at := place{kind: of.kind, node: node, arm: attempt.Arm, point: attempt.Point}
+				values[at] = append(values[at], share)
 			}
 		}
 	}
 	out := &Reference{map[place]float64{}}
-	for at, values := range readings {
-		if len(values) >= fewest {
-			slices.Sort(values)
-			out.quiet[at] = values[(len(values)-1)/4]
+	for at, of := range values {
+		if len(of) >= fewest {
+			slices.Sort(of)
+			out.quiet[at] = of[(len(of)-1)/4]
 		}
 	}
 	return out
 }
 
-// Node distinguishes machines. The boot id is the same in all pods of a node, which the host name is not.
+// Node returns an identity of the attempt's machine. The boot id is the same in all pods of a node; the host name is not.
 func Node(attempt *record.Attempt) string {
 	if boot, ok := attempt.Environment.Soft["bootId"].(string); ok && boot != "" {
 		return boot
@@ -68,15 +72,4 @@ func Node(attempt *record.Attempt) string {
 
 func around(attempt *record.Attempt) []*record.Noise {
 	return []*record.Noise{&attempt.Noise.Before, &attempt.Noise.After}
-}
-
-// probe is how long a probe took in a window, and in how many bytes.
-func probe(kind Kind, window *record.Noise) (seconds float64, bytes int64, ok bool) {
-	switch {
-	case kind == Spin && window.SpinSeconds != nil:
-		return *window.SpinSeconds, 0, true
-	case kind == Canary && window.CanarySeconds != nil && window.CanaryBytes != nil:
-		return *window.CanarySeconds, *window.CanaryBytes, true
-	}
-	return 0, 0, false
 }

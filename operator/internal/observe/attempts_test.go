@@ -216,7 +216,7 @@ func TestNothingIsNotedOfRunsThatAreGone(t *testing.T) {
 		}
 		switch i % 3 {
 		case 0:
-			m.over(run(i))
+			m.forget(run(i))
 		case 1:
 			m.Gone(client.ObjectKeyFromObject(run(i)))
 		}

@@ -6,7 +6,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
-	"assay.dev/assay/operator/internal/specimen"
+	"assay.dev/assay/operator/internal/fixture"
 )
 
 func TestAnExperimentThatSomebodyElsePutIntoTheLedgerIsNotFollowed(t *testing.T) {
@@ -23,11 +23,11 @@ func TestAnExperimentThatSomebodyElsePutIntoTheLedgerIsNotFollowed(t *testing.T)
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			exp, err := specimen.Scan(nil)
+			exp, err := fixture.ScanExperiment(nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			spec, _, err := specimen.Written(exp)
+			spec, _, err := fixture.SpecAndTemplate(exp)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"assay.dev/assay/operator/internal/workflow"
+	"assay.dev/assay/operator/internal/executor"
 )
 
 // lastWords are what ended a failed pod by its own words, and when it ended: of a block the keeper's, which no trial can write, of an
@@ -15,9 +15,9 @@ func lastWords(pod *corev1.Pod) (words string, at time.Time) {
 	if pod.Status.Phase != corev1.PodFailed {
 		return "", time.Time{}
 	}
-	statuses, name := pod.Status.InitContainerStatuses, workflow.KeeperContainer
-	if pod.Labels[workflow.PartLabel] == workflow.AnalysisPart {
-		statuses, name = pod.Status.ContainerStatuses, workflow.MainContainer
+	statuses, name := pod.Status.InitContainerStatuses, executor.KeeperContainer
+	if pod.Labels[executor.PartLabel] == executor.AnalysisPart {
+		statuses, name = pod.Status.ContainerStatuses, executor.MainContainer
 	}
 	i := slices.IndexFunc(statuses, func(status corev1.ContainerStatus) bool { return status.Name == name })
 	if i < 0 || statuses[i].State.Terminated == nil {

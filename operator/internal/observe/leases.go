@@ -14,11 +14,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/lease"
+	"assay.dev/assay/operator/internal/pages"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // Leases reads the leases of all nodes, without those that cannot be parsed.
@@ -32,7 +33,7 @@ func leases(ctx context.Context, reader client.Reader, namespace string) (
 	out []lease.Lease, versions, damaged map[string]string, err error) {
 	var list coordinationv1.LeaseList
 	if err := reader.List(ctx, &list, client.InNamespace(namespace),
-		client.MatchingLabels{workflow.ManagedByLabel: workflow.ManagedBy}); err != nil {
+		client.MatchingLabels{executor.ManagedByLabel: executor.ManagedBy}); err != nil {
 		return nil, nil, nil, err
 	}
 	versions, damaged = map[string]string{}, map[string]string{}
@@ -48,39 +49,51 @@ func leases(ctx context.Context, reader client.Reader, namespace string) (
 	return out, versions, damaged, nil
 }
 
-// Busy names what of a holder runs on a node or may still start there, as the API server has it; empty is nothing. Besides names a workflow
-// that is known to use only other nodes.
-func Busy(ctx context.Context, live client.Reader, holder lease.Holder, node, besides string) (string, error) {
-	return busy(ctx, live, pageSize, holder, node, besides)
+// Busy returns which execution or pod of a holder runs on a node or may still start there, as the API server has it; empty is none.
+// Besides is the name of an execution that is known to use only other nodes.
+func Busy(ctx context.Context, engine executor.Executor, live client.Reader, holder lease.Holder, node, besides string) (string, error) {
+	return busy(ctx, engine, source{live, false}, holder, node, besides)
 }
 
-func busy(ctx context.Context, reader client.Reader, size int64, holder lease.Holder, node, besides string) (found string, err error) {
-	mine := client.MatchingLabels{workflow.RunUIDLabel: holder.UID}
-	err = each(ctx, reader, size, &workflow.WorkflowList{}, holder.Namespace, func(flow *workflow.Workflow) {
-		if found == "" && runsBlocks(flow) && flow.Name != besides {
-			found = "workflow " + strings.Clone(flow.Name)
+// source is where objects are read: from the API server, or from a cache.
+type source struct {
+	client.Reader
+	cached bool
+}
+
+func (s source) pods(ctx context.Context, namespace string, visit func(*corev1.Pod), options ...client.ListOption) error {
+	if s.cached {
+		return pages.Cached(ctx, s.Reader, &corev1.PodList{}, namespace, visit, options...)
+	}
+	return pages.Each(ctx, s.Reader, &corev1.PodList{}, namespace, visit, options...)
+}
+
+func busy(ctx context.Context, engine executor.Executor, from source, holder lease.Holder, node, besides string) (found string, err error) {
+	query := executor.Query{Namespace: holder.Namespace, UID: holder.UID, Cached: from.cached}
+	err = engine.Visit(ctx, query, func(e executor.Execution) {
+		if found == "" && e.StartsBlocks() && e.Name != besides {
+			found = "execution " + strings.Clone(e.Name)
 		}
-	}, mine)
-	// Where Argo's API is gone, so are its workflows.
-	if client.IgnoreNotFound(err) != nil {
-		return "", fmt.Errorf("list workflows of run %s: %w", holder.Run(), err)
+	})
+	if err != nil {
+		return "", fmt.Errorf("list executions of run %s: %w", holder.Run(), err)
 	}
 	if found != "" {
 		return found, nil
 	}
-	if err := each(ctx, reader, size, &corev1.PodList{}, holder.Namespace, func(pod *corev1.Pod) {
+	if err := from.pods(ctx, holder.Namespace, func(pod *corev1.Pod) {
 		if found == "" && aliveBlock(pod) && (pod.Spec.NodeName == "" || pod.Spec.NodeName == node) {
 			found = "pod " + strings.Clone(pod.Name)
 		}
-	}, mine); err != nil {
+	}, client.MatchingLabels{executor.RunUIDLabel: holder.UID}); err != nil {
 		return "", fmt.Errorf("list pods of run %s: %w", holder.Run(), err)
 	}
 	return found, nil
 }
 
-// OthersOn names what of runs other than one's own runs on a node or may still start there; empty is nothing. It asks every workflow and
-// pod, for a node of which no Lease says whose it is. The namespaces that have runs are those of the cache.
-func OthersOn(ctx context.Context, cache, live client.Reader, me lease.Holder, node string) (string, error) {
+// OthersOn returns which execution or pod of other runs is on a node or may still start there; empty is none. It reads every execution and
+// pod, for a node without a Lease that names its holder. The namespaces that have runs are those of the cache.
+func OthersOn(ctx context.Context, engine executor.Executor, cache, live client.Reader, me lease.Holder, node string) (string, error) {
 	var runs assayv1alpha1.BenchmarkRunList
 	if err := cache.List(ctx, &runs, client.UnsafeDisableDeepCopy); err != nil {
 		return "", err
@@ -91,19 +104,19 @@ func OthersOn(ctx context.Context, cache, live client.Reader, me lease.Holder, n
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
 		found := ""
-		err := Each(ctx, live, &workflow.WorkflowList{}, namespace, func(flow *workflow.Workflow) {
-			if found == "" && flow.Labels[workflow.RunUIDLabel] != me.UID && runsBlocks(flow) && slices.Contains(flow.Spec.Nodes(), node) {
-				found = "workflow " + namespace + "/" + strings.Clone(flow.Name)
+		err := engine.Visit(ctx, executor.Query{Namespace: namespace}, func(e executor.Execution) {
+			if found == "" && e.Run.UID != me.UID && e.StartsBlocks() && slices.Contains(e.Nodes, node) {
+				found = "execution " + namespace + "/" + strings.Clone(e.Name)
 			}
-		}, client.MatchingLabels{workflow.ManagedByLabel: workflow.ManagedBy})
-		if client.IgnoreNotFound(err) != nil {
-			return "", fmt.Errorf("list workflows in namespace %s: %w", namespace, err)
+		})
+		if err != nil {
+			return "", fmt.Errorf("list executions in namespace %s: %w", namespace, err)
 		}
-		if err := Each(ctx, live, &corev1.PodList{}, namespace, func(pod *corev1.Pod) {
-			if found == "" && pod.Labels[workflow.RunUIDLabel] != me.UID && aliveBlock(pod) && pod.Spec.NodeName == node {
+		if err := pages.Each(ctx, live, &corev1.PodList{}, namespace, func(pod *corev1.Pod) {
+			if found == "" && pod.Labels[executor.RunUIDLabel] != me.UID && aliveBlock(pod) && pod.Spec.NodeName == node {
 				found = "pod " + namespace + "/" + strings.Clone(pod.Name)
 			}
-		}, client.HasLabels{workflow.RunUIDLabel}); err != nil {
+		}, client.HasLabels{executor.RunUIDLabel}); err != nil {
 			return "", fmt.Errorf("list pods in namespace %s: %w", namespace, err)
 		}
 		if found != "" {
@@ -113,16 +126,8 @@ func OthersOn(ctx context.Context, cache, live client.Reader, me lease.Holder, n
 	return "", nil
 }
 
-// runsBlocks reports whether a workflow may start blocks: it has not ended, is not being deleted and is not an analysis only.
-func runsBlocks(flow *workflow.Workflow) bool {
-	wave := 0
-	_, err := fmt.Sscan(flow.Labels[workflow.WaveLabel], &wave)
-	analyses := err == nil && flow.Name != workflow.Name(flow.Labels[workflow.RunLabel], wave)
-	return !analyses && !flow.Status.Ended() && flow.DeletionTimestamp.IsZero()
-}
-
 func aliveBlock(pod *corev1.Pod) bool {
-	return !over(pod) && pod.Labels[workflow.PartLabel] != workflow.AnalysisPart
+	return !over(pod) && pod.Labels[executor.PartLabel] != executor.AnalysisPart
 }
 
 // soon is more than what passes between an observation and the decision on it.
@@ -154,7 +159,7 @@ func (o *Observer) leases(ctx context.Context, world *World) error {
 	}
 	for i := range all {
 		if all[i].Holder == me && all[i].Draining {
-			if all[i].Busy, err = Busy(ctx, o.Live, me, all[i].Node, besides(world, all[i].Node)); err != nil {
+			if all[i].Busy, err = Busy(ctx, o.Executor, o.Live, me, all[i].Node, besides(world, all[i].Node)); err != nil {
 				return err
 			}
 		}
@@ -169,11 +174,11 @@ func (o *Observer) leases(ctx context.Context, world *World) error {
 		if !all[i].Expired(o.Clock.Now().Add(soon)) {
 			continue
 		}
-		cache, size := o.Client, int64(inCache)
-		if o.argoAbsent() {
-			cache, size = o.Live, pageSize
+		from := source{o.Client, true}
+		if o.Executor.State().Absent {
+			from = source{o.Live, false} // The cache of executions would not answer.
 		}
-		if all[i].Busy, err = busy(ctx, cache, size, all[i].Holder, all[i].Node, ""); err != nil {
+		if all[i].Busy, err = busy(ctx, o.Executor, from, all[i].Holder, all[i].Node, ""); err != nil {
 			return err
 		}
 	}
@@ -182,13 +187,13 @@ func (o *Observer) leases(ctx context.Context, world *World) error {
 	return nil
 }
 
-// besides is the name of the newest wave's workflow if none of its blocks is on the node, and empty otherwise.
+// besides is the name of the newest wave's execution if none of its blocks is on the node, and empty otherwise.
 func besides(world *World, node string) string {
 	newest := world.Ledger.Newest
 	if newest == nil || slices.ContainsFunc(newest.Blocks, func(b record.Block) bool { return b.Lease == nil || b.Lease.Node == node }) {
 		return ""
 	}
-	return workflow.Name(world.Run.Name, newest.Wave)
+	return executor.Name(world.Run.Name, newest.Wave)
 }
 
 // own are the nodes that the run holds, according to any source that may be stale.
@@ -278,14 +283,14 @@ func (o *Observer) CountUnderWay(ctx context.Context, world *World) error {
 // atWork are the uids of the runs of the namespace, there or gone, that have a node or a block, but for the run's own.
 func (o *Observer) atWork(ctx context.Context, world *World) (map[string]bool, error) {
 	var pods corev1.PodList
-	if err := o.Client.List(ctx, &pods, client.InNamespace(world.Run.Namespace), client.HasLabels{workflow.RunUIDLabel},
+	if err := o.Client.List(ctx, &pods, client.InNamespace(world.Run.Namespace), client.HasLabels{executor.RunUIDLabel},
 		client.UnsafeDisableDeepCopy); err != nil {
 		return nil, err
 	}
 	out := map[string]bool{}
 	for i := range pods.Items {
 		if pod := &pods.Items[i]; aliveBlock(pod) {
-			out[pod.Labels[workflow.RunUIDLabel]] = true
+			out[pod.Labels[executor.RunUIDLabel]] = true
 		}
 	}
 	for _, l := range world.Leases {

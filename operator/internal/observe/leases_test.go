@@ -19,16 +19,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/executor"
+	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 func TestWhatKeepsANodeBusy(t *testing.T) {
 	labels := func(part string) map[string]string {
-		out := workflow.Labels(record.Run{Name: "scan", UID: "u"}, 0)
-		out[workflow.PartLabel] = part
+		out := executor.Labels(record.Run{Name: "scan", UID: "u"}, 0)
+		out[executor.PartLabel] = part
 		return out
 	}
 	block := func(node string, phase corev1.PodPhase, edit ...func(*corev1.Pod)) client.Object {
@@ -41,9 +42,9 @@ func TestWhatKeepsANodeBusy(t *testing.T) {
 		}
 		return pod
 	}
-	flow := func(name, phase string, edit ...func(*workflow.Workflow)) client.Object {
-		out := &workflow.Workflow{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name, Labels: labels("")}, Status: workflow.Status{Phase: phase},
+	flow := func(name, phase string, edit ...func(*argo.Workflow)) client.Object {
+		out := &argo.Workflow{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name, Labels: labels("")}, Status: argo.Status{Phase: phase},
 		}
 		for _, e := range edit {
 			e(out)
@@ -59,18 +60,18 @@ func TestWhatKeepsANodeBusy(t *testing.T) {
 		"a block that is being deleted still runs":  {block("node-a", corev1.PodRunning, func(p *corev1.Pod) { p.DeletionTimestamp, p.Finalizers = ptr.To(metav1.Now()), []string{"x/y"} }), "pod block-1"},
 		"a block on another node":                   {block("node-b", corev1.PodRunning), ""},
 		"a block that ended":                        {block("node-a", corev1.PodFailed), ""},
-		"an analysis":                               {block("node-a", corev1.PodRunning, func(p *corev1.Pod) { p.Labels[workflow.PartLabel] = workflow.AnalysisPart }), ""},
-		"another run's block":                       {block("node-a", corev1.PodRunning, func(p *corev1.Pod) { p.Labels[workflow.RunUIDLabel] = "v" }), ""},
-		"a workflow that may start a block":         {flow("scan-w000", "Running"), "workflow scan-w000"},
-		"one that Argo has not seen":                {flow("scan-w000", ""), "workflow scan-w000"},
+		"an analysis":                               {block("node-a", corev1.PodRunning, func(p *corev1.Pod) { p.Labels[executor.PartLabel] = executor.AnalysisPart }), ""},
+		"another run's block":                       {block("node-a", corev1.PodRunning, func(p *corev1.Pod) { p.Labels[executor.RunUIDLabel] = "v" }), ""},
+		"a workflow that may start a block":         {flow("scan-w000", "Running"), "execution scan-w000"},
+		"one that Argo has not seen":                {flow("scan-w000", ""), "execution scan-w000"},
 		"one that ended":                            {flow("scan-w000", "Succeeded"), ""},
-		"one that is on its way out":                {flow("scan-w000", "Running", func(w *workflow.Workflow) { w.DeletionTimestamp, w.Finalizers = ptr.To(metav1.Now()), []string{"x/y"} }), ""},
+		"one that is on its way out":                {flow("scan-w000", "Running", func(w *argo.Workflow) { w.DeletionTimestamp, w.Finalizers = ptr.To(metav1.Now()), []string{"x/y"} }), ""},
 		"one that only analyses":                    {flow("scan-w000-a1", "Running"), ""},
-		"one that is known to run on other nodes":   {flow("scan-w001", "Running", func(w *workflow.Workflow) { w.Labels[workflow.WaveLabel] = "1" }), ""},
+		"one that is known to run on other nodes":   {flow("scan-w001", "Running", func(w *argo.Workflow) { w.Labels[executor.WaveLabel] = "1" }), ""},
 		"nothing of the run, and nothing of others": {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "x"}}, ""},
 	}
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, workflow.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, argo.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +79,8 @@ func TestWhatKeepsANodeBusy(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(tc.object).Build()
-			got, err := Busy(t.Context(), reader, lease.Holder{Namespace: "lab", Name: "scan", UID: "u"}, "node-a", "scan-w001")
+			engine := &argo.Executor{Live: reader}
+			got, err := Busy(t.Context(), engine, reader, lease.Holder{Namespace: "lab", Name: "scan", UID: "u"}, "node-a", "scan-w001")
 			if err != nil || got != tc.want {
 				t.Errorf("busy with %q, %v, want %q", got, err, tc.want)
 			}
@@ -127,7 +129,7 @@ func TestWhoWaitsInTheQueue(t *testing.T) {
 // A cache that is behind must not make a run lose, or take twice, what it holds; and what is known is not asked for again.
 func TestARunsOwnLeasesAreReadPastTheCache(t *testing.T) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, workflow.AddToScheme,
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, argo.AddToScheme,
 		assayv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
@@ -137,7 +139,7 @@ func TestARunsOwnLeasesAreReadPastTheCache(t *testing.T) {
 	run.Spec.Placement.Exclusive = assayv1alpha1.ExclusiveCPUs
 	object := func(node string, holder lease.Holder) *coordinationv1.Lease {
 		out := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "assay-system", Name: lease.Name(node), Labels: map[string]string{workflow.ManagedByLabel: workflow.ManagedBy},
+			Namespace: "assay-system", Name: lease.Name(node), Labels: map[string]string{executor.ManagedByLabel: executor.ManagedBy},
 		}}
 		now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 		if err := (lease.Lease{Node: node}).TakenBy(holder, false, time.Minute, now).Write(out); err != nil {
@@ -154,7 +156,8 @@ func TestARunsOwnLeasesAreReadPastTheCache(t *testing.T) {
 	mine, other := object("node-a", plan.HolderOf(run)), object("node-b", lease.Holder{Namespace: "lab", Name: "rival", UID: "v"})
 	cache := fake.NewClientBuilder().WithScheme(scheme).WithObjects(other.DeepCopy()).Build()
 	live := fake.NewClientBuilder().WithScheme(scheme).WithObjects(mine.DeepCopy(), other.DeepCopy()).WithInterceptorFuncs(count).Build()
-	o := &Observer{Client: cache, Live: live, LeaseNamespace: "assay-system", Clock: clock.RealClock{}}
+	o := &Observer{Client: cache, Live: live, Executor: &argo.Executor{Client: cache, Live: live},
+		LeaseNamespace: "assay-system", Clock: clock.RealClock{}}
 	expect := func(when string, held bool, times int) {
 		t.Helper()
 		asked = 0
@@ -193,7 +196,7 @@ func TestARunsOwnLeasesAreReadPastTheCache(t *testing.T) {
 // elsewhere.
 func TestWhatOfARunIsOnANodeThatItGivesBack(t *testing.T) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, workflow.AddToScheme,
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, argo.AddToScheme,
 		assayv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
@@ -201,12 +204,12 @@ func TestWhatOfARunIsOnANodeThatItGivesBack(t *testing.T) {
 	}
 	run := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan", UID: "u"}}
 	run.Spec.Placement.Exclusive = assayv1alpha1.ExclusiveCPUs
-	labels := workflow.Labels(record.Run{Name: "scan", UID: "u"}, 0)
+	labels := executor.Labels(record.Run{Name: "scan", UID: "u"}, 0)
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "block", Labels: labels},
 		Spec:       corev1.PodSpec{NodeName: "node-a"}, Status: corev1.PodStatus{Phase: corev1.PodRunning},
 	}
-	flow := &workflow.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: workflow.Name("scan", 0), Labels: labels}}
+	flow := &argo.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: executor.Name("scan", 0), Labels: labels}}
 	elsewhere := &record.Wave{Blocks: []record.Block{{Lease: &record.Lease{Node: "node-b", Token: 1}}}}
 	for name, tc := range map[string]struct {
 		draining bool
@@ -216,14 +219,14 @@ func TestWhatOfARunIsOnANodeThatItGivesBack(t *testing.T) {
 	}{
 		"nothing":                        {true, nil, nil, ""},
 		"a block":                        {true, []client.Object{pod}, nil, "pod block"},
-		"a workflow":                     {true, []client.Object{flow}, nil, "workflow scan-w000"},
+		"a workflow":                     {true, []client.Object{flow}, nil, "execution scan-w000"},
 		"a workflow on other nodes":      {true, []client.Object{flow}, elsewhere, ""},
 		"a node that it keeps":           {false, []client.Object{pod}, nil, ""},
 		"a block, and one on other ones": {true, []client.Object{pod, flow}, elsewhere, "pod block"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-				Namespace: "assay-system", Name: lease.Name("node-a"), Labels: map[string]string{workflow.ManagedByLabel: workflow.ManagedBy},
+				Namespace: "assay-system", Name: lease.Name("node-a"), Labels: map[string]string{executor.ManagedByLabel: executor.ManagedBy},
 			}}
 			mine := lease.Lease{Node: "node-a"}.TakenBy(plan.HolderOf(run), false, time.Minute, time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC))
 			mine.Draining = tc.draining
@@ -236,7 +239,8 @@ func TestWhatOfARunIsOnANodeThatItGivesBack(t *testing.T) {
 				there = append(there, got.DeepCopyObject().(client.Object))
 			}
 			live := fake.NewClientBuilder().WithScheme(scheme).WithObjects(there...).Build()
-			o := &Observer{Client: cache, Live: live, LeaseNamespace: "assay-system", Clock: clock.RealClock{}}
+			o := &Observer{Client: cache, Live: live, Executor: &argo.Executor{Client: cache, Live: live},
+				LeaseNamespace: "assay-system", Clock: clock.RealClock{}}
 			world := &World{Observed: plan.Observed{Run: run, Ledger: plan.LedgerState{Newest: tc.newest}}}
 			if err := o.leases(t.Context(), world); err != nil {
 				t.Fatal(err)
@@ -252,7 +256,7 @@ func TestWhatOfARunIsOnANodeThatItGivesBack(t *testing.T) {
 // node.
 func TestWhatOthersDoIsReadOnceTheirLeaseHasExpired(t *testing.T) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, workflow.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, argo.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -268,7 +272,7 @@ func TestWhatOthersDoIsReadOnceTheirLeaseHasExpired(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-				Namespace: "assay-system", Name: lease.Name("node-a"), Labels: map[string]string{workflow.ManagedByLabel: workflow.ManagedBy},
+				Namespace: "assay-system", Name: lease.Name("node-a"), Labels: map[string]string{executor.ManagedByLabel: executor.ManagedBy},
 			}}
 			theirs := lease.Lease{Node: "node-a"}.TakenBy(lease.Holder{Namespace: "lab", Name: "rival", UID: "v"}, false, time.Hour,
 				now.Add(tc.left-time.Hour))
@@ -276,12 +280,13 @@ func TestWhatOthersDoIsReadOnceTheirLeaseHasExpired(t *testing.T) {
 				t.Fatal(err)
 			}
 			pod := &corev1.Pod{
-				ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "block", Labels: workflow.Labels(record.Run{Name: "rival", UID: "v"}, 0)},
+				ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "block", Labels: executor.Labels(record.Run{Name: "rival", UID: "v"}, 0)},
 				Spec:       corev1.PodSpec{NodeName: "node-a"}, Status: corev1.PodStatus{Phase: corev1.PodRunning},
 			}
 			cache := fake.NewClientBuilder().WithScheme(scheme).WithObjects(object, pod).Build()
-			o := &Observer{Client: cache, Live: cache, LeaseNamespace: "assay-system",
-				Clock: clocktesting.NewFakePassiveClock(now)}
+			o := &Observer{Client: cache, Live: cache, Executor: &argo.Executor{Client: cache, Live: cache},
+				LeaseNamespace: "assay-system",
+				Clock:          clocktesting.NewFakePassiveClock(now)}
 			run := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan", UID: "u"}}
 			world := &World{Observed: plan.Observed{Run: run}}
 			if err := o.leases(t.Context(), world); err != nil {
@@ -294,21 +299,22 @@ func TestWhatOthersDoIsReadOnceTheirLeaseHasExpired(t *testing.T) {
 	}
 }
 
-type noArgo struct{}
+// absent is an engine whose API is gone.
+type absent struct{ argo.Executor }
 
-func (noArgo) State() plan.ArgoState { return plan.ArgoState{Absent: true} }
+func (*absent) State() plan.EngineState { return plan.EngineState{Absent: true} }
 
 // Where Argo was taken away while runs had nodes, the cache of workflows is never filled: who asks it waits for ever, and so does everybody
 // else.
 func TestWithoutArgoNobodyWaitsForTheWorkflowsOfOthers(t *testing.T) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, workflow.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, argo.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
 	}
 	object := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "assay-system", Name: lease.Name("node-a"), Labels: map[string]string{workflow.ManagedByLabel: workflow.ManagedBy},
+		Namespace: "assay-system", Name: lease.Name("node-a"), Labels: map[string]string{executor.ManagedByLabel: executor.ManagedBy},
 	}}
 	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	theirs := lease.Lease{Node: "node-a"}.TakenBy(lease.Holder{Namespace: "lab", Name: "rival", UID: "v"}, false, time.Minute, now)
@@ -316,26 +322,28 @@ func TestWithoutArgoNobodyWaitsForTheWorkflowsOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "block", Labels: workflow.Labels(record.Run{Name: "rival", UID: "v"}, 0)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "block", Labels: executor.Labels(record.Run{Name: "rival", UID: "v"}, 0)},
 		Spec:       corev1.PodSpec{NodeName: "node-a"}, Status: corev1.PodStatus{Phase: corev1.PodRunning},
 	}
 	listed := func(answer func(ctx context.Context) error) client.Client {
 		there := fake.NewClientBuilder().WithScheme(scheme).WithObjects(object.DeepCopy(), pod.DeepCopy())
 		return there.WithInterceptorFuncs(interceptor.Funcs{
 			List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
-				if _, ok := list.(*workflow.WorkflowList); ok {
+				if _, ok := list.(*argo.WorkflowList); ok {
 					return answer(ctx)
 				}
 				return c.List(ctx, list, options...)
 			},
 		}).Build()
 	}
+	cache := listed(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+	live := listed(func(context.Context) error {
+		return apierrors.NewNotFound(schema.GroupResource{Group: argo.GroupVersion.Group, Resource: "workflows"}, "")
+	})
 	o := &Observer{
-		Client: listed(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }),
-		Live: listed(func(context.Context) error {
-			return apierrors.NewNotFound(schema.GroupResource{Group: workflow.GroupVersion.Group, Resource: "workflows"}, "")
-		}),
-		LeaseNamespace: "assay-system", Clock: clocktesting.NewFakePassiveClock(now.Add(time.Hour)), Argo: noArgo{},
+		Client: cache, Live: live,
+		LeaseNamespace: "assay-system", Clock: clocktesting.NewFakePassiveClock(now.Add(time.Hour)),
+		Executor: &absent{argo.Executor{Client: cache, Live: live}},
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
@@ -360,14 +368,15 @@ func TestANodeWhoseLeaseNobodyCanReadIsKnown(t *testing.T) {
 	}
 	spoiled := &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "assay-system", Name: lease.Name("node-a"), Labels: map[string]string{workflow.ManagedByLabel: workflow.ManagedBy},
+			Namespace: "assay-system", Name: lease.Name("node-a"), Labels: map[string]string{executor.ManagedByLabel: executor.ManagedBy},
 			Annotations: map[string]string{lease.NodeAnnotation: "node-a"},
 		},
 		Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("nobody in particular")},
 	}
 	cache := fake.NewClientBuilder().WithScheme(scheme).WithObjects(spoiled,
 		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a"}}, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-b"}}).Build()
-	o := &Observer{Client: cache, Live: cache, LeaseNamespace: "assay-system", Clock: clock.RealClock{}}
+	o := &Observer{Client: cache, Live: cache, Executor: &argo.Executor{Client: cache, Live: cache},
+		LeaseNamespace: "assay-system", Clock: clock.RealClock{}}
 	world := &World{Observed: plan.Observed{Run: &assayv1alpha1.BenchmarkRun{}}}
 	if err := o.leases(t.Context(), world); err != nil {
 		t.Fatal(err)

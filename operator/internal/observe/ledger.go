@@ -66,7 +66,7 @@ func away(ctx context.Context, world *World, err error) error {
 }
 
 // unread counts the attempts that were written after a stopped wave was analysed, once its blocks have ended. A wave that was not stopped
-// has none: Argo starts its analysis after its blocks.
+// has none: the engine starts its analysis after its blocks.
 func (o *Observer) unread(ctx context.Context, world *World) error {
 	if !world.Ledger.Analysed || world.Wave == nil || !world.Wave.Stopped {
 		return nil

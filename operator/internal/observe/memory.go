@@ -205,8 +205,8 @@ func (m *Memory) Note(run *assayv1alpha1.BenchmarkRun, edit func(*Notes)) {
 	m.notes[client.ObjectKeyFromObject(run)] = noted{run.UID, notes}
 }
 
-// over removes what is only needed while a run is active.
-func (m *Memory) over(run *assayv1alpha1.BenchmarkRun) {
+// forget removes the entries that are only needed while a run is active.
+func (m *Memory) forget(run *assayv1alpha1.BenchmarkRun) {
 	m.ledgers.Delete(run.UID)
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

@@ -8,18 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // A run that is over its budget is stopped by its newest workflow, also while the ledger does not say which that is.
 func TestTheNewestWorkflowIsThatOfTheNewestWave(t *testing.T) {
 	run := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan", UID: types.UID("u")}}
-	flow := func(name string, wave int) workflow.Workflow {
-		labels := workflow.Labels(record.Run(plan.HolderOf(run)), wave)
-		return workflow.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name, Labels: labels}}
-	}
 	for sentence, tc := range map[string]struct {
 		ledger *record.Wave
 		waves  []int
@@ -31,14 +27,14 @@ func TestTheNewestWorkflowIsThatOfTheNewestWave(t *testing.T) {
 		"the ledger has more than a thousand": {&record.Wave{Wave: 1000}, []int{999, 1000}, 1000},
 		"there is one, and no answer":         {nil, []int{0}, 0},
 	} {
-		var flows []workflow.Workflow
+		var executions []executor.Execution
 		for _, wave := range tc.waves {
-			name := workflow.Name("scan", wave)
-			flows = append(flows, flow(name, wave), flow(name+"-a1", wave))
+			executions = append(executions, execution(executor.Name("scan", wave), "u", wave),
+				execution(executor.AnalysisName("scan", wave, 1), "u", wave))
 		}
 		world := &World{Observed: plan.Observed{Run: run, Ledger: plan.LedgerState{Newest: tc.ledger}}}
-		sortWorkflows(world, flows)
-		if want := workflow.Name("scan", tc.want); world.Wave == nil || world.Wave.Name != want {
+		sortExecutions(world, executions)
+		if want := executor.Name("scan", tc.want); world.Wave == nil || world.Wave.Name != want {
 			t.Errorf("%s: it is %s, want %s", sentence, fmt.Sprint(world.Wave), want)
 		}
 	}

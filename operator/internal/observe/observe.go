@@ -1,11 +1,9 @@
-// Package observe reads what a decision about a run depends on into plain values: workflows, pods, nodes, leases, template and ledger.
+// Package observe reads what a decision about a run depends on into plain values: executions, pods, nodes, leases, template and ledger.
 package observe
 
 import (
 	"context"
 	"fmt"
-	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,10 +12,10 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // World is everything that is known of a run at one moment.
@@ -42,34 +40,32 @@ type Observer struct {
 	Namespaces []string
 	// Store is the root of all ledgers.
 	Store ledger.Store
-	// Argo reports whether Argo's API exists; nil means that it does.
-	Argo ArgoStates
+	// Executor executes the runs.
+	Executor executor.Executor
 	// Stored returns what the ledgers of a namespace hold; nil where there is no limit.
 	Stored func(namespace string) (ledger.Sizes, bool)
 	Memory Memory
 	Clock  clock.PassiveClock
 }
 
-// ArgoStates reports the state of Argo Workflows.
-type ArgoStates interface{ State() plan.ArgoState }
-
 // Observe reads the world of a run. An unreachable ledger is part of the world, not an error.
 func (o *Observer) Observe(ctx context.Context, run *assayv1alpha1.BenchmarkRun) (*World, error) {
 	world := &World{Observed: plan.Observed{Run: run}}
 	read := o.active
 	if !run.DeletionTimestamp.IsZero() || plan.Ended(run) {
-		o.Memory.over(run)
-		read = o.over
+		o.Memory.forget(run)
+		read = o.observeFinished
 	}
 	return world, read(ctx, world)
 }
 
 // active reads the world of a run that has not ended.
 func (o *Observer) active(ctx context.Context, world *World) error {
-	// Before the ledger: what a workflow that ended wrote there is then seen.
-	workflows, err := o.workflows(ctx, world)
+	world.Engine = o.Executor.State()
+	// Executions before the ledger: the objects that an ended execution wrote are then in the ledger as it is read.
+	executions, err := o.executionsOf(ctx, client.ObjectKeyFromObject(world.Run))
 	if err != nil {
-		return fmt.Errorf("list workflows: %w", err)
+		return fmt.Errorf("list executions: %w", err)
 	}
 	if err := o.pods(ctx, world); err != nil {
 		return fmt.Errorf("list pods: %w", err)
@@ -77,7 +73,7 @@ func (o *Observer) active(ctx context.Context, world *World) error {
 	if err := o.ledger(ctx, world); err != nil {
 		return fmt.Errorf("read ledger: %w", err)
 	}
-	sortWorkflows(world, workflows)
+	sortExecutions(world, executions)
 	if err := o.unread(ctx, world); err != nil {
 		return fmt.Errorf("read ledger: %w", err)
 	}
@@ -101,19 +97,20 @@ func (o *Observer) active(ctx context.Context, world *World) error {
 	return nil
 }
 
-// over reads what a run that has ended, or is being deleted, still holds and what of it may still run.
-func (o *Observer) over(ctx context.Context, world *World) error {
+// observeFinished reads the leases, executions and pods of a run that has ended or is being deleted.
+func (o *Observer) observeFinished(ctx context.Context, world *World) error {
 	if err := o.leases(ctx, world); err != nil {
 		return fmt.Errorf("read leases: %w", err)
 	}
 	if world.Run.DeletionTimestamp.IsZero() && !holds(world) {
 		return nil
 	}
-	workflows, err := o.workflows(ctx, world)
+	world.Engine = o.Executor.State()
+	executions, err := o.executionsOf(ctx, client.ObjectKeyFromObject(world.Run))
 	if err != nil {
-		return fmt.Errorf("list workflows: %w", err)
+		return fmt.Errorf("list executions: %w", err)
 	}
-	sortWorkflows(world, workflows)
+	sortExecutions(world, executions)
 	if err := o.pods(ctx, world); err != nil {
 		return fmt.Errorf("list pods: %w", err)
 	}
@@ -156,47 +153,10 @@ func (o *Observer) nodes(ctx context.Context, world *World) error {
 	return nil
 }
 
-// workflowsTimeout limits the wait for the cache of workflows, which never fills if Argo's API is removed before it has.
-const workflowsTimeout = 10 * time.Second
-
-// workflows lists the run's workflows. Without Argo's API there are none, and listing would wait for ever.
-func (o *Observer) workflows(ctx context.Context, world *World) ([]workflow.Workflow, error) {
-	if o.Argo != nil {
-		world.Argo = o.Argo.State()
-	}
-	return o.workflowsOf(ctx, client.ObjectKeyFromObject(world.Run))
-}
-
-// argoAbsent reports whether nothing may be asked of a cache of workflows.
-func (o *Observer) argoAbsent() bool { return o.Argo != nil && o.Argo.State().Absent }
-
-func (o *Observer) workflowsOf(ctx context.Context, run client.ObjectKey) ([]workflow.Workflow, error) {
-	if o.argoAbsent() {
-		return nil, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, workflowsTimeout)
-	defer cancel()
-	var list workflow.WorkflowList
-	err := o.Client.List(ctx, &list, client.InNamespace(run.Namespace), client.MatchingLabels{workflow.RunLabel: run.Name})
-	return list.Items, err
-}
-
-// LeftBy are the runs that had a name and have workflows, but for the run that has it now.
-func (o *Observer) LeftBy(ctx context.Context, name client.ObjectKey, now types.UID) (gone []lease.Holder, err error) {
-	flows, err := o.workflowsOf(ctx, name)
-	for i := range flows {
-		of := lease.Holder{Namespace: name.Namespace, Name: name.Name, UID: flows[i].Labels[workflow.RunUIDLabel]}
-		if of.UID != string(now) && flows[i].DeletionTimestamp.IsZero() && !slices.Contains(gone, of) {
-			gone = append(gone, of)
-		}
-	}
-	return gone, err
-}
-
 func (o *Observer) pods(ctx context.Context, world *World) error {
 	var list corev1.PodList
 	if err := o.Client.List(ctx, &list, client.InNamespace(world.Run.Namespace),
-		client.MatchingLabels{workflow.RunUIDLabel: string(world.Run.UID)}); err != nil {
+		client.MatchingLabels{executor.RunUIDLabel: string(world.Run.UID)}); err != nil {
 		return err
 	}
 	world.Pods = podState(list.Items)

@@ -19,9 +19,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/executor"
+	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/lease"
+	"assay.dev/assay/operator/internal/pages"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // pagedReader gives the objects of one kind in pages, as an API server does, and notes how many there were at most in one.
@@ -53,37 +55,38 @@ func (r *pagedReader) List(ctx context.Context, list client.ObjectList, options 
 // choose. A node of which no Lease says whose it is makes the operator ask for all of them.
 func TestWhatRunsHaveLeftIsReadAPageAtATime(t *testing.T) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, workflow.AddToScheme, assayv1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, argo.AddToScheme, assayv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
 	}
 	run := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan"}}
 	inner := fake.NewClientBuilder().WithScheme(scheme).WithObjects(run).Build()
-	labels := workflow.Labels(record.Run{Namespace: "lab", Name: "scan", UID: "u"}, 0)
+	labels := executor.Labels(record.Run{Namespace: "lab", Name: "scan", UID: "u"}, 0)
 	var flows, pods []runtime.Object
 	for i := range 500 {
 		at := metav1.ObjectMeta{Namespace: "lab", Name: fmt.Sprint("scan-", i), Labels: labels}
-		flows = append(flows, &workflow.Workflow{ObjectMeta: at, Status: workflow.Status{Phase: "Succeeded"}})
+		flows = append(flows, &argo.Workflow{ObjectMeta: at, Status: argo.Status{Phase: "Succeeded"}})
 		pods = append(pods, &corev1.Pod{ObjectMeta: at, Spec: corev1.PodSpec{NodeName: "node-a"},
 			Status: corev1.PodStatus{Phase: corev1.PodFailed}})
 	}
 	last := pods[len(pods)-1].(*corev1.Pod)
 	last.Status.Phase = corev1.PodRunning
 	for kind, reader := range map[string]*pagedReader{
-		"workflows": {Reader: inner, of: &workflow.WorkflowList{}, objects: flows},
+		"workflows": {Reader: inner, of: &argo.WorkflowList{}, objects: flows},
 		"pods":      {Reader: inner, of: &corev1.PodList{}, objects: pods},
 	} {
 		want := map[string]string{"workflows": "", "pods": "pod lab/" + last.Name}[kind]
-		if got, err := OthersOn(t.Context(), inner, reader, lease.Holder{UID: "v"}, "node-a"); err != nil || got != want {
+		engine := &argo.Executor{Live: reader}
+		if got, err := OthersOn(t.Context(), engine, inner, reader, lease.Holder{UID: "v"}, "node-a"); err != nil || got != want {
 			t.Errorf("%s: %q is on the node, %v, want %q", kind, got, err, want)
 		}
 		want = strings.Replace(want, "lab/", "", 1)
-		if got, err := Busy(t.Context(), reader, lease.Holder{Namespace: "lab", UID: "u"}, "node-a", ""); err != nil || got != want {
+		if got, err := Busy(t.Context(), engine, reader, lease.Holder{Namespace: "lab", UID: "u"}, "node-a", ""); err != nil || got != want {
 			t.Errorf("%s: the holder is busy with %q, %v, want %q", kind, got, err, want)
 		}
-		if reader.largest != pageSize {
-			t.Errorf("%s: %d were held together, want %d", kind, reader.largest, pageSize)
+		if reader.largest != pages.Size {
+			t.Errorf("%s: %d were held together, want %d", kind, reader.largest, pages.Size)
 		}
 	}
 }
@@ -98,7 +101,7 @@ func TestNothingElseListsPastTheCaches(t *testing.T) {
 		}
 		raw, err := os.ReadFile(path)
 		if found := lists.Find(raw); found != nil {
-			t.Errorf("%s lists with %s): use observe.Each, which holds a page at a time", path, found)
+			t.Errorf("%s lists with %s): use pages.Each, which holds a page at a time", path, found)
 		}
 		looked++
 		return err

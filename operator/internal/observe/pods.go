@@ -39,7 +39,7 @@ func podState(pods []corev1.Pod) plan.PodState {
 		}
 		out.Alive++
 		if !aliveBlock(pod) {
-			out.Analysing = append(out.Analysing, plan.AnalysisPod{Node: pod.Spec.NodeName, Workflow: workflowOf(pod)})
+			out.Analysing = append(out.Analysing, plan.AnalysisPod{Node: pod.Spec.NodeName, Execution: executionOf(pod)})
 		} else {
 			if out.Blocks == nil {
 				out.Blocks = map[string]int{}
@@ -63,7 +63,7 @@ func podState(pods []corev1.Pod) plan.PodState {
 		if condition.Status == corev1.ConditionTrue {
 			starting := &plan.StartingPod{
 				Name: pod.Name, Node: pod.Spec.NodeName, Scheduled: condition.LastTransitionTime.Time,
-				Lost: sandboxLost(pod), Block: aliveBlock(pod), Workflow: workflowOf(pod),
+				Lost: sandboxLost(pod), Block: aliveBlock(pod), Execution: executionOf(pod),
 			}
 			if out.Starting == nil || out.Starting.Lost.IsZero() && !starting.Lost.IsZero() {
 				out.Starting = starting
@@ -79,7 +79,7 @@ func over(pod *corev1.Pod) bool {
 		pod.Spec.NodeName == "" && pod.DeletionTimestamp != nil
 }
 
-func workflowOf(pod *corev1.Pod) string {
+func executionOf(pod *corev1.Pod) string {
 	return ptr.Deref(metav1.GetControllerOfNoCopy(pod), metav1.OwnerReference{}).Name
 }
 

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/pages"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/schedule"
 )
@@ -42,7 +43,7 @@ func Schedule(ctx context.Context, cache, live client.Reader, s *assayv1alpha1.B
 // revisionsOf are the recorded revisions of a schedule's series, of those that the namespace has of any.
 func revisionsOf(ctx context.Context, live client.Reader, s *assayv1alpha1.BenchmarkSchedule) ([]schedule.Recorded, error) {
 	var out []schedule.Recorded
-	err := Each(ctx, live, &assayv1alpha1.BenchmarkRevisionList{}, s.Namespace, func(r *assayv1alpha1.BenchmarkRevision) {
+	err := pages.Each(ctx, live, &assayv1alpha1.BenchmarkRevisionList{}, s.Namespace, func(r *assayv1alpha1.BenchmarkRevision) {
 		if r.Spec.Series != s.Spec.Series || !r.DeletionTimestamp.IsZero() {
 			return
 		}
@@ -74,7 +75,7 @@ func runsOf(ctx context.Context, live client.Reader, s *assayv1alpha1.BenchmarkS
 			Cancelled: plan.Cancelled(run), Deleting: !run.DeletionTimestamp.IsZero(),
 		})
 	}
-	if err := Each(ctx, live, &assayv1alpha1.BenchmarkRunList{}, s.Namespace, add,
+	if err := pages.Each(ctx, live, &assayv1alpha1.BenchmarkRunList{}, s.Namespace, add,
 		client.MatchingLabels{schedule.ScheduleLabel: s.Name}); err != nil {
 		return nil, fmt.Errorf("list runs: %w", err)
 	}

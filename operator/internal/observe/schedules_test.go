@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/pages"
 	"assay.dev/assay/operator/internal/schedule"
 )
 
@@ -127,8 +128,8 @@ func TestRecordedRevisionsAreReadAPageAtATime(t *testing.T) {
 	if err != nil || len(observed.Revisions) != 6173 || observed.Revisions[6172].Revision.Revision != "12344" {
 		t.Errorf("%d revisions are known (%v)", len(observed.Revisions), err)
 	}
-	if reader.largest != pageSize {
-		t.Errorf("%d objects were held together, want %d", reader.largest, pageSize)
+	if reader.largest != pages.Size {
+		t.Errorf("%d objects were held together, want %d", reader.largest, pages.Size)
 	}
 	s.Spec.Source.Type = assayv1alpha1.ImageSource
 	for what, tc := range map[string]struct {

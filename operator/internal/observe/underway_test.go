@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 func TestWhoeverHasANodeOrABlockIsUnderWay(t *testing.T) {
@@ -30,7 +30,7 @@ func TestWhoeverHasANodeOrABlockIsUnderWay(t *testing.T) {
 		return &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name, UID: types.UID(name)}, Status: status}
 	}
 	pod := func(of string, phase corev1.PodPhase) *corev1.Pod {
-		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: of, Labels: map[string]string{workflow.RunUIDLabel: of}},
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: of, Labels: map[string]string{executor.RunUIDLabel: of}},
 			Status: corev1.PodStatus{Phase: phase}}
 	}
 	held := func(namespace, of string) lease.Lease {

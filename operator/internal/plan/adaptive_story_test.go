@@ -212,7 +212,7 @@ func TestAdaptiveStories(t *testing.T) {
 	for name, tc := range stories {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.promptArgo = true
+			w.promptEngine = true
 			for _, edit := range tc.edit {
 				edit(&w.Run.Spec)
 			}

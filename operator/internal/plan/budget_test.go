@@ -45,14 +45,16 @@ func TestNobodyKeepsANodeBeyondTheBudget(t *testing.T) {
 		"the store is away": {func(w *world) {
 			w.Ledger = LedgerState{Problem: assayv1alpha1.ReasonLedgerUnreachable, Message: "no answer"}
 		}, nothing},
-		"Argo is away":      {func(w *world) { w.Argo = ArgoState{Problem: assayv1alpha1.ReasonArgoTooOld, Message: "upgrade it"} }, nothing},
-		"Argo does not act": {func(*world) {}, nothing},
-		"Argo is away, and the ledger is damaged": {func(w *world) {
-			damaged(w)
-			w.Argo = ArgoState{Problem: assayv1alpha1.ReasonArgoTooOld, Message: "upgrade it"}
+		"the engine is away": {func(w *world) {
+			w.Engine = EngineState{Problem: assayv1alpha1.ReasonEngineTooOld, Message: "upgrade it"}
 		}, nothing},
-		"no workflow can be made": {func(*world) {}, func(action Action) bool { _, ok := action.(StartWave); return ok }},
-		"no wave can be written":  {func(*world) {}, func(action Action) bool { _, ok := action.(PlanWave); return ok }},
+		"the engine does not act": {func(*world) {}, nothing},
+		"the engine is away, and the ledger is damaged": {func(w *world) {
+			damaged(w)
+			w.Engine = EngineState{Problem: assayv1alpha1.ReasonEngineTooOld, Message: "upgrade it"}
+		}, nothing},
+		"no execution can be made": {func(*world) {}, func(action Action) bool { _, ok := action.(StartWave); return ok }},
+		"no wave can be written":   {func(*world) {}, func(action Action) bool { _, ok := action.(PlanWave); return ok }},
 		"no node is tainted": {func(w *world) { w.Run.Spec.Placement.Exclusive = assayv1alpha1.ExclusiveNode },
 			func(action Action) bool {
 				_, ok := action.(PlanWave) // The world taints at once: the wave does not come either way.
@@ -60,7 +62,7 @@ func TestNobodyKeepsANodeBeyondTheBudget(t *testing.T) {
 			}},
 		"the analysis is on a node that is lost": {func(w *world) {
 			if w.Wave != nil {
-				w.Pods = PodState{Alive: 1, Analysing: []AnalysisPod{{Node: "node-b", Workflow: w.Wave.Name}}}
+				w.Pods = PodState{Alive: 1, Analysing: []AnalysisPod{{Node: "node-b", Execution: w.Wave.Name}}}
 			}
 			w.ready("node-b", false)
 		}, nothing},
@@ -69,7 +71,7 @@ func TestNobodyKeepsANodeBeyondTheBudget(t *testing.T) {
 				w.allMeasured(experiment.VerdictGo, len(w.Ledger.Newest.Blocks))
 			}
 		}, nothing},
-		"a person suspended it in Argo": {func(w *world) {
+		"a person suspended it in the engine": {func(w *world) {
 			if w.Wave != nil {
 				w.Wave.Suspended = true
 			}
@@ -90,7 +92,7 @@ func TestNobodyKeepsANodeBeyondTheBudget(t *testing.T) {
 					}
 					way.stands(w)
 					ask(w)
-					// What a run gets at most: its budget, the grace for Argo, and the time to notice.
+					// What a run gets at most: its budget, the grace for the engine, and the time to notice.
 					end := w.now.Add(w.Run.Spec.Budget.WallClock.Duration + podGrace + 10*time.Minute)
 					for w.now.Before(end) {
 						w.step(way.refused)
@@ -138,9 +140,9 @@ func TestARunThatIsDeletedWithoutItsFinalizerStops(t *testing.T) {
 	w.Run.Finalizers, w.Run.DeletionTimestamp = []string{"orphan"}, ptr.To(metav1.NewTime(w.now))
 	w.settle()
 	if !w.Wave.Deleting {
-		t.Fatalf("its workflow goes on:\n%s", w.log.String())
+		t.Fatalf("its execution goes on:\n%s", w.log.String())
 	}
-	w.happens("the workflow is gone", func() { w.Wave, w.Pods = nil, PodState{} })
+	w.happens("the execution is gone", func() { w.Wave, w.Pods = nil, PodState{} })
 	if p := (&planner{Observed: w.Observed}); len(p.held()) > 0 || w.released {
 		t.Errorf("it holds %v, and removes a finalizer that it does not have: %v\n%s", p.held(), w.released, w.log.String())
 	}
@@ -193,16 +195,16 @@ func TestAnAnalysisWhoseNodeIsLostIsMadeElsewhere(t *testing.T) {
 			w := newWorld(t)
 			w.happens("the run is created", func() {})
 			w.after(time.Minute).blocksDone(4)
-			w.Pods = PodState{Alive: 1, Analysing: []AnalysisPod{{Node: "node-b", Workflow: w.Wave.Name}}}
+			w.Pods = PodState{Alive: 1, Analysing: []AnalysisPod{{Node: "node-b", Execution: w.Wave.Name}}}
 			tc.edit(w)
 			w.happens(name, func() {})
 			if w.Wave.Deleting != tc.again {
-				t.Fatalf("its workflow is deleted: %v, want %v\n%s", w.Wave.Deleting, tc.again, w.log.String())
+				t.Fatalf("its execution is deleted: %v, want %v\n%s", w.Wave.Deleting, tc.again, w.log.String())
 			}
 			if !tc.again {
 				return
 			}
-			w.happens("the workflow is gone", func() { w.Wave = nil })
+			w.happens("the execution is gone", func() { w.Wave = nil })
 			if len(w.Analyses) != 1 {
 				t.Fatalf("%d analyses, want one more\n%s", len(w.Analyses), w.log.String())
 			}

@@ -68,7 +68,7 @@ func TestAClockThatIsSetHoldsNothingUp(t *testing.T) {
 		"its image is not there": func(w *world) { w.Pods.Image = &ImageProblem{Image: "lab/scan:1", Message: "no", Scheduled: w.now} },
 		"its pod does not start": func(w *world) {
 			if w.Wave != nil {
-				pod := StartingPod{Name: "scan-1", Node: "node-a", Scheduled: w.now, Workflow: w.Wave.Name, Block: true}
+				pod := StartingPod{Name: "scan-1", Node: "node-a", Scheduled: w.now, Execution: w.Wave.Name, Block: true}
 				w.Pods = PodState{Alive: 1, Starting: &pod}
 			}
 		},

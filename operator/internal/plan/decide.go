@@ -20,10 +20,11 @@ const (
 	WatchSettles = 100 * time.Millisecond
 )
 
-// How long Argo may take to start on a workflow, and a node to start a pod, before the status reports it.
+// enginePatience is how long the engine may take to begin an execution, and podPatience how long a node may take to start a pod, before the
+// status reports it.
 const (
-	argoPatience = 30 * time.Second
-	podPatience  = 2 * time.Minute
+	enginePatience = 30 * time.Second
+	podPatience    = 2 * time.Minute
 	// podGrace is how long a node may take to start a pod before another one is made. Large images take their time.
 	podGrace = 15 * time.Minute
 )
@@ -34,7 +35,7 @@ func Decide(o Observed, settings Settings, now time.Time) Decision {
 	p.Ledger.Analysed = p.Ledger.Analysed && !p.unfinished()
 	decision := p.keepLeases(p.decide())
 	if decision.Grace == "" && decision.Ending == nil && p.unended() {
-		decision.Grace = assayv1alpha1.GraceForArgo
+		decision.Grace = assayv1alpha1.GraceForEngine
 	}
 	decision.Queue = p.place
 	return decision
@@ -49,7 +50,7 @@ func (p *planner) decide() Decision {
 		p.ledgerReady,
 		p.acceptance,
 		p.analysed,
-		p.argoReady,
+		p.engineReady,
 		p.neverStarting,
 		p.analysisLost,
 		p.running,

@@ -66,7 +66,7 @@ func (p *planner) acceptance() *Decision {
 	if err == nil {
 		// At least one block of the first wave has to fit, on any nodes.
 		first := design.Begin(frozen)
-		_, err = first.Lay(first.Next(), []design.Lane{{Node: "node"}}, p.settings.Fits)
+		_, err = first.Lay(first.Next(), []design.Lane{{Node: "node"}}, p.settings.Engine.Fits)
 	}
 	if err != nil {
 		return failed(assayv1alpha1.ReasonInvalidExperiment, err.Error())

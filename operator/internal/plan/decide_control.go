@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/period"
 )
 
-// control stops, suspends and resumes the workflow as the run's spec asks. It does not need the ledger.
+// control stops, suspends and resumes the execution as the run's spec asks. It does not need the ledger.
 func (p *planner) control() *Decision {
 	if p.Wave == nil || p.Wave.Ended || p.Wave.Stopped || p.Wave.Deleting {
 		return nil
@@ -30,12 +30,12 @@ func (p *planner) control() *Decision {
 
 // stop ends the wave that runs. Its analysis still follows.
 func (p *planner) stop(why, reason, message string) *Decision {
-	return &Decision{Action: Stop{Workflow: p.Wave.Name, Why: why}, After: lookAtPods, Reason: reason, Message: message}
+	return &Decision{Action: Stop{Execution: p.Wave.Name, Why: why}, After: lookAtPods, Reason: reason, Message: message}
 }
 
 const suspendedMessage = "spec.suspend is true: no new block starts; set it to false to go on"
 
-// suspendedByUs reports whether the workflow was suspended for spec.suspend, and not by a person in Argo.
+// suspendedByUs reports whether the execution was suspended for spec.suspend, and not by a person in the engine.
 func (p *planner) suspendedByUs() bool { return p.Run.Status.SuspendedSince != nil }
 
 // budgetLeft is what is left of the run's wall-clock budget, which counts once the run has a wave or a node. Suspension makes it longer,
@@ -47,7 +47,7 @@ func (p *planner) budgetLeft() (left time.Duration, counts bool) {
 		left = period.Left(start, longer(budget, SuspendedFor(p.Run, p.now)), p.now)
 	}
 	for _, held := range p.held() {
-		// The lease of the first wave is older than the wave, whose workflow names its token.
+		// The lease of the first wave is older than the wave, which names its token.
 		if of := period.Left(latest(start, held.Acquired), budget, p.now); !counts || of < left {
 			left, counts = of, true
 		}
@@ -73,22 +73,23 @@ func SuspendedFor(run *assayv1alpha1.BenchmarkRun, now time.Time) time.Duration 
 // noMore reports whether the run may start nothing more, so that it needs no node.
 func (p *planner) noMore() bool { return Cancelled(p.Run) || p.overBudget() }
 
-// unended reports whether the newest wave was stopped, nothing of the run is on a node that answers, and Argo does not end its workflow.
+// unended reports whether the newest wave was stopped, nothing of the run is on a node that answers, and the engine does not end its
+// execution.
 func (p *planner) unended() bool {
 	return !Ended(p.Run) && p.Wave != nil && p.Wave.Stopped && !p.Wave.Ended && !p.Wave.Deleting && !p.onLiveNodes()
 }
 
-// neverEnding deletes the workflow of a wave that was stopped long ago and that Argo does not end: while it is there, nobody gets the nodes
-// of the run. It does not need the ledger.
+// neverEnding deletes the execution of a wave that was stopped more than podGrace ago and that the engine does not end, because it blocks
+// the nodes of the run. It does not need the ledger.
 func (p *planner) neverEnding() *Decision {
-	if !p.unended() || !period.Over(p.since(assayv1alpha1.GraceForArgo), podGrace, p.now) {
+	if !p.unended() || !period.Over(p.since(assayv1alpha1.GraceForEngine), podGrace, p.now) {
 		return nil
 	}
 	return &Decision{
-		Action: DeleteWorkflows{[]string{p.Wave.Name}}, After: WatchSettles, Grace: assayv1alpha1.GraceForArgo,
-		Reason: assayv1alpha1.ReasonWaitingForArgo,
-		Message: fmt.Sprintf("workflow %s was stopped, none of its pods runs, and Argo has not ended it for %s: it is deleted, so that others "+
-			"get the nodes", p.Wave.Name, podGrace),
+		Action: DeleteExecutions{[]string{p.Wave.Name}}, After: WatchSettles, Grace: assayv1alpha1.GraceForEngine,
+		Reason: assayv1alpha1.ReasonWaitingForEngine,
+		Message: fmt.Sprintf("%s was stopped, none of its pods is running, and %s has not ended it for %s: deleting it to release its nodes",
+			p.named(p.Wave.Name), p.settings.Engine.Name, podGrace),
 	}
 }
 

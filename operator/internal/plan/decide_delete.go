@@ -21,13 +21,13 @@ func (p *planner) deletion() *Decision {
 		}
 	}
 	var names []string
-	for _, workflow := range p.workflows() {
-		if !workflow.Deleting {
-			names = append(names, workflow.Name)
+	for _, execution := range p.executions() {
+		if !execution.Deleting {
+			names = append(names, execution.Name)
 		}
 	}
 	if len(names) > 0 {
-		out := stopping(DeleteWorkflows{names})
+		out := stopping(DeleteExecutions{names})
 		out.After = WatchSettles
 		return out
 	}
@@ -51,7 +51,8 @@ func (p *planner) deletion() *Decision {
 	return &Decision{Action: Release{}, Reason: assayv1alpha1.ReasonCancelled, Message: "the run is being deleted"}
 }
 
-func (p *planner) workflows() []WorkflowState {
+// executions are the execution of the newest wave and those of its further analyses.
+func (p *planner) executions() []Execution {
 	out := slices.Clone(p.Analyses)
 	if p.Wave != nil {
 		out = append(out, *p.Wave)
@@ -60,7 +61,7 @@ func (p *planner) workflows() []WorkflowState {
 }
 
 // ended releases the leases of a run that is over, and deletes it after its time to live. No block of it is of any use: whoever wrote an
-// analysis before they had run must not keep the node with them, nor by a workflow that Argo does not end.
+// analysis before they had run must not keep the node with them, nor by an execution that the engine does not end.
 func (p *planner) ended() *Decision {
 	if !Ended(p.Run) {
 		return nil
@@ -76,7 +77,7 @@ func (p *planner) ended() *Decision {
 	case expired:
 		out.Action, out.After = DeleteRun{}, 0
 	case p.working() && p.overBudget():
-		out.Action, out.After = DeleteWorkflows{[]string{p.Wave.Name}}, WatchSettles
+		out.Action, out.After = DeleteExecutions{[]string{p.Wave.Name}}, WatchSettles
 	case p.working() && !p.Wave.Stopped && len(p.Pods.Blocks) > 0:
 		out.Action, out.After = Terminate{p.Wave.Name, "the run has ended"}, lookAtPods
 	}

@@ -9,8 +9,8 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// When a wave is stopped, Argo signals its pods and starts the analysis at once, while keepers may still write attempts until their pods
-// end. The analysis of a stopped wave therefore only counts if it has read all attempts once the pods of its blocks have ended.
+// When a wave is stopped, the engine signals its pods and starts the analysis at once, while keepers may still write attempts until their
+// pods end. The analysis of a stopped wave therefore only counts if it has read all attempts once the pods of its blocks have ended.
 
 // stillWriting waits until the blocks of a stopped wave have ended, and has attempts analysed that came after its analysis.
 func (p *planner) stillWriting() *Decision {
@@ -58,7 +58,7 @@ func (p *planner) overdue(pod EndingPod) bool { return p.now.Sub(pod.By) >= podP
 func (p *planner) analyseAgain(why string) *Decision {
 	for _, analysis := range p.Analyses {
 		if !analysis.Ended {
-			return waveRuns(fmt.Sprintf("workflow %s analyses wave %d again", analysis.Name, p.Ledger.Newest.Wave), lookAtWave)
+			return waveRuns(fmt.Sprintf("%s analyses wave %d again", p.named(analysis.Name), p.Ledger.Newest.Wave), lookAtWave)
 		}
 	}
 	try := len(p.Analyses) + 1

@@ -19,7 +19,7 @@ const (
 	lookAtQueue = 10 * time.Second
 	// releaseSettles is when to check again whether something still runs on a node that is drained.
 	releaseSettles = time.Second
-	// suspendSettles is how long Argo may take to suspend a workflow. A run that is resumed within it keeps its nodes.
+	// suspendSettles is how long the engine may take to suspend an execution. A run that is resumed within it keeps its nodes.
 	suspendSettles = 10 * time.Second
 )
 
@@ -30,7 +30,7 @@ const againMessage = ": what was measured will be analysed, and the missing bloc
 // before. A run starts on the nodes that it gets, and waits only while it has none, so that runs never wait for each other (no deadlock).
 func (p *planner) takeLanes(blocks int, avoid []string) ([]design.Lane, *Decision) {
 	placement := p.Ledger.Experiment.Plan.Placement
-	usable, problem := usableNodes(placement, p.settings.Overhead, p.settings.Policy, p.Nodes)
+	usable, problem := usableNodes(placement, p.settings.Engine.Overhead, p.settings.Policy, p.Nodes)
 	if problem != "" {
 		return nil, p.releaseIdle(nil, waiting(assayv1alpha1.ReasonNoNodeMatches, problem, 0))
 	}
@@ -80,8 +80,8 @@ func (p *planner) takeLanes(blocks int, avoid []string) ([]design.Lane, *Decisio
 	return p.leasedLanes(keep, placement)
 }
 
-// idle removes the nodes that still have a pod of an earlier wave, whatever its workflow's state: a machine that was unreachable may come
-// back with its pods. If no node is left, problem is what to wait for.
+// idle removes the nodes that still have a pod of an earlier wave, whatever the state of its execution: a machine that was unreachable may
+// come back with its pods. If no node is left, problem is what to wait for.
 func (p *planner) idle(nodes []string) (idle []string, problem string) {
 	if waiting := p.Pods.Blocks[""]; waiting > 0 {
 		return nil, fmt.Sprintf("waiting for pods of an earlier wave that have no node yet: %d", waiting)
@@ -185,7 +185,7 @@ func describeLease(name string, current lease.Lease, now time.Time) string {
 	}
 }
 
-// stranded reports whether the newest wave can never continue: it has no workflow, and its nodes or leases are lost.
+// stranded reports whether the newest wave can never continue: it has no execution, and its nodes or leases are lost.
 func (p *planner) stranded() bool {
 	if p.Wave != nil || p.Ledger.Newest == nil || p.Ledger.Analysed {
 		return false
@@ -246,7 +246,7 @@ func (p *planner) suspendedForLong() *Decision {
 
 func (p *planner) stopAndPlanAgain(why string) *Decision {
 	return &Decision{
-		Action: Stop{Workflow: p.Wave.Name, Why: why, Again: true}, After: lookAtPods,
+		Action: Stop{Execution: p.Wave.Name, Why: why, Again: true}, After: lookAtPods,
 		Reason: assayv1alpha1.ReasonWaitingForNode, Message: why + againMessage,
 	}
 }

@@ -124,7 +124,7 @@ func (w *world) ready(node string, value bool) {
 }
 
 func (w *world) workflowEnds() {
-	w.happens("Argo says that the workflow ended", func() { w.Wave.Ended, w.Pods = true, PodState{} })
+	w.happens("the engine says that the execution ended", func() { w.Wave.Ended, w.Pods = true, PodState{} })
 }
 
 func TestLeaseStories(t *testing.T) {
@@ -224,7 +224,7 @@ func TestLeaseStories(t *testing.T) {
 			w.after(time.Minute).happens("node-a is not ready again", func() { w.ready("node-a", false) })
 			w.after(40*time.Second).happens("it still is not", func() {})
 			w.analysis(experiment.VerdictInvalid)
-			w.happens("Argo says that the workflow ended; the pod is still listed", func() { w.Wave.Ended = true })
+			w.happens("the engine says that the execution ended; the pod is still listed", func() { w.Wave.Ended = true })
 			w.after(time.Hour).happens("an hour later the pod is gone", func() { w.Pods.Blocks = nil })
 		},
 		"a node that comes back with a pod of the earlier wave": func(w *world) {
@@ -234,14 +234,14 @@ func TestLeaseStories(t *testing.T) {
 			w.after(time.Minute).happens("node-a is not ready", func() { w.ready("node-a", false) })
 			w.after(40*time.Second).happens("it still is not", func() {})
 			w.analysis(experiment.VerdictInvalid)
-			w.happens("Argo says that the workflow ended; the pod is still listed", func() { w.Wave.Ended = true })
+			w.happens("the engine says that the execution ended; the pod is still listed", func() { w.Wave.Ended = true })
 			w.after(time.Minute).happens("node-a is ready again, and its pod runs on", func() { w.ready("node-a", true) })
 			w.after(time.Minute).happens("the pod has ended", func() { w.Pods.Blocks = nil })
 		},
-		"a workflow is deleted while its pod ends": func(w *world) {
+		"an execution is deleted while its pod ends": func(w *world) {
 			created(w)
 			w.Pods.Blocks = map[string]int{"node-a": 1}
-			w.after(time.Minute).happens("somebody deletes the workflow, and it is gone", func() { w.Wave = nil })
+			w.after(time.Minute).happens("somebody deletes the execution, and it is gone", func() { w.Wave = nil })
 			w.after(time.Second).happens("its pod too", func() { w.Pods.Blocks = nil })
 		},
 		"one of two nodes is gone": func(w *world) {
@@ -259,9 +259,9 @@ func TestLeaseStories(t *testing.T) {
 			w.after(time.Minute).blocksDone(1)
 			w.happens("another run holds the node", func() { w.takes("thief", "node-a") })
 		},
-		"a wave whose leases were lost before its workflow was created": func(w *world) {
+		"a wave whose leases were lost before its execution was created": func(w *world) {
 			created(w)
-			w.happens("the operator was away for long: no workflow, and another run holds the node", func() {
+			w.happens("the operator was away for long: no execution, and another run holds the node", func() {
 				w.Wave = nil
 				w.takes("second", "node-a")
 			})
@@ -273,7 +273,7 @@ func TestLeaseStories(t *testing.T) {
 		},
 		"a run that fails releases": func(w *world) {
 			created(w)
-			w.happens("Argo gives up", func() { w.Wave.Ended = true })
+			w.happens("the engine gives up", func() { w.Wave.Ended = true })
 			w.happens("a moment later", func() {})
 		},
 	}
@@ -332,7 +332,7 @@ func TestRenewal(t *testing.T) {
 	}
 }
 
-// end is a run that ended while its workflow has not.
+// end is a run that ended while its execution has not.
 func (w *world) end() {
 	w.Run.Status.CompletionTime = ptr.To(metav1.NewTime(w.now))
 }

@@ -81,7 +81,7 @@ func refuse(node Node, placement experiment.Placement, need corev1.ResourceList,
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
 		has, wants := node.Allocatable[name], need[name]
 		if has.Cmp(wants) < 0 {
-			return fmt.Sprintf("has %s of %s and a block with Argo's containers takes %s", has.String(), name, wants.String())
+			return fmt.Sprintf("has %s of %s and a block with the containers beside it takes %s", has.String(), name, wants.String())
 		}
 	}
 	return ""

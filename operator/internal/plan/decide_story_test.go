@@ -28,8 +28,8 @@ type world struct {
 	log      strings.Builder
 	last     string
 	released bool
-	// promptArgo ends a workflow together with its analysis.
-	promptArgo bool
+	// promptEngine ends an execution together with its analysis.
+	promptEngine bool
 	// longest is how long a block of the newest wave may take.
 	longest time.Duration
 }
@@ -82,7 +82,10 @@ var testSettings = Settings{
 	ImagePullGrace: 2 * time.Minute,
 	LedgerRetry:    10 * time.Second,
 	NodeGrace:      40 * time.Second,
-	Overhead:       corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("128Mi")},
+	Engine: Engine{
+		Name: "the engine", Noun: "execution", NotStarted: "check that it runs",
+		Overhead: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("128Mi")},
+	},
 }
 
 // settle lets the planner decide until it has nothing left to do.
@@ -170,7 +173,7 @@ func (w *world) do(action Action) {
 	case StartWave:
 		w.checkAlone(action.Lanes)
 		w.longest = action.Longest
-		w.Wave = &WorkflowState{Name: fmt.Sprintf("scan-w%03d", action.Wave.Wave), CreatedAt: w.now, Seen: true}
+		w.Wave = &Execution{Name: fmt.Sprintf("scan-w%03d", action.Wave.Wave), CreatedAt: w.now, Seen: true}
 		w.open(action.Wave)
 		if w.Run.Status.StartTime == nil {
 			w.Run.Status.StartTime = ptr.To(metav1.NewTime(w.now))
@@ -187,8 +190,8 @@ func (w *world) do(action Action) {
 	case Terminate:
 		w.Wave.Stopped, w.Wave.Ended = true, true
 	case Analyze:
-		w.Analyses = append(w.Analyses, WorkflowState{Name: fmt.Sprintf("scan-w%03d-a%d", action.Wave, action.Try)})
-	case DeleteWorkflows:
+		w.Analyses = append(w.Analyses, Execution{Name: fmt.Sprintf("scan-w%03d-a%d", action.Wave, action.Try)})
+	case DeleteExecutions:
 		if w.Wave != nil && slices.Contains(action.Names, w.Wave.Name) {
 			w.Wave.Deleting = true
 		}
@@ -249,7 +252,7 @@ func (w *world) analyzed(what string, findings design.Findings, edit func(*desig
 		findings.Unrun = append(findings.Unrun, w.Ledger.Open...)
 		edit(&findings)
 		w.Ledger.Analysed, w.Ledger.Findings = true, findings
-		if w.promptArgo && w.Wave != nil {
+		if w.promptEngine && w.Wave != nil {
 			w.Wave.Ended = true
 		}
 	})
@@ -262,7 +265,7 @@ func TestStories(t *testing.T) {
 			w.after(time.Minute).blocksDone(3)
 			w.after(time.Minute).blocksDone(1)
 			w.after(10 * time.Second).analysis(experiment.VerdictGo)
-			w.happens("Argo says that the workflow ended", func() { w.Wave.Ended = true })
+			w.happens("the engine says that the execution ended", func() { w.Wave.Ended = true })
 		},
 		"an experiment with two mistakes": func(w *world) {
 			w.Run.Spec.Gates[0].Metric = "throughput"
@@ -305,29 +308,29 @@ func TestStories(t *testing.T) {
 			w.after(time.Minute).blocksDone(4)
 			w.analysis("NoGo")
 		},
-		"Argo comes later, and goes away for a while": func(w *world) {
-			missing := ArgoState{Problem: assayv1alpha1.ReasonArgoMissing, Message: "the cluster has no Argo Workflows: install it", Absent: true}
-			w.Argo = missing
-			w.happens("the run is created on a cluster without Argo", func() {})
-			w.after(time.Minute).happens("Argo's CRDs are installed, and are older than needed", func() {
-				w.Argo = ArgoState{Problem: assayv1alpha1.ReasonArgoTooOld, Message: "spec.podSpecPatch is not known: upgrade the CRDs"}
+		"the engine is installed later, and is absent for a while": func(w *world) {
+			missing := EngineState{Problem: assayv1alpha1.ReasonEngineMissing, Message: "the cluster has no engine: install it", Absent: true}
+			w.Engine = missing
+			w.happens("the run is created on a cluster without an engine", func() {})
+			w.after(time.Minute).happens("the engine's CRDs are installed, and are older than needed", func() {
+				w.Engine = EngineState{Problem: assayv1alpha1.ReasonEngineTooOld, Message: "spec.podSpecPatch is not known: upgrade the CRDs"}
 			})
-			w.after(time.Minute).happens("they are upgraded", func() { w.Argo = ArgoState{} })
+			w.after(time.Minute).happens("they are upgraded", func() { w.Engine = EngineState{} })
 			w.after(time.Minute).blocksDone(2)
-			w.happens("somebody deletes Argo's CRDs, and every workflow with them", func() { w.Argo, w.Wave = missing, nil })
-			w.after(time.Minute).happens("they are installed again", func() { w.Argo = ArgoState{} })
+			w.happens("somebody deletes the engine's CRDs, and every execution with them", func() { w.Engine, w.Wave = missing, nil })
+			w.after(time.Minute).happens("they are installed again", func() { w.Engine = EngineState{} })
 			w.after(time.Minute).blocksDone(4)
 			w.analysis(experiment.VerdictNoGo)
 		},
-		"cancelled before Argo came": func(w *world) {
-			w.Argo = ArgoState{Problem: assayv1alpha1.ReasonArgoMissing, Message: "the cluster has no Argo Workflows: install it", Absent: true}
-			w.happens("the run is created on a cluster without Argo", func() {})
+		"cancelled before the engine is installed": func(w *world) {
+			w.Engine = EngineState{Problem: assayv1alpha1.ReasonEngineMissing, Message: "the cluster has no engine: install it", Absent: true}
+			w.happens("the run is created on a cluster without an engine", func() {})
 			w.happens("cancel is set to true", func() { w.Run.Spec.Cancel = ptr.To(true) })
 		},
-		"cancelled after Argo went away with the first wave": func(w *world) {
+		"cancelled after the engine is removed with the first wave": func(w *world) {
 			w.happens("the run is created", func() {})
-			w.happens("somebody deletes Argo's CRDs, and every workflow with them", func() {
-				w.Argo, w.Wave = ArgoState{Problem: assayv1alpha1.ReasonArgoMissing, Message: "the cluster has no Argo Workflows: install it",
+			w.happens("somebody deletes the engine's CRDs, and every execution with them", func() {
+				w.Engine, w.Wave = EngineState{Problem: assayv1alpha1.ReasonEngineMissing, Message: "the cluster has no engine: install it",
 					Absent: true}, nil
 			})
 			w.happens("cancel is set to true", func() { w.Run.Spec.Cancel = ptr.To(true) })
@@ -338,7 +341,7 @@ func TestStories(t *testing.T) {
 			w.after(time.Minute).happens("suspend is set to false", func() { w.Run.Spec.Suspend = ptr.To(false) })
 			w.after(time.Minute).happens("suspend is set to true", func() { w.Run.Spec.Suspend = ptr.To(true) })
 			w.after(time.Minute).happens("suspend is set to false again", func() { w.Run.Spec.Suspend = ptr.To(false) })
-			w.after(time.Minute).happens("somebody suspends the workflow in Argo", func() { w.Wave.Suspended = true })
+			w.after(time.Minute).happens("somebody suspends the execution in the engine", func() { w.Wave.Suspended = true })
 		},
 		"cancel while blocks run": func(w *world) {
 			w.happens("the run is created", func() {})
@@ -354,11 +357,11 @@ func TestStories(t *testing.T) {
 			w.after(time.Minute).happens("the keeper writes two more attempts and ends", func() { w.Pods.Blocks, w.Ledger.Unread = nil, 2 })
 			w.after(5*time.Second).happens("the second analysis has read them", func() { w.Analyses[0].Ended, w.Ledger.Unread = true, 0 })
 		},
-		"the budget ends while a block writes, and its workflow is deleted": func(w *world) {
+		"the budget ends while a block writes, and its execution is deleted": func(w *world) {
 			w.happens("the run is created", func() {})
 			w.after(time.Minute).blocksDone(2)
 			w.after(2*time.Hour).happens("the budget is used up", func() { w.Pods.Blocks = map[string]int{"node-a": 1} })
-			w.happens("somebody deletes the workflow", func() { w.Wave = nil })
+			w.happens("somebody deletes the execution", func() { w.Wave = nil })
 			w.after(time.Minute).happens("the pod ends", func() { w.Pods.Blocks = nil })
 			w.analysis(experiment.VerdictInconclusive)
 		},
@@ -370,15 +373,15 @@ func TestStories(t *testing.T) {
 			})
 			w.after(10 * time.Second).analysis(experiment.VerdictInconclusive)
 		},
-		"a workflow that is collected before anybody saw its end": func(w *world) {
+		"an execution that is collected before anybody saw its end": func(w *world) {
 			w.happens("the run is created", func() {})
-			w.after(time.Minute).happens("all blocks end, and Argo removes the workflow with its analysis", func() {
+			w.after(time.Minute).happens("all blocks end, and the engine removes the execution with its analysis", func() {
 				w.Ledger.DoneBlocks, w.Ledger.Done, w.Ledger.Open, w.Wave = 4, w.Ledger.Trials, nil, nil
 			})
-			w.after(time.Minute).happens("Argo removes that of the analysis too", func() { w.Analyses = nil })
+			w.after(time.Minute).happens("the engine removes that of the analysis too", func() { w.Analyses = nil })
 			w.analysis(experiment.VerdictGo)
 		},
-		"a workflow that is collected after its analysis": func(w *world) {
+		"an execution that is collected after its analysis": func(w *world) {
 			w.happens("the run is created", func() {})
 			w.after(time.Minute).happens("all blocks end", func() {
 				w.Ledger.DoneBlocks, w.Ledger.Done, w.Ledger.Open, w.Wave = 4, w.Ledger.Trials, nil, nil
@@ -401,7 +404,7 @@ func TestStories(t *testing.T) {
 				w.Run.Spec.Cancel = ptr.To(true)
 				w.Ledger.Problem, w.Ledger.Message = assayv1alpha1.ReasonLedgerUnreachable, "no answer"
 			})
-			w.happens("the store comes back; Argo says that the workflow ended", func() {
+			w.happens("the store comes back; the engine says that the execution ended", func() {
 				w.Ledger.Problem, w.Ledger.Message = "", ""
 				w.Wave.Ended = true
 			})
@@ -437,35 +440,35 @@ func TestStories(t *testing.T) {
 		"an analysis that is lost, and made up for": func(w *world) {
 			w.happens("the run is created", func() {})
 			w.after(time.Minute).blocksDone(4)
-			w.happens("the workflow ends without an analysis", func() { w.Wave.Ended, w.Wave.Message = true, "exit handler: OOMKilled" })
+			w.happens("the execution ends without an analysis", func() { w.Wave.Ended, w.Wave.Message = true, "exit handler: OOMKilled" })
 			w.after(time.Minute).happens("that ends without one too", func() { w.Analyses[0].Ended = true })
 			w.after(time.Minute).analysis(experiment.VerdictGo)
 		},
 		"an analysis that never works": func(w *world) {
 			w.happens("the run is created", func() {})
 			w.after(time.Minute).blocksDone(4)
-			w.happens("the workflow ends without an analysis", func() { w.Wave.Ended = true })
+			w.happens("the execution ends without an analysis", func() { w.Wave.Ended = true })
 			for i := range maxAnalyses {
 				w.after(time.Minute).happens("that ends without one too", func() { w.Analyses[i].Ended, w.Analyses[i].Message = true, "OOMKilled" })
 			}
 		},
-		"a workflow that fails before it measures anything": func(w *world) {
+		"an execution that fails before it measures anything": func(w *world) {
 			w.happens("the run is created", func() {})
-			w.happens("Argo gives up", func() {
+			w.happens("the engine gives up", func() {
 				w.Wave.Ended, w.Wave.Message = true, `pods "scan-w000-block-1" is forbidden: serviceaccount "assay-executor" not found`
 			})
 		},
 		"a store that refuses the key of its namespace": func(w *world) {
 			w.happens("the run is created", func() {})
-			w.happens("the keepers give up, and Argo with them", func() {
+			w.happens("the keepers give up, and the engine with them", func() {
 				w.Wave.Ended, w.Wave.Message = true, "child 'scan-w000-1' failed"
 				w.Pods.LastWords = "write attempts: SignatureDoesNotMatch; correct the secret key in Secret lab/assay-ledger"
 			})
 		},
-		"a workflow that somebody deletes": func(w *world) {
+		"an execution that somebody deletes": func(w *world) {
 			w.happens("the run is created", func() {})
 			w.after(time.Minute).blocksDone(1)
-			w.happens("somebody deletes the workflow", func() { w.Wave.Deleting = true })
+			w.happens("somebody deletes the execution", func() { w.Wave.Deleting = true })
 			w.after(time.Second).happens("it is gone", func() { w.Wave = nil })
 		},
 		"a run that is deleted while blocks run and the store is away": func(w *world) {
@@ -499,13 +502,13 @@ func TestStories(t *testing.T) {
 		"a run that follows another one of the same name": func(w *world) {
 			w.Older = true
 			w.happens("the run is created", func() {})
-			w.after(time.Second).happens("the earlier run's workflow is gone", func() { w.Older = false })
+			w.after(time.Second).happens("the earlier run's execution is gone", func() { w.Older = false })
 		},
-		"an Argo that does not run, and a pod that does not start": func(w *world) {
+		"an engine that does not run, and a pod that does not start": func(w *world) {
 			w.happens("the run is created", func() {})
-			w.happens("no Argo controller is there", func() { w.Wave.Seen = false })
+			w.happens("no engine is there", func() { w.Wave.Seen = false })
 			w.after(time.Minute).happens("a minute later", func() {})
-			w.happens("Argo comes; a pod lacks the Secret it mounts", func() {
+			w.happens("the engine starts; a pod lacks the Secret it mounts", func() {
 				w.Wave.Seen = true
 				w.Pods = PodState{Alive: 1, Starting: &StartingPod{Name: "scan-w000-block-1", Scheduled: w.now}}
 			})
@@ -516,7 +519,7 @@ func TestStories(t *testing.T) {
 			w.happens("the run is created", func() {})
 			w.after(time.Minute).happens("the node starts again", func() {
 				w.Pods = PodState{Alive: 2, Blocks: map[string]int{"node-a": 1, "node-b": 1}, Starting: &StartingPod{
-					Name: "scan-w000-block-1", Node: "node-a", Workflow: "scan-w000", Scheduled: w.now.Add(-time.Second), Lost: w.now, Block: true}}
+					Name: "scan-w000-block-1", Node: "node-a", Execution: "scan-w000", Scheduled: w.now.Add(-time.Second), Lost: w.now, Block: true}}
 			})
 			w.after(2*time.Minute).happens("two minutes later a block runs on another node", func() {})
 			w.happens("that block has ended; the node is not ready", func() {
@@ -524,31 +527,31 @@ func TestStories(t *testing.T) {
 				w.Nodes[0].Ready, w.Nodes[0].ReadySince = false, w.now
 			})
 			w.happens("the node is ready", func() { w.ready("node-a", true) })
-			w.after(lookAtPods).happens("Argo has deleted the pod", func() { w.Pods = PodState{} })
+			w.after(lookAtPods).happens("the engine has deleted the pod", func() { w.Pods = PodState{} })
 		},
 		"a reboot takes the sandbox of the analysis' pod while it starts": func(w *world) {
 			w.happens("the run is created", func() {})
 			w.blocksDone(4)
 			w.after(time.Minute).happens("the node starts again", func() {
-				w.Pods = PodState{Alive: 1, Starting: &StartingPod{Name: "scan-w000-analyze-1", Node: "node-a", Workflow: "scan-w000",
+				w.Pods = PodState{Alive: 1, Starting: &StartingPod{Name: "scan-w000-analyze-1", Node: "node-a", Execution: "scan-w000",
 					Scheduled: w.now.Add(-time.Second), Lost: w.now}}
 			})
 			w.after(2*time.Minute).happens("two minutes later", func() {})
-			w.happens("the workflow and its pod are gone", func() { w.Wave, w.Pods = nil, PodState{} })
+			w.happens("the execution and its pod are gone", func() { w.Wave, w.Pods = nil, PodState{} })
 			w.after(time.Minute).happens("that analysis' pod is lost too", func() {
-				w.Pods = PodState{Alive: 1, Starting: &StartingPod{Name: "scan-w000-r1-analyze-1", Node: "node-a", Workflow: w.Analyses[0].Name,
+				w.Pods = PodState{Alive: 1, Starting: &StartingPod{Name: "scan-w000-r1-analyze-1", Node: "node-a", Execution: w.Analyses[0].Name,
 					Scheduled: w.now, Lost: w.now}}
 			})
 			w.after(2*time.Minute).happens("two minutes later again", func() {})
 		},
-		"a pod that never starts, and one of another's workflow": func(w *world) {
+		"a pod that never starts, and one of another's execution": func(w *world) {
 			w.happens("the run is created", func() {})
-			stuck := StartingPod{Name: "scan-w000-block-1", Node: "node-a", Workflow: "scan-w000", Scheduled: w.now, Block: true}
+			stuck := StartingPod{Name: "scan-w000-block-1", Node: "node-a", Execution: "scan-w000", Scheduled: w.now, Block: true}
 			w.happens("a ConfigMap that it mounts is deleted", func() { w.Pods = PodState{Alive: 1, Starting: &stuck} })
 			w.after(14*time.Minute).happens("14 minutes later", func() {})
 			w.after(time.Minute).happens("a minute later", func() {})
 			w.happens("another's pod says that it is the run's", func() {
-				w.Pods.Starting = &StartingPod{Name: "a", Node: "node-a", Workflow: "another", Scheduled: w.now.Add(-time.Hour)}
+				w.Pods.Starting = &StartingPod{Name: "a", Node: "node-a", Execution: "another", Scheduled: w.now.Add(-time.Hour)}
 			})
 		},
 		"two lanes": func(w *world) {

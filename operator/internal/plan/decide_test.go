@@ -51,7 +51,7 @@ func (w *world) holds(nodes ...string) {
 
 func (w *world) cancel() { w.Run.Spec.Cancel = ptr.To(true) }
 
-// allDone is a wave that Argo has ended, and all of whose blocks left their attempts and were analysed.
+// allDone is a wave that the engine has ended, and all of whose blocks left their attempts and were analysed.
 func (w *world) allDone(verdict experiment.Verdict, valid int) {
 	w.Wave.Ended = true
 	w.allMeasured(verdict, valid)
@@ -116,21 +116,21 @@ func TestWhatIsDecided(t *testing.T) {
 			w.Pods.Ending = append(w.Pods.Ending, EndingPod{Name: "other", Node: "node-b", By: w.now, Block: true})
 		}), "<nil>", "1 block on node-b to end"},
 
-		"Argo may take half a minute to look at a workflow": {asIs, func(w *world) {
-			w.Wave.Seen, w.Wave.CreatedAt = false, w.now.Add(-argoPatience+time.Second)
-		}, "<nil>", "workflow scan-w000 runs"},
+		"the engine may take half a minute to look at an execution": {asIs, func(w *world) {
+			w.Wave.Seen, w.Wave.CreatedAt = false, w.now.Add(-enginePatience+time.Second)
+		}, "<nil>", "execution scan-w000 is running"},
 		"after that people are told": {asIs, func(w *world) {
-			w.Wave.Seen, w.Wave.CreatedAt = false, w.now.Add(-argoPatience)
-		}, "<nil>", "no Argo workflow controller has looked at workflow scan-w000"},
+			w.Wave.Seen, w.Wave.CreatedAt = false, w.now.Add(-enginePatience)
+		}, "<nil>", "execution scan-w000 in namespace lab has not been started by the engine: check that it runs"},
 
-		"a workflow that somebody stops in Argo": {asIs, func(w *world) { w.Wave.Stopped = true },
-			"<nil>", "workflow scan-w000 was stopped in Argo: what was measured will be analysed"},
+		"an execution that somebody stops in the engine": {asIs, func(w *world) { w.Wave.Stopped = true },
+			"<nil>", "execution scan-w000 was stopped in the engine: what was measured will be analysed"},
 		"its analysis ends the run, which says its verdict": {asIs, func(w *world) {
 			w.Wave.Stopped = true
 			w.allDone(experiment.VerdictInconclusive, 2)
 		}, "", "verdict Inconclusive"},
 
-		"the next wave on the same node need not wait for Argo to end the workflow": {asIs, func(w *world) {
+		"the next wave on the same node need not wait for the engine to end the execution": {asIs, func(w *world) {
 			w.allDone(experiment.VerdictInconclusive, 3)
 			w.Wave.Ended = false
 		}, "take the lease of node-a anew", ""},
@@ -138,20 +138,20 @@ func TestWhatIsDecided(t *testing.T) {
 		"an analysis that comes before the blocks have run plans nothing beside them": {asIs, func(w *world) {
 			w.Ledger.Analysed, w.Ledger.Verdict = true, experiment.VerdictInconclusive
 			w.Ledger.Findings = design.Findings{Unrun: w.Ledger.Open}
-		}, "<nil>", "workflow scan-w000 runs"},
+		}, "<nil>", "execution scan-w000 is running"},
 		"neither does one by which nothing is missing": {asIs, func(w *world) {
 			w.Ledger.Analysed, w.Ledger.Verdict, w.Ledger.Findings = true, experiment.VerdictGo, design.Findings{Valid: 4}
-		}, "<nil>", "workflow scan-w000 runs"},
-		"once Argo has ended the workflow it counts": {asIs, func(w *world) {
+		}, "<nil>", "execution scan-w000 is running"},
+		"once the engine has ended the execution it counts": {asIs, func(w *world) {
 			w.Ledger.Analysed, w.Ledger.Verdict, w.Wave.Ended = true, experiment.VerdictGo, true
 			w.Ledger.Findings = design.Findings{Unrun: w.Ledger.Open}
 		}, "take the lease of node-a anew", ""},
 		"the blocks of a run that has ended are ended": {asIs, all(blockRuns, (*world).end),
 			"terminate scan-w000: the run has ended", ""},
-		"but not its workflow, which Argo is about to end": {asIs, (*world).end, "<nil>", ""},
+		"but not its execution, which the engine is about to end": {asIs, (*world).end, "<nil>", ""},
 		"nor a block that is told to end": {asIs, all(blockRuns, (*world).end, func(w *world) { w.Wave.Stopped = true }), "<nil>",
 			""},
-		"a workflow that Argo does not end goes with the budget": {asIs, all((*world).end, func(w *world) {
+		"an execution that the engine does not end goes with the budget": {asIs, all((*world).end, func(w *world) {
 			w.Wave.Stopped = true
 			w.after(w.Run.Spec.Budget.WallClock.Duration)
 		}), "delete scan-w000", ""},
@@ -168,7 +168,7 @@ func TestWhatIsDecided(t *testing.T) {
 			w.setLease(l)
 		}, "stop scan-w000: the lease of node node-a with token 1 is lost: lab/thief holds the node", ""},
 
-		"a node that only an earlier wave used is given back": {asIs, func(w *world) { w.holds("node-b") }, "drain the lease of node-b", "workflow scan-w000 runs"},
+		"a node that only an earlier wave used is given back": {asIs, func(w *world) { w.holds("node-b") }, "drain the lease of node-b", "execution scan-w000 is running"},
 		"but not while a pod may still come to it":            {asIs, func(w *world) { w.holds("node-b"); w.Pods.Blocks = map[string]int{"": 1} }, "<nil>", ""},
 
 		"suspended for long, a run gives its nodes to others":   {asIs, suspendedFor(suspendSettles), "stop scan-w000: spec.suspend is true and no block runs", ""},
@@ -199,7 +199,7 @@ func TestHowARunEnds(t *testing.T) {
 		"out of time after the last analysis": {func(w *world) { w.allDone(experiment.VerdictGo, 4); short(w) },
 			assayv1alpha1.ReasonVerdictReached, "verdict Go"},
 		"with all that its design asks for": {func(w *world) { w.allDone(experiment.VerdictGo, 4) }, assayv1alpha1.ReasonVerdictReached, "verdict Go"},
-		"stopped in Argo with blocks to repeat": {func(w *world) { w.allDone(experiment.VerdictInconclusive, 3); w.Wave.Stopped = true },
+		"stopped in the engine with blocks to repeat": {func(w *world) { w.allDone(experiment.VerdictInconclusive, 3); w.Wave.Stopped = true },
 			assayv1alpha1.ReasonVerdictReached, "verdict Inconclusive"},
 		"out of time with blocks to repeat": {func(w *world) { w.allDone(experiment.VerdictInconclusive, 3); short(w) }, assayv1alpha1.ReasonBudgetExhausted,
 			"spec.budget.wallClock of 2h0m0s is used up; what was measured before is analysed; in place of 1 block lost to noise or infrastructure"},
@@ -226,7 +226,7 @@ func TestARunEndsOnceItsLastWriteIsDone(t *testing.T) {
 		ends   bool
 	}{
 		"nothing is to be written": {func(w *world) { w.Wave.Ended = true; w.Pods.Blocks = map[string]int{"": 1} }, true},
-		"a workflow is to be terminated": {func(w *world) {
+		"an execution is to be terminated": {func(w *world) {
 			w.Pods.Image = &ImageProblem{Image: "lab/scan:1", Message: "ErrImagePull"}
 			w.Run.Status.Grace = &assayv1alpha1.GraceStatus{For: assayv1alpha1.GraceForImage, Since: metav1.NewTime(w.began)}
 			w.now = w.began.Add(time.Hour)
@@ -272,7 +272,7 @@ func TestWhenARunIsLookedAtAgain(t *testing.T) {
 		"it holds none, and waits for a new node": {func(w *world) { w.Nodes = nil }, never},
 		"it has ended, and a block may still start": {func(w *world) {
 			w.holds("node-a")
-			w.Wave = &WorkflowState{Name: "scan-w000", CreatedAt: w.now}
+			w.Wave = &Execution{Name: "scan-w000", CreatedAt: w.now}
 			w.Run.Spec.TTLSecondsAfterFinished = ptr.To[int32](3600)
 			w.end()
 		}, lookAtPods},
@@ -313,14 +313,14 @@ func TestNodesOfARunThatStarts(t *testing.T) {
 		change              func(*world)
 		action, says, lacks string
 	}{
-		"a node with just what a block and Argo's containers take": {resize("2050m", "1152Mi"), "take the lease of node-a", "", ""},
-		"a node with a thousandth of a CPU less":                   {resize("2049m", "1152Mi"), "<nil>", "has 2049m of cpu", ""},
-		"it holds two and wants one":                               {func(w *world) { w.holds("node-a", "node-b") }, "drain the lease of node-b", "", ""},
-		"five are taken, and are named":                            {many(5, taken), "<nil>", "node-4 is leased by", "more"},
-		"seven are taken, and five are named":                      {many(7, taken), "<nil>", "; 2 more nodes; this run", "node-5"},
-		"nobody can read the lease of one":                         {many(1, func(_ *world, node *Node) { node.LeaseDamaged = "no holder" }), "<nil>", "node-0 has a lease that nobody can read: no holder", ""},
-		"five are cordoned, and are named":                         {many(5, cordoned), "<nil>", "node-4 is cordoned", "more"},
-		"seven are cordoned, and five are named":                   {many(7, cordoned), "<nil>", "node-4 is cordoned and 2 more", "node-5"},
+		"a node with just what a block and the engine's containers take": {resize("2050m", "1152Mi"), "take the lease of node-a", "", ""},
+		"a node with a thousandth of a CPU less":                         {resize("2049m", "1152Mi"), "<nil>", "has 2049m of cpu", ""},
+		"it holds two and wants one":                                     {func(w *world) { w.holds("node-a", "node-b") }, "drain the lease of node-b", "", ""},
+		"five are taken, and are named":                                  {many(5, taken), "<nil>", "node-4 is leased by", "more"},
+		"seven are taken, and five are named":                            {many(7, taken), "<nil>", "; 2 more nodes; this run", "node-5"},
+		"nobody can read the lease of one":                               {many(1, func(_ *world, node *Node) { node.LeaseDamaged = "no holder" }), "<nil>", "node-0 has a lease that nobody can read: no holder", ""},
+		"five are cordoned, and are named":                               {many(5, cordoned), "<nil>", "node-4 is cordoned", "more"},
+		"seven are cordoned, and five are named":                         {many(7, cordoned), "<nil>", "node-4 is cordoned and 2 more", "node-5"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := accepted(t, tc.change)

@@ -17,7 +17,7 @@ import (
 const maxAnalyses = 3
 
 // analysed ends the run if the newest wave has its analysis and no further wave is needed. Once there is an analysis, the state of the
-// workflow does not matter.
+// execution does not matter.
 func (p *planner) analysed() *Decision {
 	if !p.Ledger.Analysed {
 		return nil
@@ -55,7 +55,7 @@ func (p *planner) analysed() *Decision {
 	return &Decision{Reason: assayv1alpha1.ReasonFinished, Message: ending.Message, Ending: ending}
 }
 
-// unfinished reports whether the newest wave's workflow has blocks to run still. An analysis that is there all the same is not its own but
+// unfinished reports whether the newest wave's execution has blocks to run still. An analysis that is there all the same is not its own but
 // that of somebody who looked how things stand: another wave in place of the blocks that are missing would begin beside them.
 func (p *planner) unfinished() bool { return p.working() && !p.Wave.Stopped && len(p.Ledger.Open) > 0 }
 
@@ -66,12 +66,12 @@ func because(what, why string) string {
 	return what + ": " + why
 }
 
-// argoReady waits until Argo can run waves. A run that is cancelled before anything was measured does not need it.
-func (p *planner) argoReady() *Decision {
-	if p.Argo.Problem == "" || Cancelled(p.Run) && p.Wave == nil && p.Ledger.Done == 0 {
+// engineReady waits until the engine can execute waves. A run that is cancelled before anything was measured does not need it.
+func (p *planner) engineReady() *Decision {
+	if p.Engine.Problem == "" || Cancelled(p.Run) && p.Wave == nil && p.Ledger.Done == 0 {
 		return nil
 	}
-	return waiting(p.Argo.Problem, p.Argo.Message, p.settings.LedgerRetry)
+	return waiting(p.Engine.Problem, p.Engine.Message, p.settings.LedgerRetry)
 }
 
 // course is the course of the design so far. The newest wave must have been analysed.
@@ -79,14 +79,14 @@ func (p *planner) course() *design.Course {
 	return &design.Course{Experiment: p.Ledger.Experiment, Waves: p.Ledger.Waves, Found: p.Ledger.Findings}
 }
 
-// running watches the newest wave's workflow and what keeps its pods from running.
+// running watches the newest wave's execution and what keeps its pods from running.
 func (p *planner) running() *Decision {
 	if p.Wave == nil || p.Wave.Ended || p.Ledger.Analysed {
 		return nil
 	}
 	if p.Wave.Deleting {
-		return waiting(assayv1alpha1.ReasonWaveRunning, fmt.Sprintf("workflow %s is being deleted: what it has not done is started again",
-			p.Wave.Name), lookAtPods)
+		return waiting(assayv1alpha1.ReasonWaveRunning, p.named(p.Wave.Name)+" is being deleted: its unfinished blocks are started again",
+			lookAtPods)
 	}
 	if p.Wave.Stopped {
 		return p.stopping()
@@ -97,7 +97,8 @@ func (p *planner) running() *Decision {
 	return waveRuns(p.waveMessage(), p.untilDeadline())
 }
 
-// notStarting reports why a workflow starts no block: it is suspended, or has not started. Then the run waits: each cause may be transient.
+// notStarting reports why an execution starts no block: it is suspended, or has not started. Then the run waits: each cause may be
+// transient.
 func (p *planner) notStarting() *Decision {
 	pod := p.Pods.Starting
 	switch {
@@ -105,11 +106,11 @@ func (p *planner) notStarting() *Decision {
 		return waiting(assayv1alpha1.ReasonSuspended, suspendedMessage, p.untilDeadline())
 	case p.Wave.Suspended:
 		return waiting(assayv1alpha1.ReasonSuspended,
-			fmt.Sprintf("workflow %s was suspended in Argo: resume it there", p.Wave.Name), p.untilDeadline())
-	case !p.Wave.Seen && period.Over(p.Wave.CreatedAt, argoPatience, p.now):
-		return waiting(assayv1alpha1.ReasonWaitingForArgo,
-			fmt.Sprintf("no Argo workflow controller has looked at workflow %s: check that it runs, watches namespace %s and has the instance ID "+
-				"of the operator's --argo-instance-id", p.Wave.Name, p.Run.Namespace), p.untilDeadline())
+			fmt.Sprintf("%s was suspended in %s: resume it there", p.named(p.Wave.Name), p.settings.Engine.Name), p.untilDeadline())
+	case !p.Wave.Seen && period.Over(p.Wave.CreatedAt, enginePatience, p.now):
+		return waiting(assayv1alpha1.ReasonWaitingForEngine,
+			fmt.Sprintf("%s in namespace %s has not been started by %s: %s", p.named(p.Wave.Name), p.Run.Namespace, p.settings.Engine.Name,
+				p.settings.Engine.NotStarted), p.untilDeadline())
 	case p.Pods.Unschedulable != "":
 		return waiting(assayv1alpha1.ReasonWaitingForNode, "a pod finds no room: "+p.Pods.Unschedulable, p.untilDeadline())
 	case pod != nil && period.Over(pod.Scheduled, podPatience, p.now):
@@ -134,16 +135,16 @@ func (p *planner) neverStarting() *Decision {
 	case !period.Over(pod.Scheduled, podGrace, p.now):
 		return nil
 	}
-	wave := p.Wave != nil && pod.Workflow == p.Wave.Name
+	wave := p.Wave != nil && pod.Execution == p.Wave.Name
 	if wave && pod.Block && !p.Wave.Ended && !p.Wave.Stopped {
 		return p.stopAndPlanAgain(why)
 	}
-	// Argo itself deletes the pending pods of a workflow that is stopped, all but its analysis'.
-	if pod.Block || !slices.ContainsFunc(p.workflows(), func(w WorkflowState) bool { return w.Name == pod.Workflow && !w.Deleting }) {
+	// The engine itself deletes the pending pods of an execution that is stopped, except those of its analysis.
+	if pod.Block || !slices.ContainsFunc(p.executions(), func(e Execution) bool { return e.Name == pod.Execution && !e.Deleting }) {
 		return nil
 	}
 	out := waiting(assayv1alpha1.ReasonPodNotStarted, why+": the analysis starts again", lookAtPods)
-	out.Action = DeleteWorkflows{[]string{pod.Workflow}}
+	out.Action = DeleteExecutions{[]string{pod.Execution}}
 	return out
 }
 
@@ -151,12 +152,12 @@ func (p *planner) neverStarting() *Decision {
 func (p *planner) analysisLost() *Decision {
 	for _, pod := range p.Pods.Analysing {
 		why, dead := p.lost(pod.Node)
-		i := slices.IndexFunc(p.workflows(), func(w WorkflowState) bool { return w.Name == pod.Workflow && !w.Ended && !w.Deleting })
+		i := slices.IndexFunc(p.executions(), func(e Execution) bool { return e.Name == pod.Execution && !e.Ended && !e.Deleting })
 		if pod.Node == "" || !dead || i < 0 || p.writing() != nil {
 			continue
 		}
 		out := waiting(assayv1alpha1.ReasonWaitingForNode, why+", where the analysis ran: it starts again elsewhere", lookAtPods)
-		out.Action = DeleteWorkflows{[]string{pod.Workflow}}
+		out.Action = DeleteExecutions{[]string{pod.Execution}}
 		return out
 	}
 	return nil
@@ -174,9 +175,10 @@ func (p *planner) onLiveNodes() bool {
 	})
 }
 
-func (p *planner) waveMessage() string {
-	return fmt.Sprintf("workflow %s runs", p.Wave.Name)
-}
+// named is an execution as the status names it, for example "job scan-w000".
+func (p *planner) named(execution string) string { return p.settings.Engine.Noun + " " + execution }
+
+func (p *planner) waveMessage() string { return p.named(p.Wave.Name) + " is running" }
 
 func (p *planner) stopping() *Decision {
 	if p.Wave.Again != "" && !p.noMore() {
@@ -194,13 +196,13 @@ func (p *planner) whyStopped() (reason, why string) {
 	case p.overBudget():
 		return assayv1alpha1.ReasonBudgetExhausted, p.budgetMessage()
 	case p.Wave == nil:
-		return assayv1alpha1.ReasonWorkflowFailed, "the workflow of the wave was deleted"
+		return assayv1alpha1.ReasonExecutionFailed, "the " + p.settings.Engine.Noun + " of the wave was deleted"
 	case p.Wave.Again != "":
 		return assayv1alpha1.ReasonWaitingForNode, "the missing blocks are planned again"
 	case p.Wave.Stopped:
-		return assayv1alpha1.ReasonWorkflowFailed, fmt.Sprintf("workflow %s was stopped in Argo", p.Wave.Name)
+		return assayv1alpha1.ReasonExecutionFailed, p.named(p.Wave.Name) + " was stopped in " + p.settings.Engine.Name
 	}
-	return assayv1alpha1.ReasonWorkflowFailed, fmt.Sprintf("workflow %s ended", p.Wave.Name)
+	return assayv1alpha1.ReasonExecutionFailed, p.named(p.Wave.Name) + " ended"
 }
 
 // untilDeadline is when to reconcile a running wave: every lookAtWave, and when the budget ends.
@@ -225,7 +227,7 @@ func (p *planner) imageNotPulled() *Decision {
 	case left > 0:
 		out.After = min(left, lookAtWave)
 	case p.Ledger.Done > 0:
-		out.Action = Stop{Workflow: p.Wave.Name, Why: message}
+		out.Action = Stop{Execution: p.Wave.Name, Why: message}
 	default:
 		out = failed(assayv1alpha1.ReasonImageNotPulled, message)
 		out.Action = Terminate{p.Wave.Name, message}
@@ -241,7 +243,7 @@ func (p *planner) analysisMissing() *Decision {
 	if p.Ledger.Analysed || p.Ledger.Newest == nil {
 		return nil
 	}
-	// A workflow may have been deleted after it ended and before that was observed.
+	// An execution may have been deleted after it ended and before that was observed.
 	done := p.Ledger.DoneBlocks == len(p.Ledger.Newest.Blocks)
 	over := p.Wave != nil && p.Wave.Ended || p.Wave == nil && (done || len(p.Analyses) > 0 || p.noMore() || stranded)
 	if !over {
@@ -251,8 +253,8 @@ func (p *planner) analysisMissing() *Decision {
 		return decision
 	}
 	said := ""
-	if p.Wave != nil && p.Wave.Message != "" {
-		said = "; Argo says: " + p.Wave.Message
+	if p.Wave != nil {
+		said = p.quoted(p.Wave.Message)
 	}
 	said += p.lastWords()
 	// A wave that lost its nodes before it measured anything is analysed too: the next wave is planned from an analysis.
@@ -264,7 +266,7 @@ func (p *planner) analysisMissing() *Decision {
 		case p.overBudget():
 			return failed(assayv1alpha1.ReasonBudgetExhausted, p.budgetMessage()+" and nothing was measured"+said)
 		}
-		return failed(assayv1alpha1.ReasonWorkflowFailed,
+		return failed(assayv1alpha1.ReasonExecutionFailed,
 			"no block left an attempt: read the logs of the failed pods, kubectl logs -l assay.dev/run="+p.Run.Name+said)
 	}
 	if decision := p.analyseAgain(fmt.Sprintf("wave %d ended without an analysis", p.Ledger.Newest.Wave)); decision != nil {
@@ -272,13 +274,21 @@ func (p *planner) analysisMissing() *Decision {
 	}
 	for _, analysis := range p.Analyses {
 		if analysis.Message != "" {
-			said = "; Argo says: " + analysis.Message + p.lastWords()
+			said = p.quoted(analysis.Message) + p.lastWords()
 		}
 	}
 	return failed(assayv1alpha1.ReasonAnalysisFailed,
 		fmt.Sprintf("the attempts of wave %d are in the ledger and could not be analysed in %d tries: run assay analyze --ledger URL --write "+
 			"with the URL in status.ledger%s",
 			p.Ledger.Newest.Wave, maxAnalyses, said))
+}
+
+// quoted appends the engine's own words to a message; empty if it has none.
+func (p *planner) quoted(message string) string {
+	if message == "" {
+		return ""
+	}
+	return "; " + p.settings.Engine.Name + " says: " + message
 }
 
 func (p *planner) lastWords() string {
@@ -288,7 +298,7 @@ func (p *planner) lastWords() string {
 	return "; the newest failed pod says: " + p.Pods.LastWords
 }
 
-// start starts the newest wave if it has no workflow, and plans the next one otherwise.
+// start starts the newest wave if it has no execution, and plans the next one otherwise.
 func (p *planner) start() *Decision {
 	wave := p.Ledger.Newest
 	planned := wave != nil && !p.Ledger.Analysed
@@ -299,7 +309,8 @@ func (p *planner) start() *Decision {
 		return failed(assayv1alpha1.ReasonBudgetExhausted, p.budgetMessage()+" before anything was measured")
 	}
 	if p.Older {
-		return waiting(assayv1alpha1.ReasonWaitingForNode, "a workflow of an earlier run with this name is still being deleted", lookAtPods)
+		message := "a " + p.settings.Engine.Noun + " of an earlier run with this name is still being deleted"
+		return waiting(assayv1alpha1.ReasonWaitingForNode, message, lookAtPods)
 	}
 	if Suspended(p.Run) {
 		return p.releaseIdle(nil, waiting(assayv1alpha1.ReasonSuspended, suspendedMessage, 0))
@@ -324,7 +335,7 @@ func (p *planner) start() *Decision {
 	}
 	out := waveRuns("", 0)
 	if planned {
-		// The workflow of a planned wave may have been deleted, and its pods may not have ended yet.
+		// The execution of a planned wave may have been deleted, and its pods may not have ended yet.
 		if _, problem := p.idle(nodesOf(lanes)); problem != "" {
 			return waiting(assayv1alpha1.ReasonWaitingForNode, problem, lookAtPods)
 		}
@@ -333,7 +344,7 @@ func (p *planner) start() *Decision {
 		}, WatchSettles
 	} else {
 		var err error
-		if wave, err = p.course().Lay(step, lanes, p.settings.Fits); err != nil {
+		if wave, err = p.course().Lay(step, lanes, p.settings.Engine.Fits); err != nil {
 			return failed(assayv1alpha1.ReasonInvalidExperiment, err.Error())
 		}
 		out.Action = PlanWave{wave, lanes}

@@ -70,7 +70,7 @@ type PlanWave struct {
 	Lanes []design.Lane
 }
 
-// StartWave starts the workflow of a wave that the ledger has.
+// StartWave starts the execution of a wave that the ledger has.
 type StartWave struct {
 	Experiment *experiment.Experiment
 	Wave       *record.Wave
@@ -79,23 +79,23 @@ type StartWave struct {
 	Longest time.Duration
 }
 
-// Suspend keeps a workflow from starting further blocks.
-type Suspend struct{ Workflow string }
+// Suspend suspends an execution, so that it starts no further block.
+type Suspend struct{ Execution string }
 
-// Resume continues a suspended workflow.
-type Resume struct{ Workflow string }
+// Resume continues a suspended execution.
+type Resume struct{ Execution string }
 
-// Stop ends a workflow; its analysis still runs. With Again the missing blocks are planned again; otherwise the run ends with what was
+// Stop ends an execution; its analysis still runs. With Again the missing blocks are planned again; otherwise the run ends with what was
 // measured.
 type Stop struct {
-	Workflow, Why string
-	Again         bool
+	Execution, Why string
+	Again          bool
 }
 
-// Terminate ends a workflow without an analysis.
-type Terminate struct{ Workflow, Why string }
+// Terminate ends an execution without an analysis.
+type Terminate struct{ Execution, Why string }
 
-// Analyze starts a workflow that analyses a wave again.
+// Analyze starts a further analysis of a wave.
 type Analyze struct {
 	Experiment *experiment.Experiment
 	Wave, Try  int
@@ -104,8 +104,8 @@ type Analyze struct {
 // DeleteRun deletes the run.
 type DeleteRun struct{}
 
-// DeleteWorkflows deletes workflows of the run and, through ownership, their pods.
-type DeleteWorkflows struct{ Names []string }
+// DeleteExecutions deletes executions of the run, with their pods.
+type DeleteExecutions struct{ Names []string }
 
 // Release removes the finalizer of a run that is being deleted.
 type Release struct{}
@@ -120,13 +120,13 @@ func describeWave(wave *record.Wave, lanes []design.Lane) string {
 	return fmt.Sprintf("wave %d: %d blocks on %s", wave.Wave, len(wave.Blocks), strings.Join(nodesOf(lanes), ", "))
 }
 
-func (a Suspend) String() string { return "suspend " + a.Workflow }
+func (a Suspend) String() string { return "suspend " + a.Execution }
 
-func (a Resume) String() string { return "resume " + a.Workflow }
+func (a Resume) String() string { return "resume " + a.Execution }
 
-func (a Stop) String() string { return fmt.Sprintf("stop %s: %s", a.Workflow, a.Why) }
+func (a Stop) String() string { return fmt.Sprintf("stop %s: %s", a.Execution, a.Why) }
 
-func (a Terminate) String() string { return fmt.Sprintf("terminate %s: %s", a.Workflow, a.Why) }
+func (a Terminate) String() string { return fmt.Sprintf("terminate %s: %s", a.Execution, a.Why) }
 
 func (a Analyze) String() string {
 	return fmt.Sprintf("analyse wave %d again, try %d", a.Wave, a.Try)
@@ -134,6 +134,6 @@ func (a Analyze) String() string {
 
 func (a DeleteRun) String() string { return "delete the run" }
 
-func (a DeleteWorkflows) String() string { return "delete " + strings.Join(a.Names, ", ") }
+func (a DeleteExecutions) String() string { return "delete " + strings.Join(a.Names, ", ") }
 
 func (a Release) String() string { return "release the run" }

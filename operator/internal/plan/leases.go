@@ -198,7 +198,7 @@ func (p *planner) mayRunOn(node string) bool {
 	return p.working() || p.Pods.Blocks[node] > 0 || p.Pods.Blocks[""] > 0
 }
 
-// working reports whether the newest wave's workflow may still start something.
+// working reports whether the newest wave's execution may still start something.
 func (p *planner) working() bool { return p.Wave != nil && !p.Wave.Ended && !p.Wave.Deleting }
 
 func nodesOf(lanes []design.Lane) []string {

@@ -21,12 +21,12 @@ type Observed struct {
 	// Template the run names or holds; nil when it does not exist.
 	Template *assayv1alpha1.BenchmarkTemplateSpec
 	Ledger   LedgerState
-	Argo     ArgoState
-	// Wave is the workflow of the newest wave; nil when there is none.
-	Wave *WorkflowState
-	// Analyses are the workflows that analyse the newest wave again.
-	Analyses []WorkflowState
-	// Older is true while a workflow of an earlier run with the same name is still being deleted.
+	Engine   EngineState
+	// Wave is the execution of the newest wave; nil when there is none.
+	Wave *Execution
+	// Analyses are the further analyses of the newest wave.
+	Analyses []Execution
+	// Older is true while an execution of an earlier run with the same name is still being deleted.
 	Older bool
 	Pods  PodState
 	Nodes []Node
@@ -47,11 +47,23 @@ type Stored struct {
 	Objects int
 }
 
-// ArgoState is the state of Argo Workflows in the cluster.
-type ArgoState struct {
-	// Problem is the condition reason why it cannot run a wave, and Message what to do; empty when it can.
+// Engine describes the engine that executes waves, in its own words.
+type Engine struct {
+	// Name names the engine, and Noun an execution on it, for example "job".
+	Name, Noun string
+	// NotStarted is what to check when it does not start an execution.
+	NotStarted string
+	// Fits returns an error if a wave cannot be executed; nil means that every wave can.
+	Fits design.Fits
+	// Overhead is what a block's pod requests of a node beside the block.
+	Overhead corev1.ResourceList
+}
+
+// EngineState reports whether the engine can execute waves.
+type EngineState struct {
+	// Problem is the condition reason why it cannot execute a wave, and Message the cause and the remedy; empty when it can.
 	Problem, Message string
-	// Absent means that its API does not exist, and so no workflow.
+	// Absent means that its API does not exist, so that there are no executions.
 	Absent bool
 }
 
@@ -81,14 +93,14 @@ type LedgerState struct {
 	Findings design.Findings
 }
 
-// WorkflowState is the part of an Argo Workflow that decisions depend on.
-type WorkflowState struct {
+// Execution is the state of a wave, or of a further analysis of one, on the engine.
+type Execution struct {
 	Name      string
 	CreatedAt time.Time
-	// Seen means that Argo has started on it, Ended that it has finished. Message is Argo's.
+	// Seen means that the engine has started it, Ended that it has finished. Message is the engine's.
 	Seen, Ended bool
 	Message     string
-	// Suspended and Stopped are what its spec asks of Argo; Deleting means that it has a deletion timestamp.
+	// Suspended and Stopped are what was requested of the engine; Deleting means that it is being deleted.
 	Suspended, Stopped, Deleting bool
 	// Again is why it was stopped, if the missing blocks shall be planned again; empty otherwise.
 	Again string
@@ -123,8 +135,8 @@ type ImageProblem struct {
 
 // StartingPod is a pod that has a node and does not run yet.
 type StartingPod struct {
-	Name, Node, Workflow string
-	Scheduled            time.Time
+	Name, Node, Execution string
+	Scheduled             time.Time
 	// Lost is when its sandbox was lost after containers had run in it, as in a reboot: a pod that may not restart gets no other. It is zero
 	// for a pod that may start still.
 	Lost time.Time
@@ -133,7 +145,7 @@ type StartingPod struct {
 }
 
 // AnalysisPod is a pod that runs an analysis. Node is empty while it has none.
-type AnalysisPod struct{ Node, Workflow string }
+type AnalysisPod struct{ Node, Execution string }
 
 // EndingPod is a pod that is being deleted, and when its grace period ends.
 type EndingPod struct {
@@ -166,8 +178,6 @@ type Settings struct {
 	NodeGrace time.Duration
 	// Policy is what the administrator allows; nil is everything.
 	Policy *policy.Policy
-	// Fits reports whether a wave can be executed; nil means that every wave can.
-	Fits design.Fits
-	// Overhead is what Argo's container and the keeper take of a node beside a block.
-	Overhead corev1.ResourceList
+	// Engine executes waves.
+	Engine Engine
 }

@@ -22,7 +22,7 @@ func NewQueue(o *Observed, settings Settings) *lease.Queue {
 		asks := fmt.Sprint(other.Placement.NodeSelector, other.Placement.Tolerations, other.Placement.CPUs, other.Placement.Memory.Value())
 		usable, ok := known[asks]
 		if !ok {
-			usable, _ = usableNodes(other.Placement, settings.Overhead, settings.Policy, o.Nodes)
+			usable, _ = usableNodes(other.Placement, settings.Engine.Overhead, settings.Policy, o.Nodes)
 			known[asks] = usable
 		}
 		if len(usable) > 0 {

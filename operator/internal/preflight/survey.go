@@ -40,10 +40,16 @@ func FromSurvey(survey *Survey) Machine {
 	}
 	m.add(Pressure, yesIf(survey.Noise.PressureCPUSeconds != nil), pressure, "start the kernel with psi=1")
 	m.equals(NoSwap, "swapTotalBytes", "0", "swapoff -a")
-	m.below(NoSteal, survey.Noise.StealRatio, noise.Default(noise.Steal), "of CPU time taken by the hypervisor",
+	m.below(NoSteal, survey.Noise.StealRatio, limit(noise.Steal), "of CPU time taken by the hypervisor",
 		"use dedicated or bare-metal instances")
-	m.below(Quiet, survey.Noise.OtherWorkRatio, noise.Default(noise.OtherWork), "of its CPUs used by others", "stop what else runs, see top")
+	m.below(Quiet, survey.Noise.OtherWorkRatio, limit(noise.OtherWork), "of its CPUs used by others", "stop what else runs, see top")
 	return m
+}
+
+// limit returns the default limit of a kind.
+func limit(kind noise.Kind) float64 {
+	limit, _ := noise.Default(kind)
+	return limit
 }
 
 // equals supports a claim when a key of the fingerprint has a value.

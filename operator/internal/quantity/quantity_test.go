@@ -105,7 +105,7 @@ func TestNothingElseWritesQuantities(t *testing.T) {
 		"quantity/quantity.go":       "writes numbers",
 		"report/chart/chart.go":      "writes coordinates",
 		"report/chart/scale.go":      "labels a scale to its step",
-		"simulate/simulate.go":       "rounds a clock that attempts are dated by",
+		"fixture/machine.go":         "rounds a clock that attempts are dated by",
 		"status/status.go":           "rounds a time that the API server keeps",
 	}
 	files := 0

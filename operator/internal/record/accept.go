@@ -103,7 +103,7 @@ func (c *acceptCompiler) fill(out *acceptor, schema map[string]any, file, pointe
 func (c *acceptCompiler) keyword(out *acceptor, schema map[string]any, keyword, file, pointer string) (err error) {
 	value := schema[keyword]
 	switch keyword {
-	case "$schema", "$id", "$defs", "title", "description", "contentEncoding":
+	case "$schema", "$id", "$defs", "title", "description", "enumDescriptions", "contentEncoding":
 	case "$ref":
 		return c.reference(out, schema, file, value.(string))
 	case "type":

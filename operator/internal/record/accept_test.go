@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"assay.dev/assay/operator/test/records"
 )
 
 // Every valid fixture is accepted, or reading a ledger is as slow as the validator.
 func TestValidFixturesAreAccepted(t *testing.T) {
-	for name, raw := range fixtures(t, "valid") {
+	for name, raw := range records.All(t, "valid") {
 		kind, _, _ := strings.Cut(name, "-")
 		if !acceptors()[kind].accepts(raw) && !strings.Contains(name, "escape") {
 			t.Errorf("%s is valid and not accepted at once", name)
@@ -25,7 +27,7 @@ func TestValidFixturesAreAccepted(t *testing.T) {
 func TestAcceptedIsValid(t *testing.T) {
 	accepted, refused := 0, 0
 	for _, folder := range []string{"valid", "invalid"} {
-		for name, raw := range fixtures(t, folder) {
+		for name, raw := range records.All(t, folder) {
 			kind, _, _ := strings.Cut(name, "-")
 			if acceptors()[kind] == nil {
 				continue
@@ -153,7 +155,7 @@ func mutate(t *testing.T, random *rand.Rand, raw []byte) []byte {
 
 // A repeated member is refused, whichever way the object is read.
 func TestRepeatedMembersAreNotAccepted(t *testing.T) {
-	raw := fixtures(t, "valid")
+	raw := records.All(t, "valid")
 	for name, document := range raw {
 		kind, _, _ := strings.Cut(name, "-")
 		twice := append([]byte(`{"schema": "x",`), bytes.TrimLeft(bytes.TrimLeft(document, " \n"), "{")...)

@@ -20,7 +20,7 @@ import (
 )
 
 // The schemas are copied because an embedded file must lie inside the module; a test fails when the copies differ.
-//go:generate cp ../../../runner/schema/attempt.schema.json ../../../runner/schema/result.schema.json ../../../runner/schema/wave.schema.json schema/
+//go:generate go run ./gen
 
 //go:embed schema/*.schema.json
 var schemaFiles embed.FS

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"assay.dev/assay/operator/test/records"
 )
 
 const workloadSchemas = "../../../runner/schema"
@@ -23,26 +25,6 @@ func parseKind(kind string, raw []byte) (any, error) {
 	default:
 		return parse[Result](kind, raw, strict)
 	}
-}
-
-func fixtures(t *testing.T, folder string) map[string][]byte {
-	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(workloadSchemas, "fixtures", folder, "*.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := map[string][]byte{}
-	for _, path := range paths {
-		raw, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out[filepath.Base(path)] = raw
-	}
-	if len(out) < 10 {
-		t.Fatalf("%d fixtures in %s: the seam between the languages is not tested", len(out), folder)
-	}
-	return out
 }
 
 func TestEmbeddedSchemasAreThoseOfTheWorkloads(t *testing.T) {
@@ -62,7 +44,7 @@ func TestEmbeddedSchemasAreThoseOfTheWorkloads(t *testing.T) {
 }
 
 func TestValidFixturesSurviveARoundTrip(t *testing.T) {
-	for name, raw := range fixtures(t, "valid") {
+	for name, raw := range records.All(t, "valid") {
 		t.Run(name, func(t *testing.T) {
 			kind, _, _ := strings.Cut(name, "-")
 			parsed, err := parseKind(kind, raw)
@@ -92,7 +74,7 @@ func TestValidFixturesSurviveARoundTrip(t *testing.T) {
 }
 
 func TestInvalidFixturesAreRefused(t *testing.T) {
-	for name, raw := range fixtures(t, "invalid") {
+	for name, raw := range records.All(t, "invalid") {
 		t.Run(name, func(t *testing.T) {
 			kind, _, _ := strings.Cut(name, "-")
 			_, err := parseKind(kind, raw)
@@ -107,7 +89,7 @@ func TestInvalidFixturesAreRefused(t *testing.T) {
 }
 
 func TestParseRefusesWhatTheSchemaCannotExpress(t *testing.T) {
-	valid := string(fixtures(t, "valid")["attempt-succeeded.json"])
+	valid := string(records.Valid(t, "attempt-succeeded"))
 	cases := map[string]struct {
 		edit func(string) string
 		says string
@@ -151,7 +133,7 @@ func BenchmarkAttemptIsRead(b *testing.B) {
 
 // The schemas are compared with as fractions, which an exponent of a few digits makes larger than any memory.
 func TestNumbersBeyondAllMeasureAreRefusedOrNothing(t *testing.T) {
-	for _, raw := range fixtures(t, "valid") {
+	for _, raw := range records.All(t, "valid") {
 		for _, number := range []string{"1e-99999999", "5.6e-099999995", "-1e-400", "1e99999999", "-1e400", "1e400"} {
 			for _, kind := range kinds {
 				text := regexp.MustCompile(`: -?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?`).ReplaceAllLiteral(raw, []byte(": "+number))

@@ -323,30 +323,6 @@ type NoiseWindows struct {
 	After  Noise `json:"after"`
 }
 
-// Noise is one window's readings. A nil field could not be read.
-type Noise struct {
-	WindowSeconds *float64 `json:"windowSeconds,omitempty"`
-	// SharesWindowSeconds is the length of the window of the shares of CPU time, when it is longer than the trial.
-	SharesWindowSeconds *float64 `json:"sharesWindowSeconds,omitempty"`
-	StealRatio          *float64 `json:"stealRatio,omitempty"`
-	OtherWorkRatio      *float64 `json:"otherWorkRatio,omitempty"`
-	// OtherWorkUncertainty is how wrong OtherWorkRatio can be, because the kernel counts in steps.
-	OtherWorkUncertainty        *float64 `json:"otherWorkUncertainty,omitempty"`
-	ThrottledSeconds            *float64 `json:"throttledSeconds,omitempty"`
-	ThrottledPeriods            *int64   `json:"throttledPeriods,omitempty"`
-	PressureCPUSeconds          *float64 `json:"pressureCpuSeconds,omitempty"`
-	PressureMemorySeconds       *float64 `json:"pressureMemorySeconds,omitempty"`
-	PressureIOSeconds           *float64 `json:"pressureIoSeconds,omitempty"`
-	ReadBandwidthBytesPerSecond *float64 `json:"readBandwidthBytesPerSecond,omitempty"`
-	TimerLatenessSeconds        *float64 `json:"timerLatenessSeconds,omitempty"`
-	SpinSeconds                 *float64 `json:"spinSeconds,omitempty"`
-	// CanarySeconds is the time of one pass over CanaryBytes of memory, as much as the trials of the cell use.
-	CanarySeconds *float64 `json:"canarySeconds,omitempty"`
-	CanaryBytes   *int64   `json:"canaryBytes,omitempty"`
-	// OtherCPUsRatio is how busy the CPUs outside the allowed ones were: 1 is one CPU's worth.
-	OtherCPUsRatio *float64 `json:"otherCpusRatio,omitempty"`
-}
-
 // Resources is the process's own use. A nil field could not be read.
 type Resources struct {
 	UserSeconds                *float64 `json:"userSeconds,omitempty"`

@@ -2,25 +2,20 @@ package record
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+
+	"assay.dev/assay/operator/test/records"
 )
 
 // TestSharingReadsTheSame reads every fixture three times in a row, so that the later ones are from memory.
 func TestSharingReadsTheSame(t *testing.T) {
-	files, err := filepath.Glob("../../../runner/schema/fixtures/valid/attempt*.json")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no fixtures: %v", err)
-	}
 	sharing := NewSharing()
 	for range 3 {
-		for _, file := range files {
-			raw, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
+		for file, raw := range records.All(t, "valid") {
+			if !strings.HasPrefix(file, "attempt-") {
+				continue
 			}
 			want, err := parse[Attempt]("attempt", raw, strict)
 			if err != nil {
@@ -40,14 +35,12 @@ func TestSharingReadsTheSame(t *testing.T) {
 
 // TestSharedFingerprintsAreOne reads two attempts that differ in what their machine was doing.
 func TestSharedFingerprintsAreOne(t *testing.T) {
-	raw, err := os.ReadFile("../../../runner/schema/fixtures/valid/attempt-build.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := records.Valid(t, "attempt-build")
 	for sentence, more := range map[string]string{"as it is": "", "with a name that only the validator takes": `, "a \"b\"": "c"`} {
 		t.Run(sentence, func(t *testing.T) {
 			sharing := NewSharing()
 			var read [2]*Attempt
+			var err error
 			for i, pad := range []string{"1203", "77"} {
 				text := replaceOnce(t, string(raw), `"layoutPadBytes": 1203`, `"layoutPadBytes": `+pad+more)
 				if read[i], err = sharing.ParseAttempt([]byte(text)); err != nil {
@@ -69,10 +62,7 @@ func TestSharedFingerprintsAreOne(t *testing.T) {
 
 // Every trial may write as much as is kept of one, as with the time of day in it. What all of them wrote is not held.
 func TestWhatProcessesWroteIsKeptOfTheFirst(t *testing.T) {
-	raw, err := os.ReadFile("../../../runner/schema/fixtures/valid/attempt-build.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := records.Valid(t, "attempt-build")
 	sharing, held := NewSharing(), 0
 	for i := range 1000 {
 		tail := fmt.Sprint(i, strings.Repeat(" a line of a log", 1000))

@@ -7,16 +7,15 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/design"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
 )
 
 func TestMarkdownShowsControlsScreeningAndNodes(t *testing.T) {
-	machine := simulate.Scenario{Trial: 0.005, Nodes: 3, NodeSpeed: 0.1}
+	machine := fixture.Scenario{Trial: 0.005, Nodes: 3, NodeSpeed: 0.1}
 	// Slower: a control that is missing takes a Go, and there would be nothing to confirm.
-	world := simulate.NewWorld(machine, 0.3, 1, 1)
-	exp, err := specimen.Pair(func(spec *assayv1alpha1.BenchmarkRunSpec) {
+	world := fixture.NewWorld(machine, 0.3, 1, 1)
+	exp, err := fixture.PairExperiment(func(spec *assayv1alpha1.BenchmarkRunSpec) {
 		spec.Design.NullArm = true
 		spec.Design.ControlPhases = []string{"decode"}
 		spec.Design.Confirm = &assayv1alpha1.Confirm{}

@@ -7,17 +7,17 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/manifest"
-	"assay.dev/assay/operator/internal/specimen"
 )
 
 // Whoever gets a report can run what it is about.
 func TestTheManifestOfAReportIsTheSameExperiment(t *testing.T) {
-	pair, err := specimen.Pair(nil)
+	pair, err := fixture.PairExperiment(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	inline, err := specimen.Pair(func(spec *assayv1alpha1.BenchmarkRunSpec) {
+	inline, err := fixture.PairExperiment(func(spec *assayv1alpha1.BenchmarkRunSpec) {
 		spec.TemplateRef = nil
 		spec.Template = &assayv1alpha1.BenchmarkTemplateSpec{
 			Image: "assay.dev/simulated:0.1.0", Command: []string{"/simulated"}, Parity: assayv1alpha1.ParityNone,

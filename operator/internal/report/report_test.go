@@ -14,8 +14,8 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/specimen"
 	"assay.dev/assay/operator/test/golden"
 	"assay.dev/assay/operator/test/scanned"
 )
@@ -132,7 +132,7 @@ func TestTerminalPrintsNoControlCharacters(t *testing.T) {
 }
 
 func TestReportsOfEmptyAnalyses(t *testing.T) {
-	exp, err := specimen.Scan(nil)
+	exp, err := fixture.ScanExperiment(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,13 +11,13 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/search"
-	"assay.dev/assay/operator/internal/specimen"
 	"assay.dev/assay/operator/test/golden"
 )
 
 func TestGoldenSearch(t *testing.T) {
-	exp, err := specimen.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {
+	exp, err := fixture.ScanExperiment(func(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {
 		template.Parameters = append(template.Parameters, assayv1alpha1.Parameter{Name: "rate", Type: assayv1alpha1.IntegerParameter})
 		spec.Parameters = assayv1alpha1.ParameterValues{"batchSize": "1"}
 		spec.Sweep, spec.Gates, spec.Predictions = nil, nil, nil

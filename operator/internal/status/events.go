@@ -28,8 +28,8 @@ func event(kind, reason, format string, args ...any) Event {
 func Events(before, after *assayv1alpha1.BenchmarkRunStatus) []Event {
 	var out []Event
 	if after.Wave != nil && (before.Wave == nil || *before.Wave != *after.Wave) {
-		out = append(out, event(corev1.EventTypeNormal, "WaveStarted", "wave %d started: workflow %s, %d trials planned in all", *after.Wave,
-			after.Workflow, after.Trials.Planned))
+		out = append(out, event(corev1.EventTypeNormal, "WaveStarted", "wave %d started: execution %s, %d trials planned in all", *after.Wave,
+			after.Execution, after.Trials.Planned))
 	}
 	for _, condition := range after.Conditions {
 		old := meta.FindStatusCondition(before.Conditions, condition.Type)
@@ -46,8 +46,8 @@ func Events(before, after *assayv1alpha1.BenchmarkRunStatus) []Event {
 // warnings are the reasons of a run that does not progress until somebody acts.
 var warnings = []string{
 	assayv1alpha1.ReasonNoNodeMatches, assayv1alpha1.ReasonWaitingForNode, assayv1alpha1.ReasonImageNotPulled,
-	assayv1alpha1.ReasonPodNotEnding, assayv1alpha1.ReasonWriteFailed, assayv1alpha1.ReasonBudgetExhausted, assayv1alpha1.ReasonArgoMissing,
-	assayv1alpha1.ReasonArgoTooOld,
+	assayv1alpha1.ReasonPodNotEnding, assayv1alpha1.ReasonWriteFailed, assayv1alpha1.ReasonBudgetExhausted, assayv1alpha1.ReasonEngineMissing,
+	assayv1alpha1.ReasonEngineTooOld,
 }
 
 // eventType is the type of event for a change of a condition; empty is none.

@@ -16,7 +16,7 @@ func Least(before, after assayv1alpha1.BenchmarkRunStatus, refused error) assayv
 		StartTime: after.StartTime, CompletionTime: after.CompletionTime,
 		SuspendedSince: after.SuspendedSince, SuspendedTime: after.SuspendedTime,
 		Queue: after.Queue, Grace: after.Grace, Leases: after.Leases,
-		Wave: after.Wave, Workflow: after.Workflow, Experiment: after.Experiment, Ledger: after.Ledger,
+		Wave: after.Wave, Execution: after.Execution, Experiment: after.Experiment, Ledger: after.Ledger,
 		Trials: before.Trials, Progress: before.Progress,
 	}
 	for _, condition := range after.Conditions {

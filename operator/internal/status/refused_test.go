@@ -20,8 +20,8 @@ import (
 	"assay.dev/assay/operator/config/crd"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/search"
-	"assay.dev/assay/operator/internal/specimen"
 )
 
 // definition is what the API server holds a status against.
@@ -129,7 +129,7 @@ func spoil(random *rand.Rand, at any) any {
 // refused where it is read, or gives a status that is taken.
 func TestNoAnalysisGivesAStatusThatIsRefused(t *testing.T) {
 	d, random := defined(t), rand.New(rand.NewPCG(1, 2))
-	exp, err := specimen.Scan(nil)
+	exp, err := fixture.ScanExperiment(nil)
 	must(t, err)
 	raw, err := json.Marshal(everything())
 	must(t, err)

@@ -11,10 +11,10 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // Outcome is the outcome of a reconcile.
@@ -83,23 +83,23 @@ func setProgress(out *assayv1alpha1.BenchmarkRunStatus, o *Outcome, now time.Tim
 	}
 	out.Ledger = o.World.LedgerURL
 	experiment, wave, trials := state.Experiment, state.Newest, state.Trials
-	workflowName := ptr.Deref(o.World.Wave, plan.WorkflowState{}).Name
+	executionName := ptr.Deref(o.World.Wave, plan.Execution{}).Name
 	if !o.failed() {
 		switch action := o.Decision.Action.(type) {
 		case plan.Accept:
 			experiment = action.Experiment
 		case plan.StartWave:
-			workflowName = workflow.Name(o.World.Run.Name, action.Wave.Wave)
+			executionName = executor.Name(o.World.Run.Name, action.Wave.Wave)
 		}
 	}
 	if experiment != nil {
 		out.Experiment = experiment.Digest
 	}
-	if wave == nil || !begun(out, wave, workflowName, state.Analysed) {
+	if wave == nil || !begun(out, wave, executionName, state.Analysed) {
 		return
 	}
 	out.Wave = ptr.To(int32(wave.Wave))
-	out.Workflow = cmp.Or(workflowName, out.Workflow)
+	out.Execution = cmp.Or(executionName, out.Execution)
 	if out.StartTime == nil {
 		out.StartTime = ptr.To(metav1.NewTime(cmp.Or(plan.Started(o.World.Observed), now)))
 	}
@@ -111,9 +111,9 @@ func setProgress(out *assayv1alpha1.BenchmarkRunStatus, o *Outcome, now time.Tim
 	out.Progress = progress
 }
 
-// begun reports whether a wave has, or had, a workflow. Otherwise it is only planned.
-func begun(out *assayv1alpha1.BenchmarkRunStatus, wave *record.Wave, workflowName string, analysed bool) bool {
-	return workflowName != "" || analysed || out.Wave != nil && int(*out.Wave) == wave.Wave
+// begun reports whether a wave has, or had, an execution. Otherwise it is only planned.
+func begun(out *assayv1alpha1.BenchmarkRunStatus, wave *record.Wave, executionName string, analysed bool) bool {
+	return executionName != "" || analysed || out.Wave != nil && int(*out.Wave) == wave.Wave
 }
 
 // remaining is the expected duration of the remaining blocks at the pace of those that ended. It only changes when a block ends.

@@ -31,12 +31,12 @@ func testWorld() *observe.World {
 		Observed: plan.Observed{
 			Run:    &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan", UID: "u", Generation: 3}},
 			Ledger: plan.LedgerState{Experiment: &experiment.Experiment{Digest: "sha256:0"}, Newest: wave, Trials: 40},
-			Wave:   &plan.WorkflowState{Name: "scan-w000", CreatedAt: began, Seen: true},
+			Wave:   &plan.Execution{Name: "scan-w000", CreatedAt: began, Seen: true},
 		},
 	}
 }
 
-var running = plan.Decision{Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, Message: "workflow scan-w000 runs"}
+var running = plan.Decision{Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, Message: "execution scan-w000 is running"}
 
 // line is a status as a person would sum it up.
 func line(s assayv1alpha1.BenchmarkRunStatus) string {

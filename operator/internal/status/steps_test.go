@@ -48,7 +48,7 @@ func TestWhatARunShowsFollowsWhatHappens(t *testing.T) {
 			out += ", " + s.Remaining.Duration.String() + " left"
 		}
 		if s.Wave != nil {
-			out += fmt.Sprintf(", wave %d as %s", *s.Wave, s.Workflow)
+			out += fmt.Sprintf(", wave %d as %s", *s.Wave, s.Execution)
 		}
 		return out
 	}

@@ -131,7 +131,7 @@ var Guards = map[string]Guard{
 		"pod-security.kubernetes.io/enforce: restricted", "pod-security.kubernetes.io/enforce: privileged"),
 	"a program reaches what is not its own": {Values: "networkPolicies.enabled=false"},
 	"a program fills the disk of its node":  {Values: "operator.resources.limits.ephemeral-storage=null"},
-	"a program looks for credentials and rights in its pod": built(goPrograms, "operator/internal/workflow/pod.go",
+	"a program looks for credentials and rights in its pod": built(goPrograms, "operator/internal/executor/argo/pod.go",
 		"AllowPrivilegeEscalation: ptr.To(false)", "AllowPrivilegeEscalation: ptr.To(true)"),
 	"a hostile candidate": built("bin/assay-runner", "runner/runner/src/privacy.rs",
 		"DumpableBehavior::NotDumpable)", "DumpableBehavior::Dumpable)"),

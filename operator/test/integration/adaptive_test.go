@@ -15,27 +15,27 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/analyze"
+	"assay.dev/assay/operator/internal/executor"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // runWave does what the blocks of a wave, its analysis and Argo do.
-func (w *world) runWave(number int, machine simulate.Machine) {
+func (w *world) runWave(number int, machine fixture.Machine) {
 	w.t.Helper()
 	w.runWaveUnless(number, machine, func(string) bool { return false })
 }
 
 // runWaveUnless runs a wave of which some attempts were lost, by the keys of their objects.
-func (w *world) runWaveUnless(number int, machine simulate.Machine, lost func(key string) bool) {
+func (w *world) runWaveUnless(number int, machine fixture.Machine, lost func(key string) bool) {
 	w.t.Helper()
-	name := workflow.Name(w.run.Name, number)
+	name := executor.Name(w.run.Name, number)
 	w.until("workflow "+name+" exists", func() error { _, err := w.getWorkflow(name); return err })
 	exp, err := ledger.ReadExperiment(w.ctx, w.ledger())
 	w.must(err)
 	machine.Seed = uint64(number + 1)
-	objects, err := simulate.Objects(exp, nil, machine.Run(exp, w.wave(number)))
+	objects, err := fixture.Objects(exp, nil, machine.Run(exp, w.wave(number)))
 	w.must(err)
 	for key, raw := range objects {
 		if strings.HasPrefix(key, ledger.AttemptsPrefix) && !lost(key) {
@@ -51,11 +51,11 @@ func (w *world) runWaveUnless(number int, machine simulate.Machine, lost func(ke
 }
 
 // runToTheEnd runs wave after wave and returns the waves and the status.
-func (w *world) runToTheEnd(machine simulate.Machine) ([]record.Wave, assayv1alpha1.BenchmarkRunStatus) {
+func (w *world) runToTheEnd(machine fixture.Machine) ([]record.Wave, assayv1alpha1.BenchmarkRunStatus) {
 	w.t.Helper()
 	for number := 0; ; number++ {
 		w.runWave(number, machine)
-		next := workflow.Name(w.run.Name, number+1)
+		next := executor.Name(w.run.Name, number+1)
 		over := false
 		w.until(fmt.Sprintf("wave %d is followed by another, or the run has ended", number), func() error {
 			over = meta.IsStatusConditionTrue(w.get().Status.Conditions, assayv1alpha1.ConditionComplete)
@@ -90,7 +90,7 @@ func TestAnAdaptiveRunAddsWavesAndConfirmsOnAnotherNode(t *testing.T) {
 	})
 	w.addNode("node-b", "4")
 	w.must(adminCreate(w))
-	waves, status := w.runToTheEnd(simulate.Machine{Seconds: simulate.ScanSeconds, Noise: simulate.Noise{Block: 0.02, Arm: 0.02}})
+	waves, status := w.runToTheEnd(fixture.Machine{Seconds: fixture.ScanSeconds, Noise: fixture.Noise{Block: 0.02, Arm: 0.02}})
 
 	if len(waves) < 3 {
 		t.Fatalf("%d waves, want two or more that screen and one that confirms", len(waves))
@@ -115,8 +115,8 @@ func TestAnAdaptiveRunAddsWavesAndConfirmsOnAnotherNode(t *testing.T) {
 		}
 	}
 	if status.Verdict != assayv1alpha1.VerdictGo || status.Best != "fused-m4r" || *status.Wave != int32(len(waves)-1) ||
-		status.Workflow != workflow.Name("scan", len(waves)-1) {
-		t.Errorf("verdict %s, best %s, wave %d, workflow %s", status.Verdict, status.Best, *status.Wave, status.Workflow)
+		status.Execution != executor.Name("scan", len(waves)-1) {
+		t.Errorf("verdict %s, best %s, wave %d, workflow %s", status.Verdict, status.Best, *status.Wave, status.Execution)
 	}
 	if want := fmt.Sprintf("%d/%d", planned, planned); status.Progress != want || status.Trials.Planned != int32(planned) {
 		t.Errorf("progress %s, trials %+v, want %s", status.Progress, status.Trials, want)
@@ -138,12 +138,12 @@ func TestABlockThatWasCutShortIsReplacedBeyondTheMostBlocks(t *testing.T) {
 		}
 	})
 	w.must(adminCreate(w))
-	machine := simulate.Machine{Seconds: simulate.ScanSeconds, Noise: simulate.Noise{Block: 0.01, Arm: 0.01}}
+	machine := fixture.Machine{Seconds: fixture.ScanSeconds, Noise: fixture.Noise{Block: 0.01, Arm: 0.01}}
 	w.runWaveUnless(0, machine, func(key string) bool {
 		return strings.Contains(key, "/w000-b0001-s") && key[strings.LastIndex(key, "-s"):] > "-s00002"
 	})
 	var status assayv1alpha1.BenchmarkRunStatus
-	w.until("a second wave begins", func() error { _, err := w.getWorkflow(workflow.Name(w.run.Name, 1)); return err })
+	w.until("a second wave begins", func() error { _, err := w.getWorkflow(executor.Name(w.run.Name, 1)); return err })
 	w.runWave(1, machine)
 	w.until("the run ends", func() error {
 		status = w.get().Status
@@ -184,8 +184,8 @@ func TestASearchEndsWithAnAnswerForEveryArm(t *testing.T) {
 		}
 	})
 	w.must(adminCreate(w))
-	waves, status := w.runToTheEnd(simulate.Machine{
-		Noise: simulate.Noise{Block: 0.01, Arm: 0.01},
+	waves, status := w.runToTheEnd(fixture.Machine{
+		Noise: fixture.Noise{Block: 0.01, Arm: 0.01},
 		Seconds: func(point record.Point, arm string) float64 {
 			rate, err := strconv.ParseFloat(point.Parameters["rate"], 64)
 			w.must(err)

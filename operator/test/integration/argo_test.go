@@ -30,12 +30,12 @@ func TestArgoMayComeLater(t *testing.T) {
 	w.must(admin.Create(w.ctx, w.template))
 	w.must(admin.Create(w.ctx, w.run))
 	w.untilCondition(assayv1alpha1.ConditionAccepted, metav1.ConditionTrue, assayv1alpha1.ReasonAccepted)
-	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonArgoMissing,
+	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonEngineMissing,
 		"does not serve kind Workflow", "argo.mode=bundled")
-	w.untilEvent(assayv1alpha1.ReasonArgoMissing, "install Argo Workflows")
+	w.untilEvent(assayv1alpha1.ReasonEngineMissing, "install Argo Workflows")
 
 	installCRD(t, older(t, workflows))
-	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonArgoTooOld, "the field .spec.", "v3.7")
+	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonEngineTooOld, "the field .spec.", "v3.7")
 	if _, err := w.getWorkflow("scan-w000"); err == nil {
 		t.Error("a workflow was started with CRDs that drop a part of it")
 	}
@@ -45,7 +45,7 @@ func TestArgoMayComeLater(t *testing.T) {
 	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionTrue, assayv1alpha1.ReasonWaveRunning)
 	// Only a watch tells so soon: what is looked at now and then is looked at every 30 s.
 	w.argoSays("scan-w000", "Error", "no such account")
-	w.untilCondition(assayv1alpha1.ConditionFailed, metav1.ConditionTrue, assayv1alpha1.ReasonWorkflowFailed, "no such account")
+	w.untilCondition(assayv1alpha1.ConditionFailed, metav1.ConditionTrue, assayv1alpha1.ReasonExecutionFailed, "no such account")
 }
 
 // A run whose workflows are gone with Argo gives its node back and goes away.
@@ -54,7 +54,7 @@ func TestARunIsDeletedWhileArgoIsMissing(t *testing.T) {
 	workflows := readCRD(t, "argoproj.io_workflows.yaml")
 	t.Cleanup(func() { installCRD(t, readCRD(t, "argoproj.io_workflows.yaml")) })
 	deleteCRD(t, workflows)
-	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonArgoMissing)
+	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonEngineMissing)
 	if len(w.get().Status.Leases) == 0 {
 		t.Fatal("the run has no node to give back")
 	}
@@ -70,7 +70,7 @@ func TestARunCanBeGivenUpWhileArgoIsMissing(t *testing.T) {
 	w := newWorld(t, nil)
 	w.must(admin.Create(w.ctx, w.template))
 	w.must(admin.Create(w.ctx, w.run))
-	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonArgoMissing)
+	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonEngineMissing)
 	w.edit(func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Cancel = ptr.To(true) })
 	w.untilCondition(assayv1alpha1.ConditionFailed, metav1.ConditionTrue, assayv1alpha1.ReasonCancelled)
 	w.must(admin.Delete(w.ctx, w.run))

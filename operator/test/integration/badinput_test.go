@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/workflow"
+	"assay.dev/assay/operator/internal/executor/argo"
 )
 
 type values = assayv1alpha1.ParameterValues
@@ -142,7 +142,7 @@ func TestAnImageThatCannotBePulledEndsTheRun(t *testing.T) {
 	w.untilEvent(assayv1alpha1.ReasonImageNotPulled, "pir-scan:test")
 	w.untilCondition(assayv1alpha1.ConditionFailed, metav1.ConditionTrue, assayv1alpha1.ReasonImageNotPulled, `"pir-scan:test"`,
 		"correct the image")
-	w.untilWorkflow("is terminated", func(spec workflow.Spec) bool { return spec.Shutdown == workflow.Terminate })
+	w.untilWorkflow("is terminated", func(spec argo.Spec) bool { return spec.Shutdown == argo.Terminate })
 }
 
 func TestAPodWithoutANodeIsWaitedFor(t *testing.T) {
@@ -158,6 +158,6 @@ func TestAPodWithoutANodeIsWaitedFor(t *testing.T) {
 func TestAWorkflowThatMeasuresNothingEndsTheRun(t *testing.T) {
 	w := started(t, nil)
 	w.argoSays("scan-w000", "Error", `serviceaccount "assay-executor" not found`)
-	w.untilCondition(assayv1alpha1.ConditionFailed, metav1.ConditionTrue, assayv1alpha1.ReasonWorkflowFailed,
+	w.untilCondition(assayv1alpha1.ConditionFailed, metav1.ConditionTrue, assayv1alpha1.ReasonExecutionFailed,
 		`serviceaccount "assay-executor" not found`)
 }

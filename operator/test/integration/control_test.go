@@ -11,11 +11,11 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/ledger"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
-func (w *world) untilWorkflow(what string, check func(workflow.Spec) bool) {
+func (w *world) untilWorkflow(what string, check func(argo.Spec) bool) {
 	w.t.Helper()
 	w.until("the workflow "+what, func() error {
 		wf, err := w.getWorkflow("scan-w000")
@@ -33,13 +33,13 @@ func (w *world) untilWorkflow(what string, check func(workflow.Spec) bool) {
 func TestSuspendAndResume(t *testing.T) {
 	w := started(t, nil)
 	w.edit(func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Suspend = ptr.To(true) })
-	w.untilWorkflow("is suspended", func(spec workflow.Spec) bool { return ptr.Deref(spec.Suspend, false) })
+	w.untilWorkflow("is suspended", func(spec argo.Spec) bool { return ptr.Deref(spec.Suspend, false) })
 	run := w.untilCondition(assayv1alpha1.ConditionSuspended, metav1.ConditionTrue, assayv1alpha1.ReasonSuspended)
 	if run.Status.Phase != assayv1alpha1.PhaseSuspended {
 		t.Errorf("phase %s", run.Status.Phase)
 	}
 	w.edit(func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Suspend = ptr.To(false) })
-	w.untilWorkflow("goes on", func(spec workflow.Spec) bool { return !ptr.Deref(spec.Suspend, true) })
+	w.untilWorkflow("goes on", func(spec argo.Spec) bool { return !ptr.Deref(spec.Suspend, true) })
 	w.untilCondition(assayv1alpha1.ConditionSuspended, metav1.ConditionFalse, assayv1alpha1.ReasonNotSuspended)
 }
 
@@ -61,7 +61,7 @@ func TestCancelAnalysesWhatWasMeasured(t *testing.T) {
 	w := started(t, nil)
 	w.runBlocks(0, 2)
 	w.edit(func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Cancel = ptr.To(true) })
-	w.untilWorkflow("is stopped", func(spec workflow.Spec) bool { return spec.Shutdown == workflow.Stop })
+	w.untilWorkflow("is stopped", func(spec argo.Spec) bool { return spec.Shutdown == argo.Stop })
 	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonCancelled)
 	w.analyze()
 	w.argoSays("scan-w000", "Failed", "stopped with strategy 'Stop'")
@@ -90,7 +90,7 @@ func TestWhatIsStillBeingWrittenWhenARunIsCancelledIsAnalysed(t *testing.T) {
 			w.runBlocks(0, 2)
 			pod := w.blockPod("scan-w000-block-2")
 			end.stop(w)
-			w.untilWorkflow("is stopped", func(spec workflow.Spec) bool { return spec.Shutdown == workflow.Stop })
+			w.untilWorkflow("is stopped", func(spec argo.Spec) bool { return spec.Shutdown == argo.Stop })
 			w.analyze()
 			w.argoSays("scan-w000", "Failed", "stopped with strategy 'Stop'")
 			w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, end.reason, "waiting for 1 block")
@@ -123,7 +123,7 @@ func TestTheBudgetStopsARun(t *testing.T) {
 		spec.Budget.WallClock = metav1.Duration{Duration: 2 * time.Second}
 	})
 	w.runBlocks(0, 2)
-	w.untilWorkflow("is stopped", func(spec workflow.Spec) bool { return spec.Shutdown == workflow.Stop })
+	w.untilWorkflow("is stopped", func(spec argo.Spec) bool { return spec.Shutdown == argo.Stop })
 	w.analyze()
 	w.argoSays("scan-w000", "Failed", "stopped with strategy 'Stop'")
 	w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonBudgetExhausted, "2s")
@@ -138,7 +138,7 @@ func TestADeletedRunGoesOnceItsBlocksHaveStopped(t *testing.T) {
 	run := w.get()
 	w.must(admin.Delete(w.ctx, run))
 	w.until("the workflow is deleted", func() error {
-		return w.gone(&workflow.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "scan-w000"}})
+		return w.gone(&argo.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "scan-w000"}})
 	})
 	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonCancelled, "pods still running: 1")
 	w.deletePod(pod)
@@ -176,7 +176,7 @@ func TestALedgerThatIsAwayLosesNothing(t *testing.T) {
 	w.argoSays("scan-w000", "Succeeded", "")
 	run := w.untilCondition(assayv1alpha1.ConditionLedgerReady, metav1.ConditionFalse, assayv1alpha1.ReasonLedgerUnreachable,
 		"connection refused")
-	if run.Status.Experiment == "" || run.Status.Workflow == "" {
+	if run.Status.Experiment == "" || run.Status.Execution == "" {
 		t.Errorf("the status forgot what it knew: %+v", run.Status)
 	}
 	store.fail(w.namespace, nil)

@@ -26,12 +26,13 @@ import (
 	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/apply"
 	"assay.dev/assay/operator/internal/design"
+	"assay.dev/assay/operator/internal/executor"
+	"assay.dev/assay/operator/internal/executor/argo"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // beside is another run of the same world, which wants the same node.
@@ -51,7 +52,7 @@ func (w *world) create() {
 func (w *world) untilStarted() {
 	w.t.Helper()
 	w.until("the first wave's workflow of "+w.run.Name+" exists", func() error {
-		_, err := w.getWorkflow(workflow.Name(w.run.Name, 0))
+		_, err := w.getWorkflow(executor.Name(w.run.Name, 0))
 		return err
 	})
 }
@@ -66,7 +67,7 @@ func (w *world) finish() {
 	w.t.Helper()
 	w.runBlocks(0, len(w.wave(0).Blocks))
 	w.analyze()
-	w.argoSays(workflow.Name(w.run.Name, 0), "Succeeded", "")
+	w.argoSays(executor.Name(w.run.Name, 0), "Succeeded", "")
 }
 
 // leaseOf is the lease of a node as the API server has it.
@@ -137,7 +138,7 @@ func (w *world) watchHistory() *history {
 	watcher, err := client.NewWithWatch(adminConfig, client.Options{Scheme: newScheme()})
 	w.must(err)
 	out := &history{}
-	for _, list := range []client.ObjectList{&coordinationv1.LeaseList{}, &workflow.WorkflowList{}} {
+	for _, list := range []client.ObjectList{&coordinationv1.LeaseList{}, &argo.WorkflowList{}} {
 		namespace := w.namespace
 		if _, ok := list.(*coordinationv1.LeaseList); ok {
 			namespace = leaseNamespace
@@ -164,8 +165,8 @@ func (h *history) add(w *world, event watch.Event) {
 		}
 		s.lease = &current
 		s.version, _ = strconv.Atoi(object.ResourceVersion)
-	case *workflow.Workflow:
-		s.run, s.ended = object.Labels[workflow.RunUIDLabel], object.Status.Ended() || event.Type == watch.Deleted
+	case *argo.Workflow:
+		s.run, s.ended = object.Labels[executor.RunUIDLabel], object.Status.Ended() || event.Type == watch.Deleted
 		s.version, _ = strconv.Atoi(object.ResourceVersion)
 	default:
 		return
@@ -250,7 +251,7 @@ func TestTwoRunsThatRaceForANodeNeverOverlap(t *testing.T) {
 	first.must(err)
 
 	winner.analyze()
-	winner.argoSays(workflow.Name(winner.run.Name, 0), "Succeeded", "")
+	winner.argoSays(executor.Name(winner.run.Name, 0), "Succeeded", "")
 	loser.untilStarted()
 	for _, block := range loser.wave(0).Blocks {
 		if want := (record.Lease{Node: node, Token: 2}); block.Lease == nil || *block.Lease != want {
@@ -324,7 +325,7 @@ func TestEveryEndingGivesTheNodeBack(t *testing.T) {
 		"failed":   {nil, func(w *world) { w.argoSays("scan-w000", "Failed", "no such ServiceAccount") }},
 		"cancelled": {nil, func(w *world) {
 			w.edit(func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Cancel = ptr.To(true) })
-			w.untilWorkflow("is stopped", func(spec workflow.Spec) bool { return spec.Shutdown == workflow.Stop })
+			w.untilWorkflow("is stopped", func(spec argo.Spec) bool { return spec.Shutdown == argo.Stop })
 			w.argoSays("scan-w000", "Failed", "stopped")
 		}},
 		"deleted": {nil, func(w *world) {
@@ -345,7 +346,7 @@ func TestEveryEndingGivesTheNodeBack(t *testing.T) {
 				spec.Budget.WallClock = metav1.Duration{Duration: time.Second}
 			},
 			func(w *world) {
-				w.untilWorkflow("is stopped", func(spec workflow.Spec) bool { return spec.Shutdown == workflow.Stop })
+				w.untilWorkflow("is stopped", func(spec argo.Spec) bool { return spec.Shutdown == argo.Stop })
 				w.argoSays("scan-w000", "Failed", "stopped")
 			},
 		},
@@ -573,7 +574,7 @@ func writeLate(w *world, store ledger.Store, wave *record.Wave, when time.Time) 
 	w.must(err)
 	last := *wave
 	last.Blocks = wave.Blocks[len(wave.Blocks)-1:]
-	machine := simulate.Machine{Seed: 99, Seconds: simulate.ScanSeconds}
+	machine := fixture.Machine{Seed: 99, Seconds: fixture.ScanSeconds}
 	attempts := machine.Run(exp, &last)
 	var ids []string
 	for i := range attempts {
@@ -592,7 +593,7 @@ func TestALeaseOfARunThatIsGoneEndsWithoutAnybodyWaiting(t *testing.T) {
 	ghost := lease.Lease{Node: node}.TakenBy(lease.Holder{Namespace: w.namespace, Name: "ghost", UID: "1"}, true, lease.DefaultDuration,
 		time.Now().Add(-time.Hour))
 	object := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-		Namespace: leaseNamespace, Name: lease.Name(node), Labels: map[string]string{workflow.ManagedByLabel: workflow.ManagedBy},
+		Namespace: leaseNamespace, Name: lease.Name(node), Labels: map[string]string{executor.ManagedByLabel: executor.ManagedBy},
 	}}
 	w.must(ghost.Write(object))
 	w.must(admin.Create(w.ctx, object))
@@ -645,10 +646,10 @@ func TestANodeThatIsCordonedMidwayIsLeft(t *testing.T) {
 	// The block that runs there ends in peace.
 	w.runBlocks(2, 3)
 	w.deletePod(pod)
-	w.untilWorkflow("is stopped", func(spec workflow.Spec) bool { return spec.Shutdown == workflow.Stop })
+	w.untilWorkflow("is stopped", func(spec argo.Spec) bool { return spec.Shutdown == argo.Stop })
 	wf, err := w.getWorkflow("scan-w000")
 	w.must(err)
-	if why := wf.Annotations[workflow.AgainAnnotation]; !strings.Contains(why, "cordoned with 1 blocks to run") {
+	if why := wf.Annotations[argo.AgainAnnotation]; !strings.Contains(why, "cordoned with 1 blocks to run") {
 		t.Errorf("the workflow does not say that its blocks are planned again: %q", why)
 	}
 }
@@ -662,7 +663,7 @@ func TestANodeThatIsNotReadyForLongIsLeft(t *testing.T) {
 	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown,
 		LastTransitionTime: metav1.Now()}}
 	w.must(admin.Status().Update(w.ctx, &node))
-	w.untilWorkflow("is stopped", func(spec workflow.Spec) bool { return spec.Shutdown == workflow.Stop })
+	w.untilWorkflow("is stopped", func(spec argo.Spec) bool { return spec.Shutdown == argo.Stop })
 	// Its pod may still run there, so nobody gets the node.
 	w.argoSays("scan-w000", "Failed", "stopped")
 	if !w.leaseOf(name).Held() {
@@ -703,7 +704,7 @@ func TestOfManyWhoTakeANodeAtOnceOneGetsIt(t *testing.T) {
 	var outcomes [operators]error
 	for i := range runs {
 		applier := &apply.Applier{
-			Client: admin, Live: admin, Store: store,
+			Client: admin, Live: admin, Store: store, Executor: &argo.Executor{Client: admin, Live: admin},
 			Lease: apply.LeaseConfig{Namespace: leaseNamespace, Duration: lease.DefaultDuration}, Clock: clock.RealClock{},
 		}
 		group.Go(func() {
@@ -738,7 +739,7 @@ func TestAWaveUnderATokenThatIsNotInForceIsRefused(t *testing.T) {
 	w.must(err)
 	held := w.untilHolds(w.node("node-a"))
 	applier := &apply.Applier{
-		Client: admin, Live: admin, Store: store, Config: workflowConfig(),
+		Client: admin, Live: admin, Store: store, Executor: &argo.Executor{Config: workflowConfig(), Client: admin, Live: admin},
 		Lease: apply.LeaseConfig{Namespace: leaseNamespace, Duration: lease.DefaultDuration}, Clock: clock.RealClock{},
 	}
 	for _, lane := range []design.Lane{{Node: held.Node, Token: held.Token + 1}, {Node: w.node("node-b"), Token: 1}} {

@@ -15,8 +15,8 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/controller"
+	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/ledger"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // Whatever is wrong with the object store, a run says which and what to do, and goes on once it is repaired.
@@ -73,7 +73,7 @@ func TestAStoreThatHangsHoldsNobodyElse(t *testing.T) {
 		return nil
 	})
 	w.edit(func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Cancel = ptr.To(true) })
-	w.untilWorkflow("is stopped", func(spec workflow.Spec) bool { return spec.Shutdown == workflow.Stop })
+	w.untilWorkflow("is stopped", func(spec argo.Spec) bool { return spec.Shutdown == argo.Stop })
 	run := w.get()
 	w.must(admin.Delete(w.ctx, run))
 	w.until("the run is gone", func() error { return w.gone(run) })

@@ -21,7 +21,7 @@ import (
 	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/workflow"
+	"assay.dev/assay/operator/internal/executor/argo"
 )
 
 // mutants is how many specs are spoilt, each from a seed of its own.
@@ -94,7 +94,7 @@ func namesAField(err error) bool {
 
 func left(w *world) error {
 	var runs assayv1alpha1.BenchmarkRunList
-	var workflows workflow.WorkflowList
+	var workflows argo.WorkflowList
 	var maps corev1.ConfigMapList
 	if err := errors.Join(admin.List(w.ctx, &runs, client.InNamespace(w.namespace)),
 		admin.List(w.ctx, &workflows, client.InNamespace(w.namespace)),

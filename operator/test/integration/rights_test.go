@@ -29,8 +29,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/lease"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // operatorUser is the ServiceAccount that config/rbac/nodes_policy.yaml speaks of.
@@ -227,7 +227,7 @@ func TestAnOperatorOfOneNamespaceNeedsNoRightsInAnother(t *testing.T) {
 	elsewhere := lease.Lease{Node: w.node("node-b")}.TakenBy(lease.Holder{Namespace: "elsewhere", Name: "scan", UID: "1"}, true,
 		lease.DefaultDuration, time.Now().Add(-time.Hour))
 	object := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-		Namespace: leaseNamespace, Name: lease.Name(elsewhere.Node), Labels: map[string]string{workflow.ManagedByLabel: workflow.ManagedBy},
+		Namespace: leaseNamespace, Name: lease.Name(elsewhere.Node), Labels: map[string]string{executor.ManagedByLabel: executor.ManagedBy},
 	}}
 	w.must(elsewhere.Write(object))
 	w.must(admin.Create(w.ctx, object))

@@ -14,9 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/executor"
+	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 func TestARunReachesItsVerdict(t *testing.T) {
@@ -116,7 +117,7 @@ func TestAnOperatorThatIsReplacedGoesOn(t *testing.T) {
 	w.analyze()
 	w.argoSays("scan-w000", "Succeeded", "")
 	w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonVerdictReached)
-	var all workflow.WorkflowList
+	var all argo.WorkflowList
 	w.must(admin.List(w.ctx, &all, client.InNamespace(w.namespace)))
 	if len(all.Items) != 1 {
 		t.Errorf("%d workflows, want 1", len(all.Items))
@@ -266,7 +267,7 @@ func TestNothingIsLostWhenWorkflowsAndPodsVanishEarly(t *testing.T) {
 				}
 				return nil
 			})
-			var all workflow.WorkflowList
+			var all argo.WorkflowList
 			w.must(admin.List(w.ctx, &all, client.InNamespace(w.namespace)))
 			if len(all.Items) > 0 {
 				t.Errorf("%d workflows are left or were started again, the first is %s", len(all.Items), all.Items[0].Name)
@@ -277,10 +278,10 @@ func TestNothingIsLostWhenWorkflowsAndPodsVanishEarly(t *testing.T) {
 
 func TestAnEarlierRunsWorkflowIsNotTakenOver(t *testing.T) {
 	w := newWorld(t, nil)
-	older := &workflow.Workflow{ObjectMeta: metav1.ObjectMeta{
+	older := &argo.Workflow{ObjectMeta: metav1.ObjectMeta{
 		// Something holds it for a while.
 		Namespace: w.namespace, Name: "scan-w000", Finalizers: []string{"test.assay.dev/held"},
-		Labels: map[string]string{workflow.ManagedByLabel: workflow.ManagedBy, workflow.RunLabel: "scan", workflow.RunUIDLabel: "earlier", workflow.WaveLabel: "0"},
+		Labels: map[string]string{executor.ManagedByLabel: executor.ManagedBy, executor.RunLabel: "scan", executor.RunUIDLabel: "earlier", executor.WaveLabel: "0"},
 	}}
 	w.must(admin.Create(w.ctx, older))
 	w.must(admin.Create(w.ctx, w.template))
@@ -299,7 +300,7 @@ func TestAnEarlierRunsWorkflowIsNotTakenOver(t *testing.T) {
 	})
 	w.until("the run's own workflow exists", func() error {
 		wf, err := w.getWorkflow("scan-w000")
-		if err == nil && wf.Labels[workflow.RunUIDLabel] != string(w.get().UID) {
+		if err == nil && wf.Labels[executor.RunUIDLabel] != string(w.get().UID) {
 			return fmt.Errorf("it is the earlier one")
 		}
 		return err

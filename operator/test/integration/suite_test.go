@@ -31,9 +31,11 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/apply"
-	"assay.dev/assay/operator/internal/argo"
 	"assay.dev/assay/operator/internal/controller"
 	"assay.dev/assay/operator/internal/dependencies"
+	"assay.dev/assay/operator/internal/executor"
+	"assay.dev/assay/operator/internal/executor/argo"
+	"assay.dev/assay/operator/internal/executor/fake"
 	"assay.dev/assay/operator/internal/history/scheduled"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/ledger"
@@ -41,7 +43,6 @@ import (
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/policy"
-	"assay.dev/assay/operator/internal/workflow"
 	"assay.dev/assay/operator/test/attacks"
 )
 
@@ -137,7 +138,7 @@ func start(environment *envtest.Environment) error {
 
 func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, assayv1alpha1.AddToScheme, workflow.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, assayv1alpha1.AddToScheme, argo.AddToScheme} {
 		if err := add(scheme); err != nil {
 			panic(err)
 		}
@@ -157,9 +158,9 @@ const nodeGrace = time.Second
 // imagePullGrace is short, so that a test can wait for it.
 const imagePullGrace = time.Second
 
-func workflowConfig() workflow.Config {
-	return workflow.Config{
-		Bucket: workflow.Bucket{
+func workflowConfig() argo.Config {
+	return argo.Config{
+		Bucket: argo.Bucket{
 			Name: "assay", Query: "endpoint=http://minio:9000&region=us-east-1",
 			Secret: "assay-ledger", AccessKey: "accessKey", SecretKey: "secretKey",
 		},
@@ -198,22 +199,7 @@ func startOperator() (*runningOperator, error) { return startOperatorFor(operato
 
 // startOperatorFor starts one that looks after some namespaces, and takes turns with others.
 func startOperatorFor(connection *rest.Config, namespaces ...string) (*runningOperator, error) {
-	skip := true
-	var err error
-	if metricsAddress, err = freeAddress(); err != nil {
-		return nil, err
-	}
-	manager, err := ctrl.NewManager(connection, ctrl.Options{
-		Scheme: newScheme(), MapperProvider: controller.NewMapper,
-		Cache:          controller.CacheOptions(namespaces, leaseNamespace),
-		Metrics:        metrics.ServerOptions(metricsAddress, true, (&dependencies.Scrapes{Clock: clock.RealClock{}}).Filter),
-		Controller:     config.Controller{SkipNameValidation: &skip},
-		LeaderElection: true, LeaderElectionID: "assay-operator.assay.dev", LeaderElectionNamespace: leaseNamespace, LeaderElectionReleaseOnCancel: true,
-	})
-	if err != nil {
-		return nil, err
-	}
-	allowed, err := policy.Parse(fmt.Appendf(nil, `{"namespaces": {%q: %s}}`, limitedNamespace, attacks.Limits))
+	manager, err := newManager(connection, namespaces)
 	if err != nil {
 		return nil, err
 	}
@@ -221,33 +207,70 @@ func startOperatorFor(connection *rest.Config, namespaces ...string) (*runningOp
 	if err != nil {
 		return nil, err
 	}
-	workflows := argo.NewMonitor(checker, clock.RealClock{})
-	workflows.WhileMissing, workflows.WhileReady = argoPause, argoPause
+	monitor := argo.NewMonitor(checker, clock.RealClock{})
+	monitor.WhileMissing, monitor.WhileReady = argoPause, argoPause
+	if err := manager.Add(monitor); err != nil {
+		return nil, err
+	}
+	engine := &argo.Executor{Config: workflowConfig(), Client: manager.GetClient(), Live: manager.GetAPIReader(), Monitor: monitor}
+	described := workflowConfig().Engine()
+	described.Overhead = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("128Mi")}
+	return startWith(manager, engine, described, namespaces)
+}
+
+// startFakeOperator starts an operator whose runs are executed by a fake engine.
+func startFakeOperator(engine *fake.Executor) (*runningOperator, error) {
+	manager, err := newManager(operatorConfig, nil)
+	if err != nil {
+		return nil, err
+	}
+	return startWith(manager, engine, fake.Engine, nil)
+}
+
+func newManager(connection *rest.Config, namespaces []string) (ctrl.Manager, error) {
+	skip := true
+	var err error
+	if metricsAddress, err = freeAddress(); err != nil {
+		return nil, err
+	}
+	return ctrl.NewManager(connection, ctrl.Options{
+		Scheme: newScheme(), MapperProvider: controller.NewMapper(argo.Kind()),
+		Cache:          controller.CacheOptions(namespaces, leaseNamespace, argo.Kind()),
+		Metrics:        metrics.ServerOptions(metricsAddress, true, (&dependencies.Scrapes{Clock: clock.RealClock{}}).Filter),
+		Controller:     config.Controller{SkipNameValidation: &skip},
+		LeaderElection: true, LeaderElectionID: "assay-operator.assay.dev", LeaderElectionNamespace: leaseNamespace, LeaderElectionReleaseOnCancel: true,
+	})
+}
+
+// startWith starts an operator with an engine.
+func startWith(manager ctrl.Manager, engine executor.Watched, described plan.Engine, namespaces []string) (*runningOperator, error) {
+	allowed, err := policy.Parse(fmt.Appendf(nil, `{"namespaces": {%q: %s}}`, limitedNamespace, attacks.Limits))
+	if err != nil {
+		return nil, err
+	}
 	counts, registry := metrics.New(metrics.DefaultSettings), prometheus.NewRegistry()
 	timed := counts.Store(ledger.Guard(store, ledger.Patience{
 		Operation: storeTimeout, Most: controller.ConcurrentRuns - 1, Turn: storeTimeout / 10, Again: storeTimeout, Clock: clock.RealClock{},
 	}))
 	applier := &apply.Applier{
-		Client: manager.GetClient(), Live: manager.GetAPIReader(), Store: timed, Config: workflowConfig(),
+		Client: manager.GetClient(), Live: manager.GetAPIReader(), Store: timed, Executor: engine,
 		Lease: apply.LeaseConfig{Namespace: leaseNamespace, Duration: lease.DefaultDuration}, Dashboards: dashboards, Clock: clock.RealClock{},
 	}
 	reconciler := &controller.Reconciler{
-		Observer: &observe.Observer{Client: manager.GetClient(), Live: manager.GetAPIReader(), LeaseNamespace: leaseNamespace, Namespaces: namespaces, Store: timed, Argo: workflows,
+		Observer: &observe.Observer{Client: manager.GetClient(), Live: manager.GetAPIReader(), LeaseNamespace: leaseNamespace, Namespaces: namespaces, Store: timed, Executor: engine,
 			Clock: clock.RealClock{}},
 		Applier:  applier,
 		Recorder: manager.GetEventRecorderFor("assay-operator"),
-		Settings: plan.Settings{ImagePullGrace: imagePullGrace, LedgerRetry: 500 * time.Millisecond, NodeGrace: nodeGrace, Fits: workflowConfig().Fits, Overhead: corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("128Mi"),
-		}, Policy: allowed},
-		Argo:    workflows,
-		Metrics: counts,
+		Settings: plan.Settings{ImagePullGrace: imagePullGrace, LedgerRetry: 500 * time.Millisecond, NodeGrace: nodeGrace, Engine: described, Policy: allowed},
+		Executor: engine,
+		Metrics:  counts,
 	}
 	nodes := &controller.NodeReconciler{Applier: applier}
 	schedules := &controller.ScheduleReconciler{
 		Cache: manager.GetClient(), Applier: applier, Recorder: manager.GetEventRecorderFor("assay-operator"),
 		History: &scheduled.History{Store: timed, Clock: scheduleClock, Images: images}, Retry: storeTimeout,
 	}
-	if err := errors.Join(manager.Add(workflows), reconciler.SetupWithManager(manager), nodes.SetupWithManager(manager),
+	if err := errors.Join(reconciler.SetupWithManager(manager), nodes.SetupWithManager(manager),
 		schedules.SetupWithManager(manager)); err != nil {
 		return nil, err
 	}

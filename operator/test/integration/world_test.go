@@ -22,12 +22,12 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/analysis/selection"
+	"assay.dev/assay/operator/internal/executor"
+	"assay.dev/assay/operator/internal/executor/argo"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // patience is how long anything may take before a test gives up. Nothing waits that long when it works.
@@ -52,9 +52,9 @@ func newWorld(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1a
 	w.must(admin.Create(w.ctx, namespace))
 	w.namespace = namespace.Name
 
-	exp, err := specimen.Scan(nil)
+	exp, err := fixture.ScanExperiment(nil)
 	w.must(err)
-	spec, template, err := specimen.Written(exp)
+	spec, template, err := fixture.SpecAndTemplate(exp)
 	w.must(err)
 	spec.Design.Blocks = assayv1alpha1.Blocks{Min: 4, Max: 8}
 	spec.Gates = spec.Gates[:2]
@@ -168,8 +168,8 @@ func (w *world) addNode(name, cpu string) *corev1.Node {
 
 // ---- Argo
 
-func (w *world) getWorkflow(name string) (*workflow.Workflow, error) {
-	var wf workflow.Workflow
+func (w *world) getWorkflow(name string) (*argo.Workflow, error) {
+	var wf argo.Workflow
 	err := admin.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: name}, &wf)
 	return &wf, err
 }
@@ -182,9 +182,9 @@ func (w *world) argoSays(name, phase, message string) {
 		if err != nil {
 			return err
 		}
-		wf.Status = workflow.Status{Phase: phase, Message: message}
+		wf.Status = argo.Status{Phase: phase, Message: message}
 		before := wf.DeepCopy()
-		before.Status = workflow.Status{}
+		before.Status = argo.Status{}
 		return admin.Patch(w.ctx, wf, client.MergeFrom(before))
 	})
 }
@@ -197,8 +197,8 @@ func (w *world) ledger() ledger.Store { return observe.RunStore(store, w.get()) 
 func (w *world) wave(number int) *record.Wave {
 	w.t.Helper()
 	var plan corev1.ConfigMap
-	w.must(admin.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: workflow.Name(w.run.Name, number)}, &plan))
-	wave, err := record.ParseWave([]byte(plan.Data[workflow.WaveFile]))
+	w.must(admin.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: executor.Name(w.run.Name, number)}, &plan))
+	wave, err := record.ParseWave([]byte(plan.Data[executor.WaveFile]))
 	w.must(err)
 	return wave
 }
@@ -214,12 +214,12 @@ func (w *world) runBlocks(from, to int) {
 	seconds := func(point record.Point, name string) float64 {
 		arm := slices.IndexFunc(exp.Arms, func(arm record.Arm) bool { return arm.Name == name })
 		if slices.ContainsFunc(w.slow, func(slow string) bool { return strings.Contains(exp.Arms[arm].Image, slow) }) {
-			return 1.2 * simulate.ScanSeconds(point, name)
+			return 1.2 * fixture.ScanSeconds(point, name)
 		}
-		return simulate.ScanSeconds(point, name)
+		return fixture.ScanSeconds(point, name)
 	}
-	machine := simulate.Machine{Seed: uint64(from + 1), Seconds: seconds, Noise: simulate.Noise{Trial: 0.01}}
-	objects, err := simulate.Objects(exp, nil, machine.Run(exp, &all))
+	machine := fixture.Machine{Seed: uint64(from + 1), Seconds: seconds, Noise: fixture.Noise{Trial: 0.01}}
+	objects, err := fixture.Objects(exp, nil, machine.Run(exp, &all))
 	w.must(err)
 	for key, raw := range objects {
 		if strings.HasPrefix(key, ledger.AttemptsPrefix) {
@@ -246,7 +246,7 @@ func (w *world) analyze() {
 // addPod makes a pod of a block, as Argo does.
 func (w *world) addPod(name string, status corev1.PodStatus) *corev1.Pod {
 	w.t.Helper()
-	labels := workflow.Labels(record.Run{Name: w.run.Name, UID: string(w.get().UID)}, 0)
+	labels := executor.Labels(record.Run{Name: w.run.Name, UID: string(w.get().UID)}, 0)
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name, Labels: labels},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "pir-scan:test"}}},

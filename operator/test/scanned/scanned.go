@@ -11,26 +11,25 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
 )
 
 // Noisy is a machine with noise of every kind, and the true times of the scan experiment.
-var Noisy = simulate.Machine{
-	Seed: 7, Noise: simulate.Noise{Block: 0.03, Arm: 0.005, Trial: 0.005, Sample: 0.02}, Seconds: simulate.ScanSeconds,
+var Noisy = fixture.Machine{
+	Seed: 7, Noise: fixture.Noise{Block: 0.03, Arm: 0.005, Trial: 0.005, Sample: 0.02}, Seconds: fixture.ScanSeconds,
 }
 
-// Run is the experiment of specimen.Scan after some blocks on a machine. Edit may change what is asked, and tamper what the run left.
-func Run(t *testing.T, machine simulate.Machine, blocks int,
+// Run is the experiment of fixture.ScanExperiment after some blocks on a machine. Edit may change what is asked, and tamper what the run left.
+func Run(t *testing.T, machine fixture.Machine, blocks int,
 	edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec),
 	tamper func([]record.Attempt)) (*experiment.Experiment, *analysis.Analysis, record.Evidence) {
 	t.Helper()
-	exp, err := specimen.Scan(edit)
+	exp, err := fixture.ScanExperiment(edit)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wave, err := simulate.Wave(exp, 0, 0, blocks)
+	wave, err := fixture.Wave(exp, 0, 0, blocks)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,9 +19,10 @@ import (
 	"sigs.k8s.io/randfill"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/executor"
+	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/lease"
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 // Namespace has the objects, and LeaseNamespace the leases of their nodes.
@@ -32,7 +33,7 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 // Cluster is one with a few objects of every kind that the operator reads of its caches, with something random in every field.
 func Cluster(seed uint64) (client.Client, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, assayv1alpha1.AddToScheme, workflow.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, assayv1alpha1.AddToScheme, argo.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, err
 		}
@@ -76,7 +77,7 @@ func objects(seed uint64) ([]client.Object, error) {
 			Type: corev1.NodeReady, Status: pick(random, corev1.ConditionTrue, corev1.ConditionFalse), LastTransitionTime: someTime(random),
 		})
 		claim := &coordinationv1.Lease{ObjectMeta: metaOf(random, lease.Name(node.Name))}
-		claim.Namespace, claim.Labels[workflow.ManagedByLabel] = LeaseNamespace, workflow.ManagedBy
+		claim.Namespace, claim.Labels[executor.ManagedByLabel] = LeaseNamespace, executor.ManagedBy
 		whose := pick(random, runs...)
 		holder := lease.Holder{Namespace: Namespace, Name: whose.Name, UID: string(whose.UID)}
 		if err := (lease.Lease{Node: node.Name, Token: 3}).TakenBy(holder, true, time.Minute, noon).Write(claim); err != nil {
@@ -101,7 +102,7 @@ func objects(seed uint64) ([]client.Object, error) {
 	}
 	for i := range 6 {
 		of := pick(random, runs...)
-		pod, flow := &corev1.Pod{}, &workflow.Workflow{}
+		pod, flow := &corev1.Pod{}, &argo.Workflow{}
 		filler.Fill(&pod.Spec)
 		filler.Fill(&pod.Status)
 		filler.Fill(&flow.Spec)
@@ -115,11 +116,11 @@ func objects(seed uint64) ([]client.Object, error) {
 		pod.ObjectMeta, flow.ObjectMeta = metaOf(random, fmt.Sprintf("pod-%d", i)), metaOf(random, fmt.Sprintf("%s-w%03d", of.Name, i))
 		for _, object := range []client.Object{pod, flow} {
 			named := object.GetLabels()
-			named[workflow.ManagedByLabel], named[workflow.RunLabel], named[workflow.RunUIDLabel] = workflow.ManagedBy, of.Name, string(of.UID)
-			named[workflow.WaveLabel] = fmt.Sprint(i)
+			named[executor.ManagedByLabel], named[executor.RunLabel], named[executor.RunUIDLabel] = executor.ManagedBy, of.Name, string(of.UID)
+			named[executor.WaveLabel] = fmt.Sprint(i)
 		}
-		pod.Labels[workflow.PartLabel] = pick(random, "block", workflow.AnalysisPart)
-		flow.Annotations[workflow.AgainAnnotation] = fmt.Sprint(i)
+		pod.Labels[executor.PartLabel] = pick(random, "block", executor.AnalysisPart)
+		flow.Annotations[argo.AgainAnnotation] = fmt.Sprint(i)
 		out = append(out, pod, flow)
 	}
 	return out, nil

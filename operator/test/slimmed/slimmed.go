@@ -10,18 +10,27 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/internal/cached"
+	"assay.dev/assay/operator/internal/executor/argo"
 )
 
 // Reader reads objects as the operator's caches would: it returns what they keep, and finds by labels only what they keep of those.
 type Reader struct{ All client.Reader }
+
+// Slim removes the fields that the operator's caches do not hold.
+func Slim(object any) error {
+	_, err := argo.Slim(object)
+	if _, engines := object.(*argo.Workflow); !engines {
+		_, err = cached.Slim(object)
+	}
+	return err
+}
 
 // Get reads an object.
 func (r Reader) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 	if err := r.All.Get(ctx, key, object, options...); err != nil {
 		return err
 	}
-	_, err := cached.Slim(object)
-	return err
+	return Slim(object)
 }
 
 // List lists objects.
@@ -33,7 +42,7 @@ func (r Reader) List(ctx context.Context, list client.ObjectList, options ...cli
 	}
 	var kept []runtime.Object
 	err := meta.EachListItem(list, func(object runtime.Object) error {
-		if _, err := cached.Slim(object); err != nil {
+		if err := Slim(object); err != nil {
 			return err
 		}
 		of, err := meta.Accessor(object)

@@ -95,29 +95,14 @@ fn figure() -> impl Strategy<Value = f64> {
     .prop_map(|figure| if figure.is_finite() { figure } else { 0.5 })
 }
 
-/// Every format of the schema is covered by the properties below.
-#[test]
-fn every_format_has_properties() {
-    let schema: serde_json::Value =
-        serde_json::from_str(include_str!("../../schema/wave.schema.json")).expect("a schema");
-    let names = schema.pointer("/properties/workload/properties/output/properties/format/enum").expect("output.format");
-    for name in names.as_array().expect("a list") {
-        let format: Format = serde_json::from_value(name.clone()).unwrap_or_else(|error| panic!("{name}: {error}"));
-        // The first two have no adapter; the last one's fixture is too large for many mutations.
-        let apart = [Format::AssayResult, Format::None, Format::PytestBenchmark];
-        assert!(apart.contains(&format) || FORMATS.iter().any(|(known, _)| *known == format), "{name}");
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
     fn arbitrary_bytes_do_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400), folder in any::<bool>()) {
-        for (format, _) in FORMATS {
+        for &format in Format::ALL {
             any_answer(format, if folder { "a/new/sample.json" } else { "standard output" }, bytes.clone());
         }
-        any_answer(Format::PytestBenchmark, "result.json", bytes);
     }
 
     #[test]

@@ -135,7 +135,7 @@ fn faults_of_go_say_where_and_what_to_do() {
     let go = |text: &str, metrics: &[MetricSource]| fault(Format::GoBench, text, metrics);
 
     says(&go("", &latency), &["standard output is empty", "-test.bench"]);
-    says(&go("PASS\n", &latency), &["no benchmark", "does the pattern"]);
+    says(&go("PASS\n", &latency), &["no benchmark", "check the pattern"]);
     says(&go(&good, &latency), &["2 benchmarks", "way=plus-2", "from.benchmark"]);
     says(&go(&good, &of("BenchmarkSplit", "-", "s")), &["\"BenchmarkSplit\"", "way=plus-2"]);
     says(&go(&good, &of("BenchmarkJoin/way=plus", "MB/s", "By/s")), &["line 5", "\"MB/s\"", "allocs/op"]);
@@ -494,7 +494,7 @@ fn faults_of_jmh_say_where_and_what_to_do() {
     let any = [metric("latency", "s", "-", "-", "-")];
     says(&jmh(&histogram("100001"), &any), &["[0].score", "more than 100000 samples", "score.mean"]);
     says(&jmh(&histogram("18446744073709551615"), &any), &["more than 100000 samples"]);
-    says(&jmh(&histogram("-1"), &any), &["rawDataHistogram[0][0][0][1]", "whole number"]);
+    says(&jmh(&histogram("-1"), &any), &["rawDataHistogram[0][0][0][1]", "non-negative integer"]);
     says(&jmh(&histogram("1, 2"), &any), &["rawDataHistogram[0][0][0]", "a list of 3"]);
 }
 
@@ -651,7 +651,7 @@ fn faults_of_wrk_say_where_and_what_to_do() {
     says(&wrk(refused, &rate), &["line 1", "Connection refused", "check that the server is running"]);
     // wrk itself ends with exit code 0 then.
     says(&wrk(&text("wrk-4.1.0-no-answer.txt"), &rate), &["field requests", "no request was answered"]);
-    says(&wrk(&text("wrk-4.1.0-every-answer-404.txt"), &rate), &["Non-2xx or 3xx responses", "every answer"]);
+    says(&wrk(&text("wrk-4.1.0-every-answer-404.txt"), &rate), &["Non-2xx or 3xx responses", "every response"]);
     let slow = [metric("slow", "s", "-", "Latency 99%", "-")];
     says(&wrk(&text("wrk-4.1.0-without-latency.txt"), &slow), &["no figure \"Latency 99%\"", "Latency Avg"]);
     says(&wrk(&good.replacen("83.82", "-nan", 1), &rate), &["Requests/sec", "\"-nan\""]);
@@ -711,7 +711,7 @@ fn faults_of_sysbench_say_where_and_what_to_do() {
     says(&sysbench(fatal, &rate), &["line 3", "FATAL", "nosuch"]);
     // The last report covers only the time after the checkpoint.
     says(&sysbench(&text("sysbench-1.0.20-threads.txt"), &rate), &["line 13", "--report-checkpoints"]);
-    says(&sysbench(&good.replacen("20738", "0", 1), &rate), &["total number of events", "nothing was done"]);
+    says(&sysbench(&good.replacen("20738", "0", 1), &rate), &["total number of events", "nothing to measure"]);
     says(&sysbench(&good, &[metric("rate", "1/s", "-", "-", "-")]), &["from.field", "\"events per second\""]);
     let disabled = [metric("slow", "s", "-", "percentile stats", "-")];
     says(&sysbench(&text("sysbench-1.0.20-fileio.txt"), &disabled), &["line 40", "\"disabled\"", "finite number"]);
@@ -762,9 +762,9 @@ fn faults_of_divan_say_where_and_what_to_do() {
     let divan = |text: &str, metrics: &[MetricSource]| fault(Format::Divan, text, metrics);
     says(&divan("", &latency), &["is empty", "--bench"]);
     says(&divan(&text("divan-0.1.21-test.txt"), &latency), &["no table", "--bench"]);
-    says(&divan(good.trim_end(), &latency), &["the table has no end", "the output is truncated"]);
+    says(&divan(good.trim_end(), &latency), &["does not end with an empty line", "the output is truncated"]);
     let printed = good.replacen("├─ swap", "hello\n├─ swap", 1);
-    says(&divan(&printed, &latency), &["line 9", "\"hello\"", "does a benchmark print"]);
+    says(&divan(&printed, &latency), &["line 9", "\"hello\"", "no benchmark prints"]);
     says(&divan(&good, &[metric("latency", "s", "-", "-", "-")]), &["7 benchmarks", "\"swap::1000\""]);
     let ignored = [metric("latency", "s", "typed::skipped", "-", "-")];
     says(&divan(&good, &ignored), &["ignored in line 30", "--include-ignored"]);
@@ -808,7 +808,10 @@ fn faults_of_catch2_say_where_and_what_to_do() {
     let catch2 = |text: &str, metrics: &[MetricSource]| fault(Format::Catch2, text, metrics);
     says(&catch2("", &latency), &["is empty", "--reporter xml"]);
     says(&catch2("All tests passed\n", &latency), &["line 1", "invalid XML", "--reporter xml"]);
-    says(&catch2(good.trim_end().trim_end_matches("</Catch>"), &latency), &["invalid XML", "write all of it"]);
+    says(
+        &catch2(good.trim_end().trim_end_matches("</Catch>"), &latency),
+        &["invalid XML", "check that the output is complete"],
+    );
     says(&catch2("<testsuites/>", &latency), &["line 1", "\"testsuites\"", "Catch2TestRun"]);
     says(&catch2("<Catch/>", &latency), &["no BENCHMARK ran", "CATCH_CONFIG_ENABLE_BENCHMARKING"]);
     // Catch2 itself ends with exit code 0 then.

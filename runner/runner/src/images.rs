@@ -318,10 +318,10 @@ mod tests {
         let images = scene.copy("copy", &["/app/bin/kv", "/lib/none.so"]);
         let reason = images.program(Some(0), "/app/bin/kv").expect_err("not complete");
         assert!(reason.contains("image lab/kv:1: /lib/none.so: No such file"), "{reason}");
-        assert!(reason.contains("template's files"), "{reason}");
+        assert!(reason.contains("commands of the template"), "{reason}");
         let root = scene.path("nowhere").display().to_string();
         let images = Images::read(&[Image { reference: "lab/kv:2".into(), root, files: vec![] }]);
-        assert!(images.program(Some(0), "/kv").expect_err("nothing there").contains("was not copied"));
+        assert!(images.program(Some(0), "/kv").expect_err("nothing there").contains("missing copy"));
     }
 
     #[test]

@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn the_shared_pool_is_not_exclusive_however_small() {
         assert_judged(&judge(&pod("0,2", "512", "50000"), "0,2", &quiet()), IsolationLevel::Shared, "shared pool");
-        assert_judged(&judge(&pod("0", "102", "-1"), "0", &quiet()), IsolationLevel::Shared, "nothing shows");
+        assert_judged(&judge(&pod("0", "102", "-1"), "0", &quiet()), IsolationLevel::Shared, "no evidence");
         assert_judged(&judge(&pod("0-3", "1024", "100000"), "0-3", &quiet()), IsolationLevel::Shared, "every CPU");
     }
 

@@ -1,6 +1,6 @@
 //! Connection to the keeper, which stores each attempt immediately where trials cannot modify it.
 //!
-//! Both sides send JSON objects, one per line (docs/decisions/0021-attempts-are-kept-out-of-reach.md):
+//! Both sides send JSON objects, one per line (docs/decisions/keeper.md):
 //!
 //! | runner | keeper |
 //! |---|---|

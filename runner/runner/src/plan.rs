@@ -148,7 +148,7 @@ impl Command {
         let others = wave.workload.roles.as_ref().map_or(0, |roles| roles.len().saturating_sub(1));
         ensure!(
             roles.len() == others,
-            "field cells[{index}].roles: {} commands, and the workload has {others} roles without the result",
+            "field cells[{index}].roles: {} commands, but the workload has {others} roles without the result",
             roles.len()
         );
         for (i, role) in roles.iter().enumerate() {

@@ -286,11 +286,11 @@ fn a_failing_trial_does_not_stop_the_block() {
     assert_message(&attempts[1], Outcome::Succeeded, &[]);
     assert_message(&attempts[2], Outcome::Failed, &["signal 6", "SIGABRT"]);
     assert_eq!((attempts[2].exit_code, attempts[2].signal), (None, Some(6)));
-    assert_message(&attempts[3], Outcome::NotStarted, &["/no/such/program", "No such file", "in the image"]);
+    assert_message(&attempts[3], Outcome::NotStarted, &["/no/such/program", "No such file", "the image contains"]);
     assert_eq!(attempts[3].resources, Default::default());
     assert_message(&attempts[4], Outcome::NotStarted, &["no-such-program-in-path", "PATH"]);
     assert_message(&attempts[5], Outcome::NotStarted, &["/data", "Permission denied"]);
-    assert_message(&attempts[6], Outcome::NotStarted, &["/script", "neither a program for this machine"]);
+    assert_message(&attempts[6], Outcome::NotStarted, &["/script", "not a program for this machine"]);
 }
 
 fn arguments_and_environment_arrive_verbatim() {
@@ -385,7 +385,7 @@ fn a_hanging_trial_is_killed_with_its_descendants() {
     bench.wave["cells"][0]["argv"].as_array_mut().expect("a list").push(json!(notes));
     let start = Instant::now();
     let (attempts, said) = bench.run();
-    assert_message(&attempts[0], Outcome::TimedOut, &["1.5 s", "killed", "3 processes"]);
+    assert_message(&attempts[0], Outcome::TimedOut, &["1.5 s", "killed", "3 descendant processes"]);
     assert!((1.5..10.0).contains(&attempts[0].duration_seconds), "{}", attempts[0].duration_seconds);
     assert_eq!(attempts[0].signal, Some(9));
     assert_message(&attempts[1], Outcome::Succeeded, &[]);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::check::{self, Check, Violation};
+pub use crate::generated::NoiseWindow;
 use crate::names;
 use crate::output::RawOutput;
 use crate::read::records;
@@ -137,43 +138,6 @@ records! {
         /// Readings immediately after the trial.
         pub after: NoiseWindow,
     }
-
-    /// Noise readings over one window.
-    #[derive(Default)]
-    pub struct NoiseWindow {
-        /// Length of the window in seconds.
-        pub window_seconds: Option<f64>,
-        /// Length of the window for the CPU time shares in seconds, if longer than the trial.
-        pub shares_window_seconds: Option<f64>,
-        /// Share of the allowed CPUs' time stolen by the hypervisor.
-        pub steal_ratio: Option<f64>,
-        /// Share of the allowed CPUs' time used by work other than this trial.
-        pub other_work_ratio: Option<f64>,
-        /// Error bound of `other_work_ratio`, caused by the granularity of the kernel's counters.
-        pub other_work_uncertainty: Option<f64>,
-        /// Time throttled by the CPU quota, in seconds.
-        pub throttled_seconds: Option<f64>,
-        /// Number of throttled quota periods.
-        pub throttled_periods: Option<u64>,
-        /// Increase of the PSI `some` stall time for CPU, in seconds.
-        pub pressure_cpu_seconds: Option<f64>,
-        /// Increase of the PSI `some` stall time for memory, in seconds.
-        pub pressure_memory_seconds: Option<f64>,
-        /// Increase of the PSI `some` stall time for I/O, in seconds.
-        pub pressure_io_seconds: Option<f64>,
-        /// Result of the memory-bandwidth probe.
-        pub read_bandwidth_bytes_per_second: Option<f64>,
-        /// Median wake-up latency of a short sleep, in seconds.
-        pub timer_lateness_seconds: Option<f64>,
-        /// Time for a fixed amount of arithmetic, in seconds.
-        pub spin_seconds: Option<f64>,
-        /// Time for a fixed pass over `canary_bytes` of memory, in seconds.
-        pub canary_seconds: Option<f64>,
-        /// Working set of the canary in bytes.
-        pub canary_bytes: Option<u64>,
-        /// Utilisation of the CPUs outside the allowed set; 1 is one CPU.
-        pub other_cpus_ratio: Option<f64>,
-    }
 }
 
 /// State of a lease according to the ledger.
@@ -263,29 +227,5 @@ impl Check for Isolation {
         check::positive("cpuQuota", self.cpu_quota.unwrap_or(1.0))?;
         check::require(self.memory_limit_bytes != Some(0), "memoryLimitBytes", || "zero".to_owned())?;
         check::length("reason", self.reason.as_deref().unwrap_or(""), 0, 1024)
-    }
-}
-
-impl Check for NoiseWindow {
-    fn check(&self) -> Result<(), Violation> {
-        for (field, value) in [
-            ("windowSeconds", self.window_seconds),
-            ("sharesWindowSeconds", self.shares_window_seconds),
-            ("stealRatio", self.steal_ratio),
-            ("otherWorkRatio", self.other_work_ratio),
-            ("otherWorkUncertainty", self.other_work_uncertainty),
-            ("throttledSeconds", self.throttled_seconds),
-            ("pressureCpuSeconds", self.pressure_cpu_seconds),
-            ("pressureMemorySeconds", self.pressure_memory_seconds),
-            ("pressureIoSeconds", self.pressure_io_seconds),
-            ("timerLatenessSeconds", self.timer_lateness_seconds),
-            ("otherCpusRatio", self.other_cpus_ratio),
-        ] {
-            check::not_negative(field, value.unwrap_or(0.0))?;
-        }
-        check::positive("readBandwidthBytesPerSecond", self.read_bandwidth_bytes_per_second.unwrap_or(1.0))?;
-        check::positive("spinSeconds", self.spin_seconds.unwrap_or(1.0))?;
-        check::positive("canarySeconds", self.canary_seconds.unwrap_or(1.0))?;
-        check::require(self.canary_bytes != Some(0), "canaryBytes", || "zero".to_owned())
     }
 }

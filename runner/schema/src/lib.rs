@@ -15,6 +15,7 @@ pub mod roles;
 pub mod wave;
 
 mod check;
+mod generated;
 mod read;
 
 pub use attempt::Attempt;

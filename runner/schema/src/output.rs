@@ -1,48 +1,8 @@
 //! Output formats of workloads and the raw output that is retained of other tools.
 
-use serde::{Deserialize, Serialize};
-
 use crate::check::{self, Check, Violation};
+pub use crate::generated::Format;
 use crate::read::records;
-
-/// The output format of a workload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Format {
-    /// One [`crate::Result`] as JSON.
-    AssayResult,
-    /// Output of `go test -bench`, as text or JSON.
-    GoBench,
-    /// Criterion's output folder, or its output with `--output-format bencher`.
-    Criterion,
-    /// Google Benchmark's JSON.
-    GoogleBenchmark,
-    /// The JSON of hyperfine's `--export-json`.
-    Hyperfine,
-    /// The JSON of pytest-benchmark's `--benchmark-json`.
-    PytestBenchmark,
-    /// The JSON of JMH's `-rf json`.
-    #[serde(rename = "JMH")]
-    Jmh,
-    /// JSON of any of BenchmarkDotNet's JSON exporters.
-    BenchmarkDotNet,
-    /// The JSON of fio's `--output-format=json`.
-    Fio,
-    /// wrk's final report, preferably with `--latency`.
-    Wrk,
-    /// sysbench's final report.
-    Sysbench,
-    /// The table printed by divan.
-    Divan,
-    /// The XML of Catch2's `--reporter xml`.
-    Catch2,
-    /// k6's end-of-test summary as JSON.
-    K6,
-    /// A table with a header row.
-    #[serde(rename = "CSV")]
-    Csv,
-    /// No output: the process is only measured from outside.
-    None,
-}
 
 records! {
     /// Where to read the result.

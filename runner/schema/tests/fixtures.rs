@@ -59,13 +59,56 @@ fn validator(kind: Kind) -> Validator {
     options.build(&schema).expect("the schema is valid and refers only to the other two")
 }
 
+/// The fixtures of a folder, as documents. A fixture is a whole document, or a base (a valid fixture) with a patch: the operations `add`,
+/// `replace` and `remove` of RFC 6902, of which each names a place of an object, or an existing one of an array.
 fn fixtures(folder: &str) -> Vec<(PathBuf, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(folder);
     let mut paths: Vec<_> =
         fs::read_dir(&folder).expect("the folder exists").map(|e| e.expect("entry").path()).collect();
     paths.sort();
     assert!(!paths.is_empty());
-    paths.into_iter().map(|path| (path.clone(), fs::read(&path).expect("the fixture can be read"))).collect()
+    paths.into_iter().map(|path| (path.clone(), document(&path))).collect()
+}
+
+fn document(path: &Path) -> Vec<u8> {
+    let text = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let fixture: Value = serde_json::from_slice(&text).expect("even an invalid fixture is JSON");
+    let Some(patch) = fixture.get("patch") else { return text };
+    let base = fixture["base"].as_str().expect("the name of a valid fixture");
+    let base = path.parent().and_then(Path::parent).expect("fixtures").join("valid").join(format!("{base}.json"));
+    let mut whole: Value = serde_json::from_slice(&document(&base)).expect("the base is JSON");
+    for operation in patch.as_array().expect("a list of operations") {
+        apply(&mut whole, operation).unwrap_or_else(|| panic!("{}: {operation} does not apply", path.display()));
+    }
+    serde_json::to_vec(&whole).expect("JSON")
+}
+
+fn apply(whole: &mut Value, operation: &Value) -> Option<()> {
+    let place = operation["path"].as_str()?;
+    let (parent, key) = place.rsplit_once('/')?;
+    let parent = whole.pointer_mut(parent)?;
+    match (operation["op"].as_str()?, parent) {
+        ("remove", Value::Object(fields)) => fields.remove(key).map(|_| ()),
+        ("add" | "replace", Value::Object(fields)) => {
+            fields.insert(key.to_owned(), operation["value"].clone());
+            Some(())
+        }
+        ("replace", Value::Array(items)) => {
+            *items.get_mut(key.parse::<usize>().ok()?)? = operation["value"].clone();
+            Some(())
+        }
+        _ => None,
+    }
+}
+
+/// Gives an attempt every noise reading that the schema has, so that a reading needs no fixture.
+fn with_all_readings(attempt: &mut Value) {
+    let schema: Value = serde_json::from_str(assay_schema::ATTEMPT_SCHEMA).expect("JSON");
+    let Some(during) = attempt.pointer_mut("/noise/during").and_then(Value::as_object_mut) else { return };
+    for (name, reading) in schema["$defs"]["noise"]["properties"].as_object().expect("the readings") {
+        let value = if reading["type"] == "integer" { json!(3) } else { json!(0.5) };
+        during.entry(name.clone()).or_insert(value);
+    }
 }
 
 /// Normalizes all numbers to floats, because 8 and 8.0 are the same number in JSON.
@@ -146,7 +189,9 @@ fn types_and_schema_agree_on_every_mutation() {
     for (path, text) in fixtures("valid") {
         let kind = Kind::of(&path);
         let validator = validator(kind);
-        let original: Value = serde_json::from_slice(&text).expect("the fixture is JSON");
+        let mut original: Value = serde_json::from_slice(&text).expect("the fixture is JSON");
+        with_all_readings(&mut original);
+        assert!(kind.round_trip(&serde_json::to_vec(&original).expect("JSON")).is_ok(), "{}", path.display());
         let mut pointers = Vec::new();
         collect(&original, String::new(), &mut pointers);
         for pointer in pointers {

@@ -186,7 +186,7 @@ mod tests {
         );
         let refused = check_room(3 << 20, Some((2 << 20) - 1), "disk", "--size").unwrap_err();
         assert!(refused.is_usage());
-        assert_eq!(refused.to_string(), "--size: the trial takes 3 MiB, but only 2 MiB of disk are available");
+        assert_eq!(refused.to_string(), "--size: the trial needs 3 MiB, but only 2 MiB of disk are available");
         assert!(check_memory(1, "--size").is_ok());
     }
 

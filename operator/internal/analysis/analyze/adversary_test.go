@@ -15,8 +15,8 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
 )
 
 // scaleTime multiplies what an attempt of Pair took.
@@ -36,13 +36,13 @@ func (l *simulatedRun) wave(t *testing.T, purpose record.Purpose, factor float64
 func (l *simulatedRun) waveFrom(t *testing.T, purpose record.Purpose, factor float64, first, blocks int) {
 	t.Helper()
 	number := len(l.waves)
-	wave, err := simulate.Wave(l.exp, number, first, blocks)
+	wave, err := fixture.Wave(l.exp, number, first, blocks)
 	if err != nil {
 		t.Fatal(err)
 	}
 	wave.Purpose = purpose
 	l.waves = append(l.waves, *wave)
-	l.attempts = append(l.attempts, simulate.NewWorld(simulate.Scenario{Trial: 0.01}, math.Log(factor), uint64(number), 7).Run(l.exp, wave)...)
+	l.attempts = append(l.attempts, fixture.NewWorld(fixture.Scenario{Trial: 0.01}, math.Log(factor), uint64(number), 7).Run(l.exp, wave)...)
 }
 
 // through judges all waves.
@@ -166,7 +166,7 @@ func TestTheOrderThatRanIsJudgedNotTheOneThatIsNamed(t *testing.T) {
 		for i := range l.waves[0].Blocks {
 			l.waves[0].Blocks[i].Order = of(i)
 		}
-		l.attempts = simulate.NewWorld(simulate.Scenario{Trial: 0.002}, math.Log(0.99), 1, 1).Run(l.exp, &l.waves[0])
+		l.attempts = fixture.NewWorld(fixture.Scenario{Trial: 0.002}, math.Log(0.99), 1, 1).Run(l.exp, &l.waves[0])
 		for i := range l.attempts {
 			scaleTime(&l.attempts[i], 1-0.02*float64(l.attempts[i].Slot)) // Every trial is faster than the one before it.
 		}
@@ -257,7 +257,7 @@ func TestAnArmOnACoarserClockIsWidenedByIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(11, 5))
-			got := judged(t, simulate.Scenario{Trial: 0.01}, nil, func(arm string, _ int) float64 {
+			got := judged(t, fixture.Scenario{Trial: 0.01}, nil, func(arm string, _ int) float64 {
 				return c.read(arm, map[string]float64{"old": c.old, "new": c.new}[arm]*math.Exp(c.noise*random.NormFloat64()))
 			})
 			estimate := got.Gates[0].Estimate
@@ -278,7 +278,7 @@ func TestReadingsThatSpreadAreHalfAStepShortOfAnotherClock(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(13, 7))
 			many := func(spec *runSpec) { spec.Design.Blocks.Min, spec.Design.Blocks.Max = 40, 40 }
-			got := judged(t, simulate.Scenario{Trial: 0.01}, many, func(arm string, _ int) float64 {
+			got := judged(t, fixture.Scenario{Trial: 0.01}, many, func(arm string, _ int) float64 {
 				took := seconds * math.Exp(0.03*random.NormFloat64())
 				if arm == "new" || both {
 					return math.Floor(took/step) * step
@@ -304,7 +304,7 @@ func TestIntervalsOfMixedClocksHoldTheTruth(t *testing.T) {
 				for _, aligned := range []bool{true, false} {
 					for range 4 {
 						seconds, ratio := math.Exp(math.Log(0.02)+random.Float64()*math.Log(20)), math.Exp(0.1*random.NormFloat64())
-						got := judged(t, simulate.Scenario{Trial: 0.01}, nil, func(arm string, _ int) float64 {
+						got := judged(t, fixture.Scenario{Trial: 0.01}, nil, func(arm string, _ int) float64 {
 							took, step := seconds*math.Exp(noise*random.NormFloat64()), baseline
 							if arm == "new" {
 								took, step = took*ratio, candidate
@@ -345,7 +345,7 @@ func TestARateOfZeroHidesNoClock(t *testing.T) {
 			"one of every arm's is": {"loop", "fused-naive", "fused-m4r"},
 		} {
 			gate := assayv1alpha1.Gate{Name: "g", Metric: "latency", Statistic: statistic, At: at8, Op: assayv1alpha1.RatioAtLeast, Bound: "1.1"}
-			l := simulated(t, 10, simulate.Machine{Seed: 3, Noise: quiet}, func(spec *runSpec, template *templateSpec) {
+			l := simulated(t, 10, fixture.Machine{Seed: 3, Noise: quiet}, func(spec *runSpec, template *templateSpec) {
 				gates(gate)(spec, template)
 				template.Metrics[0].Unit, template.Metrics[0].Direction = "queries/s", assayv1alpha1.HigherIsBetter
 			})
@@ -370,7 +370,7 @@ func TestARateOfZeroHidesNoClock(t *testing.T) {
 // On a machine that is so quiet that all trials of an arm are alike to a thousandth, two arms a little apart are no clock with two steps.
 func TestAQuietMachineIsNoClock(t *testing.T) {
 	for _, effect := range []float64{0.95, 0.98, 0.9998} {
-		got := judged(t, simulate.Scenario{}, func(spec *runSpec) { spec.Gates[0].Bound = "1.001" }, quietly(effect))
+		got := judged(t, fixture.Scenario{}, func(spec *runSpec) { spec.Gates[0].Bound = "1.001" }, quietly(effect))
 		if got.Verdict != goes || got.Ratios[0].Resolution != nil {
 			t.Errorf("%g: %s: %s, resolution %+v", effect, got.Verdict, got.Candidates[0].Reason, got.Ratios[0].Resolution)
 		}
@@ -399,7 +399,7 @@ func TestATimeThatAlwaysReadsZeroIsNotKnown(t *testing.T) {
 		"the other arm shows a step of a hundred": {0.0001, 0, goes, "holds over"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := judged(t, simulate.Scenario{Trial: 0.01}, atMost, func(arm string, _ int) float64 {
+			got := judged(t, fixture.Scenario{Trial: 0.01}, atMost, func(arm string, _ int) float64 {
 				return map[string]float64{"old": c.old, "new": c.new}[arm]
 			})
 			if got.Gates[0].Outcome != c.want || !strings.Contains(got.Gates[0].Message, c.says) {
@@ -434,7 +434,7 @@ func TestTheBucketsOfAHistogramWidenItsIntervals(t *testing.T) {
 	for _, statistic := range []assayv1alpha1.Statistic{"p50", "p95", "median", "min", "max", "mean"} {
 		for digits, sure := range map[int]bool{1: false, 3: true} {
 			gate := assayv1alpha1.Gate{Name: "same", Metric: "latency", Statistic: statistic, At: at8, Op: assayv1alpha1.RatioAtMost, Bound: "1.01"}
-			l := simulated(t, 10, simulate.Machine{Seed: 3, Noise: simulate.Noise{Trial: 0.0002}, Seconds: factor(1 / slower)}, gates(gate))
+			l := simulated(t, 10, fixture.Machine{Seed: 3, Noise: fixture.Noise{Trial: 0.0002}, Seconds: factor(1 / slower)}, gates(gate))
 			for i := range l.attempts {
 				metrics := l.attempts[i].Result.Metrics
 				metrics["latency"] = &record.Metric{Unit: "s", Histogram: coarse(metrics["latency"].Samples, digits)}
@@ -479,7 +479,7 @@ func TestATimeOfZeroInAHistogramIsAsCoarseAsItsUnit(t *testing.T) {
 			"a rate beyond its unit":                  {rate(level(statistic, assayv1alpha1.AtLeast, "2")), "queries/s", noGo},
 			"a count, which is known to the last one": {count(level(statistic, assayv1alpha1.AtMost, "0")), "faults", goes},
 		} {
-			l := simulated(t, 10, simulate.Machine{Seed: 3, Noise: quiet}, c.edit)
+			l := simulated(t, 10, fixture.Machine{Seed: 3, Noise: quiet}, c.edit)
 			for i := range l.attempts {
 				metrics := l.attempts[i].Result.Metrics
 				metrics["latency"] = &record.Metric{Unit: c.unit, Histogram: asHistogram(t, make([]float64, len(metrics["latency"].Samples)))}
@@ -531,7 +531,7 @@ func TestNodesWithFewBlocksAreNodes(t *testing.T) {
 					}
 				}
 				l := &simulatedRun{exp: exp.exp, waves: exp.waves}
-				l.attempts = simulate.NewWorld(simulate.Scenario{Trial: 0.005}, 0, 31, uint64(run)).Run(exp.exp, &exp.waves[0])
+				l.attempts = fixture.NewWorld(fixture.Scenario{Trial: 0.005}, 0, 31, uint64(run)).Run(exp.exp, &exp.waves[0])
 				l.on(t, nodes, ratio)
 				if got := l.analyze(); got.Verdict == goes || got.Verdict == noGo {
 					wrong++
@@ -557,8 +557,8 @@ func TestPercentilesOfNodesThatHaveFewSamplesEach(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			differ := 0
 			for seed := range runs {
-				noise := simulate.Noise{Arm: 0.004, Trial: 0.004, Sample: 0.01}
-				l := simulated(t, 8, simulate.Machine{Seed: uint64(seed), Noise: noise, Seconds: factor(1), Samples: 13}, gates(gate))
+				noise := fixture.Noise{Arm: 0.004, Trial: 0.004, Sample: 0.01}
+				l := simulated(t, 8, fixture.Machine{Seed: uint64(seed), Noise: noise, Seconds: factor(1), Samples: 13}, gates(gate))
 				for i := range l.attempts {
 					a := &l.attempts[i]
 					node := string(rune('a' + numbered(t, a)%2))
@@ -606,7 +606,7 @@ func TestSamplesThatAreLeftOutAreALoss(t *testing.T) {
 		}, inconclusive, "the baseline does not complete"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := simulated(t, 12, simulate.Machine{Seed: 1, Noise: quiet, Seconds: factor(1.2)}, gates(gate))
+			l := simulated(t, 12, fixture.Machine{Seed: 1, Noise: quiet, Seconds: factor(1.2)}, gates(gate))
 			c.spoil(l)
 			candidate := l.analyze().Candidates[1]
 			if candidate.Verdict != c.want || !strings.Contains(candidate.Reason, c.says) {
@@ -666,7 +666,7 @@ func TestArmsWhoseFiguresAreMadeOfOtherSamplesAreNotCompared(t *testing.T) {
 		}, goes, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := simulated(t, 12, simulate.Machine{Seed: 1, Noise: quiet, Seconds: factor(1.2)}, func(spec *runSpec, template *templateSpec) {
+			l := simulated(t, 12, fixture.Machine{Seed: 1, Noise: quiet, Seconds: factor(1.2)}, func(spec *runSpec, template *templateSpec) {
 				gates(gate)(spec, template)
 				if c.edit != nil {
 					c.edit(spec)
@@ -853,7 +853,7 @@ func TestASearchIsDoubtedByWhatDoubtsAGate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			exp := searchExperiment(t, c.edit)
-			found := searchTo(t, exp, simulate.Machine{Seconds: served(capacity), Noise: quiet}, c.damage)
+			found := searchTo(t, exp, fixture.Machine{Seconds: served(capacity), Noise: quiet}, c.damage)
 			for _, got := range found.Search {
 				if got.FeasibleMax != c.want[got.Arm] {
 					t.Errorf("%s: %q is feasible (%s), want %q", got.Arm, got.FeasibleMax, got.Reason, c.want[got.Arm])
@@ -867,9 +867,9 @@ func TestASearchIsDoubtedByWhatDoubtsAGate(t *testing.T) {
 func TestTheBestIsDoubtedByWhatDoubtsAGate(t *testing.T) {
 	// Both candidates are far faster than the loop, and fused-m4r is a tenth faster than fused-naive.
 	seconds := func(point record.Point, arm string) float64 {
-		return simulate.ScanSeconds(point, "loop") / map[string]float64{"loop": 1, "fused-naive": 2, "fused-m4r": 2.2}[arm]
+		return fixture.ScanSeconds(point, "loop") / map[string]float64{"loop": 1, "fused-naive": 2, "fused-m4r": 2.2}[arm]
 	}
-	machine := simulate.Machine{Seed: 4, Noise: quiet, Seconds: seconds}
+	machine := fixture.Machine{Seed: 4, Noise: quiet, Seconds: seconds}
 	// measured changes one in so many measured trials of an arm.
 	measured := func(l *simulatedRun, arm string, every int, change func(a *record.Attempt)) {
 		seen := 0
@@ -894,11 +894,11 @@ func TestTheBestIsDoubtedByWhatDoubtsAGate(t *testing.T) {
 		return func(l *simulatedRun) {
 			l.each("fused-m4r", func(a *record.Attempt) {
 				if in(numbered(t, a)) {
-					simulate.Neighbour{Slowdown: 1.05}.Disturb(a)
+					fixture.Neighbour{Slowdown: 1.05}.Disturb(a)
 				}
 			})
 			l.each("loop", func(a *record.Attempt) {
-				simulate.Neighbour{Slowdown: 1 + 0.1*float64(numbered(t, a)%4)}.Disturb(a)
+				fixture.Neighbour{Slowdown: 1 + 0.1*float64(numbered(t, a)%4)}.Disturb(a)
 			})
 		}
 	}
@@ -911,7 +911,7 @@ func TestTheBestIsDoubtedByWhatDoubtsAGate(t *testing.T) {
 		"but not with a third of its trials half as fast beside their own noise": {func(l *simulatedRun) {
 			for _, arm := range []string{"loop", "fused-naive", "fused-m4r"} {
 				slowdown := map[bool]float64{true: 1.5, false: 1}[arm == "fused-m4r"]
-				measured(l, arm, 3, func(a *record.Attempt) { simulate.Neighbour{Slowdown: slowdown, OtherWork: 0.5}.Disturb(a) })
+				measured(l, arm, 3, func(a *record.Attempt) { fixture.Neighbour{Slowdown: slowdown, OtherWork: 0.5}.Disturb(a) })
 			}
 		}, nil, both},
 		"nor where the one ran before the other in every block, and both took turns with the baseline": {func(l *simulatedRun) {

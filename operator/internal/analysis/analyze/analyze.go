@@ -15,14 +15,14 @@ import (
 // Evidence judges the evidence of the waves up to and including wave. It is pure: the same experiment and evidence give the
 // same bytes, in whatever order the evidence comes.
 func Evidence(exp *experiment.Experiment, evidence record.Evidence, wave int) *analysis.Analysis {
-	chosen := selection.Of(exp, evidence, wave)
-	parity := selection.CheckParity(exp, chosen.Genuine)
+	chosen := selection.Select(exp, evidence, wave)
+	parity := selection.CheckParity(exp, chosen.Succeeded)
 	d := estimate.New(exp, chosen, nil)
 
 	out := &analysis.Analysis{
 		Schema: analysis.Schema, Run: exp.Run, Experiment: exp.Digest, Wave: wave,
 		Evidence: chosen.Digest, Confidence: d.Confidence, GateConfidence: d.GateConfidence, Seed: exp.Plan.Design.Seed,
-		Noise: chosen.Noise.Arms, Trials: chosen.Trials, Excluded: chosen.Excluded(), Environment: chosen.Hard, Isolation: chosen.Isolation,
+		Noise: chosen.Noise.Arms, Trials: chosen.Trials, Excluded: chosen.Excluded(), Environment: chosen.Hard, Isolation: chosen.Isolation(),
 	}
 	out.Arms = estimate.Arms(d, parity)
 	out.Ratios = estimate.Ratios(d, parity)
@@ -37,9 +37,8 @@ func Evidence(exp *experiment.Experiment, evidence record.Evidence, wave int) *a
 	}
 	out.Unseen = explain.Unseen(d, out.ValidBlocks)
 	out.Layout = explain.Layout(d)
-	own := chosen.Own(evidence, wave)
-	out.Warnings = explain.Warnings(d, parity, out, own)
-	out.Usage = explain.Usage(exp, chosen, own)
+	out.Warnings = explain.Warnings(d, parity, out, chosen.Own)
+	out.Usage = explain.Usage(exp, chosen, chosen.Own)
 	out.Shorten()
 	return out
 }

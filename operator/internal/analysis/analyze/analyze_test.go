@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
@@ -19,9 +18,8 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/stats"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -39,7 +37,7 @@ const (
 	invalid      = experiment.VerdictInvalid
 )
 
-var quiet = simulate.Noise{Block: 0.02, Arm: 0.003, Trial: 0.003, Sample: 0.01}
+var quiet = fixture.Noise{Block: 0.02, Arm: 0.003, Trial: 0.003, Sample: 0.01}
 
 // simulatedRun is a run, ready to be tampered with.
 type simulatedRun struct {
@@ -76,18 +74,18 @@ func (l *simulatedRun) keepOnly(keep func(attempt record.Attempt) bool) {
 }
 
 // simulated runs the scan experiment on a machine.
-func simulated(t testing.TB, blocks int, machine simulate.Machine, edit func(*runSpec, *templateSpec)) *simulatedRun {
+func simulated(t testing.TB, blocks int, machine fixture.Machine, edit func(*runSpec, *templateSpec)) *simulatedRun {
 	t.Helper()
-	exp, err := specimen.Scan(edit)
+	exp, err := fixture.ScanExperiment(edit)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wave, err := simulate.Wave(exp, 0, 0, blocks)
+	wave, err := fixture.Wave(exp, 0, 0, blocks)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if machine.Seconds == nil {
-		machine.Seconds = simulate.ScanSeconds
+		machine.Seconds = fixture.ScanSeconds
 	}
 	return &simulatedRun{exp: exp, waves: []record.Wave{*wave}, attempts: machine.Run(exp, wave)}
 }
@@ -100,9 +98,9 @@ func gates(gates ...assayv1alpha1.Gate) func(*runSpec, *templateSpec) {
 func factor(by float64) func(record.Point, string) float64 {
 	return func(point record.Point, arm string) float64 {
 		if arm == "loop" {
-			return simulate.ScanSeconds(point, arm)
+			return fixture.ScanSeconds(point, arm)
 		}
-		return simulate.ScanSeconds(point, "loop") / by
+		return fixture.ScanSeconds(point, "loop") / by
 	}
 }
 
@@ -116,7 +114,7 @@ func TestVerdicts(t *testing.T) {
 	cases := map[string]struct {
 		edit    func(*runSpec, *templateSpec)
 		seconds func(record.Point, string) float64
-		noise   simulate.Noise
+		noise   fixture.Noise
 		blocks  int
 		tamper  func(*simulatedRun)
 		verdict experiment.Verdict
@@ -135,7 +133,7 @@ func TestVerdicts(t *testing.T) {
 			verdict: noGo, arms: verdicts{"fused-m4r": noGo, "fused-naive": noGo}, reason: "missed over the whole interval",
 		},
 		"a gain whose interval spans the bound is Inconclusive and says how many blocks it takes": {
-			edit: gates(gainAt8("1.5")), seconds: factor(1.5), noise: simulate.Noise{Block: 0.05, Arm: 0.05, Trial: 0.05, Sample: 0.01},
+			edit: gates(gainAt8("1.5")), seconds: factor(1.5), noise: fixture.Noise{Block: 0.05, Arm: 0.05, Trial: 0.05, Sample: 0.01},
 			verdict: inconclusive, arms: verdicts{"fused-m4r": inconclusive, "fused-naive": inconclusive}, reason: "further blocks would decide",
 		},
 		"a regression within its allowance is Go by the upper end": {
@@ -148,7 +146,7 @@ func TestVerdicts(t *testing.T) {
 		},
 		"a regression whose interval spans the allowance is Inconclusive": {
 			edit:    gates(assayv1alpha1.Gate{Name: "slower", Metric: "latency", At: at8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05"}),
-			seconds: factor(1 / 1.05), noise: simulate.Noise{Block: 0.05, Arm: 0.05, Trial: 0.05, Sample: 0.01},
+			seconds: factor(1 / 1.05), noise: fixture.Noise{Block: 0.05, Arm: 0.05, Trial: 0.05, Sample: 0.01},
 			verdict: inconclusive, arms: verdicts{"fused-m4r": inconclusive, "fused-naive": inconclusive}, reason: "the interval spans the bound",
 		},
 		"an absolute gate with two blocks is Invalid": {
@@ -381,13 +379,13 @@ func TestVerdicts(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			noise, blocks := c.noise, c.blocks
-			if noise == (simulate.Noise{}) {
+			if noise == (fixture.Noise{}) {
 				noise = quiet
 			}
 			if blocks == 0 {
 				blocks = 8
 			}
-			l := simulated(t, blocks, simulate.Machine{Seed: 1, Noise: noise, Seconds: c.seconds}, c.edit)
+			l := simulated(t, blocks, fixture.Machine{Seed: 1, Noise: noise, Seconds: c.seconds}, c.edit)
 			if c.tamper != nil {
 				c.tamper(l)
 			}
@@ -480,210 +478,16 @@ func checkEstimate(t *testing.T, what string, e analysis.Estimate) {
 	}
 }
 
-func TestSelection(t *testing.T) {
-	other := func(l *simulatedRun, block, executor string) []record.Attempt {
-		var out []record.Attempt
-		for _, a := range l.attempts {
-			if a.Block == block {
-				a.ID = executor + "/" + a.Trial
-				a.StartedAt = a.StartedAt.Add(time.Hour)
-				out = append(out, a)
-			}
-		}
-		return out
-	}
-	cases := map[string]struct {
-		tamper   func(*simulatedRun)
-		trials   analysis.Trials
-		excluded int
-		reason   string // Part of the first exclusion.
-	}{
-		"everything that was planned counts once": {
-			trials: analysis.Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 144},
-		},
-		"a second execution of a block is superseded as a whole": {
-			tamper:   func(l *simulatedRun) { l.attempts = append(l.attempts, other(l, "w000-b0001", "again")...) },
-			trials:   analysis.Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 180},
-			excluded: 36, reason: "execution pod-w000-b0001 counts",
-		},
-		"a complete second execution supersedes one that was cut short, though it came later": {
-			tamper: func(l *simulatedRun) {
-				again := other(l, "w000-b0001", "again")
-				l.keepOnly(func(a record.Attempt) bool { return a.Block != "w000-b0001" || a.Warmup || a.Slot < 5 })
-				l.attempts = append(l.attempts, again...)
-			},
-			trials:   analysis.Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 144 + 17},
-			excluded: 17, reason: "execution again counts",
-		},
-		"a failed trial is a result: the execution that has it is not replaced by one that succeeded": {
-			tamper: func(l *simulatedRun) {
-				again := other(l, "w000-b0001", "again")
-				for i := range l.attempts {
-					if l.attempts[i].Trial == "w000-b0001-s00003" {
-						l.attempts[i].Outcome, l.attempts[i].Result, l.attempts[i].Message = record.Failed, nil, "exit status 1"
-					}
-				}
-				l.attempts = append(l.attempts, again...)
-			},
-			trials:   analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Failed: 1, Attempts: 180},
-			excluded: 37, reason: "execution pod-w000-b0001 counts",
-		},
-		"a trial that was never run is missing": {
-			tamper: func(l *simulatedRun) {
-				l.keepOnly(func(a record.Attempt) bool { return a.Trial != "w000-b0002-s00000" })
-			},
-			trials: analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Missing: 1, Attempts: 143},
-		},
-		"a trial that could not be started is missing and says why": {
-			tamper: func(l *simulatedRun) {
-				a := l.lastOf("loop")
-				a.Outcome, a.Result, a.Message = record.NotStarted, nil, "no such file"
-			},
-			trials:   analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Missing: 1, Attempts: 144},
-			excluded: 1, reason: "no such file",
-		},
-		"an unreadable object spoils its trial and nothing else": {
-			tamper: func(l *simulatedRun) {
-				l.keepOnly(func(a record.Attempt) bool { return a.Trial != "w000-b0002-s00000" })
-				l.problems = []record.Problem{{Source: record.Source{Key: "attempts/w000-b0002/pod/w000-b0002-s00000.json"},
-					Reason: "attempt is truncated"}}
-			},
-			trials:   analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 143},
-			excluded: 1, reason: "truncated",
-		},
-		"an attempt of another run is foreign": {
-			tamper:   func(l *simulatedRun) { l.lastOf("loop").Run.UID = "other" },
-			trials:   analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144},
-			excluded: 1, reason: `run uid "other"`,
-		},
-		"an attempt of another experiment is foreign": {
-			tamper:   func(l *simulatedRun) { l.lastOf("loop").Experiment = "sha256:0" },
-			trials:   analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144},
-			excluded: 1, reason: "experiment sha256:0",
-		},
-		"an attempt at an unknown point is foreign": {
-			tamper:   func(l *simulatedRun) { l.lastOf("loop").Point = "batchSize=99" },
-			trials:   analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144},
-			excluded: 1, reason: `no point "batchSize=99"`,
-		},
-		"an attempt of an unknown arm is foreign": {
-			tamper:   func(l *simulatedRun) { l.lastOf("loop").Arm = "turbo" },
-			trials:   analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144},
-			excluded: 1, reason: `no arm "turbo"`,
-		},
-		"an attempt that claims an arm its slot was not planned for is foreign": {
-			tamper:   func(l *simulatedRun) { l.lastOf("loop").Arm = "fused-m4r" },
-			trials:   analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144},
-			excluded: 1, reason: "planned for another arm or point",
-		},
-		"a warm-up cannot pose as a measured trial": {
-			tamper: func(l *simulatedRun) {
-				for i := range l.attempts {
-					if l.attempts[i].Trial == "w000-b0000-w00000" {
-						l.attempts[i].Warmup = false
-					}
-				}
-			},
-			trials:   analysis.Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 144},
-			excluded: 1, reason: "do not fit together",
-		},
-		"an attempt in a block that no wave planned is foreign": {
-			tamper: func(l *simulatedRun) {
-				a := *l.lastOf("loop")
-				a.Block, a.Trial, a.ID = "w000-b0099", "w000-b0099-s00000", "pod/w000-b0099-s00000"
-				a.Slot = 0
-				l.attempts = append(l.attempts, a)
-			},
-			trials:   analysis.Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 145},
-			excluded: 1, reason: "no wave planned trial w000-b0099-s00000",
-		},
-		"the same attempt twice counts once": {
-			tamper:   func(l *simulatedRun) { l.attempts = append(l.attempts, *l.lastOf("loop")) },
-			trials:   analysis.Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 145},
-			excluded: 1, reason: "same id",
-		},
-		"an attempt under another lease is foreign": {
-			tamper: func(l *simulatedRun) {
-				for i := range l.waves[0].Blocks {
-					l.waves[0].Blocks[i].Lease = &record.Lease{Node: "node-a", Token: 7}
-				}
-				for i := range l.attempts {
-					l.attempts[i].Lease = &record.Lease{Node: "node-a", Token: 7}
-				}
-				l.lastOf("loop").Lease = &record.Lease{Node: "node-a", Token: 6}
-			},
-			trials:   analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144},
-			excluded: 1, reason: "lease token 7 of node node-a",
-		},
-		"attempts from another environment are left out and the key is named": {
-			tamper: func(l *simulatedRun) {
-				for i := range l.attempts {
-					if l.attempts[i].Block == "w000-b0003" {
-						l.attempts[i].Environment.Hard = map[string]any{"cpuModel": "Xeon"}
-					}
-				}
-			},
-			trials:   analysis.Trials{Planned: 144, Used: 72, Warmups: 48, Invalid: 24, Attempts: 144},
-			excluded: 24, reason: `cpuModel is "Xeon" here and "AMD EPYC" there`,
-		},
-		"a histogram that cannot be decoded is left out": {
-			tamper: func(l *simulatedRun) {
-				l.lastOf("loop").Result.Metrics["latency"] = &record.Metric{Unit: "s",
-					Histogram: &record.Histogram{Encoding: "hdr-v2-deflate-base64", Scale: 1e-9, Count: 3, Data: "AAAA"}}
-			},
-			trials:   analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144},
-			excluded: 1, reason: "histogram",
-		},
-		"without a plan the attempts are taken at their word": {
-			tamper: func(l *simulatedRun) { l.waves = nil },
-			trials: analysis.Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 144},
-		},
-		"a plan of another experiment plans nothing": {
-			tamper:   func(l *simulatedRun) { l.waves[0].Experiment = "sha256:1" },
-			trials:   analysis.Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 144},
-			excluded: 1, reason: "the plan is of run",
-		},
-		"attempts of later waves are not looked at": {
-			tamper: func(l *simulatedRun) {
-				later := *l.lastOf("loop")
-				later.Wave, later.Block, later.Trial, later.ID = 1, "w001-b0004", "w001-b0004-s00000", "pod/w001-b0004-s00000"
-				l.attempts = append(l.attempts, later)
-			},
-			trials: analysis.Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 144},
-		},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			l := simulated(t, 4, simulate.Machine{Seed: 1, Noise: quiet}, nil)
-			if c.tamper != nil {
-				c.tamper(l)
-			}
-			got := l.analyze()
-			if diff := cmp.Diff(c.trials, got.Trials); diff != "" {
-				t.Errorf("trials (-want +got):\n%s", diff)
-			}
-			if len(got.Excluded) != c.excluded {
-				t.Fatalf("%d excluded, want %d: %+v", len(got.Excluded), c.excluded, got.Excluded)
-			}
-			says := func(e analysis.Exclusion) bool { return strings.Contains(e.Reason, c.reason) }
-			if c.reason != "" && !slices.ContainsFunc(got.Excluded, says) {
-				t.Errorf("excluded %+v, want a reason with %q", got.Excluded, c.reason)
-			}
-			checkInvariants(t, got)
-		})
-	}
-}
-
 func TestHolmHoldsBackANoGoThatIsOneOfMany(t *testing.T) {
 	// 1.02 times slower than allowed, with noise such that one gate alone is a narrow NoGo.
 	one := assayv1alpha1.Gate{Name: "a", Metric: "throughput", At: at8, Candidate: "fused-m4r", Op: assayv1alpha1.RatioAtLeast, Bound: "1.5"}
 	seconds := func(point record.Point, arm string) float64 {
 		if point.Parameters["batchSize"] == "8" && arm != "loop" {
-			return simulate.ScanSeconds(point, "loop") / 1.38
+			return fixture.ScanSeconds(point, "loop") / 1.38
 		}
-		return simulate.ScanSeconds(point, "loop")
+		return fixture.ScanSeconds(point, "loop")
 	}
-	machine := simulate.Machine{Seed: 3, Noise: simulate.Noise{Block: 0.02, Arm: 0, Trial: 0.045, Sample: 0.01}, Seconds: seconds}
+	machine := fixture.Machine{Seed: 3, Noise: fixture.Noise{Block: 0.02, Arm: 0, Trial: 0.045, Sample: 0.01}, Seconds: seconds}
 	alone := simulated(t, 8, machine, gates(one)).analyze()
 	if alone.Gates[0].Outcome != noGo {
 		t.Fatalf("alone the gate is %s: %s", alone.Gates[0].Outcome, alone.Gates[0].Message)
@@ -708,7 +512,7 @@ func TestHolmHoldsBackANoGoThatIsOneOfMany(t *testing.T) {
 }
 
 func TestAnalysisIsTheSameInWhateverOrderTheEvidenceComes(t *testing.T) {
-	l := simulated(t, 6, simulate.Machine{Seed: 1, Noise: quiet}, nil)
+	l := simulated(t, 6, fixture.Machine{Seed: 1, Noise: quiet}, nil)
 	for i := range 20 {
 		l.attempts[i*7].Outcome = record.Failed
 	}
@@ -730,7 +534,7 @@ func TestAnalysisIsTheSameInWhateverOrderTheEvidenceComes(t *testing.T) {
 }
 
 func TestABoundIsHeldAgainstTheLevelThatIsShown(t *testing.T) {
-	l := simulated(t, 6, simulate.Machine{Seed: 1, Noise: quiet}, nil)
+	l := simulated(t, 6, fixture.Machine{Seed: 1, Noise: quiet}, nil)
 	got := l.analyze()
 	compared := 0
 	for _, gate := range got.Gates {
@@ -752,8 +556,8 @@ func TestABoundIsHeldAgainstTheLevelThatIsShown(t *testing.T) {
 }
 
 func TestGoldenAnalysis(t *testing.T) {
-	l := simulated(t, 8, simulate.Machine{Seed: 7,
-		Noise: simulate.Noise{Block: 0.03, Arm: 0.005, Trial: 0.005, Sample: 0.02, Heavy: true}}, nil)
+	l := simulated(t, 8, fixture.Machine{Seed: 7,
+		Noise: fixture.Noise{Block: 0.03, Arm: 0.005, Trial: 0.005, Sample: 0.02, Heavy: true}}, nil)
 	failing := l.lastOf("fused-naive")
 	failing.Outcome, failing.Result, failing.Message = record.Failed, nil, "exit status 134: aborted"
 	raw, err := json.MarshalIndent(l.analyze(), "", "  ")

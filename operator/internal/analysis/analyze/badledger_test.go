@@ -16,10 +16,9 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/selection"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
 )
 
 // folderLedger is a simulated run in a folder, ready to be spoilt.
@@ -35,16 +34,16 @@ func newFolderLedger(t *testing.T) *folderLedger {
 
 func folderLedgerOf(t *testing.T, blocks int, asked ...assayv1alpha1.Gate) *folderLedger {
 	t.Helper()
-	exp, err := specimen.Scan(gates(asked...))
+	exp, err := fixture.ScanExperiment(gates(asked...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	wave, err := simulate.Wave(exp, 0, 0, blocks)
+	wave, err := fixture.Wave(exp, 0, 0, blocks)
 	if err != nil {
 		t.Fatal(err)
 	}
-	attempts := simulate.Machine{Seed: 1, Noise: quiet, Seconds: simulate.ScanSeconds}.Run(exp, wave)
-	objects, err := simulate.Objects(exp, []*record.Wave{wave}, attempts)
+	attempts := fixture.Machine{Seed: 1, Noise: quiet, Seconds: fixture.ScanSeconds}.Run(exp, wave)
+	objects, err := fixture.Objects(exp, []*record.Wave{wave}, attempts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -358,31 +357,5 @@ func TestTrialsWithoutAUsableRecordAreNoSuccess(t *testing.T) {
 			}
 			checkInvariants(t, got)
 		})
-	}
-}
-
-func TestAPlanThatContradictsTheExperimentIsNamed(t *testing.T) {
-	l := simulated(t, 4, simulate.Machine{Seed: 1, Noise: quiet}, gates(gainAt8("1.5")))
-	l.waves[0].Cells = slices.Clone(l.waves[0].Cells)
-	for i := range l.waves[0].Cells {
-		c := &l.waves[0].Cells[i]
-		c.Argv = append([]string{"/opt/bin/pir-scan"}, c.Argv[1:]...)
-	}
-	for i := range l.attempts {
-		l.attempts[i].Argv = append([]string{"/opt/bin/pir-scan"}, l.attempts[i].Argv[1:]...)
-	}
-	if got := l.analyze(); len(got.Excluded) > 0 {
-		t.Fatalf("a plan may name another path of the same program: %+v", got.Excluded[0])
-	}
-	for i := range l.waves[0].Cells {
-		l.waves[0].Cells[i].Argv[0] = "/opt/bin/faster-scan"
-	}
-	for i := range l.attempts {
-		l.attempts[i].Argv[0] = "/opt/bin/faster-scan"
-	}
-	got := l.analyze()
-	if got.Trials.Used != 0 || len(got.Excluded) == 0 ||
-		!strings.Contains(got.Excluded[0].Reason, "the plan of wave 0 contradicts the experiment") {
-		t.Errorf("used %d, excluded %+v", got.Trials.Used, got.Excluded[:min(1, len(got.Excluded))])
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
 )
 
 // withThird adds a third candidate.
@@ -23,7 +23,7 @@ func speeds(single, batch map[string]float64) func(record.Point, string) float64
 		if point.Parameters["batchSize"] == "1" {
 			of = single
 		}
-		return simulate.ScanSeconds(point, "loop") / of[arm]
+		return fixture.ScanSeconds(point, "loop") / of[arm]
 	}
 }
 
@@ -91,7 +91,7 @@ func TestTheBestIsSoInWhatItsGatesLookAt(t *testing.T) {
 			if blocks == 0 {
 				blocks = 8
 			}
-			l := simulated(t, blocks, simulate.Machine{Seed: 1, Noise: quiet, Seconds: turning}, func(spec *runSpec, template *templateSpec) {
+			l := simulated(t, blocks, fixture.Machine{Seed: 1, Noise: quiet, Seconds: turning}, func(spec *runSpec, template *templateSpec) {
 				gates(c.gates...)(spec, template)
 				spec.Design.Blocks.Min = int32(min(blocks, 6))
 				if c.edit != nil {
@@ -113,7 +113,7 @@ func TestTheBestIsSoInWhatItsGatesLookAt(t *testing.T) {
 // Each further candidate is a chance more to be ahead of another one by accident.
 func TestTheBestIsAheadBeyondTheChancesItHad(t *testing.T) {
 	all := map[string]float64{"loop": 1, "third": 2, "fused-naive": 2, "fused-m4r": 2.062}
-	machine := simulate.Machine{Seed: 3, Noise: simulate.Noise{Block: 0.02, Trial: 0.02, Sample: 0.01}, Seconds: speeds(all, all)}
+	machine := fixture.Machine{Seed: 3, Noise: fixture.Noise{Block: 0.02, Trial: 0.02, Sample: 0.01}, Seconds: speeds(all, all)}
 	for name, c := range map[string]struct {
 		edit func(*runSpec)
 		want []string
@@ -137,7 +137,7 @@ func TestTheBestIsAheadBeyondTheChancesItHad(t *testing.T) {
 func TestTheBestIsSoInCountsOfWhichSomeAreZero(t *testing.T) {
 	for name, zero := range map[string]int{"every trial has some": -1, "one trial has none": 5} {
 		t.Run(name, func(t *testing.T) {
-			l := simulated(t, 8, simulate.Machine{Seed: 1, Noise: quiet}, silent(assayv1alpha1.Gate{
+			l := simulated(t, 8, fixture.Machine{Seed: 1, Noise: quiet}, silent(assayv1alpha1.Gate{
 				Name: "fewer", Metric: "process.minorFaults", Op: assayv1alpha1.RatioAtMost, Bound: "0.9", At: at8,
 			}))
 			for arm, faults := range map[string]int64{"loop": 1000, "fused-naive": 700, "fused-m4r": 200} {

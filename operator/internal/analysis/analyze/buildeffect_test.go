@@ -12,9 +12,8 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
 )
 
 // listBuilds gives an arm so many builds.
@@ -29,7 +28,7 @@ func listBuilds(arm *assayv1alpha1.Arm, n int) {
 // makes of its time, by arm and build.
 func pairOfBuilds(t testing.TB, old, new, blocks int, seed uint64, noise float64, accident func(arm, build string) float64) *simulatedRun {
 	t.Helper()
-	exp, err := specimen.Pair(func(spec *assayv1alpha1.BenchmarkRunSpec) {
+	exp, err := fixture.PairExperiment(func(spec *assayv1alpha1.BenchmarkRunSpec) {
 		spec.Design.Blocks.Min = int32(blocks)
 		listBuilds(&spec.Arms[0], old)
 		listBuilds(&spec.Arms[1], new)
@@ -37,12 +36,12 @@ func pairOfBuilds(t testing.TB, old, new, blocks int, seed uint64, noise float64
 	if err != nil {
 		t.Fatal(err)
 	}
-	wave, err := simulate.Wave(exp, 0, 0, blocks)
+	wave, err := fixture.Wave(exp, 0, 0, blocks)
 	if err != nil {
 		t.Fatal(err)
 	}
 	l := &simulatedRun{exp: exp, waves: []record.Wave{*wave},
-		attempts: simulate.NewWorld(simulate.Scenario{Trial: noise}, 0, seed, 1).Run(exp, wave)}
+		attempts: fixture.NewWorld(fixture.Scenario{Trial: noise}, 0, seed, 1).Run(exp, wave)}
 	for i := range l.attempts {
 		a := &l.attempts[i]
 		value := *a.Result.Metrics["time"].Value * math.Exp(accident(a.Arm, a.Build))

@@ -7,8 +7,8 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
 )
 
 func TestAnArmThatChangedDuringTheRunIsInvalid(t *testing.T) {
@@ -75,7 +75,7 @@ func TestAnArmThatChangedDuringTheRunIsInvalid(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := simulated(t, 8, simulate.Machine{Seed: 1, Noise: quiet}, gates(relative, absolute))
+			l := simulated(t, 8, fixture.Machine{Seed: 1, Noise: quiet}, gates(relative, absolute))
 			all := func(*record.Attempt) bool { return true }
 			executed(l, "programDigest", "blake3:a", all)
 			executed(l, "imageFilesDigest", "blake3:a", all)

@@ -12,24 +12,23 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
 )
 
 // judged runs the pair of arms on a machine whose every trial reads what times says.
-func judged(t *testing.T, scenario simulate.Scenario, edit func(*runSpec), times func(arm string, trial int) float64) *analysis.Analysis {
+func judged(t *testing.T, scenario fixture.Scenario, edit func(*runSpec), times func(arm string, trial int) float64) *analysis.Analysis {
 	t.Helper()
-	exp, err := specimen.Pair(edit)
+	exp, err := fixture.PairExperiment(edit)
 	if err != nil {
 		t.Fatal(err)
 	}
 	blocks := exp.Plan.Design.Blocks.Min
-	wave, err := simulate.Wave(exp, 0, 0, blocks)
+	wave, err := fixture.Wave(exp, 0, 0, blocks)
 	if err != nil {
 		t.Fatal(err)
 	}
-	attempts := simulate.NewWorld(scenario, 0, 1, 1).Run(exp, wave)
+	attempts := fixture.NewWorld(scenario, 0, 1, 1).Run(exp, wave)
 	for i := range attempts {
 		if times != nil {
 			attempts[i].Result.Metrics["time"] = &record.Metric{Unit: "s", Value: ptr.To(times(attempts[i].Arm, i))}
@@ -71,7 +70,7 @@ func TestIntervalsHoldWhatTheClockCannotTell(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			ratio := judged(t, simulate.Scenario{Trial: 0.01}, nil, c.times).Ratios[0]
+			ratio := judged(t, fixture.Scenario{Trial: 0.01}, nil, c.times).Ratios[0]
 			low, high := *ratio.Estimate.Low, *ratio.Estimate.High
 			if low == high {
 				t.Errorf("an interval of width zero at %g", low)
@@ -157,25 +156,25 @@ func TestPhasesAreReadByAClock(t *testing.T) {
 func TestDecisionsThatBlocksCannotCarry(t *testing.T) {
 	faster := func(spec *runSpec) { spec.Gates[0].Bound = "1" }
 	cases := map[string]struct {
-		scenario simulate.Scenario
+		scenario fixture.Scenario
 		edit     func(*runSpec)
 		outcome  any
 		message  string
 	}{
-		"5 % faster is Go":                {simulate.Scenario{Trial: 0.002}, faster, goes, "holds over"},
-		"in the same order always":        {simulate.Scenario{Trial: 0.002}, func(spec *runSpec) { spec.Design.Order = "Sequential" }, inconclusive, "spec.design.order: Sequential"},
-		"with a rare slowdown declared":   {simulate.Scenario{Trial: 0.002}, func(spec *runSpec) { spec.Design.RareSlowdown = "20%" }, inconclusive, "spans the bound"},
-		"a small rare slowdown leaves it": {simulate.Scenario{Trial: 0.002}, func(spec *runSpec) { spec.Design.RareSlowdown = "2%" }, goes, "holds over"},
-		"with a correlation declared":     {simulate.Scenario{Trial: 0.02}, func(spec *runSpec) { spec.Design.BlockCorrelation = "0.85" }, inconclusive, "spans the bound"},
+		"5 % faster is Go":                {fixture.Scenario{Trial: 0.002}, faster, goes, "holds over"},
+		"in the same order always":        {fixture.Scenario{Trial: 0.002}, func(spec *runSpec) { spec.Design.Order = "Sequential" }, inconclusive, "spec.design.order: Sequential"},
+		"with a rare slowdown declared":   {fixture.Scenario{Trial: 0.002}, func(spec *runSpec) { spec.Design.RareSlowdown = "20%" }, inconclusive, "spans the bound"},
+		"a small rare slowdown leaves it": {fixture.Scenario{Trial: 0.002}, func(spec *runSpec) { spec.Design.RareSlowdown = "2%" }, goes, "holds over"},
+		"with a correlation declared":     {fixture.Scenario{Trial: 0.02}, func(spec *runSpec) { spec.Design.BlockCorrelation = "0.85" }, inconclusive, "spans the bound"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			world := simulate.NewWorld(c.scenario, math.Log(0.95), 1, 1)
-			exp, err := specimen.Pair(c.edit)
+			world := fixture.NewWorld(c.scenario, math.Log(0.95), 1, 1)
+			exp, err := fixture.PairExperiment(c.edit)
 			if err != nil {
 				t.Fatal(err)
 			}
-			wave, err := simulate.Wave(exp, 0, 0, 10)
+			wave, err := fixture.Wave(exp, 0, 0, 10)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -193,7 +192,7 @@ func TestDecisionsThatBlocksCannotCarry(t *testing.T) {
 func TestBlocksThatFollowEachOtherWidenTheInterval(t *testing.T) {
 	for name, wander := range map[string]float64{"blocks that wander": 0.05, "blocks that do not": 0} {
 		t.Run(name, func(t *testing.T) {
-			found := judged(t, simulate.Scenario{Trial: 0.005, Wander: wander, Persistence: 0.85}, func(spec *runSpec) {
+			found := judged(t, fixture.Scenario{Trial: 0.005, Wander: wander, Persistence: 0.85}, func(spec *runSpec) {
 				spec.Design.Blocks.Min, spec.Design.Blocks.Max = 30, 30
 			}, nil)
 			series := found.Ratios[0].Series
@@ -210,7 +209,7 @@ func TestBlocksThatFollowEachOtherWidenTheInterval(t *testing.T) {
 // TestACoarseClockIsNamed has a program that is twice as slow by a clock with steps of its own time: no block would tell.
 func TestACoarseClockIsNamed(t *testing.T) {
 	gate := assayv1alpha1.Gate{Name: "not-slower", Metric: "time", Op: assayv1alpha1.RatioAtMost, Bound: "1.05"}
-	found := judged(t, simulate.Scenario{Trial: 0.01}, func(spec *runSpec) { spec.Gates = []assayv1alpha1.Gate{gate} },
+	found := judged(t, fixture.Scenario{Trial: 0.01}, func(spec *runSpec) { spec.Gates = []assayv1alpha1.Gate{gate} },
 		func(arm string, _ int) float64 {
 			return map[string]float64{"old": 0.001, "new": 0.002}[arm]
 		})
@@ -238,7 +237,7 @@ func TestAClockOfAnyStepDecidesOnlyWhatItShows(t *testing.T) {
 			}
 		}
 		different := map[float64]bool{}
-		got := judged(t, simulate.Scenario{Trial: 0.01}, edit, func(arm string, _ int) float64 {
+		got := judged(t, fixture.Scenario{Trial: 0.01}, edit, func(arm string, _ int) float64 {
 			took, step := seconds*math.Exp(noise*random.NormFloat64()), step
 			if arm == "new" {
 				if took *= max(ratio, step/seconds); own {

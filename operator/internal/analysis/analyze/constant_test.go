@@ -10,9 +10,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
 )
 
 // A count that is the same in every trial neither depends on the block before it nor on the node, whatever digits its sums are rounded to.
@@ -23,7 +22,7 @@ func TestAFigureThatNeverChangesIsDecided(t *testing.T) {
 		old, ratio := math.Exp(20*random.Float64()-10), math.Exp(0.3*random.NormFloat64())
 		statistics := []assayv1alpha1.Statistic{assayv1alpha1.StatisticValue, assayv1alpha1.StatisticMedian, assayv1alpha1.StatisticP50}
 		statistic := statistics[random.IntN(len(statistics))]
-		exp, err := specimen.Pair(func(spec *runSpec) {
+		exp, err := fixture.PairExperiment(func(spec *runSpec) {
 			spec.Design.Blocks = assayv1alpha1.Blocks{Min: int32(blocks), Max: int32(blocks)}
 			of := assayv1alpha1.Gate{Name: "ratio", Metric: "time", Statistic: statistic, Op: assayv1alpha1.RatioAtMost, Bound: "1"}
 			level := of
@@ -34,11 +33,11 @@ func TestAFigureThatNeverChangesIsDecided(t *testing.T) {
 			t.Fatal(err)
 		}
 		exp.Plan.Metrics[0].Unit, exp.Plan.Gates[1].Bound = "By", ptr.To(old)
-		wave, err := simulate.Wave(exp, 0, 0, blocks)
+		wave, err := fixture.Wave(exp, 0, 0, blocks)
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := &simulatedRun{exp: exp, waves: []record.Wave{*wave}, attempts: simulate.NewWorld(simulate.Scenario{}, 0, 1, 1).Run(exp, wave)}
+		l := &simulatedRun{exp: exp, waves: []record.Wave{*wave}, attempts: fixture.NewWorld(fixture.Scenario{}, 0, 1, 1).Run(exp, wave)}
 		for i := range l.attempts {
 			a, result := &l.attempts[i], *l.attempts[i].Result
 			value := map[string]float64{"old": old, "new": old * ratio}[a.Arm]

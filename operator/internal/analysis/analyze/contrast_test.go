@@ -7,8 +7,8 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis/contrast"
 	"assay.dev/assay/operator/internal/analysis/stats"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
 )
 
 // TestAContrastWithTheBaselineIsTheRatioOfTheReport holds the two ways to one ratio together, on many machines: a value with a standard
@@ -16,7 +16,7 @@ import (
 func TestAContrastWithTheBaselineIsTheRatioOfTheReport(t *testing.T) {
 	compared, widened := 0, 0
 	for seed := range uint64(40) {
-		run := simulated(t, 6+int(seed/2), simulate.Machine{Seed: seed, Noise: quiet}, nil)
+		run := simulated(t, 6+int(seed/2), fixture.Machine{Seed: seed, Noise: quiet}, nil)
 		if seed%2 == 1 {
 			run.coarse([]float64{1e-3, 4e-3, 0.0156}[seed/2%3])
 		}
@@ -71,7 +71,7 @@ func (l *simulatedRun) coarse(step float64) {
 // A correlation that the design declares is allowed for where there are blocks enough, in what combines runs as at gates.
 func TestAContrastOfTooFewBlocksForTheDeclaredCorrelationIsNone(t *testing.T) {
 	for blocks, want := range map[int]string{5: "to allow for the correlation of 0.5", 6: ""} {
-		run := simulated(t, 12, simulate.Machine{Seed: 3, Noise: quiet}, func(spec *runSpec, template *templateSpec) {
+		run := simulated(t, 12, fixture.Machine{Seed: 3, Noise: quiet}, func(spec *runSpec, template *templateSpec) {
 			onePoint()(spec, template)
 			spec.Design.BlockCorrelation = "0.5"
 		})

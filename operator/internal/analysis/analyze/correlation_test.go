@@ -10,9 +10,8 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
 )
 
 // A correlation that is declared is allowed for, whatever blocks are left and wherever they ran, or nothing is decided: where nothing
@@ -40,17 +39,17 @@ func TestADeclaredCorrelationIsAllowedForOrNothingIsDecided(t *testing.T) {
 			const runs = 200
 			decided := 0
 			for seed := range runs {
-				exp, err := specimen.Pair(func(s *runSpec) {
+				exp, err := fixture.PairExperiment(func(s *runSpec) {
 					s.Design.BlockCorrelation, s.Design.Blocks = "0.85", assayv1alpha1.Blocks{Min: c.blocks, Max: c.blocks}
 				})
 				if err != nil {
 					t.Fatal(err)
 				}
-				wave, err := simulate.Wave(exp, 0, 0, int(c.blocks))
+				wave, err := fixture.Wave(exp, 0, 0, int(c.blocks))
 				if err != nil {
 					t.Fatal(err)
 				}
-				world := simulate.NewWorld(simulate.Scenario{Trial: 0.002, Wander: 0.03, Persistence: 0.85}, 0, 3, uint64(seed))
+				world := fixture.NewWorld(fixture.Scenario{Trial: 0.002, Wander: 0.03, Persistence: 0.85}, 0, 3, uint64(seed))
 				attempts := world.Run(exp, wave)
 				for i := range attempts {
 					c.change(t, &attempts[i])
@@ -76,7 +75,7 @@ func TestADeclaredCorrelationIsAllowedForOrNothingIsDecided(t *testing.T) {
 // noisyIn has somebody else at work in a block.
 func noisyIn(block int) func(*testing.T, *record.Attempt) {
 	return func(t *testing.T, a *record.Attempt) {
-		a.Noise = simulate.Quiet(a.DurationSeconds)
+		a.Noise = fixture.Quiet(a.DurationSeconds)
 		if numbered(t, a) == block {
 			a.Noise.During.OtherWorkRatio = ptr.To(0.4)
 		}

@@ -9,8 +9,8 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/contrast"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
 )
 
 // onePoint is a run at one point with such gates.
@@ -44,7 +44,7 @@ func (l *simulatedRun) shared(arm string, from, count int) {
 
 // No arm has a gate here, but for the one that allows an arm to fail.
 func TestWhatKeepsArmsFromBeingComparedIsFoundWithoutGates(t *testing.T) {
-	machine := simulate.Machine{Seed: 3, Noise: quiet, Seconds: simulate.ScanSeconds}
+	machine := fixture.Machine{Seed: 3, Noise: quiet, Seconds: fixture.ScanSeconds}
 	half := assayv1alpha1.Gate{Name: "half", Op: assayv1alpha1.Completes, Bound: "0.5", Candidate: "fused-m4r"}
 	crash := func(_ int, a *record.Attempt) { a.Outcome, a.Result = record.Failed, nil }
 	some := func(every int, change func(int, *record.Attempt)) func(int, *record.Attempt) {
@@ -182,13 +182,13 @@ func TestWhatKeepsArmsFromBeingComparedIsFoundWithoutGates(t *testing.T) {
 func TestAFigureHasWhatItIsWithOtherEnvironments(t *testing.T) {
 	for name, slowdown := range map[string]float64{"the same": 1, "another one": 1.5} {
 		t.Run(name, func(t *testing.T) {
-			run := simulated(t, 12, simulate.Machine{Seed: 3, Noise: quiet}, onePoint())
+			run := simulated(t, 12, fixture.Machine{Seed: 3, Noise: quiet}, onePoint())
 			for i := range run.attempts {
 				a := &run.attempts[i]
 				if a.Block < "w000-b0004" {
 					a.Environment.Hard = map[string]any{"cpuModel": "Xeon"}
 					if a.Arm == "fused-m4r" {
-						simulate.Neighbour{Slowdown: slowdown}.Disturb(a)
+						fixture.Neighbour{Slowdown: slowdown}.Disturb(a)
 					}
 				}
 			}
@@ -208,7 +208,7 @@ func TestAFigureHasWhatItIsWithOtherEnvironments(t *testing.T) {
 }
 
 // inTurns has fused-naive before fused-m4r in every block, and the baseline before both in one and after both in the next.
-func (l *simulatedRun) inTurns(machine simulate.Machine) {
+func (l *simulatedRun) inTurns(machine fixture.Machine) {
 	wave := &l.waves[0]
 	for i := range wave.Blocks {
 		places := map[string]int{"fused-naive": 1, "fused-m4r": 2, "loop": i % 2 * 3}
@@ -221,7 +221,7 @@ func (l *simulatedRun) inTurns(machine simulate.Machine) {
 
 // Whoever is unlike everybody else at every point is one doubt, so that an analysis can be read.
 func TestDoubtsAreBounded(t *testing.T) {
-	run := simulated(t, 3, simulate.Machine{Seed: 3, Noise: quiet, Seconds: factor(1)}, func(spec *runSpec, _ *templateSpec) {
+	run := simulated(t, 3, fixture.Machine{Seed: 3, Noise: quiet, Seconds: factor(1)}, func(spec *runSpec, _ *templateSpec) {
 		spec.Gates, spec.Predictions, spec.Budget.Trials = nil, nil, 10000
 		for i := range 31 {
 			name := fmt.Sprintf("arm-%d", i)

@@ -13,9 +13,8 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
 )
 
 // What cannot be written down leaves a run without any verdict: whoever writes attempts could take it away.
@@ -104,15 +103,15 @@ func TestAnAnalysisIsReadWhateverProgramsSayOfThemselves(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			exp, err := specimen.Pair(c.edit)
+			exp, err := fixture.PairExperiment(c.edit)
 			if err != nil {
 				t.Fatal(err)
 			}
-			wave, err := simulate.Wave(exp, 0, 0, exp.Plan.Design.Blocks.Min)
+			wave, err := fixture.Wave(exp, 0, 0, exp.Plan.Design.Blocks.Min)
 			if err != nil {
 				t.Fatal(err)
 			}
-			attempts := simulate.NewWorld(simulate.Scenario{Trial: 0.01}, 0.5, 1, 1).Run(exp, wave)
+			attempts := fixture.NewWorld(fixture.Scenario{Trial: 0.01}, 0.5, 1, 1).Run(exp, wave)
 			for i := range attempts {
 				if a := &attempts[i]; a.Arm == "new" {
 					result := *a.Result

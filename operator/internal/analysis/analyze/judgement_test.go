@@ -12,9 +12,8 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
 )
 
 // phase is a wave with its purpose, its blocks and its own truth.
@@ -25,23 +24,23 @@ type phase struct {
 }
 
 // inWaves runs the scan experiment in several waves.
-func inWaves(t *testing.T, noise simulate.Noise, edit func(*runSpec, *templateSpec), phases ...phase) *simulatedRun {
+func inWaves(t *testing.T, noise fixture.Noise, edit func(*runSpec, *templateSpec), phases ...phase) *simulatedRun {
 	t.Helper()
-	exp, err := specimen.Scan(edit)
+	exp, err := fixture.ScanExperiment(edit)
 	if err != nil {
 		t.Fatal(err)
 	}
 	l := &simulatedRun{exp: exp}
 	first := 0
 	for number, p := range phases {
-		wave, err := simulate.Wave(exp, number, first, p.blocks)
+		wave, err := fixture.Wave(exp, number, first, p.blocks)
 		if err != nil {
 			t.Fatal(err)
 		}
 		wave.Purpose = p.purpose
 		first += p.blocks
 		l.waves = append(l.waves, *wave)
-		l.attempts = append(l.attempts, simulate.Machine{Seed: uint64(number + 1), Noise: noise, Seconds: p.seconds}.Run(exp, wave)...)
+		l.attempts = append(l.attempts, fixture.Machine{Seed: uint64(number + 1), Noise: noise, Seconds: p.seconds}.Run(exp, wave)...)
 	}
 	return l
 }
@@ -310,7 +309,7 @@ func TestControls(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := simulated(t, 10, simulate.Machine{Seed: 1, Noise: quiet, Seconds: c.seconds}, c.edit)
+			l := simulated(t, 10, fixture.Machine{Seed: 1, Noise: quiet, Seconds: c.seconds}, c.edit)
 			if c.tamper != nil {
 				c.tamper(l)
 			}
@@ -345,7 +344,7 @@ func TestControls(t *testing.T) {
 func TestANullArmThatMovesTakesTheDecisionOnlyWhereItMoved(t *testing.T) {
 	both := gates(assayv1alpha1.Gate{Name: "gain", Metric: "throughput", At: assayv1alpha1.ParameterValues{"batchSize": "8"},
 		Op: assayv1alpha1.RatioAtLeast, Bound: "1.5"})
-	got := simulated(t, 10, simulate.Machine{Seed: 1, Noise: quiet, Seconds: func(point record.Point, arm string) float64 {
+	got := simulated(t, 10, fixture.Machine{Seed: 1, Noise: quiet, Seconds: func(point record.Point, arm string) float64 {
 		if point.Parameters["pendingDelta"] == "1" {
 			return nullAt(1.1, factor(1.7))(point, arm)
 		}
@@ -363,7 +362,7 @@ func TestANullArmThatMovesTakesTheDecisionOnlyWhereItMoved(t *testing.T) {
 }
 
 func TestTheNullArmIsShownBesideTheCandidatesAndNeverJudged(t *testing.T) {
-	got := simulated(t, 10, simulate.Machine{Seed: 1, Noise: quiet, Seconds: nullAt(1, factor(1.7))},
+	got := simulated(t, 10, fixture.Machine{Seed: 1, Noise: quiet, Seconds: nullAt(1, factor(1.7))},
 		withNull(gates(gainAt8("1.5")))).analyze()
 	if !slices.ContainsFunc(got.Ratios, func(r analysis.RatioResult) bool { return r.Candidate == "null" }) {
 		t.Error("no ratio of the null arm")
@@ -393,7 +392,7 @@ func TestManyControlsRarelyMoveByAccident(t *testing.T) {
 	const runs = 300
 	alarms := 0
 	for seed := range uint64(runs) {
-		got := simulated(t, 5, simulate.Machine{Seed: seed, Noise: quiet, Seconds: nullAt(1, factor(1)), Samples: 2}, many).analyze()
+		got := simulated(t, 5, fixture.Machine{Seed: seed, Noise: quiet, Seconds: nullAt(1, factor(1)), Samples: 2}, many).analyze()
 		if len(got.Controls) != 12 {
 			t.Fatalf("%d controls, want 12", len(got.Controls))
 		}
@@ -409,7 +408,7 @@ func TestManyControlsRarelyMoveByAccident(t *testing.T) {
 }
 
 func TestGateConfidence(t *testing.T) {
-	l := simulated(t, 8, simulate.Machine{Seed: 1, Noise: quiet, Seconds: factor(1.7)}, gates(gainAt8("1.5")))
+	l := simulated(t, 8, fixture.Machine{Seed: 1, Noise: quiet, Seconds: factor(1.7)}, gates(gainAt8("1.5")))
 	got := l.analyze()
 	var ratio analysis.Estimate
 	for _, r := range got.Ratios {
@@ -449,7 +448,7 @@ func TestValidBlocksCountWhatNeedNotBeMeasuredAgain(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := simulated(t, 8, simulate.Machine{Seed: 1, Noise: quiet}, gates(gainAt8("1.5")))
+			l := simulated(t, 8, fixture.Machine{Seed: 1, Noise: quiet}, gates(gainAt8("1.5")))
 			l.each("fused-m4r", func(a *record.Attempt) {
 				if a.Block == "w000-b0001" || a.Block == "w000-b0002" {
 					c.change(a)
@@ -467,12 +466,12 @@ func TestTheRunIsGoOnlyBeyondTheChancesItHad(t *testing.T) {
 	// A candidate whose gate holds narrowly, alone and as one of two.
 	one := gainAt8("1.5")
 	one.Candidate = "fused-m4r"
-	machine := simulate.Machine{Seed: 3, Noise: simulate.Noise{Block: 0.02, Arm: 0, Trial: 0.045, Sample: 0.01},
+	machine := fixture.Machine{Seed: 3, Noise: fixture.Noise{Block: 0.02, Arm: 0, Trial: 0.045, Sample: 0.01},
 		Seconds: func(point record.Point, arm string) float64 {
 			if arm == "fused-m4r" {
-				return simulate.ScanSeconds(point, "loop") / 1.62
+				return fixture.ScanSeconds(point, "loop") / 1.62
 			}
-			return simulate.ScanSeconds(point, "loop")
+			return fixture.ScanSeconds(point, "loop")
 		}}
 	alone := simulated(t, 8, machine, gates(one)).analyze()
 	if alone.Verdict != goes {
@@ -534,7 +533,7 @@ func TestNodes(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := simulated(t, c.blocks, simulate.Machine{Seed: 1, Noise: quiet, Seconds: factor(1.7)}, gates(gainAt8("1.5")))
+			l := simulated(t, c.blocks, fixture.Machine{Seed: 1, Noise: quiet, Seconds: factor(1.7)}, gates(gainAt8("1.5")))
 			onNodes(l, c.nodes, c.slower)
 			got := l.analyze()
 			if len(got.Excluded) > 0 {
@@ -567,7 +566,7 @@ func TestNodes(t *testing.T) {
 
 func TestRankings(t *testing.T) {
 	turning := func(point record.Point, arm string) float64 {
-		seconds := simulate.ScanSeconds(point, "loop")
+		seconds := fixture.ScanSeconds(point, "loop")
 		switch {
 		case arm == "fused-m4r" && point.Parameters["batchSize"] == "8":
 			return seconds / 2
@@ -606,7 +605,7 @@ func TestRankings(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := simulated(t, 8, simulate.Machine{Seed: 1, Noise: quiet, Seconds: c.seconds}, gates())
+			l := simulated(t, 8, fixture.Machine{Seed: 1, Noise: quiet, Seconds: c.seconds}, gates())
 			if c.tamper != nil {
 				c.tamper(l)
 			}
@@ -627,7 +626,7 @@ func TestRankings(t *testing.T) {
 }
 
 func TestAnArmThatRanTwoBuildsRaisesAWarning(t *testing.T) {
-	l := simulated(t, 4, simulate.Machine{Seed: 1, Noise: quiet}, gates())
+	l := simulated(t, 4, fixture.Machine{Seed: 1, Noise: quiet}, gates())
 	l.lastOf("fused-m4r").Result.Workload.Version = "0.2.0"
 	if warnings := strings.Join(l.analyze().Warnings, "\n"); !strings.Contains(warnings, "the trials of arm fused-m4r ran 2 builds") {
 		t.Errorf("warnings %q", warnings)
@@ -680,7 +679,7 @@ func TestAControlIsComparedOnceForAllGatesThatLookThere(t *testing.T) {
 		return assayv1alpha1.Gate{Name: name, Metric: "latency", At: at8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05"}
 	}
 	parity := assayv1alpha1.Gate{Name: "same", At: assayv1alpha1.ParameterValues{"batchSize": "1"}, Op: assayv1alpha1.ParityEqual}
-	l := simulated(t, 8, simulate.Machine{Seed: 1, Noise: quiet, Seconds: factor(1)}, func(spec *runSpec, template *templateSpec) {
+	l := simulated(t, 8, fixture.Machine{Seed: 1, Noise: quiet, Seconds: factor(1)}, func(spec *runSpec, template *templateSpec) {
 		gates(parity, within("slower"), within("as fast"))(spec, template)
 		spec.Design.NullArm, spec.Design.ControlPhases = true, []string{"expand"}
 	})

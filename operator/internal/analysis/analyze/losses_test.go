@@ -13,23 +13,22 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
 )
 
 // pair is a run of two arms of 20 trials each, in which the candidate's time is the baseline's times a factor.
 func pair(t testing.TB, factor float64, edit func(*runSpec)) *simulatedRun {
 	t.Helper()
-	exp, err := specimen.Pair(edit)
+	exp, err := fixture.PairExperiment(edit)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wave, err := simulate.Wave(exp, 0, 0, 10)
+	wave, err := fixture.Wave(exp, 0, 0, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
-	attempts := simulate.NewWorld(simulate.Scenarios()[0], math.Log(factor), 1, 1).Run(exp, wave)
+	attempts := fixture.NewWorld(fixture.Scenarios()[0], math.Log(factor), 1, 1).Run(exp, wave)
 	return &simulatedRun{exp: exp, waves: []record.Wave{*wave}, attempts: attempts}
 }
 
@@ -71,14 +70,14 @@ func absolute(op assayv1alpha1.GateOperator, bound string) func(*runSpec) {
 	}
 }
 
-func way(t testing.TB, name string) simulate.Loss {
-	for _, loss := range simulate.Losses() {
+func way(t testing.TB, name string) fixture.Loss {
+	for _, loss := range fixture.Losses() {
 		if loss.Name == name {
 			return loss
 		}
 	}
 	t.Fatalf("no loss %q", name)
-	return simulate.Loss{}
+	return fixture.Loss{}
 }
 
 func TestLossesNeverHelp(t *testing.T) {
@@ -234,7 +233,7 @@ func TestATrialThatOnlyAnotherExecutionHasIsOneOfWhichNothingIsKnown(t *testing.
 }
 
 func TestEveryArmHasOneRowOfCompleting(t *testing.T) {
-	got := simulated(t, 4, simulate.Machine{Seed: 1, Noise: quiet}, gates(gainAt8("1.5"))).analyze()
+	got := simulated(t, 4, fixture.Machine{Seed: 1, Noise: quiet}, gates(gainAt8("1.5"))).analyze()
 	var rows []string
 	for _, gate := range got.Gates {
 		if gate.Op == experiment.Completes {
@@ -244,13 +243,13 @@ func TestEveryArmHasOneRowOfCompleting(t *testing.T) {
 	if want := []string{"loop  Blocking Go", "fused-naive  Blocking Go", "fused-m4r  Blocking Go"}; !slices.Equal(rows, want) {
 		t.Errorf("%q, want %q", rows, want)
 	}
-	bare := simulated(t, 4, simulate.Machine{Seed: 1, Noise: quiet}, gates()).analyze()
+	bare := simulated(t, 4, fixture.Machine{Seed: 1, Noise: quiet}, gates()).analyze()
 	if len(bare.Gates) != 0 || bare.Verdict != "" {
 		t.Errorf("a run without gates has %d and the verdict %q", len(bare.Gates), bare.Verdict)
 	}
 	advisory := gainAt8("1.5")
 	advisory.Severity = assayv1alpha1.Advisory
-	if asks := simulated(t, 4, simulate.Machine{Seed: 1, Noise: quiet}, gates(advisory)).analyze(); asks.Verdict != "" {
+	if asks := simulated(t, 4, fixture.Machine{Seed: 1, Noise: quiet}, gates(advisory)).analyze(); asks.Verdict != "" {
 		t.Errorf("a run that asks for nothing that decides has the verdict %q", asks.Verdict)
 	}
 }
@@ -301,7 +300,7 @@ func TestPercentilesOfSamplesSomeOfWhichAreZeroOrCensored(t *testing.T) {
 			of("9223372036854775807", timeouts(23)), noGo},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := simulated(t, 12, simulate.Machine{Seed: 1, Noise: quiet, Seconds: factor(c.factor)}, edit(c.statistic))
+			l := simulated(t, 12, fixture.Machine{Seed: 1, Noise: quiet, Seconds: factor(c.factor)}, edit(c.statistic))
 			c.spoil(l)
 			if got := l.analyze(); got.Candidates[1].Verdict != c.want {
 				t.Errorf("%s: %s", got.Candidates[1].Verdict, got.Candidates[1].Reason)
@@ -312,7 +311,7 @@ func TestPercentilesOfSamplesSomeOfWhichAreZeroOrCensored(t *testing.T) {
 
 func TestATimeoutIsTheWorstOfARate(t *testing.T) {
 	for count, want := range map[int]experiment.Verdict{0: goes, 1: inconclusive, 13: noGo} {
-		l := simulated(t, 12, simulate.Machine{Seed: 1, Noise: quiet, Seconds: factor(1.2)}, func(spec *runSpec, template *templateSpec) {
+		l := simulated(t, 12, fixture.Machine{Seed: 1, Noise: quiet, Seconds: factor(1.2)}, func(spec *runSpec, template *templateSpec) {
 			gates(gainAt8("1.1"), assayv1alpha1.Gate{Name: "done", Op: assayv1alpha1.Completes, Severity: assayv1alpha1.Advisory})(spec, template)
 		})
 		seen := 0
@@ -369,15 +368,15 @@ func TestABlockThatHungIsOfItsNode(t *testing.T) {
 
 // Builds are as many as there are, whatever became of their blocks.
 func TestABlockThatHungIsOfItsBuild(t *testing.T) {
-	exp, err := specimen.Of(simulate.Scenario{Builds: 2})
+	exp, err := fixture.ScenarioExperiment(fixture.Scenario{Builds: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	wave, err := simulate.Wave(exp, 0, 0, 10)
+	wave, err := fixture.Wave(exp, 0, 0, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
-	attempts := simulate.NewWorld(simulate.Scenario{Trial: 0.01, Builds: 2}, 0, 1, 1).Run(exp, wave)
+	attempts := fixture.NewWorld(fixture.Scenario{Trial: 0.01, Builds: 2}, 0, 1, 1).Run(exp, wave)
 	l := &simulatedRun{exp: exp, waves: []record.Wave{*wave}, attempts: attempts}
 	width := func() float64 {
 		e := l.analyze().Arms[0].Estimate

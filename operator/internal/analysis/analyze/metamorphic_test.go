@@ -13,16 +13,15 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
 )
 
 // anyScenario is a machine with some of what the method allows for.
-func anyScenario(random *rand.Rand) simulate.Scenario {
+func anyScenario(random *rand.Rand) fixture.Scenario {
 	pick := func(of ...float64) float64 { return of[random.IntN(len(of))] }
-	out := simulate.Scenario{
-		Trial: pick(0, 0.001, 0.01), Shape: []simulate.Shape{simulate.Normal, simulate.Heavy, simulate.Outliers, simulate.Skewed}[random.IntN(4)],
+	out := fixture.Scenario{
+		Trial: pick(0, 0.001, 0.01), Shape: []fixture.Shape{fixture.Normal, fixture.Heavy, fixture.Outliers, fixture.Skewed}[random.IntN(4)],
 		Candidate: pick(0, 0, 3), Block: pick(0, 0.05), Drift: pick(0, 0, 0.02), Nodes: random.IntN(5), NodeSpeed: pick(0, 0.1),
 		NodeRatio: pick(0, 0, 0.02), Wander: pick(0, 0, 0.02), Persistence: 0.8,
 	}
@@ -36,7 +35,7 @@ func anyScenario(random *rand.Rand) simulate.Scenario {
 func anyRun(t *testing.T, random *rand.Rand, unit string) *simulatedRun {
 	t.Helper()
 	scenario, blocks := anyScenario(random), int32(3+random.IntN(14))
-	exp, err := specimen.Pair(func(spec *runSpec) {
+	exp, err := fixture.PairExperiment(func(spec *runSpec) {
 		spec.Design.Blocks = assayv1alpha1.Blocks{Min: blocks, Max: blocks}
 		spec.Design.BlockCorrelation = []string{"", "", "0.5"}[random.IntN(3)]
 		spec.Gates = append(spec.Gates, assayv1alpha1.Gate{Name: "fast", Metric: "time", Op: assayv1alpha1.AtMost, Bound: "1s"})
@@ -55,7 +54,7 @@ func anyRun(t *testing.T, random *rand.Rand, unit string) *simulatedRun {
 	}
 	effect := []float64{-0.02, 0, 0.01, 0.02, 0.1}[random.IntN(5)]
 	l := &simulatedRun{exp: exp, waves: []record.Wave{*wave}}
-	l.attempts = simulate.NewWorld(scenario, effect, random.Uint64(), 1).Run(exp, wave)
+	l.attempts = fixture.NewWorld(scenario, effect, random.Uint64(), 1).Run(exp, wave)
 	for i := range l.attempts {
 		l.attempts[i].Result.Metrics["time"].Unit = unit
 	}
@@ -182,6 +181,6 @@ func alikeTurned(a, b *analysis.Estimate, turned func(float64) float64) bool {
 }
 
 // simulateOn lays out blocks on the nodes of a scenario.
-func simulateOn(exp *experiment.Experiment, scenario simulate.Scenario, blocks int) (*record.Wave, error) {
+func simulateOn(exp *experiment.Experiment, scenario fixture.Scenario, blocks int) (*record.Wave, error) {
 	return design.BuildWave(exp, 0, 0, blocks, scenario.Lanes())
 }

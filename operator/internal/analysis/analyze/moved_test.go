@@ -11,8 +11,8 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
 )
 
 // What went badly is not out of sight where it was moved: into an execution that does not count, into a warm-up, or out of the plan.
@@ -150,7 +150,7 @@ func TestAnOutputThatIsNotThereIsNotEqual(t *testing.T) {
 		"nor is that of a trial that is known to begin": {take: true, unfinished: marker, want: inconclusive},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := simulated(t, 8, simulate.Machine{Seed: 1, Noise: quiet, Seconds: factor(1.5)}, gates(gainAt8("1.1"),
+			l := simulated(t, 8, fixture.Machine{Seed: 1, Noise: quiet, Seconds: factor(1.5)}, gates(gainAt8("1.1"),
 				assayv1alpha1.Gate{Name: "same", Op: assayv1alpha1.ParityEqual},
 				assayv1alpha1.Gate{Name: "done", Op: assayv1alpha1.Completes, Bound: "0.9"}))
 			one := l.lastOf("fused-m4r")

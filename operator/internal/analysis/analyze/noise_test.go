@@ -11,15 +11,15 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
 )
 
 // memoryNeighbour halves the memory's speed: the trials' times and the canary's tell the same story. Where he shares the trials' CPUs
 // he shows in otherWork as well.
 var (
-	memoryNeighbour = simulate.Neighbour{Slowdown: 1.6, Canary: 1.8}
-	cpuNeighbour    = simulate.Neighbour{Slowdown: 1.6, OtherWork: 0.4, Spin: 1.3}
+	memoryNeighbour = fixture.Neighbour{Slowdown: 1.6, Canary: 1.8}
+	cpuNeighbour    = fixture.Neighbour{Slowdown: 1.6, OtherWork: 0.4, Spin: 1.3}
 )
 
 func environmentOf(policy assayv1alpha1.ViolationPolicy, limits assayv1alpha1.NoiseLimits) func(*runSpec, *templateSpec) {
@@ -30,7 +30,7 @@ func environmentOf(policy assayv1alpha1.ViolationPolicy, limits assayv1alpha1.No
 }
 
 // beside lets the neighbour work while trials of some arms run in some blocks; without arms, while any does.
-func beside(neighbour simulate.Neighbour, arms []string, blocks ...int) func(*simulatedRun) {
+func beside(neighbour fixture.Neighbour, arms []string, blocks ...int) func(*simulatedRun) {
 	return func(l *simulatedRun) {
 		for i := range l.attempts {
 			a := &l.attempts[i]
@@ -70,16 +70,16 @@ func TestANeighbour(t *testing.T) {
 			tamper: beside(cpuNeighbour, nil, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9), verdict: invalid, invalid: 10 * perBlock,
 		},
 		"under the hypervisor": {
-			tamper: beside(simulate.Neighbour{Slowdown: 1.2, Steal: 0.17}, nil, 2), verdict: goes, invalid: perBlock,
+			tamper: beside(fixture.Neighbour{Slowdown: 1.2, Steal: 0.17}, nil, 2), verdict: goes, invalid: perBlock,
 			says: "steal 17 %, limit 2 %",
 		},
 		"one who was there for the candidates only is not known to be a neighbour: never a Go for it, and never a NoGo": {
-			tamper: beside(simulate.Neighbour{Slowdown: 2, OtherWork: 0.5}, candidates, 2, 3, 4), verdict: inconclusive, invalid: 3 * 16,
+			tamper: beside(fixture.Neighbour{Slowdown: 2, OtherWork: 0.5}, candidates, 2, 3, 4), verdict: inconclusive, invalid: 3 * 16,
 			reason: "noise limits leave out 24 of 96 trials of fused-m4r and 0 of 96 of loop over all points (Fisher's exact test, p = 2.3e-08)",
 			warns:  "noise limits left out trials of some arms more often than of others: 0 of 96 trials of loop, 24 of 96 trials of fused-naive",
 		},
 		"where every trial counted says the same, arms that lost trials at different rates are a warning": {
-			tamper: beside(simulate.Neighbour{Slowdown: 1, OtherWork: 0.5}, candidates, 2, 3, 4), verdict: goes, invalid: 3 * 16,
+			tamper: beside(fixture.Neighbour{Slowdown: 1, OtherWork: 0.5}, candidates, 2, 3, 4), verdict: goes, invalid: 3 * 16,
 			warns: "more often than of others",
 		},
 		"one trial is left out alone": {
@@ -94,11 +94,11 @@ func TestANeighbour(t *testing.T) {
 			warns: "8 of 96 trials of fused-naive (unlike the baseline, Fisher's exact test p = 0.0067)",
 		},
 		"waiting for a disk may be the trial's own": {
-			tamper: beside(simulate.Neighbour{Slowdown: 1.3, PressureIO: 0.6}, nil, 2), verdict: goes,
+			tamper: beside(fixture.Neighbour{Slowdown: 1.3, PressureIO: 0.6}, nil, 2), verdict: goes,
 			warns: "pressureIo beyond its limit leaves no trial out",
 		},
 		"so may waiting for memory": {
-			tamper: beside(simulate.Neighbour{Slowdown: 1.3, PressureMemory: 0.6}, nil, 2), verdict: goes,
+			tamper: beside(fixture.Neighbour{Slowdown: 1.3, PressureMemory: 0.6}, nil, 2), verdict: goes,
 			warns: "pressureMemory beyond its limit leaves no trial out",
 		},
 		"without limits there is nothing to say": {
@@ -153,7 +153,7 @@ func TestANeighbour(t *testing.T) {
 			if edit == nil {
 				edit = gates(gainAt8("0.95"))
 			}
-			run := simulated(t, 12, simulate.Machine{Seed: 3, Noise: quiet, Seconds: factor(1)}, edit)
+			run := simulated(t, 12, fixture.Machine{Seed: 3, Noise: quiet, Seconds: factor(1)}, edit)
 			if tc.tamper != nil {
 				tc.tamper(run)
 			}
@@ -188,49 +188,18 @@ func TestANeighbour(t *testing.T) {
 // he never makes it look slower.
 func TestANeighbourNeverMakesANoGo(t *testing.T) {
 	for seed := range uint64(20) {
-		run := simulated(t, 10, simulate.Machine{Seed: seed, Noise: quiet, Seconds: factor(1)}, gates(gainAt8("0.97")))
+		run := simulated(t, 10, fixture.Machine{Seed: seed, Noise: quiet, Seconds: factor(1)}, gates(gainAt8("0.97")))
 		var blocks []int
 		for n := range 10 {
 			if (seed>>(n%5))&1 == 1 {
 				blocks = append(blocks, n)
 			}
 		}
-		kinds := []simulate.Neighbour{{Slowdown: 2, OtherWork: 0.5}, {Slowdown: 1.2, Steal: 0.2}}
+		kinds := []fixture.Neighbour{{Slowdown: 2, OtherWork: 0.5}, {Slowdown: 1.2, Steal: 0.2}}
 		neighbour := kinds[seed%2]
 		beside(neighbour, []string{"fused-naive", "fused-m4r"}, blocks...)(run)
 		if got := run.analyze(); got.Verdict == noGo {
 			t.Errorf("seed %d, %+v in blocks %v: %s", seed, neighbour, blocks, got.Candidates[0].Reason)
 		}
-	}
-}
-
-// Blocks on machines that cannot be compared are not mixed into one estimate, although each block compares within itself.
-func TestBlocksOfAnotherMachineAreLeftOut(t *testing.T) {
-	run := simulated(t, 8, simulate.Machine{Seed: 1, Noise: quiet}, gates(gainAt8("1.5")))
-	for i := range run.attempts {
-		a := &run.attempts[i]
-		if a.Block >= "w000-b0005" {
-			hard := map[string]any{"cpuModel": "Xeon"}
-			for key, value := range a.Environment.Hard {
-				if key != "cpuModel" {
-					hard[key] = value
-				}
-			}
-			a.Environment.Hard = hard
-		}
-	}
-	got := run.analyze()
-	if got.Gates[0].Estimate == nil || got.Gates[0].Estimate.Blocks != 5 {
-		t.Errorf("the estimate rests on %+v, want the 5 blocks of the machine that most trials ran on", got.Gates[0].Estimate)
-	}
-	says := `cpuModel is "Xeon" here and "AMD EPYC" there`
-	named := 0
-	for _, exclusion := range got.Excluded {
-		if strings.Contains(exclusion.Reason, says) {
-			named++
-		}
-	}
-	if named != 3*24 {
-		t.Errorf("%d exclusions say %q, want all 72: %.3v", named, says, got.Excluded)
 	}
 }

@@ -10,9 +10,8 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
 )
 
 // points lets a pair of arms be measured at so many points, and its gates look at all of them.
@@ -117,13 +116,13 @@ func TestLossesAtOnePointAreNotHiddenByOtherPoints(t *testing.T) {
 // What is lost at each of many points is counted once, and not again by every gate at each of them.
 func TestLossesAtManyPointsTakeLittleLongerThanThePoints(t *testing.T) {
 	const most = 10 * time.Second
-	exp, err := specimen.Pair(both(points(1200), completes("0.01", ""), func(spec *runSpec) {
+	exp, err := fixture.PairExperiment(both(points(1200), completes("0.01", ""), func(spec *runSpec) {
 		spec.Design.Blocks = assayv1alpha1.Blocks{Min: 5, Max: 5}
 	}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	wave, err := simulate.Wave(exp, 0, 0, 5)
+	wave, err := fixture.Wave(exp, 0, 0, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +131,7 @@ func TestLossesAtManyPointsTakeLittleLongerThanThePoints(t *testing.T) {
 		"most of those of one arm": func(_ int, a *record.Attempt) bool { return a.Arm == "new" && numbered(t, a) > 0 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			attempts := simulate.NewWorld(simulate.Scenario{Trial: 0.01}, 0, 1, 1).Run(exp, wave)
+			attempts := fixture.NewWorld(fixture.Scenario{Trial: 0.01}, 0, 1, 1).Run(exp, wave)
 			for i := range attempts {
 				if a := &attempts[i]; lost(i, a) {
 					a.Outcome, a.ExitCode, a.Result = record.Failed, ptr.To(1), nil

@@ -5,8 +5,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/explain"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
+	"assay.dev/assay/operator/internal/fixture"
 )
 
 // What a pilot of ten blocks says is what the run then takes, on average.
@@ -14,17 +13,17 @@ func TestAPilotForetellsTheRun(t *testing.T) {
 	const runs, wanted = 200, 0.01
 	var sum float64
 	for seed := range uint64(runs) {
-		exp, err := specimen.Pair(func(spec *assayv1alpha1.BenchmarkRunSpec) {
+		exp, err := fixture.PairExperiment(func(spec *assayv1alpha1.BenchmarkRunSpec) {
 			spec.Design.Stop = &assayv1alpha1.Stop{RelativeHalfWidth: "1%"}
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		wave, err := simulate.Wave(exp, 0, 0, 10)
+		wave, err := fixture.Wave(exp, 0, 0, 10)
 		if err != nil {
 			t.Fatal(err)
 		}
-		world := simulate.NewWorld(simulate.Scenario{Trial: 0.02}, 0, seed, 1)
+		world := fixture.NewWorld(fixture.Scenario{Trial: 0.02}, 0, seed, 1)
 		run := &simulatedRun{exp: exp, attempts: world.Run(exp, wave)}
 		run.waves = append(run.waves, *wave)
 		needed := explain.Expected(exp, run.analyze().Gates)

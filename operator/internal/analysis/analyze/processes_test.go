@@ -9,8 +9,9 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
+	"assay.dev/assay/operator/internal/format"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
 )
 
 // silent is a workload that reports nothing: only its processes are known.
@@ -66,7 +67,7 @@ func TestWhatTheRunnerReadsIsJudged(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := simulated(t, 8, simulate.Machine{Seed: 1, Noise: quiet}, silent(tc.gate))
+			l := simulated(t, 8, fixture.Machine{Seed: 1, Noise: quiet}, silent(tc.gate))
 			for arm, by := range twice {
 				using(l, arm, func(block int, a *record.Attempt) {
 					by := by * (1 + 0.001*float64(block%3))
@@ -120,7 +121,7 @@ func TestACountOfZeroNeitherDecidesNorExcuses(t *testing.T) {
 		"nor is one that reads 0 of the baseline's": {"systemTime", 0.5, none, first, inconclusive, "values that are not positive (in 1 of 32 trials)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := simulated(t, 8, simulate.Machine{Seed: 1, Noise: quiet}, silent(assayv1alpha1.Gate{
+			l := simulated(t, 8, fixture.Machine{Seed: 1, Noise: quiet}, silent(assayv1alpha1.Gate{
 				Name: "g", Metric: "process." + c.metric, Op: assayv1alpha1.RatioAtMost, Bound: "1.1", Candidate: "fused-m4r", At: at8,
 			}))
 			for arm, zero := range map[string]func(int) bool{"loop": c.baselines, "fused-m4r": c.zeros} {
@@ -184,7 +185,7 @@ func TestWhatIsReadInAPartOfTheTrialsDecidesNothing(t *testing.T) {
 		"no gate looks at the baseline's":    {"process.cpuTime", assayv1alpha1.AtMost, "700ms", baseline, 9, noSystem, goes, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := simulated(t, 8, simulate.Machine{Seed: 1, Noise: quiet}, silent(assayv1alpha1.Gate{
+			l := simulated(t, 8, fixture.Machine{Seed: 1, Noise: quiet}, silent(assayv1alpha1.Gate{
 				Name: "g", Metric: c.metric, Op: c.op, Bound: c.bound, Candidate: candidate, At: at8,
 			}))
 			for _, arm := range []string{baseline, "fused-naive", candidate} {
@@ -213,7 +214,7 @@ func TestWhatIsReadInAPartOfTheTrialsDecidesNothing(t *testing.T) {
 }
 
 func TestAServersProcessIsJudgedToo(t *testing.T) {
-	l := simulated(t, 8, simulate.Machine{Seed: 1, Noise: quiet}, func(spec *runSpec, template *templateSpec) {
+	l := simulated(t, 8, fixture.Machine{Seed: 1, Noise: quiet}, func(spec *runSpec, template *templateSpec) {
 		silent(assayv1alpha1.Gate{Name: "g", Metric: "process.server.cpuTime", Op: assayv1alpha1.RatioAtMost, Bound: "1.5",
 			Candidate: "fused-m4r", At: at8})(spec, template)
 		template.Command, template.Roles = nil,
@@ -247,7 +248,7 @@ func TestTheResultsShowWhatTheRunNames(t *testing.T) {
 		return strings.Join(out, " ")
 	}
 	memory := assayv1alpha1.Gate{Name: "g", Metric: "process.peakMemory", Op: assayv1alpha1.AtMost, Bound: "1Gi"}
-	machine := simulate.Machine{Seed: 1, Noise: quiet}
+	machine := fixture.Machine{Seed: 1, Noise: quiet}
 	if got := shown(simulated(t, 4, machine, nil).analyze()); got != "latency throughput" {
 		t.Errorf("nothing names a process metric, and shown are %s", got)
 	}
@@ -268,7 +269,7 @@ func TestTheResultsShowWhatTheRunNames(t *testing.T) {
 // Whatever a ledger says, it is judged: what an attempt does not have is missing in it.
 func TestAttemptsWithoutAResultLackWhatGatesNeed(t *testing.T) {
 	l := pair(t, 0.94, nil)
-	l.exp.Plan.Workload.Output.Format = experiment.NoOutput
+	l.exp.Plan.Workload.Output.Format = format.None
 	for i := range l.attempts {
 		l.attempts[i].Result = nil
 	}

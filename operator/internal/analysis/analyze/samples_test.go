@@ -14,8 +14,8 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
 )
 
 // latencies gives every trial of the scan experiment samples of its own: as many as number says of the n-th of its arm, and factor times as
@@ -199,7 +199,7 @@ func TestNoDecisionRestsOnHowManySamplesThereAre(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			gate := assayv1alpha1.Gate{Name: "gate", Metric: "latency", Statistic: c.statistic, At: at8, Op: cmp.Or(c.op, assayv1alpha1.RatioAtMost),
 				Bound: cmp.Or(c.bound, "1.05"), Candidate: candidate}
-			l := simulated(t, 12, simulate.Machine{Seed: 1, Noise: quiet, Seconds: factor(1)}, func(spec *runSpec, template *templateSpec) {
+			l := simulated(t, 12, fixture.Machine{Seed: 1, Noise: quiet, Seconds: factor(1)}, func(spec *runSpec, template *templateSpec) {
 				gates(gate)(spec, template)
 				if c.edit != nil {
 					c.edit(spec, template)
@@ -261,8 +261,8 @@ func TestASearchRestsOnAllSamples(t *testing.T) {
 		feasible string
 	}{"they are all there": {false, "200"}, "the slow one is left out": {true, ""}} {
 		t.Run(name, func(t *testing.T) {
-			machine := simulate.Machine{
-				Noise: simulate.Noise{Block: 0.01, Arm: 0.01}, Seconds: served(map[string]float64{"loop": 300, "fused-m4r": 700}),
+			machine := fixture.Machine{
+				Noise: fixture.Noise{Block: 0.01, Arm: 0.01}, Seconds: served(map[string]float64{"loop": 300, "fused-m4r": 700}),
 			}
 			found := searchTo(t, exp, machine, func(a *record.Attempt) {
 				latency := a.Result.Metrics["latency"]
@@ -301,7 +301,7 @@ func TestTheBestIsOfTheSameSamples(t *testing.T) {
 		}, 2, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := simulated(t, 12, simulate.Machine{Seed: 1, Noise: quiet, Seconds: factor(1)}, func(spec *runSpec, template *templateSpec) {
+			l := simulated(t, 12, fixture.Machine{Seed: 1, Noise: quiet, Seconds: factor(1)}, func(spec *runSpec, template *templateSpec) {
 				gates(assayv1alpha1.Gate{Name: "slo", Metric: "latency", Statistic: c.statistic, At: at8, Op: assayv1alpha1.AtMost, Bound: "1s"})(spec,
 					template)
 				template.Metrics[0].SamplesFrom = ""

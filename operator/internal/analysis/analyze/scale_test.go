@@ -13,10 +13,9 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
 )
 
 // ledgerOfTenThousand names, in the child process, the ledger to judge.
@@ -58,7 +57,7 @@ func TestTenThousandAttempts(t *testing.T) {
 // TestBlocksBeyondFourDigits reads and judges a ledger in which the numbers of blocks become longer than their names ask for, in the
 // middle of a wave. internal/plan plans all 12,000 of such a run.
 func TestBlocksBeyondFourDigits(t *testing.T) {
-	exp, err := specimen.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+	exp, err := fixture.ScanExperiment(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Sweep, spec.Predictions, spec.Arms, spec.Gates = nil, nil, spec.Arms[:2], spec.Gates[:1]
 		spec.Gates[0].At, spec.Gates[0].Candidate = nil, ""
 		spec.Parameters = assayv1alpha1.ParameterValues{"batchSize": "8", "pendingDelta": "0"}
@@ -71,7 +70,7 @@ func TestBlocksBeyondFourDigits(t *testing.T) {
 	var waves []*record.Wave
 	var attempts []record.Attempt
 	for i := range (first + blocks) / perWave {
-		wave, err := simulate.Wave(exp, i, i*perWave, perWave)
+		wave, err := fixture.Wave(exp, i, i*perWave, perWave)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +82,7 @@ func TestBlocksBeyondFourDigits(t *testing.T) {
 		if i*perWave < first {
 			continue
 		}
-		attempts = append(attempts, simulate.Machine{Seed: uint64(i), Noise: quiet, Seconds: simulate.ScanSeconds, Samples: 2}.Run(exp, wave)...)
+		attempts = append(attempts, fixture.Machine{Seed: uint64(i), Noise: quiet, Seconds: fixture.ScanSeconds, Samples: 2}.Run(exp, wave)...)
 	}
 	folder := t.TempDir()
 	writeObjects(t, folder, exp, waves, attempts)
@@ -114,23 +113,23 @@ func TestBlocksBeyondFourDigits(t *testing.T) {
 // writeLedger simulates a ledger with at least so many attempts.
 func writeLedger(t *testing.T, folder string, atLeast int) int {
 	t.Helper()
-	exp, err := specimen.Scan(nil)
+	exp, err := fixture.ScanExperiment(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	perBlock := len(exp.Cells) * 3
-	wave, err := simulate.Wave(exp, 0, 0, (atLeast+perBlock-1)/perBlock)
+	wave, err := fixture.Wave(exp, 0, 0, (atLeast+perBlock-1)/perBlock)
 	if err != nil {
 		t.Fatal(err)
 	}
-	attempts := simulate.Machine{Seed: 1, Noise: quiet, Seconds: simulate.ScanSeconds}.Run(exp, wave)
+	attempts := fixture.Machine{Seed: 1, Noise: quiet, Seconds: fixture.ScanSeconds}.Run(exp, wave)
 	writeObjects(t, folder, exp, []*record.Wave{wave}, attempts)
 	return len(attempts)
 }
 
 func writeObjects(t *testing.T, folder string, exp *experiment.Experiment, waves []*record.Wave, attempts []record.Attempt) {
 	t.Helper()
-	objects, err := simulate.Objects(exp, waves, attempts)
+	objects, err := fixture.Objects(exp, waves, attempts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,16 +14,15 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/search"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
 )
 
 // searchExperiment searches rates from 100 to 1600 in doublings under a median latency of at most 4 ms.
 func searchExperiment(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec)) *experiment.Experiment {
 	t.Helper()
-	exp, err := specimen.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {
+	exp, err := fixture.ScanExperiment(func(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {
 		template.Parameters = append(template.Parameters, assayv1alpha1.Parameter{Name: "rate", Type: assayv1alpha1.IntegerParameter})
 		spec.Parameters = assayv1alpha1.ParameterValues{"batchSize": "1"}
 		spec.Sweep, spec.Gates, spec.Predictions = nil, nil, nil
@@ -56,7 +55,7 @@ func served(capacity map[string]float64) func(record.Point, string) float64 {
 }
 
 // searchTo runs a search to its end. Damage may change the attempts of a wave before they are judged.
-func searchTo(t *testing.T, exp *experiment.Experiment, machine simulate.Machine, damage func(*record.Attempt)) *analysis.Analysis {
+func searchTo(t *testing.T, exp *experiment.Experiment, machine fixture.Machine, damage func(*record.Attempt)) *analysis.Analysis {
 	t.Helper()
 	course, evidence := design.Begin(exp), record.Evidence{}
 	var found *analysis.Analysis
@@ -83,7 +82,7 @@ func searchTo(t *testing.T, exp *experiment.Experiment, machine simulate.Machine
 
 func TestSearch(t *testing.T) {
 	capacity := map[string]float64{"loop": 300, "fused-m4r": 700, "null": 300}
-	quiet := simulate.Noise{Block: 0.01, Arm: 0.01}
+	quiet := fixture.Noise{Block: 0.01, Arm: 0.01}
 	at := func(rate string, arm string) func(*record.Attempt) bool {
 		return func(a *record.Attempt) bool { return a.Arm == arm && a.Point == "rate="+rate }
 	}
@@ -169,7 +168,7 @@ func TestSearch(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			exp := searchExperiment(t, tc.edit)
-			found := searchTo(t, exp, simulate.Machine{Seconds: served(capacity), Noise: quiet}, tc.damage)
+			found := searchTo(t, exp, fixture.Machine{Seconds: served(capacity), Noise: quiet}, tc.damage)
 			if found.Verdict != "" {
 				t.Errorf("a search has verdict %s", found.Verdict)
 			}
@@ -209,8 +208,8 @@ func TestASearchHoldsTheTruth(t *testing.T) {
 	held, bounded := 0, 0
 	for seed := range uint64(runs) {
 		capacity := 150 * math.Pow(8, float64(seed)/runs)
-		found := searchTo(t, exp, simulate.Machine{
-			Seed: 1000 * seed, Seconds: served(map[string]float64{"loop": capacity}), Noise: simulate.Noise{Block: 0.05, Arm: 0.03, Trial: 0.02}, Samples: 3,
+		found := searchTo(t, exp, fixture.Machine{
+			Seed: 1000 * seed, Seconds: served(map[string]float64{"loop": capacity}), Noise: fixture.Noise{Block: 0.05, Arm: 0.03, Trial: 0.02}, Samples: 3,
 		}, nil).Search[0]
 		if found.Interval == nil {
 			continue
@@ -258,7 +257,7 @@ func TestBlocksThatMayRunAgain(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			exp, err := specimen.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+			exp, err := fixture.ScanExperiment(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 				spec.Design.Blocks.Min = 4
 				if tc.policy != "" {
 					spec.Environment = &assayv1alpha1.Environment{OnViolation: tc.policy}
@@ -267,12 +266,12 @@ func TestBlocksThatMayRunAgain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			wave, err := simulate.Wave(exp, 0, 0, 4)
+			wave, err := fixture.Wave(exp, 0, 0, 4)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var attempts []record.Attempt
-			for _, attempt := range (simulate.Machine{Seed: 1, Seconds: simulate.ScanSeconds, Noise: simulate.Noise{Trial: 0.01}}).Run(exp, wave) {
+			for _, attempt := range (fixture.Machine{Seed: 1, Seconds: fixture.ScanSeconds, Noise: fixture.Noise{Trial: 0.01}}).Run(exp, wave) {
 				if tc.damage == nil || tc.damage(&attempt) {
 					attempts = append(attempts, attempt)
 				}

@@ -9,8 +9,8 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/trial"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
 )
 
 // asHistogram records samples in nanoseconds, as the harness does.
@@ -31,7 +31,7 @@ func asHistogram(t *testing.T, samples []float64) *record.Histogram {
 
 func TestHistogramsGiveTheSameAnswersAsSamples(t *testing.T) {
 	gate := assayv1alpha1.Gate{Name: "tail", Metric: "latency", Statistic: "p95", At: at8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05"}
-	l := simulated(t, 8, simulate.Machine{Seed: 1, Noise: quiet}, gates(gate))
+	l := simulated(t, 8, fixture.Machine{Seed: 1, Noise: quiet}, gates(gate))
 	samples := l.analyze()
 	for i := range l.attempts {
 		metrics := l.attempts[i].Result.Metrics

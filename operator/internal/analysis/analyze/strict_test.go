@@ -16,9 +16,9 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
 )
 
 // edit changes the experiment, and the digest that names it everywhere.
@@ -235,9 +235,9 @@ func TestAMissingWaveIsNamedAndDecidesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := pair(t, 0.94, nil)
-			world := simulate.NewWorld(simulate.Scenarios()[0], -0.06, 1, 2)
+			world := fixture.NewWorld(fixture.Scenarios()[0], -0.06, 1, 2)
 			for number := 1; number < 3; number++ {
-				wave, err := simulate.Wave(l.exp, number, 10*number, 10)
+				wave, err := fixture.Wave(l.exp, number, 10*number, 10)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -335,7 +335,7 @@ func TestEvidenceThatIsNotWholeIsNoGoOfAnyGate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.gate.Name = "g"
-			l := simulated(t, 8, simulate.Machine{Seed: 1, Noise: quiet}, gates(c.gate))
+			l := simulated(t, 8, fixture.Machine{Seed: 1, Noise: quiet}, gates(c.gate))
 			for _, spoil := range c.spoil {
 				spoil(l)
 			}

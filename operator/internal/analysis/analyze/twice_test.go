@@ -4,16 +4,16 @@ import (
 	"testing"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
 )
 
 // Whatever the analysis says stays what it says when every limit is off and the same trials are counted: that is what it is with.
 func TestWithRejectedIsTheRunWithoutLimits(t *testing.T) {
 	limits := assayv1alpha1.NoiseLimits{OtherWork: "off", Steal: "off"}
 	tamper := beside(cpuNeighbour, nil, 3, 7)
-	run := simulated(t, 12, simulate.Machine{Seed: 5, Noise: quiet, Seconds: factor(1.2)}, gates(gainAt8("1.1")))
-	open := simulated(t, 12, simulate.Machine{Seed: 5, Noise: quiet, Seconds: factor(1.2)}, func(spec *runSpec, template *templateSpec) {
+	run := simulated(t, 12, fixture.Machine{Seed: 5, Noise: quiet, Seconds: factor(1.2)}, gates(gainAt8("1.1")))
+	open := simulated(t, 12, fixture.Machine{Seed: 5, Noise: quiet, Seconds: factor(1.2)}, func(spec *runSpec, template *templateSpec) {
 		gates(gainAt8("1.1"))(spec, template)
 		spec.Environment = &assayv1alpha1.Environment{Noise: limits}
 	})
@@ -40,7 +40,7 @@ func TestWithRejectedIsTheRunWithoutLimits(t *testing.T) {
 
 // One reading costs one trial: the other arms of the block keep theirs, and its own arm what is left of it there.
 func TestAnArmKeepsWhatIsLeftOfItInABlock(t *testing.T) {
-	run := simulated(t, 12, simulate.Machine{Seed: 5, Noise: quiet, Seconds: factor(1.2)}, gates(gainAt8("1.1")))
+	run := simulated(t, 12, fixture.Machine{Seed: 5, Noise: quiet, Seconds: factor(1.2)}, gates(gainAt8("1.1")))
 	var hit *record.Attempt
 	for i := range run.attempts {
 		a := &run.attempts[i]
@@ -50,7 +50,7 @@ func TestAnArmKeepsWhatIsLeftOfItInABlock(t *testing.T) {
 			break
 		}
 	}
-	simulate.Neighbour{Slowdown: 3, OtherWork: 0.5}.Disturb(hit)
+	fixture.Neighbour{Slowdown: 3, OtherWork: 0.5}.Disturb(hit)
 	got := run.analyze()
 	for _, gate := range got.Gates {
 		if gate.Estimate.Blocks != 12 {
@@ -65,12 +65,12 @@ func TestAnArmKeepsWhatIsLeftOfItInABlock(t *testing.T) {
 // A load that an arm sustains only in the trials that its own other work does not slow down is not one that it sustains.
 func TestASearchCannotExcuseItsOwnNoise(t *testing.T) {
 	exp := searchExperiment(t, nil)
-	machine := simulate.Machine{Seed: 1, Noise: quiet, Seconds: served(map[string]float64{"loop": 1200, "fused-m4r": 1200})}
+	machine := fixture.Machine{Seed: 1, Noise: quiet, Seconds: served(map[string]float64{"loop": 1200, "fused-m4r": 1200})}
 	trial := 0
 	found := searchTo(t, exp, machine, func(a *record.Attempt) {
 		if a.Arm == "fused-m4r" && a.Parameters["rate"] == "800" {
 			if trial++; trial%2 == 0 {
-				simulate.Neighbour{Slowdown: 3, OtherWork: 0.4}.Disturb(a)
+				fixture.Neighbour{Slowdown: 3, OtherWork: 0.4}.Disturb(a)
 			}
 		}
 	})

@@ -9,9 +9,9 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
 )
 
 // cutShort leaves markers of the first trials of an arm, of an execution that another one replaced where they were repeated, else in
@@ -140,7 +140,7 @@ func TestAMarkerIsReadStrictly(t *testing.T) {
 }
 
 func TestTrialsThatBeganAndNeverEndedAreNamed(t *testing.T) {
-	l := simulated(t, 3, simulate.Machine{}, nil)
+	l := simulated(t, 3, fixture.Machine{}, nil)
 	markers := append(cutShort(l, "loop", 1, true), cutShort(l, "fused-m4r", 1, false)...)
 	found := Evidence(l.exp, record.Evidence{Waves: l.waves, Attempts: l.attempts, Unfinished: markers}, 0)
 	got := strings.Join(found.Warnings, "\n")

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/noise"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
 )
 
 func TestUsageSaysWhatTheMeasuringWasLike(t *testing.T) {
@@ -47,7 +47,7 @@ func TestUsageSaysWhatTheMeasuringWasLike(t *testing.T) {
 				leasedInTurn(l, "a", "b")
 				for i := range l.attempts {
 					if a := &l.attempts[i]; a.Lease.Node == "b" && a.Block == "w000-b0001" && !a.Warmup {
-						simulate.Neighbour{Slowdown: 1, OtherWork: 0.4}.Disturb(a)
+						fixture.Neighbour{Slowdown: 1, OtherWork: 0.4}.Disturb(a)
 					}
 				}
 			},
@@ -107,7 +107,7 @@ func TestUsageSaysWhatTheMeasuringWasLike(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := simulated(t, 12, simulate.Machine{Seed: 5, Noise: simulate.Noise{Trial: 0.002}}, gates(gainAt8("0.95")))
+			l := simulated(t, 12, fixture.Machine{Seed: 5, Noise: fixture.Noise{Trial: 0.002}}, gates(gainAt8("0.95")))
 			for i := range l.attempts {
 				// Each attempt needs readings of its own to be changed.
 				steal := 0.0

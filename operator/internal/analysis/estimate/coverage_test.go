@@ -155,7 +155,7 @@ func percentileData(random *rand.Rand, draw func(*rand.Rand) float64, blocks, sa
 		Arms:   []record.Arm{{Name: "a", Baseline: true}, {Name: "b"}},
 		Plan:   experiment.Plan{Design: experiment.Design{Seed: seed, Confidence: 0.95}},
 	}
-	chosen := &selection.Selection{Cells: map[*record.Attempt]selection.Cell{}}
+	chosen := &selection.Selection{Admission: selection.Admission{Cells: map[*record.Attempt]selection.Cell{}}}
 	for block := range blocks {
 		shared := 0.05 * draw(random)
 		for arm, scale := range []float64{1, factor} {

@@ -13,7 +13,7 @@ import (
 
 // studentInference is the mean of one number per block, with Student's interval.
 //
-// Why Student and not a bootstrap, a trimmed mean or ranks: docs/decisions/0010 has the comparison, and "calibrate
+// Why Student and not a bootstrap, a trimmed mean or ranks: docs/methodology/calibration.md has the comparison, and "calibrate
 // estimators" prints it again. Student's interval is exact for normal blocks and errs on the careful side for heavy tails and
 // outliers. Its weakness is skewness, and the logarithm of a ratio of two arms that differ only by a factor is symmetric
 // whatever the noise is, because exchanging the arms of a block changes its sign.

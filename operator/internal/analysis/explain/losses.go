@@ -15,7 +15,7 @@ import (
 func lossWarnings(d *estimate.Data) []string {
 	var out []string
 	for arm := range d.Exp.Arms {
-		all, timeouts := d.Chosen.LostOf(arm), 0
+		all, timeouts := d.Chosen.Lost.OfArm(arm), 0
 		for point := range d.Exp.Points {
 			for _, seconds := range d.TimedOut[selection.At(point, arm)] {
 				timeouts += len(seconds)
@@ -50,7 +50,7 @@ func changedWarnings(d *estimate.Data) []string {
 
 // unfinishedWarnings name the trials that were begun and of whose end nothing is known, by arm. An arm with many more than the others
 // may have had a hand in it.
-func unfinishedWarnings(exp *experiment.Experiment, unfinished []selection.Unended) []string {
+func unfinishedWarnings(exp *experiment.Experiment, unfinished []selection.Unfinished) []string {
 	if len(unfinished) == 0 {
 		return nil
 	}

@@ -63,9 +63,10 @@ func reach(g *analysis.GateResult, wanted *float64) (half, distance float64, kno
 	if e == nil || e.Low == nil || e.High == nil || e.Value == 0 || g.Bound == nil || e.Blocks < stats.MinBlocks {
 		return 0, 0, false
 	}
-	half, distance = (*e.High-*e.Low)/2, math.Abs(e.Value-*g.Bound)
-	if *e.Low > 0 && *g.Bound > 0 {
-		half, distance = math.Log(*e.High / *e.Low)/2, math.Abs(math.Log(e.Value / *g.Bound))
+	bound := g.Condition().Region().Nearest(e.Value)
+	half, distance = (*e.High-*e.Low)/2, math.Abs(e.Value-bound)
+	if *e.Low > 0 && bound > 0 {
+		half, distance = math.Log(*e.High / *e.Low)/2, math.Abs(math.Log(e.Value/bound))
 	}
 	if wanted != nil {
 		if distance = *wanted * math.Abs(e.Value); *e.Low > 0 {

@@ -102,12 +102,12 @@ func simultaneous(used []*record.Attempt) string {
 // workloadWarnings name arms that are of another workload than the baseline, be that planned or not.
 func workloadWarnings(d *estimate.Data) []string {
 	var out []string
-	for _, arm := range slices.Sorted(maps.Keys(d.Chosen.Strangers)) {
-		found := d.Chosen.Strangers[arm]
+	for _, arm := range slices.Sorted(maps.Keys(d.Chosen.OtherWorkloads)) {
+		found := d.Chosen.OtherWorkloads[arm]
 		if text := judge.ContradictsBaseline(d, arm); text != "" {
 			out = append(out, text+": one of them is of something else, so nothing is decided")
 		} else {
-			out = append(out, found.Says+": they are compared as programs that do the same")
+			out = append(out, found.Text+": they are compared as programs that do the same")
 		}
 	}
 	return out

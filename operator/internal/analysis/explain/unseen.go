@@ -51,7 +51,7 @@ func Layout(d *estimate.Data) string {
 		who = fmt.Sprintf("%s is one build (several are %s)", strings.Join(one, ", "), strings.Join(several, ", "))
 	}
 	note := fmt.Sprintf("%s: an effect below about %s may be an accident of its layout, if layouts are %s %% apart as in the "+
-		"calibration (the rows layout of docs/methodology.md); "+
+		"calibration (the rows layout of docs/methodology/calibration.md); "+
 		"link order and environment alone have moved programs by far more (Mytkowicz et al. 2009, Curtsinger and Berger 2013). arms[].builds "+
 		"excludes it", who, quantity.PercentTo(size, 1), quantity.InPercent(layoutSpread))
 	if null {

@@ -41,7 +41,7 @@ func Warnings(d *estimate.Data, parity *selection.Parity, found *analysis.Analys
 		nodeWarnings(found.Ratios, d.Confidence),
 		buildWarnings(d),
 		selfReportWarnings(d),
-		unfinishedWarnings(d.Exp, d.Chosen.Unended),
+		unfinishedWarnings(d.Exp, d.Chosen.Unfinished),
 		clockWarnings(clocksOf(own)),
 	)
 }

@@ -158,8 +158,8 @@ func otherWorkload(d *estimate.Data, _ *judgement, gate *analysis.GateResult) st
 
 // ContradictsBaseline says how an arm that is to run the baseline's program reports another workload; empty where it does not.
 func ContradictsBaseline(d *estimate.Data, arm int) string {
-	if found := d.Chosen.Strangers[arm]; found.Planned {
-		return found.Says + ", and the plan has both run one program"
+	if found := d.Chosen.OtherWorkloads[arm]; found.SameProgram {
+		return found.Text + ", and the plan has both run one program"
 	}
 	return ""
 }
@@ -218,7 +218,7 @@ func lostDifferently(d *estimate.Data, metric string, point, mine, theirs int, c
 		return [2]selection.Balance{a, b}
 	}
 	at := func(p int) [2]selection.Balance {
-		return pair(d.Chosen.Lost[selection.At(p, mine)], d.Chosen.Lost[selection.At(p, theirs)])
+		return pair(d.Chosen.Lost.Cells[selection.At(p, mine)], d.Chosen.Lost.Cells[selection.At(p, theirs)])
 	}
 	// Timeouts are in the figures of what they censor.
 	higher, lower := d.Censors(metric)
@@ -229,7 +229,7 @@ func lostDifferently(d *estimate.Data, metric string, point, mine, theirs int, c
 	}
 	here, level := at(point), lossLevel/comparisons
 	describe := func(where string, pair [2]selection.Balance, level float64) string {
-		p := d.Chosen.P(table(pair))
+		p := d.Chosen.Lost.P(table(pair))
 		if p > level {
 			return ""
 		}
@@ -253,7 +253,7 @@ func lostDifferently(d *estimate.Data, metric string, point, mine, theirs int, c
 	case len(d.Exp.Points) == 1:
 		return describe(where, here, level)
 	}
-	if d.Chosen.P(table(here)) <= level/2 { // Else no share of it is reached.
+	if d.Chosen.Lost.P(table(here)) <= level/2 { // Else no share of it is reached.
 		tables := make([]stats.Table, len(d.Exp.Points))
 		for p := range tables {
 			tables[p] = table(at(p))
@@ -262,7 +262,7 @@ func lostDifferently(d *estimate.Data, metric string, point, mine, theirs int, c
 			return why
 		}
 	}
-	return describe("at all points", pair(d.Chosen.LostOf(mine), d.Chosen.LostOf(theirs)), level/2)
+	return describe("at all points", pair(d.Chosen.Lost.OfArm(mine), d.Chosen.Lost.OfArm(theirs)), level/2)
 }
 
 // dependentPercentile caps gates on percentiles where the arms' medians say that blocks depend on each other: whole blocks are

@@ -83,9 +83,9 @@ func judgeShare(c *selection.Completion, bound float64, result *analysis.GateRes
 		text += fmt.Sprintf(": %s (first %s)", c.Failures, c.Unseen)
 	}
 	switch {
-	case atLeast(share, bound):
+	case !experiment.Below(share, bound):
 		result.Outcome = experiment.VerdictGo
-	case below(high, bound):
+	case experiment.Below(high, bound):
 		result.Outcome = experiment.VerdictNoGo
 	default:
 		result.Outcome = experiment.VerdictInconclusive

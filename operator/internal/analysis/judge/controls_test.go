@@ -25,7 +25,7 @@ func nulls(errors []float64) *estimate.Data {
 	exp.Plan.Gates = []experiment.Gate{{
 		Condition: experiment.Condition{Metric: "items", Op: experiment.RatioAtLeast, Bound: ptr.To(1.0)}, Severity: experiment.Blocking,
 	}}
-	chosen := &selection.Selection{Cells: map[*record.Attempt]selection.Cell{}}
+	chosen := &selection.Selection{Admission: selection.Admission{Cells: map[*record.Attempt]selection.Cell{}}}
 	for point, t := range errors {
 		for block := range 8 {
 			around := []float64{0.01, -0.01}[block%2] + t*0.01/math.Sqrt(7)

@@ -63,8 +63,9 @@ func judgeParity(d *estimate.Data, parity *selection.Parity, point int, result *
 // unknownOutputs describes trials of which the ledger holds no output, and not that they failed: theirs may be the ones that differ.
 func unknownOutputs(d *estimate.Data, arms ...int) string {
 	for _, arm := range arms {
-		if count, first := d.Chosen.Outputless(arm); count > 0 {
-			return fmt.Sprintf("the outputs of %s of arm %s are not known (first %s)", quantity.Count(count, "trial"), d.Exp.Arms[arm].Name, first)
+		if of := d.Chosen.Outputless[arm]; of.Count > 0 {
+			return fmt.Sprintf("the outputs of %s of arm %s are not known (first %s)", quantity.Count(of.Count, "trial"), d.Exp.Arms[arm].Name,
+				of.First)
 		}
 	}
 	return ""
@@ -77,7 +78,7 @@ func judgeTiming(d *estimate.Data, parity *selection.Parity, gate experiment.Gat
 		result.Outcome, result.Message = experiment.VerdictInvalid, why
 		return tails{1, 1}
 	}
-	relative, bound := gate.Op.Relative(), *gate.Bound
+	relative, region := gate.Op.Relative(), gate.Region()
 	result.Bound = gate.Bound
 	if reason := parity.Refused(result.Candidate); reason != "" {
 		result.Outcome, result.Message = experiment.VerdictInvalid, "not judged: "+reason
@@ -117,40 +118,44 @@ func judgeTiming(d *estimate.Data, parity *selection.Parity, gate experiment.Gat
 		return tails{1, 1}
 	}
 	result.MinimumDetectableEffect = found.MinimumDetectableEffect(d.GateConfidence)
-	decide(found, bound, d.GateConfidence, result)
+	side := decide(found, d.GateConfidence, result)
 	if found.Note != "" {
 		result.Message += "; " + found.Note
 	}
-	settles(known, d.OpenEnds(mine), gate.Op.AsksAtLeast(), result)
+	settles(known, d.OpenEnds(mine), region, side, result)
 	switch {
-	case result.Outcome == experiment.VerdictGo && atLeast(found.Low, found.High):
+	case result.Outcome == experiment.VerdictGo && !experiment.Below(found.Low, found.High):
 		// What spreads by rounding alone holds at every confidence, at the bound as well as far from it.
 		return tails{0, 1}
 	case result.Outcome == experiment.VerdictGo:
-		return tails{found.Tail(bound), 1}
+		// Both ends have to be excluded, so the larger tail counts.
+		goes := 0.0
+		for _, end := range region.Ends() {
+			goes = max(goes, found.Tail(end))
+		}
+		return tails{goes, 1}
 	case result.Outcome == experiment.VerdictNoGo:
-		return tails{1, found.Tail(bound)}
+		return tails{1, found.Tail(region.Nearest(found.Low))}
 	default:
 		return tails{1, 1}
 	}
 }
 
-// decide compares the whole interval with the bound, never the estimate alone.
-func decide(found estimate.Inference, bound, confidence float64, result *analysis.GateResult) {
-	holds, fails := atLeast(found.Low, bound), below(found.High, bound)
-	if !result.Op.AsksAtLeast() {
-		holds, fails = atLeast(bound, found.High), below(bound, found.Low)
-	}
-	asked := analysis.Against(result.Op, quantity.Format(bound, result.Estimate.Shown()))
+// decide compares the whole interval with the region in which the gate holds, never the estimate alone. It sets the outcome and the
+// message of the result and returns the side of the region that the interval is on.
+func decide(found estimate.Inference, confidence float64, result *analysis.GateResult) experiment.Side {
+	region := result.Condition().Region()
+	side := region.Side(found.Low, found.High)
+	asked := result.Op.Against(quantity.Format(*result.Bound, result.Estimate.Shown()))
 	text := analysis.Describe(result.Estimate) + " against " + asked
-	switch {
-	case holds:
+	switch side {
+	case experiment.Inside:
 		result.Outcome, result.Message = experiment.VerdictGo, text+": holds over the whole interval"
-	case fails:
+	case experiment.Under, experiment.Over:
 		result.Outcome, result.Message = experiment.VerdictNoGo, text+": missed over the whole interval"
-	default:
+	case experiment.Spans:
 		result.Outcome = experiment.VerdictInconclusive
-		result.MoreBlocks = found.MoreBlocks(bound, (1-confidence)/2)
+		result.MoreBlocks = found.MoreBlocks(region.Nearest(result.Estimate.Value), (1-confidence)/2)
 		further := "the estimate is so close to it that no number of blocks would decide"
 		switch clock := found.Resolution; {
 		case found.Builds > 0:
@@ -165,21 +170,11 @@ func decide(found estimate.Inference, bound, confidence float64, result *analysi
 		}
 		result.Message = text + ": the interval spans the bound; " + further
 	}
+	return side
 }
 
 // wallTime is the time of a process by the runner's clock.
 const wallTime = record.ProcessPrefix + "wallTime"
-
-// boundTolerance is how far, relative to itself, a figure may miss its bound by rounding: sums over blocks, logarithms and
-// exponentials each cost a few units in the last place, and the analysis prints 12 digits (round).
-const boundTolerance = 1e-11
-
-// atLeast and below compare a figure with a bound so that one exactly at its bound never misses it by rounding.
-func atLeast(value, bound float64) bool { return !below(value, bound) }
-
-func below(value, bound float64) bool {
-	return value < bound-boundTolerance*max(math.Abs(value), math.Abs(bound))
-}
 
 // changed describes how what a gate looks at was not one program throughout the run; empty when it was.
 func changed(d *estimate.Data, candidate int, relative bool) string {
@@ -196,21 +191,28 @@ func changed(d *estimate.Data, candidate int, relative bool) string {
 func losses(d *estimate.Data, point, arm int, relative bool) string {
 	text := ""
 	for _, a := range restsOn(d, arm, relative) {
-		if lost := d.Chosen.Lost[selection.At(point, a)].Lost; lost.Total() > 0 {
+		if lost := d.Chosen.Lost.Cells[selection.At(point, a)].Lost; lost.Total() > 0 {
 			text += fmt.Sprintf("; of arm %s: %s", d.Exp.Arms[a].Name, lost)
 		}
 	}
 	return text
 }
 
-// settles takes back a decision that a timeout may turn: a bound is no figure. No gate is met by one: what a program reports of itself need
-// not hold what it hung in, its baseline's neither. The wall time that the runner reads does.
-func settles(o estimate.Open, candidate estimate.Open, atLeast bool, result *analysis.GateResult) {
-	holds := result.Outcome == experiment.VerdictGo
-	unsafe := o.Higher
-	if holds == atLeast {
+// settles withdraws a decision that a timeout may reverse, because only a bound of the figure is known then. A gate is never met by such
+// a figure, since the program's own reports need not cover the time in which it hung, and neither need those of the baseline. The wall
+// time that the runner measures covers it.
+func settles(o, candidate estimate.Open, region experiment.Region, side experiment.Side, result *analysis.GateResult) {
+	unsafe := false
+	switch side {
+	case experiment.Inside:
+		unsafe = o.Lower && !math.IsInf(region.Low, -1) || o.Higher && !math.IsInf(region.High, 1)
+	case experiment.Under:
+		unsafe = o.Higher
+	case experiment.Over:
 		unsafe = o.Lower
+	case experiment.Spans:
 	}
+	holds := result.Outcome == experiment.VerdictGo
 	rests := candidate != estimate.Open{} || result.Metric != wallTime && o != estimate.Open{}
 	if !Decisive(result.Outcome) || !unsafe && !(holds && rests) {
 		return

@@ -129,10 +129,7 @@ func judgeConstraint(d *estimate.Data, c selection.Cell, constraint experiment.C
 	alone := &judgement{gates: []analysis.GateResult{result}}
 	capGates(d, alone)
 	if estimate := result.Estimate; estimate != nil && estimate.Low != nil {
-		breached = below(estimate.Value, *constraint.Bound)
-		if !constraint.Op.AsksAtLeast() {
-			breached = below(*constraint.Bound, estimate.Value)
-		}
+		breached = constraint.Region().Side(estimate.Value, estimate.Value) != experiment.Inside
 	}
 	switch alone.gates[0].Outcome {
 	case experiment.VerdictGo:

@@ -17,7 +17,7 @@ import (
 func TestASearchCannotTellALoadWhoseTrialNeverEnded(t *testing.T) {
 	exp := &experiment.Experiment{Plan: experiment.Plan{Search: &experiment.Search{}}}
 	d := &estimate.Data{Chosen: &selection.Selection{}, Measured: map[selection.Cell]map[string]bool{}, Exp: exp}
-	one := &selection.Completion{Of: 4, Done: 3, Unknown: 1, Unseen: "w000-b0000-s00001", How: selection.LostUnended}
+	one := &selection.Completion{Of: 4, Done: 3, Unknown: 1, Unseen: "w000-b0000-s00001", How: selection.LostUnfinished}
 	got := judgeLoad(d, selection.Cell{}, 4, one)
 	if got.Outcome != "Uncertain" || !strings.Contains(got.Constraint, "begun and never ended") {
 		t.Errorf("%+v", got)
@@ -28,7 +28,7 @@ func TestASearchCannotTellALoadWhoseTrialNeverEnded(t *testing.T) {
 // that is open.
 func TestALoadNamesTheConstraintThatDecides(t *testing.T) {
 	const holds, missed, open, below = 0.5, 2, 0.999, 1.001 // Of the last one the estimate misses the bound.
-	unknown := &selection.Completion{Of: 9, Done: 8, Unknown: 1, Unseen: "w000-b0008-s00000", How: selection.LostUnended}
+	unknown := &selection.Completion{Of: 9, Done: 8, Unknown: 1, Unseen: "w000-b0008-s00000", How: selection.LostUnfinished}
 	for name, c := range map[string]struct {
 		bounds    []float64
 		completed *selection.Completion
@@ -59,7 +59,7 @@ func TestALoadNamesTheConstraintThatDecides(t *testing.T) {
 					Metric: "items", Statistic: experiment.StatisticMean, Op: experiment.AtLeast, Bound: ptr.To(bound),
 				})
 			}
-			chosen := &selection.Selection{Cells: map[*record.Attempt]selection.Cell{}}
+			chosen := &selection.Selection{Admission: selection.Admission{Cells: map[*record.Attempt]selection.Cell{}}}
 			for block := range 8 {
 				attempt := &record.Attempt{Block: record.BlockName(0, block), Result: &record.Result{Metrics: map[string]*record.Metric{
 					"items": {Unit: "items", Value: ptr.To(1 + 0.1*math.Pow(-1, float64(block)))},

@@ -101,9 +101,8 @@ func rejectionDecides(_ *estimate.Data, _ *judgement, gate *analysis.GateResult)
 		return with
 	}
 	low, high := recentred(gate.Estimate, again.Estimate.Value)
-	bound := *gate.Bound
-	above, below := low > bound, high < bound
-	if holds := gate.Outcome == experiment.VerdictGo; above && gate.Op.AsksAtLeast() == holds || below && gate.Op.AsksAtLeast() != holds {
+	side := gate.Condition().Region().Exact(low, high)
+	if holds := gate.Outcome == experiment.VerdictGo; side != experiment.Spans && holds == (side == experiment.Inside) {
 		return ""
 	}
 	return with + ", and leaving them out must not be what decides"

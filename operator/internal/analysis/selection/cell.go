@@ -10,10 +10,10 @@ import (
 // Cell is one arm at one point, as indices into the experiment.
 type Cell struct{ Point, Arm int }
 
-// At is the cell of an arm at a point.
+// At returns the cell of an arm at a point.
 func At(point, arm int) Cell { return Cell{point, arm} }
 
-// Inner is the map that a map has for a key, made where there is none.
+// Inner returns the inner map of a key, and adds an empty one if the key is missing.
 func Inner[K, L comparable, V any](of map[K]map[L]V, key K) map[L]V {
 	if of[key] == nil {
 		of[key] = map[L]V{}
@@ -21,8 +21,8 @@ func Inner[K, L comparable, V any](of map[K]map[L]V, key K) map[L]V {
 	return of[key]
 }
 
-// VisitGates calls visit for every gate, candidate and point that it applies to, in a fixed order; but for those on completing,
-// which look at all their points at once.
+// VisitGates calls visit for every gate with every candidate and point that it applies to, in a fixed order. It skips gates on completion,
+// which are judged for all their points together.
 func VisitGates(exp *experiment.Experiment, visit func(gate experiment.Gate, candidate string, point int)) {
 	for _, gate := range exp.Plan.Gates {
 		if gate.Op != experiment.Completes {
@@ -31,7 +31,7 @@ func VisitGates(exp *experiment.Experiment, visit func(gate experiment.Gate, can
 	}
 }
 
-// VisitPlaces calls visit for every candidate, or the one that is named, at every point that is selected.
+// VisitPlaces calls visit for every candidate, or only one if it is not empty, at every point that at selects.
 func VisitPlaces(exp *experiment.Experiment, only string, at map[string]string, visit func(candidate string, point int)) {
 	for _, candidate := range exp.Candidates() {
 		for point := range exp.Points {
@@ -42,7 +42,7 @@ func VisitPlaces(exp *experiment.Experiment, only string, at map[string]string, 
 	}
 }
 
-// ArmIndex is the place of an arm in the experiment; -1 where it has none of that name.
+// ArmIndex returns the index of an arm in the experiment; -1 if there is no arm of that name.
 func ArmIndex(exp *experiment.Experiment, name string) int {
 	return slices.IndexFunc(exp.Arms, func(arm record.Arm) bool { return arm.Name == name })
 }

@@ -6,40 +6,44 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Completion is what became of the measured trials of a cell that ran: how many gave a usable result, and how the others failed.
-// A trial that noise or its environment disturbed completed; one of a block of which nothing started was not measured.
+// Completion counts the measured trials of a cell in blocks that ran: how many gave a usable result, and how the others failed. A trial
+// that noise or its environment disturbed completed. The trials of a block of which nothing started are not counted.
 type Completion struct {
 	Of, Done int
 	Failures Losses
-	// Unknown are those of which nobody knows how they ended, unseen is the first of them, and how is what became of it.
+	// Unknown counts the trials with an unknown outcome, Unseen is the first of them, and How names its loss.
 	Unknown     int
 	Unseen, How string
 	Blocks      map[string]bool
-	// First is the first attempt that failed, and why is its reason in a few words.
+	// First is the first attempt that failed, and Why is the reason in a few words.
 	First *record.Attempt
 	Why   string
 }
 
-// telling are the kinds of attempts that say what became of their trial.
+// telling are the kinds of attempts that report the outcome of their trial.
 var telling = []Rejection{"", Noisy, environment, Failed, Unusable}
 
-// Ran are the blocks of every cell in which a measured trial told something, whether it counts or not: of the blocks that in says; of all
+// Ran returns, by cell, the blocks in which an attempt reports the outcome of a measured trial. It reads the blocks that in selects; all
 // blocks if in is nil.
 func (s *Selection) Ran(in func(block string) bool) map[Cell]map[string]bool {
 	out := map[Cell]map[string]bool{}
 	for attempt, c := range s.Cells {
-		if attempt.Warmup || in != nil && !in(attempt.Block) || !slices.Contains(telling, s.Kinds[attempt]) {
-			continue
+		if s.reportsOutcome(attempt, in) {
+			Inner(out, c)[attempt.Block] = true
 		}
-		Inner(out, c)[attempt.Block] = true
 	}
 	return out
 }
 
-// Completions counts the trials of the blocks that in says; of all blocks if in is nil.
+// reportsOutcome reports whether an attempt reports the outcome of a measured trial of a selected block.
+func (s *Selection) reportsOutcome(attempt *record.Attempt, in func(block string) bool) bool {
+	return !attempt.Warmup && (in == nil || in(attempt.Block)) && slices.Contains(telling, s.Kinds[attempt])
+}
+
+// Completions counts the trials of the blocks that in selects; of all blocks if in is nil.
 func (s *Selection) Completions(in func(block string) bool) map[Cell]*Completion {
 	out := map[Cell]*Completion{}
-	counted := func(c Cell, block string) *Completion {
+	at := func(c Cell, block string) *Completion {
 		if out[c] == nil {
 			out[c] = &Completion{Failures: Losses{}, Blocks: map[string]bool{}}
 		}
@@ -48,98 +52,69 @@ func (s *Selection) Completions(in func(block string) bool) map[Cell]*Completion
 		return out[c]
 	}
 	for attempt, c := range s.Cells {
-		kind := s.Kinds[attempt]
-		if attempt.Warmup || in != nil && !in(attempt.Block) || !slices.Contains(telling, kind) {
+		if !s.reportsOutcome(attempt, in) {
 			continue
 		}
-		of := counted(c, attempt.Block)
-		if kind != Failed && kind != Unusable {
+		if of, kind := at(c, attempt.Block), s.Kinds[attempt]; kind == Failed || kind == Unusable {
+			of.fail(attempt, howLost(kind, attempt))
+		} else {
 			of.Done++
-			continue
-		}
-		of.Failures[howLost(kind, attempt)]++
-		if of.First == nil || attempt.Trial < of.First.Trial {
-			of.First, of.Why = attempt, howLost(kind, attempt)
-			if kind == Unusable {
-				of.Why = s.Rejected[slices.IndexFunc(s.Rejected, func(r exclusion) bool { return r.Attempt == attempt.ID })].Reason
-			}
 		}
 	}
-	unknown := func(c Cell, block, trial, how string) {
-		if in != nil && !in(block) {
-			return
-		}
-		of := counted(c, block)
-		of.Unknown++
-		of.Failures[how]++
-		if of.Unseen == "" || trial < of.Unseen {
-			of.Unseen, of.How = trial, how
+	for _, of := range out {
+		if of.First != nil {
+			of.Why = s.whyFailed(of.First)
 		}
 	}
-	for _, one := range s.Absent {
-		unknown(one.Cell, one.block, one.Trial, one.how)
+	invalidated := map[string]bool{}
+	for _, found := range s.fates {
+		invalidated[found.trial] = found.invalidated()
+		if how := found.unknownAs(); how != "" && (in == nil || in(found.block)) {
+			at(found.cell, found.block).addUnknown(found.trial, how)
+		}
 	}
-	spoilt := map[string]bool{}
-	for _, one := range s.Spoilt {
-		spoilt[one.Trial] = true
-		unknown(one.Cell, one.block, one.Trial, one.how)
-	}
-	for _, one := range s.Unended {
-		if !one.warmup && !one.Repeated && !spoilt[one.trial] {
-			unknown(one.Cell, one.block, one.trial, LostUnended)
+	for _, one := range s.Unfinished {
+		if one.countsOnce() && !invalidated[one.trial] && (in == nil || in(one.block)) {
+			at(one.Cell, one.block).addUnknown(one.trial, LostUnfinished)
 		}
 	}
 	return out
 }
 
-// outputless is how many trials left no output that anybody knows, and the first of them.
-type outputless struct {
-	count int
-	first string
-}
-
-// Outputless counts the measured trials of an arm of which nobody knows what they gave, and names the first. What an execution that does
-// not count gave is known.
-func (s *Selection) Outputless(arm int) (count int, first string) {
-	if s.outputless == nil {
-		s.findOutputless()
-	}
-	of := s.outputless[arm]
-	return of.count, of.first
-}
-
-// findOutputless counts them for all arms at once: every gate asks for every candidate at every point.
-func (s *Selection) findOutputless() {
-	s.outputless = map[int]outputless{}
-	seen := map[string]bool{}
-	unknown := func(c Cell, trial string) {
-		if seen[trial] {
-			return
-		}
-		seen[trial] = true
-		of := s.outputless[c.Arm]
-		if of.count++; of.first == "" || record.CompareNames(trial, of.first) < 0 {
-			of.first = trial
-		}
-		s.outputless[c.Arm] = of
-	}
-	for _, one := range s.Spoilt {
-		unknown(one.Cell, one.Trial)
-	}
-	for _, attempt := range s.Genuine {
-		seen[attempt.Trial] = true
-	}
-	for _, one := range s.Absent {
-		unknown(one.Cell, one.Trial)
-	}
-	for _, one := range s.Unended {
-		if !one.warmup && !one.Repeated {
-			unknown(one.Cell, one.trial)
-		}
+// fail counts a failed attempt.
+func (c *Completion) fail(attempt *record.Attempt, how string) {
+	c.Failures[how]++
+	if c.First == nil || attempt.Trial < c.First.Trial {
+		c.First = attempt
 	}
 }
 
-// Add counts another cell's trials as well; nil has none.
+// addUnknown counts a trial with an unknown outcome.
+func (c *Completion) addUnknown(trial, how string) {
+	c.Unknown++
+	c.Failures[how]++
+	if c.Unseen == "" || trial < c.Unseen {
+		c.Unseen, c.How = trial, how
+	}
+}
+
+// whyFailed describes the failure of a failed or unusable attempt in a few words.
+func (s *Selection) whyFailed(attempt *record.Attempt) string {
+	if kind := s.Kinds[attempt]; kind != Unusable {
+		return howLost(kind, attempt)
+	}
+	return s.Rejected[slices.IndexFunc(s.Rejected, func(one Exclusion) bool { return one.of == attempt })].Reason
+}
+
+// unknownAs names the loss of a trial that the ledger has no usable object of; empty if it has one or if the trial is unfinished.
+func (f fate) unknownAs() string {
+	if f.invalidated() {
+		return f.useless
+	}
+	return f.absent
+}
+
+// Add adds the trials of another completion, of which the first failed and the first unknown trial remain the first ones; nil adds nothing.
 func (c *Completion) Add(other *Completion) {
 	if other == nil {
 		return

@@ -14,31 +14,31 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// How a trial was measured must not depend on its arm. What the ledger records of that is in one table: where it differs between the arms
-// that a gate compares, the difference may be the machine's, the runner's or the limits', and nothing is decided.
+// The conditions of a measurement must not depend on the arm. All recorded conditions are in one table: if one of them differs between the
+// arms that a gate compares, the difference of the figures may be caused by the machine, the runner or the limits, and nothing is decided.
 
-// condition is one thing that is recorded of how a trial was measured.
+// condition is one recorded condition of a measurement.
 type condition struct {
-	// name is its field in an attempt.
+	// name is the field of the attempt.
 	name string
-	// value is nil where the attempt has none; values can be compared.
+	// value returns a comparable value; nil if the attempt does not have the field.
 	value func(*record.Attempt) any
 	scope scope
 }
 
-// scope is how widely a condition holds.
+// scope is the range within which a condition is constant.
 type scope int
 
 const (
-	// ofBlock is read once for a block: trials of which it differs were no neighbours.
+	// ofBlock is read once for a block: trials that differ in it were no neighbours.
 	ofBlock scope = iota
-	// ofPlace is ofBlock, and other blocks have another one as a matter of course.
+	// ofPlace is like ofBlock, but normally differs between blocks.
 	ofPlace
-	// ofTrial is read of every trial and may change by accident: the arms' trials are compared by a test.
+	// ofTrial is read of every trial and may differ by chance: the trials of the arms are compared by a test.
 	ofTrial
 )
 
-// conditions is that table.
+// conditions is the table of all conditions.
 var conditions = slices.Concat(
 	[]condition{{"lease", func(a *record.Attempt) any { return known(a.Lease) }, ofPlace}},
 	keys(ofPlace, "environment.soft", soft, "bootId", "hostname", "nodeName"),
@@ -46,7 +46,7 @@ var conditions = slices.Concat(
 		"swapTotalBytes"),
 	keys(ofBlock, "environment.hard", hard, record.HardKeys...),
 	[]condition{
-		// A ledger of another runner may have keys that this one does not know.
+		// A ledger of another runner may have further keys.
 		{"environment.hard", func(a *record.Attempt) any { return unknownKeys(a.Environment.Hard) }, ofBlock},
 		{"isolation.cpuQuota", func(a *record.Attempt) any { return known(a.Isolation.CPUQuota) }, ofBlock},
 		{"isolation.memoryLimitBytes", func(a *record.Attempt) any { return known(a.Isolation.MemoryLimitBytes) }, ofBlock},
@@ -68,7 +68,7 @@ func keys(of scope, prefix string, in func(*record.Attempt) map[string]any, name
 func soft(a *record.Attempt) map[string]any { return a.Environment.Soft }
 func hard(a *record.Attempt) map[string]any { return a.Environment.Hard }
 
-// known is a value that an attempt may not have.
+// known returns the value of an optional field; nil without one.
 func known[T any](value *T) any {
 	if value == nil {
 		return nil
@@ -76,7 +76,7 @@ func known[T any](value *T) any {
 	return *value
 }
 
-// scalar is a value that can be compared; an empty text is absent.
+// scalar returns a comparable value; nil for an empty text.
 func scalar(value any) any {
 	switch value := value.(type) {
 	case string:
@@ -108,7 +108,7 @@ func unknownKeys(environment map[string]any) any {
 	return strings.Join(out, ",")
 }
 
-// seats are the CPUs that the processes of a trial had, each for itself or with others.
+// seats lists the CPUs of the processes of a trial, and whether these share them.
 func seats(a *record.Attempt) any {
 	var out []string
 	for _, role := range a.Roles {
@@ -121,7 +121,7 @@ func seats(a *record.Attempt) any {
 	return scalar(strings.Join(out, ", "))
 }
 
-// shown is a condition's value for people.
+// shown formats the value of a condition for people.
 func shown(value any) string {
 	switch value := value.(type) {
 	case nil:
@@ -133,7 +133,7 @@ func shown(value any) string {
 	}
 }
 
-// measuredApart describes how two trials of a block were measured differently, in what is the same for a block; empty where they were not.
+// measuredApart describes the first condition that is constant within a block and differs between two of its trials; empty without one.
 func measuredApart(a, b *record.Attempt) string {
 	for _, c := range conditions {
 		if c.scope == ofTrial {
@@ -158,7 +158,7 @@ func tally(attempts []*record.Attempt, c condition) map[string]int {
 	return out
 }
 
-// Conditions counts, of some trials, how many had which value of what may change from trial to trial, by its name.
+// Conditions counts trials by the name and value of the conditions that may differ from trial to trial.
 func Conditions(attempts []*record.Attempt) map[string]map[string]int {
 	out := map[string]map[string]int{}
 	for _, c := range conditions {
@@ -170,11 +170,11 @@ func Conditions(attempts []*record.Attempt) map[string]map[string]int {
 	return out
 }
 
-// AllSamples is what figures are made of where a trial has as many samples as its parameter fixes.
+// AllSamples is the key of MadeOf for trials that have as many samples as their parameter fixes.
 const AllSamples = "all samples"
 
-// MadeOf counts, of some trials, what their figures of a metric are made of: one value, which the program made of what it measured, its
-// samples, or a histogram of them. Where a parameter fixes how many (samplesFrom), it is all of them or some; with counted, so many.
+// MadeOf counts trials by the source of their figure of a metric: one value that the program computed, its samples, or a histogram of them.
+// If a parameter fixes the number of samples (samplesFrom), the source says whether it is all of them. With counted it is their number.
 func MadeOf(attempts []*record.Attempt, metric *experiment.Metric, counted bool) map[string]int {
 	out := map[string]int{}
 	for _, attempt := range attempts {
@@ -208,7 +208,8 @@ func madeOf(reported record.Metric, metric *experiment.Metric, parameters map[st
 	}
 }
 
-// BlocksApart describes what blocks were measured by differently, beside the place, with the number of blocks that had each value.
+// BlocksApart describes the conditions that are constant within a block and differ between blocks, with the number of blocks by value. It
+// does not report conditions that normally differ between blocks, such as the node.
 func BlocksApart(attempts []*record.Attempt) []string {
 	var first []*record.Attempt
 	seen := map[string]bool{}
@@ -230,7 +231,7 @@ func BlocksApart(attempts []*record.Attempt) []string {
 	return out
 }
 
-// Tally lists values with how many of something had them.
+// Tally lists the keys with their counts, as in "1 in 3 blocks and 2 in 1 block". The noun of names the counted objects.
 func Tally(counts map[string]int, of string) string {
 	var out []string
 	for _, value := range slices.Sorted(maps.Keys(counts)) {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/format"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -29,8 +30,8 @@ func ran(block string, slot int, outcome record.Outcome) *record.Attempt {
 	return &record.Attempt{ID: "pod/" + trial, Trial: trial, Block: block, Slot: slot, Outcome: outcome}
 }
 
-func TestOfWhatFailedTheFirstTrialIsNamed(t *testing.T) {
-	s := &Selection{Cells: map[*record.Attempt]Cell{}, Kinds: map[*record.Attempt]Rejection{}}
+func TestCompletions_FirstFailedAndFirstUnknownTrialAreNamed(t *testing.T) {
+	s := &Selection{Admission: Admission{Cells: map[*record.Attempt]Cell{}, Kinds: map[*record.Attempt]Rejection{}}}
 	add := func(attempt *record.Attempt, kind Rejection) {
 		s.Cells[attempt], s.Kinds[attempt] = At(0, 1), kind
 	}
@@ -43,8 +44,9 @@ func TestOfWhatFailedTheFirstTrialIsNamed(t *testing.T) {
 	add(warmup, "")
 	add(ran("w000-b0003", 0, record.Succeeded), superseded)
 	add(ran("w001-b0004", 0, record.TimedOut), Failed)
-	s.Absent = []Spoilt{{At(0, 1), "w000-b0006-s00001", "w000-b0006", lostMissing}, {At(0, 1), "w000-b0005-s00001", "w000-b0005", lostMissing},
-		{At(0, 1), "w000-b0007-s00001", "w000-b0007", lostMissing}}
+	for _, block := range []string{"w000-b0006", "w000-b0005", "w000-b0007"} {
+		s.fates = append(s.fates, fate{trial: record.TrialName(block, 1, false), block: block, cell: At(0, 1), absent: lostMissing})
+	}
 	for name, c := range map[string]struct {
 		in            func(string) bool
 		of, done      int
@@ -72,7 +74,7 @@ func TestOfWhatFailedTheFirstTrialIsNamed(t *testing.T) {
 	}
 }
 
-func TestOfSeveralCellsTheFirstTrialIsNamed(t *testing.T) {
+func TestCompletionAdd_FirstTrialOfAllCellsIsNamed(t *testing.T) {
 	cell := func(first, unseen string) *Completion {
 		out := &Completion{Of: 2, Unseen: unseen, How: "how " + unseen, Why: "why " + first}
 		if first != "" {
@@ -89,7 +91,7 @@ func TestOfSeveralCellsTheFirstTrialIsNamed(t *testing.T) {
 		"in the second":                    {[]*Completion{cell("", ""), cell("a", "b")}, "a b"},
 		"in both, and in the first before": {[]*Completion{cell("a", "c"), cell("b", "d")}, "a c"},
 		"and in the second before":         {[]*Completion{cell("b", "d"), cell("a", "c")}, "a c"},
-		"one is none":                      {[]*Completion{nil, cell("b", "d"), nil}, "b d"},
+		"cells without trials are skipped": {[]*Completion{nil, cell("b", "d"), nil}, "b d"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := Completion{Failures: Losses{}, Blocks: map[string]bool{}}
@@ -107,13 +109,13 @@ func TestOfSeveralCellsTheFirstTrialIsNamed(t *testing.T) {
 	}
 }
 
-func TestALossOfNothingIsNotWritten(t *testing.T) {
+func TestLosses_ZeroCountIsNotPrinted(t *testing.T) {
 	if got := (Losses{"failed": 0, "missing": 2, "unusable": 1}).String(); got != "2 missing, 1 unusable" {
 		t.Error(got)
 	}
 }
 
-func TestALeaseIsStaleWhereSomebodySaysSo(t *testing.T) {
+func TestLeaseIndex_StaleLeases(t *testing.T) {
 	start := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	lease := record.Lease{Node: "a", Token: 3}
 	taken := record.Leases{Known: true, Taken: []record.LeaseTaken{{Lease: lease, Run: record.Run{UID: "u"}}}}
@@ -135,17 +137,17 @@ func TestALeaseIsStaleWhereSomebodySaysSo(t *testing.T) {
 		kept   *record.Kept
 		want   string
 	}{
-		"a run without leases":                           {record.Leases{}, nil, nil, ""},
-		"one beside others that have them":               {taken, nil, nil, ""},
-		"a ledger that keeps no leases":                  {record.Leases{}, &lease, nil, ""},
-		"it was taken and never ended":                   {taken, &lease, nil, ""},
-		"it was never taken":                             {record.Leases{Known: true}, &lease, nil, "no record that the run ever held node a with token 3"},
-		"another run took it":                            {others(taken), &lease, nil, "no record"},
-		"it ended after the trial":                       {ended(2 * time.Minute), &lease, nil, ""},
-		"it ended before the trial did":                  {ended(30 * time.Second), &lease, nil, "it ended at 2026-11-21T08:01:00Z"},
-		"the ledger had its end when the trial ended":    {ended(2 * time.Minute), &lease, &record.Kept{Lease: record.LeaseEnded}, "the ledger had the end of the lease"},
-		"it had none, whatever clocks say":               {ended(30 * time.Second), &lease, &record.Kept{Lease: record.LeaseHeld}, ""},
-		"nobody looked, so that clocks are what is left": {ended(30 * time.Second), &lease, &record.Kept{}, "it ended at 2026-11-21T08:01:00Z"},
+		"a run without leases":                                {record.Leases{}, nil, nil, ""},
+		"one beside others that have them":                    {taken, nil, nil, ""},
+		"a ledger that keeps no leases":                       {record.Leases{}, &lease, nil, ""},
+		"it was taken and never ended":                        {taken, &lease, nil, ""},
+		"it was never taken":                                  {record.Leases{Known: true}, &lease, nil, "no record that the run ever held node a with token 3"},
+		"another run took it":                                 {others(taken), &lease, nil, "no record"},
+		"it ended after the trial":                            {ended(2 * time.Minute), &lease, nil, ""},
+		"it ended before the trial did":                       {ended(30 * time.Second), &lease, nil, "it ended at 2026-11-21T08:01:00Z"},
+		"the ledger had its end when the trial ended":         {ended(2 * time.Minute), &lease, &record.Kept{Lease: record.LeaseEnded}, "the ledger had the end of the lease"},
+		"the lease was held, against the clocks":              {ended(30 * time.Second), &lease, &record.Kept{Lease: record.LeaseHeld}, ""},
+		"the lease was not read, so that clocks are compared": {ended(30 * time.Second), &lease, &record.Kept{}, "it ended at 2026-11-21T08:01:00Z"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			attempt := &record.Attempt{Lease: c.lease, Kept: c.kept, StartedAt: start, DurationSeconds: 60}
@@ -156,7 +158,7 @@ func TestALeaseIsStaleWhereSomebodySaysSo(t *testing.T) {
 	}
 }
 
-func TestABuildIsOneOfItsArmAtItsPoint(t *testing.T) {
+func TestUnknownBuild_NamesTheBuildsOfTheArm(t *testing.T) {
 	exp := twoArms()
 	exp.Cells = []record.Cell{
 		{Point: 0, Arm: 0}, {Point: 0, Arm: 1, Build: "a"}, {Point: 0, Arm: 1, Build: "b"}, {Point: 1, Arm: 0, Build: "c"},
@@ -184,7 +186,7 @@ func TestABuildIsOneOfItsArmAtItsPoint(t *testing.T) {
 	}
 }
 
-func TestACommandIsTheOneThatWasAskedFor(t *testing.T) {
+func TestDifferentCommand_NamesTheFirstDifference(t *testing.T) {
 	asked := command{[]string{"/bin/scan", "--size=1"}, map[string]string{"size": "1"}}
 	for name, c := range map[string]struct {
 		found   command
@@ -212,10 +214,9 @@ func TestACommandIsTheOneThatWasAskedFor(t *testing.T) {
 
 // Without plans every block is taken to have been meant to run every arm as often as the arm and block that ran most; in a search some of
 // the loads.
-func TestALedgerWithoutPlansLacksWhatOtherBlocksHave(t *testing.T) {
-	fates := map[string]trialFate{
-		"a": {fateUsed, At(0, 0), "b0", ""}, "b": {fateUsed, At(0, 0), "b0", ""}, "c": {fateUsed, At(0, 1), "b0", ""},
-	}
+func TestPresumed_BlocksMissTrialsThatOthersHave(t *testing.T) {
+	of := func(arm int) fate { return fate{state: used, cell: At(0, arm), block: "b0"} }
+	fates := map[string]fate{"a": of(0), "b": of(0), "c": of(1)}
 	for name, c := range map[string]struct {
 		search *experiment.Search
 		want   []string
@@ -227,7 +228,7 @@ func TestALedgerWithoutPlansLacksWhatOtherBlocksHave(t *testing.T) {
 			exp := twoArms()
 			exp.Plan.Search = c.search
 			var got []string
-			for name, fate := range unplanned(exp, fates) {
+			for name, fate := range presumed(exp, fates) {
 				got = append(got, name)
 				if fate.how != lostMissing || fate.block != "b0" {
 					t.Errorf("%s is %+v", name, fate)
@@ -241,41 +242,41 @@ func TestALedgerWithoutPlansLacksWhatOtherBlocksHave(t *testing.T) {
 	}
 }
 
-func TestEveryOtherEnvironmentHasANumberOfItsOwn(t *testing.T) {
-	s := &Selection{Elsewhere: map[*record.Attempt]int{}, Kinds: map[*record.Attempt]Rejection{}}
+func TestRejectOtherEnvironments_EachHasANumber(t *testing.T) {
 	var attempts []*record.Attempt
 	for i, cpu := range []string{"a", "b", "b", "b", "c", "a"} {
 		attempt := ran(fmt.Sprintf("w000-b%04d", i), 0, record.Succeeded)
 		attempt.Environment.Hard = map[string]any{"cpuModel": cpu}
 		attempts = append(attempts, attempt)
 	}
-	if left := s.rejectOtherEnvironments(attempts); !slices.Equal(left, attempts[1:4]) {
-		t.Errorf("%d are left, want the three of the environment that most have", len(left))
+	comparable, found := rejectOtherEnvironments(attempts)
+	if !slices.Equal(comparable.admitted, attempts[1:4]) {
+		t.Errorf("%d are admitted, want the three of the most common environment", len(comparable.admitted))
 	}
-	a, c := s.Elsewhere[attempts[0]], s.Elsewhere[attempts[4]]
-	if a < 1 || c < 1 || a == c || s.Elsewhere[attempts[5]] != a {
-		t.Errorf("environments are numbered %d and %d, and %d again", a, c, s.Elsewhere[attempts[5]])
+	a, c := found.Elsewhere[attempts[0]], found.Elsewhere[attempts[4]]
+	if a < 1 || c < 1 || a == c || found.Elsewhere[attempts[5]] != a {
+		t.Errorf("environments are numbered %d and %d, and %d again", a, c, found.Elsewhere[attempts[5]])
 	}
 }
 
-func TestAPlanIsVisitedCellByCell(t *testing.T) {
+func TestEachPlanned_VisitsEachCellOnce(t *testing.T) {
 	waves := []record.Wave{{
 		Points: []record.Point{{Key: "size=2"}, {Key: "size=3"}}, Arms: []record.Arm{{Name: "new"}, {Name: "newer"}},
 		Cells:  []record.Cell{{Point: 0, Arm: 0}, {Point: 1, Arm: 0}, {Point: 0, Arm: 1}},
 		Blocks: []record.Block{{ID: "w000-b0000", Order: []int{0, 1, 2, 0}}, {ID: "w000-b0001", Order: []int{0}}},
 	}}
-	s := &Selection{Purposes: map[string]record.Purpose{"w000-b0000": record.Confirm}}
+	purposes := Purposes{"w000-b0000": record.Confirm}
 	var got []string
-	s.EachPlanned(twoArms(), waves, func(purpose record.Purpose, block string, c Cell) {
+	purposes.EachPlanned(twoArms(), waves, func(purpose record.Purpose, block string, c Cell) {
 		got = append(got, fmt.Sprintf("%s %s %v", purpose, block, c))
 	})
-	// Neither what the experiment does not have nor the block that is not of it, and a cell of two slots once.
+	// Unknown points, unknown arms and blocks of other runs are skipped, and a cell with two slots is visited once.
 	if diff := cmp.Diff([]string{"confirm w000-b0000 {1 1}"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-func TestBlocksHaveTheirPurpose(t *testing.T) {
+func TestPurposes_PlannedAndUnplannedBlocks(t *testing.T) {
 	for name, c := range map[string]struct {
 		purposes   []record.Purpose
 		has, other bool
@@ -286,9 +287,9 @@ func TestBlocksHaveTheirPurpose(t *testing.T) {
 		"none screens":    {[]record.Purpose{record.Confirm}, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &Selection{Purposes: map[string]record.Purpose{}}
+			s := Purposes{}
 			for i, purpose := range c.purposes {
-				s.Purposes[record.BlockName(0, i)] = purpose
+				s[record.BlockName(0, i)] = purpose
 			}
 			if s.Has(record.Screen) != c.has || s.HasOther(record.Screen) != c.other {
 				t.Errorf("screens %v, and something else %v; want %v and %v", s.Has(record.Screen), s.HasOther(record.Screen), c.has, c.other)
@@ -300,7 +301,7 @@ func TestBlocksHaveTheirPurpose(t *testing.T) {
 	}
 }
 
-func TestAnAttemptThatContradictsItselfIsNamed(t *testing.T) {
+func TestFailedAgainst_NamesContradictions(t *testing.T) {
 	code := func(outcome record.Outcome, exit int, edit func(*record.Attempt)) *record.Attempt {
 		out := &record.Attempt{Outcome: outcome, ExitCode: &exit}
 		if edit != nil {
@@ -318,7 +319,7 @@ func TestAnAttemptThatContradictsItselfIsNamed(t *testing.T) {
 		"it failed without a result":          {code(record.Failed, 0, nil), ""},
 		"it failed, with a result and code 0": {code(record.Failed, 0, result), "exitCode is 0 and there is a result"},
 		"by a signal":                         {code(record.Failed, 0, killed), ""},
-		"nobody knows its code":               {&record.Attempt{Outcome: record.Failed, Result: &record.Result{}}, ""},
+		"its exit code is unknown":            {&record.Attempt{Outcome: record.Failed, Result: &record.Result{}}, ""},
 		"it ran out of time":                  {code(record.TimedOut, 0, result), ""},
 		"it was not started, and has a code":  {code(record.NotStarted, 3, nil), "so that it did start"},
 		"it was not started":                  {&record.Attempt{Outcome: record.NotStarted}, ""},
@@ -331,26 +332,24 @@ func TestAnAttemptThatContradictsItselfIsNamed(t *testing.T) {
 	}
 }
 
-func TestAnArmIsOfTheWorkloadsThatItsCountedResultsName(t *testing.T) {
-	s := &Selection{Cells: map[*record.Attempt]Cell{}, Kinds: map[*record.Attempt]Rejection{}}
-	var genuine []*record.Attempt
-	add := func(arm int, name string, kind Rejection) {
-		attempt := &record.Attempt{Result: &record.Result{Workload: record.WorkloadID{Name: name}}}
-		genuine, s.Cells[attempt], s.Kinds[attempt] = append(genuine, attempt), At(0, arm), kind
+func TestWorkloadNames_ResultsWithoutNameAreIgnored(t *testing.T) {
+	cells := map[*record.Attempt]Cell{}
+	var counting []*record.Attempt
+	add := func(arm int, name string, outcome record.Outcome) {
+		attempt := &record.Attempt{Outcome: outcome, Result: &record.Result{Workload: record.WorkloadID{Name: name}}}
+		counting, cells[attempt] = append(counting, attempt), At(0, arm)
 	}
-	add(0, "scan", "")
-	add(0, "", "")
-	add(0, "batch", Failed)
-	add(1, "insert", superseded)
-	add(1, "insert", staleLease)
-	add(1, "scan", Noisy)
+	add(0, "scan", record.Succeeded)
+	add(0, "", record.Succeeded)
+	add(0, "batch", record.Failed)
+	add(1, "scan", record.Succeeded)
 	want := map[int]map[string]bool{0: {"scan": true, "batch": true}, 1: {"scan": true}}
-	if diff := cmp.Diff(want, s.workloads(genuine)); diff != "" {
+	if diff := cmp.Diff(want, workloadNames(counting, cells)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-func TestTheProgramsOfAnArmAreThoseOfTheExperimentAndThePlans(t *testing.T) {
+func TestPlannedPrograms_OfExperimentAndPlans(t *testing.T) {
 	exp := twoArms()
 	exp.Cells = []record.Cell{{Arm: 0, Argv: []string{"/scan"}}, {Arm: 1, Argv: []string{"/fused"}}, {Arm: 1}}
 	waves := []record.Wave{{Arms: []record.Arm{{Name: "new"}}, Cells: []record.Cell{{Arm: 0, Argv: []string{"/tmp/fused"}}, {Arm: 0}}}}
@@ -360,7 +359,7 @@ func TestTheProgramsOfAnArmAreThoseOfTheExperimentAndThePlans(t *testing.T) {
 	}
 }
 
-func TestKeysOfAnEnvironmentThatNobodyKnowsAreCompared(t *testing.T) {
+func TestUnknownKeys_AreCompared(t *testing.T) {
 	known := map[string]any{}
 	for _, key := range record.HardKeys {
 		known[key] = "x"
@@ -374,7 +373,7 @@ func TestKeysOfAnEnvironmentThatNobodyKnowsAreCompared(t *testing.T) {
 	}
 }
 
-func TestANumberOfSamplesIsFixedByTrialsThatHaveThem(t *testing.T) {
+func TestFixedSamples_OnlyOfTrialsWithThatNumber(t *testing.T) {
 	exp := twoArms()
 	exp.Plan.Metrics = []experiment.Metric{{Name: "latency", Unit: "s", SamplesFrom: "n"}}
 	of := func(n string, metric *record.Metric) *record.Attempt {
@@ -397,14 +396,14 @@ func TestANumberOfSamplesIsFixedByTrialsThatHaveThem(t *testing.T) {
 		"no number and no metric":  {of("many", nil), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := promisesOf(exp, []*record.Attempt{c.of}); (len(got.kept) == 1) != c.kept || (len(got.samples) == 1) != c.kept {
+			if got := fixedSamplesOf(exp, []*record.Attempt{c.of}); (len(got.counts) == 1) != c.kept || (len(got.arms) == 1) != c.kept {
 				t.Errorf("%+v", got)
 			}
 		})
 	}
 }
 
-func TestANumberThatNobodyCanHaveMeasuredIsNone(t *testing.T) {
+func TestMeaningless_NamesEachBound(t *testing.T) {
 	for name, c := range map[string]struct {
 		value float64
 		unit  string
@@ -432,7 +431,7 @@ func TestANumberThatNobodyCanHaveMeasuredIsNone(t *testing.T) {
 }
 
 // A gate on one arm's figure needs it of that arm alone; one that compares needs it of the baseline too.
-func TestAGateNeedsTheFiguresThatItLooksAt(t *testing.T) {
+func TestNeeds_LevelsAndRatios(t *testing.T) {
 	for name, c := range map[string]struct {
 		op   experiment.Op
 		want []Cell
@@ -451,17 +450,17 @@ func TestAGateNeedsTheFiguresThatItLooksAt(t *testing.T) {
 	}
 }
 
-// What a program is not to report means nothing where it means nothing elsewhere, and need not be there.
-func TestAResultIsThereWhereOneIsAskedFor(t *testing.T) {
+// A program without output needs no result, but a result that it has must be valid.
+func TestRejectUnusable_ProgramsWithAndWithoutOutput(t *testing.T) {
 	centuries := &record.Result{Phases: []record.Phase{{Name: "load", Samples: []float64{1e12}}}}
 	for name, c := range map[string]struct {
 		format string
 		result *record.Result
 		want   string
 	}{
-		"none is asked for and none is there": {experiment.NoOutput, nil, ""},
-		"none is asked for and one is there":  {experiment.NoOutput, &record.Result{}, ""},
-		"and it means nothing":                {experiment.NoOutput, centuries, "mean of phase load"},
+		"none is asked for and none is there": {format.None, nil, ""},
+		"none is asked for and one is there":  {format.None, &record.Result{}, ""},
+		"and it means nothing":                {format.None, centuries, "mean of phase load"},
 		"one is asked for and none is there":  {"", nil, "it succeeded and holds no result"},
 		"one is asked for and one is there":   {"", &record.Result{}, ""},
 		"but it means nothing":                {"", centuries, "mean of phase load"},
@@ -471,13 +470,13 @@ func TestAResultIsThereWhereOneIsAskedFor(t *testing.T) {
 			exp.Plan.Workload.Output.Format = c.format
 			attempt := ran("w000-b0000", 0, record.Succeeded)
 			attempt.Result = c.result
-			s := &Selection{Cells: map[*record.Attempt]Cell{attempt: At(0, 0)}, Kinds: map[*record.Attempt]Rejection{}}
-			left, got := s.rejectUnusable(exp, []*record.Attempt{attempt}), ""
-			for _, one := range s.Rejected {
+			check := newResultCheck(exp, map[*record.Attempt]Cell{attempt: At(0, 0)}, []*record.Attempt{attempt}, nil)
+			usable, got := check.rejectUnusable([]*record.Attempt{attempt}), ""
+			for _, one := range usable.rejected {
 				got += one.Reason
 			}
-			if (got == "") != (c.want == "") || !strings.Contains(got, c.want) || (len(left) == 1) != (c.want == "") {
-				t.Errorf("%q, want %q; %d are left", got, c.want, len(left))
+			if (got == "") != (c.want == "") || !strings.Contains(got, c.want) || (len(usable.admitted) == 1) != (c.want == "") {
+				t.Errorf("%q, want %q; %d are admitted", got, c.want, len(usable.admitted))
 			}
 		})
 	}

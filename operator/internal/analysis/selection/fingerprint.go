@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// differences names the keys that two maps do not share, in the order of their names, each with what show makes of both values.
+// differences lists the keys with different values in two maps, sorted, each with both values as show formats them.
 func differences[V any](here, there map[string]V, show func(value V, known bool) string) []string {
 	keys := slices.AppendSeq(slices.Collect(maps.Keys(here)), maps.Keys(there))
 	slices.Sort(keys)
@@ -21,7 +21,7 @@ func differences[V any](here, there map[string]V, show func(value V, known bool)
 	return out
 }
 
-// hardKey is a hard key of the fingerprint of an environment, as text.
+// hardKey formats a value of the hard part of an environment's fingerprint.
 func hardKey(value any, known bool) string {
 	if !known {
 		return "absent"

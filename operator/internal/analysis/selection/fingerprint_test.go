@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestTheHardKeysThatDifferAreNamed(t *testing.T) {
+func TestDifferences_OfHardKeys(t *testing.T) {
 	machine := map[string]any{"cpuModel": "AMD EPYC", "smt": false, "numaNodes": 1.0}
 	cases := map[string]struct {
 		other map[string]any

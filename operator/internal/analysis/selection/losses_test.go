@@ -8,11 +8,36 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
 
-// What failed where it is not counted did fail, and what did not start did not; of a trial that told nothing nobody knows its outcome.
-func TestEveryLossOfATrialIsCountedForItsArm(t *testing.T) {
+// testReports are reports of attempts whose kinds a test sets.
+type testReports struct{ reports }
+
+func newReports(planned plan) *testReports {
+	admission := Admission{Cells: map[*record.Attempt]Cell{}, Kinds: map[*record.Attempt]Rejection{}}
+	return &testReports{reports{planned: planned, admission: admission}}
+}
+
+// add adds an attempt, which a rule rejected unless kind is empty. Trials must be added in the order of their names.
+func (r *testReports) add(attempt *record.Attempt, at Cell, kind Rejection) {
+	r.attempts = append(r.attempts, attempt)
+	if kind != foreign && kind != altered {
+		r.admission.Own, r.admission.Cells[attempt] = append(r.admission.Own, attempt), at
+	}
+	if kind != "" {
+		r.admission.Kinds[attempt] = kind
+		r.admission.Rejected = append(r.admission.Rejected, Exclusion{Kind: kind, of: attempt})
+	}
+}
+
+func (r *testReports) outcomes(exp *experiment.Experiment) Outcomes {
+	return outcomesOf(exp, r.reports, fatesOf(r.reports), nil)
+}
+
+// A failure in an execution that does not count is a loss, and one that did not start there is no loss.
+func TestLost_CountsEveryExecutionForItsArm(t *testing.T) {
 	const block, name = "w000-b0000", "w000-b0000-s00000"
 	again := func(outcome record.Outcome, warmup bool) *record.Attempt {
 		out := ran(block, 0, outcome)
@@ -43,47 +68,47 @@ func TestEveryLossOfATrialIsCountedForItsArm(t *testing.T) {
 		"the only other one is under a stale lease": {first: ran(block, 0, record.Succeeded), firstIs: staleLease, problems: unread, lost: "1 under a stale lease", spoilt: 1},
 	} {
 		t.Run(label, func(t *testing.T) {
-			s := &Selection{Cells: map[*record.Attempt]Cell{}, Kinds: map[*record.Attempt]Rejection{}, Lost: map[Cell]Balance{}}
-			var attempts []*record.Attempt
+			from := newReports(plan{known: true, slots: map[string]*plannedSlot{name: {cell: At(0, 1), block: block}}})
+			from.problems = c.problems
 			for i, attempt := range []*record.Attempt{c.first, c.second} {
-				if attempt == nil {
-					continue
-				}
-				attempts, s.Cells[attempt] = append(attempts, attempt), At(0, 1)
-				if kind := []Rejection{c.firstIs, c.secondIs}[i]; kind != "" {
-					s.Kinds[attempt] = kind
+				if attempt != nil {
+					from.add(attempt, At(0, 1), []Rejection{c.firstIs, c.secondIs}[i])
 				}
 			}
-			planned := plan{known: true, slots: map[string]plannedSlot{name: {cell: At(0, 1), block: block}}}
-			s.count(twoArms(), planned, attempts, c.problems)
-			if diff := cmp.Diff(c.lost, s.Lost[At(0, 1)].Lost.String()); diff != "" || len(s.Spoilt) != c.spoilt {
-				t.Errorf("%d are spoilt, want %d; lost (-want +got):\n%s", len(s.Spoilt), c.spoilt, diff)
+			got, spoilt := from.outcomes(twoArms()), 0
+			for _, found := range got.fates {
+				if found.invalidated() {
+					spoilt++
+				}
+			}
+			if diff := cmp.Diff(c.lost, got.Lost.Cells[At(0, 1)].Lost.String()); diff != "" || spoilt != c.spoilt {
+				t.Errorf("%d are spoilt, want %d; lost (-want +got):\n%s", spoilt, c.spoilt, diff)
 			}
 		})
 	}
 }
 
 // A trial of arm old and one of arm new are planned in each of two blocks, each after a warm-up.
-func TestWhatBecameOfATrialIsSaidOnce(t *testing.T) {
+func TestFates_OneForEachTrial(t *testing.T) {
 	const none Rejection = "none" // No attempt.
 	const elsewhere, unlike = "from another environment", "from another environment, unlike others of its block"
 	blocks := []string{"w000-b0000", "w000-b0001"}
 	last := record.TrialName(blocks[1], 1, false)
 	key := func(trial string) string { return "attempts/" + blocks[1] + "/pod/" + trial + ".json" }
-	all := plan{known: true, slots: map[string]plannedSlot{}}
+	all := plan{known: true, slots: map[string]*plannedSlot{}}
 	for _, block := range blocks {
 		for arm := range 2 {
-			all.slots[record.TrialName(block, arm, true)] = plannedSlot{cell: At(0, arm), block: block, warmup: true}
-			all.slots[record.TrialName(block, arm, false)] = plannedSlot{cell: At(0, arm), block: block}
+			all.slots[record.TrialName(block, arm, true)] = &plannedSlot{cell: At(0, arm), block: block, warmup: true}
+			all.slots[record.TrialName(block, arm, false)] = &plannedSlot{cell: At(0, arm), block: block}
 		}
 	}
 	for label, c := range map[string]struct {
 		withoutPlans bool
 		kinds        [4]Rejection // Of arm old and arm new in the first block, and in the second.
-		again        Rejection    // Of another execution of the last one; empty is none.
-		unended      []Unended
+		again        Rejection    // Of another execution of the last one; empty without one.
+		unended      []Unfinished
 		gone, unread []string // Trials.
-		old, new     string   // What they lost.
+		old, new     string   // Their losses.
 		absent, gaps []string
 	}{
 		"all are used":                {},
@@ -107,33 +132,35 @@ func TestWhatBecameOfATrialIsSaidOnce(t *testing.T) {
 			kinds: [4]Rejection{"", "", "", staleLease}, unread: []string{last}, new: "under a stale lease, unlike others of its block",
 		},
 		"one began and never ended": {
-			kinds: [4]Rejection{"", "", "", none}, unended: []Unended{{Cell: At(0, 1), trial: last, block: blocks[1]}}, new: LostUnended,
+			kinds: [4]Rejection{"", "", "", none}, unended: []Unfinished{{Cell: At(0, 1), trial: last, block: blocks[1]}}, new: LostUnfinished,
 		},
 		"its warm-up did, and it ran": {
-			unended: []Unended{{Cell: At(0, 1), trial: record.TrialName(blocks[1], 1, true), block: blocks[1], warmup: true}}, new: LostUnended,
+			unended: []Unfinished{{Cell: At(0, 1), trial: record.TrialName(blocks[1], 1, true), block: blocks[1], warmup: true}}, new: LostUnfinished,
 		},
 		"one is gone": {kinds: [4]Rejection{"", "", "", none}, gone: []string{last}, new: string(altered)},
 		"one is gone that had begun": {
-			kinds: [4]Rejection{"", "", "", none}, unended: []Unended{{Cell: At(0, 1), trial: last, block: blocks[1]}}, gone: []string{last},
+			kinds: [4]Rejection{"", "", "", none}, unended: []Unfinished{{Cell: At(0, 1), trial: last, block: blocks[1]}}, gone: []string{last},
 			new: string(altered),
 		},
-		"one execution is gone of several":    {gone: []string{last}},
-		"a trial is gone that nobody planned": {gone: []string{"w000-b0001-s00007"}},
+		"one execution is gone of several": {gone: []string{last}},
+		"an unplanned trial is missing":    {gone: []string{"w000-b0001-s00007"}},
 		"a trial cannot be read": {
 			kinds: [4]Rejection{"", "", "", none}, unread: []string{last}, new: "unreadable",
 		},
-		"nor can one that nobody planned": {unread: []string{"w000-b0001-s00007"}},
-		"without plans it may have been anybody's": {
+		"an unplanned trial cannot be read": {unread: []string{"w000-b0001-s00007"}},
+		"without plans it may be of any arm": {
 			withoutPlans: true, unread: []string{"w000-b0001-s00007"}, gaps: []string{key("w000-b0001-s00007")},
 		},
 		"of which there is another execution it is that one's arm": {withoutPlans: true, unread: []string{last}, new: lostUnread},
-		"what has no trial's name is none":                         {withoutPlans: true, unread: []string{"notes"}},
+		"an object without the name of a trial is ignored":         {withoutPlans: true, unread: []string{"notes"}},
 	} {
 		t.Run(label, func(t *testing.T) {
-			s := &Selection{
-				Cells: map[*record.Attempt]Cell{}, Kinds: map[*record.Attempt]Rejection{}, Lost: map[Cell]Balance{}, Unended: c.unended,
+			planned, exp := all, twoArms()
+			if exp.Points = exp.Points[:1]; c.withoutPlans {
+				planned = plan{}
 			}
-			var attempts []*record.Attempt
+			from := newReports(planned)
+			from.unfinished = c.unended
 			for i, kind := range c.kinds {
 				if kind == none {
 					continue
@@ -142,35 +169,33 @@ func TestWhatBecameOfATrialIsSaidOnce(t *testing.T) {
 				if kind == Failed {
 					attempt.Outcome = record.Failed
 				}
-				if attempts, s.Cells[attempt] = append(attempts, attempt), At(0, i%2); kind != "" {
-					s.Kinds[attempt] = kind
-				}
+				from.add(attempt, At(0, i%2), kind)
 			}
 			if c.again != "" {
 				again := ran(blocks[1], 1, record.Succeeded)
 				again.ID = "other/" + last
-				attempts, s.Cells[again], s.Kinds[again] = append(attempts, again), At(0, 1), c.again
+				from.add(again, At(0, 1), c.again)
 			}
-			var problems []record.Problem
 			for _, trial := range c.gone {
-				s.gone = append(s.gone, key(trial))
+				from.removed = append(from.removed, exclude(key(trial), altered, ""))
 			}
 			for _, trial := range c.unread {
-				problems = append(problems, record.Problem{Source: record.Source{Key: key(trial)}})
+				from.problems = append(from.problems, record.Problem{Source: record.Source{Key: key(trial)}})
 			}
-			planned, exp := all, twoArms()
-			if exp.Points = exp.Points[:1]; c.withoutPlans {
-				planned = plan{}
-			}
-			s.count(exp, planned, attempts, problems)
+			got, gaps := from.outcomes(exp), from.findUnassigned(fatesOf(from.reports).trials)
 			var absent []string
-			for _, one := range s.Absent {
-				absent = append(absent, one.Trial)
+			for _, one := range got.fates {
+				if one.absent != "" {
+					absent = append(absent, one.trial)
+				}
 			}
-			lost := func(arm int) []string { return []string{strings.TrimPrefix(s.Lost[At(0, arm)].Lost.String(), "1 ")} }
-			if diff := cmp.Diff([][]string{{c.old}, {c.new}, c.absent, c.gaps}, [][]string{lost(0), lost(1), absent, s.Gaps}); diff != "" {
+			lost := func(arm int) []string {
+				return []string{strings.TrimPrefix(got.Lost.Cells[At(0, arm)].Lost.String(), "1 ")}
+			}
+			if diff := cmp.Diff([][]string{{c.old}, {c.new}, c.absent, c.gaps}, [][]string{lost(0), lost(1), absent, gaps}); diff != "" {
 				t.Errorf("arm old lost, arm new lost, absent and gaps (-want +got):\n%s", diff)
 			}
+			s := &Selection{Admission: from.admission, Outcomes: got}
 			for arm := range 2 {
 				if of := s.Completions(nil)[At(0, arm)].Of; of > 2 {
 					t.Errorf("it says of %d trials of arm %d whether they completed, and there are 2", of, arm)
@@ -183,12 +208,12 @@ func TestWhatBecameOfATrialIsSaidOnce(t *testing.T) {
 	}
 }
 
-// Whatever the ledger holds of a trial, and of as many executions, it completed, failed or is unknown once.
-func TestATrialCountsOnceInCompletingWhateverTheLedgerHoldsOfIt(t *testing.T) {
+// With any objects of any number of executions, a trial completes, fails or is unknown once.
+func TestCompletions_TrialCountsOnceInAnyLedger(t *testing.T) {
 	const block = "w000-b0000"
 	name, beside := record.TrialName(block, 1, false), record.TrialName(block, 0, false)
 	key := "attempts/" + block + "/third/" + name + ".json"
-	planned := plan{known: true, slots: map[string]plannedSlot{
+	planned := plan{known: true, slots: map[string]*plannedSlot{
 		beside: {cell: At(0, 0), block: block}, name: {cell: At(0, 1), block: block},
 	}}
 	quiet := []Rejection{foreign, altered, staleLease, superseded, notStarted}
@@ -204,10 +229,9 @@ func TestATrialCountsOnceInCompletingWhateverTheLedgerHoldsOfIt(t *testing.T) {
 		for _, second := range others {
 			for bits := range 8 {
 				begun, gone, unread := bits&1 != 0, bits&2 != 0, bits&4 != 0
-				s := &Selection{Cells: map[*record.Attempt]Cell{}, Kinds: map[*record.Attempt]Rejection{}, Lost: map[Cell]Balance{}}
-				neighbour := ran(block, 0, record.Succeeded)
-				attempts, ended := []*record.Attempt{neighbour}, false
-				s.Cells[neighbour] = At(0, 0)
+				from := newReports(planned)
+				from.add(ran(block, 0, record.Succeeded), At(0, 0), "")
+				ended := false
 				for i, kind := range []Rejection{first, second} {
 					attempt := ran(block, 1, record.Succeeded)
 					attempt.ID = []string{"pod/", "other/"}[i] + name
@@ -219,31 +243,25 @@ func TestATrialCountsOnceInCompletingWhateverTheLedgerHoldsOfIt(t *testing.T) {
 					case notStarted:
 						attempt.Outcome = record.NotStarted
 					}
-					attempts = append(attempts, attempt)
-					if kind != foreign && kind != altered {
-						s.Cells[attempt], ended = At(0, 1), ended || kind != notStarted
-					}
-					if s.Kinds[attempt] = kind; kind == Unusable {
-						s.rejectAttempt(attempt, Unusable, "it has no result")
-					}
+					from.add(attempt, At(0, 1), kind)
+					ended = ended || !slices.Contains([]Rejection{foreign, altered, notStarted}, kind)
 				}
 				if begun {
-					s.Unended = []Unended{{Cell: At(0, 1), ID: "fourth/" + name, trial: name, block: block, Repeated: ended}}
+					from.unfinished = []Unfinished{{Cell: At(0, 1), ID: "fourth/" + name, trial: name, block: block, Repeated: ended}}
 				}
-				var problems []record.Problem
 				if gone {
-					s.gone = []string{key}
+					from.removed = []Exclusion{exclude(key, altered, "")}
 				}
 				if unread {
-					problems = []record.Problem{{Source: record.Source{Key: key}}}
+					from.problems = []record.Problem{{Source: record.Source{Key: key}}}
 				}
-				s.count(twoArms(), planned, attempts, problems)
+				s := &Selection{Admission: from.admission, Outcomes: from.outcomes(twoArms())}
 				what := fmt.Sprintf("executions %q and %q, begun and never ended %t, gone %t, unreadable %t", first, second, begun, gone, unread)
 				at := s.Completions(nil)[At(0, 1)]
 				switch {
 				case at == nil:
 					if first != notStarted && second != notStarted {
-						t.Errorf("%s: nobody is told of the trial", what)
+						t.Errorf("%s: the trial is not counted", what)
 					}
 				case at.Of != 1:
 					t.Errorf("%s: counted %d times: %+v", what, at.Of, at)

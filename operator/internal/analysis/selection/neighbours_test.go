@@ -7,7 +7,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-func TestAPlanNamesTheArmsOfItsExperiment(t *testing.T) {
+func TestContradictsArms_NamesTheFirstContradiction(t *testing.T) {
 	known := []record.Arm{{Name: "old", Baseline: true}, {Name: "new"}}
 	for name, c := range map[string]struct {
 		plan []record.Arm

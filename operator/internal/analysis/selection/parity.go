@@ -8,19 +8,19 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Parity is what the outputs say, before any time is looked at.
+// Parity is the result of comparing outputs, which precedes any comparison of times.
 type Parity struct {
-	// Baseline describes how the baseline disagrees with itself. Then nothing can be compared with it.
+	// Baseline describes how outputs of the baseline differ from each other; empty if they agree. Otherwise nothing is compared with it.
 	Baseline string
-	// Wrong describes how an arm's outputs differ from the baseline's or from each other.
+	// Wrong describes, by arm, how its outputs differ from the baseline's or from each other.
 	Wrong map[string]string
-	// Seen holds which arms gave an output at which points.
+	// Seen holds the cells with an output.
 	Seen map[Cell]bool
-	// Compared is false when the template says that outputs legitimately differ, or the run that its arms have different inputs.
+	// Compared is false if the template declares that outputs differ, or the run that its arms have different inputs.
 	Compared bool
 }
 
-// Refused is why an arm's times are not looked at; empty when they are.
+// Refused explains why the times of an arm are not compared; empty if they are.
 func (p *Parity) Refused(arm string) string {
 	if p.Baseline != "" {
 		return "the baseline is unusable: " + p.Baseline
@@ -28,19 +28,19 @@ func (p *Parity) Refused(arm string) string {
 	return p.Wrong[arm]
 }
 
-// output is one digest and the first attempt that gave it.
+// output is a digest and the first attempt with it.
 type output struct {
 	parity  record.Parity
 	attempt string
 }
 
-// CheckParity compares the outputs of all attempts, those that do not count included.
+// CheckParity compares the outputs of all attempts, including those that do not count.
 func CheckParity(exp *experiment.Experiment, attempts []*record.Attempt) *Parity {
 	report := &Parity{Wrong: map[string]string{}, Seen: map[Cell]bool{}, Compared: exp.Plan.Parity != experiment.ParityNone}
 	if !report.Compared {
 		return report
 	}
-	// An arm with inputs of its own is still held to its own outputs.
+	// The outputs of an arm with separate inputs must still agree with each other.
 	report.Compared = exp.Plan.Parity != experiment.ParityPerArm
 	points, arms := indexes(exp)
 	outputs := map[Cell]output{}
@@ -78,7 +78,7 @@ func CheckParity(exp *experiment.Experiment, attempts []*record.Attempt) *Parity
 			switch {
 			case reason == "":
 			case arm == baseline, exp.Arms[arm].Null:
-				// The null arm is the baseline: if its output differs, the baseline's depends on where it runs from.
+				// The null arm runs the baseline: if its output differs, the output of the baseline depends on its path.
 				if report.Baseline == "" {
 					report.Baseline = reason
 				}

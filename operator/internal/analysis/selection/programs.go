@@ -11,22 +11,22 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// rejectOtherPrograms keeps, in every cell, the attempts that executed what most of them did. A tag that was moved between two
-// blocks, or that names another image on another node, shows here. A digest that an attempt does not have says nothing: what is left out
-// because of it would be whatever somebody left it out of.
-func (s *Selection) rejectOtherPrograms(attempts []*record.Attempt) []*record.Attempt {
-	cells := map[variant]map[string][]*record.Attempt{}
+// rejectOtherPrograms rejects, in every cell, the attempts that executed another program than most of its attempts. This detects a tag that
+// was moved between two blocks or that names another image on another node. A digest that an attempt does not have is not compared, or
+// omitting a digest would be a way to exclude an attempt.
+func rejectOtherPrograms(attempts []*record.Attempt, cells map[*record.Attempt]Cell) ruling {
+	groups := map[variant]map[string][]*record.Attempt{}
 	for _, attempt := range attempts {
 		executed := trial.ListPrograms(trial.ProgramsOf(attempt))
 		if executed == "" {
 			continue
 		}
-		in := Inner(cells, variant{s.Cells[attempt], attempt.Build})
+		in := Inner(groups, variant{cells[attempt], attempt.Build})
 		in[executed] = append(in[executed], attempt)
 	}
 	others := map[*record.Attempt]string{}
-	for _, in := range cells {
-		// With equal numbers the text that sorts first, so that the choice never depends on order.
+	for _, in := range groups {
+		// Between equals the text that sorts first, so that the choice does not depend on the order of the attempts.
 		most := slices.MinFunc(slices.Sorted(maps.Keys(in)), func(a, b string) int {
 			return cmp.Or(cmp.Compare(len(in[b]), len(in[a])), cmp.Compare(a, b))
 		})
@@ -43,5 +43,5 @@ func (s *Selection) rejectOtherPrograms(attempts []*record.Attempt) []*record.At
 			}
 		}
 	}
-	return s.keep(attempts, environment, func(attempt *record.Attempt) string { return others[attempt] })
+	return rule(attempts, environment, func(attempt *record.Attempt) string { return others[attempt] })
 }

@@ -8,36 +8,37 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Blocks run for a purpose, and what was planned after looking at the results must not be mixed into what was looked at. A
-// block that no known wave planned screens: before waves had purposes, all did.
+// Purposes maps the planned blocks to their purposes. Blocks that were planned after reading results must not be mixed with those whose
+// results were read. A block that no plan has screens: before waves had purposes, all of them did.
+type Purposes map[string]record.Purpose
 
-// Only selects the blocks that ran for a purpose.
-func (s *Selection) Only(purpose record.Purpose) func(block string) bool {
+// Only returns a predicate that selects the blocks with a purpose.
+func (p Purposes) Only(purpose record.Purpose) func(block string) bool {
 	return func(block string) bool {
-		found, ok := s.Purposes[block]
+		found, ok := p[block]
 		return found == purpose || !ok && purpose == record.Screen
 	}
 }
 
-// Has reports whether a block was planned for a purpose.
-func (s *Selection) Has(purpose record.Purpose) bool {
-	return slices.Contains(slices.Collect(maps.Values(s.Purposes)), purpose)
+// Has reports whether any block was planned for a purpose.
+func (p Purposes) Has(purpose record.Purpose) bool {
+	return slices.Contains(slices.Collect(maps.Values(p)), purpose)
 }
 
-// HasOther reports whether a block was planned for another purpose.
-func (s *Selection) HasOther(purpose record.Purpose) bool {
-	return slices.ContainsFunc(slices.Collect(maps.Values(s.Purposes)), func(found record.Purpose) bool { return found != purpose })
+// HasOther reports whether any block was planned for another purpose.
+func (p Purposes) HasOther(purpose record.Purpose) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Values(p)), func(found record.Purpose) bool { return found != purpose })
 }
 
-// EachPlanned visits every cell of every block that was planned, once, in the order of the plan.
-func (s *Selection) EachPlanned(exp *experiment.Experiment, waves []record.Wave, visit func(purpose record.Purpose, block string, c Cell)) {
+// EachPlanned visits every cell of every planned block once, in the order of the plans.
+func (p Purposes) EachPlanned(exp *experiment.Experiment, waves []record.Wave, visit func(purpose record.Purpose, block string, c Cell)) {
 	points, arms := indexes(exp)
 	for i := range waves {
 		wave := &waves[i]
 		for _, block := range wave.Blocks {
-			purpose, known := s.Purposes[block.ID]
+			purpose, known := p[block.ID]
 			if !known {
-				continue // Of a later wave, or of another experiment.
+				continue // It is of a later wave or of another experiment.
 			}
 			seen := map[int]bool{}
 			for _, index := range block.Order {

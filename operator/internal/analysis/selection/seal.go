@@ -15,17 +15,18 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// checksums are the sha256 of attempt objects by key.
+// checksums are the sha256 sums of objects by key.
 type checksums map[string]string
 
-func sums(attempts []*record.Attempt, problems []record.Problem) checksums {
+// checksumsOf returns the sums of the attempt objects, including those that cannot be read.
+func checksumsOf(attempts []*record.Attempt, problems []record.Problem) checksums {
 	out := checksums{}
 	for _, attempt := range attempts {
 		source := sourceOf(attempt)
 		out[source.Key] = source.SHA256
 	}
 	for _, problem := range problems {
-		// An object too large to be read has no sum.
+		// An object that is too large to be read has no sum.
 		if strings.HasPrefix(problem.Key, "attempts/") && problem.SHA256 != "" {
 			out[problem.Key] = problem.SHA256
 		}
@@ -33,7 +34,8 @@ func sums(attempts []*record.Attempt, problems []record.Problem) checksums {
 	return out
 }
 
-// sourceOf is where an attempt was read. Of one that comes from no ledger, what would have been written stands in.
+// sourceOf returns the object that an attempt was read from. For an attempt that was read from no ledger it is the object that a ledger
+// would have.
 func sourceOf(attempt *record.Attempt) record.Source {
 	if attempt.Source.Key != "" {
 		return attempt.Source
@@ -45,48 +47,66 @@ func sourceOf(attempt *record.Attempt) record.Source {
 	return record.Source{Key: path.Join("attempts", attempt.Block, attempt.ID) + ".json", SHA256: record.SHA256(raw)}
 }
 
-// write prints what sha256sum does for the objects, sorted by key, so that anyone can check them with standard tools.
+// write prints the sums in the format of sha256sum, sorted by key, so that standard tools can check them.
 func (c checksums) write(to io.Writer) {
 	for _, key := range slices.Sorted(maps.Keys(c)) {
 		fmt.Fprintf(to, "%s  %s\n", c[key], key)
 	}
 }
 
-// digest is the sha256 of what write prints.
+// digest is the sha256 of the output of write.
 func (c checksums) digest() string {
 	sum := sha256.New()
 	c.write(sum)
 	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
 }
 
-// Seal lists the attempts up to a wave as sha256sum does. What an earlier analysis found stays as it was then, or analysing
-// twice would hide that something was changed in between.
+// with returns the union of two sets of sums.
+func (c checksums) with(more checksums) checksums {
+	if len(more) == 0 {
+		return c
+	}
+	out := maps.Clone(c)
+	maps.Copy(out, more)
+	return out
+}
+
+// Seal lists the attempts up to a wave in the format of sha256sum. Entries of an earlier seal stay unchanged, or a second analysis would
+// hide a change between the two.
 func Seal(evidence record.Evidence, wave int) []byte {
-	found := sums(upTo(evidence.Attempts, wave), evidence.Problems)
-	maps.Copy(found, evidence.Sealed)
 	var out bytes.Buffer
-	found.write(&out)
+	checksumsOf(sortedAttempts(evidence.Attempts, wave), evidence.Problems).with(evidence.Sealed).write(&out)
 	return out.Bytes()
 }
 
-// rejectAltered drops the attempts whose objects are not what an earlier analysis read, and names those that are gone. An
-// attempt is written once; whatever changes it later does not measure anything. Of a block that was executed more than once, whoever
-// takes away one execution chooses which counts, so that nothing is decided then, also where every trial still has an attempt.
-func (s *Selection) rejectAltered(sealed map[string]string, found checksums, attempts []*record.Attempt) []*record.Attempt {
-	if len(sealed) == 0 {
-		return attempts
-	}
+// alteredObjects returns the keys of the sealed objects that are missing or have another sum, sorted. If a block was executed more than
+// once, removing one execution chooses which of the others counts. So nothing is decided then, even if every trial still has an attempt.
+func alteredObjects(sealed map[string]string, sums checksums) (keys []string) {
 	for _, key := range slices.Sorted(maps.Keys(sealed)) {
-		sum, there := found[key]
-		if sum != sealed[key] {
-			s.Altered = append(s.Altered, key)
-		}
-		if !there {
-			s.reject(key, altered, "it was there when the run was analysed before, with sha256 %s, and is gone", sealed[key])
-			s.gone = append(s.gone, key)
+		if sums[key] != sealed[key] {
+			keys = append(keys, key)
 		}
 	}
-	return s.keep(attempts, altered, func(attempt *record.Attempt) string {
+	return keys
+}
+
+// findMissingObjects excludes the sealed objects that are missing.
+func findMissingObjects(sealed map[string]string, sums checksums) (out []Exclusion) {
+	for _, key := range slices.Sorted(maps.Keys(sealed)) {
+		if _, ok := sums[key]; !ok {
+			out = append(out, exclude(key, altered, "it was there when the run was analysed before, with sha256 %s, and is gone", sealed[key]))
+		}
+	}
+	return out
+}
+
+// rejectAltered rejects the attempts whose objects changed since an earlier analysis: an attempt is written once, so that a later change
+// is no measurement.
+func rejectAltered(sealed map[string]string, attempts []*record.Attempt) ruling {
+	if len(sealed) == 0 {
+		return ruling{admitted: attempts}
+	}
+	return rule(attempts, altered, func(attempt *record.Attempt) string {
 		source := sourceOf(attempt)
 		if before, ok := sealed[source.Key]; ok && before != source.SHA256 {
 			return fmt.Sprintf("its object had sha256 %s when the run was analysed before and has %s now", before, source.SHA256)

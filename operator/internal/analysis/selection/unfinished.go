@@ -3,7 +3,6 @@ package selection
 import (
 	"encoding/json"
 	"fmt"
-	"path"
 	"strconv"
 	"strings"
 
@@ -12,15 +11,14 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// A trial that began and of whose end nothing is known was under way when its pod or its node was lost, or when something ended what
-// ran it; a trial can do that too. So it is a loss of its arm, also where the block was executed again: only repeating what went badly
-// would be a way to win.
+// A trial that started and left no attempt was running when its pod or its node was lost, or when it was killed; a trial can cause that
+// too. So it is a loss of its arm, even if the block was executed again: repeating only slow trials would be a way to win.
 
-// LostUnended is how such a trial was lost.
-const LostUnended = "begun and never ended"
+// LostUnfinished is the name of such a loss.
+const LostUnfinished = "begun and never ended"
 
-// Unended is an execution of a trial that began and left no attempt.
-type Unended struct {
+// Unfinished is an execution of a trial that started and left no attempt.
+type Unfinished struct {
 	Cell             Cell
 	ID, trial, block string
 	warmup           bool
@@ -28,26 +26,21 @@ type Unended struct {
 	Repeated bool
 }
 
-// findUnended sorts out which trials never ended, and names the markers that contradict the plan or the experiment.
-func (s *Selection) findUnended(exp *experiment.Experiment, planned plan, unfinished []record.Started, through int, found checksums) {
+// countsOnce reports whether this is the only execution of a measured trial.
+func (u Unfinished) countsOnce() bool { return !u.warmup && !u.Repeated }
+
+// findUnfinished returns the unfinished trials of the experiment, and excludes the start markers that contradict the plan or the
+// experiment.
+func findUnfinished(exp *experiment.Experiment, planned plan, own []*record.Attempt, markers []record.Started) (out []Unfinished,
+	excluded []Exclusion) {
 	points, arms := indexes(exp)
 	ended := map[string]bool{}
-	for attempt := range s.Cells {
+	for _, attempt := range own {
 		if trial.Started(attempt) {
 			ended[attempt.Trial] = true
 		}
 	}
-	for i := range unfinished {
-		marker := &unfinished[i]
-		wave, err := strconv.Atoi(strings.TrimPrefix(strings.SplitN(marker.Block, "-", 2)[0], "w"))
-		if err == nil && wave > through {
-			continue
-		}
-		key := path.Join("started", marker.Block, marker.ID) + ".json"
-		// What decides is part of what the digest stands for. Plain fields can always be written.
-		raw, _ := json.Marshal(marker)
-		found[key] = record.SHA256(raw)
-
+	for _, marker := range markers {
 		point, knownPoint := points[marker.Point]
 		arm, knownArm := arms[marker.Arm]
 		at := Cell{point, arm}
@@ -64,13 +57,35 @@ func (s *Selection) findUnended(exp *experiment.Experiment, planned plan, unfini
 			reason = fmt.Sprintf("trial %s was planned for another arm or point than arm %q at point %q", marker.Trial, marker.Arm, marker.Point)
 		}
 		if reason != "" {
-			s.reject(key, foreign, "%s", reason)
+			excluded = append(excluded, exclude(markerKey(marker), foreign, "%s", reason))
 			continue
 		}
-		s.Unended = append(s.Unended, Unended{
+		out = append(out, Unfinished{
 			Cell: at, ID: marker.ID, trial: marker.Trial, block: marker.Block,
 			warmup: strings.HasPrefix(marker.Trial, marker.Block+"-w"), Repeated: ended[marker.Trial],
 		})
-		ended[marker.Trial] = true // A second execution that did not end either is one more loss, of the same trial.
+		ended[marker.Trial] = true // A second unfinished execution is one more loss of the same trial.
 	}
+	return out, excluded
+}
+
+// markersUpTo returns the start markers of the waves up to and including wave, and those whose block names no wave.
+func markersUpTo(markers []record.Started, wave int) (out []record.Started) {
+	for _, marker := range markers {
+		of, err := strconv.Atoi(strings.TrimPrefix(strings.SplitN(marker.Block, "-", 2)[0], "w"))
+		if err != nil || of <= wave {
+			out = append(out, marker)
+		}
+	}
+	return out
+}
+
+// markerSums returns the checksums of start markers: they decide, so that the digest covers them.
+func markerSums(markers []record.Started) checksums {
+	out := checksums{}
+	for _, marker := range markers {
+		raw, _ := json.Marshal(marker) // Cannot fail: all fields are texts.
+		out[markerKey(marker)] = record.SHA256(raw)
+	}
+	return out
 }

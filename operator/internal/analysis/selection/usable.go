@@ -10,22 +10,23 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis/trial"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/format"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 )
 
-// A result that nothing can be read from is a failure of the program, as a crash is: were it only left out, a program would win by
-// keeping silent about the trials that went badly.
+// A result that cannot be read is a failure of the program, as a crash is. If such results were only left out, a program would win by
+// reporting nothing about its slow trials.
 
-// Numbers beyond the smallest and the largest prefix of the SI (quecto and quetta, 27th CGPM 2022) mean nothing in any base unit.
+// The smallest and the largest prefix of the SI (quecto and quetta, 27th CGPM 2022) bound the numbers that mean something in a base unit.
 const (
 	smallestNumber = 1e-30
 	largestNumber  = 1e30
-	// longestTime, in seconds, is some three centuries: no trial takes longer, and a duration in nanoseconds could not hold it.
+	// longestTime, in seconds, is about three centuries. No trial takes longer, and a duration in nanoseconds could not hold it.
 	longestTime = 9e9
 )
 
-// need is a statistic of a metric that a gate looks at in a cell.
+// need is a statistic of a metric that a gate reads in a cell.
 type need struct {
 	metric    string
 	statistic experiment.Statistic
@@ -33,11 +34,12 @@ type need struct {
 	positive bool
 }
 
-// needs are what the gates and constraints look at, by cell. A ratio needs both of its arms, and the null arm beside them.
+// needs returns the statistics that the gates and constraints read, by cell. A gate on a ratio needs both of its arms, and the null arm for
+// its control.
 func needs(exp *experiment.Experiment) map[Cell][]need {
 	out := map[Cell][]need{}
 	add := func(c Cell, of experiment.Condition, positive bool) {
-		// What the runner reads of a process is nothing that a program could leave out.
+		// Process metrics are read by the runner, so that a program cannot omit them.
 		if of.Metric != "" && !strings.HasPrefix(of.Metric, record.ProcessPrefix) {
 			out[c] = append(out[c], need{of.Metric, of.Statistic, positive})
 		}
@@ -62,50 +64,98 @@ func needs(exp *experiment.Experiment) map[Cell][]need {
 	return out
 }
 
-// rejectUnusable drops attempts that contradict themselves, or whose result contradicts the template or gives a gate nothing. It
-// marks those of executions that do not count, where they are losses too.
-func (s *Selection) rejectUnusable(exp *experiment.Experiment, attempts []*record.Attempt) []*record.Attempt {
-	asked := needs(exp)
-	promised := promisesOf(exp, attempts)
-	unusable := func(attempt *record.Attempt) string {
-		reason := succeededAgainst(attempt)
-		switch {
-		case reason != "":
-		case attempt.Result == nil && exp.Plan.Workload.Output.Format == experiment.NoOutput: // Its program reports nothing.
-		case attempt.Result == nil:
-			reason = "it succeeded and holds no result"
-		default:
-			reason = cmp.Or(s.checkResult(exp, attempt.Result), promised.broken(attempt))
-		}
-		for _, n := range asked[s.Cells[attempt]] {
-			if reason == "" {
-				reason = s.checkNeed(attempt.Reported(), n)
-			}
-		}
-		return reason
+// resultCheck checks the results of measured trials.
+type resultCheck struct {
+	exp        *experiment.Experiment
+	cells      map[*record.Attempt]Cell
+	needs      map[Cell][]need
+	fixed      fixedSamples
+	histograms trial.Histograms
+	// invalid are the errors of the histograms that cannot be decoded.
+	invalid map[*record.Histogram]error
+}
+
+// newResultCheck prepares the check of measured trials, and of the rejected ones that useless reads. The numbers of samples that a
+// parameter fixes are those of the measured trials.
+func newResultCheck(exp *experiment.Experiment, cells map[*record.Attempt]Cell, measured []*record.Attempt, notCounting []Exclusion,
+) resultCheck {
+	out := resultCheck{
+		exp: exp, cells: cells, needs: needs(exp), fixed: fixedSamplesOf(exp, measured),
+		histograms: trial.Histograms{}, invalid: map[*record.Histogram]error{},
 	}
-	out := s.keep(attempts, Unusable, unusable)
-	for attempt, kind := range s.Kinds {
-		if slices.Contains(notCounting, kind) && !attempt.Warmup && attempt.Outcome == record.Succeeded && unusable(attempt) != "" {
-			s.useless[attempt] = true
+	for _, attempt := range slices.Concat(measured, succeededOf(notCounting)) {
+		for _, metric := range exp.Plan.Metrics {
+			reported := attempt.Reported().Metrics[metric.Name]
+			if reported == nil || reported.Histogram == nil {
+				continue
+			}
+			if err := out.histograms.Decode(reported.Histogram); err != nil {
+				out.invalid[reported.Histogram] = err
+			}
 		}
 	}
 	return out
 }
 
-// promises are, by metric and value of the parameter that fixes how many samples a trial has (samplesFrom), how many that is, where trials
-// keep to it. One with fewer lost the others, and were that let pass, a program would win by leaving out its slow samples; with more it
-// outvotes its slow trials in a percentile, and has a lower minimum. One number in place of all is a loss where the arm's other trials have
-// the samples; an arm that never has any was measured in another way, which is no failure and is found by what its figures are made of.
-type promises struct {
-	metrics []experiment.Metric
-	kept    map[[2]string]int64
-	// samples are the arms, by metric, of which trials keep to it.
-	samples map[[2]string]bool
+// rejectUnusable rejects the attempts that contradict themselves, and those whose result contradicts the template or lacks a figure that a
+// gate reads.
+func (c resultCheck) rejectUnusable(attempts []*record.Attempt) ruling {
+	return rule(attempts, Unusable, c.unusable)
 }
 
-func promisesOf(exp *experiment.Experiment, attempts []*record.Attempt) promises {
-	out := promises{kept: map[[2]string]int64{}, samples: map[[2]string]bool{}}
+// useless returns the attempts of executions that do not count which would be unusable in one that counts. They are losses as well.
+func (c resultCheck) useless(notCounting []Exclusion) map[*record.Attempt]bool {
+	out := map[*record.Attempt]bool{}
+	for _, attempt := range succeededOf(notCounting) {
+		if c.unusable(attempt) != "" {
+			out[attempt] = true
+		}
+	}
+	return out
+}
+
+// succeededOf returns the measured trials among the rejected attempts that succeeded.
+func succeededOf(rejected []Exclusion) (out []*record.Attempt) {
+	for _, one := range rejected {
+		if !one.of.Warmup && one.of.Outcome == record.Succeeded {
+			out = append(out, one.of)
+		}
+	}
+	return out
+}
+
+// unusable explains why the result of a successful attempt cannot be used; empty if it can.
+func (c resultCheck) unusable(attempt *record.Attempt) string {
+	reason := succeededAgainst(attempt)
+	switch {
+	case reason != "":
+	case attempt.Result == nil && c.exp.Plan.Workload.Output.Format == format.None: // Its program reports nothing.
+	case attempt.Result == nil:
+		reason = "it succeeded and holds no result"
+	default:
+		reason = cmp.Or(c.invalidResult(attempt.Result), c.fixed.broken(attempt))
+	}
+	for _, n := range c.needs[c.cells[attempt]] {
+		if reason == "" {
+			reason = c.lacks(attempt.Reported(), n)
+		}
+	}
+	return reason
+}
+
+// fixedSamples are the numbers of samples that the value of a parameter fixes (samplesFrom), by metric and value, where trials have that
+// number. A trial with fewer samples lost the others: accepting it would let a program win by omitting its slow samples. One with more
+// outweighs the slow trials in a percentile and has a lower minimum. One value in place of the samples is a loss if other trials of the arm
+// have the samples; an arm that never has any was measured in another way, which is no failure and is found by MadeOf.
+type fixedSamples struct {
+	metrics []experiment.Metric
+	counts  map[[2]string]int64
+	// arms are those, by metric, with a trial that has the fixed number of samples.
+	arms map[[2]string]bool
+}
+
+func fixedSamplesOf(exp *experiment.Experiment, attempts []*record.Attempt) fixedSamples {
+	out := fixedSamples{counts: map[[2]string]int64{}, arms: map[[2]string]bool{}}
 	for _, metric := range exp.Plan.Metrics {
 		if metric.SamplesFrom == "" {
 			continue
@@ -116,24 +166,24 @@ func promisesOf(exp *experiment.Experiment, attempts []*record.Attempt) promises
 			reported := attempt.Reported().Metrics[metric.Name]
 			count, err := strconv.ParseInt(text, 10, 64)
 			if err == nil && reported != nil && reported.Value == nil && trial.Samples(*reported) == count {
-				out.kept[[2]string{metric.Name, text}] = count
-				out.samples[[2]string{metric.Name, attempt.Arm}] = true
+				out.counts[[2]string{metric.Name, text}] = count
+				out.arms[[2]string{metric.Name, attempt.Arm}] = true
 			}
 		}
 	}
 	return out
 }
 
-// broken describes how an attempt has other samples than its parameter fixes; empty where it has them.
-func (p promises) broken(attempt *record.Attempt) string {
-	for _, metric := range p.metrics {
+// broken describes a number of samples other than the one that the attempt's parameter fixes; empty without one.
+func (f fixedSamples) broken(attempt *record.Attempt) string {
+	for _, metric := range f.metrics {
 		reported := attempt.Reported().Metrics[metric.Name]
-		if reported == nil || reported.Value != nil && !p.samples[[2]string{metric.Name, attempt.Arm}] {
+		if reported == nil || reported.Value != nil && !f.arms[[2]string{metric.Name, attempt.Arm}] {
 			continue
 		}
 		text := attempt.Parameters[metric.SamplesFrom]
-		count, promised := p.kept[[2]string{metric.Name, text}]
-		if found := trial.Samples(*reported); promised && found != count {
+		count, fixed := f.counts[[2]string{metric.Name, text}]
+		if found := trial.Samples(*reported); fixed && found != count {
 			why := "those that are left out may be the slow ones"
 			if found > count {
 				why = "those beyond outweigh other trials'"
@@ -145,7 +195,7 @@ func (p promises) broken(attempt *record.Attempt) string {
 	return ""
 }
 
-// succeededAgainst is what speaks against an attempt that says Succeeded.
+// succeededAgainst describes a contradiction in an attempt whose outcome is Succeeded; empty without one.
 func succeededAgainst(attempt *record.Attempt) string {
 	duration := meaningless(attempt.DurationSeconds, "s")
 	switch {
@@ -165,24 +215,12 @@ func succeededAgainst(attempt *record.Attempt) string {
 	return reason
 }
 
-// failedAgainst is what speaks against an attempt that says it did not succeed; it counts as failed all the same, which favours
-// nobody.
-func failedAgainst(attempt *record.Attempt) string {
-	exited := attempt.ExitCode != nil && *attempt.ExitCode == 0 && attempt.Signal == nil
-	switch {
-	case attempt.Outcome == record.Failed && exited && attempt.Result != nil:
-		return ": but exitCode is 0 and there is a result, so that the attempt contradicts itself"
-	case attempt.Outcome == record.NotStarted && trial.Started(attempt):
-		return ": but it has a signal, a result or an exit code other than 0, so that it did start, and counts as failed"
-	}
-	return ""
-}
-
-func (s *Selection) checkResult(exp *experiment.Experiment, result *record.Result) string {
-	if exp.Plan.Workload.ParityRequired && result.Parity == nil {
+// invalidResult describes how a result contradicts the template; empty if it does not.
+func (c resultCheck) invalidResult(result *record.Result) string {
+	if c.exp.Plan.Workload.ParityRequired && result.Parity == nil {
 		return "its result has no parity digest and the template requires one"
 	}
-	for _, metric := range exp.Plan.Metrics {
+	for _, metric := range c.exp.Plan.Metrics {
 		reported, ok := result.Metrics[metric.Name]
 		if !ok {
 			if metric.Optional {
@@ -193,13 +231,11 @@ func (s *Selection) checkResult(exp *experiment.Experiment, result *record.Resul
 		if reported.Unit != metric.Unit {
 			return fmt.Sprintf("metric %s has unit %q and the template has %q", metric.Name, reported.Unit, metric.Unit)
 		}
-		if reported.Histogram != nil {
-			if err := s.Histograms.Decode(reported.Histogram); err != nil {
-				return fmt.Sprintf("metric %s: %s", metric.Name, err)
-			}
+		if err := c.invalid[reported.Histogram]; err != nil {
+			return fmt.Sprintf("metric %s: %s", metric.Name, err)
 		}
 		reason := ""
-		s.Histograms.Each(*reported, func(value float64, _ int64) {
+		c.histograms.Each(*reported, func(value float64, _ int64) {
 			if reason == "" {
 				reason = meaningless(value, metric.Unit)
 			}
@@ -216,7 +252,7 @@ func (s *Selection) checkResult(exp *experiment.Experiment, result *record.Resul
 	return ""
 }
 
-// meaningless explains why a number cannot be a measurement.
+// meaningless explains why a number cannot be a measurement; empty if it can.
 func meaningless(value float64, unit string) string {
 	magnitude := math.Abs(value)
 	switch {
@@ -235,20 +271,20 @@ func meaningless(value float64, unit string) string {
 	return ""
 }
 
-// checkNeed reports what a result lacks for a gate. Of many samples some may be zero: what the gate takes a ratio of is the trial's
-// statistic, or of a percentile the trial's own share of it, so that only these must be positive.
-func (s *Selection) checkNeed(result *record.Result, n need) string {
+// lacks describes the figure of a gate that a result lacks; empty if it has it. Single samples may be zero: a ratio is taken of the trial's
+// statistic, or of the trial's share of a percentile, so that only these must be positive.
+func (c resultCheck) lacks(result *record.Result, n need) string {
 	metric, ok := result.Metrics[n.metric]
 	if !ok {
 		return fmt.Sprintf("metric %s is absent and a gate needs it", n.metric)
 	}
 	if share, percentile := experiment.Percentiles[n.statistic]; percentile {
-		if n.positive && !s.Histograms.PositivePercentile(*metric, share) {
+		if n.positive && !c.histograms.PositivePercentile(*metric, share) {
 			return fmt.Sprintf("%s of metric %s is not positive, and the ratio that a gate takes of it needs a positive one", n.statistic, n.metric)
 		}
 		return ""
 	}
-	value, ok := s.Histograms.Statistic(*metric, n.statistic)
+	value, ok := c.histograms.Statistic(*metric, n.statistic)
 	if !ok {
 		return fmt.Sprintf("metric %s has no %s, which a gate needs", n.metric, n.statistic)
 	}

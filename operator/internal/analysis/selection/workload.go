@@ -9,49 +9,48 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// A result says which workload it is of. Arms that the plan has run one program are one workload, whatever their parameters: where their
-// results name several, one of them is of something else.
+// A result names its workload. Arms for which the plan has the same program run one workload with any parameters: if their results name
+// different workloads, one of the results is wrong.
 
-// workloads are the names that the results of every arm have, failed trials' and warm-ups' too.
-func (s *Selection) workloads(genuine []*record.Attempt) map[int]map[string]bool {
+// workloadNames returns the workload names in the results of every arm, including those of failed trials and warm-ups.
+func workloadNames(counting []*record.Attempt, cells map[*record.Attempt]Cell) map[int]map[string]bool {
 	out := map[int]map[string]bool{}
-	for _, attempt := range genuine {
-		if kind := s.Kinds[attempt]; kind == superseded || kind == staleLease || attempt.Reported().Workload.Name == "" {
-			continue
+	for _, attempt := range counting {
+		if name := attempt.Reported().Workload.Name; name != "" {
+			Inner(out, cells[attempt].Arm)[name] = true
 		}
-		Inner(out, s.Cells[attempt].Arm)[attempt.Reported().Workload.Name] = true
 	}
 	return out
 }
 
-// stranger is an arm whose results name another workload than the baseline's.
-type stranger struct {
-	Says string
-	// Planned reports whether the plan has both run one program, so that this cannot be.
-	Planned bool
+// OtherWorkload describes an arm whose results name another workload than the baseline's.
+type OtherWorkload struct {
+	Text string
+	// SameProgram reports whether the plan has both arms run one program, so that the results contradict the plan.
+	SameProgram bool
 }
 
-func strangers(exp *experiment.Experiment, waves []record.Wave, named map[int]map[string]bool) map[int]stranger {
-	out := map[int]stranger{}
+func findOtherWorkloads(exp *experiment.Experiment, waves []record.Wave, named map[int]map[string]bool) map[int]OtherWorkload {
+	out := map[int]OtherWorkload{}
 	baseline := exp.Baseline()
 	theirs := slices.Collect(maps.Keys(named[baseline]))
 	for arm := range exp.Arms {
 		own := slices.Collect(maps.Keys(named[arm]))
-		// An arm that is of several workloads changed during the run.
+		// An arm with several workloads is a changed arm.
 		if len(own) != 1 || len(theirs) != 1 || own[0] == theirs[0] {
 			continue
 		}
-		out[arm] = stranger{
-			Says: fmt.Sprintf("the results of arm %s are of workload %q and those of %s of %q", exp.Arms[arm].Name, own[0],
+		out[arm] = OtherWorkload{
+			Text: fmt.Sprintf("the results of arm %s are of workload %q and those of %s of %q", exp.Arms[arm].Name, own[0],
 				exp.Arms[baseline].Name, theirs[0]),
-			Planned: maps.Equal(plannedPrograms(exp, waves, arm), plannedPrograms(exp, waves, baseline)),
+			SameProgram: maps.Equal(plannedPrograms(exp, waves, arm), plannedPrograms(exp, waves, baseline)),
 		}
 	}
 	return out
 }
 
-// plannedPrograms are the programs that an arm is to run, each with its image: those of the experiment, and of the plans, which on one
-// machine name them by other paths.
+// plannedPrograms returns the programs that the experiment and the plans have for an arm, each with its image. The plans of a local run
+// name them by other paths.
 func plannedPrograms(exp *experiment.Experiment, waves []record.Wave, arm int) map[[2]string]bool {
 	out := map[[2]string]bool{}
 	for _, c := range exp.Cells {

@@ -17,7 +17,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// encodeHistogram of any geometry, with counts as a program may write them.
+// encodeHistogram encodes a histogram of any geometry, with counts as a program may write them.
 func encodeHistogram(t *testing.T, digits int32, lowest, highest int64, counts []byte) string {
 	t.Helper()
 	var inner, outer, compressed bytes.Buffer
@@ -38,7 +38,7 @@ func encodeHistogram(t *testing.T, digits int32, lowest, highest int64, counts [
 	return base64.StdEncoding.EncodeToString(outer.Bytes())
 }
 
-func TestBarsAreThoseOfTheLibrary(t *testing.T) {
+func TestDecode_BarsEqualTheLibrarys(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 400 {
 		digits, lowest := random.Int32N(5), int64(1)<<random.IntN(20)+random.Int64N(3)
@@ -68,8 +68,8 @@ func TestBarsAreThoseOfTheLibrary(t *testing.T) {
 	}
 }
 
-// A program may print a histogram of which a few bytes stand for millions of values.
-func TestAHistogramTakesNoMoreRoomThanThereIs(t *testing.T) {
+// TestDecode_MemoryIsBounded: a few bytes of a histogram may encode millions of values.
+func TestDecode_MemoryIsBounded(t *testing.T) {
 	// lastBucket is 6,000,000 empty ones and one that is not, as signed numbers of seven bits each.
 	lastBucket := []byte{0xff, 0xb5, 0xdc, 0x05, 2}
 	for name, tc := range map[string]struct {

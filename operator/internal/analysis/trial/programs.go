@@ -9,11 +9,11 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// programKeys are the soft keys that say what a trial executed: two attempts of a cell that differ in one are not attempts of
-// the same thing, whatever tag both were pulled by.
+// programKeys are the soft keys that identify the program of a trial: two attempts of a cell that differ in one of them ran different
+// programs, even if both were pulled by the same tag.
 var programKeys = []string{"programDigest", "imageFilesDigest", "image"}
 
-// ProgramsOf are the digests of everything a trial executed, by what they are of.
+// ProgramsOf returns the digests of all programs and images that a trial executed, by their names.
 func ProgramsOf(attempt *record.Attempt) map[string]string {
 	out := map[string]string{}
 	for _, key := range programKeys {
@@ -22,7 +22,7 @@ func ProgramsOf(attempt *record.Attempt) map[string]string {
 		}
 	}
 	for _, role := range attempt.Roles {
-		// That of the role with the result is the trial's own.
+		// The digest of the role with the result is the programDigest of the trial.
 		if role.ProgramDigest != "" && !role.Result {
 			out["programDigest of role "+role.Name] = role.ProgramDigest
 		}
@@ -30,7 +30,7 @@ func ProgramsOf(attempt *record.Attempt) map[string]string {
 	return out
 }
 
-// ListPrograms is the same as one text, to compare.
+// ListPrograms formats programs as one comparable text.
 func ListPrograms(programs map[string]string) string {
 	var b strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(programs)) {
@@ -39,14 +39,14 @@ func ListPrograms(programs map[string]string) string {
 	return b.String()
 }
 
-// ExecutedFiles are the digests of what a trial executed, under whatever name.
+// ExecutedFiles lists the digests of the files that a trial executed, without the name of the image.
 func ExecutedFiles(attempt *record.Attempt) string {
 	programs := ProgramsOf(attempt)
 	delete(programs, "image")
 	return ListPrograms(programs)
 }
 
-// ArmBuild names what an attempt ran, for messages: a build, or the arm where it is one.
+// ArmBuild names the build of an attempt for messages; the arm if it has no builds.
 func ArmBuild(attempt *record.Attempt) string {
 	if attempt.Build == "" {
 		return "arm " + attempt.Arm

@@ -12,31 +12,31 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// bar is a value and how often it was seen.
+// bar is a value and its count.
 type bar struct {
 	value float64
 	count int64
 }
 
-// decoded is what a histogram holds, and how finely it distinguishes values: to so many significant digits, and no finer than a unit.
+// decoded holds the values of a histogram and its resolution. Up to 2*half units a bucket has the width unit; above that the width
+// doubles with the value, so that every power of two has half buckets. Values are in units of scale.
 type decoded struct {
 	bars              []bar
 	unit, half, scale float64
 }
 
-// mostBars is how many different values a histogram may have: as many as a list has samples. Eight kilobytes of what a program prints may
-// say six million.
+// mostBars limits the different values of a histogram to the length of a list of samples. Eight kilobytes of output can encode six million.
 const mostBars = 100_000
 
-// MostValues is how many values the histogram of a trial may hold in all: those of a hundred thousand trials together are fewer than
-// an analysis may count, and can be added up.
+// MostValues limits the number of values in the histogram of a trial, so that the sum over a hundred thousand trials does not overflow the
+// counters of an analysis.
 const MostValues = 1 << 36
 
-// Histograms are those that were decoded.
+// Histograms are decoded histograms.
 type Histograms map[*record.Histogram]decoded
 
-// Decode unpacks an HdrHistogram. Every value stands for its bucket as HdrHistogram's own percentiles do: by the highest value that the
-// bucket does not distinguish.
+// Decode decodes an HdrHistogram and adds it. Every value is represented by the highest value of its bucket, as in HdrHistogram's
+// percentiles. It returns an error for data that cannot be decoded, that contradicts its count, or that exceeds MostValues or mostBars.
 func (h Histograms) Decode(histogram *record.Histogram) error {
 	found, err := hdrhistogram.Decode([]byte(histogram.Data))
 	if err != nil {
@@ -48,12 +48,12 @@ func (h Histograms) Decode(histogram *record.Histogram) error {
 	case histogram.Count > MostValues:
 		return fmt.Errorf("invalid histogram: it holds %d values, and at most %d are allowed", histogram.Count, MostValues)
 	}
-	// Twice as many values as the digits have are distinguished, rounded up to a power of two, and of these the upper half in each
-	// doubling (Tene, HdrHistogram).
+	// The number of distinguished values is twice the number that the digits have, rounded up to a power of two. Each further doubling of the
+	// range adds half as many buckets (Tene, HdrHistogram).
 	distinguished := math.Exp2(math.Ceil(math.Log2(2 * math.Pow10(int(found.SignificantFigures())))))
 	unit := math.Exp2(math.Floor(math.Log2(math.Max(1, float64(found.LowestTrackableValue())))))
 	out := decoded{unit: unit, half: distinguished / 2, scale: histogram.Scale}
-	// A list of all buckets would take a gigabyte: the widest histogram has six million, and all but a few of them are empty.
+	// Empty buckets are skipped: the widest histogram has six million, and a list of them would need a gigabyte.
 	half, width := int(out.half), int64(unit)
 	for i, count := range found.Export().Counts {
 		switch {
@@ -63,7 +63,7 @@ func (h Histograms) Decode(histogram *record.Histogram) error {
 			return fmt.Errorf("invalid histogram: it has values in more than %d buckets, and a list has no more samples; record fewer significant "+
 				"digits", mostBars)
 		}
-		// The buckets of the first two halves are a unit wide, those of each half after them twice as wide as those before.
+		// The buckets of the first two halves are one unit wide, and those of each later half twice as wide as in the half before.
 		doubled := max(0, i/half-1)
 		highest := int64(i-doubled*half+1)*(width<<doubled) - 1
 		out.bars = append(out.bars, bar{float64(highest) * histogram.Scale, count})
@@ -72,7 +72,7 @@ func (h Histograms) Decode(histogram *record.Histogram) error {
 	return nil
 }
 
-// Each visits the values of a metric as reported, with how often each was seen.
+// Each visits the values of a reported metric with their counts.
 func (h Histograms) Each(metric record.Metric, visit func(value float64, count int64)) {
 	if metric.Value != nil {
 		visit(*metric.Value, 1)
@@ -87,7 +87,7 @@ func (h Histograms) Each(metric record.Metric, visit func(value float64, count i
 	}
 }
 
-// Statistic is a trial's one number, or false when the metric as reported has none.
+// Statistic returns a statistic of a reported metric over one trial; false if the metric does not have it.
 func (h Histograms) Statistic(metric record.Metric, statistic experiment.Statistic) (float64, bool) {
 	if metric.Value != nil {
 		return *metric.Value, true
@@ -98,7 +98,7 @@ func (h Histograms) Statistic(metric record.Metric, statistic experiment.Statist
 	return sampleStatistic(metric.Samples, statistic)
 }
 
-// At is a statistic of one histogram, percentiles too; false where it has none.
+// At returns a statistic of one histogram, which may be a percentile; false if the histogram does not have it.
 func (h Histograms) At(histogram *record.Histogram, statistic experiment.Statistic) (float64, bool) {
 	bars := h[histogram].bars
 	share, percentile := experiment.Percentiles[statistic]
@@ -114,12 +114,12 @@ func (h Histograms) At(histogram *record.Histogram, statistic experiment.Statist
 	return 0, false
 }
 
-// Distinct is how many different values a metric has as reported, at most.
+// Distinct returns an upper bound of the number of different values of a reported metric.
 func (h Histograms) Distinct(metric record.Metric) int {
 	return max(1, len(metric.Samples), len(h[metric.Histogram].bars))
 }
 
-// Width is that of the bucket of a histogram in which a value lies.
+// Width returns the width of the bucket of a value; 0 if the histogram was not decoded.
 func (h Histograms) Width(histogram *record.Histogram, value float64) float64 {
 	of := h[histogram]
 	if of.half == 0 {
@@ -128,8 +128,8 @@ func (h Histograms) Width(histogram *record.Histogram, value float64) float64 {
 	return of.scale * math.Max(of.unit, math.Exp2(math.Floor(math.Log2(value/of.scale)))/of.half)
 }
 
-// PositivePercentile reports whether a percentile of one trial's samples is positive. If it is in every trial, it is in all of them
-// merged, whatever the weights of the blocks.
+// PositivePercentile reports whether a percentile of one trial's samples is positive. If it is positive in every trial, it is positive in
+// their merged samples, with any weights of the blocks.
 func (h Histograms) PositivePercentile(metric record.Metric, share float64) bool {
 	var total, others int64
 	h.Each(metric, func(value float64, n int64) {
@@ -141,7 +141,7 @@ func (h Histograms) PositivePercentile(metric record.Metric, share float64) bool
 	return others < stats.NearestRank(share, total)
 }
 
-// Samples is how many samples a trial has of a metric.
+// Samples returns the number of samples of a reported metric.
 func Samples(metric record.Metric) int64 {
 	switch {
 	case metric.Value != nil:
@@ -200,14 +200,14 @@ func barStatistic(bars []bar, statistic experiment.Statistic) (float64, bool) {
 	return 0, false
 }
 
-// Statistic is one statistic of one trial.
+// Statistic is the value of a statistic of one trial.
 type Statistic struct {
 	Statistic experiment.Statistic
 	Value     float64
 }
 
-// Statistics are all statistics that one trial has of a metric, and how many samples they rest on. Percentiles are not
-// among them: they are of all trials of an arm, merged.
+// Statistics returns all statistics of a metric over one trial, and the number of its samples. Percentiles are not included because they
+// are computed over the merged trials of an arm. It returns an error if the histogram cannot be decoded.
 func Statistics(metric record.Metric) (statistics []Statistic, samples int64, err error) {
 	if metric.Value != nil {
 		return []Statistic{{experiment.StatisticValue, *metric.Value}}, 1, nil

@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-func TestTrialStatistic(t *testing.T) {
+func TestStatistic_EachKindOfMetric(t *testing.T) {
 	histogram := &record.Histogram{}
 	decoded := Histograms{histogram: {bars: []bar{{1, 2}, {3, 1}, {8, 1}}}}
 	samples := record.Metric{Samples: []float64{8, 1, 3, 1}}
@@ -28,7 +28,7 @@ func TestTrialStatistic(t *testing.T) {
 		"the largest sample":                           {samples, "max", 8, false},
 		"many samples are not one value":               {samples, "value", 0, true},
 		"one sample is one value":                      {record.Metric{Samples: []float64{7}}, "value", 7, false},
-		"a trial has no percentile of its own":         {samples, "p95", 0, true},
+		"a single trial has no percentile":             {samples, "p95", 0, true},
 		"one value is its own mean":                    {value, "mean", 5, false},
 		"one value as it is":                           {value, "value", 5, false},
 		"the mean of a histogram":                      {bars, "mean", 3.25, false},

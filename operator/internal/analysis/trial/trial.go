@@ -1,4 +1,4 @@
-// Package trial knows what one attempt says of itself: what it ran, where and when, and its one number for a metric.
+// Package trial reads a single attempt: its program, its node, its times, and its statistic of a metric.
 package trial
 
 import (
@@ -8,7 +8,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// NodeOf is the node that ran an attempt: the one leased for its block, or the one that the runner was given; empty when unknown.
+// NodeOf returns the node that ran an attempt: that of its lease, or else the one that the runner was given; empty if unknown.
 func NodeOf(attempt *record.Attempt) string {
 	if attempt.Lease != nil {
 		return attempt.Lease.Node
@@ -17,12 +17,12 @@ func NodeOf(attempt *record.Attempt) string {
 	return name
 }
 
-// Executor is the pod or local process that ran an attempt.
+// Executor returns the name of the pod or local process that ran an attempt.
 func Executor(attempt *record.Attempt) string {
 	return strings.TrimSuffix(attempt.ID, "/"+attempt.Trial)
 }
 
-// ClockError is the most that an attempt's clock is known to be ahead by.
+// ClockError returns the measured upper bound of the time by which an attempt's clock is ahead; 0 if it was not measured.
 func ClockError(attempt *record.Attempt) time.Duration {
 	if attempt.Kept == nil || attempt.Kept.Clock == nil {
 		return 0
@@ -30,21 +30,21 @@ func ClockError(attempt *record.Attempt) time.Duration {
 	return Seconds(attempt.Kept.Clock.AheadSeconds + attempt.Kept.Clock.UncertaintySeconds)
 }
 
-// Seconds is a number of seconds as a duration, or the longest one where it is longer.
+// Seconds converts seconds to a duration, limited to the range of durations.
 func Seconds(s float64) time.Duration {
 	return time.Duration(max(-longest, min(longest, s*float64(time.Second))))
 }
 
-// longest is about the longest duration there is, as a number that a duration can hold.
+// longest is about the longest duration, as a number that converts without overflow.
 const longest = float64(1 << 62)
 
-// Started reports whether a process ran, whatever the attempt's outcome says.
+// Started reports whether a process ran. An attempt with the outcome NotStarted and a result, a signal or an exit code did start.
 func Started(attempt *record.Attempt) bool {
 	ended := attempt.Result != nil || attempt.Signal != nil || attempt.ExitCode != nil && *attempt.ExitCode != 0
 	return attempt.Outcome != record.NotStarted || ended
 }
 
-// EndOf is when an attempt ended, by the clock of its start.
+// EndOf returns the end of an attempt by the clock of its start.
 func EndOf(attempt *record.Attempt) time.Time {
 	return attempt.StartedAt.Add(Seconds(attempt.DurationSeconds))
 }

@@ -19,6 +19,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/analyze"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/history/bisect"
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/locate"
@@ -26,8 +27,6 @@ import (
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
 )
 
 var (
@@ -293,7 +292,7 @@ func TestWhatAPolicyDoesNotKeepGoesAndWhatAChangeRestsOnStays(t *testing.T) {
 func measuredRun(t *testing.T, n int, analyzed bool) ledger.Store {
 	t.Helper()
 	store := folder(t)
-	exp, err := specimen.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+	exp, err := fixture.ScanExperiment(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Sweep, spec.Predictions, spec.Parameters = nil, nil, assayv1alpha1.ParameterValues{"batchSize": "1"}
 		spec.Gates = []assayv1alpha1.Gate{{Name: "faster", Metric: "latency", Op: assayv1alpha1.RatioAtMost, Bound: "1"}}
 		spec.Arms = []assayv1alpha1.Arm{
@@ -308,14 +307,14 @@ func measuredRun(t *testing.T, n int, analyzed bool) ledger.Store {
 		Project: "search", Benchmark: "index", ID: fmt.Sprintf("run-%d", n), Analysis: 1, Schedule: "nightly", Sequence: int64(n),
 		At: start.AddDate(0, 0, n), Arms: map[string]points.Revision{points.Anchor: {Revision: "v1"}, points.Head: {Revision: fmt.Sprint("r", n)}},
 	}
-	wave, err := simulate.Wave(exp, 0, 0, 5)
+	wave, err := fixture.Wave(exp, 0, 0, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
-	attempts := simulate.Machine{
-		Seed: uint64(n), Noise: simulate.Noise{Block: 0.01, Trial: 0.01}, Seconds: func(record.Point, string) float64 { return 0.01 },
+	attempts := fixture.Machine{
+		Seed: uint64(n), Noise: fixture.Noise{Block: 0.01, Trial: 0.01}, Seconds: func(record.Point, string) float64 { return 0.01 },
 	}.Run(exp, wave)
-	objects, err := simulate.Objects(exp, []*record.Wave{wave}, attempts)
+	objects, err := fixture.Objects(exp, []*record.Wave{wave}, attempts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,13 +15,12 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/locate"
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
 )
 
 var latency = series.Key{Project: "team", Benchmark: "scan", Point: "batchSize=1", Metric: "latency", Statistic: "median"}
@@ -38,7 +37,7 @@ func searchOf(revisions int) *Search {
 func freeze(s *Search, wave *locate.Wave, failed map[int]string, edits ...func(*assayv1alpha1.BenchmarkRunSpec)) (*experiment.Experiment,
 	error) {
 	var wrong error
-	exp, err := specimen.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+	exp, err := fixture.ScanExperiment(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Sweep.Axes = []assayv1alpha1.SweepAxis{{Name: "batchSize", Values: []string{"1"}}}
 		spec.Arms = []assayv1alpha1.Arm{{Name: points.Head, Parameters: assayv1alpha1.ParameterValues{"strategy": "loop"}}}
 		spec.Gates = []assayv1alpha1.Gate{
@@ -102,12 +101,12 @@ func measure(t *testing.T, s *Search, ran *Ran, seconds func(int) float64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wave, err := simulate.Wave(exp, 0, 0, ran.Wave.Blocks)
+	wave, err := fixture.Wave(exp, 0, 0, ran.Wave.Blocks)
 	if err != nil {
 		t.Fatal(err)
 	}
-	machine := simulate.Machine{
-		Seed: uint64(len(s.Done)) + 1, Noise: simulate.Noise{Block: 0.05, Trial: 0.005},
+	machine := fixture.Machine{
+		Seed: uint64(len(s.Done)) + 1, Noise: fixture.Noise{Block: 0.05, Trial: 0.005},
 		Seconds: func(_ record.Point, arm string) float64 {
 			var r int
 			if _, err := fmt.Sscanf(arm, "r%d", &r); err != nil {
@@ -143,12 +142,12 @@ func TestARevisionThatMayNotBeComparedIsPassedOver(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			planned, err := simulate.Wave(exp, 0, 0, wave.Blocks)
+			planned, err := fixture.Wave(exp, 0, 0, wave.Blocks)
 			if err != nil {
 				t.Fatal(err)
 			}
-			machine := simulate.Machine{
-				Seed: 1, Noise: simulate.Noise{Block: 0.05, Trial: 0.005}, Seconds: func(record.Point, string) float64 { return 0.01 },
+			machine := fixture.Machine{
+				Seed: 1, Noise: fixture.Noise{Block: 0.05, Trial: 0.005}, Seconds: func(record.Point, string) float64 { return 0.01 },
 			}
 			attempts, at := machine.Run(exp, planned), 0
 			for i := range attempts {

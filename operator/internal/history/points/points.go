@@ -139,7 +139,7 @@ func quantities(exp *experiment.Experiment, point record.Point) []contrast.Quant
 	}
 	judged := false
 	for _, gate := range exp.Plan.Gates {
-		if gate.Op != experiment.RatioAtLeast && gate.Op != experiment.RatioAtMost {
+		if !gate.Op.Relative() {
 			continue
 		}
 		judged = true

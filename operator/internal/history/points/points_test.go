@@ -18,11 +18,10 @@ import (
 	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/analysis/stats"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
 	"assay.dev/assay/operator/test/scanned"
 )
 
@@ -59,7 +58,7 @@ func measured(t *testing.T, r *Run, blocks int, edits ...func(*runSpec)) (*exper
 func hurt(t *testing.T, r *Run, blocks int, harm func([]record.Attempt), edits ...func(*runSpec)) (*experiment.Experiment,
 	*analysis.Analysis) {
 	t.Helper()
-	exp, err := specimen.Scan(func(spec *runSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+	exp, err := fixture.ScanExperiment(func(spec *runSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Arms, spec.Sweep, spec.Predictions = nil, nil, nil
 		spec.Parameters = assayv1alpha1.ParameterValues{"batchSize": "1"}
 		spec.Gates = []assayv1alpha1.Gate{{Name: "faster", Metric: "latency", Op: assayv1alpha1.RatioAtMost, Bound: "1"}}
@@ -77,12 +76,12 @@ func hurt(t *testing.T, r *Run, blocks int, harm func([]record.Attempt), edits .
 	if err != nil {
 		t.Fatal(err)
 	}
-	wave, err := simulate.Wave(exp, 0, 0, blocks)
+	wave, err := fixture.Wave(exp, 0, 0, blocks)
 	if err != nil {
 		t.Fatal(err)
 	}
-	machine := simulate.Machine{
-		Seed: 1, Noise: simulate.Noise{Block: 0.01, Trial: 0.001}, Seconds: func(_ record.Point, arm string) float64 { return seconds[arm] },
+	machine := fixture.Machine{
+		Seed: 1, Noise: fixture.Noise{Block: 0.01, Trial: 0.001}, Seconds: func(_ record.Point, arm string) float64 { return seconds[arm] },
 	}
 	attempts := machine.Run(exp, wave)
 	harm(attempts)
@@ -237,7 +236,7 @@ func TestWhatMayNotDecideIsNoPoint(t *testing.T) {
 	}
 	// beside lets a neighbour work while every other trial of head runs, which noise limits leave out.
 	beside := func(slowdown float64) func([]record.Attempt) {
-		neighbour := simulate.Neighbour{Slowdown: slowdown, OtherWork: 0.4}
+		neighbour := fixture.Neighbour{Slowdown: slowdown, OtherWork: 0.4}
 		return harm(Head, func(at int, a *record.Attempt) {
 			if at%2 == 1 {
 				neighbour.Disturb(a)
@@ -546,7 +545,7 @@ func TestWhatIsAskedIsTheSameForEveryRevision(t *testing.T) {
 }
 
 func TestWhatIsFollowedIsWhatGatesJudge(t *testing.T) {
-	exp, err := specimen.Scan(nil)
+	exp, err := fixture.ScanExperiment(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

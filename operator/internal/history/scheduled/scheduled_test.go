@@ -20,6 +20,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/analyze"
+	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/history/bisect"
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/points"
@@ -28,8 +29,6 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
-	"assay.dev/assay/operator/internal/specimen"
 )
 
 var night = time.Date(2026, 11, 23, 2, 0, 0, 0, time.UTC)
@@ -137,7 +136,7 @@ func (l *lab) measures(entry *assayv1alpha1.ScheduledRun, run *assayv1alpha1.Ben
 // machine is what a ledger has after so many blocks.
 func (l *lab) machine(entry *assayv1alpha1.ScheduledRun, blocks int, seconds func(revision string) float64) map[string][]byte {
 	l.t.Helper()
-	exp, err := specimen.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+	exp, err := fixture.ScanExperiment(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Sweep.Axes = []assayv1alpha1.SweepAxis{{Name: "batchSize", Values: []string{"1"}}}
 		spec.Arms, spec.Predictions = nil, nil
 		for _, arm := range entry.Arms {
@@ -149,17 +148,17 @@ func (l *lab) machine(entry *assayv1alpha1.ScheduledRun, blocks int, seconds fun
 		spec.Design.WarmupTrials += l.warmups
 	})
 	l.must(err)
-	wave, err := simulate.Wave(exp, 0, 0, blocks)
+	wave, err := fixture.Wave(exp, 0, 0, blocks)
 	l.must(err)
-	machine := simulate.Machine{
-		Seed: uint64(l.runs), Noise: simulate.Noise{Block: 0.05, Trial: 0.005},
+	machine := fixture.Machine{
+		Seed: uint64(l.runs), Noise: fixture.Noise{Block: 0.05, Trial: 0.005},
 		Seconds: func(_ record.Point, name string) float64 {
 			arm := slices.IndexFunc(entry.Arms, func(a assayv1alpha1.ScheduledArm) bool { return a.Arm == name })
 			return seconds(entry.Arms[arm].Revision.Revision)
 		},
 	}
 	attempts := machine.Run(exp, wave)
-	objects, err := simulate.Objects(exp, []*record.Wave{wave}, attempts)
+	objects, err := fixture.Objects(exp, []*record.Wave{wave}, attempts)
 	l.must(err)
 	found, err := json.Marshal(analyze.Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0))
 	l.must(err)

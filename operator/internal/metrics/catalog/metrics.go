@@ -238,7 +238,7 @@ var Labels = []Label{
 	{"outcome", "of a trial: `used`, `warmup`, `failed`, `invalid`, `missing` (`done`, `invalid`, `failed` in `assay_run_trials`, as in the " +
 		"status). Of a gate: as `verdict`"},
 	{"purpose", "`screen`, `confirm` or `search`"},
-	{"kind", "`steal`, `otherWork`, `throttled`, `canary`, `spin`, `pressureMemory`, `pressureIo`, as in `spec.environment.noise`"},
+	{"kind", "name of a noise limit, as in `spec.environment.noise`"},
 	{"reason", "of excluded attempts: `foreign`, `altered`, `unreadable`, `stale_lease`, `superseded`, `failed`, `not_started`, `unusable`, " +
 		"`environment`, `noise`. Of a condition: its reason. Of a failed operation: the cause, such as `ConnectionRefused`, `AccessDenied` or " +
 		"`CertificateExpired`, as the ledger's errors have it"},

@@ -77,8 +77,8 @@ func plots() map[string]string {
 		"lines": string(Lines{Title: evil, XLabel: evil, XTicks: []Tick{{1, evil}, {2, "2"}}, LogY: true, Rules: []Tick{{1, evil}}, Y: plain, Series: []Series{
 			{Index: 0, Points: []Point{{X: 1, Y: 2, Low: &low, High: &high, Title: evil}, {X: 2, Y: 4}}}, {Index: 9, Points: []Point{{X: 1, Y: math.NaN()}}},
 		}}.SVG()),
-		"interval": string(Interval{Title: evil, Value: 2, Low: 1, High: 3, Bound: 1.5, Ratio: true, Class: "go", Number: plain, AtLeast: true}.SVG()),
-		"forest":   string(Forest{Title: evil, Rows: []Estimate{{Name: evil, Value: 2, Low: 1, High: 3, Class: "go"}, {Name: "n", Value: math.NaN()}}, Bound: 1.5, Ratio: true, Number: plain}.SVG()),
+		"interval": string(Interval{Title: evil, Value: 2, Low: 1, High: 3, From: 1.5, To: math.Inf(1), Ratio: true, Class: "go", Number: plain}.SVG()),
+		"forest":   string(Forest{Title: evil, Rows: []Estimate{{Name: evil, Value: 2, Low: 1, High: 3, Class: "go"}, {Name: "n", Value: math.NaN()}}, From: math.Inf(-1), To: 1.5, Ratio: true, Number: plain}.SVG()),
 		"strips":   string(Strips{Title: evil, Rows: []Strip{{Name: evil, Values: []float64{1, 2, 3}, Titles: []string{evil, "b", "c"}, Median: 2}}, X: plain}.SVG()),
 		"stack":    string(Stack{Title: evil, Bars: []Bar{{Name: evil, Parts: []Part{{Value: 2, Title: evil}}}}, X: plain}.SVG()),
 		"timeline": string(Timeline{
@@ -138,12 +138,31 @@ func TestWhatCanBePickedShowsItsFiguresInThePlot(t *testing.T) {
 	}
 }
 
-func TestIntervalShadesTheSideWhereTheGateHolds(t *testing.T) {
-	at := func(atLeast bool) string {
-		return string(Interval{Value: 1, Low: 0.9, High: 1.1, Bound: 1, AtLeast: atLeast, Number: plain}.SVG())
+func TestInterval_RegionOfTheGateIsShaded(t *testing.T) {
+	inf := math.Inf(1)
+	cases := map[string]struct {
+		from, to float64
+		shaded   []string
+		bounds   int
+	}{
+		"at least the bound: from the bound to the right edge": {1, inf, []string{`x="115"`, `width="115"`}, 1},
+		"at most the bound: from the left edge to the bound":   {-inf, 1, []string{`x="0"`, `width="115"`}, 1},
+		"between two bounds: from the one to the other":        {0.95, 1.05, nil, 2},
 	}
-	if strings.Contains(at(true), `class="holds" x="0"`) || !strings.Contains(at(false), `class="holds" x="0"`) {
-		t.Error("at least must shade from the bound to the right, at most from the left to the bound")
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			svg := string(Interval{Value: 1, Low: 0.9, High: 1.1, From: tc.from, To: tc.to, Number: plain}.SVG())
+			_, shaded, _ := strings.Cut(svg, `class="holds"`)
+			shaded, _, _ = strings.Cut(shaded, "/>")
+			for _, want := range tc.shaded {
+				if !strings.Contains(shaded, want) {
+					t.Errorf("shaded is %s, want %s", shaded, want)
+				}
+			}
+			if got := strings.Count(svg, `class="bound"`); got != tc.bounds {
+				t.Errorf("%d lines of bounds, want %d: %s", got, tc.bounds, svg)
+			}
+		})
 	}
 }
 

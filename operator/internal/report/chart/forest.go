@@ -1,6 +1,9 @@
 package chart
 
-import "html/template"
+import (
+	"html/template"
+	"slices"
+)
 
 // Estimate is one row of a forest plot.
 type Estimate struct {
@@ -15,12 +18,11 @@ type Estimate struct {
 type Forest struct {
 	Title string
 	Rows  []Estimate
-	Bound float64
 	// Ratio reports whether they are ratios, which are logarithmic and have a line at 1, where nothing changed.
 	Ratio bool
-	// AtLeast is on which side of the bound a gate holds.
-	AtLeast bool
-	Number  Number
+	// From and To are the ends of the figures for which the gate holds. An infinite one is open.
+	From, To float64
+	Number   Number
 }
 
 // SVG draws the rows below each other.
@@ -28,7 +30,8 @@ func (f Forest) SVG() template.HTML {
 	const rowHeight, top = 36.0, 24.0
 	bottom := top + rowHeight*float64(len(f.Rows))
 	c := newPlot(bottom+18, f.Title)
-	values := []float64{f.Bound}
+	bounds := finite(f.From, f.To)
+	values := slices.Clone(bounds)
 	for _, row := range f.Rows {
 		values = append(values, row.Value, row.Low, row.High)
 	}
@@ -37,12 +40,8 @@ func (f Forest) SVG() template.HTML {
 	}
 	const left, right = 10.0, plotWidth - 10
 	x := newScale(values, f.Ratio, left+12, right-16)
-	bound := x.at(f.Bound)
-	if f.AtLeast {
-		c.rect("holds", bound, top, right-bound, bottom-top)
-	} else {
-		c.rect("holds", left, top, bound-left, bottom-top)
-	}
+	from, to := x.within(f.From, f.To, left, right)
+	c.rect("holds", from, top, to-from, bottom-top)
 	for _, v := range x.ticks(4) {
 		c.line("axis", x.at(v), bottom, x.at(v), bottom+3)
 		c.text("tick", "middle", x.at(v), bottom+14, f.Number(v))
@@ -51,7 +50,9 @@ func (f Forest) SVG() template.HTML {
 	if f.Ratio {
 		c.line("neutral", x.at(1), top, x.at(1), bottom)
 	}
-	c.line("bound", bound, top-4, bound, bottom+5)
+	for _, bound := range bounds {
+		c.line("bound", x.at(bound), top-4, x.at(bound), bottom+5)
+	}
 	for i, row := range f.Rows {
 		middle := top + rowHeight*float64(i) + 24
 		c.text("name", "start", left+2, middle-11, shorten(row.Name, 60))

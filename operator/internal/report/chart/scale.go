@@ -2,6 +2,7 @@ package chart
 
 import (
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -119,4 +120,21 @@ func niceStep(rough float64) float64 {
 // trimFloat writes a round number without zeros that say nothing.
 func trimFloat(v float64) string {
 	return strconv.FormatFloat(math.Round(v*1e6)/1e6, 'f', -1, 64)
+}
+
+// within returns the pixels of the figures between from and to, of which an infinite one is the edge of the plot.
+func (s scale) within(from, to, left, right float64) (low, high float64) {
+	low, high = left, right
+	if !math.IsInf(from, 0) {
+		low = s.at(from)
+	}
+	if !math.IsInf(to, 0) {
+		high = s.at(to)
+	}
+	return low, high
+}
+
+// finite returns the values that are finite.
+func finite(values ...float64) []float64 {
+	return slices.DeleteFunc(values, func(v float64) bool { return math.IsInf(v, 0) || math.IsNaN(v) })
 }

@@ -41,11 +41,12 @@ func intervalPlot(g analysis.GateResult) template.HTML {
 	if g.Estimate == nil || g.Estimate.Low == nil || g.Estimate.High == nil || g.Bound == nil {
 		return ""
 	}
+	holds := g.Condition().Region()
 	return chart.Interval{
 		Title: fmt.Sprintf("%s for %s: %s", g.Gate, g.Candidate, analysis.Describe(g.Estimate)),
-		Value: g.Estimate.Value, Low: *g.Estimate.Low, High: *g.Estimate.High, Bound: *g.Bound,
-		AtLeast: g.Op != experiment.RatioAtMost && g.Op != experiment.AtMost,
-		Ratio:   g.Op.Relative(), Class: verdictClass(g.Outcome), Number: numberOf(g.Estimate.Shown()),
+		Value: g.Estimate.Value, Low: *g.Estimate.Low, High: *g.Estimate.High,
+		From: holds.Low, To: holds.High,
+		Ratio: g.Op.Relative(), Class: verdictClass(g.Outcome), Number: numberOf(g.Estimate.Shown()),
 	}.SVG()
 }
 

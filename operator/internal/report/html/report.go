@@ -151,10 +151,10 @@ func (b *builder) decides() *decision {
 	if gate == nil || gate.Bound == nil {
 		return nil
 	}
-	asked := analysis.Asked(b.exp, gate.Condition())
+	asked, holds := analysis.Asked(b.exp, gate.Condition()), gate.Condition().Region()
 	plot := chart.Forest{
-		Title: asked + atPoint(gate.Point), Bound: *gate.Bound, Ratio: gate.Op.Relative(), Number: numberOf(gate.Estimate.Shown()),
-		AtLeast: gate.Op != experiment.RatioAtMost && gate.Op != experiment.AtMost,
+		Title: asked + atPoint(gate.Point), From: holds.Low, To: holds.High, Ratio: gate.Op.Relative(),
+		Number: numberOf(gate.Estimate.Shown()),
 	}
 	note := "Bars are intervals of " + summary.Confidence(gate.Confidence) + " confidence; the shaded side is where the gate " + gate.Gate +
 		" holds."

@@ -111,7 +111,7 @@ pub(crate) fn a_server_that_ends_early_fails_its_trial_and_not_the_block() {
         &["role server exited with code 3 before it was ready; the end of its output: no such table"],
     );
     let (in_background, _) = served(&["ok"], &["ok"]).run();
-    assert_message(&in_background[0], Outcome::Failed, &["code 0 before it was ready", "stays in the foreground"]);
+    assert_message(&in_background[0], Outcome::Failed, &["code 0 before it was ready", "must stay in the foreground"]);
     assert_eq!(role(&attempts[0], "server").exit_code, Some(3));
 
     // The server answers once and exits while the client still queries it.
@@ -235,7 +235,7 @@ pub(crate) fn arms_run_the_programs_of_their_images() {
     }
     // Without the copies every trial reports the reason.
     let (attempts, _) = bench.run();
-    assert_message(&attempts[0], Outcome::NotStarted, &["arm old: image lab/old:1", "was not copied"]);
+    assert_message(&attempts[0], Outcome::NotStarted, &["arm old: image lab/old:1", "missing copy"]);
     fs::remove_dir_all(bench.path("out")).expect("removed");
 
     for name in ["old", "new"] {

@@ -432,5 +432,5 @@ fn a_trial_that_does_not_fit_into_memory_is_refused_before_anything_is_started()
     let output = run(&flags);
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{message}");
-    assert!(message.contains("the trial takes") && message.contains("MiB of memory are available"), "{message}");
+    assert!(message.contains("the trial needs") && message.contains("MiB of memory are available"), "{message}");
 }

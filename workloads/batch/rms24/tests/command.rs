@@ -299,7 +299,7 @@ fn oversized_trial_is_rejected_before_allocation() {
         let output = program(&[command, "--entries=2147483648", "--entry-size=256"]);
         let message = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{message}");
-        assert!(message.contains("--entries, --entry-size: the trial takes") && message.contains("MiB"), "{message}");
+        assert!(message.contains("--entries, --entry-size: the trial needs") && message.contains("MiB"), "{message}");
     }
 }
 

@@ -354,7 +354,7 @@ fn oversized_trial_is_rejected_before_any_file_is_made() {
     let output = program(&[&["run", &folder.cache()], &flags[..]].concat());
     let message = stderr(&output);
     assert_eq!(output.status.code(), Some(2), "{message}");
-    assert!(message.contains("the trial takes") && message.contains("MiB of memory are available"), "{message}");
+    assert!(message.contains("the trial needs") && message.contains("MiB of memory are available"), "{message}");
     // This one fits into memory: its blocks are read one by one. They would take terabytes of disk.
     let flags = ["--size=1000000", "--dims=2", "--block-size=1048576"];
     let output = program(&[&["run", &folder.cache()], &flags[..]].concat());

@@ -393,7 +393,7 @@ mod tests {
     #[test]
     fn oversized_trial_is_rejected() {
         let refused = check_room(u64::MAX, Scratch::Reused).unwrap_err();
-        assert!(refused.is_usage() && refused.to_string().starts_with("--items: the trial takes"), "{refused}");
+        assert!(refused.is_usage() && refused.to_string().starts_with("--items: the trial needs"), "{refused}");
         assert!(check_room(1, Scratch::Reused).is_ok());
     }
 }

@@ -1,0 +1,3 @@
+module assay.dev/assay/hack/english
+
+go 1.26.0

@@ -1,0 +1,3 @@
+module assay.dev/assay/hack/house
+
+go 1.26.0

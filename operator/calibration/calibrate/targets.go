@@ -1,0 +1,166 @@
+package calibrate
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+
+	"assay.dev/assay/operator/calibration/figures"
+	"assay.dev/assay/operator/internal/fixture"
+	"assay.dev/assay/operator/internal/quantity"
+)
+
+// Figure is one claim of the project, as bench targets print it.
+type Figure = figures.Figure
+
+// Print writes one JSON line for each figure.
+func Print(out io.Writer, figures ...Figure) error {
+	for _, figure := range figures {
+		if err := figure.Write(out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Figures of runs on a real machine, and of candidates that disturb themselves.
+const (
+	SelfNoiseFigure = "verdict.selfnoise.false_go"
+	RealPowerFigure = "verdict.real.power.effect2pct"
+	UsedShareFigure = "verdict.real.six_arms.used_share"
+	OverAllFigure   = "verdict.real.six_arms.halfwidth_over_all_trials"
+)
+
+// rates are the figures that are the worst rate of wrong verdicts among their scenarios.
+var rates = []string{
+	fixture.AutocorrFigure, fixture.RareSlowFigure, fixture.NodeLevelsFigure, fixture.LayoutFigure, fixture.GatesFigure,
+}
+
+// SimulatedFigures are the names of all that Figures may give.
+var SimulatedFigures = append([]string{
+	"verdict.aa.false_rate", "verdict.power.effect2pct", "verdict.coverage.95", "verdict.coverage.95.highest", fixture.ClockFigure,
+}, rates...)
+
+// MaxFalseRate is the target of wrong verdicts.
+const MaxFalseRate = 0.01
+
+const powerScenario, powerEffect = "quiet", 0.02
+
+// targets of the figures: the least and the most that each may be.
+var targets = map[string]struct{ low, high float64 }{
+	"verdict.aa.false_rate":       {0, MaxFalseRate},
+	fixture.AutocorrFigure:        {0, MaxFalseRate},
+	fixture.RareSlowFigure:        {0, MaxFalseRate},
+	fixture.NodeLevelsFigure:      {0, MaxFalseRate},
+	fixture.LayoutFigure:          {0, MaxFalseRate},
+	fixture.GatesFigure:           {0, MaxFalseRate},
+	fixture.ClockFigure:           {0.93, 1},
+	"verdict.coverage.95":         {0.93, 0.97},
+	"verdict.coverage.95.highest": {0.93, 0.97},
+	"verdict.power.effect2pct":    {0.90, 1},
+	RealPowerFigure:               {0.90, 1},
+	UsedShareFigure:               {0.90, 1},
+	"verdict.neighbour.flagged":   {0.95, 1},
+	SelfNoiseFigure:               {0, 0},
+	CensoredFigure:                {0, 0},
+}
+
+// Figure is the share as a claim.
+func (s Share) Figure(name string) Figure {
+	return Figure{Figure: name, Value: s.Value(), Unit: "1", Low: s.Low, High: s.High, Samples: s.Of}
+}
+
+// MedianFigure is that of what was measured once or several times: its median, between the least and the greatest.
+func MedianFigure(name, unit string, values []float64, note string) Figure {
+	sorted := slices.Sorted(slices.Values(values))
+	return Figure{
+		Figure: name, Unit: unit, Value: sorted[len(sorted)/2], Low: sorted[0], High: sorted[len(sorted)-1], Samples: len(sorted), Note: note,
+	}
+}
+
+// Figures sums the tallies up. The false rate and the coverage are those of the worst scenario that the method claims to
+// handle: an average would hide it. Too low a coverage makes wrong verdicts and is the figure; the highest one says how much
+// too wide intervals get.
+func Figures(tallies []Tally) []Figure {
+	var out []Figure
+	if worst, ok := worstFalse(tallies, ""); ok {
+		out = append(out, worst.Figure("verdict.aa.false_rate"))
+	}
+	for _, t := range tallies {
+		if t.Scenario.Name == powerScenario && t.Effect == powerEffect {
+			out = append(out, NewShare(t.Right, t.Runs).Figure("verdict.power.effect2pct"))
+		}
+	}
+	if rows := coverage(tallies, ""); len(rows) > 0 {
+		out = append(out, slices.MinFunc(rows, byCoverage).coverageFigure("verdict.coverage.95", len(rows)),
+			slices.MaxFunc(rows, byCoverage).coverageFigure("verdict.coverage.95.highest", len(rows)))
+	}
+	for _, name := range rates {
+		if worst, ok := worstFalse(tallies, name); ok {
+			out = append(out, worst.Figure(name))
+		}
+	}
+	// Intervals that hold a clock's step are as wide as it, so that only too low a coverage counts.
+	if rows := coverage(tallies, fixture.ClockFigure); len(rows) > 0 {
+		out = append(out, slices.MinFunc(rows, byCoverage).coverageFigure(fixture.ClockFigure, len(rows)))
+	}
+	return out
+}
+
+// worstFalse is the highest rate of wrong verdicts among the claimed scenarios of a figure, without a true difference.
+func worstFalse(tallies []Tally, name string) (worst Share, ok bool) {
+	for _, t := range tallies {
+		if share := NewShare(t.False(), t.Runs); t.claimedFor(name) && t.Effect == 0 && (!ok || share.Value() > worst.Value()) {
+			worst, ok = share, true
+		}
+	}
+	return worst, ok
+}
+
+func (t Tally) claimedFor(name string) bool { return t.Scenario.Claimed && t.Scenario.Figure == name }
+
+func byCoverage(a, b Tally) int {
+	return cmp.Compare(NewShare(a.Covered, a.Intervals).Value(), NewShare(b.Covered, b.Intervals).Value())
+}
+
+// coverageFigure is that of a row that was picked as the lowest or highest of so many. The extreme of many rows lies beyond the truth of
+// its own, so that its limits are those that hold for all rows at once (Bonferroni; Dunn 1961, Journal of the American Statistical
+// Association 56:52).
+func (t Tally) coverageFigure(name string, rows int) Figure {
+	out := newShareAt(t.Covered, t.Intervals, 1-0.05/float64(rows)).Figure(name)
+	out.Note = fmt.Sprintf("row %s, picked from %d, with limits that hold for all of them at once; the plain interval of the same blocks: %s",
+		t.Scenario.Name, rows, NewShare(t.PlainCovered, t.Intervals))
+	return out
+}
+
+// coverage counts the 95 % intervals of every scenario claimed for a figure, over all effects: how many hold the truth does not depend on
+// the effect.
+func coverage(tallies []Tally, name string) []Tally {
+	var out []Tally
+	for _, t := range tallies {
+		if !t.claimedFor(name) {
+			continue
+		}
+		at := slices.IndexFunc(out, func(sum Tally) bool { return sum.Scenario.Name == t.Scenario.Name })
+		if at < 0 {
+			at, out = len(out), append(out, Tally{Scenario: t.Scenario})
+		}
+		out[at].add(t)
+	}
+	return out
+}
+
+// Check returns which targets the figures miss for certain: with their whole interval, so that a short run does not fail by
+// accident.
+func Check(figures []Figure) []string {
+	var out []string
+	for _, f := range figures {
+		target, ok := targets[f.Figure]
+		if ok && (f.High < target.low || f.Low > target.high) {
+			out = append(out, fmt.Sprintf("%s is %s of %d runs and the target is %g to %g", f.Figure,
+				quantity.WithEnds(f.Value, f.Low, f.High, 4), f.Samples, target.low, target.high))
+		}
+	}
+	return out
+}

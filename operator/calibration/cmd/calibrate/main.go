@@ -1,0 +1,34 @@
+// calibrate finds out how often Assay's verdicts are wrong, on simulated machines and on this one.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"assay.dev/assay/operator/calibration/calibrate"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := &cobra.Command{
+		Use: "calibrate", Short: "Find out how often Assay's verdicts are wrong", SilenceUsage: true, SilenceErrors: true,
+	}
+	root.AddCommand(
+		newTableCommand("estimators", "Compare the mean of the blocks with trimmed means, where noise is not normal", 8000,
+			calibrate.Estimators),
+		newTableCommand("rejections", "Compare what a noisy reading may take out of the comparison, for 2 to 16 arms", 2000,
+			calibrate.Rejections),
+		newSimulateCommand(), newRealCommand(), newFiguresCommand(), newLimitsCommand(), newPerturbationCommand(), newAttacksCommand(),
+		newHistoryCommand(), newNightsCommand(), newCostCommand(),
+	)
+	if err := root.ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "calibrate:", err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/remotecommand"
+	"k8s.io/utils/ptr"
+
+	"assay.dev/assay/operator/calibration/calibrate"
+	"assay.dev/assay/operator/internal/analysis/stats"
+	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// perturbation compares a kernel in a pod like a block's with the same binary on the bare host, turn by turn.
+type perturbation struct {
+	blocks, pairs int
+	program       string
+	image         string
+	cpu           string
+	namespace     string
+	arguments     []string
+}
+
+func newPerturbationCommand() *cobra.Command {
+	p := perturbation{}
+	command := &cobra.Command{
+		Use: "perturbation", Short: "Compare a kernel in a pod with the same binary on this machine, as a figure", Args: cobra.NoArgs,
+		Long: "Run a kernel in turns: in a pod that has what a block's pod has (Guaranteed, one whole CPU, restricted), and as a process of " +
+			"this machine on the same CPU. " +
+			"The node must be this machine, and KUBECONFIG must lead to it. A block is a pod of its own and some pairs, the first of which only " +
+			"warms up. Prints pod over host: " +
+			"median kernel time, the median of a block's pairs, the geometric mean over blocks with Student's interval.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			figure, err := p.measure(cmd.Context(), cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			return figure.Write(cmd.OutOrStdout())
+		},
+	}
+	flags := command.Flags()
+	flags.IntVar(&p.blocks, "blocks", 24, "pods")
+	flags.IntVar(&p.pairs, "pairs", 16, "pairs of one process in the pod and one on this machine, for each pod")
+	flags.StringVar(&p.program, "program", filepath.Join("bin", "scan-pir"), "the program, the same as /scan-pir in the image")
+	flags.StringVar(&p.image, "image", "assay.dev/assay-scan:0.1.0", "image with the program")
+	flags.StringVar(&p.cpu, "cpu", "1", "CPU that the kubelet's static CPU manager gives to the pod")
+	flags.StringVar(&p.namespace, "namespace", "default", "namespace of the pods")
+	flags.StringArrayVar(&p.arguments, "argument",
+		[]string{"run", "--rows=262144", "--iterations=20", "--batch-size=1", "--strategy=loop", "--ceilings=false"}, "arguments of the program")
+	return command
+}
+
+func (p perturbation) measure(ctx context.Context, log io.Writer) (calibrate.Figure, error) {
+	if p.blocks < 3 || p.pairs < 2 {
+		return calibrate.Figure{}, errors.New("--blocks, --pairs: fewer than 3 blocks have no interval, and the first pair of each only warms up")
+	}
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
+	if err != nil {
+		return calibrate.Figure{}, fmt.Errorf("kubeconfig: %w", err)
+	}
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return calibrate.Figure{}, err
+	}
+	var logs []float64
+	for i := range p.blocks {
+		middle, err := p.block(ctx, config, clients, i)
+		if err != nil {
+			return calibrate.Figure{}, fmt.Errorf("block %d: %w", i, err)
+		}
+		fmt.Fprintf(log, "block %d: pod over host %s\n", i, quantity.Decimals(math.Exp(middle), 4))
+		logs = append(logs, middle)
+	}
+	return calibrate.RatioFigure("pod.perturbation", "x", logs), nil
+}
+
+// block is the median logarithm of pod over host, over the pairs of one pod: one process that something else disturbed says
+// nothing of pods.
+func (p perturbation) block(ctx context.Context, config *rest.Config, clients kubernetes.Interface, number int) (float64, error) {
+	pod, err := p.start(ctx, clients, number)
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		_ = clients.CoreV1().Pods(p.namespace).Delete(context.WithoutCancel(ctx), pod, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
+	}()
+	var logs []float64
+	for pair := range p.pairs {
+		var inside, outside float64
+		turns := []func() error{
+			func() (err error) { inside, err = p.inPod(ctx, config, clients, pod); return },
+			func() (err error) { outside, err = p.onHost(ctx); return },
+		}
+		// Who goes first alternates, so that a drift does not favour one side.
+		if pair%2 == 1 {
+			slices.Reverse(turns)
+		}
+		for _, turn := range turns {
+			if err := turn(); err != nil {
+				return 0, fmt.Errorf("pair %d: %w", pair, err)
+			}
+		}
+		if pair > 0 {
+			logs = append(logs, math.Log(inside/outside))
+		}
+	}
+	return stats.Median(logs), nil
+}
+
+// kernelTime is the median latency that the program reports.
+func kernelTime(raw []byte) (float64, error) {
+	result := record.Result{}
+	if err := json.Unmarshal(raw, &result); err != nil {
+		return 0, fmt.Errorf("%w in %.200q", err, raw)
+	}
+	samples := slices.Sorted(slices.Values(result.Metrics["latency"].Samples))
+	if len(samples) == 0 {
+		return 0, errors.New("the program reported no latency")
+	}
+	return samples[len(samples)/2], nil
+}
+
+func (p perturbation) onHost(ctx context.Context) (float64, error) {
+	command := exec.CommandContext(ctx, "taskset", append([]string{"--cpu-list", p.cpu, p.program}, p.arguments...)...)
+	raw, err := command.Output()
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", command, err)
+	}
+	return kernelTime(raw)
+}
+
+// start makes a pod like a block's that waits, and returns its name once it runs.
+func (p perturbation) start(ctx context.Context, clients kubernetes.Interface, number int) (string, error) {
+	pods := clients.CoreV1().Pods(p.namespace)
+	resources := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("512Mi")}
+	pod, err := pods.Create(ctx, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: fmt.Sprintf("assay-perturbation-%d-", number)},
+		Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever, AutomountServiceAccountToken: ptr.To(false), EnableServiceLinks: ptr.To(false),
+			Tolerations: []corev1.Toleration{{Key: "assay.dev/leased", Operator: corev1.TolerationOpExists}},
+			SecurityContext: &corev1.PodSecurityContext{
+				RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](65532),
+				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+			Containers: []corev1.Container{{
+				// It rests for longer than it lives.
+				Name: "main", Image: p.image, Command: []string{"/assay-neighbour", "--kind", "cpu", "--seconds", "1", "--rest", "3600"},
+				Resources: corev1.ResourceRequirements{Requests: resources, Limits: resources},
+				SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: ptr.To(false),
+					Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
+			}},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return "", fmt.Errorf("create pod: %w", err)
+	}
+	return pod.Name, running(ctx, clients, p.namespace, pod.Name)
+}
+
+// inPod runs the program as a process of the pod's container, as assay-runner does with trials.
+func (p perturbation) inPod(ctx context.Context, config *rest.Config, clients kubernetes.Interface, pod string) (float64, error) {
+	request := clients.CoreV1().RESTClient().Post().Resource("pods").Namespace(p.namespace).Name(pod).
+		SubResource("exec").VersionedParams(&corev1.PodExecOptions{
+		Container: "main", Command: append([]string{"/" + filepath.Base(p.program)}, p.arguments...), Stdout: true, Stderr: true,
+	}, scheme.ParameterCodec)
+	executor, err := remotecommand.NewSPDYExecutor(config, http.MethodPost, request.URL())
+	if err != nil {
+		return 0, err
+	}
+	var stdout, stderr bytes.Buffer
+	if err := executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &stdout, Stderr: &stderr}); err != nil {
+		return 0, fmt.Errorf("%s in pod %s: %w: %s", p.program, pod, err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	return kernelTime(stdout.Bytes())
+}
+
+// running waits until a pod runs.
+func running(ctx context.Context, clients kubernetes.Interface, namespace, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	events, err := clients.CoreV1().Pods(namespace).Watch(ctx,
+		metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()})
+	if err != nil {
+		return fmt.Errorf("watch pod %s: %w", name, err)
+	}
+	defer events.Stop()
+	for event := range events.ResultChan() {
+		pod, ok := event.Object.(*corev1.Pod)
+		switch {
+		case !ok || event.Type == watch.Deleted:
+			return fmt.Errorf("pod %s is gone", name)
+		case pod.Status.Phase == corev1.PodRunning:
+			return nil
+		case pod.Status.Phase == corev1.PodFailed, pod.Status.Phase == corev1.PodSucceeded:
+			return fmt.Errorf("pod %s ended: %s %s", name, pod.Status.Reason, pod.Status.Message)
+		}
+	}
+	return fmt.Errorf("pod %s did not run within two minutes", name)
+}

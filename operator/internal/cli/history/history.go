@@ -1,0 +1,499 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/cli"
+	"assay.dev/assay/operator/internal/history/archive"
+	"assay.dev/assay/operator/internal/history/change"
+	"assay.dev/assay/operator/internal/history/detect"
+	"assay.dev/assay/operator/internal/history/points"
+	"assay.dev/assay/operator/internal/history/series"
+	"assay.dev/assay/operator/internal/history/watch"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/report"
+	"assay.dev/assay/operator/internal/site"
+)
+
+const (
+	DefaultHistory = "assay-history"
+	HistoryHelp    = "folder with the history, or its URL: s3://bucket/history/PROJECT?endpoint=http://host:port"
+)
+
+func addHistory(command *cobra.Command, where *string) {
+	command.Flags().StringVar(where, "history", DefaultHistory, HistoryHelp)
+}
+
+// Location is where a history lies that is on this machine, behind a URL, or, with a namespace, on the cluster.
+type Location struct {
+	where  string
+	Source cli.Source
+	// cluster is where it was found; nil for one on this machine or behind a URL.
+	cluster *cli.Cluster
+}
+
+func (p *Location) AddFlags(command *cobra.Command, flags *genericclioptions.ConfigFlags) {
+	p.Source.Flags = flags
+	addHistory(command, &p.where)
+	p.Source.AddCredentials(command)
+}
+
+// PlaceHelp is for commands that read a history.
+const PlaceHelp = "With -n NAMESPACE, and without --history, it is that of the schedules of the namespace on the cluster, reached as the " +
+	"ledger of a run is. For a URL an object store's credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+
+// Open opens the history until the context ends.
+func (p *Location) Open(ctx context.Context) (*archive.Archive, error) {
+	if p.where != DefaultHistory || p.Source.Flags == nil || ptr.Deref(p.Source.Flags.Namespace, "") == "" {
+		store, err := cli.OpenFolderOrURL(ctx, "--history", p.where)
+		return archive.Open(store), err
+	}
+	cluster, err := cli.Connect(p.Source.Flags)
+	if err != nil {
+		return nil, err
+	}
+	where, err := historyOf(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	p.cluster = cluster
+	store, err := p.Source.OpenFrom(ctx, cluster, "status.history", where)
+	return archive.Open(store), err
+}
+
+// ledger opens that of a point, which lies where the history does.
+func (p *Location) ledger(ctx context.Context, at string) (ledger.Store, error) {
+	if p.cluster != nil {
+		return p.Source.OpenFrom(ctx, p.cluster, "ledger", at)
+	}
+	return ledger.Open(ctx, at, ledger.Options{})
+}
+
+// historyOf is where the history of a namespace lies, as its schedules say.
+func historyOf(ctx context.Context, cluster *cli.Cluster) (string, error) {
+	var schedules assayv1alpha1.BenchmarkScheduleList
+	if err := cluster.List(ctx, &schedules, client.InNamespace(cluster.Namespace)); err != nil {
+		return "", fmt.Errorf("list BenchmarkSchedules in namespace %s: %w; name the history with --history", cluster.Namespace, err)
+	}
+	for i := range schedules.Items {
+		if where := schedules.Items[i].Status.History; where != "" {
+			return where, nil
+		}
+	}
+	return "", cli.UsageError(fmt.Errorf("namespace %s: found %d BenchmarkSchedules, and none says where its history lies "+
+		"(status.history): create one, or name the history with --history", cluster.Namespace, len(schedules.Items)))
+}
+
+// ratioView is a ratio with its interval.
+type ratioView struct {
+	Ratio  float64 `json:"ratio"`
+	Low    float64 `json:"low"`
+	High   float64 `json:"high"`
+	Blocks int     `json:"blocks"`
+}
+
+// ViewEstimate is an estimate with the interval that the pages show too; nil of none.
+func ViewEstimate(e *series.Estimate) *ratioView {
+	if e == nil {
+		return nil
+	}
+	ratio, low, high := site.Interval(*e)
+	return &ratioView{ratio, low, high, e.Blocks}
+}
+
+func (r *ratioView) Text() string {
+	if r == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%s [%s, %s]", quantity.Short(r.Ratio, quantity.Times), quantity.Short(r.Low, ""), quantity.Short(r.High, ""))
+}
+
+// RecordView is a record as a run has just added it.
+type RecordView struct {
+	Key    series.Key  `json:"key"`
+	Kind   series.Kind `json:"kind"`
+	Head   string      `json:"head"`
+	Anchor string      `json:"anchor"`
+	Ratio  *ratioView  `json:"ratio,omitempty"`
+	Step   *ratioView  `json:"step,omitempty"`
+	Reason string      `json:"reason,omitempty"`
+	before string
+}
+
+func ViewRecord(r points.Keyed) RecordView {
+	out := RecordView{Key: r.Key, Kind: r.Record.Kind, Head: r.Record.Head, Anchor: r.Record.Anchor, Step: ViewEstimate(r.Record.Step),
+		Reason: r.Record.Reason, before: r.Record.Predecessor}
+	if r.Record.Kind != series.Gap {
+		out.Ratio = ViewEstimate(&r.Record.Ratio)
+	}
+	return out
+}
+
+func (r *RecordView) Text() string {
+	if r.Kind == series.Gap {
+		return fmt.Sprintf("%s: a gap: %s", SeriesLabel(r.Key), r.Reason)
+	}
+	text := fmt.Sprintf("%s: %s of %s", SeriesLabel(r.Key), r.Ratio.Text(), r.Anchor)
+	if r.Kind == series.Bridge {
+		text = fmt.Sprintf("%s: a bridge: anchor %s is %s of %s", SeriesLabel(r.Key), r.Head, r.Ratio.Text(), r.Anchor)
+	}
+	if r.Step != nil {
+		text += fmt.Sprintf(", %s of %s", r.Step.Text(), r.before)
+	}
+	return text
+}
+
+// SeriesLabel is a key without what all series of a benchmark share.
+func SeriesLabel(key series.Key) string {
+	return key.Metric + "." + key.Statistic + cli.AtPoint(key.Point)
+}
+
+// HistoryView is a series for programs.
+type HistoryView struct {
+	Key      series.Key       `json:"key"`
+	Anchor   string           `json:"anchor,omitempty"`
+	Segments []segmentView    `json:"segments"`
+	Gaps     []gapView        `json:"gaps,omitempty"`
+	Problems []series.Problem `json:"problems,omitempty"`
+	Changes  []changeView     `json:"changes,omitempty"`
+	// Dates are those of the offline detector in the newest segment: nobody has confirmed them.
+	Dates []dateView `json:"dates,omitempty"`
+}
+
+type segmentView struct {
+	Because  string      `json:"because"`
+	Machine  string      `json:"machine"`
+	Workload string      `json:"workload"`
+	Anchor   string      `json:"anchor"`
+	Points   []pointView `json:"points"`
+}
+
+type pointView struct {
+	ID       string     `json:"id"`
+	Sequence int64      `json:"sequence"`
+	At       time.Time  `json:"at"`
+	Revision string     `json:"revision"`
+	Image    string     `json:"image,omitempty"`
+	Again    bool       `json:"again,omitempty"`
+	Ratio    *ratioView `json:"ratio"`
+	Before   string     `json:"predecessor,omitempty"`
+	Step     *ratioView `json:"step,omitempty"`
+	Ledger   string     `json:"ledger"`
+}
+
+type gapView struct {
+	ID       string    `json:"id"`
+	Sequence int64     `json:"sequence"`
+	At       time.Time `json:"at"`
+	Revision string    `json:"revision,omitempty"`
+	Reason   string    `json:"reason"`
+}
+
+type changeView struct {
+	ID    string       `json:"id"`
+	State change.State `json:"state"`
+	First int64        `json:"first"`
+	Worse bool         `json:"worse"`
+	Ratio float64      `json:"ratio"`
+}
+
+type dateView struct {
+	From  int64   `json:"from"`
+	First int64   `json:"first"`
+	To    int64   `json:"to"`
+	Ratio float64 `json:"ratio"`
+}
+
+func viewSeries(s *series.Series, book change.Book) HistoryView {
+	out := HistoryView{Key: s.Key, Anchor: s.Anchor, Segments: []segmentView{}, Problems: s.Problems}
+	for _, segment := range s.Segments {
+		view := segmentView{segment.Because, segment.Machine, segment.Workload, segment.Anchor, nil}
+		for _, p := range segment.Points {
+			view.Points = append(view.Points, pointView{
+				ID: p.ID, Sequence: p.Sequence, At: p.At, Revision: p.Revision, Image: p.Image, Again: p.Again, Ratio: ViewEstimate(&p.Ratio),
+				Before: p.Predecessor, Step: ViewEstimate(p.Step), Ledger: p.Ledger,
+			})
+		}
+		out.Segments = append(out.Segments, view)
+	}
+	for _, gap := range s.Gaps {
+		out.Gaps = append(out.Gaps, gapView{gap.ID, gap.Sequence, gap.At, gap.Head, gap.Reason})
+	}
+	for i := range book.Changes {
+		c := &book.Changes[i]
+		for _, effect := range c.Effects {
+			if c.Project == s.Key.Project && effect.Series == s.Key.ID() {
+				out.Changes = append(out.Changes, changeView{c.ID, c.State, c.First, effect.Worse, series.Ratio(effect.LogRatio)})
+			}
+		}
+	}
+	out.Dates = dates(s)
+	return out
+}
+
+// dates are those of the offline detector.
+func dates(s *series.Series) []dateView {
+	segment := s.Current()
+	if segment == nil {
+		return nil
+	}
+	var observations []detect.Observation
+	for _, p := range segment.Points {
+		observations = append(observations, detect.Observation{Y: p.Ratio.LogRatio, SE: p.Ratio.SE, DF: p.Ratio.DF})
+	}
+	var out []dateView
+	for _, d := range watch.Default().Offline.Changes(observations) {
+		out = append(out, dateView{
+			segment.Points[d.From].Sequence, segment.Points[d.At].Sequence, segment.Points[d.To].Sequence, series.Ratio(d.Shift),
+		})
+	}
+	return out
+}
+
+func NewHistoryCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
+	var where Location
+	var form string
+	command := &cobra.Command{
+		Use:   "history [SERIES]",
+		Short: "Show what is known of a program over its revisions",
+		Long: "Show what is known of a program over its revisions: of one series every point with its interval, the segments and the changes; " +
+			"without a name the newest point of every series.\n\n" + PlaceHelp,
+		Example: "  assay history\n  assay history sort -o json\n  assay history sort -n bench\n  assay history sort --history " +
+			"'s3://assay/history/default?endpoint=http://minio:9000'",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			views, err := readHistory(cmd.Context(), &where, args)
+			if err != nil {
+				return err
+			}
+			if done, err := cli.PrintStructured(cmd.OutOrStdout(), form, views); done {
+				return err
+			}
+			if len(args) == 0 {
+				return printSeries(cmd.OutOrStdout(), views)
+			}
+			for i := range views {
+				if err := views[i].print(cmd.OutOrStdout()); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	where.AddFlags(command, connection)
+	cli.AddOutput(command, &form, "table", "json", "yaml")
+	command.AddCommand(newRebuildCommand(), newRetainCommand())
+	return command
+}
+
+func readHistory(ctx context.Context, where *Location, names []string) ([]HistoryView, error) {
+	history, err := where.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	read := history.All
+	if len(names) > 0 {
+		read = func(ctx context.Context) ([]*series.Series, error) { return history.Of(ctx, names[0]) }
+	}
+	all, err := read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	book, err := history.Book(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]HistoryView, 0, len(all))
+	for _, s := range all {
+		out = append(out, viewSeries(s, book))
+	}
+	if len(out) == 0 && len(names) > 0 {
+		return nil, cli.UsageError(fmt.Errorf("no series %q in %s: %s history lists those that are there", names[0], history.URL(),
+			cli.Program))
+	}
+	return out, nil
+}
+
+func printSeries(to io.Writer, views []HistoryView) error {
+	out := &strings.Builder{}
+	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "SERIES\tWHAT\tPOINTS\tSEGMENTS\tNEWEST\tREVISION\tRATIO\tCHANGES")
+	for i := range views {
+		h := &views[i]
+		count, newest, revision, ratio := 0, "-", "-", (*ratioView)(nil)
+		for _, segment := range h.Segments {
+			count += len(segment.Points)
+			last := segment.Points[len(segment.Points)-1]
+			newest, revision, ratio = last.At.Format(time.DateOnly), last.Revision, last.Ratio
+		}
+		confirmed := 0
+		for _, c := range h.Changes {
+			if c.State != change.Suspected && c.State != change.Invalid {
+				confirmed++
+			}
+		}
+		cli.PrintLine(table, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%d\n", h.Key.Benchmark, SeriesLabel(h.Key), count, len(h.Segments), newest, revision,
+			ratio.Text(), confirmed)
+	}
+	_ = table.Flush() // A builder takes everything.
+	_, err := io.WriteString(to, report.PrintableLines(out.String()))
+	return err
+}
+
+func (h *HistoryView) print(to io.Writer) error {
+	out := &strings.Builder{}
+	cli.PrintLine(out, "%s, %s %% intervals\n", h.Key, quantity.InPercent(site.Confidence))
+	changes := map[int64]string{}
+	for _, c := range h.Changes {
+		if c.State == change.Invalid {
+			continue
+		}
+		changes[c.First] += fmt.Sprintf("%s: %s, %s, %s ", c.ID, c.State, quantity.Short(c.Ratio, quantity.Times), direction(c.Worse))
+	}
+	for _, segment := range h.Segments {
+		cli.PrintLine(out, "\nsegment, anchor %s: %s\n", segment.Anchor, segment.Because)
+		table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+		fmt.Fprintln(table, "RUN\tAT\tREVISION\tOVER ANCHOR\tOVER PREDECESSOR\tBLOCKS\tCHANGE")
+		for _, p := range segment.Points {
+			step := p.Step.Text()
+			if p.Step != nil {
+				step += " of " + p.Before
+			}
+			revision := p.Revision
+			if p.Again {
+				revision += " (again)"
+			}
+			cli.PrintLine(table, "%d\t%s\t%s\t%s\t%s\t%d\t%s\n", p.Sequence, p.At.Format("2006-01-02 15:04"), revision, p.Ratio.Text(), step,
+				p.Ratio.Blocks, changes[p.Sequence])
+		}
+		_ = table.Flush()
+	}
+	for _, gap := range h.Gaps {
+		cli.PrintLine(out, "gap at run %d: %s\n", gap.Sequence, gap.Reason)
+	}
+	for _, d := range h.Dates {
+		cli.PrintLine(out, "dated: the level moved by %s with run %d, of runs %d to %d\n", quantity.Short(d.Ratio, quantity.Times), d.First,
+			d.From,
+			d.To)
+	}
+	for _, p := range h.Problems {
+		cli.PrintLine(out, "note: %s: %s\n", p.ID, p.What)
+	}
+	fmt.Fprintln(out)
+	_, err := io.WriteString(to, report.PrintableLines(out.String()))
+	return err
+}
+
+// rebuilt and retained are what the commands that change a history print for programs.
+type rebuilt struct {
+	History string `json:"history"`
+	Ledgers int    `json:"ledgers"`
+	Runs    int    `json:"runs"`
+}
+
+type retained struct {
+	History string `json:"history"`
+	Removed int    `json:"removed"`
+}
+
+func newRebuildCommand() *cobra.Command {
+	var where, form string
+	command := &cobra.Command{
+		Use:   "rebuild LEDGER...",
+		Short: "Make the points of a history again from the ledgers of its runs",
+		Long: "Make the points of a history again from the ledgers of its runs: folders or URLs. What is there already stays as it is, and " +
+			"what was analysed again since is replaced; ledgers of other runs are passed over.",
+		Example: "  assay history rebuild assay-ledger/*",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			store, err := cli.OpenFolderOrURL(cmd.Context(), "--history", where)
+			if err != nil {
+				return err
+			}
+			ledgers := make([]ledger.Store, 0, len(args))
+			for _, arg := range args {
+				from, err := cli.OpenFolderOrURL(cmd.Context(), "ledger", arg)
+				if err != nil {
+					return err
+				}
+				ledgers = append(ledgers, from)
+			}
+			runs, err := archive.Open(store).Rebuild(cmd.Context(), ledgers...)
+			if err != nil {
+				return err
+			}
+			return cli.PrintAnswer(cmd.OutOrStdout(), form, rebuilt{store.URL(), len(args), runs},
+				"%d of %d ledgers are of runs that measured a point; %s has them\n", runs, len(args), store.URL())
+		},
+	}
+	addHistory(command, &where)
+	cli.AddOutput(command, &form, "text", "json", "yaml")
+	return command
+}
+
+func newRetainCommand() *cobra.Command {
+	var where, form string
+	var full, every, thinned days
+	command := &cobra.Command{
+		Use:   "retain --full DAYS --every DAYS [--thinned DAYS]",
+		Short: "Remove points that are older than a policy keeps",
+		Long: "Remove points that are older than a policy keeps. Younger ones than --full all stay; of older ones the first of every " +
+			"--every, up to " +
+			"--thinned, and then none. What a change rests on stays, and so do bridges between anchors.",
+		Example: "  assay history retain --full 365 --every 7",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if full <= 0 {
+				return cli.UsageError(errors.New("--full is missing: say for how many days every point is kept"))
+			}
+			policy := series.Retention{Full: time.Duration(full), Every: time.Duration(every), Thinned: time.Duration(thinned)}
+			if err := policy.Check(); err != nil {
+				return cli.UsageError(err)
+			}
+			store, err := cli.OpenFolderOrURL(cmd.Context(), "--history", where)
+			if err != nil {
+				return err
+			}
+			gone, err := archive.Open(store).Retain(cmd.Context(), policy, time.Now())
+			if err != nil {
+				return err
+			}
+			return cli.PrintAnswer(cmd.OutOrStdout(), form, retained{store.URL(), gone}, "%d records were removed from %s\n", gone, store.URL())
+		},
+	}
+	addHistory(command, &where)
+	cli.AddOutput(command, &form, "text", "json", "yaml")
+	command.Flags().Var(&full, "full", "days for which every point is kept")
+	command.Flags().Var(&every, "every", "of older points the first of every so many days is kept")
+	command.Flags().Var(&thinned, "thinned", "days after which none is kept (default: without an end)")
+	return command
+}
+
+// days is a duration that is written as a number of days.
+type days time.Duration
+
+func (d *days) String() string { return quantity.Full(time.Duration(*d).Hours() / 24) }
+func (d *days) Type() string   { return "days" }
+
+func (d *days) Set(text string) error {
+	const most = 36500
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(n >= 0 && n <= most) {
+		return fmt.Errorf("found %q; a number of days from 0 to %d is allowed", text, most)
+	}
+	*d = days(n * float64(24*time.Hour))
+	return nil
+}

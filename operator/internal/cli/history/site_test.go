@@ -1,0 +1,63 @@
+package history
+
+import (
+	"strings"
+	"testing"
+
+	"assay.dev/assay/operator/internal/ledger"
+)
+
+func TestWhereABrowserFindsAReport(t *testing.T) {
+	key := ledger.HTMLKey(0)
+	for name, tc := range map[string]struct {
+		store, here, served string
+		want, says          string
+	}{
+		"in a folder beside the pages, as a relative path": {
+			store: "file:///bench/ledgers/one", here: "file:///bench/public", want: "../ledgers/one/" + key,
+		},
+		"in a folder whose name has a blank": {
+			store: "file:///bench/my%20ledgers/one", here: "file:///bench/public", want: "../my%20ledgers/one/" + key,
+		},
+		"where a store is served, without what its URL asks for": {
+			store: "s3://assay/runs/one?endpoint=http://minio:9000", here: "file:///bench/public", served: "s3://assay=https://bench.example.org/l/",
+			want: "https://bench.example.org/l/runs/one/" + key,
+		},
+		"not above what is served": {
+			store: "s3://assay/runs/../../login", here: "file:///bench/public", served: "s3://assay/runs=https://bench.example.org/l", says: "above",
+		},
+		"nor by another name of what is above": {
+			store: "s3://assay/runs/%2e%2e/login", here: "file:///bench/public",
+			served: "s3://assay/runs=https://bench.example.org/l", says: "above",
+		},
+		"not in a bucket whose name only begins the same": {
+			store: "s3://assay-other/runs/one", here: "file:///bench/public", served: "s3://assay=https://bench.example.org", says: "--served",
+		},
+		"not in a store that only programs read": {
+			store: "s3://assay/runs/one", here: "file:///bench/public", says: "--reports copy",
+		},
+		"not inside an archive": {
+			store: "file:///bench/one" + ledger.ArchiveExtension, here: "file:///bench/public", says: "inside an archive",
+		},
+		"not in a folder, from pages in a bucket": {
+			store: "file:///bench/ledgers/one", here: "s3://pages/bench", says: "pages in an object store",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := siteOptions{}
+			if tc.served != "" {
+				o.served = []string{tc.served}
+			}
+			got, err := o.addressOf(tc.store, key, tc.here)
+			if tc.says != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.says) {
+					t.Errorf("got %q, %v; want an error that says %q", got, err, tc.says)
+				}
+				return
+			}
+			if err != nil || got != tc.want {
+				t.Errorf("got %q, %v; want %q", got, err, tc.want)
+			}
+		})
+	}
+}

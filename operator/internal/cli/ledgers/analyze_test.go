@@ -1,0 +1,136 @@
+package ledgers
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/report"
+	"assay.dev/assay/operator/test/clitest"
+)
+
+// meanwhile does something once, before a store first writes an object.
+type meanwhile struct {
+	ledger.Store
+	before string
+	do     func()
+}
+
+func (m *meanwhile) interrupt(key string) {
+	if do := m.do; do != nil && key == m.before {
+		m.do = nil
+		do()
+	}
+}
+
+func (m *meanwhile) Replace(ctx context.Context, key string, data []byte) error {
+	m.interrupt(key)
+	return m.Store.Replace(ctx, key, data)
+}
+
+func (m *meanwhile) Update(ctx context.Context, key string, change func(old []byte) ([]byte, error)) error {
+	m.interrupt(key)
+	return m.Store.Update(ctx, key, change)
+}
+
+// An analysis that has read less, because it was slow or because its pod was given up, does not write over one that has read more.
+func TestOfTwoAnalysesTheOneThatReadMoreStays(t *testing.T) {
+	ctx := t.Context()
+	last := []string{ledger.ReportKey(0), ledger.SealKey(0), ledger.AnalysisKey(0)}
+	for name, tc := range map[string]struct {
+		// earlier is whether there is an analysis already, and before the object at which the slow one is overtaken.
+		earlier bool
+		before  string
+	}{
+		"the slow one has written nothing":                    {false, last[0]},
+		"the slow one has written its report":                 {false, last[1]},
+		"the slow one has written all but its verdict":        {false, last[2]},
+		"both write over an earlier one":                      {true, last[0]},
+		"both write over an earlier one, whose list is there": {true, last[2]},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := clitest.HandwrittenLedger(t)
+			store, err := ledger.OpenFolder(ctx, folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// What comes late is the last block.
+			late := filepath.Join(folder, "attempts", "w000-b0002")
+			if err := os.RemoveAll(late); err != nil {
+				t.Fatal(err)
+			}
+			arrives := func() {
+				if err := os.CopyFS(late, os.DirFS(clitest.Handwritten+"/attempts/w000-b0002")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if tc.earlier {
+				if _, err := AnalyzeInto(ctx, store, 0, store); err != nil {
+					t.Fatal(err)
+				}
+			}
+			slow := &meanwhile{Store: store, before: tc.before, do: func() {
+				arrives()
+				if _, err := AnalyzeInto(ctx, store, 0, store); err != nil {
+					t.Error(err)
+				}
+			}}
+			if _, err := AnalyzeInto(ctx, slow, 0, slow); err != nil {
+				t.Fatal(err)
+			}
+			if unread, err := ledger.CountUnread(ctx, store, 0); err != nil || unread > 0 {
+				t.Errorf("%d attempts are not in the list of what was read (%v)", unread, err)
+			}
+			got, err := store.Get(ctx, ledger.AnalysisKey(0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			fresh, err := AnalyzeLedger(ctx, store, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := fresh.json()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got, want) {
+				t.Errorf("the verdict that stays is not of all that was measured:\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+// A run may lose every trial that it may have. Its analysis says so, and can be read by whoever waits for it.
+func TestAnAnalysisOfARunThatLostEverythingCanBeRead(t *testing.T) {
+	const lost = 100_000
+	result := &analysis.Analysis{Schema: analysis.Schema, Verdict: "NoGo"}
+	for slot := range lost {
+		executor := "nightly-of-a-branch-with-a-long-name-w000-block-1234567890_0d9c9f6e-8f0f-4f39-9a7d-1d3f0a6f2f10"
+		result.Excluded = append(result.Excluded, analysis.Exclusion{
+			Attempt: executor + "/" + record.TrialName("w000-b0000", slot, false), Reason: "exit code 1: " + strings.Repeat("it failed ", 30),
+		})
+	}
+	result.Shorten()
+	raw, err := (&Analyzed{Analysis: result}).json()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := analysis.Parse(raw)
+	if err != nil {
+		t.Fatalf("of %d trials that failed the analysis has %d bytes: %v", lost, len(raw), err)
+	}
+	if named := len(found.Excluded); named < 10_000 || named+found.MoreExcluded != lost || len(result.Excluded) != lost {
+		t.Errorf("%d are named, %d more are counted, and there are %d", named, found.MoreExcluded, lost)
+	}
+	text := string(report.Markdown(&experiment.Experiment{}, result))
+	if !strings.Contains(text, "and 99950 more: analysis.json lists the first 20000 of them.") {
+		t.Errorf("the report does not say where they are: %.2000s", text)
+	}
+}

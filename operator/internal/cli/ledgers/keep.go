@@ -1,0 +1,97 @@
+package ledgers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"assay.dev/assay/operator/internal/cli"
+	"assay.dev/assay/operator/internal/keeper"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/record"
+)
+
+type keepOptions struct {
+	ledger, listen, wave, block, executor string
+	mounted                               podCredentials
+}
+
+// NewKeepCommand is what runs beside a block in its pod. People have no use for it.
+func NewKeepCommand() *cobra.Command {
+	var options keepOptions
+	command := &cobra.Command{
+		Use:   "keep --ledger URL --listen SOCKET --wave FILE --block ID --executor NAME",
+		Short: "Take the attempts of one block from its runner and write each to the ledger at once",
+		Long: "Take the attempts of one block from its runner and write each to the ledger at once, out of reach of trials. It takes one " +
+			"connection " +
+			"and then waits to be terminated, as a sidecar does.",
+		Hidden: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return serveKeeper(cmd.Context(), options, cmd.ErrOrStderr())
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&options.ledger, "ledger", "", "URL of the run's ledger")
+	flags.StringVar(&options.listen, "listen", "", "path of the socket that the runner connects to")
+	flags.StringVar(&options.wave, "wave", "", "file with the wave")
+	flags.StringVar(&options.block, "block", "", "the block")
+	flags.StringVar(&options.executor, "executor", "", "name of this execution, as in the keys of attempts")
+	options.mounted.register(flags)
+	for _, name := range []string{"ledger", "listen", "wave", "block", "executor"} {
+		_ = command.MarkFlagRequired(name)
+	}
+	return command
+}
+
+func serveKeeper(ctx context.Context, options keepOptions, log io.Writer) error {
+	planned, err := blockIn(options.wave, options.block)
+	if err != nil {
+		return cli.UsageError(err)
+	}
+	store, err := ledger.Open(ctx, options.ledger, options.mounted.options())
+	if err != nil {
+		return cli.UsageError(fmt.Errorf("--ledger: %w", err))
+	}
+	runner, err := keeper.AcceptOne(ctx, options.listen)
+	if errors.Is(err, context.Canceled) {
+		return nil // The pod ended before its block began.
+	}
+	if err != nil {
+		return err
+	}
+	block := &keeper.Keeper{
+		Store: store, Block: options.block, Executor: options.executor, Trials: keeper.TrialsOf(planned), Lease: planned.Lease,
+		// A store that is away costs a block its time and nothing else.
+		Again: ledger.NewAgain(0, func(text string) { fmt.Fprintf(log, "keeper: %s\n", text) }),
+		Kills: keeper.MemoryKills, Log: log,
+	}
+	// Asked to end, it first writes what it received: the runner has ended then, and the pod's grace period is the limit.
+	if err := errors.Join(block.Serve(context.WithoutCancel(ctx), runner), runner.Close()); err != nil {
+		// The runner fails the pod. A sidecar that ended would be started again and have nothing to do.
+		fmt.Fprintf(log, "keeper: %v\n", options.mounted.reportError(err))
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// blockIn is a block as its wave has it.
+func blockIn(file, id string) (*record.Block, error) {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	wave, err := record.ParseWave(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	at := slices.IndexFunc(wave.Blocks, func(b record.Block) bool { return b.ID == id })
+	if at < 0 {
+		return nil, fmt.Errorf("%s has no block %q", file, id)
+	}
+	return &wave.Blocks[at], nil
+}

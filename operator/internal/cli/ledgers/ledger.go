@@ -1,0 +1,181 @@
+package ledgers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"assay.dev/assay/operator/internal/cli"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/storeusers"
+)
+
+// bucket is what assay ledger create-bucket prints for programs.
+type bucket struct {
+	Ledger  string `json:"ledger"`
+	Created bool   `json:"created"`
+}
+
+func NewLedgerCommand() *cobra.Command {
+	command := &cobra.Command{Use: "ledger", Short: "Manage the object store that holds the ledgers"}
+	var url, form string
+	create := &cobra.Command{
+		Use:   "create-bucket --ledger s3://BUCKET?endpoint=URL",
+		Short: "Create the ledger's bucket unless it exists",
+		Long: "Create the ledger's bucket unless it exists, and check that the store refuses to write over what exists. Credentials come " +
+			"from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+		Example: "  assay ledger create-bucket --ledger 's3://assay?endpoint=http://localhost:9000'",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			created, err := ledger.CreateBucket(cmd.Context(), url, ledger.Options{})
+			if err != nil {
+				return err
+			}
+			if _, err := probeLedger(cmd.Context(), url); err != nil {
+				return err
+			}
+			state := "existed already"
+			if created {
+				state = "created"
+			}
+			return cli.PrintAnswer(cmd.OutOrStdout(), form, bucket{url, created}, "bucket of %s %s\n", url, state)
+		},
+	}
+	create.Flags().StringVar(&url, "ledger", "", "URL of the bucket")
+	_ = create.MarkFlagRequired("ledger")
+	cli.AddOutput(create, &form, "text", "json", "yaml")
+	command.AddCommand(create, newProbeCommand(), newProvisionCommand(), newMetricsTokenCommand())
+	return command
+}
+
+// Trait is what assay ledger probe prints of one, for programs.
+type Trait struct {
+	Trait ledger.Trait `json:"trait"`
+	OK    bool         `json:"ok"`
+}
+
+func probeLedger(ctx context.Context, url string) ([]Trait, error) {
+	store, err := ledger.Open(ctx, url, ledger.Options{})
+	if err != nil {
+		return nil, err
+	}
+	lacks, err := ledger.Probe(ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Trait, 0, len(ledger.AllTraits))
+	for _, name := range ledger.AllTraits {
+		out = append(out, Trait{name, !slices.Contains(lacks, name)})
+	}
+	return out, nil
+}
+
+func newProbeCommand() *cobra.Command {
+	var url, form string
+	command := &cobra.Command{
+		Use:   "probe --ledger s3://BUCKET?endpoint=URL",
+		Short: "Check what an object store does of what Assay asks of one",
+		Long: "Check what an object store does of what Assay asks of one. It writes one small object, runs/assay-write-probe, and leaves it " +
+			"there. Credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.\n\n" +
+			"Exit code 1 when the store ignores the conditions of a write, or cannot be reached or written.",
+		Example: "  assay ledger probe --ledger 's3://assay?endpoint=http://localhost:9000'",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			traits, err := probeLedger(cmd.Context(), url)
+			if err != nil {
+				return err
+			}
+			if done, err := cli.PrintStructured(cmd.OutOrStdout(), form, traits); done {
+				return err
+			}
+			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 3, ' ', 0)
+			for _, t := range traits {
+				answer := "yes"
+				if !t.OK {
+					answer = "no"
+				}
+				fmt.Fprintf(table, "%s\t%s\n", t.Trait, answer)
+			}
+			return table.Flush()
+		},
+	}
+	command.Flags().StringVar(&url, "ledger", "", "URL of the bucket")
+	_ = command.MarkFlagRequired("ledger")
+	cli.AddOutput(command, &form, "table", "json", "yaml")
+	return command
+}
+
+// newProvisionCommand is what the chart's job runs beside a bundled MinIO.
+func newProvisionCommand() *cobra.Command {
+	var url, folder, form string
+	var create bool
+	command := &cobra.Command{
+		Use:   "provision --ledger s3://BUCKET?endpoint=URL --users FOLDER",
+		Short: "Create the users of a MinIO for the operator and every run namespace",
+		Long: "Create the users of a MinIO whose secret keys are in the folder, one file each. The file operator is the operator's, " +
+			"metrics is Prometheus', run.NAMESPACE is for measuring and analysing in a namespace, read.NAMESPACE for only reading there. " +
+			"Their access keys begin with assay., and other users whose keys do are removed. From then on the bucket keeps objects that are " +
+			"overwritten. " +
+			"Credentials of an administrator come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+		Example: "  assay ledger provision --ledger 's3://assay?endpoint=http://localhost:9000' --users /etc/assay/users",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			users, err := storeusers.Read(folder)
+			if err != nil {
+				return cli.UsageError(fmt.Errorf("--users: %w", err))
+			}
+			if create {
+				if _, err := ledger.CreateBucket(cmd.Context(), url, ledger.Options{}); err != nil {
+					return err
+				}
+			}
+			done, err := storeusers.Apply(cmd.Context(), url, ledger.Options{}, users)
+			if err != nil {
+				return err
+			}
+			if err := ledger.KeepVersions(cmd.Context(), url, ledger.Options{}); err != nil {
+				return err
+			}
+			return cli.PrintAnswer(cmd.OutOrStdout(), form, done, "%s has %d users, %d were removed\n", url, len(done.Users), len(done.Removed))
+		},
+	}
+	command.Flags().StringVar(&url, "ledger", "", "URL of the bucket")
+	command.Flags().StringVar(&folder, "users", "", "folder with the users' secret keys, as a mounted Secret has them")
+	command.Flags().BoolVar(&create, "create-bucket", false, "create the bucket unless it exists")
+	_ = command.MarkFlagRequired("ledger")
+	_ = command.MarkFlagRequired("users")
+	cli.AddOutput(command, &form, "text", "json", "yaml")
+	return command
+}
+
+func newMetricsTokenCommand() *cobra.Command {
+	var file, form string
+	command := &cobra.Command{
+		Use:   "metrics-token",
+		Short: "Sign a token with which Prometheus reads a MinIO's metrics",
+		Long: "Sign a token with which Prometheus reads a MinIO's metrics. The key of the user metrics comes from AWS_ACCESS_KEY_ID and " +
+			"AWS_SECRET_ACCESS_KEY: with the token only metrics can be read.",
+		Example: "  assay ledger metrics-token --file /etc/prometheus/token",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			access, secret := os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY")
+			if access == "" || secret == "" {
+				return cli.UsageError(errors.New("no key to sign with: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"))
+			}
+			token, err := storeusers.MetricsToken(access, secret, time.Now())
+			if err != nil {
+				return err
+			}
+			if file != "" {
+				_, err := cli.WriteFileAtomically(file, []byte(token), 0o600)
+				return err
+			}
+			return cli.PrintAnswer(cmd.OutOrStdout(), form, map[string]string{"token": token}, "%s\n", token)
+		},
+	}
+	command.Flags().StringVar(&file, "file", "", "file to write it to, in place of printing it")
+	cli.AddOutput(command, &form, "text", "json", "yaml")
+	return command
+}

@@ -1,0 +1,218 @@
+package results
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/cli"
+	"assay.dev/assay/operator/internal/cli/runs"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/progress"
+	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/status"
+)
+
+// gateError is how a run ends assay gate: nil for one that may pass.
+func gateError(run *assayv1alpha1.BenchmarkRun, lenient bool) error {
+	if err := runs.RunFailure(run); err != nil {
+		return err
+	}
+	switch run.Status.Verdict {
+	case assayv1alpha1.VerdictGo:
+		return nil
+	case assayv1alpha1.VerdictNoGo:
+		return cli.WithCode(cli.ExitNoGo, errors.New("the verdict is NoGo"+gateSummary(run)))
+	case assayv1alpha1.VerdictInconclusive:
+		if lenient {
+			return nil
+		}
+		return cli.WithCode(cli.ExitInconclusive,
+			errors.New("the verdict is Inconclusive"+gateSummary(run)+": more blocks, a quieter machine or a wider bound would decide"))
+	case assayv1alpha1.VerdictInvalid:
+		return cli.WithCode(cli.ExitInconclusive, errors.New("the verdict is Invalid: too little valid data is left to judge"))
+	default:
+		return cli.WithCode(cli.ExitInconclusive, errors.New("the run has no verdict: it has no blocking gates"))
+	}
+}
+
+type gateOptions struct {
+	form, save string
+	wait       time.Duration
+	lenient    bool
+	here       bool
+	local      runs.LocalOptions
+}
+
+func NewGateCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
+	var options gateOptions
+	var what runs.Creation
+	command := &cobra.Command{
+		Use:   "gate [NAME]",
+		Short: "Exit 0 only if the run is Go: for pipelines",
+		Long: "Wait until the run ended and exit with its verdict. With -f the run is created first. With --local the " +
+			"experiment in a file runs " +
+			"on this machine instead, without a cluster; the codes are the same.\n\n" +
+			cli.ExitHelp(true) + "\n\n" +
+			"Inconclusive is not Go: a pipeline that lets it pass has no gate. Where it shall pass all the same, use --allow-inconclusive.\n\n" +
+			"--save keeps the answer, whatever it is; assay report takes that file in place of the run's name, and shows it on GitHub, GitLab " +
+			"or Jenkins.",
+		Example: "  assay gate my-run --wait 1h\n  assay gate -f run.yaml --generate-name\n  assay gate --local run.yaml\n  assay gate my-run " +
+			"-o json | " +
+			"jq .gates",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: cli.CompleteRuns(flags, 1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if err := removeOldAnswer(options.save); err != nil {
+				return err
+			}
+			answer := &cli.GateAnswer{}
+			defer func() {
+				answer.SetOutcome(err)
+				err = errors.Join(err, answer.Save(options.save))
+			}()
+			if answer.File = what.File; options.here && len(args) == 1 {
+				answer.File = args[0]
+			}
+			if options.here {
+				if what.Name != "" || what.Generate {
+					return cli.UsageError(errors.New("--name and --generate-name are for runs on a cluster: leave them out with --local"))
+				}
+				if what.File, err = cli.ManifestArgument(args, what.File); err != nil {
+					return err
+				}
+				return gateHere(cmd.Context(), flags, what.File, &options, answer, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			}
+			if (len(args) == 1) == (what.File != "") {
+				return cli.UsageError(errors.New("name either a run, or with -f the file of one"))
+			}
+			cluster, err := cli.Connect(flags)
+			if err != nil {
+				return err
+			}
+			if what.File != "" {
+				run, err := what.Create(cmd.Context(), cluster, *flags.Namespace)
+				if err != nil {
+					return err
+				}
+				answer.Title, args = strings.TrimSuffix(cmp.Or(run.GenerateName, run.Name), "-"), []string{run.Name}
+				fmt.Fprintf(cmd.ErrOrStderr(), "BenchmarkRun %s/%s created\n", run.Namespace, run.Name)
+			}
+			return gate(cmd.Context(), cluster, args[0], &options, answer, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	cli.AddOutput(command, &options.form, "text", "json", "yaml")
+	what.AddFlags(command)
+	options.local.AddFlags(command, &options.here)
+	command.Flags().DurationVar(&options.wait, "wait", 2*time.Hour, "how long to wait for the run on a cluster to end; 0 does not wait")
+	command.Flags().BoolVar(&options.lenient, "allow-inconclusive", false, "exit 0 on Inconclusive too")
+	command.Flags().StringVar(&options.save, "save", "", "file that the answer is written to as JSON too, whatever it is")
+	return command
+}
+
+// gate waits for the run and answers with its verdict.
+func gate(ctx context.Context, cluster *cli.Cluster, name string, options *gateOptions, answer *cli.GateAnswer, stdout,
+	stderr io.Writer) error {
+	answer.Namespace, answer.Name = cluster.Namespace, name
+	run, err := waitForEnd(ctx, cluster, name, options.wait, stderr)
+	if err != nil {
+		return err
+	}
+	return printAnswer(answer, run, options, stdout)
+}
+
+// gateHere runs the experiment in a file on this machine and answers with its verdict.
+func gateHere(ctx context.Context, flags *genericclioptions.ConfigFlags, file string, options *gateOptions, answer *cli.GateAnswer,
+	stdout, stderr io.Writer) error {
+	here, result, err := runs.RunManifest(ctx, flags, file, options.local, stderr)
+	if err != nil {
+		return err
+	}
+	run := &assayv1alpha1.BenchmarkRun{}
+	run.Namespace, run.Name = here.Experiment.Run.Namespace, here.Experiment.Run.Name
+	status.Results(&run.Status, here.Experiment, result, here.ObjectPath(ledger.HTMLKey(result.Wave)))
+	answer.Ledger = ledger.FolderURL(here.Executor.Folder)
+	run.Status.Ledger = here.Executor.Folder
+	run.Spec.Design.GateConfidence = quantity.Full(result.GateConfidence)
+	return printAnswer(answer, run, options, stdout)
+}
+
+// printAnswer prints the answer of a run that has ended.
+func printAnswer(a *cli.GateAnswer, run *assayv1alpha1.BenchmarkRun, options *gateOptions, stdout io.Writer) error {
+	a.Title, a.Namespace, a.Name = cmp.Or(a.Title, run.Name), run.Namespace, run.Name
+	a.Verdict, a.Best, a.Gain, a.Gates = run.Status.Verdict, run.Status.Best, run.Status.Gain, run.Status.Gates
+	a.Warnings, a.Report = run.Status.Warnings, run.Status.Report
+	verdict := gateError(run, options.lenient)
+	a.SetOutcome(verdict)
+	if done, err := cli.PrintStructured(stdout, options.form, a); done {
+		return errors.Join(verdict, err)
+	}
+	progress.Summary(stdout, run)
+	return verdict
+}
+
+// removeOldAnswer removes an answer that an earlier gate saved in a file: it is none of this one, also where this one is killed before it
+// has any.
+func removeOldAnswer(file string) error {
+	info, err := os.Lstat(file)
+	if file == "" || err != nil || !info.Mode().IsRegular() {
+		return nil // One that cannot be written says so at the end.
+	}
+	if err := os.Remove(file); err != nil {
+		return fmt.Errorf("--save: %w", err)
+	}
+	return nil
+}
+
+func waitForEnd(ctx context.Context, cluster *cli.Cluster, name string, wait time.Duration, out io.Writer) (*assayv1alpha1.BenchmarkRun,
+	error) {
+	run, err := cli.GetRun(ctx, cluster, name)
+	if err != nil || progress.Ended(run) {
+		return run, err
+	}
+	if wait == 0 {
+		return nil, fmt.Errorf("BenchmarkRun %s/%s has not ended: %s; --wait waits for it", run.Namespace, run.Name, progress.Line(run))
+	}
+	limited, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	run, err = runs.FollowRun(limited, cluster, name, runs.NewLiveLine(out).PrintRun())
+	if err != nil && ctx.Err() == nil && limited.Err() != nil {
+		return nil, fmt.Errorf("BenchmarkRun %s/%s did not end within --wait %s: it goes on; see %s watch %s", cluster.Namespace, name, wait,
+			cli.Program, name)
+	}
+	return run, err
+}
+
+// shownGates bounds how many gates an error names.
+const shownGates = 5
+
+// gateSummary names the gates that say what the run says, with what was measured.
+func gateSummary(run *assayv1alpha1.BenchmarkRun) string {
+	var parts []string
+	for _, gate := range run.Status.Gates {
+		if gate.Outcome != run.Status.Verdict || gate.Severity == assayv1alpha1.Advisory {
+			continue
+		}
+		text := "gate " + gate.Name + " of " + gate.Candidate + cli.AtPoint(gate.Point)
+		if gate.Message != "" {
+			text += ": " + gate.Message
+		}
+		parts = append(parts, text)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	if more := len(parts) - shownGates; more > 0 {
+		parts = append(parts[:shownGates], fmt.Sprintf("%d more", more))
+	}
+	return ": " + strings.Join(parts, "; ")
+}

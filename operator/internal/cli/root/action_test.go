@@ -1,0 +1,204 @@
+package root
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"assay.dev/assay/operator/internal/cli"
+)
+
+// action is what the composite action does, as far as this test goes.
+type action struct {
+	Inputs map[string]struct{ Default string }
+	Runs   struct {
+		Using string
+		Steps []struct {
+			Name, ID, Run, Shell, Uses string
+			Env                        map[string]string
+		}
+	}
+}
+
+func readAction(t *testing.T) action {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "action.yml"))
+	var out action
+	if err == nil {
+		err = yaml.Unmarshal(raw, &out)
+	}
+	if err != nil || out.Runs.Using != "composite" || len(out.Runs.Steps) == 0 {
+		t.Fatalf("%v in %+v", err, out)
+	}
+	return out
+}
+
+// What a step does is a command of the CLI. Nothing of an expression reaches a shell as text: somebody else's pull request names files.
+func TestTheStepsOfTheActionAreCommands(t *testing.T) {
+	control := regexp.MustCompile(`\b(if|then|else|case|for|while|test)\b|\[\[|&&|\|\||\$\{\{`)
+	for _, step := range readAction(t).Runs.Steps {
+		if got := control.FindString(step.Run); got != "" {
+			t.Errorf("step %q decides something itself: %q", step.Name, got)
+		}
+		if step.Name != "Install assay" && !strings.Contains(step.Run, "assay ") {
+			t.Errorf("step %q is no command of the CLI", step.Name)
+		}
+	}
+}
+
+// forge is a GitHub that remembers what was published; internal/github has one with all of its shapes.
+type forge struct {
+	comments, checks []map[string]any
+	*httptest.Server
+}
+
+func newForge(t *testing.T) *forge {
+	t.Helper()
+	f := &forge{}
+	read := func(r *http.Request) map[string]any {
+		out := map[string]any{}
+		if err := json.NewDecoder(r.Body).Decode(&out); err != nil {
+			t.Error(err)
+		}
+		return out
+	}
+	write := func(w http.ResponseWriter, value any) { _ = json.NewEncoder(w).Encode(value) }
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /repos/o/r/issues/7/comments", func(w http.ResponseWriter, _ *http.Request) { write(w, f.comments) })
+	mux.HandleFunc("POST /repos/o/r/issues/7/comments", func(w http.ResponseWriter, r *http.Request) {
+		comment := read(r)
+		comment["id"], comment["user"] = len(f.comments), map[string]any{"login": "github-actions[bot]", "type": "Bot"}
+		f.comments = append(f.comments, comment)
+		write(w, comment)
+	})
+	mux.HandleFunc("PATCH /repos/o/r/issues/comments/0", func(w http.ResponseWriter, r *http.Request) {
+		f.comments[0]["body"] = read(r)["body"]
+		write(w, f.comments[0])
+	})
+	mux.HandleFunc("GET /repos/o/r/commits/head/check-runs", func(w http.ResponseWriter, _ *http.Request) {
+		write(w, map[string]any{"total_count": 0, "check_runs": []any{}})
+	})
+	mux.HandleFunc("POST /repos/o/r/check-runs", func(w http.ResponseWriter, r *http.Request) {
+		f.checks = append(f.checks, read(r))
+		write(w, f.checks[len(f.checks)-1])
+	})
+	f.Server = httptest.NewServer(mux)
+	t.Cleanup(f.Close)
+	return f
+}
+
+// TestTheActionGatesAndPublishes runs the steps of the action, but for the one that installs, as a job would.
+func TestTheActionGatesAndPublishes(t *testing.T) {
+	forge, folder := newForge(t), t.TempDir()
+	event, summary, outputs := filepath.Join(folder, "event.json"), filepath.Join(folder, "summary.md"), filepath.Join(folder, "outputs")
+	if err := os.WriteFile(event, []byte(`{"pull_request": {"number": 7, "head": {"sha": "head"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	job := map[string]string{
+		"GITHUB_REPOSITORY": "o/r", "GITHUB_SHA": "merge", "GITHUB_API_URL": forge.URL, "GITHUB_EVENT_PATH": event,
+		"GITHUB_STEP_SUMMARY": summary, "GITHUB_OUTPUT": outputs,
+	}
+	for name, value := range job {
+		t.Setenv(name, value)
+	}
+	file := filepath.Join(folder, "run.yaml")
+	runs := 0
+	steps := func(content string, allowed ...string) (codes []int, printed string) {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		runs++
+		for _, step := range readAction(t).Runs.Steps {
+			if step.Name == "Install assay" {
+				continue
+			}
+			expressions := strings.NewReplacer("${{ inputs.run }}", file, "${{ inputs.token }}", "ghs_secret", "${{ runner.temp }}", folder,
+				"${{ inputs.arguments }}", fmt.Sprintf("--local --bin-dir %s --pin=false --out %s/%d %s", simulated(t), folder, runs,
+					strings.Join(allowed, " ")))
+			environment := map[string]string{}
+			for name, value := range step.Env {
+				environment[name] = expressions.Replace(value)
+				if name == "GITHUB_TOKEN" {
+					t.Setenv(name, environment[name])
+				}
+			}
+			for line := range strings.Lines(step.Run) {
+				command := os.Expand(strings.ReplaceAll(strings.TrimSpace(line), `"`, ""), func(name string) string { return environment[name] })
+				args, isAssay := strings.CutPrefix(command, "assay ")
+				if !isAssay {
+					continue
+				}
+				stdout, _, err := assay(t, strings.Fields(args)...)
+				if err != nil && step.ID == "publish" {
+					t.Fatalf("%s: %v", command, err)
+				}
+				codes, printed = append(codes, cli.ExitCode(err)), printed+stdout
+			}
+		}
+		return codes, printed
+	}
+	raw, err := os.ReadFile(filepath.Join("testdata", "gate.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := string(raw)
+	for i, tc := range []struct {
+		name, content   string
+		code            int
+		conclusion, has string
+	}{
+		{"a gate that is missed", strings.Replace(good, `"0.9"`, `"0.7"`, 1), cli.ExitNoGo, "failure", "gate: NoGo"},
+		{"a file that is refused", strings.Replace(good, "metric: latency\n", "metric: latncy\n", 1), cli.ExitUsage, "failure", "the template has no metric"},
+		{"a gate that holds", good, cli.ExitDone, "success", "gate: Go"},
+	} {
+		codes, printed := steps(tc.content)
+		if len(codes) != 2 || codes[0] != tc.code || codes[1] != cli.ExitDone {
+			t.Errorf("%s: exit codes %v", tc.name, codes)
+		}
+		if len(forge.comments) != 1 || !strings.Contains(fmt.Sprint(forge.comments[0]["body"]), tc.has) {
+			t.Errorf("%s: comments %v", tc.name, forge.comments)
+		}
+		if len(forge.checks) != i+1 || forge.checks[i]["conclusion"] != tc.conclusion || forge.checks[i]["head_sha"] != "head" {
+			t.Errorf("%s: checks %v", tc.name, forge.checks)
+		}
+		if annotated := strings.Contains(printed,
+			"::error file="+strings.TrimPrefix(filepath.ToSlash(file), "")+",line=22,"); annotated != (tc.code != cli.ExitDone) &&
+			!strings.Contains(printed, ",line=21,") {
+			t.Errorf("%s: annotations\n%s", tc.name, printed)
+		}
+	}
+	for path, want := range map[string]string{summary: "gate: Go", outputs: "verdict=Go\npassed=true\n"} {
+		if raw, err := os.ReadFile(path); err != nil || !strings.Contains(string(raw), want) {
+			t.Errorf("%s lacks %q: %v\n%s", filepath.Base(path), want, err, raw)
+		}
+	}
+}
+
+func TestPublishingNeedsAJobAndAToken(t *testing.T) {
+	folder := judgedLedger(t)
+	for _, name := range []string{"GITHUB_REPOSITORY", "GITHUB_TOKEN", "GITHUB_EVENT_PATH", "GITHUB_SHA"} {
+		t.Setenv(name, "")
+	}
+	if _, _, err := assay(t, "report", folder, "--publish"); err == nil || !strings.Contains(err.Error(), "GITHUB_REPOSITORY") ||
+		cli.ExitCode(err) != cli.ExitUsage {
+		t.Errorf("outside of a job: %v", err)
+	}
+	t.Setenv("GITHUB_REPOSITORY", "o/r")
+	t.Setenv("GITHUB_SHA", "head")
+	if _, _, err := assay(t, "report", folder, "--publish"); err == nil || !strings.Contains(err.Error(), "GITHUB_TOKEN is empty") {
+		t.Errorf("without a token: %v", err)
+	}
+	command := New()
+	report, _, err := command.Find([]string{"report"})
+	if err != nil || report.Flags().Lookup("token") != nil {
+		t.Errorf("a token on a command line is seen by everybody on the machine: %v", err)
+	}
+}

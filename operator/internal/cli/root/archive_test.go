@@ -1,0 +1,185 @@
+package root
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/fixture"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/record"
+)
+
+var rewrite = flag.Bool("update", false, "write the archive in testdata, and what was published of it, anew")
+
+func TestAnArchiveIsReadAsTheLedgerIs(t *testing.T) {
+	folder := judgedLedger(t)
+	file := filepath.Join(t.TempDir(), "run"+ledger.ArchiveExtension)
+	if _, log, err := assay(t, "results", folder, "-o", file); err != nil || !strings.Contains(log, "wrote "+file) {
+		t.Fatal(err, log)
+	}
+	for name, arguments := range map[string][]string{
+		"the table":        {"results", "LEDGER"},
+		"the analysis":     {"results", "LEDGER", "-o", "json"},
+		"every attempt":    {"results", "LEDGER", "-o", "attempts"},
+		"the report":       {"report", "LEDGER"},
+		"the page":         {"report", "LEDGER", "-o", "html"},
+		"a job's summary":  {"report", "LEDGER", "--format", "github"},
+		"a job's tests":    {"report", "LEDGER", "--format", "junit"},
+		"an archive":       {"results", "LEDGER", "-o", "archive"},
+		"beside itself":    {"compare", "LEDGER", "LEDGER"},
+		"judged once more": {"analyze", "--ledger", "URL"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			of := func(where string) string {
+				var words []string
+				for _, word := range arguments {
+					words = append(words, strings.NewReplacer("LEDGER", where, "URL", ledger.FolderURL(where)).Replace(word))
+				}
+				out, _, err := assay(t, words...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return strings.ReplaceAll(out, where, "LEDGER")
+			}
+			if want, got := of(folder), of(file); want != got {
+				t.Errorf("the archive gives\n%s\nand the folder\n%s", got, want)
+			}
+		})
+	}
+	t.Run("nothing is written into it", func(t *testing.T) {
+		if _, err := runAnalyze(t, "--ledger", ledger.FolderURL(file), "--write"); err == nil || !strings.Contains(err.Error(), "tar -xf") {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("one that is broken is named", func(t *testing.T) {
+		broken := filepath.Join(t.TempDir(), "broken"+ledger.ArchiveExtension)
+		if err := os.WriteFile(broken, []byte("{}"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := assay(t, "results", broken); err == nil || !strings.Contains(err.Error(), "archive "+broken) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// published are the folders with what a run found that have its archive: those of studies, and one that is always here.
+func published(t *testing.T) []string {
+	t.Helper()
+	out := []string{filepath.Join("testdata", "published")}
+	got, err := filepath.Glob("../../../../workflows/studies/*/results/*/*/ledger" + ledger.ArchiveExtension)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range got {
+		out = append(out, filepath.Dir(file))
+	}
+	return out
+}
+
+// Whoever has the attempts behind a table finds the same table.
+func TestAPublishedTableIsFoundAgainFromItsAttempts(t *testing.T) {
+	if *rewrite {
+		publish(t, filepath.Join("testdata", "published"))
+	}
+	for _, folder := range published(t) {
+		t.Run(folder, func(t *testing.T) {
+			raw, err := os.ReadFile(filepath.Join(folder, "ledger"+ledger.ArchiveExtension))
+			if err != nil {
+				t.Fatal(err)
+			}
+			named, err := os.ReadFile(filepath.Join(folder, "ledger.sha256"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := sha256.Sum256(raw)
+			if digest, _, _ := strings.Cut(string(named), " "); digest != hex.EncodeToString(sum[:]) {
+				t.Fatalf("it is not the archive that ledger.sha256 names: %x, not %s", sum, digest)
+			}
+			file, err := filepath.Abs(filepath.Join(folder, "ledger"+ledger.ArchiveExtension))
+			if err != nil {
+				t.Fatal(err)
+			}
+			again := t.TempDir()
+			if _, err := runAnalyze(t, "--ledger", ledger.FolderURL(file), "--out", ledger.FolderURL(again)); err != nil {
+				t.Fatal(err)
+			}
+			tables, err := filepath.Glob(filepath.Join(folder, "*.csv"))
+			if err != nil || len(tables) == 0 {
+				t.Fatalf("no table was published of it: %v", err)
+			}
+			for _, table := range tables {
+				want, err := os.ReadFile(table)
+				if err != nil {
+					t.Fatal(err)
+				}
+				judged, err := filepath.Glob(filepath.Join(again, "analysis", "*", "tables", filepath.Base(table)))
+				if err != nil || len(judged) != 1 {
+					t.Fatalf("judged again it has %d tables of the name %s: %v", len(judged), filepath.Base(table), err)
+				}
+				if got, err := os.ReadFile(judged[0]); err != nil || !bytes.Equal(got, want) {
+					t.Errorf("%v: judged again, %s is\n%s\nand was published as\n%s", err, filepath.Base(table), got, want)
+				}
+			}
+		})
+	}
+}
+
+// publish does what make studies does with the ledger of a run, here a simulated one.
+func publish(t *testing.T, folder string) {
+	t.Helper()
+	exp, err := fixture.ScanExperiment(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+		spec.Report = &assayv1alpha1.Report{Tables: []assayv1alpha1.ReportTable{{Name: "document", Columns: []assayv1alpha1.ReportColumn{
+			{Title: "ms/batch", Metric: "latency", Scale: "m"}, {Title: "throughput against loop", Metric: "throughput", Compared: true},
+		}}}}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wave, err := fixture.Wave(exp, 0, 1, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	attempts := fixture.Machine{Seed: 17, Seconds: fixture.ScanSeconds, Noise: fixture.Noise{Block: 0.02, Trial: 0.01}}.Run(exp, wave)
+	objects, err := fixture.Objects(exp, []*record.Wave{wave}, attempts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := t.TempDir()
+	store, err := ledger.Open(t.Context(), ledger.FolderURL(run), ledger.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, data := range objects {
+		if err := store.Create(t.Context(), key, data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := runAnalyze(t, "--ledger", ledger.FolderURL(run), "--write"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(folder, "ledger"+ledger.ArchiveExtension)
+	for _, arguments := range [][]string{{"-o", file}, {"--table", "document", "-o", filepath.Join(folder, "document.csv")}} {
+		if _, _, err := assay(t, append([]string{"results", run}, arguments...)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(raw)
+	line := hex.EncodeToString(sum[:]) + "  ledger" + ledger.ArchiveExtension + "\n"
+	if err := os.WriteFile(filepath.Join(folder, "ledger.sha256"), []byte(line), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

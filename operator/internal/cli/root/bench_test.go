@@ -1,0 +1,202 @@
+package root
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/cli"
+	"assay.dev/assay/operator/internal/cli/runs"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/manifest"
+)
+
+// simulated is a folder with the simulated runner.
+func simulated(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	if err := os.Symlink(self, filepath.Join(bin, "assay-runner")); err != nil {
+		t.Fatal(err)
+	}
+	return bin
+}
+
+func TestBenchAnswersInWordsAndWritesTheRunThatItWas(t *testing.T) {
+	folder := t.TempDir()
+	out, saved := filepath.Join(folder, "ledger"), filepath.Join(folder, "run.yaml")
+	stdout, stderr, err := assay(t, "bench", "/bin/echo '$(a)' old", "/bin/echo '$(a)' new", "--name", "old,new", "--bin-dir", simulated(t),
+		"--cpus", "1", "--blocks", "12", "--out", out, "--save", saved)
+	if err != nil {
+		t.Fatalf("%v\n%s\n%s", err, stdout, stderr)
+	}
+	_, result := readLocal(t, out)
+	if result.Verdict != experiment.VerdictGo {
+		t.Errorf("verdict %s", result.Verdict)
+	}
+	for _, want := range []string{"new is 2.", "x faster than old [", "] (wall time), certain at 99.5 %", "memory 1"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("it does not say %q:\n%s", want, stdout)
+		}
+	}
+	if lines := strings.Count(stderr, "block "); lines < 5 || lines > 10 || strings.Contains(stderr, "\x1b") {
+		t.Errorf("where it stands is told in %d lines:\n%s", lines, stderr)
+	}
+
+	raw, err := os.ReadFile(filepath.Join(out, ledger.ExperimentKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var was experiment.Experiment
+	if err := json.Unmarshal(raw, &was); err != nil {
+		t.Fatal(err)
+	}
+	set, err := manifest.Read(saved)
+	if err != nil {
+		t.Fatal(err)
+	}
+	frozen, err := experiment.Freeze(was.Run, set.Runs[0].Spec, *set.Runs[0].Spec.Template)
+	if err != nil || frozen.Digest != was.Digest {
+		t.Errorf("the saved run is another experiment (%v): %s, and it was %s", err, frozen.Digest, was.Digest)
+	}
+	if _, _, err := assay(t, "run", "--local", saved, "--bin-dir", simulated(t), "--out", filepath.Join(folder, "again")); err != nil {
+		t.Errorf("the saved run cannot be run: %v", err)
+	}
+	_, _, err = assay(t, "bench", "echo a", "echo b", "--bin-dir", simulated(t), "--cpus", "1", "--out", filepath.Join(folder, "third"),
+		"--save", saved)
+	if err == nil || !strings.Contains(err.Error(), "exists and is kept") || cli.ExitCode(err) != cli.ExitUsage {
+		t.Errorf("a file that is there is overwritten: %v", err)
+	}
+}
+
+func TestWhatBenchCannotAskIsRefusedBeforeAnythingRuns(t *testing.T) {
+	bin := simulated(t)
+	for name, tc := range map[string]struct {
+		args []string
+		says string
+	}{
+		"one command":                    {[]string{"true"}, "name the baseline and at least one other"},
+		"no command":                     {nil, "0 command"},
+		"a pipe":                         {[]string{"true | cat", "true"}, "give --shell"},
+		"a program that is none":         {[]string{"no-such-program", "true"}, `program "no-such-program" is neither in PATH`},
+		"commands named twice":           {[]string{"true", "--baseline", "x"}, "use one of them"},
+		"candidates of nothing":          {[]string{"--candidate", "true"}, "--candidate without --baseline"},
+		"too few names":                  {[]string{"true", "false", "--name", "a"}, "1 names for 2 commands"},
+		"a name that is none":            {[]string{"true", "false", "--name", "A b,c"}, `invalid name "A b"`},
+		"the same name twice":            {[]string{"true", "false", "--name", "a,a"}, "a"},
+		"a format that is none":          {[]string{"true", "false", "--format", "XML"}, `invalid --format "XML": allowed are Go`},
+		"a figure of a program without":  {[]string{"true", "false", "--metric", "x"}, "name the form with --format"},
+		"a table without a figure":       {[]string{"true", "false", "--format", "csv"}, "name one with --metric"},
+		"a requirement that is none":     {[]string{"true", "false", "--require", "wallTime<1"}, "write METRIC<=BOUND"},
+		"a requirement of what is worse": {[]string{"true", "false", "--require", "wallTime>=1.1x"}, "wallTime"},
+		"a requirement of nothing known": {[]string{"true", "false", "--require", "speed<=1x"}, "speed"},
+		"a policy that is none":          {[]string{"true", "false", "--noise", "x"}, "allowed are Warn, Retry, Invalid"},
+		"too few blocks for a verdict":   {[]string{"true", "false", "--blocks", "2"}, "spec.design.blocks.min"},
+		"a budget that is none":          {[]string{"true", "false", "--budget", "0s"}, "invalid --budget 0s"},
+		"a runner that is not there":     {[]string{"true", "false", "--bin-dir", "/no/such"}, "put it beside assay, or name its folder with --bin-dir"},
+		"more CPUs than the machine has": {[]string{"true", "false", "--cpus", "1000", "--bin-dir", bin}, "lower it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("PATH", "/usr/bin:/bin")
+			args := append([]string{"bench", "--out", filepath.Join(t.TempDir(), "ledger")}, tc.args...)
+			if !strings.Contains(strings.Join(args, " "), "--bin-dir") {
+				args = append(args, "--bin-dir", bin)
+			}
+			_, _, err := assay(t, args...)
+			if err == nil || !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("error %v, want one that says %q", err, tc.says)
+			}
+		})
+	}
+}
+
+func TestInitWritesARunThatPlanAccepts(t *testing.T) {
+	t.Chdir(t.TempDir()) // There is no checkout here.
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	for _, shipped := range append(runs.ShippedNames(), "") {
+		file := "run-" + shipped + ".yaml"
+		if _, _, err := assay(t, "init", "--name", "mine", "--template", shipped, "-o", file); err != nil {
+			t.Fatal(err)
+		}
+		out, _, err := assay(t, "plan", file)
+		if err != nil || !strings.Contains(out, "mine: 1 points x 2 arms") {
+			t.Errorf("template %q: %v\n%s", shipped, err, out)
+		}
+	}
+	for _, name := range []string{"2024", "1e3", "0x10", "1.5", "yes", "off", "null", "true", strings.Repeat("a", 52)} {
+		file := "named-" + name + ".yaml"
+		if _, _, err := assay(t, "init", "--name", name, "-o", file); err != nil {
+			t.Fatal(err)
+		}
+		if out, _, err := assay(t, "plan", file); err != nil || !strings.Contains(out, name+": 1 points x 2 arms") {
+			t.Errorf("a run called %s: %v\n%s", name, err, out)
+		}
+		// As kubectl reads it.
+		var run assayv1alpha1.BenchmarkRun
+		if raw, err := os.ReadFile(file); err != nil || yaml.Unmarshal(raw, &run) != nil || run.Name != name {
+			t.Errorf("a run called %s is called %q (%v)", name, run.Name, err)
+		}
+	}
+	for args, says := range map[string]string{
+		"--name " + strings.Repeat("a", 53): "at most 52 characters",
+		"--output run-.yaml":                "exists and is kept", "--template none": "allowed are curp-ho", "--name A": "--name: invalid name",
+	} {
+		_, _, err := assay(t, append([]string{"init"}, strings.Fields(args)...)...)
+		if err == nil || !strings.Contains(err.Error(), says) || cli.ExitCode(err) != cli.ExitUsage {
+			t.Errorf("init %s: error %v, want one that says %q", args, err, says)
+		}
+	}
+}
+
+// TestBenchOfRealPrograms runs the real runner, which make builds.
+func TestBenchOfRealPrograms(t *testing.T) {
+	bin, err := filepath.Abs("../../../../bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(bin, "assay-runner")); err != nil {
+		t.Skipf("%v: make bin/assay-runner builds it, as make test does", err)
+	}
+	work := filepath.Join(t.TempDir(), "work")
+	if out, err := exec.Command("go", "build", "-o", work, "./testdata/work").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	ran := func(more ...string) (string, string, error) {
+		return assay(t, append([]string{"bench", "--bin-dir", bin, "--cpus", "1", "--blocks", "10", "--out",
+			filepath.Join(t.TempDir(), "ledger")}, more...)...)
+	}
+	began := time.Now()
+	stdout, stderr, err := ran(work+" -sleep 240ms", work+" -sleep 60ms -mebibytes 64", "--name", "slow,fast")
+	if err != nil || !strings.Contains(stdout, "verdict: Go, best: fast") || !strings.Contains(stdout, "x faster than slow [") {
+		t.Errorf("a program that takes a quarter of the time: %v\n%s\n%s", err, stdout, stderr)
+	}
+	stdout, stderr, err = ran("--shell", "--baseline", work+" -rounds 10000000 -mebibytes 24 | cat", "--candidate",
+		work+" -rounds 10000000 -mebibytes 96 | cat", "--name", "small,large",
+		"--require", "peakMemory<=2x")
+	if err != nil || !strings.Contains(stdout, "verdict: NoGo") || !strings.Contains(stdout, "memory ") {
+		t.Errorf("a program that takes much more memory: %v\n%s\n%s", err, stdout, stderr)
+	}
+	if took := time.Since(began); took > 2*time.Minute {
+		t.Errorf("two comparisons of 10 blocks took %s", took)
+	}
+	_, _, err = ran(work, work+" -exit 3")
+	if err == nil || !strings.Contains(err.Error(), "exited with code 3") || !strings.Contains(err.Error(), "told to fail") ||
+		cli.ExitCode(err) != cli.ExitUsage {
+		t.Errorf("a command that fails: %v", err)
+	}
+	_, _, err = ran("sleep 10", "sleep 10", "--blocks", "0", "--budget", "1s")
+	if err == nil || !strings.Contains(err.Error(), "too slow for --budget 1s") || cli.ExitCode(err) != cli.ExitUsage {
+		t.Errorf("a command that is too slow: %v", err)
+	}
+}

@@ -1,0 +1,45 @@
+package root
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"assay.dev/assay/operator/internal/cli/ledgers"
+	"assay.dev/assay/operator/internal/ledger"
+)
+
+func TestALedgersStoreIsProbed(t *testing.T) {
+	folder := ledger.FolderURL(t.TempDir())
+	out, _, err := assay(t, "ledger", "probe", "--ledger", folder)
+	if err != nil || strings.Count(out, "yes") != len(ledger.AllTraits) || strings.Contains(out, "no\n") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	out, _, err = assay(t, "ledger", "probe", "--ledger", folder, "-o", "json")
+	var traits []ledgers.Trait
+	if err != nil || json.Unmarshal([]byte(out), &traits) != nil || len(traits) != len(ledger.AllTraits) || !traits[0].OK {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// Whoever installs is told, and the installation fails: the chart's job runs the second.
+func TestAStoreThatWritesOverEverythingIsRefused(t *testing.T) {
+	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("ETag", `"x"`) }))
+	t.Cleanup(store.Close)
+	t.Setenv("AWS_ACCESS_KEY_ID", "a")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "b")
+	for _, command := range []string{"probe", "create-bucket"} {
+		_, _, err := assay(t, "ledger", command, "--ledger", "s3://bench?endpoint="+store.URL)
+		if err == nil {
+			t.Errorf("%s takes it", command)
+			continue
+		}
+		for _, word := range []string{store.URL, "If-None-Match: *", "object store unsuitable", "docs/reference/object-stores.md"} {
+			if !strings.Contains(err.Error(), word) {
+				t.Errorf("%s does not say %q: %v", command, word, err)
+			}
+		}
+	}
+}

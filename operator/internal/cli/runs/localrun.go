@@ -1,0 +1,177 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/explain"
+	"assay.dev/assay/operator/internal/cli"
+	"assay.dev/assay/operator/internal/cli/ledgers"
+	"assay.dev/assay/operator/internal/design"
+	"assay.dev/assay/operator/internal/executor/local"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/history/points"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// LocalRun is a run on this machine: waves, each planned from the analysis of those before it, as the operator plans them.
+type LocalRun struct {
+	Experiment *experiment.Experiment
+	programs   local.Programs
+	Executor   *local.Executor
+	// AfterBlock shows every block that is done; nil writes a line of it to the executor's log.
+	AfterBlock func(ctx context.Context, done, total int, remaining time.Duration)
+
+	// Store is nil until the first wave is laid out.
+	Store  ledger.Store
+	course *design.Course
+	// history is what the run is measured for, and lies in its ledger; nil where it is no point of a series.
+	history []byte
+	// shortfall is what the design asked for and did not get.
+	shortfall string
+}
+
+// localLanes is the one lane of a run on this machine.
+var localLanes = []design.Lane{{}}
+
+// Run executes waves until the design is satisfied and returns the last analysis. Interrupted or out of time, what was
+// measured is judged all the same.
+func (r *LocalRun) Run(ctx context.Context) (*analysis.Analysis, error) {
+	if err := local.Hide(); err != nil {
+		return nil, err
+	}
+	budget, cancel := context.WithTimeout(ctx, r.Experiment.Plan.Budget.WallClock.Duration)
+	defer cancel()
+	var result *analysis.Analysis
+	r.course = design.Begin(r.Experiment)
+	left, err := r.course.Follow(localLanes, func(laid *record.Wave, why string) (findings design.Findings, stopped bool, err error) {
+		r.printExpected(result)
+		wave, err := r.writeWave(ctx, laid)
+		if err != nil {
+			return findings, false, err
+		}
+		if stopped, err = r.execute(budget, wave, why); err != nil {
+			return findings, stopped, err
+		}
+		if err := r.Executor.Untouched(context.WithoutCancel(ctx), r.Store); err != nil {
+			return findings, stopped, err
+		}
+		found, err := ledgers.AnalyzeInto(context.WithoutCancel(ctx), r.Store, wave.Wave, r.Store)
+		if err != nil {
+			return findings, stopped, err
+		}
+		result = found.Analysis
+		return result.Findings(), stopped, nil
+	})
+	if _, tooLarge := errors.AsType[*design.TooLarge](err); tooLarge {
+		return nil, cli.UsageError(err) // What was asked for is at fault.
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.shortfall = left.Why
+	if !left.Done {
+		r.printExpected(result)
+		r.shortfall = "stopped before the design was satisfied"
+		if left.Why != "" {
+			r.shortfall += ": " + left.Why
+		}
+	}
+	return result, nil
+}
+
+// printExpected says what is expected of the blocks to come, once something was found.
+func (r *LocalRun) printExpected(result *analysis.Analysis) {
+	if result == nil {
+		return
+	}
+	if text := explain.ExpectedText(r.Experiment, result); text != "" {
+		fmt.Fprintf(r.Executor.Log, "%s: %s\n", r.Experiment.Run.Name, text)
+	}
+}
+
+// Pilot runs the first step of the run, with so many blocks, in a folder of its own that is gone afterwards. It is no part of the run.
+func (r *LocalRun) Pilot(ctx context.Context, blocks int) (result *ledgers.Analyzed, took time.Duration, err error) {
+	folder, err := os.MkdirTemp("", "assay-pilot-")
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	executor := *r.Executor
+	executor.Folder, executor.Name, executor.Log = folder, "pilot", io.Discard
+	pilot := &LocalRun{Experiment: r.Experiment, programs: r.programs, Executor: &executor}
+	first := design.Begin(r.Experiment)
+	step := first.Next()
+	step.Blocks = blocks
+	wave, err := first.Lay(step, localLanes, nil)
+	if err != nil {
+		return nil, 0, cli.UsageError(err)
+	}
+	if wave, err = pilot.writeWave(ctx, wave); err != nil {
+		return nil, 0, err
+	}
+	began := time.Now()
+	if err := executor.Run(ctx, wave, nil); err != nil {
+		return nil, 0, err
+	}
+	took = time.Since(began)
+	result, err = ledgers.AnalyzeLedger(ctx, pilot.Store, wave.Wave)
+	return result, took, err
+}
+
+// writeWave writes a wave, as this machine executes it, to the ledger, which the first one starts.
+func (r *LocalRun) writeWave(ctx context.Context, laid *record.Wave) (*record.Wave, error) {
+	wave, err := local.Prepare(laid, r.programs)
+	if err != nil {
+		return nil, cli.UsageError(err)
+	}
+	if r.Store == nil {
+		if r.Store, err = startLedger(ctx, r.Executor, r.Experiment); err != nil {
+			return nil, err
+		}
+		if r.history != nil {
+			if err := r.Executor.Plan(ctx, r.Store, points.Key, r.history); err != nil {
+				return nil, err
+			}
+		}
+	}
+	raw, err := ledger.JSON(wave)
+	if err != nil {
+		return nil, err
+	}
+	return wave, r.Executor.Plan(ctx, r.Store, ledger.WaveKey(wave.Wave), raw)
+}
+
+// execute runs the blocks of a wave; stopped reports whether it was interrupted or ran out of time.
+func (r *LocalRun) execute(ctx context.Context, wave *record.Wave, why string) (stopped bool, err error) {
+	name, log, started := r.Experiment.Run.Name, r.Executor.Log, time.Now()
+	total, done, trials, ran := len(wave.Blocks), 0, wave.Trials(), 0
+	if why != "" {
+		why = ": " + why
+	}
+	if wave.Wave == 0 {
+		why += ", ledger " + r.Executor.Folder
+	}
+	fmt.Fprintf(log, "%s: wave %d: %d blocks, %d trials%s\n", name, wave.Wave, total, trials, why)
+	err = r.Executor.Run(ctx, wave, func(block record.Block) {
+		done, ran = done+1, ran+block.Trials()
+		remaining := time.Duration(float64(time.Since(started)) / float64(ran) * float64(trials-ran))
+		if r.AfterBlock != nil {
+			r.AfterBlock(context.WithoutCancel(ctx), done, total, remaining)
+			return
+		}
+		fmt.Fprintf(log, "%s: block %s done, %d/%d trials, remaining about %s\n", name, block.ID, ran, trials, quantity.Seconds(remaining))
+	})
+	if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		return false, err
+	}
+	fmt.Fprintf(log, "%s: stopped after %d of %d blocks (%v); judging what was measured\n", name, done, total, err)
+	return true, nil
+}

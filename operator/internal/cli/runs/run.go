@@ -1,0 +1,327 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/cli"
+	"assay.dev/assay/operator/internal/executor/local"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/report"
+)
+
+type LocalOptions struct {
+	Templates []string
+	BinDirs   []string
+	Arms      []string
+	Out       string
+	Pin       bool
+}
+
+func NewRunCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
+	var options LocalOptions
+	var point seriesOptions
+	var what Creation
+	var here, follow bool
+	var form string
+	command := &cobra.Command{
+		Use:   "run FILE",
+		Short: "Run the experiment in FILE, on the cluster or on this machine",
+		Long: "Run the experiment in FILE. On a cluster the run is created, after checking what the operator would refuse; with --watch it is " +
+			"followed to its end.\n\n" +
+			"With --local it runs on this machine: the same plan, runner, analysis and report, with a folder as the ledger, and no cluster.\n\n" +
+			"With --series the run is a point of a history: --revision, its predecessor and the anchor of the series are measured in the same " +
+			"blocks, and what is kept is their ratio. The file has one arm, head, with {revision} in a parameter, or --programs says where the " +
+			"program of a revision lies.\n\n" +
+			cli.ExitHelp(false),
+		Example: "  assay run --local workflows/studies/pir-batch-scan/run.yaml\n  assay run run.yaml --watch\n  assay run -f run.yaml " +
+			"--generate-name -o name\n" +
+			"  kubectl get benchmarkrun old -o yaml | assay run -f - --name new",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: cli.CompleteManifests,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if what.File, err = cli.ManifestArgument(args, what.File); err != nil {
+				return err
+			}
+			if err := point.check(here); err != nil {
+				return cli.UsageError(err)
+			}
+			if here {
+				if follow || what.Name != "" || what.Generate {
+					return cli.UsageError(errors.New("--watch, --name and --generate-name are for runs on a cluster: leave them out with --local"))
+				}
+				if point.name != "" {
+					return runSeries(cmd.Context(), connection, what.File, form, options, point, cmd.OutOrStdout(), cmd.ErrOrStderr())
+				}
+				local, result, err := RunManifest(cmd.Context(), connection, what.File, options, cmd.ErrOrStderr())
+				if err != nil {
+					return err
+				}
+				return local.PrintResult(result, form, "", cmd.OutOrStdout())
+			}
+			cluster, err := cli.Connect(connection)
+			if err != nil {
+				return fmt.Errorf("%w; without a cluster: %s run --local %s", err, cli.Program, what.File)
+			}
+			run, err := what.Create(cmd.Context(), cluster, *connection.Namespace)
+			if err != nil {
+				return err
+			}
+			return printCreated(cmd.Context(), cluster, run, form, follow, cmd.OutOrStdout())
+		},
+	}
+	flags := command.Flags()
+	what.AddFlags(command)
+	cli.AddOutput(command, &form, "text", "name", "json", "yaml")
+	flags.BoolVarP(&follow, "watch", "w", false, "follow the run to its end")
+	options.AddFlags(command, &here)
+	point.addFlags(flags)
+	return command
+}
+
+// AddFlags gives a command --local, and what goes with it.
+func (options *LocalOptions) AddFlags(command *cobra.Command, here *bool) {
+	flags := command.Flags()
+	flags.BoolVar(here, "local", false, "run on this machine, without a cluster")
+	options.AddSources(flags, "with --local: ")
+	flags.BoolVar(&options.Pin, "pin", true, "with --local: pin blocks to spec.placement.cpus CPUs")
+	bindArmBinary(flags, &options.Arms)
+	flags.StringVar(&options.Out, "out", "", "with --local: folder for the ledger (default: assay-ledger/NAME-TIME)")
+}
+
+// bindArmBinary adds the flag with which arms that have images get their programs on this machine.
+func bindArmBinary(flags *pflag.FlagSet, into *[]string) {
+	flags.StringArrayVar(into, "arm-binary", nil,
+		"ARM=PATH, the program of an arm that has an image of its own, or ARM/BUILD=PATH of one of its builds; may be repeated")
+}
+
+// AddSources gives a command the flags that say where a run on this machine finds what it needs. When begins what each is for.
+func (options *LocalOptions) AddSources(flags *pflag.FlagSet, when string) {
+	flags.StringArrayVar(&options.Templates, "templates", nil,
+		when+"file or folder with BenchmarkTemplates; may be repeated (default: those that Assay ships, then the cluster's)")
+	flags.StringArrayVar(&options.BinDirs, "bin-dir", nil,
+		when+"folder with assay-runner and the workloads' programs; may be repeated (default: the folder of assay itself)")
+}
+
+// printCreated prints that a run was created, and follows it if requested.
+func printCreated(ctx context.Context, cluster *cli.Cluster, run *assayv1alpha1.BenchmarkRun, form string, follow bool,
+	out io.Writer) error {
+	if follow && (form == "text" || form == "json") {
+		if form == "text" {
+			fmt.Fprintf(out, "BenchmarkRun %s/%s created\n", run.Namespace, run.Name)
+		}
+		return watchToTheEnd(ctx, cluster, run.Name, form, out)
+	}
+	if follow {
+		return cli.UsageError(fmt.Errorf("BenchmarkRun %s/%s was created; --watch goes with -o text or json", run.Namespace, run.Name))
+	}
+	if form == "name" {
+		_, err := fmt.Fprintf(out, "benchmarkrun.assay.dev/%s\n", run.Name)
+		return err
+	}
+	return cli.PrintAnswer(out, form, run, "BenchmarkRun %s/%s created; %s watch %s follows it\n", run.Namespace, run.Name, cli.Program,
+		run.Name)
+}
+
+// RunManifest runs the experiment in a file on this machine.
+func RunManifest(ctx context.Context, connection *genericclioptions.ConfigFlags, file string, options LocalOptions,
+	stderr io.Writer) (*LocalRun, *analysis.Analysis, error) {
+	question, err := ReadRunFile(ctx, connection, file, options.Templates)
+	if err != nil {
+		return nil, nil, err
+	}
+	here, err := PrepareLocal(question, options, stderr)
+	if err != nil {
+		return nil, nil, err
+	}
+	screen := NewLiveLine(stderr)
+	if screen.terminal != nil {
+		here.Executor.Log, here.AfterBlock = screen, screen.printBlocks
+	}
+	result, err := here.Run(ctx)
+	screen.Clear()
+	return here, result, err
+}
+
+// PrepareLocal checks a run, and finds what it needs on this machine.
+func PrepareLocal(question *RunFile, options LocalOptions, log io.Writer) (*LocalRun, error) {
+	frozen, err := question.Freeze()
+	if err != nil {
+		return nil, err
+	}
+	for _, warning := range experiment.EnvironmentWarnings(frozen.Plan.Requires.Require) {
+		fmt.Fprintln(log, "warning: "+warning)
+	}
+	binDirs, err := ProgramFolders(options.BinDirs)
+	if err != nil {
+		return nil, err
+	}
+	armPrograms, err := local.ParseArmPrograms(options.Arms)
+	if err != nil {
+		return nil, cli.UsageError(err)
+	}
+	runner, err := findRunner(binDirs)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := filepath.Abs(cmp.Or(options.Out, filepath.Join("assay-ledger", frozen.Run.Name+"-"+time.Now().Format("20060102-150405"))))
+	if err != nil {
+		return nil, err
+	}
+	cpus := 0
+	if options.Pin {
+		cpus = int(frozen.Plan.Placement.CPUs)
+	}
+	return &LocalRun{
+		Experiment: frozen, programs: local.Programs{Folders: binDirs, Arms: armPrograms},
+		Executor: &local.Executor{Runner: runner, Folder: folder, Name: "local-" + frozen.Run.UID[:8], CPUs: cpus, Log: log},
+	}, nil
+}
+
+// PrintResult prints what a run on this machine found, with a summary below its verdict, and where it lies.
+func (r *LocalRun) PrintResult(result *analysis.Analysis, form, summary string, stdout io.Writer) error {
+	done, err := cli.PrintStructured(stdout, form, result)
+	if !done {
+		err = r.printFound(result, summary, stdout)
+	}
+	return errors.Join(err, cli.VerdictError(assayv1alpha1.Verdict(result.Verdict), len(r.Experiment.Plan.Gates) > 0))
+}
+
+// printFound prints it for people.
+func (r *LocalRun) printFound(result *analysis.Analysis, summary string, stdout io.Writer) error {
+	fmt.Fprintln(stdout)
+	if err := report.Terminal(stdout, r.Experiment, result); err != nil {
+		return err
+	}
+	fmt.Fprint(stdout, summary)
+	if r.shortfall != "" {
+		fmt.Fprintf(stdout, "note: %s\n", r.shortfall)
+	}
+	_, err := fmt.Fprintf(stdout, "\nreport  %s\nledger  %s\n", r.ObjectPath(ledger.HTMLKey(result.Wave)), r.Executor.Folder)
+	return err
+}
+
+// ObjectPath is where an object of the ledger lies.
+func (r *LocalRun) ObjectPath(key string) string {
+	return filepath.Join(r.Executor.Folder, filepath.FromSlash(key))
+}
+
+// findRunner finds what executes trials: it is built beside this program.
+func findRunner(folders []string) (string, error) {
+	const name = "assay-runner"
+	if err := local.Supported(); err != nil {
+		return "", cli.UsageError(err)
+	}
+	path, err := local.FindProgram(name, folders)
+	if err != nil {
+		return "", cli.UsageError(fmt.Errorf("%s, which executes the trials, is neither in %s nor in PATH: put it beside %s, or name its "+
+			"folder with --bin-dir (in a checkout make build makes both)",
+			name, strings.Join(folders, ", "), cli.Program))
+	}
+	return path, nil
+}
+
+// RunFile is a run as it was asked for, with its template.
+type RunFile struct {
+	Run      *assayv1alpha1.BenchmarkRun
+	Template *assayv1alpha1.BenchmarkTemplateSpec
+	file     string
+	// Explain shows where what is wrong with the run was written.
+	Explain func(error) error
+}
+
+// Freeze checks the run. What is wrong with it is wrong input.
+func (a *RunFile) Freeze() (*experiment.Experiment, error) {
+	identity := record.Run{Namespace: "local", Name: a.Run.Name, UID: uuid.NewString()}
+	frozen, err := experiment.Freeze(identity, a.Run.Spec, *a.Template)
+	if err != nil {
+		return nil, cli.UsageError(a.Explain(err))
+	}
+	return frozen, nil
+}
+
+// WithRun is the same of another run.
+func (a *RunFile) WithRun(run *assayv1alpha1.BenchmarkRun) *RunFile {
+	out := *a
+	out.Run = run
+	return &out
+}
+
+// Invalid is what keeps the run in the file from being taken.
+func (a *RunFile) Invalid(text string, args ...any) error {
+	return cli.UsageError(fmt.Errorf("BenchmarkRun %s in %s: "+text, append([]any{a.Run.Name, a.file}, args...)...))
+}
+
+// ReadRunFile reads the run in a file with its template: from the file, from other files, or from the cluster if there is one.
+func ReadRunFile(ctx context.Context, connection *genericclioptions.ConfigFlags, file string, templates []string) (*RunFile, error) {
+	set, err := cli.ReadManifest(file, templates...)
+	if err != nil {
+		return nil, err
+	}
+	if len(templates) == 0 {
+		if err := set.AddShipped(); err != nil {
+			return nil, err
+		}
+	}
+	run := &set.Runs[0]
+	// A ledger is of a run with a name, and nobody but the API server generates one.
+	if run.Name = cmp.Or(run.Name, strings.TrimRight(run.GenerateName, "-.")); run.Name == "" {
+		return nil, cli.UsageError(fmt.Errorf("%s: metadata.name is missing: write one", file))
+	}
+	out := &RunFile{Run: run, file: file, Explain: func(err error) error { return set.Explain(run, err) }}
+	if out.Template, err = set.Template(run); err == nil {
+		return out, nil
+	}
+	if run.Spec.TemplateRef != nil && run.Spec.Template == nil {
+		if existing, clusterErr := templateOnCluster(ctx, connection, run); clusterErr == nil {
+			out.Template = existing
+			return out, nil
+		}
+	}
+	return nil, cli.UsageError(err)
+}
+
+func ProgramFolders(given []string) ([]string, error) {
+	if len(given) > 0 {
+		return given, nil
+	}
+	self, err := os.Executable()
+	return []string{filepath.Dir(self)}, err
+}
+
+// startLedger makes the run's ledger with its experiment. A folder that holds another run's is left alone.
+func startLedger(ctx context.Context, executor *local.Executor, frozen *experiment.Experiment) (ledger.Store, error) {
+	folder := executor.Folder
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, err
+	}
+	store, err := ledger.OpenFolder(ctx, folder)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := ledger.JSON(frozen)
+	if err != nil {
+		return nil, err
+	}
+	err = executor.Plan(ctx, store, ledger.ExperimentKey, raw)
+	if errors.Is(err, ledger.ErrExists) {
+		err = cli.UsageError(fmt.Errorf("folder %s holds the ledger of another run: name another with --out", folder))
+	}
+	return store, err
+}

@@ -1,0 +1,169 @@
+package runs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/cli"
+	"assay.dev/assay/operator/internal/progress"
+	"assay.dev/assay/operator/internal/report"
+)
+
+func NewWatchCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
+	var form string
+	command := &cobra.Command{
+		Use:   "watch NAME",
+		Short: "Follow a run until it ends, then print its verdict",
+		Long: "Follow a run until it ends: a line whenever phase, progress or the reason to wait changes; then verdict, gates, warnings and " +
+			"where ledger and report lie. " +
+			"With -o json every change is the run as one line of JSON.\n\n" +
+			cli.ExitHelp(false) + " For a pipeline that must stop at NoGo use assay gate.",
+		Example:           "  assay watch my-run\n  assay watch my-run -o json",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: cli.CompleteRuns(flags, 1),
+		RunE: cli.WithCluster(flags, func(cmd *cobra.Command, cluster *cli.Cluster, args []string) error {
+			return watchToTheEnd(cmd.Context(), cluster, args[0], form, cmd.OutOrStdout())
+		}),
+	}
+	cli.AddOutput(command, &form, "text", "json")
+	return command
+}
+
+func watchToTheEnd(ctx context.Context, cluster *cli.Cluster, name, form string, out io.Writer) error {
+	show := NewLiveLine(out).PrintRun()
+	if form == "json" {
+		show = printJSONLines(out)
+	}
+	run, err := FollowRun(ctx, cluster, name, show)
+	if err != nil {
+		return err
+	}
+	if form != "json" {
+		progress.Summary(out, run)
+	}
+	if err := RunFailure(run); err != nil {
+		return err
+	}
+	return cli.VerdictError(run.Status.Verdict, len(run.Spec.Gates) > 0)
+}
+
+// RunFailure is why the run failed; nil if it did not.
+func RunFailure(run *assayv1alpha1.BenchmarkRun) error {
+	condition := meta.FindStatusCondition(run.Status.Conditions, assayv1alpha1.ConditionFailed)
+	if condition == nil || condition.Status != "True" {
+		return nil
+	}
+	return fmt.Errorf("BenchmarkRun %s/%s failed: %s: %s", run.Namespace, run.Name, condition.Reason, report.Printable(condition.Message))
+}
+
+// printJSONLines prints the run as a line of JSON whenever it has changed.
+func printJSONLines(out io.Writer) func(*assayv1alpha1.BenchmarkRun) {
+	last, encoder := "", json.NewEncoder(out)
+	return func(run *assayv1alpha1.BenchmarkRun) {
+		if run.ResourceVersion == last {
+			return
+		}
+		last = run.ResourceVersion
+		run.SetGroupVersionKind(cli.RunKind)
+		_ = encoder.Encode(run) // A reader that went away ends the program.
+	}
+}
+
+// outageLimit is how long an API server may be away once it has answered: it is while it is replaced, which breaks every watch off.
+const outageLimit = 2 * time.Minute
+
+// FollowRun shows a run until it has ended. A watch that breaks off, as every watch does, is taken up again.
+func FollowRun(ctx context.Context, cluster *cli.Cluster, name string, show func(*assayv1alpha1.BenchmarkRun)) (*assayv1alpha1.BenchmarkRun,
+	error) {
+	var followed types.UID
+	var away outage
+	ended := func(run *assayv1alpha1.BenchmarkRun) (bool, error) {
+		// Whoever may delete a run may give its name to another.
+		if followed != "" && run.UID != followed {
+			return false, errors.New("the run was deleted, and another has its name; its ledger stays")
+		}
+		followed = run.UID
+		show(run)
+		return progress.Ended(run), nil
+	}
+	for {
+		run, err := followOnce(ctx, cluster, name, ended)
+		if run != nil || err != nil && followed == "" || !away.tolerates(err) {
+			return run, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(PollInterval):
+		}
+	}
+}
+
+// outage is that of an API server that answered before.
+type outage struct{ since time.Time }
+
+// tolerates reports whether all is well, or an API server has been away, or had too much to do, for no longer than it may.
+func (a *outage) tolerates(err error) bool {
+	var network net.Error
+	switch {
+	case err == nil:
+		a.since = time.Time{}
+		return true
+	case !errors.As(err, &network) && !apierrors.IsServiceUnavailable(err) && !apierrors.IsServerTimeout(err) && !apierrors.IsTimeout(err) &&
+		!apierrors.IsTooManyRequests(err) && !apierrors.IsInternalError(err):
+		return false
+	case a.since.IsZero():
+		a.since = time.Now()
+	}
+	return time.Since(a.since) < outageLimit
+}
+
+// followOnce follows one watch; it returns nothing when the watch broke off.
+func followOnce(ctx context.Context, cluster *cli.Cluster, name string,
+	ended func(*assayv1alpha1.BenchmarkRun) (bool, error)) (*assayv1alpha1.BenchmarkRun, error) {
+	run, err := cli.GetRun(ctx, cluster, name)
+	if err != nil {
+		return nil, err
+	}
+	if over, err := ended(run); over || err != nil {
+		return run, err
+	}
+	events, err := cluster.Watch(ctx, &assayv1alpha1.BenchmarkRunList{}, client.InNamespace(cluster.Namespace),
+		client.MatchingFields{"metadata.name": name})
+	if err != nil {
+		return nil, fmt.Errorf("watch BenchmarkRun %s/%s: %w", cluster.Namespace, name, err)
+	}
+	defer events.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case event := <-events.ResultChan():
+			// Neither an error nor the end of the watch has a run.
+			current, ok := event.Object.(*assayv1alpha1.BenchmarkRun)
+			switch {
+			case !ok:
+				return nil, nil
+			case event.Type == watch.Deleted:
+				return nil, errors.New("the run was deleted; its ledger stays")
+			}
+			if over, err := ended(current); over || err != nil {
+				return current, err
+			}
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package argo
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/plan"
+)
+
+// Needed is the oldest version that is supported.
+const Needed = "v3.7"
+
+const remedy = "install Argo Workflows " + Needed +
+	" or later with its CRDs, or charts/assay with argo.mode=bundled; the run goes on by itself then"
+
+// Checker asks the API server.
+type Checker struct {
+	// Kinds lists what is served of Argo's API; a NotFound error means nothing.
+	Kinds func(ctx context.Context) (*metav1.APIResourceList, error)
+	// Try writes a workflow with every field that Assay uses, without storing it.
+	Try func(ctx context.Context) error
+}
+
+// unknownField finds the field in what the API server says of one that a CRD does not have.
+var unknownField = regexp.MustCompile(`(\.spec[^\s:]*): field not declared in schema|unknown field "(spec[^"]*)"`)
+
+// check asks what is served and, if asked to, tries a workflow. An error is one of asking: nothing is known then.
+func (c *Checker) check(ctx context.Context, try bool) (plan.EngineState, error) {
+	list, err := c.Kinds(ctx)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return plan.EngineState{}, err
+	}
+	serves := func(kind string) bool {
+		return list != nil && slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Kind == kind })
+	}
+	switch {
+	case !serves("Workflow"):
+		return plan.EngineState{
+			Problem: assayv1alpha1.ReasonEngineMissing, Absent: true,
+			Message: fmt.Sprintf("the cluster has no Argo Workflows: the API server does not serve kind Workflow of %s; %s", GroupVersion,
+				remedy),
+		}, nil
+	case !serves("WorkflowTaskResult"):
+		return plan.EngineState{
+			Problem: assayv1alpha1.ReasonEngineTooOld,
+			Message: fmt.Sprintf("Argo's CRDs are older than %s: kind WorkflowTaskResult, with which pods report, is not served; %s", Needed,
+				remedy),
+		}, nil
+	case !try:
+		return plan.EngineState{}, nil
+	}
+	if err = c.Try(ctx); err == nil || ctx.Err() != nil {
+		return plan.EngineState{}, ctx.Err()
+	}
+	// Any other refusal than that of a field shows nothing about Argo.
+	match := unknownField.FindStringSubmatch(err.Error())
+	if match == nil {
+		return plan.EngineState{}, nil
+	}
+	return plan.EngineState{
+		Problem: assayv1alpha1.ReasonEngineTooOld,
+		Message: fmt.Sprintf("Argo's CRDs are older than %s: they do not know the field %s of a Workflow; %s", Needed, match[1]+match[2], remedy),
+	}, nil
+}

@@ -1,0 +1,45 @@
+package argo
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"assay.dev/assay/operator/internal/executor"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// skipContainers is the annotation by which a cloud keeps a pod's identity from containers.
+const skipContainers = "eks.amazonaws.com/skip-containers"
+
+// withImages completes the template of a block for arms that have images of their own: a container of each image copies the
+// files that the wave names into a folder of the pod, before the block begins. It runs the runner, which the first init
+// container has put in place, so that an image needs no shell. The names of files are in the wave and never in the Workflow.
+//
+// Nothing is executed from a volume of type image: whether such a volume lets programs run is up to the container runtime.
+func withImages(block Template, images []record.Image) Template {
+	if len(images) > 0 {
+		block.Container.Resources = stored(block.Container.Resources, layerRoom+binRoom+tmpRoom+int64(len(images))*imageRoom)
+	}
+	for i, image := range images {
+		volume := fmt.Sprintf("image-%d", i)
+		mount := corev1.VolumeMount{Name: volume, MountPath: image.Root}
+		block.Volumes = append(block.Volumes, emptyDir(volume, imageRoom))
+		block.InitContainers = append(block.InitContainers, corev1.Container{
+			Name: volume, Image: image.Reference,
+			Command: []string{
+				binFolder + "/assay-runner", "copy", "--wave", planFolder + "/" + executor.WaveFile, "--image", image.Reference,
+			},
+			Resources:       stored(block.InitContainers[0].Resources, imageRoom),
+			VolumeMounts:    []corev1.VolumeMount{binMount, planMount, mount, noTokenMount},
+			SecurityContext: containerSecurity(true),
+		})
+		// No trial may change what another arm's trials execute.
+		mount.ReadOnly = true
+		block.Container.VolumeMounts = append(block.Container.VolumeMounts, mount)
+		if names, ok := block.Metadata.Annotations[skipContainers]; ok {
+			block.Metadata.Annotations[skipContainers] = names + "," + volume
+		}
+	}
+	return block
+}
