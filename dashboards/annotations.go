@@ -7,7 +7,8 @@ import (
 	q "assay.dev/assay/dashboards/queries"
 )
 
-// Annotation marks on every panel with a time axis when something happened. Grafana's schema of annotations leaves open what a kind of
+// Annotation marks on every panel with a time axis when something happened. Grafana's schema of annotations leaves open which fields a kind
+// of
 // data source adds to it; these are the fields of Prometheus.
 type Annotation struct {
 	Name       string               `json:"name"`
@@ -45,7 +46,7 @@ func during(name, color, expr, title, text string) Annotation {
 	return out
 }
 
-// Annotations are what each dashboard marks.
+// Annotations are the marks of each dashboard.
 func Annotations() map[string][]Annotation {
 	return map[string][]Annotation{
 		"fleet.json": {
@@ -61,9 +62,9 @@ func Annotations() map[string][]Annotation {
 			mark("Changes of the environment", unsure, q.FirstOfEnvironment(), "Environment {{fingerprint}}",
 				"The first run of those shown whose environment has the fingerprint {{fingerprint}}: figures of other environments do not compare"),
 			during("Regressions", bad, q.Waiting("regression"), "Change {{change}}",
-				"A regression in {{namespace}}, from its confirmation until somebody acknowledges it: assay changes {{change}}"),
+				"A regression in {{namespace}}, from its confirmation until its acknowledgement: assay changes {{change}}"),
 			during("Improvements", good, q.Waiting("improvement"), "Change {{change}}",
-				"An improvement in {{namespace}}, from its confirmation until somebody acknowledges it: assay changes {{change}}"),
+				"An improvement in {{namespace}}, from its confirmation until its acknowledgement: assay changes {{change}}"),
 		},
 	}
 }

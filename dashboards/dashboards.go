@@ -12,7 +12,8 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 )
 
-// Generated is the folder of their JSON, from the folder of this package: the chart has it, for it cannot read what is outside.
+// Generated is the folder of their JSON, from the folder of this package: it is in the chart, because a chart cannot read files outside its
+// folder.
 const Generated = "../charts/assay/generated/dashboards"
 
 // UIDs of the dashboards, which are part of their addresses.

@@ -9,7 +9,7 @@ import (
 	q "assay.dev/assay/dashboards/queries"
 )
 
-// Fleet is for whoever looks after the nodes: what runs, who waits, which machines can be trusted.
+// Fleet is the dashboard for administrators of nodes: active runs, the queue, and noise by machine.
 func Fleet() (dashboard.Dashboard, error) {
 	p := newPage(FleetUID, "Assay / Fleet",
 		"Nodes, their leases and the queue for them, noise, how far verdicts can be trusted, and the operator.", "now-6h", "30s")
@@ -79,12 +79,12 @@ func Fleet() (dashboard.Dashboard, error) {
 			Thresholds(thresholds(good, step{1, bad})),
 	)
 	p.row("Noise",
-		lines("Noise relative to its limit", "The newest reading of what others did on the node in a run's trials, as a share of the run's "+
+		lines("Noise relative to its limit", "The newest noise reading of the node in a run's trials, as a share of the run's "+
 			"limit. Above 100 % a trial does not count. Kinds without a limit are not here.",
 			units.PercentUnit, wide, over("A", q.NoiseOfLimit(), "{{node}} {{kind}}")).
 			Min(0).ThresholdsStyle(common.NewGraphThresholdsStyleConfigBuilder().Mode(common.GraphThresholdsStyleModeLine)).
 			Thresholds(thresholds("transparent", step{1, bad})),
-		grid("Readings", "What trials of the newest run on each node saw of others, as the shares that limits are set against.", wide,
+		grid("Readings", "The noise readings of the newest run's trials on each node, as the shares that limits are set against.", wide,
 			rows("A", q.Series("assay_node_noise_ratio", q.Node+`,statistic="median"`, "node", "kind")),
 			rows("B", q.Series("assay_node_noise_ratio", q.Node+`,statistic="max"`, "node", "kind")),
 			rows("C", q.Series("assay_node_noise_limit_ratio", q.Node, "node", "kind")),

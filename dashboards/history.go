@@ -7,7 +7,7 @@ import (
 	q "assay.dev/assay/dashboards/queries"
 )
 
-// History is what a workload achieved in run after run. Only runs with the same fingerprint of the environment are one line.
+// History is the dashboard of a workload's figures over its runs. Only runs with the same fingerprint of the environment are one line.
 func History() (dashboard.Dashboard, error) {
 	p := newPage(HistoryUID, "Assay / History", "The figures of one workload over its runs, and the changes of programs that are followed. A "+
 		"line joins runs with the same fingerprint of the environment: only these can be compared. It goes back as far as Prometheus keeps "+
@@ -30,13 +30,13 @@ func History() (dashboard.Dashboard, error) {
 			"the intervals. In the metric's own unit. Names end with the fingerprint of the environment.", units.SiShort, tall,
 			q.History(q.Results)),
 		history("Over the baseline", "Each arm over the baseline of the same run, paired by block; dashed are the ends of the intervals. 1 is "+
-			"no difference. It moves less than the figures, as what disturbs a machine disturbs both.", ratio, tall,
+			"no difference. It moves less than the figures, as noise of a machine affects both.", ratio, tall,
 			q.History(q.Comparisons)),
 	)
 	p.row("Changes",
-		bars("Changes by state", "Changes in the histories of the namespaces. A suspicion is none yet: it waits for a run that confirms it.",
+		bars("Changes by state", "Changes in the histories of the namespaces. A suspicion is not yet a change: it waits for a confirming run.",
 			units.NoUnit, third, now("A", q.Changes(), "{{state}}")),
-		grid("Changes that wait", "Changes that a run has confirmed, and that nobody has acknowledged or decided about: assay changes has their "+
+		grid("Changes that wait", "Changes that a run has confirmed, neither acknowledged nor decided: assay changes has their "+
 			"figures, assay changes acknowledge ends their wait.", third, rows("A", q.Waiting(".*"))).
 			WithTransformation(arrange([]string{"namespace", "change", "direction"}, nil, "Time", "Value")).
 			OverrideByName("direction", coloured(directionLooks)),
@@ -49,7 +49,7 @@ func History() (dashboard.Dashboard, error) {
 	p.row("Runs",
 		bars("Verdicts", "Runs of the workload that are shown one by one, by verdict.", units.NoUnit, third,
 			now("A", q.Verdicts(q.Workload), "{{verdict}}")),
-		history("Share of the physical limit", "What each arm achieved of the physical limit it came closest to. A workload that measures no "+
+		history("Share of the physical limit", "The share that each arm reached of its closest physical limit. A workload that measures no "+
 			"limit has none.", units.PercentUnit, third, q.CeilingHistory()).Min(0),
 		history("Overhead of a trial", "Time in blocks that no trial used, per trial.", units.Seconds, third, q.OverheadHistory()).Min(0),
 		grid("Runs", "Runs of the workload that are shown one by one, the newest first. A name leads to the run's dashboard.", tall,

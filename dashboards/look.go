@@ -13,7 +13,7 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/xychart"
 )
 
-// Colours, by what they say and not by what they are. Grafana adjusts named colours to a light or dark theme.
+// Colours, named by meaning and not by hue. Grafana adjusts named colours to a light or dark theme.
 const (
 	good    = "green"
 	bad     = "red"
@@ -25,7 +25,7 @@ const (
 	intervalColor = "#8a8a8a"
 )
 
-// absent is what a panel shows for what is not there: never a zero.
+// absent is the text that a panel shows for a missing value: never a zero.
 const absent = "–"
 
 // source is the Prometheus that the viewer chose.
@@ -83,7 +83,7 @@ func mapping(looks ...look) []dashboard.ValueMapping {
 	return []dashboard.ValueMapping{{ValueMap: &dashboard.ValueMap{Type: dashboard.MappingTypeValueToText, Options: options}}}
 }
 
-// Words of the platform and what they mean to a reader.
+// Words of the platform and their meaning for a reader.
 var (
 	verdictLooks = mapping(look{"Go", "Go", good}, look{"NoGo", "NoGo", bad}, look{"Inconclusive", "Inconclusive", unsure},
 		look{"Invalid", "Invalid", broken}, look{"None", "no verdict", neutral})
@@ -149,7 +149,7 @@ func bars(title, description, unit string, at size, targets ...*prometheus.Dataq
 	return panel
 }
 
-// lines is a panel with values over time. What was not there leaves a gap.
+// lines is a panel with values over time. A missing value leaves a gap.
 func lines(title, description, unit string, at size, targets ...*prometheus.DataqueryBuilder) *timeseries.PanelBuilder {
 	panel := timeseries.NewPanelBuilder().Title(title).Description(description).Datasource(source).Span(at.w).Height(at.h).
 		Unit(unit).NoValue(absent).LineWidth(2).FillOpacity(0).ShowPoints(common.VisibilityModeAuto).

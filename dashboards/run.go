@@ -9,11 +9,11 @@ import (
 	q "assay.dev/assay/dashboards/queries"
 )
 
-// Run is one run: where it stands, what its gates say, and what lies behind them. The operator fixes its first two variables
+// Run is the dashboard of one run: its progress, its gates, and the figures behind them. The operator fixes its first two variables
 // to make the dashboard of a certain run.
 func Run() (dashboard.Dashboard, error) {
 	p := newPage(RunUID, "Assay / Run", "One run: progress, gates, curves over the sweep, arms side by side, phases, share of the physical "+
-		"limit, and what disturbed it.", "now-6h", "30s")
+		"limit, and its noise.", "now-6h", "30s")
 	p.builder.
 		WithVariable(choice("namespace", "Namespace", "Namespace of the run", "label_values(assay_run_info, namespace)")).
 		WithVariable(choice("run", "Run", "Name of the BenchmarkRun", `label_values(assay_run_info{namespace="$namespace"}, run)`)).
@@ -26,7 +26,7 @@ func Run() (dashboard.Dashboard, error) {
 
 	p.row("Where it stands",
 		word("Verdict", "Go if some candidate is Go, NoGo if all are NoGo, else the weakest honest answer. It is decided by intervals, never "+
-			"by a point estimate. Before the first analysis, and without gates, there is none.",
+			"by a point estimate. Before the first analysis, and without gates, it is absent.",
 			"verdict", verdictLooks, quarter, rows("A", q.Info(q.Run))),
 		word("Phase", "Where the run stands.", "phase", phaseLooks, quarter, rows("A", q.Info(q.Run))),
 		word("Best", "The Go candidate with the largest gain.", "best", nil, quarter, rows("A", q.Info(q.Run))).NoValue("none is Go"),
@@ -47,9 +47,9 @@ func Run() (dashboard.Dashboard, error) {
 		number("Controls that moved", "Comparisons of the null arm, or of phases that the change cannot touch, that moved though nothing may. "+
 			"With one, the verdict is at most Inconclusive.", units.NoUnit, quarter,
 			now("A", q.One("assay_run_moved_controls", q.Run), "moved")).Thresholds(thresholds(good, step{1, bad})),
-		number("Warnings", "What a careful reviewer would object to. The report has it in words.", units.NoUnit, quarter,
+		number("Warnings", "Reservations of the analysis. The report has their text.", units.NoUnit, quarter,
 			now("A", q.One("assay_run_warnings", q.Run), "warnings")).Thresholds(thresholds(good, step{1, unsure})),
-		number("Waves", "Waves started so far. The next one is planned from what the last one found.", units.NoUnit, quarter,
+		number("Waves", "Waves started so far. The next one is planned from the analysis of the last one.", units.NoUnit, quarter,
 			now("A", q.One("assay_run_waves", q.Run), "waves")),
 		number("Left out", "Results that are not in Prometheus, because the run has more than the operator's --metrics-series-per-run. The "+
 			"report has all. A run of which nothing is left out shows –.", units.NoUnit, quarter,
@@ -57,7 +57,7 @@ func Run() (dashboard.Dashboard, error) {
 	)
 	gate := []string{"gate", "arm", "point", "unit"}
 	p.row("Gates",
-		grid("Gates", "Each gate, for every candidate and point: its outcome, what it compares, and the interval of that beside its bound. A "+
+		grid("Gates", "Each gate, for every candidate and point: its outcome, its estimate, and the interval beside its bound. A "+
 			"gate is Go only if the whole interval is on the right side.", wide,
 			rows("A", q.Series("assay_gate_outcome", q.Run, "gate", "arm", "point", "unit", "op", "metric", "statistic", "severity", "outcome")),
 			rows("B", q.Series("assay_gate_estimate", q.Run, gate...)), rows("C", q.Series("assay_gate_low", q.Run, gate...)),
@@ -70,12 +70,12 @@ func Run() (dashboard.Dashboard, error) {
 			OverrideByRegexp("/^(estimate|low|high|bound)$/", inUnit(units.SiShort)),
 	)
 	p.row("Curves over the sweep",
-		curves("$metric ($statistic) over $axis", "What each arm achieved along the axis; dashed are the ends of the intervals. Other axes of "+
+		curves("$metric ($statistic) over $axis", "The figure of each arm along the axis; dashed are the ends of the intervals. Other axes of "+
 			"the sweep are in the names. In the metric's own unit, which the table of figures names.", half,
 			rows("A", q.Curves(q.Results, q.Figure))).
 			Unit(units.SiShort).AxisLabel("$metric").OverrideByName("x", []dashboard.DynamicConfigValue{property("custom.axisLabel", "$axis")}),
 		curves("Over the baseline, along $axis", "Each arm over the baseline, paired by block; dashed are the ends of the intervals, and "+
-			"predicted is what the author expected. 1 is no difference.", half,
+			"predicted is the author's expectation. 1 is no difference.", half,
 			rows("A", q.Curves(append(append([]q.Line{}, q.Comparisons...), q.Predicted), q.Figure))).
 			Unit(ratio).AxisLabel("× baseline").OverrideByName("x", []dashboard.DynamicConfigValue{property("custom.axisLabel", "$axis")}),
 	)
@@ -88,8 +88,8 @@ func Run() (dashboard.Dashboard, error) {
 		bars("Over the baseline", "Each arm over the baseline at each point, paired by block. 1 is no difference.", ratio, half,
 			now("A", q.Series("assay_comparison_ratio", q.Figure, "point", "arm"), "{{point}} {{arm}}")).
 			ColorScheme(dashboard.NewFieldColorBuilder().Mode(dashboard.FieldColorModeIdPaletteClassic)),
-		grid("Comparisons", "Each arm over the baseline, for every metric: the ratio, its interval, the blocks it rests on, and what the "+
-			"author predicted.", tall,
+		grid("Comparisons", "Each arm over the baseline, for every metric: the ratio, its interval, its number of blocks, and the "+
+			"ratio that the author predicted.", tall,
 			rows("A", q.Series("assay_comparison_ratio", q.Run, compared...)), rows("B", q.Series("assay_comparison_low_ratio", q.Run, compared...)),
 			rows("C", q.Series("assay_comparison_high_ratio", q.Run, compared...)),
 			rows("D", q.Series("assay_comparison_blocks", q.Run, compared...)),
@@ -112,13 +112,13 @@ func Run() (dashboard.Dashboard, error) {
 	)
 	p.row("Why",
 		phases(),
-		bars("Share of the physical limit", "What each arm achieved of the physical limit it came closest to, as measured on the same machine. "+
+		bars("Share of the physical limit", "The share that each arm reached of its closest physical limit, as measured on the same machine. "+
 			"Above 100 % the claim is impossible or the limit is wrong. A workload that measures no limit has none.", units.PercentUnit, half,
 			now("A", q.Series("assay_result_ceiling_ratio", q.Run, "point", "arm", "ceiling"), "{{point}} {{arm}}: {{ceiling}}")).
 			Max(1).Thresholds(thresholds(plain, step{0.9, unsure}, step{1.05, bad})),
 	)
 	p.row("How it went",
-		lines("Trials", "Trials planned so far, and what became of them.", units.NoUnit, half,
+		lines("Trials", "Trials planned so far, by their fate.", units.NoUnit, half,
 			over("A", q.One("assay_run_planned_trials", q.Run), "planned"),
 			over("B", q.Series("assay_run_trials", q.Run, "outcome"), "{{outcome}}")).
 			Min(0).OverrideByName("done", color(good)).OverrideByName("invalid", color(broken)).OverrideByName("failed",
@@ -128,7 +128,7 @@ func Run() (dashboard.Dashboard, error) {
 			over("A", q.One("assay_run_relative_half_width_ratio", q.Run), "half width")).Min(0),
 		bars("Trials beyond a noise limit", "Trials that ran beyond a noise limit, by the limit.", units.NoUnit, third,
 			now("A", q.Series("assay_run_noisy_trials", q.Run, "kind"), "{{kind}}")).Thresholds(thresholds(good, step{1, unsure})),
-		bars("Left out of the figures", "Attempts in the ledger that are not in the figures, by reason. stale_lease means that somebody else "+
+		bars("Left out of the figures", "Attempts in the ledger that are not in the figures, by reason. stale_lease means that another run "+
 			"may have been on the node.", units.NoUnit, third,
 			now("A", q.Series("assay_run_excluded_attempts", q.Run, "reason"), "{{reason}}")).Thresholds(thresholds(good, step{1, unsure})),
 		bars("Where the time went", "Time of all blocks, of the trials in them, and for each trial the time in its block that no trial used.",

@@ -241,7 +241,7 @@ func TestAnIngressThatLeadsNowhereIsRefused(t *testing.T) {
 			"without a host":      {`{ingress: {enabled: true}}`, "/" + strings.ReplaceAll(section, ".", "/") + "/ingress/host"},
 			"with a scheme":       {`{ingress: {enabled: true, host: "https://a.example.com"}}`, "/ingress/host"},
 			"with an unknown key": {`{ingress: {path: /a}}`, "/ingress"},
-			"with nobody let in":  {`{ingress: {enabled: true, host: a.example.com}}`, section + ".ingress.enabled is true and networkPolicies.interfacesFrom names nobody"},
+			"with nobody let in":  {`{ingress: {enabled: true, host: a.example.com}}`, section + ".ingress.enabled is true and networkPolicies.interfacesFrom is empty"},
 		} {
 			if _, err := tryRender(t, prefix+tc.ingress+end); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s %s: error %v, want %q", section, name, err, tc.want)

@@ -62,11 +62,11 @@ func TestClusterLivesAndLeavesNoTrace(t *testing.T) {
 		t.Errorf("a second `up` restarted something (-first +second):\n%s", diff)
 	}
 
-	t.Log("story: pods run, a Guaranteed one has a CPU of its own, Services and DNS answer, nothing reaches out")
+	t.Log("story: pods run, a Guaranteed one has an exclusive CPU, Services and DNS answer, nothing reaches out")
 	m.startProbes()
 	m.checkProbes()
 
-	t.Log("story: some components are killed, and `up` brings back what is missing while the pods go on")
+	t.Log("story: some components are killed, and `up` restarts them while the pods keep running")
 	for _, name := range []string{"etcd", "containerd", "kubelet", "kube-proxy", "network-policies", "forwarder"} {
 		m.kill(name)
 	}
@@ -198,7 +198,7 @@ func (m *machine) checkProbes() {
 		m.Errorf("a Guaranteed pod with one CPU may run on CPUs %q, want 1 alone", cpus)
 	}
 	if cpus := strings.TrimSpace(m.kubectlRun("exec", "asker", "--", "/probe", "cpus")); strings.Contains(cpus, "1") {
-		m.Errorf("a pod without CPUs of its own may run on CPUs %q, want none that belongs to the Guaranteed pod", cpus)
+		m.Errorf("a pod without exclusive CPUs may run on CPUs %q, which include those of the Guaranteed pod", cpus)
 	}
 	address := strings.TrimSpace(m.kubectlRun("get", "service", "probe", "-o", "jsonpath={.spec.clusterIP}"))
 	for from, targets := range map[string][]string{
@@ -246,7 +246,7 @@ func (m *machine) killUpAfter(delay time.Duration) {
 	_ = cmd.Wait()
 }
 
-// traces lists what a cluster could leave on this machine.
+// traces lists the resources that a cluster could leak on this machine.
 func traces(t *testing.T) map[string][]string {
 	t.Helper()
 	left := map[string][]string{}

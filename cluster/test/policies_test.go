@@ -40,7 +40,7 @@ func TestClusterEnforcesNetworkPolicies(t *testing.T) {
 	}
 	address["friend's Service"] = m.kubectlRun("get", "service", "friend", "-n", "here", "-o", "jsonpath={.spec.clusterIP}") + ":80"
 
-	t.Log("story: who is isolated reaches and is reached by its friend, through a Service or not, and nobody else")
+	t.Log("story: an isolated pod and its allowed peer reach each other, through a Service or not, and no other pod")
 	story := func() {
 		t.Helper()
 		for _, to := range []string{"friend", "friend's Service", "isolated"} {
@@ -70,7 +70,7 @@ func TestClusterEnforcesNetworkPolicies(t *testing.T) {
 	m.kubectlRun("label", "pod", "free", "-n", "here", "app=free", "--overwrite")
 	m.reaches("free", address["other"])
 
-	t.Log("story: who enforces is killed: what is isolated stays so, no pod starts, and `status` and `up` do what they say")
+	t.Log("story: the enforcer is killed: isolated pods stay isolated, no pod starts, `status` reports it and `up` restarts it")
 	m.kill("network-policies")
 	m.isCutOff("isolated", address["free"])
 	if out, _, err := m.try(time.Minute, m.binary, "status"); err == nil || !strings.Contains(line(out, "network-policies"), "not running") {
@@ -82,7 +82,7 @@ func TestClusterEnforcesNetworkPolicies(t *testing.T) {
 	m.cluster("up")
 	m.eventually(60*time.Second, "Succeeded", m.kubectl, "get", "pod", "late", "-n", "here", "-o", "jsonpath={.status.phase}")
 	story()
-	m.Logf("what it takes: %s", m.cost("network-policies"))
+	m.Logf("arguments: %s", m.cost("network-policies"))
 }
 
 // line returns the line that begins with a word.
@@ -136,13 +136,13 @@ func (m *machine) connect(from, address string) (stdout, stderr string, err erro
 	return m.try(time.Minute, m.kubectl, "exec", from, "-n", "here", "--", "/probe", "connect", address)
 }
 
-// reaches waits, because what is allowed may come a little after the pod.
+// reaches waits, because a connection may be allowed shortly after the pod starts.
 func (m *machine) reaches(from, address string) {
 	m.Helper()
 	m.eventually(20*time.Second, "connected", m.kubectl, "exec", from, "-n", "here", "--", "/probe", "connect", address)
 }
 
-// isCutOff asks once, because what is forbidden is so from the beginning.
+// isCutOff tries once, because a forbidden connection is refused from the pod's start.
 func (m *machine) isCutOff(from, address string) {
 	m.Helper()
 	if stdout, stderr, err := m.connect(from, address); err == nil || !strings.Contains(stderr, "i/o timeout") {

@@ -1,5 +1,5 @@
-// Package queries is what the dashboards ask Prometheus, in functions named for the answers. Every query takes the labels of
-// the scrape (instance, pod and whatever else a Prometheus adds) away, so that a change of the operator that leads does not
+// Package queries has the dashboards' Prometheus queries, in functions named after their result. Every query takes the labels of
+// the scrape (instance, pod and others that a Prometheus adds) away, so that a change of the operator that leads does not
 // show, and reads metrics of docs/reference/metrics.md only, so that it works without the recording rules.
 package queries
 
@@ -20,7 +20,7 @@ const (
 	Workload = `namespace=~"$namespace",template="$template",fingerprint=~"$fingerprint"`
 	// Figures selects one figure of many runs.
 	Figures = `namespace=~"$namespace",metric="$metric",statistic="$statistic",point=~"$point",arm=~"$arm"`
-	// Namespaces selects what namespaces have.
+	// Namespaces selects the series of namespaces.
 	Namespaces = `namespace=~"$namespace"`
 	// All selects everything.
 	All = ``
@@ -62,14 +62,14 @@ func BlockOverhead(selector string) string {
 // Line is one line of every curve: a metric, and the word that the legend has for it.
 type Line struct{ Metric, Word string }
 
-// Lines of figures and of comparisons: what was measured, and the ends of its interval.
+// Lines of figures and of comparisons: the estimate, and the ends of its interval.
 var (
 	Results     = []Line{{"assay_result_estimate", Estimate}, {"assay_result_low", "low"}, {"assay_result_high", "high"}}
 	Comparisons = []Line{{"assay_comparison_ratio", Estimate}, {"assay_comparison_low_ratio", "low"}, {"assay_comparison_high_ratio", "high"}}
 	Predicted   = Line{"assay_prediction_ratio", "predicted"}
 )
 
-// Estimate is the word for what was measured.
+// Estimate is the word for the measured value.
 const Estimate = "estimate"
 
 // Curves are lines over the axis $axis: one for every arm and every combination of the other axes. x holds the place on the
@@ -77,7 +77,7 @@ const Estimate = "estimate"
 func Curves(lines []Line, selector string) string {
 	parts := make([]string, 0, len(lines))
 	for _, line := range lines {
-		// What is left of the point without the axis.
+		// The rest of the point without the axis.
 		rest := fmt.Sprintf(`label_replace(%s, "rest", "$1 $2", "point", "(?:(.*),)?$axis=[^,]*(?:,(.*))?")`,
 			Series(line.Metric, selector, "point", "arm"))
 		parts = append(parts, fmt.Sprintf(`label_replace(%s, "word", "(%s)", "", "")`, rest, line.Word))
@@ -93,7 +93,7 @@ func Phases() string {
 		Series("assay_phase_seconds", Run, "point", "arm", "phase"))
 }
 
-// QuantileSinceStart is a quantile of all observations since the operator started. A histogram of what happens a few times a
+// QuantileSinceStart is a quantile of all observations since the operator started. A histogram of events that happen a few times a
 // day has nothing to say about the last minutes.
 func QuantileSinceStart(quantile float64, metric string) string {
 	return fmt.Sprintf("histogram_quantile(%g, sum by (le) (%s_bucket))", quantile, metric)
@@ -152,7 +152,7 @@ func Leader(metric string) string {
 	return fmt.Sprintf("max(%s and on (instance) assay_lease_queue_length)", metric)
 }
 
-// Info is what is known of every run, one series for each.
+// Info has the properties of every run, one series for each.
 func Info(selector string) string {
 	return Series("assay_run_info", selector, "namespace", "run", "uid", "template", "phase", "verdict", "best", "fingerprint")
 }
@@ -162,7 +162,7 @@ func Since(metric, selector string) string {
 	return "1000 * " + Series(metric, selector, "namespace", "run")
 }
 
-// Ended is when runs ended, in milliseconds of Unix time, with what came of them.
+// Ended is when runs ended, in milliseconds of Unix time, with their verdicts.
 func Ended(selector string) string {
 	return fmt.Sprintf("%s * on (namespace, run) group_left (template, verdict) topk by (namespace, run) (1, %s)",
 		Since("assay_run_completion_timestamp_seconds", All), Series("assay_run_info", selector, "namespace", "run", "template", "verdict"))
@@ -180,7 +180,7 @@ func Changes() string {
 	return fmt.Sprintf("sum by (state) (%s)", Series("assay_history_changes", Namespaces, "namespace", "state"))
 }
 
-// Waiting are the changes in a direction that were confirmed, and that nobody has acknowledged or decided about.
+// Waiting are the confirmed changes in a direction that are neither acknowledged nor decided.
 func Waiting(direction string) string {
 	return Series("assay_history_change_info", Namespaces+`,direction=~"`+direction+`"`, "namespace", "change", "direction")
 }

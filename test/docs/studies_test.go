@@ -25,7 +25,7 @@ type passage struct {
 }
 
 // aboutTheDocument is how a paragraph begins that tells what a document says, and not what was measured.
-var aboutTheDocument = regexp.MustCompile(`^(\*\*(The document'?s?|Its prediction|What it would take|What became of it)|Its reading:)`)
+var aboutTheDocument = regexp.MustCompile(`^(\*\*(The document'?s?|Its prediction|Conditions for the claim|The result)|Its reading:)`)
 
 // passages are those of a page that are not about the document. Tables, blocks of code and headings are none.
 func passages(page string) []passage {

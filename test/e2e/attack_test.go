@@ -37,10 +37,10 @@ var (
 		"a pod that is not restricted in a namespace that the chart makes": unrestrictedPod,
 	}
 	tests = map[string]func(*testing.T){
-		"a program reaches what is not its own": TestAPodOfARunReachesTheStoreAndNothingOfOthers,
-		"a hostile candidate":                   TestAHostileCandidateChangesNothing,
-		"a candidate that ends its block":       TestACandidateThatEndsItsBlockFails,
-		"expressions in parameters":             TestAParameterValueArrivesVerbatim,
+		"a program reaches another tenant's service": TestAPodOfARunReachesTheStoreAndNothingOfOthers,
+		"a hostile candidate":                        TestAHostileCandidateChangesNothing,
+		"a candidate that ends its block":            TestACandidateThatEndsItsBlockFails,
+		"expressions in parameters":                  TestAParameterValueArrivesVerbatim,
 	}
 )
 

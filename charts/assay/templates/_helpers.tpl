@@ -81,7 +81,7 @@ spec:
 {{- end -}}
 
 {{/* Reference of an image, repository:tag@digest. Call with (list $ KEY), the key below images. A global registry takes the place of
-the host. What has neither tag nor digest is ours, of this chart's version. */}}
+the host. An image without tag and digest is one of this project, of this chart's version. */}}
 {{- define "assay.image" -}}
 {{- $root := first . -}}
 {{- $image := get $root.Values.images (last .) -}}
@@ -94,7 +94,7 @@ the host. What has neither tag nor digest is ours, of this chart's version. */}}
 {{- with $image.digest }}@{{ . }}{{ end -}}
 {{- end -}}
 
-{{/* What every pod of the release has in common: where it may run, and no variables named after services. A node that a run
+{{/* The common settings of every pod of the release: where it may run, and no variables named after services. A node that a run
 has for itself still takes them, or a cluster of one node could not run both. Call with (dict "root" $ "component" "operator"), and
 "replicas" where there may be several. */}}
 {{- define "assay.pod" -}}
@@ -135,7 +135,7 @@ priorityClassName: {{ . | quote }}
 {{- define "assay.ingress" -}}
 {{- if .ingress.enabled }}
 {{- if and .root.Values.networkPolicies.enabled (not .root.Values.networkPolicies.interfacesFrom) }}
-{{- fail (printf "%s.enabled is true and networkPolicies.interfacesFrom names nobody: no ingress controller reaches the pod; name its pods there, or set networkPolicies.enabled=false" .field) }}
+{{- fail (printf "%s.enabled is true and networkPolicies.interfacesFrom is empty: no ingress controller reaches the pod; name its pods there, or set networkPolicies.enabled=false" .field) }}
 {{- end }}
 ---
 apiVersion: networking.k8s.io/v1
@@ -198,7 +198,7 @@ failureThreshold: 180
 {{- if and (eq .Values.objectStore.mode "external") .Values.objectStore.external.workloadIdentity }}true{{ end -}}
 {{- end -}}
 
-{{/* Secret in every run namespace with the credentials of what measures and analyses there. Empty with workload identity. */}}
+{{/* Secret in every run namespace with the credentials of the keeper and the analysis. Empty with workload identity. */}}
 {{- define "assay.ledgerSecret" -}}
 {{- if eq .Values.objectStore.mode "bundled" -}}
 {{ include "assay.fullname" . }}-ledger
@@ -294,7 +294,7 @@ s3://{{ .Values.objectStore.bucket }}?endpoint={{ ternary "http" "https" (eq (in
 {name: {{ first . | quote }}, key: {{ last . | quote }}}
 {{- end -}}
 
-{{/* How Argo reads what it needs of the object store's Secrets. */}}
+{{/* How Argo reads the object store's Secrets. */}}
 {{- define "assay.ledgerArtifactAccess" -}}
 {{- if include "assay.ledgerIdentity" . }}
 useSDKCreds: true
@@ -391,14 +391,14 @@ size). */}}
 {{- toYaml $resources -}}
 {{- end -}}
 
-{{/* What Prometheus may fill: its samples and a quarter more, in megabytes. */}}
+{{/* The disk space of Prometheus: its samples and a quarter more, in megabytes. */}}
 {{- define "assay.prometheusRoom" -}}
 {{- $size := .Values.prometheus.size -}}
 {{- $megabytes := mul (regexFind "^[0-9]+" $size | int64) (ternary 1000 1 (hasSuffix "GB" $size)) -}}
 {{- div (mul 5 $megabytes) 4 }}M
 {{- end -}}
 
-{{/* What Prometheus reads to find whom to ask. */}}
+{{/* The objects that Prometheus reads to discover its targets. */}}
 {{- define "assay.prometheusRules" -}}
 - apiGroups: [""]
   resources: [services, pods]

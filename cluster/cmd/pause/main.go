@@ -18,7 +18,7 @@ func main() {
 	}
 }
 
-// reap collects every ended child: as process 1 of a shared PID namespace, nobody else would.
+// reap waits for each finished child, since this is process 1 of a shared PID namespace.
 func reap() {
 	for {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)

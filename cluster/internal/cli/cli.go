@@ -14,14 +14,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"assay.dev/assay/cluster/internal/cgroup"
 	"assay.dev/assay/cluster/internal/component"
 	"assay.dev/assay/cluster/internal/config"
 	"assay.dev/assay/cluster/internal/embedded"
+	"assay.dev/assay/cluster/internal/host"
 	"assay.dev/assay/cluster/internal/image"
-	"assay.dev/assay/cluster/internal/mountns"
-	"assay.dev/assay/cluster/internal/netns"
-	"assay.dev/assay/cluster/internal/process"
 )
 
 // Main runs the command line and returns the exit code.
@@ -43,7 +40,7 @@ type exitCode int
 
 func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// app is what the commands share.
+// app holds the state that the commands share.
 type app struct {
 	cfg config.Config
 	// out is for results that scripts read, log is for people.
@@ -57,7 +54,7 @@ func root() *cobra.Command {
 		Short: "A one-node Kubernetes for this machine, built from source",
 		Long: `A one-node Kubernetes for this machine: compiled from released Go modules, running in its own network namespace and cgroup,
 and removed without a trace. Settings come from the environment: ASSAY_CLUSTER_STATE, ASSAY_CACHE, ASSAY_CLUSTER_PORT,
-ASSAY_CLUSTER_NAME, ASSAY_CLUSTER_SOURCE. What scripts read goes to standard output, what people read to standard error.`,
+ASSAY_CLUSTER_NAME, ASSAY_CLUSTER_SOURCE. Output for scripts goes to standard output, messages for people to standard error.`,
 		SilenceUsage: true, SilenceErrors: true,
 		PersistentPreRunE: func(*cobra.Command, []string) (err error) {
 			if a.cfg, err = config.FromEnv(os.Getenv); err != nil {
@@ -84,7 +81,7 @@ func (a *app) withSource() error {
 	return err
 }
 
-// withVersion finds the version of what is ours as well.
+// withVersion also reads the version of the project.
 func (a *app) withVersion() error {
 	if err := a.withSource(); err != nil {
 		return err
@@ -94,34 +91,34 @@ func (a *app) withVersion() error {
 	return err
 }
 
-// enterCommand joins cgroup and namespace and becomes another program. See process.Launcher.
+// enterCommand joins cgroup and namespace and becomes another program. See host.Launcher.
 func enterCommand() *cobra.Command {
 	var group, network, mount string
 	cmd := &cobra.Command{
-		Use: process.EnterCommand, Hidden: true, Args: cobra.MinimumNArgs(1),
+		Use: host.EnterCommand, Hidden: true, Args: cobra.MinimumNArgs(1),
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		RunE: func(_ *cobra.Command, args []string) error {
-			hierarchies, err := cgroup.Detect()
+			hierarchies, err := host.DetectCgroups()
 			if err != nil {
 				return err
 			}
-			if err := (cgroup.Group{Name: group, Hierarchies: hierarchies}).Join(); err != nil {
+			if err := (host.Cgroup{Name: group, Hierarchies: hierarchies}).Join(); err != nil {
 				return err
 			}
 			// A namespace is a thread's, and the thread that calls exec is the one whose properties survive it.
 			runtime.LockOSThread()
 			// The cluster's own work stays on the CPU that the kubelet keeps back, so that the CPUs it gives away are really
 			// exclusive. A container's cpuset overrides this where the two have no CPU in common.
-			if err := process.StayOnReservedCPU(); err != nil {
+			if err := host.StayOnReservedCPU(); err != nil {
 				return err
 			}
 			if network != "" {
-				if err := netns.Enter(network); err != nil {
+				if err := host.EnterNetNS(network); err != nil {
 					return err
 				}
 			}
 			if mount != "" {
-				if err := mountns.Enter(mount); err != nil {
+				if err := host.EnterMountNamespace(mount); err != nil {
 					return err
 				}
 			}

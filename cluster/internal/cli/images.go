@@ -12,7 +12,7 @@ import (
 
 	"assay.dev/assay/cluster/internal/embedded"
 	"assay.dev/assay/cluster/internal/image"
-	"assay.dev/assay/cluster/internal/publish"
+	"assay.dev/assay/cluster/internal/release"
 )
 
 // table reads the table of images of this tree.
@@ -89,15 +89,15 @@ func (a *app) imagesLayoutCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			architectures, err := publish.Platforms(platforms)
+			architectures, err := release.Platforms(platforms)
 			if err != nil {
 				return err
 			}
-			if err := publish.Layouts(table.Published(), args[0], bin, architectures); err != nil {
+			if err := release.Layouts(table.Published(), args[0], bin, architectures); err != nil {
 				return err
 			}
 			for _, row := range table.Published() {
-				digest, err := publish.Digest(filepath.Join(args[0], row.Name()))
+				digest, err := release.Digest(filepath.Join(args[0], row.Name()))
 				if err != nil {
 					return err
 				}
@@ -153,7 +153,7 @@ that reach no other registry.`,
 				if err != nil {
 					return err
 				}
-				name, err := publish.Push(ctx, layouts[row.Repository], repository, row.Tag, insecure)
+				name, err := release.Push(ctx, layouts[row.Repository], repository, row.Tag, insecure)
 				if err != nil {
 					return err
 				}
@@ -162,7 +162,7 @@ that reach no other registry.`,
 			if chart == "" {
 				return nil
 			}
-			name, err := publish.Push(ctx, chart, strings.TrimSuffix(registry, "/")+"/charts/assay", a.cfg.Version, insecure)
+			name, err := release.Push(ctx, chart, strings.TrimSuffix(registry, "/")+"/charts/assay", a.cfg.Version, insecure)
 			if err != nil {
 				return err
 			}
@@ -185,8 +185,8 @@ func (a *app) imagesChartCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chart [DIR]",
 		Short: "Write the table into the values of the chart in DIR, or a packaged chart as an OCI layout",
-		Long: `Write what images.yaml and VERSION say into values.yaml and Chart.yaml of the chart in DIR; with --registry and --layouts our images
-come from that registry, pinned to the digests of these layouts. With --archive and --out write the OCI layout of a packaged chart,
+		Long: `Write the images of images.yaml and VERSION into values.yaml and Chart.yaml of the chart in DIR. With --registry and --layouts, our
+images come from that registry, pinned to the digests of these layouts. With --archive and --out write the OCI layout of a packaged chart,
 and print its digest.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -195,7 +195,7 @@ and print its digest.`,
 				return err
 			}
 			if archive != "" {
-				digest, err := publish.Chart(archive, out)
+				digest, err := release.Chart(archive, out)
 				if err != nil {
 					return err
 				}
@@ -205,7 +205,7 @@ and print its digest.`,
 			if len(args) == 0 {
 				return errors.New("nothing to do: name the chart's folder, or a packaged chart with --archive and --out")
 			}
-			return publish.Stamp(args[0], table, a.cfg.Version, registry, layouts)
+			return release.Stamp(args[0], table, a.cfg.Version, registry, layouts)
 		},
 	}
 	flags := cmd.Flags()

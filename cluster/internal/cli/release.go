@@ -10,9 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"assay.dev/assay/cluster/internal/execx"
-	"assay.dev/assay/cluster/internal/publish"
-	"assay.dev/assay/cluster/internal/sbom"
+	"assay.dev/assay/cluster/internal/host"
+	"assay.dev/assay/cluster/internal/release"
 )
 
 // rustTargets are Rust's names of the platforms that its programs are built for.
@@ -26,7 +25,7 @@ func (a *app) sbomCommand() *cobra.Command {
 	var at int64
 	cmd := &cobra.Command{
 		Use:   "sbom PROGRAM... --platform PLATFORM --out DIR",
-		Short: "Write what programs of this tree are made of into DIR, as CycloneDX",
+		Short: "Write the components of programs of this tree into DIR, as CycloneDX",
 		Long: `Write a bill of materials of each program into DIR, as PROGRAM_OS_ARCH.cdx.json. A Go program says itself which modules are in it;
 for a Rust program cargo resolves the lock file for the platform.`,
 		Example: `  cluster sbom out/bin/linux-arm64/* --platform linux/arm64 --out dist`,
@@ -36,7 +35,7 @@ for a Rust program cargo resolves the lock file for the platform.`,
 			if err != nil {
 				return err
 			}
-			release := sbom.Release{Version: a.cfg.Version, Time: time.Unix(at, 0)}
+			release := release.Release{Version: a.cfg.Version, Time: time.Unix(at, 0)}
 			// Elsewhere there are Go programs only.
 			if target := rustTargets[platform]; target != "" {
 				if release.Crates, err = crates(cmd.Context(), filepath.Dir(a.cfg.Source), target); err != nil {
@@ -64,25 +63,25 @@ for a Rust program cargo resolves the lock file for the platform.`,
 	return cmd
 }
 
-func crates(ctx context.Context, root, target string) (sbom.Workspace, error) {
+func crates(ctx context.Context, root, target string) (release.Workspace, error) {
 	ctx, cancel := context.WithTimeout(ctx, cargoWithin)
 	defer cancel()
-	metadata, err := execx.OS{}.Output(ctx, execx.Command{Path: "cargo", Args: []string{
+	metadata, err := host.OS{}.Output(ctx, host.Command{Path: "cargo", Args: []string{
 		"metadata", "--format-version=1", "--locked", "--filter-platform=" + target,
 		"--manifest-path=" + filepath.Join(root, "Cargo.toml"),
 	}})
 	if err != nil {
-		return sbom.Workspace{}, err
+		return release.Workspace{}, err
 	}
-	return sbom.ReadWorkspace(metadata)
+	return release.ReadWorkspace(metadata)
 }
 
 func (a *app) provenanceCommand() *cobra.Command {
-	var build publish.Build
+	var build release.Build
 	var parameters, tools []string
 	cmd := &cobra.Command{
 		Use:   "provenance DIR --commit COMMIT --builder URL",
-		Short: "Print what the files in DIR were made from, as an in-toto statement of SLSA provenance",
+		Short: "Print the SLSA provenance of the files in DIR as an in-toto statement",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			var err error
@@ -92,7 +91,7 @@ func (a *app) provenanceCommand() *cobra.Command {
 			if build.Tools, err = pairs("tool", tools); err != nil {
 				return err
 			}
-			statement, err := publish.Provenance(args[0], build)
+			statement, err := release.Provenance(args[0], build)
 			if err != nil {
 				return err
 			}
@@ -103,7 +102,7 @@ func (a *app) provenanceCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&build.Commit, "commit", "", "the commit of this tree")
 	flags.BoolVar(&build.Dirty, "dirty", false, "the tree had changes that are not committed")
-	flags.StringVar(&build.Builder, "builder", "", "URL of who or what ran the build")
+	flags.StringVar(&build.Builder, "builder", "", "URL of the builder")
 	flags.StringArrayVar(&parameters, "parameter", nil, "a variable that make was given, as NAME=VALUE; again for each")
 	flags.StringArrayVar(&tools, "tool", nil, "a compiler and its version, as NAME=VERSION; again for each")
 	_ = cmd.MarkFlagRequired("commit")

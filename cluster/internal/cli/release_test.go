@@ -12,7 +12,7 @@ func TestPairs(t *testing.T) {
 		want  map[string]string
 		err   string
 	}{
-		"none are none":                      {nil, map[string]string{}, ""},
+		"no pairs give an empty map":         {nil, map[string]string{}, ""},
 		"a value may hold commas":            {[]string{"P=linux/amd64,linux/arm64"}, map[string]string{"P": "linux/amd64,linux/arm64"}, ""},
 		"a value may hold equals signs":      {[]string{"A=b=c"}, map[string]string{"A": "b=c"}, ""},
 		"a value may be empty":               {[]string{"REGISTRY="}, map[string]string{"REGISTRY": ""}, ""},

@@ -13,10 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"assay.dev/assay/cluster/internal/choose"
 	"assay.dev/assay/cluster/internal/embedded"
-	"assay.dev/assay/cluster/internal/execx"
-	"assay.dev/assay/cluster/internal/kind"
+	"assay.dev/assay/cluster/internal/host"
+	"assay.dev/assay/cluster/internal/mode"
 	"assay.dev/assay/cluster/internal/preflight"
 	"assay.dev/assay/cluster/internal/recipe"
 )
@@ -64,26 +63,26 @@ func (a *app) chooseCommand() *cobra.Command {
 	}
 }
 
-func (a *app) choose(ctx context.Context, text string) (choose.Mode, string, error) {
-	asked, err := choose.Parse(text)
+func (a *app) choose(ctx context.Context, text string) (mode.Mode, string, error) {
+	asked, err := mode.Parse(text)
 	if err != nil {
 		return "", "", err
 	}
-	var facts choose.Facts
+	var facts mode.Facts
 	if asked == "" {
-		facts.Docker = choose.Docker(ctx, execx.OS{})
+		facts.Docker = mode.Docker(ctx, host.OS{})
 		if facts.Docker != nil {
 			facts.Embedded = a.preflight(ctx)
 		}
 	}
-	return choose.Decide(asked, facts)
+	return mode.Decide(asked, facts)
 }
 
 // withMode gives a command the flag --mode. Without it the command works on the embedded cluster.
-func withMode(cmd *cobra.Command, run func(ctx context.Context, mode choose.Mode, args []string) error) *cobra.Command {
-	mode := cmd.Flags().String("mode", string(choose.Embedded), "embedded, kind or existing, as `cluster choose` prints it")
+func withMode(cmd *cobra.Command, run func(ctx context.Context, chosen mode.Mode, args []string) error) *cobra.Command {
+	flag := cmd.Flags().String("mode", string(mode.Embedded), "embedded, kind or existing, as `cluster choose` prints it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		chosen, err := choose.Parse(*mode)
+		chosen, err := mode.Parse(*flag)
 		if err != nil {
 			return err
 		}
@@ -104,9 +103,9 @@ func (a *app) program(ctx context.Context, name string) (string, error) {
 	return built[0].Path, nil
 }
 
-func (a *app) kind(ctx context.Context) (kind.Cluster, error) {
+func (a *app) kind(ctx context.Context) (mode.KindCluster, error) {
 	program, err := a.program(ctx, "kind")
-	return kind.Cluster{Run: execx.OS{}, Binary: program, Kubeconfig: a.kindKubeconfig(), Out: a.log}, err
+	return mode.KindCluster{Run: host.OS{}, Binary: program, Kubeconfig: a.kindKubeconfig(), Out: a.log}, err
 }
 
 func (a *app) kindKubeconfig() string { return a.cfg.CachePath("kind", "kubeconfig") }
@@ -132,11 +131,11 @@ func (a *app) upCommand() *cobra.Command {
 		Use:   "up",
 		Short: "Bring the cluster up; safe at any time, also after a crash",
 		Args:  cobra.NoArgs,
-	}, func(ctx context.Context, mode choose.Mode, _ []string) error {
-		switch mode {
-		case choose.Existing:
+	}, func(ctx context.Context, chosen mode.Mode, _ []string) error {
+		switch chosen {
+		case mode.Existing:
 			return a.upExisting(ctx)
-		case choose.Kind:
+		case mode.Kind:
 			cluster, err := a.kind(ctx)
 			if err != nil {
 				return err
@@ -167,7 +166,7 @@ func (a *app) upExisting(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	_, err = execx.OS{}.Output(ctx, execx.Command{Path: kubectl, Args: []string{"--kubeconfig", path, "get", "--raw", "/readyz"}})
+	_, err = host.OS{}.Output(ctx, host.Command{Path: kubectl, Args: []string{"--kubeconfig", path, "get", "--raw", "/readyz"}})
 	if err != nil {
 		return fmt.Errorf("the cluster of %s does not answer: check it with `kubectl get nodes`: %w", path, err)
 	}
@@ -192,16 +191,16 @@ func (a *app) loadCommand() *cobra.Command {
 		Use:   "load ARCHIVE...",
 		Short: "Import image archives into the cluster, except those it has already",
 		Args:  cobra.MinimumNArgs(1),
-	}, func(ctx context.Context, mode choose.Mode, archives []string) error {
-		switch mode {
-		case choose.Existing:
+	}, func(ctx context.Context, chosen mode.Mode, archives []string) error {
+		switch chosen {
+		case mode.Existing:
 			fmt.Fprintln(a.log, "an existing cluster pulls its images by itself: push these to a registry it reaches, under the names the "+
 				"chart uses:")
 			for _, archive := range archives {
 				fmt.Fprintln(a.log, "  "+archive)
 			}
 			return nil
-		case choose.Kind:
+		case mode.Kind:
 			cluster, err := a.kind(ctx)
 			if err != nil {
 				return err
@@ -304,14 +303,14 @@ func (a *app) kubeconfigCommand() *cobra.Command {
 		Use:   "kubeconfig",
 		Short: "Print the path of the cluster's kubeconfig",
 		Args:  cobra.NoArgs,
-	}, func(_ context.Context, mode choose.Mode, _ []string) (err error) {
+	}, func(_ context.Context, chosen mode.Mode, _ []string) (err error) {
 		path := a.cfg.Kubeconfig()
-		switch mode {
-		case choose.Existing:
+		switch chosen {
+		case mode.Existing:
 			if path, err = currentKubeconfig(os.Getenv); err != nil {
 				return err
 			}
-		case choose.Kind:
+		case mode.Kind:
 			path = a.kindKubeconfig()
 		}
 		fmt.Fprintln(a.out, path)

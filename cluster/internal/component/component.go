@@ -8,9 +8,7 @@ import (
 	"strings"
 
 	"assay.dev/assay/cluster/internal/config"
-	"assay.dev/assay/cluster/internal/osdeps"
-	"assay.dev/assay/cluster/internal/pki"
-	"assay.dev/assay/cluster/internal/process"
+	"assay.dev/assay/cluster/internal/host"
 )
 
 // Names of the components, as `cluster status` and `cluster logs` know them, in the order they start.
@@ -35,14 +33,14 @@ var Binaries = []string{Etcd, APIServer, ControllerManager, Scheduler, Proxy, Po
 // CNINetwork names the pod network in the CNI library's own records.
 const CNINetwork = "assay-pods"
 
-// Settings are what configurations depend on.
+// Settings holds the values that configurations depend on.
 type Settings struct {
 	config.Config
 	// Binary maps a program's name to its path.
 	Binary map[string]string
 	// Self is this program, which is also the forwarder.
 	Self string
-	OS   osdeps.Tree
+	OS   host.Packages
 	// PauseImage holds every pod's namespaces open.
 	PauseImage string
 	// RestrictOOM is set where the kernel does not let us lower a process's OOM score.
@@ -54,7 +52,7 @@ type File struct{ Path, Text string }
 
 // Component is a program with its configuration.
 type Component struct {
-	process.Spec
+	host.Spec
 	Files []File
 }
 
@@ -73,13 +71,13 @@ func HealthURL(name string) string {
 
 // Certificates are the files Issue makes.
 type Certificates struct {
-	Cluster, FrontProxy, EtcdCA *pki.Authority
-	Tokens                      pki.Pair
-	APIServer, APIServerEtcd    pki.Pair
-	APIServerKubelet            pki.Pair
-	FrontProxyClient            pki.Pair
-	EtcdServer                  pki.Pair
-	KubeletServer               pki.Pair
+	Cluster, FrontProxy, EtcdCA *Authority
+	Tokens                      Pair
+	APIServer, APIServerEtcd    Pair
+	APIServerKubelet            Pair
+	FrontProxyClient            Pair
+	EtcdServer                  Pair
+	KubeletServer               Pair
 	// Fingerprint changes when any of them does.
 	Fingerprint string
 }
@@ -113,7 +111,7 @@ func All(s Settings, certs Certificates) []Component {
 }
 
 func (s Settings) etcd(certs Certificates) Component {
-	return Component{Spec: process.Spec{Name: Etcd, Args: []string{
+	return Component{Spec: host.Spec{Name: Etcd, Args: []string{
 		"--name=assay",
 		"--data-dir=" + s.StatePath("etcd"),
 		"--listen-client-urls=https://127.0.0.1:2379", "--advertise-client-urls=https://127.0.0.1:2379",
@@ -129,7 +127,7 @@ func (s Settings) etcd(certs Certificates) Component {
 
 func (s Settings) apiServer(certs Certificates) Component {
 	return Component{
-		Spec: process.Spec{Name: APIServer, Args: []string{
+		Spec: host.Spec{Name: APIServer, Args: []string{
 			"--advertise-address=" + config.NodeIP.String(),
 			fmt.Sprintf("--secure-port=%d", config.APIServerPort),
 			"--service-cluster-ip-range=" + config.ServiceCIDR.String(),
@@ -159,7 +157,7 @@ func (s Settings) apiServer(certs Certificates) Component {
 func (s Settings) controllerManager(certs Certificates) Component {
 	kubeconfig := s.kubeconfig(ControllerManager)
 	return Component{
-		Spec: process.Spec{Name: ControllerManager, Args: []string{
+		Spec: host.Spec{Name: ControllerManager, Args: []string{
 			"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
 			"--bind-address=127.0.0.1",
 			"--service-account-private-key-file=" + certs.Tokens.Key,
@@ -177,7 +175,7 @@ func (s Settings) controllerManager(certs Certificates) Component {
 func (s Settings) scheduler() Component {
 	kubeconfig := s.kubeconfig(Scheduler)
 	return Component{
-		Spec: process.Spec{Name: Scheduler, Args: []string{
+		Spec: host.Spec{Name: Scheduler, Args: []string{
 			"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
 			"--bind-address=127.0.0.1",
 			"--leader-elect=false",
@@ -193,7 +191,7 @@ func (s Settings) proxy() Component {
 	})}
 	return Component{
 		Files: []File{file},
-		Spec:  process.Spec{Name: Proxy, Args: []string{"--config=" + file.Path}, Env: s.OS.Env(process.SearchPath)},
+		Spec:  host.Spec{Name: Proxy, Args: []string{"--config=" + file.Path}, Env: s.OS.Env(host.SearchPath)},
 	}
 }
 
@@ -201,7 +199,7 @@ func (s Settings) proxy() Component {
 const policiesHealth = "127.0.0.1:10260"
 
 func (s Settings) policies() Component {
-	return Component{Spec: process.Spec{Name: Policies, Env: s.OS.Env(process.SearchPath), Args: []string{
+	return Component{Spec: host.Spec{Name: Policies, Env: s.OS.Env(host.SearchPath), Args: []string{
 		"--kubeconfig=" + s.kubeconfig(Policies),
 		"--health=" + policiesHealth,
 		"--socket=" + s.PoliciesSocket(),
@@ -230,7 +228,7 @@ func (s Settings) kubelet(certs Certificates) Component {
 	})}
 	return Component{
 		Files: []File{resolv, file},
-		Spec: process.Spec{Name: Kubelet, Env: s.OS.Env(process.SearchPath), Args: []string{
+		Spec: host.Spec{Name: Kubelet, Env: s.OS.Env(host.SearchPath), Args: []string{
 			"--config=" + file.Path,
 			"--kubeconfig=" + s.kubeconfig(Kubelet),
 			"--root-dir=" + s.KubeletRoot(),
@@ -248,15 +246,15 @@ func (s Settings) containerd() Component {
 	})}
 	return Component{
 		Files: []File{file},
-		Spec: process.Spec{
+		Spec: host.Spec{
 			Name: Containerd, Path: filepath.Join(s.OS.Bin(), "containerd"),
-			Args: []string{"--config", file.Path}, Env: s.OS.Env(process.SearchPath),
+			Args: []string{"--config", file.Path}, Env: s.OS.Env(host.SearchPath),
 		},
 	}
 }
 
 func (s Settings) forwarder() Component {
-	return Component{Spec: process.Spec{Name: Forwarder, Path: s.Self, Args: []string{
+	return Component{Spec: host.Spec{Name: Forwarder, Path: s.Self, Args: []string{
 		ForwardCommand, "--netns", s.Name,
 		"--listen", fmt.Sprintf("127.0.0.1:%d", s.Port),
 		"--to", fmt.Sprintf("%s:%d", config.NodeIP, config.APIServerPort),

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"assay.dev/assay/cluster/internal/config"
-	"assay.dev/assay/cluster/internal/osdeps"
+	"assay.dev/assay/cluster/internal/host"
 )
 
 func settings(t *testing.T) Settings {
@@ -18,7 +18,7 @@ func settings(t *testing.T) Settings {
 	state := filepath.Join(t.TempDir(), "a [0-9] folder")
 	s := Settings{
 		Config: config.Config{Name: "assay-cluster", State: state, Cache: "/cache/assay", Port: 16443},
-		Self:   state + "/bin/cluster", OS: osdeps.Tree{Root: "/cache/assay/os/debian12"}, PauseImage: "registry.k8s.io/pause:3.10", Binary: map[string]string{},
+		Self:   state + "/bin/cluster", OS: host.Packages{Root: "/cache/assay/os/debian12"}, PauseImage: "registry.k8s.io/pause:3.10", Binary: map[string]string{},
 	}
 	for _, name := range Binaries {
 		s.Binary[name] = "/cache/assay/bin/" + name

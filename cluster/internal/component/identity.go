@@ -11,13 +11,12 @@ import (
 	"time"
 
 	"assay.dev/assay/cluster/internal/config"
-	"assay.dev/assay/cluster/internal/pki"
 )
 
 // Issue makes, or keeps, every certificate and kubeconfig.
 func Issue(s Settings, now func() time.Time) (certs Certificates, err error) {
-	store := pki.Store{Dir: s.StatePath("pki"), Now: now}
-	for name, authority := range map[string]**pki.Authority{
+	store := KeyStore{Dir: s.StatePath("pki"), Now: now}
+	for name, authority := range map[string]**Authority{
 		"ca": &certs.Cluster, "front-proxy-ca": &certs.FrontProxy, "etcd-ca": &certs.EtcdCA,
 	} {
 		if *authority, err = store.Authority(name); err != nil {
@@ -28,19 +27,19 @@ func Issue(s Settings, now func() time.Time) (certs Certificates, err error) {
 		return certs, err
 	}
 	for _, want := range []struct {
-		authority *pki.Authority
-		subject   pki.Subject
-		pair      *pki.Pair
+		authority *Authority
+		subject   Subject
+		pair      *Pair
 	}{
 		{certs.Cluster, apiServerSubject(), &certs.APIServer},
-		{certs.Cluster, pki.Subject{Name: "apiserver-kubelet", User: "kube-apiserver-kubelet-client", Groups: []string{"system:masters"}},
+		{certs.Cluster, Subject{Name: "apiserver-kubelet", User: "kube-apiserver-kubelet-client", Groups: []string{"system:masters"}},
 			&certs.APIServerKubelet},
-		{certs.Cluster, pki.Subject{Name: "kubelet-server", User: "kubelet", Hosts: []string{config.NodeName}, Addresses: ips(config.NodeIP)},
+		{certs.Cluster, Subject{Name: "kubelet-server", User: "kubelet", Hosts: []string{config.NodeName}, Addresses: ips(config.NodeIP)},
 			&certs.KubeletServer},
-		{certs.FrontProxy, pki.Subject{Name: "front-proxy-client", User: "front-proxy-client"}, &certs.FrontProxyClient},
-		{certs.EtcdCA, pki.Subject{Name: "etcd-server", User: "etcd", Hosts: []string{"localhost"},
+		{certs.FrontProxy, Subject{Name: "front-proxy-client", User: "front-proxy-client"}, &certs.FrontProxyClient},
+		{certs.EtcdCA, Subject{Name: "etcd-server", User: "etcd", Hosts: []string{"localhost"},
 			Addresses: ips(netip.MustParseAddr("127.0.0.1"))}, &certs.EtcdServer},
-		{certs.EtcdCA, pki.Subject{Name: "apiserver-etcd", User: "kube-apiserver"}, &certs.APIServerEtcd},
+		{certs.EtcdCA, Subject{Name: "apiserver-etcd", User: "kube-apiserver"}, &certs.APIServerEtcd},
 	} {
 		if *want.pair, err = want.authority.Issue(want.subject); err != nil {
 			return certs, err
@@ -71,8 +70,8 @@ func fingerprint(dir string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-func apiServerSubject() pki.Subject {
-	return pki.Subject{
+func apiServerSubject() Subject {
+	return Subject{
 		Name: "apiserver", User: "kube-apiserver",
 		Hosts: []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc",
 			"kubernetes.default.svc." + config.ClusterDomain},
@@ -81,7 +80,7 @@ func apiServerSubject() pki.Subject {
 }
 
 // users are the API server's clients: the rights of each come with its name or group.
-var users = []pki.Subject{
+var users = []Subject{
 	{Name: "admin", User: "assay-admin", Groups: []string{"system:masters"}},
 	{Name: ControllerManager, User: "system:kube-controller-manager"},
 	{Name: Scheduler, User: "system:kube-scheduler"},
@@ -100,7 +99,7 @@ func (s Settings) writeKubeconfigs(certs Certificates) error {
 		if user.Name == "admin" {
 			path, server = s.Kubeconfig(), s.HostURL()
 		}
-		text, err := pki.Kubeconfig(s.Name, server, certs.Cluster.Cert, pair)
+		text, err := Kubeconfig(s.Name, server, certs.Cluster.Cert, pair)
 		if err != nil {
 			return err
 		}
@@ -114,10 +113,10 @@ func (s Settings) writeKubeconfigs(certs Certificates) error {
 	return nil
 }
 
-// policiesUser is who enforces network policies: Kubernetes has no such user of its own, so PoliciesManifest gives it its rights.
+// policiesUser enforces network policies. Kubernetes defines no such user, so PoliciesManifest grants its rights.
 const policiesUser = "assay:" + Policies
 
-// PoliciesManifest lets the enforcer of network policies read what they follow from.
+// PoliciesManifest lets the enforcer of network policies read policies, pods and namespaces.
 func PoliciesManifest() string {
 	return fill(policiesManifest, map[string]string{"USER": policiesUser})
 }

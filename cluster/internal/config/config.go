@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"assay.dev/assay/cluster/internal/mountns"
+	"assay.dev/assay/cluster/internal/host"
 )
 
 // The addresses below exist only inside the cluster's own network namespace, so they cannot collide with the machine's.
@@ -53,7 +53,7 @@ type Config struct {
 	Name string
 	// State is the folder that holds everything that dies with the cluster.
 	State string
-	// Cache is the folder that holds what may be reused: binaries, unpacked packages and image archives.
+	// Cache is the folder of reusable files: binaries, unpacked packages and image archives.
 	Cache string
 	// Source is the cluster module's own folder, where the build recipes' go.mod files are.
 	Source string
@@ -65,7 +65,7 @@ type Config struct {
 
 var validName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,30}[a-z0-9])?$`)
 
-// FromEnv reads the settings from ASSAY_CLUSTER_{NAME,STATE,PORT,SOURCE} and ASSAY_CACHE, with defaults for what is unset.
+// FromEnv reads the settings from ASSAY_CLUSTER_{NAME,STATE,PORT,SOURCE} and ASSAY_CACHE, with defaults for unset variables.
 func FromEnv(getenv func(string) string) (Config, error) {
 	c := Config{
 		Name:   cmp.Or(getenv("ASSAY_CLUSTER_NAME"), DefaultName),
@@ -153,12 +153,12 @@ func (c Config) PoliciesSocket() string { return c.StatePath("run", "network-pol
 
 // MountNamespace is where containerd and kubelet mount things. Both, the CNI library and containerd's shim have folders
 // that no setting moves; another runtime or kubelet of this machine uses the same ones, so ours must not see them.
-func (c Config) MountNamespace() mountns.Namespace {
+func (c Config) MountNamespace() host.MountNamespace {
 	covers := map[string]string{}
 	for _, folder := range []string{"/run/containerd", "/var/lib/cni", "/var/lib/kubelet", "/var/log/containers"} {
 		covers[folder] = c.StatePath("covers", strings.ReplaceAll(folder[1:], "/", "-"))
 	}
-	return mountns.Namespace{File: c.StatePath("ns", "mnt"), Covers: covers}
+	return host.MountNamespace{File: c.StatePath("ns", "mnt"), Covers: covers}
 }
 
 // Marker is the file that says a state folder is ours.

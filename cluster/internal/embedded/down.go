@@ -12,8 +12,7 @@ import (
 	"time"
 
 	"assay.dev/assay/cluster/internal/component"
-	"assay.dev/assay/cluster/internal/mounts"
-	"assay.dev/assay/cluster/internal/netns"
+	"assay.dev/assay/cluster/internal/host"
 )
 
 // Down removes the cluster and everything it made on this machine, and then looks whether anything is left.
@@ -39,7 +38,7 @@ func (c *Cluster) Down(context.Context) error {
 
 // killEverything ends all processes and removes mounts, namespaces and cgroups. The data stays.
 func (c *Cluster) killEverything() error {
-	// kubelet first: it would start again what is being ended.
+	// kubelet first, because it restarts containers.
 	for _, name := range slices.Backward(component.Names) {
 		if err := c.end(name); err != nil {
 			return err
@@ -48,10 +47,10 @@ func (c *Cluster) killEverything() error {
 	if err := c.group.Kill(20 * time.Second); err != nil {
 		return err
 	}
-	if err := mounts.RemoveBelow(c.State, 10*time.Second); err != nil {
+	if err := host.UnmountBelow(c.State, 10*time.Second); err != nil {
 		return err
 	}
-	if err := netns.Delete(c.Name); err != nil {
+	if err := host.DeleteNetNS(c.Name); err != nil {
 		return err
 	}
 	return c.group.Remove(10 * time.Second)
@@ -69,7 +68,7 @@ func (c *Cluster) end(name string) error {
 	return c.records.Forget(name)
 }
 
-// Remains lists everything of the cluster that still exists. An empty list is what Down promises.
+// Remains lists everything of the cluster that still exists. Down returns without error only if the list is empty.
 func (c *Cluster) Remains() []string {
 	var left []string
 	for _, pid := range c.group.Processes() {
@@ -81,14 +80,14 @@ func (c *Cluster) Remains() []string {
 	for _, dir := range c.group.Dirs() {
 		left = append(left, "cgroup "+dir)
 	}
-	points, err := mounts.Below(c.State)
+	points, err := host.MountsBelow(c.State)
 	if err != nil {
 		left = append(left, "mounts: "+err.Error())
 	}
 	for _, point := range points {
 		left = append(left, "mount "+point)
 	}
-	if _, err := os.Lstat(netns.Path(c.Name)); err == nil {
+	if _, err := os.Lstat(host.NetNSPath(c.Name)); err == nil {
 		left = append(left, "network namespace "+c.Name)
 	}
 	if _, err := os.Lstat(c.State); err == nil {

@@ -16,16 +16,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"assay.dev/assay/cluster/internal/cgroup"
 	"assay.dev/assay/cluster/internal/component"
 	"assay.dev/assay/cluster/internal/config"
-	"assay.dev/assay/cluster/internal/execx"
-	"assay.dev/assay/cluster/internal/files"
-	"assay.dev/assay/cluster/internal/hoststate"
+	"assay.dev/assay/cluster/internal/host"
 	"assay.dev/assay/cluster/internal/image"
-	"assay.dev/assay/cluster/internal/netns"
-	"assay.dev/assay/cluster/internal/osdeps"
-	"assay.dev/assay/cluster/internal/process"
 	"assay.dev/assay/cluster/internal/recipe"
 )
 
@@ -35,24 +29,24 @@ type Cluster struct {
 	// Out receives progress, for people.
 	Out io.Writer
 
-	group   cgroup.Group
-	records process.Records
-	host    hoststate.Machine
+	group   host.Cgroup
+	records host.Records
+	host    host.Machine
 	began   time.Time
 }
 
 // New prepares to work on the cluster; it changes nothing.
 func New(cfg config.Config, out io.Writer) (*Cluster, error) {
-	hierarchies, err := cgroup.Detect()
+	hierarchies, err := host.DetectCgroups()
 	if err != nil {
 		return nil, err
 	}
 	return &Cluster{
 		Config:  cfg,
 		Out:     out,
-		group:   cgroup.Group{Name: cfg.Name, Hierarchies: hierarchies},
-		records: process.Records{Dir: cfg.StatePath("processes")},
-		host:    hoststate.Machine{Root: "/"},
+		group:   host.Cgroup{Name: cfg.Name, Hierarchies: hierarchies},
+		records: host.Records{Dir: cfg.StatePath("processes")},
+		host:    host.Machine{Root: "/"},
 		began:   time.Now(),
 	}, nil
 }
@@ -93,7 +87,7 @@ func (c *Cluster) say(format string, args ...any) {
 	fmt.Fprintf(c.Out, "[%5.1f s] %s\n", time.Since(c.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// marker is what the file that claims the state folder says.
+// marker is the content of the file that claims the state folder.
 type marker struct {
 	Owner string `json:"owner"`
 	Name  string `json:"name"`
@@ -116,7 +110,7 @@ func (c *Cluster) Claim() error {
 	return os.WriteFile(c.Marker(), data, 0o644)
 }
 
-// CheckOwner refuses a state folder with somebody else's files, or another cluster's.
+// CheckOwner rejects a state folder with foreign files, or of another cluster.
 func (c *Cluster) CheckOwner() error {
 	entries, err := os.ReadDir(c.State)
 	if errors.Is(err, os.ErrNotExist) || err == nil && len(entries) == 0 {
@@ -138,17 +132,17 @@ func (c *Cluster) CheckOwner() error {
 	return nil
 }
 
-// Layout is what our network namespace holds.
-func (c *Cluster) Layout() netns.Layout {
-	return netns.Layout{
+// Layout returns the contents of the cluster's network namespace.
+func (c *Cluster) Layout() host.Network {
+	return host.Network{
 		Name: c.Name, Bridge: config.BridgeName, Address: netip.PrefixFrom(config.NodeIP, config.PodCIDR.Bits()),
 		Services: config.ServiceCIDR, Owner: owner + ":" + c.State,
 	}
 }
 
-// CheckNamespace refuses a network namespace of our name that somebody else made.
+// CheckNamespace rejects a network namespace of this name that another program made.
 func (c *Cluster) CheckNamespace() error {
-	if !netns.Exists(c.Name) || c.madeNamespace() {
+	if !host.NetNSExists(c.Name) || c.madeNamespace() {
 		return nil
 	}
 	foreign, err := c.Layout().Foreign()
@@ -157,14 +151,14 @@ func (c *Cluster) CheckNamespace() error {
 	}
 	if len(foreign) > 0 {
 		return fmt.Errorf("network namespace %s has interfaces this cluster did not make (%s): set ASSAY_CLUSTER_NAME to another name, or "+
-			"delete it with `ip netns delete %s` if nobody needs it",
+			"delete it with `ip netns delete %s` if it is unused",
 			c.Name, strings.Join(foreign, ", "), c.Name)
 	}
 	return nil
 }
 
-// CheckGroup refuses processes in a cgroup of our name that somebody else started: all that are there are ended, at a start and at the end.
-// A cluster claims its state folder before it starts any, and where that was removed, some run its programs.
+// CheckGroup rejects foreign processes in the cgroup of the cluster's name, because up and down kill all processes in it. A cluster claims
+// its state folder before it starts a process; if the folder was removed, the processes are recognized by their programs.
 func (c *Cluster) CheckGroup() error {
 	pids := c.group.Processes()
 	if _, err := os.Stat(c.Marker()); err == nil || len(pids) == 0 {
@@ -175,26 +169,26 @@ func (c *Cluster) CheckGroup() error {
 		return nil
 	}
 	return fmt.Errorf("cgroup %s holds %d processes that this cluster did not start (%d is %s): set ASSAY_CLUSTER_NAME to another name, "+
-		"or end them if nobody needs them", c.Name, len(pids), pids[0], commandName(pids[0]))
+		"or end them if they are unused", c.Name, len(pids), pids[0], commandName(pids[0]))
 }
 
-// madeNamespace reports whether the namespace is the very one we made, whatever has happened in it since.
+// madeNamespace reports whether the namespace is the one that this cluster made, even if its contents have changed.
 func (c *Cluster) madeNamespace() bool {
 	recorded, err := os.ReadFile(c.namespaceFile())
-	identity, identityErr := netns.Identity(c.Name)
+	identity, identityErr := host.NetNSIdentity(c.Name)
 	return err == nil && identityErr == nil && string(recorded) == identity
 }
 
 func (c *Cluster) namespaceFile() string { return c.StatePath("ns", "net.id") }
 
-// settings gathers what the components' configuration depends on, and fetches or compiles what is missing.
+// settings gathers the values that configurations depend on, and fetches or compiles missing components.
 func (c *Cluster) settings(ctx context.Context) (component.Settings, error) {
 	s := component.Settings{Config: c.Config, Binary: map[string]string{}, RestrictOOM: !mayLowerOOMScore()}
 	var err error
-	if s.OS, err = osdeps.Ensure(ctx, c.Cache, c.Out); err != nil {
+	if s.OS, err = host.EnsurePackages(ctx, c.Cache, c.Out); err != nil {
 		return s, err
 	}
-	// What is already built goes without saying.
+	// Cached builds print no progress.
 	built, err := recipe.Builder{Source: c.Source, Cache: c.Cache, Progress: withoutCached{c.Out}}.Build(ctx, component.Binaries...)
 	if err != nil {
 		return s, err
@@ -206,7 +200,7 @@ func (c *Cluster) settings(ctx context.Context) (component.Settings, error) {
 	return s, nil
 }
 
-// withoutCached leaves out the progress lines of what needed no work.
+// withoutCached removes the progress lines of cached builds.
 type withoutCached struct{ io.Writer }
 
 func (w withoutCached) Write(line []byte) (int, error) {
@@ -219,7 +213,7 @@ func (w withoutCached) Write(line []byte) (int, error) {
 // Archive is an image's name and where its archive lies.
 type Archive struct{ Ref, Path string }
 
-// Images assembles every image of others in the cache and compiles what that needs.
+// Images assembles the third-party images in the cache and compiles their programs.
 func Images(ctx context.Context, cfg config.Config, out io.Writer) ([]Archive, error) {
 	table, err := image.ReadTable(cfg.Source, cfg.Version)
 	if err != nil {
@@ -246,7 +240,7 @@ func Images(ctx context.Context, cfg config.Config, out io.Writer) ([]Archive, e
 	return archives, nil
 }
 
-// Assemble writes, or finds, the archive of one image in the cache. Inputs stand for what its files hold; nil reads them.
+// Assemble writes, or finds, the archive of one image in the cache. Inputs stand for the contents of its files; nil reads them.
 func Assemble(made image.Image, inputs []string, cfg config.Config, out io.Writer) (Archive, error) {
 	path, cached, err := made.Archive(cfg.CachePath("images"), inputs)
 	if err != nil {
@@ -280,7 +274,7 @@ func mayLowerOOMScore() bool {
 	return data[0].Effective&(1<<unix.CAP_SYS_RESOURCE) != 0
 }
 
-// copySelf puts a copy of this program into the state folder: what runs for days must not depend on the checkout.
+// copySelf copies this program into the state folder, because processes that run for days must not depend on the checkout.
 func (c *Cluster) copySelf() error {
 	source, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
@@ -294,7 +288,7 @@ func (c *Cluster) copySelf() error {
 		return err
 	}
 	// A running program's file cannot be written, but it can be replaced.
-	return files.Replace(path, source, 0o755)
+	return host.ReplaceFile(path, source, 0o755)
 }
 
 // tailOf returns the end of a log.
@@ -303,5 +297,5 @@ func tailOf(path string, lines int) string {
 	if err != nil {
 		return "(no log)"
 	}
-	return execx.Tail(string(data), lines)
+	return host.Tail(string(data), lines)
 }

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"assay.dev/assay/cluster/internal/cgroup"
 	"assay.dev/assay/cluster/internal/config"
+	"assay.dev/assay/cluster/internal/host"
 )
 
 func TestParseImageList(t *testing.T) {
@@ -49,7 +49,7 @@ func TestReadySince(t *testing.T) {
 		"said in the same second, rounded down": {"True 2026-01-02T03:04:05Z", true},
 		"said by its predecessor":               {"True 2026-01-02T03:04:04Z", false},
 		"not ready":                             {"False 2026-01-02T03:04:09Z network is not ready", false},
-		"nobody has said anything":              {"", false},
+		"before any message":                    {"", false},
 	} {
 		if got := readySince(tc.answer, started); got != tc.want {
 			t.Errorf("%s: got %v", reason, got)
@@ -87,7 +87,7 @@ func TestCheckOwner(t *testing.T) {
 	}{
 		"an empty folder":              {nil, ""},
 		"our own":                      {map[string]string{"assay-cluster.json": `{"owner":"assay-cluster","name":"mine"}`, "etcd": ""}, ""},
-		"somebody else's files":        {map[string]string{"precious.txt": ""}, "precious.txt"},
+		"foreign files":                {map[string]string{"precious.txt": ""}, "precious.txt"},
 		"another cluster of this kind": {map[string]string{"assay-cluster.json": `{"owner":"assay-cluster","name":"theirs"}`}, `belongs to the cluster "theirs"`},
 		"a marker cut off by a crash":  {map[string]string{"assay-cluster.json": `{"owner":`}, "assay-cluster.json"},
 	} {
@@ -104,7 +104,7 @@ func TestCheckOwner(t *testing.T) {
 	}
 }
 
-// A name may be that of a cgroup that others have, such as docker's: what runs there is not ours to end.
+// A name may be that of a cgroup that others have, such as docker's: its processes must not be killed.
 func TestProcessesThatAnotherStartedAreNotEnded(t *testing.T) {
 	root, cache := t.TempDir(), t.TempDir()
 	sleep, err := exec.LookPath("sleep")
@@ -139,7 +139,7 @@ func TestProcessesThatAnotherStartedAreNotEnded(t *testing.T) {
 	}
 	cluster := &Cluster{
 		Config: config.Config{Name: "theirs", State: filepath.Join(t.TempDir(), "state"), Cache: cache}, Out: io.Discard,
-		group: cgroup.Group{Name: "theirs", Hierarchies: []cgroup.Hierarchy{{Root: root}}},
+		group: host.Cgroup{Name: "theirs", Hierarchies: []host.Hierarchy{{Root: root}}},
 	}
 	theirs := start(sleep)
 	if err := cluster.Down(t.Context()); err == nil || !strings.Contains(err.Error(), "cgroup theirs holds 1 processes that this cluster") {

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"assay.dev/assay/cluster/internal/netns"
+	"assay.dev/assay/cluster/internal/host"
 )
 
 // Forward accepts connections on this machine and carries each to an address inside the namespace, until ctx ends.
@@ -35,7 +35,7 @@ func carry(ctx context.Context, outside *net.TCPConn, namespace, to string) {
 	defer outside.Close()
 	dialCtx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	conn, err := netns.Dial(dialCtx, namespace, "tcp", to)
+	conn, err := host.DialInNetNS(dialCtx, namespace, "tcp", to)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "forwarder: %v\n", err)
 		return

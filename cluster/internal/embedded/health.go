@@ -12,12 +12,10 @@ import (
 	"time"
 
 	"assay.dev/assay/cluster/internal/component"
-	"assay.dev/assay/cluster/internal/execx"
-	"assay.dev/assay/cluster/internal/netns"
-	"assay.dev/assay/cluster/internal/process"
+	"assay.dev/assay/cluster/internal/host"
 )
 
-// client talks to addresses inside the namespace. It checks no certificate: it only asks whether somebody is well.
+// client talks to addresses inside the namespace. It checks no certificate, because it only reads health endpoints.
 func (c *Cluster) client() *http.Client {
 	return &http.Client{
 		Timeout: 3 * time.Second,
@@ -25,7 +23,7 @@ func (c *Cluster) client() *http.Client {
 			DisableKeepAlives: true,
 			TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // health only, inside our own namespace
 			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-				return netns.Dial(ctx, c.Name, network, address)
+				return host.DialInNetNS(ctx, c.Name, network, address)
 			},
 		},
 	}
@@ -69,7 +67,7 @@ func (c *Cluster) ctr(ctx context.Context, settings component.Settings, args ...
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	args = append([]string{"--address", c.ContainerdSocket(), "--namespace", "k8s.io", "--connect-timeout", "2s"}, args...)
-	return execx.OS{}.Output(ctx, execx.Command{Path: settings.OS.Bin() + "/ctr", Args: args, Env: settings.OS.Env(process.SearchPath)})
+	return host.OS{}.Output(ctx, host.Command{Path: settings.OS.Bin() + "/ctr", Args: args, Env: settings.OS.Env(host.SearchPath)})
 }
 
 // errGone is why waiting for a component makes no sense any more.

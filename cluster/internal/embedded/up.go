@@ -14,17 +14,13 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"assay.dev/assay/cluster/internal/cgroup"
 	"assay.dev/assay/cluster/internal/component"
 	"assay.dev/assay/cluster/internal/config"
-	"assay.dev/assay/cluster/internal/execx"
-	"assay.dev/assay/cluster/internal/files"
+	"assay.dev/assay/cluster/internal/host"
 	"assay.dev/assay/cluster/internal/image"
-	"assay.dev/assay/cluster/internal/netns"
-	"assay.dev/assay/cluster/internal/process"
 )
 
-// Up makes the cluster run: what is well stays, what is dead or stale is cleaned away and started again.
+// Up starts the cluster. Healthy components keep running; dead and stale ones are cleaned up and restarted.
 func (c *Cluster) Up(ctx context.Context) error {
 	settings, err := c.settings(ctx)
 	if err != nil {
@@ -42,7 +38,7 @@ func (c *Cluster) Up(ctx context.Context) error {
 	if err := c.Claim(); err != nil {
 		return err
 	}
-	if err := c.host.Prepare(c.snapshotFile(), append(c.MountNamespace().Targets(), netns.Dir)); err != nil {
+	if err := c.host.Prepare(c.snapshotFile(), append(c.MountNamespace().Targets(), host.NetNSDir)); err != nil {
 		return err
 	}
 	if err := c.copySelf(); err != nil {
@@ -57,7 +53,7 @@ func (c *Cluster) Up(ctx context.Context) error {
 	}
 	up := &upRun{
 		Cluster: c, settings: settings, parts: map[string]component.Component{},
-		launcher: process.Launcher{Self: settings.Self, LogDir: c.StatePath("log"), Records: c.records},
+		launcher: host.Launcher{Self: settings.Self, LogDir: c.StatePath("log"), Records: c.records},
 	}
 	for _, part := range component.All(settings, certs) {
 		up.parts[part.Name] = part
@@ -67,23 +63,23 @@ func (c *Cluster) Up(ctx context.Context) error {
 
 func (c *Cluster) snapshotFile() string { return c.StatePath("host-before.json") }
 
-// foundation provides the cgroup and the namespaces. Processes without their namespaces are of no use to anybody.
+// foundation provides the cgroup and the namespaces. Processes without their namespaces are killed.
 func (c *Cluster) foundation() error {
 	mount := c.MountNamespace()
-	if !netns.Exists(c.Name) || !mount.Exists() {
+	if !host.NetNSExists(c.Name) || !mount.Exists() {
 		if pids := c.group.Processes(); len(pids) > 0 {
 			c.say("a namespace of %s is gone: ending the %d processes it leaves behind", c.Name, len(pids))
 		}
 		if err := c.killEverything(); err != nil {
 			return err
 		}
-		if err := netns.Create(c.Name); err != nil {
+		if err := host.CreateNetNS(c.Name); err != nil {
 			return err
 		}
 		if err := mount.Create(); err != nil {
 			return err
 		}
-		identity, err := netns.Identity(c.Name)
+		identity, err := host.NetNSIdentity(c.Name)
 		if err != nil {
 			return err
 		}
@@ -101,7 +97,7 @@ func (c *Cluster) foundation() error {
 type upRun struct {
 	*Cluster
 	settings component.Settings
-	launcher process.Launcher
+	launcher host.Launcher
 	parts    map[string]component.Component
 }
 
@@ -157,7 +153,7 @@ func (u *upRun) run(ctx context.Context, archives []Archive) error {
 	return nil
 }
 
-// splitArchives separates the paths of what the cluster itself needs from those of what only the workloads do.
+// splitArchives separates the archives of the cluster's own images from those of workloads.
 func splitArchives(archives []Archive) (essential, others []string) {
 	for _, archive := range archives {
 		if strings.HasPrefix(archive.Ref, "registry.k8s.io/") {
@@ -186,12 +182,12 @@ func (u *upRun) controlPlane(ctx context.Context) error {
 	return tasks.Wait()
 }
 
-// node starts what makes this machine a node. Pods wait for the pod network, and that for Service translation and network
+// node starts the node components. Pods wait for the pod network, and that for Service translation and network
 // policies: a pod's first packet must not come before the rules that translate or drop it.
 func (u *upRun) node(ctx context.Context) error {
 	for _, name := range []string{component.Proxy, component.Policies} {
 		if _, alive, current := u.launcher.Running(u.parts[name].Spec); !alive || !current {
-			if err := files.Remove(u.settings.CNIConf().Path); err != nil {
+			if err := host.RemoveFile(u.settings.CNIConf().Path); err != nil {
 				return err
 			}
 		}
@@ -218,8 +214,8 @@ func (u *upRun) node(ctx context.Context) error {
 	return u.awaitReady(ctx)
 }
 
-// awaitReady waits until kubelet itself has said that the node is ready: after a restart the API server still holds what
-// its predecessor said.
+// awaitReady waits until the current kubelet has reported the node ready, because after a restart the API server still holds the
+// report of its predecessor.
 func (u *upRun) awaitReady(ctx context.Context) error {
 	record, _ := u.launcher.Records.Load(component.Kubelet)
 	started := time.Now().Add(-record.Age())
@@ -247,7 +243,7 @@ func readySince(answer string, started time.Time) bool {
 func (u *upRun) startKubelet(ctx context.Context) error {
 	state := filepath.Join(u.settings.KubeletRoot(), "cpu_manager_state")
 	if !validCPUState(state) {
-		if err := files.Remove(state); err != nil {
+		if err := host.RemoveFile(state); err != nil {
 			return err
 		}
 	}
@@ -256,7 +252,7 @@ func (u *upRun) startKubelet(ctx context.Context) error {
 		return err
 	}
 	u.say("kubelet rejects its record of CPU assignments: removing it and starting again")
-	if err := files.Remove(state); err != nil {
+	if err := host.RemoveFile(state); err != nil {
 		return err
 	}
 	return u.start(ctx, component.Kubelet, 45*time.Second)
@@ -284,7 +280,7 @@ func (u *upRun) resolve(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	resolver := net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return netns.Dial(ctx, u.Name, network, net.JoinHostPort(config.DNSServiceIP.String(), "53"))
+		return host.DialInNetNS(ctx, u.Name, network, net.JoinHostPort(config.DNSServiceIP.String(), "53"))
 	}}
 	addresses, err := resolver.LookupHost(ctx, "kubernetes.default.svc."+config.ClusterDomain+".")
 	if err == nil && !slices.Contains(addresses, config.APIServiceIP.String()) {
@@ -330,9 +326,9 @@ func (u *upRun) start(ctx context.Context, name string, within time.Duration) er
 	return nil
 }
 
-// clearStale removes what a dead component left and its successor would stumble over.
+// clearStale removes files of a dead component that would keep its successor from starting.
 func (u *upRun) clearStale(part component.Component) error {
-	group := cgroup.Group{Name: part.Cgroup, Hierarchies: u.group.Hierarchies}
+	group := host.Cgroup{Name: part.Cgroup, Hierarchies: u.group.Hierarchies}
 	if err := group.Create(); err != nil {
 		return err
 	}
@@ -348,7 +344,7 @@ func (u *upRun) clearStale(part component.Component) error {
 	if err := os.MkdirAll(filepath.Dir(u.ContainerdSocket()), 0o711); err != nil {
 		return err
 	}
-	return files.Remove(u.ContainerdSocket())
+	return host.RemoveFile(u.ContainerdSocket())
 }
 
 // linkPlugins puts the pod network's plugins into one folder: containerd looks into no more.
@@ -358,7 +354,7 @@ func (u *upRun) linkPlugins() error {
 	}
 	for name, target := range u.settings.CNIPlugins() {
 		link := filepath.Join(u.settings.CNIBinDir(), name)
-		if err := files.Remove(link + ".next"); err != nil {
+		if err := host.RemoveFile(link + ".next"); err != nil {
 			return err
 		}
 		if err := os.Symlink(target, link+".next"); err != nil {
@@ -375,7 +371,7 @@ func (u *upRun) linkPlugins() error {
 func (u *upRun) kubectl(ctx context.Context, stdin string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	return execx.OS{}.Output(ctx, execx.Command{
+	return host.OS{}.Output(ctx, host.Command{
 		Path: u.settings.Binary["kubectl"], Args: append([]string{"--kubeconfig", u.Kubeconfig()}, args...), Stdin: strings.NewReader(stdin),
 	})
 }
@@ -388,14 +384,14 @@ func (u *upRun) apply(ctx context.Context, manifest string) error {
 	})
 }
 
-// awaitTrue waits until check succeeds. What can keep a node or a pod from working shows in pods, events and kubelet's log.
+// awaitTrue waits until check succeeds. On timeout the error includes pods, events and the kubelet's log.
 func (u *upRun) awaitTrue(ctx context.Context, within time.Duration, what string, check func(context.Context) error) error {
 	if err := poll(ctx, within, 250*time.Millisecond, check); err != nil {
 		log := u.launcher.LogPath(component.Kubelet)
 		pods, _ := u.kubectl(ctx, "", "get", "pods", "-A", "-o", "wide")
 		events, _ := u.kubectl(ctx, "", "get", "events", "-A", "--sort-by=.lastTimestamp")
 		return fmt.Errorf("%s: not after %s: %w\npods:\n%s\nevents:\n%s\nthe end of %s:\n%s",
-			what, within, err, pods, execx.Tail(string(events), 10), log, tailOf(log, 15))
+			what, within, err, pods, host.Tail(string(events), 10), log, tailOf(log, 15))
 	}
 	u.say("%s", what)
 	return nil
@@ -433,7 +429,7 @@ func (c *Cluster) load(ctx context.Context, settings component.Settings, archive
 		if _, err := c.ctr(ctx, settings, "images", "import", "--digests=false", archive); err != nil {
 			return fmt.Errorf("importing %s: %w", archive, err)
 		}
-		// Whoever names it by its digest finds it, as after a pull.
+		// A reference by digest resolves as it does after a pull.
 		if _, err := c.ctr(ctx, settings, "images", "tag", "--force", ref, name); err != nil {
 			return fmt.Errorf("naming %s by its digest: %w", archive, err)
 		}
@@ -466,5 +462,5 @@ func writeFile(file component.File) error {
 		return err
 	}
 	// In one step: containerd and kubelet watch some of these folders.
-	return files.Replace(file.Path, []byte(file.Text), 0o644)
+	return host.ReplaceFile(file.Path, []byte(file.Text), 0o644)
 }

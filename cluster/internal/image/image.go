@@ -28,13 +28,13 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// Image is what an image is made of.
+// Image lists the contents of an image.
 type Image struct {
 	// Ref is the image's full name with its tag.
 	Ref string
 	// Files maps paths in the image to files of this machine. A file that may be executed here may be so there.
 	Files map[string]string
-	// Texts maps paths in the image to what the file says.
+	// Texts maps paths in the image to contents.
 	Texts map[string]string
 	// Dirs are empty folders that belong to User.
 	Dirs       []string
@@ -50,7 +50,7 @@ type Image struct {
 
 func (i Image) architecture() string { return cmp.Or(i.Architecture, "amd64") }
 
-// base is what programs expect of any root file system.
+// base holds the files that programs expect in any root file system.
 var base = map[string]string{
 	"/etc/passwd": "root:x:0:0:root:/root:/sbin/nologin\nnobody:x:65534:65534:nobody:/:/sbin/nologin\n" +
 		"nonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin\n",
@@ -64,7 +64,7 @@ const searchPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin
 
 var numeric = regexp.MustCompile(`^[0-9]{1,9}$`)
 
-// Validate refuses what would fail only when a pod starts.
+// Validate rejects errors that would otherwise appear when a pod starts.
 func (i Image) Validate() error {
 	reference, err := name.NewTag(i.Ref, name.StrictValidation)
 	if err != nil {
@@ -86,7 +86,7 @@ func (i Image) Validate() error {
 }
 
 // Archive writes the image to a folder, as an archive that containerd, kind and Docker load, and returns its path.
-// The file's name says what went in, so that an unchanged image is not written again. `inputs` stand for the contents of
+// The file's name is a digest of the inputs, so that an unchanged image is not written again. `inputs` stand for the contents of
 // Files where the caller knows a cheaper name for them; nil means: read the files.
 func (i Image) Archive(dir string, inputs []string) (archive string, cached bool, err error) {
 	if err := i.Validate(); err != nil {

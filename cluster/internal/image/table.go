@@ -36,7 +36,7 @@ type Row struct {
 	TestOnly bool `json:"testOnly,omitempty"`
 	// Programs maps paths in the image to compiled programs of others.
 	Programs map[string]string `json:"programs,omitempty"`
-	// Tag is the version of what is in it: written down for what is not compiled here, and filled in by Read for all else.
+	// Tag is the version of the contents: given for images that are not compiled here, and filled in by Read for the others.
 	Tag        string            `json:"tag,omitempty"`
 	Entrypoint []string          `json:"entrypoint,omitempty"`
 	Cmd        []string          `json:"cmd,omitempty"`
@@ -46,12 +46,12 @@ type Row struct {
 	Texts      map[string]string `json:"texts,omitempty"`
 }
 
-// Table is what images.yaml says, with a tag for every image.
+// Table is the content of images.yaml, with a tag for every image.
 type Table []Row
 
 var versionForm = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
 
-// Version is that of everything that is ours: the given one, or what the tree's file says.
+// Version is the project's version: the given one, or that of the file in the tree.
 func Version(root, given string) (string, error) {
 	from := "ASSAY_VERSION"
 	if given == "" {
@@ -67,7 +67,7 @@ func Version(root, given string) (string, error) {
 	return given, nil
 }
 
-// ReadTable reads the table of the tree whose folder with recipes is source, for a version of what is ours.
+// ReadTable reads the table of the tree whose folder with recipes is source, with the project's version.
 func ReadTable(source, version string) (Table, error) {
 	root := filepath.Join(source, "..")
 	version, err := Version(root, version)
@@ -114,7 +114,7 @@ func (r *Row) complete(source, version string) error {
 	case r.TestOnly && (len(r.Own) == 0 || r.Value != ""):
 		return errors.New("testOnly: true is for an image of ours that the chart does not name: remove it, or value")
 	case len(r.Own) > 0 && r.Tag != "":
-		return fmt.Errorf("tag %q: remove it, because what is ours has the version of the file %s", r.Tag, VersionFile)
+		return fmt.Errorf("tag %q: remove it, because images of this project have the version of the file %s", r.Tag, VersionFile)
 	case len(r.Own) > 0:
 		r.Tag = version
 	case r.Tag == "" && len(r.Programs) != 0:
@@ -200,7 +200,7 @@ func (t Table) Programs() []string {
 	return names
 }
 
-// Compose is a row's image, given the compiled programs of others by name, and what stands for its contents.
+// Compose returns the image of a row and the digest inputs of its contents, given the compiled third-party programs by name.
 func (r Row) Compose(built map[string]recipe.Built) (composed Image, inputs []string) {
 	composed = r.image()
 	composed.Files = map[string]string{}

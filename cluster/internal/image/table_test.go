@@ -55,7 +55,7 @@ func TestTheVersionIsWrittenOnce(t *testing.T) {
 	}
 	for _, row := range table {
 		if ours := len(row.Own) > 0; ours != (row.Tag == "9.8.7-rc.1") {
-			t.Errorf("%s: what is ours has the version, and nothing else", row.Ref())
+			t.Errorf("%s: exactly the images of this project have its version", row.Ref())
 		}
 	}
 	for _, wrong := range []string{"v1.2.3", "1.2", "latest", "1.2.3+build"} {
@@ -70,7 +70,7 @@ func TestATableThatCannotBeUsedIsRefused(t *testing.T) {
 		"an empty table":                        {`[]`, "images is empty"},
 		"a key that is not known":               {`[{repository: r.io/a, tga: x}]`, "tga"},
 		"no tag and nothing to take it from":    {`[{repository: r.io/a}]`, "images[0] (r.io/a): has no tag"},
-		"a program that nobody compiles":        {`[{repository: r.io/a, programs: {/a: mini0}}]`, "unknown component"},
+		"a program without a recipe":            {`[{repository: r.io/a, programs: {/a: mini0}}]`, "unknown component"},
 		"programs of two releases":              {`[{repository: r.io/a, programs: {/a: etcd, /b: minio}}]`, "releases"},
 		"ours and another project's in one":     {`[{repository: r.io/a, own: {/a: assay}, programs: {/b: etcd}}]`, "exclude each other"},
 		"a version of ours beside the file":     {`[{repository: r.io/a, own: {/a: assay}, tag: "1"}]`, "remove it"},

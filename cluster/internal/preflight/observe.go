@@ -15,12 +15,10 @@ import (
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
-	"assay.dev/assay/cluster/internal/cgroup"
 	"assay.dev/assay/cluster/internal/component"
 	"assay.dev/assay/cluster/internal/embedded"
-	"assay.dev/assay/cluster/internal/execx"
+	"assay.dev/assay/cluster/internal/host"
 	"assay.dev/assay/cluster/internal/image"
-	"assay.dev/assay/cluster/internal/netns"
 	"assay.dev/assay/cluster/internal/recipe"
 )
 
@@ -43,7 +41,7 @@ func Observe(ctx context.Context, cluster *embedded.Cluster) Machine {
 	if !ours {
 		m.PortHolder = portHolder(m.Port)
 	}
-	hierarchies, err := cgroup.Detect()
+	hierarchies, err := host.DetectCgroups()
 	m.CgroupError = err
 	for _, hierarchy := range hierarchies {
 		m.Controllers = append(m.Controllers, hierarchy.Available()...)
@@ -153,7 +151,7 @@ func socketHolder(inode string) string {
 func missingFeatures(ctx context.Context) []string {
 	// Built-in features and automatic loading make this unnecessary on most machines; a failure shows below.
 	modules := []string{"-a", "overlay", "bridge", "br_netfilter", "veth", "nf_tables"}
-	_, _ = execx.OS{}.Output(ctx, execx.Command{Path: "modprobe", Args: modules})
+	_, _ = host.OS{}.Output(ctx, host.Command{Path: "modprobe", Args: modules})
 	var missing []string
 	note := func(ok bool, feature string) {
 		if !ok {
@@ -164,7 +162,7 @@ func missingFeatures(ctx context.Context) []string {
 	note(strings.Contains(string(filesystems), "\toverlay\n"), "overlay file system is missing (images' layers)")
 	status, _ := os.ReadFile("/proc/self/status")
 	note(strings.Contains(string(status), "\nSeccomp:"), "seccomp is missing (containers' system call filter)")
-	err := netns.Scratch(func() error {
+	err := host.InScratchNetNS(func() error {
 		attrs := netlink.NewLinkAttrs()
 		attrs.Name = "assay-try0"
 		note(netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}) == nil, "bridge is missing (the pod network)")

@@ -11,19 +11,19 @@ import (
 // GiB is 2^30 bytes.
 const GiB = 1 << 30
 
-// What a cluster with Assay on it needs. Measured on the reference machine, with a margin.
+// Requirements of a cluster with Assay, measured on the reference machine, with a margin.
 const (
-	// ColdBuild is what compiling everything writes to the cache and to Go's caches.
+	// ColdBuild is the disk space that compiling everything takes in the cache and in Go's caches.
 	ColdBuild = 16 * GiB
-	// WarmBuild is what remains to be written when everything is compiled.
+	// WarmBuild is the disk space that a build with cached components takes.
 	WarmBuild = 1 * GiB
-	// StateDisk is what a running cluster writes.
+	// StateDisk is the disk space of a running cluster.
 	StateDisk = 4 * GiB
-	// Memory is what the control plane, Argo, MinIO, Prometheus and one block need.
+	// Memory is the demand of the control plane, Argo, MinIO, Prometheus and one block.
 	Memory = 3 * GiB
 )
 
-// Machine is what was found, in plain values.
+// Machine is the observed state in plain values.
 type Machine struct {
 	Platform string
 	UID      int
@@ -35,7 +35,7 @@ type Machine struct {
 	Compiled bool
 
 	MemoryAvailable uint64
-	// ClusterRuns reports whether our own cluster is up: what it holds is not counted against it.
+	// ClusterRuns reports whether this cluster is running, so that its own resources do not count as occupied.
 	ClusterRuns bool
 
 	Port int
@@ -45,7 +45,7 @@ type Machine struct {
 	// Owner and Namespace are nil, or say who else uses our state folder, or the name of our namespace or cgroup.
 	Owner, Namespace error
 
-	// Missing are kernel features that are absent, each with what it is needed for.
+	// Missing are kernel features that are absent, each with its purpose.
 	Missing []string
 	// Controllers are the cgroup controllers that can be used.
 	Controllers []string

@@ -28,7 +28,7 @@ func TestCheck(t *testing.T) {
 		"too little memory":                           {func(m *Machine) { m.MemoryAvailable = GiB }, []string{"memory"}},
 		"little memory because our cluster runs":      {func(m *Machine) { m.MemoryAvailable, m.ClusterRuns = GiB, true }, nil},
 		"the port is taken":                           {func(m *Machine) { m.PortHolder = "process 7 (nginx)" }, []string{"process 7 (nginx)"}},
-		"somebody else's state folder and namespace":  {func(m *Machine) { m.Owner, m.Namespace = errors.New("folder"), errors.New("namespace") }, []string{"folder", "namespace"}},
+		"a foreign state folder and namespace":        {func(m *Machine) { m.Owner, m.Namespace = errors.New("folder"), errors.New("namespace") }, []string{"folder", "namespace"}},
 		"missing kernel features are named":           {func(m *Machine) { m.Missing = []string{"veth is missing"} }, []string{"veth"}},
 		"a controller that is switched off":           {func(m *Machine) { m.Controllers = []string{"cpu", "cpuset", "pids"} }, []string{"cgroup controllers memory"}},
 		"no cgroup at all hides missing controllers":  {func(m *Machine) { m.Controllers, m.CgroupError = nil, errors.New("no cgroup") }, []string{"no cgroup"}},

@@ -15,10 +15,10 @@ import (
 	"syscall"
 	"time"
 
-	"assay.dev/assay/cluster/internal/execx"
+	"assay.dev/assay/cluster/internal/host"
 )
 
-// neededForOneBuild is a generous bound on what compiling the largest component writes.
+// neededForOneBuild is a generous bound on the disk space for compiling the largest component.
 const neededForOneBuild = 3 << 30
 
 // stillBuildingEvery is how often a long build says that it is alive.
@@ -40,7 +40,7 @@ type Built struct {
 	Key string
 }
 
-// Build compiles what Select finds for the names, one after another, and skips what the cache holds.
+// Build compiles the recipes that Select finds for the names, one after another, and skips cached ones.
 func (b Builder) Build(ctx context.Context, names ...string) ([]Built, error) {
 	recipes, err := Select(names...)
 	if err != nil {
@@ -180,13 +180,13 @@ func (b Builder) compile(ctx context.Context, planned Built) error {
 	fmt.Fprintln(log, "in", dir+":", cmd)
 	if err := cmd.Run(); err != nil {
 		text, _ := os.ReadFile(logPath)
-		return fmt.Errorf("building %s %s: %w; the end of %s:\n%s", planned.Name, planned.Version, err, logPath, execx.Tail(string(text), 25))
+		return fmt.Errorf("building %s %s: %w; the end of %s:\n%s", planned.Name, planned.Version, err, logPath, host.Tail(string(text), 25))
 	}
 	return os.Rename(unfinished, planned.Path)
 }
 
 func buildEnv() []string {
-	// The caller's flags and workspace must not change what is built; a stamp from a surrounding Git checkout would.
+	// The caller's flags and workspace must not change the build, and neither may a stamp of a surrounding Git checkout.
 	// The compiler's processes are short: collecting less garbage makes them faster and takes some hundred MB.
 	return append(os.Environ(), "GOGC=400", "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64", "GOFLAGS=-buildvcs=false", "GOWORK=off")
 }
@@ -206,7 +206,7 @@ func (b Builder) SourceTree(ctx context.Context, planned Built) (string, error) 
 	}
 	unfinished := fmt.Sprintf("%s.%d", tree, os.Getpid())
 	defer os.RemoveAll(unfinished)
-	// What an interrupted copy left goes first. The copy is writable, which the module cache is not.
+	// Remove the rest of an interrupted copy first. The copy is writable, which the module cache is not.
 	if err := errors.Join(os.RemoveAll(unfinished), os.CopyFS(unfinished, os.DirFS(downloaded))); err != nil {
 		return "", fmt.Errorf("copying %s to %s: %w", downloaded, unfinished, err)
 	}
@@ -228,7 +228,7 @@ func (b Builder) treePath(planned Built) string {
 }
 
 func (b Builder) download(ctx context.Context, planned Built) (string, error) {
-	out, err := execx.OS{}.Output(ctx, execx.Command{
+	out, err := host.OS{}.Output(ctx, host.Command{
 		Path: "go", Args: []string{"mod", "download", "-json", planned.Module},
 		Dir: filepath.Join(b.Source, planned.Dir), Env: []string{"GOFLAGS=", "GOWORK=off"},
 	})
@@ -274,8 +274,8 @@ func (b Builder) NamedDir(built []Built) (string, error) {
 
 // goVersion asks in the source folder, because a go.mod may call for a newer Go than the one that was started.
 func (b Builder) goVersion(ctx context.Context) (string, error) {
-	out, err := execx.OS{}.Output(ctx,
-		execx.Command{Path: "go", Args: []string{"env", "GOVERSION"}, Dir: b.Source, Env: []string{"GOWORK=off"}})
+	out, err := host.OS{}.Output(ctx,
+		host.Command{Path: "go", Args: []string{"env", "GOVERSION"}, Dir: b.Source, Env: []string{"GOWORK=off"}})
 	if err != nil {
 		return "", fmt.Errorf("no usable Go: install Go 1.26 or later and put it on PATH: %w", err)
 	}

@@ -1,4 +1,4 @@
-// Package recipe defines what is compiled and how: one row per binary, its version read from the go.mod that pins it.
+// Package recipe defines how each third-party binary is compiled: one row per binary, its version read from the go.mod that pins it.
 package recipe
 
 import (
@@ -31,7 +31,7 @@ type Recipe struct {
 	Package string
 	// Tags are build tags.
 	Tags []string
-	// Stamp returns what the linker writes into version variables.
+	// Stamp returns the values that the linker writes into version variables.
 	Stamp func(version string) []string
 	// Release turns the pinned version into the name by which the project publishes it; nil where that is the same.
 	Release func(version string) string
@@ -53,7 +53,7 @@ const (
 	alertmanagerModule = "github.com/prometheus/alertmanager"
 )
 
-// argoOverlay restores what Argo's module zip lacks: zips carry no symbolic links, and the UI bundle is not in Git.
+// argoOverlay restores files that Argo's module zip lacks: zips carry no symbolic links, and the UI bundle is not in Git.
 // Users get Argo's UI from the upstream image.
 var argoOverlay = []Overlay{
 	{Path: "workflow/executor/osspecific/signal_linux.go", LinkTo: "signal_darwin.go"},
@@ -63,7 +63,7 @@ var argoOverlay = []Overlay{
 // prometheusTags keep only the discovery this project uses: all of them would triple the build time.
 var prometheusTags = []string{"remove_all_sd", "enable_kubernetes_sd", "enable_dns_sd"}
 
-// All lists every binary in the order a build goes through them: what others wait for comes first.
+// All lists every binary in the order a build goes through them: dependencies come first.
 func All() []Recipe {
 	all := []Recipe{{Name: "etcd", Dir: "build/etcd", Module: "go.etcd.io/etcd/server/v3", Package: "go.etcd.io/etcd/server/v3"}}
 	for _, name := range []string{"kube-apiserver", "kubectl", "kubelet", "kube-controller-manager", "kube-scheduler", "kube-proxy"} {
@@ -103,7 +103,7 @@ func All() []Recipe {
 	)
 }
 
-// onDemand names what only some users need, and is therefore built only when asked for by name.
+// onDemand names the recipes that are built only when they are named.
 var onDemand = []string{"promtool", "kind", "amtool", "registry", "versitygw", "gofakes3"}
 
 // Select returns the recipes with the given names, in build order; no names mean all that every user needs.

@@ -136,11 +136,11 @@ func TestSelect(t *testing.T) {
 		names []string
 		want  string
 	}{
-		"names come back in build order":        {[]string{"kubectl", "etcd"}, "etcd kubectl"},
-		"what few need is built only by name":   {[]string{"kind"}, "kind"},
-		"what only tests need, too":             {[]string{"promtool"}, "promtool"},
-		"an unknown name lists the known ones":  {[]string{"kubeadm"}, "error: unknown component"},
-		"no name means all that everyone needs": {nil, "etcd kube-apiserver kubectl kubelet kube-controller-manager kube-scheduler kube-proxy pause network-policies coredns workflow-controller argoexec argo minio prometheus helm"},
+		"names come back in build order":             {[]string{"kubectl", "etcd"}, "etcd kubectl"},
+		"rarely used recipes are built only by name": {[]string{"kind"}, "kind"},
+		"recipes for tests are built only by name":   {[]string{"promtool"}, "promtool"},
+		"an unknown name lists the known ones":       {[]string{"kubeadm"}, "error: unknown component"},
+		"no name means all that everyone needs":      {nil, "etcd kube-apiserver kubectl kubelet kube-controller-manager kube-scheduler kube-proxy pause network-policies coredns workflow-controller argoexec argo minio prometheus helm"},
 	} {
 		selected, err := Select(tc.names...)
 		var names []string

@@ -13,13 +13,13 @@ func TestFiguresOfRunsWithManyArms(t *testing.T) {
 	estimate := func(half float64) *analysis.Estimate {
 		return &analysis.Estimate{Value: 1, Low: ptr.To(1 - half), High: ptr.To(1 + half)}
 	}
-	gate := func(candidate string, half float64, again *analysis.Twice) analysis.GateResult {
+	gate := func(candidate string, half float64, again *analysis.Recomputed) analysis.GateResult {
 		return analysis.GateResult{Gate: "faster", Candidate: candidate, Metric: "latency", Estimate: estimate(half), WithRejected: again}
 	}
 	result := &analysis.Analysis{
 		Verdict: "Inconclusive", ValidBlocks: 12, Trials: analysis.Trials{Planned: 100, Warmups: 20, Used: 76},
 		Gates: []analysis.GateResult{
-			gate("same", 0.01, nil), gate("slower", 0.01, &analysis.Twice{Estimate: estimate(0.02)}), gate("alone", 0.03, &analysis.Twice{}),
+			gate("same", 0.01, nil), gate("slower", 0.01, &analysis.Recomputed{Estimate: estimate(0.02)}), gate("alone", 0.03, &analysis.Recomputed{}),
 		},
 		Candidates: []analysis.Candidate{{Name: "same", Verdict: "NoGo"}, {Name: "slower", Verdict: "NoGo"}, {Name: "alone", Verdict: "Go"}},
 		Ratios:     []analysis.RatioResult{{Candidate: "slower", Metric: "latency", Estimate: *estimate(0.03)}},

@@ -1,4 +1,4 @@
-// Package analysis is what an analysis says: the types of analysis.json, what follows from them alone, and how they read. The packages
+// Package analysis defines the types of analysis.json, the values derived from them alone, and their wording for people. The packages
 // below it make one, from the bottom up; docs/architecture.md has their order.
 package analysis
 
@@ -17,7 +17,7 @@ import (
 // Widrow and Kollár 2008, Quantization Noise, Cambridge); readings that fall into one or two steps can be wrong by one, however
 // many there are, and no interval from their spread knows it.
 
-// Resolution is what the clock of a metric can resolve at a point.
+// Resolution is the clock's resolution for a metric at a point.
 type Resolution struct {
 	// Step of the clock, in the metric's unit; of a rate, that of the time it is made of; of a histogram, the width of its bucket.
 	Step float64 `json:"step"`
@@ -41,7 +41,7 @@ type ProcessUse struct {
 // SearchResult is the answer of the search for one arm. Loads are written as the parameter's values.
 type SearchResult struct {
 	Arm string `json:"arm"`
-	// Axis is the load, and Metric with Statistic what is maximized.
+	// Axis is the load, and Metric with Statistic the maximized figure.
 	Axis      string               `json:"axis"`
 	Metric    string               `json:"metric"`
 	Statistic experiment.Statistic `json:"statistic"`
@@ -80,7 +80,7 @@ type BlockSeries struct {
 	Autocorrelation *float64 `json:"autocorrelation,omitempty"`
 	// Skewness is the adjusted Fisher-Pearson coefficient (Joanes and Gill 1998, The Statistician 47:183).
 	Skewness *float64 `json:"skewness,omitempty"`
-	// Unexplained is the slow part of the variance between blocks over what the spread between the trials inside blocks
+	// Unexplained is the slow part of the variance between blocks beyond the part that the spread between the trials inside blocks
 	// explains; absent where blocks hold a single trial of an arm.
 	Unexplained *float64 `json:"unexplained,omitempty"`
 	// Dependent and Skewed report whether the interval was widened for it.
@@ -94,10 +94,10 @@ type NodeClock struct {
 	UncertaintySeconds float64 `json:"uncertaintySeconds"`
 }
 
-// Twice is what a gate says with the trials that noise limits reject.
-type Twice struct {
+// Recomputed is the outcome of a gate with the trials that noise limits reject.
+type Recomputed struct {
 	Outcome experiment.Verdict `json:"outcome"`
-	// Without is what the gate says without them, before a finding takes its decision.
+	// Without is the outcome without them, before a finding caps it.
 	Without experiment.Verdict `json:"without"`
 	// Estimate with its interval, at the gate's confidence.
 	Estimate *Estimate `json:"estimate,omitempty"`
@@ -108,7 +108,7 @@ type Twice struct {
 // Schema identifies an analysis.
 const Schema = "assay.dev/analysis/v1alpha1"
 
-// Analysis is what the attempts say. A nil number could not be computed; it is never written as zero.
+// Analysis is the result of a run. A nil number could not be computed; it is never written as zero.
 type Analysis struct {
 	Schema     string     `json:"schema"`
 	Run        record.Run `json:"run"`
@@ -120,7 +120,7 @@ type Analysis struct {
 	// GateConfidence of the intervals that the gates are judged by.
 	GateConfidence float64 `json:"gateConfidence"`
 	Seed           int64   `json:"seed"`
-	// Verdict is what the run ends with if it ends here. With design.confirm it is Go or NoGo only once confirmed.
+	// Verdict is the verdict if the run ends here. With design.confirm it is Go or NoGo only once confirmed.
 	Verdict experiment.Verdict `json:"verdict,omitempty"`
 	// Best is the Go candidate that gains most, if it does so beyond doubt; else BestOf are those that may be the best.
 	Best   string   `json:"best,omitempty"`
@@ -178,9 +178,9 @@ type Analysis struct {
 	Search []SearchResult `json:"search,omitempty"`
 	// Noise counts by arm the trials beyond a noise limit, in the order of the arms; absent in analyses older than the field.
 	Noise []ArmNoise `json:"noise,omitempty"`
-	// Unseen describes what so many blocks cannot have seen.
+	// Unseen describes the rare slowdowns that this number of blocks may miss.
 	Unseen string `json:"unseen,omitempty"`
-	// Usage is what the measuring itself was like; absent in analyses older than the field.
+	// Usage is the cost and the conditions of the measurement; absent in analyses older than the field.
 	Usage *Usage `json:"usage,omitempty"`
 }
 
@@ -200,7 +200,7 @@ type Candidate struct {
 	Reason string    `json:"reason"`
 }
 
-// Estimate is a number with its unit, its interval and what it rests on.
+// Estimate is a number with its unit, its interval, and the number of its blocks and samples.
 type Estimate struct {
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit"`
@@ -233,10 +233,10 @@ type GateResult struct {
 	MinimumDetectableEffect *float64 `json:"minimumDetectableEffect,omitempty"`
 	// MoreBlocks is how many further blocks it would take to decide; only with Inconclusive.
 	MoreBlocks *int `json:"moreBlocks,omitempty"`
-	// WithRejected is what the gate says with the trials that noise limits reject; absent where they reject none.
-	WithRejected *Twice `json:"withRejected,omitempty"`
-	// Everywhere is what it says with the trials of other environments than most trials have; absent where these are few.
-	Everywhere *Twice `json:"everywhere,omitempty"`
+	// WithRejected is the outcome with the trials that noise limits reject; absent where they reject none.
+	WithRejected *Recomputed `json:"withRejected,omitempty"`
+	// Everywhere is the outcome with the trials of other environments than that of most trials; absent where these are few.
+	Everywhere *Recomputed `json:"everywhere,omitempty"`
 	// Series and Resolution are those of the quantity judged.
 	Series     *BlockSeries `json:"series,omitempty"`
 	Resolution *Resolution  `json:"resolution,omitempty"`
@@ -293,7 +293,7 @@ type Doubt struct {
 	Statistic experiment.Statistic `json:"statistic,omitempty"`
 }
 
-// The reasons for doubts that a gate has in its outcome, or in a gate of its own.
+// The reasons for doubts that a gate shows in its outcome, or in a separate gate.
 const (
 	DoubtIncomplete CapReason = "incomplete"
 	DoubtChanged    CapReason = "program-changed"
@@ -308,16 +308,16 @@ type ArmResult struct {
 	Metric    string               `json:"metric"`
 	Statistic experiment.Statistic `json:"statistic"`
 	Estimate  Estimate             `json:"estimate"`
-	// ShareOfCeiling is what was achieved of the physical limit measured in the same process: 0.8 is 80 %.
+	// ShareOfCeiling is the achieved share of the physical limit measured in the same process: 0.8 is 80 %.
 	ShareOfCeiling *float64 `json:"shareOfCeiling,omitempty"`
 	// Ceiling is that limit, and how it was measured.
 	Ceiling string `json:"ceiling,omitempty"`
-	// Clock is what the arm's readings cannot tell; absent where they spread over the steps of their clock, or none shows.
-	Clock *Clock `json:"clock,omitempty"`
+	// Clock is the error by the clock's resolution; absent where the readings spread over the steps of their clock, or no step shows.
+	Clock *ClockResolution `json:"clock,omitempty"`
 }
 
-// Clock is what a clock cannot tell of an arm, however many readings there are.
-type Clock struct {
+// ClockResolution is the measurement error of an arm caused by timer granularity. It does not shrink with the number of readings.
+type ClockResolution struct {
 	// Relative is its step over the values.
 	Relative float64 `json:"relative"`
 	// Own reports whether it is coarser than that of the other arms, so that it errs beside theirs and not in the same direction.
@@ -345,9 +345,9 @@ type RatioResult struct {
 	PerNode []NodeResult `json:"perNode,omitempty"`
 	// NodesDiffer reports whether the nodes differ by more than their blocks explain; the interval then allows for it.
 	NodesDiffer bool `json:"nodesDiffer,omitempty"`
-	// Series is what the block-paired differences do over the run; absent with too few blocks to show it.
+	// Series describes the block-paired differences over the run; absent with too few blocks to show it.
 	Series *BlockSeries `json:"series,omitempty"`
-	// Resolution is what the clock of the metric can resolve; absent where none shows.
+	// Resolution is the clock's resolution for the metric; absent where no step shows.
 	Resolution *Resolution `json:"resolution,omitempty"`
 	// Builds is how few builds one of the two arms has that is several; the interval rests on them.
 	Builds int `json:"builds,omitempty"`
@@ -388,9 +388,9 @@ type ControlResult struct {
 	Phase     string               `json:"phase,omitempty"`
 	// Estimate is the ratio to the baseline with its interval at the gates' confidence; of figures of 0, which have none, the difference.
 	Estimate *Estimate `json:"estimate,omitempty"`
-	// Moved is what makes the gates there Inconclusive: it differs from 1, or a difference from 0, also corrected for the number of controls.
+	// Moved makes the gates there Inconclusive: it differs from 1, or a difference from 0, also corrected for the number of controls.
 	Moved bool `json:"moved"`
-	// Missing is what leaves the gates there without a Go: there is too little of it to say whether it moved.
+	// Missing prevents a Go of the gates there: there is too little data to tell whether the control moved.
 	Missing bool   `json:"missing,omitempty"`
 	Message string `json:"message"`
 }
@@ -403,7 +403,7 @@ type PhaseResult struct {
 	Estimate Estimate `json:"estimate"`
 }
 
-// PredictionResult sets what the author expected beside what was measured.
+// PredictionResult is the author's prediction beside the measurement.
 type PredictionResult struct {
 	Metric    string    `json:"metric"`
 	Point     string    `json:"point"`
@@ -413,7 +413,7 @@ type PredictionResult struct {
 	Message   string    `json:"message"`
 }
 
-// Trials counts trials by what became of them. Warm-ups are counted in Planned and Warmups only.
+// Trials counts trials by their fate. Warm-ups are counted in Planned and Warmups only.
 type Trials struct {
 	Planned  int `json:"planned"`
 	Used     int `json:"used"`
@@ -424,7 +424,7 @@ type Trials struct {
 	Attempts int `json:"attempts"`
 }
 
-// ArmNoise counts the trials of an arm by what was read around them.
+// ArmNoise counts the trials of an arm by the noise readings around them.
 type ArmNoise struct {
 	Arm string `json:"arm"`
 	// Trials are those that the limits were set against, and Rejected those of them that are left out for it.
@@ -463,7 +463,7 @@ type Usage struct {
 	Excluded map[Reason]int `json:"excluded,omitempty"`
 	// Noisy counts the trials that ran beyond a noise limit, by the limit.
 	Noisy map[noise.Kind]int `json:"noisy,omitempty"`
-	// Processes are what the processes of every arm used.
+	// Processes are the resources that the processes of every arm used.
 	Processes []ProcessUse `json:"processes,omitempty"`
 	// Nodes are those that trials ran on, by name. A node whose name is not known is left out.
 	Nodes []NodeUsage `json:"nodes,omitempty"`
@@ -475,13 +475,13 @@ type Reason string
 // StaleLease is the reason of attempts beside which another run may have been on the node.
 const StaleLease Reason = "stale_lease"
 
-// NodeUsage is what the trials on one node read of others.
+// NodeUsage is the interference that the trials on one node read.
 type NodeUsage struct {
 	Node string `json:"node"`
 	// Trials are those that were judged by the noise limits, and Newest is when the last of them ended.
 	Trials int       `json:"trials"`
 	Newest time.Time `json:"newest"`
-	// Clock is the reading of the node's clock that is off most; nil where nobody read one.
+	// Clock is the reading of the node's clock with the largest offset; nil without a reading.
 	Clock *NodeClock `json:"clock,omitempty"`
 	// Noise has the kinds of which there is a reading or a limit, in the order of the limits.
 	Noise []NodeNoise `json:"noise,omitempty"`

@@ -2,7 +2,7 @@ package analysis
 
 import "assay.dev/assay/operator/internal/design"
 
-// Findings is what the analysis says for the next step of the design.
+// Findings is the part of the analysis that the next step of the design needs.
 func (a *Analysis) Findings() design.Findings {
 	out := design.Findings{
 		Screened: a.Screened, Valid: a.ValidBlocks, Lost: a.LostBlocks, HalfWidth: a.RelativeHalfWidth,

@@ -9,7 +9,7 @@ import (
 // What is read of an analysis in a process that many share. Whoever measures in a namespace can write one there, and two bytes of JSON can
 // ask for the room of a whole result.
 const (
-	// MostBytes bounds its JSON, and mostRoom what it takes when it is read.
+	// MostBytes bounds the JSON of an analysis, and mostRoom its memory after decoding.
 	MostBytes = 16 << 20
 	mostRoom  = 64 << 20
 	// An element of a list takes at most elementRoom, as the largest of the results does, an object that is a member of another one
@@ -49,7 +49,7 @@ func CheckRoom(raw []byte) error {
 	return nil
 }
 
-// RoomOf is at least the room, in bytes, that JSON takes when it is read. What is no JSON takes none.
+// RoomOf returns an upper bound, in bytes, of the memory that decoded JSON takes; 0 for text that is not JSON.
 func RoomOf(raw []byte) int {
 	room, lists := len(raw), []bool{}
 	inList := func() bool { return len(lists) > 0 && lists[len(lists)-1] }

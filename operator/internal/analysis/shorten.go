@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// mostSentences bounds the bytes, as JSON, of all sentences of an analysis together. They quote what programs and others say of themselves,
-// and an analysis with more bytes than are read is one without a verdict.
+// mostSentences bounds the bytes, as JSON, of all sentences of an analysis together. They quote programs and other reports, and an
+// analysis with more bytes than readers accept has no verdict.
 const mostSentences = 4 << 20
 
 // mostExcluded bounds how many of the excluded are named: a run may lose a hundred thousand trials.
@@ -28,7 +28,7 @@ func (a *Analysis) Shorten() {
 	var texts []reflect.Value
 	var lengths []int
 	_ = walk(reflect.ValueOf(a), "", func(value reflect.Value, field string) *unsound {
-		// Words that decide or label something are of types of their own, but for the name of a limit. What is in a map cannot be set.
+		// Deciding and labelling words have types other than string, except for the name of a limit. Values in a map cannot be set.
 		if value.CanSet() && sentences[field] && field != "ceiling" && value.Type() == reflect.TypeFor[string]() {
 			texts, lengths = append(texts, value), append(lengths, jsonLength(value.String()))
 		}

@@ -27,7 +27,7 @@ const (
 	// mostName is of every other text that names something. A point names the values of eight axes, of 4,096 characters each. Sentences may
 	// be as long as the analysis.
 	mostName = 256 << 10
-	// mostCount is of everything that is counted, and mostSamples of what trials sampled.
+	// mostCount bounds every count, and mostSamples the samples of trials.
 	mostCount   = math.MaxInt32
 	mostSamples = 1 << 53
 )
@@ -48,12 +48,13 @@ var sentences = map[string]bool{"message": true, "reason": true, "detail": true,
 // confidences are the fields that quantiles are taken at.
 var confidences = map[string]bool{"confidence": true, "gateConfidence": true}
 
-// unsound is what no analysis of ours holds.
+// unsound is a property that no analysis written by Assay has.
 type unsound struct{ at, says string }
 
 func (u *unsound) Error() string { return strings.TrimPrefix(u.at, ".") + " " + u.says }
 
-// Validate finds something that no analysis of ours holds, if there is anything: whoever has a key of the namespace can write one.
+// Validate returns an error for a property that no analysis written by Assay has, because any holder of a key of the namespace can
+// write one.
 func (a *Analysis) Validate() error {
 	if found := walk(reflect.ValueOf(a), "", sound); found != nil {
 		return found
@@ -76,7 +77,7 @@ func (a *Analysis) Validate() error {
 	return nil
 }
 
-// unique demands that a list has at most so many elements, and names each once.
+// unique checks the number of a list's elements, and that each is named once.
 func unique[T any](list, field string, elements []T, most, longest int, name func(*T) string) *unsound {
 	if len(elements) > most {
 		return &unsound{list, fmt.Sprintf("has %d elements, and at most %d are possible", len(elements), most)}
@@ -102,7 +103,7 @@ func short(at, name string, longest int) *unsound {
 	return nil
 }
 
-// soundGates demands what every gate that was judged has.
+// soundGates checks the fields that every judged gate has.
 func soundGates(list string, gates []GateResult) *unsound {
 	for i := range gates {
 		for _, name := range []struct{ field, value string }{{"gate", gates[i].Gate}, {"candidate", gates[i].Candidate}} {

@@ -7,7 +7,7 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// Condition is what the gate asked for.
+// Condition is the condition of the gate.
 func (g *GateResult) Condition() experiment.Condition {
 	return experiment.Condition{Metric: g.Metric, Statistic: g.Statistic, Op: g.Op, Bound: g.Bound}
 }
@@ -20,13 +20,13 @@ func (f Figure) String() string {
 	return text
 }
 
-// Figure is what the result is of.
+// Figure names the figure of the result.
 func (r *ArmResult) Figure() Figure { return Figure{r.Point, r.Arm, r.Metric, r.Statistic} }
 
-// Figure is what the gate judges of its candidate.
+// Figure names the figure of its candidate that the gate judges.
 func (g *GateResult) Figure() Figure { return Figure{g.Point, g.Candidate, g.Metric, g.Statistic} }
 
-// Asked is what a gate or a constraint asks for, as people read it everywhere: "throughput at least 1.500x of loop".
+// Asked is the condition of a gate or a constraint in words, the same everywhere: "throughput at least 1.500x of loop".
 func Asked(exp *experiment.Experiment, c experiment.Condition) string {
 	against := c.Op.Against(BoundText(exp, c))
 	switch c.Op.Subject() {
@@ -58,7 +58,7 @@ func (c *ControlResult) Of(gate *GateResult) bool {
 	return same && c.Point == gate.Point
 }
 
-// BoundText is the bound in its unit; empty where there is none.
+// BoundText is the bound in its unit, or "".
 func BoundText(exp *experiment.Experiment, c experiment.Condition) string {
 	if c.Bound == nil {
 		return ""

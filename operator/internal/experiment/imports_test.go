@@ -13,7 +13,7 @@ import (
 // version of the ledger.
 func TestWhatIsDecidedByPlansKnowsNoAPI(t *testing.T) {
 	for _, folder := range []string{
-		"analysis", "compare", "design", "export", "ledger", "noise", "record", "report", "search", "simulate",
+		"analysis", "compare", "design", "export", "ledger", "noise", "record", "report", "search", "format",
 	} {
 		files := 0
 		err := filepath.WalkDir(filepath.Join("..", folder), func(path string, entry fs.DirEntry, err error) error {

@@ -52,6 +52,7 @@ func (w witness) RoundTrip(request *http.Request) (*http.Response, error) {
 		switch unanswered(err) {
 		case CauseExpired, CauseNotYetValid, CauseAuthority, CauseHostname, CauseCertificate, CauseCAFile, CauseNotTLS:
 			current.cancel()
+		default: // A retry may succeed.
 		}
 	}
 	return response, err

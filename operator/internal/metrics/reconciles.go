@@ -54,6 +54,7 @@ func (m *Metrics) Applied(run *assayv1alpha1.BenchmarkRun, action plan.Action, n
 		m.leaseWait.Observe(waited(run, now).Seconds())
 	case plan.RenewLeases:
 		m.leaseEvents.WithLabelValues(renewed).Add(float64(len(action.Nodes)))
+	default: // Counted by the status that follows, if at all.
 	}
 }
 

@@ -35,6 +35,7 @@ func Problem(err error) string {
 		return assayv1alpha1.ReasonLedgerClock
 	case ledger.CauseUnconditional:
 		return assayv1alpha1.ReasonLedgerUnsuitable
+	default: // The kind of the error decides.
 	}
 	switch {
 	case errors.Is(err, ledger.ErrNoBucket):

@@ -51,15 +51,17 @@ type Ending struct {
 
 // Begins reports whether a run that has not started starts with an action.
 func Begins(action Action) bool {
-	switch action.(type) {
-	case AcquireLeases, PlanWave:
-		return true
-	}
-	return false
+	return action.begins()
 }
 
 // Action is one write. Its text is used in logs and in the stories of tests.
-type Action interface{ fmt.Stringer }
+//
+//sumtype:decl
+type Action interface {
+	fmt.Stringer
+	// begins: see Begins. It also seals the interface, so that the linter knows all actions and requires each in a switch.
+	begins() bool
+}
 
 // Accept writes the frozen experiment to the ledger and adds the finalizer.
 type Accept struct{ Experiment *experiment.Experiment }
@@ -109,6 +111,23 @@ type DeleteExecutions struct{ Names []string }
 
 // Release removes the finalizer of a run that is being deleted.
 type Release struct{}
+
+func (Accept) begins() bool           { return false }
+func (PlanWave) begins() bool         { return true }
+func (StartWave) begins() bool        { return false }
+func (Suspend) begins() bool          { return false }
+func (Resume) begins() bool           { return false }
+func (Stop) begins() bool             { return false }
+func (Terminate) begins() bool        { return false }
+func (Analyze) begins() bool          { return false }
+func (DeleteRun) begins() bool        { return false }
+func (DeleteExecutions) begins() bool { return false }
+func (Release) begins() bool          { return false }
+func (AcquireLeases) begins() bool    { return true }
+func (RetakeLeases) begins() bool     { return false }
+func (RenewLeases) begins() bool      { return false }
+func (DrainLeases) begins() bool      { return false }
+func (ReleaseLeases) begins() bool    { return false }
 
 func (a Accept) String() string { return "accept the experiment" }
 

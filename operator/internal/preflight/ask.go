@@ -99,6 +99,7 @@ func (a *Answer) demand(what string, machines []*Machine, meets judge) {
 		a.Unmet = append(a.Unmet, what+": "+reasons)
 	case Unknown:
 		a.Notes = append(a.Notes, what+": only a block can show it ("+reasons+")")
+	case Yes:
 	}
 }
 

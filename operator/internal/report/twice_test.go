@@ -18,7 +18,7 @@ func TestTheReportShowsBothVerdictsWhereTrialsAreRejected(t *testing.T) {
 	gate := func(with experiment.Verdict) analysis.GateResult {
 		return analysis.GateResult{
 			Gate: "gain", Candidate: "new", Severity: experiment.Blocking, Outcome: experiment.VerdictInconclusive, Estimate: estimate(1.06, 0.01),
-			WithRejected: &analysis.Twice{Outcome: with, Without: experiment.VerdictGo, Estimate: estimate(0.93, 0.08), Rejected: 6},
+			WithRejected: &analysis.Recomputed{Outcome: with, Without: experiment.VerdictGo, Estimate: estimate(0.93, 0.08), Rejected: 6},
 		}
 	}
 	cases := map[string]struct {

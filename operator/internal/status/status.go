@@ -90,6 +90,7 @@ func setProgress(out *assayv1alpha1.BenchmarkRunStatus, o *Outcome, now time.Tim
 			experiment = action.Experiment
 		case plan.StartWave:
 			executionName = executor.Name(o.World.Run.Name, action.Wave.Wave)
+		default:
 		}
 	}
 	if experiment != nil {

@@ -162,7 +162,7 @@ fn faults_of_go_say_where_and_what_to_do() {
     let events = text("go-1.26.8.json");
     says(&go(&events[..events.len() - 20], &latency), &["line 2", "ends in the middle"]);
     let failed = "{\"Action\":\"fail\",\"Package\":\"p\",\"Test\":\"BenchmarkJoin\"}\n";
-    says(&go(failed, &latency), &["line 1", "BenchmarkJoin failed"]);
+    says(&go(failed, &latency), &["line 1", "failure of BenchmarkJoin"]);
 }
 
 // --- Criterion
@@ -716,7 +716,7 @@ fn faults_of_sysbench_say_where_and_what_to_do() {
     let disabled = [metric("slow", "s", "-", "percentile stats", "-")];
     says(&sysbench(&text("sysbench-1.0.20-fileio.txt"), &disabled), &["line 40", "\"disabled\"", "finite number"]);
     let twice = good.replacen("min:", "avg:", 1);
-    says(&sysbench(&twice, &[metric("latency", "s", "-", "avg", "-")]), &["avg", "twice", "line 23"]);
+    says(&sysbench(&twice, &[metric("latency", "s", "-", "avg", "-")]), &["avg", "duplicate", "line 23"]);
     says(&sysbench(&good, &[metric("rate", "s", "-", "events per second", "-")]), &["it is in 1/s"]);
 }
 

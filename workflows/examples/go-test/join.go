@@ -3,7 +3,7 @@ package join
 
 import "strings"
 
-// Plus copies what there is for every word that it adds.
+// Plus copies the result for every word that it adds.
 func Plus(words []string) string {
 	text := ""
 	for _, word := range words {

@@ -13,7 +13,7 @@ whole cluster, so that reading is granted there; writing never leaves the run na
 {{- end }}
 {{- end -}}
 
-{{/* What the controller reads. ConfigMaps and CronWorkflows are listed by its informers whether or not they are used. */}}
+{{/* The controller's read access. ConfigMaps and CronWorkflows are listed by its informers whether or not they are used. */}}
 {{- define "assay.argo.controllerReadRules" -}}
 - apiGroups: [""]
   resources: [pods, configmaps]
@@ -26,7 +26,7 @@ whole cluster, so that reading is granted there; writing never leaves the run na
   verbs: [list, watch]
 {{- end -}}
 
-{{/* What the controller does where it is. */}}
+{{/* The controller's rights in its namespace. */}}
 {{- define "assay.argo.controllerOwnRules" -}}
 - apiGroups: [""]
   resources: [configmaps]
@@ -48,7 +48,7 @@ whole cluster, so that reading is granted there; writing never leaves the run na
   verbs: [get]
 {{- end -}}
 
-{{/* What the server reads to show workflows, their pods' logs and events. */}}
+{{/* The server's read access to show workflows, their pods' logs and events. */}}
 {{- define "assay.argo.serverReadRules" -}}
 - apiGroups: [argoproj.io]
   resources: [workflows, workflowtemplates, cronworkflows, workfloweventbindings]
@@ -58,7 +58,7 @@ whole cluster, so that reading is granted there; writing never leaves the run na
   verbs: [get, list, watch]
 {{- end -}}
 
-{{/* What a controller does where runs are. To execute runs is to make pods that say which run they are of. */}}
+{{/* A controller's rights in run namespaces. To execute runs is to make pods that say which run they are of. */}}
 {{- define "assay.argo.controllerRunRules" -}}
 - apiGroups: [assay.dev]
   resources: [benchmarkruns]

@@ -1,4 +1,4 @@
-{{/* Where people's browsers find Grafana; empty if nobody said. A bundled one is found at its ingress, or where NOTES.txt forwards it
+{{/* Where people's browsers find Grafana; empty by default. A bundled one is found at its ingress, or where NOTES.txt forwards it
 to. */}}
 {{- define "assay.grafanaURL" -}}
 {{- $ingress := .Values.grafana.ingress -}}
@@ -32,7 +32,7 @@ http://{{ include "assay.fullname" . }}-prometheus.{{ .Release.Namespace }}.svc:
 {{- default (printf "%s-grafana" (include "assay.fullname" .)) .Values.grafana.admin.existingSecret -}}
 {{- end -}}
 
-{{/* What the operator is told of Grafana. A bundled one has no sidecar that would find ConfigMaps of runs, so that runs share
+{{/* The operator's settings for Grafana. A bundled one has no sidecar that would find ConfigMaps of runs, so that runs share
 one dashboard there. */}}
 {{- define "assay.grafanaArgs" -}}
 {{- with include "assay.grafanaURL" . }}

@@ -70,7 +70,7 @@ EC2's own prefix, as clouds put further services there; a block that a rule name
 {{- end -}}
 {{- range prepend (.block.except | default list) .block.cidr -}}
 {{- if regexMatch "/0[0-9]|^0[0-9]+[.]|[.]0[0-9]" . -}}
-{{- fail (printf "%s: %s: write numbers without zeros before them, which not everybody reads alike" $call.field .) -}}
+{{- fail (printf "%s: %s: write numbers without leading zeros, which programs read differently" $call.field .) -}}
 {{- end -}}
 {{- end -}}
 {{- range concat (include "assay.network.metadataServices" . | fromYamlArray) (include "assay.network.metadata" . | fromYamlArray) -}}
@@ -132,7 +132,7 @@ EC2's own prefix, as clouds put further services there; a block that a rule name
   {{- end }}
 {{- end -}}
 
-{{/* The same for the pods of runs, which nobody trusts: without cidrs the addresses that the API server has when the chart is installed
+{{/* The same for the untrusted pods of runs: without cidrs the addresses that the API server has when the chart is installed
 or upgraded. A chart that is rendered without a cluster cannot ask for them. */}}
 {{- define "assay.network.runsToAPIServer" -}}
 {{- $given := .Values.networkPolicies.apiServer -}}
@@ -198,7 +198,7 @@ Service, or a port anywhere else. */}}
 {{- end }}
 {{- end -}}
 
-{{/* What begins every policy of a component. Call with (dict "root" $ "component" "operator"). */}}
+{{/* The head of every policy of a component. Call with (dict "root" $ "component" "operator"). */}}
 {{- define "assay.network.policy" -}}
 apiVersion: networking.k8s.io/v1
 kind: NetworkPolicy

@@ -19,26 +19,29 @@ func Evidence(exp *experiment.Experiment, evidence record.Evidence, wave int) *a
 	parity := selection.CheckParity(exp, chosen.Succeeded)
 	d := estimate.New(exp, chosen, nil)
 
+	ratios := estimate.Ratios(d, parity)
+	judged := judge.Judge(d, parity, ratios, evidence.Waves)
+	explained := explain.Explain(d, parity, ratios, &judged, evidence)
+
 	out := &analysis.Analysis{
 		Schema: analysis.Schema, Run: exp.Run, Experiment: exp.Digest, Wave: wave,
 		Evidence: chosen.Digest, Confidence: d.Confidence, GateConfidence: d.GateConfidence, Seed: exp.Plan.Design.Seed,
+
 		Noise: chosen.Noise.Arms, Trials: chosen.Trials, Excluded: chosen.Excluded(), Environment: chosen.Hard, Isolation: chosen.Isolation(),
+
+		Arms: estimate.Arms(d, parity), Ratios: ratios, Phases: estimate.Phases(d, parity),
+
+		Verdict: judged.Verdict, Screened: judged.Screened, Gates: judged.Gates, Screening: judged.Screening, Controls: judged.Controls,
+		Candidates: judged.Candidates, ValidBlocks: judged.ValidBlocks, ConfirmBlocks: judged.ConfirmBlocks,
+		RelativeHalfWidth: judged.RelativeHalfWidth, Doubts: judged.Doubts, Search: judged.Search, Predicted: judged.Predicted,
+
+		CutBlocks: explained.CutBlocks, ConfirmCutBlocks: explained.ConfirmCutBlocks, Unrun: explained.Unrun, LostTurns: explained.LostTurns,
+		LostBlocks: explained.LostBlocks, ConfirmLostBlocks: explained.ConfirmLostBlocks, Unseen: explained.Unseen, Layout: explained.Layout,
+		Warnings: explained.Warnings, Usage: explained.Usage,
 	}
-	out.Arms = estimate.Arms(d, parity)
-	out.Ratios = estimate.Ratios(d, parity)
-	out.Phases = estimate.Phases(d, parity)
-	judge.Run(out, d, parity)
-	out.Doubts = judge.Doubts(d, parity, out.Ratios)
-	explain.Lost(out, d, evidence)
-	out.Search = judge.Searches(d, parity, evidence.Waves)
-	out.Predicted = judge.Predictions(d, parity)
-	if out.BestOf = judge.Best(d, out); len(out.BestOf) == 1 {
-		out.Best, out.BestOf = out.BestOf[0], nil
+	if out.BestOf = judged.Best; len(judged.Best) == 1 {
+		out.Best, out.BestOf = judged.Best[0], nil
 	}
-	out.Unseen = explain.Unseen(d, out.ValidBlocks)
-	out.Layout = explain.Layout(d)
-	out.Warnings = explain.Warnings(d, parity, out, chosen.Own)
-	out.Usage = explain.Usage(exp, chosen, chosen.Own)
 	out.Shorten()
 	return out
 }

@@ -1,12 +1,9 @@
-package analyze
+package analyze_test
 
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,97 +11,9 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
-	"assay.dev/assay/operator/internal/analysis/selection"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/fixture"
-	"assay.dev/assay/operator/internal/ledger"
-	"assay.dev/assay/operator/internal/record"
 )
-
-// folderLedger is a simulated run in a folder, ready to be spoilt.
-type folderLedger struct {
-	t      *testing.T
-	folder string
-}
-
-func newFolderLedger(t *testing.T) *folderLedger {
-	t.Helper()
-	return folderLedgerOf(t, 4, gainAt8("1.5"))
-}
-
-func folderLedgerOf(t *testing.T, blocks int, asked ...assayv1alpha1.Gate) *folderLedger {
-	t.Helper()
-	exp, err := fixture.ScanExperiment(gates(asked...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	wave, err := fixture.Wave(exp, 0, 0, blocks)
-	if err != nil {
-		t.Fatal(err)
-	}
-	attempts := fixture.Machine{Seed: 1, Noise: quiet, Seconds: fixture.ScanSeconds}.Run(exp, wave)
-	objects, err := fixture.Objects(exp, []*record.Wave{wave}, attempts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := &folderLedger{t, t.TempDir()}
-	for key, data := range objects {
-		l.write(key, data)
-	}
-	return l
-}
-
-func (l *folderLedger) write(key string, data []byte) {
-	path := filepath.Join(l.folder, filepath.FromSlash(key))
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		l.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		l.t.Fatal(err)
-	}
-}
-
-func (l *folderLedger) read(key string) []byte {
-	data, err := os.ReadFile(filepath.Join(l.folder, filepath.FromSlash(key)))
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	return data
-}
-
-func (l *folderLedger) remove(key string) {
-	if err := os.Remove(filepath.Join(l.folder, filepath.FromSlash(key))); err != nil {
-		l.t.Fatal(err)
-	}
-}
-
-// replace changes a text in an object; the text must be there.
-func (l *folderLedger) replace(key, from, to string) {
-	data := l.read(key)
-	if !bytes.Contains(data, []byte(from)) {
-		l.t.Fatalf("%s has no %q", key, from)
-	}
-	l.write(key, bytes.ReplaceAll(data, []byte(from), []byte(to)))
-}
-
-// analyze judges the ledger, and leaves the seal as assay analyze --write does.
-func (l *folderLedger) analyze() *analysis.Analysis {
-	ctx := context.Background()
-	store, err := ledger.Open(ctx, ledger.FolderURL(l.folder), ledger.Options{})
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	exp, err := ledger.ReadExperiment(ctx, store)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	evidence, err := ledger.ReadEvidence(ctx, store, 0)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	l.write(ledger.SealKey(0), selection.Seal(evidence, 0))
-	return ours(Evidence(exp, evidence, 0))
-}
 
 func TestBadLedgers(t *testing.T) {
 	key := func(trial string) string {
@@ -119,102 +28,102 @@ func TestBadLedgers(t *testing.T) {
 		changed  bool // The evidence digest changes.
 	}{
 		"a missing attempt leaves its trial missing": {
-			spoil:  func(l *folderLedger) { l.remove(key(trial)) },
+			spoil:  func(l *folderLedger) { l.Remove(key(trial)) },
 			trials: analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Missing: 1, Attempts: 143}, changed: true,
 		},
 		"an attempt copied to another key is named and not counted twice": {
 			spoil: func(l *folderLedger) {
-				l.write("attempts/w000-b0001/pod-copy/"+trial+".json", l.read(key(trial)))
+				l.Write("attempts/w000-b0001/pod-copy/"+trial+".json", l.Read(key(trial)))
 			},
 			trials: analysis.Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 144}, changed: true,
 			excluded: "attempts/w000-b0001/pod-copy/" + trial + ".json", reason: "which belongs at " + key(trial) + ": it was moved or changed",
 		},
 		"an attempt copied over another one is named and spoils it": {
-			spoil:  func(l *folderLedger) { l.write(key(other), l.read(key(trial))) },
+			spoil:  func(l *folderLedger) { l.Write(key(other), l.Read(key(trial))) },
 			trials: analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 143}, changed: true,
 			excluded: key(other), reason: "it was moved or changed",
 		},
 		"a truncated attempt is named and spoils its trial": {
-			spoil:  func(l *folderLedger) { l.write(key(trial), l.read(key(trial))[:400]) },
+			spoil:  func(l *folderLedger) { l.Write(key(trial), l.Read(key(trial))[:400]) },
 			trials: analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 143}, changed: true,
 			excluded: key(trial), reason: "truncated",
 		},
 		"an empty attempt is named and spoils its trial": {
-			spoil:  func(l *folderLedger) { l.write(key(trial), nil) },
+			spoil:  func(l *folderLedger) { l.Write(key(trial), nil) },
 			trials: analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 143}, changed: true,
 			excluded: key(trial), reason: "",
 		},
 		"an attempt of another run is named and spoils its trial": {
 			spoil: func(l *folderLedger) {
-				l.replace(key(trial), "5f1c7a52-8f3e-4f0e-9a53-0f2c3a9d9c11", "5f1c7a52-8f3e-4f0e-9a53-0f2c3a9d9c12")
+				l.Replace(key(trial), "5f1c7a52-8f3e-4f0e-9a53-0f2c3a9d9c11", "5f1c7a52-8f3e-4f0e-9a53-0f2c3a9d9c12")
 			},
 			trials: analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144}, changed: true,
 			excluded: "pod-w000-b0001/" + trial, reason: "it is of run uid",
 		},
 		"an attempt with another argument than its cell is named and spoils its trial": {
-			spoil:  func(l *folderLedger) { l.replace(key(trial), "--iterations=30", "--iterations=29") },
+			spoil:  func(l *folderLedger) { l.Replace(key(trial), "--iterations=30", "--iterations=29") },
 			trials: analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144}, changed: true,
 			excluded: "pod-w000-b0001/" + trial, reason: `is "--iterations=29" and the cell has "--iterations=30"`,
 		},
 		"an attempt with another program than its cell is named and spoils its trial": {
-			spoil:  func(l *folderLedger) { l.replace(key(trial), "/usr/local/bin/pir-scan", "/tmp/pir-scan") },
+			spoil:  func(l *folderLedger) { l.Replace(key(trial), "/usr/local/bin/pir-scan", "/tmp/pir-scan") },
 			trials: analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144}, changed: true,
 			excluded: "pod-w000-b0001/" + trial, reason: `it ran "/tmp/pir-scan" and the cell runs "/usr/local/bin/pir-scan"`,
 		},
 		"an attempt with other parameters than its cell is named and spoils its trial": {
-			spoil:  func(l *folderLedger) { l.replace(key(trial), `"iterations":"30"`, `"iterations":"31"`) },
+			spoil:  func(l *folderLedger) { l.Replace(key(trial), `"iterations":"30"`, `"iterations":"31"`) },
 			trials: analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144}, changed: true,
 			excluded: "pod-w000-b0001/" + trial, reason: `iterations is "31" here and "30" there`,
 		},
 		"a result changed after the run was analysed is named and spoils its trial": {
 			spoil: func(l *folderLedger) {
-				l.analyze()
-				l.replace(key(trial), `"durationSeconds":`, `"durationSeconds":1`)
+				l.Analyze()
+				l.Replace(key(trial), `"durationSeconds":`, `"durationSeconds":1`)
 			},
 			trials: analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144}, changed: true,
 			excluded: "pod-w000-b0001/" + trial, reason: "its object had sha256",
 		},
 		"analysing again does not hide a change": {
 			spoil: func(l *folderLedger) {
-				l.analyze()
-				l.replace(key(trial), `"durationSeconds":`, `"durationSeconds":1`)
-				l.analyze()
+				l.Analyze()
+				l.Replace(key(trial), `"durationSeconds":`, `"durationSeconds":1`)
+				l.Analyze()
 			},
 			trials: analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144}, changed: true,
 			excluded: "pod-w000-b0001/" + trial, reason: "its object had sha256",
 		},
 		"an attempt removed after the run was analysed is named": {
 			spoil: func(l *folderLedger) {
-				l.analyze()
-				l.remove(key(trial))
+				l.Analyze()
+				l.Remove(key(trial))
 			},
 			trials: analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Missing: 1, Attempts: 143}, changed: true,
 			excluded: key(trial), reason: "and is gone",
 		},
 		"an attempt that came after the run was analysed counts": {
 			spoil: func(l *folderLedger) {
-				late := l.read(key(trial))
-				l.remove(key(trial))
-				l.analyze()
-				l.write(key(trial), late)
+				late := l.Read(key(trial))
+				l.Remove(key(trial))
+				l.Analyze()
+				l.Write(key(trial), late)
 			},
 			trials: analysis.Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 144},
 		},
 		"a damaged list of what was analysed is named, and what is there counts": {
 			spoil: func(l *folderLedger) {
-				l.analyze()
-				l.write("analysis/000/evidence.sha256", []byte("nonsense\n"))
+				l.Analyze()
+				l.Write("analysis/000/evidence.sha256", []byte("nonsense\n"))
 			},
 			trials:   analysis.Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 144},
 			excluded: "analysis/000/evidence.sha256", reason: "line 1 is not the sha256sum of an attempt",
 		},
 		"an object that is no attempt is named": {
-			spoil:  func(l *folderLedger) { l.write("attempts/notes.txt", []byte("hello")) },
+			spoil:  func(l *folderLedger) { l.Write("attempts/notes.txt", []byte("hello")) },
 			trials: analysis.Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 144}, changed: true,
 			excluded: "attempts/notes.txt", reason: "invalid attempt",
 		},
 	}
-	sound := newFolderLedger(t).analyze()
+	sound := newFolderLedger(t).Analyze()
 	if len(sound.Excluded) > 0 {
 		t.Fatal(sound.Excluded)
 	}
@@ -222,7 +131,7 @@ func TestBadLedgers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := newFolderLedger(t)
 			c.spoil(l)
-			got := l.analyze()
+			got := l.Analyze()
 			if got.Trials != c.trials {
 				t.Errorf("trials %+v, want %+v", got.Trials, c.trials)
 			}
@@ -236,25 +145,9 @@ func TestBadLedgers(t *testing.T) {
 			if (got.Evidence != sound.Evidence) != c.changed {
 				t.Errorf("evidence %s, and of the sound ledger %s; changed: want %v", got.Evidence, sound.Evidence, c.changed)
 			}
-			checkInvariants(t, got)
+			fixture.CheckInvariants(t, got)
 		})
 	}
-}
-
-// attempts are the keys of the measured trials.
-func (l *folderLedger) attempts() []string {
-	paths, err := filepath.Glob(filepath.Join(l.folder, "attempts", "*", "*", "*-s*.json"))
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	for i, path := range paths {
-		key, err := filepath.Rel(l.folder, path)
-		if err != nil {
-			l.t.Fatal(err)
-		}
-		paths[i] = filepath.ToSlash(key)
-	}
-	return paths
 }
 
 // A program that makes the records of its slow or wrong trials unusable hides them, and must not win by it.
@@ -262,15 +155,15 @@ func TestTrialsWithoutAUsableRecordAreNoSuccess(t *testing.T) {
 	parity := assayv1alpha1.Gate{Name: "same", Op: assayv1alpha1.ParityEqual}
 	items := regexp.MustCompile(`"items":[0-9]+`)
 	unreadable := func(l *folderLedger, key string) {
-		l.write(key, items.ReplaceAll(l.read(key), []byte(`"items":9223372036854775808`)))
+		l.Write(key, items.ReplaceAll(l.Read(key), []byte(`"items":9223372036854775808`)))
 	}
 	const arm = `"arm":"fused-m4r"`
 	// twice executes every block once more, and has the run analysed.
 	twice := func(l *folderLedger) {
-		for _, key := range l.attempts() {
-			l.write(strings.Replace(key, "/pod-", "/pod-copy-", 1), l.read(key))
+		for _, key := range l.Attempts() {
+			l.Write(strings.Replace(key, "/pod-", "/pod-copy-", 1), l.Read(key))
 		}
-		l.analyze()
+		l.Analyze()
 	}
 	for name, c := range map[string]struct {
 		gates        []assayv1alpha1.Gate
@@ -281,68 +174,68 @@ func TestTrialsWithoutAUsableRecordAreNoSuccess(t *testing.T) {
 		gate, reason string
 		warning      string
 	}{
-		"as they are": {spoil: func(*folderLedger, string) {}, want: goes},
-		"a count that Go cannot read": {spoil: unreadable, want: inconclusive, gate: "completes", reason: "76 of 80 trials completed against at least " +
+		"as they are": {spoil: func(*folderLedger, string) {}, want: fixture.Go},
+		"a count that Go cannot read": {spoil: unreadable, want: fixture.Inconclusive, gate: "completes", reason: "76 of 80 trials completed against at least " +
 			"1.000: 4 unreadable (first w000-b0000-s"},
-		"of the baseline": {arm: `"arm":"loop"`, spoil: unreadable, want: inconclusive, gate: "completes", reason: "4 unreadable"},
+		"of the baseline": {arm: `"arm":"loop"`, spoil: unreadable, want: fixture.Inconclusive, gate: "completes", reason: "4 unreadable"},
 		"a share that is reached without them holds": {
-			gates: []assayv1alpha1.Gate{{Name: "done", Op: assayv1alpha1.Completes, Bound: "0.9"}}, spoil: unreadable, want: goes,
+			gates: []assayv1alpha1.Gate{{Name: "done", Op: assayv1alpha1.Completes, Bound: "0.9"}}, spoil: unreadable, want: fixture.Go,
 		},
 		"an output that differs in them is not equal": {
 			gates: []assayv1alpha1.Gate{parity, {Name: "done", Op: assayv1alpha1.Completes, Bound: "0.9"}},
 			spoil: func(l *folderLedger, key string) {
-				l.write(key, regexp.MustCompile(`"digest":"..`).ReplaceAll(l.read(key), []byte(`"digest":"00`)))
+				l.Write(key, regexp.MustCompile(`"digest":"..`).ReplaceAll(l.Read(key), []byte(`"digest":"00`)))
 				unreadable(l, key)
-			}, want: inconclusive, gate: "same", reason: "the outputs of 4 trials of arm fused-m4r are not known",
+			}, want: fixture.Inconclusive, gate: "same", reason: "the outputs of 4 trials of arm fused-m4r are not known",
 		},
 		"an output of the baseline that is not known is not equal": {
 			gates: []assayv1alpha1.Gate{parity, {Name: "done", Op: assayv1alpha1.Completes, Bound: "0.9"}}, arm: `"arm":"loop"`,
-			spoil: unreadable, want: inconclusive, gate: "same", reason: "the outputs of 4 trials of arm loop are not known",
+			spoil: unreadable, want: fixture.Inconclusive, gate: "same", reason: "the outputs of 4 trials of arm loop are not known",
 		},
 		"a record of another run": {spoil: func(l *folderLedger, key string) {
-			l.replace(key, "5f1c7a52-8f3e-4f0e-9a53-0f2c3a9d9c11", "5f1c7a52-8f3e-4f0e-9a53-0f2c3a9d9c12")
-		}, want: inconclusive, gate: "completes", reason: "4 not part of this experiment"},
-		"a record that was changed": {before: func(l *folderLedger) { l.analyze() }, spoil: func(l *folderLedger, key string) {
-			l.replace(key, `"durationSeconds":`, `"durationSeconds":1`)
-		}, want: inconclusive, gate: "completes", reason: "4 changed since it was analysed before"},
-		"a record that was taken away": {before: func(l *folderLedger) { l.analyze() }, spoil: func(l *folderLedger, key string) {
-			l.remove(key)
-		}, want: inconclusive, gate: "completes", reason: "4 changed since it was analysed before"},
+			l.Replace(key, "5f1c7a52-8f3e-4f0e-9a53-0f2c3a9d9c11", "5f1c7a52-8f3e-4f0e-9a53-0f2c3a9d9c12")
+		}, want: fixture.Inconclusive, gate: "completes", reason: "4 not part of this experiment"},
+		"a record that was changed": {before: func(l *folderLedger) { l.Analyze() }, spoil: func(l *folderLedger, key string) {
+			l.Replace(key, `"durationSeconds":`, `"durationSeconds":1`)
+		}, want: fixture.Inconclusive, gate: "completes", reason: "4 changed since it was analysed before"},
+		"a record that was taken away": {before: func(l *folderLedger) { l.Analyze() }, spoil: func(l *folderLedger, key string) {
+			l.Remove(key)
+		}, want: fixture.Inconclusive, gate: "completes", reason: "4 changed since it was analysed before"},
 		"a record that was taken away, of a share that is reached without it": {
 			gates:  []assayv1alpha1.Gate{{Name: "done", Op: assayv1alpha1.Completes, Bound: "0.9"}},
-			before: func(l *folderLedger) { l.analyze() }, spoil: func(l *folderLedger, key string) { l.remove(key) },
-			want: inconclusive, gate: "gain", reason: "was there when the run was analysed before, and is gone or was changed",
+			before: func(l *folderLedger) { l.Analyze() }, spoil: func(l *folderLedger, key string) { l.Remove(key) },
+			want: fixture.Inconclusive, gate: "gain", reason: "was there when the run was analysed before, and is gone or was changed",
 		},
 		"a record that another execution also has, and that was taken away": {before: twice, spoil: func(l *folderLedger, key string) {
-			l.remove(key)
-		}, want: inconclusive, gate: "gain", reason: "is gone or was changed"},
+			l.Remove(key)
+		}, want: fixture.Inconclusive, gate: "gain", reason: "is gone or was changed"},
 		"a record that another execution also has, and that was changed": {before: twice, spoil: func(l *folderLedger, key string) {
-			l.replace(key, `"durationSeconds":`, `"durationSeconds":1`)
-		}, want: inconclusive, gate: "done", reason: "is gone or was changed",
+			l.Replace(key, `"durationSeconds":`, `"durationSeconds":1`)
+		}, want: fixture.Inconclusive, gate: "done", reason: "is gone or was changed",
 			gates: []assayv1alpha1.Gate{{Name: "done", Op: assayv1alpha1.Completes, Bound: "0.9"}}},
 		"a record that another execution also has, and that nobody can read any more": {before: twice,
-			spoil: func(l *folderLedger, key string) { l.write(key, []byte("{")) },
-			want:  inconclusive, gate: "gain", reason: "is gone or was changed"},
+			spoil: func(l *folderLedger, key string) { l.Write(key, []byte("{")) },
+			want:  fixture.Inconclusive, gate: "gain", reason: "is gone or was changed"},
 		"one that another execution cannot read is a loss": {spoil: func(l *folderLedger, key string) {
-			l.write(strings.Replace(key, "/pod-", "/pod-copy-", 1), []byte("{"))
-		}, want: goes, warning: "4 of no use in another execution"},
+			l.Write(strings.Replace(key, "/pod-", "/pod-copy-", 1), []byte("{"))
+		}, want: fixture.Go, warning: "4 of no use in another execution"},
 		"a record that another execution also has": {spoil: func(l *folderLedger, key string) {
-			l.write(strings.Replace(key, "/pod-", "/pod-copy-", 1), l.read(key))
-		}, want: goes},
+			l.Write(strings.Replace(key, "/pod-", "/pod-copy-", 1), l.Read(key))
+		}, want: fixture.Go},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := folderLedgerOf(t, 10, append(c.gates, gainAt8("1.5"))...)
+			l := folderLedgerOf(t, 10, append(c.gates, fixture.GainAt8("1.5"))...)
 			if c.before != nil {
 				c.before(l)
 			}
 			left := 4
-			for _, key := range l.attempts() {
-				if left > 0 && bytes.Contains(l.read(key), []byte(cmp.Or(c.arm, arm))) {
+			for _, key := range l.Attempts() {
+				if left > 0 && bytes.Contains(l.Read(key), []byte(cmp.Or(c.arm, arm))) {
 					left--
 					c.spoil(l, key)
 				}
 			}
-			got := l.analyze()
+			got := l.Analyze()
 			at := slices.IndexFunc(got.Candidates, func(c analysis.Candidate) bool { return c.Name == "fused-m4r" })
 			if got.Candidates[at].Verdict != c.want {
 				t.Errorf("%s: %s, want %s", got.Candidates[at].Verdict, got.Candidates[at].Reason, c.want)
@@ -355,7 +248,7 @@ func TestTrialsWithoutAUsableRecordAreNoSuccess(t *testing.T) {
 			if !slices.ContainsFunc(got.Warnings, func(w string) bool { return strings.Contains(w, c.warning) }) && c.warning != "" {
 				t.Errorf("warnings %q, want one with %q", got.Warnings, c.warning)
 			}
-			checkInvariants(t, got)
+			fixture.CheckInvariants(t, got)
 		})
 	}
 }

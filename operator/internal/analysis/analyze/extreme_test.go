@@ -1,4 +1,4 @@
-package analyze
+package analyze_test
 
 import (
 	"encoding/json"
@@ -13,6 +13,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -34,18 +35,18 @@ func TestAnAnalysisCanBeWrittenWhateverItsAttemptsSay(t *testing.T) {
 				t.Run(field+" "+value, func(t *testing.T) {
 					l, changed := newFolderLedger(t), 0
 					pattern := regexp.MustCompile(`"` + field + `": ?("[^"]*"|[^,}\]]*)`)
-					for i, key := range l.attempts() {
-						raw := l.read(key)
+					for i, key := range l.Attempts() {
+						raw := l.Read(key)
 						if i%every == 0 {
 							changed += len(pattern.FindAll(raw, -1))
 							raw = pattern.ReplaceAll(raw, []byte(`"`+field+`":`+value))
 						}
-						l.write(key, regexp.MustCompile(`"soft": ?\{`).ReplaceAll(raw, []byte(`"soft":{"nodeName":"node-a",`)))
+						l.Write(key, regexp.MustCompile(`"soft": ?\{`).ReplaceAll(raw, []byte(`"soft":{"nodeName":"node-a",`)))
 					}
 					if changed == 0 {
 						t.Fatalf("no attempt has %s", field)
 					}
-					result := l.analyze()
+					result := l.Analyze()
 					raw, err := json.Marshal(result)
 					if err != nil {
 						t.Fatal(err)
@@ -63,12 +64,12 @@ func TestAnAnalysisCanBeWrittenWhateverItsAttemptsSay(t *testing.T) {
 // verdict: a program could keep it from being NoGo.
 func TestAnAnalysisIsReadWhateverProgramsSayOfThemselves(t *testing.T) {
 	const most = 10 * time.Second
-	crowded := func(spec *runSpec) {
+	crowded := func(spec *fixture.RunSpec) {
 		spec.Sweep = &assayv1alpha1.Sweep{Axes: []assayv1alpha1.SweepAxis{{Name: "size", Values: []string{"1", "2"}}}}
 		spec.Design.Blocks = assayv1alpha1.Blocks{Min: 250, Max: 250}
 		spec.Budget.Trials = 100_000
 	}
-	median := func(spec *runSpec) { spec.Gates[0].Statistic = assayv1alpha1.StatisticP50 }
+	median := func(spec *fixture.RunSpec) { spec.Gates[0].Statistic = assayv1alpha1.StatisticP50 }
 	named := func(result *record.Result, i int) *record.Result {
 		for phase := range 64 {
 			result.Phases = append(result.Phases, record.Phase{Name: fmt.Sprintf("a%dTo%d", i, phase), Samples: []float64{1}})
@@ -76,7 +77,7 @@ func TestAnAnalysisIsReadWhateverProgramsSayOfThemselves(t *testing.T) {
 		return result
 	}
 	for name, c := range map[string]struct {
-		edit func(*runSpec)
+		edit func(*fixture.RunSpec)
 		says func(i int, a *record.Attempt, result *record.Result)
 	}{
 		"a build that has a long name in every trial": {nil, func(i int, _ *record.Attempt, result *record.Result) {
@@ -121,7 +122,7 @@ func TestAnAnalysisIsReadWhateverProgramsSayOfThemselves(t *testing.T) {
 				}
 			}
 			began := time.Now()
-			result := Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
+			result := analyze.Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
 			if took := time.Since(began); took > most {
 				t.Errorf("it took %s", took)
 			}
@@ -132,7 +133,7 @@ func TestAnAnalysisIsReadWhateverProgramsSayOfThemselves(t *testing.T) {
 			if _, err := analysis.Parse(raw); err != nil {
 				t.Errorf("%d bytes: %v", len(raw), err)
 			}
-			if result.Verdict == goes {
+			if result.Verdict == fixture.Go {
 				t.Errorf("%s of a candidate that is slower", result.Verdict)
 			}
 		})

@@ -1,4 +1,4 @@
-package analyze
+package analyze_test
 
 import (
 	"fmt"
@@ -8,9 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	"github.com/google/go-cmp/cmp"
 
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -20,27 +23,27 @@ import (
 func TestNoVerdictRestsOnClocksThatAgree(t *testing.T) {
 	for seed := range uint64(30) {
 		random := rand.New(rand.NewPCG(seed, 42))
-		run := simulated(t, 6, fixture.Machine{Seed: seed, Seconds: fixture.ScanSeconds, Noise: quiet}, nil)
+		run := analyzed.SimulateScan(t, 6, fixture.Machine{Seed: seed, Seconds: fixture.ScanSeconds, Noise: fixture.QuietNoise}, nil)
 		began := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 		leases := record.Leases{Known: true}
 		ahead := map[string]time.Duration{}
-		for i := range run.waves[0].Blocks {
+		for i := range run.Waves[0].Blocks {
 			lease := record.Lease{Node: fmt.Sprintf("node-%d", i%3), Token: 7}
-			run.waves[0].Blocks[i].Lease = &lease
+			run.Waves[0].Blocks[i].Lease = &lease
 			if _, known := ahead[lease.Node]; !known {
 				ahead[lease.Node] = []time.Duration{0, time.Duration(random.Int64N(int64(2*time.Hour))) - time.Hour}[random.IntN(2)]
-				leases.Taken = append(leases.Taken, record.LeaseTaken{Run: run.exp.Run, Lease: lease, AcquiredAt: began})
-				leases.Ends = append(leases.Ends, record.LeaseEnd{Run: run.exp.Run, Lease: lease, EndedAt: began.Add(time.Hour), Reason: "released"})
+				leases.Taken = append(leases.Taken, record.LeaseTaken{Run: run.Exp.Run, Lease: lease, AcquiredAt: began})
+				leases.Ends = append(leases.Ends, record.LeaseEnd{Run: run.Exp.Run, Lease: lease, EndedAt: began.Add(time.Hour), Reason: "released"})
 			}
 		}
 		looked := seed%2 == 0
 		judge := func(skewed bool) *analysis.Analysis {
-			attempts := slices.Clone(run.attempts)
+			attempts := slices.Clone(run.Attempts)
 			var again []record.Attempt
 			for i := range attempts {
 				a := &attempts[i]
-				block := slices.IndexFunc(run.waves[0].Blocks, func(b record.Block) bool { return b.ID == a.Block })
-				a.Lease, a.Kept = run.waves[0].Blocks[block].Lease, &record.Kept{Clock: &record.Clock{UncertaintySeconds: 0.5}}
+				block := slices.IndexFunc(run.Waves[0].Blocks, func(b record.Block) bool { return b.ID == a.Block })
+				a.Lease, a.Kept = run.Waves[0].Blocks[block].Lease, &record.Kept{Clock: &record.Clock{UncertaintySeconds: 0.5}}
 				if looked {
 					a.Kept.Lease = record.LeaseHeld
 				}
@@ -59,7 +62,7 @@ func TestNoVerdictRestsOnClocksThatAgree(t *testing.T) {
 					again = append(again, late)
 				}
 			}
-			return Evidence(run.exp, record.Evidence{Waves: run.waves, Attempts: append(attempts, again...), Leases: leases}, 0)
+			return analyze.Evidence(run.Exp, record.Evidence{Waves: run.Waves, Attempts: append(attempts, again...), Leases: leases}, 0)
 		}
 		want, got := judge(false), judge(true)
 		off := 0
@@ -91,12 +94,12 @@ func TestNoVerdictRestsOnClocksThatAgree(t *testing.T) {
 
 // A block that ran twice counts by the execution that was alone on its node, even if the other one has more trials.
 func TestAStaleExecutionDoesNotStandInForAGoodOne(t *testing.T) {
-	run := simulated(t, 3, fixture.Machine{Seed: 3, Seconds: fixture.ScanSeconds, Noise: quiet}, nil)
+	run := analyzed.SimulateScan(t, 3, fixture.Machine{Seed: 3, Seconds: fixture.ScanSeconds, Noise: fixture.QuietNoise}, nil)
 	lease := record.Lease{Node: "node-a", Token: 1}
 	ended := time.Unix(2000, 0)
 	var late []record.Attempt
-	for i := range run.attempts {
-		a := &run.attempts[i]
+	for i := range run.Attempts {
+		a := &run.Attempts[i]
 		a.Lease, a.StartedAt = &lease, time.Unix(1000, 0)
 		if a.Block == "w000-b0001" {
 			again := *a
@@ -104,15 +107,15 @@ func TestAStaleExecutionDoesNotStandInForAGoodOne(t *testing.T) {
 			late = append(late, again)
 		}
 	}
-	for i := range run.waves[0].Blocks {
-		run.waves[0].Blocks[i].Lease = &lease
+	for i := range run.Waves[0].Blocks {
+		run.Waves[0].Blocks[i].Lease = &lease
 	}
-	run.attempts = slices.DeleteFunc(run.attempts, func(a record.Attempt) bool { return a.Block == "w000-b0001" && a.Slot > 3 && !a.Warmup })
-	run.attempts = append(run.attempts, late...)
+	run.Attempts = slices.DeleteFunc(run.Attempts, func(a record.Attempt) bool { return a.Block == "w000-b0001" && a.Slot > 3 && !a.Warmup })
+	run.Attempts = append(run.Attempts, late...)
 	leases := record.Leases{
-		Known: true, Taken: []record.LeaseTaken{{Run: run.exp.Run, Lease: lease}}, Ends: []record.LeaseEnd{{Run: run.exp.Run, Lease: lease, EndedAt: ended}},
+		Known: true, Taken: []record.LeaseTaken{{Run: run.Exp.Run, Lease: lease}}, Ends: []record.LeaseEnd{{Run: run.Exp.Run, Lease: lease, EndedAt: ended}},
 	}
-	got := Evidence(run.exp, record.Evidence{Waves: run.waves, Attempts: run.attempts, Leases: leases}, 0)
+	got := analyze.Evidence(run.Exp, record.Evidence{Waves: run.Waves, Attempts: run.Attempts, Leases: leases}, 0)
 	if want := 2*24 + 4; got.Trials.Used != want {
 		t.Errorf("%d used, want %d: the four trials of the block that were in time, and none that was late", got.Trials.Used, want)
 	}

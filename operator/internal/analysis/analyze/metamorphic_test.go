@@ -1,4 +1,4 @@
-package analyze
+package analyze_test
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"assay.dev/assay/operator/internal/fixture/analyzed"
 
 	"k8s.io/utils/ptr"
 
@@ -32,10 +34,10 @@ func anyScenario(random *rand.Rand) fixture.Scenario {
 }
 
 // anyRun is one of it, of two arms with a gate on their ratio and one on the candidate's time.
-func anyRun(t *testing.T, random *rand.Rand, unit string) *simulatedRun {
+func anyRun(t *testing.T, random *rand.Rand, unit string) *analyzed.Run {
 	t.Helper()
 	scenario, blocks := anyScenario(random), int32(3+random.IntN(14))
-	exp, err := fixture.PairExperiment(func(spec *runSpec) {
+	exp, err := fixture.PairExperiment(func(spec *fixture.RunSpec) {
 		spec.Design.Blocks = assayv1alpha1.Blocks{Min: blocks, Max: blocks}
 		spec.Design.BlockCorrelation = []string{"", "", "0.5"}[random.IntN(3)]
 		spec.Gates = append(spec.Gates, assayv1alpha1.Gate{Name: "fast", Metric: "time", Op: assayv1alpha1.AtMost, Bound: "1s"})
@@ -53,34 +55,13 @@ func anyRun(t *testing.T, random *rand.Rand, unit string) *simulatedRun {
 		t.Fatal(err)
 	}
 	effect := []float64{-0.02, 0, 0.01, 0.02, 0.1}[random.IntN(5)]
-	l := &simulatedRun{exp: exp, waves: []record.Wave{*wave}}
-	l.attempts = fixture.NewWorld(scenario, effect, random.Uint64(), 1).Run(exp, wave)
-	for i := range l.attempts {
-		l.attempts[i].Result.Metrics["time"].Unit = unit
+	l := &analyzed.Run{Exp: exp, Waves: []record.Wave{*wave}}
+	l.Attempts = fixture.NewWorld(scenario, effect, random.Uint64(), 1).Run(exp, wave)
+	for i := range l.Attempts {
+		l.Attempts[i].Result.Metrics["time"].Unit = unit
 	}
-	exp.Plan.Gates[1].Bound = ptr.To(*l.attempts[0].Result.Metrics["time"].Value * (0.95 + 0.1*random.Float64()))
+	exp.Plan.Gates[1].Bound = ptr.To(*l.Attempts[0].Result.Metrics["time"].Value * (0.95 + 0.1*random.Float64()))
 	return l
-}
-
-// rewritten is the same run in other words: a copy of which everything may be changed.
-func (l *simulatedRun) rewritten(change func(exp *experiment.Experiment, wave *record.Wave, a *record.Attempt)) *simulatedRun {
-	exp, wave := *l.exp, l.waves[0]
-	exp.Arms, exp.Plan.Gates = append([]record.Arm{}, exp.Arms...), append([]experiment.Gate{}, exp.Plan.Gates...)
-	exp.Plan.Metrics = append([]experiment.Metric{}, exp.Plan.Metrics...)
-	wave.Arms, wave.Blocks = append([]record.Arm{}, wave.Arms...), append([]record.Block{}, wave.Blocks...)
-	change(&exp, &wave, nil)
-	out := &simulatedRun{exp: &exp, waves: []record.Wave{wave}}
-	for _, attempt := range l.attempts {
-		result := *attempt.Result
-		result.Metrics = map[string]*record.Metric{}
-		for name, metric := range attempt.Result.Metrics {
-			result.Metrics[name] = &record.Metric{Unit: metric.Unit, Value: ptr.To(*metric.Value)}
-		}
-		attempt.Result = &result
-		change(nil, nil, &attempt)
-		out.attempts = append(out.attempts, attempt)
-	}
-	return out
 }
 
 // A verdict is of what was measured: what arms and nodes are called, when it was and in which unit it is written changes nothing, and
@@ -144,23 +125,26 @@ func TestAVerdictIsOfWhatWasMeasuredAndNotOfHowItIsWritten(t *testing.T) {
 		}, func(x float64) float64 { return 1 / x }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			decided := 0
-			for run := range 250 {
+			runs, decided := 250, 0
+			if testing.Short() {
+				runs = 10
+			}
+			for run := range runs {
 				l := anyRun(t, random, c.unit)
-				l.exp.Plan.Gates = l.exp.Plan.Gates[:c.gates]
-				before, after := l.analyze(), l.rewritten(c.change).analyze()
+				l.Exp.Plan.Gates = l.Exp.Plan.Gates[:c.gates]
+				before, after := l.Analyze(), l.Rewrite(c.change).Analyze()
 				for i, turned := range []func(float64) float64{c.estimate, c.level}[:c.gates] {
 					a, b := &before.Gates[i], &after.Gates[i]
 					if a.Outcome != b.Outcome || !alikeTurned(a.Estimate, b.Estimate, turned) {
-						t.Fatalf("run %d of %s on %+v: %s: %s, and then %s: %s", run, a.Gate, l.waves[0].Blocks[0].Lease, a.Outcome, a.Message, b.Outcome,
+						t.Fatalf("run %d of %s on %+v: %s: %s, and then %s: %s", run, a.Gate, l.Waves[0].Blocks[0].Lease, a.Outcome, a.Message, b.Outcome,
 							b.Message)
 					}
-					if a.Outcome == goes || a.Outcome == noGo {
+					if a.Outcome == fixture.Go || a.Outcome == fixture.NoGo {
 						decided++
 					}
 				}
 			}
-			if decided < 50 {
+			if decided < runs/5 {
 				t.Errorf("only %d gates were decided", decided)
 			}
 		})

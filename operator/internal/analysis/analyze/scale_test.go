@@ -1,4 +1,4 @@
-package analyze
+package analyze_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/ledger"
@@ -24,6 +25,9 @@ const ledgerOfTenThousand = "ASSAY_TEST_LEDGER"
 // TestTenThousandAttempts reads and judges a ledger of 10,000 attempts of 30 samples each in a process of its own, on one
 // core, and holds the time and the memory it takes to the figures that the project claims.
 func TestTenThousandAttempts(t *testing.T) {
+	if testing.Short() && os.Getenv(ledgerOfTenThousand) == "" {
+		t.Skip("measures time and memory: runs in the long form")
+	}
 	if url := os.Getenv(ledgerOfTenThousand); url != "" {
 		judgeLedger(t, url)
 		return
@@ -82,7 +86,7 @@ func TestBlocksBeyondFourDigits(t *testing.T) {
 		if i*perWave < first {
 			continue
 		}
-		attempts = append(attempts, fixture.Machine{Seed: uint64(i), Noise: quiet, Seconds: fixture.ScanSeconds, Samples: 2}.Run(exp, wave)...)
+		attempts = append(attempts, fixture.Machine{Seed: uint64(i), Noise: fixture.QuietNoise, Seconds: fixture.ScanSeconds, Samples: 2}.Run(exp, wave)...)
 	}
 	folder := t.TempDir()
 	writeObjects(t, folder, exp, waves, attempts)
@@ -98,7 +102,7 @@ func TestBlocksBeyondFourDigits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := Evidence(exp, evidence, through)
+	found := analyze.Evidence(exp, evidence, through)
 	if found.Trials.Used != 2*blocks || len(found.Excluded) != 0 || found.ValidBlocks != blocks {
 		t.Errorf("%d trials of %d valid blocks are used, and excluded are %v", found.Trials.Used, found.ValidBlocks, found.Excluded)
 	}
@@ -122,7 +126,7 @@ func writeLedger(t *testing.T, folder string, atLeast int) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	attempts := fixture.Machine{Seed: 1, Noise: quiet, Seconds: fixture.ScanSeconds}.Run(exp, wave)
+	attempts := fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.ScanSeconds}.Run(exp, wave)
 	writeObjects(t, folder, exp, []*record.Wave{wave}, attempts)
 	return len(attempts)
 }
@@ -158,8 +162,8 @@ func judgeLedger(t *testing.T, url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := Evidence(exp, evidence, 0)
-	if found.Trials.Attempts < 10000 || found.Verdict != goes {
+	found := analyze.Evidence(exp, evidence, 0)
+	if found.Trials.Attempts < 10000 || found.Verdict != fixture.Go {
 		t.Fatalf("%d attempts, verdict %s", found.Trials.Attempts, found.Verdict)
 	}
 	if _, err := json.Marshal(found); err != nil {
@@ -185,8 +189,8 @@ func TestHandWrittenLedger(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := Evidence(exp, evidence, 0)
-	if found.Verdict != goes || found.Best != "new" || len(found.Excluded) != 0 || found.Trials.Used != 6 {
+	found := analyze.Evidence(exp, evidence, 0)
+	if found.Verdict != fixture.Go || found.Best != "new" || len(found.Excluded) != 0 || found.Trials.Used != 6 {
 		t.Errorf("verdict %s, best %q, excluded %v, %+v", found.Verdict, found.Best, found.Excluded, found.Trials)
 	}
 	// By hand nobody writes noise readings, and the analysis says that it had none; nor had this one a confidence of its gates.

@@ -1,10 +1,11 @@
-package analyze
+package analyze_test
 
 import (
 	"math"
 	"testing"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	"github.com/google/go-cmp/cmp"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -13,31 +14,15 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// asHistogram records samples in nanoseconds, as the harness does.
-func asHistogram(t *testing.T, samples []float64) *record.Histogram {
-	t.Helper()
-	h := hdrhistogram.New(1, 3_600_000_000_000, 3)
-	for _, s := range samples {
-		if err := h.RecordValue(int64(s * 1e9)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	encoded, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &record.Histogram{Encoding: "hdr-v2-deflate-base64", Scale: 1e-9, Count: h.TotalCount(), Data: string(encoded)}
-}
-
 func TestHistogramsGiveTheSameAnswersAsSamples(t *testing.T) {
-	gate := assayv1alpha1.Gate{Name: "tail", Metric: "latency", Statistic: "p95", At: at8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05"}
-	l := simulated(t, 8, fixture.Machine{Seed: 1, Noise: quiet}, gates(gate))
-	samples := l.analyze()
-	for i := range l.attempts {
-		metrics := l.attempts[i].Result.Metrics
-		metrics["latency"] = &record.Metric{Unit: "s", Histogram: asHistogram(t, metrics["latency"].Samples)}
+	gate := assayv1alpha1.Gate{Name: "tail", Metric: "latency", Statistic: "p95", At: fixture.At8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05"}
+	l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, fixture.WithGates(gate))
+	samples := l.Analyze()
+	for i := range l.Attempts {
+		metrics := l.Attempts[i].Result.Metrics
+		metrics["latency"] = &record.Metric{Unit: "s", Histogram: fixture.AsHistogram(t, metrics["latency"].Samples)}
 	}
-	histograms := l.analyze()
+	histograms := l.Analyze()
 	if len(histograms.Excluded) > 0 {
 		t.Fatal(histograms.Excluded)
 	}
@@ -56,7 +41,7 @@ func TestHistogramsGiveTheSameAnswersAsSamples(t *testing.T) {
 }
 
 func TestHistogramThatLiesAboutItsCountIsRefused(t *testing.T) {
-	h := asHistogram(t, []float64{1e-3, 2e-3})
+	h := fixture.AsHistogram(t, []float64{1e-3, 2e-3})
 	h.Count = 3
 	if err := (trial.Histograms{}).Decode(h); err == nil {
 		t.Error("was accepted")

@@ -1,81 +1,22 @@
-package analyze
+package analyze_test
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/fixture"
-	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
 )
-
-// edit changes the experiment, and the digest that names it everywhere.
-func (l *folderLedger) edit(from, to string) {
-	l.replace("experiment.json", from, to)
-	var frozen struct{ Digest string }
-	raw := l.read("experiment.json")
-	if json.Unmarshal(raw, &frozen) != nil {
-		return // It cannot be read, and says so.
-	}
-	_, err := l.open()
-	if err == nil {
-		return
-	}
-	said := regexp.MustCompile(`the content has (sha256:[0-9a-f]{64})`).FindStringSubmatch(err.Error())
-	if said == nil {
-		return // Something else is wrong with it.
-	}
-	if err := filepath.WalkDir(l.folder, func(path string, entry os.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(path, bytes.ReplaceAll(data, []byte(frozen.Digest), []byte(said[1])), 0o644)
-	}); err != nil {
-		l.t.Fatal(err)
-	}
-}
-
-// byHand leaves out of the experiment what a person who writes one leaves out.
-func (l *folderLedger) byHand() {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(l.read(ledger.ExperimentKey), &fields); err != nil {
-		l.t.Fatal(err)
-	}
-	delete(fields, "api")
-	delete(fields, "plan")
-	raw, err := json.Marshal(fields)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	l.write(ledger.ExperimentKey, raw)
-	l.edit(`"schema"`, `"schema"`)
-}
-
-// open reads the experiment as assay analyze does.
-func (l *folderLedger) open() (ledger.Store, error) {
-	store, err := ledger.Open(context.Background(), ledger.FolderURL(l.folder), ledger.Options{})
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	_, err = ledger.ReadExperiment(context.Background(), store)
-	return store, err
-}
 
 func TestAnExperimentThatMeansNothingIsNamed(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, says string }{
@@ -110,8 +51,8 @@ func TestAnExperimentThatMeansNothingIsNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newFolderLedger(t)
-			l.edit(c.from, c.to)
-			if _, err := l.open(); err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "experiment.json") {
+			l.Edit(c.from, c.to)
+			if _, err := l.Open(); err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "experiment.json") {
 				t.Errorf("%v, want an error with %q", err, c.says)
 			}
 		})
@@ -140,13 +81,13 @@ func TestAnExperimentByHandThatMeansNothingIsNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newFolderLedger(t)
-			l.byHand()
-			l.edit(`"parity":"Required",`, ``)
-			if _, err := l.open(); err != nil {
+			l.ByHand()
+			l.Edit(`"parity":"Required",`, ``)
+			if _, err := l.Open(); err != nil {
 				t.Fatal(err)
 			}
-			l.edit(c.from, c.to)
-			if _, err := l.open(); err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "experiment.json") {
+			l.Edit(c.from, c.to)
+			if _, err := l.Open(); err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "experiment.json") {
 				t.Errorf("%v, want an error with %q", err, c.says)
 			}
 		})
@@ -159,100 +100,100 @@ func TestWhatTheLedgerLacksOrContradictsIsNamed(t *testing.T) {
 		spoil func(*folderLedger)
 		says  string // Part of an exclusion or a warning.
 	}{
-		"an absent gateConfidence": {func(l *folderLedger) { l.byHand(); l.edit(`,"gateConfidence":"0.995"`, ``) }, "spec.design.gateConfidence is absent"},
-		"a missing attempt":        {func(l *folderLedger) { l.remove(trial) }, "1 missing), first w000-b0001-s00003"},
+		"an absent gateConfidence": {func(l *folderLedger) { l.ByHand(); l.Edit(`,"gateConfidence":"0.995"`, ``) }, "spec.design.gateConfidence is absent"},
+		"a missing attempt":        {func(l *folderLedger) { l.Remove(trial) }, "1 missing), first w000-b0001-s00003"},
 		"Succeeded beside an exit code": {
-			func(l *folderLedger) { l.replace(trial, `"exitCode":0`, `"exitCode":3`) }, "outcome is Succeeded and exitCode 3",
+			func(l *folderLedger) { l.Replace(trial, `"exitCode":0`, `"exitCode":3`) }, "outcome is Succeeded and exitCode 3",
 		},
-		"Succeeded beside a signal": {func(l *folderLedger) { l.replace(trial, `"exitCode":0`, `"signal":9`) }, "outcome is Succeeded and signal 9"},
+		"Succeeded beside a signal": {func(l *folderLedger) { l.Replace(trial, `"exitCode":0`, `"signal":9`) }, "outcome is Succeeded and signal 9"},
 		"Failed beside a result": {
-			func(l *folderLedger) { l.replace(trial, `"outcome":"Succeeded"`, `"outcome":"Failed"`) }, "exitCode is 0 and there is a result",
+			func(l *folderLedger) { l.Replace(trial, `"outcome":"Succeeded"`, `"outcome":"Failed"`) }, "exitCode is 0 and there is a result",
 		},
 		"NotStarted beside a result": {
-			func(l *folderLedger) { l.replace(trial, `"outcome":"Succeeded"`, `"outcome":"NotStarted"`) }, "it did start, and counts as failed",
+			func(l *folderLedger) { l.Replace(trial, `"outcome":"Succeeded"`, `"outcome":"NotStarted"`) }, "it did start, and counts as failed",
 		},
-		"an unknown outcome":   {func(l *folderLedger) { l.replace(trial, `"outcome":"Succeeded"`, `"outcome":"Fine"`) }, "$.outcome"},
-		"an unknown isolation": {func(l *folderLedger) { l.replace(trial, `"level":"ExclusiveCPUs"`, `"level":"Alone"`) }, "$.isolation.level"},
+		"an unknown outcome":   {func(l *folderLedger) { l.Replace(trial, `"outcome":"Succeeded"`, `"outcome":"Fine"`) }, "$.outcome"},
+		"an unknown isolation": {func(l *folderLedger) { l.Replace(trial, `"level":"ExclusiveCPUs"`, `"level":"Alone"`) }, "$.isolation.level"},
 		"an unknown purpose": {
-			func(l *folderLedger) { l.replace("waves/000/wave.json", `"purpose":"screen"`, `"purpose":"show"`) }, "$.purpose",
+			func(l *folderLedger) { l.Replace("waves/000/wave.json", `"purpose":"screen"`, `"purpose":"show"`) }, "$.purpose",
 		},
-		"an unknown field": {func(l *folderLedger) { l.replace(trial, `"slot":3`, `"slot":3,"slat":4`) }, "slat"},
+		"an unknown field": {func(l *folderLedger) { l.Replace(trial, `"slot":3`, `"slot":3,"slat":4`) }, "slat"},
 		"a number of 1e300": {func(l *folderLedger) {
-			l.replace(trial, `"latency":{"unit":"s","samples":[`, `"latency":{"unit":"s","samples":[1e300,`)
+			l.Replace(trial, `"latency":{"unit":"s","samples":[`, `"latency":{"unit":"s","samples":[1e300,`)
 		}, "allowed are 0 and magnitudes"},
 		"a number beyond JSON's": {
 			func(l *folderLedger) {
-				l.replace(trial, `"latency":{"unit":"s","samples":[`, `"latency":{"unit":"s","samples":[1e999,`)
+				l.Replace(trial, `"latency":{"unit":"s","samples":[`, `"latency":{"unit":"s","samples":[1e999,`)
 			}, "w000-b0001-s00003",
 		},
 		"a negative time": {func(l *folderLedger) {
-			l.replace(trial, `"latency":{"unit":"s","samples":[`, `"latency":{"unit":"s","samples":[-1,`)
+			l.Replace(trial, `"latency":{"unit":"s","samples":[`, `"latency":{"unit":"s","samples":[-1,`)
 		}, "negative time"},
-		"a negative duration": {func(l *folderLedger) { l.replace(trial, `"durationSeconds":`, `"durationSeconds":-`) }, "$.durationSeconds"},
+		"a negative duration": {func(l *folderLedger) { l.Replace(trial, `"durationSeconds":`, `"durationSeconds":-`) }, "$.durationSeconds"},
 		"a duration far shorter than the samples": {
 			func(l *folderLedger) {
-				l.write(trial, regexp.MustCompile(`"durationSeconds":[0-9.]+`).ReplaceAll(l.read(trial), []byte(`"durationSeconds":0.001`)))
+				l.Write(trial, regexp.MustCompile(`"durationSeconds":[0-9.]+`).ReplaceAll(l.Read(trial), []byte(`"durationSeconds":0.001`)))
 			}, "contradicts the runner's readings in 1 trials: pod-",
 		},
 		"an object too large": {
-			func(l *folderLedger) { l.write(trial, make([]byte, 64<<20+1)) }, "it has 67108865 bytes and at most 67108864 are read",
+			func(l *folderLedger) { l.Write(trial, make([]byte, 64<<20+1)) }, "it has 67108865 bytes and at most 67108864 are read",
 		},
 		"a block that is there twice": {
-			func(l *folderLedger) { l.replace("waves/000/wave.json", `"id":"w000-b0002"`, `"id":"w000-b0001"`) },
+			func(l *folderLedger) { l.Replace("waves/000/wave.json", `"id":"w000-b0002"`, `"id":"w000-b0001"`) },
 			`blocks[2].id "w000-b0001" is used twice`,
 		},
 		"a slot of no cell": {
-			func(l *folderLedger) { l.replace("waves/000/wave.json", `"warmup":[0,`, `"warmup":[99,`) }, "has cell 99 in slot 0",
+			func(l *folderLedger) { l.Replace("waves/000/wave.json", `"warmup":[0,`, `"warmup":[99,`) }, "has cell 99 in slot 0",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newFolderLedger(t)
 			c.spoil(l)
-			got := l.analyze()
+			got := l.Analyze()
 			named := func(text string) bool { return strings.Contains(text, c.says) }
 			if !slices.ContainsFunc(got.Warnings, named) &&
 				!slices.ContainsFunc(got.Excluded, func(e analysis.Exclusion) bool { return named(e.Attempt + " " + e.Reason) }) {
 				t.Errorf("excluded %+v, warnings %q: want %q", got.Excluded, got.Warnings, c.says)
 			}
 			// The list of what was read can be read again.
-			l.analyze()
+			l.Analyze()
 		})
 	}
 }
 
 func TestAMissingWaveIsNamedAndDecidesNothing(t *testing.T) {
-	for name, spoil := range map[string]func(*simulatedRun){
-		"the plan and all of it": func(l *simulatedRun) {
-			l.waves = slices.Delete(l.waves, 1, 2)
-			l.keepOnly(func(a record.Attempt) bool { return a.Wave != 1 })
+	for name, spoil := range map[string]func(*analyzed.Run){
+		"the plan and all of it": func(l *analyzed.Run) {
+			l.Waves = slices.Delete(l.Waves, 1, 2)
+			l.Retain(func(a record.Attempt) bool { return a.Wave != 1 })
 		},
-		"the plan": func(l *simulatedRun) { l.waves = slices.Delete(l.waves, 1, 2) },
-		"the plans and one wave's attempts": func(l *simulatedRun) {
-			l.waves = nil
-			l.keepOnly(func(a record.Attempt) bool { return a.Wave != 1 })
+		"the plan": func(l *analyzed.Run) { l.Waves = slices.Delete(l.Waves, 1, 2) },
+		"the plans and one wave's attempts": func(l *analyzed.Run) {
+			l.Waves = nil
+			l.Retain(func(a record.Attempt) bool { return a.Wave != 1 })
 		},
-		"the newest plan": func(l *simulatedRun) { l.waves = l.waves[:2] },
+		"the newest plan": func(l *analyzed.Run) { l.Waves = l.Waves[:2] },
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := pair(t, 0.94, nil)
+			l := analyzed.SimulatePair(t, 0.94, nil)
 			world := fixture.NewWorld(fixture.Scenarios()[0], -0.06, 1, 2)
 			for number := 1; number < 3; number++ {
-				wave, err := fixture.Wave(l.exp, number, 10*number, 10)
+				wave, err := fixture.Wave(l.Exp, number, 10*number, 10)
 				if err != nil {
 					t.Fatal(err)
 				}
-				l.attempts = append(l.attempts, world.Run(l.exp, wave)...)
-				l.waves = append(l.waves, *wave)
+				l.Attempts = append(l.Attempts, world.Run(l.Exp, wave)...)
+				l.Waves = append(l.Waves, *wave)
 			}
 			through := func() *analysis.Analysis {
-				return Evidence(l.exp, record.Evidence{Waves: l.waves, Attempts: l.attempts}, 2)
+				return analyze.Evidence(l.Exp, record.Evidence{Waves: l.Waves, Attempts: l.Attempts}, 2)
 			}
-			if got := through(); got.Verdict != goes {
+			if got := through(); got.Verdict != fixture.Go {
 				t.Fatalf("the whole ledger: %s", got.Candidates[0].Reason)
 			}
 			spoil(l)
 			got := through()
-			if got.Verdict != inconclusive || !strings.Contains(got.Candidates[0].Reason, "is missing, cannot be read or contradicts") {
+			if got.Verdict != fixture.Inconclusive || !strings.Contains(got.Candidates[0].Reason, "is missing, cannot be read or contradicts") {
 				t.Errorf("%s: %s", got.Verdict, got.Candidates[0].Reason)
 			}
 			if !slices.ContainsFunc(got.Excluded, func(e analysis.Exclusion) bool { return strings.HasPrefix(e.Attempt, "waves/00") }) {
@@ -265,22 +206,22 @@ func TestAMissingWaveIsNamedAndDecidesNothing(t *testing.T) {
 // The number of a wave is for whoever writes an object to choose: of the waves that are missing before it the first are named.
 func TestAWaveOfAFarNumberTakesNoTimeAndNoRoom(t *testing.T) {
 	const far = 300_000
-	for name, spoil := range map[string]func(*simulatedRun){
-		"an attempt": func(l *simulatedRun) {
-			attempt := l.attempts[0]
+	for name, spoil := range map[string]func(*analyzed.Run){
+		"an attempt": func(l *analyzed.Run) {
+			attempt := l.Attempts[0]
 			attempt.Wave, attempt.Block = far, record.BlockName(far, 0)
 			attempt.Trial = record.TrialName(attempt.Block, 0, false)
 			attempt.ID = "simulated/" + attempt.Trial
-			l.attempts = append(l.attempts, attempt)
+			l.Attempts = append(l.Attempts, attempt)
 		},
-		"a plan that cannot be read": func(l *simulatedRun) {
-			l.problems = append(l.problems, record.Problem{Source: record.Source{Key: record.WaveKey(far)}, Reason: "it is truncated"})
+		"a plan that cannot be read": func(l *analyzed.Run) {
+			l.Problems = append(l.Problems, record.Problem{Source: record.Source{Key: record.WaveKey(far)}, Reason: "it is truncated"})
 		},
 	} {
-		l := pair(t, 0.94, nil)
+		l := analyzed.SimulatePair(t, 0.94, nil)
 		spoil(l)
-		got := Evidence(l.exp, record.Evidence{Waves: l.waves, Attempts: l.attempts, Problems: l.problems}, far)
-		if got.Verdict != inconclusive || !strings.Contains(got.Candidates[0].Reason, "waves/001/wave.json is missing") {
+		got := analyze.Evidence(l.Exp, record.Evidence{Waves: l.Waves, Attempts: l.Attempts, Problems: l.Problems}, far)
+		if got.Verdict != fixture.Inconclusive || !strings.Contains(got.Candidates[0].Reason, "waves/001/wave.json is missing") {
 			t.Errorf("%s: %s: %s", name, got.Verdict, got.Candidates[0].Reason)
 		}
 		if named := len(got.Excluded); named > 200 {
@@ -292,12 +233,12 @@ func TestAWaveOfAFarNumberTakesNoTimeAndNoRoom(t *testing.T) {
 // Outputs that agree and trials that completed are no decision either where a part of the evidence is not there, or is there twice; what
 // differs or failed is one all the same.
 func TestEvidenceThatIsNotWholeIsNoGoOfAnyGate(t *testing.T) {
-	gap := func(l *simulatedRun) {
-		l.problems = append(l.problems, record.Problem{Source: record.Source{Key: record.WaveKey(0)}, Reason: "it is truncated"})
+	gap := func(l *analyzed.Run) {
+		l.Problems = append(l.Problems, record.Problem{Source: record.Source{Key: record.WaveKey(0)}, Reason: "it is truncated"})
 	}
-	twice := func(l *simulatedRun) {
+	twice := func(l *analyzed.Run) {
 		var first *record.Attempt
-		l.each("fused-m4r", func(a *record.Attempt) {
+		l.EachOf("fused-m4r", func(a *record.Attempt) {
 			switch {
 			case a.Warmup:
 			case first == nil:
@@ -307,14 +248,14 @@ func TestEvidenceThatIsNotWholeIsNoGoOfAnyGate(t *testing.T) {
 			}
 		})
 	}
-	wrong := func(l *simulatedRun) {
-		l.each("fused-m4r", func(a *record.Attempt) { a.Result.Parity.Digest = strings.Repeat("f", 64) })
+	wrong := func(l *analyzed.Run) {
+		l.EachOf("fused-m4r", func(a *record.Attempt) { a.Result.Parity.Digest = strings.Repeat("f", 64) })
 	}
-	crash := func(l *simulatedRun) {
-		l.each("fused-m4r", func(a *record.Attempt) { a.Outcome, a.Result, a.ExitCode = record.Failed, nil, ptr.To(1) })
+	crash := func(l *analyzed.Run) {
+		l.EachOf("fused-m4r", func(a *record.Attempt) { a.Outcome, a.Result, a.ExitCode = record.Failed, nil, ptr.To(1) })
 	}
-	type run = []func(*simulatedRun)
-	time := gainAt8("1.1")
+	type run = []func(*analyzed.Run)
+	time := fixture.GainAt8("1.1")
 	outputs, completing := assayv1alpha1.Gate{Op: assayv1alpha1.ParityEqual}, assayv1alpha1.Gate{Op: assayv1alpha1.Completes}
 	for name, c := range map[string]struct {
 		gate  assayv1alpha1.Gate
@@ -322,29 +263,29 @@ func TestEvidenceThatIsNotWholeIsNoGoOfAnyGate(t *testing.T) {
 		want  experiment.Verdict
 		says  string
 	}{
-		"a time, and all of it":                  {time, nil, goes, ""},
-		"a time, and a wave is missing":          {time, run{gap}, inconclusive, "is missing, cannot be read or contradicts"},
-		"outputs, and all of it":                 {outputs, nil, goes, ""},
-		"outputs, and a wave is missing":         {outputs, run{gap}, inconclusive, "is missing, cannot be read"},
-		"outputs, and a trial is there twice":    {outputs, run{twice}, inconclusive, "is a copy of the other"},
-		"outputs that differ, with a gap":        {outputs, run{gap, wrong}, noGo, "gives another output"},
-		"completing, and all of it":              {completing, nil, goes, ""},
-		"completing, and a wave is missing":      {completing, run{gap}, inconclusive, "is missing, cannot be read"},
-		"completing, and a trial is there twice": {completing, run{twice}, inconclusive, "is a copy of the other"},
-		"failures, with a gap":                   {completing, run{gap, crash}, noGo, "trials completed against"},
+		"a time, and all of it":                  {time, nil, fixture.Go, ""},
+		"a time, and a wave is missing":          {time, run{gap}, fixture.Inconclusive, "is missing, cannot be read or contradicts"},
+		"outputs, and all of it":                 {outputs, nil, fixture.Go, ""},
+		"outputs, and a wave is missing":         {outputs, run{gap}, fixture.Inconclusive, "is missing, cannot be read"},
+		"outputs, and a trial is there twice":    {outputs, run{twice}, fixture.Inconclusive, "is a copy of the other"},
+		"outputs that differ, with a gap":        {outputs, run{gap, wrong}, fixture.NoGo, "gives another output"},
+		"completing, and all of it":              {completing, nil, fixture.Go, ""},
+		"completing, and a wave is missing":      {completing, run{gap}, fixture.Inconclusive, "is missing, cannot be read"},
+		"completing, and a trial is there twice": {completing, run{twice}, fixture.Inconclusive, "is a copy of the other"},
+		"failures, with a gap":                   {completing, run{gap, crash}, fixture.NoGo, "trials completed against"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.gate.Name = "g"
-			l := simulated(t, 8, fixture.Machine{Seed: 1, Noise: quiet}, gates(c.gate))
+			l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, fixture.WithGates(c.gate))
 			for _, spoil := range c.spoil {
 				spoil(l)
 			}
-			got := l.analyze()
+			got := l.Analyze()
 			at := slices.IndexFunc(got.Gates, func(g analysis.GateResult) bool { return g.Gate == "g" && g.Candidate == "fused-m4r" })
 			if g := got.Gates[at]; g.Outcome != c.want || !strings.Contains(g.Message, c.says) {
 				t.Errorf("%s: %s, want %s with %q", g.Outcome, g.Message, c.want, c.says)
 			}
-			checkInvariants(t, got)
+			fixture.CheckInvariants(t, got)
 		})
 	}
 }

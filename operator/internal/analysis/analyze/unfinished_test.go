@@ -1,4 +1,4 @@
-package analyze
+package analyze_test
 
 import (
 	"math/rand/v2"
@@ -6,8 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"assay.dev/assay/operator/internal/fixture/analyzed"
+
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/ledger"
@@ -16,9 +19,9 @@ import (
 
 // cutShort leaves markers of the first trials of an arm, of an execution that another one replaced where they were repeated, else in
 // place of their attempts.
-func cutShort(l *simulatedRun, arm string, count int, repeated bool) []record.Started {
+func cutShort(l *analyzed.Run, arm string, count int, repeated bool) []record.Started {
 	var out []record.Started
-	l.attempts = slices.DeleteFunc(l.attempts, func(a record.Attempt) bool {
+	l.Attempts = slices.DeleteFunc(l.Attempts, func(a record.Attempt) bool {
 		if a.Arm != arm || len(out) == count {
 			return false
 		}
@@ -32,7 +35,7 @@ func cutShort(l *simulatedRun, arm string, count int, repeated bool) []record.St
 
 func TestTrialsThatNeverEndedAreLossesOfTheirArm(t *testing.T) {
 	cases := map[string]struct {
-		edit     func(*runSpec)
+		edit     func(*fixture.RunSpec)
 		arm      string
 		count    int
 		repeated bool
@@ -42,46 +45,46 @@ func TestTrialsThatNeverEndedAreLossesOfTheirArm(t *testing.T) {
 		reason   string
 	}{
 		"one of the candidate's leaves open whether it completes": {
-			arm: "new", count: 1, want: inconclusive, complete: inconclusive, reason: "19 of 20 trials completed against at least 1.000: 1 begun and never ended (first w000-b0000-s",
+			arm: "new", count: 1, want: fixture.Inconclusive, complete: fixture.Inconclusive, reason: "19 of 20 trials completed against at least 1.000: 1 begun and never ended (first w000-b0000-s",
 		},
 		"nobody knows how they ended, so that many are no NoGo either": {
-			arm: "new", count: 14, want: inconclusive, complete: inconclusive,
+			arm: "new", count: 14, want: fixture.Inconclusive, complete: fixture.Inconclusive,
 		},
 		"a share that is reached without them holds": {
-			edit: completes("0.9", ""), arm: "new", count: 1, want: goes,
+			edit: fixture.CompletesGate("0.9", ""), arm: "new", count: 1, want: fixture.Go,
 		},
 		"of the baseline they doubt the comparison": {
-			arm: "old", count: 1, want: inconclusive, reason: "the baseline does not complete",
+			arm: "old", count: 1, want: fixture.Inconclusive, reason: "the baseline does not complete",
 		},
-		"a few whose blocks were repeated are what a lost node leaves": {arm: "new", count: 2, repeated: true, want: goes},
+		"a few whose blocks were repeated are what a lost node leaves": {arm: "new", count: 2, repeated: true, want: fixture.Go},
 		"an arm that had many more repeated than the baseline may have chosen which": {
-			arm: "new", count: 8, repeated: true, want: inconclusive, reason: "arm new lost 8 of 28 trials (8 begun and never ended), and the baseline 0 of 20 trials (Fisher's exact test",
+			arm: "new", count: 8, repeated: true, want: fixture.Inconclusive, reason: "arm new lost 8 of 28 trials (8 begun and never ended), and the baseline 0 of 20 trials (Fisher's exact test",
 		},
 		"with completing Advisory the exact test counts them": {
-			edit: completes("", assayv1alpha1.Advisory), arm: "new", count: 8, want: inconclusive, complete: inconclusive, reason: "8 begun and never ended), and the baseline",
+			edit: fixture.CompletesGate("", assayv1alpha1.Advisory), arm: "new", count: 8, want: fixture.Inconclusive, complete: fixture.Inconclusive, reason: "8 begun and never ended), and the baseline",
 		},
 		"a marker of an unknown arm spoils the trial that was planned": {
-			arm: "new", count: 10, want: inconclusive, complete: inconclusive, tamper: func(s *record.Started) { s.Arm = "newer" }, reason: "10 missing",
+			arm: "new", count: 10, want: fixture.Inconclusive, complete: fixture.Inconclusive, tamper: func(s *record.Started) { s.Arm = "newer" }, reason: "10 missing",
 		},
 		"a marker that says another arm than the plan counts for the arm of the plan": {
-			arm: "new", count: 10, want: inconclusive, complete: inconclusive, tamper: func(s *record.Started) { s.Arm = "old" }, reason: "arm new lost 10 of",
+			arm: "new", count: 10, want: fixture.Inconclusive, complete: fixture.Inconclusive, tamper: func(s *record.Started) { s.Arm = "old" }, reason: "arm new lost 10 of",
 		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := pair(t, 0.94, c.edit)
+			l := analyzed.SimulatePair(t, 0.94, c.edit)
 			markers := cutShort(l, c.arm, c.count, c.repeated)
 			if c.tamper != nil {
 				for i := range markers {
 					c.tamper(&markers[i])
 				}
 			}
-			got := Evidence(l.exp, record.Evidence{Waves: l.waves, Attempts: l.attempts, Unfinished: markers}, 0)
+			got := analyze.Evidence(l.Exp, record.Evidence{Waves: l.Waves, Attempts: l.Attempts, Unfinished: markers}, 0)
 			if got.Verdict != c.want || !strings.Contains(got.Candidates[0].Reason, c.reason) {
 				t.Errorf("%s: %s\nwant %s: %s", got.Verdict, got.Candidates[0].Reason, c.want, c.reason)
 			}
 			if c.complete == "" {
-				c.complete = goes
+				c.complete = fixture.Go
 			}
 			at := slices.IndexFunc(got.Gates, func(g analysis.GateResult) bool { return g.Op == experiment.Completes && g.Candidate == "new" })
 			if got.Gates[at].Outcome != c.complete {
@@ -90,24 +93,24 @@ func TestTrialsThatNeverEndedAreLossesOfTheirArm(t *testing.T) {
 			if c.tamper != nil && !strings.HasPrefix(got.Excluded[len(got.Excluded)-1].Attempt, "started/w000-b") {
 				t.Errorf("excluded %+v, want the markers", got.Excluded)
 			}
-			without := Evidence(l.exp, record.Evidence{Waves: l.waves, Attempts: l.attempts}, 0)
+			without := analyze.Evidence(l.Exp, record.Evidence{Waves: l.Waves, Attempts: l.Attempts}, 0)
 			if c.tamper == nil && without.Evidence == got.Evidence {
 				t.Error("the digest of the evidence does not depend on what decides")
 			}
-			checkInvariants(t, got)
+			fixture.CheckInvariants(t, got)
 		})
 	}
 }
 
 func TestAMarkerNeverHelpsItsArm(t *testing.T) {
-	rank := map[experiment.Verdict]int{noGo: 0, invalid: 1, inconclusive: 2, goes: 3}
+	rank := map[experiment.Verdict]int{fixture.NoGo: 0, fixture.Invalid: 1, fixture.Inconclusive: 2, fixture.Go: 3}
 	random := rand.New(rand.NewPCG(1, 1))
 	for range 40 {
-		l := pair(t, 0.9+0.2*random.Float64(), nil)
-		before := l.analyze().Verdict
+		l := analyzed.SimulatePair(t, 0.9+0.2*random.Float64(), nil)
+		before := l.Analyze().Verdict
 		markers := cutShort(l, "new", 1+random.IntN(12), random.IntN(2) == 0)
-		got := Evidence(l.exp, record.Evidence{Waves: l.waves, Attempts: l.attempts, Unfinished: markers}, 0)
-		if rank[got.Verdict] > rank[before] && got.Verdict == goes {
+		got := analyze.Evidence(l.Exp, record.Evidence{Waves: l.Waves, Attempts: l.Attempts, Unfinished: markers}, 0)
+		if rank[got.Verdict] > rank[before] && got.Verdict == fixture.Go {
 			t.Errorf("%s became %s with %d trials that never ended", before, got.Verdict, len(markers))
 		}
 	}
@@ -128,8 +131,8 @@ func TestAMarkerIsReadStrictly(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			l := newFolderLedger(t)
-			l.write(ledger.StartedKey("w000-b0000", "p_1", "w000-b0000-s00001"), []byte(strings.Replace(marker, c.from, c.to, 1)))
-			got := l.analyze()
+			l.Write(ledger.StartedKey("w000-b0000", "p_1", "w000-b0000-s00001"), []byte(strings.Replace(marker, c.from, c.to, 1)))
+			got := l.Analyze()
 			if !slices.ContainsFunc(got.Excluded, func(e analysis.Exclusion) bool {
 				return strings.HasPrefix(e.Attempt, "started/") && strings.Contains(e.Reason, c.want)
 			}) {
@@ -140,9 +143,9 @@ func TestAMarkerIsReadStrictly(t *testing.T) {
 }
 
 func TestTrialsThatBeganAndNeverEndedAreNamed(t *testing.T) {
-	l := simulated(t, 3, fixture.Machine{}, nil)
+	l := analyzed.SimulateScan(t, 3, fixture.Machine{}, nil)
 	markers := append(cutShort(l, "loop", 1, true), cutShort(l, "fused-m4r", 1, false)...)
-	found := Evidence(l.exp, record.Evidence{Waves: l.waves, Attempts: l.attempts, Unfinished: markers}, 0)
+	found := analyze.Evidence(l.Exp, record.Evidence{Waves: l.Waves, Attempts: l.Attempts, Unfinished: markers}, 0)
 	got := strings.Join(found.Warnings, "\n")
 	for _, want := range []string{"1 of arm fused-m4r, 1 of arm loop", markers[0].ID, "another execution of 1 of them ended"} {
 		if !strings.Contains(got, want) {
@@ -159,36 +162,36 @@ func TestWhichMarkersCount(t *testing.T) {
 		excluded string
 		complete experiment.Verdict
 	}{
-		"as it was": {func(m []record.Started) []record.Started { return m }, "1 begun and never ended", "", inconclusive},
+		"as it was": {func(m []record.Started) []record.Started { return m }, "1 begun and never ended", "", fixture.Inconclusive},
 		"two executions that did not end are two losses of one trial": {func(m []record.Started) []record.Started {
 			second := m[0]
 			second.ID = "lost_2/" + second.Trial
 			return append(m, second)
-		}, "2 begun and never ended", "", inconclusive},
+		}, "2 begun and never ended", "", fixture.Inconclusive},
 		"at a point that is not there": {func(m []record.Started) []record.Started {
 			m[0].Point = "size=2"
 			return m
-		}, "1 missing", `the experiment has no point "size=2"`, inconclusive},
+		}, "1 missing", `the experiment has no point "size=2"`, fixture.Inconclusive},
 		"of an arm that is not there": {func(m []record.Started) []record.Started {
 			m[0].Arm = "newer"
 			return m
-		}, "1 missing", `the experiment has no arm "newer"`, inconclusive},
+		}, "1 missing", `the experiment has no arm "newer"`, fixture.Inconclusive},
 		"of a trial that no wave planned": {func(m []record.Started) []record.Started {
 			m[0].Trial = record.TrialName(m[0].Block, 77, false)
 			m[0].ID = "lost_1/" + m[0].Trial
 			return m
-		}, "1 missing", "no wave planned trial w000-b0000-s00077", inconclusive},
+		}, "1 missing", "no wave planned trial w000-b0000-s00077", fixture.Inconclusive},
 		"of a wave that is not looked at yet": {func(m []record.Started) []record.Started {
 			m[0].Block = record.BlockName(1, 10)
 			m[0].Trial = record.TrialName(m[0].Block, 0, false)
 			m[0].ID = "lost_1/" + m[0].Trial
 			return m
-		}, "1 missing", "", inconclusive},
+		}, "1 missing", "", fixture.Inconclusive},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := pair(t, 0.94, nil)
+			l := analyzed.SimulatePair(t, 0.94, nil)
 			markers := c.tamper(cutShort(l, "new", 1, false))
-			got := Evidence(l.exp, record.Evidence{Waves: l.waves, Attempts: l.attempts, Unfinished: markers}, 0)
+			got := analyze.Evidence(l.Exp, record.Evidence{Waves: l.Waves, Attempts: l.Attempts, Unfinished: markers}, 0)
 			if warnings := strings.Join(got.Warnings, "\n"); !strings.Contains(warnings, c.lost) {
 				t.Errorf("warnings %s, want %q", warnings, c.lost)
 			}
@@ -201,18 +204,18 @@ func TestWhichMarkersCount(t *testing.T) {
 			if got.Gates[at].Outcome != c.complete {
 				t.Errorf("completes is %s: %s", got.Gates[at].Outcome, got.Gates[at].Message)
 			}
-			checkInvariants(t, got)
+			fixture.CheckInvariants(t, got)
 		})
 	}
 	t.Run("of a warm-up that is not compared", func(t *testing.T) {
-		l := pair(t, 0.94, func(spec *runSpec) { spec.Design.WarmupTrials = 1 })
-		block := l.waves[0].Blocks[0]
-		slot := slices.IndexFunc(block.Warmup, func(cell int) bool { return l.waves[0].Cells[cell].Arm == 1 })
+		l := analyzed.SimulatePair(t, 0.94, func(spec *fixture.RunSpec) { spec.Design.WarmupTrials = 1 })
+		block := l.Waves[0].Blocks[0]
+		slot := slices.IndexFunc(block.Warmup, func(cell int) bool { return l.Waves[0].Cells[cell].Arm == 1 })
 		trial := record.TrialName(block.ID, slot, true)
-		got := Evidence(l.exp, record.Evidence{Waves: l.waves, Attempts: l.attempts, Unfinished: []record.Started{{
+		got := analyze.Evidence(l.Exp, record.Evidence{Waves: l.Waves, Attempts: l.Attempts, Unfinished: []record.Started{{
 			Schema: record.StartedSchema, ID: "lost_1/" + trial, Trial: trial, Block: block.ID, Arm: "new", StartedAt: "2026-11-21T08:00:00Z",
 		}}}, 0)
-		if without := l.analyze(); got.Verdict != goes || got.Trials != without.Trials {
+		if without := l.Analyze(); got.Verdict != fixture.Go || got.Trials != without.Trials {
 			t.Errorf("%s: %s; trials %+v, and %+v without it", got.Verdict, got.Candidates[0].Reason, got.Trials, without.Trials)
 		}
 	})

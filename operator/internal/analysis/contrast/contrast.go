@@ -176,7 +176,7 @@ func unresolved(a *analysis.Analysis, of Quantity, over, under []string, found e
 }
 
 // clockOf is what an arm's clock cannot tell; nil where there is nothing.
-func clockOf(a *analysis.Analysis, of Quantity, arm string) *analysis.Clock {
+func clockOf(a *analysis.Analysis, of Quantity, arm string) *analysis.ClockResolution {
 	for i := range a.Arms {
 		if r := &a.Arms[i]; r.Point == of.Point && r.Arm == arm && r.Metric == of.Metric && r.Statistic == of.Statistic {
 			return r.Clock

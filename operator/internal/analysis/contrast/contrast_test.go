@@ -170,9 +170,9 @@ func TestADoubtIsOfWhatItNames(t *testing.T) {
 
 // TestAnIntervalIsAsWideAsTheClocksOfItsArms compares with what a ratio's interval is widened by.
 func TestAnIntervalIsAsWideAsTheClocksOfItsArms(t *testing.T) {
-	shared, own := &analysis.Clock{Relative: 0.1}, &analysis.Clock{Relative: 0.2, Own: true}
+	shared, own := &analysis.ClockResolution{Relative: 0.1}, &analysis.ClockResolution{Relative: 0.2, Own: true}
 	for name, tc := range map[string]struct {
-		loop, naive, m4r *analysis.Clock
+		loop, naive, m4r *analysis.ClockResolution
 		over, under      []string
 		width            float64
 	}{
@@ -183,12 +183,12 @@ func TestAnIntervalIsAsWideAsTheClocksOfItsArms(t *testing.T) {
 		"one beside the shared one":          {shared, nil, own, []string{"fused-m4r"}, []string{"loop"}, math.Log(1.1) + math.Log(1.2)},
 		"one of a side of two":               {nil, nil, own, []string{"fused-m4r", "fused-naive"}, []string{"loop"}, math.Log(1.2) / 2},
 		"the two sides without the baseline": {nil, own, own, []string{"fused-m4r"}, []string{"fused-naive"}, 2 * math.Log(1.2)},
-		"a clock that goes back, which is none": {nil, nil, &analysis.Clock{Relative: -5, Own: true},
+		"a clock that goes back, which is none": {nil, nil, &analysis.ClockResolution{Relative: -5, Own: true},
 			[]string{"fused-m4r"}, []string{"loop"}, 0},
-		"a bucket that is narrow":                        {nil, nil, &analysis.Clock{Relative: 1e-4, Bucket: true}, []string{"fused-m4r"}, []string{"loop"}, 0},
-		"a bucket of a fifteenth of the interval's half": {nil, nil, &analysis.Clock{Relative: 0.004, Bucket: true}, []string{"fused-m4r"}, []string{"loop"}, 0},
-		"a bucket of a fifth of it":                      {nil, nil, &analysis.Clock{Relative: 0.012, Bucket: true}, []string{"fused-m4r"}, []string{"loop"}, math.Log(1.012)},
-		"a bucket that is wide":                          {nil, nil, &analysis.Clock{Relative: 0.3, Bucket: true}, []string{"fused-m4r"}, []string{"loop"}, math.Log(1.3)},
+		"a bucket that is narrow":                        {nil, nil, &analysis.ClockResolution{Relative: 1e-4, Bucket: true}, []string{"fused-m4r"}, []string{"loop"}, 0},
+		"a bucket of a fifteenth of the interval's half": {nil, nil, &analysis.ClockResolution{Relative: 0.004, Bucket: true}, []string{"fused-m4r"}, []string{"loop"}, 0},
+		"a bucket of a fifth of it":                      {nil, nil, &analysis.ClockResolution{Relative: 0.012, Bucket: true}, []string{"fused-m4r"}, []string{"loop"}, math.Log(1.012)},
+		"a bucket that is wide":                          {nil, nil, &analysis.ClockResolution{Relative: 0.3, Bucket: true}, []string{"fused-m4r"}, []string{"loop"}, math.Log(1.3)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			exp, found, of := analyzed(9)
@@ -196,7 +196,7 @@ func TestAnIntervalIsAsWideAsTheClocksOfItsArms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for arm, clock := range map[string]*analysis.Clock{"loop": tc.loop, "fused-naive": tc.naive, "fused-m4r": tc.m4r} {
+			for arm, clock := range map[string]*analysis.ClockResolution{"loop": tc.loop, "fused-naive": tc.naive, "fused-m4r": tc.m4r} {
 				found.Arms = append(found.Arms, analysis.ArmResult{
 					Point: of.Point, Arm: arm, Metric: of.Metric, Statistic: of.Statistic, Clock: clock,
 				})

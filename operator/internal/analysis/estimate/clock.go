@@ -118,7 +118,7 @@ func NegligibleBucket(relative, half float64) bool { return relative < negligibl
 
 // Unresolved is what the clock of a quantity cannot tell, by the rules of onClock; nil where there is nothing, and of percentiles, which
 // are not compared by what each block has.
-func (d *Data) Unresolved(q Quantity) *analysis.Clock {
+func (d *Data) Unresolved(q Quantity) *analysis.ClockResolution {
 	if experiment.Percentiles[q.Statistic] != 0 {
 		return nil
 	}
@@ -126,7 +126,7 @@ func (d *Data) Unresolved(q Quantity) *analysis.Clock {
 	if read.step == 0 || read.averages || read.near == 0 {
 		return nil
 	}
-	return &analysis.Clock{Relative: stats.Round(read.step / read.near), Own: !read.together, Bucket: read.bucket}
+	return &analysis.ClockResolution{Relative: stats.Round(read.step / read.near), Own: !read.together, Bucket: read.bucket}
 }
 
 // readBy is how a quantity was read.

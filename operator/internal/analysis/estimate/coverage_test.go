@@ -34,6 +34,9 @@ var noises = []struct {
 }
 
 func TestCoverageOfTheIntervalOfPairedRatios(t *testing.T) {
+	if testing.Short() {
+		t.Skip("statistical: runs in the long form")
+	}
 	const runs = 4000
 	// Student's interval may be careful, never careless: the band is 95 % ± 3 standard errors below, and wider above.
 	const lowest, highest = 0.935, 0.985
@@ -63,6 +66,9 @@ func TestCoverageOfTheIntervalOfPairedRatios(t *testing.T) {
 }
 
 func TestCoverageOfTheIntervalOfRatiosOfCounts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("statistical: runs in the long form")
+	}
 	const runs = 400
 	// The intervals also reach over what blocks that seem to depend on each other allow for: careful, never careless.
 	const lowest, highest = 0.92, 0.995
@@ -109,6 +115,9 @@ func TestCoverageOfTheIntervalOfRatiosOfCounts(t *testing.T) {
 }
 
 func TestCoverageOfTheIntervalOfPercentileRatios(t *testing.T) {
+	if testing.Short() {
+		t.Skip("statistical: runs in the long form")
+	}
 	const runs = 500
 	// The bootstrap of a tail percentile is not exact: 2.5 points are allowed below beside the simulation's own error.
 	const lowest, highest = 0.90, 0.995
@@ -178,6 +187,9 @@ func percentileData(random *rand.Rand, draw func(*rand.Rand) float64, blocks, sa
 // TestCoverageOverNodes: where nodes differ, the interval over three or more of them covers the mean of all nodes there could
 // be, which an interval over blocks does not.
 func TestCoverageOverNodes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("statistical: runs in the long form")
+	}
 	const runs, blocks = 2000, 8
 	for _, nodes := range []int{3, 4, 6} {
 		random := rand.New(rand.NewPCG(7, uint64(nodes)))

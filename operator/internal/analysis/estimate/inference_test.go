@@ -9,6 +9,9 @@ import (
 )
 
 func TestAnEffectOfTheMinimumDetectableSizeIsFoundFourTimesInFive(t *testing.T) {
+	if testing.Short() {
+		t.Skip("statistical: runs in the long form")
+	}
 	random := rand.New(rand.NewPCG(4, 4))
 	const runs, sigma = 4000, 0.01
 	for _, blocks := range []int{5, 8, 15, 30} {

@@ -12,6 +12,9 @@ import (
 // Blocks that depend on each other have an interval that holds, and no wider one than it takes: three movements carry that of a few
 // blocks, and would make that of many 2.6 times as wide as if the blocks were independent.
 func TestAnIntervalOfDependentBlocks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("statistical: runs in the long form")
+	}
 	const runs, confidence, rho = 400, 0.95, 0.8
 	for _, c := range []struct {
 		blocks  int

@@ -23,7 +23,7 @@ func axisWarnings(d *estimate.Data) []string {
 		if tests == 0 {
 			continue
 		}
-		// Among so many comparisons some would differ by accident: the level is shared out (Bonferroni).
+		// Some of many comparisons differ by accident, so they share the level (Bonferroni).
 		level := 1 - (1-d.Confidence)/float64(tests)
 		compared, differs := false, false
 		for _, pair := range pairs {

@@ -11,9 +11,9 @@ import (
 	"assay.dev/assay/operator/internal/analysis/trial"
 )
 
-// buildWarnings name arms whose trials did not all run the same build by what the program says of itself, and builds that an arm
-// lists as several and that are one file. Two builds of one source differ in layout and so in speed; an arm that mixes them without
-// saying so compares something that nobody chose.
+// buildWarnings name arms whose trials did not all run one build, as reported by the program, and builds that an arm lists as several
+// and that are one file. Two builds of one source differ in layout and so in speed. An arm that mixes them without listing them
+// compares layouts as well.
 func buildWarnings(d *estimate.Data) []string {
 	var out []string
 	for arm := range d.Exp.Arms {

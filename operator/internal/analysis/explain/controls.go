@@ -9,21 +9,20 @@ import (
 	"assay.dev/assay/operator/internal/analysis/stats"
 )
 
-// controlWarnings raise what the controls show beside the gates: those that moved, those that could not be compared, and
-// effects no larger than what the null arm shows.
-func controlWarnings(found *analysis.Analysis) []string {
+// controlWarnings name controls that moved or could not be compared, and effects no larger than the difference of the null arm.
+func controlWarnings(controls []analysis.ControlResult, gates []analysis.GateResult) []string {
 	var out []string
-	for _, c := range found.Controls {
+	for _, c := range controls {
 		if c.Moved || c.Missing || c.Estimate == nil || c.Estimate.Low == nil {
 			out = append(out, c.Message)
 		}
 	}
-	for _, gate := range found.Gates {
+	for _, gate := range gates {
 		if gate.Estimate == nil || !gate.Estimate.Ratio || gate.Estimate.Value <= 0 || !judge.Decisive(gate.Outcome) ||
 			!excludesOne(gate.Estimate) {
 			continue
 		}
-		for _, c := range found.Controls {
+		for _, c := range controls {
 			if c.Phase != "" || c.Point != gate.Point || c.Metric != gate.Metric || c.Statistic != gate.Statistic || c.Estimate == nil ||
 				!c.Estimate.Ratio || c.Estimate.Value <= 0 {
 				continue

@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 )
 
-// lossWarnings name the arms that did not always give a result: what is left may be the easier half.
+// lossWarnings name the arms with missing results. The remaining trials may be the easier half.
 func lossWarnings(d *estimate.Data) []string {
 	var out []string
 	for arm := range d.Exp.Arms {

@@ -13,8 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// noiseWarnings describe what was let pass, what does not leave a trial out, whether the arms differ in it, and which limits could not
-// be judged.
+// noiseWarnings describe readings beyond a limit that leave no trial out, differences between arms, and limits that could not be
+// checked for lack of a reading.
 func noiseWarnings(exp *experiment.Experiment, found selection.Noise) []string {
 	var out []string
 	if found.Passed > 0 {
@@ -39,7 +39,7 @@ func noiseWarnings(exp *experiment.Experiment, found selection.Noise) []string {
 	return out
 }
 
-// differ is what is said of an arm whose count cannot be chance.
+// differ marks an arm whose count chance does not explain.
 const differ = "unlike the baseline"
 
 // byArm lists the counts of all arms, and names those in which it happens at another rate than in the baseline.

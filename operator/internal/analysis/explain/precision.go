@@ -18,7 +18,7 @@ type Precision struct {
 	// Blocks that the gate rests on, and HalfWidth of its interval relative to the estimate; nil where there is no interval yet.
 	Blocks    int      `json:"blocks"`
 	HalfWidth *float64 `json:"halfWidth,omitempty"`
-	// Wanted is what the half width has to become; nil where no precision is wanted and it is the decision that counts.
+	// Wanted is the half width to reach; nil where the design wants no precision, and a decision counts.
 	Wanted *float64 `json:"wanted,omitempty"`
 	// Needed are the blocks in all; nil where no number of them would do, or nothing can be said yet.
 	Needed *int `json:"needed,omitempty"`
@@ -82,8 +82,8 @@ func unitsOf(g *analysis.GateResult) float64 {
 	return math.Sqrt(n) / stats.StudentQuantile((1+g.Confidence)/2, n-1)
 }
 
-// mostKinds bounds how many numbers of blocks and confidences the gates of an analysis may have: those of ours have few, and each takes a
-// quantile of whoever shows it, which the operator does again and again.
+// mostKinds bounds the pairs of block count and confidence among the gates of an analysis. Assay's own analyses have few. Each pair
+// costs a quantile of Student's distribution in every reconcile that shows the run.
 const mostKinds = 100
 
 // Expected is how many blocks the Blocking gates need in all, the one that needs most; nil where that is not known of any or one of

@@ -12,9 +12,19 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Lost finds which blocks the planner may run again: those that never ran or were cut short, and those that noise or the
-// infrastructure took a trial of. What a program failed at is its result.
-func Lost(out *analysis.Analysis, d *estimate.Data, evidence record.Evidence) {
+// Repetition names and counts the blocks that may run again.
+type Repetition struct {
+	// CutBlocks and ConfirmCutBlocks began and lack a trial, LostBlocks and ConfirmLostBlocks are the most that a point and arm lost.
+	CutBlocks, ConfirmCutBlocks, LostBlocks, ConfirmLostBlocks int
+	// Unrun are the planned blocks without any attempt.
+	Unrun     []string
+	LostTurns []analysis.LostTurn
+}
+
+// Lost finds the blocks that the planner may run again: blocks that never ran or were cut short, and blocks that lost a trial to noise
+// or the infrastructure. Failures of a program are results and are not repeated.
+func Lost(d *estimate.Data, evidence record.Evidence) Repetition {
+	var out Repetition
 	ran, ended := map[string]bool{}, map[string]bool{}
 	byProgram := map[string]int{}
 	for i := range evidence.Attempts {
@@ -25,7 +35,7 @@ func Lost(out *analysis.Analysis, d *estimate.Data, evidence record.Evidence) {
 		}
 	}
 	for _, problem := range evidence.Problems {
-		// Somebody wrote it, readable or not: attempts/<block>/<executor>/<trial>.json.
+		// The object exists, readable or not: attempts/<block>/<executor>/<trial>.json.
 		ran[path.Base(path.Dir(path.Dir(problem.Key)))] = true
 		ended[strings.TrimSuffix(path.Base(problem.Key), ".json")] = true
 	}
@@ -59,6 +69,7 @@ func Lost(out *analysis.Analysis, d *estimate.Data, evidence record.Evidence) {
 		}
 	})
 	out.LostBlocks, out.ConfirmLostBlocks = most(lost[record.Screen]), most(lost[record.Confirm])
+	return out
 }
 
 // isCut reports whether a trial of a block that began has no attempt at all: unless programs ended all of its executions, its pod or node

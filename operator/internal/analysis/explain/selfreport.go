@@ -12,8 +12,8 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// What a program says of itself cannot be proven. The runner reads the wall time and the CPU time of its process, and what the
-// program says can contradict that. These warnings hold whatever the program does.
+// Reports of a program about itself cannot be proven, but they can contradict the wall time and CPU time that the runner reads of its
+// process. These warnings do not depend on the program's cooperation.
 
 const (
 	// clockSlack is how much longer than its process a time may seem because two clocks were read, and tickSlack by how many seconds
@@ -27,7 +27,7 @@ const (
 	leastSaving = 0.2
 )
 
-// selfReportWarnings name the arms whose own figures contradict what the runner read of their processes.
+// selfReportWarnings name the arms whose reported figures contradict the runner's readings of their processes.
 func selfReportWarnings(d *estimate.Data) []string {
 	var out []string
 	for arm, named := range d.Exp.Arms {
@@ -61,8 +61,8 @@ func selfReportWarnings(d *estimate.Data) []string {
 	return out
 }
 
-// contradicts describes how the times that an attempt reports of a metric cannot be, with both numbers: CPU time beyond what the runner
-// read of its processes, a single time longer than the process, or more of them in all than its threads had time for.
+// contradicts describes with both numbers how the reported times of a metric are impossible: CPU time beyond the runner's reading of
+// its processes, one time longer than the process, or more time in total than its threads had. It returns "" otherwise.
 func contradicts(d *estimate.Data, attempt *record.Attempt, name string, scale float64) string {
 	metric, ok := attempt.Metric(name)
 	if !ok {
@@ -130,9 +130,9 @@ func cpuSeconds(attempt *record.Attempt) *float64 {
 	return &sum
 }
 
-// savingWarnings compare what a candidate says that it saves with what its processes took. With as many samples as the
-// baseline, one after the other, time that is saved is missing from the wall time of the process, unless it is spent where
-// the program does not measure.
+// savingWarnings compare the saving that a candidate reports with the wall time of its processes. With as many samples as the
+// baseline, run one after the other, saved time is missing from the wall time of the process, unless it is spent where the program
+// does not measure.
 func savingWarnings(d *estimate.Data, arm int, metric string, scale float64) []string {
 	baseline := d.Exp.Baseline()
 	if baseline < 0 || arm == baseline {
@@ -161,7 +161,7 @@ func savingWarnings(d *estimate.Data, arm int, metric string, scale float64) []s
 	return nil
 }
 
-// account is what the trials of an arm at a point say that they took, and what they took: medians over trials.
+// account holds the reported and the measured time of an arm's trials at a point, as medians over trials.
 type account struct {
 	sum, wall float64
 	samples   int

@@ -17,7 +17,8 @@ import (
 // say, blocks are compared with themselves, and in series with those on their own node. A clock that is wrong is named, because people
 // read times.
 
-// clockLimit is by how much a clock may be off without a word: beyond what NTP leaves by far, and within what people notice.
+// clockLimit is the largest clock offset without a warning. It is far beyond the offset that NTP leaves, and small enough to find
+// offsets that people notice.
 const clockLimit = 2 * time.Second
 
 // beyond is by how much the clock is off for sure.

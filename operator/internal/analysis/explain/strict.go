@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// strictWarnings name what a ledger leaves out or contradicts and can be judged without.
+// strictWarnings name gaps and contradictions of a ledger that do not prevent a verdict.
 func strictWarnings(d *estimate.Data) []string {
 	out := workloadWarnings(d)
 	if overlap := simultaneous(d.Chosen.Used); overlap != "" {
@@ -68,7 +68,7 @@ func fullScreened(d *estimate.Data) int {
 	return full
 }
 
-// overlapSlack is what two clocks, one of them adjusted meanwhile, may make of trials that ran one after the other.
+// overlapSlack is the apparent overlap of consecutive trials that two clocks can cause, one of them adjusted between the trials.
 const overlapSlack = 100 * time.Millisecond
 
 // simultaneous reports, of the first block in which a trial began before the one before it had ended, when that was; empty where none did.

@@ -17,8 +17,8 @@ import (
 // the accident of the rows layout of the calibration. Programs have been found with far more.
 const layoutSpread = 0.01
 
-// Layout describes what a run can show of accidents of layout: below which effect they are not excluded, or that its intervals hold
-// them.
+// Layout describes how far layout effects are excluded: the smallest effect that a layout cannot explain, or that the intervals
+// include layout effects.
 func Layout(d *estimate.Data) string {
 	if d.Exp.Baseline() < 0 {
 		return ""
@@ -60,7 +60,7 @@ func Layout(d *estimate.Data) string {
 	return note + "."
 }
 
-// Unseen describes what so many blocks cannot have seen.
+// Unseen describes the rare slowdowns that a number of blocks may miss.
 func Unseen(d *estimate.Data, blocks int) string {
 	if blocks == 0 {
 		return ""

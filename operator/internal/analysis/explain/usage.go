@@ -17,15 +17,15 @@ import (
 )
 
 // Usage reads it from the attempts up to a wave that are this experiment's own.
-func Usage(exp *experiment.Experiment, chosen *selection.Selection, own []*record.Attempt) *analysis.Usage {
+func Usage(exp *experiment.Experiment, chosen *selection.Selection) *analysis.Usage {
 	out := &analysis.Usage{Excluded: map[analysis.Reason]int{}, Noisy: map[noise.Kind]int{}}
 	for _, rejected := range chosen.Rejected {
 		out.Excluded[rejected.Kind.Reason()]++
 	}
 	maps.Copy(out.Noisy, chosen.Noise.Beyond)
-	sumTime(out, own)
+	sumTime(out, chosen.Own)
 	out.Processes = processUse(exp, chosen)
-	sumNodes(out, exp, chosen, own)
+	sumNodes(out, exp, chosen, chosen.Own)
 	return out
 }
 
@@ -65,7 +65,7 @@ func sumTime(u *analysis.Usage, attempts []*record.Attempt) {
 	u.TrialSeconds, u.BlockSeconds = stats.Round(u.TrialSeconds), stats.Round(u.BlockSeconds)
 }
 
-// sumNodes sums up what the limits were set against.
+// sumNodes sums the readings that the noise limits were compared with, by node.
 func sumNodes(u *analysis.Usage, exp *experiment.Experiment, chosen *selection.Selection, own []*record.Attempt) {
 	judged := map[string][]*record.Attempt{}
 	for _, attempt := range own {
@@ -121,8 +121,8 @@ func distribution(n *analysis.NodeNoise, reference *noise.Reference, attempts []
 	n.Newest, n.Median, n.Max = stats.Finite(newest), stats.Finite(median), stats.Finite(most)
 }
 
-// processUse sums up what is known of every process, by arm. With several points it is over all of them, which every arm has in
-// the same numbers but for lost trials; gates and tables name the same quantities point by point.
+// processUse sums the readings of every process, by arm, over all points. All arms have equally many trials at each point except for
+// lost ones. Gates and tables show the same quantities point by point.
 func processUse(exp *experiment.Experiment, chosen *selection.Selection) []analysis.ProcessUse {
 	byArm := make([][]*record.Attempt, len(exp.Arms))
 	for _, attempt := range chosen.Used {

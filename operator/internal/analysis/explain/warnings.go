@@ -1,5 +1,5 @@
-// Package explain says what a careful reader has to know beside the verdict: warnings, what measuring was like, what may run again, and
-// what so many blocks cannot have seen or would take. No verdict rests on it.
+// Package explain derives explanations for the readers of a verdict: warnings, resource usage, blocks to repeat, and the limits of a
+// number of blocks. No verdict depends on it.
 package explain
 
 import (
@@ -18,9 +18,26 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Warnings are what a careful reviewer would raise. Each is one sentence that names what it speaks of.
-// Own are the attempts of this experiment, whether they count or not.
-func Warnings(d *estimate.Data, parity *selection.Parity, found *analysis.Analysis, own []*record.Attempt) []string {
+// Findings are the explanations of a run for its readers; no verdict depends on them.
+type Findings struct {
+	Repetition
+	// Unseen and Layout are one sentence each, or empty.
+	Unseen, Layout string
+	Warnings       []string
+	Usage          *analysis.Usage
+}
+
+// Explain derives the explanations from the measurements and the decisions about them.
+func Explain(d *estimate.Data, parity *selection.Parity, ratios []analysis.RatioResult, judged *judge.Findings, evidence record.Evidence,
+) Findings {
+	return Findings{
+		Repetition: Lost(d, evidence), Unseen: Unseen(d, judged.ValidBlocks), Layout: Layout(d),
+		Warnings: Warnings(d, parity, ratios, judged), Usage: Usage(d.Exp, d.Chosen),
+	}
+}
+
+// Warnings are the objections of a careful reviewer. Each is one sentence that names its subject.
+func Warnings(d *estimate.Data, parity *selection.Parity, ratios []analysis.RatioResult, judged *judge.Findings) []string {
 	return slices.Concat(
 		parityWarnings(d, parity),
 		exclusionWarnings(d.Chosen),
@@ -29,20 +46,20 @@ func Warnings(d *estimate.Data, parity *selection.Parity, found *analysis.Analys
 		lossWarnings(d),
 		changedWarnings(d),
 		strictWarnings(d),
-		isolationWarnings(d, found.Isolation),
+		isolationWarnings(d),
 		conditionWarnings(d),
 		metricWarnings(d),
 		ceilingWarnings(d),
 		phaseWarnings(d),
 		axisWarnings(d),
-		predictionWarnings(found.Predicted),
+		predictionWarnings(judged.Predicted),
 		rankingWarnings(d, parity),
-		controlWarnings(found),
-		nodeWarnings(found.Ratios, d.Confidence),
+		controlWarnings(judged.Controls, judged.Gates),
+		nodeWarnings(ratios, d.Confidence),
 		buildWarnings(d),
 		selfReportWarnings(d),
 		unfinishedWarnings(d.Exp, d.Chosen.Unfinished),
-		clockWarnings(clocksOf(own)),
+		clockWarnings(clocksOf(d.Chosen.Own)),
 	)
 }
 
@@ -74,12 +91,12 @@ func exclusionWarnings(chosen *selection.Selection) []string {
 	return []string{"objects of the ledger that are not in the figures: " + counts.String()}
 }
 
-func isolationWarnings(d *estimate.Data, levels map[string]int) []string {
+func isolationWarnings(d *estimate.Data) []string {
 	if !d.Exp.Plan.Placement.AsksExclusiveCPUs() {
 		return nil
 	}
+	levels, total := d.Chosen.Isolation(), 0
 	var parts []string
-	total := 0
 	for _, level := range slices.Sorted(maps.Keys(levels)) {
 		total += levels[level]
 		if level != "ExclusiveCPUs" {
@@ -92,7 +109,7 @@ func isolationWarnings(d *estimate.Data, levels map[string]int) []string {
 	return []string{fmt.Sprintf("the run asks for exclusive CPUs; of %d attempts used %s", total, strings.Join(parts, ", "))}
 }
 
-// conditionWarnings name what blocks were measured by differently. Ratios compare inside of blocks; levels do not.
+// conditionWarnings name measurement conditions that differ between blocks. Ratios compare inside of blocks; levels do not.
 func conditionWarnings(d *estimate.Data) []string {
 	const shown = 3
 	apart := selection.BlocksApart(d.Chosen.Everywhere())

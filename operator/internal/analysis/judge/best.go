@@ -15,22 +15,22 @@ import (
 // with the best: Hsu 1981, Annals of Statistics 9:1026; 1996, Multiple Comparisons), block by block, and all that may be the
 // best are named.
 
-// Best are the Go candidates that may be the best, those with the better estimate first. They are compared in what
-// the first Blocking gate on times looks at; the level of the gates is shared among the comparisons (Bonferroni). Go by
-// outputs alone has no order.
-func Best(d *estimate.Data, found *analysis.Analysis) []string {
+// Best returns the Go candidates that may be the best, the better estimate first. They are compared in the figure of the first
+// Blocking gate on times; the comparisons share the level of the gates (Bonferroni). Candidates that are Go by outputs alone have no
+// order.
+func Best(d *estimate.Data, candidates []analysis.Candidate, gates []analysis.GateResult) []string {
 	type contender struct {
 		name string
 		gain float64
 		at   estimate.Quantity
 	}
 	var contenders []contender
-	for _, candidate := range found.Candidates {
+	for _, candidate := range candidates {
 		if candidate.Verdict != experiment.VerdictGo {
 			continue
 		}
 		c := contender{name: candidate.Name, at: estimate.Quantity{Cell: selection.Cell{Point: -1}}}
-		for _, gate := range found.Gates {
+		for _, gate := range gates {
 			if gate.Candidate == candidate.Name && gate.Severity == experiment.Blocking && gate.Metric != "" {
 				at := selection.At(pointOf(d, &gate), selection.ArmIndex(d.Exp, candidate.Name))
 				statistic := cmp.Or(gate.Statistic, d.Exp.Metric(gate.Metric).Statistic)

@@ -18,7 +18,7 @@ type doubt struct {
 	reason analysis.CapReason
 	of     func(d *estimate.Data, j *judgement, gate *analysis.GateResult) string
 	asked  asked
-	// without asks it of all arms, whatever gates the run has (see Doubts), or says why nobody need.
+	// without applies the rule to all arms, independent of the run's gates (see Doubts), or names the reason why it does not apply.
 	without func(f *doubts, as analysis.CapReason)
 }
 
@@ -26,11 +26,11 @@ type doubt struct {
 type asked int
 
 const (
-	// always: what it finds is there whatever the figures say.
+	// always: the finding does not depend on the figures.
 	always asked = iota
 	// ofDecisions: it finds something only where there is a decision.
 	ofDecisions
-	// exceptNoGo: what it misses could have taken a Go, and could not have made a gate better than it is.
+	// exceptNoGo: the missing evidence could have prevented a Go, and could not have made a gate look worse.
 	exceptNoGo
 )
 
@@ -60,11 +60,12 @@ var caps = []doubt{
 	{analysis.CapFewBlocks, fewBlocks, exceptNoGo, unasked("an estimate has its error")},
 }
 
-// ofEvidence are those of them that doubt what is said of outputs and of completing: the evidence is not what it should be.
+// ofEvidence are the caps on outputs and completion, for evidence that is incomplete or copied.
 var ofEvidence = []analysis.CapReason{analysis.CapEvidenceMissing, analysis.CapCopied}
 
-// capGates takes the decision from every gate that a finding doubts, and keeps the findings, also those that find no decision to take: who
-// follows a figure through many runs has to know them too. Outputs that differ, differ, and trials that failed, failed: nothing caps those.
+// capGates changes every gate that a finding doubts to Inconclusive. It records all findings, including those on gates without a
+// decision, because users who follow a figure through many runs need them. Outputs that differ and trials that failed are facts, which
+// nothing caps.
 func capGates(d *estimate.Data, j *judgement) {
 	for i := range j.gates {
 		gate := &j.gates[i]
@@ -87,8 +88,8 @@ func capGates(d *estimate.Data, j *judgement) {
 	}
 }
 
-// fewBlocks doubts a Go of fewer blocks than the design asks for: whoever leaves blocks out may have chosen which. Trials that failed, that
-// noise limits reject or that had another environment did run, and have rules of their own.
+// fewBlocks doubts a Go of fewer blocks than the design asks for, because the missing blocks may have been selected by their results.
+// Trials that failed, that noise limits reject or that had another environment did run; other rules cover them.
 func fewBlocks(d *estimate.Data, j *judgement, gate *analysis.GateResult) string {
 	for _, arm := range gateArms(d, gate) {
 		if ran := len(j.ran[selection.At(pointOf(d, gate), arm)]); ran < j.least {
@@ -98,8 +99,8 @@ func fewBlocks(d *estimate.Data, j *judgement, gate *analysis.GateResult) string
 	return ""
 }
 
-// sequentialOrder doubts every decision of a run whose arms kept their places in the block: what the place does to a trial
-// (warming, throttling, a neighbour's rhythm) then looks like the arm, and no number of blocks separates them.
+// sequentialOrder doubts every decision of a run whose arms kept their places in the block. Effects of the place (warm-up, throttling,
+// a periodic neighbour) are then confounded with the arm, and no number of blocks separates them.
 func sequentialOrder(d *estimate.Data, _ *judgement, _ *analysis.GateResult) string {
 	if d.Exp.Plan.Design.Order != experiment.OrderSequential || len(d.Exp.Arms) < 2 {
 		return ""
@@ -110,9 +111,9 @@ func sequentialOrder(d *estimate.Data, _ *judgement, _ *analysis.GateResult) str
 // placeConfidence is how sure it must be that an arm came before the other more often than by chance.
 const placeConfidence = 0.99
 
-// placed describes how an arm had one place beside another one: it came before or after it in more blocks than chance explains, whatever
-// order the design names, as that of the plan and of the attempts is what ran. It is empty where they took turns; in fewer than eight
-// blocks chance explains every order. It is one of several comparisons that share the level.
+// placed describes an imbalance of two arms' places: one ran before the other in more blocks than chance explains. It counts the order
+// of the plan and of the attempts, because the design may name another one. It returns "" for balanced arms; in fewer than eight
+// blocks chance explains every order. The comparison is one of several that share the level.
 func placed(d *estimate.Data, point, mine, theirs int, comparisons float64) string {
 	earlier, later := d.Before(point, mine, theirs)
 	low, high := stats.ShareLimits(earlier, earlier+later, 1-(1-placeConfidence)/comparisons)
@@ -156,7 +157,7 @@ func otherWorkload(d *estimate.Data, _ *judgement, gate *analysis.GateResult) st
 	return ContradictsBaseline(d, selection.ArmIndex(d.Exp, gate.Candidate))
 }
 
-// ContradictsBaseline says how an arm that is to run the baseline's program reports another workload; empty where it does not.
+// ContradictsBaseline describes how an arm that should run the baseline's program reports another workload; it returns "" otherwise.
 func ContradictsBaseline(d *estimate.Data, arm int) string {
 	if found := d.Chosen.OtherWorkloads[arm]; found.SameProgram {
 		return found.Text + ", and the plan has both run one program"
@@ -164,8 +165,8 @@ func ContradictsBaseline(d *estimate.Data, arm int) string {
 	return ""
 }
 
-// partlyRead doubts gates on what the runner read of a process where it did so of a part of an arm's trials: the others may be the slow
-// ones, or those that used least.
+// partlyRead doubts gates on a process quantity that the runner read in a part of an arm's trials. The trials without a reading may be
+// the slow ones, or those with the least use.
 func partlyRead(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
 	point := pointOf(d, gate)
 	if _, of := record.FindProcessQuantity(gate.Metric); of == nil {
@@ -189,14 +190,13 @@ func partlyRead(d *estimate.Data, _ *judgement, gate *analysis.GateResult) strin
 	return ""
 }
 
-// lossLevel is how surprising it must be that two arms lost so differently before a candidate's gates are doubted. It is no part of
-// any verdict's level: a false alarm costs a decision, and a difference overlooked may turn one, so that it is far above a gate's.
-// It is shared among the points at which a candidate is judged and all of them together: half is that of the latter, and half is shared
-// among the points at which so many were lost that the arms could differ. Points that lost nothing hide nothing.
+// lossLevel is the significance at which a difference in lost trials doubts a candidate's gates. It is not part of a verdict's level:
+// a false alarm costs a decision, while a missed difference may reverse one, so it is far above a gate's. Half of it is for all points
+// together. The other half is shared among the points with enough losses for the arms to differ; points without losses hide nothing.
 const lossLevel = 0.05
 
-// lostApart describes how a candidate and the baseline lost trials so differently that what is left cannot be compared. What a gate says
-// of one arm is not excused by what another one lost.
+// lostApart describes losses of a candidate and the baseline that differ so much that the remaining trials are not comparable. Losses
+// of another arm do not excuse a gate on one arm.
 func lostApart(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
 	point, arm := pointOf(d, gate), selection.ArmIndex(d.Exp, gate.Candidate)
 	why := lostDifferently(d, gate.Metric, point, arm, d.Exp.Baseline(), 1)
@@ -206,8 +206,9 @@ func lostApart(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string
 	return why
 }
 
-// lostDifferently compares what two arms lost, at a point and over all of them. Without another arm, -1, nothing shows that what was lost
-// is the machine's: it is compared with as many trials of which none is lost. It is one of several comparisons that share the level.
+// lostDifferently compares the losses of two arms, at a point and over all points. Without another arm (-1) nothing attributes the
+// losses to the machine, so they are compared with as many trials without losses. The comparison is one of several that share the
+// level.
 func lostDifferently(d *estimate.Data, metric string, point, mine, theirs int, comparisons float64) string {
 	// The gate's own point, and all points together: a little everywhere may be as telling.
 	pair := func(a, b selection.Balance) [2]selection.Balance {
@@ -220,7 +221,7 @@ func lostDifferently(d *estimate.Data, metric string, point, mine, theirs int, c
 	at := func(p int) [2]selection.Balance {
 		return pair(d.Chosen.Lost.Cells[selection.At(p, mine)], d.Chosen.Lost.Cells[selection.At(p, theirs)])
 	}
-	// Timeouts are in the figures of what they censor.
+	// Timeouts are part of the figures that they censor.
 	higher, lower := d.Censors(metric)
 	table := func(pair [2]selection.Balance) stats.Table {
 		return stats.Table{
@@ -245,7 +246,7 @@ func lostDifferently(d *estimate.Data, metric string, point, mine, theirs int, c
 	where := "at " + analysis.PointName(d.Exp.Points[point].Key)
 	switch {
 	case d.Exp.Plan.Search != nil:
-		// Loads are no repetitions of each other, and what another arm lost at one excuses and accuses nobody.
+		// Loads are not repetitions of each other, so losses of another arm at one load are neither an excuse nor a finding.
 		if here[0].Lost.Total()*here[1].Of <= here[1].Lost.Total()*here[0].Of {
 			return ""
 		}
@@ -290,7 +291,7 @@ func fewForCorrelation(d *estimate.Data, _ *judgement, gate *analysis.GateResult
 	return d.FewForCorrelation(gate.Estimate.Blocks)
 }
 
-// seriesOf is what the medians of a percentile gate's blocks do over the run.
+// seriesOf is the serial behaviour of the medians of a percentile gate's blocks.
 func seriesOf(d *estimate.Data, gate *analysis.GateResult) *analysis.BlockSeries {
 	point := pointOf(d, gate)
 	arm := selection.ArmIndex(d.Exp, gate.Candidate)

@@ -12,15 +12,16 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// judgeCompletes judges every gate of op Completes, the implicit ones too: one result for each arm, over all the points it looks at and at
-// each of them, whichever is worse. What completes elsewhere says nothing of a point at which it does not: a gate holds where it holds at
-// every point (Berger 1982), and may be missed by a little everywhere. Failures are counted over all blocks, screening and confirming: none
-// of them was picked for what it said.
+// judgeCompletes judges every gate of op Completes, including the implicit ones. It returns one result per arm, the worse of the
+// results over all points together and at each point. Completion at other points does not excuse a point: a gate holds if it holds at
+// every point (Berger 1982), and may be missed by a little everywhere. Failures are counted over screening and confirming blocks,
+// because no block was selected by its failures.
 func judgeCompletes(d *estimate.Data) []analysis.GateResult {
 	var out []analysis.GateResult
 	completed := d.Chosen.Completions(nil)
 	for _, gate := range d.Exp.Completions() {
-		// Together and at every point there is a chance to be NoGo by accident, but where all have to complete: one that does not is none.
+		// All points together and each point are chances for an accidental NoGo, unless all trials have to complete: then one failure
+		// is no accident.
 		alpha, chances := 1-d.GateConfidence, 1.0
 		if len(gate.Points) > 1 && *gate.Gate.Bound < 1 {
 			alpha, chances = alpha/2, float64(len(gate.Points))
@@ -55,7 +56,7 @@ func judgeCompletes(d *estimate.Data) []analysis.GateResult {
 	return out
 }
 
-// badness orders what is said of completing. A point at which nothing ran misses nothing that other gates do not name.
+// badness orders the outcomes of completion. Other gates report a point without trials.
 func badness(outcome experiment.Verdict) int {
 	return slices.Index([]experiment.Verdict{experiment.VerdictGo, experiment.VerdictInconclusive, experiment.VerdictNoGo}, outcome)
 }
@@ -68,8 +69,8 @@ func judgeShare(c *selection.Completion, bound float64, result *analysis.GateRes
 		result.Outcome, result.Message = experiment.VerdictInvalid, "no measured trial ran"
 		return
 	}
-	// Nobody knows what the trials without an end, a record or a usable one gave, so that they count against Go and not for NoGo: the share
-	// lies between that with all of them failed and that with all of them completed (Manski 1990, American Economic Review 80:319).
+	// The results of trials without an end, a record or a usable one are unknown, so they count against Go and not for NoGo: the share
+	// lies between the shares with all of them failed and with all of them completed (Manski 1990, American Economic Review 80:319).
 	low, _ := stats.ShareLimits(c.Done, c.Of, result.Confidence)
 	_, high := stats.ShareLimits(c.Done+c.Unknown, c.Of, result.Confidence)
 	share := float64(c.Done) / float64(c.Of)
@@ -97,8 +98,7 @@ func judgeShare(c *selection.Completion, bound float64, result *analysis.GateRes
 	result.Message = text
 }
 
-// brokenBaseline describes how the baseline, or the null arm, which is the baseline, does not complete: what remains of it may be the
-// easier half.
+// brokenBaseline describes a baseline (or null arm, a copy of it) that does not complete. Its remaining trials may be the easier half.
 func brokenBaseline(d *estimate.Data, j *judgement, gate *analysis.GateResult) string {
 	if !gate.Op.Relative() {
 		return ""

@@ -9,9 +9,9 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 )
 
-// confirm lets a Go or NoGo stand only if blocks that played no part in reaching it say the same, by the same gates at the
-// same confidence. An estimate that was picked because it was extreme is too extreme (regression to the mean), so the gates
-// that are shown then rest on the fresh blocks alone. Fresh is nil as long as there are none.
+// confirm retains a Go or NoGo only if blocks that were not part of it repeat it, by the same gates at the same confidence. An
+// estimate that was selected because it was extreme is too extreme (regression to the mean), so the gates shown afterwards depend on
+// the fresh blocks alone. Fresh is nil before any confirming block has run.
 func confirm(screened, fresh *judgement, parity *selection.Parity) *judgement {
 	decided := screened.decided(parity)
 	if len(decided) == 0 {
@@ -61,8 +61,8 @@ func confirm(screened, fresh *judgement, parity *selection.Parity) *judgement {
 	return out
 }
 
-// repeats reports whether the fresh blocks say of some gate that decided the candidate what the screening said of it. Go needs all
-// gates and so the same ones; NoGo needs one, and another one that fails by accident confirms nothing.
+// repeats reports whether the fresh blocks repeat the outcome of a gate that decided the candidate. Go needs all gates and so the same
+// ones. NoGo needs one gate, and an accidental failure of another gate confirms nothing.
 func repeats(screened, fresh *judgement, candidate string) bool {
 	needed := false
 	for i, gate := range screened.gates {

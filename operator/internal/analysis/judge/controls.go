@@ -14,9 +14,9 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Controls are comparisons whose answer is known: nothing moves. The null arm is the baseline started from another place, and
-// a control phase is a part of the work that no arm changes. One that moves shows that this run measures something beside the
-// change, as large as a difference it could otherwise call real, and no gate that rests on the same figures is decided then.
+// Controls are comparisons with a known answer: no difference. The null arm is the baseline started from another place, and a control
+// phase is a part of the work that no arm changes. A control that moves shows a confounder as large as a difference that the run would
+// otherwise report, so gates on the same figures are not decided.
 
 // control is a comparison to make, before it is known how many there are.
 type control struct {
@@ -24,11 +24,11 @@ type control struct {
 	found  estimate.Inference
 	// unit is that of found where figures of 0 have no ratio, so that it is the difference to the baseline's.
 	unit string
-	// lacks is what is missing of it; empty where nothing is.
+	// lacks is the reason why the comparison is impossible, or "".
 	lacks string
 }
 
-// estimate is what was found, as the analysis shows it.
+// estimate is the estimate that the analysis shows.
 func (c *control) estimate() *analysis.Estimate {
 	if c.unit != "" {
 		return c.found.Estimate(c.unit)
@@ -36,7 +36,7 @@ func (c *control) estimate() *analysis.Estimate {
 	return c.found.Ratio()
 }
 
-// silent is what a control lacks whose clock cannot show that it moves: of an arm every reading is the same, or is 0.
+// silent describes a control whose clock cannot show a movement: all readings of an arm are the same, or 0. It returns "" otherwise.
 func silent(found estimate.Inference) string {
 	if found.HasInterval() && found.Resolution != nil && found.Resolution.Assumed {
 		return "every reading of an arm is the same, so that its clock does not show whether it moved"
@@ -44,8 +44,8 @@ func silent(found estimate.Inference) string {
 	return ""
 }
 
-// judgeControls makes every comparison that a gate leans on. There may be many, so that some would seem to move by accident:
-// Holm's procedure shares the level of one gate among all of them.
+// judgeControls makes every comparison that a gate depends on. Some of many would move by accident, so Holm's procedure shares the
+// level of one gate among all of them.
 func judgeControls(d *estimate.Data, parity *selection.Parity) []analysis.ControlResult {
 	controls := append(nullControls(d, parity), phaseControls(d, parity)...)
 	order := make([]int, len(controls))
@@ -91,7 +91,7 @@ func judgeControls(d *estimate.Data, parity *selection.Parity) []analysis.Contro
 	return out
 }
 
-// title names what was compared.
+// title names the compared figure.
 func title(c *analysis.ControlResult) string {
 	if c.Phase != "" {
 		return fmt.Sprintf("control phase %s of %s at %s", c.Phase, c.Arm, analysis.PointName(c.Point))
@@ -124,11 +124,11 @@ func nullControls(d *estimate.Data, parity *selection.Parity) []control {
 				result: analysis.ControlResult{Point: d.Exp.Points[point].Key, Arm: d.Exp.Arms[arm].Name, Metric: at.metric, Statistic: at.statistic},
 				found:  d.Ratio(point, arm, at.metric, at.statistic).At(d.GateConfidence),
 			}
-			// Figures of 0 are figures, of which there is no ratio; but a clock that reads 0 shows nothing.
+			// Figures of 0 have a difference and no ratio, but a clock that reads 0 shows nothing.
 			if clock, _ := experiment.ByClock(metric.Unit); one.found.NoRatio && !clock {
 				one.found, one.unit = d.Difference(point, arm, at.metric, at.statistic).At(d.GateConfidence), metric.Unit
 			}
-			// What is left of a null arm that lost trials and the baseline did not may be what did not move.
+			// If the null arm lost trials and the baseline did not, its remaining trials may be those that did not move.
 			one.lacks = cmp.Or(one.found.Reason, silent(one.found), lostDifferently(d, metric.Name, point, arm, d.Exp.Baseline(), 1))
 			out = append(out, one)
 		})
@@ -178,13 +178,13 @@ func unreported(d *estimate.Data, point int, phase string, arms ...int) string {
 	return ""
 }
 
-// moved are controls that show a change where none was made, and missing those of which there is too little to say whether they moved: who
-// asks for one is not told Go without.
+// moved selects controls that show a change where none was made, and missing selects controls with too little data to tell. A run that
+// asks for a control gets no Go without it.
 func moved(c *analysis.ControlResult) bool   { return c.Moved }
 func missing(c *analysis.ControlResult) bool { return c.Missing }
 
-// ofControl names the control of a gate that is as asked, and what follows from it: the null arm's at the same point, of the same metric
-// and statistic, or any control phase of the gate's candidate at the same point.
+// ofControl returns a rule that names the control of a gate with a property, and its consequence. The control is the null arm's at the
+// same point, of the same metric and statistic, or any control phase of the gate's candidate at the same point.
 func ofControl(is func(*analysis.ControlResult) bool, so string) func(*estimate.Data, *judgement, *analysis.GateResult) string {
 	return func(_ *estimate.Data, j *judgement, gate *analysis.GateResult) string {
 		for i := range j.controls {

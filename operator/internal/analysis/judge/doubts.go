@@ -13,34 +13,34 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 )
 
-// What keeps a gate from a decision is about two arms, and who follows a figure through many runs compares arms that no gate compares: the
-// gates of a schedule are on one arm, and a run need not have any. So the rules for gates are asked here of all arms and figures, each in
-// the way that stands beside it in the list of caps. Those that look at a decision have none to look at: what remains of them is whether a
-// figure moves with the trials that are left out, which package contrast asks.
+// The caps of gates concern two arms, and users who follow a figure through many runs compare arms that no gate compares: the gates of
+// a schedule are on one arm, and a run need not have any. Doubts apply the rules for gates to all arms and figures, each by its
+// function "without" in the list of caps. Rules about a decision have nothing to check here, except whether excluded trials move a
+// figure, which package contrast checks.
 
-// mostDoubts bounds what is kept of them: whoever reads an analysis counts how large it is.
+// mostDoubts bounds the number of doubts, because readers limit the size of an analysis.
 const mostDoubts = 2000
 
-// figure is what two arms are compared in, at a point.
+// figure is a compared quantity at a point.
 type figure struct {
 	point     int
 	metric    string
 	statistic experiment.Statistic
 }
 
-// doubts collects them.
+// doubts collects findings.
 type doubts struct {
-	// d is the data with a gate on the figures for all arms, and figures are those, in the order of the points.
+	// d is the data with a gate on every figure for all arms. figures are these, in the order of the points.
 	d       *estimate.Data
 	figures []figure
-	// metrics are theirs, by point.
+	// metrics are the metrics of the figures, by point.
 	metrics  map[int][]string
 	controls []analysis.ControlResult
 	out      []analysis.Doubt
 }
 
-// Doubts are what keeps the comparisons of any two arms from a decision, in the figures that are ratios of blocks, whatever gates the run
-// has. Fewer blocks than asked for are no such thing: an estimate has its error.
+// Doubts returns the reasons against comparing any two arms in figures that are ratios of blocks, independent of the run's gates. Too
+// few blocks are not among them, because an estimate has its error.
 func Doubts(d *estimate.Data, parity *selection.Parity, ratios []analysis.RatioResult) []analysis.Doubt {
 	exp, asked := *d.Exp, *d
 	asked.Exp = &exp
@@ -75,7 +75,7 @@ func Doubts(d *estimate.Data, parity *selection.Parity, ratios []analysis.RatioR
 	}
 	ofArms(func(d *estimate.Data, arm int) string { return changed(d, arm, false) })(&found, analysis.DoubtChanged)
 	found.ofTimeouts()
-	// Who names one names the first: what is of the whole run, then what is of one arm.
+	// A view that shows one doubt shows the first, so doubts about the whole run precede those about one arm.
 	slices.SortStableFunc(found.out, func(a, b analysis.Doubt) int { return cmp.Compare(len(a.Arms), len(b.Arms)) })
 	if len(found.out) > mostDoubts {
 		return []analysis.Doubt{{Reason: analysis.DoubtTooMany, Detail: fmt.Sprintf("%d comparisons of arms are doubted, the first: %s",
@@ -84,7 +84,7 @@ func Doubts(d *estimate.Data, parity *selection.Parity, ratios []analysis.RatioR
 	return found.out
 }
 
-// add keeps a finding, if there is one, and what it is of.
+// add appends a finding with its arms and figure, unless detail is empty.
 func (f *doubts) add(reason analysis.CapReason, detail string, of analysis.Doubt) {
 	if detail != "" {
 		of.Reason, of.Detail = reason, detail
@@ -92,15 +92,15 @@ func (f *doubts) add(reason analysis.CapReason, detail string, of analysis.Doubt
 	}
 }
 
-// unasked is of a rule that need not be asked here, because of what it says.
+// unasked marks a rule that does not apply without gates; the argument is the reason.
 func unasked(string) func(*doubts, analysis.CapReason) { return func(*doubts, analysis.CapReason) {} }
 
-// ofRun asks a rule about all that was measured.
+// ofRun applies a rule to the whole run.
 func ofRun(rule func(d *estimate.Data) string) func(*doubts, analysis.CapReason) {
 	return func(f *doubts, as analysis.CapReason) { f.add(as, rule(f.d), analysis.Doubt{}) }
 }
 
-// ofArms asks a rule about each arm, whatever it is compared with.
+// ofArms applies a rule to each arm, independent of the arm it is compared with.
 func ofArms(rule func(d *estimate.Data, arm int) string) func(*doubts, analysis.CapReason) {
 	return func(f *doubts, as analysis.CapReason) {
 		for arm := range f.d.Exp.Arms {
@@ -109,8 +109,8 @@ func ofArms(rule func(d *estimate.Data, arm int) string) func(*doubts, analysis.
 	}
 }
 
-// eachPair visits any two arms beside each other, as one of several comparisons that share the levels: a pair with the baseline is compared
-// as if a gate did so, and those without it share one level.
+// eachPair visits all pairs of arms. Comparisons is the number of comparisons that share the level: 1 for a pair with the baseline, as
+// for a gate, and the number of the other pairs for those.
 func (f *doubts) eachPair(visit func(mine, theirs int, names []string, comparisons float64)) {
 	arms, baseline := f.d.Exp.Arms, f.d.Exp.Baseline()
 	others := float64(len(arms) - 1)
@@ -125,7 +125,7 @@ func (f *doubts) eachPair(visit func(mine, theirs int, names []string, compariso
 	}
 }
 
-// eachPoint visits the points that figures are of.
+// eachPoint visits the points of the figures.
 func (f *doubts) eachPoint(visit func(point int, key string)) {
 	for i, of := range f.figures {
 		if i == 0 || f.figures[i-1].point != of.point {
@@ -134,7 +134,7 @@ func (f *doubts) eachPoint(visit func(point int, key string)) {
 	}
 }
 
-// ofPairs is a rule about two arms at a point: those that a gate compares, or any two.
+// ofPairs is a rule about two arms at a point, for the pair of a gate and for any pair.
 func ofPairs(reason analysis.CapReason, rule func(d *estimate.Data, point, mine, theirs int, comparisons float64) string) doubt {
 	compared := func(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
 		if !gate.Op.Relative() {
@@ -166,7 +166,7 @@ func (f *doubts) ofMadeUnlike(as analysis.CapReason) {
 	for arm := range f.d.Exp.Arms {
 		arms = append(arms, arm)
 	}
-	// Where no arm's differ from any other's, no pair's do. There may be hundreds of pairs.
+	// If no arm differs from another, no pair does. There may be hundreds of pairs.
 	differ := slices.DeleteFunc(slices.Clone(f.figures), func(of figure) bool {
 		return madeDifferently(f.d, of.metric, of.statistic, of.point, arms...) == ""
 	})
@@ -177,12 +177,12 @@ func (f *doubts) ofMadeUnlike(as analysis.CapReason) {
 	})
 }
 
-// of is where a finding about a figure of such arms is.
+// of locates a finding about a figure of such arms.
 func (f *doubts) of(figure figure, arms ...string) analysis.Doubt {
 	return analysis.Doubt{Arms: arms, Point: f.d.Exp.Points[figure.point].Key, Metric: figure.metric, Statistic: figure.statistic}
 }
 
-// ofControls keeps the controls in which something moved, or of which there is too little: that of a phase is of one arm.
+// ofControls adds controls that moved or have too little data. A control phase concerns one arm.
 func ofControls(is func(*analysis.ControlResult) bool) func(*doubts, analysis.CapReason) {
 	return func(f *doubts, as analysis.CapReason) {
 		for i := range f.controls {
@@ -208,7 +208,7 @@ func (f *doubts) ofPartlyRead(as analysis.CapReason) {
 	}
 }
 
-// ofCompleting is about arms that do not complete, whichever they are: a word of its own. Of the null arm it is about the baseline.
+// ofCompleting adds arms that do not complete, with a reason of their own. A finding on the null arm names the baseline.
 func (f *doubts) ofCompleting(analysis.CapReason) {
 	for _, gate := range judgeCompletes(f.d) {
 		arm := f.d.Exp.Arms[selection.ArmIndex(f.d.Exp, gate.Candidate)]
@@ -222,7 +222,7 @@ func (f *doubts) ofCompleting(analysis.CapReason) {
 	}
 }
 
-// ofTimeouts is about figures that are bounds.
+// ofTimeouts adds figures of which only a bound is known.
 func (f *doubts) ofTimeouts() {
 	for arm := range f.d.Exp.Arms {
 		name := f.d.Exp.Arms[arm].Name
@@ -235,7 +235,7 @@ func (f *doubts) ofTimeouts() {
 	}
 }
 
-// ofMetrics asks a rule of each metric at a point. What it says of all of them is kept once.
+// ofMetrics applies a rule to each metric at a point. A finding that is the same for all metrics is added once.
 func (f *doubts) ofMetrics(reason analysis.CapReason, at analysis.Doubt, point int, rule func(metric string) string) {
 	var details []string
 	for _, metric := range f.metrics[point] {

@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// tails are the p-values of a gate's two decisions; 1 where there is none.
+// tails are the p-values of a gate's two decisions; 1 without a decision.
 type tails struct{ goes, fails float64 }
 
 // judgeGates gives every gate an outcome for every candidate it applies to, at every point it selects.
@@ -60,7 +60,7 @@ func judgeParity(d *estimate.Data, parity *selection.Parity, point int, result *
 	}
 }
 
-// unknownOutputs describes trials of which the ledger holds no output, and not that they failed: theirs may be the ones that differ.
+// unknownOutputs describes trials without an output in the ledger that did not fail. Their outputs may be the ones that differ.
 func unknownOutputs(d *estimate.Data, arms ...int) string {
 	for _, arm := range arms {
 		if of := d.Chosen.Outputless[arm]; of.Count > 0 {
@@ -108,7 +108,7 @@ func judgeTiming(d *estimate.Data, parity *selection.Parity, gate experiment.Gat
 		result.Estimate = found.Ratio()
 	}
 	if found.NoRatio {
-		// The figures are there and say nothing of a ratio, which must not excuse what other gates say.
+		// The figures exist and have no ratio, which must not excuse the outcomes of other gates.
 		result.Outcome, result.Message = experiment.VerdictInconclusive, found.Reason+losses(d, point, arm, relative)
 		return tails{1, 1}
 	}
@@ -125,7 +125,7 @@ func judgeTiming(d *estimate.Data, parity *selection.Parity, gate experiment.Gat
 	settles(known, d.OpenEnds(mine), region, side, result)
 	switch {
 	case result.Outcome == experiment.VerdictGo && !experiment.Below(found.Low, found.High):
-		// What spreads by rounding alone holds at every confidence, at the bound as well as far from it.
+		// A spread by rounding alone decides at every confidence, at the bound as well as far from it.
 		return tails{0, 1}
 	case result.Outcome == experiment.VerdictGo:
 		// Both ends have to be excluded, so the larger tail counts.
@@ -176,7 +176,7 @@ func decide(found estimate.Inference, confidence float64, result *analysis.GateR
 // wallTime is the time of a process by the runner's clock.
 const wallTime = record.ProcessPrefix + "wallTime"
 
-// changed describes how what a gate looks at was not one program throughout the run; empty when it was.
+// changed describes how an arm that a gate depends on did not run one program throughout; it returns "" otherwise.
 func changed(d *estimate.Data, candidate int, relative bool) string {
 	for _, arm := range restsOn(d, candidate, relative) {
 		if how := d.Chosen.Changed[arm]; how != "" {
@@ -187,7 +187,7 @@ func changed(d *estimate.Data, candidate int, relative bool) string {
 	return ""
 }
 
-// losses describes what became of the trials that are missing from a gate's data.
+// losses describes the trials that are missing from a gate's data.
 func losses(d *estimate.Data, point, arm int, relative bool) string {
 	text := ""
 	for _, a := range restsOn(d, arm, relative) {

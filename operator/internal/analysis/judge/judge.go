@@ -1,4 +1,4 @@
-// Package judge turns estimates into the outcomes of gates, the verdicts of candidates and that of the run, and takes a decision back
+// Package judge turns estimates into outcomes of gates, verdicts of candidates and the verdict of the run, and withdraws decisions
 // that a finding doubts.
 package judge
 
@@ -6,17 +6,50 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/estimate"
 	"assay.dev/assay/operator/internal/analysis/selection"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Run judges the screening blocks, and where the design asks for it lets the verdict stand only if confirmed.
-func Run(out *analysis.Analysis, all *estimate.Data, parity *selection.Parity) {
+// Findings are the decisions about a run.
+type Findings struct {
+	Verdict experiment.Verdict
+	// Screened is the decision of the screening blocks and Screening its gates, where the confirming blocks replace them.
+	Screened   experiment.Verdict
+	Screening  []analysis.GateResult
+	Gates      []analysis.GateResult
+	Controls   []analysis.ControlResult
+	Candidates []analysis.Candidate
+	// ValidBlocks counts screening blocks and ConfirmBlocks confirming ones, each of the point and arm with the fewest.
+	ValidBlocks, ConfirmBlocks int
+	// RelativeHalfWidth is the widest of the Blocking gates; nil when one of them has no interval.
+	RelativeHalfWidth *float64
+	Doubts            []analysis.Doubt
+	Search            []analysis.SearchResult
+	Predicted         []analysis.PredictionResult
+	// Best are the Go candidates that may be the best, the better estimate first.
+	Best []string
+}
+
+// Judge decides gates, candidates and the run, and compares the measurements with searches and predictions. Ratios are those of all
+// blocks.
+func Judge(d *estimate.Data, parity *selection.Parity, ratios []analysis.RatioResult, waves []record.Wave) Findings {
+	out := decideRun(d, parity)
+	out.Doubts = Doubts(d, parity, ratios)
+	out.Search = Searches(d, parity, waves)
+	out.Predicted = Predictions(d, parity)
+	out.Best = Best(d, out.Candidates, out.Gates)
+	return out
+}
+
+// decideRun judges the screening blocks. If the design asks for confirmation, a decision stands only if the confirming blocks repeat it.
+func decideRun(all *estimate.Data, parity *selection.Parity) Findings {
 	exp, chosen := all.Exp, all.Chosen
 	screening := all
 	if chosen.HasOther(record.Screen) {
 		screening = estimate.New(exp, chosen, chosen.Only(record.Screen))
 	}
 	screened := judge(screening, parity, exp.Candidates(), record.Screen)
+	out := Findings{ValidBlocks: screened.validBlocks, RelativeHalfWidth: screened.relativeHalfWidth}
 	final := screened
 	if exp.Plan.Design.Confirm != nil {
 		var fresh *judgement
@@ -32,6 +65,6 @@ func Run(out *analysis.Analysis, all *estimate.Data, parity *selection.Parity) {
 			out.Screening = screened.gates
 		}
 	}
-	out.ValidBlocks, out.RelativeHalfWidth = screened.validBlocks, screened.relativeHalfWidth
 	out.Gates, out.Controls, out.Candidates, out.Verdict = final.gates, final.controls, final.candidates, final.verdict
+	return out
 }

@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// judgement is what one set of blocks says.
+// judgement is the result of one set of blocks.
 type judgement struct {
 	gates      []analysis.GateResult
 	controls   []analysis.ControlResult
@@ -21,7 +21,8 @@ type judgement struct {
 	validBlocks int
 	// relativeHalfWidth is the widest of the Blocking gates; nil when one has no interval.
 	relativeHalfWidth *float64
-	// ran are the blocks of every cell that ran, least is how many the design asks for, and asks the field that does so; 0 where none does.
+	// ran are the blocks of every cell that ran, least is the number that the design asks for (or 0), and asks is the field of the
+	// design.
 	ran   map[selection.Cell]map[string]bool
 	least int
 	asks  string
@@ -38,7 +39,7 @@ func judge(d *estimate.Data, parity *selection.Parity, contenders []string, purp
 	gates, p := judgeGates(d, parity)
 	out.gates, out.relativeHalfWidth = gates, relativeHalfWidth(gates, parity, out.validBlocks)
 	holm(d, out.gates, p)
-	judgeTwice(d, parity, out.gates)
+	judgeRecomputed(d, parity, out.gates)
 	out.controls = judgeControls(d, parity)
 	capGates(d, out)
 	out.candidates = judgeCandidates(d.Exp, out.gates, parity)
@@ -90,8 +91,7 @@ func relativeHalfWidth(gates []analysis.GateResult, parity *selection.Parity, va
 	return stats.Finite(widest)
 }
 
-// decided are the candidates that times made Go or NoGo. What parity decides, or a trial that failed, needs no second look: an
-// output that differs, differs.
+// decided are the candidates that times made Go or NoGo. Decisions by parity and by failed trials need no confirmation.
 func (j *judgement) decided(parity *selection.Parity) []string {
 	var out []string
 	for _, candidate := range j.candidates {

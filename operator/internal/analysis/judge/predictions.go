@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// Predictions sets what the author expected beside what was measured.
+// Predictions compares the author's predictions with the measurements.
 func Predictions(d *estimate.Data, parity *selection.Parity) []analysis.PredictionResult {
 	var out []analysis.PredictionResult
 	for _, prediction := range d.Exp.Plan.Predictions {

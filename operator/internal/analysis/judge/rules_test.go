@@ -289,7 +289,7 @@ func TestNoiseThatIsSeenBesideOneArmIsNoNeighbours(t *testing.T) {
 				gate.Point = c.point
 			}
 			if c.excluded != "" {
-				gate.WithRejected = &analysis.Twice{Outcome: c.excluded}
+				gate.WithRejected = &analysis.Recomputed{Outcome: c.excluded}
 			}
 			says(t, rejectedUnevenly(d, nil, gate), c.want)
 		})
@@ -301,15 +301,15 @@ func TestWhatOtherEnvironmentsSayIsNamed(t *testing.T) {
 	d.Chosen.OtherKeys = "cpuModel is another one"
 	whole := &analysis.Estimate{Value: 2, Ratio: true, Low: ptr.To(1.9), High: ptr.To(2.1)}
 	for name, c := range map[string]struct {
-		again *analysis.Twice
+		again *analysis.Recomputed
 		want  string
 	}{
 		"there are none":           {nil, ""},
-		"they say the same":        {&analysis.Twice{Outcome: goes, Estimate: whole}, ""},
-		"they say something else":  {&analysis.Twice{Outcome: noGo, Rejected: 3, Estimate: whole}, "3 trials of other environments (cpuModel is another one), each of which counts as a node, it is 2.000x [1.900, 2.100], NoGo"},
-		"they leave no figure":     {&analysis.Twice{Outcome: invalid}, "it is Invalid"},
-		"they leave no lower end":  {&analysis.Twice{Outcome: invalid, Estimate: &analysis.Estimate{High: ptr.To(2.0)}}, "it is Invalid"},
-		"they leave no higher end": {&analysis.Twice{Outcome: invalid, Estimate: &analysis.Estimate{Low: ptr.To(2.0)}}, "it is Invalid"},
+		"they say the same":        {&analysis.Recomputed{Outcome: goes, Estimate: whole}, ""},
+		"they say something else":  {&analysis.Recomputed{Outcome: noGo, Rejected: 3, Estimate: whole}, "3 trials of other environments (cpuModel is another one), each of which counts as a node, it is 2.000x [1.900, 2.100], NoGo"},
+		"they leave no figure":     {&analysis.Recomputed{Outcome: invalid}, "it is Invalid"},
+		"they leave no lower end":  {&analysis.Recomputed{Outcome: invalid, Estimate: &analysis.Estimate{High: ptr.To(2.0)}}, "it is Invalid"},
+		"they leave no higher end": {&analysis.Recomputed{Outcome: invalid, Estimate: &analysis.Estimate{Low: ptr.To(2.0)}}, "it is Invalid"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			says(t, environmentDecides(d, nil, &analysis.GateResult{Outcome: goes, Everywhere: c.again}), c.want)

@@ -79,8 +79,8 @@ func answer(r *analysis.SearchResult, all *estimate.Data, rules search.Search, a
 	}
 }
 
-// judgeLoad holds one arm at one load against every constraint. What a program does not complete at a load, it does not sustain: the
-// rule is that of the gate that every run has, by which one failure is enough.
+// judgeLoad compares one arm at one load with every constraint. A load that a program does not complete is not sustained. The rule is
+// that of the implicit gate of every run, by which one failure is enough.
 func judgeLoad(d *estimate.Data, c selection.Cell, planned int, completed *selection.Completion) search.Finding {
 	out := search.Finding{Outcome: search.Feasible, Planned: planned, Blocks: len(d.Measured[c])}
 	if completed != nil && completed.First != nil {
@@ -120,11 +120,11 @@ func judgeConstraint(d *estimate.Data, c selection.Cell, constraint experiment.C
 	result := judged(d)
 	if d.Rejected[c] > 0 {
 		again := judged(d.Everything)
-		result.WithRejected = twice(d, d.Everything, &result, &again)
+		result.WithRejected = recompute(d, d.Everything, &result, &again)
 	}
 	if d.Everywhere != nil {
 		again := judged(d.Everywhere)
-		result.Everywhere = twice(d, d.Everywhere, &result, &again)
+		result.Everywhere = recompute(d, d.Everywhere, &result, &again)
 	}
 	alone := &judgement{gates: []analysis.GateResult{result}}
 	capGates(d, alone)

@@ -15,12 +15,13 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// Arms are compared because their trials were measured alike. What is the same for a block is compared trial by trial (see apart). What is
-// read of every trial, such as whether its CPUs were its own, may change by accident, so that arms are asked whether it differs between
-// them by more than chance explains.
+// Arms are comparable if their trials were measured alike. Conditions that are constant within a block are compared trial by trial
+// (see apart). Conditions that are read for every trial, such as whether its CPUs were exclusive, may change by accident, so the check
+// is whether they differ between arms by more than chance explains.
 
-// unlike describes how two arms were measured differently, in what may change from trial to trial, at a point or over all of them, as one
-// of several comparisons that share the level: half of it is that of all points together, and half is shared among the points.
+// unlike describes a difference in the conditions of two arms that may change from trial to trial, at a point or over all points. The
+// comparison is one of several that share the level: half of the level is for all points together, and half is shared among the
+// points.
 func unlike(d *estimate.Data, point, mine, theirs int, comparisons float64) string {
 	level, at := lossLevel/comparisons, "at "+analysis.PointName(d.Exp.Points[point].Key)
 	if len(d.Exp.Points) == 1 || d.Exp.Plan.Search != nil {
@@ -55,11 +56,11 @@ func unlikeAt(d *estimate.Data, where string, place int, among []int, mine, thei
 	return ""
 }
 
-// What a figure is made of, no machine and no accident changes: programs choose it. So all trials that a gate looks at have it alike, every
-// one, and how many samples there are decides nothing.
+// Programs, and not machines or accidents, choose the composition of a figure. So all trials of a gate must have the same composition,
+// and the number of samples decides nothing.
 
-// madeUnlike doubts gates on figures that are made of different things: of one value here and of samples there, or of other numbers of
-// them. An extreme of more samples is a more extreme one, so that a ratio of two takes as many of each.
+// madeUnlike doubts gates on figures with different compositions: one value here and samples there, or other numbers of samples. An
+// extreme of more samples is more extreme, so a ratio of two extremes needs equally many.
 func madeUnlike(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
 	return madeDifferently(d, gate.Metric, gate.Statistic, pointOf(d, gate), gateArms(d, gate)...)
 }
@@ -81,8 +82,8 @@ func madeDifferently(d *estimate.Data, metric string, statistic experiment.Stati
 	return fmt.Sprintf("%s is made of %s, so that what it is made of looks like what it is", metric, strings.Join(said, ", and of "))
 }
 
-// unpromised doubts a Go on a level of an arm whose trials do not have as many samples as their parameter fixes: the others may be those
-// that miss the bound. Of a ratio the other arm has them in the same way (madeUnlike).
+// unpromised doubts a Go on a level of an arm whose trials do not have as many samples as their parameter fixes, because the missing
+// samples may be those that miss the bound. For a ratio, madeUnlike ensures the same for the other arm.
 func unpromised(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
 	metric := d.Exp.Metric(gate.Metric)
 	if gate.Op.Relative() || metric == nil || metric.SamplesFrom == "" {
@@ -99,7 +100,7 @@ func unpromised(d *estimate.Data, _ *judgement, gate *analysis.GateResult) strin
 	return ""
 }
 
-// madeOf counts what an arm's figures of a metric are made of, those of trials too that noise limits reject.
+// madeOf counts the compositions of an arm's figures of a metric, including those of trials that noise limits reject.
 func madeOf(d *estimate.Data, metric string, c selection.Cell, counted bool) map[string]int {
 	if d.Everything != nil {
 		d = d.Everything

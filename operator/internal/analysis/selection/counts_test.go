@@ -481,3 +481,29 @@ func TestRejectUnusable_ProgramsWithAndWithoutOutput(t *testing.T) {
 		})
 	}
 }
+
+func TestVisitPlaces_SelectsCandidatesAndPoints(t *testing.T) {
+	exp := twoArms()
+	exp.Arms = append(exp.Arms, record.Arm{Name: "newer"})
+	for i, size := range []string{"1", "2"} {
+		exp.Points[i].Parameters = map[string]string{"size": size}
+	}
+	for name, c := range map[string]struct {
+		only string
+		at   map[string]string
+		want []string
+	}{
+		"every candidate at every point": {"", nil, []string{"new 0", "new 1", "newer 0", "newer 1"}},
+		"one candidate":                  {"new", nil, []string{"new 0", "new 1"}},
+		"one point":                      {"", map[string]string{"size": "2"}, []string{"new 1", "newer 1"}},
+		"an unknown candidate":           {"newest", nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			VisitPlaces(exp, c.only, c.at, func(candidate string, point int) { got = append(got, fmt.Sprintf("%s %d", candidate, point)) })
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -41,8 +41,9 @@ func howLost(kind Rejection, attempt *record.Attempt) string {
 			return lostTimeout
 		case record.Malformed:
 			return "malformed"
+		default:
+			return "failed"
 		}
-		return "failed"
 	case Unusable:
 		return "unusable"
 	default:

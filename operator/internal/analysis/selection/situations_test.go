@@ -5,8 +5,8 @@ import (
 
 	"k8s.io/utils/ptr"
 
-	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/fixture"
+	"assay.dev/assay/operator/internal/format"
 	"assay.dev/assay/operator/internal/noise"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -131,6 +131,7 @@ var situations = []situation{
 	}},
 	{"a missing plan", func(l *testLedger) { l.waves = l.waves[1:] }},
 	{"a plan of another experiment", func(l *testLedger) { l.waves[1].Experiment = "sha256:1" }},
+	{"two plans of another experiment", func(l *testLedger) { l.waves[0].Experiment, l.waves[1].Experiment = "sha256:1", "sha256:1" }},
 	{"a plan with an unknown arm", func(l *testLedger) {
 		l.waves[1].Arms = append([]record.Arm{}, l.waves[1].Arms...)
 		l.waves[1].Arms[1].Name = "turbo"
@@ -275,7 +276,7 @@ var situations = []situation{
 	})},
 	{"a phase of centuries", one(func(a *record.Attempt) { a.Result.Phases = []record.Phase{{Name: "load", Samples: []float64{1e16}}} })},
 	{"a program without output", func(l *testLedger) {
-		l.exp.Plan.Workload.Output.Format = experiment.NoOutput
+		l.exp.Plan.Workload.Output.Format = format.None
 		one(func(a *record.Attempt) { a.Result = nil })(l)
 	}},
 

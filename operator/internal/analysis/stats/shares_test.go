@@ -58,6 +58,9 @@ func TestALevelIsSharedAmongTheTestsThatCanComeOut(t *testing.T) {
 
 // Two arms that lose alike, whatever they lose and at however many points, are told apart at any of them in one of twenty runs at most.
 func TestASharedLevelHoldsForAllTestsTogether(t *testing.T) {
+	if testing.Short() {
+		t.Skip("statistical: runs in the long form")
+	}
 	random := rand.New(rand.NewPCG(1, 2))
 	const runs = 300
 	for name, rates := range map[string][]float64{

@@ -196,6 +196,7 @@ func barStatistic(bars []bar, statistic experiment.Statistic) (float64, bool) {
 				return b.value, true
 			}
 		}
+	default: // One number per trial, and percentiles of merged samples.
 	}
 	return 0, false
 }

@@ -64,6 +64,7 @@ func (p Retention) Retain(records []Record, now time.Time, rests map[string]bool
 				keep[r.ID] = true
 			}
 			taken[at] = true
+		case Gap: // Never counted.
 		}
 	}
 	for i, r := range all {

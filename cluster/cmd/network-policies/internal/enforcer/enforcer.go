@@ -70,7 +70,7 @@ func New(client kubernetes.Interface, apply func(context.Context, string) error)
 	return e, nil
 }
 
-// slim drops what rules do not follow from: most of what a pod is.
+// slim drops the fields of a pod that no rule depends on.
 func slim(object any) (any, error) {
 	if accessor, err := meta.Accessor(object); err == nil {
 		accessor.SetManagedFields(nil)
@@ -92,7 +92,7 @@ func slim(object any) (any, error) {
 func (e *Enforcer) notice() {
 	select {
 	case e.changed <- struct{}{}:
-	default: // somebody will look anyway
+	default: // a sync is already pending
 	}
 }
 
@@ -121,7 +121,7 @@ func (e *Enforcer) Run(ctx context.Context, report func(error)) {
 	}
 }
 
-// sync gives the kernel the rules that follow from what is known now.
+// sync computes the rules from the cached objects and loads them into the kernel.
 func (e *Enforcer) sync(ctx context.Context) error {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
@@ -217,7 +217,7 @@ func (e *Enforcer) Expect(ctx context.Context, namespace, name string, uid types
 	}
 }
 
-// give notes whose an address is now, and nobody else's.
+// give assigns an address to a pod and removes it from its previous owner.
 func (e *Enforcer) give(uid types.UID, address netip.Addr) {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
@@ -241,7 +241,7 @@ func (e *Enforcer) ServeHealth(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "network policies are enforced")
 }
 
-// ServeExpect is what the plugin asks.
+// ServeExpect answers the requests of the CNI plugin.
 func (e *Enforcer) ServeExpect(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	address, err := netip.ParseAddr(query.Get("address"))

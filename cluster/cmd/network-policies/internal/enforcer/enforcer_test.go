@@ -90,7 +90,7 @@ func TestRulesFollowPoliciesAndPods(t *testing.T) {
 	e, client := start(t, k, pod("a", "1", "10.0.0.5"))
 	eventually(t, "healthy", func() bool { return e.Healthy() == nil })
 	if k.has("drop") {
-		t.Errorf("nobody is isolated, and yet:\n%s", k.rules)
+		t.Errorf("no pod is isolated, but got rules:\n%s", k.rules)
 	}
 	if _, err := client.NetworkingV1().NetworkPolicies("runs").Create(t.Context(), closed(), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func TestRulesFollowPoliciesAndPods(t *testing.T) {
 	if _, err := client.CoreV1().Pods("runs").UpdateStatus(t.Context(), ended, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "an ended pod's address is nobody's", func() bool { return !k.has("10.0.0.5") })
+	eventually(t, "the address of a finished pod must be free", func() bool { return !k.has("10.0.0.5") })
 }
 
 // The pod network asks through the real plugin, over the real socket.
@@ -125,7 +125,7 @@ func TestAPodStartsWithItsRulesInTheKernel(t *testing.T) {
 	}
 	out, err := add()
 	if err != nil || !strings.Contains(string(out), `"10.0.0.6/24"`) {
-		t.Fatalf("want what the plugin before said, got %s, %v", out, err)
+		t.Fatalf("want the result of the previous plugin, got %s, %v", out, err)
 	}
 	if !k.has("10.0.0.6 : jump egress_10.0.0.6") {
 		t.Errorf("the pod starts without its rules:\n%s", k.rules)

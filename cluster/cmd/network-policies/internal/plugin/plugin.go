@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Config is this plugin's part of the network's configuration, with what the plugins before it have done.
+// Config is the network configuration of this plugin, with the result of the previous plugins.
 type Config struct {
 	Socket string          `json:"socket"`
 	Before json.RawMessage `json:"prevResult"`

@@ -7,7 +7,7 @@ import (
 
 func TestWhatCannotBeEnforcedDoesNotStart(t *testing.T) {
 	for sentence, tc := range map[string]struct{ command, stdin, want string }{
-		"nobody listens":            {"ADD", `{"socket": "/nowhere", "prevResult": {"ips": [{"address": "10.0.0.5/24"}]}}`, "network policies: "},
+		"no server listens":         {"ADD", `{"socket": "/nowhere", "prevResult": {"ips": [{"address": "10.0.0.5/24"}]}}`, "network policies: "},
 		"no address was given":      {"ADD", `{"socket": "/nowhere", "prevResult": {"ips": []}}`, "0 addresses"},
 		"it is the first plugin":    {"ADD", `{"socket": "/nowhere"}`, "prevResult"},
 		"the command is not known":  {"GC", `{}`, `CNI_COMMAND is "GC"`},

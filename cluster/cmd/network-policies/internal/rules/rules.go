@@ -1,4 +1,4 @@
-// Package rules turns NetworkPolicies into packet filter rules: a pure function from what the API holds to nftables' own language.
+// Package rules turns NetworkPolicies into nftables rules. It is a pure function of API objects.
 //
 // The semantics are those of https://kubernetes.io/docs/concepts/services-networking/network-policies/.
 package rules
@@ -21,7 +21,7 @@ import (
 // Table is the table that the rules are in, and nothing else is.
 const Table = "assay-policies"
 
-// Pod is a pod with an address of its own.
+// Pod is a pod that is not in the host network.
 type Pod struct {
 	Namespace string
 	Labels    labels.Set
@@ -29,7 +29,7 @@ type Pod struct {
 	Address   netip.Addr
 }
 
-// World is what the rules follow from.
+// World holds the objects that the rules depend on.
 type World struct {
 	Pods []Pod
 	// Namespaces maps names to labels.
@@ -57,9 +57,9 @@ type rule struct {
 
 // Render returns the whole table as one transaction: the kernel has the old rules or the new ones, never a part.
 //
-// A pod that no policy selects has no rules. One that is selected has a chain for each direction, which returns what is allowed
-// and drops the rest. Packets of Services are seen after their translation, so a rule speaks of pods and real ports. What the
-// node itself sends is never judged, as the API wants it; what a pod sends to the node is, because the API server is there.
+// A pod without a policy has no rules. A selected pod has a chain for each direction, which returns on allowed packets and drops the
+// others. Packets of Services pass the chains after translation, so rules match pods and target ports. As the API defines it, packets from
+// the node are always allowed; packets to the node are filtered, because the API server runs there.
 func Render(w World) (string, error) {
 	pods := slices.SortedFunc(slices.Values(w.Pods), func(a, b Pod) int { return a.Address.Compare(b.Address) })
 	policies := slices.SortedFunc(slices.Values(w.Policies), func(a, b *networkingv1.NetworkPolicy) int {
@@ -108,7 +108,7 @@ table inet %[1]s {
 `, Table, chains.String(), jumps.String()), nil
 }
 
-// allowed lists what a pod's policies allow in one direction. selected is false if none speaks of it.
+// allowed lists the connections that the policies of a pod allow in one direction. selected is false if no policy selects the pod.
 func (w World) allowed(direction way, pod Pod) (lines []string, selected bool, err error) {
 	// A pod always reaches itself, also through a Service.
 	lines = []string{fmt.Sprintf("ip %s %s", direction.other, pod.Address)}
@@ -155,9 +155,9 @@ type end struct {
 	pods  []Pod
 }
 
-// lines is what one rule allows: each of its peers with each of its ports.
+// lines returns the matches of one policy rule: each of its peers with each of its ports.
 func (w World) lines(direction way, pod Pod, namespace string, r rule) ([]string, error) {
-	ends := []end{{pods: w.Pods}} // no peer named: everybody
+	ends := []end{{pods: w.Pods}} // no peer named: all peers
 	if len(r.peers) > 0 {
 		ends = nil
 	}
@@ -235,7 +235,7 @@ func (w World) end(direction way, namespace string, peer networkingv1.NetworkPol
 	return other, len(addresses) > 0, nil
 }
 
-// protocol is what a port is of if it says nothing: TCP.
+// protocol returns the protocol of a port, TCP by default.
 func protocol(given *corev1.Protocol) corev1.Protocol { return ptr.Deref(given, corev1.ProtocolTCP) }
 
 func numbered(port networkingv1.NetworkPolicyPort) string {

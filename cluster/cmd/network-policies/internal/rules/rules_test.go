@@ -41,7 +41,7 @@ func policy(t *testing.T, text string) *networkingv1.NetworkPolicy {
 	return out
 }
 
-// chain returns the lines of one chain, or nil if there is none.
+// chain returns the lines of one chain, or nil if the chain does not exist.
 func chain(text, name string) []string {
 	_, rest, ok := strings.Cut(text, "\tchain "+name+" {\n")
 	if !ok {
@@ -63,7 +63,7 @@ func TestRules(t *testing.T) {
 		want     []string
 	}{
 		"who is not selected has no rules": {
-			[]string{"podSelector: {matchLabels: {app: nobody}}\npolicyTypes: [Egress]"}, "egress_10.0.0.5",
+			[]string{"podSelector: {matchLabels: {app: absent}}\npolicyTypes: [Egress]"}, "egress_10.0.0.5",
 			nil,
 		},
 		"a direction that no policy speaks of is open": {[]string{run + "policyTypes: [Egress]"}, "ingress_10.0.0.5", nil},
@@ -140,7 +140,7 @@ func TestRules(t *testing.T) {
 			if diff := cmp.Diff(tc.want, chain(text, tc.chain)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s\n%s", tc.chain, diff, text)
 			}
-			// A chain that nothing jumps to protects nobody.
+			// A chain without a jump to it filters nothing.
 			jumps := strings.Join(chain(text, "policies"), "\n")
 			if jump := ": jump " + tc.chain; strings.Contains(jumps, jump) != (tc.want != nil) {
 				t.Errorf("that %q is a rule is %v, want %v:\n%s", jump, tc.want == nil, tc.want != nil, text)

@@ -1,0 +1,176 @@
+package analyze_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/analyze"
+	"assay.dev/assay/operator/internal/analysis/selection"
+	"assay.dev/assay/operator/internal/fixture"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// Edit changes the experiment, and the digest that names it everywhere.
+func (l *folderLedger) Edit(from, to string) {
+	l.Replace("experiment.json", from, to)
+	var frozen struct{ Digest string }
+	raw := l.Read("experiment.json")
+	if json.Unmarshal(raw, &frozen) != nil {
+		return // It cannot be read, and says so.
+	}
+	_, err := l.Open()
+	if err == nil {
+		return
+	}
+	said := regexp.MustCompile(`the content has (sha256:[0-9a-f]{64})`).FindStringSubmatch(err.Error())
+	if said == nil {
+		return // Something else is wrong with it.
+	}
+	if err := filepath.WalkDir(l.Folder, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(path, bytes.ReplaceAll(data, []byte(frozen.Digest), []byte(said[1])), 0o644)
+	}); err != nil {
+		l.T.Fatal(err)
+	}
+}
+
+// ByHand leaves out of the experiment what a person who writes one leaves out.
+func (l *folderLedger) ByHand() {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(l.Read(ledger.ExperimentKey), &fields); err != nil {
+		l.T.Fatal(err)
+	}
+	delete(fields, "api")
+	delete(fields, "plan")
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		l.T.Fatal(err)
+	}
+	l.Write(ledger.ExperimentKey, raw)
+	l.Edit(`"schema"`, `"schema"`)
+}
+
+// Open reads the experiment as assay analyze does.
+func (l *folderLedger) Open() (ledger.Store, error) {
+	store, err := ledger.Open(context.Background(), ledger.FolderURL(l.Folder), ledger.Options{})
+	if err != nil {
+		l.T.Fatal(err)
+	}
+	_, err = ledger.ReadExperiment(context.Background(), store)
+	return store, err
+}
+
+// folderLedger is a simulated run in a folder, ready to be spoilt.
+type folderLedger struct {
+	T      *testing.T
+	Folder string
+}
+
+func newFolderLedger(t *testing.T) *folderLedger {
+	t.Helper()
+	return folderLedgerOf(t, 4, fixture.GainAt8("1.5"))
+}
+
+func folderLedgerOf(t *testing.T, blocks int, asked ...assayv1alpha1.Gate) *folderLedger {
+	t.Helper()
+	exp, err := fixture.ScanExperiment(fixture.WithGates(asked...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wave, err := fixture.Wave(exp, 0, 0, blocks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	attempts := fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.ScanSeconds}.Run(exp, wave)
+	objects, err := fixture.Objects(exp, []*record.Wave{wave}, attempts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &folderLedger{t, t.TempDir()}
+	for key, data := range objects {
+		l.Write(key, data)
+	}
+	return l
+}
+
+func (l *folderLedger) Write(key string, data []byte) {
+	path := filepath.Join(l.Folder, filepath.FromSlash(key))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		l.T.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		l.T.Fatal(err)
+	}
+}
+
+func (l *folderLedger) Read(key string) []byte {
+	data, err := os.ReadFile(filepath.Join(l.Folder, filepath.FromSlash(key)))
+	if err != nil {
+		l.T.Fatal(err)
+	}
+	return data
+}
+
+func (l *folderLedger) Remove(key string) {
+	if err := os.Remove(filepath.Join(l.Folder, filepath.FromSlash(key))); err != nil {
+		l.T.Fatal(err)
+	}
+}
+
+// Replace changes a text in an object; the text must be there.
+func (l *folderLedger) Replace(key, from, to string) {
+	data := l.Read(key)
+	if !bytes.Contains(data, []byte(from)) {
+		l.T.Fatalf("%s has no %q", key, from)
+	}
+	l.Write(key, bytes.ReplaceAll(data, []byte(from), []byte(to)))
+}
+
+// Analyze judges the ledger, and leaves the seal as assay analyze --write does.
+func (l *folderLedger) Analyze() *analysis.Analysis {
+	ctx := context.Background()
+	store, err := ledger.Open(ctx, ledger.FolderURL(l.Folder), ledger.Options{})
+	if err != nil {
+		l.T.Fatal(err)
+	}
+	exp, err := ledger.ReadExperiment(ctx, store)
+	if err != nil {
+		l.T.Fatal(err)
+	}
+	evidence, err := ledger.ReadEvidence(ctx, store, 0)
+	if err != nil {
+		l.T.Fatal(err)
+	}
+	l.Write(ledger.SealKey(0), selection.Seal(evidence, 0))
+	return fixture.MustValidate(analyze.Evidence(exp, evidence, 0))
+}
+
+// Attempts are the keys of the measured trials.
+func (l *folderLedger) Attempts() []string {
+	paths, err := filepath.Glob(filepath.Join(l.Folder, "attempts", "*", "*", "*-s*.json"))
+	if err != nil {
+		l.T.Fatal(err)
+	}
+	for i, path := range paths {
+		key, err := filepath.Rel(l.Folder, path)
+		if err != nil {
+			l.T.Fatal(err)
+		}
+		paths[i] = filepath.ToSlash(key)
+	}
+	return paths
+}
