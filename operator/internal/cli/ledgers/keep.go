@@ -67,7 +67,7 @@ func serveKeeper(ctx context.Context, options keepOptions, log io.Writer) error 
 	block := &keeper.Keeper{
 		Store: s, Block: options.block, Executor: options.executor, Trials: keeper.TrialsOf(planned), Lease: planned.Lease,
 		// A store that is away costs a block its time and nothing else.
-		Again: store.NewAgain(0, func(text string) { fmt.Fprintf(log, "keeper: %s\n", text) }),
+		Again: store.NewRetrier(0, func(text string) { fmt.Fprintf(log, "keeper: %s\n", text) }),
 		Kills: keeper.MemoryKills, Log: log,
 	}
 	// Asked to end, it first writes what it received: the runner has ended then, and the pod's grace period is the limit.
