@@ -790,7 +790,7 @@ func TestAScheduleThatCannotWorkIsRefused(t *testing.T) {
 		"two arms": {func(s *assayv1alpha1.BenchmarkSchedule) {
 			s.Spec.RunTemplate.Spec.Arms = append(s.Spec.RunTemplate.Spec.Arms, assayv1alpha1.Arm{Name: "other", Baseline: true})
 		}, "have one arm, head"},
-		"an image of its own": {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.RunTemplate.Spec.Arms[0].Image = "a:b" }, "the source of the schedule gives it its image"},
+		"an image of its own": {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.RunTemplate.Spec.Arms[0].Image = "a:b" }, "the source of the schedule sets its image"},
 		"runs that delete themselves": {func(s *assayv1alpha1.BenchmarkSchedule) {
 			s.Spec.RunTemplate.Spec.TTLSecondsAfterFinished = ptr.To[int32](1)
 		}, "limit its history"},
