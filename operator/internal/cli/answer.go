@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // GateAnswer is the JSON output of assay gate. assay gate --save writes it to a file and assay report reads it.
@@ -93,5 +93,5 @@ func (a *GateAnswer) Save(file string) error {
 // IsGateAnswer reports whether where is a regular file other than a ledger archive. Only assay gate --save writes such files.
 func IsGateAnswer(where string) bool {
 	info, err := os.Stat(where)
-	return err == nil && info.Mode().IsRegular() && !strings.HasSuffix(where, ledger.ArchiveExtension)
+	return err == nil && info.Mode().IsRegular() && !strings.HasSuffix(where, store.ArchiveExtension)
 }

@@ -16,9 +16,9 @@ import (
 	"golang.org/x/term"
 	"sigs.k8s.io/yaml"
 
-	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/report"
+	"assay.dev/assay/operator/internal/store"
 	"assay.dev/assay/operator/internal/suggest"
 )
 
@@ -151,7 +151,7 @@ var extensions = map[string]string{
 }
 
 // binaries maps binary forms to a suggested file name.
-var binaries = map[string]string{"parquet": "attempts.parquet", "archive": "run" + ledger.ArchiveExtension}
+var binaries = map[string]string{"parquet": "attempts.parquet", "archive": "run" + store.ArchiveExtension}
 
 // ParseDestination parses --output, which is a form or a file name, and --format, which overrides the form that the file extension implies.
 // The first known form is the default.

@@ -23,14 +23,15 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // OpenFolderOrURL opens a store in a folder or behind a URL. The folder need not exist; given names the flag in errors.
-func OpenFolderOrURL(ctx context.Context, given, where string) (ledger.Store, error) {
+func OpenFolderOrURL(ctx context.Context, given, where string) (store.Store, error) {
 	if !strings.Contains(where, "://") {
-		return ledger.OpenFolder(ctx, where)
+		return store.OpenFolder(ctx, where)
 	}
-	store, err := ledger.Open(ctx, where, ledger.Options{})
+	store, err := store.Open(ctx, where, store.Options{})
 	if err != nil {
 		return nil, UsageError(fmt.Errorf("%s: %w", given, err))
 	}
@@ -71,7 +72,7 @@ func (s *Source) AddCredentials(command *cobra.Command) {
 // AnalyzedLedger is an open ledger with one of its analyses.
 type AnalyzedLedger struct {
 	Where      string
-	Store      ledger.Store
+	Store      store.Store
 	Experiment *experiment.Experiment
 	Analysis   *analysis.Analysis
 	Wave       int
@@ -98,9 +99,9 @@ func (s *Source) Open(ctx context.Context, where string) (*AnalyzedLedger, error
 }
 
 // ReadAnalyzedLedger reads the analysis of a wave, or the newest analysis if wave is negative.
-func ReadAnalyzedLedger(ctx context.Context, store ledger.Store, where string, wave int) (*AnalyzedLedger, error) {
-	frozen, err := ledger.ReadExperiment(ctx, store)
-	if errors.Is(err, ledger.ErrNotFound) {
+func ReadAnalyzedLedger(ctx context.Context, s store.Store, where string, wave int) (*AnalyzedLedger, error) {
+	frozen, err := ledger.ReadExperiment(ctx, s)
+	if errors.Is(err, store.ErrNotFound) {
 		return nil, UsageError(fmt.Errorf("%s is not the ledger of a run because it has no %s; name the folder or prefix of the run", where,
 			ledger.ExperimentKey))
 	}
@@ -109,17 +110,17 @@ func ReadAnalyzedLedger(ctx context.Context, store ledger.Store, where string, w
 	}
 	newest, oldest := wave, wave
 	if wave < 0 {
-		if newest, err = ledger.LastWave(ctx, store); err != nil {
+		if newest, err = ledger.LastWave(ctx, s); err != nil {
 			return nil, fmt.Errorf("find the newest wave of %s: %w", where, err)
 		}
 		oldest = 0
 	}
-	found, of, err := ledger.NewestAnalysis(ctx, store, newest, oldest)
+	found, of, err := ledger.NewestAnalysis(ctx, s, newest, oldest)
 	if err != nil {
 		return nil, err
 	}
 	if found != nil {
-		return &AnalyzedLedger{Where: where, Store: store, Experiment: frozen, Analysis: found, Wave: of}, nil
+		return &AnalyzedLedger{Where: where, Store: s, Experiment: frozen, Analysis: found, Wave: of}, nil
 	}
 	which := "no analysis yet"
 	if wave >= 0 {
@@ -130,16 +131,16 @@ func ReadAnalyzedLedger(ctx context.Context, store ledger.Store, where string, w
 }
 
 // store opens a ledger without reading it. namespace is that of a run on the cluster; "" selects the namespace of the flags.
-func (s *Source) store(ctx context.Context, namespace, where string) (ledger.Store, error) {
+func (s *Source) store(ctx context.Context, namespace, where string) (store.Store, error) {
 	if strings.Contains(where, "://") {
-		store, err := ledger.Open(ctx, where, ledger.Options{})
-		if errors.Is(err, ledger.ErrBadURL) {
+		s, err := store.Open(ctx, where, store.Options{})
+		if errors.Is(err, store.ErrBadURL) {
 			return nil, UsageError(err)
 		}
-		return store, err
+		return s, err
 	}
-	if info, err := os.Stat(where); err == nil && (info.IsDir() || strings.HasSuffix(where, ledger.ArchiveExtension)) {
-		return ledger.OpenFolder(ctx, where)
+	if info, err := os.Stat(where); err == nil && (info.IsDir() || strings.HasSuffix(where, store.ArchiveExtension)) {
+		return store.OpenFolder(ctx, where)
 	}
 	cluster, err := Connect(s.Flags)
 	if err != nil {
@@ -159,7 +160,7 @@ func (s *Source) store(ctx context.Context, namespace, where string) (ledger.Sto
 
 // OpenFrom opens a store whose URL a status field holds. Stores inside the cluster are reached through a port-forward until the context
 // ends.
-func (s *Source) OpenFrom(ctx context.Context, cluster *Cluster, field, where string) (ledger.Store, error) {
+func (s *Source) OpenFrom(ctx context.Context, cluster *Cluster, field, where string) (store.Store, error) {
 	address, err := url.Parse(where)
 	if err != nil {
 		return nil, fmt.Errorf("%s %q: %w", field, where, err)
@@ -178,28 +179,28 @@ func (s *Source) OpenFrom(ctx context.Context, cluster *Cluster, field, where st
 		query.Set("endpoint", fmt.Sprintf("%s://%s", endpoint.Scheme, net.JoinHostPort("127.0.0.1", strconv.Itoa(port))))
 		address.RawQuery = query.Encode()
 	}
-	return ledger.Open(ctx, address.String(), options)
+	return store.Open(ctx, address.String(), options)
 }
 
 // credentials reads the object store's credentials from the Secret in the namespace. Credentials in the environment make the Secret
 // optional, for users without permission to read it.
-func (s *Source) credentials(ctx context.Context, reader client.Reader, namespace string) (ledger.Options, error) {
+func (s *Source) credentials(ctx context.Context, reader client.Reader, namespace string) (store.Options, error) {
 	if len(s.keys) != 2 || s.keys[0] == "" || s.keys[1] == "" {
-		return ledger.Options{}, UsageError(fmt.Errorf("invalid --secret-keys %q: give the keys of the access key and "+
+		return store.Options{}, UsageError(fmt.Errorf("invalid --secret-keys %q: give the keys of the access key and "+
 			"the secret key, separated by a comma", strings.Join(s.keys, ",")))
 	}
 	own := os.Getenv("AWS_ACCESS_KEY_ID") != ""
 	var secret corev1.Secret
 	err := reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: s.secret}, &secret)
 	if err != nil && !(own && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err))) {
-		return ledger.Options{},
+		return store.Options{},
 			fmt.Errorf("credentials of the ledger: Secret %s/%s: %w; name another Secret with --secret, or set AWS_ACCESS_KEY_ID "+
 				"and AWS_SECRET_ACCESS_KEY", namespace, s.secret, err)
 	}
-	out := ledger.Options{AccessKey: string(secret.Data[s.keys[0]]), SecretKey: string(secret.Data[s.keys[1]]), CA: secret.Data["ca.crt"]}
+	out := store.Options{AccessKey: string(secret.Data[s.keys[0]]), SecretKey: string(secret.Data[s.keys[1]]), CA: secret.Data["ca.crt"]}
 	for _, key := range s.keys {
 		if len(secret.Data[key]) == 0 && !own {
-			return ledger.Options{}, fmt.Errorf("credentials of the ledger: Secret %s/%s has no key %q, only %s; set --secret-keys",
+			return store.Options{}, fmt.Errorf("credentials of the ledger: Secret %s/%s has no key %q, only %s; set --secret-keys",
 				namespace, s.secret, key,
 				strings.Join(slices.Sorted(maps.Keys(secret.Data)), ", "))
 		}

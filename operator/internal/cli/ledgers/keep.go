@@ -12,8 +12,8 @@ import (
 
 	"assay.dev/assay/operator/internal/cli"
 	"assay.dev/assay/operator/internal/keeper"
-	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 type keepOptions struct {
@@ -52,7 +52,7 @@ func serveKeeper(ctx context.Context, options keepOptions, log io.Writer) error 
 	if err != nil {
 		return cli.UsageError(err)
 	}
-	store, err := ledger.Open(ctx, options.ledger, options.mounted.options())
+	s, err := store.Open(ctx, options.ledger, options.mounted.options())
 	if err != nil {
 		return cli.UsageError(fmt.Errorf("--ledger: %w", err))
 	}
@@ -64,9 +64,9 @@ func serveKeeper(ctx context.Context, options keepOptions, log io.Writer) error 
 		return err
 	}
 	block := &keeper.Keeper{
-		Store: store, Block: options.block, Executor: options.executor, Trials: keeper.TrialsOf(planned), Lease: planned.Lease,
+		Store: s, Block: options.block, Executor: options.executor, Trials: keeper.TrialsOf(planned), Lease: planned.Lease,
 		// An unreachable store only delays the block.
-		Again: ledger.NewAgain(0, func(text string) { fmt.Fprintf(log, "keeper: %s\n", text) }),
+		Again: store.NewAgain(0, func(text string) { fmt.Fprintf(log, "keeper: %s\n", text) }),
 		Kills: keeper.MemoryKills, Log: log,
 	}
 	// On termination the received attempts are written first. The runner has exited then, and the grace period of the pod is the limit.

@@ -7,13 +7,13 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/cli"
 	"assay.dev/assay/operator/internal/cli/ledgers"
-	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/store"
 	"assay.dev/assay/operator/test/clitest"
 )
 
 // An analysis with omitted exclusions would count the rest as used, so exports are rendered from the evidence.
 func TestWhatOtherToolsReadKnowsAllThatIsExcluded(t *testing.T) {
-	store, err := ledger.OpenFolder(t.Context(), clitest.HandwrittenLedger(t))
+	store, err := store.OpenFolder(t.Context(), clitest.HandwrittenLedger(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // LocalRun is a run on this machine. Each wave is planned from the analysis of the previous ones, as in the operator.
@@ -30,7 +31,7 @@ type LocalRun struct {
 	AfterBlock func(ctx context.Context, done, total int, remaining time.Duration)
 
 	// Store is nil before the first wave.
-	Store  ledger.Store
+	Store  store.Store
 	course *design.Course
 	// history is the object that describes the point of a series; nil outside of series.
 	history []byte

@@ -25,6 +25,7 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/report"
+	"assay.dev/assay/operator/internal/store"
 )
 
 type LocalOptions struct {
@@ -311,12 +312,12 @@ func ProgramFolders(given []string) ([]string, error) {
 }
 
 // startLedger creates the ledger with its experiment. It returns a usage error if the folder holds another ledger.
-func startLedger(ctx context.Context, executor *local.Executor, frozen *experiment.Experiment) (ledger.Store, error) {
+func startLedger(ctx context.Context, executor *local.Executor, frozen *experiment.Experiment) (store.Store, error) {
 	folder := executor.Folder
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, err
 	}
-	store, err := ledger.OpenFolder(ctx, folder)
+	s, err := store.OpenFolder(ctx, folder)
 	if err != nil {
 		return nil, err
 	}
@@ -324,9 +325,9 @@ func startLedger(ctx context.Context, executor *local.Executor, frozen *experime
 	if err != nil {
 		return nil, err
 	}
-	err = executor.Plan(ctx, store, ledger.ExperimentKey, raw)
-	if errors.Is(err, ledger.ErrExists) {
+	err = executor.Plan(ctx, s, ledger.ExperimentKey, raw)
+	if errors.Is(err, store.ErrExists) {
 		err = cli.UsageError(fmt.Errorf("folder %s holds the ledger of another run; choose another with --out", folder))
 	}
-	return store, err
+	return s, err
 }
