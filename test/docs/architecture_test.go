@@ -273,7 +273,7 @@ func TestWhatTheTableOfFoldersMayNotSay(t *testing.T) {
 	page := func(rows ...string) string {
 		return "## The other folders\n\n| folder | what it is for |\n|---|---|\n" + strings.Join(rows, "\n") + "\n\n## More\n"
 	}
-	files := []string{"README.md", ".ci/run", "hack/a.sh", "workloads/Cargo.toml", "workloads/runner/src/main.rs"}
+	files := []string{"README.md", ".ci/run", "hack/a.sh", "workloads/README.md", "workloads/runner/src/main.rs"}
 	cases := map[string]struct{ page, want string }{
 		"a row for the folder or for each in it is enough": {page("| `hack` | x |", "| `workloads/runner` | x |"), ""},
 		"a folder without a row is named":                  {page("| `hack` | x |"), "workloads/runner has no row"},

@@ -209,7 +209,7 @@ func (t Tree) trapped(script string) []string {
 }
 
 // folders are those whose files commands name from the root of the tree.
-var folders = []string{"hack/", "workflows/", "charts/", "docs/", "operator/", "cluster/", "workloads/", "test/", "./workflows/"}
+var folders = []string{"hack/", "workflows/", "charts/", "docs/", "operator/", "cluster/", "runner/", "workloads/", "test/", "./workflows/"}
 
 func (t Tree) files(words []string) []string {
 	var out []string

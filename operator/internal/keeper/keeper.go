@@ -1,7 +1,7 @@
 // Package keeper receives every attempt of a block the moment it is made, where no trial can reach it, and writes it once to
 // the ledger. assay-runner starts the next trial when the keeper has it.
 //
-// Both sides write JSON objects, one a line; workloads/runner/src/keeper.rs is the other side, and docs/decisions/keeper.md explains
+// Both sides write JSON objects, one a line; runner/runner/src/keeper.rs is the other side, and docs/decisions/keeper.md explains
 // the design.
 package keeper
 

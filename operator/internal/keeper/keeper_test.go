@@ -207,7 +207,7 @@ func TestWhateverEndsTheRunnerATrialThatBeganLeavesATrace(t *testing.T) {
 		"everything is killed":                    {func(*runner) {}, "no process of this machine was killed"},
 		"everything is killed for memory":         {func(*runner) { kills++ }, "the kernel killed processes"},
 		"the pod is told to end":                  {func(r *runner) { r.say(`{"stopped":"SIGTERM"}`) }, ""},
-		"a trial tells the runner to end":         {func(r *runner) { r.say(`{"failed":"a process beside the runner sent it SIGTERM"}`) }, "beside the runner"},
+		"a trial tells the runner to end":         {func(r *runner) { r.say(`{"failed":"another process of the pod sent it SIGTERM"}`) }, "another process of the pod"},
 		"the runner says what nobody understands": {func(r *runner) { r.say(`{"nonsense":1}`) }, "invalid message"},
 		"the runner says too much":                {func(r *runner) { r.say(strings.Repeat("x", maxFrame+1)) }, "more than"},
 	}

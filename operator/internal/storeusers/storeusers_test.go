@@ -289,7 +289,7 @@ func TestWhatIsWrittenOverIsKept(t *testing.T) {
 // Whoever has a namespace's key can write over an attempt. What was measured counts all the same, and that it happened is said.
 func TestAnAttemptThatWasWrittenOverCountsAsItWasFirst(t *testing.T) {
 	address, _ := prepare(t, "run.team-a", "read.team-a")
-	raw, err := os.ReadFile("../../../workloads/schema/fixtures/valid/attempt-succeeded.json")
+	raw, err := os.ReadFile("../../../runner/schema/fixtures/valid/attempt-succeeded.json")
 	if err != nil {
 		t.Fatal(err)
 	}
