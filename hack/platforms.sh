@@ -86,7 +86,7 @@ cargo_for() {
     *) die "$arch: programs are built for amd64 and arm64" ;;
   esac
   RUSTC=$(rust_for "$target")
-  RUSTC=$RUSTC RUSTFLAGS="-C target-feature=+crt-static" cargo "$1" --manifest-path workloads/Cargo.toml --locked \
+  RUSTC=$RUSTC RUSTFLAGS="-C target-feature=+crt-static" cargo "$1" --locked \
     --target "$target" "${@:2}"
 }
 
@@ -100,7 +100,7 @@ build() {
   [ "$os" = linux ] || return 0
   (cd operator && CGO_ENABLED=0 GOOS=$os GOARCH=$arch go build "${flags[@]}" -o "$bin/manager" ./cmd)
   cargo_for "$arch" build --release "${packages[@]/#/--package=}"
-  local release=${CARGO_TARGET_DIR:-workloads/target}/x86_64-unknown-linux-gnu/release
+  local release=${CARGO_TARGET_DIR:-target}/x86_64-unknown-linux-gnu/release
   [ "$arch" = amd64 ] || release=${release/x86_64/aarch64}
   for program in "${programs[@]}"; do cp -f "$release/$program" "$bin/"; done
 }

@@ -100,7 +100,7 @@ func partOf(name string) string {
 const core = "core"
 
 func isCore(name string) bool {
-	return slices.ContainsFunc([]string{"operator/", "runner/", "workloads/runner/", "workloads/schema/", "workloads/adapters/"},
+	return slices.ContainsFunc([]string{"operator/", "runner/"},
 		func(folder string) bool { return strings.HasPrefix(name, folder) })
 }
 

@@ -18,7 +18,7 @@ func TestALineIsCountedOnceAsWhatItIs(t *testing.T) {
 		"a test of Go is a separate file":                   {"operator/a_test.go", "", "package a\n", map[string]int{tests: 1}},
 		"the tests of a Rust module are its end":            {"workloads/a.rs", "", "fn a() {}\n#[cfg(test)]\nmod tests {\n fn b() {}\n}\n", map[string]int{code: 2, tests: 3}},
 		"a function that only tests see leaves code":        {"workloads/a.rs", "", "#[cfg(test)]\nfn a() {}\nfn b() {}\n", map[string]int{code: 3}},
-		"a crate's tests have a folder":                     {"workloads/runner/tests/a.rs", "", "fn a() {}\n", map[string]int{tests: 1}},
+		"a crate's tests have a folder":                     {"runner/runner/tests/a.rs", "", "fn a() {}\n", map[string]int{tests: 1}},
 		"a fixture is one in any language":                  {"operator/internal/a/testdata/b.go", "", "package a\n", map[string]int{fixtures: 1}},
 		"text counts without comments in it":                {"docs/a.md", "", "# A\n\n// b\n", map[string]int{docs: 2}},
 		"generated files count as generated in any folder":  {"operator/a.go", generated, "package a\n", map[string]int{generated: 1}},

@@ -31,7 +31,7 @@ bench-diskann-scale: build-figures ## Figures of 100,000 and a million vectors w
 .PHONY: bench-diskann-peers
 bench-diskann-peers: build-figures ## Figures of the vector index beside others. PEERS_PYTHON=python with the study's peers.txt.
 	@$(CARGO_RELEASE) -p insert-diskann --features peer
-	@cp -f workloads/target/x86_64-unknown-linux-gnu/release/insert-diskann bin/
+	@cp -f target/$(RUST_TARGET)/release/insert-diskann bin/
 	@rm -f bin/diskann-peers
 	@$(if $(PEERS_PYTHON),printf '#!/bin/sh\nexec %s %s "$$@"\n' "$(abspath $(PEERS_PYTHON))" \
 		"$(CURDIR)/workflows/studies/diskann-insert/peers.py" >bin/diskann-peers && chmod +x bin/diskann-peers)

@@ -22,7 +22,7 @@ generate: bin/cluster ## Regenerate generated files (may write).
 .PHONY: fmt
 fmt: ## Format everything (may write).
 	@for m in $(GO_MODULES); do gofmt -w $$m || exit 1; done
-	@cargo fmt --all --manifest-path workloads/Cargo.toml
+	@cargo fmt --all
 
 .PHONY: lint
 lint: ## golangci-lint, deadcode, actionlint, clippy and format checks (read only).
@@ -36,8 +36,8 @@ lint: ## golangci-lint, deadcode, actionlint, clippy and format checks (read onl
 	   && if [ -n "$$dead" ]; then echo "no program calls these, delete them or move them to the tests that do: $$dead"; exit 1; fi) \
 	  || exit 1; done
 	@cd test/docs && go tool $(TOOLS) actionlint $(CURDIR)/.github/workflows/*.yaml
-	@cargo fmt --all --manifest-path workloads/Cargo.toml --check
-	@cargo clippy --manifest-path workloads/Cargo.toml --locked --all-targets --features insert-diskann/peer -- -D warnings
+	@cargo fmt --all --check
+	@$(STATIC_CARGO) clippy $(CHECKED) -- -D warnings
 	@scripts=$$(git grep -lE '^#!.*[/ ](ba)?sh\b|^# shellcheck shell=' -- ':!*.md'); for f in $$scripts; do bash -n $$f; done; \
 	  if command -v shellcheck >/dev/null; then shellcheck $$scripts; else echo 'shellcheck is not on PATH: scripts are parsed only'; fi
 	@if git grep -lF '$(CURDIR)/' -- .; then \
@@ -65,7 +65,8 @@ test-long: test-rust ## The same with the statistical tests at full size (covera
 
 .PHONY: test-rust
 test-rust: ## Rust tests.
-	@cargo test --manifest-path workloads/Cargo.toml --locked --workspace --features insert-diskann/peer
+	@$(STATIC_CARGO) test $(CHECKED)
+	@$(STATIC_CARGO) test $(filter-out --all-targets,$(CHECKED)) --doc
 
 # Empty runs the long form of the tests.
 SHORT ?= -short

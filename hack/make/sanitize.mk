@@ -8,12 +8,12 @@ SANITIZE_TARGET := x86_64-unknown-linux-gnu
 
 .PHONY: sanitize
 sanitize: ## The tests of the Rust crates with unsafe code under AddressSanitizer (some ten minutes). SANITIZE=scan-pir: of one.
-	@RUSTC_BOOTSTRAP=1 RUSTFLAGS="$(SANITIZER_RUSTFLAGS)" cargo test --manifest-path workloads/Cargo.toml --locked --lib --bins --tests \
+	@RUSTC_BOOTSTRAP=1 RUSTFLAGS="$(SANITIZER_RUSTFLAGS)" cargo test --locked --lib --bins --tests \
 	  --target $(SANITIZE_TARGET) --target-dir out/sanitize $(SANITIZE:%=-p %)
 	@# The indexes of vectors and of facts by their properties: other tests count page faults and bound memory, which the sanitizer takes
 	@# for itself. The first links a database in C that has two tables of one name in one file.
 	@ASAN_OPTIONS=detect_odr_violation=0 RUSTC_BOOTSTRAP=1 RUSTFLAGS="$(SANITIZER_RUSTFLAGS)" \
-	  cargo test --manifest-path workloads/Cargo.toml --locked --test properties \
+	  cargo test --locked --test properties \
 	  --target $(SANITIZE_TARGET) --target-dir out/sanitize -p insert-diskann -p insert-mork
 
 # Of the nightly compiler, with rustup component add miri rust-src. It knows AVX2, and neither AVX-512 nor the making of AES keys.
@@ -29,4 +29,4 @@ miri: ## The unsafe code of vectors, scans and distances under Miri, which finds
 	@for t in $(MIRI); do set -- $$(echo "$$t" | sed 's/:/ /; s/:/ /'); echo "== $$t"; \
 	  RUSTFLAGS="-Ctarget-feature=+avx2,+fma$$([ "$$1" = assay-harness ] && echo ,+aes)" \
 	  MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=$(MIRI_CASES) cargo +$(MIRI_TOOLCHAIN) miri test \
-	  --manifest-path workloads/Cargo.toml --locked -p "$$1" "$$2" -- "$$3" || exit 1; done
+	  --locked -p "$$1" "$$2" -- "$$3" || exit 1; done

@@ -26,12 +26,12 @@ import (
 	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/history/scheduled"
 	"assay.dev/assay/operator/internal/history/series"
-	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/metrics"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/quota"
 	"assay.dev/assay/operator/internal/registry"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // ledgerRetry is how soon a run looks again at a store that did not answer.
@@ -102,20 +102,20 @@ func run(ctx context.Context, options *options) error {
 	if err != nil {
 		return err
 	}
-	opened, err := ledger.Open(ctx, options.ledger,
-		ledger.Options{CredentialsDir: options.credentialsDir, CAFile: options.caFile, Prove: true})
+	opened, err := store.Open(ctx, options.ledger,
+		store.Options{CredentialsDir: options.credentialsDir, CAFile: options.caFile, Prove: true})
 	if err != nil {
 		return fmt.Errorf("--ledger: %w", err)
 	}
 	// One of those who look at runs is left to runs that need no store: leases are renewed, runs cancelled and deleted while it hangs.
-	store := ledger.Guard(opened, ledger.Patience{
+	s := store.Guard(opened, store.Patience{
 		Operation: 10 * time.Second, Most: controller.ConcurrentRuns - 1, Turn: time.Second, Again: ledgerRetry, Clock: clock.RealClock{},
 	})
 	counts, err := options.metrics()
 	if err != nil {
 		return err
 	}
-	timed := counts.Store(store)
+	timed := counts.Store(s)
 	scrapes := &dependencies.Scrapes{Clock: clock.RealClock{}}
 	manager, err := newManager(options, logger, scrapes)
 	if err != nil {
@@ -134,7 +134,7 @@ func run(ctx context.Context, options *options) error {
 		Of: func(namespace string) series.Retention { return retentionOf(allowed.Of(namespace).History) },
 	}
 	described := dependencies.Engine{Name: config.Engine().Name, State: engine.State}
-	page := dependencies.New(store, described, scrapes, clock.RealClock{}).Server(options.pageAddress)
+	page := dependencies.New(s, described, scrapes, clock.RealClock{}).Server(options.pageAddress)
 	if err := errors.Join(manager.Add(meter), manager.Add(retainer), manager.Add(page)); err != nil {
 		return err
 	}
@@ -147,9 +147,9 @@ func run(ctx context.Context, options *options) error {
 			Client: manager.GetClient(), Live: manager.GetAPIReader(), LeaseNamespace: options.lease.Namespace, Namespaces: options.namespaces,
 			Store: timed, Executor: engine,
 			// Namespaces without a bound are asked for by nobody, so that the meter lists none of them.
-			Stored: func(namespace string) (ledger.Sizes, bool) {
+			Stored: func(namespace string) (store.Sizes, bool) {
 				if !allowed.BoundsStorage(namespace) {
-					return ledger.Sizes{}, false
+					return store.Sizes{}, false
 				}
 				return meter.Of(namespace)
 			},
@@ -188,7 +188,7 @@ func run(ctx context.Context, options *options) error {
 	if err := errors.Join(counts.Register(ctrlmetrics.Registry, sources), manager.Add(counts)); err != nil {
 		return fmt.Errorf("set up metrics: %w", err)
 	}
-	if lacks, err := ledger.Probe(ctx, store); err != nil {
+	if lacks, err := store.Probe(ctx, s); err != nil {
 		// Runs say so too, and are refused until it can be used; whoever installs reads it here first.
 		logger.Error(err, "The ledger is not ready yet", "ledger", options.ledger)
 	} else if len(lacks) > 0 {

@@ -30,14 +30,14 @@ const layers = 6
 // pure is the highest layer that only computes.
 const pure = 3
 
-// outside is what a package imports that reaches a cluster, a store, a network or another process: a package, or with a slash at its end
+// outside lists the imports that reach a cluster, a store, a network or another process: a package, or with a slash at its end
 // all packages below.
 var outside = []string{
 	"net", "net/http", "os/exec", "k8s.io/client-go/", "k8s.io/cli-runtime/", "sigs.k8s.io/controller-runtime/pkg/client",
 	"sigs.k8s.io/controller-runtime/pkg/manager", "github.com/minio/", "github.com/google/go-github/",
 }
 
-// goPackage is what `go list` says of one.
+// goPackage is the part of the output of `go list` that is used here.
 type goPackage struct {
 	ImportPath       string
 	Imports, GoFiles []string
@@ -57,7 +57,7 @@ func layering(page string) (map[string]int, []string) {
 		case twice:
 			problems = append(problems, fmt.Sprintf("%s has two rows: remove one", name))
 		case strings.TrimSpace(row[2]) == "":
-			problems = append(problems, fmt.Sprintf("%s has no sentence: say what it is for", name))
+			problems = append(problems, fmt.Sprintf("%s has no sentence: state its purpose", name))
 		}
 		out[name] = layer
 	}
@@ -79,10 +79,11 @@ func checkLayers(page string, packages []goPackage) []string {
 			other := strings.TrimPrefix(imported, module)
 			if other != imported && layer[other] > layer[p.name()] {
 				problems = append(problems, fmt.Sprintf("%s (layer %d) imports %s (layer %d): an import goes down or stays in its layer; "+
-					"move what it needs below, or give one of the two another layer in %s", p.name(), layer[p.name()], other, layer[other], architecture))
+					"move the shared code below, or give one of the two another layer in %s",
+					p.name(), layer[p.name()], other, layer[other], architecture))
 			}
 			if layer[p.name()] <= pure && reachesOut(imported) {
-				problems = append(problems, fmt.Sprintf("%s (layer %d) imports %s: layers 1 to %d only compute; take what it finds as an argument",
+				problems = append(problems, fmt.Sprintf("%s (layer %d) imports %s: layers 1 to %d only compute; pass the input as an argument",
 					p.name(), layer[p.name()], imported, pure))
 			}
 		}
@@ -162,7 +163,7 @@ func checkStoreys(page string, packages []goPackage) []string {
 		if name := p.name(); name == storeyed || strings.HasPrefix(name, storeyed+"/") {
 			there[name] = true
 			if storey[name] == 0 {
-				problems = append(problems, fmt.Sprintf("%s has no row among the storeys of %s: add one, above what it imports", name, architecture))
+				problems = append(problems, fmt.Sprintf("%s has no row among the storeys of %s: add one, above its imports", name, architecture))
 			}
 		}
 	}
@@ -170,7 +171,7 @@ func checkStoreys(page string, packages []goPackage) []string {
 		for _, imported := range p.Imports {
 			other := strings.TrimPrefix(imported, module)
 			if there[p.name()] && there[other] && storey[other] >= storey[p.name()] {
-				problems = append(problems, fmt.Sprintf("%s (storey %d) imports %s (storey %d): an import goes down; move what it needs below",
+				problems = append(problems, fmt.Sprintf("%s (storey %d) imports %s (storey %d): an import goes down; move the shared code below",
 					p.name(), storey[p.name()], other, storey[other]))
 			}
 		}
@@ -245,7 +246,7 @@ func checkFolders(page string, files []string) []string {
 			continue
 		}
 		if folder := path.Join(top, parts[1]); !rows[folder] {
-			problems = append(problems, fmt.Sprintf("%s has no row in %s: say there what it is for", folder, architecture))
+			problems = append(problems, fmt.Sprintf("%s has no row in %s: state its purpose there", folder, architecture))
 			rows[folder] = true
 		}
 	}
@@ -272,7 +273,7 @@ func TestWhatTheTableOfFoldersMayNotSay(t *testing.T) {
 	page := func(rows ...string) string {
 		return "## The other folders\n\n| folder | what it is for |\n|---|---|\n" + strings.Join(rows, "\n") + "\n\n## More\n"
 	}
-	files := []string{"README.md", ".ci/run", "hack/a.sh", "workloads/Cargo.toml", "workloads/runner/src/main.rs"}
+	files := []string{"README.md", ".ci/run", "hack/a.sh", "workloads/README.md", "workloads/runner/src/main.rs"}
 	cases := map[string]struct{ page, want string }{
 		"a row for the folder or for each in it is enough": {page("| `hack` | x |", "| `workloads/runner` | x |"), ""},
 		"a folder without a row is named":                  {page("| `hack` | x |"), "workloads/runner has no row"},

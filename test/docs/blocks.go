@@ -20,7 +20,7 @@ type Block struct {
 	Commands string
 	// Run reports whether they are executed; Prepare comes before them. Otherwise Why explains why they are not.
 	Run bool
-	// MayExit is an exit code beside 0 that a command may end with; 0 is none.
+	// MayExit is an exit code beside 0 that a command may end with; 0 allows no other.
 	MayExit      int
 	Prepare, Why string
 }
@@ -97,7 +97,7 @@ func Pages(root string) ([]string, error) {
 		}
 		if entry.IsDir() {
 			switch name := entry.Name(); {
-			// What others wrote, what was built, and what was measured.
+			// Vendored files, build output, and results.
 			case slices.Contains([]string{"node_modules", "target", "out", "dist", "bin", "testdata", "results"}, name):
 				return fs.SkipDir
 			case strings.HasPrefix(name, ".") && path != root:
@@ -115,7 +115,7 @@ func Pages(root string) ([]string, error) {
 	return out, err
 }
 
-// Script is what is executed of a page: its blocks in one shell, so that what one sets up the next one finds. Empty when
+// Script is the executed part of a page: its blocks in one shell, so that later blocks use the state of earlier ones. Empty when
 // there is nothing to execute.
 func Script(page string, blocks []Block) string {
 	var out strings.Builder

@@ -21,7 +21,7 @@ func TestABlockSaysWhetherItIsExecuted(t *testing.T) {
 		"executed, and 3 is no failure":   {text: fenced("<!-- run, exit 3 too: cd out -->", "sh"), want: []Block{{Line: 3, Commands: "make test\n", Run: true, MayExit: 3, Prepare: "cd out"}}},
 		"in a list":                       {text: "1. First\n   <!-- run -->\n   ```sh\n   make test\n   ```\n", want: []Block{{Line: 4, Commands: "make test\n", Run: true}}},
 		"no shell commands":               {text: fenced("", "yaml")},
-		"output that nobody types":        {text: fenced("", "")},
+		"output, which is not typed":      {text: fenced("", "")},
 		"without a word":                  {text: fenced("Type this:", "sh"), says: "page.md:2: the block has no comment above it"},
 		"not executed, for no reason":     {text: fenced("<!-- not run -->", "sh"), says: "page.md:2: it is not run and gives no reason"},
 		"a block that never ends":         {text: "<!-- run -->\n```sh\nmake test\n", says: "page.md:2: the block has no end"},

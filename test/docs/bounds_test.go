@@ -12,12 +12,12 @@ import (
 	"testing"
 )
 
-// readsOn are the functions that read on for as long as somebody sends, and which argument they read from.
+// readsOn maps the functions that read without a limit to the index of the reader among their arguments.
 var readsOn = map[string]int{
 	"io.ReadAll": 0, "ioutil.ReadAll": 0, "json.NewDecoder": 0, "xml.NewDecoder": 0, "yaml.NewDecoder": 0, "io.Copy": 1, "bufio.NewReader": 0,
 }
 
-// checkBounds finds what a file of Go reads to the end without a bound: all that io.ReadAll reads, and the body of any answer.
+// checkBounds finds unbounded reads in a file of Go: those by io.ReadAll, and of the body of any response.
 func checkBounds(name, text string) ([]string, error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, name, text, parser.SkipObjectResolution)
@@ -40,10 +40,10 @@ func checkBounds(name, text string) ([]string, error) {
 			return true
 		}
 		selected, isField := argument.(*ast.SelectorExpr)
-		// What a person types is their own.
+		// Standard input comes from the user of the command.
 		typed := isField && fmt.Sprint(selected.X, ".", selected.Sel) == "os.Stdin"
 		if body := isField && selected.Sel.Name == "Body"; body || strings.HasSuffix(function, ".ReadAll") && !typed {
-			problems = append(problems, fmt.Sprintf("%s: %s reads for as long as somebody sends: read from io.LimitReader, and report "+
+			problems = append(problems, fmt.Sprintf("%s: %s reads without a limit: read from io.LimitReader, and report "+
 				"what is larger", set.Position(call.Pos()), function))
 		}
 		return true
@@ -64,7 +64,7 @@ func called(call *ast.CallExpr) string {
 	return of.Name + "." + selected.Sel.Name
 }
 
-// A process that many share holds no more of what others sent than it decided to.
+// A shared process must limit the memory used by input of others.
 func TestNothingIsReadWithoutABound(t *testing.T) {
 	read := 0
 	for _, folder := range []string{"operator/internal", "operator/cmd"} {
@@ -94,10 +94,10 @@ func TestNothingIsReadWithoutABound(t *testing.T) {
 
 func TestWhatReadsWithoutABound(t *testing.T) {
 	for name, tc := range map[string]struct{ code, want string }{
-		"an object to its end":               {"io.ReadAll(object)", "io.ReadAll reads for as long"},
-		"an answer to its end":               {"io.ReadAll(answer.Body)", "io.ReadAll reads for as long"},
-		"an answer that is decoded":          {"json.NewDecoder(answer.Body)", "json.NewDecoder reads for as long"},
-		"an answer that is copied":           {"io.Copy(out, answer.Body)", "io.Copy reads for as long"},
+		"an object to its end":               {"io.ReadAll(object)", "io.ReadAll reads without a limit"},
+		"an answer to its end":               {"io.ReadAll(answer.Body)", "io.ReadAll reads without a limit"},
+		"an answer that is decoded":          {"json.NewDecoder(answer.Body)", "json.NewDecoder reads without a limit"},
+		"an answer that is copied":           {"io.Copy(out, answer.Body)", "io.Copy reads without a limit"},
 		"as much of an answer as is allowed": {"json.NewDecoder(io.LimitReader(answer.Body, 9))", ""},
 		"as much of an object as is allowed": {"io.ReadAll(io.LimitReader(object, 9))", ""},
 		"what is in memory already":          {"json.NewDecoder(bytes.NewReader(raw))", ""},

@@ -13,11 +13,12 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Tree is what commands may name: make's targets and variables, the commands of our programs with their flags, the chart's values and
+// Tree has the names that commands may use: make's targets and variables, the commands of our programs with their flags, the chart's values
+// and
 // the files of the tree.
 type Tree struct {
 	root string
-	// recipes is the text of the Makefile, of what it includes, and of the scripts that it starts.
+	// recipes is the text of the Makefile, its includes, and the scripts that it starts.
 	recipes string
 	targets map[string]bool
 	// assay and cluster are flags by command, such as "assay history rebuild".
@@ -25,7 +26,7 @@ type Tree struct {
 	values         schema
 }
 
-// schema is what is read here of a JSON Schema.
+// schema is the part of a JSON Schema that is read here.
 type schema struct {
 	Ref                  string            `json:"$ref"`
 	Defs                 map[string]schema `json:"$defs"`
@@ -43,7 +44,7 @@ var (
 	index       = regexp.MustCompile(`\[[0-9]+\]`)
 )
 
-// ReadTree reads what commands may name in the tree with a root.
+// ReadTree reads the names that commands may use from the tree with a root.
 func ReadTree(root string) (Tree, error) {
 	t := Tree{root: root, targets: map[string]bool{}, cluster: map[string]map[string]bool{"cluster": {}}}
 	makefiles, err := filepath.Glob(filepath.Join(root, "hack", "make", "*.mk"))
@@ -120,7 +121,7 @@ func readReference(text string) map[string]map[string]bool {
 	return out
 }
 
-// Problems are what a script names that the tree does not have, each with its line.
+// Problems returns the names in a script that the tree lacks, each with its line.
 func (t Tree) Problems(script string) []string {
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(script), "")
 	if err != nil {
@@ -142,10 +143,10 @@ func (t Tree) Problems(script string) []string {
 	return out
 }
 
-// unknown stands for what is known only when the command runs.
+// unknown stands for text that is known only when the command runs.
 const unknown = "\x00"
 
-// text is what a word is, as far as it is known.
+// text returns the value of a word, as far as it is known.
 func text(word *syntax.Word) string {
 	var out strings.Builder
 	for _, part := range word.Parts {
@@ -163,7 +164,7 @@ func text(word *syntax.Word) string {
 	return out.String()
 }
 
-// command is what is wrong with a command.
+// command returns the problems of a command.
 func (t Tree) command(words []string) []string {
 	for len(words) > 0 && (words[0] == "sudo" || words[0] == "exec" || strings.HasPrefix(words[0], "--preserve-env")) {
 		words = words[1:]
@@ -194,7 +195,7 @@ func (t Tree) command(words []string) []string {
 	return out
 }
 
-// trapped is what is wrong with the script of a trap, without its lines, which are within the trap's.
+// trapped returns the problems of the script of a trap, without its lines, which are within the trap's.
 func (t Tree) trapped(script string) []string {
 	if strings.Contains(script, unknown) {
 		return nil
@@ -208,12 +209,12 @@ func (t Tree) trapped(script string) []string {
 }
 
 // folders are those whose files commands name from the root of the tree.
-var folders = []string{"hack/", "workflows/", "charts/", "docs/", "operator/", "cluster/", "workloads/", "test/", "./workflows/"}
+var folders = []string{"hack/", "workflows/", "charts/", "docs/", "operator/", "cluster/", "runner/", "workloads/", "test/", "./workflows/"}
 
 func (t Tree) files(words []string) []string {
 	var out []string
 	for i, word := range words {
-		// What has a space is a script, and the program of a bisection is one of each commit's worktree.
+		// A word with a space is a script, and the program of a bisection is one of each commit's worktree.
 		if strings.ContainsAny(word, unknown+"*{ \n") || i > 0 && words[i-1] == "--program" {
 			continue
 		}
@@ -253,14 +254,14 @@ func (t Tree) makes(args []string) []string {
 	return out
 }
 
-// calls is what is wrong with the arguments of a program of ours.
+// calls returns the problems of the arguments of one of our programs.
 func calls(command string, commands map[string]map[string]bool, args []string) []string {
 	program := command
 	for len(args) > 0 && commands[command+" "+args[0]] != nil {
 		command, args = command+" "+args[0], args[1:]
 	}
 	if command == program && len(args) > 0 && !strings.HasPrefix(args[0], "-") {
-		// What Cobra brings along is not in the reference.
+		// Cobra's built-in commands are not in the reference.
 		if args[0] == "completion" || args[0] == "help" || strings.Contains(args[0], unknown) {
 			return nil
 		}
@@ -279,7 +280,7 @@ func calls(command string, commands map[string]map[string]bool, args []string) [
 	return out
 }
 
-// clusterCall is what is wrong with a call of the cluster tool, which has no reference to read: a flag is one of any of its commands.
+// clusterCall returns the problems of a call of the cluster tool, which has no reference to read: a flag is one of any of its commands.
 func (t Tree) clusterCall(args []string) []string {
 	if len(args) > 0 && t.cluster[args[0]] == nil {
 		return []string{"cluster has no command " + args[0]}
@@ -294,7 +295,7 @@ func (t Tree) clusterCall(args []string) []string {
 	return out
 }
 
-// helm is what is wrong with the values that a call of Helm sets.
+// helm returns the problems of the values that a call of Helm sets.
 func (t Tree) helm(args []string) []string {
 	var out []string
 	for i, arg := range args {
@@ -360,7 +361,7 @@ func Steps(workflow []byte) (map[int]string, error) {
 	return out, nil
 }
 
-// expression is what GitHub replaces before a shell sees it.
+// expression matches text that GitHub replaces before a shell runs.
 var expression = regexp.MustCompile(`\$\{\{[^}]*\}\}`)
 
 func collect(node *yaml.Node, out map[int]string) {

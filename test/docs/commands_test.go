@@ -54,7 +54,7 @@ func TestWhatCommandsNameThatTheTreeDoesNotHave(t *testing.T) {
 		"a mistake in such a script":            {"trap 'bin/cluster dawn >&2' EXIT", []string{"1: cluster has no command dawn"}},
 		"such a script that is known later":     {`trap "bin/cluster $command" EXIT; trap - EXIT; trap`, nil},
 		"a file whose name is known later":      {`cat "hack/$name.sh" hack/*.nothing`, nil},
-		"what no shell reads":                   {"if ls; then", []string{"1:8: `then` must be followed by a statement list"}},
+		"text outside shell blocks":             {"if ls; then", []string{"1:8: `then` must be followed by a statement list"}},
 		"two, in a loop":                        {"for x in 1 2; do\nmake one two\ndone", []string{"2: make has no target one", "2: make has no target two"}},
 		"a target that is only a word of a mk":  {"make unless", []string{"1: make has no target unless"}},
 		"a variable's name is no target":        {"make KERNELS", []string{"1: make has no target KERNELS"}},
@@ -105,7 +105,7 @@ func TestEveryCommandInASentenceExists(t *testing.T) {
 	}
 	seen := 0
 	for _, page := range pages {
-		// What was, and what was decided then.
+		// Pages about the past.
 		if page == "CHANGELOG.md" || strings.HasPrefix(page, "docs/decisions/") {
 			continue
 		}
@@ -175,6 +175,6 @@ func TestStepsOfAWorkflow(t *testing.T) {
 		t.Errorf("%v: %v, want %v", err, got, want)
 	}
 	if got, err := Steps([]byte("a: [")); err == nil {
-		t.Errorf("what is no YAML has the steps %v", got)
+		t.Errorf("invalid YAML has the steps %v", got)
 	}
 }

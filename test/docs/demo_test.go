@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What assay results prints of the demo's study, shortened.
+// The shortened output of assay results for the demo's study.
 const results = `batchSize  deltaEntries  arm          latency median  /loop [95 %]
 8          0             loop         11.29 ms        1
 
@@ -91,6 +91,6 @@ func TestTheReadmeHasAPlaceForWhatTheDemoFound(t *testing.T) {
 	_, rest, begins := strings.Cut(string(readme), "\n<!-- demo -->\n")
 	inside, _, ends := strings.Cut(rest, "\n<!-- /demo -->\n")
 	if !begins || !ends || !strings.Contains(inside, "\nverdict: ") {
-		t.Errorf("README.md does not show what make demo found between <!-- demo --> and <!-- /demo -->: make readme-demo writes it")
+		t.Errorf("README.md lacks the result of make demo between <!-- demo --> and <!-- /demo -->: make readme-demo writes it")
 	}
 }

@@ -1,18 +1,17 @@
-// Package docs makes sure that what docs/architecture.md draws is there, and that what the documentation tells people to type
-// works. Every block of shell commands is either executed, page by page, or says in a comment above it why not:
+// Package docs compares docs/architecture.md with the tree, and checks that the commands in the documentation work. Every block of shell
+// commands is either executed, page by page, or says in a comment above it why not:
 //
 //	<!-- run -->                 executed on the cluster of the end-to-end tests
 //	<!-- run: BASH -->           the same, with a line of preparation that readers do not see
 //	<!-- run, exit 3 too: … -->  the same, and a command may exit with 3: noise may leave a run without a verdict
 //	<!-- not run: REASON -->     not executed
 //
-// A line of preparation brings about what the reader has, such as a file that the page prints. It changes nothing of what the page
-// tells to do.
+// A line of preparation creates the reader's starting state, such as a file that the page prints. It does not change the page's commands.
 //
 // The comment stands right above the block. Readers do not see it.
 //
-// Commands that nothing executes, in blocks, in sentences, in scripts and in the workflows of GitHub, are parsed, and what they name of
-// this tree has to be in it: targets and variables of make, commands of ours with their flags, values of the chart, files.
+// Commands that nothing executes, in blocks, in sentences, in scripts and in the workflows of GitHub, are parsed, and the names that they
+// use have to exist in this tree: targets and variables of make, commands of ours with their flags, values of the chart, files.
 //
 // A study says below a paragraph that explains which of its runs shows it: a gate, an arm or a column, or a test of its workload.
 //

@@ -18,7 +18,7 @@ var ofSentences = []string{
 	"verdict.coverage.95.highest", "verdict.real.six_arms.used_share", "verdict.real.six_arms.halfwidth_over_all_trials",
 }
 
-// A claim that is measured and not shown can stop being true without anybody seeing it.
+// A measured claim without a row could become false unnoticed.
 func TestEveryFigureOfVerdictsHasARow(t *testing.T) {
 	page := textOf(t, "docs/methodology/calibration.md")
 	var names []string

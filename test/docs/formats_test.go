@@ -19,12 +19,12 @@ func TestEveryFormatIsDescribedAndHasAnExample(t *testing.T) {
 	}
 	formats := outputFormats(t)
 	if len(formats) == 0 {
-		t.Fatal("workloads/schema/wave.schema.json has no formats: where is output.format?")
+		t.Fatal("runner/schema/wave.schema.json has no formats: where is output.format?")
 	}
 	// A list of YAML: the API's first format, and those on the lines after it.
 	crd := textOf(t, "operator/config/crd/assay.dev_benchmarktemplates.yaml")
 	if got := enumFrom(crd, "AssayResult"); !slices.Equal(got, formats) {
-		t.Errorf("the API has the formats %v, and workloads/schema/wave.schema.json has %v: they must be the same", got, formats)
+		t.Errorf("the API has the formats %v, and runner/schema/wave.schema.json has %v: they must be the same", got, formats)
 	}
 	for _, format := range formats {
 		if format == "AssayResult" || format == "None" {
@@ -80,7 +80,7 @@ func outputFormats(t *testing.T) []string {
 			}] `json:"output"`
 		}] `json:"workload"`
 	}]
-	if err := json.Unmarshal([]byte(textOf(t, "workloads/schema/wave.schema.json")), &schema); err != nil {
+	if err := json.Unmarshal([]byte(textOf(t, "runner/schema/wave.schema.json")), &schema); err != nil {
 		t.Fatal(err)
 	}
 	return schema.Properties.Workload.Properties.Output.Properties.Format.Enum

@@ -20,14 +20,14 @@ import (
 // passage is a paragraph or an item of a list.
 type passage struct {
 	heading, text string
-	// shown are what the comments below it name: <!-- shown by run-cause.yaml: gain-of-3 -->, or <!-- shown by test NAME -->.
+	// shown are the names in the comments below it: <!-- shown by run-cause.yaml: gain-of-3 -->, or <!-- shown by test NAME -->.
 	shown []string
 }
 
-// aboutTheDocument is how a paragraph begins that tells what a document says, and not what was measured.
+// aboutTheDocument matches the beginning of a paragraph about a document's statements, as opposed to measurements.
 var aboutTheDocument = regexp.MustCompile(`^(\*\*(The document'?s?|Its prediction|Conditions for the claim|The result)|Its reading:)`)
 
-// passages are those of a page that are not about the document. Tables, blocks of code and headings are none.
+// passages are those of a page that are not about the document. Tables, blocks of code and headings are excluded.
 func passages(page string) []passage {
 	var out []passage
 	var lines []string
@@ -74,7 +74,7 @@ var (
 	open = regexp.MustCompile(`(?i)\b(if|whether|would|may|might|asks?|asked|and why)\b|\?$`)
 )
 
-// unshown are the sentences that explain without a comment below their passage that names what shows it.
+// unshown are the sentences that explain without a comment below their passage that names the evidence.
 func unshown(page string) []string {
 	var out []string
 	for _, p := range passages(page) {
@@ -193,7 +193,7 @@ func contradicted(page string, report func(link string) string) []string {
 	return out
 }
 
-// study is a folder of workflows/studies: its page, its runs by their names, and what is in its reports.
+// study is a folder of workflows/studies: its page, its runs by their names, and the content of its reports.
 type study struct {
 	folder, page string
 	runs         map[string]string
@@ -238,8 +238,8 @@ func TestAStudyExplainsOnlyWhatARunShows(t *testing.T) {
 	}
 	for _, s := range studies(t) {
 		for _, sentence := range unshown(s.page) {
-			t.Errorf("%s/README.md explains without a run: %q: name below the paragraph what shows it, as <!-- shown by run.yaml: GATE -->, "+
-				"or say what was measured and no more", s.folder, sentence)
+			t.Errorf("%s/README.md explains without a run: %q: name the evidence below the paragraph, as <!-- shown by run.yaml: GATE -->, "+
+				"or state only the measurement", s.folder, sentence)
 		}
 		for _, p := range passages(s.page) {
 			for _, shown := range p.shown {
@@ -262,7 +262,7 @@ func TestAStudyNamesAllItsRuns(t *testing.T) {
 	for _, s := range studies(t) {
 		for name, run := range s.runs {
 			if name != "smoke.yaml" && !strings.Contains(s.page, "]("+name+")") {
-				t.Errorf("%s/README.md does not say what %s asks", s.folder, name)
+				t.Errorf("%s/README.md does not describe %s", s.folder, name)
 			}
 			_, reported, _ := strings.Cut(run, "\n  report:")
 			for _, table := range regexp.MustCompile(`<!-- table local/`+strings.TrimSuffix(name, ".yaml")+`/(\S+) -->`).FindAllStringSubmatch(s.page, -1) {
@@ -312,7 +312,7 @@ func TestAPublishedRunNamesTheArchiveOfItsLedger(t *testing.T) {
 	}
 }
 
-// What fits into the last-level cache says little of what does not.
+// Results within the last-level cache do not apply beyond it.
 func TestAStudyHasARunBeyondTheLastLevelCache(t *testing.T) {
 	beyond := regexp.MustCompile(`(?i)beyond\s+the\s+last-level\s+cache`)
 	for _, s := range studies(t) {
@@ -327,11 +327,11 @@ func TestAStudyHasARunBeyondTheLastLevelCache(t *testing.T) {
 	}
 }
 
-// A limit that is passed is none, or the machine was another one while it was measured: a reader has to be told.
+// A figure above a limit shows that the limit is wrong, or that the machine changed: the page has to explain it.
 func TestAStudySpeaksOfAShareThatIsMoreThanItsLimit(t *testing.T) {
 	for _, s := range studies(t) {
 		for _, share := range unspoken(s.page) {
-			t.Errorf("%s/README.md has %s of a ceiling in a table, and does not say what of it: find out why, and write the share into the text",
+			t.Errorf("%s/README.md has %s of a ceiling in a table without an explanation: find the cause, and write the share into the text",
 				s.folder, share)
 		}
 	}
@@ -428,7 +428,7 @@ func TestWhichSentencesExplain(t *testing.T) {
 		page string
 		want []string
 	}{
-		"a sentence that says what was measured":        {"It takes 2 ms, as before.", nil},
+		"a sentence that states a measurement":          {"It takes 2 ms, as before.", nil},
 		"one that explains it":                          {"It is slow because it reads. It takes 2 ms.", []string{"It is slow because it reads."}},
 		"over two lines":                                {"It is slow\nbecause it reads.", []string{"It is slow because it reads."}},
 		"a consequence":                                 {"It reads a fifth, so it was never waiting.", []string{"It reads a fifth, so it was never waiting."}},
@@ -437,7 +437,7 @@ func TestWhichSentencesExplain(t *testing.T) {
 		"a purpose":                                     {"It is copied so that nothing is lost.", nil},
 		"a question":                                    {"Is it slow because it reads?", nil},
 		"a supposition":                                 {"If it is slow because it reads, it is fast in the cache.", nil},
-		"an explanation that names what shows it":       {"It is slow because it reads.\n<!-- shown by run.yaml: gain -->", nil},
+		"an explanation that names its evidence":        {"It is slow because it reads.\n<!-- shown by run.yaml: gain -->", nil},
 		"the next paragraph is another":                 {"It reads.\n<!-- shown by run.yaml: gain -->\n\nIt is slow because it reads.", []string{"It is slow because it reads."}},
 		"an item of a list":                             {"* It reads.\n* It is slow because it reads.", []string{"It is slow because it reads."}},
 		"what the document says":                        {"**The document's claim.** It is slow because it reads.", nil},

@@ -1,4 +1,4 @@
-//! What another benchmark tool may print, in any of the forms that are read: a result that keeps to the schema, or a fault.
+//! Fuzzes all adapters with arbitrary tool output. Each input gives a valid result or an error.
 #![no_main]
 
 use assay_adapters::{Source, convert};
@@ -14,7 +14,7 @@ fuzz_target!(|bytes: &[u8]| {
             for metrics in [None, Some(vec![time.clone()])] {
                 let output = Output { format, path: None, metrics };
                 if let Ok(result) = convert(&output, &sources) {
-                    result.check().expect("what an adapter gives is a result");
+                    result.check().expect("adapter results are valid");
                 }
             }
         }

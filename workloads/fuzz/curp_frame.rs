@@ -1,4 +1,4 @@
-//! What a replica or a client of CURP-HO may receive: no frame is longer than allowed, and a message has one form.
+//! Fuzzes the CURP-HO frame decoder. Frames respect the size limit, and every message has one encoding.
 #![no_main]
 
 use batch_curp_ho::process::replica::Settings;

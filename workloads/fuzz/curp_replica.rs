@@ -1,4 +1,5 @@
-//! What a replica of CURP-HO may be told by clients and by other replicas, whatever they made up: it takes it or refuses it, and lives.
+//! Fuzzes a CURP-HO replica with arbitrary messages from clients and other replicas. It accepts or rejects each without
+//! a panic.
 #![no_main]
 
 use batch_curp_ho::command::ClientId;
@@ -25,7 +26,7 @@ fuzz_target!(|bytes: &[u8]| {
         Replica::new(id, Flush::Natural, Conflicts::Writes)
     };
     replica.hello(7, id, &mut Nobody);
-    // Who speaks, how long, and what; some milliseconds pass with each.
+    // Each input byte group selects sender, length and message; some milliseconds pass in between.
     let mut now = 0;
     while let [from, length, rest @ ..] = left {
         let body;
@@ -48,7 +49,7 @@ fuzz_target!(|bytes: &[u8]| {
                 Ok(())
             }
         };
-        // Whoever breaks the protocol is not listened to any more.
+        // A peer that violates the protocol is disconnected.
         if heard.is_err() {
             break;
         }

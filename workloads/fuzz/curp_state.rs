@@ -1,4 +1,4 @@
-//! What a leader of CURP-HO may give a replica as its state: it is refused, or the replica has it whole and can give it to another.
+//! Fuzzes the state transfer of a CURP-HO leader. A replica rejects the state or adopts all of it and can pass it on.
 #![no_main]
 
 use batch_curp_ho::command::ClientId;
@@ -8,7 +8,7 @@ use batch_curp_ho::replica::{Outbox, Replica};
 use batch_curp_ho::wire::{Message, split};
 use libfuzzer_sys::fuzz_target;
 
-/// What is sent to replica 0.
+/// Messages sent to replica 0.
 #[derive(Default)]
 struct Sent(Vec<u8>);
 
@@ -27,7 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
     let (mut second, mut third, mut sent) = (replica(0), replica(2), Sent::default());
     let state = Message::State { ballot: 1, last: true, bytes };
     if third.peer(1, &state, 0, &mut sent).is_err() {
-        assert_eq!((third.executed(), third.ballot()), (0, 0), "what is refused changes nothing");
+        assert_eq!((third.executed(), third.ballot()), (0, 0), "a rejected state changes nothing");
         return;
     }
     // Its leader is lost, it leads, and the other follows.
@@ -36,8 +36,8 @@ fuzz_target!(|bytes: &[u8]| {
     assert!(third.leads());
     let mut left = &sent.0[..];
     while let Ok(Some((body, rest))) = split(left) {
-        let message = Message::decode(body).expect("what a replica sends is a message");
-        second.peer(2, &message, 0, &mut Sent::default()).expect("what a leader sends is taken");
+        let message = Message::decode(body).expect("a replica sends valid messages");
+        second.peer(2, &message, 0, &mut Sent::default()).expect("a leader's state is accepted");
         left = rest;
     }
     let (given, taken) = (third.status(), second.status());

@@ -1,4 +1,4 @@
-//! What a row of the vector index's log or edges may hold in a file that others may have made.
+//! Fuzzes the decoders of the vector index's log and edge rows.
 #![no_main]
 
 use insert_diskann::compact::record::{Record, ids_from_bytes, ids_to_bytes};

@@ -1,4 +1,4 @@
-//! What bytes may be taken for a path: what decodes has bytes that decode to the same.
+//! Fuzzes the path decoder. A decoded value re-encodes to a path that decodes to the same value.
 #![no_main]
 
 use insert_mork::encoding::{MAX_PATH, decode, encode};
@@ -9,8 +9,8 @@ fuzz_target!(|path: &[u8]| {
         let mut bytes = Vec::new();
         let written = encode(&value, &mut bytes);
         if path.len() <= MAX_PATH {
-            written.expect("what reads back can be written");
-            // A symbol may escape what needs no escape.
+            written.expect("decoded values can be encoded");
+            // A symbol may have redundant escapes.
             assert!(bytes == path || path.contains(&b'\\'));
             assert_eq!(decode(&bytes), Ok(value));
         }

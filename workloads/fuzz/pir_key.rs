@@ -1,4 +1,4 @@
-//! What a client of the PIR server may send: bytes that are a key give a bit for every row, the same by every way to expand them.
+//! Fuzzes the PIR server's key decoder. A valid key gives one bit per row, and all expansion paths agree.
 #![no_main]
 
 use assay_harness::simd::Isa;

@@ -1,4 +1,4 @@
-//! What comes over a socket, cut into frames: no frame is longer than allowed, and all bytes of a frame that was read were there.
+//! Fuzzes the RMS24 framing. Frames respect the size limit and contain only received bytes.
 #![no_main]
 
 use batch_rms24::wire::framing::{self, HEADER, Incoming};

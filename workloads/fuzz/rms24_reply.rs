@@ -1,4 +1,4 @@
-//! What a server of the RMS24 client may answer.
+//! Fuzzes the RMS24 client's reply decoder.
 #![no_main]
 
 use batch_rms24::wire::Reply;

@@ -1,4 +1,5 @@
-//! What a client of the RMS24 server may send, before and after the first message: every message is answered by one that a client can read.
+//! Fuzzes the RMS24 server with requests before and after the first message. Every request gets a reply that the client
+//! can decode.
 #![no_main]
 
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! What a cached state of the RMS24 client may hold on disk: with its own digest and with one that was put right.
+//! Fuzzes the decoder of the RMS24 client's cached state, with the original digest and with a corrected one.
 #![no_main]
 
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! What a program may print as its result, and what a ledger may hold as a wave or an attempt: what is read is written as it is read.
+//! Fuzzes the record parsers for results, waves and attempts. A parsed record serializes to an equal one.
 #![no_main]
 
 use std::fmt::Debug;

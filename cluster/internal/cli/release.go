@@ -68,7 +68,7 @@ func crates(ctx context.Context, root, target string) (release.Workspace, error)
 	defer cancel()
 	metadata, err := host.OS{}.Output(ctx, host.Command{Path: "cargo", Args: []string{
 		"metadata", "--format-version=1", "--locked", "--filter-platform=" + target,
-		"--manifest-path=" + filepath.Join(root, "workloads", "Cargo.toml"),
+		"--manifest-path=" + filepath.Join(root, "Cargo.toml"),
 	}})
 	if err != nil {
 		return release.Workspace{}, err

@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// BenchmarkRevisionSpec is what CI reports. It never changes.
+// BenchmarkRevisionSpec is the revision that CI reports. It is immutable.
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a recorded revision never changes: record another one"
 type BenchmarkRevisionSpec struct {
 	// series that it belongs to, as schedules name it.
@@ -20,7 +20,7 @@ type BenchmarkRevisionSpec struct {
 	ReportedAt *metav1.MicroTime `json:"reportedAt,omitempty"`
 }
 
-// BenchmarkRevisionStatus is what became of it.
+// BenchmarkRevisionStatus is the state of a revision.
 type BenchmarkRevisionStatus struct {
 	// sequence is the number of the schedule's run that measured it, or that passed it over for a newer one. Absent until then.
 	// +optional
@@ -47,11 +47,11 @@ type BenchmarkRevision struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what was reported.
+	// spec is the reported revision.
 	// +required
 	Spec BenchmarkRevisionSpec `json:"spec"`
 
-	// status is what became of it.
+	// status is its state.
 	// +optional
 	Status BenchmarkRevisionStatus `json:"status,omitzero"`
 }

@@ -110,7 +110,7 @@ const (
 )
 
 // Build is one of several builds of an arm: the same source, laid out differently.
-// +kubebuilder:validation:XValidation:rule="has(self.program) || has(self.image)",message="a build has a program or an image of its own"
+// +kubebuilder:validation:XValidation:rule="has(self.program) || has(self.image)",message="a build needs a program or an image"
 type Build struct {
 	// name of the build.
 	// +required
@@ -143,7 +143,7 @@ type Arm struct {
 	// +optional
 	Baseline bool `json:"baseline,omitempty"`
 
-	// parameters that make this arm what it is. They win over the sweep and the run.
+	// parameters that define this arm. They win over the sweep and the run.
 	// +optional
 	Parameters ParameterValues `json:"parameters,omitempty"`
 
@@ -166,7 +166,7 @@ type Arm struct {
 	Builds []Build `json:"builds,omitempty"`
 }
 
-// Layout is what is done to the layout of processes.
+// Layout is the treatment of the memory layout of processes.
 // +kubebuilder:validation:Enum=Randomize;Fixed
 type Layout string
 
@@ -212,7 +212,7 @@ type Blocks struct {
 	Max int32 `json:"max,omitempty"`
 }
 
-// Stop ends the repetition by precision, never by the verdict: whoever stops when the answer pleases is wrong more often
+// Stop ends the repetition by precision, never by the verdict. Stopping at a favourable verdict would be wrong more often
 // than the interval says.
 type Stop struct {
 	// relativeHalfWidth is how narrow the interval of every Blocking gate must be, at the gate's confidence, relative to its
@@ -290,13 +290,13 @@ type Design struct {
 
 	// rareSlowdown is how much slower a block of a candidate may be that happens too rarely to be seen, e.g. "20%". Gates are then
 	// Go only if they hold also when such blocks are as frequent as the blocks that ran cannot exclude. Without it a verdict says
-	// nothing of what happens in fewer than one block in as many as ran.
+	// nothing about events that are rarer than one in the number of blocks that ran.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+)?%$`
 	// +kubebuilder:validation:MaxLength=16
 	RareSlowdown string `json:"rareSlowdown,omitempty"`
 
-	// blockCorrelation is how strongly neighbouring blocks of an arm may depend on each other, beyond what pairing takes out, e.g.
+	// blockCorrelation is how strongly neighbouring blocks of an arm may depend on each other after pairing, e.g.
 	// "0.85". Gates are then judged by intervals that hold up to that correlation, which are several times wider. Without it
 	// they are widened where dependence shows, and ten blocks show little of it.
 	// +optional
@@ -312,7 +312,7 @@ type Design struct {
 	Confirm *Confirm `json:"confirm,omitempty"`
 }
 
-// Exclusivity is what a block has to itself.
+// Exclusivity is the resource that a block does not share.
 // +kubebuilder:validation:Enum=Node;CPUs;None
 type Exclusivity string
 
@@ -322,11 +322,11 @@ const (
 	ExclusiveNode Exclusivity = "Node"
 	// ExclusiveCPUs leases the node against other runs and asks for whole CPUs through the kubelet's static CPU manager.
 	ExclusiveCPUs Exclusivity = "CPUs"
-	// ExclusiveNone shares the node and its CPUs with whatever else runs, without a lease.
+	// ExclusiveNone shares the node and its CPUs with other workloads, without a lease.
 	ExclusiveNone Exclusivity = "None"
 )
 
-// Placement is where blocks run and what they get.
+// Placement selects the nodes of blocks and their resources.
 type Placement struct {
 	// nodeSelector picks the nodes that blocks may run on.
 	// +optional
@@ -335,7 +335,7 @@ type Placement struct {
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 
 	// tolerations of the run's pods. Each names the key of a taint; the taint of nodes that a run has for itself, assay.dev/leased,
-	// none can tolerate: exclusive: Node gives a run that of its own.
+	// cannot be tolerated. exclusive: Node adds the toleration of the run's own taint.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
@@ -359,7 +359,7 @@ type Placement struct {
 	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]{1,64}(\.[0-9]{0,64})?|\.[0-9]{1,64})([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 	Memory resource.Quantity `json:"memory,omitempty"`
 
-	// exclusive is what a block has to itself.
+	// exclusive is the resource that a block does not share.
 	// +optional
 	// +kubebuilder:default=CPUs
 	Exclusive Exclusivity `json:"exclusive,omitempty"`
@@ -376,7 +376,7 @@ type Placement struct {
 	RequireStaticCPUManager bool `json:"requireStaticCPUManager,omitempty"`
 }
 
-// Environment is what the machine must be and how quiet.
+// Environment is the required state of the machine and the limits of its noise.
 type Environment struct {
 	// require maps keys of the environment fingerprint to the values they must have, e.g. governor: performance. A block that
 	// finds another value, or cannot read the key, runs no trial and reports which.
@@ -385,11 +385,11 @@ type Environment struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 63 && size(self[k]) <= 512)",message="a key has at most 63 and a value at most 512 characters"
 	Require map[string]string `json:"require,omitempty"`
 
-	// noise limits what a trial may see of others.
+	// noise limits the influence of other work on a trial.
 	// +optional
 	Noise NoiseLimits `json:"noise,omitzero"`
 
-	// onViolation is what happens to trials that ran beyond a limit.
+	// onViolation is the treatment of trials beyond a limit.
 	// +optional
 	// +kubebuilder:default=Retry
 	OnViolation ViolationPolicy `json:"onViolation,omitempty"`
@@ -447,7 +447,7 @@ type Constraint struct {
 	// +kubebuilder:validation:MaxLength=32
 	Bound string `json:"bound"`
 
-	// allowWorse allows op and the metric's direction to reward what is worse. Without it such a constraint is
+	// allowWorse allows op to accept a metric that is worse by its direction. Without it such a constraint is
 	// refused.
 	// +optional
 	AllowWorse bool `json:"allowWorse,omitempty"`
@@ -526,7 +526,7 @@ type Gate struct {
 	// +kubebuilder:validation:MaxLength=32
 	Bound string `json:"bound,omitempty"`
 
-	// allowWorse allows op and the metric's direction to reward what is worse, such as AtLeast on a time. Without
+	// allowWorse allows op to accept a metric that is worse by its direction, such as AtLeast on a time. Without
 	// it such a gate is refused.
 	// +optional
 	AllowWorse bool `json:"allowWorse,omitempty"`
@@ -537,7 +537,7 @@ type Gate struct {
 	Severity Severity `json:"severity,omitempty"`
 }
 
-// Prediction is what the author expects, shown beside what was measured.
+// Prediction is the ratio that the author expects, shown beside the measured one.
 type Prediction struct {
 	// metric predicted.
 	// +required
@@ -572,10 +572,10 @@ type Retry struct {
 	Limit *int32 `json:"limit,omitempty"`
 }
 
-// Budget is what the run may cost.
+// Budget limits the cost of the run.
 type Budget struct {
 	// wallClock from the first wave to the verdict. Blocks that have not started by then never do, and the verdict is
-	// reached from what was measured. Suspended time does not count, except while a block still has its node.
+	// reached from the finished blocks. Suspended time does not count, except while a block still has its node.
 	// +optional
 	// +kubebuilder:default="2h"
 	// +kubebuilder:validation:Type=string
@@ -630,12 +630,12 @@ type BenchmarkRunSpec struct {
 	// +kubebuilder:default={}
 	Design Design `json:"design,omitzero"`
 
-	// placement is where blocks run and what they get.
+	// placement selects the nodes of blocks and their resources.
 	// +optional
 	// +kubebuilder:default={}
 	Placement Placement `json:"placement,omitzero"`
 
-	// environment is what the machine must be and how quiet.
+	// environment is the required state of the machine and the limits of its noise.
 	// +optional
 	Environment *Environment `json:"environment,omitempty"`
 
@@ -650,13 +650,13 @@ type BenchmarkRunSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	Gates []Gate `json:"gates,omitempty"`
 
-	// predictions are what the author expects.
+	// predictions are the ratios that the author expects.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Predictions []Prediction `json:"predictions,omitempty"`
 
-	// report shapes what people read of the results.
+	// report adds tables to the report.
 	// +optional
 	Report *Report `json:"report,omitempty"`
 
@@ -665,7 +665,7 @@ type BenchmarkRunSpec struct {
 	// +kubebuilder:default={}
 	Retry Retry `json:"retry,omitzero"`
 
-	// budget is what the run may cost.
+	// budget limits the cost of the run.
 	// +optional
 	// +kubebuilder:default={}
 	Budget Budget `json:"budget,omitzero"`
@@ -674,7 +674,7 @@ type BenchmarkRunSpec struct {
 	// +optional
 	Suspend *bool `json:"suspend,omitempty"`
 
-	// cancel ends the run. What was measured stays in the ledger and is analysed.
+	// cancel ends the run. Finished trials stay in the ledger and are analyzed.
 	// +optional
 	Cancel *bool `json:"cancel,omitempty"`
 
@@ -744,7 +744,7 @@ type GateStatus struct {
 	// +kubebuilder:validation:MaxLength=32
 	Bound string `json:"bound,omitempty"`
 
-	// estimate of what the gate compares.
+	// estimate of the quantity that the gate compares.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Estimate string `json:"estimate,omitempty"`
@@ -802,7 +802,7 @@ type SearchStatus struct {
 	// +kubebuilder:validation:MaxLength=32
 	InfeasibleMin string `json:"infeasibleMin,omitempty"`
 
-	// firstBreach is the lowest load at which an estimate missed a bound, whatever its interval says.
+	// firstBreach is the lowest load at which an estimate missed a bound, regardless of its interval.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	FirstBreach string `json:"firstBreach,omitempty"`
@@ -851,11 +851,11 @@ type QueueStatus struct {
 	Ahead int32 `json:"ahead,omitempty"`
 }
 
-// GraceFor is what a run waits for that may recover by itself.
+// GraceFor is the cause of a period of grace, which may recover without intervention.
 // +kubebuilder:validation:Enum=Image;Nodes;Engine
 type GraceFor string
 
-// What a run waits for.
+// Causes of a period of grace.
 const (
 	// GraceForImage is an image that cannot be pulled.
 	GraceForImage GraceFor = "Image"
@@ -867,7 +867,7 @@ const (
 
 // GraceStatus is a period of grace: the run waits for something that may recover by itself, and goes on without it when the period is over.
 type GraceStatus struct {
-	// for is what the run waits for.
+	// for is the cause of the wait.
 	// +required
 	For GraceFor `json:"for"`
 
@@ -902,8 +902,8 @@ const (
 	ConditionAccepted = "Accepted"
 	// ConditionLedgerReady is True while the object store answers; with False the message names what to repair. Always present once accepted.
 	ConditionLedgerReady = "LedgerReady"
-	// ConditionProgressing is True while blocks run or are about to; with False the message names what the run waits for, or that it has
-	// ended.
+	// ConditionProgressing is True while blocks run or are about to; with False the message names the reason for the wait, or
+	// reports that the run has ended.
 	ConditionProgressing = "Progressing"
 	// ConditionSuspended is True while spec.suspend holds the run.
 	ConditionSuspended = "Suspended"
@@ -918,7 +918,7 @@ const (
 	ReasonAccepted          = "Accepted"
 	ReasonTemplateNotFound  = "TemplateNotFound"
 	ReasonInvalidExperiment = "InvalidExperiment"
-	// ReasonNotAllowed means that the administrator's policy does not allow what the run asks for.
+	// ReasonNotAllowed means that the administrator's policy does not allow a setting of the run.
 	ReasonNotAllowed = "NotAllowed"
 	// ReasonSetAside means that operators did not live through expanding the experiment, which is not tried again.
 	ReasonSetAside          = "SetAside"
@@ -975,7 +975,7 @@ const (
 	PhaseCancelled Phase = "Cancelled"
 )
 
-// BenchmarkRunStatus is what is known of the run. It can be rebuilt from the ledger at any time.
+// BenchmarkRunStatus is the observed state of the run. It can be rebuilt from the ledger at any time.
 type BenchmarkRunStatus struct {
 	// phase is a one-word summary for people.
 	// +optional
@@ -1103,7 +1103,7 @@ type BenchmarkRunStatus struct {
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
-	// acceptanceTries is how often an operator began to expand the experiment and has not said what came of it. It is 0 unless
+	// acceptanceTries counts the attempts to expand the experiment whose result was not reported. It is 0 unless
 	// an operator is at it this moment, or did not live to the end of it.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
@@ -1160,7 +1160,7 @@ type BenchmarkRun struct {
 	// +kubebuilder:validation:XValidation:rule="!(has(oldSelf.cancel) && oldSelf.cancel) || (has(self.cancel) && self.cancel)",message="cancel cannot be undone: create a new run"
 	Spec BenchmarkRunSpec `json:"spec"`
 
-	// status is what is known of it.
+	// status is the observed state of the run.
 	// +optional
 	Status BenchmarkRunStatus `json:"status,omitzero"`
 }

@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ConcurrencyPolicy is what happens when a run is due while another one of the schedule has not ended.
+// ConcurrencyPolicy is the treatment of a due run while another run of the schedule has not ended.
 // +kubebuilder:validation:Enum=Allow;Forbid;Replace
 type ConcurrencyPolicy string
 
@@ -20,7 +20,7 @@ const (
 	ReplaceConcurrent ConcurrencyPolicy = "Replace"
 )
 
-// ScheduleSourceType is what gives a run of a schedule something to measure.
+// ScheduleSourceType is the origin of the revisions that a schedule measures.
 // +kubebuilder:validation:Enum=Image;Revisions;Time
 type ScheduleSourceType string
 
@@ -28,7 +28,7 @@ type ScheduleSourceType string
 const (
 	// ImageSource measures an image when its tag names another digest than before.
 	ImageSource ScheduleSourceType = "Image"
-	// RevisionSource measures what CI reported as BenchmarkRevisions.
+	// RevisionSource measures the BenchmarkRevisions that CI reported.
 	RevisionSource ScheduleSourceType = "Revisions"
 	// TimeSource measures an image at every due time, whether or not it changed.
 	TimeSource ScheduleSourceType = "Time"
@@ -50,7 +50,7 @@ type TakeRevisions string
 
 // Which revisions are measured.
 const (
-	// TakeNewest measures the newest one at every due time. Those before it are not measured, and stay for whoever looks for the commit
+	// TakeNewest measures the newest one at every due time. Those before it are not measured, and stay for a search for the commit
 	// that made a change.
 	TakeNewest TakeRevisions = "Newest"
 	// TakeEvery measures all, one at every due time, the oldest first.
@@ -65,13 +65,13 @@ type RecordedRevisions struct {
 	Take TakeRevisions `json:"take,omitempty"`
 }
 
-// ScheduleSource is what a schedule measures: the member that type names.
+// ScheduleSource is the origin of the revisions that a schedule measures, in the member that type names.
 // +union
 // +kubebuilder:validation:XValidation:rule="has(self.image) == (self.type == 'Image')",message="image belongs to type Image, which needs it"
 // +kubebuilder:validation:XValidation:rule="!has(self.revisions) || self.type == 'Revisions'",message="revisions belongs to type Revisions"
 // +kubebuilder:validation:XValidation:rule="has(self.time) == (self.type == 'Time')",message="time belongs to type Time, which needs it"
 type ScheduleSource struct {
-	// type names what gives a run something to measure.
+	// type selects the origin of the revisions.
 	// +unionDiscriminator
 	// +required
 	Type ScheduleSourceType `json:"type"`
@@ -122,7 +122,7 @@ func (r Revision) WellFormed() bool {
 	return revisionForm.MatchString(r.Revision) && len(r.Image) <= longestImage && imageForm.MatchString(r.Image)
 }
 
-// RunTemplateMetadata is what the runs of a schedule have beside what the schedule gives them.
+// RunTemplateMetadata holds labels and annotations that are added to the runs of a schedule.
 type RunTemplateMetadata struct {
 	// labels of the runs. Those of assay.dev are the operator's.
 	// +optional
@@ -138,7 +138,7 @@ type RunTemplateMetadata struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// BenchmarkRunTemplate is what the runs of a schedule are made from.
+// BenchmarkRunTemplate is the template of the runs of a schedule.
 type BenchmarkRunTemplate struct {
 	// metadata of the runs.
 	// +optional
@@ -148,22 +148,22 @@ type BenchmarkRunTemplate struct {
 	// anchor, with head's parameters and their own images, and the anchor is the baseline. Gates without a candidate judge head.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="size(self.arms) == 1 && self.arms[0].name == 'head'",message="a schedule's runs have one arm, head: its predecessor and the anchor are added to it"
-	// +kubebuilder:validation:XValidation:rule="self.arms.all(a, !has(a.image) && !has(a.builds) && !(has(a.baseline) && a.baseline))",message="head has no image, builds or baseline of its own: the source of the schedule gives it its image, and the anchor is the baseline"
+	// +kubebuilder:validation:XValidation:rule="self.arms.all(a, !has(a.image) && !has(a.builds) && !(has(a.baseline) && a.baseline))",message="head must not set image, builds or baseline: the source of the schedule sets its image, and the anchor is the baseline"
 	// +kubebuilder:validation:XValidation:rule="!has(self.search)",message="a series follows ratios, and a search has none: leave search out"
 	// +kubebuilder:validation:XValidation:rule="!has(self.suspend) && !has(self.cancel) && !has(self.ttlSecondsAfterFinished)",message="suspend, cancel and ttlSecondsAfterFinished belong to one run: suspend the schedule, and limit its history"
 	Spec BenchmarkRunSpec `json:"spec"`
 }
 
-// OnChange is what a schedule does about a change of its series that was confirmed, beside the event.
+// OnChange is the reaction to a confirmed change of the series, in addition to the event.
 // +kubebuilder:validation:MinProperties=1
 type OnChange struct {
 	// locate searches the revisions between the two sides of the change for those that made it: the recorded ones, or those that have points.
-	// Without it nobody but people does.
+	// Without it no search is started.
 	// +optional
 	Locate *LocateChange `json:"locate,omitempty"`
 }
 
-// LocateChange bounds what a search may cost. What it begins with holds to its end.
+// LocateChange limits the cost of a search. A search keeps the limits with which it began.
 type LocateChange struct {
 	// waves is how many waves there may be. Each measures up to 16 revisions in the same blocks, as one run.
 	// +optional
@@ -188,7 +188,7 @@ type LocateChange struct {
 	Within metav1.Duration `json:"within,omitempty,omitzero"`
 }
 
-// BenchmarkScheduleSpec is what is measured, when, and how much of it is kept.
+// BenchmarkScheduleSpec defines the revisions to measure, the times, and the retention.
 // +kubebuilder:validation:XValidation:rule="self.series == oldSelf.series",message="series is immutable: its history is in another one; create a new schedule"
 type BenchmarkScheduleSpec struct {
 	// series that the runs add to: the name that points, changes and recorded revisions share in this namespace. One schedule adds to a
@@ -204,7 +204,7 @@ type BenchmarkScheduleSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="!self.contains('TZ=')",message="write the time zone into timeZone"
-	// +kubebuilder:validation:XValidation:rule="!self.contains('@every')",message="@every has no times of its own: write */30 * * * * for every half hour"
+	// +kubebuilder:validation:XValidation:rule="!self.contains('@every')",message="@every is not supported, because it has no fixed times: use */30 * * * * for every half hour"
 	Schedule string `json:"schedule"`
 
 	// timeZone of the schedule, a name of the IANA database such as Europe/Berlin; UTC without it.
@@ -219,7 +219,7 @@ type BenchmarkScheduleSpec struct {
 	// +optional
 	Suspend *bool `json:"suspend,omitempty"`
 
-	// concurrencyPolicy is what happens when a run is due while another one of the schedule has not ended.
+	// concurrencyPolicy is the treatment of a due run while another run of the schedule has not ended.
 	// +optional
 	// +kubebuilder:default=Forbid
 	ConcurrencyPolicy ConcurrencyPolicy `json:"concurrencyPolicy,omitempty"`
@@ -251,20 +251,20 @@ type BenchmarkScheduleSpec struct {
 	// +kubebuilder:validation:Maximum=1000
 	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
 
-	// source is what is measured.
+	// source is the origin of the revisions to measure.
 	// +required
 	Source ScheduleSource `json:"source"`
 
-	// anchor is what every revision is compared with. Without it, it is the first revision that was measured. When it is changed, the
-	// next run measures the old and the new one together, so that the series goes on.
+	// anchor is the revision that every other one is compared with. The default is the first revision that was measured. After a
+	// change of the anchor, the next run measures the old and the new one together, so that the series continues.
 	// +optional
 	Anchor *Revision `json:"anchor,omitempty"`
 
-	// runTemplate is what the runs are made from. A change of what it measures starts another segment of the series.
+	// runTemplate is the template of the runs. A change of the measured workload starts another segment of the series.
 	// +required
 	RunTemplate BenchmarkRunTemplate `json:"runTemplate"`
 
-	// onChange is what is done about a change that was confirmed. Without it people are told, and that is all.
+	// onChange is the reaction to a confirmed change. Without it the change is only reported.
 	// +optional
 	OnChange *OnChange `json:"onChange,omitempty"`
 }
@@ -335,9 +335,10 @@ type ScheduledArm struct {
 
 // Condition types of a BenchmarkSchedule. Both are positive: True is the state that the name describes.
 const (
-	// ConditionScheduled is True while runs start at their times; with False the message names what to change, or what is waited for.
+	// ConditionScheduled is True while runs start at their times; with False the message names the field to change, or the
+	// reason for the wait.
 	ConditionScheduled = "Scheduled"
-	// ConditionRecorded is True while the history takes what runs measured; with False the message names what to repair. Nothing is lost
+	// ConditionRecorded is True while results are added to the history; with False the message names the fault to repair. Nothing is lost
 	// meanwhile.
 	ConditionRecorded = "Recorded"
 )
@@ -394,7 +395,7 @@ type BenchmarkScheduleStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	Active []ScheduledRun `json:"active,omitempty"`
 
-	// anchor is what the revisions are compared with.
+	// anchor is the revision that the others are compared with.
 	// +optional
 	Anchor *Revision `json:"anchor,omitempty"`
 
@@ -443,7 +444,7 @@ type BenchmarkScheduleStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// BenchmarkSchedule measures a program again and again, and adds what was measured to a series.
+// BenchmarkSchedule measures a program repeatedly, and adds the results to a series.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=bs,categories=assay
@@ -462,7 +463,7 @@ type BenchmarkSchedule struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what is measured, and when.
+	// spec defines the revisions to measure, and the times.
 	// +required
 	Spec BenchmarkScheduleSpec `json:"spec"`
 

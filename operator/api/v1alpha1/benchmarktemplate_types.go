@@ -21,14 +21,14 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.minimum) || self.type in ['Integer', 'Number']",message="minimum needs type Integer or Number"
 // +kubebuilder:validation:XValidation:rule="!has(self.maximum) || self.type in ['Integer', 'Number']",message="maximum needs type Integer or Number"
 type Parameter struct {
-	// name is what runs, sweeps and gates call the parameter. The process gets it as --kebab-case and as
+	// name of the parameter in runs, sweeps and gates. The process gets it as --kebab-case and as
 	// ASSAY_PARAM_UPPER_SNAKE_CASE.
 	// +required
 	// +kubebuilder:validation:Pattern=`^[a-z][A-Za-z0-9]*$`
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
 
-	// type is what a value must parse as.
+	// type that a value must parse as.
 	// +optional
 	// +kubebuilder:default=String
 	Type ParameterType `json:"type,omitempty"`
@@ -71,7 +71,7 @@ type Parameter struct {
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('ASSAY_')",message="names that begin with ASSAY_ are reserved for Assay; use another name"
 	Env string `json:"env,omitempty"`
 
-	// description explains what the parameter means, with its unit.
+	// description explains the parameter, with its unit.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Description string `json:"description,omitempty"`
@@ -121,11 +121,11 @@ type Metric struct {
 	// +optional
 	Optional bool `json:"optional,omitempty"`
 
-	// from describes where the metric is found in the output of another tool; empty is what output.format usually has.
+	// from describes where the metric is found in the output of another tool; empty is the usual field of output.format.
 	// +optional
 	From *MetricSource `json:"from,omitempty"`
 
-	// description explains what is timed and what is not.
+	// description explains the parts that are timed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Description string `json:"description,omitempty"`
@@ -143,7 +143,7 @@ const (
 	ParityNone ParityPolicy = "None"
 )
 
-// BenchmarkTemplateSpec describes a workload: the program, its knobs and what it reports.
+// BenchmarkTemplateSpec describes a workload: the program, its parameters and its metrics.
 // +kubebuilder:validation:XValidation:rule="has(self.command) != has(self.roles)",message="give the command of a workload that is one process, or the roles of one that is several"
 // +kubebuilder:validation:XValidation:rule="!has(self.output) || !has(self.output.format) || self.output.format == 'AssayResult' || (has(self.parity) && self.parity == 'None')",message="only an AssayResult can have a parity digest: set parity: None"
 // +kubebuilder:validation:XValidation:rule="(has(self.output) && has(self.output.format) && self.output.format != 'AssayResult') || !has(self.metrics) || self.metrics.all(m, !has(m.from))",message="an AssayResult names its metrics itself: remove from, or set output.format"
@@ -175,8 +175,8 @@ type BenchmarkTemplateSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(r, (has(r.result) && r.result) == (r.name == self[size(self) - 1].name))",message="the last role has result: true, and no other"
 	Roles []Role `json:"roles,omitempty"`
 
-	// files are what is copied out of the images of a run's arms, where they have their own: absolute paths of files and
-	// folders. Empty copies the programs that the commands name. A program must find what it needs among them or in image.
+	// files to copy out of the images of a run's arms, where they have their own: absolute paths of files and
+	// folders. Empty copies the programs that the commands name. A program must find its dependencies among them or in image.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
@@ -191,7 +191,7 @@ type BenchmarkTemplateSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	Parameters []Parameter `json:"parameters,omitempty"`
 
-	// metrics are the quantities a trial reports. Gates, predictions, searches and tables can also name what the runner reads
+	// metrics are the quantities a trial reports. Gates, predictions, searches and tables can also name the readings of the runner
 	// of every process: process.wallTime, process.cpuTime, process.userTime, process.systemTime, process.peakMemory,
 	// process.minorFaults, process.majorFaults, process.voluntaryContextSwitches and process.involuntaryContextSwitches; of
 	// another role than the one with the result process.ROLE.cpuTime and so on, and process.ROLE.readyTime.

@@ -2,14 +2,14 @@ package v1alpha1
 
 // Output describes where and in which form a trial leaves its result.
 // +kubebuilder:validation:XValidation:rule="!has(self.path) || size(self.path) == 0 || !('/' + self.path + '/').contains('/../')",message="path has no .. in it"
-// +kubebuilder:validation:XValidation:rule="!has(self.format) || self.format != 'Criterion' || !has(self.path) || size(self.path) == 0 || !self.path.startsWith('/')",message="Criterion's path is a folder relative to the trial's own, such as criterion: what is there must be of this trial"
+// +kubebuilder:validation:XValidation:rule="!has(self.format) || self.format != 'Criterion' || !has(self.path) || size(self.path) == 0 || !self.path.startsWith('/')",message="Criterion's path must be a folder relative to that of the trial, such as criterion, so that it holds only results of this trial"
 type Output struct {
 	// format of the output.
 	// +optional
 	// +kubebuilder:default=AssayResult
 	Format OutputFormat `json:"format,omitempty"`
 
-	// path of what the process writes; empty means standard output. An absolute path is a file, removed before every trial.
+	// path of the output of the process; empty means standard output. An absolute path is a file, removed before every trial.
 	// A relative one is a file, or for Criterion a folder, below an empty folder that is made for every trial and in which
 	// the process then starts.
 	// +optional
@@ -25,8 +25,8 @@ type MetricSource struct {
 	// +kubebuilder:validation:MaxLength=512
 	Benchmark string `json:"benchmark,omitempty"`
 
-	// field is the tool's name of the figure, such as ns/op, real_time or p(95); of CSV the column. Empty is what the format
-	// usually has. K6, Sysbench and CSV have no such thing.
+	// field is the tool's name of the figure, such as ns/op, real_time or p(95), or the column of CSV. Empty is the usual
+	// field of the format, which K6, Sysbench and CSV do not have.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Field string `json:"field,omitempty"`

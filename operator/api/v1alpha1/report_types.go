@@ -1,8 +1,8 @@
 package v1alpha1
 
-// Report shapes what people read of the results, beside the complete report and table.
+// Report adds tables to the complete report.
 type Report struct {
-	// tables in a form of their own, such as that of the document whose claim is examined. Each is written as Markdown and CSV.
+	// tables with a given layout, such as that of the document whose claim is examined. Each is written as Markdown and CSV.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -10,11 +10,11 @@ type Report struct {
 	Tables []ReportTable `json:"tables,omitempty"`
 }
 
-// TableRows is what a table has a row for.
+// TableRows is the kind of a table's rows.
 // +kubebuilder:validation:Enum=Points;Phases
 type TableRows string
 
-// What a table has a row for.
+// Kinds of rows.
 const (
 	// PointRows is a row per point and arm.
 	PointRows TableRows = "Points"
@@ -23,7 +23,7 @@ const (
 )
 
 // ReportTable is one table.
-// +kubebuilder:validation:XValidation:rule="self.rows == 'Phases' ? !has(self.columns) : has(self.columns)",message="rows Points needs columns, rows Phases has columns of its own"
+// +kubebuilder:validation:XValidation:rule="self.rows == 'Phases' ? !has(self.columns) : has(self.columns)",message="rows Points needs columns, and rows Phases must not have any"
 // +kubebuilder:validation:XValidation:rule="!has(self.total) || self.rows == 'Phases'",message="total belongs to rows Phases"
 type ReportTable struct {
 	// name of the table and of its files.

@@ -2,7 +2,7 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Readiness is what must be seen of a role before the next one starts: one of port, line and file.
+// Readiness is the condition of a role for the start of the next one: one of port, line and file.
 // +kubebuilder:validation:XValidation:rule="[has(self.port) && self.port, has(self.line), has(self.file)].filter(x, x).size() == 1",message="readiness is exactly one of port: true, line and file"
 type Readiness struct {
 	// port waits until the role listens at its port, $(port.NAME). No connection is made.
@@ -57,7 +57,7 @@ type Role struct {
 	// +kubebuilder:validation:Maximum=1024
 	CPUs int32 `json:"cpus,omitempty"`
 
-	// readiness is what must be seen before the next role starts; without it the next one starts at once.
+	// readiness is the condition for the start of the next role; without it the next one starts at once.
 	// +optional
 	Readiness *Readiness `json:"readiness,omitempty"`
 

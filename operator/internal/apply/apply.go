@@ -26,6 +26,7 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/schedule"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // FieldOwner is the one owner of every field that Assay writes.
@@ -37,7 +38,7 @@ type Applier struct {
 	// Live reads from the API server, without a cache.
 	Live client.Reader
 	// Store is the root of all ledgers.
-	Store ledger.Store
+	Store store.Store
 	// Executor executes waves and analyses. It writes through writer alone.
 	Executor executor.Executor
 	Lease    LeaseConfig
@@ -119,7 +120,7 @@ func (a *Applier) accept(ctx context.Context, run *assayv1alpha1.BenchmarkRun, a
 	}
 	// If the ledger has an experiment already, that one counts; the next reconcile reads it.
 	err = observe.RunStore(a.Store, run).Create(ctx, ledger.ExperimentKey, raw)
-	if err != nil && !errors.Is(err, ledger.ErrExists) {
+	if err != nil && !errors.Is(err, store.ErrExists) {
 		return &LedgerError{err}
 	}
 	return a.addFinalizer(ctx, run)
@@ -144,7 +145,7 @@ func (a *Applier) planWave(ctx context.Context, run *assayv1alpha1.BenchmarkRun,
 			return err
 		}
 	}
-	if err := ledger.EnsureCreated(ctx, observe.RunStore(a.Store, run), ledger.WaveKey(action.Wave.Wave), raw); err != nil {
+	if err := store.EnsureCreated(ctx, observe.RunStore(a.Store, run), ledger.WaveKey(action.Wave.Wave), raw); err != nil {
 		return &LedgerError{err}
 	}
 	return nil

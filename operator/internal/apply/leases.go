@@ -21,6 +21,7 @@ import (
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // LeaseConfig is where the leases are and how long they last.
@@ -195,7 +196,7 @@ func (a *Applier) recordLease(ctx context.Context, run *assayv1alpha1.BenchmarkR
 	if err != nil {
 		return err
 	}
-	if err := ledger.EnsureCreated(ctx, observe.RunStore(a.Store, run), ledger.LeaseTakenKey(taken.Lease), raw); err != nil {
+	if err := store.EnsureCreated(ctx, observe.RunStore(a.Store, run), ledger.LeaseTakenKey(taken.Lease), raw); err != nil {
 		return &LedgerError{fmt.Errorf("record of the lease of node %s: %w", held.Node, err)}
 	}
 	return nil
@@ -213,8 +214,8 @@ func (a *Applier) recordEnd(ctx context.Context, end *lease.End) error {
 	if err != nil {
 		return err
 	}
-	store := ledger.WithPrefix(a.Store, ledger.RunPrefix(out.Run))
-	if err := store.Create(ctx, ledger.LeaseEndKey(out.Lease), raw); err != nil && !errors.Is(err, ledger.ErrExists) {
+	s := store.WithPrefix(a.Store, ledger.RunPrefix(out.Run))
+	if err := s.Create(ctx, ledger.LeaseEndKey(out.Lease), raw); err != nil && !errors.Is(err, store.ErrExists) {
 		return &LedgerError{fmt.Errorf("record of the end of run %s's lease of node %s: %w", end.Holder.Run(), end.Node, err)}
 	}
 	return nil

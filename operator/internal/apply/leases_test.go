@@ -27,6 +27,7 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 var release = plan.ReleaseLeases{Nodes: []string{"node-a"}}
@@ -47,7 +48,7 @@ func newReleasing(t *testing.T) *releasing {
 			t.Fatal(err)
 		}
 	}
-	store, err := ledger.Open(t.Context(), "file://"+t.TempDir(), ledger.Options{})
+	store, err := store.Open(t.Context(), "file://"+t.TempDir(), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,13 +220,13 @@ func TestANodeWithoutALeaseIsNotSharedWithWhoHadIt(t *testing.T) {
 
 // away is a store that does not take anything at times.
 type away struct {
-	ledger.Store
+	store.Store
 	now *bool
 }
 
 func (a away) Create(ctx context.Context, key string, data []byte) error {
 	if *a.now {
-		return ledger.ErrUnreachable
+		return store.ErrUnreachable
 	}
 	return a.Store.Create(ctx, key, data)
 }
@@ -257,7 +258,7 @@ func TestEveryTokenHasEndedBeforeAnotherRunHasTheNode(t *testing.T) {
 		if err := r.Do(t.Context(), r.other(), plan.AcquireLeases{Nodes: release.Nodes}); err != nil {
 			t.Fatal(err)
 		}
-		known, problems, err := ledger.ReadLeases(t.Context(), ledger.WithPrefix(r.Store, "runs/lab/scan/u"))
+		known, problems, err := ledger.ReadLeases(t.Context(), store.WithPrefix(r.Store, "runs/lab/scan/u"))
 		if err != nil || len(problems) > 0 {
 			t.Fatal(err, problems)
 		}

@@ -10,15 +10,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+
 	"assay.dev/assay/operator/internal/executor/argo"
-	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/observe"
+	"assay.dev/assay/operator/internal/store"
 	"assay.dev/assay/operator/test/slimmed"
 )
 
 // A decision about a run is the same whether the objects around it are whole or what the caches keep of them, whatever they are.
 func TestWhatIsObservedIsTheSameThroughTheCaches(t *testing.T) {
-	store, err := ledger.Open(t.Context(), ledger.FolderURL(t.TempDir()), ledger.Options{})
+	store, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // GateAnswer is what assay gate prints as JSON, and what --save keeps for assay report.
@@ -92,5 +92,5 @@ func (a *GateAnswer) Save(file string) error {
 // IsGateAnswer reports whether what a person named is a file that assay gate --save wrote: any that is no archive.
 func IsGateAnswer(where string) bool {
 	info, err := os.Stat(where)
-	return err == nil && info.Mode().IsRegular() && !strings.HasSuffix(where, ledger.ArchiveExtension)
+	return err == nil && info.Mode().IsRegular() && !strings.HasSuffix(where, store.ArchiveExtension)
 }

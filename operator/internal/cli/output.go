@@ -16,9 +16,9 @@ import (
 	"golang.org/x/term"
 	"sigs.k8s.io/yaml"
 
-	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/report"
+	"assay.dev/assay/operator/internal/store"
 	"assay.dev/assay/operator/internal/suggest"
 )
 
@@ -149,7 +149,7 @@ var extensions = map[string]string{
 }
 
 // binaries are the forms that are no text, with a name for a file.
-var binaries = map[string]string{"parquet": "attempts.parquet", "archive": "run" + ledger.ArchiveExtension}
+var binaries = map[string]string{"parquet": "attempts.parquet", "archive": "run" + store.ArchiveExtension}
 
 // ParseDestination reads --output, which is a form that is printed or a file whose name has the form, and --format, which sets it
 // where the name does not. The first of the forms known is the command's own.

@@ -23,14 +23,15 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // OpenFolderOrURL opens what was given as the flag or argument of that name, which need not exist yet in a folder.
-func OpenFolderOrURL(ctx context.Context, given, where string) (ledger.Store, error) {
+func OpenFolderOrURL(ctx context.Context, given, where string) (store.Store, error) {
 	if !strings.Contains(where, "://") {
-		return ledger.OpenFolder(ctx, where)
+		return store.OpenFolder(ctx, where)
 	}
-	store, err := ledger.Open(ctx, where, ledger.Options{})
+	store, err := store.Open(ctx, where, store.Options{})
 	if err != nil {
 		return nil, UsageError(fmt.Errorf("%s: %w", given, err))
 	}
@@ -71,7 +72,7 @@ func (s *Source) AddCredentials(command *cobra.Command) {
 // AnalyzedLedger is a ledger with one of its analyses.
 type AnalyzedLedger struct {
 	Where      string
-	Store      ledger.Store
+	Store      store.Store
 	Experiment *experiment.Experiment
 	Analysis   *analysis.Analysis
 	Wave       int
@@ -98,9 +99,9 @@ func (s *Source) Open(ctx context.Context, where string) (*AnalyzedLedger, error
 }
 
 // ReadAnalyzedLedger reads the analysis of a wave, or with a negative wave the newest there is.
-func ReadAnalyzedLedger(ctx context.Context, store ledger.Store, where string, wave int) (*AnalyzedLedger, error) {
-	frozen, err := ledger.ReadExperiment(ctx, store)
-	if errors.Is(err, ledger.ErrNotFound) {
+func ReadAnalyzedLedger(ctx context.Context, s store.Store, where string, wave int) (*AnalyzedLedger, error) {
+	frozen, err := ledger.ReadExperiment(ctx, s)
+	if errors.Is(err, store.ErrNotFound) {
 		return nil, UsageError(fmt.Errorf("%s does not hold the ledger of a run: it has no %s; name the run's own folder or prefix", where,
 			ledger.ExperimentKey))
 	}
@@ -109,17 +110,17 @@ func ReadAnalyzedLedger(ctx context.Context, store ledger.Store, where string, w
 	}
 	newest, oldest := wave, wave
 	if wave < 0 {
-		if newest, err = ledger.LastWave(ctx, store); err != nil {
+		if newest, err = ledger.LastWave(ctx, s); err != nil {
 			return nil, fmt.Errorf("find the newest wave of %s: %w", where, err)
 		}
 		oldest = 0
 	}
-	found, of, err := ledger.NewestAnalysis(ctx, store, newest, oldest)
+	found, of, err := ledger.NewestAnalysis(ctx, s, newest, oldest)
 	if err != nil {
 		return nil, err
 	}
 	if found != nil {
-		return &AnalyzedLedger{Where: where, Store: store, Experiment: frozen, Analysis: found, Wave: of}, nil
+		return &AnalyzedLedger{Where: where, Store: s, Experiment: frozen, Analysis: found, Wave: of}, nil
 	}
 	which := "no analysis yet"
 	if wave >= 0 {
@@ -130,16 +131,16 @@ func ReadAnalyzedLedger(ctx context.Context, store ledger.Store, where string, w
 }
 
 // store opens the ledger, whatever is in it. A run is one of that namespace; without one, of the namespace that the flags name.
-func (s *Source) store(ctx context.Context, namespace, where string) (ledger.Store, error) {
+func (s *Source) store(ctx context.Context, namespace, where string) (store.Store, error) {
 	if strings.Contains(where, "://") {
-		store, err := ledger.Open(ctx, where, ledger.Options{})
-		if errors.Is(err, ledger.ErrBadURL) {
+		s, err := store.Open(ctx, where, store.Options{})
+		if errors.Is(err, store.ErrBadURL) {
 			return nil, UsageError(err)
 		}
-		return store, err
+		return s, err
 	}
-	if info, err := os.Stat(where); err == nil && (info.IsDir() || strings.HasSuffix(where, ledger.ArchiveExtension)) {
-		return ledger.OpenFolder(ctx, where)
+	if info, err := os.Stat(where); err == nil && (info.IsDir() || strings.HasSuffix(where, store.ArchiveExtension)) {
+		return store.OpenFolder(ctx, where)
 	}
 	cluster, err := Connect(s.Flags)
 	if err != nil {
@@ -158,7 +159,7 @@ func (s *Source) store(ctx context.Context, namespace, where string) (ledger.Sto
 }
 
 // OpenFrom opens what a status says lies in the object store of the namespace, from outside the cluster, until the context ends.
-func (s *Source) OpenFrom(ctx context.Context, cluster *Cluster, field, where string) (ledger.Store, error) {
+func (s *Source) OpenFrom(ctx context.Context, cluster *Cluster, field, where string) (store.Store, error) {
 	address, err := url.Parse(where)
 	if err != nil {
 		return nil, fmt.Errorf("%s %q: %w", field, where, err)
@@ -177,27 +178,27 @@ func (s *Source) OpenFrom(ctx context.Context, cluster *Cluster, field, where st
 		query.Set("endpoint", fmt.Sprintf("%s://%s", endpoint.Scheme, net.JoinHostPort("127.0.0.1", strconv.Itoa(port))))
 		address.RawQuery = query.Encode()
 	}
-	return ledger.Open(ctx, address.String(), options)
+	return store.Open(ctx, address.String(), options)
 }
 
 // credentials of the object store, from the Secret in the run's namespace. Whoever may not read it may have keys of their own,
 // in the environment.
-func (s *Source) credentials(ctx context.Context, reader client.Reader, namespace string) (ledger.Options, error) {
+func (s *Source) credentials(ctx context.Context, reader client.Reader, namespace string) (store.Options, error) {
 	if len(s.keys) != 2 || s.keys[0] == "" || s.keys[1] == "" {
-		return ledger.Options{}, UsageError(fmt.Errorf("invalid --secret-keys %q: name two keys, the access key's and the secret "+
+		return store.Options{}, UsageError(fmt.Errorf("invalid --secret-keys %q: name two keys, the access key's and the secret "+
 			"key's, with a comma between them", strings.Join(s.keys, ",")))
 	}
 	own := os.Getenv("AWS_ACCESS_KEY_ID") != ""
 	var secret corev1.Secret
 	err := reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: s.secret}, &secret)
 	if err != nil && !(own && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err))) {
-		return ledger.Options{}, fmt.Errorf("credentials of the ledger: Secret %s/%s: %w; name another with --secret, or set AWS_ACCESS_KEY_ID "+
+		return store.Options{}, fmt.Errorf("credentials of the ledger: Secret %s/%s: %w; name another with --secret, or set AWS_ACCESS_KEY_ID "+
 			"and AWS_SECRET_ACCESS_KEY", namespace, s.secret, err)
 	}
-	out := ledger.Options{AccessKey: string(secret.Data[s.keys[0]]), SecretKey: string(secret.Data[s.keys[1]]), CA: secret.Data["ca.crt"]}
+	out := store.Options{AccessKey: string(secret.Data[s.keys[0]]), SecretKey: string(secret.Data[s.keys[1]]), CA: secret.Data["ca.crt"]}
 	for _, key := range s.keys {
 		if len(secret.Data[key]) == 0 && !own {
-			return ledger.Options{}, fmt.Errorf("credentials of the ledger: Secret %s/%s has no key %q, it has %s: name its keys with --secret-keys",
+			return store.Options{}, fmt.Errorf("credentials of the ledger: Secret %s/%s has no key %q, it has %s: name its keys with --secret-keys",
 				namespace, s.secret, key,
 				strings.Join(slices.Sorted(maps.Keys(secret.Data)), ", "))
 		}

@@ -29,6 +29,7 @@ import (
 	"assay.dev/assay/operator/internal/metrics"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // A run at the head of the queue that never takes the node that it is granted would keep it from everybody.
@@ -84,7 +85,7 @@ func TestARunWhosePassesFailIsNotInTheQueue(t *testing.T) {
 				return c.List(ctx, list, options...)
 			},
 		}).Build()
-		store, err := ledger.Open(t.Context(), ledger.FolderURL(t.TempDir()), ledger.Options{})
+		store, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,10 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // Path of the page, and the port that the chart's operator has it on.
@@ -93,7 +93,7 @@ type Engine struct {
 
 // Page answers questions over HTTP.
 type Page struct {
-	store   ledger.Store
+	store   store.Store
 	engine  Engine
 	scrapes *Scrapes
 	clock   clock.PassiveClock
@@ -101,7 +101,7 @@ type Page struct {
 }
 
 // New returns the page of an operator that starts now.
-func New(store ledger.Store, engine Engine, scrapes *Scrapes, clock clock.PassiveClock) *Page {
+func New(store store.Store, engine Engine, scrapes *Scrapes, clock clock.PassiveClock) *Page {
 	return &Page{store: store, engine: engine, scrapes: scrapes, clock: clock, started: clock.Now()}
 }
 
@@ -132,10 +132,10 @@ func (p *Page) Report(ctx context.Context) Report {
 func (p *Page) ledger(ctx context.Context) Finding {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	var lacks []ledger.Trait
+	var lacks []store.Trait
 	err := p.store.Check(ctx)
 	if err == nil {
-		lacks, err = ledger.Probe(ctx, p.store)
+		lacks, err = store.Probe(ctx, p.store)
 	}
 	if err == nil {
 		out := Finding{OK: true, Found: p.store.URL() + " can be read and written, and refuses to write over what exists"}
@@ -146,7 +146,7 @@ func (p *Page) ledger(ctx context.Context) Finding {
 		return out
 	}
 	out := Finding{Reason: observe.Problem(err), Found: err.Error()}
-	if fault, ok := errors.AsType[*ledger.Fault](err); ok {
+	if fault, ok := errors.AsType[*store.Fault](err); ok {
 		out.Found, out.Remedy = fmt.Sprintf("%s: %s: %s", fault.Tried, fault.Cause, fault.Found), fault.Remedy
 	}
 	return out

@@ -13,15 +13,15 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // overwrites is in place of a code where the store ignores what is asked of it.
 const overwrites = "overwrites"
 
 // store answers as a real one does, but for signed links: empty code is a store without fault.
-func store(t *testing.T, code *string) ledger.Store {
+func newStore(t *testing.T, code *string) store.Store {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -41,8 +41,8 @@ func store(t *testing.T, code *string) ledger.Store {
 		}
 	}))
 	t.Cleanup(server.Close)
-	opened, err := ledger.Open(t.Context(), "s3://bench?endpoint="+server.URL,
-		ledger.Options{AccessKey: "a", SecretKey: "b", Timeout: 5 * time.Second})
+	opened, err := store.Open(t.Context(), "s3://bench?endpoint="+server.URL,
+		store.Options{AccessKey: "a", SecretKey: "b", Timeout: 5 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestThePageFollowsWhatItLooksAt(t *testing.T) {
 	code, engine := "", plan.EngineState{}
 	clock := testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	scrapes := &Scrapes{Clock: clock}
-	page := New(store(t, &code), Engine{"the engine", func() plan.EngineState { return engine }}, scrapes, clock)
+	page := New(newStore(t, &code), Engine{"the engine", func() plan.EngineState { return engine }}, scrapes, clock)
 	filter, err := scrapes.Filter(nil, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -34,8 +34,8 @@ func checkTemplate(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Inva
 	}
 	for i, metric := range template.Metrics {
 		if isUnknownTime(metric.Unit) {
-			problems.add(fmt.Sprintf("template.metrics[%d].unit", i), "unit %q looks like a time or a rate and is none that is known, so that no "+
-				"rule for clocks and timeouts would reach it: write s, ms, us or ns, a rate as queries/s, or another word", metric.Unit)
+			problems.add(fmt.Sprintf("template.metrics[%d].unit", i), "unknown time unit %q: use s, ms, us, ns or a rate such as queries/s, or "+
+				"another word for a unit that is not a time", metric.Unit)
 		}
 		field := fmt.Sprintf("template.metrics[%d].samplesFrom", i)
 		switch parameter := findParameter(template, metric.SamplesFrom); {

@@ -43,12 +43,14 @@ func checkCorrelation(design assayv1alpha1.Design, plan *Plan, problems *Invalid
 		return
 	}
 	if design.Blocks.Min < MinCorrelatedBlocks {
-		problems.add("spec.design.blocks.min", "%d blocks carry no interval that allows for spec.design.blockCorrelation %s: use at least %d, "+
-			"or remove it", design.Blocks.Min, design.BlockCorrelation, MinCorrelatedBlocks)
+		problems.add("spec.design.blocks.min", "found %d blocks, and at least %d are needed to estimate an interval with "+
+			"spec.design.blockCorrelation %s: raise the number, or remove blockCorrelation", design.Blocks.Min, MinCorrelatedBlocks,
+			design.BlockCorrelation)
 	}
 	if confirm := design.Confirm; confirm != nil && confirm.Blocks < MinCorrelatedBlocks {
-		problems.add("spec.design.confirm.blocks", "%d blocks confirm nothing under spec.design.blockCorrelation %s: use at least %d, or remove "+
-			"it", confirm.Blocks, design.BlockCorrelation, MinCorrelatedBlocks)
+		problems.add("spec.design.confirm.blocks", "found %d blocks, and at least %d are needed to confirm a verdict with "+
+			"spec.design.blockCorrelation %s: raise the number, or remove blockCorrelation", confirm.Blocks, MinCorrelatedBlocks,
+			design.BlockCorrelation)
 	}
 }
 

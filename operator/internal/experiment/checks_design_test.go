@@ -65,9 +65,9 @@ func TestFreezeRefusesBadDesigns(t *testing.T) {
 			func(s *runSpec, _ *templateSpec) { s.Design.RareSlowdown = "0%" },
 			"spec.design.rareSlowdown", `invalid value "0%": allowed are shares above 0% and up to 1000%`,
 		},
-		"a unit that looks like a time and is none": {
+		"an unknown time unit": {
 			func(_ *runSpec, t *templateSpec) { t.Metrics[0].Unit = "CPU-seconds" },
-			"template.metrics[0].unit", `unit "CPU-seconds" looks like a time or a rate and is none that is known`,
+			"template.metrics[0].unit", `unknown time unit "CPU-seconds": use s, ms, us, ns or a rate`,
 		},
 		"a correlation of one": {
 			func(s *runSpec, _ *templateSpec) { s.Design.BlockCorrelation = "1" },
@@ -75,14 +75,14 @@ func TestFreezeRefusesBadDesigns(t *testing.T) {
 		},
 		"a correlation that too few blocks carry": {
 			func(s *runSpec, _ *templateSpec) { s.Design.BlockCorrelation, s.Design.Blocks.Min = "0.85", 5 },
-			"spec.design.blocks.min", "5 blocks carry no interval that allows for spec.design.blockCorrelation 0.85: use at least 6, or remove it",
+			"spec.design.blocks.min", "found 5 blocks, and at least 6 are needed to estimate an interval with spec.design.blockCorrelation 0.85",
 		},
 		"a correlation that too few confirming blocks carry": {
 			func(s *runSpec, _ *templateSpec) {
 				s.Design.BlockCorrelation, s.Design.Confirm = "0.85", &assayv1alpha1.Confirm{Blocks: 5}
 				s.Gates = []assayv1alpha1.Gate{blockingGate("gain", assayv1alpha1.RatioAtLeast, "1.5")}
 			},
-			"spec.design.confirm.blocks", "5 blocks confirm nothing under spec.design.blockCorrelation 0.85: use at least 6",
+			"spec.design.confirm.blocks", "found 5 blocks, and at least 6 are needed to confirm a verdict with spec.design.blockCorrelation 0.85",
 		},
 		"a control phase without a name": {
 			func(s *runSpec, _ *templateSpec) { s.Design.ControlPhases = []string{"load", " "} },

@@ -35,12 +35,12 @@ type Experiment struct {
 	Cells  []record.Cell  `json:"cells"`
 }
 
-// Freeze checks the run against its template and expands the sweep. A returned error is a *Invalid. What the definitions of the kinds
-// refuse by themselves it takes as it is: whoever reads a run has asked them, and what Assay makes keeps to them.
+// Freeze checks the run against its template and expands the sweep. A returned error is a *Invalid. Freeze does not repeat the checks in
+// the CRD schema, because callers have validated the objects against it.
 func Freeze(run record.Run, spec assayv1alpha1.BenchmarkRunSpec, template assayv1alpha1.BenchmarkTemplateSpec) (*Experiment, error) {
-	// They may be a cache's, which others read.
+	// Copy: the arguments may come from a shared cache.
 	spec, template = *spec.DeepCopy(), *template.DeepCopy()
-	// What may change after creation is no part of what is judged.
+	// The fields that can change after creation are not part of the experiment.
 	spec.Suspend, spec.Cancel, spec.TTLSecondsAfterFinished = nil, nil, nil
 	DefaultRun(&spec)
 	DefaultTemplate(&template)

@@ -30,6 +30,8 @@ import (
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/report/html"
+	"assay.dev/assay/operator/internal/store"
+
 	"assay.dev/assay/operator/test/records"
 )
 
@@ -112,7 +114,7 @@ func (o objects) Get(_ context.Context, key string) ([]byte, error) {
 	if data, ok := o[key]; ok {
 		return data, nil
 	}
-	return nil, ledger.ErrNotFound
+	return nil, store.ErrNotFound
 }
 
 func (o objects) Create(_ context.Context, key string, data []byte) error {

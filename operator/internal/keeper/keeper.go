@@ -1,7 +1,7 @@
 // Package keeper receives every attempt of a block the moment it is made, where no trial can reach it, and writes it once to
 // the ledger. assay-runner starts the next trial when the keeper has it.
 //
-// Both sides write JSON objects, one a line; workloads/runner/src/keeper.rs is the other side, and docs/decisions/keeper.md explains
+// Both sides write JSON objects, one a line; runner/runner/src/keeper.rs is the other side, and docs/decisions/keeper.md explains
 // the design.
 package keeper
 
@@ -20,6 +20,7 @@ import (
 
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // Protocol is what both sides speak.
@@ -30,7 +31,7 @@ const maxFrame = record.MostAttempt + 1<<10
 
 // Keeper keeps the attempts of one execution of one block.
 type Keeper struct {
-	Store ledger.Store
+	Store store.Store
 	// Block and Executor are part of every key, so that nothing can be written beside them.
 	Block, Executor string
 	// Trials of the block, in their order. No other is kept.
@@ -38,7 +39,7 @@ type Keeper struct {
 	// Lease that the block runs under; nil without one. Its end is in the ledger before anybody else may have the node.
 	Lease *record.Lease
 	// Again is how what the store fails to do is tried again; nil gives up at once.
-	Again *ledger.Again
+	Again *store.Again
 	// Kills is how many processes of this machine the kernel has killed for memory so far, if that is known.
 	Kills func() (int64, bool)
 	Log   io.Writer
@@ -90,7 +91,7 @@ func (k *Keeper) Serve(ctx context.Context, runner io.ReadWriter) error {
 		_ = answer(runner, map[string]string{"refused": err.Error()})
 		return err
 	}
-	if k.clock, err = ledger.SkewOf(ctx, k.Store, time.Now); err != nil {
+	if k.clock, err = store.SkewOf(ctx, k.Store, ledger.ExperimentKey, time.Now); err != nil {
 		// Nothing rests on it but a warning.
 		k.logf("the clock of this machine could not be compared with the store's: %v", err)
 	}
@@ -235,7 +236,7 @@ func (k *Keeper) inForce(ctx context.Context) error {
 	key := ledger.LeaseEndKey(*k.Lease)
 	return k.persist(ctx, "look for "+key, func() error {
 		_, err := k.Store.Get(ctx, key)
-		if errors.Is(err, ledger.ErrNotFound) {
+		if errors.Is(err, store.ErrNotFound) {
 			return nil
 		}
 		k.ended = err == nil
@@ -366,8 +367,8 @@ func (k *Keeper) before(ctx context.Context) (map[string]string, error) {
 // write creates an object, and tries again while the store is away. One that is there already with other content is a
 // contradiction that is written down.
 func (k *Keeper) write(ctx context.Context, key string, data []byte) error {
-	err := k.persist(ctx, "write "+key, func() error { return ledger.EnsureCreated(ctx, k.Store, key, data) })
-	if !errors.Is(err, ledger.ErrExists) {
+	err := k.persist(ctx, "write "+key, func() error { return store.EnsureCreated(ctx, k.Store, key, data) })
+	if !errors.Is(err, store.ErrExists) {
 		return err
 	}
 	note, marshalErr := json.Marshal(record.Contradiction{
@@ -380,7 +381,7 @@ func (k *Keeper) write(ctx context.Context, key string, data []byte) error {
 	noteErr := k.persist(ctx, "write "+ledger.ProblemKey(key), func() error {
 		return k.Store.Create(ctx, ledger.ProblemKey(key), append(note, '\n'))
 	})
-	if errors.Is(noteErr, ledger.ErrExists) {
+	if errors.Is(noteErr, store.ErrExists) {
 		noteErr = nil
 	}
 	return errors.Join(err, noteErr)

@@ -22,15 +22,16 @@ import (
 
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 const block = "w000-b0000"
 
 var trials = []string{block + "-w00000", block + "-s00000", block + "-s00001"}
 
-// store is a ledger in memory that can be away.
-type store struct {
-	ledger.Store
+// memory is a ledger in memory that can be away.
+type memory struct {
+	store.Store
 	mutex   sync.Mutex
 	objects map[string][]byte
 	// away is how many operations fail from now on, with err unless the store is just away.
@@ -38,39 +39,39 @@ type store struct {
 	err  error
 }
 
-func newStore() *store { return &store{objects: map[string][]byte{}} }
+func newMemory() *memory { return &memory{objects: map[string][]byte{}} }
 
-func (s *store) fails() error {
+func (s *memory) fails() error {
 	if s.away > 0 {
 		s.away--
-		return cmp.Or(s.err, ledger.ErrUnreachable)
+		return cmp.Or(s.err, store.ErrUnreachable)
 	}
 	return nil
 }
 
-func (s *store) Get(_ context.Context, key string) ([]byte, error) {
+func (s *memory) Get(_ context.Context, key string) ([]byte, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if data, ok := s.objects[key]; ok {
 		return data, s.fails()
 	}
-	return nil, ledger.ErrNotFound
+	return nil, store.ErrNotFound
 }
 
-func (s *store) Create(_ context.Context, key string, data []byte) error {
+func (s *memory) Create(_ context.Context, key string, data []byte) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if err := s.fails(); err != nil {
 		return err
 	}
 	if _, there := s.objects[key]; there {
-		return ledger.ErrExists
+		return store.ErrExists
 	}
 	s.objects[key] = bytes.Clone(data)
 	return nil
 }
 
-func (s *store) List(_ context.Context, prefix string) ([]string, error) {
+func (s *memory) List(_ context.Context, prefix string) ([]string, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	var out []string
@@ -83,11 +84,11 @@ func (s *store) List(_ context.Context, prefix string) ([]string, error) {
 	return out, s.fails()
 }
 
-func (s *store) Page(context.Context, string, string) ([]string, bool, error) {
+func (s *memory) Page(context.Context, string, string) ([]string, bool, error) {
 	return nil, false, errors.New("a keeper lists one block at a time")
 }
 
-func (s *store) attempt(t *testing.T, executor, trial string) map[string]any {
+func (s *memory) attempt(t *testing.T, executor, trial string) map[string]any {
 	t.Helper()
 	raw, ok := s.objects[ledger.AttemptKey(block, executor, trial)]
 	if !ok {
@@ -100,7 +101,7 @@ func (s *store) attempt(t *testing.T, executor, trial string) map[string]any {
 	return out
 }
 
-func (s *store) keys() []string {
+func (s *memory) keys() []string {
 	keys, _ := s.List(context.Background(), "")
 	return keys
 }
@@ -151,7 +152,7 @@ func (r *runner) leave() error {
 	return <-r.done
 }
 
-func keeperOf(s ledger.Store, executor string) *Keeper {
+func keeperOf(s store.Store, executor string) *Keeper {
 	return &Keeper{Store: s, Block: block, Executor: executor, Trials: trials}
 }
 
@@ -168,7 +169,7 @@ func (r *runner) attempt(executor, trial, more string) map[string]any {
 }
 
 func TestEveryAttemptIsInTheLedgerBeforeTheNextTrialStarts(t *testing.T) {
-	s := newStore()
+	s := newMemory()
 	k := keeperOf(s, "pod_1")
 	r := start(t, k)
 	if r.hello["keeper"] != Protocol || r.hello["executor"] != "pod_1" {
@@ -206,13 +207,13 @@ func TestWhateverEndsTheRunnerATrialThatBeganLeavesATrace(t *testing.T) {
 		"everything is killed":                    {func(*runner) {}, "no process of this machine was killed"},
 		"everything is killed for memory":         {func(*runner) { kills++ }, "the kernel killed processes"},
 		"the pod is told to end":                  {func(r *runner) { r.say(`{"stopped":"SIGTERM"}`) }, ""},
-		"a trial tells the runner to end":         {func(r *runner) { r.say(`{"failed":"a process beside the runner sent it SIGTERM"}`) }, "beside the runner"},
+		"a trial tells the runner to end":         {func(r *runner) { r.say(`{"failed":"another process of the pod sent it SIGTERM"}`) }, "another process of the pod"},
 		"the runner says what nobody understands": {func(r *runner) { r.say(`{"nonsense":1}`) }, "invalid message"},
 		"the runner says too much":                {func(r *runner) { r.say(strings.Repeat("x", maxFrame+1)) }, "more than"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := newStore()
+			s := newMemory()
 			k := keeperOf(s, "pod_1")
 			k.Kills = func() (int64, bool) { return kills, true }
 			r := start(t, k)
@@ -241,7 +242,7 @@ func TestWhateverEndsTheRunnerATrialThatBeganLeavesATrace(t *testing.T) {
 
 // sink is a store that keeps how large its objects are.
 type sink struct {
-	*store
+	*memory
 	sizes map[string]int
 }
 
@@ -252,7 +253,7 @@ func (s sink) Create(_ context.Context, key string, data []byte) error {
 
 // A keeper has 128 MiB, and a program chooses how much it reports.
 func TestTheLargestAttemptTakesLittleMoreThanItself(t *testing.T) {
-	s := sink{newStore(), map[string]int{}}
+	s := sink{newMemory(), map[string]int{}}
 	k := keeperOf(s, "pod_1")
 	k.Lease = &record.Lease{Node: "node-a", Token: 1}
 	r := start(t, k)
@@ -277,7 +278,7 @@ func TestTheLargestAttemptTakesLittleMoreThanItself(t *testing.T) {
 
 // To run a block again as if nothing had happened would let an arm choose which of its trials count.
 func TestATrialThatEndedAnExecutionIsNotRunAgain(t *testing.T) {
-	s := newStore()
+	s := newMemory()
 	first := start(t, keeperOf(s, "pod_1"))
 	for _, trial := range trials[:2] {
 		first.started("pod_1", trial)
@@ -310,7 +311,7 @@ func TestWhatSomebodyLeftBesideAttemptsChangesNothing(t *testing.T) {
 		below, below + "pod_1/", below + "pod_1/a.json", below + "pod_1//" + trials[0] + ".json", below + "pod_1/a/" + trials[1] + ".json",
 		below + trials[1] + ".json", below + "pod_1/" + trials[1] + ".txt",
 	} {
-		s := newStore()
+		s := newMemory()
 		first := start(t, keeperOf(s, "pod_1"))
 		first.started("pod_1", trials[0])
 		if err := first.leave(); err != nil {
@@ -328,13 +329,13 @@ func TestWhatSomebodyLeftBesideAttemptsChangesNothing(t *testing.T) {
 }
 
 // strict is a store that is not asked for what is no path, as those of package ledger are.
-type strict struct{ *store }
+type strict struct{ *memory }
 
 func (s strict) Get(ctx context.Context, key string) ([]byte, error) {
 	if key != path.Clean(key) {
 		return nil, fmt.Errorf("key %q is not a clean relative path", key)
 	}
-	return s.store.Get(ctx, key)
+	return s.memory.Get(ctx, key)
 }
 
 func TestNothingElseIsKept(t *testing.T) {
@@ -353,7 +354,7 @@ func TestNothingElseIsKept(t *testing.T) {
 	}
 	for name, line := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := newStore()
+			s := newMemory()
 			r := start(t, keeperOf(s, "pod_1"))
 			r.started("pod_1", trials[0])
 			r.attempt("pod_1", trials[0], "")
@@ -377,9 +378,9 @@ func TestNothingElseIsKept(t *testing.T) {
 }
 
 // againAfter tries again in a time of its own, of which every pause takes a minute.
-func againAfter(paused func(failures int)) *ledger.Again {
+func againAfter(paused func(failures int)) *store.Again {
 	now := time.Date(2026, 11, 25, 8, 0, 0, 0, time.UTC)
-	return &ledger.Again{
+	return &store.Again{
 		Pause: func(failures int) time.Duration { paused(failures); return time.Minute },
 		Log:   func(string) {}, Now: func() time.Time { return now },
 		Wait: func(_ context.Context, pause time.Duration) error { now = now.Add(pause); return nil },
@@ -388,8 +389,8 @@ func againAfter(paused func(failures int)) *ledger.Again {
 
 // A key that is being replaced reaches a pod after it reached the store; one that stays wrong would have the block wait until its deadline.
 func TestAStoreThatRefusesTheKeyEndsTheBlockSoonAndSaysWhatToDo(t *testing.T) {
-	wrong := &ledger.Fault{
-		Cause: ledger.CauseSecretKey, Tried: "write", Found: "no", Remedy: "correct the secret key in Secret lab/assay-ledger",
+	wrong := &store.Fault{
+		Cause: store.CauseSecretKey, Tried: "write", Found: "no", Remedy: "correct the secret key in Secret lab/assay-ledger",
 	}
 	const ever = 1 << 30
 	cases := map[string]struct {
@@ -401,13 +402,13 @@ func TestAStoreThatRefusesTheKeyEndsTheBlockSoonAndSaysWhatToDo(t *testing.T) {
 		"the key is wrong from the start":             {ever, ever, wrong, false},
 		"the key becomes wrong while a trial runs":    {0, ever, wrong, false},
 		"the new key arrives two minutes later":       {0, 2, wrong, true},
-		"the store is away for an hour":               {0, 60, ledger.ErrUnreachable, true},
-		"the bucket is gone":                          {0, ever, ledger.ErrNoBucket, false},
-		"the store fails for an hour and then serves": {0, 60, &ledger.Fault{Cause: ledger.CauseServer}, true},
+		"the store is away for an hour":               {0, 60, store.ErrUnreachable, true},
+		"the bucket is gone":                          {0, ever, store.ErrNoBucket, false},
+		"the store fails for an hour and then serves": {0, 60, &store.Fault{Cause: store.CauseServer}, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := newStore()
+			s := newMemory()
 			s.away, s.err = tc.before, tc.err
 			k := keeperOf(s, "pod_1")
 			pauses := 0
@@ -434,7 +435,7 @@ func TestAStoreThatRefusesTheKeyEndsTheBlockSoonAndSaysWhatToDo(t *testing.T) {
 			if (err == nil) != tc.kept {
 				t.Errorf("the keeper says %v", err)
 			}
-			if fault, ok := errors.AsType[*ledger.Fault](tc.err); !tc.kept && ok && !strings.Contains(fmt.Sprint(said["refused"]), fault.Remedy) {
+			if fault, ok := errors.AsType[*store.Fault](tc.err); !tc.kept && ok && !strings.Contains(fmt.Sprint(said["refused"]), fault.Remedy) {
 				t.Errorf("the runner is not told what to do: %v", said)
 			}
 			// The trial under way is not waited for a second time.
@@ -446,7 +447,7 @@ func TestAStoreThatRefusesTheKeyEndsTheBlockSoonAndSaysWhatToDo(t *testing.T) {
 }
 
 func TestABlockWaitsWhileTheStoreIsAway(t *testing.T) {
-	s := newStore()
+	s := newMemory()
 	k := keeperOf(s, "pod_1")
 	var pauses []int
 	k.Again = againAfter(func(failures int) { pauses = append(pauses, failures) })
@@ -467,7 +468,7 @@ func TestABlockWaitsWhileTheStoreIsAway(t *testing.T) {
 }
 
 func TestAnAttemptThatIsOnItsWayWhenTheBlockIsStoppedIsWritten(t *testing.T) {
-	s := newStore()
+	s := newMemory()
 	k := keeperOf(s, "pod_1")
 	away, back := make(chan struct{}), make(chan struct{})
 	var once sync.Once
@@ -499,14 +500,14 @@ func TestAnAttemptThatIsOnItsWayWhenTheBlockIsStoppedIsWritten(t *testing.T) {
 // A lease is in force for as long as the ledger does not have its end, whatever clocks say.
 func TestTheEndOfALeaseFencesTheBlock(t *testing.T) {
 	lease := record.Lease{Node: "node-a", Token: 7}
-	keeperUnder := func(s *store) *Keeper {
+	keeperUnder := func(s *memory) *Keeper {
 		k := keeperOf(s, "pod_1")
 		k.Lease = &lease
 		return k
 	}
-	kept := func(s *store, trial string) any { return s.attempt(t, "pod_1", trial)["kept"] }
+	kept := func(s *memory, trial string) any { return s.attempt(t, "pod_1", trial)["kept"] }
 
-	s := newStore()
+	s := newMemory()
 	r := start(t, keeperUnder(s))
 	r.started("pod_1", trials[0])
 	r.attempt("pod_1", trials[0], "")
@@ -534,17 +535,17 @@ func TestTheEndOfALeaseFencesTheBlock(t *testing.T) {
 
 // timed is a store whose clock is another one.
 type timed struct {
-	*store
+	*memory
 	ahead time.Duration
 }
 
-func (s timed) Time(context.Context) (time.Time, error) {
+func (s timed) Time(context.Context, string) (time.Time, error) {
 	return time.Now().Add(-s.ahead).Truncate(time.Second), nil
 }
 
 func TestAnAttemptSaysHowFarTheClockIsOff(t *testing.T) {
 	for _, ahead := range []time.Duration{0, time.Hour, -time.Hour, 1500 * time.Millisecond} {
-		s := timed{newStore(), ahead}
+		s := timed{newMemory(), ahead}
 		k := keeperOf(s, "pod_1")
 		r := start(t, k)
 		r.started("pod_1", trials[0])
@@ -571,7 +572,7 @@ func TestAnObjectIsWrittenOnce(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := newStore()
+			s := newMemory()
 			r := start(t, keeperOf(s, "pod_1"))
 			r.started("pod_1", trials[0])
 			key := ledger.AttemptKey(block, "pod_1", trials[0])
@@ -595,7 +596,7 @@ func TestAnObjectIsWrittenOnce(t *testing.T) {
 }
 
 func TestAnExecutionBeginsOnce(t *testing.T) {
-	s := newStore()
+	s := newMemory()
 	r := start(t, keeperOf(s, "pod_1"))
 	r.started("pod_1", trials[0])
 	_ = r.leave()

@@ -11,6 +11,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // One that is refused stays so until somebody makes it again: who looks for it in a loop does so after twice as long each time.
@@ -21,7 +22,7 @@ const (
 
 // ReadAnalysis is the only reader of an analysis: it returns the one of a wave with the room that it takes, in bytes, or ErrNotFound.
 // Whoever has a key of the namespace may have written it, so that what is read of it is bounded, and what none of ours says is refused.
-func ReadAnalysis(ctx context.Context, store Store, wave int) (result *analysis.Analysis, room int, err error) {
+func ReadAnalysis(ctx context.Context, store store.Store, wave int) (result *analysis.Analysis, room int, err error) {
 	err = useLarge(ctx, store, AnalysisKey(wave), analysis.MostBytes, func(raw []byte) (err error) {
 		room = analysis.RoomOf(raw)
 		if result, err = analysis.Parse(raw); err != nil {
@@ -37,16 +38,16 @@ var analysisKey = regexp.MustCompile(`^analysis/(` + record.WaveForm + `)/analys
 
 // NewestAnalysis reads the newest analysis of the waves from one down to another, and says of which it is; nil where there is none. Whoever
 // writes attempts names the newest wave, which may be any number: only those that have an analysis are looked at.
-func NewestAnalysis(ctx context.Context, store Store, newest, oldest int) (*analysis.Analysis, int, error) {
+func NewestAnalysis(ctx context.Context, s store.Store, newest, oldest int) (*analysis.Analysis, int, error) {
 	if newest < oldest {
 		return nil, 0, nil
 	}
-	result, _, err := ReadAnalysis(ctx, store, newest)
-	if !errors.Is(err, ErrNotFound) {
+	result, _, err := ReadAnalysis(ctx, s, newest)
+	if !errors.Is(err, store.ErrNotFound) {
 		return result, newest, err
 	}
 	var waves []int
-	err = EachKey(ctx, store, "analysis/", func(key string) {
+	err = store.EachKey(ctx, s, "analysis/", func(key string) {
 		if wave, ok := waveOf(analysisKey, key); ok && oldest <= wave && wave < newest {
 			waves = append(waves, wave)
 		}
@@ -56,7 +57,7 @@ func NewestAnalysis(ctx context.Context, store Store, newest, oldest int) (*anal
 	}
 	slices.Sort(waves)
 	for _, wave := range slices.Backward(waves) {
-		if result, _, err = ReadAnalysis(ctx, store, wave); !errors.Is(err, ErrNotFound) {
+		if result, _, err = ReadAnalysis(ctx, s, wave); !errors.Is(err, store.ErrNotFound) {
 			return result, wave, err
 		}
 	}
@@ -67,7 +68,7 @@ var htmlKey = regexp.MustCompile(`^analysis/(` + record.WaveForm + `)/report\.ht
 
 // NewestReport is the key of the report for a browser of the newest wave that has one; empty without any. What else somebody left below
 // the analyses is none, and waves are in the order of their numbers, which is not that of their names.
-func NewestReport(ctx context.Context, store Store) (string, error) {
+func NewestReport(ctx context.Context, store store.Store) (string, error) {
 	newest, err := lastOf(ctx, store, "analysis/", htmlKey)
 	if err != nil || newest < 0 {
 		return "", err
@@ -76,7 +77,7 @@ func NewestReport(ctx context.Context, store Store) (string, error) {
 }
 
 // ReadJudged reads the experiment of a ledger and its newest analysis, nil without one.
-func ReadJudged(ctx context.Context, store Store) (*experiment.Experiment, *analysis.Analysis, error) {
+func ReadJudged(ctx context.Context, store store.Store) (*experiment.Experiment, *analysis.Analysis, error) {
 	exp, err := ReadExperiment(ctx, store)
 	if err != nil {
 		return nil, nil, err

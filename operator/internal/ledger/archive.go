@@ -2,46 +2,28 @@ package ledger
 
 import (
 	"archive/tar"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+
+	"assay.dev/assay/operator/internal/store"
 )
-
-// ArchiveExtension ends the name of a ledger in one file: a tar of its objects, compressed with zstd. What tar -xf makes of it is a folder
-// with the same ledger.
-const ArchiveExtension = ".tar.zst"
-
-// maxArchiveBytes bounds what all objects of an archive may make this process hold.
-const maxArchiveBytes = 2 << 30
-
-// entryBytes is what an entry of an archive takes beside its name and what it holds: as much as there is in the file for it at least.
-const entryBytes = 512
-
-func archiveTooLarge(most int64) error {
-	return fmt.Errorf("its objects are %w: at most %d bytes of them are read from an archive; unpack it with tar -xf, and name the folder",
-		ErrTooLarge, most)
-}
 
 // archived reports whether an object goes into an archive: all but the reports and tables, which can be made of the analyses again, and
 // what no store is asked for, such as the folder that some tools leave in a bucket.
 func archived(key string) bool {
 	derived := strings.HasPrefix(key, "analysis/") && !strings.HasSuffix(key, "/analysis.json") && !sealKey.MatchString(key)
-	return !derived && checkKey(key) == nil
+	return !derived && store.CheckKey(key) == nil
 }
 
 // WriteArchive writes a ledger as an archive: everything that a verdict rests on, and the analyses. The same objects give the same bytes.
-func WriteArchive(ctx context.Context, store Store, to io.Writer) error {
+func WriteArchive(ctx context.Context, store store.Store, to io.Writer) error {
 	keys, err := store.List(ctx, "")
 	if err != nil {
 		return err
@@ -79,131 +61,3 @@ func WriteArchive(ctx context.Context, store Store, to io.Writer) error {
 	}
 	return errors.Join(out.Close(), compressed.Close())
 }
-
-// readArchive is the objects of an archive by key, with their names no more than so many bytes.
-func readArchive(from io.Reader, most int64) (map[string][]byte, error) {
-	decompressed, err := zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
-	if err != nil {
-		return nil, err
-	}
-	defer decompressed.Close()
-	objects, left := map[string][]byte{}, most
-	for in := tar.NewReader(decompressed); ; {
-		header, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			return objects, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		// An entry is held by its name, however little it holds itself.
-		if left -= int64(len(header.Name)) + entryBytes; left < 0 {
-			return nil, archiveTooLarge(most)
-		}
-		if header.Typeflag == tar.TypeDir {
-			continue
-		}
-		// As tar writes them that is run in the folder.
-		key := strings.TrimPrefix(header.Name, "./")
-		if err := checkKey(key); err != nil {
-			return nil, err
-		}
-		if _, twice := objects[key]; twice || header.Typeflag != tar.TypeReg {
-			return nil, fmt.Errorf("invalid entry %q of type %q: allowed are folders, and files that are there once", header.Name, header.Typeflag)
-		}
-		if header.Size > maxObjectBytes {
-			return nil, tooLarge(key, header.Size, maxObjectBytes)
-		}
-		if left -= header.Size; left < 0 {
-			return nil, archiveTooLarge(most)
-		}
-		// As large as what is there, whatever the header says.
-		var data bytes.Buffer
-		if _, err := io.Copy(&data, in); err != nil {
-			return nil, fmt.Errorf("%s: %w", key, err)
-		}
-		objects[key] = data.Bytes()
-	}
-}
-
-// archive is a ledger in one file. It is read when it is first asked for something, and only read.
-type archive struct {
-	path string
-	// load returns the objects by their keys.
-	load func() (map[string][]byte, error)
-}
-
-func openArchive(path string) Store {
-	path = filepath.Clean(path)
-	return archive{path, sync.OnceValues(func() (map[string][]byte, error) {
-		file, err := os.Open(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("archive %s: %w: correct the path", path, ErrNoBucket)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("archive %s: %w: %w", path, ErrUnreachable, err)
-		}
-		defer file.Close()
-		objects, err := readArchive(file, maxArchiveBytes)
-		if err == nil && len(objects) == 0 {
-			err = errors.New("it holds no object")
-		}
-		if err != nil {
-			return nil, fmt.Errorf("archive %s: %w", path, err)
-		}
-		return objects, nil
-	})}
-}
-
-func (a archive) Get(ctx context.Context, key string) ([]byte, error) {
-	if err := checkKey(key); err != nil {
-		return nil, err
-	}
-	objects, err := a.load()
-	if err != nil {
-		return nil, err
-	}
-	data, ok := objects[key]
-	if !ok {
-		return nil, fmt.Errorf("%s in %s: %w", key, a.URL(), ErrNotFound)
-	}
-	if most := mostBytes(ctx); int64(len(data)) > most {
-		return nil, tooLarge(key, int64(len(data)), most)
-	}
-	return bytes.Clone(data), nil
-}
-
-func (a archive) readOnly(key string) error {
-	return fmt.Errorf("write %s: read only: %s is an archive; unpack it with tar -xf, and name the folder", key, a.path)
-}
-
-func (a archive) Create(_ context.Context, key string, _ []byte) error  { return a.readOnly(key) }
-func (a archive) Replace(_ context.Context, key string, _ []byte) error { return a.readOnly(key) }
-
-func (a archive) Update(_ context.Context, key string, _ func([]byte) ([]byte, error)) error {
-	return a.readOnly(key)
-}
-
-func (a archive) List(ctx context.Context, prefix string) ([]string, error) {
-	keys, _, err := a.Page(ctx, prefix, "")
-	return keys, err
-}
-
-// Page returns all keys at once: an archive has no pages.
-func (a archive) Page(_ context.Context, prefix, after string) (keys []string, more bool, err error) {
-	objects, err := a.load()
-	for key := range objects {
-		if strings.HasPrefix(key, prefix) && key > after {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	return keys, false, err
-}
-
-func (a archive) Check(context.Context) error {
-	_, err := a.load()
-	return err
-}
-
-func (a archive) URL() string { return FolderURL(a.path) }

@@ -1,27 +1,25 @@
 package ledger
 
 import (
-	"archive/tar"
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/klauspost/compress/zstd"
+
+	"assay.dev/assay/operator/internal/store"
+	"assay.dev/assay/operator/internal/store/storetest"
 )
 
 // inFolder puts objects into a folder of their own.
-func inFolder(t *testing.T, objects map[string]string) Store {
+func inFolder(t *testing.T, objects map[string]string) store.Store {
 	t.Helper()
-	store, err := Open(t.Context(), FolderURL(t.TempDir()), Options{})
+	store, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +32,7 @@ func inFolder(t *testing.T, objects map[string]string) Store {
 }
 
 // archiveOf is the archive of a store, opened.
-func archiveOf(t *testing.T, store Store) (raw []byte, opened Store) {
+func archiveOf(t *testing.T, store store.Store) (raw []byte, opened store.Store) {
 	t.Helper()
 	var out bytes.Buffer
 	if err := WriteArchive(t.Context(), store, &out); err != nil {
@@ -43,56 +41,16 @@ func archiveOf(t *testing.T, store Store) (raw []byte, opened Store) {
 	return out.Bytes(), openBytes(t, out.Bytes())
 }
 
-func openBytes(t *testing.T, raw []byte) Store {
+func openBytes(t *testing.T, raw []byte) store.Store {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "run"+ArchiveExtension)
-	if err := os.WriteFile(file, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	store, err := Open(t.Context(), FolderURL(file), Options{})
+	store, err := store.Open(t.Context(), storetest.ArchiveFile(t, raw), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return store
 }
 
-// A few bytes of zstd are as many names as somebody likes.
-func TestNamesOfAnArchiveTakeRoomAsWell(t *testing.T) {
-	const most = 1 << 16
-	for name, tc := range map[string]struct {
-		kind    byte
-		entries int
-		name    string
-		refused bool
-	}{
-		"some files":          {tar.TypeReg, 10, "", false},
-		"many empty files":    {tar.TypeReg, 1000, "", true},
-		"many folders":        {tar.TypeDir, 1000, "", true},
-		"files of long names": {tar.TypeReg, 10, strings.Repeat("long/", 2000), true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var raw bytes.Buffer
-			compressed, err := zstd.NewWriter(&raw)
-			if err != nil {
-				t.Fatal(err)
-			}
-			out := tar.NewWriter(compressed)
-			for i := range tc.entries {
-				if err := out.WriteHeader(&tar.Header{Typeflag: tc.kind, Name: fmt.Sprint(tc.name, i), Mode: 0o444}); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := errors.Join(out.Close(), compressed.Close()); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := readArchive(&raw, most); errors.Is(err, ErrTooLarge) != tc.refused {
-				t.Errorf("got %v", err)
-			}
-		})
-	}
-}
-
-func contents(t *testing.T, store Store) map[string]string {
+func contents(t *testing.T, store store.Store) map[string]string {
 	t.Helper()
 	keys, err := store.List(t.Context(), "")
 	if err != nil {
@@ -129,11 +87,11 @@ func TestAnArchiveHasAllThatAVerdictRestsOnAndWhatIsMadeOfItIsLeftOut(t *testing
 	if err := opened.Check(t.Context()); err != nil {
 		t.Errorf("check: %v", err)
 	}
-	if again, err := Open(t.Context(), opened.URL(), Options{}); err != nil || len(contents(t, again)) != len(kept) {
+	if again, err := store.Open(t.Context(), opened.URL(), store.Options{}); err != nil || len(contents(t, again)) != len(kept) {
 		t.Errorf("its own URL %s does not open it: %v", opened.URL(), err)
 	}
 	t.Run("the same objects give the same bytes", func(t *testing.T) {
-		for _, store := range []Store{inFolder(t, whole), opened} {
+		for _, store := range []store.Store{inFolder(t, whole), opened} {
 			if again, _ := archiveOf(t, store); !bytes.Equal(again, raw) {
 				t.Errorf("%d bytes in place of the same %d", len(again), len(raw))
 			}
@@ -177,10 +135,10 @@ func TestAnArchiveHasAllThatAVerdictRestsOnAndWhatIsMadeOfItIsLeftOut(t *testing
 		key  string
 		want error
 	}{
-		"an object that is not there":   {"nothing", ErrNotFound},
-		"an object that was left out":   {HTMLKey(0), ErrNotFound},
+		"an object that is not there":   {"nothing", store.ErrNotFound},
+		"an object that was left out":   {HTMLKey(0), store.ErrNotFound},
 		"a key that is no clean path":   {"../" + ExperimentKey, nil},
-		"the folder that an object has": {"waves", ErrNotFound},
+		"the folder that an object has": {"waves", store.ErrNotFound},
 	} {
 		if _, err := opened.Get(t.Context(), tc.key); err == nil || tc.want != nil && !errors.Is(err, tc.want) {
 			t.Errorf("%s: %v", name, err)
@@ -218,7 +176,7 @@ func TestAnyLedgerComesOutOfItsArchive(t *testing.T) {
 
 // overwritten is a store in which one attempt was written over.
 type overwritten struct {
-	Store
+	store.Store
 	key string
 }
 
@@ -253,11 +211,11 @@ func TestAttemptsAreGivenOutAsTheyCount(t *testing.T) {
 	folder := inFolder(t, map[string]string{ExperimentKey: "{}", one: "second", two: "only", "attempts/beside.json": "no JSON"})
 	for _, left := range []string{"attempts/", "attempts/w000-b0001/pod//w000-b0001-s00003.json"} {
 		var got []string
-		store := littered{folder, AttemptsPrefix, left}
+		s := littered{folder, AttemptsPrefix, left}
 		err := EachAttempt(t.Context(), struct {
-			Store
-			Versioned
-		}{store, rewritten{overwritten{folder, one}, "first"}}, func(_ string, raw []byte) error {
+			store.Store
+			store.Versioned
+		}{s, rewritten{overwritten{folder, one}, "first"}}, func(_ string, raw []byte) error {
 			got = append(got, string(raw))
 			return nil
 		})
@@ -265,119 +223,6 @@ func TestAttemptsAreGivenOutAsTheyCount(t *testing.T) {
 			t.Errorf("beside %q: %v\n%s", left, err, diff)
 		}
 	}
-}
-
-func compressed(t *testing.T, raw []byte) []byte {
-	t.Helper()
-	var out bytes.Buffer
-	to, err := zstd.NewWriter(&out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := to.Write(raw); err != nil {
-		t.Fatal(err)
-	}
-	if err := to.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes()
-}
-
-func tarred(t *testing.T, entries ...tar.Header) []byte {
-	t.Helper()
-	var out bytes.Buffer
-	to := tar.NewWriter(&out)
-	for _, header := range entries {
-		data := []byte(header.Linkname)
-		if header.Typeflag == tar.TypeReg {
-			header.Size, header.Linkname = int64(len(data)), ""
-		}
-		if err := to.WriteHeader(&header); err != nil {
-			t.Fatal(err)
-		}
-		if header.Typeflag == tar.TypeReg {
-			if _, err := to.Write(data); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if err := to.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return compressed(t, out.Bytes())
-}
-
-// file is an entry with contents.
-func file(name, data string) tar.Header {
-	return tar.Header{Typeflag: tar.TypeReg, Name: name, Linkname: data, Mode: 0o644}
-}
-
-func TestAnArchiveOfTarIsReadAndABrokenOneIsNamed(t *testing.T) {
-	good := tarred(t, file(ExperimentKey, "{}"), file(WaveKey(0), "wave"))
-	huge := tar.Header{Typeflag: tar.TypeReg, Name: "big", Size: maxObjectBytes + 1, Format: tar.FormatPAX}
-	var claimed bytes.Buffer
-	if err := tar.NewWriter(&claimed).WriteHeader(&huge); err != nil {
-		t.Fatal(err)
-	}
-	for name, tc := range map[string]struct {
-		raw  []byte
-		says string
-	}{
-		"as tar makes it in the folder": {
-			tarred(t, tar.Header{Typeflag: tar.TypeDir, Name: "./"}, file("./"+ExperimentKey, "{}"),
-				tar.Header{Typeflag: tar.TypeDir, Name: "./waves/"}, file("./"+WaveKey(0), "wave")), "",
-		},
-		"one of ours":                  {good, ""},
-		"nothing":                      {nil, "holds no object"},
-		"something else":               {[]byte("PK\x03\x04 and so on, a file that somebody renamed"), "magic number"},
-		"a tar that is not compressed": {claimed.Bytes(), "magic number"},
-		"half of one":                  {good[:len(good)/2], "unexpected EOF"},
-		"a tar of nothing":             {tarred(t), "holds no object"},
-		"no tar inside":                {compressed(t, bytes.Repeat([]byte("x"), 2000)), "invalid tar header"},
-		"a key outside of it":          {tarred(t, file("../"+ExperimentKey, "{}")), `key "../experiment.json" is not a clean relative path`},
-		"a key with a root":            {tarred(t, file("/etc/passwd", "x")), `key "/etc/passwd" is not a clean relative path`},
-		"a link":                       {tarred(t, tar.Header{Typeflag: tar.TypeSymlink, Name: "a", Linkname: "/etc/passwd"}), `invalid entry "a"`},
-		"an object twice":              {tarred(t, file("a", "1"), file("./a", "2")), `invalid entry "./a"`},
-		"an object that is too large":  {compressed(t, claimed.Bytes()), "big is too large"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			err := openBytes(t, tc.raw).Check(t.Context())
-			if tc.says == "" {
-				if err != nil {
-					t.Error(err)
-				}
-				return
-			}
-			if err == nil || !strings.Contains(err.Error(), tc.says) || !strings.Contains(err.Error(), "run"+ArchiveExtension) {
-				t.Errorf("got %v, want it to name the file and say %q", err, tc.says)
-			}
-		})
-	}
-	missing, err := Open(t.Context(), "file:///no/such/run"+ArchiveExtension, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := missing.Check(t.Context()); !errors.Is(err, ErrNoBucket) {
-		t.Errorf("an archive that is not there: %v", err)
-	}
-}
-
-func FuzzArchive(f *testing.F) {
-	f.Add([]byte{})
-	f.Add([]byte("\x28\xb5\x2f\xfd\x04\x00\x01\x00\x00"))
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		for _, bytesOf := range [][]byte{raw, compressed(t, raw)} {
-			objects, err := readArchive(bytes.NewReader(bytesOf), maxArchiveBytes)
-			if err != nil {
-				continue
-			}
-			for key := range objects {
-				if err := checkKey(key); err != nil {
-					t.Error(err)
-				}
-			}
-		}
-	})
 }
 
 // Whoever measures in a namespace, and some tools, leave keys in a bucket that no store is asked for. They keep nobody from the archive.

@@ -6,13 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // allocated is how many bytes a function allocates.
@@ -26,7 +25,7 @@ func allocated(f func()) int64 {
 
 // Whoever may write an analysis may write a list of what it read that is nothing but ends of lines.
 func TestAListOfEmptyLinesTakesNoRoom(t *testing.T) {
-	store, err := Open(t.Context(), FolderURL(t.TempDir()), Options{})
+	store, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +43,7 @@ func TestAListOfEmptyLinesTakesNoRoom(t *testing.T) {
 }
 
 // paged is a store with a million names, of which a listing never has more than a page.
-type paged struct{ Store }
+type paged struct{ store.Store }
 
 func (paged) Page(_ context.Context, prefix, after string) ([]string, bool, error) {
 	from := 0
@@ -75,7 +74,7 @@ func TestTheNewestWaveIsFoundAPageAtATime(t *testing.T) {
 }
 
 // planned is a store of which no attempts are listed.
-type planned struct{ Store }
+type planned struct{ store.Store }
 
 func (p planned) Page(ctx context.Context, prefix, after string) ([]string, bool, error) {
 	if strings.HasPrefix(prefix, AttemptsPrefix) {
@@ -86,7 +85,7 @@ func (p planned) Page(ctx context.Context, prefix, after string) ([]string, bool
 
 // Whoever measures may leave any number of attempts, of any wave. Who asks for what a run with plans has found does not go through them.
 func TestWhatWasJudgedIsFoundHoweverManyAttemptsThereAre(t *testing.T) {
-	folder, err := Open(t.Context(), FolderURL(t.TempDir()), Options{})
+	folder, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +107,7 @@ func TestWhatWasJudgedIsFoundHoweverManyAttemptsThereAre(t *testing.T) {
 
 // asked counts what is read of a store.
 type asked struct {
-	Store
+	store.Store
 	gets int
 }
 
@@ -138,7 +137,7 @@ func TestTheNewestAnalysisIsFoundWhateverWaveAnAttemptSaysItIsOf(t *testing.T) {
 		"no wave":                {[]int{0}, -1, 0, -1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store, err := Open(t.Context(), FolderURL(t.TempDir()), Options{})
+			store, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -166,7 +165,7 @@ func TestTheLastTokenIsFoundAPageAtATime(t *testing.T) {
 }
 
 // pagedLeases is a store with two pages of leases, which cannot be listed at once.
-type pagedLeases struct{ Store }
+type pagedLeases struct{ store.Store }
 
 func (pagedLeases) Page(_ context.Context, _, after string) ([]string, bool, error) {
 	if after == "" {
@@ -177,89 +176,4 @@ func (pagedLeases) Page(_ context.Context, _, after string) ([]string, bool, err
 
 func (pagedLeases) List(context.Context, string) ([]string, error) {
 	return nil, fmt.Errorf("all names at once")
-}
-
-// An object that is larger than its reader expects is refused, wherever it lies; a part of it would be taken for the whole.
-func TestAnObjectThatIsTooLargeIsNamed(t *testing.T) {
-	const key, size = "runs/lab/scan/1/confirm.json", 4096
-	large := bytes.Repeat([]byte("x"), size)
-	of := func(url string) Store {
-		t.Helper()
-		store, err := Open(t.Context(), url, fakeOptions)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return store
-	}
-	folder := of(FolderURL(t.TempDir()))
-	fake, endpoint := startFakeS3(t)
-	streams, streamed := startFakeS3(t)
-	streams.streams = true
-	for _, err := range []error{
-		folder.Create(t.Context(), key, large), of(s3URL(endpoint, fakeBucket, "")).Create(t.Context(), key, large),
-		of(s3URL(streamed, fakeBucket, "")).Create(t.Context(), key, large),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	packed := filepath.Join(t.TempDir(), "scan"+ArchiveExtension)
-	file, err := os.Create(packed)
-	if err == nil {
-		err = errors.Join(WriteArchive(t.Context(), folder, file), file.Close())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if fake.objects[key] == nil {
-		t.Fatal("the fake does not have it")
-	}
-	for name, store := range map[string]Store{
-		"in a folder":                            folder,
-		"in an archive":                          of(FolderURL(packed)),
-		"in a bucket":                            of(s3URL(endpoint, fakeBucket, "")),
-		"in a bucket that does not say its size": of(s3URL(streamed, fakeBucket, "")),
-	} {
-		t.Run(name, func(t *testing.T) {
-			if raw, err := GetAtMost(t.Context(), store, key, size); err != nil || len(raw) != size {
-				t.Errorf("%d bytes are read of as many as are allowed: %v", len(raw), err)
-			}
-			raw, err := GetAtMost(t.Context(), store, key, size-1)
-			if !errors.Is(err, ErrTooLarge) {
-				t.Fatalf("%d bytes are read, %v", len(raw), err)
-			}
-			for _, part := range []string{key, "at most 4095 are read", "remove it"} {
-				if !strings.Contains(err.Error(), part) {
-					t.Errorf("%q does not say %q", err, part)
-				}
-			}
-		})
-	}
-}
-
-// endless is a store with names without end.
-type endless struct{ Store }
-
-func (endless) Page(_ context.Context, prefix, after string) (keys []string, more bool, err error) {
-	from := 0
-	_, _ = fmt.Sscanf(strings.TrimPrefix(after, prefix), "%d", &from)
-	for i := range maxPage {
-		keys = append(keys, fmt.Sprintf("%s%09d", prefix, from+i+1))
-	}
-	return keys, true, nil
-}
-
-func (endless) URL() string { return "s3://assay" }
-
-// Whoever may write in a ledger may write more names than anybody can hold.
-func TestAListOfTooManyNamesEnds(t *testing.T) {
-	keys, err := ListAfter(t.Context(), endless{}, "problems/", "")
-	if !errors.Is(err, ErrTooLarge) || len(keys) > 0 {
-		t.Fatalf("%d names, %v", len(keys), err)
-	}
-	for _, part := range []string{"problems/", "s3://assay", fmt.Sprint(maxKeys), "remove"} {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("%q does not say %q", err, part)
-		}
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // ErrOvertaken means that somebody else wrote a derived object since the ledger was read.
@@ -16,28 +17,28 @@ var ErrOvertaken = errors.New("somebody else wrote it meanwhile")
 // and refuses to write over what came later: who wrote that may have read more. So the one that stays is of the newest reading, whoever
 // was slow.
 type Derived struct {
-	store Store
+	store store.Store
 	// sums are of what is there, by key; empty for what is too large to be compared, which is written over.
 	sums map[string]string
 }
 
 // ReadDerived looks at the derived objects below a prefix. The ledger is to be read after it.
-func ReadDerived(ctx context.Context, store Store, prefix string) (*Derived, error) {
-	keys, err := store.List(ctx, prefix)
+func ReadDerived(ctx context.Context, s store.Store, prefix string) (*Derived, error) {
+	keys, err := s.List(ctx, prefix)
 	if err != nil {
 		return nil, err
 	}
-	out := &Derived{store, map[string]string{}}
+	out := &Derived{s, map[string]string{}}
 	for _, key := range keys {
 		// Such as the folder that some tools leave in a bucket. No analysis writes there, and no store would be asked for it.
-		if checkKey(key) != nil {
+		if store.CheckKey(key) != nil {
 			continue
 		}
-		raw, err := store.Get(ctx, key)
+		raw, err := s.Get(ctx, key)
 		switch {
-		case errors.Is(err, ErrTooLarge):
+		case errors.Is(err, store.ErrTooLarge):
 			out.sums[key] = ""
-		case errors.Is(err, ErrNotFound):
+		case errors.Is(err, store.ErrNotFound):
 		case err != nil:
 			return nil, err
 		default:
@@ -63,7 +64,7 @@ func (d *Derived) Replace(ctx context.Context, key string, data []byte) error {
 			return nil, ErrOvertaken
 		}
 	})
-	if errors.Is(err, errNoLocks) {
+	if errors.Is(err, store.ErrNoLocks) {
 		// A folder on such a machine is one person's.
 		return d.store.Replace(ctx, key, data)
 	}

@@ -13,18 +13,19 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // library has one object under every key, and notes how many of it are held together by those who read it to its end.
 type library struct {
-	Store
+	store.Store
 	object        []byte
 	held, largest atomic.Int32
 }
 
 func (l *library) Get(ctx context.Context, key string) ([]byte, error) {
-	if int64(len(l.object)) > mostBytes(ctx) {
-		return nil, tooLarge(key, int64(len(l.object)), mostBytes(ctx))
+	if int64(len(l.object)) > store.ReadLimit(ctx) {
+		return nil, fmt.Errorf("%s is %w", key, store.ErrTooLarge)
 	}
 	if len(l.object) > smallObject {
 		held := l.held.Add(1)
@@ -43,20 +44,20 @@ func (l *library) Page(context.Context, string, string) ([]string, bool, error) 
 }
 
 func (l *library) List(ctx context.Context, prefix string) ([]string, error) {
-	return ListAfter(ctx, l, prefix, "")
+	return store.ListAfter(ctx, l, prefix, "")
 }
 
 // Passes over the runs of several namespaces read at the same time. What each of them may read fits; what all of them may does not.
 func TestLargeObjectsAreReadOneAtATime(t *testing.T) {
-	read := func(ctx context.Context, store Store) error {
+	read := func(ctx context.Context, store store.Store) error {
 		_, _, err := ReadAnalysis(ctx, store, 0)
 		return err
 	}
-	count := func(ctx context.Context, store Store) error {
+	count := func(ctx context.Context, store store.Store) error {
 		_, err := CountUnread(ctx, store, 0)
 		return err
 	}
-	attempts := func(ctx context.Context, store Store) error {
+	attempts := func(ctx context.Context, store store.Store) error {
 		_, problems, err := ReadAttempts(ctx, store, 0)
 		if err == nil && len(problems) > 0 {
 			err = errors.New(problems[len(problems)-1].Reason)
@@ -65,7 +66,7 @@ func TestLargeObjectsAreReadOneAtATime(t *testing.T) {
 	}
 	for sentence, tc := range map[string]struct {
 		bytes int
-		use   func(context.Context, Store) error
+		use   func(context.Context, store.Store) error
 		fails string
 	}{
 		"analyses that are small":     {smallObject / 8, read, ""},
@@ -112,12 +113,12 @@ func TestAListOfWhatWasAnalysedTakesLittleMoreThanItself(t *testing.T) {
 
 // crowded is a bucket with a million names where a wave's attempts lie.
 type crowded struct {
-	Store
+	store.Store
 	name  func(number int) string
 	pages int
 }
 
-func (e *crowded) Get(context.Context, string) ([]byte, error) { return nil, ErrNotFound }
+func (e *crowded) Get(context.Context, string) ([]byte, error) { return nil, store.ErrNotFound }
 
 func (e *crowded) URL() string { return "s3://bucket" }
 
@@ -136,7 +137,7 @@ func TestOfAttemptsWithoutEndSomeAreCounted(t *testing.T) {
 		t.Errorf("%d, %v, after %d pages", count, err, attempts.pages)
 	}
 	others := &crowded{name: func(i int) string { return fmt.Sprintf("attempts/w000-b0000/x/%07d", i) }}
-	if _, err := CountUnread(t.Context(), others, 0); !errors.Is(err, ErrTooLarge) || others.pages > 20 {
+	if _, err := CountUnread(t.Context(), others, 0); !errors.Is(err, store.ErrTooLarge) || others.pages > 20 {
 		t.Errorf("%v, after %d pages", err, others.pages)
 	}
 }

@@ -1,3 +1,5 @@
+// Package ledger defines the layout of a run's ledger, from which status, metrics, dashboards and reports are rebuilt: its keys, how its
+// objects are read, the seals of analyses, and archives. Where the objects lie is up to package store.
 package ledger
 
 import (

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // LeasesPrefix holds two objects for every lease that the run had: that it was taken, and that it ended.
@@ -30,9 +31,9 @@ func LeaseEndKey(lease record.Lease) string {
 }
 
 // LastToken is the highest token that the run ever had for a node; 0 when it had none.
-func LastToken(ctx context.Context, store Store, node string) (last int64, err error) {
+func LastToken(ctx context.Context, s store.Store, node string) (last int64, err error) {
 	// A page at a time: whoever writes in the ledger may write any number of names.
-	err = EachKey(ctx, store, LeasesPrefix, func(key string) {
+	err = store.EachKey(ctx, s, LeasesPrefix, func(key string) {
 		match := leaseTakenKey.FindStringSubmatch(key)
 		if match == nil || match[1] != node {
 			return
@@ -46,7 +47,7 @@ func LastToken(ctx context.Context, store Store, node string) (last int64, err e
 }
 
 // ReadLeases reads what the ledger says of the run's leases.
-func ReadLeases(ctx context.Context, store Store) (record.Leases, []record.Problem, error) {
+func ReadLeases(ctx context.Context, store store.Store) (record.Leases, []record.Problem, error) {
 	keys, err := store.List(ctx, LeasesPrefix)
 	if err != nil {
 		return record.Leases{}, nil, err

@@ -10,15 +10,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 func TestLeasesAreReadAsTheyWereWritten(t *testing.T) {
 	ctx := context.Background()
-	store, err := Open(ctx, FolderURL(t.TempDir()), Options{})
+	s, err := store.Open(ctx, store.FolderURL(t.TempDir()), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if leases, problems, err := ReadLeases(ctx, store); err != nil || leases.Known || len(problems) > 0 {
+	if leases, problems, err := ReadLeases(ctx, s); err != nil || leases.Known || len(problems) > 0 {
 		t.Fatalf("an empty ledger says %+v, %v, %v", leases, problems, err)
 	}
 	run := record.Run{Namespace: "lab", Name: "scan", UID: "u"}
@@ -31,7 +32,7 @@ func TestLeasesAreReadAsTheyWereWritten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := EnsureCreated(ctx, store, key, raw); err != nil {
+		if err := store.EnsureCreated(ctx, s, key, raw); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -46,7 +47,7 @@ func TestLeasesAreReadAsTheyWereWritten(t *testing.T) {
 		}
 		want.Taken, want.Ends = append(want.Taken, taken), append(want.Ends, end)
 	}
-	got, problems, err := ReadLeases(ctx, store)
+	got, problems, err := ReadLeases(ctx, s)
 	if err != nil || len(problems) > 0 {
 		t.Fatal(err, problems)
 	}
@@ -61,7 +62,7 @@ func TestLeasesAreReadAsTheyWereWritten(t *testing.T) {
 		t.Errorf("leases (-want +got):\n%s\nends: %+v", diff, got.Ends)
 	}
 	for node, want := range map[string]int64{"node-1": 2, "node-1-2": 13, "node": 0} {
-		if got, err := LastToken(ctx, store, node); err != nil || got != want {
+		if got, err := LastToken(ctx, s, node); err != nil || got != want {
 			t.Errorf("last token of %s is %d, %v, want %d", node, got, err, want)
 		}
 	}
@@ -70,7 +71,7 @@ func TestLeasesAreReadAsTheyWereWritten(t *testing.T) {
 // The store's policy lets who measures write runs/NAMESPACE/*/attempts/*, in which a star stands for any number of parts.
 func TestWhoMayWriteAttemptsSaysNothingOfLeases(t *testing.T) {
 	ctx := context.Background()
-	store, err := Open(ctx, FolderURL(t.TempDir()), Options{})
+	store, err := store.Open(ctx, store.FolderURL(t.TempDir()), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +103,7 @@ func TestWhoMayWriteAttemptsSaysNothingOfLeases(t *testing.T) {
 // Where whoever measures may write any key, one names a token after which no other fits into a Lease object. The node goes on.
 func TestTheLastTokenHasANextOne(t *testing.T) {
 	ctx := context.Background()
-	store, err := Open(ctx, FolderURL(t.TempDir()), Options{})
+	store, err := store.Open(ctx, store.FolderURL(t.TempDir()), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +134,7 @@ func TestALeaseRecordThatCannotBeUsedIsNamed(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			ctx := context.Background()
-			store, err := Open(ctx, FolderURL(t.TempDir()), Options{})
+			store, err := store.Open(ctx, store.FolderURL(t.TempDir()), store.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

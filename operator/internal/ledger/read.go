@@ -14,6 +14,7 @@ import (
 
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // readers is how many objects are fetched at once: object stores answer in milliseconds, so one at a time would take
@@ -26,7 +27,7 @@ var (
 )
 
 // ReadExperiment reads the frozen experiment and checks that it is what its digest says.
-func ReadExperiment(ctx context.Context, store Store) (*experiment.Experiment, error) {
+func ReadExperiment(ctx context.Context, store store.Store) (*experiment.Experiment, error) {
 	raw, err := store.Get(ctx, ExperimentKey)
 	if err != nil {
 		return nil, err
@@ -39,7 +40,7 @@ func ReadExperiment(ctx context.Context, store Store) (*experiment.Experiment, e
 }
 
 // ReadWaves reads the plans of the waves up to and including through; a negative through means all of them.
-func ReadWaves(ctx context.Context, store Store, through int) ([]record.Wave, []record.Problem, error) {
+func ReadWaves(ctx context.Context, store store.Store, through int) ([]record.Wave, []record.Problem, error) {
 	keys, err := store.List(ctx, "waves/")
 	if err != nil {
 		return nil, nil, err
@@ -58,7 +59,7 @@ func parseWave(key string, raw []byte) (*record.Wave, error) {
 
 // ReadAttempts reads the attempts of the waves up to and including through; a negative through means all of them. An
 // object that is no attempt, or not the one its key says, becomes a problem and never an error.
-func ReadAttempts(ctx context.Context, store Store, through int) ([]record.Attempt, []record.Problem, error) {
+func ReadAttempts(ctx context.Context, store store.Store, through int) ([]record.Attempt, []record.Problem, error) {
 	keys, err := store.List(ctx, AttemptsPrefix)
 	if err != nil {
 		return nil, nil, err
@@ -94,7 +95,7 @@ func ReadAttempts(ctx context.Context, store Store, through int) ([]record.Attem
 
 // EachAttempt visits the attempts that ReadAttempts would read, of every wave and in the order of their keys, with whatever is in them:
 // each as it was written first.
-func EachAttempt(ctx context.Context, store Store, visit func(key string, raw []byte) error) error {
+func EachAttempt(ctx context.Context, store store.Store, visit func(key string, raw []byte) error) error {
 	keys, err := store.List(ctx, AttemptsPrefix)
 	if err != nil {
 		return err
@@ -172,7 +173,7 @@ func keep(keys []string, form *regexp.Regexp, through int) []string {
 
 // matching are the keys of a form.
 func matching(keys []string, form *regexp.Regexp) []string {
-	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return !form.MatchString(key) || checkKey(key) != nil })
+	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return !form.MatchString(key) || store.CheckKey(key) != nil })
 }
 
 // waveOf is the wave that a key of a form is of: its first group is a wave's number, or the name of a block.
@@ -190,7 +191,7 @@ func waveOf(form *regexp.Regexp, key string) (wave int, ok bool) {
 
 // ReadEvidence reads everything that a verdict rests on beside the experiment, up to and including a wave; a negative wave
 // means all of them.
-func ReadEvidence(ctx context.Context, store Store, through int) (out record.Evidence, err error) {
+func ReadEvidence(ctx context.Context, store store.Store, through int) (out record.Evidence, err error) {
 	var ofWaves, ofAttempts, ofLeases, ofSeals, ofUnfinished []record.Problem
 	if out.Waves, ofWaves, err = ReadWaves(ctx, store, through); err != nil {
 		return out, err
@@ -210,7 +211,7 @@ func ReadEvidence(ctx context.Context, store Store, through int) (out record.Evi
 }
 
 // LastWave is the number of the newest wave that left a plan or an attempt; 0 when there is none.
-func LastWave(ctx context.Context, store Store) (int, error) {
+func LastWave(ctx context.Context, store store.Store) (int, error) {
 	planned, err := lastOf(ctx, store, "waves/", waveKey)
 	if err != nil {
 		return 0, err
@@ -220,9 +221,9 @@ func LastWave(ctx context.Context, store Store) (int, error) {
 }
 
 // lastOf is the newest wave that the keys of a form are of; -1 when there is none.
-func lastOf(ctx context.Context, store Store, prefix string, form *regexp.Regexp) (int, error) {
+func lastOf(ctx context.Context, s store.Store, prefix string, form *regexp.Regexp) (int, error) {
 	last := -1
-	err := EachKey(ctx, store, prefix, func(key string) {
+	err := store.EachKey(ctx, s, prefix, func(key string) {
 		if wave, ok := waveOf(form, key); ok {
 			last = max(last, wave)
 		}
@@ -231,7 +232,7 @@ func lastOf(ctx context.Context, store Store, prefix string, form *regexp.Regexp
 }
 
 // readAll fetches and parses objects, some at a time, and returns them in the order of the keys.
-func readAll[T any](ctx context.Context, store Store, keys []string, parse func(key string, raw []byte) (*T, error)) ([]T,
+func readAll[T any](ctx context.Context, s store.Store, keys []string, parse func(key string, raw []byte) (*T, error)) ([]T,
 	[]record.Problem, error) {
 	// In place: a hundred thousand attempts that lie about twice are more memory than a pod of the analysis has.
 	values, problems := make([]T, len(keys)), make([]*record.Problem, len(keys))
@@ -239,11 +240,11 @@ func readAll[T any](ctx context.Context, store Store, keys []string, parse func(
 	defer cancel(nil)
 	workqueue.ParallelizeUntil(ctx, readers, len(keys), func(i int) {
 		// Such as the folder that some tools leave in a bucket, which no store would be asked for.
-		if err := checkKey(keys[i]); err != nil {
+		if err := store.CheckKey(keys[i]); err != nil {
 			problems[i] = &record.Problem{Source: record.Source{Key: keys[i]}, Reason: err.Error()}
 			return
 		}
-		err := useLarge(ctx, store, keys[i], maxObjectBytes, func(raw []byte) error {
+		err := useLarge(ctx, s, keys[i], store.MaxObjectBytes, func(raw []byte) error {
 			value, err := parse(keys[i], raw)
 			if err != nil {
 				problems[i] = &record.Problem{Source: record.Source{Key: keys[i], SHA256: record.SHA256(raw)}, Reason: err.Error()}
@@ -253,7 +254,7 @@ func readAll[T any](ctx context.Context, store Store, keys []string, parse func(
 			return nil
 		})
 		switch {
-		case errors.Is(err, ErrTooLarge):
+		case errors.Is(err, store.ErrTooLarge):
 			// Nothing is known of its bytes, so its sum stays empty.
 			problems[i] = &record.Problem{Source: record.Source{Key: keys[i]}, Reason: err.Error()}
 		case err != nil:

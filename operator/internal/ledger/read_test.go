@@ -19,7 +19,24 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
+	"assay.dev/assay/operator/internal/store/storetest"
 )
+
+// onEachStore runs a test on an empty store of each kind.
+func onEachStore(t *testing.T, test func(t *testing.T, s store.Store)) {
+	t.Helper()
+	storetest.Each(t, func(t *testing.T, url string) { test(t, open(t, url)) })
+}
+
+func open(t *testing.T, url string) store.Store {
+	t.Helper()
+	opened, err := store.Open(t.Context(), url, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return opened
+}
 
 // written is a simulated ledger of two waves in a store.
 type written struct {
@@ -28,7 +45,7 @@ type written struct {
 	objects  map[string][]byte
 }
 
-func fill(t *testing.T, store Store) written {
+func fill(t *testing.T, store store.Store) written {
 	t.Helper()
 	exp, err := fixture.ScanExperiment(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Sweep = nil
@@ -61,7 +78,7 @@ func fill(t *testing.T, store Store) written {
 
 func TestReadWhatWasWritten(t *testing.T) {
 	ctx := context.Background()
-	onBothStores(t, func(t *testing.T, store Store) {
+	onEachStore(t, func(t *testing.T, store store.Store) {
 		want := fill(t, store)
 		exp, err := ReadExperiment(ctx, store)
 		if err != nil {
@@ -140,7 +157,7 @@ func TestObjectsThatCannotBeUsedAreProblemsAndNeverErrors(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			onBothStores(t, func(t *testing.T, store Store) {
+			onEachStore(t, func(t *testing.T, store store.Store) {
 				want := fill(t, store)
 				if err := store.Replace(ctx, c.key, c.edit(want.objects[key])); err != nil {
 					t.Fatal(err)
@@ -162,7 +179,7 @@ func TestObjectsThatCannotBeUsedAreProblemsAndNeverErrors(t *testing.T) {
 
 // littered is a bucket with a key below a prefix that no folder can have.
 type littered struct {
-	Store
+	store.Store
 	prefix, key string
 }
 
@@ -175,7 +192,7 @@ func (l littered) List(ctx context.Context, prefix string) ([]string, error) {
 }
 
 func TestAKeyThatIsNoPathIsAProblemAndNeverAnError(t *testing.T) {
-	store, err := Open(t.Context(), FolderURL(t.TempDir()), Options{})
+	store, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +219,7 @@ func TestAKeyThatIsNoPathIsAProblemAndNeverAnError(t *testing.T) {
 // Who may write attempts may give one a name of several lines, of which one looks like that of another attempt.
 func TestAListOfSumsSaysOfEachAttemptWhatItIs(t *testing.T) {
 	folder := t.TempDir()
-	store, err := Open(t.Context(), FolderURL(folder), Options{})
+	store, err := store.Open(t.Context(), store.FolderURL(folder), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +246,7 @@ func TestAListOfSumsSaysOfEachAttemptWhatItIs(t *testing.T) {
 }
 
 func TestAKeyThatIsNoPathKeepsNoAnalysisFromBeingWritten(t *testing.T) {
-	store, err := Open(t.Context(), FolderURL(t.TempDir()), Options{})
+	store, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +265,7 @@ func TestAKeyThatIsNoPathKeepsNoAnalysisFromBeingWritten(t *testing.T) {
 
 func TestAWaveThatCannotBeReadIsAProblem(t *testing.T) {
 	ctx := context.Background()
-	onBothStores(t, func(t *testing.T, store Store) {
+	onEachStore(t, func(t *testing.T, store store.Store) {
 		want := fill(t, store)
 		if err := store.Replace(ctx, "waves/001/wave.json", want.objects["waves/000/wave.json"]); err != nil {
 			t.Fatal(err)
@@ -261,19 +278,19 @@ func TestAWaveThatCannotBeReadIsAProblem(t *testing.T) {
 }
 
 // failing is a store that loses its connection while attempts are read.
-type failing struct{ Store }
+type failing struct{ store.Store }
 
 func (f failing) Get(ctx context.Context, key string) ([]byte, error) {
 	if strings.HasPrefix(key, AttemptsPrefix) {
-		return nil, ErrUnreachable
+		return nil, store.ErrUnreachable
 	}
 	return f.Store.Get(ctx, key)
 }
 
 func TestHalfTheEvidenceIsNoEvidence(t *testing.T) {
-	onBothStores(t, func(t *testing.T, store Store) {
-		fill(t, store)
-		if _, err := ReadEvidence(context.Background(), failing{store}, -1); !errors.Is(err, ErrUnreachable) {
+	onEachStore(t, func(t *testing.T, s store.Store) {
+		fill(t, s)
+		if _, err := ReadEvidence(context.Background(), failing{s}, -1); !errors.Is(err, store.ErrUnreachable) {
 			t.Errorf("error %v, want ErrUnreachable", err)
 		}
 	})
@@ -309,7 +326,7 @@ func TestReadExperimentRefuses(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			onBothStores(t, func(t *testing.T, store Store) {
+			onEachStore(t, func(t *testing.T, store store.Store) {
 				raw := string(fill(t, store).objects[ExperimentKey])
 				edited := c.edit(raw)
 				if edited == raw {
@@ -328,8 +345,8 @@ func TestReadExperimentRefuses(t *testing.T) {
 }
 
 func TestReadExperimentOfAnEmptyStore(t *testing.T) {
-	onBothStores(t, func(t *testing.T, store Store) {
-		if _, err := ReadExperiment(context.Background(), store); !errors.Is(err, ErrNotFound) {
+	onEachStore(t, func(t *testing.T, s store.Store) {
+		if _, err := ReadExperiment(context.Background(), s); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("error %v, want ErrNotFound", err)
 		}
 	})

@@ -3,11 +3,13 @@ package ledger
 import (
 	"context"
 	"testing"
+
+	"assay.dev/assay/operator/internal/store"
 )
 
 // strewn is a bucket with the keys that it is given, whatever they are.
 type strewn struct {
-	Store
+	store.Store
 	keys []string
 }
 

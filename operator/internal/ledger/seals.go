@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 var sealKey = regexp.MustCompile(`^analysis/(` + record.WaveForm + `)/evidence\.sha256$`)
@@ -22,7 +23,7 @@ func SealKey(wave int) string { return AnalysisPrefix(wave) + "evidence.sha256" 
 
 // ReadSeals reads what earlier analyses found the attempts of the waves up to and including through to be; a negative through
 // means all of them. Of an object in several lists the first counts.
-func ReadSeals(ctx context.Context, store Store, through int) (map[string]string, []record.Problem, error) {
+func ReadSeals(ctx context.Context, store store.Store, through int) (map[string]string, []record.Problem, error) {
 	keys, err := store.List(ctx, "analysis/")
 	if err != nil {
 		return nil, nil, err
@@ -51,25 +52,25 @@ const mostSeal = 32 << 20
 const mostUnread = 10_000
 
 // CountUnread is how many attempts of a wave its analysis has not read, where they are at most mostUnread; of more it is at least that.
-func CountUnread(ctx context.Context, store Store, wave int) (int, error) {
+func CountUnread(ctx context.Context, s store.Store, wave int) (int, error) {
 	seed, read := maphash.MakeSeed(), map[uint64]struct{}{}
-	err := useLarge(ctx, store, SealKey(wave), mostSeal, func(raw []byte) error {
+	err := useLarge(ctx, s, SealKey(wave), mostSeal, func(raw []byte) error {
 		// Of a list that cannot be read, what it has is not known to have been read.
 		if err := eachSealed(raw, func(_, key []byte) { read[maphash.Bytes(seed, key)] = struct{}{} }); err != nil {
 			clear(read)
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, ErrNotFound) {
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return 0, err
 	}
 	count, others := 0, 0
-	err = EachPage(ctx, store, WaveAttemptsPrefix(wave), "", func(keys []string) error {
+	err = store.EachPage(ctx, s, WaveAttemptsPrefix(wave), "", func(keys []string) error {
 		for _, key := range keys {
 			if _, known := read[maphash.String(seed, key)]; known {
 				continue
 			}
-			if attemptKey.MatchString(key) && checkKey(key) == nil {
+			if attemptKey.MatchString(key) && store.CheckKey(key) == nil {
 				count++
 			} else {
 				others++
@@ -80,7 +81,7 @@ func CountUnread(ctx context.Context, store Store, wave int) (int, error) {
 			return fs.SkipAll
 		case others > mostUnread:
 			return fmt.Errorf("the list of %s in %s is %w: beside attempts it has more than %d objects; find out who wrote them and remove them",
-				WaveAttemptsPrefix(wave), store.URL(), ErrTooLarge, mostUnread)
+				WaveAttemptsPrefix(wave), s.URL(), store.ErrTooLarge, mostUnread)
 		}
 		return nil
 	})

@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 var startedKey = regexp.MustCompile(`^started/(` + record.BlockForm + `)/([^/]+)/(` + record.TrialForm + `)\.json$`)
 
 // ReadUnfinished reads which trials of the waves up to and including through were begun and left no attempt, and what the
 // keeper could not write because something else was there. A negative through means all waves.
-func ReadUnfinished(ctx context.Context, store Store, through int) ([]record.Started, []record.Problem, error) {
+func ReadUnfinished(ctx context.Context, store store.Store, through int) ([]record.Started, []record.Problem, error) {
 	markers, err := store.List(ctx, "started/")
 	if err != nil {
 		return nil, nil, err

@@ -3,22 +3,17 @@ package ledger
 import (
 	"bytes"
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"maps"
-	"net/http"
-	"net/http/httptest"
-	"strconv"
 	"sync"
 	"testing"
 
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // struck is a store that keeps what is written over, and in which somebody writes over an object before one of the requests.
 type struck struct {
-	Store
+	store.Store
 	mutex    sync.Mutex
 	requests int
 	at       int
@@ -70,7 +65,7 @@ func (s *struck) GetVersion(_ context.Context, key, version string) ([]byte, err
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if key != s.key || version != "1" || s.first == nil {
-		return nil, ErrNotFound
+		return nil, store.ErrNotFound
 	}
 	return s.first, nil
 }
@@ -120,15 +115,15 @@ func TestWhatWasWrittenFirstCountsWheneverItIsWrittenOver(t *testing.T) {
 func TestWhatIsGivenAwayIsWhatWasWrittenFirst(t *testing.T) {
 	one, two := AttemptKey("w000-b0001", "pod", "w000-b0001-s00001"), AttemptKey("w000-b0001", "pod", "w000-b0001-s00002")
 	objects := map[string]string{ExperimentKey: "{}", one: "1", two: "2"}
-	for name, give := range map[string]func(Store) (map[string]string, error){
-		"an archive": func(s Store) (map[string]string, error) {
+	for name, give := range map[string]func(store.Store) (map[string]string, error){
+		"an archive": func(s store.Store) (map[string]string, error) {
 			var out bytes.Buffer
 			if err := WriteArchive(t.Context(), s, &out); err != nil {
 				return nil, err
 			}
 			return contents(t, openBytes(t, out.Bytes())), nil
 		},
-		"attempts": func(s Store) (map[string]string, error) {
+		"attempts": func(s store.Store) (map[string]string, error) {
 			out := map[string]string{ExperimentKey: "{}"}
 			return out, EachAttempt(t.Context(), s, func(key string, raw []byte) error { out[key] = string(raw); return nil })
 		},
@@ -149,67 +144,5 @@ func TestWhatIsGivenAwayIsWhatWasWrittenFirst(t *testing.T) {
 				t.Errorf("%s is never given", name)
 			}
 		}
-	}
-}
-
-// A store that fails in the middle of its answer has not said that nothing was written over.
-func TestAStoreHasNoVersionsOnlyIfItSaysSo(t *testing.T) {
-	const page = `<ListVersionsResult><Name>ledger</Name><IsTruncated>%v</IsTruncated><NextKeyMarker>attempts/a</NextKeyMarker>` +
-		`<NextVersionIdMarker>1</NextVersionIdMarker><EncodingType>url</EncodingType>` +
-		`<Version><Key>attempts/a</Key><VersionId>2</VersionId></Version><Version><Key>attempts/a</Key><VersionId>1</VersionId></Version>` +
-		`</ListVersionsResult>`
-	const objects = "<ListBucketResult><Contents/></ListBucketResult>"
-	whole, first := fmt.Sprintf(page, false), fmt.Sprintf(page, true)
-	answer := func(status int, text string) func(http.ResponseWriter) {
-		return func(w http.ResponseWriter) {
-			w.WriteHeader(status)
-			_, _ = io.WriteString(w, text)
-		}
-	}
-	short := func(text string) func(http.ResponseWriter) {
-		return func(w http.ResponseWriter) {
-			w.Header().Set("Content-Length", strconv.Itoa(len(text)+100))
-			_, _ = io.WriteString(w, text)
-		}
-	}
-	refuses := func(status int, code string) func(http.ResponseWriter) {
-		return func(w http.ResponseWriter) { fail(w, status, code) }
-	}
-	for name, tc := range map[string]struct {
-		pages []func(http.ResponseWriter)
-		over  int
-		away  bool
-	}{
-		"it lists them":                      {[]func(http.ResponseWriter){answer(200, whole)}, 1, false},
-		"it lists them on several pages":     {[]func(http.ResponseWriter){answer(200, first), answer(200, whole)}, 1, false},
-		"it does not show them":              {[]func(http.ResponseWriter){refuses(403, "AccessDenied")}, 0, false},
-		"it does not know them":              {[]func(http.ResponseWriter){refuses(501, "NotImplemented")}, 0, false},
-		"it lists objects in place of them":  {[]func(http.ResponseWriter){answer(200, objects)}, 0, false},
-		"it is away":                         {[]func(http.ResponseWriter){refuses(503, "ServiceUnavailable")}, 0, true},
-		"it is asked too often":              {[]func(http.ResponseWriter){refuses(429, "TooManyRequests")}, 0, true},
-		"its answer is cut off":              {[]func(http.ResponseWriter){short(whole[:len(whole)/2])}, 0, true},
-		"its answer ends early":              {[]func(http.ResponseWriter){answer(200, whole[:len(whole)/2])}, 0, true},
-		"its second page is cut off":         {[]func(http.ResponseWriter){answer(200, first), short(whole[:len(whole)/2])}, 0, true},
-		"it refuses to show the second page": {[]func(http.ResponseWriter){answer(200, first), refuses(403, "AccessDenied")}, 0, true},
-		"its connections end without a word": {[]func(http.ResponseWriter){func(http.ResponseWriter) { panic(http.ErrAbortHandler) }}, 0, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				at := 0
-				if r.URL.Query().Get("key-marker") != "" {
-					at = len(tc.pages) - 1
-				}
-				tc.pages[at](w)
-			}))
-			defer server.Close()
-			store, err := Open(t.Context(), s3URL(server.URL, fakeBucket, ""), fakeOptions)
-			if err != nil {
-				t.Fatal(err)
-			}
-			firsts, err := store.(Versioned).Firsts(t.Context(), AttemptsPrefix)
-			if errors.Is(err, ErrUnreachable) != tc.away || err != nil && !tc.away || len(firsts) != tc.over {
-				t.Errorf("%v, %v; want %d, and that it is away: %v", firsts, err, tc.over, tc.away)
-			}
-		})
 	}
 }

@@ -58,7 +58,7 @@ func TestWhatFreezeDoesNotAskIsRefusedByTheDefinitions(t *testing.T) {
 		},
 		"a build of nothing": {
 			arms, with(arms, "name: new", "name: new, builds: [{name: a, program: /a}, {name: b}]"),
-			"spec.arms[1].builds[1]: a build has a program or an image",
+			"spec.arms[1].builds[1]: a build needs a program or an image",
 		},
 		"two gates of one name": {
 			design, "gates: [{name: g, op: ParityEqual}, {name: g, op: ParityEqual}]",

@@ -16,8 +16,8 @@ import (
 	"assay.dev/assay/operator/internal/history/archive"
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/series"
-	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/schedule"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // historiesEvery is how often histories are read anew: points come at the pace of schedules, and decisions at that of people.
@@ -116,7 +116,7 @@ func (m *Metrics) readHistories(ctx context.Context) {
 
 func (m *Metrics) readHistory(ctx context.Context, namespace string) (*historyOf, error) {
 	out := &historyOf{states: map[change.State]int{}, newest: map[string]time.Time{}}
-	kept := archive.Open(ledger.WithPrefix(m.from.Store, archive.Prefix(namespace)))
+	kept := archive.Open(store.WithPrefix(m.from.Store, archive.Prefix(namespace)))
 	book, err := kept.Book(ctx)
 	if err != nil {
 		return out, err

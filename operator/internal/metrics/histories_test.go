@@ -17,7 +17,7 @@ import (
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
-	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/store"
 )
 
 func scheduleOf(name, expression string, suspended bool) *assayv1alpha1.BenchmarkSchedule {
@@ -47,7 +47,7 @@ func scheduledWorld(t *testing.T) (w *world, clock *testingclock.FakeClock, kept
 	w = newWorld(t, DefaultSettings, scheduleOf("scan", "0 2 * * *", false), scheduleOf("weekdays", "0 2 * * 1-5", true))
 	clock = testingclock.NewFakeClock(began)
 	w.metrics.from.Clock = clock
-	kept = archive.Open(ledger.WithPrefix(w.store, archive.Prefix("team")))
+	kept = archive.Open(store.WithPrefix(w.store, archive.Prefix("team")))
 	ratio := series.Estimate{LogRatio: 0.01, SE: 0.001, DF: 9, Blocks: 10}
 	var records []points.Keyed
 	for i, metric := range []string{"latency", "throughput"} {
@@ -129,7 +129,7 @@ func TestHistoriesAreShownFromTheStore(t *testing.T) {
 
 // weighed is a store that notes how much memory is in use when a series is read.
 type weighed struct {
-	ledger.Store
+	store.Store
 	most uint64
 }
 
@@ -146,8 +146,8 @@ func (w *weighed) Get(ctx context.Context, key string) ([]byte, error) {
 // A namespace may have many series of many points, and the operator shows when the newest was measured.
 func TestAHistoryIsReadASeriesAtATime(t *testing.T) {
 	w := newWorld(t, DefaultSettings)
-	store := &weighed{Store: w.store}
-	kept := archive.Open(ledger.WithPrefix(store, archive.Prefix("team")))
+	s := &weighed{Store: w.store}
+	kept := archive.Open(store.WithPrefix(s, archive.Prefix("team")))
 	const count = 12
 	for i := range count {
 		var records []points.Keyed
@@ -161,8 +161,8 @@ func TestAHistoryIsReadASeriesAtATime(t *testing.T) {
 		}
 		must(t, kept.Append(t.Context(), records))
 	}
-	store.most = 0
-	w.metrics.from.Store = store
+	s.most = 0
+	w.metrics.from.Store = s
 	runtime.GC()
 	var before runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -170,7 +170,7 @@ func TestAHistoryIsReadASeriesAtATime(t *testing.T) {
 	if err != nil || !read.newest["scan"].Equal(measuredAt.Add(-time.Hour)) {
 		t.Fatalf("%+v, %v", read, err)
 	}
-	held := int64(store.most) - int64(before.HeapAlloc)
+	held := int64(s.most) - int64(before.HeapAlloc)
 	if t.Logf("%d KiB are held", held>>10); held > 5<<20 {
 		t.Errorf("%d MiB are held of %d series", held>>20, count)
 	}

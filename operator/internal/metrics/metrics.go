@@ -17,10 +17,10 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/lru"
 	"assay.dev/assay/operator/internal/metrics/catalog"
 	"assay.dev/assay/operator/internal/period"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // Settings bound what is shown.
@@ -106,10 +106,10 @@ type Sources struct {
 	Reader         client.Reader
 	LeaseNamespace string
 	// Store is the root of all ledgers.
-	Store ledger.Store
+	Store store.Store
 	Clock clock.Clock
 	// Stored are the namespaces whose ledgers are summed up; nil is none.
-	Stored func() map[string]ledger.Sizes
+	Stored func() map[string]store.Sizes
 }
 
 // Register shows the metrics. Whoever leads must also Start them.

@@ -30,6 +30,7 @@ import (
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 	"assay.dev/assay/operator/test/golden"
 )
 
@@ -335,9 +336,9 @@ func TestAStoreThatFailsMakesNoAnalysisWait(t *testing.T) {
 }
 
 // failing answers whether it is there, and nothing else.
-type failing struct{ ledger.Store }
+type failing struct{ store.Store }
 
-func (failing) Get(context.Context, string) ([]byte, error) { return nil, ledger.ErrUnreachable }
+func (failing) Get(context.Context, string) ([]byte, error) { return nil, store.ErrUnreachable }
 
 func TestAnotherAnalysisReplacesTheFirst(t *testing.T) {
 	w, m := busy(t), newRun(t, "scan")
@@ -419,34 +420,34 @@ func TestHowLongARunWaited(t *testing.T) {
 }
 
 func TestOperationsOfTheStore(t *testing.T) {
-	folder, err := ledger.Open(t.Context(), ledger.FolderURL(t.TempDir()), ledger.Options{})
+	folder, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
 	must(t, err)
 	gone := goneStore{}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	cases := map[string]struct {
-		store ledger.Store
-		do    func(ledger.Store) error
+		store store.Store
+		do    func(store.Store) error
 		// want is the operation and cause of the failure that is counted; empty if there is none.
 		operation, cause string
 	}{
-		"an object that is absent is an answer": {folder, func(s ledger.Store) error { _, err := s.Get(t.Context(), "none"); return err }, "get", ""},
-		"so is one that is there already": {folder, func(s ledger.Store) error {
+		"an object that is absent is an answer": {folder, func(s store.Store) error { _, err := s.Get(t.Context(), "none"); return err }, "get", ""},
+		"so is one that is there already": {folder, func(s store.Store) error {
 			_ = s.Create(t.Context(), "a", nil)
 			return s.Create(t.Context(), "a", []byte("b"))
 		}, "create", ""},
-		"so is one that is too large, which anybody may have written": {folder, func(s ledger.Store) error {
+		"so is one that is too large, which anybody may have written": {folder, func(s store.Store) error {
 			_ = s.Replace(t.Context(), "large", make([]byte, 9))
-			_, err := ledger.GetAtMost(t.Context(), s, "large", 8)
+			_, err := store.GetAtMost(t.Context(), s, "large", 8)
 			return err
 		}, "get", ""},
-		"a write":                         {folder, func(s ledger.Store) error { return s.Replace(t.Context(), "b", nil) }, "replace", ""},
-		"a listing":                       {folder, func(s ledger.Store) error { _, err := s.List(t.Context(), "b"); return err }, "list", ""},
-		"a store that is gone":            {gone, func(s ledger.Store) error { _, err := s.Get(t.Context(), "a"); return err }, "get", "ConnectionRefused"},
-		"a listing of one that is gone":   {gone, func(s ledger.Store) error { _, err := s.List(t.Context(), "a"); return err }, "list", "ConnectionRefused"},
-		"who gave up waiting knows not":   {gone, func(s ledger.Store) error { _, err := s.Get(ended, "a"); return err }, "get", ""},
-		"an error that names no cause":    {folder, func(s ledger.Store) error { _, err := s.Get(t.Context(), "../a"); return err }, "get", "Other"},
-		"a part of a store is counted so": {gone, func(s ledger.Store) error { _, err := ledger.WithPrefix(s, "runs").Get(t.Context(), "a"); return err }, "get", "ConnectionRefused"},
+		"a write":                         {folder, func(s store.Store) error { return s.Replace(t.Context(), "b", nil) }, "replace", ""},
+		"a listing":                       {folder, func(s store.Store) error { _, err := s.List(t.Context(), "b"); return err }, "list", ""},
+		"a store that is gone":            {gone, func(s store.Store) error { _, err := s.Get(t.Context(), "a"); return err }, "get", "ConnectionRefused"},
+		"a listing of one that is gone":   {gone, func(s store.Store) error { _, err := s.List(t.Context(), "a"); return err }, "list", "ConnectionRefused"},
+		"who gave up waiting knows not":   {gone, func(s store.Store) error { _, err := s.Get(ended, "a"); return err }, "get", ""},
+		"an error that names no cause":    {folder, func(s store.Store) error { _, err := s.Get(t.Context(), "../a"); return err }, "get", "Other"},
+		"a part of a store is counted so": {gone, func(s store.Store) error { _, err := store.WithPrefix(s, "runs").Get(t.Context(), "a"); return err }, "get", "ConnectionRefused"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

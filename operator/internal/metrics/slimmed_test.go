@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/history/archive"
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
-	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/store"
 	"assay.dev/assay/operator/test/slimmed"
 )
 
@@ -25,7 +25,7 @@ func TestAScrapeThroughTheCachesIsThatOfWholeObjects(t *testing.T) {
 				Ratio: ratio, Machine: "m", Workload: "w"},
 		})
 	}
-	must(t, archive.Open(ledger.WithPrefix(w.store, archive.Prefix(slimmed.Namespace))).Append(t.Context(), records))
+	must(t, archive.Open(store.WithPrefix(w.store, archive.Prefix(slimmed.Namespace))).Append(t.Context(), records))
 	through := func(reader client.Reader) *world {
 		of := &world{t: t, reader: reader, store: w.store}
 		of.restart(DefaultSettings)

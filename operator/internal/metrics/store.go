@@ -6,14 +6,14 @@ import (
 	"errors"
 	"time"
 
-	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // Store is a store whose operations are timed and counted.
-func (m *Metrics) Store(store ledger.Store) ledger.Store { return timedStore{store, m} }
+func (m *Metrics) Store(store store.Store) store.Store { return timedStore{store, m} }
 
 type timedStore struct {
-	ledger.Store
+	store.Store
 	metrics *Metrics
 }
 
@@ -55,11 +55,11 @@ func (m *Metrics) operation(name string, failure *error) (end func()) {
 		m.ledgerSeconds.WithLabelValues(name).Observe(time.Since(began).Seconds())
 		switch err := *failure; {
 		// That an object is absent, there already or larger than what is read is an answer, and who gave up waiting got no answer.
-		case err == nil, errors.Is(err, ledger.ErrNotFound), errors.Is(err, ledger.ErrExists), errors.Is(err, ledger.ErrTooLarge),
+		case err == nil, errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrExists), errors.Is(err, store.ErrTooLarge),
 			errors.Is(err, context.Canceled):
 		default:
 			// Some errors name no cause, such as that of a folder which cannot be read.
-			m.ledgerErrors.WithLabelValues(name, cmp.Or(string(ledger.CauseOf(err)), other)).Inc()
+			m.ledgerErrors.WithLabelValues(name, cmp.Or(string(store.CauseOf(err)), other)).Inc()
 		}
 	}
 }

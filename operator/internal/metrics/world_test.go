@@ -35,7 +35,7 @@ import (
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
-
+	"assay.dev/assay/operator/internal/store"
 	"assay.dev/assay/operator/test/slimmed"
 )
 
@@ -45,7 +45,7 @@ var began = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 
 // countingStore is a folder of ledgers that counts how often it is asked, and can be away.
 type countingStore struct {
-	ledger.Store
+	store.Store
 	asked atomic.Int32
 	away  atomic.Bool
 }
@@ -53,7 +53,7 @@ type countingStore struct {
 func (s *countingStore) Get(ctx context.Context, key string) ([]byte, error) {
 	s.asked.Add(1)
 	if s.away.Load() {
-		return nil, ledger.ErrUnreachable
+		return nil, store.ErrUnreachable
 	}
 	return s.Store.Get(ctx, key)
 }
@@ -61,19 +61,19 @@ func (s *countingStore) Get(ctx context.Context, key string) ([]byte, error) {
 func (s *countingStore) Check(ctx context.Context) error {
 	s.asked.Add(1)
 	if s.away.Load() {
-		return ledger.ErrUnreachable
+		return store.ErrUnreachable
 	}
 	return s.Store.Check(ctx)
 }
 
 // goneStore is a store that does not answer.
-type goneStore struct{ ledger.Store }
+type goneStore struct{ store.Store }
 
 func (goneStore) fault(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return &ledger.Fault{Cause: ledger.CauseRefused, Tried: "read a"}
+	return &store.Fault{Cause: store.CauseRefused, Tried: "read a"}
 }
 
 func (s goneStore) Get(ctx context.Context, _ string) ([]byte, error) { return nil, s.fault(ctx) }
@@ -96,7 +96,7 @@ func newWorld(t *testing.T, settings Settings, objects ...client.Object) *world 
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, assayv1alpha1.AddToScheme} {
 		must(t, add(scheme))
 	}
-	folder, err := ledger.Open(t.Context(), ledger.FolderURL(t.TempDir()), ledger.Options{})
+	folder, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
 	must(t, err)
 	w := &world{t: t, store: &countingStore{Store: folder}}
 	w.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
@@ -110,7 +110,7 @@ func (w *world) restart(settings Settings) {
 	w.metrics = New(settings)
 	w.metrics.leading.Store(true)
 	must(w.t, w.metrics.Register(prometheus.NewRegistry(), Sources{
-		Stored: func() map[string]ledger.Sizes { return map[string]ledger.Sizes{"lab": {Bytes: 1 << 30, Objects: 4000}} },
+		Stored: func() map[string]store.Sizes { return map[string]store.Sizes{"lab": {Bytes: 1 << 30, Objects: 4000}} },
 		Reader: w.reader, LeaseNamespace: leaseNamespace, Store: w.store, Clock: testingclock.NewFakeClock(began),
 	}))
 }
@@ -242,7 +242,7 @@ func (m *measured) world() *observe.World {
 }
 
 // write leaves the run's ledger in the store.
-func (m *measured) write(t *testing.T, store ledger.Store) {
+func (m *measured) write(t *testing.T, store store.Store) {
 	t.Helper()
 	own := observe.RunStore(store, m.run)
 	for key, value := range map[string]any{ledger.ExperimentKey: m.exp, ledger.AnalysisKey(0): m.result} {

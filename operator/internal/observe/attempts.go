@@ -11,6 +11,7 @@ import (
 
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 var attemptKey = regexp.MustCompile(`^attempts/([^/]+)/([^/]+)/([^/]+)\.json$`)
@@ -33,11 +34,11 @@ const pageKeys = 1000
 
 // count lists the attempts that are new, and returns how many trials of all waves have one, and which blocks of the newest wave are
 // open: those of which no execution has an attempt of every trial. Attempts come one by one.
-func (p *progress) count(ctx context.Context, store ledger.Store, newest *record.Wave) (trials int, open []string, err error) {
+func (p *progress) count(ctx context.Context, s store.Store, newest *record.Wave) (trials int, open []string, err error) {
 	for wave := len(p.earlier); wave < newest.Wave; wave++ {
 		// Its plan is not at hand. It is listed once.
 		listed := newListing(keysPerTrial * mostTrials)
-		if err := ledger.EachPage(ctx, store, ledger.WaveAttemptsPrefix(wave), "", listed.add); err != nil {
+		if err := store.EachPage(ctx, s, ledger.WaveAttemptsPrefix(wave), "", listed.add); err != nil {
 			return 0, nil, err
 		}
 		// A copy: the older progress may still be read concurrently.
@@ -46,7 +47,7 @@ func (p *progress) count(ctx context.Context, store ledger.Store, newest *record
 	if p.wave != newest.Wave {
 		p.wave, p.ended = newest.Wave, nil
 	}
-	latest, err := p.unknown(ctx, store, newest)
+	latest, err := p.unknown(ctx, s, newest)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -74,7 +75,7 @@ func (p *progress) count(ctx context.Context, store ledger.Store, newest *record
 
 // unknown lists the attempts of the newest wave's blocks that are not known to have ended. Blocks end about in the order of their
 // names, so that most of them lie behind the last one that ended.
-func (p *progress) unknown(ctx context.Context, store ledger.Store, newest *record.Wave) (*listing, error) {
+func (p *progress) unknown(ctx context.Context, store store.Store, newest *record.Wave) (*listing, error) {
 	// A store lists names as texts, where w000-b10000 comes before w000-b9999. Those of one length are in the order of their numbers.
 	groups := map[int][]string{}
 	for _, block := range newest.Blocks {
@@ -92,7 +93,7 @@ func (p *progress) unknown(ctx context.Context, store ledger.Store, newest *reco
 
 // unknownOf lists those of blocks whose names are of one length, in their order: between two that ended all that did not, so that a wave
 // on several nodes takes a request for each of them.
-func (p *progress) unknownOf(ctx context.Context, store ledger.Store, blocks []string, listed *listing) error {
+func (p *progress) unknownOf(ctx context.Context, s store.Store, blocks []string, listed *listing) error {
 	// Before the first key of the first block, and after the last one of the last.
 	first, last := ledger.AttemptsPrefix+blocks[0], ledger.AfterBlock(blocks[len(blocks)-1])
 	type span struct {
@@ -118,14 +119,14 @@ func (p *progress) unknownOf(ctx context.Context, store ledger.Store, blocks []s
 		spans = append(spans, current)
 	}
 	if len(spans) > maxSpans+ended/pageKeys {
-		return listed.listBetween(ctx, store, first, last)
+		return listed.listBetween(ctx, s, first, last)
 	}
-	for _, s := range spans {
+	for _, open := range spans {
 		var err error
-		if len(s.open) == 1 {
-			err = ledger.EachPage(ctx, store, ledger.AttemptsPrefix+s.open[0]+"/", "", listed.add)
+		if len(open.open) == 1 {
+			err = store.EachPage(ctx, s, ledger.AttemptsPrefix+open.open[0]+"/", "", listed.add)
 		} else {
-			err = listed.listBetween(ctx, store, s.after, s.before)
+			err = listed.listBetween(ctx, s, open.after, open.before)
 		}
 		if err != nil {
 			return err
@@ -159,8 +160,8 @@ func newListing(most int) *listing {
 }
 
 // listBetween lists the keys after one and before another.
-func (l *listing) listBetween(ctx context.Context, store ledger.Store, after, before string) error {
-	return ledger.EachPage(ctx, store, ledger.AttemptsPrefix, after, func(keys []string) error {
+func (l *listing) listBetween(ctx context.Context, s store.Store, after, before string) error {
+	return store.EachPage(ctx, s, ledger.AttemptsPrefix, after, func(keys []string) error {
 		past, _ := slices.BinarySearch(keys, before)
 		if err := l.add(keys[:past]); err != nil || past == len(keys) {
 			return err

@@ -17,11 +17,12 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // countingStore counts the keys that it lists and the requests that this takes.
 type countingStore struct {
-	ledger.Store
+	store.Store
 	keys, requests int
 }
 
@@ -32,12 +33,12 @@ func (s *countingStore) Page(ctx context.Context, prefix, after string) ([]strin
 }
 
 func (s *countingStore) List(ctx context.Context, prefix string) ([]string, error) {
-	return ledger.ListAfter(ctx, s, prefix, "")
+	return store.ListAfter(ctx, s, prefix, "")
 }
 
 func newCountingStore(t *testing.T) *countingStore {
 	t.Helper()
-	opened, err := ledger.Open(t.Context(), ledger.FolderURL(t.TempDir()), ledger.Options{})
+	opened, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +118,7 @@ func TestAPassListsOnlyWhatMayBeNew(t *testing.T) {
 
 // names is a store that has names only, a thousand in a page as object stores have.
 type names struct {
-	ledger.Store
+	store.Store
 	keys     []string
 	requests int
 }
@@ -228,7 +229,7 @@ func TestNothingIsNotedOfRunsThatAreGone(t *testing.T) {
 
 // flood is a store in which somebody writes attempts of trials that nobody planned, or executions that there were none of.
 type flood struct {
-	ledger.Store
+	store.Store
 	key   func(i int) string
 	pages *int
 }

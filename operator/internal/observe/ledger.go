@@ -14,33 +14,34 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // RunStore is the store of one run's ledger.
-func RunStore(store ledger.Store, run *assayv1alpha1.BenchmarkRun) ledger.Store {
-	return ledger.WithPrefix(store, ledger.RunPrefix(record.Run{Namespace: run.Namespace, Name: run.Name, UID: string(run.UID)}))
+func RunStore(s store.Store, run *assayv1alpha1.BenchmarkRun) store.Store {
+	return store.WithPrefix(s, ledger.RunPrefix(record.Run{Namespace: run.Namespace, Name: run.Name, UID: string(run.UID)}))
 }
 
 // Problem is the condition reason of a ledger's error: one for each place where a person repairs it. The message has the details.
 func Problem(err error) string {
-	switch ledger.CauseOf(err) {
-	case ledger.CauseExpired, ledger.CauseNotYetValid, ledger.CauseAuthority, ledger.CauseHostname, ledger.CauseCertificate,
-		ledger.CauseCAFile:
+	switch store.CauseOf(err) {
+	case store.CauseExpired, store.CauseNotYetValid, store.CauseAuthority, store.CauseHostname, store.CauseCertificate,
+		store.CauseCAFile:
 		return assayv1alpha1.ReasonLedgerCertificate
-	case ledger.CauseNoCredentials, ledger.CauseAccessKey, ledger.CauseSecretKey, ledger.CauseToken:
+	case store.CauseNoCredentials, store.CauseAccessKey, store.CauseSecretKey, store.CauseToken:
 		return assayv1alpha1.ReasonLedgerCredentials
-	case ledger.CauseDenied:
+	case store.CauseDenied:
 		return assayv1alpha1.ReasonLedgerDenied
-	case ledger.CauseClock:
+	case store.CauseClock:
 		return assayv1alpha1.ReasonLedgerClock
-	case ledger.CauseUnconditional:
+	case store.CauseUnconditional:
 		return assayv1alpha1.ReasonLedgerUnsuitable
 	default: // The kind of the error decides.
 	}
 	switch {
-	case errors.Is(err, ledger.ErrNoBucket):
+	case errors.Is(err, store.ErrNoBucket):
 		return assayv1alpha1.ReasonLedgerMissing
-	case errors.Is(err, ledger.ErrUnreachable), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, store.ErrUnreachable), errors.Is(err, context.DeadlineExceeded):
 		return assayv1alpha1.ReasonLedgerUnreachable
 	default:
 		return assayv1alpha1.ReasonLedgerDamaged
@@ -77,7 +78,7 @@ func (o *Observer) unread(ctx context.Context, world *World) error {
 	return away(ctx, world, err)
 }
 
-func (o *Observer) readLedger(ctx context.Context, store ledger.Store, world *World) error {
+func (o *Observer) readLedger(ctx context.Context, store store.Store, world *World) error {
 	known, err := o.Memory.read(ctx, store, world.Run.UID)
 	if err != nil {
 		return err
@@ -106,7 +107,7 @@ func (o *Observer) readLedger(ctx context.Context, store ledger.Store, world *Wo
 
 // readAnalysis reads the newest analysis. One that is refused is not read by every pass: whoever measures may leave one in every ledger,
 // and it takes as long to refuse as the largest of ours takes to read.
-func (o *Observer) readAnalysis(ctx context.Context, store ledger.Store, world *World, known *remembered) error {
+func (o *Observer) readAnalysis(ctx context.Context, store store.Store, world *World, known *remembered) error {
 	run, now := world.Run, o.Clock.Now()
 	before := o.Memory.Noted(run).Refused
 	if before.err != nil && before.wave == world.Ledger.Newest.Wave && !before.retry.Due(now) {
@@ -140,13 +141,13 @@ func belongs(run *assayv1alpha1.BenchmarkRun, frozen *experiment.Experiment) err
 }
 
 // newestAnalysis reads the newest analysis. One of an earlier wave is read once: decisions no longer depend on it.
-func newestAnalysis(ctx context.Context, store ledger.Store, world *World, known *remembered) error {
+func newestAnalysis(ctx context.Context, s store.Store, world *World, known *remembered) error {
 	newest := world.Ledger.Newest.Wave
 	for wave := newest; wave >= 0; wave-- {
 		result := known.judged
 		if result == nil || wave == newest || wave != known.judgedWave {
-			read, room, err := ledger.ReadAnalysis(ctx, store, wave)
-			if err != nil && !errors.Is(err, ledger.ErrNotFound) {
+			read, room, err := ledger.ReadAnalysis(ctx, s, wave)
+			if err != nil && !errors.Is(err, store.ErrNotFound) {
 				return err
 			}
 			if result = read; wave != newest && read != nil {
@@ -157,7 +158,7 @@ func newestAnalysis(ctx context.Context, store ledger.Store, world *World, known
 			continue
 		}
 		world.Analysis = result
-		world.ReportURL = ledger.WithPrefix(store, ledger.HTMLKey(wave)).URL()
+		world.ReportURL = store.WithPrefix(s, ledger.HTMLKey(wave)).URL()
 		if wave == newest {
 			world.Ledger.Analysed, world.Ledger.Verdict, world.Ledger.Why = true, result.Verdict, why(result)
 			world.Ledger.Findings = result.Findings()

@@ -12,6 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // Whoever has a key of the namespace can write an analysis: what none of ours says is a damage of the ledger, as what is no JSON is.
@@ -27,7 +28,7 @@ func TestAnAnalysisThatCannotBeOursIsADamage(t *testing.T) {
 			[]string{"analysis/000/analysis.json", `candidates[1].name is "a"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store, err := ledger.Open(t.Context(), ledger.FolderURL(t.TempDir()), ledger.Options{})
+			store, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -52,7 +53,7 @@ func TestAnAnalysisThatCannotBeOursIsADamage(t *testing.T) {
 
 // readingStore counts how often an object is read.
 type readingStore struct {
-	ledger.Store
+	store.Store
 	reads int
 }
 
@@ -64,7 +65,7 @@ func (s *readingStore) Get(ctx context.Context, key string) ([]byte, error) {
 // A pass every ten seconds is what a damaged ledger gets. An analysis of 16 MiB that is refused must not be read by each of them, and one
 // that was made again must be.
 func TestAnAnalysisThatIsRefusedIsNotReadByEveryPass(t *testing.T) {
-	folder, err := ledger.Open(t.Context(), ledger.FolderURL(t.TempDir()), ledger.Options{})
+	folder, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 	"assay.dev/assay/operator/internal/period"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // Memory is what an operator keeps between reconciles, so that reconciling a run that waits costs one short listing. There is one, of
@@ -220,11 +221,11 @@ func (m *Memory) keep(run types.UID, known remembered) {
 }
 
 // read returns the frozen experiment, nil before there is one, and all waves in order.
-func (m *Memory) read(ctx context.Context, store ledger.Store, run types.UID) (remembered, error) {
+func (m *Memory) read(ctx context.Context, s store.Store, run types.UID) (remembered, error) {
 	known, _ := m.ledgers.Get(run)
 	if known.experiment == nil {
-		frozen, err := ledger.ReadExperiment(ctx, store)
-		if errors.Is(err, ledger.ErrNotFound) {
+		frozen, err := ledger.ReadExperiment(ctx, s)
+		if errors.Is(err, store.ErrNotFound) {
 			return remembered{}, nil
 		}
 		if err != nil {
@@ -238,8 +239,8 @@ func (m *Memory) read(ctx context.Context, store ledger.Store, run types.UID) (r
 	}
 	for {
 		number := len(known.waves)
-		raw, err := store.Get(ctx, ledger.WaveKey(number))
-		if errors.Is(err, ledger.ErrNotFound) {
+		raw, err := s.Get(ctx, ledger.WaveKey(number))
+		if errors.Is(err, store.ErrNotFound) {
 			break
 		}
 		if err != nil {
@@ -250,7 +251,7 @@ func (m *Memory) read(ctx context.Context, store ledger.Store, run types.UID) (r
 			err = fmt.Errorf("it is wave %d of experiment %s", wave.Wave, wave.Experiment)
 		}
 		if err != nil {
-			return remembered{}, fmt.Errorf("%s in %s is not this run's wave %d: %w", ledger.WaveKey(number), store.URL(), number, err)
+			return remembered{}, fmt.Errorf("%s in %s is not this run's wave %d: %w", ledger.WaveKey(number), s.URL(), number, err)
 		}
 		if err := known.add(wave, len(raw)); err != nil {
 			return remembered{}, err

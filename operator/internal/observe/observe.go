@@ -14,8 +14,8 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/executor"
 	"assay.dev/assay/operator/internal/lease"
-	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // World is everything that is known of a run at one moment.
@@ -39,11 +39,11 @@ type Observer struct {
 	// Namespaces are those that this operator watches; empty is all.
 	Namespaces []string
 	// Store is the root of all ledgers.
-	Store ledger.Store
+	Store store.Store
 	// Executor executes the runs.
 	Executor executor.Executor
 	// Stored returns what the ledgers of a namespace hold; nil where there is no limit.
-	Stored func(namespace string) (ledger.Sizes, bool)
+	Stored func(namespace string) (store.Sizes, bool)
 	Memory Memory
 	Clock  clock.PassiveClock
 }

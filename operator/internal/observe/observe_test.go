@@ -13,11 +13,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/executor"
-	"assay.dev/assay/operator/internal/lease"
-	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
+
+	"assay.dev/assay/operator/internal/executor"
+	"assay.dev/assay/operator/internal/lease"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -231,8 +232,8 @@ func TestProblems(t *testing.T) {
 		err  error
 		want string
 	}{
-		"a bucket that is not there":       {fmt.Errorf("list: %w", ledger.ErrNoBucket), assayv1alpha1.ReasonLedgerMissing},
-		"a store that does not answer":     {fmt.Errorf("list: %w", ledger.ErrUnreachable), assayv1alpha1.ReasonLedgerUnreachable},
+		"a bucket that is not there":       {fmt.Errorf("list: %w", store.ErrNoBucket), assayv1alpha1.ReasonLedgerMissing},
+		"a store that does not answer":     {fmt.Errorf("list: %w", store.ErrUnreachable), assayv1alpha1.ReasonLedgerUnreachable},
 		"a store that takes too long":      {context.DeadlineExceeded, assayv1alpha1.ReasonLedgerUnreachable},
 		"an object that cannot be trusted": {errors.New("digest differs"), assayv1alpha1.ReasonLedgerDamaged},
 	}

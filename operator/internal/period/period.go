@@ -1,17 +1,17 @@
-// Package period reports whether a period is over, by clocks that may be set while it lasts, or that are another machine's.
+// Package period computes the remaining time of a period with clocks that may be set during the period or belong to another machine.
 package period
 
 import "time"
 
-// Left is what is left of a period of some length that began at a time; zero or less once it is over. A beginning that is further away
-// than the length is long ends the period, in the future as in the past: the clock was set back, or is behind the one that the beginning
-// was read from, and waiting for it could take any time. So a period lasts twice its length at most, whatever is done to the clock.
+// Left returns the time remaining of a period of the given length; zero or less once the period is over. A beginning that is further away
+// than the length, in the past or in the future, ends the period. It is in the future if the clock was set back, or is behind the clock
+// that the beginning was read from, and waiting for it could take any time. A period therefore lasts at most twice its length.
 func Left(began time.Time, length time.Duration, now time.Time) time.Duration {
-	// Differences are limited to what a Duration holds, so that the sign of one cannot be changed afterwards.
+	// Sub saturates at the limits of a Duration, so the sign of each difference is right.
 	return length - max(now.Sub(began), began.Sub(now))
 }
 
-// Over reports whether nothing is left.
+// Over reports whether the period has ended.
 func Over(began time.Time, length time.Duration, now time.Time) bool {
 	return Left(began, length, now) <= 0
 }

@@ -2,17 +2,17 @@ package period
 
 import "time"
 
-// Retry is when something is tried again that failed for a reason that seldom passes by itself: each time after twice as long. The zero
-// value has not failed yet.
+// Retry is an exponential backoff for an operation that fails for a reason that seldom passes without intervention. The zero value has not
+// failed yet.
 type Retry struct {
 	failed time.Time
 	wait   time.Duration
 }
 
-// Due reports whether it is time to try.
+// Due reports whether the backoff has ended.
 func (r Retry) Due(now time.Time) bool { return r.wait == 0 || Over(r.failed, r.wait, now) }
 
-// Failed is what follows a try that failed; it waits between first and most.
+// Failed returns the backoff after another failure. Each wait is twice the one before, and is limited to the range from first to most.
 func (r Retry) Failed(now time.Time, first, most time.Duration) Retry {
 	return Retry{now, min(max(2*r.wait, first), most)}
 }

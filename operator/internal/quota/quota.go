@@ -12,8 +12,8 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/period"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // Every is how often what a namespace holds is summed up anew: it grows by megabytes an hour.
@@ -21,7 +21,7 @@ const Every = 10 * time.Minute
 
 // Meter sums up the ledgers of the namespaces that were asked for.
 type Meter struct {
-	store ledger.Store
+	store store.Store
 	clock clock.Clock
 	asked chan struct{}
 	mutex sync.Mutex
@@ -29,19 +29,19 @@ type Meter struct {
 }
 
 type reading struct {
-	sizes ledger.Sizes
+	sizes store.Sizes
 	// at is when it was read last, zero before that; tried is when somebody began to, and busy means that this goes on.
 	at, tried time.Time
 	busy      bool
 }
 
 // New is a meter that knows nothing yet.
-func New(store ledger.Store, now clock.Clock) *Meter {
+func New(store store.Store, now clock.Clock) *Meter {
 	return &Meter{store: store, clock: now, asked: make(chan struct{}, 1), known: map[string]*reading{}}
 }
 
 // Of is what the ledgers of a namespace held when they were last summed up; false before the first time, which is soon.
-func (m *Meter) Of(namespace string) (ledger.Sizes, bool) {
+func (m *Meter) Of(namespace string) (store.Sizes, bool) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	known := m.known[namespace]
@@ -57,10 +57,10 @@ func (m *Meter) Of(namespace string) (ledger.Sizes, bool) {
 }
 
 // All are the namespaces that are known.
-func (m *Meter) All() map[string]ledger.Sizes {
+func (m *Meter) All() map[string]store.Sizes {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	out := map[string]ledger.Sizes{}
+	out := map[string]store.Sizes{}
 	for namespace, known := range m.known {
 		if !known.at.IsZero() {
 			out[namespace] = known.sizes
@@ -122,16 +122,16 @@ func (m *Meter) sum(ctx context.Context, namespace string, known *reading) {
 }
 
 // Sum adds up everything below prefixes: the keys of a namespace may write its ledgers and what its other workflows keep.
-func Sum(ctx context.Context, store ledger.Store, prefixes ...string) (ledger.Sizes, error) {
-	sizer, ok := store.(ledger.Sizer)
+func Sum(ctx context.Context, s store.Store, prefixes ...string) (store.Sizes, error) {
+	sizer, ok := s.(store.Sizer)
 	if !ok {
-		return ledger.Sizes{}, fmt.Errorf("the store %s does not report sizes, which a quota needs", store.URL())
+		return store.Sizes{}, fmt.Errorf("the store %s does not report sizes, which a quota needs", s.URL())
 	}
-	var out ledger.Sizes
+	var out store.Sizes
 	for _, prefix := range prefixes {
 		sizes, err := sizer.Sizes(ctx, prefix)
 		if err != nil {
-			return ledger.Sizes{}, err
+			return store.Sizes{}, err
 		}
 		out.Objects, out.Bytes = out.Objects+sizes.Objects, out.Bytes+sizes.Bytes
 	}

@@ -8,56 +8,56 @@ import (
 
 	testingclock "k8s.io/utils/clock/testing"
 
-	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // counting is a store with objects of ten bytes, which counts how often it is asked.
 type counting struct {
-	ledger.Store
+	store.Store
 	objects map[string]int
 	asked   int
 	fails   bool
 }
 
-func (c *counting) Sizes(_ context.Context, prefix string) (ledger.Sizes, error) {
+func (c *counting) Sizes(_ context.Context, prefix string) (store.Sizes, error) {
 	c.asked++
 	if c.fails {
-		return ledger.Sizes{}, errors.New("away")
+		return store.Sizes{}, errors.New("away")
 	}
-	return ledger.Sizes{Objects: c.objects[prefix], Bytes: int64(10 * c.objects[prefix])}, nil
+	return store.Sizes{Objects: c.objects[prefix], Bytes: int64(10 * c.objects[prefix])}, nil
 }
 
 func TestANamespaceIsSummedUpNowAndThenAndNotWheneverSomebodyAsks(t *testing.T) {
 	now := testingclock.NewFakeClock(time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC))
-	store := &counting{objects: map[string]int{"runs/a/": 5, "argo/a/": 1, "runs/b/": 0}}
-	meter := New(store, now)
+	s := &counting{objects: map[string]int{"runs/a/": 5, "argo/a/": 1, "runs/b/": 0}}
+	meter := New(s, now)
 	refresh := func() time.Duration { return meter.begin(t.Context(), func(sum func()) { sum() }) }
-	of := func(when, namespace string, want ledger.Sizes, known bool, asked int) {
+	of := func(when, namespace string, want store.Sizes, known bool, asked int) {
 		t.Helper()
-		if got, ok := meter.Of(namespace); got != want || ok != known || store.asked != asked {
-			t.Errorf("%s: %+v, known %v, after %d listings; want %+v, %v, %d", when, got, ok, store.asked, want, known, asked)
+		if got, ok := meter.Of(namespace); got != want || ok != known || s.asked != asked {
+			t.Errorf("%s: %+v, known %v, after %d listings; want %+v, %v, %d", when, got, ok, s.asked, want, known, asked)
 		}
 	}
-	of("before the first time", "a", ledger.Sizes{}, false, 0)
+	of("before the first time", "a", store.Sizes{}, false, 0)
 	refresh()
-	of("summed up with what its other workflows keep", "a", ledger.Sizes{Objects: 6, Bytes: 60}, true, 2)
-	of("another one", "b", ledger.Sizes{}, false, 2)
+	of("summed up with what its other workflows keep", "a", store.Sizes{Objects: 6, Bytes: 60}, true, 2)
+	of("another one", "b", store.Sizes{}, false, 2)
 	now.Step(time.Minute)
 	if next := refresh(); next != Every-time.Minute {
 		t.Errorf("the next one is due in %s", next)
 	}
-	of("only the new one is listed", "b", ledger.Sizes{}, true, 4)
-	store.objects["runs/a/"] = 6
+	of("only the new one is listed", "b", store.Sizes{}, true, 4)
+	s.objects["runs/a/"] = 6
 	now.Step(Every)
-	store.fails = true
+	s.fails = true
 	refresh()
-	of("a store that is away leaves what was known", "a", ledger.Sizes{Objects: 6, Bytes: 60}, true, 6)
-	store.fails = false
+	of("a store that is away leaves what was known", "a", store.Sizes{Objects: 6, Bytes: 60}, true, 6)
+	s.fails = false
 	refresh()
-	of("it is not asked at once again", "a", ledger.Sizes{Objects: 6, Bytes: 60}, true, 6)
+	of("it is not asked at once again", "a", store.Sizes{Objects: 6, Bytes: 60}, true, 6)
 	now.Step(Every)
 	refresh()
-	of("and then is", "a", ledger.Sizes{Objects: 7, Bytes: 70}, true, 10)
+	of("and then is", "a", store.Sizes{Objects: 7, Bytes: 70}, true, 10)
 	if all := meter.All(); len(all) != 2 || all["a"].Bytes != 70 {
 		t.Errorf("all are %v", all)
 	}
@@ -65,17 +65,17 @@ func TestANamespaceIsSummedUpNowAndThenAndNotWheneverSomebodyAsks(t *testing.T) 
 
 // endless is a store in which the listing of one namespace does not end.
 type endless struct {
-	ledger.Store
+	store.Store
 	begun chan string
 }
 
-func (e endless) Sizes(ctx context.Context, prefix string) (ledger.Sizes, error) {
+func (e endless) Sizes(ctx context.Context, prefix string) (store.Sizes, error) {
 	e.begun <- prefix
 	if prefix == "runs/crowd/" {
 		<-ctx.Done()
-		return ledger.Sizes{}, ctx.Err()
+		return store.Sizes{}, ctx.Err()
 	}
-	return ledger.Sizes{Objects: 1}, nil
+	return store.Sizes{Objects: 1}, nil
 }
 
 // Whoever has the key of a namespace may write any number of objects there. No run of another begins before that one was summed up.
@@ -116,16 +116,16 @@ func TestANamespaceThatTakesLongDelaysNobody(t *testing.T) {
 }
 
 func TestAFolderTellsSizes(t *testing.T) {
-	store, err := ledger.Open(t.Context(), ledger.FolderURL(t.TempDir()), ledger.Options{})
+	s, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, key := range []string{"runs/a/x/1", "runs/a/y/2", "runs/ab/x/1", "argo/a/x"} {
-		if err := store.Create(t.Context(), key, []byte("12345")); err != nil {
+		if err := s.Create(t.Context(), key, []byte("12345")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got, err := Sum(t.Context(), store, "runs/a/", "argo/a/"); err != nil || got != (ledger.Sizes{Objects: 3, Bytes: 15}) {
+	if got, err := Sum(t.Context(), s, "runs/a/", "argo/a/"); err != nil || got != (store.Sizes{Objects: 3, Bytes: 15}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // An attempt that the runner may write and the keeper does not take loses its block.
 func TestAnAttemptIsAsLargeInBothLanguages(t *testing.T) {
-	source, err := os.ReadFile("../../../workloads/schema/src/attempt.rs")
+	source, err := os.ReadFile("../../../runner/schema/src/attempt.rs")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/test/records"
 )
 
-const workloadSchemas = "../../../workloads/schema"
+const workloadSchemas = "../../../runner/schema"
 
 func parseKind(kind string, raw []byte) (any, error) {
 	switch kind {
@@ -38,7 +38,7 @@ func TestEmbeddedSchemasAreThoseOfTheWorkloads(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(want, got) {
-			t.Errorf("schema/%s.schema.json differs from workloads/schema: run go generate ./internal/record", name)
+			t.Errorf("schema/%s.schema.json differs from runner/schema: run go generate ./internal/record", name)
 		}
 	}
 }

@@ -1,5 +1,5 @@
 // Package record is the Go side of the seam between the two languages: the wave that the planner writes for assay-runner,
-// and the attempts that assay-runner writes for the analysis. The JSON Schemas in workloads/schema define the format; the
+// and the attempts that assay-runner writes for the analysis. The JSON Schemas in runner/schema define the format; the
 // tests of both languages read the same fixtures.
 package record
 

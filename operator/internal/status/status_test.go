@@ -15,10 +15,10 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
-	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 var began = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
@@ -84,7 +84,7 @@ func TestStatus(t *testing.T) {
 				o.Decision = plan.Decision{Action: plan.Accept{Experiment: o.World.Ledger.Experiment}, Progressing: true,
 					Reason: assayv1alpha1.ReasonAccepted}
 				o.World.Ledger, o.World.Wave = plan.LedgerState{}, nil
-				o.LedgerErr = ledger.ErrNoBucket
+				o.LedgerErr = store.ErrNoBucket
 			},
 			"Pending  !LedgerReady(BucketMissing) !Progressing(BucketMissing) !Suspended(NotSuspended)",
 		},

@@ -22,7 +22,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/signer"
 	sio "github.com/secure-io/sio-go"
 
-	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // Admin speaks to MinIO's admin API. MinIO's own client for it is under the AGPL, and a program that contains it would be too; what is
@@ -43,16 +43,16 @@ const (
 )
 
 // NewAdmin speaks to the store of a ledger's URL with the credentials of the options.
-func NewAdmin(rawURL string, options ledger.Options) (*Admin, error) {
+func NewAdmin(rawURL string, options store.Options) (*Admin, error) {
 	parsed, err := url.Parse(rawURL)
 	if err != nil {
-		return nil, fmt.Errorf("%w %q: %w", ledger.ErrBadURL, rawURL, err)
+		return nil, fmt.Errorf("%w %q: %w", store.ErrBadURL, rawURL, err)
 	}
 	endpoint, err := url.Parse(parsed.Query().Get("endpoint"))
 	if err != nil || parsed.Scheme != "s3" || endpoint.Host == "" {
-		return nil, fmt.Errorf("%w %q: users are made in a MinIO: write s3://bucket?endpoint=http://host:port", ledger.ErrBadURL, rawURL)
+		return nil, fmt.Errorf("%w %q: users are made in a MinIO: write s3://bucket?endpoint=http://host:port", store.ErrBadURL, rawURL)
 	}
-	transport, err := ledger.NewRoundTripper(endpoint.Scheme == "https", options)
+	transport, err := store.NewRoundTripper(endpoint.Scheme == "https", options)
 	if err != nil {
 		return nil, err
 	}
@@ -76,17 +76,17 @@ func (a *Admin) Call(ctx context.Context, method, what string, query url.Values,
 	request.Header.Set("X-Amz-Content-Sha256", fmt.Sprintf("%x", sha256.Sum256(body)))
 	response, err := a.client.Do(signer.SignV4(*request, a.accessKey, a.secretKey, "", ""))
 	if err != nil {
-		return nil, ledger.Explain(tried, err)
+		return nil, store.Explain(tried, err)
 	}
 	defer response.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err != nil {
-		return nil, ledger.Explain(tried, err)
+		return nil, store.Explain(tried, err)
 	}
 	if response.StatusCode/100 != 2 {
 		refused := minio.ErrorResponse{StatusCode: response.StatusCode, Code: http.StatusText(response.StatusCode)}
 		_ = json.Unmarshal(answer, &refused) // What cannot be read has its status still.
-		return nil, ledger.Explain(tried, refused)
+		return nil, store.Explain(tried, refused)
 	}
 	return answer, nil
 }
@@ -120,7 +120,7 @@ func (a *Admin) replaced(ctx context.Context, accessKey, secretKey string) bool 
 	as.accessKey, as.secretKey = accessKey, secretKey
 	// Whatever else is wrong shows where the user is made.
 	_, err := as.Call(ctx, http.MethodGet, "accountinfo", nil, nil)
-	return ledger.CauseOf(err) == ledger.CauseSecretKey
+	return store.CauseOf(err) == store.CauseSecretKey
 }
 
 // remove takes a user and its policy away, and with them the sessions and accounts that were made with its keys.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // minSecretKey is the length of the shortest secret key that MinIO takes.
@@ -51,7 +51,7 @@ func Read(folder string) (map[string]string, error) {
 
 // Apply makes the store of a ledger's URL have these users, by their names and secret keys, with these rights and no others of ours:
 // a namespace that is not named any more loses its users. The options hold the credentials of an administrator.
-func Apply(ctx context.Context, rawURL string, options ledger.Options, users map[string]string) (Done, error) {
+func Apply(ctx context.Context, rawURL string, options store.Options, users map[string]string) (Done, error) {
 	admin, err := NewAdmin(rawURL, options)
 	if err != nil {
 		return Done{}, err

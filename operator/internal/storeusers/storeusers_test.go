@@ -22,11 +22,12 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/quota"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 	"assay.dev/assay/operator/internal/storeusers"
 	"assay.dev/assay/operator/test/attacks"
 )
 
-var root = ledger.Options{AccessKey: "root-of-test", SecretKey: "not-a-real-secret", Timeout: 10 * time.Second}
+var root = store.Options{AccessKey: "root-of-test", SecretKey: "not-a-real-secret", Timeout: 10 * time.Second}
 
 // startMinIO runs a MinIO on this machine alone and returns the host and port of it.
 func startMinIO(t *testing.T) string {
@@ -81,13 +82,13 @@ func keys(names ...string) map[string]string {
 	return out
 }
 
-func as(name string) ledger.Options {
-	return ledger.Options{AccessKey: storeusers.AccessKey(name), SecretKey: keys(name)[name], Timeout: 10 * time.Second}
+func as(name string) store.Options {
+	return store.Options{AccessKey: storeusers.AccessKey(name), SecretKey: keys(name)[name], Timeout: 10 * time.Second}
 }
 
-func open(t *testing.T, address, under string, options ledger.Options) ledger.Store {
+func open(t *testing.T, address, under string, options store.Options) store.Store {
 	t.Helper()
-	store, err := ledger.Open(t.Context(), "s3://assay/"+under+"?endpoint=http://"+address, options)
+	store, err := store.Open(t.Context(), "s3://assay/"+under+"?endpoint=http://"+address, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,10 +99,10 @@ func prepare(t *testing.T, users ...string) (address, ledgerURL string) {
 	t.Helper()
 	address = startMinIO(t)
 	ledgerURL = "s3://assay?endpoint=http://" + address
-	if _, err := ledger.CreateBucket(t.Context(), ledgerURL, root); err != nil {
+	if _, err := store.CreateBucket(t.Context(), ledgerURL, root); err != nil {
 		t.Fatal(err)
 	}
-	if err := ledger.KeepVersions(t.Context(), ledgerURL, root); err != nil {
+	if err := store.KeepVersions(t.Context(), ledgerURL, root); err != nil {
 		t.Fatal(err)
 	}
 	done, err := storeusers.Apply(t.Context(), ledgerURL, root, keys(users...))
@@ -130,24 +131,24 @@ func TestEachUserMayDoInTheStoreWhatItHasToAndNothingElse(t *testing.T) {
 	}
 	may := func(user, verb, key string) bool {
 		t.Helper()
-		store := open(t, address, "", as(user))
+		s := open(t, address, "", as(user))
 		var err error
 		switch verb {
 		case "read":
-			_, err = store.Get(t.Context(), key)
+			_, err = s.Get(t.Context(), key)
 		case "list":
-			_, err = store.List(t.Context(), key)
+			_, err = s.List(t.Context(), key)
 		case "write":
-			err = store.Create(t.Context(), key, []byte("{}"))
+			err = s.Create(t.Context(), key, []byte("{}"))
 		case "overwrite":
-			err = store.Replace(t.Context(), key, []byte("{}"))
+			err = s.Replace(t.Context(), key, []byte("{}"))
 		case "delete":
 			return deletes(t, address, user, key)
 		}
-		if err == nil || errors.Is(err, ledger.ErrNotFound) || errors.Is(err, ledger.ErrExists) {
+		if err == nil || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrExists) {
 			return true
 		}
-		if ledger.CauseOf(err) != ledger.CauseDenied {
+		if store.CauseOf(err) != store.CauseDenied {
 			t.Errorf("%s %ss %s: %v", user, verb, key, err)
 		}
 		return false
@@ -222,7 +223,7 @@ func TestEachUserMayDoInTheStoreWhatItHasToAndNothingElse(t *testing.T) {
 			t.Errorf("%s may %s %s: %v, want %v", tc.who, tc.verb, tc.key, got, tc.want)
 		}
 	}
-	if lacks, err := ledger.Probe(t.Context(), open(t, address, "", as("operator"))); err != nil || len(lacks) > 0 {
+	if lacks, err := store.Probe(t.Context(), open(t, address, "", as("operator"))); err != nil || len(lacks) > 0 {
 		t.Errorf("the operator's own check of what it may write: %v", err)
 	}
 	if err := open(t, address, "runs/team-a/pir/"+uid, as("run.team-a")).Check(t.Context()); err != nil {
@@ -231,7 +232,7 @@ func TestEachUserMayDoInTheStoreWhatItHasToAndNothingElse(t *testing.T) {
 }
 
 // client is an S3 client of a user, for what a ledger never does.
-func client(t *testing.T, address string, options ledger.Options) *minio.Client {
+func client(t *testing.T, address string, options store.Options) *minio.Client {
 	t.Helper()
 	out, err := minio.New(address,
 		&minio.Options{Creds: credentials.NewStaticV4(options.AccessKey, options.SecretKey, ""), Region: "us-east-1", MaxRetries: 1})
@@ -254,11 +255,11 @@ func deletes(t *testing.T, address, user, key string) bool {
 func TestWhatIsWrittenOverIsKept(t *testing.T) {
 	address, _ := prepare(t, "operator", "run.team-a")
 	const key = "runs/team-a/pir/" + uid + "/attempts/w000-b0000/x_1/w000-b0000-s00000.json"
-	store := open(t, address, "", as("run.team-a"))
-	if err := store.Create(t.Context(), key, []byte("measured")); err != nil {
+	s := open(t, address, "", as("run.team-a"))
+	if err := s.Create(t.Context(), key, []byte("measured")); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Replace(t.Context(), key, []byte("forged")); err != nil {
+	if err := s.Replace(t.Context(), key, []byte("forged")); err != nil {
 		t.Fatal(err)
 	}
 	var versions []string
@@ -277,7 +278,7 @@ func TestWhatIsWrittenOverIsKept(t *testing.T) {
 		t.Errorf("the store keeps versions %v of %s, want what was measured and what was written over it", versions, key)
 	}
 	if got, err := quota.Sum(t.Context(), open(t, address, "", as("operator")), "runs/team-a/"); err != nil ||
-		got != (ledger.Sizes{Objects: 2, Bytes: int64(len("measured") + len("forged"))}) {
+		got != (store.Sizes{Objects: 2, Bytes: int64(len("measured") + len("forged"))}) {
 		t.Errorf("the operator counts %+v for the bound on what the namespace stores, %v; want both versions", got, err)
 	}
 	if err := client(t, address, as("run.team-a")).SuspendVersioning(t.Context(), "assay"); minio.ToErrorResponse(err).Code != "AccessDenied" {
@@ -288,7 +289,7 @@ func TestWhatIsWrittenOverIsKept(t *testing.T) {
 // Whoever has a namespace's key can write over an attempt. What was measured counts all the same, and that it happened is said.
 func TestAnAttemptThatWasWrittenOverCountsAsItWasFirst(t *testing.T) {
 	address, _ := prepare(t, "run.team-a", "read.team-a")
-	raw, err := os.ReadFile("../../../workloads/schema/fixtures/valid/attempt-succeeded.json")
+	raw, err := os.ReadFile("../../../runner/schema/fixtures/valid/attempt-succeeded.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,19 +298,19 @@ func TestAnAttemptThatWasWrittenOverCountsAsItWasFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := "attempts/" + measured.Block + "/" + measured.ID + ".json"
-	store := open(t, address, "runs/team-a/pir/"+uid, as("run.team-a"))
-	if err := store.Create(t.Context(), key, raw); err != nil {
+	s := open(t, address, "runs/team-a/pir/"+uid, as("run.team-a"))
+	if err := s.Create(t.Context(), key, raw); err != nil {
 		t.Fatal(err)
 	}
 	if err := open(t, address, "runs/team-a/pir/"+uid, root).Create(t.Context(), ledger.ExperimentKey, []byte("{}")); err != nil {
 		t.Fatal(err)
 	}
-	if skew, err := ledger.SkewOf(t.Context(), store, time.Now); err != nil || skew == nil ||
+	if skew, err := store.SkewOf(t.Context(), s, ledger.ExperimentKey, time.Now); err != nil || skew == nil ||
 		math.Abs(skew.AheadSeconds) > skew.UncertaintySeconds {
 		t.Errorf("the store is on this machine, and its clock is read as %+v: %v", skew, err)
 	}
 	for _, arm := range []string{"forged", "forged again"} {
-		if err := store.Replace(t.Context(), key, bytes.ReplaceAll(raw, []byte(`"`+measured.Arm+`"`), []byte(`"`+arm+`"`))); err != nil {
+		if err := s.Replace(t.Context(), key, bytes.ReplaceAll(raw, []byte(`"`+measured.Arm+`"`), []byte(`"`+arm+`"`))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -327,9 +328,9 @@ func TestAnAttemptThatWasWrittenOverCountsAsItWasFirst(t *testing.T) {
 
 func TestNamespacesComeAndGoAndKeysChange(t *testing.T) {
 	address, ledgerURL := prepare(t, "operator", "run.team-a", "read.team-a")
-	reach := func(options ledger.Options, namespace string) ledger.Cause {
+	reach := func(options store.Options, namespace string) store.Cause {
 		_, err := open(t, address, "", options).List(t.Context(), "runs/"+namespace+"/")
-		return ledger.CauseOf(err)
+		return store.CauseOf(err)
 	}
 	users := keys("operator", "run.team-a", "run.team-b", "read.team-b")
 	users["run.team-a"] = "another-secret-key"
@@ -343,17 +344,17 @@ func TestNamespacesComeAndGoAndKeysChange(t *testing.T) {
 	if got := reach(as("run.team-b"), "team-b"); got != "" {
 		t.Errorf("a namespace that is new: %s", got)
 	}
-	if got := reach(as("read.team-a"), "team-a"); got != ledger.CauseAccessKey {
+	if got := reach(as("read.team-a"), "team-a"); got != store.CauseAccessKey {
 		t.Errorf("a user that was removed: %q", got)
 	}
-	if got := reach(as("run.team-a"), "team-a"); got != ledger.CauseSecretKey {
+	if got := reach(as("run.team-a"), "team-a"); got != store.CauseSecretKey {
 		t.Errorf("a key that was replaced: %q", got)
 	}
 	again, err := storeusers.Apply(t.Context(), ledgerURL, root, users)
 	if err != nil || len(again.Removed) > 0 {
 		t.Errorf("a second time: %+v, %v", again, err)
 	}
-	if _, err := storeusers.Apply(t.Context(), ledgerURL, as("operator"), users); ledger.CauseOf(err) != ledger.CauseDenied {
+	if _, err := storeusers.Apply(t.Context(), ledgerURL, as("operator"), users); store.CauseOf(err) != store.CauseDenied {
 		t.Errorf("the operator makes users: %v", err)
 	}
 }
@@ -361,7 +362,7 @@ func TestNamespacesComeAndGoAndKeysChange(t *testing.T) {
 // The metrics are for the token of the user that may read them: no key of root's leaves the store's own pod for them.
 func TestTheStoresMetricsAreForTheMetricsUsersToken(t *testing.T) {
 	address, _ := prepare(t, "operator", "metrics", "run.team-a")
-	token := func(options ledger.Options) string {
+	token := func(options store.Options) string {
 		t.Helper()
 		out, err := storeusers.MetricsToken(options.AccessKey, options.SecretKey, time.Now())
 		if err != nil {

@@ -1,4 +1,4 @@
-// Package suggest says of a word that is none of those known which these are, and which of them was probably meant.
+// Package suggest formats the end of messages about unknown words: "allowed are X and Y; did you mean X?".
 package suggest
 
 import (
@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// mostMeant is how many words are worth naming as what was meant.
+// mostMeant is the largest number of suggestions.
 const mostMeant = 3
 
-// mostLetters is how long a word is at most: to compare two takes the product of their lengths. Nobody mistypes one of thousands.
+// mostLetters limits the length of words that are compared, because the cost is the product of two lengths.
 const mostLetters = 80
 
-// Allowed ends the refusal of a word: what is allowed, and what was probably meant.
+// Allowed returns the list of allowed words, followed by the suggestions of Meant.
 func Allowed[T ~string](word string, known []T) string {
 	texts := make([]string, 0, len(known))
 	for _, one := range known {
@@ -30,7 +30,7 @@ func Allowed[T ~string](word string, known []T) string {
 	}
 }
 
-// Meant asks for the known words that are nearest; it is empty where none is near.
+// Meant returns "; did you mean X?" with the nearest known words, or "" if no word is near.
 func Meant(word string, known []string) string {
 	near := Nearest(word, known)
 	if len(near) == 0 {
@@ -39,8 +39,8 @@ func Meant(word string, known []string) string {
 	return "; did you mean " + strings.Join(near, " or ") + "?"
 }
 
-// Nearest are the known words that somebody who wrote word may have meant: those with the fewest changes, whatever their case, if these are
-// at most a third of the word, and of a word of three letters or more also those that begin or end with it.
+// Nearest returns the known words with the smallest edit distance to word, ignoring case, if it is at most a third of the length of word.
+// For a word of three letters or more, the known words that begin or end with it are near as well.
 func Nearest(word string, known []string) []string {
 	if len(word) > mostLetters {
 		return nil
@@ -55,7 +55,7 @@ func Nearest(word string, known []string) []string {
 		lower := strings.ToLower(one)
 		distance := edits(word, lower)
 		if len(word) > 2 && (strings.HasPrefix(lower, word) || strings.HasSuffix(lower, word)) {
-			distance = min(distance, 1) // Somebody stopped early, such as with lower for LowerIsBetter.
+			distance = min(distance, 1) // The word is incomplete, such as lower for LowerIsBetter.
 		}
 		if one == "" || distance > least || slices.Contains(near, one) {
 			continue

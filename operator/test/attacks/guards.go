@@ -133,7 +133,7 @@ var Guards = map[string]Guard{
 	"a program fills the disk of its node":       {Values: "operator.resources.limits.ephemeral-storage=null"},
 	"a program looks for credentials and rights in its pod": built(goPrograms, "operator/internal/executor/argo/pod.go",
 		"AllowPrivilegeEscalation: ptr.To(false)", "AllowPrivilegeEscalation: ptr.To(true)"),
-	"a hostile candidate": built("bin/assay-runner", "workloads/runner/src/privacy.rs",
+	"a hostile candidate": built("bin/assay-runner", "runner/runner/src/privacy.rs",
 		"DumpableBehavior::NotDumpable)", "DumpableBehavior::Dumpable)"),
 	"a candidate that ends its block": built(goPrograms, "operator/internal/keeper/keeper.go",
 		"func (k *Keeper) abandon(ctx context.Context, why string) error {\n\tif k.underway == nil {",

@@ -17,7 +17,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 	"github.com/minio/minio-go/v7/pkg/lifecycle"
 
-	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/store"
 	"assay.dev/assay/operator/internal/storeusers"
 )
 
@@ -277,7 +277,7 @@ func makesTheStoreForget(t *testing.T, w *World) {
 func (w *World) admin(t *testing.T, key Key, method, what string, query url.Values, body any) error {
 	t.Helper()
 	admin, err := storeusers.NewAdmin("s3://"+w.Bucket.Name+"?endpoint=http://"+w.Bucket.Address,
-		ledger.Options{AccessKey: key.Access, SecretKey: key.Secret, Timeout: 10 * time.Second})
+		store.Options{AccessKey: key.Access, SecretKey: key.Secret, Timeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,7 +313,7 @@ func makesUsers(t *testing.T, w *World) {
 				map[string]string{"accessKey": "attackers-account", "secretKey": "attackers-secret"}),
 			"stops the store": w.admin(t, key, http.MethodPost, "service", url.Values{"action": {"freeze"}, "type": {"2"}}, nil),
 		} {
-			if ledger.CauseOf(err) != ledger.CauseDenied {
+			if store.CauseOf(err) != store.CauseDenied {
 				t.Errorf("%s %s: error %v, want that access is denied", who, way, err)
 			}
 		}

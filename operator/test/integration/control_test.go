@@ -13,6 +13,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/store"
 )
 
 func (w *world) untilWorkflow(what string, check func(argo.Spec) bool) {
@@ -133,8 +134,8 @@ func TestADeletedRunGoesOnceItsBlocksHaveStopped(t *testing.T) {
 	w := started(t, nil)
 	pod := w.addPod("scan-w000-block-1", corev1.PodStatus{Phase: corev1.PodRunning})
 	// The object store is away, and that must not keep the run.
-	store.fail(w.namespace, ledger.ErrUnreachable)
-	t.Cleanup(func() { store.fail(w.namespace, nil) })
+	s.fail(w.namespace, store.ErrUnreachable)
+	t.Cleanup(func() { s.fail(w.namespace, nil) })
 	run := w.get()
 	w.must(admin.Delete(w.ctx, run))
 	w.until("the workflow is deleted", func() error {
@@ -144,8 +145,8 @@ func TestADeletedRunGoesOnceItsBlocksHaveStopped(t *testing.T) {
 	w.deletePod(pod)
 	w.until("the run is gone", func() error { return w.gone(run) })
 
-	store.fail(w.namespace, nil)
-	if _, err := store.Get(w.ctx, "runs/"+w.namespace+"/scan/"+string(run.UID)+"/"+ledger.ExperimentKey); err != nil {
+	s.fail(w.namespace, nil)
+	if _, err := s.Get(w.ctx, "runs/"+w.namespace+"/scan/"+string(run.UID)+"/"+ledger.ExperimentKey); err != nil {
 		t.Errorf("the ledger must stay: %v", err)
 	}
 }
@@ -160,25 +161,25 @@ func TestARunGoesAwayAfterItsTimeToLive(t *testing.T) {
 
 func TestALedgerThatIsAwayLosesNothing(t *testing.T) {
 	w := newWorld(t, nil)
-	store.fail(w.namespace, ledger.ErrNoBucket)
-	t.Cleanup(func() { store.fail(w.namespace, nil) })
+	s.fail(w.namespace, store.ErrNoBucket)
+	t.Cleanup(func() { s.fail(w.namespace, nil) })
 	w.must(admin.Create(w.ctx, w.template))
 	w.must(admin.Create(w.ctx, w.run))
 	w.untilCondition(assayv1alpha1.ConditionLedgerReady, metav1.ConditionFalse, assayv1alpha1.ReasonLedgerMissing, "bucket does not exist")
 	w.untilEvent(assayv1alpha1.ReasonLedgerMissing, "")
-	store.fail(w.namespace, nil)
+	s.fail(w.namespace, nil)
 	w.untilCondition(assayv1alpha1.ConditionLedgerReady, metav1.ConditionTrue, assayv1alpha1.ReasonLedgerReady)
 	w.until("it starts", func() error { _, err := w.getWorkflow("scan-w000"); return err })
 
 	w.runBlocks(0, 4)
 	w.analyze()
-	store.fail(w.namespace, errors.Join(ledger.ErrUnreachable, errors.New("connection refused")))
+	s.fail(w.namespace, errors.Join(store.ErrUnreachable, errors.New("connection refused")))
 	w.argoSays("scan-w000", "Succeeded", "")
 	run := w.untilCondition(assayv1alpha1.ConditionLedgerReady, metav1.ConditionFalse, assayv1alpha1.ReasonLedgerUnreachable,
 		"connection refused")
 	if run.Status.Experiment == "" || run.Status.Execution == "" {
 		t.Errorf("the status forgot what it knew: %+v", run.Status)
 	}
-	store.fail(w.namespace, nil)
+	s.fail(w.namespace, nil)
 	w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonVerdictReached)
 }

@@ -33,6 +33,7 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // beside is another run of the same world, which wants the same node.
@@ -568,7 +569,7 @@ func TestATakeoverWaitsForThePodsAndFencesTheVictim(t *testing.T) {
 }
 
 // writeLate leaves the attempts of a wave's last block in a ledger, as if they had been measured at a time.
-func writeLate(w *world, store ledger.Store, wave *record.Wave, when time.Time) []string {
+func writeLate(w *world, store store.Store, wave *record.Wave, when time.Time) []string {
 	w.t.Helper()
 	exp, err := ledger.ReadExperiment(w.ctx, store)
 	w.must(err)
@@ -704,7 +705,7 @@ func TestOfManyWhoTakeANodeAtOnceOneGetsIt(t *testing.T) {
 	var outcomes [operators]error
 	for i := range runs {
 		applier := &apply.Applier{
-			Client: admin, Live: admin, Store: store, Executor: &argo.Executor{Client: admin, Live: admin},
+			Client: admin, Live: admin, Store: s, Executor: &argo.Executor{Client: admin, Live: admin},
 			Lease: apply.LeaseConfig{Namespace: leaseNamespace, Duration: lease.DefaultDuration}, Clock: clock.RealClock{},
 		}
 		group.Go(func() {
@@ -739,7 +740,7 @@ func TestAWaveUnderATokenThatIsNotInForceIsRefused(t *testing.T) {
 	w.must(err)
 	held := w.untilHolds(w.node("node-a"))
 	applier := &apply.Applier{
-		Client: admin, Live: admin, Store: store, Executor: &argo.Executor{Config: workflowConfig(), Client: admin, Live: admin},
+		Client: admin, Live: admin, Store: s, Executor: &argo.Executor{Config: workflowConfig(), Client: admin, Live: admin},
 		Lease: apply.LeaseConfig{Namespace: leaseNamespace, Duration: lease.DefaultDuration}, Clock: clock.RealClock{},
 	}
 	for _, lane := range []design.Lane{{Node: held.Node, Token: held.Token + 1}, {Node: w.node("node-b"), Token: 1}} {
@@ -752,7 +753,7 @@ func TestAWaveUnderATokenThatIsNotInForceIsRefused(t *testing.T) {
 				t.Errorf("to %s under %+v was told %v, want a conflict", action, lane, err)
 			}
 		}
-		if _, err := w.ledger().Get(w.ctx, ledger.WaveKey(7)); !errors.Is(err, ledger.ErrNotFound) {
+		if _, err := w.ledger().Get(w.ctx, ledger.WaveKey(7)); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("the wave on %+v is in the ledger: %v", lane, err)
 		}
 		if _, err := w.getWorkflow("scan-w007"); err == nil {

@@ -15,8 +15,9 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/controller"
+	"assay.dev/assay/operator/internal/store"
+
 	"assay.dev/assay/operator/internal/executor/argo"
-	"assay.dev/assay/operator/internal/ledger"
 )
 
 // Whatever is wrong with the object store, a run says which and what to do, and goes on once it is repaired.
@@ -39,13 +40,13 @@ func TestARunSaysWhatIsWrongWithItsLedgerAndGoesOn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, nil)
-			store.fail(w.namespace, tc.err)
-			t.Cleanup(func() { store.fail(w.namespace, nil) })
+			s.fail(w.namespace, tc.err)
+			t.Cleanup(func() { s.fail(w.namespace, nil) })
 			w.must(admin.Create(w.ctx, w.template))
 			w.must(admin.Create(w.ctx, w.run))
 			w.untilCondition(assayv1alpha1.ConditionLedgerReady, metav1.ConditionFalse, tc.reason, tc.says...)
 			w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, tc.reason, "waiting for the ledger")
-			store.fail(w.namespace, nil)
+			s.fail(w.namespace, nil)
 			w.untilCondition(assayv1alpha1.ConditionLedgerReady, metav1.ConditionTrue, assayv1alpha1.ReasonLedgerReady)
 			w.until("the first wave's workflow exists", func() error { _, err := w.getWorkflow("scan-w000"); return err })
 		})
@@ -58,8 +59,8 @@ func TestAStoreThatHangsHoldsNobodyElse(t *testing.T) {
 	w := started(t, nil)
 	node := w.namespace + "-node-a"
 	held := w.untilHolds(node)
-	store.fail(w.namespace, errHangs)
-	t.Cleanup(func() { store.fail(w.namespace, nil) })
+	s.fail(w.namespace, errHangs)
+	t.Cleanup(func() { s.fail(w.namespace, nil) })
 	for i := range 2 * controller.ConcurrentRuns {
 		other := w.run.DeepCopy()
 		other.ResourceVersion, other.Name = "", fmt.Sprintf("hangs-%d", i)
@@ -82,8 +83,8 @@ func TestAStoreThatHangsHoldsNobodyElse(t *testing.T) {
 // storeError is what a store at an endpoint really fails with.
 func storeError(t *testing.T, endpoint string, ca []byte) error {
 	t.Helper()
-	opened, err := ledger.Open(t.Context(), "s3://assay?endpoint="+endpoint,
-		ledger.Options{AccessKey: "a", SecretKey: "b", Timeout: 5 * time.Second, CA: ca})
+	opened, err := store.Open(t.Context(), "s3://assay?endpoint="+endpoint,
+		store.Options{AccessKey: "a", SecretKey: "b", Timeout: 5 * time.Second, CA: ca})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,8 +109,8 @@ func overwriting(t *testing.T) error {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("ETag", `"x"`) }))
 	defer server.Close()
-	opened, err := ledger.Open(t.Context(), "s3://assay?endpoint="+server.URL,
-		ledger.Options{AccessKey: "a", SecretKey: "b", Timeout: 5 * time.Second, Prove: true})
+	opened, err := store.Open(t.Context(), "s3://assay?endpoint="+server.URL,
+		store.Options{AccessKey: "a", SecretKey: "b", Timeout: 5 * time.Second, Prove: true})
 	if err != nil {
 		t.Fatal(err)
 	}

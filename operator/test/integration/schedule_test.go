@@ -28,8 +28,8 @@ import (
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
-	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/schedule"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // scheduleClock is the operator's clock as far as schedules are concerned. A test sets it, and makes the operator look.
@@ -240,7 +240,7 @@ func (n *nightly) measures(run *assayv1alpha1.BenchmarkRun) {
 // history are the records of the namespace's series at batchSize=1,pendingDelta=0.
 func (n *nightly) history() []series.Record {
 	n.t.Helper()
-	kept := archive.Open(ledger.WithPrefix(store, archive.Prefix(n.namespace)))
+	kept := archive.Open(store.WithPrefix(s, archive.Prefix(n.namespace)))
 	keys, err := kept.Keys(n.ctx)
 	n.must(err)
 	for _, key := range keys {
@@ -484,13 +484,13 @@ func TestAStoreThatIsAwayLosesNoPoint(t *testing.T) {
 	n.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonVerdictReached)
 	n.untilStatus("it is recorded", func(s *assayv1alpha1.BenchmarkScheduleStatus) bool { return len(s.Active) == 0 })
 
-	store.fail(n.namespace, ledger.ErrUnreachable)
+	s.fail(n.namespace, store.ErrUnreachable)
 	n.push("b")
 	n.hour(2)
 	n.untilStatus("the history does not answer", func(s *assayv1alpha1.BenchmarkScheduleStatus) bool {
 		return meta.IsStatusConditionFalse(s.Conditions, assayv1alpha1.ConditionRecorded) && s.Next != nil
 	})
-	store.fail(n.namespace, nil)
+	s.fail(n.namespace, nil)
 	if _, arms := n.untilRun(2); arms != "anchor=a head=b" {
 		t.Errorf("the run after it has %s", arms)
 	}
@@ -507,7 +507,7 @@ func TestAStoreThatIsAwayForADayLosesNoPoint(t *testing.T) {
 	n.hour(1)
 	run, _ := n.untilRun(1)
 	n.measures(run)
-	store.fail(n.namespace, ledger.ErrUnreachable)
+	s.fail(n.namespace, store.ErrUnreachable)
 	for hour := 2; hour < 26; hour++ {
 		if hour == 2 || hour == 14 {
 			n.push(map[int]string{2: "b", 14: "c"}[hour])
@@ -517,7 +517,7 @@ func TestAStoreThatIsAwayForADayLosesNoPoint(t *testing.T) {
 			return meta.IsStatusConditionFalse(s.Conditions, assayv1alpha1.ConditionRecorded)
 		})
 	}
-	store.fail(n.namespace, nil)
+	s.fail(n.namespace, nil)
 	run, arms := n.untilRun(2)
 	if arms != "anchor=a head=b" {
 		t.Errorf("the run that waited has %s", arms)
@@ -541,7 +541,7 @@ func TestAStoreThatIsAwayForADayLosesNoPoint(t *testing.T) {
 // nights pretends that so many nights before the first run found the anchor's level, each of a build of its own.
 func (n *nightly) nights(count int) {
 	n.t.Helper()
-	kept := archive.Open(ledger.WithPrefix(store, archive.Prefix(n.namespace)))
+	kept := archive.Open(store.WithPrefix(s, archive.Prefix(n.namespace)))
 	all, err := kept.All(n.ctx)
 	n.must(err)
 	var added []points.Keyed
@@ -603,7 +603,7 @@ func TestASuspicionBecomesAChangeAndOneAlert(t *testing.T) {
 		}
 		return nil
 	})
-	kept := archive.Open(ledger.WithPrefix(store, archive.Prefix(n.namespace)))
+	kept := archive.Open(store.WithPrefix(s, archive.Prefix(n.namespace)))
 	book, err := kept.Book(n.ctx)
 	n.must(err)
 	if len(book.Changes) != 1 || book.Changes[0].State != change.Confirmed || book.Changes[0].Alerted == nil ||
@@ -709,7 +709,7 @@ func TestAConfirmedChangeIsLocatedByItsSchedule(t *testing.T) {
 		!strings.Contains(events[0].Message, "change "+status.Locating+" of series scan: commit-d: 1.") {
 		t.Errorf("told %+v", events)
 	}
-	kept := archive.Open(ledger.WithPrefix(store, archive.Prefix(n.namespace)))
+	kept := archive.Open(store.WithPrefix(s, archive.Prefix(n.namespace)))
 	book, err := kept.Book(n.ctx)
 	n.must(err)
 	if len(book.Changes) != 1 || book.Changes[0].State != change.Located || !slices.Equal(book.Changes[0].Culprits, []string{"commit-d"}) {
@@ -746,7 +746,7 @@ func TestAWaveThatAPersonDeletesIsMeasuredAgain(t *testing.T) {
 	if same != arms {
 		t.Errorf("the wave had %s, and measured again %s", arms, same)
 	}
-	kept := archive.Open(ledger.WithPrefix(store, archive.Prefix(n.namespace)))
+	kept := archive.Open(store.WithPrefix(s, archive.Prefix(n.namespace)))
 	search, err := kept.Search(n.ctx, n.get().Status.Locating)
 	n.must(err)
 	if len(search.Lost) != 1 || search.Lost[0].Sequence != 4 || !strings.Contains(search.Lost[0].Why, "was deleted before it was recorded") {
@@ -790,7 +790,7 @@ func TestAScheduleThatCannotWorkIsRefused(t *testing.T) {
 		"two arms": {func(s *assayv1alpha1.BenchmarkSchedule) {
 			s.Spec.RunTemplate.Spec.Arms = append(s.Spec.RunTemplate.Spec.Arms, assayv1alpha1.Arm{Name: "other", Baseline: true})
 		}, "have one arm, head"},
-		"an image of its own": {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.RunTemplate.Spec.Arms[0].Image = "a:b" }, "the source of the schedule gives it its image"},
+		"an image of its own": {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.RunTemplate.Spec.Arms[0].Image = "a:b" }, "the source of the schedule sets its image"},
 		"runs that delete themselves": {func(s *assayv1alpha1.BenchmarkSchedule) {
 			s.Spec.RunTemplate.Spec.TTLSecondsAfterFinished = ptr.To[int32](1)
 		}, "limit its history"},

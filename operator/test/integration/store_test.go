@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // errHangs makes operations last until their caller gives up.
@@ -15,7 +15,7 @@ var errHangs = errors.New("the store hangs")
 
 // flakyStore is an object store that can go away for a namespace.
 type flakyStore struct {
-	ledger.Store
+	store.Store
 	mutex  sync.Mutex
 	faults map[string]error
 }

@@ -38,11 +38,11 @@ import (
 	"assay.dev/assay/operator/internal/executor/fake"
 	"assay.dev/assay/operator/internal/history/scheduled"
 	"assay.dev/assay/operator/internal/lease"
-	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/metrics"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/policy"
+	"assay.dev/assay/operator/internal/store"
 	"assay.dev/assay/operator/test/attacks"
 )
 
@@ -51,7 +51,7 @@ var (
 	// admin may do everything; operatorConfig only what config/rbac says; scopedConfig that in the namespaces that a test names.
 	admin                                     client.Client
 	operatorConfig, scopedConfig, adminConfig *rest.Config
-	store                                     *flakyStore
+	s                                         *flakyStore
 	operator                                  *runningOperator
 )
 
@@ -127,11 +127,11 @@ func start(environment *envtest.Environment) error {
 	if err != nil {
 		return err
 	}
-	opened, err := ledger.Open(suiteContext, "file://"+folder, ledger.Options{})
+	opened, err := store.Open(suiteContext, "file://"+folder, store.Options{})
 	if err != nil {
 		return err
 	}
-	store = &flakyStore{Store: opened}
+	s = &flakyStore{Store: opened}
 	operator, err = startOperator()
 	return err
 }
@@ -249,7 +249,7 @@ func startWith(manager ctrl.Manager, engine executor.Watched, described plan.Eng
 		return nil, err
 	}
 	counts, registry := metrics.New(metrics.DefaultSettings), prometheus.NewRegistry()
-	timed := counts.Store(ledger.Guard(store, ledger.Patience{
+	timed := counts.Store(store.Guard(s, store.Patience{
 		Operation: storeTimeout, Most: controller.ConcurrentRuns - 1, Turn: storeTimeout / 10, Again: storeTimeout, Clock: clock.RealClock{},
 	}))
 	applier := &apply.Applier{

@@ -28,6 +28,7 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // patience is how long anything may take before a test gives up. Nothing waits that long when it works.
@@ -191,7 +192,7 @@ func (w *world) argoSays(name, phase, message string) {
 
 // ---- the runner
 
-func (w *world) ledger() ledger.Store { return observe.RunStore(store, w.get()) }
+func (w *world) ledger() store.Store { return observe.RunStore(s, w.get()) }
 
 // wave is the plan as the blocks get it.
 func (w *world) wave(number int) *record.Wave {

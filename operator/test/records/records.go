@@ -19,11 +19,11 @@ func folder(t testing.TB) string {
 		t.Fatal(err)
 	}
 	for ; filepath.Dir(at) != at; at = filepath.Dir(at) {
-		if _, err := os.Stat(filepath.Join(at, "workloads", "schema", "fixtures")); err == nil {
-			return filepath.Join(at, "workloads", "schema", "fixtures")
+		if _, err := os.Stat(filepath.Join(at, "runner", "schema", "fixtures")); err == nil {
+			return filepath.Join(at, "runner", "schema", "fixtures")
 		}
 	}
-	t.Fatal("workloads/schema/fixtures is in no parent folder of the package under test")
+	t.Fatal("runner/schema/fixtures is in no parent folder of the package under test")
 	return ""
 }
 

@@ -1,25 +1,25 @@
-//! AES-128 with the CPU's own instructions: the proof that it has them, round keys, and blocks in registers. What a kernel does with them,
-//! and how many blocks it keeps in flight, is its own business.
+//! AES-128 with the CPU's instructions: feature detection, key expansion, and conversion of blocks to registers.
+//! Kernels choose the number of blocks in flight themselves.
 //!
 //! A block is a `u128` whose lowest byte is the block's first.
 
 use std::arch::x86_64::*;
 
-/// Round keys of AES-128, the initial one included.
+/// Number of AES-128 round keys, including the initial one.
 pub const ROUND_KEYS: usize = 11;
 
-/// Proof that the CPU has AES-NI. It is made by [`AesNi::detect`] alone.
+/// Proof that the CPU has AES-NI; only [`AesNi::detect`] creates it.
 #[derive(Debug, Clone, Copy)]
 pub struct AesNi(());
 
 impl AesNi {
-    /// The proof, where the CPU has the instructions.
+    /// Returns the proof if the CPU has the instructions.
     #[must_use]
     pub fn detect() -> Option<Self> {
         is_x86_feature_detected!("aes").then_some(Self(()))
     }
 
-    /// The round keys of `key`: FIPS 197, section 5.2.
+    /// Expands `key` to its round keys (FIPS 197, section 5.2).
     #[must_use]
     pub fn round_keys(self, key: [u8; 16]) -> [u128; ROUND_KEYS] {
         // SAFETY: `self` exists only where AES-NI was detected.
@@ -35,7 +35,7 @@ fn round_keys(key: [u8; 16]) -> [u128; ROUND_KEYS] {
             $({
                 let last = vector(keys[$round - 1]);
                 let word = _mm_shuffle_epi32::<0xff>(_mm_aeskeygenassist_si128::<$constant>(last));
-                // Each word is the XOR of all words up to it in the last key, and the new one.
+                // Each word is the XOR of all preceding words of the last key and the new word.
                 let mut sum = _mm_xor_si128(last, _mm_slli_si128::<4>(last));
                 sum = _mm_xor_si128(sum, _mm_slli_si128::<8>(sum));
                 keys[$round] = integer(_mm_xor_si128(sum, word));
@@ -46,15 +46,15 @@ fn round_keys(key: [u8; 16]) -> [u128; ROUND_KEYS] {
     keys
 }
 
-/// A block in a register.
+/// Converts a block to a register.
 #[inline(always)]
 #[must_use]
 pub fn vector(block: u128) -> __m128i {
-    // SAFETY: both are 128 bits of which every pattern is valid, and both keep their lowest byte first.
+    // SAFETY: both are 128 bits of which every pattern is valid, with the lowest byte first.
     unsafe { std::mem::transmute(block) }
 }
 
-/// The block that a register holds.
+/// Converts a register to a block.
 #[inline(always)]
 #[must_use]
 pub fn integer(block: __m128i) -> u128 {
@@ -66,9 +66,10 @@ pub fn integer(block: __m128i) -> u128 {
 mod tests {
     use super::*;
 
-    /// FIPS 197, appendix A.1: the key expansion of 2b7e1516 28aed2a6 abf71588 09cf4f3c begins with the key and ends with this.
+    /// FIPS 197, appendix A.1: the key expansion of 2b7e1516 28aed2a6 abf71588 09cf4f3c begins with the key and ends
+    /// with this.
     #[test]
-    fn the_round_keys_are_those_of_the_standard() {
+    fn round_keys_match_fips_197() {
         let Some(aes) = AesNi::detect() else { return };
         let key = 0x2b7e_1516_28ae_d2a6_abf7_1588_09cf_4f3c_u128.to_be_bytes();
         let keys = aes.round_keys(key);
@@ -77,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_goes_into_a_register_and_back() {
+    fn block_round_trips_through_a_register() {
         let block = 0x0123_4567_89ab_cdef_1032_5476_98ba_dcfe_u128;
         let mut bytes = [0; 16];
         assert_eq!(integer(vector(block)), block);

@@ -1,4 +1,4 @@
-//! Time: seconds from the monotonic clock.
+//! Timing with the monotonic clock, in seconds.
 
 use std::time::Instant;
 
@@ -20,10 +20,10 @@ impl Stopwatch {
     }
 }
 
-/// The named parts of the measured region, and the seconds each took in every iteration.
+/// Named phases of the measured region with their seconds per iteration.
 ///
-/// A part may be entered several times in an iteration; its times add up. A part that is never entered is not reported. One that
-/// is skipped in some iterations took no time in those, and says so with a zero.
+/// Times of a phase that is entered several times in an iteration are added. A phase that is never entered is not
+/// reported. A phase that is skipped in an iteration has zero seconds in it.
 #[derive(Debug, Clone, Default)]
 pub struct Phases {
     names: Vec<&'static str>,
@@ -33,7 +33,7 @@ pub struct Phases {
 }
 
 impl Phases {
-    /// No phases yet.
+    /// Creates an instance without phases.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -66,8 +66,8 @@ impl Phases {
         self.iterations += 1;
     }
 
-    /// Adds the finished iterations of another clock, e.g. of another thread. A phase that only one of both has took no time in the
-    /// other's iterations.
+    /// Appends the finished iterations of another instance, e.g. of another thread. A phase that only one of them has
+    /// gets zero seconds in the other's iterations.
     pub fn extend(&mut self, other: &Self) {
         for name in other.names.iter().filter(|name| !self.names.contains(name)).copied().collect::<Vec<_>>() {
             self.add(name, 0.0);
@@ -81,12 +81,12 @@ impl Phases {
         self.iterations += other.iterations;
     }
 
-    /// Forgets everything, e.g. after the warm-up.
+    /// Clears all phases, e.g. after the warm-up.
     pub fn clear(&mut self) {
         *self = Self::new();
     }
 
-    /// Every phase in the order in which they were first entered, with the seconds of every finished iteration.
+    /// Returns every phase in the order of first entry, with its seconds per finished iteration.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &[f64])> {
         self.names.iter().copied().zip(self.finished.iter().map(Vec::as_slice))
     }
@@ -97,7 +97,7 @@ mod tests {
     use super::Phases;
 
     #[test]
-    fn times_add_up_within_an_iteration_and_a_skipped_phase_took_no_time() {
+    fn phase_times_are_added_and_skipped_phases_are_zero() {
         let mut phases = Phases::new();
         phases.add("scan", 1.0);
         phases.add("scan", 2.0);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn iterations_of_another_clock_follow_ones_own() {
+    fn extend_appends_iterations() {
         let mut one = Phases::new();
         one.add("scan", 1.0);
         one.end_iteration();
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cleared_clock_has_no_phases() {
+    fn clear_removes_phases() {
         let mut phases = Phases::new();
         phases.time("warmup", || ());
         phases.clear();

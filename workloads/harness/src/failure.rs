@@ -1,4 +1,4 @@
-//! Why a command ended without doing what it was asked to.
+//! Errors of a kernel's commands.
 
 use std::fmt::{self, Display};
 use std::io;
@@ -6,7 +6,7 @@ use std::io;
 use crate::flags::FlagError;
 use crate::path::Unavailable;
 
-/// What a command says when it has no result, and whose fault that is.
+/// An error message, classified as a usage error or a failure.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Failure {
     usage: bool,
@@ -14,17 +14,17 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// The command was asked for something that it does not do: another command line helps.
+    /// An error of the command line; a different one helps.
     pub fn usage(message: impl Display) -> Self {
         Self { usage: true, message: message.to_string() }
     }
 
-    /// It could not be done.
+    /// A failure at run time.
     pub fn error(message: impl Display) -> Self {
         Self { usage: false, message: message.to_string() }
     }
 
-    /// Whether the parameters are to blame, and not the machine or the program.
+    /// Whether the command line is at fault, not the machine or the program.
     #[must_use]
     pub fn is_usage(&self) -> bool {
         self.usage

@@ -1,20 +1,20 @@
-//! Parameters on the command line: `--batch-size=8`.
+//! Command-line parameters: `--batch-size=8`.
 //!
-//! A flag is the kebab-case of the parameter's name. A bad one is refused with a message that names the flag, what was found and
-//! what is allowed; the program then exits with [`USAGE`] and prints nothing on standard output.
+//! A flag is the parameter's name in kebab-case. An invalid one is rejected with a message that has the flag, the value
+//! and the allowed values. The program then exits with [`USAGE`] and prints nothing on standard output.
 
 use std::fmt;
 use std::ops::RangeInclusive;
 
-/// The exit code of a program that was called with bad parameters.
+/// Exit code for invalid parameters.
 pub const USAGE: u8 = 2;
 
-/// Why a command line was refused.
+/// An invalid command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlagError(String);
 
 impl FlagError {
-    /// A rule of the kernel's own, e.g. one that involves two parameters.
+    /// An error for rules of a kernel, e.g. on two parameters.
     #[must_use]
     pub fn new(flag: &str, found: impl fmt::Display, allowed: impl fmt::Display) -> Self {
         Self(format!("--{flag}={found}: {allowed}"))
@@ -29,7 +29,7 @@ impl fmt::Display for FlagError {
 
 impl std::error::Error for FlagError {}
 
-/// The flags of one command line. Take every known one, then call [`finish`](Self::finish).
+/// The flags of a command line. Take every known one, then call [`finish`](Self::finish).
 #[derive(Debug, Clone)]
 pub struct Flags {
     given: Vec<(String, String)>,
@@ -37,31 +37,31 @@ pub struct Flags {
 }
 
 impl Flags {
-    /// Splits `--name=value` arguments.
+    /// Parses `--name=value` arguments.
     ///
     /// # Errors
     ///
-    /// When an argument has another form, or a flag is given twice.
+    /// If an argument has another form, or a flag is repeated.
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, FlagError> {
         let mut given: Vec<(String, String)> = Vec::new();
         for argument in arguments {
             let flag = argument.strip_prefix("--").and_then(|rest| rest.split_once('='));
             let Some((name, value)) = flag.filter(|(name, _)| !name.is_empty()) else {
-                return Err(FlagError(format!("{argument:?}: an argument has the form --name=value")));
+                return Err(FlagError(format!("{argument:?}: arguments have the form --name=value")));
             };
             if given.iter().any(|(earlier, _)| earlier == name) {
-                return Err(FlagError(format!("--{name} is given twice")));
+                return Err(FlagError(format!("--{name} is repeated")));
             }
             given.push((name.to_owned(), value.to_owned()));
         }
         Ok(Self { given, known: Vec::new() })
     }
 
-    /// A whole number within `allowed`.
+    /// Takes an integer within `allowed`.
     ///
     /// # Errors
     ///
-    /// When the value is no whole number, or not allowed.
+    /// If the value is not an integer or out of range.
     pub fn integer(
         &mut self,
         name: &'static str,
@@ -70,19 +70,19 @@ impl Flags {
     ) -> Result<u64, FlagError> {
         let Some(text) = self.text(name) else { return Ok(default) };
         let (low, high) = (allowed.start(), allowed.end());
-        // Only digits: `parse` would also take "+8".
+        // Only digits, because `parse` accepts "+8" too.
         let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         let value = text.parse().ok().filter(|value| digits && allowed.contains(value));
         value.ok_or_else(|| {
-            FlagError::new(name, Quoted(&text), format_args!("a whole number from {low} to {high} is allowed"))
+            FlagError::new(name, Quoted(&text), format_args!("allowed are integers from {low} to {high}"))
         })
     }
 
-    /// One of the named choices.
+    /// Takes one of the named choices.
     ///
     /// # Errors
     ///
-    /// When the value names none of them.
+    /// If the value is not one of them.
     pub fn choice<T: Copy>(
         &mut self,
         name: &'static str,
@@ -92,15 +92,15 @@ impl Flags {
         let Some(text) = self.text(name) else { return Ok(default) };
         choices.iter().find(|(choice, _)| *choice == text).map(|(_, value)| *value).ok_or_else(|| {
             let names: Vec<_> = choices.iter().map(|(choice, _)| *choice).collect();
-            FlagError::new(name, Quoted(&text), format_args!("one of {} is allowed", names.join(", ")))
+            FlagError::new(name, Quoted(&text), format_args!("allowed are {}", names.join(", ")))
         })
     }
 
-    /// One of the named choices, or the default by a word of its own.
+    /// Takes one of the named choices, or a default with a special name.
     ///
     /// # Errors
     ///
-    /// When the value names none of them.
+    /// If the value is not one of them.
     pub fn choice_or<T: Copy>(
         &mut self,
         name: &'static str,
@@ -111,41 +111,43 @@ impl Flags {
         self.choice(name, default, &[&[(word, default)], choices].concat())
     }
 
-    /// `true` or `false`.
+    /// Takes `true` or `false`.
     ///
     /// # Errors
     ///
-    /// When the value is neither.
+    /// If the value is neither.
     pub fn boolean(&mut self, name: &'static str, default: bool) -> Result<bool, FlagError> {
         self.choice(name, default, &[("true", true), ("false", false)])
     }
 
-    /// Any text.
+    /// Takes a text.
     pub fn text(&mut self, name: &'static str) -> Option<String> {
         self.known.push(name);
         let index = self.given.iter().position(|(given, _)| given == name)?;
         Some(self.given.swap_remove(index).1)
     }
 
-    /// Any text. An empty one counts as none, so that a platform's parameter can have a default.
+    /// Takes a text. An empty value counts as absent, so that a platform's parameter can have a default.
     pub fn optional(&mut self, name: &'static str) -> Option<String> {
         self.text(name).filter(|text| !text.is_empty())
     }
 
-    /// Declares that every known flag has been taken.
+    /// Completes parsing, after every known flag was taken.
     ///
     /// # Errors
     ///
-    /// When a flag is left that nobody asked for.
+    /// If an unknown flag remains.
     pub fn finish(self) -> Result<(), FlagError> {
         match self.given.first() {
             None => Ok(()),
-            Some((name, _)) => Err(FlagError(format!("--{name} is unknown; known are --{}", self.known.join(", --")))),
+            Some((name, _)) => {
+                Err(FlagError(format!("unknown flag --{name}; known flags are --{}", self.known.join(", --"))))
+            }
         }
     }
 }
 
-/// Gives the values of an enumeration their names on a command line and in a result: all are its `CHOICES`, and `name` is that of one.
+/// Names the values of an enumeration for the command line and the result: `CHOICES` lists all, `name` returns one.
 ///
 /// ```
 /// #[derive(Clone, Copy)]
@@ -160,10 +162,10 @@ impl Flags {
 macro_rules! choices {
     ($kind:ident { $($name:literal => $value:ident),+ $(,)? }) => {
         impl $kind {
-            /// All of them, by their names on a command line.
+            /// All values by name.
             pub const CHOICES: [(&'static str, Self); [$($name),+].len()] = [$(($name, Self::$value)),+];
 
-            /// Its name on a command line and in a result.
+            /// The name on the command line and in the result.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
@@ -174,13 +176,13 @@ macro_rules! choices {
     };
 }
 
-/// What the choice `value` is called.
+/// Returns the name of a choice.
 #[must_use]
 pub fn name<T: PartialEq>(value: &T, choices: &[(&'static str, T)]) -> &'static str {
     choices.iter().find(|(_, choice)| choice == value).map_or("", |(name, _)| name)
 }
 
-/// A value as found: bare where that is clear, quoted where it is empty or has characters that would mislead.
+/// Formats a value; quoted if it is empty or has special characters.
 struct Quoted<'a>(&'a str);
 
 impl fmt::Display for Quoted<'_> {
@@ -199,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_that_is_not_given_has_its_default() {
+    fn absent_flag_has_its_default() {
         let mut flags = flags(&[]);
         assert_eq!(flags.integer("rows", 7, 1..=9), Ok(7));
         assert_eq!(flags.boolean("ceilings", true), Ok(true));
@@ -207,23 +209,23 @@ mod tests {
     }
 
     #[test]
-    fn the_message_names_flag_value_and_range() {
+    fn error_names_flag_value_and_range() {
         for (value, shown) in
             [("0", "0"), ("10", "10"), ("-1", "-1"), ("+8", "+8"), ("8.5", "8.5"), ("", "\"\""), ("8 ", "\"8 \"")]
         {
             let error = flags(&[&format!("--rows={value}")]).integer("rows", 7, 1..=9).unwrap_err();
-            assert_eq!(error.to_string(), format!("--rows={shown}: a whole number from 1 to 9 is allowed"));
+            assert_eq!(error.to_string(), format!("--rows={shown}: allowed are integers from 1 to 9"));
         }
     }
 
     #[test]
-    fn a_choice_lists_the_choices() {
+    fn invalid_choice_lists_the_choices() {
         let error = flags(&["--key=rsa"]).choice("key", 0, &[("toy", 0), ("dpf", 1)]).unwrap_err();
-        assert_eq!(error.to_string(), "--key=rsa: one of toy, dpf is allowed");
+        assert_eq!(error.to_string(), "--key=rsa: allowed are toy, dpf");
     }
 
     #[test]
-    fn a_text_may_hold_anything_and_an_empty_optional_one_is_none() {
+    fn text_is_unrestricted_and_empty_optional_is_none() {
         let mut flags = flags(&["--state=/a=b c", "--server=", "--history="]);
         assert_eq!(flags.optional("state").as_deref(), Some("/a=b c"));
         assert_eq!((flags.optional("server"), flags.optional("cache")), (None, None));
@@ -232,10 +234,10 @@ mod tests {
     }
 
     #[test]
-    fn unknown_and_repeated_flags_and_other_forms_are_refused() {
+    fn unknown_repeated_and_malformed_flags_are_rejected() {
         let mut unknown = flags(&["--rowz=1"]);
         unknown.integer("rows", 7, 1..=9).unwrap();
-        assert_eq!(unknown.finish().unwrap_err().to_string(), "--rowz is unknown; known are --rows");
+        assert_eq!(unknown.finish().unwrap_err().to_string(), "unknown flag --rowz; known flags are --rows");
         for bad in [&["--rows=1", "--rows=2"][..], &["--rows"], &["rows=1"], &["--=1"], &["-rows=1"]] {
             assert!(Flags::parse(bad.iter().map(|&a| a.to_owned())).is_err(), "{bad:?}");
         }

@@ -1,4 +1,4 @@
-//! Many samples of one metric, in little space, so that percentiles merge across trials.
+//! Compact storage for many samples of a metric, from which percentiles can be merged across trials.
 
 use assay_schema::result::{Histogram as Encoded, HistogramEncoding};
 use base64::Engine;
@@ -7,8 +7,8 @@ use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 
 /// An `HdrHistogram` of values in a metric's unit.
 ///
-/// Values are recorded as whole multiples of `scale` with three significant digits: with a scale of 1e-9 a metric in seconds keeps
-/// nanoseconds.
+/// Values are recorded as integer multiples of `scale` with three significant digits. With a scale of 1e-9, a metric in
+/// seconds has nanosecond resolution.
 #[derive(Debug, Clone)]
 pub struct Histogram {
     counts: hdrhistogram::Histogram<u64>,
@@ -16,11 +16,11 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// An empty histogram that counts in units of `scale`.
+    /// Creates an empty histogram with the unit `scale`.
     ///
     /// # Panics
     ///
-    /// When `scale` is not a positive number.
+    /// If `scale` is not a positive number.
     #[must_use]
     pub fn new(scale: f64) -> Self {
         assert!(scale.is_finite() && scale > 0.0, "a histogram's scale is positive");
@@ -28,24 +28,24 @@ impl Histogram {
         Self { counts, scale }
     }
 
-    /// Adds one observation. What is too large to be represented counts as the largest that is.
+    /// Adds one observation, clamped to the largest value that can be represented.
     ///
     /// # Panics
     ///
-    /// When `value` is negative or not a number.
+    /// If `value` is negative or NaN.
     pub fn record(&mut self, value: f64) {
         assert!(value >= 0.0, "a histogram holds values from zero upwards, not {value}");
         let multiple = ((value / self.scale).round() as u64).min(i64::MAX.cast_unsigned());
         self.counts.record(multiple).expect("an auto-resizing histogram takes every value up to 2^63");
     }
 
-    /// How many observations it holds.
+    /// Number of observations.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.len()
     }
 
-    /// The form in which it is reported.
+    /// Returns the reported form.
     pub(crate) fn encode(&self) -> Encoded {
         let mut bytes = Vec::new();
         V2DeflateSerializer::new().serialize(&self.counts, &mut bytes).expect("writing to memory does not fail");
@@ -64,7 +64,7 @@ mod tests {
     use hdrhistogram::serialization::Deserializer;
 
     #[test]
-    fn what_is_encoded_reads_back_with_the_same_percentiles() {
+    fn encoded_histogram_decodes_to_the_same_percentiles() {
         let mut histogram = Histogram::new(1e-9);
         for i in 1..=1000 {
             histogram.record(f64::from(i) * 1e-6);

@@ -1,22 +1,22 @@
-//! What a kernel needs to report one honest trial.
+//! Library for kernels that measure one trial and report it.
 //!
-//! A kernel is a program that does one piece of work some number of times and prints one JSON object that keeps to
-//! `result.schema.json`. This crate is the part that every kernel shares:
+//! A kernel is a program that repeats one piece of work and prints one JSON object conforming to `result.schema.json`.
+//! This crate has the parts that all kernels share:
 //!
-//! * [`flags`] reads the parameters, `--name=value`, and refuses what is out of bounds;
+//! * [`flags`] parses the parameters, `--name=value`, and rejects invalid ones;
 //! * [`clock`] times iterations and their named phases;
-//! * [`histogram`] keeps more samples than anybody wants to print;
-//! * [`parity`] digests the outputs, so that arms that disagree are found before their times are compared;
-//! * [`ceiling`] measures what the machine could do at best;
-//! * [`machine`] says what the process runs on and how much memory it may use;
-//! * [`path`] picks one of the ways to do something that this CPU has, and lets it be forced;
-//! * [`prefetch`] asks for memory before it is needed;
-//! * [`simd`] is one algorithm for several instruction sets, each with a proof that the CPU has it;
-//! * `aes` has what kernels share that encrypt with the CPU's AES instructions (x86-64 only);
-//! * [`program`] is the frame of its command line, [`failure`] how it ends without a result;
-//! * [`report`] puts it all together and prints it.
+//! * [`histogram`] stores large numbers of samples;
+//! * [`parity`] digests the outputs, to detect arms with different outputs before their times are compared;
+//! * [`ceiling`] measures the machine's limits;
+//! * [`machine`] reads properties of the machine and its available memory;
+//! * [`path`] selects an implementation that this CPU supports, optionally by name;
+//! * [`prefetch`] prefetches memory;
+//! * [`simd`] runs one algorithm on several instruction sets, each with a proof that the CPU has it;
+//! * `aes` has helpers for the CPU's AES instructions (x86-64 only);
+//! * [`program`] is the `main` of a kernel, and [`failure`] its errors;
+//! * [`report`] builds and prints the result.
 //!
-//! A figure that a kernel does not have is left out. It is never written as zero.
+//! Figures that a kernel does not have are omitted, never written as zero.
 
 #[cfg(target_arch = "x86_64")]
 pub mod aes;

@@ -1,11 +1,11 @@
-//! What the process runs on. Everything that the machine does not report is `None`.
+//! Properties of the machine. Values that the machine does not report are `None`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 
-/// Bytes of the last-level cache that CPU 0 sees.
+/// Size of CPU 0's last-level cache in bytes.
 #[must_use]
 pub fn last_level_cache_bytes() -> Option<u64> {
     let caches = fs::read_dir("/sys/devices/system/cpu/cpu0/cache").ok()?;
@@ -22,7 +22,8 @@ pub fn last_level_cache_bytes() -> Option<u64> {
         .map(|(_, bytes)| bytes)
 }
 
-/// Bytes that this process may still take: what the system has available, or what its control groups leave, whichever is less.
+/// Bytes that this process may still allocate: the smaller of the system's available memory and the remainder of its
+/// control groups.
 #[must_use]
 pub fn available_memory_bytes() -> Option<u64> {
     let meminfo = fs::read_to_string("/proc/meminfo").ok()?;
@@ -34,13 +35,13 @@ pub fn available_memory_bytes() -> Option<u64> {
     system.into_iter().chain(control_groups().iter().filter_map(|group| left_in(group))).min()
 }
 
-/// How many of the bytes of `memory`, and in whatever is mapped together with it, lie on huge pages.
+/// Bytes of `memory`, including other parts of the same mappings, on huge pages.
 #[must_use]
 pub fn huge_page_bytes<T>(memory: &[T]) -> Option<u64> {
     on_huge_pages(&fs::read_to_string("/proc/self/smaps").ok()?, memory.as_ptr().addr(), size_of_val(memory))
 }
 
-/// The same, of what the system says about all mappings: a line with the range of each, and lines about it.
+/// Parses the figure from smaps: a header line with the range of each mapping, followed by its fields.
 fn on_huge_pages(smaps: &str, start: usize, length: usize) -> Option<u64> {
     let range = |line: &str| {
         let (low, high) = line.split(' ').next()?.split_once('-')?;
@@ -58,62 +59,62 @@ fn on_huge_pages(smaps: &str, start: usize, length: usize) -> Option<u64> {
     found
 }
 
-/// By how much this process grows.
+/// Growth of this process's peak memory.
 #[derive(Debug, Clone, Copy)]
 pub struct PeakMemory {
     before: u64,
 }
 
 impl PeakMemory {
-    /// From now on. `None` where the system does not tell, or not since when.
+    /// Starts the measurement. `None` if the system does not report the peak or cannot reset it.
     #[must_use]
     pub fn start() -> Option<Self> {
-        // 5 resets the peak to what is resident now: proc(5).
+        // 5 resets the peak to the current resident size (proc(5)).
         fs::write("/proc/self/clear_refs", "5").ok()?;
         Some(Self { before: status("VmRSS:")? })
     }
 
-    /// Resident bytes that there were at most, beyond those at the start.
+    /// Peak resident bytes beyond those at the start.
     #[must_use]
     pub fn growth(self) -> Option<u64> {
         Some(status("VmHWM:")?.saturating_sub(self.before))
     }
 }
 
-/// A number of bytes from what the system says about this process.
+/// A field of /proc/self/status in bytes.
 fn status(name: &str) -> Option<u64> {
     let text = fs::read_to_string("/proc/self/status").ok()?;
     let kibibytes = text.lines().find_map(|line| line.strip_prefix(name))?.trim().strip_suffix("kB")?.trim();
     Some(kibibytes.parse::<u64>().ok()? * 1024)
 }
 
-/// Refuses what does not fit into memory. `flags` are the ones that make it smaller.
+/// Rejects a trial that does not fit into memory. `flags` names the flags that reduce its size.
 ///
 /// # Errors
 ///
-/// When it does not fit.
+/// If it does not fit.
 pub fn check_memory(needed: u64, flags: &str) -> Result<(), Failure> {
     check_room(needed, available_memory_bytes(), "memory", flags)
 }
 
-/// Refuses what takes more bytes than are available. Where nobody knows how many there are, nothing is refused.
+/// Rejects a trial that needs more than `available` bytes; accepts any if the available size is unknown.
 ///
 /// # Errors
 ///
-/// When there are fewer.
+/// If `available` is too small.
 pub fn check_room(needed: u64, available: Option<u64>, of: &str, flags: &str) -> Result<(), Failure> {
     let mib = |bytes: u64| bytes.div_ceil(1 << 20);
     match available.filter(|available| needed > *available) {
         None => Ok(()),
         Some(available) => Err(Failure::usage(format_args!(
-            "{flags}: the trial takes {} MiB, but only {} MiB of {of} are available",
+            "{flags}: the trial needs {} MiB, but only {} MiB of {of} are available",
             mib(needed),
             mib(available)
         ))),
     }
 }
 
-/// `32K`, `32768K`, `1M`: how sysfs writes a cache's size.
+/// Parses a cache size of sysfs: `32K`, `32768K`, `1M`.
 fn size(text: &str) -> Option<u64> {
     let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
     let factor = match unit {
@@ -138,13 +139,13 @@ fn control_groups() -> Vec<PathBuf> {
             list if list.split(',').any(|name| name == "memory") => Path::new("/sys/fs/cgroup/memory"),
             _ => continue,
         };
-        // Inside a container the path may be the host's, and only the root is there.
+        // In a container the path may be the host's, with only the root mounted.
         groups.extend(Path::new(group.trim_start_matches('/')).ancestors().map(|group| root.join(group)));
     }
     groups
 }
 
-/// What a control group leaves: its limit less what it uses and could not give back.
+/// Remainder of a control group: its limit minus the usage that cannot be reclaimed.
 fn left_in(group: &Path) -> Option<u64> {
     let number = |file: &str| read(group.join(file))?.parse::<u64>().ok();
     let limit = number("memory.max").or_else(|| number("memory.limit_in_bytes"))?;
@@ -167,30 +168,30 @@ mod tests {
     use super::{PeakMemory, check_memory, check_room, huge_page_bytes, on_huge_pages, size};
 
     #[test]
-    fn the_peak_is_what_was_taken_at_most_since_the_start_and_not_before() {
+    fn peak_covers_only_the_time_since_the_start() {
         const BYTES: usize = 64 << 20;
         let touched = |bytes: usize| drop(std::hint::black_box(vec![1_u8; bytes]));
         touched(4 * BYTES);
         let Some(peak) = PeakMemory::start() else { return };
         touched(BYTES);
         let growth = peak.growth().unwrap() as usize;
-        // The system counts resident pages in steps, and other tests of this process take some, too.
+        // Resident pages are counted in batches, and other tests of this process allocate too.
         assert!((BYTES / 10 * 9..3 * BYTES).contains(&growth), "{growth}");
     }
 
     #[test]
-    fn what_does_not_fit_is_refused_with_both_figures_and_the_flags_that_help() {
+    fn oversized_trial_is_rejected_with_both_sizes_and_the_flags() {
         assert!(
             check_room(9, Some(9), "disk", "--size").is_ok() && check_room(u64::MAX, None, "disk", "--size").is_ok()
         );
         let refused = check_room(3 << 20, Some((2 << 20) - 1), "disk", "--size").unwrap_err();
         assert!(refused.is_usage());
-        assert_eq!(refused.to_string(), "--size: the trial takes 3 MiB, but only 2 MiB of disk are available");
+        assert_eq!(refused.to_string(), "--size: the trial needs 3 MiB, but only 2 MiB of disk are available");
         assert!(check_memory(1, "--size").is_ok());
     }
 
     #[test]
-    fn huge_pages_are_counted_in_the_mappings_that_hold_the_memory() {
+    fn huge_pages_are_counted_in_the_mappings_of_the_memory() {
         let smaps = "7f0000000000-7f0000400000 rw-p 00000000 00:00 0\nRss: 4096 kB\nAnonHugePages:      4096 kB\n\
                      7f0000400000-7f0000600000 rw-p 00000000 00:00 0 [heap]\nAnonHugePages:      2048 kB\n\
                      7f0000600000-7f0000601000 rw-p 00000000 00:00 0\nAnonHugePages:         0 kB\n";
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn cache_sizes_read_as_sysfs_writes_them() {
+    fn size_parses_the_format_of_sysfs() {
         assert_eq!(size("48K"), Some(48 << 10));
         assert_eq!(size("32768K"), Some(32 << 20));
         assert_eq!(size("1M"), Some(1 << 20));

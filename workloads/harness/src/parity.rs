@@ -1,4 +1,4 @@
-//! A strong digest of the outputs: arms that disagree are wrong before they are slow.
+//! Cryptographic digest of the outputs, to detect arms with different outputs.
 
 /// A running BLAKE3 digest over outputs.
 #[derive(Debug, Clone, Default)]
@@ -8,25 +8,25 @@ pub struct Digest {
 }
 
 impl Digest {
-    /// Of nothing yet.
+    /// Creates the digest of no outputs.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds one output. Outputs of one kernel have one length, so that they need no separator.
+    /// Adds one output. All outputs of a kernel have the same length, so that no separator is needed.
     pub fn add(&mut self, output: &[u8]) {
         self.hasher.update(output);
         self.items += 1;
     }
 
-    /// How many outputs were added.
+    /// Number of outputs added.
     #[must_use]
     pub fn items(&self) -> u64 {
         self.items
     }
 
-    /// The digest so far, in lower-case hexadecimal digits.
+    /// The current digest in lower-case hexadecimal digits.
     #[must_use]
     pub fn hex(&self) -> String {
         self.hasher.finalize().to_hex().to_string()

@@ -1,13 +1,13 @@
-//! Several ways to do the same, of which a CPU has some: one is chosen by its name, and never silently another.
+//! Selection of an implementation by name, without silent fallback.
 
 use std::fmt;
 
 use crate::flags;
 
-/// The name of the wish for the best there is.
+/// Name that selects the best implementation.
 const AUTO: &str = "auto";
 
-/// The CPU does not have the way that was asked for.
+/// The requested implementation is not supported by this CPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unavailable {
     name: &'static str,
@@ -16,17 +16,17 @@ pub struct Unavailable {
 
 impl fmt::Display for Unavailable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "this CPU does not have {}; it has {}", self.name, self.has.join(", "))
+        write!(f, "this CPU does not support {}; supported are {}", self.name, self.has.join(", "))
     }
 }
 
 impl std::error::Error for Unavailable {}
 
-/// The way that has the name of `wish` among `choices`, or the last of `available`, the best, if that is `auto`.
+/// Selects the implementation named by `wish` among `choices`, or the last (best) of `available` for `auto`.
 ///
 /// # Errors
 ///
-/// When it is not available.
+/// If it is not available.
 pub fn select<W: PartialEq, T: Copy>(
     wish: W,
     choices: &[(&'static str, W)],
@@ -43,10 +43,10 @@ mod tests {
     use super::select;
 
     #[test]
-    fn auto_is_the_last_and_what_is_not_there_is_refused_with_what_is() {
+    fn auto_is_the_last_and_an_unavailable_choice_lists_the_available_ones() {
         let choices = [("auto", 0), ("plain", 1), ("wide", 2)];
         let pick = |wish| select(wish, &choices, &["plain", "wider"], |way| way);
         assert_eq!((pick(0), pick(1)), (Ok("wider"), Ok("plain")));
-        assert_eq!(pick(2).unwrap_err().to_string(), "this CPU does not have wide; it has plain, wider");
+        assert_eq!(pick(2).unwrap_err().to_string(), "this CPU does not support wide; supported are plain, wider");
     }
 }

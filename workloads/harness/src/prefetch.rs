@@ -1,6 +1,6 @@
-//! Asking for memory before it is needed.
+//! Memory prefetching.
 
-/// A prefetch of one cache line, with the hint that names the cache on each architecture.
+/// Defines a prefetch of one cache line, with each architecture's hint for the cache level.
 macro_rules! prefetch {
     ($(#[$doc:meta])* $name:ident, $x86:ident, $arm:literal) => {
         $(#[$doc])*
@@ -24,20 +24,20 @@ macro_rules! prefetch {
 }
 
 prefetch!(
-    /// Asks for the cache line at `address`, which may be any address.
+    /// Prefetches the cache line at `address`, which may be any address.
     line, _MM_HINT_T0, "prfm pldl1keep, [{}]"
 );
 prefetch!(
-    /// Asks for the cache line at `address`, which may be any address, and leaves the first-level cache to what is in use.
+    /// Prefetches the cache line at `address`, which may be any address, into the second-level cache only.
     line_into_second_level, _MM_HINT_T1, "prfm pldl2keep, [{}]"
 );
 
-/// Who has the lines ready of memory that is read in order, and once.
+/// Prefetcher for memory that is read once and in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InOrder {
-    /// Who is faster on this CPU.
+    /// The faster one on this CPU.
     Auto,
-    /// The program, which asks for them ahead.
+    /// Software prefetching.
     Software,
     /// The CPU's own prefetchers.
     Hardware,
@@ -50,8 +50,9 @@ crate::choices!(InOrder {
 });
 
 impl InOrder {
-    /// The same without `Auto`. On AMD's Zen 4 asking ahead keeps the CPU's own prefetchers from running ahead: 64 MiB of rows took 2.1 ms
-    /// in place of 1.7. On Intel's Xeon of 2023 rows asked for are read as fast as a probe reads that does nothing else.
+    /// Resolves `Auto`. On AMD's Zen 4 software prefetches disturb the CPU's own prefetchers: 64 MiB of rows took 2.1
+    /// ms instead of 1.7. On Intel's Xeon of 2023 rows with software prefetches are read at the speed of the bandwidth
+    /// probe.
     #[must_use]
     pub fn selected(self) -> Self {
         match self {
@@ -64,7 +65,7 @@ impl InOrder {
 
 #[cfg(target_arch = "x86_64")]
 fn is_amd_with_avx512() -> bool {
-    // First, and where it is so only: Miri has no AVX-512, and cannot ask who made the CPU.
+    // Checked first and only in this case, because Miri has no AVX-512 and does not support the CPU vendor query.
     is_x86_feature_detected!("avx512f") && {
         let vendor = std::arch::x86_64::__cpuid(0);
         [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes).as_flattened() == b"AuthenticAMD"
@@ -76,10 +77,10 @@ fn is_amd_with_avx512() -> bool {
     false
 }
 
-/// Bytes of a cache line.
+/// Bytes per cache line.
 const LINE: usize = 64;
 
-/// Asks for every cache line that holds a part of `memory`: one more than fit into it, where it does not begin with a line.
+/// Prefetches every cache line of `memory`, including a partial first and last one.
 #[inline(always)]
 pub fn lines<T>(memory: &[T]) {
     let bytes = memory.as_ptr().cast::<u8>();
@@ -88,7 +89,7 @@ pub fn lines<T>(memory: &[T]) {
     }
 }
 
-/// How far from `start` one byte of every cache line is that the next `length` bytes lie in.
+/// Offsets from `start` of one byte per cache line in the next `length` bytes.
 #[inline(always)]
 fn offsets(start: usize, length: usize) -> impl Iterator<Item = usize> {
     let first = (length > 0).then_some(0);
@@ -100,7 +101,7 @@ mod tests {
     use super::{InOrder, LINE, offsets};
 
     #[test]
-    fn one_of_the_two_is_selected_and_what_was_asked_for_stays() {
+    fn auto_is_resolved_and_other_choices_are_unchanged() {
         assert_ne!(InOrder::Auto.selected(), InOrder::Auto);
         for given in [InOrder::Software, InOrder::Hardware] {
             assert_eq!(given.selected(), given);
@@ -108,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_is_asked_for_once_wherever_memory_begins() {
+    fn every_line_is_prefetched_once_for_any_alignment() {
         for start in 1000..1000 + 2 * LINE {
             for length in 0..4 * LINE {
                 let asked: Vec<_> = offsets(start, length).map(|offset| (start + offset) / LINE).collect();

@@ -1,4 +1,4 @@
-//! The frame of a kernel's program: its commands, its exit codes, and where its messages go.
+//! The `main` of a kernel: commands, exit codes and messages.
 
 use std::process::ExitCode;
 
@@ -6,14 +6,14 @@ use crate::failure::Failure;
 use crate::flags::USAGE;
 use crate::report::Report;
 
-/// What is left of the command line after the command.
+/// The arguments after the command.
 pub type Arguments = std::vec::IntoIter<String>;
 
-/// A command that only this kernel has, by its name.
+/// An additional command of a kernel, with its name.
 pub type Command<'a> = (&'a str, &'a dyn Fn(Arguments) -> Result<(), Failure>);
 
-/// The program of a kernel: `run` measures a trial, whose result is printed; `others` are what it has beside this. The help is the answer
-/// to every other command.
+/// Runs a kernel's program. `run` measures a trial and returns the result to print; `others` are additional commands.
+/// Any other command prints the help.
 pub fn trials(help: &str, run: impl Fn(Arguments) -> Result<Report, Failure>, others: &[Command<'_>]) -> ExitCode {
     let run = |arguments| Ok(run(arguments)?.print()?);
     let commands: Vec<Command<'_>> = [("run", &run as _)].into_iter().chain(others.iter().copied()).collect();
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_gets_what_follows_it_and_an_unknown_one_the_help() {
+    fn command_gets_its_arguments_and_an_unknown_one_prints_the_help() {
         let it = |rest: Arguments| match rest.len() {
             0 => Ok(()),
             1 => Err(Failure::usage(format_args!("{rest:?}: it takes nothing"))),

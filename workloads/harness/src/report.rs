@@ -1,4 +1,4 @@
-//! The one JSON object that a trial prints.
+//! The JSON object that a trial prints.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -13,12 +13,12 @@ pub use assay_schema::result::Scalar as Fact;
 use crate::ceiling::Limit;
 use crate::{Digest, Histogram, Phases, Quantity, Unit};
 
-/// A result under construction. What is not added is not reported.
+/// Builder of a result. Only added fields are reported.
 #[derive(Debug, Clone)]
 pub struct Report(Record);
 
 impl Report {
-    /// A report of the workload `name`, built from `version`.
+    /// Creates a report of the workload `name` at `version`.
     #[must_use]
     pub fn new(name: &str, version: &str) -> Self {
         Self(Record {
@@ -33,36 +33,36 @@ impl Report {
         })
     }
 
-    /// A fact about how the program was built.
+    /// Adds a property of the build.
     pub fn build(&mut self, key: &str, value: impl Into<String>) -> &mut Self {
         self.0.workload.build.get_or_insert_default().insert(key.to_owned(), value.into());
         self
     }
 
-    /// The facts that every Rust kernel has about how it was built.
+    /// Adds the build properties that all Rust kernels have.
     pub fn built(&mut self) -> &mut Self {
         self.build("profile", if cfg!(debug_assertions) { "debug" } else { "release" })
             .build("targetArch", std::env::consts::ARCH)
             .build("linkage", if cfg!(target_feature = "crt-static") { "static" } else { "dynamic" })
     }
 
-    /// What a knob really did.
+    /// Adds the effective value of a parameter.
     pub fn effective(&mut self, key: &str, value: impl Into<Fact>) -> &mut Self {
         self.0.effective.get_or_insert_default().insert(key.to_owned(), value.into());
         self
     }
 
-    /// A metric with every observation, in order.
+    /// Adds a metric with all observations, in order.
     pub fn samples(&mut self, name: &str, unit: Unit, samples: &[f64]) -> &mut Self {
         self.metric(name, unit, Reading::Samples(samples.to_vec()))
     }
 
-    /// A metric with a histogram of its observations.
+    /// Adds a metric with a histogram of its observations.
     pub fn histogram(&mut self, name: &str, unit: Unit, histogram: &Histogram) -> &mut Self {
         self.metric(name, unit, Reading::Histogram(histogram.encode()))
     }
 
-    /// A metric with one value.
+    /// Adds a metric with one value.
     pub fn value(&mut self, name: &str, quantity: Quantity) -> &mut Self {
         self.metric(name, quantity.unit, Reading::Value(quantity.value))
     }
@@ -72,7 +72,7 @@ impl Report {
         self
     }
 
-    /// The named parts of the measured region.
+    /// Adds the phases of the measured region.
     pub fn phases(&mut self, phases: &Phases) -> &mut Self {
         let all = phases.iter().filter(|(_, samples)| !samples.is_empty());
         let all: Vec<_> =
@@ -81,22 +81,23 @@ impl Report {
         self
     }
 
-    /// Work done per trial.
+    /// Adds an amount of work per trial.
     pub fn counter(&mut self, name: &str, quantity: Quantity) -> &mut Self {
         let written = Written { unit: quantity.unit.name().to_owned(), value: quantity.value };
         self.0.counters.get_or_insert_default().insert(name.to_owned(), written);
         self
     }
 
-    /// The digest of the outputs.
+    /// Adds the digest of the outputs.
     pub fn parity(&mut self, digest: &Digest) -> &mut Self {
         let (digest, items) = (digest.hex(), digest.items());
         self.0.parity = Some(Parity { algorithm: ParityAlgorithm::Blake3, digest, items });
         self
     }
 
-    /// A physical limit, and what the workload achieved against it in the same unit, if it did. The share is a metric too, `aesRateShare`
-    /// of `aesRate`: a template that names it can ask for its interval and judge it.
+    /// Adds a hardware limit and, if measured, the figure that the workload achieved against it, in the same unit. The
+    /// ratio is also added as a metric, `aesRateShare` of `aesRate`, so that a template can request its interval and
+    /// gate on it.
     pub fn ceiling(&mut self, name: &str, limit: impl Into<Limit>, achieved: Option<f64>) -> &mut Self {
         let limit = limit.into();
         if let Some(achieved) = achieved {
@@ -114,11 +115,11 @@ impl Report {
         self
     }
 
-    /// The result as one line of JSON.
+    /// Encodes the result as one line of JSON.
     ///
     /// # Errors
     ///
-    /// When it breaks a rule of the schema, e.g. a metric that is not a number.
+    /// If it violates the schema, e.g. by a NaN metric.
     pub fn to_json(&self) -> Result<String, Violation> {
         self.finite()?;
         self.0.check()?;
@@ -129,7 +130,7 @@ impl Report {
     ///
     /// # Errors
     ///
-    /// When it breaks a rule of the schema or standard output is gone.
+    /// If it violates the schema or standard output is closed.
     pub fn print(&self) -> io::Result<()> {
         let json = self.to_json().map_err(|v| io::Error::other(format!("the result's {}: {}", v.field, v.problem)))?;
         let mut out = io::stdout().lock();
@@ -137,7 +138,7 @@ impl Report {
         out.flush()
     }
 
-    /// JSON has no infinities and no NaN; a figure that is one of them is a mistake, not an absence.
+    /// JSON cannot represent infinities and NaN. Such a figure is an error and is not omitted.
     fn finite(&self) -> Result<(), Violation> {
         let mut figures: Vec<(String, f64)> = Vec::new();
         for (name, metric) in &self.0.metrics {

@@ -1,6 +1,6 @@
-//! Units, so that no figure travels without one.
+//! Units, which every figure must have.
 
-/// The unit of a figure, written the way UCUM writes it.
+/// The unit of a figure in UCUM notation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unit(&'static str);
 
@@ -9,30 +9,30 @@ impl Unit {
     pub const SECONDS: Self = Self("s");
     /// Bytes.
     pub const BYTES: Self = Self("By");
-    /// Bytes per second: 10^9 of them are a GB/s, not a GiB/s.
+    /// Bytes per second; 10^9 of them are a GB/s, not a GiB/s.
     pub const BYTES_PER_SECOND: Self = Self("By/s");
-    /// A plain count.
+    /// A dimensionless count.
     pub const ONE: Self = Self("1");
 
-    /// A unit of the kernel's own, e.g. `queries/s`.
+    /// A custom unit, e.g. `queries/s`.
     ///
     /// # Panics
     ///
-    /// When the name is empty or longer than the 32 bytes the schema allows.
+    /// If the name is empty or exceeds the schema's 32 bytes.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
         assert!(!name.is_empty() && name.len() <= 32, "a unit has 1 to 32 characters");
         Self(name)
     }
 
-    /// How the unit is written.
+    /// The unit's notation.
     #[must_use]
     pub const fn name(self) -> &'static str {
         self.0
     }
 }
 
-/// A value and its unit.
+/// A value with its unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quantity {
     /// The value.

@@ -1,4 +1,4 @@
-//! What the harness prints is what the schema allows.
+//! Reports of the harness conform to the schema.
 
 use assay_harness::report::Fact;
 use assay_harness::{Digest, Histogram, Phases, Quantity, Report, Unit};
@@ -32,7 +32,7 @@ fn full_report() -> Report {
 }
 
 #[test]
-fn a_full_report_keeps_to_the_schema() {
+fn full_report_conforms_to_the_schema() {
     let schema: Value = serde_json::from_str(assay_schema::RESULT_SCHEMA).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let json: Value = serde_json::from_str(&full_report().to_json().unwrap()).unwrap();
@@ -41,7 +41,7 @@ fn a_full_report_keeps_to_the_schema() {
 }
 
 #[test]
-fn what_was_not_added_is_not_there() {
+fn absent_fields_are_omitted() {
     let mut report = Report::new("kernel", "0.1.0");
     report.value("throughput", Quantity::count(1));
     let json: Value = serde_json::from_str(&report.to_json().unwrap()).unwrap();
@@ -51,7 +51,7 @@ fn what_was_not_added_is_not_there() {
 }
 
 #[test]
-fn a_ceiling_without_an_achievement_has_none_and_no_share() {
+fn ceiling_without_achievement_has_no_share() {
     let json: Value = serde_json::from_str(&full_report().to_json().unwrap()).unwrap();
     assert!(json["ceilings"][1].get("achieved").is_none());
     assert!(json["metrics"].get("aesRateShare").is_none());
@@ -59,7 +59,7 @@ fn a_ceiling_without_an_achievement_has_none_and_no_share() {
 }
 
 #[test]
-fn figures_that_are_no_numbers_are_refused() {
+fn non_finite_figures_are_rejected() {
     for value in [f64::NAN, f64::INFINITY] {
         let mut report = full_report();
         report.value("speed", Quantity::new(value, Unit::ONE));
@@ -68,7 +68,7 @@ fn figures_that_are_no_numbers_are_refused() {
 }
 
 #[test]
-fn a_report_without_metrics_or_with_a_bad_name_is_refused() {
+fn report_without_metrics_or_with_an_invalid_name_is_rejected() {
     assert!(Report::new("kernel", "0.1.0").to_json().is_err());
     let mut report = full_report();
     report.value("Bad name", Quantity::count(1));

@@ -9,6 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/report/html"
+	"assay.dev/assay/operator/internal/store"
 )
 
 func newReportCommand() *cobra.Command {
@@ -26,7 +27,7 @@ func newReportCommand() *cobra.Command {
 
 // reportSize renders the report of a ledger's newest wave anew, so that it is this version's.
 func reportSize(ctx context.Context, folder string) (calibrate.Figure, error) {
-	store, err := ledger.OpenFolder(ctx, folder)
+	store, err := store.OpenFolder(ctx, folder)
 	if err != nil {
 		return calibrate.Figure{}, err
 	}

@@ -25,8 +25,8 @@ const (
 )
 
 // decidedWithout is what a pass of the controller does beside.
-const decidedWithout = "deciding alone, of what was observed already: without reading leases, nodes, pods and ledgers, and without the " +
-	"search for what the holder of each node still runs there"
+const decidedWithout = "decisions alone, from state observed before, without reading leases, nodes, pods and ledgers, and without the " +
+	"search for pods of the holder of each node"
 
 // decideWaiting is the time that deciding takes in ten seconds while a thousand runs wait.
 func decideWaiting() (calibrate.Figure, error) {

@@ -17,6 +17,7 @@ import (
 	"assay.dev/assay/operator/internal/noise"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // busyFile lies beside a ledger and records when which neighbour was at work.
@@ -219,7 +220,7 @@ func at(shares []float64, level float64) string {
 }
 
 func attemptsOf(ctx context.Context, folder string) ([]*record.Attempt, error) {
-	store, err := ledger.OpenFolder(ctx, folder)
+	store, err := store.OpenFolder(ctx, folder)
 	if err != nil {
 		return nil, err
 	}

@@ -23,9 +23,9 @@ import (
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
-	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/manifest"
 	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // nightsOptions are series that are measured on this machine, in which changes of known sizes are put.
@@ -217,7 +217,7 @@ func (o *nightsOptions) onThisMachine(ctx context.Context, s *nightSeries, night
 
 // read finds what the history says after a night: whether it gave a point, and which changes were confirmed by then.
 func (s *nightSeries) read(ctx context.Context, night int) error {
-	store, err := ledger.OpenFolder(ctx, s.history())
+	store, err := store.OpenFolder(ctx, s.history())
 	if err != nil {
 		return err
 	}

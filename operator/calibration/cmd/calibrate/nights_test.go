@@ -18,15 +18,15 @@ import (
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/history/watch"
-	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/manifest"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // pretend is a machine that measures a night as exactly as its error says, and a schedule that confirms as assay run --confirm does.
 func pretend(random *rand.Rand, policy watch.Policy) func(context.Context, *nightSeries, int) ([]byte, error) {
 	return func(ctx context.Context, s *nightSeries, night int) ([]byte, error) {
-		store, err := ledger.Open(ctx, ledger.FolderURL(s.history()), ledger.Options{})
+		store, err := store.Open(ctx, store.FolderURL(s.history()), store.Options{})
 		if err != nil {
 			return nil, err
 		}

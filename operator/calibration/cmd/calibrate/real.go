@@ -25,6 +25,7 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/manifest"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 type realOptions struct {
@@ -264,7 +265,7 @@ func (o *realOptions) run(ctx context.Context, row *calibrate.RealTally, seed in
 
 // readJudged is what the ledger of a run in a folder says, and its attempts.
 func readJudged(ctx context.Context, folder string) (*analysis.Analysis, []record.Attempt, error) {
-	store, err := ledger.OpenFolder(ctx, folder)
+	store, err := store.OpenFolder(ctx, folder)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -17,9 +17,9 @@ import (
 	"assay.dev/assay/operator/calibration/calibrate"
 	"assay.dev/assay/operator/internal/executor/argo"
 	"assay.dev/assay/operator/internal/fixture"
-	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // analyzedWithout is what a run on a cluster has that the ledger and the command here do not.
@@ -41,7 +41,7 @@ func analyzeCost(ctx context.Context, binDir, words string, attempts, times int)
 	memory := calibrate.Figure{Figure: "analyze." + words + "_mib", Unit: "MiB", Samples: times}
 	var cpu float64
 	for i := range times {
-		took, err := run(ctx, filepath.Join(binDir, "assay"), "analyze", "--ledger", ledger.FolderURL(folder))
+		took, err := run(ctx, filepath.Join(binDir, "assay"), "analyze", "--ledger", store.FolderURL(folder))
 		if err != nil {
 			return nil, err
 		}

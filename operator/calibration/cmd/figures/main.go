@@ -20,6 +20,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/store"
 )
 
 func main() {
@@ -162,7 +163,7 @@ func (o *options) execute(ctx context.Context, file, folder string, stderr io.Wr
 
 // judged is the run in a folder with its newest analysis.
 func judged(ctx context.Context, folder string) (*experiment.Experiment, *analysis.Analysis, error) {
-	store, err := ledger.OpenFolder(ctx, folder)
+	store, err := store.OpenFolder(ctx, folder)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // Edit changes the experiment, and the digest that names it everywhere.
@@ -65,8 +66,8 @@ func (l *folderLedger) ByHand() {
 }
 
 // Open reads the experiment as assay analyze does.
-func (l *folderLedger) Open() (ledger.Store, error) {
-	store, err := ledger.Open(context.Background(), ledger.FolderURL(l.Folder), ledger.Options{})
+func (l *folderLedger) Open() (store.Store, error) {
+	store, err := store.Open(context.Background(), store.FolderURL(l.Folder), store.Options{})
 	if err != nil {
 		l.T.Fatal(err)
 	}
@@ -143,7 +144,7 @@ func (l *folderLedger) Replace(key, from, to string) {
 // Analyze judges the ledger, and leaves the seal as assay analyze --write does.
 func (l *folderLedger) Analyze() *analysis.Analysis {
 	ctx := context.Background()
-	store, err := ledger.Open(ctx, ledger.FolderURL(l.Folder), ledger.Options{})
+	store, err := store.Open(ctx, store.FolderURL(l.Folder), store.Options{})
 	if err != nil {
 		l.T.Fatal(err)
 	}

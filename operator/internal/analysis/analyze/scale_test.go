@@ -17,6 +17,7 @@ import (
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // ledgerOfTenThousand names, in the child process, the ledger to judge.
@@ -39,7 +40,7 @@ func TestTenThousandAttempts(t *testing.T) {
 	attempts := writeLedger(t, folder, 10000)
 
 	child := exec.Command(os.Args[0], "-test.run", "^TestTenThousandAttempts$")
-	child.Env = append(os.Environ(), ledgerOfTenThousand+"="+ledger.FolderURL(folder), "GOMAXPROCS=1")
+	child.Env = append(os.Environ(), ledgerOfTenThousand+"="+store.FolderURL(folder), "GOMAXPROCS=1")
 	started := time.Now()
 	if output, err := child.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, output)
@@ -90,7 +91,7 @@ func TestBlocksBeyondFourDigits(t *testing.T) {
 	}
 	folder := t.TempDir()
 	writeObjects(t, folder, exp, waves, attempts)
-	store, err := ledger.Open(t.Context(), ledger.FolderURL(folder), ledger.Options{})
+	store, err := store.Open(t.Context(), store.FolderURL(folder), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +151,7 @@ func writeObjects(t *testing.T, folder string, exp *experiment.Experiment, waves
 
 func judgeLedger(t *testing.T, url string) {
 	ctx := context.Background()
-	store, err := ledger.Open(ctx, url, ledger.Options{})
+	store, err := store.Open(ctx, url, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +178,7 @@ func TestHandWrittenLedger(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := context.Background()
-	store, err := ledger.Open(ctx, ledger.FolderURL(folder), ledger.Options{})
+	store, err := store.Open(ctx, store.FolderURL(folder), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,6 +31,7 @@ func speeds(single, batch map[string]float64) func(record.Point, string) float64
 
 // Candidates are compared in what their own gates look at, and where that is the same figure.
 func TestTheBestIsSoInWhatItsGatesLookAt(t *testing.T) {
+	t.Parallel()
 	// In batches m4r is the faster one, at single queries naive.
 	turning := speeds(map[string]float64{"loop": 1, "fused-naive": 2.2, "fused-m4r": 2, "third": 2},
 		map[string]float64{"loop": 1, "fused-naive": 2, "fused-m4r": 2.2, "third": 2})
@@ -73,6 +74,9 @@ func TestTheBestIsSoInWhatItsGatesLookAt(t *testing.T) {
 			spoil: func(a *record.Attempt) { lost(a, "fused-m4r", "w000-b0000"); lost(a, "fused-naive", "w000-b0001") },
 		},
 	} {
+		if testing.Short() && fixture.OmittedInShortForm(name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			blocks := c.blocks
 			if blocks == 0 {
@@ -99,6 +103,7 @@ func TestTheBestIsSoInWhatItsGatesLookAt(t *testing.T) {
 
 // Each further candidate is a chance more to be ahead of another one by accident.
 func TestTheBestIsAheadBeyondTheChancesItHad(t *testing.T) {
+	t.Parallel()
 	all := map[string]float64{"loop": 1, "third": 2, "fused-naive": 2, "fused-m4r": 2.062}
 	machine := fixture.Machine{Seed: 3, Noise: fixture.Noise{Block: 0.02, Trial: 0.02, Sample: 0.01}, Seconds: speeds(all, all)}
 	for name, c := range map[string]struct {
@@ -122,6 +127,7 @@ func TestTheBestIsAheadBeyondTheChancesItHad(t *testing.T) {
 
 // A count of which one trial has none is compared by means, and the one with fewer is the best all the same.
 func TestTheBestIsSoInCountsOfWhichSomeAreZero(t *testing.T) {
+	t.Parallel()
 	for name, zero := range map[string]int{"every trial has some": -1, "one trial has none": 5} {
 		t.Run(name, func(t *testing.T) {
 			l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, silent(assayv1alpha1.Gate{

@@ -19,6 +19,7 @@ import (
 // A figure exactly at its bound is at its bound, whatever sums, logarithms and decimals do to it, and however many others are as well: of
 // what does not spread nothing is left to chance.
 func TestAFigureExactlyAtItsBoundHolds(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 1))
 	figures := 300
 	if testing.Short() {
@@ -61,6 +62,7 @@ func TestAFigureExactlyAtItsBoundHolds(t *testing.T) {
 }
 
 func TestABoundOnAMeanIsHeldAgainstTheArithmeticMean(t *testing.T) {
+	t.Parallel()
 	l := analyzed.SimulatePair(t, 1, func(spec *fixture.RunSpec) {
 		spec.Gates = []assayv1alpha1.Gate{{Name: "mean", Metric: "time", Op: assayv1alpha1.AtMost, Bound: "20ms"}}
 	})
@@ -79,6 +81,7 @@ func TestABoundOnAMeanIsHeldAgainstTheArithmeticMean(t *testing.T) {
 }
 
 func TestAGateThatRewardsTheWorseDirectionJudgesNothing(t *testing.T) {
+	t.Parallel()
 	l := analyzed.SimulatePair(t, 1.2, nil)
 	l.Exp.Plan.Gates[0].Op = experiment.RatioAtLeast
 	if got := l.Analyze(); got.Gates[0].Outcome != fixture.Invalid || got.Verdict != fixture.Invalid {

@@ -22,6 +22,7 @@ import (
 // A ledger from which something is left out, or in which something is called what it is not, would choose what is judged: it is named, and
 // decides nothing.
 func TestALedgerThatChoosesWhatIsJudgedDecidesNothing(t *testing.T) {
+	t.Parallel()
 	without := func(numbers ...int) func(*testing.T, *analyzed.Run) {
 		return func(t *testing.T, l *analyzed.Run) {
 			l.Retain(func(a record.Attempt) bool { return !slices.Contains(numbers, fixture.BlockNumber(t, &a)) })
@@ -117,6 +118,7 @@ func TestALedgerThatChoosesWhatIsJudgedDecidesNothing(t *testing.T) {
 
 // What ran is an order, whatever the design names: where one arm always comes first, what the first place does looks like the arm.
 func TestTheOrderThatRanIsJudgedNotTheOneThatIsNamed(t *testing.T) {
+	t.Parallel()
 	places := func(of func(block int) []int, planned bool, order assayv1alpha1.Order) *analysis.Analysis {
 		l := analyzed.SimulatePair(t, 1, func(spec *fixture.RunSpec) { spec.Design.Order = order })
 		for i := range l.Waves[0].Blocks {
@@ -166,6 +168,7 @@ func TestTheOrderThatRanIsJudgedNotTheOneThatIsNamed(t *testing.T) {
 
 // A trial that gives fewer samples than its parameter fixes left some out, and slow ones are those that a program would.
 func TestSamplesThatAreLeftOutAreALoss(t *testing.T) {
+	t.Parallel()
 	gate := assayv1alpha1.Gate{Name: "tail", Metric: "latency", Statistic: "p95", At: fixture.At8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05",
 		Candidate: "fused-m4r"}
 	for name, c := range map[string]struct {
@@ -186,6 +189,9 @@ func TestSamplesThatAreLeftOutAreALoss(t *testing.T) {
 			latency.Samples = latency.Samples[1:]
 		}, fixture.Inconclusive, "the baseline does not complete"},
 	} {
+		if testing.Short() && fixture.OmittedInShortForm(name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			l := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.2)}, fixture.WithGates(gate))
 			c.spoil(l)
@@ -200,6 +206,7 @@ func TestSamplesThatAreLeftOutAreALoss(t *testing.T) {
 // Where a trial's samples come from must not depend on its arm: one number in place of all is what the program made of them, and an arm
 // whose own number of samples nobody keeps to may leave out any.
 func TestArmsWhoseFiguresAreMadeOfOtherSamplesAreNotCompared(t *testing.T) {
+	t.Parallel()
 	gate := assayv1alpha1.Gate{Name: "gain", Metric: "latency", At: fixture.At8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05", Candidate: "fused-m4r"}
 	aggregated := func(a *record.Attempt) {
 		latency := a.Result.Metrics["latency"]
@@ -246,6 +253,9 @@ func TestArmsWhoseFiguresAreMadeOfOtherSamplesAreNotCompared(t *testing.T) {
 			})
 		}, fixture.Go, ""},
 	} {
+		if testing.Short() && fixture.OmittedInShortForm(name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			l := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.2)}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
 				fixture.WithGates(gate)(spec, template)
@@ -266,6 +276,7 @@ func TestArmsWhoseFiguresAreMadeOfOtherSamplesAreNotCompared(t *testing.T) {
 
 // What failed did fail, also where it is not what is compared: in an execution that does not count, or while warming up.
 func TestFailuresOutsideOfWhatIsComparedAreLosses(t *testing.T) {
+	t.Parallel()
 	crash := func(a *record.Attempt) {
 		a.Outcome, a.ExitCode, a.Signal, a.Result = record.Failed, nil, ptr.To(11), nil
 	}
@@ -341,6 +352,7 @@ func TestFailuresOutsideOfWhatIsComparedAreLosses(t *testing.T) {
 
 // A load of a search is judged as a gate is, by every finding that takes a decision from one.
 func TestASearchIsDoubtedByWhatDoubtsAGate(t *testing.T) {
+	t.Parallel()
 	capacity := map[string]float64{"loop": 300, "fused-m4r": 700}
 	seen := 0
 	for name, c := range map[string]struct {
@@ -367,6 +379,9 @@ func TestASearchIsDoubtedByWhatDoubtsAGate(t *testing.T) {
 			}, map[string]string{"loop": "200", "fused-m4r": "200"},
 		},
 	} {
+		if testing.Short() && fixture.OmittedInShortForm(name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			exp := searchExperiment(t, c.edit)
 			found := searchTo(t, exp, fixture.Machine{Seconds: served(capacity), Noise: fixture.QuietNoise}, c.damage)
@@ -381,6 +396,7 @@ func TestASearchIsDoubtedByWhatDoubtsAGate(t *testing.T) {
 
 // The best of several is an answer as a gate's is: it holds with the trials that noise limits leave out, and of arms that lost alike.
 func TestTheBestIsDoubtedByWhatDoubtsAGate(t *testing.T) {
+	t.Parallel()
 	// Both candidates are far faster than the loop, and fused-m4r is a tenth faster than fused-naive.
 	seconds := func(point record.Point, arm string) float64 {
 		return fixture.ScanSeconds(point, "loop") / map[string]float64{"loop": 1, "fused-naive": 2, "fused-m4r": 2.2}[arm]
@@ -459,6 +475,9 @@ func TestTheBestIsDoubtedByWhatDoubtsAGate(t *testing.T) {
 			slower(func(block int) bool { return block%2 == 0 }), percentile, []string{"fused-m4r"},
 		},
 	} {
+		if testing.Short() && fixture.OmittedInShortForm(name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			l := analyzed.SimulateScan(t, 12, machine, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
 				fixture.WithGates(fixture.GainAt8("1.1"))(spec, template)

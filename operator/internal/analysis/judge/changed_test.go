@@ -14,6 +14,7 @@ import (
 )
 
 func TestAnArmThatChangedDuringTheRunIsInvalid(t *testing.T) {
+	t.Parallel()
 	relative := assayv1alpha1.Gate{Name: "relative", Metric: "throughput", At: fixture.At8, Op: assayv1alpha1.RatioAtLeast, Bound: "1.5"}
 	absolute := assayv1alpha1.Gate{Name: "absolute", Metric: "latency", Op: assayv1alpha1.AtMost, Bound: "1s"}
 	from := func(arm string) func(*record.Attempt) bool {
@@ -76,6 +77,9 @@ func TestAnArmThatChangedDuringTheRunIsInvalid(t *testing.T) {
 		},
 	}
 	for name, tc := range cases {
+		if testing.Short() && fixture.OmittedInShortForm(name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, fixture.WithGates(relative, absolute))
 			all := func(*record.Attempt) bool { return true }

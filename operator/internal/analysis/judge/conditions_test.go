@@ -91,6 +91,7 @@ func recorded() map[string][2]any {
 // Arms that were measured differently are not compared, whatever the difference: in every field that says how, if one arm has another value
 // in all of its trials or in half of them. Where all arms have the same, or blocks differ and their trials do not, it decides nothing.
 func TestArmsThatWereMeasuredDifferentlyAreNotCompared(t *testing.T) {
+	t.Parallel()
 	fields := recorded()
 	if len(fields) < len(record.HardKeys)+10 {
 		t.Fatalf("only %d fields", len(fields))
@@ -160,6 +161,7 @@ var changes = []string{"lease.node", "lease.token", "environment.soft.bootId", "
 // A verdict is not that of the environment that most trials happened to have: where more than a tenth of the blocks had another one, it
 // holds in both or it does not stand.
 func TestNoVerdictHangsOnWhichEnvironmentMostTrialsHad(t *testing.T) {
+	t.Parallel()
 	ratio := func(*fixture.RunSpec) {}
 	level := func(spec *fixture.RunSpec) {
 		spec.Gates = []assayv1alpha1.Gate{{Name: "fast", Metric: "time", Op: assayv1alpha1.AtMost, Bound: "1.05s"}}

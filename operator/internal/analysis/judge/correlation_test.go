@@ -20,6 +20,7 @@ import (
 // A correlation that is declared is allowed for, whatever blocks are left and wherever they ran, or nothing is decided: where nothing
 // differs, hardly a run says that it does.
 func TestADeclaredCorrelationIsAllowedForOrNothingIsDecided(t *testing.T) {
+	t.Parallel()
 	node := func(of func(number int) int) func(*testing.T, *record.Attempt) {
 		return func(t *testing.T, a *record.Attempt) {
 			a.Environment.Soft = map[string]any{"nodeName": fmt.Sprint("n", of(fixture.BlockNumber(t, a)))}
@@ -89,6 +90,7 @@ func noisyIn(block int) func(*testing.T, *record.Attempt) {
 
 // A difference that is large beside what blocks do is still found.
 func TestALargeDifferenceIsFoundUnderADeclaredCorrelation(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("statistical: runs in the long form")
 	}

@@ -18,6 +18,7 @@ import (
 
 // No arm has a gate here, but for the one that allows an arm to fail.
 func TestWhatKeepsArmsFromBeingComparedIsFoundWithoutGates(t *testing.T) {
+	t.Parallel()
 	machine := fixture.Machine{Seed: 3, Noise: fixture.QuietNoise, Seconds: fixture.ScanSeconds}
 	half := assayv1alpha1.Gate{Name: "half", Op: assayv1alpha1.Completes, Bound: "0.5", Candidate: "fused-m4r"}
 	crash := func(_ int, a *record.Attempt) { a.Outcome, a.Result = record.Failed, nil }
@@ -134,6 +135,9 @@ func TestWhatKeepsArmsFromBeingComparedIsFoundWithoutGates(t *testing.T) {
 		},
 	}
 	for name, tc := range cases {
+		if testing.Short() && fixture.OmittedInShortForm(name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			run := analyzed.SimulateScan(t, 12, machine, tc.edit)
 			if tc.tamper != nil {
@@ -154,6 +158,7 @@ func TestWhatKeepsArmsFromBeingComparedIsFoundWithoutGates(t *testing.T) {
 
 // An environment that most trials do not have is no part of a figure, and must not be what moves it.
 func TestAFigureHasWhatItIsWithOtherEnvironments(t *testing.T) {
+	t.Parallel()
 	for name, slowdown := range map[string]float64{"the same": 1, "another one": 1.5} {
 		t.Run(name, func(t *testing.T) {
 			run := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 3, Noise: fixture.QuietNoise}, fixture.OnePoint())
@@ -183,6 +188,7 @@ func TestAFigureHasWhatItIsWithOtherEnvironments(t *testing.T) {
 
 // Whoever is unlike everybody else at every point is one doubt, so that an analysis can be read.
 func TestDoubtsAreBounded(t *testing.T) {
+	t.Parallel()
 	run := analyzed.SimulateScan(t, 3, fixture.Machine{Seed: 3, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1)}, func(spec *fixture.RunSpec, _ *fixture.TemplateSpec) {
 		spec.Gates, spec.Predictions, spec.Budget.Trials = nil, nil, 10000
 		for i := range 31 {

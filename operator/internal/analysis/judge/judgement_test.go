@@ -64,6 +64,7 @@ func find(t *testing.T, candidates []analysis.Candidate, name string) analysis.C
 }
 
 func TestConfirmation(t *testing.T) {
+	t.Parallel()
 	gain := fixture.WithGates(fixture.GainAt8("1.5"))
 	parity := fixture.WithGates(assayv1alpha1.Gate{Name: "parity", At: fixture.At8, Op: assayv1alpha1.ParityEqual})
 	fast, slow := fixture.SpeedUp(1.7), fixture.SpeedUp(1.3)
@@ -118,6 +119,9 @@ func TestConfirmation(t *testing.T) {
 		},
 	}
 	for name, c := range cases {
+		if testing.Short() && fixture.OmittedInShortForm(name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			l := inWaves(t, fixture.QuietNoise, c.edit, c.phases...)
 			if c.tamper != nil {
@@ -142,6 +146,7 @@ func TestConfirmation(t *testing.T) {
 }
 
 func TestConfirmedGatesRestOnTheFreshBlocksAlone(t *testing.T) {
+	t.Parallel()
 	gain := confirming(fixture.WithGates(fixture.GainAt8("1.5")))
 	l := inWaves(t, fixture.QuietNoise, gain, phase{record.Screen, 8, fixture.SpeedUp(2)}, phase{record.Confirm, 6, fixture.SpeedUp(1.7)})
 	got := l.AnalyzeAll()
@@ -175,6 +180,7 @@ func nullAt(slower float64, seconds func(record.Point, string) float64) func(rec
 }
 
 func TestControls(t *testing.T) {
+	t.Parallel()
 	slowExpand := func(arm string) func(*analyzed.Run) {
 		return func(l *analyzed.Run) {
 			l.EachOf(arm, func(a *record.Attempt) {
@@ -306,6 +312,9 @@ func TestControls(t *testing.T) {
 		},
 	}
 	for name, c := range cases {
+		if testing.Short() && fixture.OmittedInShortForm(name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			l := analyzed.SimulateScan(t, 10, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: c.seconds}, c.edit)
 			if c.tamper != nil {
@@ -340,6 +349,7 @@ func TestControls(t *testing.T) {
 }
 
 func TestANullArmThatMovesTakesTheDecisionOnlyWhereItMoved(t *testing.T) {
+	t.Parallel()
 	both := fixture.WithGates(assayv1alpha1.Gate{Name: "gain", Metric: "throughput", At: assayv1alpha1.ParameterValues{"batchSize": "8"},
 		Op: assayv1alpha1.RatioAtLeast, Bound: "1.5"})
 	got := analyzed.SimulateScan(t, 10, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: func(point record.Point, arm string) float64 {
@@ -360,6 +370,7 @@ func TestANullArmThatMovesTakesTheDecisionOnlyWhereItMoved(t *testing.T) {
 }
 
 func TestTheNullArmIsShownBesideTheCandidatesAndNeverJudged(t *testing.T) {
+	t.Parallel()
 	got := analyzed.SimulateScan(t, 10, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: nullAt(1, fixture.SpeedUp(1.7))},
 		withNull(fixture.WithGates(fixture.GainAt8("1.5")))).Analyze()
 	if !slices.ContainsFunc(got.Ratios, func(r analysis.RatioResult) bool { return r.Candidate == "null" }) {
@@ -378,6 +389,7 @@ func TestTheNullArmIsShownBesideTheCandidatesAndNeverJudged(t *testing.T) {
 // TestManyControlsRarelyMoveByAccident holds the false alarms of the null arm to the level of one gate, however many gates
 // look at it: a run of identical arms with 12 gates.
 func TestManyControlsRarelyMoveByAccident(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("statistical: runs in the long form")
 	}
@@ -409,6 +421,7 @@ func TestManyControlsRarelyMoveByAccident(t *testing.T) {
 }
 
 func TestGateConfidence(t *testing.T) {
+	t.Parallel()
 	l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1.7)}, fixture.WithGates(fixture.GainAt8("1.5")))
 	got := l.Analyze()
 	var ratio analysis.Estimate
@@ -438,6 +451,7 @@ func TestGateConfidence(t *testing.T) {
 }
 
 func TestValidBlocksCountWhatNeedNotBeMeasuredAgain(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		change func(a *record.Attempt)
 		blocks int
@@ -464,6 +478,7 @@ func TestValidBlocksCountWhatNeedNotBeMeasuredAgain(t *testing.T) {
 }
 
 func TestTheRunIsGoOnlyBeyondTheChancesItHad(t *testing.T) {
+	t.Parallel()
 	// A candidate whose gate holds narrowly, alone and as one of two.
 	one := fixture.GainAt8("1.5")
 	one.Candidate = "fused-m4r"
@@ -487,6 +502,7 @@ func TestTheRunIsGoOnlyBeyondTheChancesItHad(t *testing.T) {
 // What keeps a gate from a decision is in the analysis as the rule and the finding, also where the figures decide nothing: who follows the
 // figure through many runs cannot read it from the outcome.
 func TestAGateKeepsWhatKeepsItFromADecision(t *testing.T) {
+	t.Parallel()
 	sequential := func(spec *fixture.RunSpec) { spec.Design.Order = assayv1alpha1.OrderSequential }
 	for name, c := range map[string]struct {
 		factor float64
@@ -526,6 +542,7 @@ func TestAGateKeepsWhatKeepsItFromADecision(t *testing.T) {
 // However many gates look at a place, a control there is compared once, or it would be one chance more of them all; and who gave another
 // output is compared in nothing.
 func TestAControlIsComparedOnceForAllGatesThatLookThere(t *testing.T) {
+	t.Parallel()
 	within := func(name string) assayv1alpha1.Gate {
 		return assayv1alpha1.Gate{Name: name, Metric: "latency", At: fixture.At8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05"}
 	}

@@ -27,6 +27,7 @@ func way(t testing.TB, name string) fixture.Loss {
 }
 
 func TestLossesNeverHelp(t *testing.T) {
+	t.Parallel()
 	type lost struct {
 		how, arm string
 		count    int
@@ -121,6 +122,9 @@ func TestLossesNeverHelp(t *testing.T) {
 		},
 	}
 	for name, c := range cases {
+		if testing.Short() && fixture.OmittedInShortForm(name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			if c.factor == 0 {
 				c.factor = 0.94
@@ -153,6 +157,7 @@ func TestLossesNeverHelp(t *testing.T) {
 }
 
 func TestATrialThatWasTakenAwayIsCountedOnce(t *testing.T) {
+	t.Parallel()
 	l := analyzed.SimulatePair(t, 0.94, nil)
 	gone := l.Attempts[slices.IndexFunc(l.Attempts, func(a record.Attempt) bool { return a.Arm == "new" && !a.Warmup })]
 	l.Retain(func(a record.Attempt) bool { return a.ID != gone.ID })
@@ -167,6 +172,7 @@ func TestATrialThatWasTakenAwayIsCountedOnce(t *testing.T) {
 
 // Each execution of a block may lack trials that the other has: those of one are compared, and of the others nobody knows.
 func TestATrialThatOnlyAnotherExecutionHasIsOneOfWhichNothingIsKnown(t *testing.T) {
+	t.Parallel()
 	l := analyzed.SimulatePair(t, 0.94, nil)
 	one := &l.Attempts[slices.IndexFunc(l.Attempts, func(a record.Attempt) bool { return a.Arm == "new" && !a.Warmup })]
 	one.ID = "other/" + one.Trial
@@ -179,6 +185,7 @@ func TestATrialThatOnlyAnotherExecutionHasIsOneOfWhichNothingIsKnown(t *testing.
 }
 
 func TestEveryArmHasOneRowOfCompleting(t *testing.T) {
+	t.Parallel()
 	got := analyzed.SimulateScan(t, 4, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, fixture.WithGates(fixture.GainAt8("1.5"))).Analyze()
 	var rows []string
 	for _, gate := range got.Gates {

@@ -20,6 +20,7 @@ import (
 
 // What went badly is not out of sight where it was moved: into an execution that does not count, into a warm-up, or out of the plan.
 func TestWhatWentBadlyIsSeenWhereverItWasMoved(t *testing.T) {
+	t.Parallel()
 	crash := func(a *record.Attempt) {
 		a.Outcome, a.ExitCode, a.Signal, a.Result = record.Failed, nil, ptr.To(11), nil
 	}
@@ -137,6 +138,7 @@ func TestWhatWentBadlyIsSeenWhereverItWasMoved(t *testing.T) {
 
 // An output that nobody knows may be the one that differs, whatever took it, also where not all trials have to complete.
 func TestAnOutputThatIsNotThereIsNotEqual(t *testing.T) {
+	t.Parallel()
 	marker := func(a *record.Attempt) []record.Started {
 		return []record.Started{{Schema: record.StartedSchema, ID: a.ID, Trial: a.Trial, Block: a.Block, Point: a.Point, Arm: a.Arm,
 			StartedAt: "2026-11-21T08:00:00Z"}}
@@ -181,6 +183,7 @@ func TestAnOutputThatIsNotThereIsNotEqual(t *testing.T) {
 
 // A null arm that lost the trials in which it moved shows nothing.
 func TestANullArmThatLostTrialsIsMissing(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		arms []string
 		want experiment.Verdict
@@ -209,6 +212,7 @@ func TestANullArmThatLostTrialsIsMissing(t *testing.T) {
 
 // A crash is no success, whatever is made of its object: of two crashed trials every two ways are tried.
 func TestNothingThatIsMadeOfACrashIsGo(t *testing.T) {
+	t.Parallel()
 	key := func(a *record.Attempt) string { return "attempts/" + a.Block + "/" + a.ID + ".json" }
 	gone := func(a *record.Attempt) { a.ID = "" }
 	ways := map[string]func(*record.Attempt, *record.Evidence){
@@ -255,6 +259,9 @@ func TestNothingThatIsMadeOfACrashIsGo(t *testing.T) {
 	}
 	for one, first := range ways {
 		for other, second := range ways {
+			if testing.Short() && fixture.OmittedInShortForm(one+other) {
+				continue
+			}
 			l := analyzed.SimulatePair(t, 0.94, nil)
 			evidence := record.Evidence{Waves: l.Waves}
 			did := 0

@@ -45,6 +45,7 @@ func beside(neighbour fixture.Neighbour, arms []string, blocks ...int) func(*ana
 }
 
 func TestANeighbour(t *testing.T) {
+	t.Parallel()
 	// Three arms, four points, two slots of each: 24 measured trials in each of 12 blocks.
 	const perBlock, all = 24, 12 * 24
 	candidates := []string{"fused-naive", "fused-m4r"}
@@ -150,6 +151,9 @@ func TestANeighbour(t *testing.T) {
 		},
 	}
 	for name, tc := range cases {
+		if testing.Short() && fixture.OmittedInShortForm(name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			edit := tc.edit
 			if edit == nil {
@@ -189,7 +193,12 @@ func TestANeighbour(t *testing.T) {
 // Identical arms, and somebody else who comes and goes at random and always hits the candidate: whatever he does in the trial's own time,
 // he never makes it look slower.
 func TestANeighbourNeverMakesANoGo(t *testing.T) {
-	for seed := range uint64(20) {
+	t.Parallel()
+	seeds := uint64(20)
+	if testing.Short() {
+		seeds = 4
+	}
+	for seed := range seeds {
 		run := analyzed.SimulateScan(t, 10, fixture.Machine{Seed: seed, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1)}, fixture.WithGates(fixture.GainAt8("0.97")))
 		var blocks []int
 		for n := range 10 {

@@ -36,6 +36,7 @@ func atSize(size string) func(*fixture.RunSpec) {
 
 // What an arm loses at one point is what it loses there, however many other points there are at which it loses nothing.
 func TestLossesAtOnePointAreNotHiddenByOtherPoints(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		points int
 		edit   func(*fixture.RunSpec)
@@ -91,6 +92,9 @@ func TestLossesAtOnePointAreNotHiddenByOtherPoints(t *testing.T) {
 			}, fixture.Go, "",
 		},
 	} {
+		if testing.Short() && fixture.OmittedInShortForm(name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			l := analyzed.SimulatePair(t, 0.94, fixture.CombineEdits(points(c.points), c.edit))
 			c.spoil(l)
@@ -105,6 +109,7 @@ func TestLossesAtOnePointAreNotHiddenByOtherPoints(t *testing.T) {
 
 // What is lost at each of many points is counted once, and not again by every gate at each of them.
 func TestLossesAtManyPointsTakeLittleLongerThanThePoints(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("measures time: runs in the long form")
 	}

@@ -36,6 +36,7 @@ func using(l *analyzed.Run, arm string, change func(block int, attempt *record.A
 }
 
 func TestWhatTheRunnerReadsIsJudged(t *testing.T) {
+	t.Parallel()
 	gate := func(metric string, op assayv1alpha1.GateOperator, bound string) assayv1alpha1.Gate {
 		return assayv1alpha1.Gate{Name: "g", Metric: metric, Op: op, Bound: bound, Candidate: "fused-m4r", At: fixture.At8}
 	}
@@ -67,6 +68,9 @@ func TestWhatTheRunnerReadsIsJudged(t *testing.T) {
 		},
 	}
 	for name, tc := range cases {
+		if testing.Short() && fixture.OmittedInShortForm(name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, silent(tc.gate))
 			for arm, by := range twice {
@@ -98,6 +102,7 @@ func TestWhatTheRunnerReadsIsJudged(t *testing.T) {
 // A count of 0 has no logarithm. It is a figure all the same: one of them does not take what the others say, and where nothing is left to
 // divide by, the gate is undecided, which excuses nothing.
 func TestACountOfZeroNeitherDecidesNorExcuses(t *testing.T) {
+	t.Parallel()
 	none := func(int) bool { return false }
 	all := func(int) bool { return true }
 	first := func(trial int) bool { return trial == 0 }
@@ -121,6 +126,9 @@ func TestACountOfZeroNeitherDecidesNorExcuses(t *testing.T) {
 		"a clock that reads 0 is no count":          {"userTime", 1.5, first, none, fixture.Inconclusive, "values that are not positive (in 1 of 32 trials)"},
 		"nor is one that reads 0 of the baseline's": {"systemTime", 0.5, none, first, fixture.Inconclusive, "values that are not positive (in 1 of 32 trials)"},
 	} {
+		if testing.Short() && fixture.OmittedInShortForm(name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, silent(assayv1alpha1.Gate{
 				Name: "g", Metric: "process." + c.metric, Op: assayv1alpha1.RatioAtMost, Bound: "1.1", Candidate: "fused-m4r", At: fixture.At8,
@@ -165,6 +173,7 @@ func TestACountOfZeroNeitherDecidesNorExcuses(t *testing.T) {
 
 // A reading that is there in a part of an arm's trials says nothing of the others, which may be the slow ones.
 func TestWhatIsReadInAPartOfTheTrialsDecidesNothing(t *testing.T) {
+	t.Parallel()
 	noSystem := func(a *record.Attempt) { a.Resources.SystemSeconds = nil }
 	noMemory := func(a *record.Attempt) { a.Resources.MaxRSSBytes = nil }
 	const candidate, baseline = "fused-m4r", "loop"
@@ -215,6 +224,7 @@ func TestWhatIsReadInAPartOfTheTrialsDecidesNothing(t *testing.T) {
 }
 
 func TestAServersProcessIsJudgedToo(t *testing.T) {
+	t.Parallel()
 	l := analyzed.SimulateScan(t, 8, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
 		silent(assayv1alpha1.Gate{Name: "g", Metric: "process.server.cpuTime", Op: assayv1alpha1.RatioAtMost, Bound: "1.5",
 			Candidate: "fused-m4r", At: fixture.At8})(spec, template)
@@ -236,6 +246,7 @@ func TestAServersProcessIsJudgedToo(t *testing.T) {
 
 // Whatever a ledger says, it is judged: what an attempt does not have is missing in it.
 func TestAttemptsWithoutAResultLackWhatGatesNeed(t *testing.T) {
+	t.Parallel()
 	l := analyzed.SimulatePair(t, 0.94, nil)
 	l.Exp.Plan.Workload.Output.Format = format.None
 	for i := range l.Attempts {

@@ -934,6 +934,9 @@ func TestWhatCompletesIsFoundAmongManyGates(t *testing.T) {
 
 // Many metrics at many points are many figures, and each is known when its ratio comes.
 func TestDoubtsOfManyFiguresAreFoundAtOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures time: runs in the long form")
+	}
 	const points, metrics = 1365, 48
 	d := known()
 	d.Exp.Points = nil

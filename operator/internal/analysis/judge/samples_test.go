@@ -45,6 +45,7 @@ func latencies(l *analyzed.Run, number func(arm string, n int) int, factor func(
 
 // Of what a figure is made, a program chooses: how many samples a trial has, and whether they are samples at all. No decision rests on it.
 func TestNoDecisionRestsOnHowManySamplesThereAre(t *testing.T) {
+	t.Parallel()
 	const candidate = "fused-m4r"
 	always := func(n int) func(string, int) int { return func(string, int) int { return n } }
 	alike := func(string, int) float64 { return 1 }
@@ -198,6 +199,9 @@ func TestNoDecisionRestsOnHowManySamplesThereAre(t *testing.T) {
 			}, want: fixture.Go,
 		},
 	} {
+		if testing.Short() && fixture.OmittedInShortForm(name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			gate := assayv1alpha1.Gate{Name: "gate", Metric: "latency", Statistic: c.statistic, At: fixture.At8, Op: cmp.Or(c.op, assayv1alpha1.RatioAtMost),
 				Bound: cmp.Or(c.bound, "1.05"), Candidate: candidate}
@@ -255,6 +259,7 @@ func histogram(a *record.Attempt) {
 
 // A load is not found feasible by samples that are left out in every trial.
 func TestASearchRestsOnAllSamples(t *testing.T) {
+	t.Parallel()
 	exp := searchExperiment(t, func(spec *assayv1alpha1.BenchmarkRunSpec) {
 		spec.Search.SubjectTo = []assayv1alpha1.Constraint{{Metric: "latency", Statistic: "max", Op: assayv1alpha1.AtMost, Bound: "4ms"}}
 	})
@@ -284,6 +289,7 @@ func secondsOf(seconds float64) time.Duration { return time.Duration(seconds * 1
 
 // The best of two candidates is so by figures that are made of the same, whichever gates made both Go.
 func TestTheBestIsOfTheSameSamples(t *testing.T) {
+	t.Parallel()
 	even := func(n int) bool { return n%2 == 0 }
 	for name, c := range map[string]struct {
 		statistic assayv1alpha1.Statistic
@@ -302,6 +308,9 @@ func TestTheBestIsOfTheSameSamples(t *testing.T) {
 			return 30
 		}, 2, nil, ""},
 	} {
+		if testing.Short() && fixture.OmittedInShortForm(name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			l := analyzed.SimulateScan(t, 12, fixture.Machine{Seed: 1, Noise: fixture.QuietNoise, Seconds: fixture.SpeedUp(1)}, func(spec *fixture.RunSpec, template *fixture.TemplateSpec) {
 				fixture.WithGates(assayv1alpha1.Gate{Name: "slo", Metric: "latency", Statistic: c.statistic, At: fixture.At8, Op: assayv1alpha1.AtMost, Bound: "1s"})(spec,

@@ -81,6 +81,7 @@ func searchTo(t *testing.T, exp *experiment.Experiment, machine fixture.Machine,
 }
 
 func TestSearch(t *testing.T) {
+	t.Parallel()
 	capacity := map[string]float64{"loop": 300, "fused-m4r": 700, "null": 300}
 	quiet := fixture.Noise{Block: 0.01, Arm: 0.01}
 	at := func(rate string, arm string) func(*record.Attempt) bool {
@@ -166,6 +167,9 @@ func TestSearch(t *testing.T) {
 		},
 	}
 	for name, tc := range cases {
+		if testing.Short() && fixture.OmittedInShortForm(name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			exp := searchExperiment(t, tc.edit)
 			found := searchTo(t, exp, fixture.Machine{Seconds: served(capacity), Noise: quiet}, tc.damage)
@@ -199,6 +203,7 @@ func TestSearch(t *testing.T) {
 
 // The whole way, from plan to attempts to analysis to plan: the interval holds the truth at least 95 times in 100.
 func TestASearchHoldsTheTruth(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("statistical: runs in the long form")
 	}

@@ -12,6 +12,7 @@ import (
 )
 
 func TestDecisionsThatBlocksCannotCarry(t *testing.T) {
+	t.Parallel()
 	faster := func(spec *fixture.RunSpec) { spec.Gates[0].Bound = "1" }
 	cases := map[string]struct {
 		scenario fixture.Scenario

@@ -18,6 +18,7 @@ import (
 
 // A control that cannot move, because its clock shows no step, is none: whoever asked for it is not told Go.
 func TestAControlOnAClockThatShowsNothingTakesAGo(t *testing.T) {
+	t.Parallel()
 	level := func(spec *fixture.RunSpec) {
 		spec.Gates = []assayv1alpha1.Gate{{Name: "fast", Metric: "time", Op: assayv1alpha1.AtMost, Bound: "200ms", Candidate: "new"}}
 	}

@@ -13,6 +13,7 @@ import (
 )
 
 func TestWhatIsOfAnotherWorkloadDecidesNothing(t *testing.T) {
+	t.Parallel()
 	renamed := func(name string, which func(i int, a *record.Attempt) bool) func(*analyzed.Run) {
 		return func(l *analyzed.Run) {
 			for i := range l.Attempts {

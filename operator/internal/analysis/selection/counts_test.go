@@ -137,16 +137,19 @@ func TestLeaseIndex_StaleLeases(t *testing.T) {
 		kept   *record.Kept
 		want   string
 	}{
-		"a run without leases":                                {record.Leases{}, nil, nil, ""},
-		"one beside others that have them":                    {taken, nil, nil, ""},
-		"a ledger that keeps no leases":                       {record.Leases{}, &lease, nil, ""},
-		"it was taken and never ended":                        {taken, &lease, nil, ""},
-		"it was never taken":                                  {record.Leases{Known: true}, &lease, nil, "no record that the run ever held node a with token 3"},
-		"another run took it":                                 {others(taken), &lease, nil, "no record"},
-		"it ended after the trial":                            {ended(2 * time.Minute), &lease, nil, ""},
-		"it ended before the trial did":                       {ended(30 * time.Second), &lease, nil, "it ended at 2026-11-21T08:01:00Z"},
-		"the ledger had its end when the trial ended":         {ended(2 * time.Minute), &lease, &record.Kept{Lease: record.LeaseEnded}, "the ledger had the end of the lease"},
-		"the lease was held, against the clocks":              {ended(30 * time.Second), &lease, &record.Kept{Lease: record.LeaseHeld}, ""},
+		"a run without leases":                        {record.Leases{}, nil, nil, ""},
+		"one beside others that have them":            {taken, nil, nil, ""},
+		"a ledger that keeps no leases":               {record.Leases{}, &lease, nil, ""},
+		"it was taken and never ended":                {taken, &lease, nil, ""},
+		"it was never taken":                          {record.Leases{Known: true}, &lease, nil, "no record that the run ever held node a with token 3"},
+		"another run took it":                         {others(taken), &lease, nil, "no record"},
+		"it ended after the trial":                    {ended(2 * time.Minute), &lease, nil, ""},
+		"it ended before the trial did":               {ended(30 * time.Second), &lease, nil, "it ended at 2026-11-21T08:01:00Z"},
+		"the ledger had its end when the trial ended": {ended(2 * time.Minute), &lease, &record.Kept{Lease: record.LeaseEnded}, "the ledger had the end of the lease"},
+		"the lease was held, against the clocks":      {ended(30 * time.Second), &lease, &record.Kept{Lease: record.LeaseHeld}, ""},
+		"it ended before the trial did, by a clock that may be ahead by as much": {
+			ended(30 * time.Second), &lease, &record.Kept{Clock: &record.Clock{AheadSeconds: 25, UncertaintySeconds: 10}}, "",
+		},
 		"the lease was not read, so that clocks are compared": {ended(30 * time.Second), &lease, &record.Kept{}, "it ended at 2026-11-21T08:01:00Z"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -72,11 +72,11 @@ func fatesOf(from reports) fates {
 			trials[name] = found
 		}
 	}
-	out := fates{trials: map[string]fate{}, ran: from.blocksThatRan(trials), partial: partialBlocks(trials)}
+	ran, partial := from.blocksThatRan(trials), partialBlocks(trials)
 	for name, found := range trials {
-		out.trials[name] = found.inBlock(out.ran[found.block], out.partial[found.block])
+		trials[name] = found.inBlock(ran[found.block], partial[found.block])
 	}
-	return out
+	return fates{trials, ran, partial}
 }
 
 // trialObjects are the objects of the ledger that name one trial.

@@ -34,9 +34,11 @@ type noiseVerdict struct {
 // a quiet machine is taken from all attempts of the experiment.
 func rejectNoisy(exp *experiment.Experiment, cells map[*record.Attempt]Cell, own, attempts []*record.Attempt) (ruling, Noise) {
 	reference := noise.NewReference(own)
-	verdicts := make(map[*record.Attempt]noiseVerdict, len(attempts))
+	verdicts := map[*record.Attempt]noiseVerdict{} // Most attempts have no violation and all readings.
 	for _, attempt := range attempts {
-		verdicts[attempt] = judgeNoise(reference, exp.Plan.Noise, attempt)
+		if verdict := judgeNoise(reference, exp.Plan.Noise, attempt); len(verdict.beyond)+len(verdict.unread) > 0 {
+			verdicts[attempt] = verdict
+		}
 	}
 	out := rule(attempts, Noisy, func(attempt *record.Attempt) string {
 		if others := verdicts[attempt].others; len(others) > 0 && exp.Plan.OnViolation != noise.Warn {

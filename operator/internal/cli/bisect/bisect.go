@@ -40,6 +40,7 @@ import (
 	"assay.dev/assay/operator/internal/registry"
 	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/schedule"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // bisectOptions are what a search is told.
@@ -208,7 +209,7 @@ type bisection struct {
 	archive *archive.Archive
 	// project is that of the series that was named.
 	project string
-	store   ledger.Store
+	store   store.Store
 	folder  string
 	saved   searchState
 }
@@ -298,11 +299,11 @@ func (b *bisection) openFolder(ctx context.Context, name string) error {
 	if err := os.MkdirAll(b.folder, 0o755); err != nil {
 		return err
 	}
-	if b.store, err = ledger.OpenFolder(ctx, b.folder); err != nil {
+	if b.store, err = store.OpenFolder(ctx, b.folder); err != nil {
 		return err
 	}
 	raw, err := b.store.Get(ctx, stateFile)
-	if errors.Is(err, ledger.ErrNotFound) {
+	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
 	if err != nil {

@@ -23,10 +23,10 @@ import (
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/history/watch"
-	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/site"
+	"assay.dev/assay/operator/internal/store"
 )
 
 const (
@@ -76,11 +76,11 @@ func (p *Location) Open(ctx context.Context) (*archive.Archive, error) {
 }
 
 // ledger opens that of a point, which lies where the history does.
-func (p *Location) ledger(ctx context.Context, at string) (ledger.Store, error) {
+func (p *Location) ledger(ctx context.Context, at string) (store.Store, error) {
 	if p.cluster != nil {
 		return p.Source.OpenFrom(ctx, p.cluster, "ledger", at)
 	}
-	return ledger.Open(ctx, at, ledger.Options{})
+	return store.Open(ctx, at, store.Options{})
 }
 
 // historyOf is where the history of a namespace lies, as its schedules say.
@@ -420,11 +420,11 @@ func newRebuildCommand() *cobra.Command {
 		Example: "  assay history rebuild assay-ledger/*",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			store, err := cli.OpenFolderOrURL(cmd.Context(), "--history", where)
+			s, err := cli.OpenFolderOrURL(cmd.Context(), "--history", where)
 			if err != nil {
 				return err
 			}
-			ledgers := make([]ledger.Store, 0, len(args))
+			ledgers := make([]store.Store, 0, len(args))
 			for _, arg := range args {
 				from, err := cli.OpenFolderOrURL(cmd.Context(), "ledger", arg)
 				if err != nil {
@@ -432,12 +432,12 @@ func newRebuildCommand() *cobra.Command {
 				}
 				ledgers = append(ledgers, from)
 			}
-			runs, err := archive.Open(store).Rebuild(cmd.Context(), ledgers...)
+			runs, err := archive.Open(s).Rebuild(cmd.Context(), ledgers...)
 			if err != nil {
 				return err
 			}
-			return cli.PrintAnswer(cmd.OutOrStdout(), form, rebuilt{store.URL(), len(args), runs},
-				"%d of %d ledgers are of runs that measured a point; %s has them\n", runs, len(args), store.URL())
+			return cli.PrintAnswer(cmd.OutOrStdout(), form, rebuilt{s.URL(), len(args), runs},
+				"%d of %d ledgers are of runs that measured a point; %s has them\n", runs, len(args), s.URL())
 		},
 	}
 	addHistory(command, &where)

@@ -23,6 +23,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/report/html"
 	"assay.dev/assay/operator/internal/site"
+	"assay.dev/assay/operator/internal/store"
 	"assay.dev/assay/operator/internal/suggest"
 )
 
@@ -258,8 +259,8 @@ func (o *siteOptions) reportOf(ctx context.Context, at, here string) (string, []
 }
 
 // addressOf is where a browser reads an object of a store.
-func (o *siteOptions) addressOf(store, key, here string) (string, error) {
-	at, err := url.Parse(store)
+func (o *siteOptions) addressOf(base, key, here string) (string, error) {
+	at, err := url.Parse(base)
 	if err != nil {
 		return "", err
 	}
@@ -279,7 +280,7 @@ func (o *siteOptions) addressOf(store, key, here string) (string, error) {
 		return "", err
 	case at.Scheme != "file":
 		return "", errors.New("a browser cannot read that store: say with --served where it can, or use --reports copy")
-	case strings.HasSuffix(at.Path, ledger.ArchiveExtension):
+	case strings.HasSuffix(at.Path, store.ArchiveExtension):
 		return "", errors.New("a report inside an archive has no address: use --reports copy")
 	case pages.Scheme != "file":
 		return "", errors.New("pages in an object store cannot lead to a folder: use --reports copy")

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/store"
 )
 
 func TestWhereABrowserFindsAReport(t *testing.T) {
@@ -37,7 +38,7 @@ func TestWhereABrowserFindsAReport(t *testing.T) {
 			store: "s3://assay/runs/one", here: "file:///bench/public", says: "--reports copy",
 		},
 		"not inside an archive": {
-			store: "file:///bench/one" + ledger.ArchiveExtension, here: "file:///bench/public", says: "inside an archive",
+			store: "file:///bench/one" + store.ArchiveExtension, here: "file:///bench/public", says: "inside an archive",
 		},
 		"not in a folder, from pages in a bucket": {
 			store: "file:///bench/ledgers/one", here: "s3://pages/bench", says: "pages in an object store",

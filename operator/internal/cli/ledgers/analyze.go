@@ -27,6 +27,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/report/html"
+	"assay.dev/assay/operator/internal/store"
 )
 
 type analyzeOptions struct {
@@ -90,8 +91,8 @@ func (m *podCredentials) exitBeforeOOMKill(log io.Writer) {
 	}()
 }
 
-func (m *podCredentials) options() ledger.Options {
-	return ledger.Options{CredentialsDir: m.folder, Secret: m.secret}
+func (m *podCredentials) options() store.Options {
+	return store.Options{CredentialsDir: m.folder, Secret: m.secret}
 }
 
 func NewAnalyzeCommand() *cobra.Command {
@@ -132,23 +133,23 @@ func analyzeTo(ctx context.Context, options analyzeOptions, stdout, log io.Write
 	if options.write && options.out != "-" {
 		return cli.UsageError(errors.New("--write and --out both name where the results go: use one of them"))
 	}
-	store, err := options.open(ctx, log)
+	s, err := options.open(ctx, log)
 	if err != nil {
 		return err
 	}
 	wave := options.wave
 	if wave < 0 {
-		if wave, err = ledger.LastWave(ctx, store); err != nil {
+		if wave, err = ledger.LastWave(ctx, s); err != nil {
 			return fmt.Errorf("find the newest wave: %w", err)
 		}
 	}
-	target := store
+	target := s
 	if options.out != "-" {
-		if target, err = ledger.Open(ctx, options.out, ledger.Options{}); err != nil {
+		if target, err = store.Open(ctx, options.out, store.Options{}); err != nil {
 			return cli.UsageError(fmt.Errorf("--out: %w", err))
 		}
 	} else if !options.write {
-		result, err := AnalyzeLedger(ctx, store, wave)
+		result, err := AnalyzeLedger(ctx, s, wave)
 		if err != nil {
 			return err
 		}
@@ -158,7 +159,7 @@ func analyzeTo(ctx context.Context, options analyzeOptions, stdout, log io.Write
 		}
 		return err
 	}
-	result, err := AnalyzeInto(ctx, store, wave, target)
+	result, err := AnalyzeInto(ctx, s, wave, target)
 	if err != nil {
 		return err
 	}
@@ -170,7 +171,7 @@ const maxOvertaken = 10
 
 // AnalyzeInto judges a ledger and writes what was found into a store. If another analysis wrote there since the reading began, it may have
 // read more: the ledger is read again, so that the newest reading is what stays.
-func AnalyzeInto(ctx context.Context, store ledger.Store, wave int, target ledger.Store) (*Analyzed, error) {
+func AnalyzeInto(ctx context.Context, store store.Store, wave int, target store.Store) (*Analyzed, error) {
 	for overtaken := 0; ; overtaken++ {
 		derived, err := ledger.ReadDerived(ctx, target, ledger.AnalysisPrefix(wave))
 		if err != nil {
@@ -187,19 +188,19 @@ func AnalyzeInto(ctx context.Context, store ledger.Store, wave int, target ledge
 	}
 }
 
-func (o *analyzeOptions) open(ctx context.Context, log io.Writer) (ledger.Store, error) {
-	store, err := ledger.Open(ctx, o.ledger, o.mounted.options())
+func (o *analyzeOptions) open(ctx context.Context, log io.Writer) (store.Store, error) {
+	s, err := store.Open(ctx, o.ledger, o.mounted.options())
 	if err != nil {
 		return nil, cli.UsageError(fmt.Errorf("--ledger: %w", err))
 	}
 	if o.away > 0 {
-		store = ledger.Patient(store, ledger.NewAgain(o.away, func(text string) { fmt.Fprintln(log, text) }))
+		s = store.Patient(s, store.NewAgain(o.away, func(text string) { fmt.Fprintln(log, text) }))
 	}
-	err = store.Check(ctx)
-	if errors.Is(err, ledger.ErrNoBucket) {
+	err = s.Check(ctx)
+	if errors.Is(err, store.ErrNoBucket) {
 		err = cli.UsageError(fmt.Errorf("--ledger: %w", err))
 	}
-	return store, err
+	return s, err
 }
 
 // Analyzed is a judged ledger.
@@ -210,16 +211,16 @@ type Analyzed struct {
 }
 
 // AnalyzeLedger judges what the ledger holds up to and including a wave.
-func AnalyzeLedger(ctx context.Context, store ledger.Store, wave int) (*Analyzed, error) {
-	frozen, err := ledger.ReadExperiment(ctx, store)
-	if errors.Is(err, ledger.ErrNotFound) {
-		return nil, cli.UsageError(fmt.Errorf("%s does not hold the ledger of a run: %w; the URL must end in the run's own prefix", store.URL(),
+func AnalyzeLedger(ctx context.Context, s store.Store, wave int) (*Analyzed, error) {
+	frozen, err := ledger.ReadExperiment(ctx, s)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, cli.UsageError(fmt.Errorf("%s does not hold the ledger of a run: %w; the URL must end in the run's own prefix", s.URL(),
 			err))
 	}
 	if err != nil {
 		return nil, err
 	}
-	evidence, err := ledger.ReadEvidence(ctx, store, wave)
+	evidence, err := ledger.ReadEvidence(ctx, s, wave)
 	if err != nil {
 		return nil, fmt.Errorf("read the evidence: %w", err)
 	}

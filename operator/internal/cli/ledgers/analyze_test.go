@@ -13,12 +13,13 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/report"
+	"assay.dev/assay/operator/internal/store"
 	"assay.dev/assay/operator/test/clitest"
 )
 
 // meanwhile does something once, before a store first writes an object.
 type meanwhile struct {
-	ledger.Store
+	store.Store
 	before string
 	do     func()
 }
@@ -57,7 +58,7 @@ func TestOfTwoAnalysesTheOneThatReadMoreStays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := clitest.HandwrittenLedger(t)
-			store, err := ledger.OpenFolder(ctx, folder)
+			store, err := store.OpenFolder(ctx, folder)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,8 +12,8 @@ import (
 
 	"assay.dev/assay/operator/internal/cli"
 	"assay.dev/assay/operator/internal/keeper"
-	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 type keepOptions struct {
@@ -53,7 +53,7 @@ func serveKeeper(ctx context.Context, options keepOptions, log io.Writer) error 
 	if err != nil {
 		return cli.UsageError(err)
 	}
-	store, err := ledger.Open(ctx, options.ledger, options.mounted.options())
+	s, err := store.Open(ctx, options.ledger, options.mounted.options())
 	if err != nil {
 		return cli.UsageError(fmt.Errorf("--ledger: %w", err))
 	}
@@ -65,9 +65,9 @@ func serveKeeper(ctx context.Context, options keepOptions, log io.Writer) error 
 		return err
 	}
 	block := &keeper.Keeper{
-		Store: store, Block: options.block, Executor: options.executor, Trials: keeper.TrialsOf(planned), Lease: planned.Lease,
+		Store: s, Block: options.block, Executor: options.executor, Trials: keeper.TrialsOf(planned), Lease: planned.Lease,
 		// A store that is away costs a block its time and nothing else.
-		Again: ledger.NewAgain(0, func(text string) { fmt.Fprintf(log, "keeper: %s\n", text) }),
+		Again: store.NewAgain(0, func(text string) { fmt.Fprintf(log, "keeper: %s\n", text) }),
 		Kills: keeper.MemoryKills, Log: log,
 	}
 	// Asked to end, it first writes what it received: the runner has ended then, and the pod's grace period is the limit.

@@ -11,8 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"assay.dev/assay/operator/internal/store"
+
 	"assay.dev/assay/operator/internal/cli"
-	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/storeusers"
 )
 
@@ -32,7 +33,7 @@ func NewLedgerCommand() *cobra.Command {
 			"from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
 		Example: "  assay ledger create-bucket --ledger 's3://assay?endpoint=http://localhost:9000'",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			created, err := ledger.CreateBucket(cmd.Context(), url, ledger.Options{})
+			created, err := store.CreateBucket(cmd.Context(), url, store.Options{})
 			if err != nil {
 				return err
 			}
@@ -55,21 +56,21 @@ func NewLedgerCommand() *cobra.Command {
 
 // Trait is what assay ledger probe prints of one, for programs.
 type Trait struct {
-	Trait ledger.Trait `json:"trait"`
-	OK    bool         `json:"ok"`
+	Trait store.Trait `json:"trait"`
+	OK    bool        `json:"ok"`
 }
 
 func probeLedger(ctx context.Context, url string) ([]Trait, error) {
-	store, err := ledger.Open(ctx, url, ledger.Options{})
+	s, err := store.Open(ctx, url, store.Options{})
 	if err != nil {
 		return nil, err
 	}
-	lacks, err := ledger.Probe(ctx, store)
+	lacks, err := store.Probe(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]Trait, 0, len(ledger.AllTraits))
-	for _, name := range ledger.AllTraits {
+	out := make([]Trait, 0, len(store.AllTraits))
+	for _, name := range store.AllTraits {
 		out = append(out, Trait{name, !slices.Contains(lacks, name)})
 	}
 	return out, nil
@@ -128,15 +129,15 @@ func newProvisionCommand() *cobra.Command {
 				return cli.UsageError(fmt.Errorf("--users: %w", err))
 			}
 			if create {
-				if _, err := ledger.CreateBucket(cmd.Context(), url, ledger.Options{}); err != nil {
+				if _, err := store.CreateBucket(cmd.Context(), url, store.Options{}); err != nil {
 					return err
 				}
 			}
-			done, err := storeusers.Apply(cmd.Context(), url, ledger.Options{}, users)
+			done, err := storeusers.Apply(cmd.Context(), url, store.Options{}, users)
 			if err != nil {
 				return err
 			}
-			if err := ledger.KeepVersions(cmd.Context(), url, ledger.Options{}); err != nil {
+			if err := store.KeepVersions(cmd.Context(), url, store.Options{}); err != nil {
 				return err
 			}
 			return cli.PrintAnswer(cmd.OutOrStdout(), form, done, "%s has %d users, %d were removed\n", url, len(done.Users), len(done.Removed))

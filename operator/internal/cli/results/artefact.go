@@ -15,6 +15,7 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/report/html"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // storedForms are the forms that lie ready beside an analysis and cannot be made of it alone. Those that can are made: a table or a text
@@ -30,7 +31,7 @@ func render(ctx context.Context, j *cli.AnalyzedLedger, form string) ([]byte, er
 		if err == nil && form == "html" {
 			raw = html.Inert(raw)
 		}
-		if err == nil || !errors.Is(err, ledger.ErrNotFound) {
+		if err == nil || !errors.Is(err, store.ErrNotFound) {
 			return raw, err
 		}
 	}

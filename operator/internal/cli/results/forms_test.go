@@ -7,13 +7,13 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/cli"
 	"assay.dev/assay/operator/internal/cli/ledgers"
-	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/store"
 	"assay.dev/assay/operator/test/clitest"
 )
 
 // An analysis that does not name all that is excluded would have the rest taken for used: what other tools read is of the ledger then.
 func TestWhatOtherToolsReadKnowsAllThatIsExcluded(t *testing.T) {
-	store, err := ledger.OpenFolder(t.Context(), clitest.HandwrittenLedger(t))
+	store, err := store.OpenFolder(t.Context(), clitest.HandwrittenLedger(t))
 	if err != nil {
 		t.Fatal(err)
 	}

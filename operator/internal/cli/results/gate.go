@@ -20,6 +20,7 @@ import (
 	"assay.dev/assay/operator/internal/progress"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/status"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // gateError is how a run ends assay gate: nil for one that may pass.
@@ -140,7 +141,7 @@ func gateHere(ctx context.Context, flags *genericclioptions.ConfigFlags, file st
 	run := &assayv1alpha1.BenchmarkRun{}
 	run.Namespace, run.Name = here.Experiment.Run.Namespace, here.Experiment.Run.Name
 	status.Results(&run.Status, here.Experiment, result, here.ObjectPath(ledger.HTMLKey(result.Wave)))
-	answer.Ledger = ledger.FolderURL(here.Executor.Folder)
+	answer.Ledger = store.FolderURL(here.Executor.Folder)
 	run.Status.Ledger = here.Executor.Folder
 	run.Spec.Design.GateConfidence = quantity.Full(result.GateConfidence)
 	return printAnswer(answer, run, options, stdout)

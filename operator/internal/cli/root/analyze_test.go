@@ -14,7 +14,7 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/cli"
-	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/store"
 	"assay.dev/assay/operator/test/clitest"
 )
 
@@ -31,7 +31,7 @@ func runAnalyze(t *testing.T, args ...string) (string, error) {
 
 func TestAnalyzePrintsTheAnalysis(t *testing.T) {
 	folder := clitest.HandwrittenLedger(t)
-	out, err := runAnalyze(t, "--ledger", ledger.FolderURL(folder))
+	out, err := runAnalyze(t, "--ledger", store.FolderURL(folder))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestAnalyzePrintsTheAnalysis(t *testing.T) {
 func TestAnalyzeWritesIntoTheLedgerAndMayDoSoAgain(t *testing.T) {
 	folder := clitest.HandwrittenLedger(t)
 	for range 2 {
-		out, err := runAnalyze(t, "--ledger", ledger.FolderURL(folder), "--wave", "0", "--write")
+		out, err := runAnalyze(t, "--ledger", store.FolderURL(folder), "--wave", "0", "--write")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +67,7 @@ func TestAnalyzeWritesIntoTheLedgerAndMayDoSoAgain(t *testing.T) {
 
 func TestAnalyzeWritesElsewhere(t *testing.T) {
 	folder, target := clitest.HandwrittenLedger(t), t.TempDir()
-	if _, err := runAnalyze(t, "--ledger", ledger.FolderURL(folder), "--out", ledger.FolderURL(target)); err != nil {
+	if _, err := runAnalyze(t, "--ledger", store.FolderURL(folder), "--out", store.FolderURL(target)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(target, "analysis", "000", "report.md")); err != nil {
@@ -87,14 +87,14 @@ func TestAnalyzeSaysWhatIsWrong(t *testing.T) {
 	}{
 		"no ledger named":                {nil, cli.ExitUsage, "--ledger is missing"},
 		"a folder that does not exist":   {[]string{"--ledger", "file:///no/such/ledger"}, cli.ExitUsage, "/no/such/ledger"},
-		"a folder that is no ledger":     {[]string{"--ledger", ledger.FolderURL(t.TempDir())}, cli.ExitUsage, "does not hold the ledger of a run"},
+		"a folder that is no ledger":     {[]string{"--ledger", store.FolderURL(t.TempDir())}, cli.ExitUsage, "does not hold the ledger of a run"},
 		"a URL that is none":             {[]string{"--ledger", "ledger"}, cli.ExitUsage, "file:///absolute/folder"},
-		"an argument too many":           {[]string{"--ledger", ledger.FolderURL(broken), "more"}, cli.ExitUsage, "more"},
+		"an argument too many":           {[]string{"--ledger", store.FolderURL(broken), "more"}, cli.ExitUsage, "more"},
 		"an unknown flag":                {[]string{"--ledgr", "x"}, cli.ExitUsage, "ledgr"},
 		"a wave that is no number":       {[]string{"--wave", "x"}, cli.ExitUsage, "wave"},
-		"results in two places":          {[]string{"--ledger", ledger.FolderURL(broken), "--write", "--out", "file:///tmp"}, cli.ExitUsage, "use one of them"},
-		"a target that is no URL":        {[]string{"--ledger", ledger.FolderURL(clitest.HandwrittenLedger(t)), "--out", "x"}, cli.ExitUsage, "--out"},
-		"an experiment that is broken":   {[]string{"--ledger", ledger.FolderURL(broken)}, cli.ExitError, "experiment.json"},
+		"results in two places":          {[]string{"--ledger", store.FolderURL(broken), "--write", "--out", "file:///tmp"}, cli.ExitUsage, "use one of them"},
+		"a target that is no URL":        {[]string{"--ledger", store.FolderURL(clitest.HandwrittenLedger(t)), "--out", "x"}, cli.ExitUsage, "--out"},
+		"an experiment that is broken":   {[]string{"--ledger", store.FolderURL(broken)}, cli.ExitError, "experiment.json"},
 		"an object store that is not up": {[]string{"--ledger", "s3://bucket/p?endpoint=http://127.0.0.1:1"}, cli.ExitError, "connection refused"},
 	}
 	for name, c := range cases {
@@ -117,7 +117,7 @@ func TestAnalyzeSaysWhatIsWrong(t *testing.T) {
 // What a pod of a run ended with is read by the operator where the kubelet puts it.
 func TestAnAnalysisInAPodLeavesWhyItFailed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "termination-log")
-	_, err := runAnalyze(t, "--ledger", ledger.FolderURL(filepath.Join(t.TempDir(), "absent")), "--write", "--last-words", file)
+	_, err := runAnalyze(t, "--ledger", store.FolderURL(filepath.Join(t.TempDir(), "absent")), "--write", "--last-words", file)
 	if err == nil {
 		t.Fatal("there is no such ledger")
 	}
@@ -166,7 +166,7 @@ func TestAnAnalysisThatTakesMoreMemoryThanThereIsSaysSo(t *testing.T) {
 		"it has less than it needs": {"60MiB", "which is more than there is: have them report fewer samples"},
 		"it has enough":             {"600MiB", ""},
 	} {
-		command := exec.CommandContext(t.Context(), program, "analyze", "--ledger", ledger.FolderURL(folder), "--last-words", words)
+		command := exec.CommandContext(t.Context(), program, "analyze", "--ledger", store.FolderURL(folder), "--last-words", words)
 		command.Env = append(os.Environ(), "GOMEMLIMIT="+tc.limit)
 		out, err := command.CombinedOutput()
 		said, _ := os.ReadFile(words)

@@ -11,16 +11,17 @@ import (
 	"testing"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/fixture"
-	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
+
+	"assay.dev/assay/operator/internal/fixture"
 )
 
 var rewrite = flag.Bool("update", false, "write the archive in testdata, and what was published of it, anew")
 
 func TestAnArchiveIsReadAsTheLedgerIs(t *testing.T) {
 	folder := judgedLedger(t)
-	file := filepath.Join(t.TempDir(), "run"+ledger.ArchiveExtension)
+	file := filepath.Join(t.TempDir(), "run"+store.ArchiveExtension)
 	if _, log, err := assay(t, "results", folder, "-o", file); err != nil || !strings.Contains(log, "wrote "+file) {
 		t.Fatal(err, log)
 	}
@@ -40,7 +41,7 @@ func TestAnArchiveIsReadAsTheLedgerIs(t *testing.T) {
 			of := func(where string) string {
 				var words []string
 				for _, word := range arguments {
-					words = append(words, strings.NewReplacer("LEDGER", where, "URL", ledger.FolderURL(where)).Replace(word))
+					words = append(words, strings.NewReplacer("LEDGER", where, "URL", store.FolderURL(where)).Replace(word))
 				}
 				out, _, err := assay(t, words...)
 				if err != nil {
@@ -54,12 +55,12 @@ func TestAnArchiveIsReadAsTheLedgerIs(t *testing.T) {
 		})
 	}
 	t.Run("nothing is written into it", func(t *testing.T) {
-		if _, err := runAnalyze(t, "--ledger", ledger.FolderURL(file), "--write"); err == nil || !strings.Contains(err.Error(), "tar -xf") {
+		if _, err := runAnalyze(t, "--ledger", store.FolderURL(file), "--write"); err == nil || !strings.Contains(err.Error(), "tar -xf") {
 			t.Errorf("got %v", err)
 		}
 	})
 	t.Run("one that is broken is named", func(t *testing.T) {
-		broken := filepath.Join(t.TempDir(), "broken"+ledger.ArchiveExtension)
+		broken := filepath.Join(t.TempDir(), "broken"+store.ArchiveExtension)
 		if err := os.WriteFile(broken, []byte("{}"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +74,7 @@ func TestAnArchiveIsReadAsTheLedgerIs(t *testing.T) {
 func published(t *testing.T) []string {
 	t.Helper()
 	out := []string{filepath.Join("testdata", "published")}
-	got, err := filepath.Glob("../../../../workflows/studies/*/results/*/*/ledger" + ledger.ArchiveExtension)
+	got, err := filepath.Glob("../../../../workflows/studies/*/results/*/*/ledger" + store.ArchiveExtension)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +91,7 @@ func TestAPublishedTableIsFoundAgainFromItsAttempts(t *testing.T) {
 	}
 	for _, folder := range published(t) {
 		t.Run(folder, func(t *testing.T) {
-			raw, err := os.ReadFile(filepath.Join(folder, "ledger"+ledger.ArchiveExtension))
+			raw, err := os.ReadFile(filepath.Join(folder, "ledger"+store.ArchiveExtension))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,12 +103,12 @@ func TestAPublishedTableIsFoundAgainFromItsAttempts(t *testing.T) {
 			if digest, _, _ := strings.Cut(string(named), " "); digest != hex.EncodeToString(sum[:]) {
 				t.Fatalf("it is not the archive that ledger.sha256 names: %x, not %s", sum, digest)
 			}
-			file, err := filepath.Abs(filepath.Join(folder, "ledger"+ledger.ArchiveExtension))
+			file, err := filepath.Abs(filepath.Join(folder, "ledger"+store.ArchiveExtension))
 			if err != nil {
 				t.Fatal(err)
 			}
 			again := t.TempDir()
-			if _, err := runAnalyze(t, "--ledger", ledger.FolderURL(file), "--out", ledger.FolderURL(again)); err != nil {
+			if _, err := runAnalyze(t, "--ledger", store.FolderURL(file), "--out", store.FolderURL(again)); err != nil {
 				t.Fatal(err)
 			}
 			tables, err := filepath.Glob(filepath.Join(folder, "*.csv"))
@@ -152,22 +153,22 @@ func publish(t *testing.T, folder string) {
 		t.Fatal(err)
 	}
 	run := t.TempDir()
-	store, err := ledger.Open(t.Context(), ledger.FolderURL(run), ledger.Options{})
+	s, err := store.Open(t.Context(), store.FolderURL(run), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for key, data := range objects {
-		if err := store.Create(t.Context(), key, data); err != nil {
+		if err := s.Create(t.Context(), key, data); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := runAnalyze(t, "--ledger", ledger.FolderURL(run), "--write"); err != nil {
+	if _, err := runAnalyze(t, "--ledger", store.FolderURL(run), "--write"); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(folder, "ledger"+ledger.ArchiveExtension)
+	file := filepath.Join(folder, "ledger"+store.ArchiveExtension)
 	for _, arguments := range [][]string{{"-o", file}, {"--table", "document", "-o", filepath.Join(folder, "document.csv")}} {
 		if _, _, err := assay(t, append([]string{"results", run}, arguments...)...); err != nil {
 			t.Fatal(err)
@@ -178,7 +179,7 @@ func publish(t *testing.T, folder string) {
 		t.Fatal(err)
 	}
 	sum := sha256.Sum256(raw)
-	line := hex.EncodeToString(sum[:]) + "  ledger" + ledger.ArchiveExtension + "\n"
+	line := hex.EncodeToString(sum[:]) + "  ledger" + store.ArchiveExtension + "\n"
 	if err := os.WriteFile(filepath.Join(folder, "ledger.sha256"), []byte(line), 0o644); err != nil {
 		t.Fatal(err)
 	}

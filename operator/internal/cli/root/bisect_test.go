@@ -16,7 +16,7 @@ import (
 	"assay.dev/assay/operator/internal/cli"
 	"assay.dev/assay/operator/internal/history/bisect"
 	"assay.dev/assay/operator/internal/history/change"
-	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // program is a git repository in which every commit is a program that takes so many per cent of 10 ms; 0 is one that does not build.
@@ -319,7 +319,7 @@ func TestAChangeOfAHistoryIsLocated(t *testing.T) {
 	// Later points date the change anew, and what was found is told again, also by the namespace that has the history.
 	h.must("r3-120", "--confirm")
 	nightly := assayv1alpha1.BenchmarkSchedule{}
-	nightly.Status.History = ledger.FolderURL(h.folder)
+	nightly.Status.History = store.FolderURL(h.folder)
 	server := namespaces(t, map[string][]assayv1alpha1.BenchmarkSchedule{"bench": {nightly}})
 	t.Setenv("AWS_ACCESS_KEY_ID", "mine")
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))

@@ -17,6 +17,8 @@ import (
 	"assay.dev/assay/operator/internal/export"
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/store"
+
 	"assay.dev/assay/operator/test/clitest"
 )
 
@@ -36,7 +38,7 @@ func assay(t *testing.T, args ...string) (stdout, stderr string, err error) {
 func judgedLedger(t *testing.T) string {
 	t.Helper()
 	folder := clitest.HandwrittenLedger(t)
-	if out, err := runAnalyze(t, "--ledger", ledger.FolderURL(folder), "--write"); err != nil {
+	if out, err := runAnalyze(t, "--ledger", store.FolderURL(folder), "--write"); err != nil {
 		t.Fatal(err, out)
 	}
 	return folder
@@ -121,7 +123,7 @@ func TestResultsComeInEveryForm(t *testing.T) {
 			if err != nil || !strings.Contains(out, want) {
 				t.Errorf("-o %s does not print %q (%v):\n%.300s", form, want, err, out)
 			}
-			url, _, err := assay(t, "results", ledger.FolderURL(folder), "-o", form)
+			url, _, err := assay(t, "results", store.FolderURL(folder), "-o", form)
 			if err != nil || url != out {
 				t.Errorf("the ledger's URL gives something else than its folder (%v)", err)
 			}
@@ -328,7 +330,7 @@ func TestReportIsOpenedInTheBrowserThatIsNamed(t *testing.T) {
 
 func TestComparingALedgerWithItselfFindsNoChange(t *testing.T) {
 	folder := judgedLedger(t)
-	out, _, err := assay(t, "compare", folder, ledger.FolderURL(folder), "-o", "yaml")
+	out, _, err := assay(t, "compare", folder, store.FolderURL(folder), "-o", "yaml")
 	if err != nil || !strings.Contains(out, "ratio:") || strings.Contains(out, "environment:") {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -21,6 +21,7 @@ import (
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // namespaces is a cluster whose namespaces have these schedules and no Secret.
@@ -67,18 +68,18 @@ func TestTheHistoryOfANamespace(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "mine")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
-	where := ledger.FolderURL(t.TempDir())
-	store, err := ledger.Open(t.Context(), where, ledger.Options{})
+	where := store.FolderURL(t.TempDir())
+	s, err := store.Open(t.Context(), where, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := archive.Open(store)
+	kept := archive.Open(s)
 	key := series.Key{Project: "bench", Benchmark: "sort", Metric: "latency", Statistic: "median"}
 	added := points.Keyed{Key: key, Record: series.Record{
 		Kind: series.Measured, ID: "run", Schedule: "nightly", Sequence: 1, At: time.Unix(1e9, 0).UTC(), Head: "r7", Anchor: "r1", Machine: "m",
-		Workload: "w", Ratio: series.Estimate{LogRatio: 0.1, SE: 0.01, DF: 9, Blocks: 10}, Ledger: ledger.FolderURL(t.TempDir()),
+		Workload: "w", Ratio: series.Estimate{LogRatio: 0.1, SE: 0.01, DF: 9, Blocks: 10}, Ledger: store.FolderURL(t.TempDir()),
 	}}
-	run, err := ledger.Open(t.Context(), added.Record.Ledger, ledger.Options{})
+	run, err := store.Open(t.Context(), added.Record.Ledger, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,19 +7,20 @@ import (
 	"strings"
 	"testing"
 
+	"assay.dev/assay/operator/internal/store"
+
 	"assay.dev/assay/operator/internal/cli/ledgers"
-	"assay.dev/assay/operator/internal/ledger"
 )
 
 func TestALedgersStoreIsProbed(t *testing.T) {
-	folder := ledger.FolderURL(t.TempDir())
+	folder := store.FolderURL(t.TempDir())
 	out, _, err := assay(t, "ledger", "probe", "--ledger", folder)
-	if err != nil || strings.Count(out, "yes") != len(ledger.AllTraits) || strings.Contains(out, "no\n") {
+	if err != nil || strings.Count(out, "yes") != len(store.AllTraits) || strings.Contains(out, "no\n") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	out, _, err = assay(t, "ledger", "probe", "--ledger", folder, "-o", "json")
 	var traits []ledgers.Trait
-	if err != nil || json.Unmarshal([]byte(out), &traits) != nil || len(traits) != len(ledger.AllTraits) || !traits[0].OK {
+	if err != nil || json.Unmarshal([]byte(out), &traits) != nil || len(traits) != len(store.AllTraits) || !traits[0].OK {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

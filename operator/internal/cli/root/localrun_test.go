@@ -22,6 +22,7 @@ import (
 	"assay.dev/assay/operator/internal/fixture"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // The test binary is also the runner of these tests: started under that name it simulates the trials of a block. As assay it is that.
@@ -180,12 +181,12 @@ func secondsOfPrograms(wave *record.Wave) func(record.Point, string) float64 {
 	}
 }
 
-func mustOpen(folder string) ledger.Store {
+func mustOpen(folder string) store.Store {
 	folder, err := filepath.Abs(folder)
 	if err != nil {
 		panic(err)
 	}
-	store, err := ledger.Open(context.Background(), ledger.FolderURL(folder), ledger.Options{})
+	store, err := store.Open(context.Background(), store.FolderURL(folder), store.Options{})
 	if err != nil {
 		panic(err)
 	}

@@ -15,8 +15,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/store"
+
 	"assay.dev/assay/operator/internal/cli"
-	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/test/clitest"
 )
 
@@ -26,7 +27,7 @@ func TestTheRunOfAGateIsOfItsNamespaceAndOthersAreNot(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "mine")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
-	where := ledger.FolderURL(judgedLedger(t))
+	where := store.FolderURL(judgedLedger(t))
 	rest, err := url.Parse(namespaces(t, nil))
 	if err != nil {
 		t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // LocalRun is a run on this machine: waves, each planned from the analysis of those before it, as the operator plans them.
@@ -30,7 +31,7 @@ type LocalRun struct {
 	AfterBlock func(ctx context.Context, done, total int, remaining time.Duration)
 
 	// Store is nil until the first wave is laid out.
-	Store  ledger.Store
+	Store  store.Store
 	course *design.Course
 	// history is what the run is measured for, and lies in its ledger; nil where it is no point of a series.
 	history []byte

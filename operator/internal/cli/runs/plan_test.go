@@ -15,7 +15,7 @@ import (
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/history/watch"
-	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/store"
 	"assay.dev/assay/operator/test/clitest"
 )
 
@@ -60,7 +60,7 @@ func TestRuns_HostileTextIsEscaped(t *testing.T) {
 	all := []string{clitest.Hostile}
 	for name, print := range map[string]func(io.Writer) error{
 		"a point that was measured": func(out io.Writer) error {
-			store, err := ledger.OpenFolder(t.Context(), t.TempDir())
+			store, err := store.OpenFolder(t.Context(), t.TempDir())
 			if err != nil {
 				return err
 			}

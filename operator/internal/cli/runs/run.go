@@ -24,6 +24,7 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/report"
+	"assay.dev/assay/operator/internal/store"
 )
 
 type LocalOptions struct {
@@ -306,12 +307,12 @@ func ProgramFolders(given []string) ([]string, error) {
 }
 
 // startLedger makes the run's ledger with its experiment. A folder that holds another run's is left alone.
-func startLedger(ctx context.Context, executor *local.Executor, frozen *experiment.Experiment) (ledger.Store, error) {
+func startLedger(ctx context.Context, executor *local.Executor, frozen *experiment.Experiment) (store.Store, error) {
 	folder := executor.Folder
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, err
 	}
-	store, err := ledger.OpenFolder(ctx, folder)
+	s, err := store.OpenFolder(ctx, folder)
 	if err != nil {
 		return nil, err
 	}
@@ -319,9 +320,9 @@ func startLedger(ctx context.Context, executor *local.Executor, frozen *experime
 	if err != nil {
 		return nil, err
 	}
-	err = executor.Plan(ctx, store, ledger.ExperimentKey, raw)
-	if errors.Is(err, ledger.ErrExists) {
+	err = executor.Plan(ctx, s, ledger.ExperimentKey, raw)
+	if errors.Is(err, store.ErrExists) {
 		err = cli.UsageError(fmt.Errorf("folder %s holds the ledger of another run: name another with --out", folder))
 	}
-	return store, err
+	return s, err
 }

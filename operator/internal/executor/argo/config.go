@@ -11,8 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
+	"assay.dev/assay/operator/internal/store"
+
 	"assay.dev/assay/operator/internal/executor"
-	"assay.dev/assay/operator/internal/ledger"
 )
 
 // Config is what an installation decides about every workflow.
@@ -102,7 +103,7 @@ func (b Bucket) access(namespace string) access {
 		out.mount("assay-keys", keysFolder, &corev1.SecretVolumeSource{
 			// Whoever is in the group of the pod may read them, which needs a container that mounts them.
 			SecretName: b.Secret, DefaultMode: ptr.To[int32](0o440),
-			Items: []corev1.KeyToPath{{Key: b.AccessKey, Path: ledger.AccessKeyFile}, {Key: b.SecretKey, Path: ledger.SecretKeyFile}},
+			Items: []corev1.KeyToPath{{Key: b.AccessKey, Path: store.AccessKeyFile}, {Key: b.SecretKey, Path: store.SecretKeyFile}},
 		})
 	}
 	if b.CASecret != "" {

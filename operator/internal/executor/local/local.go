@@ -16,6 +16,7 @@ import (
 	"assay.dev/assay/operator/internal/keeper"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // Executor runs blocks one after the other on this machine. It is their keeper: the runner sends it each attempt over a connection that
@@ -38,7 +39,7 @@ type Executor struct {
 }
 
 // Plan writes an object of the ledger that the run rests on beside its attempts, such as the plan of a wave, and notes it before.
-func (e *Executor) Plan(ctx context.Context, store ledger.Store, key string, raw []byte) error {
+func (e *Executor) Plan(ctx context.Context, store store.Store, key string, raw []byte) error {
 	if e.plans == nil {
 		e.plans = map[string]string{}
 	}
@@ -52,7 +53,7 @@ func (e *Executor) Run(ctx context.Context, wave *record.Wave, done func(block r
 	if e.sums == nil {
 		e.sums, e.programs = map[string]string{}, map[string]string{}
 	}
-	store, err := ledger.OpenFolder(ctx, e.Folder)
+	store, err := store.OpenFolder(ctx, e.Folder)
 	if err != nil {
 		return err
 	}
@@ -75,7 +76,7 @@ func (e *Executor) Run(ctx context.Context, wave *record.Wave, done func(block r
 	return nil
 }
 
-func (e *Executor) runBlock(ctx context.Context, store ledger.Store, wave string, block *record.Block) error {
+func (e *Executor) runBlock(ctx context.Context, store store.Store, wave string, block *record.Block) error {
 	mine, runners, err := connection()
 	if err != nil {
 		return err

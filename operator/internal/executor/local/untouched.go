@@ -13,6 +13,7 @@ import (
 
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // ErrTouched means that attempts in the ledger are not those that were written. Trials on this machine run as the user who started the run,
@@ -56,7 +57,7 @@ func fileSum(path string) string {
 }
 
 // changedPlans are the keys of the plans that are not what was written.
-func (e *Executor) changedPlans(ctx context.Context, store ledger.Store) (touched []string) {
+func (e *Executor) changedPlans(ctx context.Context, store store.Store) (touched []string) {
 	for _, key := range slices.Sorted(maps.Keys(e.plans)) {
 		raw, err := store.Get(ctx, key)
 		if got := record.SHA256(raw); err != nil || got != e.plans[key] {
@@ -68,7 +69,7 @@ func (e *Executor) changedPlans(ctx context.Context, store ledger.Store) (touche
 
 // Untouched compares the attempts in the ledger and their plans with those that were written, and returns ErrTouched with the keys that
 // were changed, deleted or added.
-func (e *Executor) Untouched(ctx context.Context, store ledger.Store) error {
+func (e *Executor) Untouched(ctx context.Context, store store.Store) error {
 	keys, err := store.List(ctx, ledger.AttemptsPrefix)
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // speaking is a runner that records one attempt over the descriptor that it is given.
@@ -77,7 +78,7 @@ func TestAttemptsThatWereTouchedAreNotJudged(t *testing.T) {
 				t.Errorf("the attempt is %v, %v; want it write-protected", info, err)
 			}
 			tc.attack(t, file)
-			store, err := ledger.Open(context.Background(), ledger.FolderURL(folder), ledger.Options{})
+			store, err := store.Open(context.Background(), store.FolderURL(folder), store.Options{})
 			must(t, err)
 			err = executor.Untouched(context.Background(), store)
 			switch {
@@ -93,7 +94,7 @@ func TestAttemptsThatWereTouchedAreNotJudged(t *testing.T) {
 // planned writes what a run of one wave is planned with.
 func planned(t *testing.T, executor *Executor) {
 	t.Helper()
-	store, err := ledger.OpenFolder(t.Context(), executor.Folder)
+	store, err := store.OpenFolder(t.Context(), executor.Folder)
 	must(t, err)
 	for _, key := range []string{ledger.ExperimentKey, ledger.WaveKey(0)} {
 		must(t, executor.Plan(t.Context(), store, key, []byte("as planned")))

@@ -20,16 +20,17 @@ import (
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/history/watch"
 	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // Prefix is where the history of a project lies in a bucket with the ledgers of many.
 func Prefix(project string) string { return path.Join("history", project) }
 
 // Projects are those that have a history in a bucket with the ledgers of many.
-func Projects(ctx context.Context, store ledger.Store) ([]string, error) {
+func Projects(ctx context.Context, s store.Store) ([]string, error) {
 	var out []string
 	// A page at a time: what all series of all projects are called is not held at once.
-	err := ledger.EachKey(ctx, store, Prefix("")+"/", func(key string) {
+	err := store.EachKey(ctx, s, Prefix("")+"/", func(key string) {
 		// Keys are in order.
 		if parts := strings.SplitN(key, "/", 3); len(parts) == 3 && (len(out) == 0 || out[len(out)-1] != parts[1]) {
 			out = append(out, parts[1])
@@ -52,10 +53,10 @@ func searchKey(change string) string { return "searches/" + change + ".json" }
 func seriesKey(key series.Key) string { return seriesPrefix + key.ID() + ".parquet" }
 
 // Archive is the history of one project.
-type Archive struct{ store ledger.Store }
+type Archive struct{ store store.Store }
 
 // Open is the history that lies in a store, which need not hold anything yet.
-func Open(store ledger.Store) *Archive { return &Archive{store} }
+func Open(store store.Store) *Archive { return &Archive{store} }
 
 // URL is where it lies.
 func (a *Archive) URL() string { return a.store.URL() }
@@ -95,7 +96,7 @@ func (a *Archive) change(ctx context.Context, records []points.Keyed, of func(ol
 // Keys are the series there are, in the order of their names.
 func (a *Archive) Keys(ctx context.Context) ([]series.Key, error) {
 	var files []string
-	err := ledger.EachPage(ctx, a.store, seriesPrefix, "", func(page []string) error {
+	err := store.EachPage(ctx, a.store, seriesPrefix, "", func(page []string) error {
 		if files = append(files, page...); len(files) > mostSeries {
 			return fmt.Errorf("%s in %s holds more than %d series: remove those that nobody looks at, or measure fewer points and metrics",
 				seriesPrefix, a.URL(), mostSeries)
@@ -163,7 +164,7 @@ func (a *Archive) each(ctx context.Context, wanted func(series.Key) bool, visit 
 // Read returns the records of a series; none where there is no such series.
 func (a *Archive) Read(ctx context.Context, key series.Key) ([]series.Record, error) {
 	raw, err := a.store.Get(ctx, seriesKey(key))
-	if errors.Is(err, ledger.ErrNotFound) {
+	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil {
@@ -238,13 +239,13 @@ func Unmarshal(raw []byte, out any) error {
 }
 
 // get is what lies at a key; the zero value where nothing does.
-func get[T any](ctx context.Context, store ledger.Store, key string, parse func(raw []byte) (T, error)) (T, error) {
-	raw, err := ledger.GetAtMost(ctx, store, key, mostBook)
+func get[T any](ctx context.Context, s store.Store, key string, parse func(raw []byte) (T, error)) (T, error) {
+	raw, err := store.GetAtMost(ctx, s, key, mostBook)
 	if err == nil {
 		return parse(raw)
 	}
 	var none T
-	if errors.Is(err, ledger.ErrNotFound) {
+	if errors.Is(err, store.ErrNotFound) {
 		err = nil
 	}
 	return none, err
@@ -262,10 +263,10 @@ func (a *Archive) Update(ctx context.Context, turn func(change.Book) (change.Boo
 	return update(ctx, a.store, bookKey, parseBook, turn)
 }
 
-func update[T any](ctx context.Context, store ledger.Store, key string, parse func(raw []byte) (T, error), turn func(T) (T, error)) (
+func update[T any](ctx context.Context, s store.Store, key string, parse func(raw []byte) (T, error), turn func(T) (T, error)) (
 	T, error) {
 	var out T
-	err := store.Update(ledger.AtMost(ctx, mostBook), key, func(raw []byte) ([]byte, error) {
+	err := s.Update(store.AtMost(ctx, mostBook), key, func(raw []byte) ([]byte, error) {
 		var old T
 		var err error
 		if raw != nil {
@@ -279,11 +280,11 @@ func update[T any](ctx context.Context, store ledger.Store, key string, parse fu
 		written, err := json.MarshalIndent(out, "", " ")
 		// What is larger could never be read again.
 		if len(written) >= mostBook {
-			return nil, fmt.Errorf("%s in %s would have %d bytes and may have %d: remove changes that nobody looks at any more", key, store.URL(),
+			return nil, fmt.Errorf("%s in %s would have %d bytes and may have %d: remove changes that nobody looks at any more", key, s.URL(),
 				len(written)+1, mostBook)
 		}
 		if large := analysis.CheckRoom(written); large != nil {
-			return nil, fmt.Errorf("%s in %s: %w: remove changes that nobody looks at any more", key, store.URL(), large)
+			return nil, fmt.Errorf("%s in %s: %w: remove changes that nobody looks at any more", key, s.URL(), large)
 		}
 		return append(written, '\n'), err
 	})
@@ -292,7 +293,7 @@ func update[T any](ctx context.Context, store ledger.Store, key string, parse fu
 
 // Rebuild makes the records of runs again from their ledgers, and reports how many runs there were. A ledger is the truth: where its run
 // was analyzed again since, its records are replaced. Ledgers of runs that measured no point are passed over.
-func (a *Archive) Rebuild(ctx context.Context, ledgers ...ledger.Store) (int, error) {
+func (a *Archive) Rebuild(ctx context.Context, ledgers ...store.Store) (int, error) {
 	runs := 0
 	var all []points.Keyed
 	for _, store := range ledgers {
@@ -319,9 +320,9 @@ func (a *Archive) Rebuild(ctx context.Context, ledgers ...ledger.Store) (int, er
 }
 
 // Measured are the records of the run that a ledger is of; isPoint reports whether it measured a point of a series.
-func Measured(ctx context.Context, store ledger.Store) (records []points.Keyed, isPoint bool, err error) {
-	raw, err := ledger.GetAtMost(ctx, store, points.Key, points.MostBytes)
-	if errors.Is(err, ledger.ErrNotFound) {
+func Measured(ctx context.Context, s store.Store) (records []points.Keyed, isPoint bool, err error) {
+	raw, err := store.GetAtMost(ctx, s, points.Key, points.MostBytes)
+	if errors.Is(err, store.ErrNotFound) {
 		return nil, false, nil
 	}
 	if err != nil {
@@ -331,8 +332,8 @@ func Measured(ctx context.Context, store ledger.Store) (records []points.Keyed, 
 	if err != nil {
 		return nil, false, err
 	}
-	run.Ledger = store.URL()
-	exp, found, err := ledger.ReadJudged(ctx, store)
+	run.Ledger = s.URL()
+	exp, found, err := ledger.ReadJudged(ctx, s)
 	if err != nil {
 		return nil, false, err
 	}

@@ -27,6 +27,7 @@ import (
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 var (
@@ -47,9 +48,9 @@ func night(key series.Key, n int, edits ...func(*series.Record)) points.Keyed {
 	return out
 }
 
-func folder(t *testing.T) ledger.Store {
+func folder(t *testing.T) store.Store {
 	t.Helper()
-	store, err := ledger.Open(t.Context(), ledger.FolderURL(t.TempDir()), ledger.Options{})
+	store, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +158,7 @@ func TestTwoWritersLoseNothing(t *testing.T) {
 
 // away is a store that does not answer while it is told not to.
 type away struct {
-	ledger.Store
+	store.Store
 	gone atomic.Bool
 	// after so many operations it is gone.
 	after atomic.Int64
@@ -289,7 +290,7 @@ func TestWhatAPolicyDoesNotKeepGoesAndWhatAChangeRestsOnStays(t *testing.T) {
 }
 
 // measuredRun is the ledger of a run of a series, analyzed or not.
-func measuredRun(t *testing.T, n int, analyzed bool) ledger.Store {
+func measuredRun(t *testing.T, n int, analyzed bool) store.Store {
 	t.Helper()
 	store := folder(t)
 	exp, err := fixture.ScanExperiment(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
@@ -338,7 +339,7 @@ func measuredRun(t *testing.T, n int, analyzed bool) ledger.Store {
 
 func TestAHistoryIsMadeAgainFromLedgers(t *testing.T) {
 	ctx := t.Context()
-	ledgers := []ledger.Store{measuredRun(t, 1, true), measuredRun(t, 2, true), measuredRun(t, 3, false), folder(t)}
+	ledgers := []store.Store{measuredRun(t, 1, true), measuredRun(t, 2, true), measuredRun(t, 3, false), folder(t)}
 	a := Open(folder(t))
 	runs, err := a.Rebuild(ctx, ledgers...)
 	if err != nil || runs != 3 {
@@ -388,7 +389,7 @@ func TestAHistoryIsMadeAgainFromLedgers(t *testing.T) {
 
 // full is a store in which somebody wrote objects without end.
 type full struct {
-	ledger.Store
+	store.Store
 	of    string
 	most  int
 	asked int
@@ -465,7 +466,7 @@ func TestWhatIsTooLargeForAHistoryIsNamed(t *testing.T) {
 	_, errSearch := searched.Search(t.Context(), "c")
 	_, _, errRun := Measured(t.Context(), run.store)
 	for key, err := range map[string]error{bookKey: errBook, searchKey("c"): errSearch, points.Key: errRun} {
-		if !errors.Is(err, ledger.ErrTooLarge) || !strings.Contains(err.Error(), key) {
+		if !errors.Is(err, store.ErrTooLarge) || !strings.Contains(err.Error(), key) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}

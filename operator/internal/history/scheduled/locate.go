@@ -18,6 +18,7 @@ import (
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/schedule"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // Finding is what a search for the culprits of a change found.
@@ -316,7 +317,7 @@ func (h *History) decide(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule
 
 // wave adds what the run of a wave measured to its search. A run that measured nothing is lost, and the wave is measured again.
 func (h *History) wave(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledRun,
-	run *assayv1alpha1.BenchmarkRun, store ledger.Store) (Recorded, error) {
+	run *assayv1alpha1.BenchmarkRun, store store.Store) (Recorded, error) {
 	exp, found, err := ledger.ReadJudged(ctx, store)
 	if away(ctx, err) {
 		return Recorded{}, err

@@ -21,8 +21,8 @@ import (
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/watch"
-	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/schedule"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // gone are the images that the registry does not have any more, with what it says. It is not asked for any other.
@@ -455,12 +455,12 @@ func (h *History) locatesNow(ctx context.Context, s *assayv1alpha1.BenchmarkSche
 
 // dying is a store in which the operator dies at one write of the history: before that, or after it.
 type dying struct {
-	ledger.Store
+	store.Store
 	at, writes int
 	after      bool
 }
 
-var errKilled = fmt.Errorf("killed: %w", ledger.ErrUnreachable)
+var errKilled = fmt.Errorf("killed: %w", store.ErrUnreachable)
 
 func (d *dying) Update(ctx context.Context, key string, turn func([]byte) ([]byte, error)) error {
 	if !strings.HasPrefix(key, "history/") {
@@ -493,18 +493,18 @@ func interrupted(t *testing.T, begun *search) {
 	for at := 1; ; at++ {
 		for _, after := range []bool{false, true} {
 			l := begun.again(t)
-			store := &dying{Store: l.history.Store, at: at, after: after}
-			l.history.Store = store
+			s := &dying{Store: l.history.Store, at: at, after: after}
+			l.history.Store = s
 			for steps := 0; steps < 40; steps++ {
 				more, err := l.step()
-				if err != nil && !errors.Is(err, ledger.ErrUnreachable) {
+				if err != nil && !errors.Is(err, store.ErrUnreachable) {
 					t.Fatal(err)
 				}
 				if !more {
 					break
 				}
 			}
-			writes = store.writes
+			writes = s.writes
 			if got := outcome(l); got != want {
 				t.Errorf("killed at write %d (after it: %v):\n%s\nwant\n%s", at, after, got, want)
 			}
@@ -535,7 +535,7 @@ type world struct {
 func (w *world) until(do func() error) {
 	w.t.Helper()
 	for err := do(); err != nil; err = do() {
-		if !errors.Is(err, ledger.ErrUnreachable) {
+		if !errors.Is(err, store.ErrUnreachable) {
 			w.t.Fatal(err)
 		}
 	}
@@ -650,7 +650,7 @@ func anything(t *testing.T, begun *search) {
 
 // counted is a store that counts what is read of it.
 type counted struct {
-	ledger.Store
+	store.Store
 	searches int
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"assay.dev/assay/operator/internal/history/archive"
 	"assay.dev/assay/operator/internal/history/series"
-	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // retainEvery is how often what has grown too old is removed, and retainAgain how soon it is tried again where it could not be.
@@ -23,7 +23,7 @@ const (
 // to them.
 type Retainer struct {
 	// Store is the root of all ledgers.
-	Store ledger.Store
+	Store store.Store
 	// Of is what stays of the histories of a namespace; the zero value keeps all.
 	Of func(namespace string) series.Retention
 	// Namespaces are those of this operator; none is all.
@@ -71,7 +71,7 @@ func (r *Retainer) Refresh(ctx context.Context) time.Duration {
 			continue
 		}
 		wait := retainEvery
-		gone, err := archive.Open(ledger.WithPrefix(r.Store, archive.Prefix(namespace))).Retain(ctx, policy, now)
+		gone, err := archive.Open(store.WithPrefix(r.Store, archive.Prefix(namespace))).Retain(ctx, policy, now)
 		if err != nil {
 			wait = retainAgain
 			logger.Error(err, "Cannot retain a history", "namespace", namespace)

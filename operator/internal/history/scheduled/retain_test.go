@@ -14,13 +14,13 @@ import (
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
-	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // retained are histories of a night each, and what a policy leaves of them.
 type retained struct {
 	t        *testing.T
-	store    ledger.Store
+	store    store.Store
 	clock    *clocktesting.FakeClock
 	retainer *Retainer
 	policies map[string]series.Retention
@@ -30,7 +30,7 @@ const day = 24 * time.Hour
 
 func retaining(t *testing.T, namespaces ...string) *retained {
 	t.Helper()
-	store, err := ledger.Open(t.Context(), ledger.FolderURL(t.TempDir()), ledger.Options{})
+	store, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func retaining(t *testing.T, namespaces ...string) *retained {
 }
 
 func (r *retained) archive(namespace string) *archive.Archive {
-	return archive.Open(ledger.WithPrefix(r.store, archive.Prefix(namespace)))
+	return archive.Open(store.WithPrefix(r.store, archive.Prefix(namespace)))
 }
 
 func retainedKey(namespace string) series.Key {

@@ -27,6 +27,7 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/schedule"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // ConfirmKey is where a confirming run's ledger says what the run decides.
@@ -38,7 +39,7 @@ const mostConfirm = 16 << 20
 // History is that of all namespaces, beside the ledgers.
 type History struct {
 	// Store is the root of all ledgers.
-	Store ledger.Store
+	Store store.Store
 	Clock clock.PassiveClock
 	// Images looks up which image a tag names, and which images are still there.
 	Images interface {
@@ -54,7 +55,7 @@ type Recorded struct {
 }
 
 func (h *History) archive(s *assayv1alpha1.BenchmarkSchedule) *archive.Archive {
-	return archive.Open(ledger.WithPrefix(h.Store, archive.Prefix(s.Namespace)))
+	return archive.Open(store.WithPrefix(h.Store, archive.Prefix(s.Namespace)))
 }
 
 // URL is where the history of a schedule's namespace lies.
@@ -197,7 +198,7 @@ func pointOf(s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledR
 
 // confirms makes of a point one that is measured anew, and writes down what that decides. Not found is a suspicion that has passed in the
 // meantime: nothing is decided by the run then.
-func (h *History) confirms(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledRun, store ledger.Store,
+func (h *History) confirms(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledRun, store store.Store,
 	point *points.Run) (found bool, err error) {
 	all, due, err := h.due(ctx, s)
 	if err != nil {
@@ -216,12 +217,12 @@ func (h *History) confirms(ctx context.Context, s *assayv1alpha1.BenchmarkSchedu
 }
 
 // create writes an object that says what was decided first: what is there stays.
-func create(ctx context.Context, store ledger.Store, key string, value any) error {
+func create(ctx context.Context, s store.Store, key string, value any) error {
 	raw, err := ledger.JSON(value)
 	if err != nil {
 		return err
 	}
-	if err := store.Create(ctx, key, raw); err != nil && !errors.Is(err, ledger.ErrExists) {
+	if err := s.Create(ctx, key, raw); err != nil && !errors.Is(err, store.ErrExists) {
 		return err
 	}
 	return nil
@@ -255,7 +256,7 @@ func (h *History) Record(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule
 
 // away reports whether an error is one of a store that may answer later.
 func away(ctx context.Context, err error) bool {
-	return errors.Is(err, ledger.ErrUnreachable) || errors.Is(err, ledger.ErrNoBucket) || errors.Is(err, context.DeadlineExceeded) ||
+	return errors.Is(err, store.ErrUnreachable) || errors.Is(err, store.ErrNoBucket) || errors.Is(err, context.DeadlineExceeded) ||
 		err != nil && ctx.Err() != nil
 }
 
@@ -271,7 +272,7 @@ func why(run *assayv1alpha1.BenchmarkRun, found string) string {
 }
 
 // look has the policy look at the newest point of each series.
-func (h *History) look(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, store ledger.Store, records []points.Keyed) (Recorded,
+func (h *History) look(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, store store.Store, records []points.Keyed) (Recorded,
 	error) {
 	var out Recorded
 	if out.Measured = slices.ContainsFunc(records, measured); !out.Measured {
@@ -331,7 +332,7 @@ func (h *History) now() time.Time { return h.Clock.Now().UTC() }
 
 // judge has the policy judge a confirming run. The point that it measured anew takes the place of the one that raised the suspicion.
 func (h *History) judge(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, run *assayv1alpha1.BenchmarkRun,
-	store ledger.Store) (Recorded, error) {
+	store store.Store) (Recorded, error) {
 	confirm, point, exp, found, err := evidence(ctx, store)
 	if away(ctx, err) {
 		return Recorded{}, err
@@ -374,8 +375,8 @@ func (h *History) judge(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule,
 }
 
 // evidence is what a confirming run decides, what it is of, and what it found.
-func evidence(ctx context.Context, store ledger.Store) (*watch.Confirm, *points.Run, *experiment.Experiment, *analysis.Analysis, error) {
-	raw, err := ledger.GetAtMost(ctx, store, ConfirmKey, mostConfirm)
+func evidence(ctx context.Context, s store.Store) (*watch.Confirm, *points.Run, *experiment.Experiment, *analysis.Analysis, error) {
+	raw, err := store.GetAtMost(ctx, s, ConfirmKey, mostConfirm)
 	if err != nil {
 		return nil, nil, nil, nil, err
 	}
@@ -383,14 +384,14 @@ func evidence(ctx context.Context, store ledger.Store) (*watch.Confirm, *points.
 	if err := archive.Unmarshal(raw, &confirm); err != nil {
 		return nil, nil, nil, nil, fmt.Errorf("%s: %w", ConfirmKey, err)
 	}
-	if raw, err = ledger.GetAtMost(ctx, store, points.Key, points.MostBytes); err != nil {
+	if raw, err = store.GetAtMost(ctx, s, points.Key, points.MostBytes); err != nil {
 		return nil, nil, nil, nil, err
 	}
 	point, err := points.Parse(raw)
 	if err != nil {
 		return nil, nil, nil, nil, err
 	}
-	exp, found, err := ledger.ReadJudged(ctx, store)
+	exp, found, err := ledger.ReadJudged(ctx, s)
 	if err == nil && found == nil {
 		err = errors.New("its ledger has no analysis")
 	}

@@ -29,6 +29,7 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/store"
 )
 
 var night = time.Date(2026, 11, 23, 2, 0, 0, 0, time.UTC)
@@ -52,7 +53,7 @@ func newLab(t *testing.T) *lab {
 
 func labIn(t *testing.T, folder string) *lab {
 	t.Helper()
-	store, err := ledger.Open(t.Context(), "file://"+folder, ledger.Options{})
+	store, err := store.Open(t.Context(), "file://"+folder, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -450,13 +451,13 @@ func TestAScheduleThatIsCreatedAnewGoesOn(t *testing.T) {
 
 // away is a store that does not answer for some keys.
 type awayStore struct {
-	ledger.Store
+	store.Store
 	keys string
 }
 
 func (s *awayStore) fault(key string) error {
 	if s.keys != "" && strings.HasPrefix(key, s.keys) {
-		return fmt.Errorf("%s: %w", key, ledger.ErrUnreachable)
+		return fmt.Errorf("%s: %w", key, store.ErrUnreachable)
 	}
 	return nil
 }
@@ -480,16 +481,16 @@ func TestAStoreThatIsAwayIsAnErrorAndNothingIsLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
 			l.point(1)
-			store := &awayStore{Store: l.history.Store}
-			l.history.Store = store
+			s := &awayStore{Store: l.history.Store}
+			l.history.Store = s
 			entry := entryOf(2, arms(2)...)
 			run := l.begins(entry)
 			l.measures(entry, run, 10, seconds)
-			store.keys = keys
-			if _, err := l.history.Record(t.Context(), l.schedule, entry, run); !errors.Is(err, ledger.ErrUnreachable) {
+			s.keys = keys
+			if _, err := l.history.Record(t.Context(), l.schedule, entry, run); !errors.Is(err, store.ErrUnreachable) {
 				t.Errorf("error %v", err)
 			}
-			store.keys = ""
+			s.keys = ""
 			if got := l.record(entry, run); !got.Measured || len(l.records()) != 2 {
 				t.Errorf("recorded %+v", got)
 			}
@@ -573,7 +574,7 @@ func TestBadInput(t *testing.T) {
 			run := measure(l, third)
 			there := l.history.Store
 			l.history.Store = &awayStore{there, "history/"}
-			if _, err := l.history.Record(t.Context(), l.schedule, third, run); !errors.Is(err, ledger.ErrUnreachable) {
+			if _, err := l.history.Record(t.Context(), l.schedule, third, run); !errors.Is(err, store.ErrUnreachable) {
 				t.Errorf("while it is away: %v", err)
 			}
 			l.history.Store = there
@@ -643,8 +644,8 @@ func TestWhatAConfirmingRunDecidesIsReadAsFarAsItMayBeLong(t *testing.T) {
 	if err := l.history.Store.Create(t.Context(), ConfirmKey, bytes.Repeat([]byte(" "), mostConfirm+1)); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, _, _, err := evidence(t.Context(), l.history.Store); !errors.Is(err, ledger.ErrTooLarge) {
-		t.Errorf("found %v, want %v", err, ledger.ErrTooLarge)
+	if _, _, _, _, err := evidence(t.Context(), l.history.Store); !errors.Is(err, store.ErrTooLarge) {
+		t.Errorf("found %v, want %v", err, store.ErrTooLarge)
 	}
 	wide := []byte(`{"series":[{}` + strings.Repeat(",{}", mostConfirm/3-10) + `]}`)
 	if err := l.history.Store.Replace(t.Context(), ConfirmKey, wide); err != nil {

@@ -1,5 +1,5 @@
-// Command rundocs executes the shell commands of the documentation, page by page, each in a shell of its own that starts in
-// the root of the tree. It needs what the pages expect: bin/ and kubectl on the PATH, and KUBECONFIG.
+// Command rundocs executes the shell commands of the documentation, page by page, each in a separate shell that starts in
+// the root of the tree. It needs the environment that the pages expect: bin/ and kubectl on the PATH, and KUBECONFIG.
 package main
 
 import (
@@ -65,12 +65,12 @@ func run(ctx context.Context, root, only string, limit time.Duration) error {
 		fmt.Printf("   %.0f s\n", time.Since(started).Seconds())
 	}
 	if len(failed) > 0 {
-		return fmt.Errorf("what these pages tell people to type does not work: %s", strings.Join(failed, ", "))
+		return fmt.Errorf("commands of these pages fail: %s", strings.Join(failed, ", "))
 	}
 	return ctx.Err()
 }
 
-// tree is what git sees changed. A page that leaves something behind would leave it in somebody's next commit.
+// tree returns the changes that git reports. Files that a page leaves behind could enter the next commit.
 func tree(ctx context.Context, root string) (string, error) {
 	command := exec.CommandContext(ctx, "git", "status", "--porcelain", "--untracked-files=all")
 	command.Dir = root
@@ -86,7 +86,7 @@ func execute(ctx context.Context, root, script string, limit time.Duration) erro
 	defer cancel()
 	command := exec.CommandContext(ctx, "bash", "-c", script)
 	command.Dir, command.Stdout, command.Stderr = root, os.Stdout, os.Stderr
-	// What a page starts ends with it.
+	// Processes of a page end with it.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
 	command.WaitDelay = 5 * time.Second

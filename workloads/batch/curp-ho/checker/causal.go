@@ -5,14 +5,14 @@ import (
 	"sort"
 )
 
-// CheckCausal reports whether every read shows nothing older than what its session knew.
+// CheckCausal reports the first read that violates causal consistency.
 //
-// A session knows, when it sends a command: every write it sent before (commands of a session keep their order), what the commands
-// that had their answer by then had read, and everything that the writers of those values knew. Commands of a session that are in
-// flight together are otherwise concurrent.
+// When a session sends a command, it knows its own earlier writes (commands of a session keep their order), the values read by its
+// answered commands, and everything that the writers of those values knew. Commands of a session that are in flight together are
+// otherwise concurrent.
 //
-// Two things are wrong (after Bouajjani, Enea, Guerraoui and Hamza, "On verifying causal consistency", 2017): a read of a value that
-// is older, in this order, than another write of the key that the session knew; and a cycle.
+// There are two violations (after Bouajjani, Enea, Guerraoui and Hamza, "On verifying causal consistency", 2017): a read of a value
+// that is older, in this order, than another known write of the key; and a cycle.
 func CheckCausal(history History) error {
 	c := &causality{history: history, known: map[*Operation]clock{}, state: map[*Operation]int{}, answered: map[uint32][]*Operation{}}
 	for client, ops := range history {
@@ -40,7 +40,7 @@ func CheckCausal(history History) error {
 	return nil
 }
 
-// clock says for every client up to which of its writes everything is known. A session's writes are ordered, so knowing one means
+// clock has for every client its newest known write. A session's writes are ordered, so knowing one means
 // knowing all before it.
 type clock map[uint32]uint32
 
@@ -52,7 +52,7 @@ func (c clock) join(other clock) {
 
 type causality struct {
 	history History
-	// answered are a client's commands in the order of their answers; prefix[i] is what the first i of them knew, together.
+	// answered has a client's commands in the order of their answers; prefix[i] is the merged knowledge of the first i.
 	answered map[uint32][]*Operation
 	prefix   map[uint32][]clock
 	known    map[*Operation]clock
@@ -64,7 +64,7 @@ const (
 	done     = 2
 )
 
-// before is what was known when the command took effect, what it read included, but not what it wrote.
+// before returns the knowledge when the command took effect, including the value it read but not the one it wrote.
 func (c *causality) before(op *Operation) (clock, error) {
 	switch c.state[op] {
 	case done:
@@ -75,7 +75,7 @@ func (c *causality) before(op *Operation) (clock, error) {
 	c.state[op] = visiting
 	own := c.history[op.Client]
 	known := clock{}
-	// The session's own writes that were sent before, and what they knew.
+	// The session's own earlier writes and their knowledge.
 	for i := int(op.Seq) - 2; i >= 0; i-- {
 		if own[i].put() {
 			if err := c.learn(known, own[i]); err != nil {
@@ -84,7 +84,7 @@ func (c *causality) before(op *Operation) (clock, error) {
 			break
 		}
 	}
-	// What the session's commands knew that had their answer before this one was sent.
+	// The knowledge of the session's commands answered before this one was sent.
 	byReturn := c.answered[op.Client]
 	count := sort.Search(len(byReturn), func(i int) bool { return byReturn[i].Return >= op.Invoke })
 	earlier, err := c.firstAnswers(op.Client, count)
@@ -105,7 +105,7 @@ func (c *causality) before(op *Operation) (clock, error) {
 	return known, nil
 }
 
-// learn adds a write and all that it knew.
+// learn adds a write and its knowledge.
 func (c *causality) learn(known clock, write *Operation) error {
 	before, err := c.before(write)
 	if err != nil {
@@ -116,7 +116,7 @@ func (c *causality) learn(known clock, write *Operation) error {
 	return nil
 }
 
-// firstAnswers is what the first count answers of a client told it.
+// firstAnswers returns the merged knowledge of the first count answers of a client.
 func (c *causality) firstAnswers(client uint32, count int) (clock, error) {
 	if len(c.prefix[client]) == 0 {
 		c.prefix[client] = []clock{{}}
@@ -127,7 +127,7 @@ func (c *causality) firstAnswers(client uint32, count int) (clock, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Working out one answer may have worked out others of this client on the way.
+		// The recursion may have computed other answers of this client.
 		if len(c.prefix[client]) != have {
 			continue
 		}
@@ -142,17 +142,17 @@ func (c *causality) firstAnswers(client uint32, count int) (clock, error) {
 func (c *causality) writer(read *Operation) (*Operation, error) {
 	var client, seq uint32
 	if _, err := fmt.Sscanf(read.Value, "%d:%d", &client, &seq); err != nil {
-		return nil, fmt.Errorf("%v: no such value", read)
+		return nil, fmt.Errorf("%v: invalid value", read)
 	}
 	ops := c.history[client]
 	if seq == 0 || int(seq) > len(ops) || !ops[seq-1].put() || ops[seq-1].Key != read.Key {
-		return nil, fmt.Errorf("%v: nobody wrote that value to that key", read)
+		return nil, fmt.Errorf("%v: no client wrote that value to that key", read)
 	}
 	return ops[seq-1], nil
 }
 
-// checkRead looks, for every client, at its newest write of the key that the read's session knew. If any write that the session knew
-// came after the one that was read, then one of these did.
+// checkRead compares, for every client, its newest write of the key that the read's session knew. If any known write came after the
+// one that was read, one of these did.
 func (c *causality) checkRead(read *Operation) error {
 	known := c.known[read]
 	for client, upTo := range known {

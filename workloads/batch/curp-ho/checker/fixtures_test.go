@@ -28,9 +28,9 @@ func history(t *testing.T, lines ...string) (History, error) {
 func TestHistories(t *testing.T) {
 	for name, test := range map[string]struct {
 		lines []string
-		want  string // part of the error; empty for a history that keeps all promises
+		want  string // part of the error; empty for a consistent history
 	}{
-		"one session reads what it wrote": {lines: []string{
+		"one session reads its own write": {lines: []string{
 			"1 1 strong put 5 1:1 0 10", "1 2 strong get 5 1:1 20 30", "1 3 weak get 5 1:1 40 50",
 		}},
 		"strong commands that overlap may take either order": {lines: []string{
@@ -70,13 +70,13 @@ func TestHistories(t *testing.T) {
 			"1 1 weak put 5 1:1 0 10", "2 1 weak get 5 1:1 20 30", "2 2 weak put 6 2:2 40 50",
 			"3 1 weak get 6 2:2 60 70", "3 2 weak get 5 - 80 90",
 		}},
-		"a weak read older than what a strong read showed": {want: "its session knew of", lines: []string{
+		"a weak read older than a strong read": {want: "its session knew of", lines: []string{
 			"1 1 strong put 5 1:1 0 10", "2 1 strong get 5 1:1 20 30", "2 2 weak get 5 - 40 50",
 		}},
 		"a read from the future": {want: "cycle", lines: []string{
 			"1 1 weak get 5 2:2 0 10", "1 2 weak put 6 1:2 20 30", "2 1 weak get 6 1:2 0 10", "2 2 weak put 5 2:2 20 30",
 		}},
-		"a value from another key": {want: "nobody wrote that value to that key", lines: []string{
+		"a value from another key": {want: "no client wrote that value to that key", lines: []string{
 			"1 1 weak put 5 1:1 0 10", "2 1 weak get 6 1:1 20 30",
 		}},
 		"a lost command": {want: "command 2 is missing", lines: []string{
@@ -85,10 +85,10 @@ func TestHistories(t *testing.T) {
 		"a command that was done twice": {want: "came twice", lines: []string{
 			"1 1 weak get 5 - 0 10", "1 1 weak get 5 - 20 30",
 		}},
-		"an answer before the question":       {want: "returned before it was sent", lines: []string{"1 1 weak get 5 - 10 0"}},
-		"a write under another one's name":    {want: "not its own", lines: []string{"1 1 weak put 5 2:1 0 10"}},
-		"a kind of command that is not there": {want: `a "lax" "get"`, lines: []string{"1 1 lax get 5 - 0 10"}},
-		"nothing at all":                      {want: "empty history"},
+		"an answer before the command":        {want: "returned before it was sent", lines: []string{"1 1 weak get 5 - 10 0"}},
+		"a write with another client's value": {want: "not its own", lines: []string{"1 1 weak put 5 2:1 0 10"}},
+		"an unknown kind of command":          {want: `a "lax" "get"`, lines: []string{"1 1 lax get 5 - 0 10"}},
+		"an empty history":                    {want: "history is empty"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			history, err := history(t, test.lines...)

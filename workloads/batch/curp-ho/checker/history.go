@@ -9,14 +9,14 @@ import (
 	"slices"
 )
 
-// Operation is one command as its client saw it. Times are nanoseconds of one clock.
+// Operation is one command as observed by its client. Times are nanoseconds of one clock.
 type Operation struct {
 	Client uint32 `json:"client"`
 	Seq    uint32 `json:"seq"`
 	Kind   string `json:"kind"`
 	Op     string `json:"op"`
 	Key    uint64 `json:"key"`
-	// Value that was written or read, named after its writer; empty where a read found nothing.
+	// Value written or read, named after its writer; empty if a read found none.
 	Value  string `json:"value"`
 	Invoke int64  `json:"invoke"`
 	Return int64  `json:"return"`
@@ -36,7 +36,7 @@ func (o *Operation) String() string {
 // History is all commands by client, in the order in which each client sent them.
 type History map[uint32][]*Operation
 
-// Read reads JSON lines. A command that is missing, doubled or makes no sense is an error: such a history proves nothing.
+// Read reads JSON lines. A missing, repeated or invalid command is an error.
 func Read(in io.Reader) (History, error) {
 	history := History{}
 	lines := bufio.NewScanner(in)
@@ -59,7 +59,7 @@ func Read(in io.Reader) (History, error) {
 		return nil, err
 	}
 	if len(history) == 0 {
-		return nil, errors.New("an empty history proves nothing")
+		return nil, errors.New("the history is empty, so that there is nothing to check")
 	}
 	for client, ops := range history {
 		slices.SortFunc(ops, func(a, b *Operation) int { return int(a.Seq) - int(b.Seq) })

@@ -8,11 +8,11 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// CheckLinearizable reports whether all strong commands can be put into one order that keeps real time and explains what they read.
+// CheckLinearizable reports an error unless the strong commands have a linearization.
 //
-// Weak writes take part, because strong commands may read them. A weak write has its answer before the leader knows of it, so it may
-// take effect later; but no later than the answer to a strong command that its client sent after it, for a connection keeps its
-// order. Weak reads do not take part: they may be older.
+// Weak writes are included, because strong commands may read them. A weak write is answered before the leader knows it, so that it may
+// take effect later, but no later than the answer to a later strong command of its client, because connections are ordered. Weak reads
+// are excluded, because they may be stale.
 func CheckLinearizable(history History, timeout time.Duration) error {
 	var ops []porcupine.Operation
 	for client, own := range history {
@@ -43,7 +43,7 @@ func CheckLinearizable(history History, timeout time.Duration) error {
 	}
 }
 
-// register is one key: it holds the value last written. Keys are independent of each other.
+// register models one key, whose state is the last value written. Keys are independent.
 var register = porcupine.Model{
 	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
 		byKey := map[uint64][]porcupine.Operation{}
@@ -66,7 +66,7 @@ var register = porcupine.Model{
 	},
 }
 
-// culprit names the key that cannot be explained.
+// culprit names the key without a linearization.
 func culprit(ops []porcupine.Operation, timeout time.Duration) string {
 	for _, part := range register.Partition(ops) {
 		if porcupine.CheckOperationsTimeout(register, part, timeout) == porcupine.Illegal {

@@ -1,5 +1,5 @@
-// Command checker says whether a recorded history of batch-curp-ho keeps the protocol's promises: strong commands are linearizable, all
-// commands are causally consistent, sessions read their own writes, and no command was lost.
+// Command checker checks a recorded history of batch-curp-ho: strong commands must be linearizable, all commands causally consistent,
+// sessions must read their own writes, and no command may be lost.
 package main
 
 import (
@@ -18,7 +18,7 @@ const (
 	misuse = 2
 )
 
-// patience bounds the search for an order of the strong commands.
+// patience is the timeout of the search for a linearization.
 const patience = 2 * time.Minute
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -50,7 +50,7 @@ func run(arguments []string, out, errors io.Writer) int {
 	return kept
 }
 
-// Check checks all promises.
+// Check runs all checks.
 func Check(history History) error {
 	if err := CheckCausal(history); err != nil {
 		return err

@@ -1,4 +1,4 @@
-//! What the loopback can do: how fast the socket calls of a command are.
+//! Limit of the loopback device: the rate of a command's socket calls.
 
 use std::io::{self, Read};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use rustix::net::SendFlags;
 
 use crate::net::Poll;
 
-/// Commands of a probe: some tens of milliseconds, as fewer say what the neighbours did meanwhile.
+/// Commands per probe, some tens of milliseconds; fewer would be dominated by neighbours' activity.
 const COUNT: usize = 32_768;
 /// Commands before them that do not count.
 const WARMUP: usize = 4096;
@@ -45,13 +45,13 @@ const COMMANDS: usize = 64;
 /// Bytes of one of its reads: as many as a connection's.
 const READ: usize = 64 << 10;
 
-/// Commands per second that threads on all CPUs could do that make the same socket calls with the same bytes in as many segments, and
-/// nothing else: nobody waits, nobody is woken, and nothing is computed. The ends of a connection take turns as they do in the protocol: to
-/// one that only ever reads, TCP confirms each message by itself, which took longer than the whole of a command.
+/// Commands per second that threads on all CPUs could handle with the same socket calls, bytes and segments, but
+/// without waiting, wake-ups and computation. The ends of a connection alternate as in the protocol, because TCP
+/// acknowledges each message separately to an end that only reads, which took longer than the whole command.
 ///
 /// # Errors
 ///
-/// When the system refuses.
+/// If a system call fails.
 pub fn call_rate(cpus: usize, calls: Calls) -> io::Result<Quantity> {
     let all = (0..cpus).map(|_| pair()).collect::<io::Result<Vec<_>>>()?;
     let seconds = std::thread::scope(|scope| {
@@ -76,12 +76,12 @@ pub fn call_rate(cpus: usize, calls: Calls) -> io::Result<Quantity> {
         let join = |thread: std::thread::ScopedJoinHandle<'_, io::Result<f64>>| thread.join().expect("no probe panics");
         threads.into_iter().map(join).collect::<io::Result<Vec<f64>>>()
     })?;
-    // What each thread does in its own time; together they are what all CPUs do.
+    // Rate of each thread; their sum is the rate of all CPUs.
     let rate = seconds.iter().map(|seconds| COUNT as f64 / seconds).sum();
     Ok(Quantity::new(rate, Unit::new("ops/s")))
 }
 
-/// Writes to a connection. What is written with `more` joins what is written next in one segment.
+/// Writes to a connection. Data written with `more` shares a segment with the next write.
 trait Sender {
     fn send(&mut self, bytes: &[u8], more: bool) -> io::Result<()>;
 }
@@ -96,7 +96,8 @@ impl Sender for TcpStream {
     }
 }
 
-/// The calls of [`COMMANDS`] commands, spread evenly; in the end all that was written has been read. Whoever has read all writes next.
+/// The calls of [`COMMANDS`] commands, evenly spread; all written data is read in the end. A reader writes after it has
+/// read everything.
 fn one_round<S: Read + Sender>(
     ends: &mut [S; 2],
     calls: Calls,
@@ -113,7 +114,7 @@ fn one_round<S: Read + Sender>(
     };
     let (mut left, mut writer, mut owed) = (0, 0, 0);
     for write in 0..writes {
-        // So many of the others come with this one.
+        // Number of other calls that accompany this one.
         let share = |calls: usize| calls * (write + 1) / writes - calls * write / writes;
         let sent = share(segments) > 0;
         ends[writer].send(&message, !sent)?;

@@ -52,7 +52,7 @@ impl CommandId {
     pub const NONE: Self = Self { client: 0, seq: 0 };
 }
 
-/// What a client is promised.
+/// The consistency that a client is promised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     /// Linearizable.
@@ -70,8 +70,8 @@ pub struct Op<'a> {
     pub put: Option<&'a [u8]>,
 }
 
-/// What a read found: the slot of the write it saw (zero where the key was never written, or the write is the session's own and has no
-/// slot here yet) and the value (empty where there is none).
+/// Result of a read: the slot of the observed write (zero if the key was never written, or if the write is the
+/// session's own and has no slot here yet) and the value (empty if absent).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Found<'a> {
     /// Slot of the write.
@@ -94,8 +94,8 @@ pub fn fill_value(value: &mut [u8], writer: CommandId) {
     }
 }
 
-/// Who wrote `value`: [`CommandId::NONE`] for the empty value of a key that was never written, `None` for a value that nobody can have
-/// written.
+/// Returns the writer of `value`: [`CommandId::NONE`] for the empty value of a key that was never written, `None` for a
+/// value that no client can have written.
 #[must_use]
 pub fn writer_of(value: &[u8]) -> Option<CommandId> {
     if value.is_empty() {
@@ -121,12 +121,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_replicas_need_two_for_good_and_three_for_fast() {
+    fn three_replicas_need_a_majority_or_all_for_the_fast_path() {
         assert_eq!((MAJORITY, FAST_QUORUM), (2, 3));
     }
 
     #[test]
-    fn a_value_names_its_writer_and_a_damaged_one_names_nobody() {
+    fn value_identifies_its_writer_and_a_damaged_one_does_not() {
         let writer = CommandId { client: 7, seq: 9 };
         for length in [16, 17, 100, 4096] {
             let mut value = vec![0; length];

@@ -1,4 +1,4 @@
-//! A run's history as JSON lines: what a checker needs to say whether the promises were kept.
+//! A run's history as JSON lines, the input of the consistency checker.
 
 use std::io::{self, Write};
 
@@ -15,7 +15,7 @@ struct Line {
     kind: &'static str,
     op: &'static str,
     key: u64,
-    /// What was written or read; absent where a read found nothing.
+    /// The value written or read; absent if a read found none.
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<String>,
     #[serde(rename = "invoke")]

@@ -1,8 +1,8 @@
-//! Three replicas with a one-round-trip fast path, and what batching their acknowledgements changes.
+//! Three replicas with a one-round-trip fast path, and the effect of batching their acknowledgements.
 //!
-//! [`replica`] and [`client`] are the protocol: pure state machines that take messages and give messages. [`wire`] is what they look like
-//! as bytes. [`net`] moves bytes, [`process`] puts one state machine and its connections into one process with one thread of events, and
-//! [`run`] puts the processes together for one trial.
+//! [`replica`] and [`client`] are the protocol, pure state machines over messages. [`wire`] encodes messages. [`net`]
+//! transports bytes, [`process`] runs one state machine with its connections in one process with one event loop, and
+//! [`run`] combines the processes to a trial.
 
 pub mod ceiling;
 pub mod client;

@@ -1,4 +1,4 @@
-//! The parameters of a trial, their bounds, and what a trial will take.
+//! Parameters of a trial, their bounds and the trial's memory use.
 
 use std::path::PathBuf;
 
@@ -21,11 +21,11 @@ use crate::workload::Spacing;
 pub enum Mode {
     /// They do: the next command goes out when one comes back.
     Closed,
-    /// They do not: commands go out at a rate of their own.
+    /// Open loop: commands are sent at a fixed rate.
     Open,
 }
 
-/// When a batch is sent, by name; the delay is a parameter of its own.
+/// Rule by which batches are sent; the delay is a separate parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FlushKind {
     /// After every message.
@@ -50,7 +50,7 @@ impl FlushKind {
     }
 }
 
-/// What happens to a replica in the middle of the load.
+/// Fault of a replica during the load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Fault {
     /// Nothing.
@@ -61,7 +61,7 @@ pub enum Fault {
     Stop,
     /// It is stopped, and goes on later.
     Pause,
-    /// It is killed, and started again later with nothing of what it had.
+    /// Killed, and restarted later without its state.
     Restart,
 }
 
@@ -139,13 +139,13 @@ pub struct Parameters {
     pub message_writes: Writes,
     /// Which strong commands conflict.
     pub conflicts: Conflicts,
-    /// What becomes of the replicas' descriptors of executed commands.
+    /// Treatment of descriptors of executed commands.
     pub heap: Heap,
     /// How many commands may have a routine that writes their answers, at each replica.
     pub descriptor_routines: usize,
-    /// What excludes one write of a replica from another.
+    /// Lock that serializes the writes of a replica.
     pub write_lock: WriteLock,
-    /// What replicas and clients do that have nothing to do.
+    /// Behaviour of idle replicas and clients.
     pub idle: Idle,
     /// Whether clients log two lines for each command.
     pub client_log: bool,
@@ -155,7 +155,7 @@ pub struct Parameters {
     pub replicas: Option<Addresses>,
     /// CPUs that each replica has for itself; with 0 all processes share those that there are.
     pub replica_cpus: usize,
-    /// Microseconds that a message and its answer take between two replicas, beside what they take anyway.
+    /// Added round-trip time between two replicas in microseconds.
     pub rtt_micros: u64,
     /// Microseconds that one replica sleeps whenever something has come.
     pub slow_micros: u64,
@@ -163,7 +163,7 @@ pub struct Parameters {
     pub slow_replica: u8,
     /// Commands of the script whose outcome is the parity digest.
     pub script_operations: usize,
-    /// What happens to a replica.
+    /// Fault of a replica.
     pub fault: Fault,
     /// To which.
     pub fault_replica: u8,
@@ -279,7 +279,7 @@ impl Parameters {
         self.clients * self.threads
     }
 
-    /// What a session is to do: so many commands, at a pace.
+    /// Plan of a session: number of commands and pace.
     #[must_use]
     pub fn plan(&self, count: usize, pace: Pace) -> Plan {
         let time_limit = self.time_limit_seconds * 1_000_000_000;
@@ -309,8 +309,8 @@ impl Parameters {
         if self.bound_to_leader { LEADER } else { LEADER + 1 }
     }
 
-    /// Bytes that all processes together will take at most: the records of all commands, with the load generator and with whoever
-    /// started it, three copies of the state, and the programs.
+    /// Upper bound of the memory of all processes in bytes: the records of all commands in the load generator and its
+    /// parent, three copies of the state, and the programs.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         /// A cell of the state beside its value, the map's slack included.

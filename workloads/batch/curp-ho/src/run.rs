@@ -29,7 +29,7 @@ const SIZES: &str = "--operations, --keys, --value-size";
 
 /// The session of the script.
 const SCRIPT: u32 = 1;
-/// Keys of the script: few, so that it reads what it wrote.
+/// Keys of the script, few enough that it reads its own writes.
 const SCRIPT_KEYS: u64 = 64;
 /// How long replicas have to catch up after the last command.
 const CATCH_UP: Duration = Duration::from_secs(20);
@@ -39,15 +39,15 @@ const CATCH_UP: Duration = Duration::from_secs(20);
 pub struct Outcome {
     /// All commands, the script's first, then stream after stream.
     pub records: Vec<Record>,
-    /// What the replicas say in the end, those that are left.
+    /// Final statuses of the surviving replicas.
     pub statuses: Vec<Status>,
-    /// What the load generators did.
+    /// Usage of the load generators.
     pub load: Vec<Usage>,
     /// When all streams were warm and were started, and when the first had done its last command: nanoseconds of the monotonic clock.
     pub interval: (u64, u64),
-    /// The digest of what the script found and left behind.
+    /// Digest of the script's results and final state.
     pub parity: Digest,
-    /// What became of a fault, if there was one.
+    /// Outcome of the fault, if any.
     pub fault: Option<Injected>,
     /// Commands that have an answer and are not executed.
     pub lost: u64,
@@ -135,7 +135,7 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
     if let Some(file) = history {
         history::write(&outcome.records, &mut BufWriter::new(file))?;
     }
-    // After a fault it is what the trial is about: a number that gates judge.
+    // After a fault the number of lost commands is a metric for gates.
     if outcome.lost > 0 && outcome.fault.is_none() {
         return Err(Failure::error(format_args!("{} commands that had an answer were lost", outcome.lost)));
     }
@@ -198,7 +198,7 @@ pub fn measure(p: &Parameters) -> Result<Outcome, Failure> {
 struct Cluster {
     /// Those that the trial has started: none where it uses others'.
     replicas: Vec<Process>,
-    /// What is between them, if they are to be far from each other.
+    /// Relays between the replicas, if a distance is simulated.
     relays: Vec<Process>,
     /// Where they are.
     addresses: Addresses,
@@ -265,7 +265,7 @@ fn start_replica(p: &Parameters, id: u8, listen: &str, cpus: &[usize]) -> io::Re
     Process::start(&format!("replica {id}"), &arguments, cpus)
 }
 
-/// One session, one command at a time: what it finds, and the state it leaves, is the same for every rule by which batches are sent.
+/// One session with one outstanding command. Its results and final state are identical for all batching rules.
 fn script(p: &Parameters, addresses: &Addresses, parity: &mut Digest) -> Result<(Vec<Record>, Usage), Failure> {
     let mut driver = Driver::connect(SCRIPT, p.bound(), p.value_size, addresses, p.message_writes)?;
     let mut mix = Mix::new(p.seed, SCRIPT_KEYS.min(p.keys), 0.5, p.weak_ratio, 50);
@@ -290,7 +290,7 @@ fn script(p: &Parameters, addresses: &Addresses, parity: &mut Digest) -> Result<
 
 fn start_loads(p: &Parameters, addresses: &Addresses) -> Result<Vec<Process>, Failure> {
     let streams = p.streams();
-    // What does not divide evenly goes to the first streams.
+    // The remainder goes to the first streams.
     let share = |all: usize, stream: usize| all / streams + usize::from(stream < all % streams);
     let allowed = allowed_cpus()?;
     let rest = if p.replica_cpus > 0 { &allowed[REPLICAS * p.replica_cpus..] } else { &[] };
@@ -313,7 +313,7 @@ fn start_loads(p: &Parameters, addresses: &Addresses) -> Result<Vec<Process>, Fa
     Ok(loads)
 }
 
-/// Waits until enough commands are executed, then does to a replica what is to be done to it.
+/// Waits until enough commands are executed, then injects the fault.
 fn inject(p: &Parameters, cluster: &mut Cluster, scripted: u64) -> Result<Injected, Failure> {
     let Cluster { replicas, addresses, routes, .. } = cluster;
     let patience = Duration::from_secs(p.time_limit_seconds);
@@ -355,7 +355,8 @@ fn first_end(p: &Parameters, records: &[Record], go: u64) -> Result<u64, Failure
     }
 }
 
-/// Nothing was done twice, and all replicas that are left agree. Returns what they say, and how many commands were lost.
+/// Checks that no command was executed twice and that all surviving replicas agree. Returns their statuses and the
+/// number of lost commands.
 fn verify(p: &Parameters, addresses: &Addresses, records: &[Record]) -> Result<(Vec<Status>, u64), Failure> {
     let mut newest: HashMap<u32, (u32, u32)> = HashMap::new();
     for record in records {
@@ -371,7 +372,7 @@ fn verify(p: &Parameters, addresses: &Addresses, records: &[Record]) -> Result<(
     let ask = |executed| left.iter().map(|address| control::status(address, executed, CATCH_UP)).collect();
     let statuses: Vec<Status> = match ask(commands) {
         Ok(statuses) => statuses,
-        // They do not get there: what they have is all that there is.
+        // They do not catch up; their current state is final.
         Err(error) => {
             let statuses: Vec<Status> = ask(0)?;
             let executed = statuses.iter().map(|status| status.executed).max().unwrap_or(0);
@@ -416,7 +417,7 @@ fn report(p: &Parameters, outcome: &Outcome) -> Result<Report, Failure> {
     if p.ceilings {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let limit = ceiling::call_rate(cpus, outcome.calls())?;
-        // The CPU time that the calls of a command take by themselves, and what the program computes for one.
+        // The CPU time of a command's socket calls alone, and of the program's computation.
         let (calls, user) = (cpus as f64 / limit.value, outcome.each(|usage| usage.user_seconds));
         report.value("socketCallsAttainable", Quantity::new(calls / (calls + user), Unit::ONE));
         report.ceiling("socketCalls", limit, Some(outcome.throughput()));
@@ -479,7 +480,7 @@ fn effective(p: &Parameters, outcome: &Outcome, report: &mut Report) {
     report.effective("fault", fault);
 }
 
-/// What all replicas counted together.
+/// Merges a tally of all replicas.
 fn tally(outcome: &Outcome, of: impl Fn(&Status) -> &Tally) -> Tally {
     let mut all = Tally::default();
     outcome.statuses.iter().for_each(|status| all.merge(of(status)));
@@ -530,7 +531,7 @@ fn metrics(p: &Parameters, outcome: &Outcome, report: &mut Report) {
             report.value(name, Quantity::new(on_path as f64 / strong as f64, Unit::ONE));
         }
     }
-    // Over the whole trial, as the replicas do not know what is measured.
+    // Over the whole trial, because replicas do not know the measured part.
     let weak = outcome.records.iter().filter(|r| r.request.class == Class::Weak).count();
     if weak > 0 {
         let waits: u64 = outcome.statuses.iter().map(|status| status.weak_waits).sum();
@@ -601,7 +602,7 @@ mod tests {
     }
 
     #[test]
-    fn replicas_that_differ_in_anything_are_found_out() {
+    fn differing_replicas_are_detected() {
         let status = |executed, state: &str, history| {
             let mut status = Replica::new(1, Flush::Natural, Conflicts::Writes).status();
             (status.executed, status.state, status.history) = (executed, state.to_owned(), history);

@@ -31,7 +31,7 @@ impl client::Outbox for Ways<REPLICAS> {
     }
 }
 
-/// What a replica sends: to clients, and to other replicas.
+/// Messages of a replica to clients and to other replicas.
 #[derive(Default)]
 struct Sent {
     clients: Ways<CLIENTS>,
@@ -77,7 +77,7 @@ impl World {
         Self { replicas, clients: clients.collect(), drawn: 0, done: 0 }
     }
 
-    /// Lets every session send what it may, and everything arrive. `keys` are few, so that all have been written soon.
+    /// Lets every session send all it may, and delivers everything. With few `keys` all are written soon.
     fn round(&mut self, keys: u64) {
         for (session, out) in &mut self.clients {
             while session.outstanding() < WINDOW && session.may_start() {
@@ -96,7 +96,7 @@ impl World {
                 });
             }
         }
-        // The leader's accepts, the followers' acknowledgements, and what follows from them.
+        // The leader's accepts, the followers' acknowledgements, and the resulting messages.
         for from in (0..REPLICAS).chain(0..REPLICAS) {
             let (replica, sent) = &mut self.replicas[from];
             replica.batcher.take(0, |frames| {
@@ -127,7 +127,7 @@ impl World {
 }
 
 #[test]
-fn a_command_that_is_like_those_before_it_allocates_nothing() {
+fn steady_state_commands_do_not_allocate() {
     for (keys, bound) in [(1, 0), (50, 1), (1000, 2)] {
         let mut world = World::new(bound);
         world.run(40_000, keys);

@@ -44,7 +44,7 @@ const VARIANTS: [&[&str]; 9] = [
 ];
 
 #[test]
-fn a_result_keeps_to_the_schema_and_all_variants_have_one_digest() {
+fn result_conforms_to_the_schema_and_variants_have_equal_digests() {
     let schema: Value = serde_json::from_str(assay_schema::RESULT_SCHEMA).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let mut digests = Vec::new();
@@ -84,7 +84,7 @@ fn a_result_keeps_to_the_schema_and_all_variants_have_one_digest() {
 }
 
 #[test]
-fn what_was_asked_for_is_what_was_done() {
+fn effective_parameters_match_the_requested_ones() {
     let result = result(&["--weak-ratio=0", "--write-ratio=100", "--keys=1"]);
     assert_eq!((&result["effective"]["weakShare"], &result["effective"]["writeShare"]), (&0.0.into(), &1.0.into()));
     assert_eq!(result["effective"]["hottestKeyShare"], 1.0);
@@ -118,7 +118,7 @@ fn a_dead_follower_costs_the_fast_path_and_nothing_else() {
 }
 
 #[test]
-fn a_silent_replica_costs_a_moment_and_not_every_command() {
+fn silent_replica_delays_only_the_first_commands() {
     for (replica, bound) in [("0", "follower"), ("1", "follower"), ("2", "follower"), ("0", "leader")] {
         let (replica, bound) = (format!("--fault-replica={replica}"), format!("--bound-replica={bound}"));
         let flags = [&*replica, &*bound, "--fault=stop", "--fault-after=500", "--operations=60000", "--ceilings=false"];
@@ -134,7 +134,7 @@ fn a_silent_replica_costs_a_moment_and_not_every_command() {
 }
 
 #[test]
-fn whatever_happens_to_the_leader_another_leads_and_nothing_is_lost() {
+fn leader_failures_lose_no_command() {
     for (fault, flags) in [
         ("kill", &["--bound-replica=follower"][..]),
         ("kill", &["--bound-replica=leader", "--flush=timed", "--batch-delay-micros=150"]),
@@ -167,8 +167,8 @@ fn without_its_leader(fault: &str, flags: &[&str]) -> u64 {
     result["effective"]["ballot"].as_u64().unwrap()
 }
 
-/// What a busy machine hides shows itself where it lasts long enough: tries twice as much until it does. The program takes only so much,
-/// and only so long: then the trial fails.
+/// Retries with doubled amounts until an effect is visible above the noise of a busy machine; the program's own limits
+/// end the retries.
 fn at_last(mut amount: u64, shows: impl Fn(u64) -> bool) {
     while !shows(amount) {
         amount *= 2;
@@ -187,7 +187,7 @@ fn a_follower_that_comes_back_takes_part_again() {
 }
 
 #[test]
-fn what_the_documents_program_had_can_be_had() {
+fn properties_of_the_documents_program_can_be_enabled() {
     let flags = ["--heap=collected", "--client-log=each", "--operations=4000", "--ceilings=false"];
     let result = result(&flags);
     let counter = |name: &str| result["counters"][name]["value"].as_f64().unwrap();
@@ -228,7 +228,7 @@ fn processes_that_yield_sleep_less_often() {
 }
 
 #[test]
-fn a_slow_replica_costs_the_fast_path_little_else() {
+fn slow_replica_costs_mainly_the_fast_path() {
     at_last(2000, |micros| {
         let slow = format!("--slow-micros={micros}");
         let result = result(&["--slow-replica=2", &slow, "--ceilings=false", "--suspect-after-millis=60000"]);
@@ -295,7 +295,7 @@ fn trials_use_replicas_that_others_have_started_one_after_another() {
         let kept = if flags.contains(&"--heap=growing") { 3.0 * commands } else { 0.0 };
         assert_eq!((counter("commands"), counter("descriptors")), (commands, kept), "{flags:?}");
         assert_eq!(found["effective"]["batchDelayMicrosMedian"].as_f64().unwrap() >= 2900.0, batches, "{flags:?}");
-        // What an earlier trial did is not counted again.
+        // Counters of an earlier trial are not included.
         assert!(counter("framesSent") < 20.0 * commands, "{flags:?}: {}", found["counters"]);
     }
     for mut replica in replicas {
@@ -305,7 +305,7 @@ fn trials_use_replicas_that_others_have_started_one_after_another() {
 }
 
 #[test]
-fn a_replica_that_is_not_there_is_named() {
+fn unreachable_replica_is_reported() {
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let error = control::begin(
         &[nobody.to_string(), nobody.to_string(), nobody.to_string()],
@@ -355,7 +355,7 @@ fn a_history_has_a_line_for_every_command() {
 #[test]
 fn bad_parameters_exit_with_2_and_print_nothing() {
     for (bad, part) in [
-        (&["run", "--operations=0"][..], "--operations=0: a whole number from 1 to 4000000 is allowed"),
+        (&["run", "--operations=0"][..], "--operations=0: allowed are integers from 1 to 4000000"),
         (&["run", "--operations=3"], "--operations=3: 4 streams need at least one command each"),
         (&["run", "--warmup-operations=1000001"], "from 0 to 1000000"),
         (&["run", "--clients=0"], "from 1 to 16"),
@@ -364,7 +364,7 @@ fn bad_parameters_exit_with_2_and_print_nothing() {
         (&["run", "--rate=0"], "from 1 to 1000000"),
         (&["run", "--weak-ratio=101"], "from 0 to 100"),
         (&["run", "--write-ratio=-1"], "from 0 to 100"),
-        (&["run", "--skew-percent=0.9"], "--skew-percent=0.9: a whole number from 0 to 300"),
+        (&["run", "--skew-percent=0.9"], "--skew-percent=0.9: allowed are integers from 0 to 300"),
         (&["run", "--keys=0"], "from 1 to 16000000"),
         (&["run", "--value-size=15"], "from 16 to 4096"),
         (&["run", "--bound-replica=2"], "one of leader, follower"),
@@ -399,7 +399,7 @@ fn bad_parameters_exit_with_2_and_print_nothing() {
         (&["run", "--script-operations=0"], "from 1 to 100000"),
         (&["run", "--history="], "--history=\"\": the name of a file is needed"),
         (&["run", "--history=a", "--history=b"], "given twice"),
-        (&["run", "--unknown=1"], "--unknown is unknown"),
+        (&["run", "--unknown=1"], "unknown flag --unknown"),
         (&["run", "rows"], "--name=value"),
         (&["replica", "--id=3"], "from 0 to 2"),
         (&["run", "--rtt-micros=1000001"], "from 0 to 1000000"),
@@ -432,5 +432,5 @@ fn a_trial_that_does_not_fit_into_memory_is_refused_before_anything_is_started()
     let output = run(&flags);
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{message}");
-    assert!(message.contains("the trial takes") && message.contains("MiB of memory are available"), "{message}");
+    assert!(message.contains("the trial needs") && message.contains("MiB of memory are available"), "{message}");
 }

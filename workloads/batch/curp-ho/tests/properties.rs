@@ -1,7 +1,7 @@
-//! One suite over every rule by which batches are sent: three replicas and a few sessions, any order in which messages can arrive, and
-//! a slow reference that says what every answer must have been.
+//! One suite over all batching rules: three replicas and a few sessions with arbitrary message orders, compared with a
+//! slow reference.
 //!
-//! The connections are queues. Each keeps its order; which of them delivers next is random, and so is when a timed batch is due.
+//! Connections are FIFO queues. The next queue to deliver is random, and so is the time at which a timed batch is due.
 
 mod common;
 
@@ -173,7 +173,7 @@ impl World {
     }
 
     fn send_down(&mut self, replica: usize, out: FromReplica, before: u64) {
-        assert!(out.peers.is_empty(), "nobody elects");
+        assert!(out.peers.is_empty(), "no election happens");
         for (client, bytes) in out.clients {
             if let Ok(Message::CausalReply { seq, .. }) = Message::decode(body(&bytes)) {
                 self.seen.insert(CommandId { client, seq }, (before, self.replicas[replica].executed()));
@@ -195,7 +195,7 @@ impl World {
         }
     }
 
-    /// A replica is gone: what is on its way to it is lost, what it has sent still arrives, and then everybody notices.
+    /// A replica is killed: messages to it are lost, its sent messages still arrive, and then all others notice.
     fn kill(&mut self, replica: u8) {
         self.dead = Some(replica);
         let dead = usize::from(replica);
@@ -215,7 +215,7 @@ impl World {
 
     fn check(&self) {
         let commands = self.answers.len();
-        assert!(self.sessions.iter().all(|session| session.outstanding() == 0), "somebody waits forever");
+        assert!(self.sessions.iter().all(|session| session.outstanding() == 0), "a session waits forever");
         let alive: Vec<&Replica> =
             (0..).zip(&self.replicas).filter(|(id, _)| self.dead != Some(*id)).map(|(_, r)| r).collect();
         let log = alive[0].kept_log();
@@ -232,7 +232,8 @@ impl World {
         self.check_weak_reads(log);
     }
 
-    /// A weak read finds the session's newest own write that was sent before, unless it was executed already; else what was executed.
+    /// A weak read returns the session's newest own write sent before it, unless that was executed already; else the
+    /// executed value.
     fn check_weak_reads(&self, log: &[Executed]) {
         for Answer { client, completed, .. } in &self.answers {
             let (Request { class, put, key }, seq) = (completed.request, completed.seq);
@@ -258,7 +259,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1024, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_rule_keeps_all_promises_in_any_order_of_arrival(
+    fn consistency_holds_for_every_rule_and_message_order(
         todo in prop::collection::vec(prop::collection::vec(request(), 0..14), 1..4),
         bound in 0..REPLICAS as u8,
         window in 1..6_usize,
@@ -273,7 +274,7 @@ proptest! {
     }
 
     #[test]
-    fn all_promises_are_kept_when_a_follower_dies_at_any_moment(
+    fn consistency_holds_if_a_follower_dies_at_any_time(
         todo in prop::collection::vec(prop::collection::vec(request(), 1..14), 1..4),
         bound in 0..REPLICAS as u8,
         dies in 1..REPLICAS as u8,
@@ -362,7 +363,7 @@ proptest! {
             let mut bytes = Vec::new();
             message.append(&mut bytes);
             prop_assert_eq!(Message::decode(body(&bytes)), Ok(message));
-            // A message that is cut off is none, unless what is cut off is text that may have any length.
+            // A truncated message is invalid, unless the truncated part is text of arbitrary length.
             let open = matches!(message, Message::Status { .. } | Message::Error { .. } | Message::State { .. } | Message::Begin { .. });
             if !open {
                 let cut = &body(&bytes)[..body(&bytes).len() - 1];
@@ -372,7 +373,7 @@ proptest! {
     }
 
     #[test]
-    fn no_messages_make_a_replica_panic(
+    fn arbitrary_messages_do_not_panic_a_replica(
         id in 0..REPLICAS as u8,
         steps in prop::collection::vec((0..6_u8, 1..4_u32, any::<(bool, bool)>(), 0..2_u64, 1..6_u64), 1..40),
     ) {
@@ -385,7 +386,8 @@ proptest! {
             let op = Op { key, put: put.then_some(&[7; 16][..]) };
             let (client, ballot, observed) = (1 + u32::from(kind % 2), 0, slot);
             let proposal = Proposal { class, seq, done_below: 1, causal_dep: 0, observed, ballot, sync: put, op };
-            // Clients that tell each replica something else, leaders that put anything into a slot, and answers that nobody asked for.
+            // Clients that send different commands to each replica, leaders with arbitrary slots, and unsolicited
+            // answers.
             let heard = match kind {
                 0 | 1 => replica.propose(client, &proposal, 0, &mut out),
                 2 | 3 => {
@@ -404,7 +406,7 @@ proptest! {
                     Ok(())
                 }
             };
-            // Whoever breaks the protocol is not listened to any more.
+            // A peer that violates the protocol is disconnected.
             if heard.is_err() {
                 break;
             }
@@ -413,7 +415,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_the_decoder_panic(kind: u8, bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_do_not_panic_the_decoder(kind: u8, bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let all = [&[kind % 21], &bytes[..]].concat();
         match Message::decode(&all) {
             Ok(message) => {
@@ -455,7 +457,7 @@ fn a_leader_puts_a_sessions_commands_into_slots_in_their_order() {
 }
 
 #[test]
-fn what_a_client_told_a_replica_is_forgotten_whatever_it_told_the_leader() {
+fn recorded_command_is_removed_regardless_of_the_leaders_version() {
     let value = [1; 16];
     let commands: Vec<(Class, Op<'_>)> = [Class::Strong, Class::Weak]
         .into_iter()
@@ -496,7 +498,7 @@ fn a_leader_has_all_that_is_executed() {
 }
 
 #[test]
-fn who_does_not_lead_gives_no_slots_and_who_has_missed_some_asks_for_the_state() {
+fn non_leader_assigns_no_slots_and_a_lagging_one_requests_the_state() {
     let mut follower = Replica::new(1, Flush::Natural, Conflicts::Writes);
     let (id, op) = (CommandId { client: 1, seq: 1 }, Op { key: 1, put: Some(&[1; 16]) });
     let mut out = FromReplica::default();
@@ -514,12 +516,12 @@ fn who_does_not_lead_gives_no_slots_and_who_has_missed_some_asks_for_the_state()
 }
 
 #[test]
-fn a_weak_read_waits_until_its_replica_has_seen_what_its_session_has_seen() {
+fn weak_read_waits_for_the_sessions_observations() {
     let mut follower = Replica::new(1, Flush::Natural, Conflicts::Writes);
     let mut out = FromReplica::default();
     follower.hello(2, 1, &mut out);
     out.clients.clear();
-    // The session has read, at the leader, what client 1 wrote in slot 1.
+    // The session has read client 1's write in slot 1 at the leader.
     let op = Op { key: 5, put: None };
     let (class, done_below, causal_dep, observed) = (Class::Weak, 1, 0, 1);
     let read = Proposal { class, seq: 1, done_below, causal_dep, observed, ballot: 0, sync: false, op };
@@ -537,7 +539,7 @@ fn a_weak_read_waits_until_its_replica_has_seen_what_its_session_has_seen() {
 }
 
 #[test]
-fn what_a_session_saw_under_an_older_leader_is_no_later_than_what_the_new_one_began_with() {
+fn observations_under_an_older_leader_precede_the_new_ones_base() {
     let mut replica = Replica::new(2, Flush::Natural, Conflicts::Writes);
     let mut out = FromReplica::default();
     replica.hello(1, 0, &mut out);
@@ -566,7 +568,7 @@ fn what_a_session_saw_under_an_older_leader_is_no_later_than_what_the_new_one_be
         replica.peer(1, &Message::decode(body(&bytes)).unwrap(), 0, out).unwrap();
     };
     ack(&mut replica, 1, &mut out);
-    assert!(replica.executed() == 1 && out.clients.is_empty(), "slot 2 may be what it saw");
+    assert!(replica.executed() == 1 && out.clients.is_empty(), "slot 2 may be the observed one");
     ack(&mut replica, 2, &mut out);
     let found = batch_curp_ho::command::Found { version: 2, value: &value };
     assert_eq!(out.clients, [(3, bytes(&Message::CausalReply { seq: 1, found }))]);
@@ -629,7 +631,7 @@ fn a_session_binds_itself_to_another_replica_where_the_bound_one_is_silent() {
     out.0.clear();
     session.rebind_older_than(2, &mut out);
     session.rebind_older_than(2, &mut out);
-    assert_eq!(session.bound(), 1, "what has waited for long has its answer");
+    assert_eq!(session.bound(), 1, "long-waiting commands are answered");
     // It has one look's time to say something.
     session.rebind_older_than(3, &mut out);
     session.receive(1, &Message::CausalReply { seq: 1, found }, &mut out).unwrap();
@@ -638,7 +640,7 @@ fn a_session_binds_itself_to_another_replica_where_the_bound_one_is_silent() {
     session.rebind_older_than(3, &mut out);
     assert_eq!((session.bound(), proposed(&out, 2)), (2, vec![(2, false)]));
     assert!([1, 2].iter().all(|replica| out.0.contains(&(*replica, hello(2)))), "the silent one is told");
-    // What the old one says late is as good: the session had seen nothing else when it asked.
+    // A late answer of the old replica is valid, because the session had observed nothing else when it asked.
     let late = session.receive(1, &Message::CausalReply { seq: 2, found }, &mut out).unwrap();
     assert_eq!((late.unwrap().seq, session.outstanding()), (2, 0));
 }

@@ -1,4 +1,4 @@
-//! A relay makes the way longer by what it is asked for, on the loopback and between network namespaces, and says by how much it missed it.
+//! A relay adds the requested delay, on the loopback device and between network namespaces, and reports its error.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -50,7 +50,7 @@ impl Drop for Relay {
     }
 }
 
-/// Sends back what comes, until the connection ends.
+/// Echoes data until the connection ends.
 fn echo(listener: TcpListener) {
     std::thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
@@ -84,7 +84,8 @@ fn check(times: &[Duration], mut relay: Relay) {
     assert!(times[0] >= 2 * DELAY, "a round trip of {:?} although each way takes {DELAY:?}", times[0]);
     let late = relay.kept().late;
     assert_eq!(late.count(), 2 * TRIPS as u64, "each way of each trip is a piece");
-    // A trip is late by what its two ways are, and by what happens beside the relay; a tally may say 3.5 % more than that.
+    // The excess delay of a round trip is that of both directions plus noise outside of the relay; a tally is accurate
+    // to 3.5 %.
     let own = Duration::from_nanos((2.0 * late.quantile(0.0).unwrap() / 1.035) as u64);
     assert!(times[0] >= 2 * DELAY + own, "{:?} {own:?}", times[0]);
 }
@@ -100,7 +101,7 @@ fn on_the_loopback_a_round_trip_takes_twice_the_delay_longer() {
 }
 
 #[test]
-fn who_is_not_there_is_not_there_through_a_relay_either() {
+fn absent_peer_is_absent_through_a_relay() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let relay = Relay::start("127.0.0.1:0", &free);
     let mut stream = TcpStream::connect(&relay.address).unwrap();
@@ -129,13 +130,13 @@ impl Namespaces {
         {
             ip(&format!("-n {name} addr add {address} dev {link}"))?;
             ip(&format!("-n {name} link set {link} up"))?;
-            // What an end sends to its own address goes this way.
+            // Traffic to the namespace's own address uses this device.
             ip(&format!("-n {name} link set lo up"))?;
         }
         Some(own)
     }
 
-    /// Does something on a thread of its own in a namespace. What it starts is there too.
+    /// Runs `work` on a new thread in a namespace, which child processes inherit.
     fn within<T: Send>(&self, which: usize, work: impl FnOnce() -> T + Send) -> T {
         let file = File::open(format!("/var/run/netns/{}", self.0[which])).unwrap();
         std::thread::scope(|scope| {
@@ -158,7 +159,7 @@ impl Drop for Namespaces {
 }
 
 #[test]
-fn between_network_namespaces_it_does_the_same() {
+fn relay_delays_between_network_namespaces() {
     let Some(namespaces) = Namespaces::new() else {
         eprintln!("this user may not make network namespaces");
         return;

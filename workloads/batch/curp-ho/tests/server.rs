@@ -1,4 +1,4 @@
-//! Whatever bytes a replica gets, it says what is wrong, closes that connection, and lives.
+//! A replica reports invalid input, closes that connection, and continues.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -105,7 +105,7 @@ fn accepts(slots: &[u64]) -> Vec<u8> {
 }
 
 #[test]
-fn every_mistake_gets_its_error_and_the_replica_lives() {
+fn every_protocol_error_is_reported_and_the_replica_continues() {
     use ErrorCode::{Malformed, Oversized, Unexpected};
     let mut server = Server::start();
     let hello = Message::ClientHello { client: 9, bound: 0 };
@@ -144,7 +144,7 @@ fn every_mistake_gets_its_error_and_the_replica_lives() {
         ),
         ("a vote from a client", bytes(&[hello, Message::Vote { ballot: 1 }]), Unexpected, "may not send now"),
         (
-            "a state that is none",
+            "an invalid state",
             bytes(&[peer, Message::State { ballot: 1, last: true, bytes: &[1; 30] }]),
             Unexpected,
             "a state with a message that ends early",
@@ -170,7 +170,7 @@ fn every_mistake_gets_its_error_and_the_replica_lives() {
 }
 
 #[test]
-fn connections_that_end_in_the_middle_of_a_frame_leave_nothing_behind() {
+fn truncated_connections_are_cleaned_up() {
     let mut server = Server::start();
     let whole = bytes(&[Message::ClientHello { client: 9, bound: 0 }, proposal(1)]);
     // The last byte would make it a command.
@@ -222,7 +222,7 @@ fn a_trial_begins_when_all_replicas_have_forgotten_the_one_before() {
     // It confirms that all have begun anew once it has heard so from both, and not before.
     let _one = server.peer(1, 7);
     assert!(!status(&server).settled);
-    // What it had to say to anyone before that answer is here.
+    // All earlier messages to this client have arrived.
     asker.set_nonblocking(true).unwrap();
     let nothing = asker.peek(&mut [0]).unwrap_err();
     assert_eq!(nothing.kind(), std::io::ErrorKind::WouldBlock, "one of them has not begun anew");
@@ -235,8 +235,8 @@ fn a_trial_begins_when_all_replicas_have_forgotten_the_one_before() {
     for (era, settings, part) in [
         (7, &*settings, "era 7, and this replica is in era 7"),
         (3, &settings, "era 3, and this replica is in era 7"),
-        (8, b"{}", "settings that are none: missing field"),
-        (8, &endless, "settings that are none: suspect_after of 18446744073709551615 ns; at most 60000000000"),
+        (8, b"{}", "invalid settings: missing field"),
+        (8, &endless, "invalid settings: suspect_after of 18446744073709551615 ns; at most 60000000000"),
     ] {
         let mut late = server.connect();
         let (code, message) = server.refused(&mut late, &bytes(&[Message::Begin { era, settings }]));
@@ -246,7 +246,7 @@ fn a_trial_begins_when_all_replicas_have_forgotten_the_one_before() {
 }
 
 #[test]
-fn a_replica_that_does_not_get_there_is_named_after_the_time_it_had() {
+fn replica_that_does_not_catch_up_is_reported_with_its_timeout() {
     let mut server = Server::start();
     let error = control::status(&server.address, 5, Duration::from_millis(50)).unwrap_err();
     assert_eq!(error.to_string(), "a replica has not executed 5 commands after 0.05 s");
@@ -254,7 +254,7 @@ fn a_replica_that_does_not_get_there_is_named_after_the_time_it_had() {
 }
 
 #[test]
-fn a_replica_ends_when_the_one_that_started_it_does() {
+fn replica_exits_with_its_parent() {
     let mut server = Server::start();
     server.lives();
     drop(server.child.stdin.take());

@@ -1,6 +1,6 @@
-//! A seeded simulator: three replicas and a few sessions whose messages, clocks, crashes, restarts, pauses and broken connections come in
-//! any order that a seed draws. Whatever happens, as long as no two replicas have lost their memory at once, nothing that has an answer is
-//! lost, strong commands are linearizable and weak ones causal; and when the faults end, everything gets done.
+//! A seeded simulator: three replicas and a few sessions with messages, clock ticks, crashes, restarts, pauses and
+//! broken connections in random order. As long as no two replicas lose their memory at once, no answered command is
+//! lost, strong commands are linearizable and weak ones causal. After the faults end, every command completes.
 
 mod common;
 
@@ -39,7 +39,7 @@ impl Pipe {
         }
     }
 
-    /// The connection breaks: so many messages still arrive.
+    /// Breaks the connection after `arrive` more messages.
     fn cut(&mut self, arrive: usize) {
         if self.open {
             self.queue.truncate(arrive);
@@ -88,7 +88,7 @@ struct World {
     pipes: Vec<Vec<Pipe>>,
     answers: Vec<Answer>,
     sent_after: BTreeMap<(usize, u32), usize>,
-    /// What any replica has executed in each slot.
+    /// Commands executed by any replica, by slot.
     log: BTreeMap<Slot, Executed>,
     clock: u64,
     /// How far the clock jumps at most when a replica looks at it.
@@ -184,7 +184,7 @@ impl World {
             for from in ends.iter().copied() {
                 let pipe = &self.pipes[index(from)][index(to)];
                 if !pipe.queue.is_empty() {
-                    // Messages are what happens most.
+                    // Deliveries are the most frequent step.
                     steps.extend([Step::Deliver(from, to); 4]);
                 } else if pipe.broken {
                     steps.push(Step::Notice(from, to));
@@ -210,7 +210,7 @@ impl World {
         steps
     }
 
-    /// Both ends have noticed that what was between them is gone. Of two replicas the one with the larger number connects.
+    /// Both ends have noticed the loss of their connection. Of two replicas the one with the larger number connects.
     fn may_connect(&self, from: End, to: usize) -> bool {
         let (there, back) = (&self.pipes[index(from)][to], &self.pipes[to][index(from)]);
         let gone = |pipe: &Pipe| !pipe.open && !pipe.broken && pipe.queue.is_empty();
@@ -348,7 +348,7 @@ impl World {
         self.remember(replica);
     }
 
-    /// What a replica has executed is final: no other has anything else in that slot, ever.
+    /// Executed commands are final: no replica ever has a different one in that slot.
     fn remember(&mut self, replica: usize) {
         for executed in self.replicas[replica].as_mut().unwrap().take_log() {
             let known = self.log.entry(executed.0).or_insert_with(|| executed.clone());
@@ -383,7 +383,7 @@ impl World {
     fn inject(&mut self, fault: Fault) {
         match fault {
             Fault::Crash(replica) if self.may_crash(replica) => {
-                // What it has not sent dies with it. Its connections end, and what is on its way to it goes nowhere.
+                // Unsent messages are lost. Its connections end, and messages to it are dropped.
                 self.paused[replica] = false;
                 self.replicas[replica] = None;
                 for other in self.ends().into_iter().filter(|other| *other != End::Replica(replica)) {
@@ -471,7 +471,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_order_of_crashes_restarts_pauses_and_delays_breaks_a_promise(
+    fn consistency_holds_under_random_faults(
         todo in prop::collection::vec(prop::collection::vec(request(), 1..20), 1..4),
         faults in prop::collection::vec((0..300_usize, fault()), 0..12),
         bound in 0..REPLICAS as u8,

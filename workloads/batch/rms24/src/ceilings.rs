@@ -1,4 +1,4 @@
-//! What the machine could do at best, for the parts that the harness has no probe for.
+//! Hardware limits for which the harness has no probe.
 
 use assay_harness::ceiling::{self, Limit};
 

@@ -1,4 +1,4 @@
-//! The server as a process of its own, for a run that was given none.
+//! The server as a child process, for runs without an address of one.
 
 use std::io::{self, BufRead, BufReader};
 use std::net::SocketAddr;

@@ -13,13 +13,14 @@ pub struct Cutoffs {
 }
 
 impl Cutoffs {
-    /// The cutoff of `values`, whose number is even: exactly half of them are less. [`INVALID`] if there is none.
+    /// Returns the cutoff of `values`, whose number is even: exactly half of them are less. [`INVALID`] if it does not
+    /// exist.
     ///
     /// Values far from the middle are counted, not sorted.
     ///
     /// # Panics
     ///
-    /// When the number of values is odd or zero.
+    /// If the number of values is odd or zero.
     pub fn of(&mut self, values: &[u32]) -> u32 {
         assert!(!values.is_empty() && values.len().is_multiple_of(2), "{} values have no middle", values.len());
         // The median of n uniform values has a standard deviation of 1 / (2 sqrt n) of their range.
@@ -69,7 +70,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_the_one_found_by_sorting(
+        fn cutoff_equals_the_sorted_median(
             mut values in prop_oneof![
                 prop::collection::vec(any::<u32>(), 2..600),
                 prop::collection::vec(0_u32..4, 2..40),
@@ -78,7 +79,7 @@ mod tests {
         ) {
             values.truncate(values.len() & !1);
             let mut cutoffs = Cutoffs::default();
-            // Twice: what is left over from the first must not matter.
+            // Called twice, because state of the first call must not matter.
             prop_assert_eq!(cutoffs.of(&values), reference(&values));
             prop_assert_eq!(cutoffs.of(&values), reference(&values));
         }

@@ -92,7 +92,7 @@ impl Database {
         Layout::words_of(geometry) as u64 * 8 + HUGE_PAGE as u64
     }
 
-    /// What is in it.
+    /// Its entries.
     #[must_use]
     pub fn entries(&self) -> Entries {
         match self {
@@ -107,7 +107,7 @@ impl Database {
         self.entries().geometry
     }
 
-    /// Whether at least half of it lies on huge pages, by what the system says of it.
+    /// Whether at least half of its memory is on huge pages, as reported by the system.
     #[must_use]
     pub fn huge_pages(&self) -> bool {
         match self {
@@ -146,7 +146,7 @@ impl Layout {
         let start = room.as_ptr().align_offset(HUGE_PAGE).min(HUGE_PAGE / 8);
         advise(&mut room[start..], pages);
         entries.write(0, &mut room[start..start + words]);
-        // The system takes the advice and may have none left: what counts is what it says of the memory that is filled.
+        // The advice can succeed without free huge pages, so that the mapping's reported state is used.
         let huge = machine::huge_page_bytes(&room[start..start + words]).unwrap_or(0);
         Self { entries, room, start, huge_pages: 2 * huge >= 8 * words as u64 }
     }
@@ -183,7 +183,7 @@ fn advise(words: &mut [u64], pages: Pages) {
         return;
     }
     let advice = if pages == Pages::Huge { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE };
-    // SAFETY: the range is that of `words`, and the advice does not change what is in it.
+    // SAFETY: the range is that of `words`, and the advice does not change its contents.
     unsafe { libc::madvise(words.as_mut_ptr().cast(), bytes, advice) };
 }
 
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn huge_pages_are_those_that_the_system_gave() {
+    fn huge_pages_are_reported_by_the_system() {
         let layout = |pages| Layout::new(Entries::new(7, Geometry::new(1 << 18, 40, 80)), pages);
         assert!(!layout(Pages::Small).huge_pages);
         let huge = layout(Pages::Huge);

@@ -21,7 +21,7 @@ pub struct Place {
 }
 
 impl Geometry {
-    /// The most entries there can be: an index, and one value that is none, fit into 32 bits.
+    /// Maximum number of entries; an index and one invalid value fit into 32 bits.
     pub const MAX_ENTRIES: u64 = 1 << 31;
 
     /// Blocks of `ceil(sqrt(entries))` entries, as many as needed and an even number of them.
@@ -69,13 +69,14 @@ impl Geometry {
         self.block_size
     }
 
-    /// Blocks, an even number. The last ones may be partly or wholly beyond the database; what is there counts as zero.
+    /// Number of blocks, which is even. The last ones may be partly or completely beyond the database; entries there
+    /// are zero.
     #[must_use]
     pub fn blocks(&self) -> u32 {
         self.blocks
     }
 
-    /// Half of the blocks: what a hint covers.
+    /// Half of the blocks, which is the number covered by a hint.
     #[must_use]
     pub fn half(&self) -> usize {
         self.blocks as usize / 2

@@ -1,4 +1,4 @@
-//! What a client keeps: regular hints, each good for one query, and backup hints that take their places.
+//! A client's hints: regular hints, each for one query, and backup hints that replace them.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ pub struct Hints {
     flipped: Vec<bool>,
     /// Index of the extra entry.
     extras: Vec<u32>,
-    /// What may be among them.
+    /// A filter of the extra entries.
     seen: Seen,
     /// The sum of all entries covered; empty where hints are only searched.
     parities: Vec<u64>,
@@ -93,7 +93,7 @@ pub struct Hint {
     pub id: u32,
     /// Its cutoff.
     pub cutoff: u32,
-    /// Whether it covers what is not below the cutoff.
+    /// Whether it covers values at or above the cutoff.
     pub flipped: bool,
     /// Its extra entry, or [`NO_EXTRA`].
     pub extra: u32,
@@ -179,7 +179,7 @@ impl Hints {
         self.seen.may_have(index)
     }
 
-    /// Bytes that it takes to know that, of so many hints.
+    /// Memory of that filter in bytes, for `hints` hints.
     #[must_use]
     pub fn bytes_of_extras_seen(hints: u64) -> u64 {
         1 << (Seen::bits(hints) - 3)

@@ -1,17 +1,19 @@
-//! Single-server private information retrieval with hints (RMS24): the system of the batching document, rebuilt to be measured.
+//! Single-server private information retrieval with hints (RMS24): the system of the batching document, rebuilt for
+//! measurement.
 //!
-//! A client wants one entry of a server's database without telling which. Before its first query it reads the whole database once and
-//! keeps many *hints*: sums of random entries, one from each of half of the blocks that the database is cut into. To get an
-//! entry it looks for a hint that contains it and asks the server for the sum of everything else in that hint; the difference is the
-//! entry. The server sees a random set of entries, and reads the square root of the database instead of all of it.
+//! A client wants one entry of a server's database without revealing which. Before its first query it reads the whole
+//! database once and computes many *hints*, sums of random entries, one from each of half of the database's blocks. To
+//! get an entry it searches a hint that contains it and asks the server for the sum of all other entries in that hint;
+//! the difference is the entry. The server sees a random set of entries, and reads the square root of the database
+//! instead of all of it.
 //!
 //! * [`geometry`], [`database`]: blocks and entries.
-//! * [`prf`]: the functions that say what a hint covers; [`cutoff`], [`hints`]: what is kept of a hint.
-//! * [`offline`]: computing all hints; [`state`]: keeping them in a file.
-//! * [`search`], [`query`]: finding a hint and asking about it, in five ways.
+//! * [`prf`]: pseudo-random functions that define a hint's entries; [`cutoff`], [`hints`]: stored hints.
+//! * [`offline`]: computation of all hints; [`state`]: their cache file.
+//! * [`search`], [`query`]: finding a hint and building its query, in five variants.
 //! * [`wire`], [`server`], [`client`]: the protocol.
 //! * [`reference`](mod@reference): the scheme by definition.
-//! * [`run`] and [`serve`]: the two commands; [`child`], [`ceilings`], [`clock`], [`workload`]: what they need.
+//! * [`run`] and [`serve`]: the two commands; [`child`], [`ceilings`], [`clock`], [`workload`]: their helpers.
 
 pub mod ceilings;
 pub mod child;

@@ -13,7 +13,7 @@ pub fn cutoff(prf: &impl Prf, geometry: Geometry, id: u32) -> u32 {
     cutoff::reference(&values)
 }
 
-/// Everything a hint contains: in the order of blocks what it covers, then its extra entry.
+/// All entries of a hint: the covered ones in block order, then its extra entry.
 pub fn subset(prf: &impl Prf, geometry: Geometry, hint: &Hint) -> impl Iterator<Item = Place> {
     let covered = (0..geometry.blocks()).filter(|block| hint.covers(prf.select(hint.id, *block)));
     let covered = covered.map(|block| Place { block, offset: prf.offset(hint.id, block) });

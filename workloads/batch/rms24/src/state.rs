@@ -1,11 +1,11 @@
-//! The hints in a file, so that the offline phase is paid for once.
+//! Cache file of the hints, so that the offline phase runs once.
 //!
 //! ```text
 //! magic 8 bytes | function, entries, entry size, lambda, backups u32 | contents u64 | fingerprint of the secret 32 bytes
 //! cutoffs u32, of backups too | extras u32 | sums u64: of hints, low halves, high halves | BLAKE3 of all before
 //! ```
 //!
-//! A file is written beside its place and moved there, so that nobody sees half of one. What is in it is the state *before* the first
+//! A file is written to a temporary name and renamed, so that it appears atomically. It contains the state *before* the first
 //! query: a cached state that had queries behind it would make runs depend on each other. The secret itself is not in it.
 
 use std::fmt;
@@ -22,7 +22,7 @@ const MAGIC: [u8; 8] = *b"rms24st1";
 const HEADER: usize = 8 + 5 * 4 + 8 + 32;
 const DIGEST: usize = 32;
 
-/// What a state belongs to.
+/// The context to which a state belongs.
 #[derive(Debug, Clone, Copy)]
 pub struct Owner<'a> {
     /// The function behind the hints.
@@ -38,13 +38,13 @@ pub struct Owner<'a> {
 /// Why a file was not used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unusable {
-    /// There is none.
+    /// The file does not exist.
     Absent,
     /// It could not be read.
     Unreadable(String),
     /// It belongs to something else.
     Foreign,
-    /// It is not what was written.
+    /// The digest does not match.
     Corrupt,
 }
 
@@ -116,7 +116,7 @@ impl Owner<'_> {
             io::ErrorKind::NotFound => Unusable::Absent,
             _ => Unusable::Unreadable(error.to_string()),
         };
-        // The length first: nobody reads a foreign file of any size into memory.
+        // The length is checked first, so that foreign files of any size are not read into memory.
         let length = fs::metadata(path).map_err(unreadable)?.len();
         if length != self.bytes() {
             let mut start = vec![0; HEADER];
@@ -128,11 +128,11 @@ impl Owner<'_> {
         self.read(&fs::read(path).map_err(unreadable)?)
     }
 
-    /// The state that the bytes of a file are.
+    /// Decodes a state.
     ///
     /// # Errors
     ///
-    /// When they are none, or another's.
+    /// If the bytes are invalid or belong to another context.
     pub fn read(&self, bytes: &[u8]) -> Result<State, Unusable> {
         let Some((content, digest)) = bytes.split_last_chunk::<DIGEST>() else { return Err(Unusable::Corrupt) };
         if blake3::hash(content) != *digest {
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_saved_is_loaded() {
+    fn saved_state_is_loaded() {
         let (folder, secret) = (Folder::new("same"), Secret::from_seed(1));
         let owner = owner(&secret, 900);
         let path = folder.0.join("deep").join(owner.file_name());

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_batch-rms24");
 const SMALL: [&str; 5] = ["--entries=1024", "--queries=6", "--warmup-queries=1", "--backup-hints=16", "--nodelay=true"];
-/// What an encoding with both halves needs.
+/// Required by an encoding with both halves.
 const COMPLEMENT: &str = "--dummy=complement";
 
 fn program(arguments: &[&str]) -> Output {
@@ -40,7 +40,7 @@ fn median(mut samples: Vec<f64>) -> f64 {
 }
 
 #[test]
-fn a_result_keeps_to_the_schema_and_says_what_was_done() {
+fn result_conforms_to_the_schema_and_reports_the_work() {
     let schema: Value = serde_json::from_str(assay_schema::RESULT_SCHEMA).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     for strategy in ["chacha-double", "chacha-offset-first", "chacha-early-exit", "aes-uniform", "aes-packed"] {
@@ -70,7 +70,7 @@ fn a_result_keeps_to_the_schema_and_says_what_was_done() {
 }
 
 #[test]
-fn everything_that_must_not_change_the_answers_has_one_digest() {
+fn answers_are_independent_of_settings() {
     let digests = [
         &["--indices=uniform"][..],
         &["--indices=uniform", "--strategy=chacha-early-exit", "--batch-size=4", "--flush=full"],
@@ -135,8 +135,9 @@ fn the_documents_sockets_stall_and_either_repair_ends_it() {
     assert!(median(samples(&nodelay, "exchange")) < 0.02, "{nodelay}");
 }
 
-/// The document's effect, at its own size: a client that thinks before each query and sends at most one of its two questions then. Those
-/// that are left come one after the other at the end, and are the ones that wait. What a busy machine delays can only add to them.
+/// The document's effect at its original size: a client that thinks before each query and then sends at most one of its
+/// two questions. The remaining ones follow each other at the end, and these are the ones that wait. Delays of a busy
+/// machine can only increase their number.
 #[test]
 fn half_of_the_documents_frames_stall_at_batch_1_and_none_from_batch_4_on() {
     let run = |flags: &[&str]| {
@@ -191,12 +192,12 @@ fn several_clients_ask_at_the_same_time_each_over_a_connection_of_its_own() {
         let run = |more: &[&str]| result(&[&flags[..], &[&transport], more].concat());
         let (one, three) = (run(&[]), run(&["--clients=3"]));
         assert_eq!(three["effective"]["clients"], 3);
-        // As many queries as asked for, whoever asks them.
+        // The number of queries is independent of the number of clients.
         assert_eq!([&one, &three].map(|result| samples(result, "latency").len()), [6, 6]);
         assert_eq!(three["counters"]["queries"]["value"].as_f64(), Some(6.0));
         assert_eq!(three["parity"]["items"], 6);
         assert_eq!(three["phases"][0]["samples"].as_array().unwrap().len(), 6);
-        // Clients ask for other entries, each with a secret of its own.
+        // Clients query different entries, each with its own secret.
         assert_ne!(three["parity"]["digest"], one["parity"]["digest"]);
         assert_eq!(run(&["--clients=3"])["parity"], three["parity"]);
         let (wall, queries) =
@@ -235,7 +236,7 @@ fn the_servers_work_is_found_in_the_calls_that_it_happened_in() {
 }
 
 #[test]
-fn a_forced_path_is_the_one_reported_and_a_missing_one_is_an_error() {
+fn forced_path_is_reported_and_an_unavailable_one_is_an_error() {
     for path in ["portable", "aes-ni", "vaes256", "vaes512"] {
         let flags = ["--strategy=aes-packed", "--transport=memory", &format!("--path={path}")];
         let output = program(&[&["run"], &SMALL[..], &flags].concat());
@@ -245,7 +246,7 @@ fn a_forced_path_is_the_one_reported_and_a_missing_one_is_an_error() {
         } else {
             let message = String::from_utf8_lossy(&output.stderr).into_owned();
             assert_eq!(output.status.code(), Some(2));
-            assert!(message.contains(&format!("--path: this CPU does not have {path}")), "{message}");
+            assert!(message.contains(&format!("--path: this CPU does not support {path}")), "{message}");
         }
     }
 }
@@ -253,18 +254,18 @@ fn a_forced_path_is_the_one_reported_and_a_missing_one_is_an_error() {
 #[test]
 fn bad_parameters_exit_with_2_and_print_nothing() {
     for (bad, part) in [
-        (&["run", "--entries=255"][..], "--entries=255: a whole number from 256 to 2147483648 is allowed"),
+        (&["run", "--entries=255"][..], "--entries=255: allowed are integers from 256 to 2147483648"),
         (&["run", "--entry-size=36"], "--entry-size=36: an entry is a multiple of 8 bytes"),
         (&["run", "--batch-size=0"], "1 to 1024"),
         (&["run", "--server-batch-limit=2000"], "1 to 1024"),
         (&["run", "--lambda=300"], "1 to 256"),
         (&["run", "--strategy=$(reboot)"], "aes-packed"),
-        (&["run", "--framing=three-writes"], "--framing=three-writes: one of two-writes, single-write is allowed"),
-        (&["run", "--indices=random"], "one of sequential, uniform is allowed"),
-        (&["run", "--nodelay=1"], "one of true, false is allowed"),
+        (&["run", "--framing=three-writes"], "--framing=three-writes: allowed are two-writes, single-write"),
+        (&["run", "--indices=random"], "allowed are sequential, uniform"),
+        (&["run", "--nodelay=1"], "allowed are true, false"),
         (&["run", "--backup-hints=3"], "--backup-hints=3: 11 queries use up as many hints"),
         (&["run", "--encoding=halves"], "--dummy=complement is needed"),
-        (&["run", "--ends=neither"], "one of both, client, server is allowed"),
+        (&["run", "--ends=neither"], "allowed are both, client, server"),
         (&["run", "--think-time=a"], "0 to 10000"),
         (&["run", "--clients=0"], "1 to 64"),
         (
@@ -272,11 +273,11 @@ fn bad_parameters_exit_with_2_and_print_nothing() {
             "--queries=10: 4 clients ask as many each: a multiple of 4 is needed",
         ),
         (&["run", "--clients=2", "--scope=build-query"], "--scope=build-query has one client"),
-        (&["run", "--database=disk"], "one of memory, computed is allowed"),
+        (&["run", "--database=disk"], "allowed are memory, computed"),
         (&["run", "--hints=wanted", "--state=x"], "it needs --hints=all"),
-        (&["serve", "--database=disk"], "one of memory, computed is allowed"),
+        (&["serve", "--database=disk"], "allowed are memory, computed"),
         (&["run", "--server=here"], "--server=\"here\": an address and a port are needed"),
-        (&["run", "--unknown=1"], "--unknown is unknown"),
+        (&["run", "--unknown=1"], "unknown flag --unknown"),
         (&["run", "entries"], "--name=value"),
         (&["serve", "--listen=there"], "--listen=\"there\": an address and a port are needed"),
         (&["serve", "--entries=1"], "256 to 2147483648"),
@@ -292,13 +293,13 @@ fn bad_parameters_exit_with_2_and_print_nothing() {
 }
 
 #[test]
-fn what_does_not_fit_into_memory_is_refused_before_it_is_allocated() {
+fn oversized_trial_is_rejected_before_allocation() {
     // 512 GiB.
     for command in ["run", "serve"] {
         let output = program(&[command, "--entries=2147483648", "--entry-size=256"]);
         let message = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{message}");
-        assert!(message.contains("--entries, --entry-size: the trial takes") && message.contains("MiB"), "{message}");
+        assert!(message.contains("--entries, --entry-size: the trial needs") && message.contains("MiB"), "{message}");
     }
 }
 
@@ -327,7 +328,7 @@ impl Drop for Folder {
 }
 
 #[test]
-fn a_cached_state_is_used_and_a_bad_one_is_rebuilt_and_said_so() {
+fn cached_state_is_used_and_an_invalid_one_is_rebuilt_and_reported() {
     let folder = Folder::new("states");
     let state = format!("--state={}", folder.0.display());
     let run = |seed: &str| {
@@ -369,7 +370,7 @@ fn a_cached_state_is_used_and_a_bad_one_is_rebuilt_and_said_so() {
     assert!(result["effective"]["stateCache"].as_str().unwrap().contains("not written"), "{result}");
 }
 
-/// A server of its own for a test.
+/// A separate server for a test.
 fn server() -> ServerProcess {
     let flags = ["--entries=1024", "--seed=1", "--batch-limit=4"].map(str::to_owned);
     ServerProcess::start(Path::new(PROGRAM), &flags).unwrap()
@@ -442,7 +443,7 @@ fn is_served(connection: &mut Connection) {
 }
 
 #[test]
-fn bad_messages_get_an_error_and_the_connection_survives() {
+fn invalid_messages_get_an_error_and_the_connection_stays_open() {
     let server = server();
     let mut c = Connection::open(server.address());
     assert!(c.error(&encoded(&Request::Query(1, pair(0, 0)))).contains("the first message must be RunConfig"));
@@ -464,7 +465,7 @@ fn bad_messages_get_an_error_and_the_connection_survives() {
 }
 
 #[test]
-fn a_bad_question_of_a_batch_does_not_touch_the_others() {
+fn invalid_question_of_a_batch_does_not_affect_others() {
     let server = server();
     let mut c = Connection::ready(server.address());
     let geometry = Geometry::new(1024, 40, 1);
@@ -496,7 +497,7 @@ fn a_bad_question_of_a_batch_does_not_touch_the_others() {
 }
 
 #[test]
-fn a_frame_that_is_too_long_gets_an_error_and_a_clean_end_and_the_server_lives() {
+fn oversized_frame_gets_an_error_and_the_server_continues() {
     let server = server();
     let mut c = Connection::ready(server.address());
     // The length, and more of the frame than fits into the socket's buffers at once.
@@ -517,7 +518,7 @@ fn a_frame_that_is_too_long_gets_an_error_and_a_clean_end_and_the_server_lives()
 }
 
 #[test]
-fn one_connection_too_many_is_told_so() {
+fn connection_beyond_the_limit_gets_an_error() {
     let server = server();
     let mut open: Vec<Connection> =
         (0..batch_rms24::server::tcp::MAX_CONNECTIONS).map(|_| Connection::ready(server.address())).collect();
@@ -556,20 +557,20 @@ fn is_alive(id: u32) -> bool {
 fn wait_until(what: &str, condition: impl Fn() -> bool) {
     let start = Instant::now();
     while !condition() {
-        assert!(start.elapsed() < Duration::from_secs(20), "{what} did not happen");
+        assert!(start.elapsed() < Duration::from_secs(20), "timed out: {what}");
         std::thread::yield_now();
     }
 }
 
 #[test]
-fn a_server_ends_with_the_one_who_started_it() {
+fn server_exits_with_its_parent() {
     let server = server();
     let id = server.id();
     assert!(is_alive(id));
     drop(server);
     assert!(!is_alive(id));
 
-    // A run that is killed cannot clean up; its server ends all the same.
+    // A killed run cannot clean up; its server exits anyway.
     let mut run = Command::new(PROGRAM)
         .args(["run", "--entries=1024", "--queries=5000", "--backup-hints=6000", "--strategy=aes-packed"])
         .stdout(Stdio::piped())
@@ -585,7 +586,7 @@ fn a_server_ends_with_the_one_who_started_it() {
 }
 
 #[test]
-fn a_server_says_where_it_listens_in_one_line() {
+fn server_prints_its_address() {
     let mut process = Command::new(PROGRAM)
         .args(["serve", "--entries=4096", "--entry-size=32", "--batch-limit=9"])
         .stdout(Stdio::piped())
@@ -605,7 +606,7 @@ fn a_server_says_where_it_listens_in_one_line() {
 }
 
 #[test]
-fn limits_are_reported_only_if_wanted() {
+fn ceilings_are_optional() {
     assert!(result(&["--ceilings=false"]).get("ceilings").is_none());
     let result = result(&["--strategy=aes-packed"]);
     let ceilings = result["ceilings"].as_array().unwrap();

@@ -1,5 +1,5 @@
-//! One suite over every search, function, instruction set, dummy, encoding and way of answering: what they do is what the scheme's
-//! definition says.
+//! One suite over all searches, functions, instruction sets, dummies, encodings and answering methods, compared with
+//! the scheme's definition.
 
 use std::collections::HashSet;
 
@@ -70,7 +70,7 @@ proptest! {
     }
 
     #[test]
-    fn hints_are_what_the_definition_says_whichever_way_and_with_any_threads(
+    fn hints_match_the_definition_for_every_order_and_thread_count(
         seed: u64, entries in sizes(), words in prop_oneof![Just(4_usize), Just(5), Just(1), Just(7)], threads in 1_usize..4,
     ) {
         let secret = Secret::from_seed(seed);
@@ -206,7 +206,7 @@ proptest! {
     }
 
     #[test]
-    fn hints_for_wanted_entries_give_what_complete_hints_give(
+    fn hints_for_wanted_entries_agree_with_complete_hints(
         seed: u64, entries in prop_oneof![250_u64..300, Just(1024), Just(5000)], wanted: [prop::sample::Index; 5],
     ) {
         let secret = Secret::from_seed(seed);
@@ -235,7 +235,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_bytes_a_client_sends_the_server_answers_and_lives(
+    fn server_answers_arbitrary_bytes_and_continues(
         noise in prop::collection::vec(any::<u8>(), 0..200),
         places in prop::collection::vec((0_u32..40, 0_u32..40), 0..40),
         mask in prop::collection::vec(any::<u8>(), 4..5), offsets in prop::collection::vec(0_u16..40, 16..17),
@@ -356,8 +356,9 @@ fn the_real_half_is_first_as_often_as_second() {
     }
 }
 
-/// What is wrong with the document's dummies even at equal length: the real half never has the wanted block, so a block that is missing
-/// from every first or every second question gives itself away. With the complement every block is in exactly one half.
+/// The leak of the document's dummies at equal length: the real half never has the wanted block, so that a block
+/// missing from every first or every second question identifies it. With the complement every block is in exactly one
+/// half.
 #[test]
 fn only_the_complement_hides_the_wanted_block() {
     let (secret, geometry) = (Secret::from_seed(6), Geometry::new(4096, 32, 80));
@@ -408,7 +409,7 @@ fn the_dummy_half_does_not_ask_for_the_wanted_entry() {
     }
 }
 
-/// A hint that has taken another's place covers what its own number says, not what its slot's did.
+/// A renewed hint is defined by its new number, not by its slot's previous hint.
 #[test]
 fn renewed_hints_are_searched_by_their_own_numbers() {
     let (secret, geometry) = (Secret::from_seed(12), Geometry::new(256, 32, 4));
@@ -473,7 +474,7 @@ fn an_early_exit_examines_as_many_hints_as_expected() {
     }
 }
 
-/// Preparing a few hints exactly finds what complete hints would find.
+/// Prepared hints give the same search results as complete ones.
 #[test]
 fn prepared_hints_contain_the_wanted_entries_in_the_same_slots_as_complete_ones() {
     let (secret, geometry) = (Secret::from_seed(10), Geometry::new(5000, 40, 80));

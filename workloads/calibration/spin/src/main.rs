@@ -1,8 +1,8 @@
-//! A program whose slowdowns are known: an iteration is `--work` equal units one after the other, so that 1,010 units take one
-//! per cent longer than 1,000. Assay is calibrated with it: a verdict on it can be checked against the truth.
+//! A program with known slowdowns. An iteration is `--work` equal units in sequence, so that 1,010 units take one per
+//! cent longer than 1,000. Calibration runs use it, because the true ratio of their arms is known.
 //!
-//! A unit is integer arithmetic in which every step needs the one before it, mixed with reads at places that depend on it: what
-//! a branchy, pointer-chasing program does, and the opposite of a scan.
+//! A unit is integer arithmetic with a dependency between all steps, mixed with data-dependent reads. It represents
+//! branchy, pointer-chasing programs, as opposed to a scan.
 
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -82,7 +82,7 @@ fn next(state: &mut u64) -> u64 {
     state.wrapping_mul(0x2545_f491_4f6c_dd1d)
 }
 
-/// So many units, each of which needs what the one before it left.
+/// Runs `work` units, each dependent on the previous one.
 fn iteration(table: &[u64], work: u64) -> u64 {
     let mask = table.len() as u64 - 1;
     let mut state = 1;
@@ -110,13 +110,13 @@ mod tests {
     #[test]
     fn more_work_goes_on_where_less_ended() {
         let table = table(1024);
-        // The second unit starts from what the first one left, so no unit can be skipped or run beside another.
+        // The second unit starts from the state of the first, so that units can neither be skipped nor overlapped.
         assert_ne!(iteration(&table, 1), iteration(&table, 2));
         assert_eq!(iteration(&table, 7), iteration(&table, 7));
     }
 
     #[test]
-    fn the_state_never_dies() {
+    fn generator_state_is_never_zero() {
         // A state of 0 would stay 0, and every later read would be of one place.
         let table = table(64);
         let mut state = 1;
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_parameters_are_named() {
+    fn invalid_parameters_are_reported() {
         assert!(parse(&["--work=1010", "--kibibytes=1"]).is_ok());
         assert!(parse(&["--work=0"]).err().is_some_and(|e| e.contains("--work")));
         assert!(parse(&["--colour=red"]).err().is_some_and(|e| e.contains("colour")));

@@ -1,4 +1,4 @@
-//! How many AES-128 blocks threads can encrypt per second, enough of them in flight to fill the pipeline.
+//! Rate at which threads encrypt AES-128 blocks, with enough blocks in flight to fill the pipeline.
 
 use std::hint::black_box;
 
@@ -6,22 +6,23 @@ use super::limit::Limit;
 use super::together::average;
 use crate::{Quantity, Unit};
 
-/// Blocks of a pass; a few tens of microseconds.
+/// Blocks per pass; a few tens of microseconds.
 const BLOCKS: usize = 1 << 15;
 const PASSES: usize = 64;
 
-/// AES-128 blocks per second, ten rounds each, of one thread with the widest AES instructions the CPU has. `None` without any.
+/// AES-128 blocks per second of one thread with the widest AES instructions of the CPU, ten rounds each; `None` without
+/// such instructions.
 #[must_use]
 pub fn aes_rate() -> Option<Limit> {
     ["vaes512", "vaes256", "aes-ni"].into_iter().find_map(|instructions| aes_rate_with(instructions, 1))
 }
 
-/// The same of `threads` threads with the instructions of that name: `aes-ni` takes a block at a time, `vaes256` two and `vaes512` four.
-/// `None` where the CPU does not have them.
+/// AES-128 blocks per second of `threads` threads with the named instructions: `aes-ni` encrypts one block at a time,
+/// `vaes256` two and `vaes512` four; `None` if the CPU lacks them.
 ///
 /// # Panics
 ///
-/// When there are no threads.
+/// If `threads` is zero.
 #[must_use]
 pub fn aes_rate_with(instructions: &str, threads: usize) -> Option<Limit> {
     let (name, encrypt) = encryptor(instructions)?;
@@ -32,7 +33,8 @@ pub fn aes_rate_with(instructions: &str, threads: usize) -> Option<Limit> {
     Some(Limit::new(rate, name, threads))
 }
 
-/// Encrypts at least that many blocks, and says something about the outcome so that it cannot be left out.
+/// Encrypts at least the given number of blocks; the return value depends on the result and prevents dead-code
+/// elimination.
 type Encrypt = fn(usize) -> u64;
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -50,12 +52,12 @@ mod x86 {
 
     use super::Encrypt;
 
-    /// Vectors in flight: enough to hide the latency of a round.
+    /// Vectors in flight, enough to hide the latency of a round.
     const IN_FLIGHT: usize = 8;
-    /// Rounds of AES-128 before the last, which has an instruction of its own.
+    /// AES-128 rounds before the last one, which has a separate instruction.
     const ROUNDS: usize = 9;
 
-    /// The instructions of that name, where the CPU has them.
+    /// Returns the named implementation if the CPU supports it.
     pub(super) fn encryptor(instructions: &str) -> Option<(&'static str, Encrypt)> {
         let (there, name, encrypt): (bool, _, Encrypt) = match instructions {
             // SAFETY: the function is returned only where the feature was detected, below.
@@ -123,7 +125,7 @@ mod tests {
     use super::{aes_rate, aes_rate_with};
 
     #[test]
-    fn a_rate_is_there_exactly_where_the_cpu_has_the_instructions() {
+    fn aes_rate_exists_exactly_if_the_cpu_has_the_instructions() {
         #[cfg(target_arch = "x86_64")]
         {
             let (vaes, wide) = (is_x86_feature_detected!("vaes"), is_x86_feature_detected!("avx512f"));

@@ -1,17 +1,18 @@
-//! How many additions or multiply-adds of 32-bit floats one thread can do per second, with the widest vectors the CPU has.
+//! Rate of additions or multiply-adds of 32-bit floats on one thread, with the widest vectors of the CPU.
 
 use super::Limit;
 use super::together::average;
 use crate::{Quantity, Unit};
 
-/// A way to do at least so many operations, which says something about the outcome so that it cannot be left out.
+/// Performs at least the given number of operations; the return value depends on the result and prevents dead-code
+/// elimination.
 type Way = fn(usize) -> f32;
 
-/// Fused multiply-adds in registers, each lane one operation, enough of them in flight to fill the pipeline. `None` where the CPU has
-/// none for vectors.
+/// Fused multiply-adds per second in registers, counted per lane, with enough in flight to fill the pipeline; `None` if
+/// the CPU has no vector version.
 #[must_use]
 pub fn arithmetic_rate() -> Option<Limit> {
-    /// Of a pass; some tens of microseconds.
+    /// Operations per pass; some tens of microseconds.
     const OPERATIONS: usize = 1 << 22;
     const PASSES: usize = 64;
     let (instructions, way) = widest()?;
@@ -28,14 +29,14 @@ fn widest() -> Option<(&'static str, Way)> {
         // SAFETY: the feature was just detected.
         return Some(("avx512f", |operations| unsafe { x86::sixteen_lanes(operations) }));
     }
-    // SAFETY: both features are detected before the way is handed out.
+    // SAFETY: both features are detected before the function is returned.
     let way: Way = |operations| unsafe { x86::eight_lanes(operations) };
     (is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")).then_some(("avx2,fma", way))
 }
 
 #[cfg(target_arch = "aarch64")]
 fn widest() -> Option<(&'static str, Way)> {
-    // SAFETY: the feature is detected before the way is handed out.
+    // SAFETY: the feature is detected before the function is returned.
     let way: Way = |operations| unsafe { arm::four_lanes(operations) };
     std::arch::is_aarch64_feature_detected!("neon").then_some(("neon", way))
 }
@@ -45,7 +46,7 @@ fn widest() -> Option<(&'static str, Way)> {
     None
 }
 
-/// Vectors in flight: more than two units times a latency of four or five.
+/// Vectors in flight, more than two units times a latency of four or five.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 const IN_FLIGHT: usize = 12;
 
@@ -100,13 +101,14 @@ mod tests {
     use super::{arithmetic_rate, widest};
 
     #[test]
-    fn every_way_there_is_has_a_rate_and_does_what_it_says() {
+    fn every_available_implementation_has_a_rate_and_computes_correctly() {
         assert_eq!(
             arithmetic_rate().and_then(|limit| limit.instructions),
             widest().map(|(instructions, _)| instructions)
         );
         assert!(arithmetic_rate().is_none_or(|limit| limit.value > 1e7));
-        // Halved and one added, again and again: every lane comes to two. One is added to what the vectors in flight hold.
+        // Repeated x/2 + 1 converges to two in every lane. One is added for the initial values of the vectors in
+        // flight.
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
             // SAFETY: both features were just detected.

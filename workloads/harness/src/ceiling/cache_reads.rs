@@ -1,4 +1,4 @@
-//! How many bytes threads can load from their first-level caches: what bounds a kernel that looks everything up.
+//! Load bandwidth of threads from their first-level caches, the limit of kernels dominated by table lookups.
 
 use std::hint::black_box;
 
@@ -8,21 +8,21 @@ use super::together::average;
 use crate::Quantity;
 use crate::simd::Isa;
 
-/// Fits into every first-level cache, and is a whole number of any path's blocks.
+/// Fits into every first-level cache, and is a multiple of every path's block size.
 const BYTES: usize = 16 << 10;
-/// How often a pass reads them: some tenths of a millisecond.
+/// Number of reads per pass; some tenths of a millisecond.
 const TIMES: usize = 2000;
 const PASSES: usize = 16;
 
-/// Bytes per second that `threads` threads load in whole vectors, each from a first-level cache of its own.
+/// Bytes per second that `threads` threads load in whole vectors, each from its first-level cache.
 ///
 /// # Panics
 ///
-/// When there are no threads.
+/// If `threads` is zero.
 #[must_use]
 pub fn cache_reads(isa: Isa, threads: usize) -> Limit {
     let seconds = average(PASSES, threads, |_| {
-        // On a cache line, or every other vector would lie across two.
+        // Aligned to a cache line, because otherwise every other vector would cross a line.
         let room = vec![0; BYTES + LINE];
         let bytes = &room[room.as_ptr().align_offset(LINE)..][..BYTES];
         black_box(isa.run(Read { bytes, times: TIMES, ahead: None }));
@@ -36,7 +36,7 @@ mod tests {
     use crate::simd::Isa;
 
     #[test]
-    fn every_path_reads_at_some_speed_and_says_how() {
+    fn every_path_reports_rate_and_instructions() {
         for isa in Isa::available() {
             let limit = cache_reads(isa, 2);
             assert!(limit.value > 1e7 && limit.value.is_finite(), "{limit:?}");

@@ -1,22 +1,22 @@
-//! A limit, and how it was measured.
+//! A measured limit with its conditions.
 
 use crate::{Quantity, Unit};
 
-/// What the machine can do, on average over the passes of a probe.
+/// A limit of the machine, averaged over the passes of a probe.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limit {
-    /// How much.
+    /// The value.
     pub value: f64,
-    /// Of what.
+    /// Its unit.
     pub unit: Unit,
-    /// The instruction set that the probe used, where that matters.
+    /// Instruction set of the probe, if relevant.
     pub instructions: Option<&'static str>,
-    /// How many threads worked at the same time, where that matters.
+    /// Number of concurrent threads, if relevant.
     pub threads: Option<usize>,
 }
 
 impl Limit {
-    /// A limit that `threads` threads reached together with the instructions of a set.
+    /// A limit that `threads` threads reached together with an instruction set.
     #[must_use]
     pub fn new(quantity: Quantity, instructions: &'static str, threads: usize) -> Self {
         Self { instructions: Some(instructions), threads: Some(threads), ..quantity.into() }

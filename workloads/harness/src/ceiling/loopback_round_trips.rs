@@ -1,4 +1,4 @@
-//! Round trips over the loopback device: the limit of whoever waits for an answer before asking again.
+//! Round-trip rate over the loopback device, the limit of a client with one request in flight.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -10,19 +10,20 @@ use rustix::thread::{CpuSet, sched_getcpu, sched_setaffinity};
 use super::Limit;
 use crate::{Quantity, Stopwatch, Unit};
 
-/// Round trips with each placement, and as many before them that do not count.
+/// Counted round trips per placement; the same number precedes them as a warm-up.
 const ROUND_TRIPS: u32 = 500;
-/// Bytes of a message.
+/// Message size in bytes.
 const MESSAGE: usize = 64;
-/// How long one end waits for the other. A probe that got stuck would be worse than none.
+/// Timeout of both ends, so that a stuck probe fails instead of blocking the trial.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Round trips per second of short messages between two threads over the loopback device, without Nagle's algorithm: on one CPU, and where
-/// the kernel puts them. To wake a CPU that sleeps may take longer than all else, and which of the two is faster depends on the machine.
+/// Round trips per second of short messages between two threads over the loopback device, without Nagle's algorithm.
+/// The result is the faster of two placements: both threads on one CPU, and the kernel's choice. Waking an idle CPU may
+/// dominate, so that the faster placement depends on the machine.
 ///
 /// # Errors
 ///
-/// When there is no loopback device.
+/// If there is no loopback device.
 pub fn loopback_round_trips() -> io::Result<Limit> {
     let one = sched_getcpu();
     let seconds = round_trips(None)?.min(round_trips(Some(one))?);
@@ -30,7 +31,7 @@ pub fn loopback_round_trips() -> io::Result<Limit> {
     Ok(Limit { threads: Some(2), ..rate.into() })
 }
 
-/// Seconds that two threads of their own take for them, on a CPU if one is named.
+/// Seconds that two new threads take, pinned to `cpu` if given.
 fn round_trips(cpu: Option<usize>) -> io::Result<f64> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let (mut asks, mut echoes) = (TcpStream::connect(listener.local_addr()?)?, listener.accept()?.0);
@@ -77,18 +78,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_faster_of_both_placements_counts() {
+    fn faster_placement_is_reported() {
         let limit = loopback_round_trips().unwrap();
         assert_eq!((limit.threads, limit.unit), (Some(2), Unit::new("trips/s")));
         assert!(limit.value > 100.0 && limit.value.is_finite(), "{limit:?}");
         let [anywhere, together] = [round_trips(None), round_trips(Some(sched_getcpu()))]
             .map(|seconds| f64::from(ROUND_TRIPS) / seconds.unwrap());
-        // A busy machine is slower at times; the limit is not that of the slower placement.
+        // A busy machine is slower at times, so that the bound is loose; the slower placement is still excluded.
         assert!(limit.value > 0.3 * anywhere.max(together), "{limit:?}, {anywhere}, {together}");
     }
 
     #[test]
-    fn a_probe_leaves_its_thread_where_it_may_run() {
+    fn probe_restores_the_affinity_of_its_thread() {
         let before = rustix::thread::sched_getaffinity(None).unwrap();
         loopback_round_trips().unwrap();
         assert_eq!(rustix::thread::sched_getaffinity(None).unwrap(), before);

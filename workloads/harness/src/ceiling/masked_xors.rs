@@ -1,4 +1,4 @@
-//! How many bytes threads can mask and add in registers: what bounds a kernel that selects by masking, wherever its bytes come from.
+//! Rate of masked XORs in registers, the limit of kernels that select by masking, independent of memory.
 
 use std::hint::black_box;
 
@@ -8,21 +8,22 @@ use super::together::average;
 use crate::Quantity;
 use crate::simd::{Isa, Kernel, Simd};
 
-/// Rounds of a pass: some tenths of a millisecond.
+/// Rounds per pass; some tenths of a millisecond.
 const ROUNDS: usize = 1 << 15;
 const PASSES: usize = 32;
 
-/// Bytes per second that `threads` threads mask and add, whole vectors at a time.
+/// Bytes per second that `threads` threads mask and XOR in whole vectors.
 ///
 /// # Panics
 ///
-/// When there are no threads.
+/// If `threads` is zero.
 #[must_use]
 pub fn masked_xors(isa: Isa, threads: usize) -> Limit {
     let bytes = isa.run(Bytes);
     let seconds = average(PASSES, threads, |_| {
         black_box(match isa {
-            // Its vectors are what the compiler makes of a scan's loops over bytes, and it makes none of a loop that lives in registers.
+            // The portable path of a scan relies on auto-vectorization of loops over bytes, which does not happen for a
+            // loop in registers. SAFETY: SSE2 is part of the architecture.
             #[cfg(target_arch = "x86_64")]
             // SAFETY: SSE2 is part of the architecture.
             Isa::Portable(_) => unsafe { add_in_baseline() },
@@ -32,12 +33,12 @@ pub fn masked_xors(isa: Isa, threads: usize) -> Limit {
     Limit::new(Quantity::bytes_per_second((threads * ROUNDS * bytes) as u64, seconds), isa.name(), threads)
 }
 
-/// Vectors that are added to: as many as there are registers for, beside two masks.
+/// Number of accumulators: as many as there are registers, less two for masks.
 const fn streams<S: Simd>() -> usize {
     if S::REGISTERS < 16 { 6 } else { 12 }
 }
 
-/// Bytes that a round masks and adds.
+/// Bytes masked and XORed per round.
 struct Bytes;
 
 impl Kernel for Bytes {
@@ -63,7 +64,8 @@ impl Kernel for MaskedXors {
     }
 }
 
-/// Adds to every sum the next one, which was changed a round ago: so nothing can be computed once and for all, and nothing is waited for.
+/// Adds to every sum the next one, which changed in the previous round. This prevents constant folding and does not add
+/// a dependency stall.
 #[inline(always)]
 fn add<S: Simd, const STREAMS: usize>(simd: S) -> u64 {
     let masks = [black_box(1), black_box(3)].map(|bit| simd.mask(bit));
@@ -76,7 +78,7 @@ fn add<S: Simd, const STREAMS: usize>(simd: S) -> u64 {
     kept(simd, sums)
 }
 
-/// The same with the vectors that every x86-64 has, as many bytes in a round.
+/// The same number of bytes per round with the baseline vectors of x86-64.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "sse2")]
 fn add_in_baseline() -> u64 {
@@ -98,7 +100,7 @@ mod tests {
     use crate::simd::Isa;
 
     #[test]
-    fn every_path_adds_at_some_speed_and_says_how() {
+    fn every_path_reports_rate_and_instructions() {
         for isa in Isa::available() {
             let limit = masked_xors(isa, 2);
             assert!(limit.value > 1e7 && limit.value.is_finite(), "{limit:?}");

@@ -1,9 +1,9 @@
-//! Physical limits, one probe each: what the machine can do, measured by the same process as the work.
+//! Hardware limits, one probe each, measured by the same process as the work.
 //!
-//! A probe takes some milliseconds and reports the average of its passes, as a trial reports that of its work: on a machine that others
-//! use too, the best moment of a probe is not what a trial of seconds could have reached. A first pass, which pays for what is cold, does
-//! not count. A probe does what the hardware is asked for and nothing else: a share of a kernel of one's own is not a share of a limit. Its
-//! [`Limit`] says with which instructions and by how many threads it was measured; those should be the workload's own.
+//! A probe takes some milliseconds and reports the average of its passes, as a trial does for its work. On a shared
+//! machine the best pass of a probe is not attainable for a trial of seconds. The first pass is a warm-up. A probe does
+//! nothing but use the resource in question; it is not a stripped-down kernel, because a share of that would not be a
+//! share of a limit. Its [`Limit`] records instruction set and threads, which should be those of the workload.
 
 mod aes_rate;
 mod arithmetic_rate;

@@ -1,5 +1,5 @@
-//! How fast one thread can read entries of memory at random when it knows all places beforehand: as many reads are under way as the core
-//! has room for, and nothing else is done. Whole entries are read, as the lines of one are neighbours, which some CPUs fetch in pairs.
+//! Rate of independent random reads of entries by one thread with all addresses known in advance, so that the core's
+//! miss buffers are full. Whole entries are read, because some CPUs fetch adjacent lines in pairs.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,27 +8,27 @@ use super::limit::Limit;
 use super::together::average;
 use crate::{Quantity, Unit, prefetch};
 
-/// Words of a cache line: what a read brings.
+/// Words per cache line.
 const LINE: usize = 8;
-/// Reads of a pass.
+/// Reads per pass.
 const READS: usize = 1 << 16;
 const PASSES: usize = 8;
-/// How many entries ahead of a read one is asked for. More than any core has room for.
+/// Prefetch distance in entries, beyond the number of outstanding misses of any core.
 const AHEAD: usize = 48;
 
-/// Entries of `length` words per second that one thread reads, every line of each, independently at random places of `words`, where they
-/// follow one another. The caller sees to it that they lie in memory as the workload's do.
+/// Entries of `length` words per second that one thread reads at random indices of `words`, every line of each entry.
+/// The caller must lay the entries out in memory as the workload does.
 ///
 /// # Panics
 ///
-/// When the words hold no entry, or 2^32.
+/// If `words` has no entry, or 2^32 or more.
 #[must_use]
 pub fn random_entries(words: &[u64], length: usize) -> Limit {
     let entries = u32::try_from(words.len() / length).expect("a probe reads fewer than 2^32 entries");
     assert!(entries > 0, "a probe needs something to read");
-    // xorshift64*: a probe needs no better.
+    // xorshift64* is sufficient for a probe.
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    // Other places in every pass: those of the last are in a cache.
+    // New indices in every pass, because those of the last pass are cached.
     let mut places = Vec::with_capacity((1 + PASSES) * READS + AHEAD);
     for _ in 0..(1 + PASSES) * READS + AHEAD {
         state ^= state >> 12;
@@ -38,8 +38,8 @@ pub fn random_entries(words: &[u64], length: usize) -> Limit {
         places.push(((drawn * u64::from(entries)) >> 32) as u32);
     }
     let entry = |place: u32| &words[place as usize * length..][..length];
-    // What is asked for ahead arrives in time where a read alone would hold up those behind it, and costs an instruction per line where it
-    // would not: on Zen 4, four times the time in a cache. The limit is what is faster.
+    // Software prefetching hides latency where out-of-order execution would stall, but costs an instruction per line
+    // otherwise: on Zen 4 four times the time in a cache. The limit is the faster variant.
     let seconds = [false, true].map(|ask_ahead| {
         let next = AtomicUsize::new(0);
         average(PASSES, 1, |_| {
@@ -49,7 +49,7 @@ pub fn random_entries(words: &[u64], length: usize) -> Limit {
                 if ask_ahead {
                     prefetch::lines(entry(*later));
                 }
-                // A word of every line: where the entry does not begin with one, the last is in one more.
+                // A word of every line. An entry that does not begin at a line may extend into one more.
                 let entry = entry(*place);
                 sum ^= entry.iter().step_by(LINE).fold(entry[length - 1], |sum, word| sum ^ word);
             }
@@ -65,7 +65,7 @@ mod tests {
     use super::random_entries;
 
     #[test]
-    fn it_reads_at_some_speed() {
+    fn rate_is_positive() {
         for (words, length) in [(8, 8), (5, 5), (1 << 17, 1), (1 << 17, 5), (1 << 17, 32)] {
             let limit = random_entries(&vec![1; words], length);
             assert!(limit.value > 1e5 && limit.value.is_finite(), "{limit:?}");

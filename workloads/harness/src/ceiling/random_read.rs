@@ -1,4 +1,4 @@
-//! How fast one thread can follow pointers: each read says where the next one goes, so that none can begin before the last has come.
+//! Rate of dependent random reads by one thread (pointer chasing).
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::together::average;
 use crate::{Quantity, Unit};
 
-/// Bytes between two places: a cache line, so that no read profits from the last.
+/// Stride in bytes: a cache line, so that no read hits the line of the previous one.
 const LINE: usize = 64;
-/// Reads of a pass.
+/// Reads per pass.
 const READS: usize = 1 << 17;
 const PASSES: usize = 5;
 
@@ -16,11 +16,11 @@ const PASSES: usize = 5;
 ///
 /// # Panics
 ///
-/// When the working set has not two cache lines, or 2^32.
+/// If the working set has fewer than two cache lines, or 2^32 or more.
 #[must_use]
 pub fn random_read(working_set: usize) -> Quantity {
     let places = ring(working_set / LINE);
-    // Where a pass ends the next one goes on.
+    // The next pass continues at this position.
     let reached = AtomicUsize::new(0);
     let seconds = average(PASSES, 1, |_| {
         let mut at = reached.load(Ordering::Relaxed);
@@ -32,17 +32,17 @@ pub fn random_read(working_set: usize) -> Quantity {
     Quantity::new(READS as f64 / seconds, Unit::new("reads/s"))
 }
 
-/// A cache line of which the first word says where to go.
+/// A cache line whose first word is the index of the next.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Line([u32; LINE / size_of::<u32>()]);
 
-/// One ring through all places, in random order (Sattolo's shuffle).
+/// A single random cycle through all places (Sattolo's shuffle).
 fn ring(places: usize) -> Vec<Line> {
     let count = u32::try_from(places).ok().filter(|count| *count >= 2);
     let count = count.expect("a probe needs at least two places, and fewer than 2^32");
     let mut ring: Vec<Line> = (0..count).map(|place| Line([place; _])).collect();
-    // xorshift64*: a probe needs no better.
+    // xorshift64* is sufficient for a probe.
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     for last in (1..places).rev() {
         state ^= state >> 12;
@@ -61,7 +61,7 @@ mod tests {
     use super::{random_read, ring};
 
     #[test]
-    fn the_ring_comes_back_only_after_all_places() {
+    fn ring_is_a_single_cycle() {
         for places in [2, 3, 64, 1000] {
             let ring = ring(places);
             let (mut at, mut steps) = (0, 0);
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn it_reads_at_some_speed() {
+    fn rate_is_positive() {
         let limit = random_read(1 << 16);
         assert!(limit.value > 1e5 && limit.value.is_finite(), "{limit:?}");
         assert_eq!(limit.unit.name(), "reads/s");

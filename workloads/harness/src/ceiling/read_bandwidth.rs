@@ -1,4 +1,4 @@
-//! How fast threads can read memory: vector loads, one XOR each, and nothing else.
+//! Read bandwidth of threads: vector loads with one XOR each.
 
 use std::hint::black_box;
 
@@ -7,16 +7,17 @@ use super::together::average;
 use crate::Quantity;
 use crate::simd::{Isa, Kernel, Simd};
 
-/// Reads all of `parts` `passes` times, after once that does not count, and reports the average. Every thread reads its share of every
-/// part. Less than a whole vector at the end of a share is left out of the reading, but not of the count: parts are large.
+/// Reads all `parts` in `passes` passes after a warm-up pass, and returns the average bandwidth. Every thread reads its
+/// share of every part. A remainder of less than a vector at the end of a share is not read but counted, because parts
+/// are large.
 ///
-/// Lines are asked for ahead, and left to the CPU's own prefetchers: the limit is what is faster.
+/// The result is the faster of software prefetching and the CPU's own prefetchers.
 ///
-/// The limit is the memory's only if the parts are larger than the last-level cache.
+/// It is a memory limit only if the parts exceed the last-level cache.
 ///
 /// # Panics
 ///
-/// When there is nothing to read, or nobody to read it.
+/// If `parts` is empty or `threads` is zero.
 #[must_use]
 pub fn read_bandwidth(parts: &[&[u8]], passes: usize, isa: Isa, threads: usize) -> Limit {
     let bytes: usize = parts.iter().map(|part| part.len()).sum();
@@ -35,16 +36,16 @@ pub fn read_bandwidth(parts: &[&[u8]], passes: usize, isa: Isa, threads: usize) 
     Limit::new(Quantity::bytes_per_second(bytes as u64, seconds), isa.name(), threads)
 }
 
-/// Bytes of a cache line.
+/// Bytes per cache line.
 pub(super) const LINE: usize = 64;
-/// How far ahead of the reading the next lines are asked for.
+/// Prefetch distance in bytes.
 const AHEAD: usize = 4096;
 
-/// Loads every vector of `bytes`, some times over, and adds it to a sum.
+/// Loads every vector of `bytes` several times and XORs it into a sum.
 pub(super) struct Read<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) times: usize,
-    /// How far ahead lines are asked for, if they are.
+    /// Prefetch distance, if software prefetching is used.
     pub(super) ahead: Option<usize>,
 }
 
@@ -53,7 +54,7 @@ impl Kernel for Read<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> u64 {
-        /// Independent sums, so that no addition waits for the last.
+        /// Number of independent sums, to avoid a dependency stall.
         const STREAMS: usize = 8;
         let mut sums = [simd.zero(); STREAMS];
         for _ in 0..self.times {
@@ -74,8 +75,8 @@ impl Kernel for Read<'_> {
     }
 }
 
-/// Something about all of `sums`, so that none can be left out. They are stored one by one: so the compiler sees that plain integers are
-/// vectors, too.
+/// Derives a value from all `sums`, to prevent dead-code elimination. They are stored one by one, so that the compiler
+/// keeps plain integers in vectors too.
 #[inline(always)]
 pub(super) fn kept<S: Simd, const SUMS: usize>(simd: S, sums: [S::Vector; SUMS]) -> u64 {
     let mut bytes = [[0; LINE]; SUMS];
@@ -92,7 +93,7 @@ mod tests {
     use crate::simd::Isa;
 
     #[test]
-    fn every_path_reads_at_some_speed_and_says_how() {
+    fn every_path_reports_rate_and_instructions() {
         let part = vec![1; 1 << 16];
         for isa in Isa::available() {
             for threads in [1, 2, 3] {

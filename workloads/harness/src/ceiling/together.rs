@@ -1,22 +1,23 @@
-//! Several threads that do the same at the same time: a limit of two threads is not twice that of one.
+//! Concurrent threads with the same work. A limit of two threads is not twice that of one.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::Stopwatch;
 
-/// Seconds of a pass on average over some, from when all threads begin until the last has ended. One more, the first, is not counted.
-/// `work` is told which thread it is.
+/// Average seconds per pass, from the common start of all threads until the last has finished. The first pass is a
+/// warm-up and not counted. `work` gets the thread's index.
 ///
-/// The threads are started once and wait for each other without sleeping: starting or waking one takes as long as some probes.
+/// The threads are started once and synchronize by spinning, because starting or waking a thread takes as long as some
+/// probes.
 ///
 /// # Panics
 ///
-/// When there is nobody to work, or nothing to do.
+/// If `threads` or `passes` is zero.
 #[must_use]
 pub fn average(passes: usize, threads: usize, work: impl Fn(usize) + Sync) -> f64 {
     assert!(passes > 0 && threads > 0, "a probe needs a pass and a thread");
     let arrived = AtomicUsize::new(0);
-    // The `gate`-th time that all have to arrive before any goes on.
+    // Barrier number `gate`: waits until all threads have arrived.
     let meet = |gate: usize| {
         arrived.fetch_add(1, Ordering::AcqRel);
         while arrived.load(Ordering::Acquire) < threads * gate {
@@ -50,7 +51,7 @@ mod tests {
     use super::average;
 
     #[test]
-    fn every_thread_works_in_every_pass_and_no_pass_begins_before_the_last_has_ended() {
+    fn passes_run_all_threads_and_do_not_overlap() {
         let (begun, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let seconds = average(7, 3, |_| {
             let before = begun.fetch_add(1, Ordering::SeqCst);
@@ -62,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_pass_counts_and_a_slow_first_does_not() {
+    fn first_pass_is_not_counted() {
         let pass = AtomicUsize::new(0);
         let seconds = average(4, 1, |_| {
             let slow = [400, 40].get(pass.fetch_add(1, Ordering::SeqCst));

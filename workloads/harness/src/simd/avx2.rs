@@ -4,12 +4,12 @@ use std::arch::x86_64::*;
 
 use super::{Kernel, Simd};
 
-/// Proof that the CPU has AVX2. It is made by [`Avx2::detect`] alone.
+/// Proof that the CPU has AVX2; only [`Avx2::detect`] creates it.
 #[derive(Debug, Clone, Copy)]
 pub struct Avx2(());
 
 impl Avx2 {
-    /// The proof, where the CPU has the instructions and the system saves their registers.
+    /// Returns the proof if the CPU has the instructions and the system saves their registers.
     #[must_use]
     pub fn detect() -> Option<Self> {
         is_x86_feature_detected!("avx2").then_some(Self(()))
@@ -29,7 +29,7 @@ impl Avx2 {
 /// Evaluates intrinsics in a method of [`Avx2`].
 macro_rules! avx2 {
     ($($body:tt)*) => {
-        // SAFETY: the methods that use this take a proof that AVX2 is there, and touch no memory.
+        // SAFETY: the methods that use this take a proof of AVX2 and access no memory.
         unsafe { $($body)* }
     };
 }

@@ -4,12 +4,12 @@ use std::arch::x86_64::*;
 
 use super::{Kernel, Simd};
 
-/// Proof that the CPU has AVX-512 F, BW, DQ and VL. It is made by [`Avx512::detect`] alone.
+/// Proof that the CPU has AVX-512 F, BW, DQ and VL; only [`Avx512::detect`] creates it.
 #[derive(Debug, Clone, Copy)]
 pub struct Avx512(());
 
 impl Avx512 {
-    /// The proof, where the CPU has the instructions and the system saves their registers.
+    /// Returns the proof if the CPU has the instructions and the system saves their registers.
     #[must_use]
     pub fn detect() -> Option<Self> {
         let all = is_x86_feature_detected!("avx512f")
@@ -33,7 +33,7 @@ impl Avx512 {
 /// Evaluates intrinsics in a method of [`Avx512`].
 macro_rules! avx512 {
     ($($body:tt)*) => {
-        // SAFETY: the methods that use this take a proof that AVX-512 is there, and touch no memory.
+        // SAFETY: the methods that use this take a proof of AVX-512 and access no memory.
         unsafe { $($body)* }
     };
 }

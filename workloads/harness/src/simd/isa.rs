@@ -1,4 +1,4 @@
-//! The instruction sets that a CPU may have, and the choice of one.
+//! Instruction sets and their selection.
 
 use super::Kernel;
 #[cfg(target_arch = "x86_64")]
@@ -10,12 +10,12 @@ use super::neon::Neon;
 use super::portable::Portable;
 use crate::path::{self, Unavailable};
 
-/// A wish for an instruction set.
+/// A requested instruction set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Path {
-    /// What the CPU has beyond plain code, the widest of it.
+    /// The widest supported one.
     Auto,
-    /// What the compiler makes of plain integers for the baseline of the architecture.
+    /// Plain integers, compiled for the baseline of the architecture.
     Portable,
     /// AVX2.
     Avx2,
@@ -44,16 +44,16 @@ pub enum Isa {
 }
 
 impl Isa {
-    /// The instruction set that `path` asks for.
+    /// Resolves the request `path`.
     ///
     /// # Errors
     ///
-    /// When the CPU does not have it.
+    /// If the CPU does not have it.
     pub fn select(path: Path) -> Result<Self, Unavailable> {
         path::select(path, &Path::CHOICES, &Self::available(), Self::name)
     }
 
-    /// Every instruction set that this CPU has, the narrowest first.
+    /// All instruction sets of this CPU, from narrow to wide.
     #[must_use]
     pub fn available() -> Vec<Self> {
         let mut all = vec![Self::Portable(Portable)];
@@ -66,7 +66,7 @@ impl Isa {
         all
     }
 
-    /// Its name on a command line and in a result.
+    /// The name on the command line and in the result.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -80,7 +80,7 @@ impl Isa {
         }
     }
 
-    /// The CPU features whose instructions are used, beyond the architecture's baseline.
+    /// The CPU features used beyond the architecture's baseline.
     #[must_use]
     pub fn features(&self) -> &'static str {
         match self {
@@ -89,7 +89,7 @@ impl Isa {
             Self::Avx2(_) => "avx2",
             #[cfg(target_arch = "x86_64")]
             Self::Avx512(_) => "avx512f,avx512bw,avx512dq,avx512vl",
-            // It is a part of the architecture's baseline.
+            // Part of the architecture's baseline.
             #[cfg(target_arch = "aarch64")]
             Self::Neon(_) => "",
         }

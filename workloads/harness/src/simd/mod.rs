@@ -40,13 +40,13 @@ pub use portable::Portable;
 
 /// Vector operations of one instruction set. A value of the type proves that the CPU has it.
 pub trait Simd: Copy + Send + Sync + 'static {
-    /// Bytes in a vector; a divisor of 64.
+    /// Bytes per vector; a divisor of 64.
     const BYTES: usize;
     /// Vector registers of this width, for kernels that keep tables or accumulators in them.
     const REGISTERS: usize;
     /// A vector.
     type Vector: Copy;
-    /// Selects a whole vector or nothing.
+    /// Selects all or none of a vector.
     type Mask: Copy;
 
     /// All zeroes.
@@ -69,7 +69,7 @@ pub trait Simd: Copy + Send + Sync + 'static {
     /// * `to` is valid for writes of that many bytes. It need not be aligned.
     unsafe fn store(self, to: *mut u8, vector: Self::Vector);
 
-    /// Asks for the cache line at `address`, which may be any address.
+    /// Prefetches the cache line at `address`, which may be any address.
     #[inline(always)]
     fn prefetch(self, address: *const u8) {
         crate::prefetch::line(address);
@@ -84,10 +84,10 @@ pub trait Simd: Copy + Send + Sync + 'static {
         self.xor(self.xor(a, b), c)
     }
 
-    /// Everything if the lowest bit of `bit` is set, else nothing.
+    /// All ones if the lowest bit of `bit` is set, else all zeroes.
     fn mask(self, bit: u64) -> Self::Mask;
 
-    /// `a ^ b` where `mask` selects everything, else `a`: without a branch.
+    /// `a ^ b` if `mask` is set, else `a`, without a branch.
     fn xor_masked(self, a: Self::Vector, b: Self::Vector, mask: Self::Mask) -> Self::Vector;
 
     /// The same byte in every lane.
@@ -102,13 +102,13 @@ pub trait Simd: Copy + Send + Sync + 'static {
     /// Lane-wise rotation of bytes to the left by three bits.
     fn rotate_left_3(self, a: Self::Vector) -> Self::Vector;
 
-    /// Bit `i` says whether byte lane `i` is not zero.
+    /// Bit `i` is set if byte lane `i` is not zero.
     fn nonzero(self, a: Self::Vector) -> u64;
 }
 
 /// An algorithm that runs on any instruction set. Implementations of [`run`](Self::run) must be `#[inline(always)]`.
 pub trait Kernel {
-    /// What it computes.
+    /// The result type.
     type Output;
     /// Computes it with the instructions of `simd`.
     fn run<S: Simd>(self, simd: S) -> Self::Output;
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Every operation on the bytes of `a`, `b` and `c`, beside what plain bytes give.
+    /// Compares every operation on `a`, `b` and `c` with the result for single bytes.
     struct Check<'a> {
         a: &'a [u8; 64],
         b: &'a [u8; 64],
@@ -163,7 +163,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_instruction_set_agrees_with_plain_bytes(
+        fn instruction_sets_agree_with_single_bytes(
             mut a in prop::array::uniform32(any::<u8>()).prop_flat_map(|x| (Just(x), prop::array::uniform32(0_u8..3)))
                 .prop_map(|(x, y)| { let mut a = [0; 64]; a[..32].copy_from_slice(&x); a[32..].copy_from_slice(&y); a }),
             b in prop::array::uniform32(any::<u8>()),
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn auto_is_the_widest_and_every_available_path_can_be_forced() {
+    fn auto_is_the_widest_and_available_paths_can_be_forced() {
         let available = Isa::available();
         assert_eq!(Isa::select(Path::Auto).unwrap().name(), available.last().unwrap().name());
         for (name, path) in Path::CHOICES.into_iter().skip(1) {
@@ -192,7 +192,11 @@ mod tests {
                 Ok(isa) => assert_eq!(isa.name(), name),
                 Err(error) => {
                     assert!(available.iter().all(|isa| isa.name() != name));
-                    assert!(error.to_string().starts_with(&format!("this CPU does not have {name}; it has portable")));
+                    assert!(
+                        error
+                            .to_string()
+                            .starts_with(&format!("this CPU does not support {name}; supported are portable"))
+                    );
                 }
             }
         }

@@ -4,12 +4,12 @@ use std::arch::aarch64::*;
 
 use super::{Kernel, Simd};
 
-/// Proof that the CPU has NEON. It is made by [`Neon::detect`] alone.
+/// Proof that the CPU has NEON; only [`Neon::detect`] creates it.
 #[derive(Debug, Clone, Copy)]
 pub struct Neon(());
 
 impl Neon {
-    /// The proof, where the CPU has the instructions.
+    /// Returns the proof if the CPU has the instructions.
     #[must_use]
     pub fn detect() -> Option<Self> {
         std::arch::is_aarch64_feature_detected!("neon").then_some(Self(()))
@@ -29,14 +29,14 @@ impl Neon {
 /// Evaluates intrinsics in a method of [`Neon`].
 macro_rules! neon {
     ($($body:tt)*) => {{
-        // Where the target has NEON in its baseline these intrinsics are safe.
+        // These intrinsics are safe on targets with NEON in the baseline.
         #[allow(unused_unsafe)]
-        // SAFETY: the methods that use this take a proof that NEON is there; the only memory read is a table above.
+        // SAFETY: the methods that use this take a proof of NEON; the only memory read is a table above.
         unsafe { $($body)* }
     }};
 }
 
-/// The bit of each lane, in the byte that its half of a vector makes.
+/// The bit of each lane within the byte of its half of the vector.
 const LANE_BITS: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128];
 
 impl Simd for Neon {

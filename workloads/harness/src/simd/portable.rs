@@ -1,4 +1,4 @@
-//! Vectors of four plain 64-bit integers: correct everywhere, and what the compiler vectorises by itself.
+//! Vectors of four plain 64-bit integers, correct on every CPU and vectorized by the compiler.
 
 use super::Simd;
 

@@ -3,14 +3,14 @@
 /// A point that was found. Of an id of four bytes it takes eight: inserting one moves half of the list on average.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate<I> {
-    /// Squared distance to what is searched, which has no sign: that says whether the point was expanded.
+    /// Squared distance to the target; the sign bit marks an expanded point.
     signed: f32,
     /// Which point.
     pub id: I,
 }
 
 impl<I> Candidate<I> {
-    /// Squared distance to what is searched.
+    /// Squared distance to the target.
     #[inline]
     pub fn distance(&self) -> f32 {
         self.signed.abs()
@@ -54,7 +54,7 @@ impl<I: Copy> Beam<I> {
         if !full {
             self.candidates.push(candidate);
         }
-        // From the end: what a walk finds late belongs there, and lists are short.
+        // Searched from the end, because late candidates belong there and lists are short.
         let mut at = self.candidates.len() - 1;
         while at > 0 && self.candidates[at - 1].distance() > distance {
             self.candidates[at] = self.candidates[at - 1];
@@ -74,7 +74,7 @@ impl<I: Copy> Beam<I> {
         Some(*candidate)
     }
 
-    /// What was found, the closest first.
+    /// The candidates, closest first.
     #[must_use]
     pub fn candidates(&self) -> &[Candidate<I>] {
         &self.candidates
@@ -152,7 +152,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_beam_keeps_what_a_sorted_list_would(
+        fn beam_equals_a_sorted_list(
             offers in prop::collection::vec((0_u32..50, any::<bool>()), 1..200),
             capacity in 1_usize..20
         ) {

@@ -1,4 +1,4 @@
-//! `insert-diskann build`: an index file of one's own, one insert after the other, and on from where it was if it is there.
+//! `insert-diskann build`: builds an index file by single inserts, continuing an existing one.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::run::SIZES;
 use crate::strategy::LayoutKind;
 use crate::{sqlite, verify};
 
-/// What is built.
+/// Parameters of a build.
 #[derive(Debug, Clone)]
 pub struct Parameters {
     options: Options,
@@ -53,13 +53,13 @@ impl Parameters {
     }
 }
 
-/// Inserts until the index has its size, and with `--delete-every` deletes half the id after each of so many. Writes the id of every insert
-/// to `out` once it is committed, and what is deleted after it, one per line. Deleting what is deleted already does nothing, so that a
-/// process that was killed is gone on with wherever it was.
+/// Inserts until the index has its size, and with `--delete-every` deletes half the id after each multiple. Writes the
+/// id of every committed insert to `out`, followed by the deleted id, one per line. Deleting a deleted vector has no
+/// effect, so that a killed build can be continued.
 ///
 /// # Errors
 ///
-/// When the parameters do not fit the machine, SQLite refuses, or the file is an index of something else.
+/// If the parameters do not fit the machine, SQLite fails, or the file is a different index.
 pub fn build(p: &Parameters, out: &mut impl Write) -> Result<(), Failure> {
     let distance = p.options.distance()?;
     let vector = 4 * p.options.dims as u64;
@@ -68,7 +68,7 @@ pub fn build(p: &Parameters, out: &mut impl Write) -> Result<(), Failure> {
     let data = Data::generate(p.options.dataset, p.options.dims, p.options.seed, p.size, 0, 0);
     let is_new = !p.index.exists();
     let named = |error: Error| match error {
-        Error::Damaged(what) => Error::Damaged(format!("{}: {what}", p.index.display())),
+        Error::Damaged(problem) => Error::Damaged(format!("{}: {problem}", p.index.display())),
         other => other,
     };
     let connection = sqlite::open(&p.index, &p.options.tuning, true)?;

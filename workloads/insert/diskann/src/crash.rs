@@ -32,7 +32,7 @@ assay_harness::choices!(Moment {
     "bypass" => Bypass,
 });
 
-/// When to die, if at all: at a moment of what is done with the vector of an id.
+/// Optional crash point: a moment during the insert of an id.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Crash(pub Option<(u64, Moment)>);
 

@@ -1,11 +1,11 @@
-//! Why an index could not do what it was asked for.
+//! Errors of an index.
 
 use std::fmt;
 use std::io;
 
 use assay_harness::Failure;
 
-/// What went wrong.
+/// The kinds of errors.
 #[derive(Debug)]
 pub enum Error {
     /// SQLite refused.
@@ -14,7 +14,7 @@ pub enum Error {
     System(io::Error),
     /// The file is no index, or a damaged one.
     Damaged(String),
-    /// What every vector takes leaves nothing of the memory that the index may have.
+    /// The fixed memory per vector exceeds the memory budget.
     Budget {
         /// Bytes that it may have.
         budget: u64,
@@ -30,7 +30,7 @@ impl fmt::Display for Error {
         match self {
             Self::Sqlite(error) => write!(f, "SQLite: {error}"),
             Self::System(error) => error.fmt(f),
-            Self::Damaged(what) => write!(f, "the index is damaged: {what}"),
+            Self::Damaged(problem) => write!(f, "the index is damaged: {problem}"),
             Self::Budget { budget, needed, vectors } => {
                 let kib = |bytes: u64| bytes.div_ceil(1024);
                 let (budget, needed) = (kib(*budget), kib(*needed));
@@ -67,5 +67,5 @@ impl From<io::Error> for Error {
     }
 }
 
-/// What an index answers.
+/// Result of an index operation.
 pub type Result<T> = std::result::Result<T, Error>;

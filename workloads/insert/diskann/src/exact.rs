@@ -42,8 +42,8 @@ pub fn recall(truth: &[Vec<u64>], found: &[Vec<u64>]) -> Option<f64> {
     (wanted > 0).then(|| truth.iter().zip(found).map(hit).sum::<usize>() as f64 / wanted as f64)
 }
 
-/// What exact search finds in the stored vectors, by the same code that judges an index. Compared with the truth it must score 1.0: if it
-/// does not, ids are shifted, vectors are lost or the truth is of other data, and no recall means anything.
+/// Exact search of the stored vectors with the code that evaluates an index. Its recall against the truth must be 1.0.
+/// Otherwise ids are shifted, vectors are lost or the truth belongs to other data, and every recall is invalid.
 #[must_use]
 pub fn control(stored: &[Stored], queries: &[&[f32]]) -> Vec<Vec<u64>> {
     let search = |query: &&[f32]| nearest(query, stored.iter().map(|s| (s.id, s.vector.as_slice())), K);
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn the_control_notices_a_shifted_id_and_a_lost_vector() {
+    fn control_detects_shifted_ids_and_lost_vectors() {
         let stored: Vec<Stored> =
             (1..=30_u8).map(|i| Stored { id: i.into(), vector: vec![f32::from(i) * f32::from(i)] }).collect();
         let query = [100.0];

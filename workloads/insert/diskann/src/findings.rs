@@ -1,10 +1,10 @@
-//! What checking an index gives: what it holds, or what is wrong with it.
+//! Result of an index check: a summary, or the inconsistencies.
 
 use serde::Serialize;
 
 use crate::error::{Error, Result};
 
-/// What an index holds.
+/// Summary of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
@@ -20,7 +20,7 @@ pub struct Summary {
     pub log_records: u64,
 }
 
-/// What is wrong with an index.
+/// Inconsistencies of an index.
 #[derive(Debug, Clone, Default)]
 pub struct Findings {
     first: Vec<String>,
@@ -28,7 +28,7 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// So many are reported; the rest is counted.
+    /// Maximum number of reported inconsistencies; the others are counted.
     const TOLD: usize = 10;
 
     /// Adds one.

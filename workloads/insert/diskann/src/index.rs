@@ -1,11 +1,11 @@
-//! What the two indexes have in common.
+//! Common interface of both indexes.
 
 use assay_harness::Phases;
 
 use crate::distance::Meter;
 use crate::error::Result;
 
-/// What is kept in memory from one insert to the next.
+/// Cache across inserts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeCache {
     /// Nothing, as in the document.
@@ -28,7 +28,7 @@ pub enum BackEdges {
 
 assay_harness::choices!(BackEdges { "eager" => Eager, "deferred" => Deferred });
 
-/// What was done, in numbers.
+/// Work counters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Work {
     /// Vectors inserted.
@@ -56,7 +56,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// What was done since `earlier`.
+    /// Difference to `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -110,19 +110,20 @@ pub mod phase {
 
 /// An index that is open for inserts. Ids are given out one after the other, from one.
 pub trait Index {
-    /// Inserts `vector` and returns its id. It is committed when its transaction is: with one insert per transaction, on return.
+    /// Inserts `vector` and returns its id. It is committed with its transaction: on return, with one insert per
+    /// transaction.
     ///
     /// # Errors
     ///
-    /// When the vector has other dimensions than the index, or SQLite refuses. What was not committed is rolled back, and the index stays
-    /// usable.
+    /// If the vector has other dimensions than the index, or SQLite fails. Uncommitted changes are rolled back, and the
+    /// index stays usable.
     fn insert(&mut self, vector: &[f32], phases: &mut Phases) -> Result<u64>;
 
-    /// Commits what is not committed yet.
+    /// Commits pending changes.
     ///
     /// # Errors
     ///
-    /// When SQLite refuses.
+    /// If SQLite fails.
     fn commit(&mut self, phases: &mut Phases) -> Result<()>;
 
     /// The ids of the `k` closest vectors found with a list of `list`, the closest first.
@@ -152,17 +153,17 @@ pub trait Index {
         None
     }
 
-    /// What was done so far.
+    /// Work done so far.
     fn work(&self) -> Work;
 
     /// The distance, with its count.
     fn meter(&self) -> Meter;
 
-    /// Writes what waits for its rows, and commits.
+    /// Writes pending rows and commits.
     ///
     /// # Errors
     ///
-    /// When SQLite refuses.
+    /// If SQLite fails.
     fn finish(&mut self) -> Result<()>;
 
     /// Bytes of memory that it holds between two inserts, without SQLite's own.
@@ -171,34 +172,36 @@ pub trait Index {
 
 /// An index whose vectors can be deleted and replaced, and that other threads can search meanwhile.
 pub trait Editable: Index {
-    /// Deletes the vector `id`; says whether it was there. No search finds it from now on. It is committed when its transaction is.
+    /// Deletes the vector `id`; returns whether it existed. Searches exclude it from now on. It is committed with its
+    /// transaction.
     ///
     /// # Errors
     ///
-    /// When SQLite refuses. What was not committed is rolled back.
+    /// If SQLite fails. Uncommitted changes are rolled back.
     fn delete(&mut self, id: u64, phases: &mut Phases) -> Result<bool>;
 
-    /// Puts `vector` in place of the vector `id`, in one transaction, and returns the id that it gets. `None` where `id` is not there, or
-    /// the vector has other dimensions.
+    /// Replaces the vector `id` by `vector`, in one transaction, and returns the new id. `None` if `id` does not exist,
+    /// or the vector has other dimensions.
     ///
     /// # Errors
     ///
-    /// When SQLite refuses. What was not committed is rolled back.
+    /// If SQLite fails. Uncommitted changes are rolled back.
     fn update(&mut self, id: u64, vector: &[f32], phases: &mut Phases) -> Result<Option<u64>>;
 
-    /// Takes the deleted vectors out of graph and file, and commits. Deleting does so by itself when there are many. Returns how many.
+    /// Removes deleted vectors from graph and file, and commits. Deletions trigger this automatically when there are
+    /// many. Returns the number of removed vectors.
     ///
     /// # Errors
     ///
-    /// When SQLite refuses. What was not committed is rolled back.
+    /// If SQLite fails. Uncommitted changes are rolled back.
     fn consolidate(&mut self) -> Result<u64>;
 
-    /// What another thread searches this index by, while it is written here. `None` where not all of the graph lies in memory. What is
-    /// not committed is, first.
+    /// Returns a searcher for another thread, usable while this index is written. `None` if the graph is not completely
+    /// in memory. Pending changes are committed first.
     ///
     /// # Errors
     ///
-    /// When SQLite refuses.
+    /// If SQLite fails.
     fn searcher(&mut self) -> Result<Option<Box<dyn Searcher>>>;
 }
 

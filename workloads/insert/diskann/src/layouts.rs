@@ -1,4 +1,4 @@
-//! What options ask for, of either layout: the tables of an index, the index itself, and its file at once.
+//! Dispatch by layout: creating the tables, opening the index, and building its file.
 
 use rusqlite::Connection;
 

@@ -1,19 +1,19 @@
-//! A graph index over vectors inside SQLite: the system of the "insert profiling" document, rebuilt to be measured.
+//! A graph index over vectors in SQLite: the system of the "insert profiling" document, rebuilt for measurement.
 //!
-//! An index holds vectors and, for each of them, edges to some that lie near it. A query walks the edges towards its nearest
-//! neighbours. An insert is such a walk, followed by new edges in both directions, and a transaction that makes it durable. The
+//! An index has vectors and, for each of them, edges to some near ones. A query walks the edges towards its nearest
+//! neighbours. An insert is such a walk, followed by new edges in both directions and a durable transaction. The
 //! document timed the phases of an insert at 200 and at 10,000 vectors and found that their ranking had changed.
 //!
 //! * [`dataset`]: seeded vectors; [`exact`]: their true neighbours, and recall.
 //! * [`distance`]: squared Euclidean distance, one file per instruction set.
-//! * [`beam`]: the list that a walk keeps.
+//! * [`beam`]: the candidate list of a walk.
 //! * [`blocks`]: the document's index, one 16 KiB blob per vector with a copy of every neighbour.
-//! * [`compact`]: ours, vectors and edges apart, one log record per insert.
-//! * [`index`]: what the two have in common; [`options`]: which one, and how it is used; [`layouts`]: that one, made and opened.
-//! * [`start`]: where a walk begins.
-//! * [`sqlite`]: how a database file is opened; [`prepare`]: index files made once and checked before use.
-//! * [`crash`]: the moments at which a test kills the process.
-//! * [`run`], [`build`], [`verify`] and [`peers`]: the commands; [`findings`]: what checking gives.
+//! * [`compact`]: ours, with separate vectors and edges, one log record per insert.
+//! * [`index`]: their common interface; [`options`]: layout and settings; [`layouts`]: creation and opening by layout.
+//! * [`start`]: start points of walks.
+//! * [`sqlite`]: opening of database files; [`prepare`]: cached index files that are verified before use.
+//! * [`crash`]: crash points for tests.
+//! * [`run`], [`build`], [`verify`] and [`peers`]: the commands; [`findings`]: results of a check.
 
 pub mod beam;
 pub mod blocks;

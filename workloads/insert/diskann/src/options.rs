@@ -30,7 +30,7 @@ const PAGE_SIZES: [(&str, u32); 8] = [
     ("65536", 65_536),
 ];
 
-/// What an index is, and how it is used.
+/// Layout and settings of an index.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
     /// Which set of factors it starts from.
@@ -161,16 +161,13 @@ mod tests {
     }
 
     #[test]
-    fn every_bad_parameter_is_named() {
+    fn every_invalid_parameter_is_reported() {
         for (bad, message) in [
-            ("--dims=1", "--dims=1: a whole number from 2 to 4096 is allowed"),
+            ("--dims=1", "--dims=1: allowed are integers from 2 to 4096"),
             ("--block-size=600", "--block-size=600: a multiple of 8 with room for one edge of --dims=128 is allowed"),
-            (
-                "--page-size=5000",
-                "--page-size=5000: one of 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536 is allowed",
-            ),
-            ("--random-start=here", "--random-start=here: one of preset, count, seek, medoid is allowed"),
-            ("--synchronous=extra", "--synchronous=extra: one of off, normal, full is allowed"),
+            ("--page-size=5000", "--page-size=5000: allowed are 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536"),
+            ("--random-start=here", "--random-start=here: allowed are preset, count, seek, medoid"),
+            ("--synchronous=extra", "--synchronous=extra: allowed are off, normal, full"),
             (
                 "--memory-budget-kib=3000",
                 "--memory-budget-kib=3000: 0 is allowed, or --strategy=ours: the other strategies keep nothing in memory",

@@ -1,8 +1,8 @@
-//! Index files that are made once and used by many trials.
+//! Cached index files that many trials use.
 //!
-//! A file is named by the digest of all that it depends on, and lies beside a note that says what that was and what digest its own
-//! bytes have. Before a trial uses it, both are checked; a file that does not pass is made anew, and the trial says so. Trials work on
-//! copies.
+//! A file is named by the digest of its inputs. A note next to it has the inputs and the digest of the file's contents.
+//! Both are verified before a trial uses the file; an invalid file is rebuilt, and the trial reports this. Trials work
+//! on copies.
 
 use std::fs::{self, File};
 use std::io;
@@ -37,7 +37,7 @@ impl std::fmt::Display for Origin {
     }
 }
 
-/// What lies beside a prepared file.
+/// Note next to a prepared file.
 #[derive(Debug, Serialize, Deserialize)]
 struct Note {
     recipe: String,
@@ -64,12 +64,12 @@ fn recipe(options: &Options, size: usize) -> String {
 pub struct Cache(PathBuf);
 
 impl Cache {
-    /// Opens the folder, and makes it if need be. What killed trials left behind is removed. Without a folder it is the one for what an
-    /// arm's trials prepare for each other, or one for temporary files.
+    /// Opens the folder, creating it if necessary, and removes leftovers of killed trials. Without a folder it uses the
+    /// arm's prepared folder, or one for temporary files.
     ///
     /// # Errors
     ///
-    /// When the system refuses.
+    /// If the system fails.
     pub fn open(folder: Option<PathBuf>) -> io::Result<Self> {
         let folder = folder.unwrap_or_else(|| {
             std::env::var_os("ASSAY_PREPARED").map_or_else(std::env::temp_dir, PathBuf::from).join("insert-diskann")
@@ -138,11 +138,11 @@ impl Cache {
         unreachable!("some number is free")
     }
 
-    /// A copy of `file` to work on, on the disk before this returns, so that nobody waits for its bytes while a trial is timed.
+    /// Makes a copy of `file` to work on, synced to disk, so that write-back does not disturb the timed part.
     ///
     /// # Errors
     ///
-    /// When the system refuses.
+    /// If the system fails.
     pub fn copy(&self, file: &Path) -> io::Result<WorkFolder> {
         let folder = self.work_folder()?;
         fs::copy(file, folder.index())?;
@@ -151,14 +151,14 @@ impl Cache {
     }
 }
 
-/// A file that nobody else locks as long as it is open.
+/// Opens a file with an exclusive lock.
 fn locked(path: &Path) -> io::Result<File> {
     let file = File::create(path)?;
     file.lock()?;
     Ok(file)
 }
 
-/// Whether the file is what its note says and what is wanted; if not, where it then comes from.
+/// Verifies the file against its note and the recipe; the error is the origin of a rebuilt file.
 fn examine(path: &Path, note: &Path, recipe: &str) -> Result<(), Origin> {
     if !path.exists() {
         return Err(Origin::Made);
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_goes_with_its_owner_and_a_left_one_with_the_next() {
+    fn copy_is_removed_on_drop_and_a_leftover_by_the_next_trial() {
         let root = std::env::temp_dir().join(format!("insert-diskann-copy-{}", std::process::id()));
         let cache = Cache::open(Some(root.clone())).unwrap();
         fs::write(root.join("some.db"), "bytes").unwrap();

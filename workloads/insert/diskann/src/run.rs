@@ -26,7 +26,7 @@ use crate::strategy::LayoutKind;
 use crate::system::{self, Traffic};
 use crate::verify;
 
-/// What is measured.
+/// The measured operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// A vector is added.
@@ -42,11 +42,11 @@ assay_harness::choices!(Operation { "insert" => Insert, "update" => Update, "del
 /// The parameters of a trial.
 #[derive(Debug, Clone)]
 pub struct Parameters {
-    /// What the index is and how it is used.
+    /// Layout and settings of the index.
     pub options: Options,
     /// Vectors in the index at the start.
     pub size: usize,
-    /// What is measured.
+    /// The measured operation.
     pub operation: Operation,
     /// Measured inserts, or other operations.
     pub inserts: usize,
@@ -89,7 +89,7 @@ impl Parameters {
         Ok(parameters)
     }
 
-    /// Refuses what does not go together.
+    /// Rejects inconsistent parameters.
     fn check(&self) -> Result<(), FlagError> {
         let (o, operation) = (&self.options, self.operation.name());
         let is_ours = o.strategy.layout() == LayoutKind::Compact;
@@ -101,7 +101,7 @@ impl Parameters {
             Operation::Insert => 0,
             // One to replace.
             Operation::Update => 1,
-            // What is left has to have neighbours.
+            // The remaining vectors must have neighbours.
             Operation::Delete => self.operations() + K,
         };
         let least = least.max(usize::from(self.searchers > 0));
@@ -119,7 +119,7 @@ impl Parameters {
             }
             if o.memory_budget_kib > 0 || o.factors.node_cache == NodeCache::None {
                 return refused(
-                    "0 is allowed with --memory-budget-kib or --node-cache=none: what is searched lies in memory as a whole",
+                    "allowed is 0 with --memory-budget-kib or --node-cache=none, because searches need the whole graph in memory",
                 );
             }
             if o.factors.start != Start::Medoid {
@@ -149,7 +149,7 @@ impl Parameters {
         self.size + self.inserted()
     }
 
-    /// Bytes of memory that the trial takes: the vectors twice (once as stored or checked), the queries, what the index keeps, and SQLite.
+    /// Memory of the trial in bytes: the vectors twice (stored and for the check), the queries, the index, and SQLite.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         let o = &self.options;
@@ -185,7 +185,7 @@ impl Parameters {
 /// The flags that decide how much room a trial takes.
 pub(crate) const SIZES: &str = "--size, --inserts, --dims, --block-size";
 
-/// What a trial found out.
+/// Results of a trial.
 struct Measured {
     latencies: Vec<f64>,
     phases: Phases,
@@ -203,7 +203,7 @@ struct Measured {
 ///
 /// # Errors
 ///
-/// When the parameters do not fit the machine, the index does not do what it should, or no recall of it can be trusted.
+/// If the parameters do not fit the machine, the index is inconsistent, or its recall is invalid.
 pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
     // Setup.
     let p = parameters;
@@ -272,7 +272,7 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
         if let Some(arithmetic) = arithmetic_rate() {
             report.ceiling("arithmetic", arithmetic, operations);
         }
-        // Only a commit that waits for the disk can be held against what the disk can do.
+        // Only synchronous commits are comparable with the disk's limit.
         let commits = rate(measured.work.commits).filter(|_| p.options.tuning.synchronous == Synchronous::Full);
         drop(index);
         report.ceiling("syncs", ceiling::syncs(copy.index().parent().unwrap_or(cache.folder()))?, commits);
@@ -280,7 +280,7 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
     Ok(report)
 }
 
-/// Sets a flag when it goes, whatever the reason.
+/// Sets a flag on drop.
 struct SetAtEnd<'a>(&'a AtomicBool);
 
 impl Drop for SetAtEnd<'_> {
@@ -349,7 +349,7 @@ fn operate(p: &Parameters, index: &mut dyn Index, data: &Data, at: usize, phases
     if was_there { Ok(()) } else { Err(Failure::error(format_args!("vector {oldest} was not there"))) }
 }
 
-/// Measures while `answered` counts what other threads find.
+/// Measures while other threads search and count their results in `answered`.
 fn measure_beside(
     p: &Parameters,
     index: &mut dyn Index,
@@ -371,7 +371,7 @@ fn measure_beside(
         let watch = Stopwatch::start();
         operate(p, index, data, at, &mut phases)?;
         if at + 1 == p.operations() {
-            // What the last transaction still has to do is part of the last insert.
+            // Pending work of the last transaction is part of the last insert.
             index.commit(&mut phases)?;
         }
         latencies.push(watch.seconds());
@@ -410,7 +410,7 @@ struct Judged {
     digest: Digest,
 }
 
-/// Holds what an index finds against the truth, and what it stores against what was put in and, but for the first `deleted`, still is.
+/// Compares search results with the truth, and stored vectors with the inserted ones except the first `deleted`.
 fn judge(index: &mut dyn Index, data: &Data, deleted: usize, search_list: usize) -> Result<Judged, Failure> {
     let vectors = || (1..).zip(data.vectors.chunks_exact(data.dims)).skip(deleted);
     let queries: Vec<&[f32]> = data.queries().collect();
@@ -537,7 +537,7 @@ mod tests {
     use crate::distance::Meter;
     use crate::error::Result;
 
-    /// An index that finds everything, and gives its vectors ids that are off by so many.
+    /// An exact index whose ids are shifted by a constant.
     struct Shifted<'a>(&'a Data, u64);
 
     impl Index for Shifted<'_> {
@@ -581,7 +581,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trial_whose_control_misses_fails_however_good_its_recall_is() {
+    fn trial_with_a_failed_control_fails() {
         let data = Data::generate(Kind::Uniform, 4, 42, 50, 0, 10);
         let judged = judge(&mut Shifted(&data, 0), &data, 0, 64).unwrap();
         assert_eq!((judged.recall, judged.control, judged.recalls.len()), (1.0, 1.0, 10));
@@ -590,7 +590,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_trial_takes_grows_with_what_it_holds() {
+    fn memory_estimate_grows_with_the_trial() {
         let parse = |flags: &[&str]| Parameters::parse(flags.iter().map(|&flag| flag.to_owned())).unwrap();
         let (small, large) = (parse(&["--size=1000"]), parse(&["--size=100000"]));
         assert!(large.making_bytes() > 100_000 * 16_384 && large.disk_bytes() > 2 * 100_000 * 16_384);

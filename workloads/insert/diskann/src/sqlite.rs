@@ -1,4 +1,4 @@
-//! How a database file is opened, and what SQLite made of it.
+//! Opening of database files, and the effective settings of SQLite.
 
 use std::path::Path;
 
@@ -35,7 +35,7 @@ assay_harness::choices!(Journal { "wal" => Wal, "delete" => Delete });
 pub enum Locking {
     /// Other processes, between transactions: every commit takes locks on the file and gives them back.
     Normal,
-    /// Nobody: the locks are taken once and kept.
+    /// No other process: the locks are taken once and held.
     Exclusive,
 }
 
@@ -59,7 +59,7 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// For making a file that nobody needs if it breaks off: no waiting, and nothing left beside the file.
+    /// Settings for building a file that is discarded on failure: no syncs, and no journal files.
     #[must_use]
     pub fn making(page_size: u32) -> Self {
         let (synchronous, journal) = (Synchronous::Off, Journal::Delete);
@@ -67,7 +67,7 @@ impl Tuning {
     }
 }
 
-/// What SQLite says it does.
+/// Effective settings of SQLite.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Effective {
     /// Bytes of a page.
@@ -141,7 +141,7 @@ pub fn effective(connection: &Connection) -> Result<Effective> {
 pub fn cache_bytes(connection: &Connection) -> Result<u64> {
     let (mut now, mut most) = (0, 0);
     let status = ffi::SQLITE_DBSTATUS_CACHE_USED;
-    // SAFETY: the handle is that of an open connection, which is in nobody else's hands, and both places may be written.
+    // SAFETY: the handle belongs to an open connection that is not shared, and both locations are writable.
     let code = unsafe { ffi::sqlite3_db_status(connection.handle(), status, &mut now, &mut most, 0) };
     match code {
         ffi::SQLITE_OK => Ok(u64::try_from(now).unwrap_or(0)),
@@ -159,7 +159,7 @@ pub fn file_bytes(connection: &Connection) -> Result<u64> {
     Ok((number("page_count")? * number("page_size")?).unsigned_abs())
 }
 
-/// Takes back what a failed insert wrote. What went wrong before is what is reported, not that this fails as well.
+/// Rolls back a failed insert. Its own error is ignored in favour of the original one.
 pub fn roll_back(connection: &Connection) {
     if !connection.is_autocommit() {
         let _ = connection.execute_batch("ROLLBACK");
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_knob_is_read_back_as_it_was_turned() {
+    fn every_setting_is_read_back() {
         let folder = std::env::temp_dir().join(format!("insert-diskann-sqlite-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         for (name, synchronous) in Synchronous::CHOICES {
@@ -189,7 +189,7 @@ mod tests {
                 connection.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES(zeroblob(50000))").unwrap();
                 assert!(file_bytes(&connection).unwrap() > 50_000);
                 assert!((50_000..3000 << 10).contains(&cache_bytes(&connection).unwrap()));
-                // Whether somebody else may look at it between two transactions.
+                // Whether another connection can read between two transactions.
                 let other = Connection::open(&path).unwrap();
                 other.busy_timeout(std::time::Duration::ZERO).unwrap();
                 let read = other.query_row("SELECT count(*) FROM t", [], |row| row.get::<_, i64>(0));

@@ -74,8 +74,8 @@ impl Draws {
     }
 }
 
-/// The id of the vector closest to the mean of all; of equally close ones the first. `None` where there is none. `all` goes over all
-/// vectors with their ids, in order, and is asked twice: they need not lie in memory.
+/// Returns the id of the vector closest to the mean; the first of equally close ones. `None` if the index is empty. `all`
+/// iterates over all vectors with their ids, in order, and is called twice, so that they need not be in memory.
 ///
 /// # Errors
 ///
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_and_an_empty_table_do_no_harm() {
+    fn search_handles_gaps_and_an_empty_table() {
         let connection = table(&[100]);
         for draw in [0, 7, u64::MAX] {
             assert_eq!(by_count(&connection, "t", draw).unwrap(), Some(100));
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_medoid_is_the_point_closest_to_the_mean() {
+    fn medoid_is_closest_to_the_mean() {
         let points = [0.0, 0.0, 10.0, 0.0, 4.0, 1.0, 0.0, 10.0];
         assert_eq!(medoid_of(2, &points), Some(3));
         assert_eq!(medoid_of(2, &[]), None);

@@ -26,12 +26,12 @@ pub enum Strategy {
     Ours,
 }
 
-/// What a strategy sets, and a flag may set otherwise.
+/// Factors of a strategy, each with a flag to override it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Factors {
     /// Where a walk begins.
     pub start: Start,
-    /// What stays in memory.
+    /// Cache across inserts.
     pub node_cache: NodeCache,
     /// When neighbours get their edges.
     pub back_edges: BackEdges,
@@ -51,7 +51,7 @@ impl Strategy {
         }
     }
 
-    /// What it sets.
+    /// Returns the strategy's factors.
     #[must_use]
     pub fn factors(self) -> Factors {
         let baseline = Factors {

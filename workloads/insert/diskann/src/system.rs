@@ -1,4 +1,4 @@
-//! What the operating system says about files and this process.
+//! Information of the operating system about files and this process.
 
 use std::ffi::CString;
 use std::fs;
@@ -37,7 +37,7 @@ pub fn free_bytes(folder: &Path) -> io::Result<u64> {
 fn statfs(folder: &Path) -> io::Result<libc::statfs> {
     let path = CString::new(folder.as_os_str().as_bytes())?;
     let mut answer = std::mem::MaybeUninit::uninit();
-    // SAFETY: `path` ends with a zero byte, and `answer` has room for what is written.
+    // SAFETY: `path` is null-terminated, and `answer` is large enough.
     if unsafe { libc::statfs(path.as_ptr(), answer.as_mut_ptr()) } != 0 {
         return Err(io::Error::last_os_error());
     }
@@ -45,7 +45,7 @@ fn statfs(folder: &Path) -> io::Result<libc::statfs> {
     Ok(unsafe { answer.assume_init() })
 }
 
-/// What this process has moved through system calls so far.
+/// Bytes that this process has transferred through system calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Traffic {
     /// Bytes handed to the system, whether or not they reached a disk.
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_counted() {
+    fn written_bytes_are_counted() {
         let Some(before) = Traffic::now() else { return };
         let path = std::env::temp_dir().join(format!("insert-diskann-traffic-{}", std::process::id()));
         fs::write(&path, [0; 5000]).unwrap();

@@ -44,7 +44,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A small trial; `arguments` win over what makes it small.
+/// Result of a small trial; `arguments` override its defaults.
 fn result(folder: &Folder, arguments: &[&str]) -> Value {
     let name = |argument: &str| argument.split_once('=').unwrap().0.to_owned();
     let small = SMALL.into_iter().filter(|small| arguments.iter().all(|argument| name(argument) != name(small)));
@@ -56,7 +56,7 @@ fn result(folder: &Folder, arguments: &[&str]) -> Value {
 }
 
 #[test]
-fn a_result_keeps_to_the_schema_and_says_what_was_done() {
+fn result_conforms_to_the_schema_and_reports_the_work() {
     let schema: Value = serde_json::from_str(assay_schema::RESULT_SCHEMA).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let folder = Folder::new("schema");
@@ -142,7 +142,7 @@ fn all_strategies_factors_and_paths_store_the_same() {
 }
 
 #[test]
-fn a_knob_is_reported_as_it_was_turned() {
+fn effective_parameters_are_reported() {
     let folder = Folder::new("knobs");
     let flags = [
         "--strategy=ours",
@@ -174,7 +174,7 @@ fn a_knob_is_reported_as_it_was_turned() {
 }
 
 #[test]
-fn a_memory_budget_is_kept_and_one_that_is_too_small_is_refused() {
+fn memory_budget_is_respected_and_a_too_small_one_is_rejected() {
     let folder = Folder::new("budget");
     let flags = ["--strategy=ours", "--cache-kib=64", "--size=2000", "--dims=32"];
     let within = result(&folder, &[&flags[..], &["--memory-budget-kib=300"]].concat());
@@ -245,7 +245,7 @@ fn an_index_is_searched_while_it_is_written() {
             let operated = [
                 format!("--operation={operation}"),
                 format!("--inserts={operations}"),
-                // So many can be deleted.
+                // Enough vectors for the deletions.
                 format!("--size={}", operations + 150),
             ];
             let flags = [&["--strategy=ours", "--searchers=2"][..], &operated.each_ref().map(String::as_str)].concat();
@@ -263,7 +263,7 @@ fn an_index_is_searched_while_it_is_written() {
 }
 
 #[test]
-fn a_forced_path_is_the_one_reported_and_a_missing_one_is_an_error() {
+fn forced_path_is_reported_and_an_unavailable_one_is_an_error() {
     let folder = Folder::new("path");
     for path in ["scalar", "portable", "avx2", "avx512", "neon"] {
         let output = program(&[&["run", &folder.cache(), &format!("--path={path}")], &SMALL[..]].concat());
@@ -273,7 +273,7 @@ fn a_forced_path_is_the_one_reported_and_a_missing_one_is_an_error() {
         } else {
             assert_eq!(output.status.code(), Some(2));
             let message = stderr(&output);
-            assert!(message.contains(&format!("--path: this CPU does not have {path}")), "{message}");
+            assert!(message.contains(&format!("--path: this CPU does not support {path}")), "{message}");
         }
     }
 }
@@ -308,14 +308,14 @@ fn bad_parameters_exit_with_2_and_print_nothing() {
         (&["run", "--back-edges=lazy"], "one of preset, eager, deferred"),
         (&["run", "--journal-mode=memory"], "one of wal, delete"),
         (&["run", "--cache=a", "--cache=b"], "given twice"),
-        (&["run", "--unknown=1"], "--unknown is unknown"),
+        (&["run", "--unknown=1"], "unknown flag --unknown"),
         (&["run", "size"], "--name=value"),
         (&["bench"], "usage"),
         (&["peers"], "usage"),
         (&["peer", "--passes=0"], "1 to 1000"),
         (&["peer", "--fold-every=0"], "1 to 10000"),
-        (&["run", "--locking-mode=none"], "one of normal, exclusive is allowed"),
-        (&["peer", "--peer=annoy"], "one of ours, faiss-hnsw, usearch, sqlite-vec, hnsw-rs is allowed"),
+        (&["run", "--locking-mode=none"], "allowed are normal, exclusive"),
+        (&["peer", "--peer=annoy"], "allowed are ours, faiss-hnsw, usearch, sqlite-vec, hnsw-rs"),
         (&["run", "--consolidate-percent=0"], "1 to 100"),
         (&["run", "--operation=sort"], "one of insert, update, delete"),
         (&["run", "--operation=update"], "insert is allowed, or --strategy=ours"),
@@ -324,8 +324,11 @@ fn bad_parameters_exit_with_2_and_print_nothing() {
         (&["run", "--searchers=65"], "0 to 64"),
         (&["run", "--searchers=1"], "0 is allowed, or --strategy=ours"),
         (&["run", "--searchers=1", "--strategy=ours", "--size=0"], "1 or more is allowed"),
-        (&["run", "--searchers=1", "--strategy=ours", "--node-cache=none"], "what is searched lies in memory"),
-        (&["run", "--searchers=1", "--strategy=ours", "--memory-budget-kib=9000"], "what is searched lies in memory"),
+        (&["run", "--searchers=1", "--strategy=ours", "--node-cache=none"], "searches need the whole graph in memory"),
+        (
+            &["run", "--searchers=1", "--strategy=ours", "--memory-budget-kib=9000"],
+            "searches need the whole graph in memory",
+        ),
         (&["run", "--searchers=1", "--strategy=ours", "--random-start=seek"], "or --random-start=medoid"),
         (&["arm"], "the folder with the vectors is needed"),
         (&["build", "--size=10"], "the file to build is needed"),
@@ -333,7 +336,7 @@ fn bad_parameters_exit_with_2_and_print_nothing() {
         (&["build", "--index=x", "--strategy=ours", "--delete-every=3"], "an even number is allowed"),
         (&["build", "--index=x", "--crash=now"], "one of never, search"),
         (&["verify"], "the file to verify is needed"),
-        (&["verify", "--index=x", "--deep=true"], "--deep is unknown; known are --index"),
+        (&["verify", "--index=x", "--deep=true"], "unknown flag --deep; known flags are --index"),
         (&["walk"], "usage"),
         (&[], "usage"),
     ] {
@@ -345,13 +348,13 @@ fn bad_parameters_exit_with_2_and_print_nothing() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_before_anything_is_made() {
+fn oversized_trial_is_rejected_before_any_file_is_made() {
     let folder = Folder::new("large");
     let flags = ["--size=1000000", "--dims=4096", "--block-size=1048576", "--node-cache=per-batch"];
     let output = program(&[&["run", &folder.cache()], &flags[..]].concat());
     let message = stderr(&output);
     assert_eq!(output.status.code(), Some(2), "{message}");
-    assert!(message.contains("the trial takes") && message.contains("MiB of memory are available"), "{message}");
+    assert!(message.contains("the trial needs") && message.contains("MiB of memory are available"), "{message}");
     // This one fits into memory: its blocks are read one by one. They would take terabytes of disk.
     let flags = ["--size=1000000", "--dims=2", "--block-size=1048576"];
     let output = program(&[&["run", &folder.cache()], &flags[..]].concat());
@@ -387,7 +390,7 @@ fn a_cache_is_used_checked_and_repaired() {
 }
 
 #[test]
-fn a_cache_that_is_no_folder_is_named() {
+fn cache_path_that_is_not_a_folder_is_reported() {
     let folder = Folder::new("file");
     let file = folder.0.join("file");
     fs::write(&file, "").unwrap();
@@ -397,7 +400,7 @@ fn a_cache_that_is_no_folder_is_named() {
 }
 
 #[test]
-fn limits_are_reported_only_if_wanted() {
+fn ceilings_are_optional() {
     let folder = Folder::new("ceilings");
     assert!(result(&folder, &["--ceilings=false"]).get("ceilings").is_none());
     let result = result(&folder, &["--synchronous=full"]);
@@ -438,7 +441,7 @@ fn building_goes_on_where_it_was_and_refuses_another_index() {
 }
 
 #[test]
-fn verify_tells_what_is_wrong() {
+fn verify_reports_inconsistencies() {
     let folder = Folder::new("verify");
     let missing = program(&["verify", &folder.file("missing.db")]);
     assert_eq!(missing.status.code(), Some(1));
@@ -517,7 +520,7 @@ fn server(folder: &Folder, name: &str, script: &str) -> String {
 }
 
 #[test]
-fn peers_have_the_same_trial_as_ours_and_what_answers_nonsense_is_named() {
+fn peers_run_the_same_trial_and_invalid_answers_are_reported() {
     let folder = Folder::new("peers");
     let flags = ["--size=200", "--warmup-inserts=2", "--inserts=4", "--queries=10", "--dims=8", "--passes=3"];
     let trial = |peer: &str, server: &str| {

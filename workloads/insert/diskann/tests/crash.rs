@@ -31,7 +31,7 @@ impl Drop for Folder {
     }
 }
 
-/// A child that does not outlive the test, whatever becomes of either.
+/// A child process that is killed with the test.
 struct Running(Child);
 
 impl Drop for Running {
@@ -130,7 +130,7 @@ fn killed_from_outside_after_any_number_of_inserts() {
             }
             running.0.kill().unwrap();
             assert_eq!(running.0.wait().unwrap().signal(), Some(libc::SIGKILL));
-            // What it said before it died counts as well.
+            // Ids printed before the crash count as committed.
             let said = lines.map_while(Result::ok).filter_map(|line| line.parse().ok()).max().unwrap_or(acknowledged);
             let found = verified(&index);
             assert!(found >= said.max(acknowledged), "{flags:?}: {found} after {said}");

@@ -1,4 +1,4 @@
-//! One suite over both indexes, every factor and every path: what is slow and obviously right beside what is fast.
+//! One suite over both indexes, all factors and all paths, compared with a slow reference.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -106,7 +106,7 @@ fn all_blocks(connection: &Connection) -> Vec<Vec<u8>> {
     rows.map(Result::unwrap).collect()
 }
 
-/// Puts `vectors` in one by one and says what blocks come out.
+/// Inserts `vectors` sequentially and returns the resulting blocks.
 fn inserted_blocks(options: &Options, vectors: &[f32]) -> Vec<Vec<u8>> {
     let file = File::new();
     let connection = connect(&file, options);
@@ -156,7 +156,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_the_factors_an_index_holds_what_was_put_in_and_is_consistent(
+    fn index_is_complete_and_consistent_with_all_factors(
         options in any_options(), size in 1_usize..120, reopen in any::<prop::sample::Index>(),
     ) {
         let data = Data::generate(options.dataset, options.dims, 42, size, 0, 3);
@@ -202,10 +202,10 @@ proptest! {
         }
     }
 
-    /// The reference is a map: what it holds, the index holds, whatever was inserted, deleted, replaced, taken out and opened again.
-    /// Whoever searches meanwhile finds what the index found when it was last committed.
+    /// The reference is a map. The index has the same contents after any sequence of inserts, deletions, replacements,
+    /// consolidations and reopenings. Concurrent searches find the results of the last commit.
     #[test]
-    fn an_index_holds_what_was_not_deleted(
+    fn index_equals_the_reference_map(
         options in any_options(), steps in prop::collection::vec((0_u8..12, any::<prop::sample::Index>()), 1..250),
         percent in prop::sample::select(vec![1, 10, 100]),
     ) {
@@ -274,8 +274,8 @@ proptest! {
         prop_assert_eq!(&stored, &model);
     }
 
-    /// The reference of the document's index is the index itself with every factor as in the document; and what is prepared in memory is
-    /// what would have been inserted.
+    /// The reference of the document's index is the index with all of the document's factors; a graph prepared in
+    /// memory equals an inserted one.
     #[test]
     fn factors_that_only_change_the_speed_give_the_same_graph(
         size in 1_usize..90, page_size in prop::sample::select(vec![512_u32, 4096]), batch in 2_u64..9,
@@ -306,8 +306,9 @@ proptest! {
         verify::check(&made).unwrap();
     }
 
-    /// Our graph lies in memory, in rows, and in a log; all of them must say the same. A walk over every state finds the same. Within a
-    /// budget walks compare codes, and find other things: but the same whatever part of the edges fits.
+    /// Our graph is in memory, in rows and in a log, all of which must agree. A walk has the same results in every
+    /// state. With a budget walks compare codes and have other results, which do not depend on the cached part of the
+    /// edges.
     #[test]
     fn log_rows_and_memory_agree(size in 1_usize..120, fold_every in 1_u64..40, batch in 1_u64..5) {
         let mut expected: [Option<Vec<Vec<u64>>>; 2] = [None, None];
@@ -352,7 +353,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_a_block_or_refused_but_never_a_panic(bytes in prop::collection::vec(any::<u8>(), 640), edges in 0_u16..40) {
+    fn arbitrary_bytes_are_a_block_or_rejected(bytes in prop::collection::vec(any::<u8>(), 640), edges in 0_u16..40) {
         let options = options(Preset::Baseline);
         let file = File::new();
         let connection = connect(&file, &options);
@@ -398,7 +399,7 @@ fn the_walk_finds_most_true_neighbours() {
     }
 }
 
-/// A sliding window: most vectors are replaced or deleted, and the walk still finds what is left.
+/// A sliding window: most vectors are replaced or deleted, and the walk still finds the remaining ones.
 #[test]
 fn the_walk_finds_most_true_neighbours_of_those_that_are_left() {
     for (kind, budget) in [(Kind::Uniform, 0), (Kind::Clustered, 0), (Kind::Clustered, 2100), (Kind::Uneven, 3000)] {
@@ -435,7 +436,7 @@ fn the_walk_finds_most_true_neighbours_of_those_that_are_left() {
 }
 
 #[test]
-fn what_is_not_there_cannot_be_deleted_or_replaced_and_all_of_it_can_be() {
+fn absent_vectors_cannot_be_deleted_and_all_others_can() {
     let options = options(Preset::Ours);
     let file = File::new();
     let connection = connect(&file, &options);
@@ -498,7 +499,7 @@ fn deleted_vectors_take_no_place_in_the_list() {
 
 /// Whole regions go at once, again and again, until few vectors are left; those that are left are found.
 #[test]
-fn what_is_left_of_a_region_that_was_deleted_is_found() {
+fn remainder_of_a_deleted_region_is_found() {
     for budget in [0, 2100] {
         let mut options = options(Preset::Ours);
         (options.consolidate_percent, options.memory_budget_kib) = (100, budget);
@@ -527,10 +528,10 @@ fn what_is_left_of_a_region_that_was_deleted_is_found() {
     }
 }
 
-/// Threads search while vectors come, change and go. What each found is what the index itself finds after the commit that it saw, and
-/// no search misses a commit that had returned before it began.
+/// Threads search during inserts, updates and deletions. Each search has the results of the index after the commit that
+/// it observed, and observes every commit that returned before its start.
 #[test]
-fn searches_beside_inserts_find_what_was_committed() {
+fn concurrent_searches_find_committed_vectors() {
     const THREADS: usize = 3;
     for (transaction_size, back_edges) in [(1, BackEdges::Deferred), (3, BackEdges::Deferred), (1, BackEdges::Eager)] {
         let mut options = options(Preset::Ours);
@@ -554,7 +555,7 @@ fn searches_beside_inserts_find_what_was_committed() {
                 scope.spawn(move || {
                     let mut seen = Vec::new();
                     loop {
-                        // Read first: whatever is done by now has to be found.
+                        // Read first, because all commits up to now must be observed.
                         let last = done.load(Ordering::SeqCst);
                         for (query, vector) in data.queries().enumerate() {
                             let before = committed.load(Ordering::SeqCst);
@@ -607,9 +608,9 @@ fn searches_beside_inserts_find_what_was_committed() {
     }
 }
 
-/// A transaction that is rolled back, or not committed yet, is seen by nobody else.
+/// Uncommitted and rolled back changes are invisible to other threads.
 #[test]
-fn what_is_not_committed_is_not_found_by_others() {
+fn uncommitted_changes_are_invisible_to_other_threads() {
     let mut options = options(Preset::Ours);
     (options.transaction_size, options.tuning.page_size) = (100, 512);
     let data = Data::generate(Kind::Uniform, options.dims, 42, 400, 0, 1);
@@ -688,8 +689,8 @@ fn an_index_larger_than_its_budget_works() {
     }
 }
 
-/// The document releases its savepoint while handles that it writes through are open, and does not look at what comes of it. SQLite
-/// refuses, so its inserts are never committed: 39 µs are no commit.
+/// The document releases its savepoint while writable blob handles are open, and ignores the result. SQLite refuses, so
+/// that its inserts are never committed; 39 µs are not a commit.
 #[test]
 fn a_savepoint_that_is_released_while_a_handle_may_write_commits_nothing() {
     let options = options(Preset::Baseline);
@@ -716,7 +717,7 @@ fn a_savepoint_that_is_released_while_a_handle_may_write_commits_nothing() {
 
 /// The disk is full in the middle of an insert: it fails, nothing of it stays, and the next one works.
 #[test]
-fn a_failed_insert_leaves_no_trace() {
+fn failed_insert_is_rolled_back() {
     for (strategy, transaction_size) in
         [(Preset::Baseline, 1), (Preset::Ours, 1), (Preset::Baseline, 4), (Preset::Ours, 4)]
     {
@@ -807,9 +808,9 @@ fn the_work_is_counted() {
     assert!(index.meter().count() > work.visited && Meter::new(Distance::SCALAR).count() == 0);
 }
 
-/// The document's proposals, by what each of them spares.
+/// The document's proposals, each checked by the cost that it saves.
 #[test]
-fn a_factor_does_what_it_is_for() {
+fn each_factor_saves_its_cost() {
     let data = Data::generate(Kind::Uniform, 6, 42, 100, 0, 0);
     let work = |options: &Options| {
         let file = File::new();
@@ -843,7 +844,7 @@ fn a_factor_does_what_it_is_for() {
     assert!(eager.folds == 0 && 2 * eager.node_writes > 3 * deferred.node_writes, "{eager:?} {deferred:?}");
 }
 
-/// What an index says it holds is what its vectors and edges take, and little more.
+/// The reported memory of an index is that of its vectors and edges with little overhead.
 #[test]
 fn the_memory_of_an_index_is_that_of_its_vectors_and_edges() {
     let options = options(Preset::Ours);
@@ -862,7 +863,7 @@ fn the_memory_of_an_index_is_that_of_its_vectors_and_edges() {
 
 /// Rows that are read one by one are checked as those that are read all at once.
 #[test]
-fn a_damaged_row_is_not_walked_over() {
+fn damaged_row_is_an_error() {
     for (table, cache, budget) in [
         ("vector", NodeCache::None, 0),
         ("edge", NodeCache::None, 0),

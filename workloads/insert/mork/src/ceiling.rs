@@ -1,4 +1,4 @@
-//! The limits of this kernel: whatever inserts a fact has to write its bytes once.
+//! Limits of this kernel: every insertion has to write the fact's bytes once.
 
 use std::hint::black_box;
 
@@ -12,12 +12,12 @@ const PASSES: usize = 8;
 /// Items of a pass, at most: enough to be measured well.
 const ITEMS: usize = 100_000;
 
-/// Items per second whose bytes can be copied into one buffer, one item after the other, and no more than that.
-/// Nothing of this kernel takes part in it, so that a share of it is one of what the memory allows.
+/// Items per second whose bytes can be copied sequentially into one buffer. It uses no code of this kernel, so that the
+/// limit is the memory's.
 ///
 /// # Errors
 ///
-/// When an item has no byte form.
+/// If an item has no byte form.
 pub fn copy_rate(items: &Items) -> Result<Quantity, Unencodable> {
     let paths = paths(items)?;
     let mut buffer = Vec::with_capacity(paths.iter().map(Vec::len).sum());

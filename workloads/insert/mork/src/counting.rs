@@ -1,7 +1,7 @@
-//! An allocator that can count: the system's, and two numbers while somebody asks for them.
+//! A counting allocator: the system's allocator with two counters that can be enabled.
 //!
-//! The program installs it. Counting is switched on only in a run that is not timed; switched off it costs a load of a
-//! flag that never changes.
+//! The program installs it. Counting is enabled only in a run that is not timed; disabled it costs a load of a constant
+//! flag.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -61,7 +61,7 @@ pub struct Allocations {
 pub fn count<T>(work: impl FnOnce() -> T) -> (T, Option<Allocations>) {
     let read = || (CALLS.load(Ordering::Relaxed), BYTES.load(Ordering::Relaxed));
     ON.store(true, Ordering::Relaxed);
-    // One allocation of our own reports whether anybody counts.
+    // An allocation shows whether counting is enabled.
     let before = read();
     drop(std::hint::black_box(Box::new(0_u8)));
     let start = read();

@@ -44,7 +44,7 @@ pub trait Laps {
     /// The time since the last call belongs to `phase`.
     fn lap(&mut self, phase: Phase);
 
-    /// The time since the last call belongs to nobody.
+    /// Excludes the time since the last call.
     fn skip(&mut self);
 }
 
@@ -75,7 +75,7 @@ impl Timed {
         Self { last: Instant::now(), seconds: [0.0; PHASES], entered: [false; PHASES] }
     }
 
-    /// Adds what was measured to the current iteration.
+    /// Adds the measured times to the current iteration.
     pub fn report(&self, phases: &mut Phases) {
         for (name, phase) in Phase::CHOICES {
             if self.entered[phase as usize] {
@@ -99,7 +99,7 @@ impl Laps for Timed {
     }
 }
 
-/// What one reading of the clock takes: the fastest of many.
+/// Cost of one clock reading: the minimum of many.
 #[must_use]
 pub fn clock_seconds() -> f64 {
     const READINGS: u32 = 1000;
@@ -128,7 +128,7 @@ mod tests {
             laps.lap(Phase::Parse);
             laps.lap(Phase::Insert);
         }
-        // What nobody is charged for is in no phase.
+        // Excluded time is in no phase.
         std::thread::sleep(std::time::Duration::from_millis(20));
         laps.skip();
         let whole = whole.elapsed().as_secs_f64() - 0.02;

@@ -1,12 +1,12 @@
 //! MeTTa facts encoded as paths and inserted into a trie: the insertion kernel of the MORK serialisation document.
 //!
-//! * [`value`], [`token`], [`text`]: what facts are made of, and how they are written;
+//! * [`value`], [`token`], [`text`]: values and their text form;
 //! * [`encoding`]: from value or text to the bytes of a path, and back;
-//! * [`store`]: where paths are kept, the slow reference included;
-//! * [`symbols`], [`query`]: symbols by number, and questions about what is there;
-//! * [`environment`]: what facts and rules are added to, the original's way and ours;
-//! * [`scratch`], [`cache`]: the two things the document's question turns on;
-//! * [`workload`], [`run`]: what is measured, and one trial.
+//! * [`store`]: stores of paths, including the slow reference;
+//! * [`symbols`], [`query`]: symbols by number, and pattern queries;
+//! * [`environment`]: collections of facts and rules, the original's and ours;
+//! * [`scratch`], [`cache`]: the two subjects of the document;
+//! * [`workload`], [`run`]: the workload and one trial.
 
 pub mod cache;
 pub mod ceiling;

@@ -1,11 +1,11 @@
-//! Questions: which expressions are like a pattern.
+//! Pattern queries: find the expressions that match a pattern.
 //!
-//! A variable of a pattern stands for any item, the same one wherever it occurs; `_` for any. Variables of an expression
-//! stand for themselves: patterns are matched, not unified.
+//! A variable of a pattern stands for any item, the same one at each occurrence; `_` for any. Variables of an
+//! expression stand for themselves, because patterns are matched, not unified.
 //!
-//! What a pattern begins with, up to its first variable, is what the paths of its answers begin with: a store looks up
-//! that beginning, and every path behind it is compared with the rest, item by item, without decoding it. A pattern that
-//! begins with a variable is compared with everything.
+//! The part of a pattern before its first variable is a prefix of all matching paths. A store looks up this prefix, and
+//! every path below it is compared with the rest, item by item, without decoding. A pattern that begins with a variable
+//! is compared with all paths.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub struct Pattern {
     ground: usize,
 }
 
-/// What the variables of a pattern stand for in a path that is being compared; kept for the next one.
+/// Bindings of a pattern's variables in the current path; reused for the next one.
 #[derive(Debug, Default)]
 pub struct Bound(Vec<Item>);
 
@@ -49,7 +49,7 @@ impl Pattern {
         Self { path, ground }
     }
 
-    /// What every path that matches begins with.
+    /// Common prefix of all matching paths.
     #[must_use]
     pub fn prefix(&self) -> &[u8] {
         &self.path[..self.ground]
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_before_the_first_variable_is_looked_up() {
+    fn prefix_before_the_first_variable_is_looked_up() {
         for (pattern, prefix) in [
             ("(fact 7 $v)", &b"\x03\xc4fact\xc17"[..]),
             ("$x", b""),

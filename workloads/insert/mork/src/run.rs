@@ -33,9 +33,9 @@ assay_harness::choices!(Attribution { "auto" => Auto, "inside" => Inside, "docum
 /// The parameters of a trial.
 #[derive(Debug, Clone, Copy)]
 pub struct Parameters {
-    /// What is added.
+    /// The workload.
     pub workload: Workload,
-    /// What is measured.
+    /// The measured variant and part.
     pub subject: Subject,
     /// Which part of it.
     pub part: Part,
@@ -137,9 +137,9 @@ impl Parameters {
     /// another), the cache.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
-        /// What the trie of the original takes for one path, and a sorted list of paths beside it.
+        /// Memory of the original's trie per path, with a sorted list of paths.
         const STORE: usize = 640;
-        /// What the table of symbols takes for those of one item.
+        /// Memory of the symbol table per item.
         const SYMBOLS: usize = 160;
         let largest = Workload { items: 1, ..self.workload };
         let item = match largest.generate() {
@@ -148,8 +148,8 @@ impl Parameters {
         };
         // Later items have longer numbers, and the allocator rounds up.
         let item = item * 5 / 4 + 64;
-        // A path is shorter than its text, which is shorter than the value; there may be one of each, and what the rule
-        // book keeps.
+        // A path is shorter than its text, which is shorter than the value; there may be one of each, and the rule
+        // book's data.
         let copies = match self.workload.kind {
             Kind::Facts => 2,
             Kind::Rules => 4,
@@ -163,7 +163,7 @@ impl Parameters {
     }
 }
 
-/// Refuses what does not fit.
+/// Rejects an oversized trial.
 fn check_room(needed: u64, scratch: Scratch) -> Result<(), Failure> {
     machine::check_memory(needed, "--items")?;
     scratch::check(scratch)
@@ -173,7 +173,8 @@ fn check_room(needed: u64, scratch: Scratch) -> Result<(), Failure> {
 ///
 /// # Errors
 ///
-/// When there is no room, an item cannot be added, or what is measured does something else than before or than the slow reference.
+/// If memory is insufficient, an item cannot be added, or a result differs from an earlier iteration or from the slow
+/// reference.
 pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
     let p = parameters;
     check_room(p.memory_bytes(), p.subject.scratch)?;
@@ -187,7 +188,7 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
     }
     phases.clear();
 
-    // Measurement. What an iteration gives is compared outside its time.
+    // Measurement. Results of an iteration are compared outside of its time.
     let mut latencies = Vec::with_capacity(p.iterations);
     let before = Usage::now();
     for iteration in 0..p.iterations {
@@ -303,7 +304,7 @@ fn limits(
 ) -> Result<(), Failure> {
     let copies = copy_rate(items)?;
     let rate = (p.iterations * items.len()) as f64 / latencies.iter().sum::<f64>();
-    // Only what writes an item's bytes is bounded by writing them: a cached form is there already.
+    // The limit applies only to parts that write an item's bytes, which a cached form does not.
     let writes = matches!(p.part, Part::All | Part::Serialise) && p.subject.variant != Variant::Cache;
     report.ceiling("itemCopies", copies, writes.then_some(rate));
     // A limit to compare the depth with; reads of neighbours hit the cache, so no achieved rate is claimed.
@@ -323,13 +324,13 @@ mod tests {
     }
 
     #[test]
-    fn every_bad_parameter_is_named() {
+    fn every_invalid_parameter_is_reported() {
         for (bad, message) in [
-            (&["--items=0"][..], "--items=0: a whole number from 1 to 1000000 is allowed"),
-            (&["--items=1000001"], "--items=1000001: a whole number from 1 to 1000000 is allowed"),
-            (&["--repeated-share=100"], "--repeated-share=100: a whole number from 0 to 99 is allowed"),
-            (&["--variant=magic"], "--variant=magic: one of baseline, cache, no-text, direct is allowed"),
-            (&["--scratch=8gib"], "--scratch=8gib: one of auto, 4gib, 4kib, reused is allowed"),
+            (&["--items=0"][..], "--items=0: allowed are integers from 1 to 1000000"),
+            (&["--items=1000001"], "--items=1000001: allowed are integers from 1 to 1000000"),
+            (&["--repeated-share=100"], "--repeated-share=100: allowed are integers from 0 to 99"),
+            (&["--variant=magic"], "--variant=magic: allowed are baseline, cache, no-text, direct"),
+            (&["--scratch=8gib"], "--scratch=8gib: allowed are auto, 4gib, 4kib, reused"),
             (
                 &["--variant=direct", "--scratch=4gib"],
                 "--scratch=4gib: the variant direct writes into a buffer that it keeps; auto or reused is allowed",
@@ -357,16 +358,16 @@ mod tests {
                 "--threads=2: several threads fill --variant=direct --symbols=inline with --scope=all or query and without phases \
                  inside only; 1 is allowed",
             ),
-            (&["--threads=65"], "--threads=65: a whole number from 1 to 64 is allowed"),
-            (&["--cache-capacity=0"], "--cache-capacity=0: a whole number from 1 to 1000000 is allowed"),
-            (&["--construction=maybe"], "--construction=maybe: one of included, excluded is allowed"),
+            (&["--threads=65"], "--threads=65: allowed are integers from 1 to 64"),
+            (&["--cache-capacity=0"], "--cache-capacity=0: allowed are integers from 1 to 1000000"),
+            (&["--construction=maybe"], "--construction=maybe: allowed are included, excluded"),
         ] {
             assert_eq!(parse(bad).unwrap_err().to_string(), message);
         }
     }
 
     #[test]
-    fn each_variant_has_the_scratch_and_the_store_it_is_about() {
+    fn variants_use_their_scratch_and_store() {
         for (variant, scratch, store) in [
             ("baseline", Scratch::Huge, StoreKind::PathMap),
             ("cache", Scratch::Huge, StoreKind::PathMap),
@@ -390,9 +391,9 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn oversized_trial_is_rejected() {
         let refused = check_room(u64::MAX, Scratch::Reused).unwrap_err();
-        assert!(refused.is_usage() && refused.to_string().starts_with("--items: the trial takes"), "{refused}");
+        assert!(refused.is_usage() && refused.to_string().starts_with("--items: the trial needs"), "{refused}");
         assert!(check_room(1, Scratch::Reused).is_ok());
     }
 }

@@ -40,11 +40,10 @@ impl Supply {
         Self { kind, kept: Vec::new() }
     }
 
-    /// An empty buffer, its first byte touched.
+    /// Returns an empty buffer with its first byte touched.
     ///
-    /// The original sets the length of its 4 GiB to their capacity without having written them, and writes from the
-    /// start. Here the length grows with what is written: the system does the same work, and nothing is read that was
-    /// never written.
+    /// The original sets the length of its 4 GiB to their capacity without initialization, and writes from the start.
+    /// Here the length grows with the written data. The system does the same work, and no uninitialized data is read.
     #[inline]
     pub fn take(&mut self) -> Vec<u8> {
         let mut buffer = match self.kind {
@@ -53,7 +52,7 @@ impl Supply {
             Scratch::Reused => std::mem::take(&mut self.kept),
         };
         buffer.clear();
-        // The write is not to be left out: it is what faults the first page in.
+        // black_box retains the write, which faults the first page in.
         buffer.push(std::hint::black_box(0));
         buffer.clear();
         buffer
@@ -76,16 +75,16 @@ fn no_room(why: impl Display) -> Failure {
     Failure::usage(format_args!("{refused}: {why}; --scratch=reused needs none"))
 }
 
-/// What decides whether 4 GiB can be had.
+/// Limits that determine whether 4 GiB are available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// What the limit on addresses leaves; `None` without one.
+    /// Remainder of the address space limit; `None` if unlimited.
     pub addresses_left: Option<u64>,
     /// The system's mode: 0 by a heuristic, 1 always, 2 strictly.
     pub overcommit: Option<u64>,
     /// Memory and swap.
     pub total: Option<u64>,
-    /// What may still be committed in mode 2.
+    /// Remainder of the commit limit in overcommit mode 2.
     pub commit_left: Option<u64>,
 }
 
@@ -106,13 +105,13 @@ impl Limits {
         }
     }
 
-    /// Whether a 4 GiB buffer is possible, with a little room beside it.
+    /// Checks whether a 4 GiB buffer is possible, with a reserve.
     ///
     /// # Errors
     ///
-    /// What stands in its way.
+    /// The limit that prevents it.
     pub fn check(&self) -> Result<(), Failure> {
-        /// What the program itself maps while the buffer is there.
+        /// Reserve for the program's other mappings.
         const BESIDE: u64 = 64 << 20;
         let needed = HUGE as u64;
         let mib = |bytes: u64| bytes >> 20;
@@ -133,11 +132,12 @@ impl Limits {
     }
 }
 
-/// Whether buffers of this kind can be had: by the limits, then by asking for addresses once, without touching them.
+/// Checks whether buffers of this kind are available: by the limits, then by reserving addresses once without touching
+/// them.
 ///
 /// # Errors
 ///
-/// What stands in the way.
+/// The reason if not.
 pub fn check(kind: Scratch) -> Result<(), Failure> {
     if kind != Scratch::Huge {
         return Ok(());
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn the_message_names_the_flag_and_the_way_out() {
+    fn error_names_the_flag_and_a_remedy() {
         let refused = Limits { overcommit: Some(2), ..FREE }.check().unwrap_err();
         let message = refused.to_string();
         assert!(refused.is_usage());

@@ -1,4 +1,4 @@
-//! What a trial measures: a variant with its choices, one part of it or all.
+//! The subject of a trial: a variant with its settings, and one part of it or all.
 
 use std::hint::black_box;
 use std::num::NonZeroUsize;
@@ -153,7 +153,7 @@ impl Subject {
     }
 }
 
-/// What one iteration took and gave.
+/// Time and result of one iteration.
 #[derive(Debug, Clone, Copy)]
 pub struct Done {
     /// Its time.
@@ -162,10 +162,10 @@ pub struct Done {
     pub outcome: usize,
 }
 
-/// What was found out about the outcome.
+/// Result of the verification.
 #[derive(Debug)]
 pub struct Checked {
-    /// What an environment with these items has.
+    /// Contents of an environment with these items.
     pub dump: Dump,
     /// Bytes of the store, where it is known.
     pub heap_bytes: Option<usize>,
@@ -220,13 +220,13 @@ impl<'a> Measured<'a> {
         }
     }
 
-    /// Checks, outside all measured time, that what is measured does what the slow reference does: each item's bytes
-    /// are the same directly and by way of its text, they read back as the item, the filled environment is equal to one
-    /// with the reference store, and questions have the answers that comparing values gives.
+    /// Verifies, outside of the timed part, that the subject agrees with the slow reference: each item has the same
+    /// bytes directly and via its text, they decode to the item, the filled environment equals one with the reference
+    /// store, and queries return the results of a comparison of values.
     ///
     /// # Errors
     ///
-    /// When it does not.
+    /// If there is a difference.
     pub fn verify(&self) -> Result<Checked, Failure> {
         check_bytes(self.items)?;
         let mut reference = InPlace::<Reference>::default();
@@ -263,7 +263,7 @@ impl<'a> Measured<'a> {
         })
     }
 
-    /// Compares the answers of as many questions as there is time for with what comparing values gives.
+    /// Compares the results of as many queries as time permits with a comparison of values.
     fn check_answers(&self, environment: &impl Environment, paths: &[Vec<u8>]) -> Result<(), Failure> {
         /// Comparisons of a pattern with a value, at most, about.
         const COMPARISONS: usize = 1_000_000;
@@ -415,13 +415,13 @@ fn paths(items: &Items) -> Result<Vec<Vec<u8>>, Unencodable> {
     Ok(paths)
 }
 
-/// A question for each item: what its last item is.
+/// A query for each item's last element.
 fn patterns(items: &Items) -> Vec<Value> {
     items.expressions().map(|expression| query::for_last_item(expression.into_owned())).collect()
 }
 
-fn differs(what: &str) -> Failure {
-    Failure::error(format_args!("{what} differs from the slow reference"))
+fn differs(part: &str) -> Failure {
+    Failure::error(format_args!("{part} differs from the slow reference"))
 }
 
 /// Checks the two ways to bytes against each other, and that the bytes read back.
@@ -434,7 +434,7 @@ fn check_bytes(items: &Items) -> Result<(), Failure> {
         if Parser::new(&to_text(&expression)).next_expression(&mut parsed) != Ok(true) || parsed != bytes {
             wrong = Some("the bytes of a parsed text");
         } else if decode(bytes).as_ref() != Ok(&expression.canonical()) {
-            wrong = Some("what was read back from an item's bytes");
+            wrong = Some("the decoded value of an item");
         }
     })?;
     wrong.map_or(Ok(()), |what| Err(differs(what)))
@@ -442,8 +442,8 @@ fn check_bytes(items: &Items) -> Result<(), Failure> {
 
 /// The components of the document's table, each run alone.
 ///
-/// The document has a profile and a total, calls what it cannot see in the profile serialisation, and arrives at 98.9
-/// %. Here the same four rows are measured: each component does what it does for all items, and nothing else.
+/// The document has a profile and a total, attributes the unexplained part to serialisation, and arrives at 98.9 %.
+/// Here the same four rows are measured: each component does its work for all items, and nothing else.
 #[derive(Debug)]
 pub struct Document {
     phases: Phases,
@@ -509,8 +509,8 @@ impl Document {
         seconds
     }
 
-    /// Adds the phases, and serialisation's share of `total` seconds: as measured alone, and as what is left when the
-    /// others are taken away.
+    /// Adds the phases, and serialisation's share of `total` seconds, both as measured alone and as the remainder after
+    /// the others.
     pub fn report(&self, report: &mut Report, total: f64) {
         report
             .phases(&self.phases)

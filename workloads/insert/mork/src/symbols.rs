@@ -1,8 +1,8 @@
-//! Symbols by number: a table gives each symbol a number when it first sees it, and paths hold the number.
+//! Symbol interning: a table assigns a number to each new symbol, and paths contain the number.
 //!
-//! As with the original's feature `interning`, a symbol in a path becomes one of eight bytes, whatever its length. The
-//! original spreads its table over buckets with a lock each, tries from symbol to number within them; here it is one hash
-//! table over one buffer of all symbols, which is not slower.
+//! As with the original's feature `interning`, a symbol in a path is replaced by eight bytes, regardless of its length.
+//! The original uses buckets with a lock each and tries from symbol to number; here it is one hash table over one
+//! buffer of all symbols, which is not slower.
 
 use std::hash::BuildHasher;
 
@@ -119,7 +119,7 @@ fn name<'a>(names: &'a [u8], ends: &[usize], number: usize) -> &'a [u8] {
     &names[start..ends[number]]
 }
 
-/// Appends a path with what `number` says in place of its symbols, up to one of which it says nothing.
+/// Appends a path with its symbols replaced by `number`, up to the first unknown one.
 fn rewrite(mut path: &[u8], out: &mut Vec<u8>, mut number: impl FnMut(&[u8]) -> Option<usize>) -> bool {
     while let Some((&tag, rest)) = path.split_first() {
         path = rest;
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_looked_up_is_not_added() {
+    fn lookup_does_not_insert() {
         let mut table = SymbolTable::default();
         table.number(b"known");
         let mut path = Vec::new();

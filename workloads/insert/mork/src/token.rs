@@ -1,4 +1,4 @@
-//! Tokens: how a value that is not an expression is written, and what a token holds.
+//! Tokens: the text form of values other than expressions, and their contents.
 //!
 //! Text and bytes share the tokens: a symbol's bytes are its token's text.
 
@@ -14,7 +14,7 @@ pub fn variable(atom: &str) -> Option<&str> {
     }
 }
 
-/// What ends a token that is not quoted.
+/// Whether the byte ends an unquoted token.
 #[must_use]
 #[inline]
 pub const fn is_separator(byte: u8) -> bool {

@@ -1,4 +1,4 @@
-//! What the system did for this process.
+//! Resource usage of this process.
 
 /// Numbers since the process began.
 #[derive(Debug, Clone, Copy)]
@@ -36,7 +36,7 @@ mod tests {
     use super::Usage;
 
     #[test]
-    fn touching_fresh_memory_is_seen() {
+    fn page_faults_of_fresh_memory_are_counted() {
         let before = Usage::now();
         std::hint::black_box(vec![1_u8; 64 << 20]);
         let after = Usage::now();

@@ -1,4 +1,4 @@
-//! `MeTTa` values: what facts and rules are made of.
+//! `MeTTa` values, the elements of facts and rules.
 
 use std::fmt::Write;
 use std::hash::{Hash, Hasher};
@@ -26,7 +26,7 @@ pub enum Value {
     SExpr(Vec<Value>),
     /// Nothing: `()`.
     Nil,
-    /// A failure: what went wrong, and with what.
+    /// An error with its message and value.
     Error(String, Box<Value>),
     /// A type, as a value.
     Type(Box<Value>),
@@ -50,10 +50,10 @@ impl Value {
         Self::SExpr(items.into())
     }
 
-    /// What the value is once names of variables do not matter any more: what a decoder can give back.
+    /// Returns the value without variable names, as a decoder returns it.
     ///
-    /// Variables are called `$a`, `$b`, … in the order in which they first occur, an empty expression is `Nil`, and an
-    /// expression or an atom that reads as another kind of value is that value.
+    /// Variables are renamed to `$a`, `$b`, … in order of first occurrence, an empty expression becomes `Nil`, and an
+    /// expression or an atom that parses as another kind of value becomes that value.
     #[must_use]
     pub fn canonical(&self) -> Self {
         self.canonical_in(&mut Names::default())
@@ -75,7 +75,7 @@ impl Value {
         }
     }
 
-    /// What a token reads as; a variable reads as an atom. `None` for what is no token.
+    /// Parses a token; a variable parses as an atom. `None` for an invalid token.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         match bytes {
@@ -87,7 +87,7 @@ impl Value {
             _ => {}
         }
         let text = std::str::from_utf8(bytes).ok().filter(|text| token::is_atom(text))?;
-        // Only what the writers write: "+1", "1_0" or "1." are names.
+        // Only canonical forms; "+1", "1_0" and "1." are names.
         if let Some(number) = text.parse::<i64>().ok().filter(|number| itoa::Buffer::new().format(*number) == text) {
             return Some(Self::Long(number));
         }
@@ -97,7 +97,7 @@ impl Value {
         Some(Self::Atom(text.to_owned()))
     }
 
-    /// What an expression of these items reads as.
+    /// Returns the value that an expression of these items parses as.
     #[must_use]
     pub fn from_items(mut items: Vec<Self>) -> Self {
         match items.as_mut_slice() {
@@ -110,8 +110,8 @@ impl Value {
         }
     }
 
-    /// How rules are found again: the first atom of the value's expression, or the atom itself, and how many items follow.
-    /// `None` for what begins with a variable or another expression.
+    /// Key of rules: the first atom of the value's expression, or the atom itself, and the number of items that follow.
+    /// `None` if it begins with a variable or another expression.
     #[must_use]
     pub fn head(&self) -> Option<(&str, usize)> {
         let (first, arity) = match self {
@@ -124,10 +124,10 @@ impl Value {
         }
     }
 
-    /// Bytes on the heap, about: what a trial's memory is computed from.
+    /// Approximate heap memory in bytes, from which a trial's memory is computed.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
-        /// What the allocator adds to every piece.
+        /// Allocator overhead per allocation.
         const OVERHEAD: usize = 16;
         match self {
             Self::Atom(text) | Self::String(text) | Self::Uri(text) => text.capacity() + OVERHEAD,
@@ -203,7 +203,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// What the variable of a level is called where its own name is not known: `$a` … `$z`, `$a1` ….
+/// Default name of the variable of a level: `$a` … `$z`, `$a1` ….
 pub(crate) fn variable_name(level: usize) -> String {
     let letter = char::from(b'a' + (level % 26) as u8);
     let mut name = format!("${letter}");
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_reads_as_another_kind_of_value_is_that_value() {
+    fn ambiguous_atom_has_its_canonical_kind() {
         for (value, reads_as) in [
             (Value::expression([]), Value::Nil),
             (Value::atom("true"), Value::Bool(true)),

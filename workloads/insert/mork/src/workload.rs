@@ -6,7 +6,7 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 use crate::environment::{Items, Rule};
 use crate::value::Value;
 
-/// Seed of what is drawn: which items are repeated, and the order.
+/// Seed of random choices: repeated items, and the order.
 pub const SEED: u64 = 4;
 
 /// Facts or rules.
@@ -20,7 +20,7 @@ pub enum Kind {
 
 assay_harness::choices!(Kind { "facts" => Facts, "rules" => Rules });
 
-/// What an item looks like.
+/// The form of items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// The document's: `(fact 7 value-7)`, `(= (rule 7) result-7)`.
@@ -51,7 +51,7 @@ assay_harness::choices!(Order { "sequential" => Sequential, "shuffled" => Shuffl
 pub struct Workload {
     /// Facts or rules.
     pub kind: Kind,
-    /// What they look like.
+    /// Their form.
     pub shape: Shape,
     /// How many.
     pub items: usize,
@@ -59,7 +59,7 @@ pub struct Workload {
     pub repeated_share: u64,
     /// In which order.
     pub order: Order,
-    /// Seed of what is drawn.
+    /// Seed of random choices.
     pub seed: u64,
 }
 
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn the_other_shapes_are_what_they_are_called() {
+    fn shapes_match_their_names() {
         let nested = to_text(&fact(Shape::Nested, 123_456));
         assert_eq!(nested, "(fact (room (shelf (book (page (row (cell 6) 5 1234) 4 123) 3 12) 2 1) 1 0) value-123456)");
         assert_eq!(to_text(&fact(Shape::Variables, 7)), "(fact 7 $x (pair $x $y) (seen $y $) value-7)");
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn the_share_of_repeats_is_what_was_asked_for() {
+    fn share_of_repeats_matches_the_parameter() {
         for (share, distinct) in [(0, 10_000..=10_000), (50, 4_800..=5_200), (99, 70..=130)] {
             let numbers = workload(share, Order::Sequential).numbers();
             let different: HashSet<_> = numbers.iter().collect();

@@ -11,7 +11,7 @@ fn insert_mork(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_insert-mork")).args(arguments).output().unwrap()
 }
 
-/// The result of a small trial; what is given replaces what makes it small.
+/// Result of a small trial; `arguments` override its defaults.
 fn result(arguments: &[&str]) -> Value {
     let name = |flag: &str| flag.split('=').next().map(str::to_owned);
     let small = SMALL.into_iter().filter(|flag| arguments.iter().all(|given| name(given) != name(flag)));
@@ -26,7 +26,7 @@ fn phases(result: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_result_keeps_to_the_schema_and_says_what_was_done() {
+fn result_conforms_to_the_schema_and_reports_the_work() {
     let schema: Value = serde_json::from_str(assay_schema::RESULT_SCHEMA).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     for (variant, scratch, store, parts) in [
@@ -125,7 +125,7 @@ fn the_documents_rows_are_phases_of_their_own_and_do_not_add_up() {
 }
 
 #[test]
-fn a_part_alone_has_no_phases_and_no_claim_on_a_ceiling_it_cannot_reach() {
+fn single_part_has_no_phases_and_only_applicable_ceilings() {
     let result = result(&["--scope=scratch"]);
     assert!(phases(&result).is_empty());
     let copies = &result["ceilings"][0];
@@ -134,7 +134,7 @@ fn a_part_alone_has_no_phases_and_no_claim_on_a_ceiling_it_cannot_reach() {
 }
 
 #[test]
-fn limits_are_reported_only_if_wanted() {
+fn ceilings_are_optional() {
     assert!(result(&["--ceilings=false", "--variant=direct"]).get("ceilings").is_none());
     let ceilings = &result(&["--variant=direct"])["ceilings"];
     assert!(ceilings[0]["achieved"].as_f64().unwrap() > 0.0);
@@ -159,7 +159,7 @@ fn bad_parameters_exit_with_2_and_print_nothing() {
         (&["run", "--symbols=interned"], "inline is allowed"),
         (&["run", "--variant=no-text", "--threads=2"], "1 is allowed"),
         (&["run", "--variant=direct", "--threads=2", "--phases=inside"], "1 is allowed"),
-        (&["run", "--unknown=1"], "--unknown is unknown"),
+        (&["run", "--unknown=1"], "unknown flag --unknown"),
         (&["run", "items"], "--name=value"),
         (&["bench"], "usage"),
         (&["walk"], "usage"),
@@ -188,7 +188,7 @@ fn with_address_limit(bytes: u64, arguments: &[&str]) -> Output {
 }
 
 #[test]
-fn a_scratch_buffer_that_cannot_be_had_is_refused_with_the_reason() {
+fn unavailable_scratch_buffer_is_rejected_with_the_reason() {
     let run = [&["run", "--ceilings=false"], &SMALL[..]].concat();
     let output = with_address_limit(2 << 30, &run);
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -197,7 +197,7 @@ fn a_scratch_buffer_that_cannot_be_had_is_refused_with_the_reason() {
         assert!(message.contains(part), "{message}");
     }
     assert!(output.stdout.is_empty());
-    // What needs no such buffer runs within the same limit.
+    // Arms without such a buffer run within the same limit.
     for arm in [&["--scratch=reused"][..], &["--variant=direct"]] {
         assert!(with_address_limit(2 << 30, &[&run, arm].concat()).status.success(), "{arm:?}");
     }

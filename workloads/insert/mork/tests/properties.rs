@@ -1,4 +1,4 @@
-//! One suite over every way to bytes, every store and every variant: all give what the slow reference gives.
+//! One suite over all encoders, stores and variants, compared with the slow reference.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -82,7 +82,7 @@ fn subjects() -> Vec<Subject> {
     subjects
 }
 
-/// All variants and parts do what the reference does.
+/// All variants and parts agree with the reference.
 fn check(items: &Items) {
     let mut reference = InPlace::<Reference>::default();
     reference.add(items, Insertion::Individual, &mut Untimed).unwrap();
@@ -106,7 +106,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn what_is_encoded_reads_back(value in values()) {
+    fn encoded_values_round_trip(value in values()) {
         let canonical = value.canonical();
         prop_assert_eq!(decode(&encode(&value)).unwrap(), canonical.clone());
         // Canonical values come back as they are, and have the same bytes.
@@ -115,7 +115,7 @@ proptest! {
     }
 
     #[test]
-    fn bytes_are_the_same_directly_and_by_way_of_the_text(value in values()) {
+    fn direct_and_textual_encoding_are_equal(value in values()) {
         let mut parsed = Vec::new();
         let text = to_text(&value);
         let mut parser = Parser::new(&text);
@@ -131,14 +131,14 @@ proptest! {
     }
 
     #[test]
-    fn decoding_anything_gives_a_value_or_says_why(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+    fn decoding_arbitrary_bytes_gives_a_value_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
         if let Ok(value) = decode(&bytes) {
             prop_assert_eq!(decode(&encode(&value)).unwrap(), value);
         }
     }
 
     #[test]
-    fn parsing_anything_gives_bytes_or_says_why(text in "[() \"`$_a1\\\\]{0,40}") {
+    fn parsing_arbitrary_text_gives_bytes_or_an_error(text in "[() \"`$_a1\\\\]{0,40}") {
         let mut bytes = Vec::new();
         if let Ok(true) = Parser::new(&text).next_expression(&mut bytes) {
             prop_assert!(decode(&bytes).is_ok(), "{}: {:?}", text, bytes);
@@ -312,7 +312,7 @@ proptest! {
     }
 }
 
-/// Enough paths for every size of branch, blocks that are freed and used again, and bulks onto what is there.
+/// Enough paths for every size of branch, reuse of freed blocks, and bulk insertions into a filled trie.
 #[test]
 fn large_sets_in_every_order() {
     for (_, shape) in Shape::CHOICES {
@@ -340,7 +340,7 @@ fn large_sets_in_every_order() {
 }
 
 #[test]
-fn what_cannot_be_encoded_is_rejected_by_every_variant() {
+fn unencodable_value_is_rejected_by_every_variant() {
     let bad = Value::atom("x".repeat(64));
     let good = Value::atom("good");
     for subject in subjects() {

@@ -23,7 +23,7 @@ pub const ROW_GROUP: usize = 256;
 pub struct Update {
     /// The row.
     pub row: usize,
-    /// What is XORed to it; as long as a row.
+    /// The XOR difference; as long as a row.
     pub difference: Vec<u8>,
 }
 
@@ -170,7 +170,7 @@ impl Matrix {
     }
 }
 
-/// What pages to ask for.
+/// Requested page size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pages {
     /// Two megabytes each, where the system gives them.
@@ -217,8 +217,8 @@ impl Region {
         };
         // Miri has no such call.
         if !cfg!(miri) {
-            // SAFETY: the range lies within the mapping made above; the advice does not change its contents. Without it the memory
-            // works all the same, and what came of it is in the result.
+            // SAFETY: the range lies within the mapping made above; the advice does not change its contents. It is
+            // optional, and the result reports its effect.
             unsafe { libc::madvise(start.cast(), length, advice) };
         }
         Ok(Self { pages, mapping, mapped, start, length })

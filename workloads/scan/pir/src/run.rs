@@ -13,7 +13,7 @@ use crate::selection::Selection;
 use crate::server::{MAX_BATCH, Refused, Server};
 use crate::workload;
 
-/// What part of the work is timed.
+/// The timed part of the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// From a batch's keys to its answers.
@@ -46,7 +46,7 @@ impl Scope {
         !matches!(self, Self::BitsOnly | Self::ExpandOnly)
     }
 
-    /// Why the part is not one of what the parameters ask for.
+    /// The reason why the parameters do not include this part.
     fn missing(self, p: &Parameters) -> Option<&'static str> {
         let whole = p.strategy == Strategy::Loop && p.key == KeyKind::Toy && p.delta_entries == 0;
         match self {
@@ -72,7 +72,7 @@ pub struct Parameters {
     pub batch_size: usize,
     /// How a batch is answered.
     pub strategy: Strategy,
-    /// What keys the queries have.
+    /// Kind of the queries' keys.
     pub key: KeyKind,
     /// Pending updates.
     pub delta_entries: usize,
@@ -90,7 +90,7 @@ pub struct Parameters {
     pub prefetch: InOrder,
     /// Whether the matrix asks for huge pages.
     pub huge_pages: bool,
-    /// What is timed.
+    /// The timed part.
     pub scope: Scope,
     /// Seed of the matrix; the keys' seed derives from it.
     pub seed: u64,
@@ -293,7 +293,7 @@ fn report(p: &Parameters, plan: Plan, matrix: &Matrix, latencies: &[f64], phases
     report
 }
 
-/// What bounds a batch, and how much of it `rate` batches per second are.
+/// Adds the limits of a batch and the figures achieved at `rate` batches per second.
 fn ceilings(report: &mut Report, p: &Parameters, plan: Plan, matrix: &Matrix, rate: f64) {
     let (keys, threads, bytes) = (p.keys(), p.threads, p.matrix_bytes());
     let parts: Vec<&[u8]> = matrix.parts(0..matrix.rows()).map(|part| part.bytes).collect();
@@ -345,7 +345,7 @@ fn features(plan: Plan) -> String {
     [&[plan.isa().features()], own].concat().join(",")
 }
 
-/// What the compiler could take for granted everywhere in the program.
+/// Features enabled for the whole program at compile time.
 fn compiled_features() -> &'static str {
     if cfg!(target_feature = "avx512f") {
         "avx512f"
@@ -367,26 +367,23 @@ mod tests {
     }
 
     #[test]
-    fn every_bad_parameter_is_named() {
+    fn every_invalid_parameter_is_reported() {
         for (bad, message) in [
-            ("--rows=0", "--rows=0: a whole number from 1 to 67108864 is allowed"),
-            ("--rows=many", "--rows=many: a whole number from 1 to 67108864 is allowed"),
+            ("--rows=0", "--rows=0: allowed are integers from 1 to 67108864"),
+            ("--rows=many", "--rows=many: allowed are integers from 1 to 67108864"),
             ("--row-size=100", "--row-size=100: a row is a multiple of 64 bytes"),
-            ("--row-size=8192", "--row-size=8192: a whole number from 64 to 4096 is allowed"),
-            ("--batch-size=33", "--batch-size=33: a whole number from 1 to 32 is allowed"),
-            (
-                "--strategy=magic",
-                "--strategy=magic: one of loop, fused-naive, fused-tiled, fused-m4r, fused-gfni is allowed",
-            ),
-            ("--key={{workflow.name}}", "--key={{workflow.name}}: one of toy, dpf is allowed"),
-            ("--seed=-1", "--seed=-1: a whole number from 0 to 18446744073709551615 is allowed"),
+            ("--row-size=8192", "--row-size=8192: allowed are integers from 64 to 4096"),
+            ("--batch-size=33", "--batch-size=33: allowed are integers from 1 to 32"),
+            ("--strategy=magic", "--strategy=magic: allowed are loop, fused-naive, fused-tiled, fused-m4r, fused-gfni"),
+            ("--key={{workflow.name}}", "--key={{workflow.name}}: allowed are toy, dpf"),
+            ("--seed=-1", "--seed=-1: allowed are integers from 0 to 18446744073709551615"),
         ] {
             assert_eq!(parse(&[bad]).unwrap_err().to_string(), message);
         }
     }
 
     #[test]
-    fn what_does_not_fit_into_memory_is_refused_before_it_is_allocated() {
+    fn oversized_trial_is_rejected_before_allocation() {
         let parameters = parse(&["--rows=67108864", "--row-size=4096"]).unwrap();
         if machine::available_memory_bytes().is_some_and(|available| available < parameters.matrix_bytes()) {
             let refused = run(&parameters).unwrap_err();

@@ -61,7 +61,7 @@ impl Selection {
         (&self.room[self.start..][..self.stride * self.keys], self.stride)
     }
 
-    /// The words of every key, to be written. What is written beyond the last row must be zero.
+    /// The words of every key for writing. Bits beyond the last row must be zero.
     pub fn keys_mut(&mut self) -> impl Iterator<Item = &mut [u64]> {
         let words = self.rows.div_ceil(64);
         self.room[self.start..].chunks_exact_mut(self.stride).take(self.keys).map(move |key| &mut key[..words])

@@ -47,7 +47,7 @@ pub struct Snapshot {
     pub matrix: Matrix,
 }
 
-/// Updates, and the epoch they are to be added to. One lock holds both, so that nobody sees one change without the other.
+/// Pending updates and their epoch. One lock protects both, so that readers see consistent pairs.
 #[derive(Debug, Clone)]
 struct Pending {
     epoch: u64,
@@ -59,7 +59,8 @@ struct Pending {
 pub struct Server {
     current: RwLock<Arc<Snapshot>>,
     pending: RwLock<Pending>,
-    /// Held by whoever merges. Two merges at a time would make two matrices of the same epoch, each without the other's updates.
+    /// Serializes merges. Two concurrent merges would make two matrices of the same epoch, each without the other's
+    /// updates.
     merging: Mutex<()>,
     kind: KeyKind,
     plan: Plan,
@@ -326,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_that_never_sees_a_consistent_state_is_refused() {
+    fn batch_without_a_consistent_state_is_rejected() {
         let server = server(Strategy::Loop);
         server.begin_merge();
         assert_eq!(server.answer(&batch()[..1], &mut Phases::new()), Err(Refused::Busy));

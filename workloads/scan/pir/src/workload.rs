@@ -9,7 +9,7 @@ use crate::server::Query;
 
 /// Seed of the matrix in the document's benchmark.
 pub const SEED: u64 = 0x0bad_5eed;
-/// What distinguishes the keys' seed from the matrix's.
+/// Distinguishes the keys' seed from the matrix's.
 const KEY_SEED: u64 = 0xa11c_e0de;
 /// How far apart the rows of successive queries are, before they are taken modulo the number of rows.
 const QUERY_STRIDE: u64 = 1_146_959_810_393_466_559;

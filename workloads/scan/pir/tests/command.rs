@@ -17,7 +17,7 @@ fn result(arguments: &[&str]) -> Value {
 }
 
 #[test]
-fn a_result_keeps_to_the_schema_and_says_what_was_done() {
+fn result_conforms_to_the_schema_and_reports_the_work() {
     let schema: Value = serde_json::from_str(assay_schema::RESULT_SCHEMA).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     for strategy in ["loop", "fused-naive", "fused-tiled", "fused-m4r"] {
@@ -63,7 +63,7 @@ fn all_strategies_paths_and_scopes_have_one_digest_per_key() {
 }
 
 #[test]
-fn a_forced_path_is_the_one_reported_and_a_missing_one_is_an_error() {
+fn forced_path_is_reported_and_an_unavailable_one_is_an_error() {
     for path in ["portable", "avx2", "avx512", "neon"] {
         let output = scan_pir(&[&["run"], &SMALL[..], &["--strategy=fused-m4r", &format!("--path={path}")]].concat());
         if output.status.success() {
@@ -72,7 +72,7 @@ fn a_forced_path_is_the_one_reported_and_a_missing_one_is_an_error() {
         } else {
             let message = String::from_utf8_lossy(&output.stderr).into_owned();
             assert_eq!(output.status.code(), Some(2));
-            assert!(message.contains(&format!("--path: this CPU does not have {path}")), "{message}");
+            assert!(message.contains(&format!("--path: this CPU does not support {path}")), "{message}");
         }
     }
 }
@@ -95,7 +95,7 @@ fn bad_parameters_exit_with_2_and_print_nothing() {
             "only the strategies that expand keys beforehand",
         ),
         (&["run", "--scope=expand-only", "--strategy=fused-m4r", "--delta-entries=1"], "with --delta-entries=0"),
-        (&["run", "--unknown=1"], "--unknown is unknown"),
+        (&["run", "--unknown=1"], "unknown flag --unknown"),
         (&["run", "rows"], "--name=value"),
         (&["walk"], "usage"),
         (&[], "usage"),
@@ -107,7 +107,7 @@ fn bad_parameters_exit_with_2_and_print_nothing() {
     }
 }
 
-/// Every part of the loop is measured, says which it is, and what it is not it does not claim.
+/// Every part of the loop can be measured separately, and reports only its own figures.
 #[test]
 fn the_loop_is_measured_in_parts() {
     let phases = |result: &Value| result["phases"].as_array().unwrap().len();
@@ -128,7 +128,7 @@ fn the_loop_is_measured_in_parts() {
     }
 }
 
-/// Keys are expanded by the same work as in a batch, whatever computes AES, and no row is read.
+/// Key expansion costs the same work as in a batch with every AES implementation, and reads no row.
 #[test]
 fn expanding_keys_is_measured_alone() {
     let expand = |more: &[&str]| {
@@ -150,7 +150,7 @@ fn expanding_keys_is_measured_alone() {
     }
 }
 
-/// A share of a limit says which limit: what, by which instructions, with how many threads. Threads are the trial's own.
+/// A share of a limit names quantity, instructions and number of threads, which are those of the trial.
 #[test]
 fn every_ceiling_says_how_it_was_measured() {
     for (threads, strategy, key) in
@@ -176,7 +176,7 @@ fn every_ceiling_says_how_it_was_measured() {
 }
 
 #[test]
-fn a_forced_generator_is_the_one_reported_and_a_missing_one_is_an_error() {
+fn forced_generator_is_reported_and_an_unavailable_one_is_an_error() {
     for aes in ["portable", "aes-ni", "vaes256", "vaes512"] {
         let output = scan_pir(&[&["run"], &SMALL[..], &["--key=dpf", &format!("--aes={aes}")]].concat());
         if output.status.success() {
@@ -185,13 +185,13 @@ fn a_forced_generator_is_the_one_reported_and_a_missing_one_is_an_error() {
         } else {
             let message = String::from_utf8_lossy(&output.stderr).into_owned();
             assert_eq!(output.status.code(), Some(2));
-            assert!(message.contains(&format!("--aes: this CPU does not have {aes}")), "{message}");
+            assert!(message.contains(&format!("--aes: this CPU does not support {aes}")), "{message}");
         }
     }
 }
 
 #[test]
-fn who_has_rows_ready_is_reported_where_they_are_read_in_order_and_changes_no_answer() {
+fn prefetcher_is_reported_for_ordered_reads_and_does_not_change_answers() {
     let one = |more: &[&str]| result(&[&["--strategy=fused-m4r", "--path=portable"], more].concat());
     let [auto, software, hardware] =
         ["auto", "software", "hardware"].map(|prefetch| one(&[&format!("--prefetch={prefetch}")]));
@@ -211,7 +211,7 @@ fn small_pages_change_nothing_but_the_pages() {
 }
 
 #[test]
-fn limits_are_reported_only_if_wanted() {
+fn ceilings_are_optional() {
     assert!(result(&["--ceilings=false"]).get("ceilings").is_none());
     let ceilings = &result(&["--key=dpf"])["ceilings"];
     assert_eq!(ceilings[0]["name"], "readBandwidth");

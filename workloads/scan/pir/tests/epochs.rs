@@ -1,8 +1,9 @@
-//! Updates, merges and answers at the same time. Whatever the order of events, an answer is that of one state: all updates up to some
-//! moment between its question and its return, each of them once, whether they are pending or merged.
+//! Concurrent updates, merges and answers. An answer reflects a consistent state: all updates up to some moment between
+//! request and response, each exactly once, whether pending or merged.
 //!
-//! All updates are of one row. After `n` of them the row differs from the first by `n` and by a number derived from it, so that the number
-//! of updates in an answer can be read from it, and an answer that lacks one in the middle or has one twice shows.
+//! All updates modify one row. After `n` of them the row differs from the initial one by `n` and by a number derived
+//! from it. The number of applied updates can therefore be read from an answer, and a missing or repeated update is
+//! detected.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Barrier, OnceLock};
@@ -27,7 +28,7 @@ fn server() -> (Server, Vec<Query>, usize) {
     (Server::new(Matrix::generate(Pages::Huge, ROWS, ROW_SIZE, 3).unwrap(), KeyKind::Toy, plan), batch, row)
 }
 
-/// What the row differs by after `n` updates.
+/// XOR difference of the row after `n` updates.
 fn state(n: usize) -> Vec<u8> {
     let n = n as u64;
     let words = [n, n.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ n >> 7];
@@ -55,7 +56,7 @@ fn updates_in(answer: &[u8], before_any: &[u8]) -> Option<usize> {
 #[test]
 fn an_answer_is_of_one_state_between_its_question_and_its_return() {
     const UPDATES: usize = 3000;
-    /// Pending updates that somebody merges.
+    /// Number of pending updates per merge.
     const MERGED: usize = 4;
     let (server, batch, row) = server();
     let (first, _) = server.answer(&batch, &mut Phases::new()).unwrap();
@@ -70,7 +71,7 @@ fn an_answer_is_of_one_state_between_its_question_and_its_return() {
             begun.store(n, Ordering::SeqCst);
             server.update(update(row, n));
             done.store(n, Ordering::SeqCst);
-            // Somebody has been answered and somebody has merged since the last few, or the test would be over before it began.
+            // Waits until there was an answer and a merge since the last few updates, so that the operations overlap.
             let ahead = || {
                 let merged = merged.load(Ordering::SeqCst);
                 n / 16 > answered.load(Ordering::SeqCst) || n > merged + 16 * MERGED
@@ -101,7 +102,7 @@ fn an_answer_is_of_one_state_between_its_question_and_its_return() {
             let answer = server.answer(&batch, &mut Phases::new());
             let latest = begun.load(Ordering::SeqCst);
             answered.fetch_add(1, Ordering::SeqCst);
-            // The first problem ends the test: whoever panicked here would leave the others waiting.
+            // The first error ends the test; a panic here would leave the other threads waiting.
             let wrong = match answer {
                 Ok((answers, epoch)) => {
                     let found: Vec<_> = answers.iter().zip(first.iter()).map(|(a, b)| updates_in(a, b)).collect();

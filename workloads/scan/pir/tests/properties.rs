@@ -82,7 +82,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn every_way_gives_the_answers_of_the_reference(
+    fn every_strategy_agrees_with_the_reference(
         kind in kinds(),
         rows in prop_oneof![1_usize..70, 250_usize..260, 500_usize..1100],
         blocks in prop_oneof![1_usize..9, Just(16), Just(32)],
@@ -115,7 +115,7 @@ proptest! {
     }
 }
 
-/// One query: the case in which every path has a way of its own, at every width of a row and around every boundary of rows.
+/// One query, for which every path has a special case, at all row widths and around all row boundaries.
 #[test]
 fn three_keys_on_every_path() {
     let methods: Vec<_> = plans(1).map(|plan| plan.method(KEYS_PER_QUERY, 256)).collect();
@@ -155,7 +155,7 @@ fn any_number_of_keys() {
     }
 }
 
-/// The parts of the loop do what they say: all rows without bits, and the numbers of the rows that are selected without rows.
+/// The measured parts of the loop: all rows without bits, and selected row numbers without rows.
 #[test]
 fn the_loop_in_parts() {
     let (rows, row_size) = (700, 64);
@@ -174,7 +174,7 @@ fn the_loop_in_parts() {
     }
 }
 
-/// What comes over the wire is anything: it is read or refused, and what is read can be evaluated.
+/// Arbitrary bytes are rejected or parsed to a key that can be evaluated.
 #[test]
 fn bytes_that_are_no_keys() {
     proptest!(|(kind in kinds(), rows in 1_usize..5000, mut key: Vec<u8>, fits: bool)| {

@@ -18,7 +18,7 @@ pub trait Outbox {
     fn send(&mut self, replica: u8, message: &Message<'_>);
 }
 
-/// What a session can be asked to do.
+/// A request to a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
     /// Strong or weak.
@@ -34,13 +34,13 @@ pub struct Request {
 pub struct Completed {
     /// Its number.
     pub seq: Seq,
-    /// What was asked.
+    /// The request.
     pub request: Request,
     /// When it was meant to start.
     pub intended: u64,
     /// When it was sent.
     pub invoked: u64,
-    /// Who wrote what it read; [`CommandId::NONE`] for a write, and for a key that was never written.
+    /// The writer of the value read; [`CommandId::NONE`] for a write, and for a key that was never written.
     pub read: CommandId,
     /// How it came to its answer.
     pub path: Path,
@@ -51,7 +51,7 @@ pub struct Completed {
 pub enum Broken {
     /// A replica that was away does not know of a command that the session no longer knows of either.
     Forgotten(Seq),
-    /// A replica answered with something that nobody can have written.
+    /// A replica returned a value that no client wrote.
     Corrupt(Seq),
     /// A replica sent an error, or a message that clients do not get.
     Refused(String),
@@ -61,7 +61,7 @@ impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Forgotten(seq) => write!(f, "a replica that was away asks for command {seq}, which is too long ago"),
-            Self::Corrupt(seq) => write!(f, "command {seq} was answered with a value that nobody wrote"),
+            Self::Corrupt(seq) => write!(f, "command {seq} was answered with a value that no client wrote"),
             Self::Refused(message) => write!(f, "a replica refused: {message}"),
         }
     }
@@ -74,7 +74,7 @@ struct Pending {
     invoked: u64,
     leader: Option<LeaderSaid>,
     found: (CommandId, Slot),
-    /// What the replicas that do not lead said; nothing where the leader would be.
+    /// Answers of the replicas that do not lead; None at the leader's index.
     followers: [Option<FollowerSaid>; REPLICAS],
     asked_for_sync: bool,
     causal_dep: Seq,
@@ -206,11 +206,11 @@ impl Session {
         self.alive[usize::from(replica)] && !self.silent[usize::from(replica)]
     }
 
-    /// A message from a replica. What comes for a command that has its answer is ignored.
+    /// Handles a message from a replica; answers to completed commands are ignored.
     ///
     /// # Errors
     ///
-    /// When the session cannot go on.
+    /// If the session cannot continue.
     pub fn receive(
         &mut self,
         from: u8,
@@ -326,8 +326,8 @@ impl Session {
         }
     }
 
-    /// A replica that was away is back, and knows the session's commands up to `known`. It gets the later ones again, so that it has
-    /// whatever it may need if it leads one day.
+    /// A replica has reconnected and knows the session's commands up to `known`. Later ones are sent again, because it
+    /// needs them if it becomes the leader.
     fn back(&mut self, replica: u8, known: Seq, out: &mut impl Outbox) -> Result<(), Broken> {
         if std::mem::replace(&mut self.alive[usize::from(replica)], true) {
             return Ok(());
@@ -360,8 +360,8 @@ impl Session {
         Ok(())
     }
 
-    /// Another replica leads. What the replicas said under the old leader says nothing any more, so the new one is asked for final answers.
-    /// All that the session has seen is in the log with which it began.
+    /// A new leader was elected. Answers under the old leader are void, so that the new one is asked for final answers.
+    /// Everything that the session has observed is in the new leader's initial log.
     fn follow(&mut self, ballot: Ballot, base: Slot, out: &mut impl Outbox) {
         if ballot > self.ballot {
             self.ballot = ballot;

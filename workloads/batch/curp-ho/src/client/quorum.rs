@@ -3,7 +3,7 @@
 use crate::command::{CommandId, FAST_QUORUM, MAJORITY};
 use crate::wire::{Ack, Verdict};
 
-/// What the leader said of a command's speculative result.
+/// The leader's answer with a command's speculative result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaderSaid {
     /// Nothing that conflicts was uncommitted.
@@ -12,7 +12,7 @@ pub struct LeaderSaid {
     pub read_dep: CommandId,
 }
 
-/// What a follower said of it last.
+/// A follower's latest answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FollowerSaid {
     /// Its verdict.
@@ -24,7 +24,8 @@ pub struct FollowerSaid {
 }
 
 impl FollowerSaid {
-    /// What it has said now, after what it has said `before`. Answers may overtake each other, and a command that it has in order stays so.
+    /// Merges a new answer with the one `before`. Answers may overtake each other, and a command that is in order stays
+    /// in order.
     #[must_use]
     pub fn after(before: Option<Self>, ack: &Ack) -> Self {
         let conflicted = ack.verdict == Verdict::Conflict || before.is_some_and(|before| before.conflicted);
@@ -73,8 +74,8 @@ pub fn decide(
     (leader.ok && 1 + said().filter(agrees).count() >= FAST_QUORUM).then_some(Path::Fast)
 }
 
-/// Whether everybody has said all that they will say unasked. A replica that found a conflict speaks again once the command has its
-/// slot; if all recorded it and still disagree on what a read would show, nobody does.
+/// Whether no further unsolicited answer can arrive. A replica that found a conflict answers again once the command has
+/// its slot. If all replicas recorded the command and disagree on the result of a read, none does.
 #[must_use]
 pub fn nothing_else_will_come(leader: Option<LeaderSaid>, followers: &[Option<FollowerSaid>]) -> bool {
     let recorded = |said: &Option<FollowerSaid>| said.is_some_and(|said| said.verdict == Verdict::Recorded);
@@ -106,7 +107,7 @@ mod tests {
         let after_conflict = Some(FollowerSaid { verdict: Ordered, conflicted: true, read_dep: NONE });
         let leader = |ok, read_dep| Some(LeaderSaid { ok, read_dep });
         let cases = [
-            ("nobody answered", None, [None, None], None),
+            ("no answers", None, [None, None], None),
             ("followers without the leader", None, [said(Recorded, NONE); 2], None),
             ("followers have it in order, but the result is missing", None, [said(Ordered, NONE); 2], None),
             ("the leader alone", leader(true, NONE), [None, None], None),
@@ -151,7 +152,8 @@ mod tests {
         ];
         for (name, leader, followers, expected) in cases {
             assert_eq!(decide(leader, &followers, |id| id.client == 1), expected, "{name}");
-            // Whoever neither has an answer nor asks for one waits for somebody who found a conflict or has said nothing yet.
+            // A replica with neither an answer nor a request for one waits for a replica that found a conflict or has
+            // not answered.
             let waits = expected.is_none() && !nothing_else_will_come(leader, &followers);
             let reason = leader.is_none_or(|leader| !leader.ok)
                 || followers.iter().any(|said| said.is_none_or(|said| said.verdict == Conflict));

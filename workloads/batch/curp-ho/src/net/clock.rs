@@ -1,4 +1,4 @@
-//! Nanoseconds that all processes of the machine agree on, and what a process has used.
+//! A nanosecond clock shared by all processes of the machine, and a process's resource usage.
 
 use std::mem::MaybeUninit;
 

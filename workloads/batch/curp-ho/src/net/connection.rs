@@ -27,7 +27,7 @@ pub enum State {
 #[derive(Debug)]
 pub struct Connection {
     stream: Arc<TcpStream>,
-    /// What has come. It is taken out while it is handled, so that the connection can be written to meanwhile, and put back.
+    /// Received data. It is moved out while it is handled, so that the connection can be written to, and moved back.
     pub input: Input,
     output: Vec<u8>,
     sent: usize,
@@ -61,7 +61,7 @@ impl Input {
     fn room(&mut self) -> &mut [u8] {
         self.bytes.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
-        // What stays is less than a frame, so the buffer never grows beyond one frame and one reading.
+        // The remainder is less than a frame, so that the buffer never exceeds one frame and one read.
         debug_assert!(self.end < HEADER + MAX_FRAME);
         if self.bytes.len() < self.end + READ {
             self.bytes.resize(self.end + READ, 0);
@@ -89,7 +89,7 @@ impl Connection {
         })
     }
 
-    /// The stream itself, for whoever writes to it beside this connection.
+    /// The stream itself, for other writers to it.
     #[must_use]
     pub fn stream(&self) -> Arc<TcpStream> {
         Arc::clone(&self.stream)
@@ -125,12 +125,13 @@ impl Connection {
         }
     }
 
-    /// Ends the connection so that the other end has read all that was sent: says that nothing more comes, and waits until the other end
-    /// says the same. Closing with answers unread would be a reset, after which the other end may throw away what it has not read.
+    /// Closes the connection after the other end has read all data. It shuts down the write side and waits for the
+    /// other end's shutdown. Closing with unread answers would send a reset, after which the other end may lose unread
+    /// data.
     ///
     /// # Errors
     ///
-    /// When the other end is gone, or does not end in time.
+    /// If the other end is unreachable or does not close in time.
     pub fn finish(mut self, patience: Duration) -> io::Result<()> {
         self.stream.set_nonblocking(false)?;
         self.stream.set_read_timeout(Some(patience))?;
@@ -141,7 +142,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Appends a message to what is to be sent.
+    /// Appends a message to the output.
     pub fn push(&mut self, message: &Message<'_>, usage: &mut Usage) {
         usage.frames_sent += 1;
         if let Message::State { bytes, .. } = message {
@@ -150,7 +151,7 @@ impl Connection {
         message.append(&mut self.output);
     }
 
-    /// Appends whole frames to what is to be sent.
+    /// Appends complete frames to the output.
     pub fn push_frames(&mut self, frames: &[u8], usage: &mut Usage) {
         usage.frames_sent += 1;
         self.output.extend_from_slice(frames);
@@ -219,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_arrive_whole_however_the_bytes_are_cut() {
+    fn frames_are_reassembled_from_any_chunks() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let mut receiver = Connection::new(listener.accept().unwrap().0).unwrap();
@@ -255,7 +256,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut other = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let mut connection = Connection::new(listener.accept().unwrap().0).unwrap();
-        // An answer that nobody reads any more must not become a reset.
+        // An unread answer must not cause a reset.
         other.write_all(&[7; 1000]).unwrap();
         connection.push_frames(&[1; 300_000], &mut Usage::default());
         let reader = std::thread::spawn(move || {
@@ -267,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_may_be_larger_than_what_else_may_wait() {
+    fn state_may_exceed_the_output_limit() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let _idle = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let mut connection = Connection::new(listener.accept().unwrap().0).unwrap();
@@ -279,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_that_does_not_read_is_given_up() {
+    fn receiver_that_does_not_read_is_disconnected() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let _idle = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let mut connection = Connection::new(listener.accept().unwrap().0).unwrap();

@@ -1,4 +1,4 @@
-//! Connects to somebody who may not be there yet, beside a thread of events that goes on meanwhile.
+//! Connects in the background to a peer that may not listen yet.
 
 use std::net::{TcpStream, ToSocketAddrs};
 use std::sync::mpsc::{Receiver, channel};
@@ -27,7 +27,7 @@ impl Dial {
         std::thread::spawn(move || {
             while Weak::strong_count(&still_wanted) > 0 {
                 if let Some(stream) = attempt(&address) {
-                    // If nobody wants it any more it is dropped, which closes it.
+                    // If the receiver was dropped, so is the stream, which closes it.
                     let _ = sender.send(stream);
                     return;
                 }
@@ -44,7 +44,7 @@ impl Dial {
     }
 }
 
-/// Whoever answers first of those that the name stands for.
+/// Returns the first connection among the name's addresses.
 fn attempt(address: &str) -> Option<TcpStream> {
     address.to_socket_addrs().ok()?.find_map(|address| TcpStream::connect_timeout(&address, ATTEMPT).ok())
 }
@@ -56,7 +56,7 @@ mod tests {
     use std::time::Instant;
 
     #[test]
-    fn who_comes_late_is_reached_and_who_never_comes_is_not() {
+    fn dial_reaches_a_late_peer_and_not_an_absent_one() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         drop(listener);
@@ -65,9 +65,9 @@ mod tests {
         let _late = TcpListener::bind(&address).unwrap();
         let begun = Instant::now();
         while dial.connected().is_none() {
-            assert!(begun.elapsed() < Duration::from_secs(30), "nobody came");
+            assert!(begun.elapsed() < Duration::from_secs(30), "no connection arrived");
             std::thread::yield_now();
         }
-        assert!(Dial::to("a name that is none").connected().is_none());
+        assert!(Dial::to("an invalid name").connected().is_none());
     }
 }

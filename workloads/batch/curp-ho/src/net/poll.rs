@@ -8,20 +8,20 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::time::{TimerfdClockId, TimerfdFlags, timerfd_create};
 use serde::{Deserialize, Serialize};
 
-/// What a thread does that has nothing to do.
+/// Behaviour of an idle thread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Idle {
-    /// It sleeps until something is ready, and is woken by whoever made it so.
+    /// Sleep until the kernel wakes it.
     #[default]
     Sleep,
-    /// It lets those that are ready have its CPU first, and sleeps if there is still nothing to do then. Whoever has sent it something
-    /// meanwhile had nobody to wake, which across CPUs is an interrupt, and in a virtual machine more than that.
+    /// Yield the CPU to other threads first, and sleep if there is still nothing to do. A sender that runs meanwhile
+    /// does not need to wake it. A wake-up across CPUs is an interrupt, and more expensive in a virtual machine.
     Yield,
 }
 
 assay_harness::choices!(Idle { "sleep" => Sleep, "yield" => Yield });
 
-/// What is ready.
+/// A ready descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ready {
     /// The token it was added with.
@@ -32,7 +32,7 @@ pub struct Ready {
     pub writable: bool,
 }
 
-/// What every descriptor is waited for with.
+/// Event flags of all descriptors.
 const READABLE: EventFlags = EventFlags::IN.union(EventFlags::RDHUP);
 
 /// Waits for many descriptors at once.
@@ -41,7 +41,7 @@ pub struct Poll {
     epoll: OwnedFd,
     events: Vec<libc::epoll_event>,
     ready: Vec<Ready>,
-    /// What its thread does when nothing is ready.
+    /// Behaviour of the thread if nothing is ready.
     pub idle: Idle,
     /// How often it has waited.
     pub waits: u64,
@@ -78,13 +78,13 @@ impl Poll {
         Ok(epoll::modify(&self.epoll, fd, EventData::new_u64(token), events)?)
     }
 
-    /// Waits until something is ready, or for so many milliseconds; -1 is forever.
+    /// Waits for readiness, at most `milliseconds`; -1 waits without a timeout.
     ///
     /// # Errors
     ///
-    /// When the system refuses. An interruption is no error, and nothing is ready then.
+    /// If the system call fails. An interruption is not an error and returns no descriptors.
     pub fn wait(&mut self, milliseconds: i32) -> io::Result<&[Ready]> {
-        // One wait, however often it looks: what is counted is what the work needs.
+        // Counted once per wait, regardless of the number of system calls.
         self.waits += 1;
         let mut count = 0;
         if self.idle == Idle::Yield && milliseconds != 0 {
@@ -108,7 +108,7 @@ impl Poll {
         Ok(&self.ready)
     }
 
-    /// How many are ready, now or within so many milliseconds.
+    /// Number of ready descriptors, now or within `milliseconds`.
     fn look(&mut self, milliseconds: i32) -> io::Result<usize> {
         let (events, room) = (self.events.as_mut_ptr(), self.events.len() as i32);
         // SAFETY: `events` has room for as many as are asked for.
@@ -125,7 +125,7 @@ impl Poll {
 pub fn writable_within(fd: &impl AsRawFd, patience: Duration) -> bool {
     let milliseconds = i32::try_from(patience.as_millis()).unwrap_or(i32::MAX);
     let mut wanted = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
-    // SAFETY: the pointer is to one structure of our own, and one is what is named.
+    // SAFETY: the pointer refers to one local structure, and the count is one.
     unsafe { libc::poll(&raw mut wanted, 1, milliseconds) > 0 }
 }
 
@@ -147,11 +147,12 @@ impl Timer {
         Ok(Self { fd, armed: None })
     }
 
-    /// Sets it to a time of [`now`](super::now), or to none. Setting it to what it is set to costs nothing.
+    /// Sets the timer to a time of [`now`](super::now), or disables it. Setting an unchanged value costs no system
+    /// call.
     ///
     /// # Errors
     ///
-    /// When the system refuses.
+    /// If the system call fails.
     pub fn set(&mut self, at: Option<u64>) -> io::Result<()> {
         if self.armed == at {
             return Ok(());

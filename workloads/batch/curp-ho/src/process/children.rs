@@ -13,7 +13,7 @@ pub struct Process {
     name: String,
     child: Child,
     input: ChildStdin,
-    /// What it prints.
+    /// Its output.
     pub output: BufReader<ChildStdout>,
 }
 
@@ -87,15 +87,15 @@ impl Process {
     ///
     /// When the system refuses.
     pub fn signal(&mut self, signal: Signal) -> io::Result<()> {
-        // Nobody signals a child after `end`, so it has not been waited for, and the number is still its own.
+        // The child is not signalled after `end`, so that it has not been reaped and its process id is valid.
         Ok(kill_process(Pid::from_child(&self.child), signal)?)
     }
 
-    /// Kills it and waits until it is gone: until then it may hold what it held, such as its port.
+    /// Kills the process and waits for its exit, which releases resources such as its port.
     ///
     /// # Errors
     ///
-    /// When the system refuses.
+    /// If a system call fails.
     pub fn end(&mut self) -> io::Result<()> {
         self.child.kill()?;
         self.child.wait().map(drop)

@@ -9,15 +9,15 @@ use crate::command::{Addresses, Slot};
 use crate::replica::Status;
 use crate::wire::{Message, split};
 
-/// How long to wait before somebody who was not there is called again.
+/// Retry interval for unreachable peers.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Lets a trial begin with replicas that others have started: all forget what they have of an earlier one, and do their work as `settings`
-/// has it for each. When this returns they have all confirmed that.
+/// Starts a trial on replicas that run already. All replicas discard the state of an earlier trial and apply
+/// `settings`; returns after all have confirmed.
 ///
 /// # Errors
 ///
-/// When one of them is not there in time, or does not confirm it.
+/// If a replica is unreachable or does not confirm in time.
 pub fn begin(addresses: &Addresses, patience: Duration, settings: impl Fn(u8) -> Settings) -> io::Result<()> {
     let mut newest = 0;
     for address in addresses {
@@ -42,7 +42,7 @@ pub fn begin(addresses: &Addresses, patience: Duration, settings: impl Fn(u8) ->
     Ok(())
 }
 
-/// Sends a message to somebody who may not be there yet.
+/// Sends a message to a peer that may not listen yet.
 fn ask(address: &str, patience: Duration, message: &Message<'_>) -> io::Result<TcpStream> {
     let called = Instant::now();
     let mut stream = loop {
@@ -59,11 +59,11 @@ fn ask(address: &str, patience: Duration, message: &Message<'_>) -> io::Result<T
     Ok(stream)
 }
 
-/// Asks the replica at `address` for its state once it has executed so many slots.
+/// Requests the state of the replica at `address` once it has executed `executed` slots.
 ///
 /// # Errors
 ///
-/// When it does not answer in time, or with something else.
+/// If it does not answer in time or answers something else.
 pub fn status(address: &str, executed: Slot, patience: Duration) -> io::Result<Status> {
     let mut stream = ask(address, patience, &Message::StatusRequest { executed })?;
     let late = |error: io::Error| match error.kind() {

@@ -35,16 +35,16 @@ const REBIND_AFTER: u64 = 2_000_000_000;
 /// When commands are sent.
 #[derive(Debug, Clone)]
 pub enum Pace {
-    /// A new one whenever fewer than so many have no answer.
+    /// Closed loop: a new command as soon as fewer than `window` are outstanding.
     Closed {
-        /// So many.
+        /// Number of outstanding commands.
         window: usize,
     },
     /// At the times that were drawn for them.
     Open(Box<Arrivals>),
 }
 
-/// What one session is to do.
+/// Plan of one session.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// How many commands.
@@ -149,8 +149,8 @@ impl Driver {
         Ok(())
     }
 
-    /// Makes room for the records of so many commands, and touches it, so that the kernel hands out the memory before anything is timed
-    /// and not while it is.
+    /// Allocates and touches memory for the records of `count` commands, so that no page faults occur while commands
+    /// are timed.
     pub fn make_room(&mut self, count: usize) {
         self.records.reserve(count);
         let filler = Completed {
@@ -304,10 +304,10 @@ impl Driver {
         Ok(())
     }
 
-    /// Ends the session; returns what became of all commands, in the order of their answers.
+    /// Ends the session and returns the records of all commands in the order of their answers.
     ///
-    /// A weak command has its answer before the leader knows of it, so the leader must have read everything before the session may go.
-    /// The followers learn all commands from the leader.
+    /// A weak command is answered before the leader knows it, so that the session stays open until the leader has read
+    /// everything. Followers learn all commands from the leader.
     #[must_use]
     pub fn finish(mut self) -> (Vec<Record>, Usage) {
         self.links.usage.segments += self.links.connections.iter().flatten().map(Connection::segments).sum::<u64>();

@@ -17,7 +17,7 @@ use crate::parameters::{Mode, Parameters};
 use crate::replica::Usage;
 use crate::workload::{Arrivals, Mix};
 
-/// What a load generator is to do.
+/// Orders of a load generator.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Orders {
     /// The trial's parameters.
@@ -41,14 +41,14 @@ pub struct Stream {
     pub seed: u64,
 }
 
-/// What a load generator says in the end, before its records.
+/// Final report of a load generator, before its records.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Summary {
     /// How many records follow.
     pub records: usize,
     /// Why a stream failed, if one did.
     pub failed: Option<String>,
-    /// What the process did.
+    /// Usage of the process.
     pub process: Usage,
 }
 
@@ -87,7 +87,7 @@ pub fn run() -> io::Result<()> {
             io::stdin().lock().read_line(&mut line)
         });
         if told.is_err() || line.trim_end() != "go" {
-            // Whoever started this process is gone, and the streams would wait forever.
+            // The parent has exited, and the streams would wait forever.
             std::process::exit(1);
         }
         go.wait();
@@ -112,7 +112,7 @@ pub fn run() -> io::Result<()> {
     out.flush()
 }
 
-/// Runs one stream: its warm-up, and once everybody is warm its measured commands.
+/// Runs one stream: its warm-up and, after all streams are warm, its measured commands.
 fn stream_of(
     mut driver: Driver,
     stream: &Stream,

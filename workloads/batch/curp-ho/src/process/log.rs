@@ -1,4 +1,5 @@
-//! A line about every command, written with a call of its own: what the document's clients did twice per command, within what was timed.
+//! One log line per command, written with a separate system call. The document's clients did this twice per command
+//! within the timed region.
 
 use std::fmt::{Arguments, Write as _};
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! What is kept of every command, and how it travels from a load generator to whoever started it.
+//! The record of a command, and its transfer from a load generator to its parent.
 
 use std::io::{self, Read, Write};
 
@@ -12,7 +12,7 @@ use crate::wire::{Malformed, Reader, Writer};
 pub struct Record {
     /// The command's name.
     pub id: CommandId,
-    /// What was asked.
+    /// The request.
     pub request: Request,
     /// When it was meant to start.
     pub intended: u64,
@@ -20,7 +20,7 @@ pub struct Record {
     pub invoked: u64,
     /// When its answer came.
     pub ended: u64,
-    /// Who wrote what it read.
+    /// The writer of the value read.
     pub read: CommandId,
     /// How it came to its answer.
     pub path: Path,
@@ -73,7 +73,7 @@ pub fn write(records: &[Record], out: &mut impl Write) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// When there are fewer, or they are none.
+/// If there are fewer, or they are invalid.
 pub fn read(count: usize, input: &mut impl Read) -> io::Result<Vec<Record>> {
     let mut bytes = [0; RECORD];
     let mut one = || {

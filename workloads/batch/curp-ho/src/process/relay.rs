@@ -1,7 +1,7 @@
-//! `batch-curp-ho relay`: passes connections on and holds everything back for a while, in both directions, as a longer way would.
+//! `batch-curp-ho relay`: forwards connections with a delay in both directions, to simulate a longer network path.
 //!
-//! It measures how well it does: how much later than it should have been each piece was passed on. Whoever started it gets that as a line
-//! of JSON for each line that it writes to the relay's standard input, with whose end the relay ends.
+//! It measures its own precision, the excess delay of each chunk. For each line on standard input it prints these
+//! figures as a line of JSON. It exits at the end of standard input.
 
 use std::io::{self, BufRead, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -62,7 +62,7 @@ pub fn run(settings: &Settings) -> io::Result<()> {
     Ok(())
 }
 
-/// Passes on what comes from `one`, until it ends.
+/// Forwards data from `one` until its end.
 fn pass(one: &TcpStream, other: &TcpStream, delay: u64, kept: &Arc<Mutex<Kept>>) -> io::Result<()> {
     let (one, other, kept) = (one.try_clone()?, other.try_clone()?, Arc::clone(kept));
     other.set_nodelay(true)?;
@@ -91,12 +91,12 @@ fn write(mut to: &TcpStream, pieces: &Receiver<(u64, Vec<u8>)>, kept: &Mutex<Kep
         if piece.is_empty() {
             break;
         }
-        // First counted, then written: whoever has a piece finds it among those that were counted.
+        // Count before writing, so that a chunk is counted before its receiver can see it.
         kept.lock().expect("no thread panics while it holds this").late.add(late);
         if to.write_all(&piece).is_err() {
             break;
         }
     }
-    // Both directions: what comes the other way would find nobody any more.
+    // Both directions, because data in the other one has no receiver any more.
     let _ = to.shutdown(Shutdown::Both);
 }

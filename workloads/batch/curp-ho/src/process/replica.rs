@@ -1,10 +1,11 @@
-//! `batch-curp-ho replica`: one replica and its connections, on one thread.
+//! `batch-curp-ho replica`: one replica with its connections on one thread.
 //!
-//! It prints `listens HOST:PORT`, reads `replicas` and three addresses from standard input if it was not given them, connects to the
-//! replicas before it, and prints `ready` once it is connected to both others. It ends when standard input does, unless it was given them.
+//! It prints `listens HOST:PORT`, reads `replicas` and three addresses from standard input unless given as flags,
+//! connects to the replicas with smaller numbers, and prints `ready` once it is connected to both others. It exits at
+//! the end of standard input, unless the addresses were given as flags.
 //!
-//! It serves one trial after another. Each has an era: [`Message::Begin`] ends the one before, with all connections of it, and replicas of
-//! different eras do not listen to each other, so that none takes over what another still has of an older trial.
+//! It serves several trials in sequence. Each has an era. [`Message::Begin`] ends the previous one and all its
+//! connections, and replicas ignore messages of other eras, so that no state of an older trial is taken over.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, Write};
@@ -62,10 +63,10 @@ pub struct Place {
     pub settings: Settings,
 }
 
-/// How a replica does its work: what a trial tells it.
+/// Settings of a replica for a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
-    /// What becomes of the descriptors of executed commands.
+    /// Treatment of descriptors of executed commands.
     pub heap: Heap,
     /// Which strong commands conflict.
     pub conflicts: Conflicts,
@@ -81,9 +82,9 @@ pub struct Settings {
     pub writes: Writes,
     /// How many commands may have a routine that writes their answers; with none the thread that handles messages writes them all.
     pub routines: usize,
-    /// What excludes one write from another.
+    /// Lock that serializes writes.
     pub write_lock: WriteLock,
-    /// What the thread that handles messages does when there are none.
+    /// Behaviour of the event thread when it is idle.
     pub idle: Idle,
 }
 
@@ -129,7 +130,7 @@ fn told_addresses() -> io::Result<Addresses> {
     })
 }
 
-/// Says something to whoever started the process.
+/// Prints a line to the parent process.
 pub(super) fn say(line: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "{line}")?;
@@ -174,7 +175,7 @@ struct Io {
     usage: Usage,
     /// Segments of connections that have ended.
     ended: u64,
-    /// What the process had used when the trial began.
+    /// Usage of the process at the start of the trial.
     before: Usage,
 }
 
@@ -213,11 +214,11 @@ impl From<Malformed> for Fault {
 }
 
 impl Settings {
-    /// The settings in `json`.
+    /// Parses the settings.
     ///
     /// # Errors
     ///
-    /// When there are none, or one of them is out of bounds.
+    /// If they are invalid or out of bounds.
     pub fn from_json(json: &[u8]) -> Result<Self, String> {
         let settings: Self = serde_json::from_slice(json).map_err(|error| error.to_string())?;
         let delay = if let Flush::Timed(delay) = settings.flush { delay } else { 0 };
@@ -238,7 +239,7 @@ impl Settings {
 }
 
 impl Io {
-    /// What the process has used for the trial.
+    /// Usage of the process during the trial.
     fn used(&self) -> Usage {
         let (writes, bytes_sent) = self.routines.as_ref().map(Routines::written).unwrap_or_default();
         let (writes, bytes_sent) = (self.usage.writes + writes, self.usage.bytes_sent + bytes_sent);
@@ -385,7 +386,8 @@ impl Server {
         })
     }
 
-    /// Forgets the trial before: its state, its connections and what it has used. Strangers stay connected, and who asks for this is one.
+    /// Resets the state, connections and usage of the previous trial. Connections of unknown type stay open, among them
+    /// the requester's.
     fn begin(&mut self, era: Era, settings: Settings, beginner: usize) {
         for link in &mut self.io.links {
             link.take_if(|link| link.role != Role::Stranger);
@@ -444,7 +446,7 @@ impl Server {
         }
     }
 
-    /// What happens by itself: replicas are called, and leaders suspected.
+    /// Handles timers: connects to replicas, and suspects leaders.
     fn look_at_the_clock(&mut self) -> io::Result<()> {
         let time = now();
         while let Some(peer) = self.io.lost.pop() {
@@ -522,14 +524,14 @@ impl Server {
                 match outcome {
                     Ok(()) => link.connection.input = input,
                     Err(Some(Fault(code, message))) => {
-                        // What is said last comes after all that was said before, and not into the middle of it.
+                        // The final message follows all earlier ones and does not interleave with them.
                         self.io.routines.iter().for_each(Routines::settle);
                         let error = Message::Error { code, message: &message };
                         link.connection.push(&error, &mut self.io.usage);
                         link.closing = true;
                         self.io.write(token);
                     }
-                    // What still comes on a connection that is being closed is thrown away.
+                    // Input of a closing connection is discarded.
                     Err(None) => {}
                 }
             }
@@ -568,7 +570,7 @@ impl Server {
             }
             (Message::ClientHello { client, bound }, Role::Stranger) => {
                 if client == 0 {
-                    return unexpected("client 0 is nobody");
+                    return unexpected("client 0 is invalid");
                 }
                 if let Some(link) = &mut self.io.links[token] {
                     link.role = Role::Client(client);
@@ -593,7 +595,7 @@ impl Server {
                 }
                 match Settings::from_json(settings) {
                     Ok(settings) => self.begin(era, settings, token),
-                    Err(error) => return unexpected(&format!("settings that are none: {error}")),
+                    Err(error) => return unexpected(&format!("invalid settings: {error}")),
                 }
             }
             (_, Role::Peer(peer)) => self.replica.peer(peer, &message, now(), &mut self.io)?,

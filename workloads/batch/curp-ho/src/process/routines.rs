@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::command::{CommandId, mix};
 use crate::net::writable_within;
 
-/// What excludes one write from another.
+/// Lock that serializes writes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WriteLock {
     /// A lock of the connection.
@@ -29,7 +29,7 @@ pub enum WriteLock {
 
 assay_harness::choices!(WriteLock { "connection" => Connection, "replica" => Replica });
 
-/// How long a client may take nothing before it is given up: whoever writes to it holds the lock meanwhile.
+/// Timeout of writes to a client, which hold the lock.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A connection that several threads write to.
@@ -48,7 +48,7 @@ impl Way {
 /// A frame, and the way that it is to go.
 type Job = (Arc<Way>, Vec<u8>);
 
-/// What the threads have in common.
+/// State shared by the threads.
 #[derive(Debug, Default)]
 struct Shared {
     /// The lock that all writes of the replica take, if they take one.
@@ -70,7 +70,7 @@ pub(super) struct Routines {
 }
 
 impl Routines {
-    /// So many routines at most, on so many threads; all writes take `replica` if there is one.
+    /// At most `bound` routines on `threads` threads; all writes lock `replica` if given.
     pub(super) fn new(bound: usize, threads: usize, replica: Option<Arc<Mutex<()>>>) -> Self {
         let shared = Arc::new(Shared { replica, ..Shared::default() });
         let start = |_| {
@@ -95,7 +95,7 @@ impl Routines {
         self.threads[at].0.send((Arc::clone(way), frame)).expect("a routine ends with its sender");
     }
 
-    /// Writes what is no answer, after all answers that were handed over before it.
+    /// Writes a message other than an answer, after all answers queued before it.
     pub(super) fn tell(&self, way: &Way, frame: &[u8]) {
         self.settle();
         self.shared.write(way, frame);
@@ -134,7 +134,7 @@ impl Shared {
     /// Writes a whole frame. A connection that breaks here is found to be closed when it is read.
     fn write(&self, way: &Way, frame: &[u8]) {
         let lock = self.replica.as_deref().unwrap_or(&way.lock);
-        // What the lock protects is the order of bytes on a connection, and nothing that a panic could leave half done.
+        // The lock protects the order of bytes on a connection, which a panic cannot leave inconsistent.
         let _held = lock.lock().unwrap_or_else(PoisonError::into_inner);
         let mut left = frame;
         while !left.is_empty() {
@@ -184,8 +184,8 @@ mod tests {
             for bound in [usize::MAX, 0, 3] {
                 let mut routines = Routines::new(bound, 4, lock.clone());
                 let ways = [pair(), pair()];
-                // A command's number, which of its answers it is, and much more: what is larger than a socket's buffer waits for its
-                // reader.
+                // A command's number, the part of its answer, and padding; data beyond the socket's buffer waits for
+                // the reader.
                 let answer = |seq: u32, part: u8| {
                     let filler = vec![seq as u8 ^ part; (seq as usize * 7919) % 100_000];
                     [&seq.to_le_bytes()[..], &[part], &filler].concat()
@@ -221,7 +221,7 @@ mod tests {
                     while let Some((body, rest)) = split(left).unwrap() {
                         left = rest;
                         if rest.is_empty() {
-                            assert_eq!(body, [0xff], "what is no answer comes after all answers");
+                            assert_eq!(body, [0xff], "other messages follow all answers");
                             break;
                         }
                         let Ok(Message::Status { json }) = Message::decode(body) else { panic!("{body:?}") };
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_takes_nothing_is_given_up() {
+    fn client_that_does_not_read_is_disconnected() {
         let routines = Routines::new(1, 1, None);
         let (way, mut receiver) = pair();
         routines.tell(&way, &vec![0; 64 << 20]);

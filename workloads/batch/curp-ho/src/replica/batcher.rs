@@ -1,4 +1,4 @@
-//! When what a replica has for the others is sent: the subject of the document.
+//! Rules by which a replica's messages to the others are batched, the subject of the document.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,13 +13,13 @@ pub enum Flush {
     Immediate,
     /// When all input that was there has been handled.
     Natural,
-    /// So many nanoseconds after the batch's first message.
+    /// The given number of nanoseconds after the batch's first message.
     Timed(u64),
 }
 
 impl Flush {
-    /// The rule of the document's batcher: take a message, sleep for the delay, then send it with all that has come meanwhile. Without
-    /// a delay it sends what is there, which is the natural rule.
+    /// The rule of the document's batcher: take a message, sleep for the delay, then send it with all messages queued
+    /// meanwhile. Without a delay it sends the queued messages, which is the natural rule.
     #[must_use]
     pub fn timed(micros: u64) -> Self {
         if micros == 0 { Self::Natural } else { Self::Timed(micros * 1000) }
@@ -71,7 +71,7 @@ impl Batcher {
         self.added(now);
     }
 
-    /// A new ballot begins: what was to be said in the old one is void.
+    /// A new ballot begins and voids pending messages of the old one.
     pub fn restart(&mut self, ballot: Ballot) {
         (self.ballot, self.open, self.since) = (ballot, BatchWriter::default(), None);
         self.full.clear();
@@ -110,7 +110,7 @@ impl Batcher {
         }
     }
 
-    /// Hands over what is to be sent, as whole frames, and starts anew.
+    /// Passes the pending frames to `send` and clears them.
     pub fn take(&mut self, now: u64, send: impl FnOnce(&[u8])) {
         self.seal();
         if let Some(since) = self.since.take() {
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_into_one_frame_goes_into_several_and_nothing_is_lost() {
+    fn large_batch_is_split_into_several_frames() {
         let mut batcher = Batcher::new(Flush::timed(150));
         let all = 2 * MAX_BATCH as u64 + 5;
         (1..=all).for_each(|slot| batcher.ack(slot, 10));

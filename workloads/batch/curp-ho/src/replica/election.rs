@@ -1,18 +1,19 @@
-//! Who leads, and how a replica that was away comes back.
+//! Leader election and recovery of replicas.
 //!
-//! A ballot belongs to one replica ([`leader_of`]). A replica that misses its leader takes the next ballot of its own and asks for votes.
-//! Who votes takes no part in an older ballot any more, and votes only for a log that is no older than its own: so one of any two
-//! replicas that elect has every slot that is final, and it is the one that leads (Raft's rule, Ongaro and Ousterhout, "In Search of an
-//! Understandable Consensus Algorithm", 2014, section 5.4.1).
+//! A ballot belongs to one replica ([`leader_of`]). A replica that suspects its leader takes its next ballot and
+//! requests votes. A voter ignores older ballots from then on, and votes only for a log that is at least as recent as
+//! its own. One of any two electing replicas therefore has every final slot, and it becomes the leader (Raft's rule,
+//! Ongaro and Ousterhout, "In Search of an Understandable Consensus Algorithm", 2014, section 5.4.1).
 //!
-//! The new leader also has every command that a client holds for done on the fast path: all replicas have recorded it before any of
-//! them voted. It puts what it has recorded behind its log, in the order in which it came (Park and Ousterhout, "Exploiting
-//! Commutativity For Practical Fast Replication", NSDI 2019, section 3.3); [`super::witness`] says why a command then finds what its
-//! client was told. Then it gives the others its state.
+//! The new leader also has every command that a client considers complete on the fast path, because all replicas
+//! recorded it before any of them voted. It appends its recorded commands to its log in order of arrival (Park and
+//! Ousterhout, "Exploiting Commutativity For Practical Fast Replication", NSDI 2019, section 3.3); [`super::witness`]
+//! explains why a command then has the result that its client was told. Then it sends the others its state.
 //!
-//! Replicas keep nothing on a disk. One that has just been started may have forgotten a vote, so it takes no part until it has heard from
-//! both others, and has the state of a leader that neither of them has left behind (Liskov and Cowling, "Viewstamped Replication
-//! Revisited", 2012, section 4.3). If all three have just been started there is nothing to forget.
+//! Replicas have no persistent state. A restarted one may have forgotten a vote. It therefore takes no part until it
+//! has heard from both others and has the state of a leader that neither of them has superseded (Liskov and Cowling,
+//! "Viewstamped Replication Revisited", 2012, section 4.3). If all three have just been started, there is nothing to
+//! forget.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -41,7 +42,7 @@ impl Replica {
         self.view.era
     }
 
-    /// A leader that is silent for so many nanoseconds is taken for lost.
+    /// A leader without messages for this many nanoseconds is suspected.
     pub fn suspect_after(&mut self, nanoseconds: u64) {
         self.view.patience = nanoseconds;
     }
@@ -64,14 +65,14 @@ impl Replica {
         self.settled() && leader_of(self.view.ballot) == self.id
     }
 
-    /// What it says first to another replica.
+    /// The first message to another replica.
     #[must_use]
     pub fn greeting(&self) -> Message<'static> {
         let starting = matches!(self.view.phase, Phase::Starting(_));
         Message::PeerHello { replica: self.id, ballot: self.view.ballot, starting, era: self.view.era }
     }
 
-    /// A session begins, or binds itself to another replica. It is welcome once this replica knows what it has forgotten.
+    /// A session begins, or binds itself to another replica. It is accepted once this replica has recovered.
     pub fn hello(&mut self, client: ClientId, bound: u8, out: &mut impl Outbox) {
         self.sessions.entry(client).or_default().bound = bound;
         if !matches!(self.view.phase, Phase::Starting(_)) {
@@ -109,7 +110,7 @@ impl Replica {
         Ok(())
     }
 
-    /// The connection to another replica is gone, and with it what was on its way.
+    /// The connection to another replica is lost, with the messages in flight.
     pub fn peer_lost(&mut self, peer: u8, now: u64, out: &mut impl Outbox) {
         self.view.incoming.1.clear();
         match &mut self.view.phase {
@@ -200,7 +201,7 @@ impl Replica {
         }
     }
 
-    /// Takes the next ballot of its own, and asks for votes.
+    /// Takes its next ballot and requests votes.
     fn stand(&mut self, now: u64, out: &mut impl Outbox) {
         let later = self.view.ballot + 1;
         let ballot = (later..).find(|ballot| leader_of(*ballot) == self.id).expect("every replica has ballots");
@@ -209,7 +210,7 @@ impl Replica {
         self.others().for_each(|other| self.ask_for_vote(other, out));
     }
 
-    /// From now on an older ballot is none of this replica's business.
+    /// Ignores older ballots from now on.
     fn promise(&mut self, ballot: Ballot, now: u64) {
         (self.view.ballot, self.view.phase, self.view.heard) = (ballot, Phase::Electing(0), now);
         self.batcher.restart(ballot);
@@ -255,7 +256,7 @@ impl Replica {
         }
     }
 
-    /// Puts what it has recorded behind its log, and gives the others its state.
+    /// Appends its recorded commands to its log, and sends the others its state.
     fn lead(&mut self, now: u64, out: &mut impl Outbox) {
         let in_log: HashSet<CommandId> = self.log.iter().map(|(_, entry)| entry.id).collect();
         self.log.reaccept(1 << self.id);

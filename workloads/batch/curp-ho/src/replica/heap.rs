@@ -1,4 +1,4 @@
-//! What a replica keeps of commands that are done: nothing, or as the document's program did a descriptor of every one.
+//! Retention of executed commands: none, or a descriptor of each, as in the document's program.
 
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::log::Entry;
 use crate::command::{CommandId, Slot};
 
-/// What becomes of the descriptors of executed commands.
+/// Treatment of descriptors of executed commands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Heap {
     /// They are freed.
@@ -16,14 +16,14 @@ pub enum Heap {
     Bounded,
     /// They stay, in a map by the command's name.
     Growing,
-    /// They stay, and all of them are visited whenever there are twice as many as the last time: what a collector that marks what lives
-    /// does at its default setting, with the program stopped meanwhile.
+    /// They are retained, and all are visited whenever their number has doubled, with the program stopped. This is the
+    /// work of a mark phase at a collector's default setting.
     Collected,
 }
 
 assay_harness::choices!(Heap { "bounded" => Bounded, "growing" => Growing, "collected" => Collected });
 
-/// Descriptors below which nobody collects.
+/// No collection below this number of descriptors.
 const FEW: usize = 1024;
 
 /// The descriptors.
@@ -69,7 +69,7 @@ mod tests {
     use crate::command::Class;
 
     #[test]
-    fn descriptors_stay_where_they_are_to_and_are_visited_when_they_have_doubled() {
+    fn descriptors_are_retained_and_visited_after_doubling() {
         for (heap, kept, collections) in [(Heap::Bounded, 0, 0), (Heap::Growing, 5000, 0), (Heap::Collected, 5000, 3)] {
             let mut descriptors = Descriptors::new(heap);
             for seq in 1..=5000 {

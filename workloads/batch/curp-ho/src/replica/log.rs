@@ -27,7 +27,7 @@ impl Entry {
     }
 }
 
-/// The part of the log that is not executed yet. What is executed leaves it, so it does not grow with the length of a run.
+/// The unexecuted part of the log. Executed slots are removed, so that it does not grow with the length of a run.
 #[derive(Debug, Clone)]
 pub(super) struct Log {
     /// The slot of the first entry.
@@ -76,7 +76,8 @@ impl Log {
         self.next() - 1
     }
 
-    /// A replica has accepted a slot. `false` where the slot was never filled; what is executed already needs no more acknowledgements.
+    /// A replica has accepted a slot. Returns `false` if the slot was never filled; executed slots need no further
+    /// acknowledgements.
     pub(super) fn accepted(&mut self, slot: Slot, replica: u8) -> bool {
         if slot >= self.next() || slot == 0 {
             return false;
@@ -142,12 +143,12 @@ mod tests {
             std::iter::from_fn(|| log.take_executable()).map(|(slot, entry)| (slot, entry.id.seq)).collect();
         assert_eq!(slots, [(1, 1), (2, 2)]);
         assert_eq!((log.executed(), log.next(), log.len()), (2, 3, 0));
-        assert!(log.accepted(1, 1), "a late acknowledgement is none of the log's business any more");
+        assert!(log.accepted(1, 1), "a late acknowledgement is ignored");
         assert!(!log.accepted(3, 1) && !log.accepted(0, 1), "a slot that was never filled");
     }
 
     #[test]
-    fn a_majority_of_an_older_ballot_is_none() {
+    fn majority_of_an_older_ballot_does_not_count() {
         let mut log = Log::after(7);
         assert_eq!((log.executed(), log.append(entry(1), 0b11)), (7, 8));
         log.reaccept(0b10);

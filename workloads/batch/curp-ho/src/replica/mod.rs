@@ -1,11 +1,11 @@
-//! One replica, without its connections: messages go in, messages come out.
+//! One replica without its connections: a state machine over messages.
 //!
-//! The leader gives every command a slot and sends it to the followers; a follower that has it acknowledges it to everybody. A slot that a
-//! majority has accepted is final, and final slots are executed in order. All of that happens in the background. A strong command is
-//! answered before it is final: by the leader with a result, and by the followers with "recorded, nothing conflicts". A weak command is
-//! answered by its session's bound replica alone.
+//! The leader assigns a slot to every command and sends it to the followers; a follower acknowledges it to all
+//! replicas. A slot accepted by a majority is final, and final slots are executed in order. All of this happens in the
+//! background. A strong command is answered before it is final, by the leader with a result and by the followers with
+//! "recorded, no conflict". A weak command is answered by its session's bound replica alone.
 //!
-//! `election.rs` is what happens when the leader is lost.
+//! `election.rs` handles the loss of the leader.
 
 pub mod batcher;
 mod election;
@@ -57,7 +57,7 @@ impl fmt::Display for Unexpected {
     }
 }
 
-/// What a replica says about itself.
+/// A replica's status.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Status {
     /// Which one it is.
@@ -86,13 +86,14 @@ pub struct Status {
     pub weak_waits: u64,
     /// Descriptors of commands that are done, and how often all of them were visited.
     pub descriptors: (u64, u64),
-    /// Answers that routines wrote, and those that came when no more commands could have one; filled in by whoever runs the replica.
+    /// Number of answers by routines, and of those dropped for lack of a receiver; set by the process that runs the
+    /// replica.
     pub answers: (u64, u64),
-    /// What the process did for it all; likewise.
+    /// Usage of the process; set likewise.
     pub process: Usage,
 }
 
-/// What a process did.
+/// Usage of a process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     /// Bytes sent.
@@ -142,7 +143,7 @@ pub struct Replica {
     /// The memory of values in slots and of answers.
     pool: Pool,
     arrivals: u64,
-    /// What is to be sent to the other replicas.
+    /// Pending messages to the other replicas.
     pub batcher: Batcher,
     history: u64,
     weak_waits: u64,
@@ -182,7 +183,7 @@ impl Replica {
         }
     }
 
-    /// What becomes of the descriptors of executed commands.
+    /// Sets the treatment of descriptors of executed commands.
     pub fn heap(&mut self, heap: Heap) {
         self.descriptors = Descriptors::new(heap);
     }
@@ -198,7 +199,7 @@ impl Replica {
         self.keep_log.as_deref().unwrap_or_default()
     }
 
-    /// Takes what was executed since this was last asked, if it is kept.
+    /// Returns the commands executed since the last call, if they are recorded.
     pub fn take_log(&mut self) -> Vec<Executed> {
         self.keep_log.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -250,9 +251,9 @@ impl Replica {
         let read = p.op.put.is_none();
         let conflict = self.witness.conflicts(key, !read);
         if !self.settled() {
-            // Whoever leads next finds it here, and the client asks for its answer.
+            // The next leader finds it here, and the client asks for its answer.
         } else if self.leads() {
-            // Slots are given in the order in which the pool is filled, so its newest write is what this command reads.
+            // Slots are assigned in pool order, so that this command reads the pool's newest write.
             let pending = self.witness.newest(key).filter(|_| read);
             let read_dep = pending.filter(|(_, class, _)| *class == Class::Weak).map(|(id, ..)| id).unwrap_or_default();
             let found = match pending {
@@ -334,8 +335,8 @@ impl Replica {
             out.send(client, &Message::CausalReply { seq: p.seq, found: Found::default() });
             return;
         }
-        // What the session has seen elsewhere must be visible here as well. That goes for its own pending writes too: what it saw may
-        // have come after them.
+        // Writes that the session observed elsewhere must be visible here. This includes its own pending writes,
+        // because the observed ones may follow them.
         let seen = self.in_this_view(p.ballot, p.observed);
         let read = Waiting { seen, id, key: p.op.key, causal_dep: p.causal_dep };
         if seen > (self.view.adopted, self.executed()) {
@@ -355,11 +356,11 @@ impl Replica {
         out.send(read.id.client, &Message::CausalReply { seq: read.id.seq, found });
     }
 
-    /// What another replica says about the log.
+    /// Handles another replica's messages about the log.
     ///
     /// # Errors
     ///
-    /// When it makes no sense.
+    /// If they are invalid.
     fn batch(&mut self, from: u8, batch: &Batch<'_>, now: u64, out: &mut impl Outbox) -> Result<(), Unexpected> {
         if batch.ballot != self.ballot() || !self.settled() {
             // Said by or to a leader of before, which does not count any more; or by one that this replica has not heard of.
@@ -375,7 +376,7 @@ impl Replica {
             }
             let Accept { slot, id, class, op } = accept;
             if slot > self.log.next() {
-                // What was on its way when this replica was not there.
+                // Messages were lost while this replica was disconnected.
                 self.ask_for_state(from, out);
                 break;
             }
@@ -416,7 +417,7 @@ impl Replica {
             let session = self.sessions.entry(id.client).or_default();
             let recorded = session.execute(id.seq);
             if let Some(recorded) = recorded {
-                // What a client has told this replica need not be what it has told the leader.
+                // A client may have sent different commands to this replica and to the leader.
                 self.witness.remove(id, recorded.class, recorded.key, recorded.put);
             }
             if class == Class::Strong {
@@ -451,7 +452,7 @@ impl Replica {
         }
     }
 
-    /// What the replica says about itself.
+    /// Returns the replica's status.
     #[must_use]
     pub fn status(&self) -> Status {
         Status {

@@ -1,4 +1,4 @@
-//! What a replica keeps about a client: which of its commands are known, so that each is carried out at most once.
+//! A replica's state of a client, used to execute each command at most once.
 
 use std::collections::VecDeque;
 
@@ -78,8 +78,8 @@ impl Session {
         self.answers.iter().map(|(seq, version, value)| (*seq, Found { version: *version, value }))
     }
 
-    /// Takes over what a leader knows of the session: the newest executed command and the answers. Returns the records of the commands
-    /// that are executed thereby.
+    /// Adopts a leader's state of the session: the newest executed command and the answers. Returns the records of the
+    /// commands executed by this.
     pub fn install(&mut self, executed: Seq, answers: VecDeque<(Seq, Slot, Vec<u8>)>) -> Vec<Recorded> {
         (self.executed, self.known, self.answers) = (executed, self.known.max(executed), answers);
         let done = self.pending.partition_point(|recorded| recorded.seq <= executed);

@@ -1,5 +1,5 @@
-//! What a leader gives a replica that is to follow it: the state, what sessions may still ask for, and the part of the log that is not
-//! executed. It is one string of bytes, sent in parts that fit into frames.
+//! The state that a leader sends to a follower: keys, answers that sessions may request, and the unexecuted part of the
+//! log. It is one byte string, sent in frame-sized parts.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -13,7 +13,7 @@ use crate::wire::{Accept, Malformed, Reader, Writer};
 /// Bytes of a part.
 pub(super) const PART: usize = 256 << 10;
 
-/// What a session may still ask for: its newest executed command, and the answers that it may not have.
+/// A session's newest executed command, and the answers that it may not have.
 pub(super) type Kept = (Seq, VecDeque<(Seq, Slot, Vec<u8>)>);
 
 /// A leader's state.
@@ -49,11 +49,11 @@ pub(super) fn encode(history: u64, store: &Store, sessions: &NumberMap<ClientId,
     out
 }
 
-/// The state in `bytes`; the replicas of the set `accepted_by` have accepted its log.
+/// Decodes a state; the replicas in `accepted_by` have accepted its log.
 ///
 /// # Errors
 ///
-/// When there is none. No count is trusted, and the log's commands follow those that their sessions have executed.
+/// If it is invalid. Counts are validated, and the log's commands must follow those executed by their sessions.
 pub(super) fn decode(bytes: &[u8], accepted_by: u8) -> Result<Snapshot, Malformed> {
     let mut r = Reader(bytes);
     let (executed, history) = (r.slot()?, r.u64()?);
@@ -119,9 +119,9 @@ mod tests {
             assert!(decode(&bytes[..cut], 0b11).is_err(), "{cut} of {} bytes", bytes.len());
         }
         assert_eq!(decode(&[&bytes[..], b"x"].concat(), 0b11).unwrap_err(), Malformed::Long);
-        // After the last slot there is none.
+        // There is no slot after the last one.
         assert_eq!(decode(&[&[0xff; 8][..], &bytes[8..]].concat(), 0b11).unwrap_err(), Malformed::Field("slot"));
-        // Whatever is wrong with it, it is refused or it is another state.
+        // Each bit flip is rejected or gives a different state.
         for bit in 0..bytes.len() * 8 {
             let mut damaged = bytes.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);

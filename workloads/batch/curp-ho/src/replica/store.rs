@@ -1,4 +1,4 @@
-//! The state that executing the log gives: what every key holds, and the slot that put it there.
+//! The state after executing the log: every key's value and the slot that wrote it.
 
 use super::hash::NumberMap;
 use crate::command::{Found, Slot};
@@ -25,13 +25,13 @@ impl Store {
         cell.value.extend_from_slice(value);
     }
 
-    /// What `key` holds.
+    /// Returns the value of `key`.
     #[must_use]
     pub(super) fn get(&self, key: u64) -> Found<'_> {
         self.cells.get(&key).map(|cell| Found { version: cell.version, value: &cell.value }).unwrap_or_default()
     }
 
-    /// All keys that were ever written, and what they hold.
+    /// Returns all keys ever written, with their values.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, Found<'_>)> {
         self.cells.iter().map(|(key, cell)| (*key, Found { version: cell.version, value: &cell.value }))
     }

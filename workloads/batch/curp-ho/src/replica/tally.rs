@@ -1,4 +1,4 @@
-//! Counts of values in buckets, in a fixed amount of memory: what a replica can keep for a run of any length.
+//! A histogram in constant memory, for runs of any length.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,7 @@ impl Tally {
         self.counts[bucket] += 1;
     }
 
-    /// Counts what `other` counted.
+    /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.counts.resize(self.counts.len().max(other.counts.len()), 0);
         self.counts.iter_mut().zip(&other.counts).for_each(|(all, count)| *all += count);

@@ -1,4 +1,4 @@
-//! What a replica knows of the others and of the leader.
+//! A replica's view of the others and of the leader.
 
 use super::snapshot::Snapshot;
 use crate::command::{Ballot, Era, REPLICAS, Slot};
@@ -8,7 +8,7 @@ pub(super) const BEAT: u64 = 20_000_000;
 /// How long a leader may be silent, unless a replica is told otherwise: nanoseconds.
 pub(super) const PATIENCE: u64 = 1_000_000_000;
 
-/// What a replica knows of the others and of the leader.
+/// A replica's view of the others and of the leader.
 #[derive(Debug, Default)]
 pub(super) struct View {
     /// The trial that it serves.
@@ -27,7 +27,7 @@ pub(super) struct View {
     /// Whether it has asked for the leader's state.
     pub asked: bool,
     pub patience: u64,
-    /// What has come of a leader's state.
+    /// Received parts of a leader's state.
     pub incoming: (Ballot, Vec<u8>),
     /// A whole one that cannot be taken over yet.
     pub held: Option<(Ballot, Snapshot)>,
@@ -35,7 +35,7 @@ pub(super) struct View {
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) enum Phase {
-    /// It has just been started: what the others have said of themselves, their ballot and whether that goes for them too.
+    /// Just started: for each other replica its ballot, and whether it has just been started too.
     Starting([Option<(Ballot, bool)>; REPLICAS]),
     /// It has the log of its ballot's leader, or leads.
     #[default]

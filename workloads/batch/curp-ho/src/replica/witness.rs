@@ -1,9 +1,11 @@
-//! Commands that are recorded and not yet executed, by key: what makes a strong command conflict, and what a session's own weak reads see.
+//! Recorded commands that are not executed, by key. They determine conflicts of strong commands and the visibility of a
+//! session's own writes to its weak reads.
 //!
-//! A strong command that is answered before it is final must be found again if the leader is lost, and must then find what it found. So
-//! it conflicts with strong commands that it does not commute with: a write with every other, a read with writes. A read that would
-//! show a weak write that is not final names it, and all replicas must name the same; with more than one such write on the key the
-//! replicas could name the same and order them differently, so that is a conflict too.
+//! A strong command that is answered before it is final must survive the loss of the leader and must keep its result.
+//! It therefore conflicts with strong commands that it does not commute with: a write with every other, a read with
+//! writes. A read that would return a non-final weak write names it, and all replicas must name the same one. With
+//! several such writes on the key, replicas could name the same one and order them differently, which is a conflict
+//! too.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +13,7 @@ use super::hash::NumberMap;
 use super::pool::Pool;
 use crate::command::{Class, ClientId, CommandId, Op, Seq};
 
-/// The pool. An entry leaves it when its command is executed, so it is as large as what is in flight.
+/// The pool. An entry is removed when its command is executed, so that the size is the number of commands in flight.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Witness {
     conflicts: Conflicts,
@@ -85,7 +87,7 @@ impl Witness {
         }
     }
 
-    /// Whether a strong command, a write if `put`, conflicts with what is pending on `key`.
+    /// Whether a strong command, a write if `put`, conflicts with pending commands on `key`.
     #[must_use]
     pub(super) fn conflicts(&self, key: u64, put: bool) -> bool {
         let Some(pending) = self.keys.get(&key) else { return false };
@@ -99,7 +101,7 @@ impl Witness {
         self.keys.get(&key)?.writes.iter().find(|write| write.id == id).map(|write| &*write.value)
     }
 
-    /// The newest pending write of `key`: who wrote it, whether strongly, and what.
+    /// The newest pending write of `key`: its command, class and value.
     #[must_use]
     pub(super) fn newest(&self, key: u64) -> Option<(CommandId, Class, &[u8])> {
         self.keys.get(&key)?.writes.last().map(|write| (write.id, write.class, &*write.value))
@@ -142,9 +144,10 @@ mod tests {
     type Command<'a> = (CommandId, Class, Op<'a>);
 
     #[test]
-    fn a_strong_command_conflicts_with_what_it_does_not_commute_with() {
+    fn strong_command_conflicts_with_non_commuting_ones() {
         use Class::{Strong, Weak};
-        // What is pending; whether a read conflicts, whether a write does, and whether a read does as in the document's program.
+        // Pending commands; whether a read conflicts, whether a write does, and whether a read does in the document's
+        // program.
         let cases: [(&str, &[Command<'_>], [bool; 3]); 8] = [
             ("nothing", &[], [false, false, false]),
             ("a weak read", &[(A1, Weak, GET)], [false, false, false]),

@@ -17,14 +17,14 @@ impl fmt::Display for FrameError {
     }
 }
 
-/// A body, and what follows it.
+/// A body and the bytes after it.
 pub type Split<'a> = (&'a [u8], &'a [u8]);
 
-/// The first body in `bytes` and what follows it; `None` while it is not all there.
+/// Splits off the first body in `bytes`; `None` if it is incomplete.
 ///
 /// # Errors
 ///
-/// When the length is not allowed. It is known, and refused, before any of the body has arrived.
+/// If the length is invalid, which is detected before the body arrives.
 pub fn split(bytes: &[u8]) -> Result<Option<Split<'_>>, FrameError> {
     let Some((header, rest)) = bytes.split_first_chunk::<HEADER>() else { return Ok(None) };
     let length = u32::from_le_bytes(*header) as usize;
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_comes_out_whole_or_not_at_all() {
+    fn frames_are_complete_or_absent() {
         let mut bytes = Vec::new();
         append(&mut bytes, |out| out.extend(b"abc"));
         append(&mut bytes, |out| out.extend(b"d"));
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_that_is_not_allowed_is_refused_before_the_body_is_there() {
+    fn invalid_length_is_rejected_before_the_body_arrives() {
         assert_eq!(split(&[0; 4]), Err(FrameError(0)));
         assert_eq!(split(&[1, 0, 16, 0]), Err(FrameError(MAX_FRAME + 1)));
         assert_eq!(split(&[0xff; 4]), Err(FrameError(0xffff_ffff)));

@@ -21,7 +21,7 @@ pub enum Message<'a> {
         replica: u8,
         /// The newest ballot that it knows.
         ballot: Ballot,
-        /// It has just been started, and may have forgotten what it once said.
+        /// It has just been started, and may have forgotten earlier promises.
         starting: bool,
         /// The trial that it serves: replicas that serve different ones have nothing to do with each other.
         era: Era,
@@ -42,7 +42,7 @@ pub enum Message<'a> {
         /// The last slot of that log.
         last: Slot,
     },
-    /// A replica follows nobody of an older ballot any more, and the candidate's log is no older than its own.
+    /// A replica ignores older ballots from now on, and the candidate's log is at least as recent as its own.
     Vote {
         /// The candidate's ballot.
         ballot: Ballot,
@@ -74,7 +74,7 @@ pub enum Message<'a> {
     NewLeader {
         /// Its ballot.
         ballot: Ballot,
-        /// The last slot of the log with which it began: whatever a client has seen by then is no later.
+        /// The last slot of its initial log; clients have observed no later one.
         base: Slot,
     },
     /// A client's command, sent to every replica.
@@ -92,21 +92,21 @@ pub enum Message<'a> {
     SyncReply {
         /// The command.
         seq: Seq,
-        /// What it found.
+        /// The result.
         found: Found<'a>,
     },
     /// The bound replica's answer to a weak command.
     CausalReply {
         /// The command.
         seq: Seq,
-        /// What it found.
+        /// The result.
         found: Found<'a>,
     },
-    /// What one replica sends the others about the log.
+    /// Messages of one replica to the others about the log.
     Batch(Batch<'a>),
-    /// Asks for a replica's state once it has executed so many slots.
+    /// Requests a replica's state once it has executed `executed` slots.
     StatusRequest {
-        /// So many.
+        /// Number of slots.
         executed: Slot,
     },
     /// A trial begins: the replica is to forget all that it has, and to go on with these settings.
@@ -135,14 +135,14 @@ pub enum Message<'a> {
     },
 }
 
-/// A command and what its session knows.
+/// A command with its session's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Proposal<'a> {
     /// Strong or weak.
     pub class: Class,
     /// The command's number.
     pub seq: Seq,
-    /// Every command of the session below this number has its answer; what is kept for them may be forgotten.
+    /// All commands of the session below this number are answered; their answers may be discarded.
     pub done_below: Seq,
     /// The newest of the session's own writes that the command must see.
     pub causal_dep: Seq,
@@ -167,11 +167,11 @@ pub struct Reply<'a> {
     pub ok: bool,
     /// The uncommitted weak write that the result shows, if any.
     pub read_dep: CommandId,
-    /// What it found.
+    /// The result.
     pub found: Found<'a>,
 }
 
-/// What a follower says of a strong command.
+/// A follower's verdict on a strong command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// Something on the key is pending that does not commute with it.
@@ -191,7 +191,7 @@ pub struct Ack {
     pub seq: Seq,
     /// The ballot in which it says so.
     pub ballot: Ballot,
-    /// What it says.
+    /// The verdict.
     pub verdict: Verdict,
     /// The pending weak write that a read would show here, if any.
     pub read_dep: CommandId,
@@ -217,7 +217,7 @@ impl Accept<'_> {
     }
 }
 
-/// Accepts and acknowledgements that travel together. What is in here has been checked.
+/// Accepts and acknowledgements sent together. The contents are validated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Batch<'a> {
     /// The ballot in which they were said.
@@ -319,7 +319,7 @@ impl BatchWriter {
     }
 }
 
-/// What kind of mistake ended a connection.
+/// The error that ended a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorCode {
     /// Bytes that are no message.
@@ -343,7 +343,7 @@ pub enum Malformed {
     Long,
     /// A field has a value that it cannot have.
     Field(&'static str),
-    /// A batch declares so many messages.
+    /// A batch declares this many messages.
     Oversized(u64),
 }
 
@@ -451,11 +451,11 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// The message in a frame's body.
+    /// Decodes the message in a frame's body.
     ///
     /// # Errors
     ///
-    /// When it is none.
+    /// If it is invalid.
     pub fn decode(body: &'a [u8]) -> Result<Self, Malformed> {
         let mut r = Reader(body);
         let message = match r.u8()? {
@@ -672,7 +672,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_reads_back_and_knows_when_it_is_full() {
+    fn batch_round_trips_and_reports_when_full() {
         let accept = Accept {
             slot: 9,
             id: CommandId { client: 1, seq: 2 },
@@ -712,7 +712,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_named() {
+    fn invalid_message_is_reported() {
         let cases: [(&[u8], Malformed); 11] = [
             (&[77], Malformed::Kind(77)),
             (&[1], Malformed::Short),

@@ -1,4 +1,4 @@
-//! What goes over a connection: frames with a length in front, and one message in each.
+//! Wire format: length-prefixed frames with one message each.
 
 mod frame;
 mod message;

@@ -1,4 +1,4 @@
-//! When the commands of an open loop are meant to start: at a rate of their own, whatever became of the ones before.
+//! Scheduled start times of an open loop, independent of the completion of earlier commands.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -27,7 +27,8 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// So many arrivals a second. Equal gaps start at an offset that follows from the seed, so that several streams do not march in step.
+    /// Arrivals at `rate` per second. Equal gaps start at an offset derived from the seed, so that streams are not in
+    /// phase.
     #[must_use]
     pub fn new(seed: u64, spacing: Spacing, rate: f64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0xa771_7a15);

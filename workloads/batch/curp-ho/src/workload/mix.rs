@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_are_what_they_are_asked_to_be() {
+    fn command_shares_match_the_parameters() {
         const DRAWS: usize = 100_000;
         for (weak_percent, write_percent) in [(0, 0), (100, 100), (50, 10), (51, 11)] {
             let mut mix = Mix::new(3, 1000, 1.01, weak_percent, write_percent);

@@ -1,4 +1,4 @@
-//! What the clients ask for, and when.
+//! The clients' commands and their times.
 
 mod arrivals;
 mod mix;

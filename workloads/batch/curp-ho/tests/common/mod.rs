@@ -1,4 +1,5 @@
-//! What the suites over replicas and sessions share: outboxes, and the slow reference that says what every answer must have been.
+//! Shared parts of the test suites over replicas and sessions: outboxes, and the slow reference implementation for all
+//! answers.
 
 use std::collections::HashMap;
 
@@ -19,7 +20,7 @@ impl client::Outbox for ToReplicas {
     }
 }
 
-/// What a replica sends: to clients, and to other replicas.
+/// Messages of a replica to clients and to other replicas.
 #[derive(Default)]
 pub(crate) struct FromReplica {
     pub(crate) clients: Vec<(ClientId, Vec<u8>)>,
@@ -67,7 +68,7 @@ pub(crate) fn rules() -> [Flush; 3] {
     [Flush::Immediate, Flush::Natural, Flush::timed(150)]
 }
 
-/// What a client got.
+/// A client's answer.
 pub(crate) struct Answer {
     pub(crate) client: ClientId,
     pub(crate) completed: Completed,
@@ -81,7 +82,7 @@ impl Answer {
     }
 }
 
-/// The reference: what a command behind `up_to` slots reads, by walking backwards through the log.
+/// Reference: the value that a command after `up_to` slots reads, by a backward scan of the log.
 pub(crate) fn newest(log: &[Executed], up_to: usize, key: u64) -> (usize, CommandId) {
     let write = log[..up_to].iter().rev().find(|(_, _, k, put)| *k == key && put.is_some());
     write.map_or((0, CommandId::NONE), |(slot, _, _, value)| {
@@ -89,8 +90,8 @@ pub(crate) fn newest(log: &[Executed], up_to: usize, key: u64) -> (usize, Comman
     })
 }
 
-/// Strong commands keep the order of real time and read what is before them in the log, whoever led; weak reads are no older than what
-/// their session has seen and written.
+/// Checks that strong commands respect real-time order and read the preceding write in the log under any leader, and
+/// that weak reads are no older than their session's observations and writes.
 pub(crate) fn check_answers(log: &[Executed], answers: &[Answer]) {
     let slots: HashMap<CommandId, usize> = log.iter().map(|(slot, id, ..)| (*id, *slot as usize)).collect();
     for answer in answers {
@@ -99,7 +100,7 @@ pub(crate) fn check_answers(log: &[Executed], answers: &[Answer]) {
         let slot = *slots.get(&id).unwrap_or_else(|| panic!("{id:?} has an answer and was lost"));
         if class == Class::Strong {
             assert!(path != Path::Bound);
-            // What was done before this one was sent has an earlier slot.
+            // Commands completed before this one was sent have earlier slots.
             for earlier in &answers[..answer.sent_after] {
                 if earlier.completed.request.class == Class::Strong {
                     assert!(slots[&earlier.id()] < slot, "{:?} was done before {id:?} was sent", earlier.id());
@@ -114,12 +115,12 @@ pub(crate) fn check_answers(log: &[Executed], answers: &[Answer]) {
     }
 }
 
-/// Nothing older than what the session had seen or written before it asked.
+/// Checks that reads are no older than the session's earlier observations and writes.
 fn check_causality(log: &[Executed], slots: &HashMap<CommandId, usize>, answers: &[Answer], answer: &Answer) {
     let Answer { client, completed, sent_after } = answer;
     let version = slots.get(&completed.read).copied().unwrap_or(0);
     let mine = answers[..*sent_after].iter().filter(|a| a.client == *client).map(|a| &a.completed);
-    // What led to another session's write has an earlier slot. That goes for its own writes as well, but not the other way round.
+    // Causes of another session's write have earlier slots, including its own writes; the converse does not hold.
     let foreign = mine.map(|earlier| earlier.read).filter(|writer| writer.client != *client);
     let seen = foreign.filter_map(|writer| slots.get(&writer)).copied().max().unwrap_or(0);
     let (known, _) = newest(log, seen, completed.request.key);
@@ -128,5 +129,5 @@ fn check_causality(log: &[Executed], slots: &HashMap<CommandId, usize>, answers:
     });
     let own = own.map(|(slot, ..)| *slot as usize).max().unwrap_or(0);
     assert!(version >= own, "client {client} does not read its own write");
-    assert!(version >= known, "client {client} reads older than what it has seen");
+    assert!(version >= known, "client {client} reads a value older than its last observation");
 }

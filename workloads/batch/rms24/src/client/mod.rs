@@ -1,4 +1,4 @@
-//! The client's side of a run: builds queries, sends them in batches, decodes what comes back and renews the hints.
+//! The client: builds queries, sends them in batches, decodes replies and renews hints.
 
 mod flush;
 mod transport;
@@ -63,7 +63,7 @@ impl From<std::io::Error> for Broken {
     }
 }
 
-/// What a run has to show for itself.
+/// Results of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
     /// Seconds from the start of a query to its decoded answer, in order of completion.
@@ -95,7 +95,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Adds what another client has to show for itself.
+    /// Adds another client's results.
     pub fn extend(&mut self, other: Self) {
         self.latencies.extend(other.latencies);
         self.builds.extend(other.builds);
@@ -144,16 +144,16 @@ pub struct Client<'a> {
     pending: VecDeque<Pending>,
     /// The number of the first pending query.
     first_pending: u64,
-    /// What it has to show for itself.
+    /// Its results.
     pub tally: Tally,
 }
 
 impl<'a> Client<'a> {
-    /// A client that sends at most `batch` questions at a time.
+    /// Creates a client that sends at most `batch` questions at a time.
     ///
     /// # Panics
     ///
-    /// When that is none.
+    /// If `batch` is zero.
     #[must_use]
     pub fn new(prf: &'a AnyPrf, state: State, builder: Builder, link: Link<'a>, batch: usize, flush: Flush) -> Self {
         assert!(batch > 0, "an exchange has at least one question");
@@ -180,7 +180,7 @@ impl<'a> Client<'a> {
         self
     }
 
-    /// Asks for one entry; sends what is due.
+    /// Queries one entry and sends the pending questions that are due.
     ///
     /// # Errors
     ///
@@ -289,7 +289,7 @@ impl<'a> Client<'a> {
         let sums = item.outcome.map_err(refused)?;
         let at = number.checked_sub(self.first_pending).map(|at| at as usize);
         let Some(pending) = at.and_then(|at| self.pending.get_mut(at)).filter(|pending| pending.missing > 0) else {
-            return Err(Broken::Server(format!("an answer to the question {} that nobody asked", item.id)));
+            return Err(Broken::Server(format!("an answer to the unknown question {}", item.id)));
         };
         let size = self.geometry.entry_size();
         pending.missing -= 1;

@@ -71,11 +71,12 @@ pub struct Tcp {
 }
 
 impl Tcp {
-    /// Connects and agrees with the server. `end` is how this end is used, `hello` says how the server shall use its own.
+    /// Connects and performs the handshake. `end` configures this end, and `hello` requests the configuration of the
+    /// server's.
     ///
     /// # Errors
     ///
-    /// When nobody is there, or it has another database.
+    /// If there is no server, or it has another database.
     pub fn connect(address: SocketAddr, hello: &Hello, end: End) -> Result<(Link<'static>, Ready), Broken> {
         let End { nodelay, framing } = end;
         let stream = TcpStream::connect_timeout(&address, TIMEOUT)?;

@@ -1,8 +1,8 @@
-//! Hints for entries that are known beforehand: what `--scope=build-query` and `--hints=wanted` measure needs no others.
+//! Hints for entries that are known beforehand, sufficient for `--scope=build-query` and `--hints=wanted`.
 //!
-//! Exact cutoffs for 3.4 million hints would take minutes, and their sums hours. A search looks at a cutoff only where a hint's offset is
-//! the wanted one, so only those few hints get an exact one; all others get the value that cutoffs scatter around. The search does the same
-//! work and finds the same hints as if all were exact.
+//! Exact cutoffs for 3.4 million hints would take minutes, and their sums hours. A search reads a cutoff only if a
+//! hint's offset is the wanted one. Only those few hints get exact cutoffs, and all others the expected value. The
+//! search does the same work and finds the same hints as with exact cutoffs.
 
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -18,7 +18,7 @@ use crate::search::packed;
 /// The median of all possible select values.
 const EXPECTED: u32 = 1 << 31;
 
-/// Hints in which every search for one of `indices` finds what it would find in complete ones.
+/// Hints with which every search for one of `indices` has the same result as with complete ones.
 #[must_use]
 pub fn prepare(prf: &AnyPrf, secret: &Secret, geometry: Geometry, indices: &[u32]) -> Hints {
     let mut rng = ChaCha12Rng::from_seed(secret.key("extra entries"));
@@ -71,8 +71,8 @@ pub fn prepare(prf: &AnyPrf, secret: &Secret, geometry: Geometry, indices: &[u32
     Hints::new(geometry, cutoffs, extras, Vec::new()).with_exact(exact)
 }
 
-/// The same with the sums of the hints that a search can find, and with as many backup hints: queries for each of `indices` once get
-/// what complete hints would give.
+/// Like [`prepare`], with the sums of the hints that a search can find and with as many backup hints. One query for
+/// each of `indices` has the same result as with complete hints.
 #[must_use]
 pub fn wanted(prf: &AnyPrf, secret: &Secret, entries: Entries, backups: u32, indices: &[u32]) -> State {
     let geometry = entries.geometry();

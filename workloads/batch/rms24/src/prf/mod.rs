@@ -1,7 +1,7 @@
-//! The pseudo-random functions behind the hints: what a hint covers is computed, not stored.
+//! Pseudo-random functions of the hints; a hint's entries are computed, not stored.
 //!
-//! For every hint and block there is a *select value*, 32 random bits that decide whether the hint covers the block, and an *offset*
-//! that says which entry of the block it would be.
+//! For every hint and block there is a *select value*, 32 random bits that decide whether the hint covers the block,
+//! and an *offset*, the index of its entry in the block.
 
 mod aes;
 mod any;

@@ -11,10 +11,11 @@ use crate::prf::AnyPrf;
 /// Where the dummy half comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dummy {
-    /// The document's: what another hint, chosen at random, covers. The document's program adds that hint's extra entry, so that its
-    /// dummies are one entry longer than its real halves and can be distinguished from them; here both have the same length. What remains
-    /// is that a real half never has the wanted entry's block and such a dummy has it half of the time, so that over many queries for
-    /// entries of one block a server sees which. It is here to be measured.
+    /// The document's method: the entries of another, random hint. The document's program adds that hint's extra entry,
+    /// so that its dummies are one entry longer than its real halves and can be distinguished from them; here both have
+    /// the same length. There remains another leak. A real half never has the wanted entry's block, and such a dummy
+    /// has it half of the time, so that a server can identify it over many queries for entries of one block. It is
+    /// implemented for measurement.
     Hint,
     /// The paper's: the blocks that the real half does not have, with the offsets of the real half, one after the other. An offset says
     /// nothing about the block it is used in, and the wanted entry's is not among them, but by chance.
@@ -23,7 +24,7 @@ pub enum Dummy {
 
 assay_harness::choices!(Dummy { "hint" => Hint, "complement" => Complement });
 
-/// The blocks of another hint. `None` if there is none.
+/// The blocks of another hint; `None` if there is no other.
 pub(super) fn of_another_hint(
     prf: &AnyPrf,
     hints: &Hints,

@@ -1,8 +1,9 @@
-//! From a hint to what the server gets to see.
+//! Builds a query from a hint.
 //!
-//! The hint covers half of the blocks. Without the wanted entry, but with the hint's extra entry in its place, that is half of the
-//! blocks again, one entry in each: the *real* half. The server returns its sum, and the hint's own sum gives the difference: the wanted
-//! entry. The real half never has the wanted entry's block, so the server must be given more than that: the *dummy* half.
+//! A hint covers half of the blocks. Without the wanted entry, but with the hint's extra entry in its place, that is
+//! half of the blocks again, one entry in each: the *real* half. The server returns its sum, and the difference to the
+//! hint's sum is the wanted entry. Because the real half never has the wanted entry's block, the server must get a
+//! *dummy* half as well.
 
 mod dummy;
 mod question;
@@ -51,7 +52,7 @@ pub struct Built {
     pub slot: u32,
     /// The hint. It is used up.
     pub hint: Hint,
-    /// What the server is asked.
+    /// The questions to the server.
     pub questions: Vec<Question>,
     /// Which of the sums that come back is the real half's: of the two questions, or of the two halves.
     pub real: usize,

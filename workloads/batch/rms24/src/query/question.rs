@@ -1,4 +1,4 @@
-//! What a server is asked.
+//! Questions to the server.
 
 use crate::geometry::Place;
 

@@ -59,7 +59,7 @@ pub fn run(p: &Parameters, program: &Path) -> Result<Report, Failure> {
     }
 }
 
-/// A client, and what the server said.
+/// Connects a client and returns it with the server's reply.
 pub(crate) fn connect<'a>(
     p: &Parameters,
     setup: &'a Setup,
@@ -88,7 +88,7 @@ pub(crate) fn connect<'a>(
 pub(crate) enum Serving {
     /// In this process.
     Here(Box<Server>),
-    /// In a process of its own, started for this trial.
+    /// A child process started for this trial.
     Child(ServerProcess),
     /// Where the platform or the user started it.
     There(SocketAddr),
@@ -175,7 +175,7 @@ fn protocol(p: &Parameters, setups: &[Setup], program: &Path) -> Result<Report, 
     Ok(report::protocol(p, &setups[0], &outcome, &link))
 }
 
-/// A client, what it is to ask for, and what it had done before.
+/// A client, its indices, and its work before the measurement.
 struct Session<'a> {
     client: Client<'a>,
     measured: &'a [u32],
@@ -192,8 +192,8 @@ impl Session<'_> {
     }
 }
 
-/// Lets all clients ask at the same time, each in a thread of its own unless there is only one. Returns the seconds from the first
-/// query's start to the last one's end.
+/// Runs all clients concurrently, each on a separate thread unless there is only one. Returns the seconds from the
+/// first query's start to the last one's end.
 fn all_at_once(sessions: &mut [Session<'_>]) -> Result<f64, Failure> {
     if let [only] = sessions {
         let whole = Stopwatch::start();
@@ -232,7 +232,7 @@ pub(crate) fn run_queries(
             return Err(late(done));
         }
         client.query(*index, phases)?;
-        // What is left in the last batch belongs to the last query.
+        // The remainder of the last batch is attributed to the last query.
         if done + 1 == indices.len() {
             client.finish(phases)?;
         }
@@ -276,8 +276,8 @@ fn build_query(p: &Parameters, setup: &Setup) -> Result<Report, Failure> {
             tally.builds.push(seconds);
             phases.add("buildQuery", seconds);
             phases.end_iteration();
-            // Verification, while no clock runs: what the server would answer, and what the hint's sum would be, from the contents of the
-            // entries.
+            // Verification outside of the timed region: computes the server's answer and the hint's sum from the
+            // contents of the entries.
             verify(p, built.index, &reference::answer(&setup.prf, p.entries(), &built), &mut digest)?;
         }
         built.questions.into_iter().for_each(|question| builder.recycle(question));

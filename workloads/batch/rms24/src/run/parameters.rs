@@ -1,4 +1,4 @@
-//! The parameters of a trial: what they are called, what they may be, and how much memory they mean.
+//! Parameters of a trial, their bounds, and the memory that they need.
 
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -20,12 +20,12 @@ use crate::wire::framing::Framing;
 use crate::wire::{Answering, Wishes};
 use crate::workload::Indices;
 
-/// What part of the work is done.
+/// The measured part of the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// Everything: building, sending, answering, decoding, renewing hints.
     Protocol,
-    /// Building alone, with hints whose sums nobody needs: the database does not exist.
+    /// Query building alone, with hints without sums and no database.
     BuildQuery,
 }
 
@@ -89,7 +89,7 @@ const DOCUMENT: End = End { nodelay: false, framing: Framing::TwoWrites };
 pub struct Parameters {
     /// Shape of the database.
     pub geometry: Geometry,
-    /// What is done.
+    /// The measured part.
     pub scope: Scope,
     /// How queries are built.
     pub plan: Plan,
@@ -139,7 +139,7 @@ pub struct Parameters {
 
 pub(crate) const ENTRIES: RangeInclusive<u64> = 256..=Geometry::MAX_ENTRIES;
 pub(crate) const BATCH: RangeInclusive<u64> = 1..=1024;
-/// What the program itself takes.
+/// Memory of the program itself.
 const OVERHEAD: u64 = 16 << 20;
 
 /// Huge pages or small ones.
@@ -183,7 +183,7 @@ impl Parameters {
             nodelay: f.boolean("nodelay", DOCUMENT.nodelay)?,
             framing: f.choice("framing", DOCUMENT.framing, &Framing::CHOICES)?,
         };
-        // At which ends of the connection these are what was asked for; the other end is as in the document.
+        // The ends of the connection to which these settings apply; the other end is configured as in the document.
         let ends = [("both", (end, end)), ("client", (end, DOCUMENT)), ("server", (DOCUMENT, end))];
         let (client, server_end) = f.choice("ends", (end, end), &ends)?;
         let mut parameters = Self {
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_given_is_as_in_the_documents_program() {
+    fn defaults_match_the_documents_program() {
         let p = parse(&[]).unwrap();
         assert_eq!(
             (p.plan.strategy, p.plan.dummy, p.plan.encoding),
@@ -327,25 +327,25 @@ mod tests {
     }
 
     #[test]
-    fn every_bad_parameter_is_named() {
+    fn every_invalid_parameter_is_reported() {
         for (bad, message) in [
-            (&["--entries=255"][..], "--entries=255: a whole number from 256 to 2147483648 is allowed"),
+            (&["--entries=255"][..], "--entries=255: allowed are integers from 256 to 2147483648"),
             (&["--entry-size=41"], "--entry-size=41: an entry is a multiple of 8 bytes"),
-            (&["--entry-size=264"], "--entry-size=264: a whole number from 8 to 256 is allowed"),
-            (&["--lambda=0"], "--lambda=0: a whole number from 1 to 256 is allowed"),
-            (&["--batch-size=1025"], "--batch-size=1025: a whole number from 1 to 1024 is allowed"),
+            (&["--entry-size=264"], "--entry-size=264: allowed are integers from 8 to 256"),
+            (&["--lambda=0"], "--lambda=0: allowed are integers from 1 to 256"),
+            (&["--batch-size=1025"], "--batch-size=1025: allowed are integers from 1 to 1024"),
             (
                 &["--strategy=magic"],
-                "--strategy=magic: one of chacha-double, chacha-offset-first, chacha-early-exit, aes-uniform, aes-packed is allowed",
+                "--strategy=magic: allowed are chacha-double, chacha-offset-first, chacha-early-exit, aes-uniform, aes-packed",
             ),
-            (&["--nodelay=yes"], "--nodelay=yes: one of true, false is allowed"),
+            (&["--nodelay=yes"], "--nodelay=yes: allowed are true, false"),
             (&["--queries=1025"], "--backup-hints=1024: 1026 queries use up as many hints: at least 1026 are needed"),
             (&["--encoding=halves"], "--encoding=halves: both halves share their blocks: --dummy=complement is needed"),
             (&["--server=nowhere"], "--server=\"nowhere\": an address and a port are needed, e.g. 127.0.0.1:4000"),
-            (&["--state=a", "--state=b"], "--state is given twice"),
-            (&["--ends=neither"], "--ends=neither: one of both, client, server is allowed"),
-            (&["--think-time=10001"], "--think-time=10001: a whole number from 0 to 10000 is allowed"),
-            (&["--clients=65"], "--clients=65: a whole number from 1 to 64 is allowed"),
+            (&["--state=a", "--state=b"], "--state is repeated"),
+            (&["--ends=neither"], "--ends=neither: allowed are both, client, server"),
+            (&["--think-time=10001"], "--think-time=10001: allowed are integers from 0 to 10000"),
+            (&["--clients=65"], "--clients=65: allowed are integers from 1 to 64"),
             (&["--clients=2", "--scope=build-query"], "--clients=2: --scope=build-query has one client"),
             (&["--hints=wanted", "--state=a"], "--hints=wanted: --state keeps all hints: it needs --hints=all"),
         ] {

@@ -1,4 +1,4 @@
-//! What a trial says about itself.
+//! The report of a trial.
 
 use assay_harness::{Digest, Phases, Quantity, Report, Unit, ceiling, machine};
 
@@ -10,7 +10,7 @@ use crate::prf::{AesPrf, AnyPrf};
 use crate::query::Dummy;
 use crate::wire::Ready;
 
-/// What was measured.
+/// Measured values.
 pub(super) struct Outcome<'a> {
     pub(super) tally: &'a Tally,
     pub(super) phases: &'a Phases,
@@ -19,7 +19,7 @@ pub(super) struct Outcome<'a> {
     pub(super) digest: &'a Digest,
 }
 
-/// What is known of the server and the hints.
+/// Facts about the server and the hints.
 pub(super) struct Link<'a> {
     pub(super) ready: Ready,
     pub(super) client_nodelay: Option<bool>,
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn batch_sizes_that_did_not_occur_are_left_out() {
+    fn absent_batch_sizes_are_omitted() {
         assert_eq!(histogram(&[0, 400, 0, 0, 25]), "1:400,4:25");
         assert_eq!(histogram(&[]), "");
     }

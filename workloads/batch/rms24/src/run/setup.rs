@@ -1,4 +1,4 @@
-//! What stays the same through a trial, and the hints it starts with.
+//! Constant objects of a trial, and its initial hints.
 
 use assay_harness::Failure;
 use rand_chacha::ChaCha12Rng;
@@ -23,7 +23,7 @@ pub(crate) enum Source {
     Unsaved(String),
 }
 
-/// What stays the same through a trial.
+/// Constant objects of a trial.
 pub(crate) struct Setup {
     pub(crate) path: AesPath,
     pub(crate) secret: Secret,
@@ -31,7 +31,7 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    /// That of one client: each has a secret of its own.
+    /// Creates those of one client; each client has its own secret.
     pub(crate) fn new(p: &Parameters, client: u32) -> Result<Self, Failure> {
         let path = AesPath::select(p.path)?;
         let secret = Secret::from_seed(p.seed_of(client));

@@ -1,4 +1,4 @@
-//! The document's search: for every hint a cipher is set up twice, whatever the first value says.
+//! The document's search, which sets up a cipher twice for every hint, regardless of the first value.
 
 use std::hint::black_box;
 

@@ -1,4 +1,4 @@
-//! What a search gives.
+//! Result of a search.
 
 /// The outcome of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

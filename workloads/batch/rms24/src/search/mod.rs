@@ -1,13 +1,13 @@
-//! Finding a hint that contains the wanted entry: where the document's program spends its time.
+//! Search for a hint that contains the wanted entry, in which the document's program spends most of its time.
 //!
-//! One hint in `2 * block size` contains a given entry, so about `lambda / 2` of all hints do. Which of them is used makes no
-//! difference to privacy as long as the choice depends on nothing but *which* hints contain the entry and on coins: given that a hint
-//! contains it, the rest of what the hint covers is as random as before. Both ways of choosing here are of that kind:
+//! One hint in `2 * block size` contains a given entry, so that about `lambda / 2` of all hints do. The choice among
+//! them does not affect privacy as long as it depends only on *which* hints contain the entry and on random bits,
+//! because the other entries of a hint are independent of the wanted one. Both methods have this property:
 //!
-//! * *uniform*: look at all hints, choose one of those that contain the entry. The document's program does so.
-//! * *early exit*: start at a random slot and take the first. The paper's algorithm and its authors' program exit early, too, from a fixed
-//!   start. A random start hides from a server with a clock whether the same entry is wanted again. Hints after a gap are
-//!   chosen more often than others; which those are is independent of what they cover.
+//! * *uniform*: examine all hints and choose one of those that contain the entry. The document's program does so.
+//! * *early exit*: start at a random slot and take the first. The paper's algorithm and its authors' program exit early
+//!   too, from a fixed start. A random start prevents a timing leak of repeated queries for the same entry. Hints after
+//!   a gap are chosen more often than others; this is independent of their entries.
 
 mod double;
 mod early_exit;

@@ -11,11 +11,11 @@ use crate::wire::Answering;
 /// How far ahead of the adding entries are asked for. On an Intel Xeon half of it was slower and half as much again no faster.
 const AHEAD: usize = 32;
 
-/// The sums that a question asks for, or what is wrong with it.
+/// Returns the sums of a question's entries, or an error text.
 ///
 /// # Errors
 ///
-/// When the question does not go with the database.
+/// If the question does not match the database.
 pub fn answer(database: &Database, question: &Question, answering: Answering) -> Result<Vec<u8>, String> {
     check(database.geometry(), question)?;
     let sum = |places: &[Place]| match (database, answering) {

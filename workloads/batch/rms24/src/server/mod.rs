@@ -1,6 +1,6 @@
-//! The server: adds up the entries that a question names. It keeps nothing about anybody.
+//! The server: sums the entries of a question. It retains no state about clients.
 //!
-//! [`Server::handle`] is the whole of it, from bytes to bytes; [`tcp`] puts it behind a socket.
+//! [`Server::handle`] maps request bytes to reply bytes; [`tcp`] serves it on a socket.
 
 mod answer;
 pub mod tcp;
@@ -24,10 +24,10 @@ pub struct Server {
     batch_limit: u32,
 }
 
-/// What a client and the server have agreed on for a connection.
+/// The negotiated settings of a connection.
 #[derive(Debug, Clone, Copy)]
 pub struct Session {
-    /// What the client wants of it.
+    /// The client's requested settings.
     pub wishes: Wishes,
     batch_limit: u32,
 }
@@ -46,8 +46,8 @@ impl Server {
         SLACK + self.batch_limit as usize * question
     }
 
-    /// Answers one message. There is a session once the client has said what it wants of its connection: `apply` is called with that and
-    /// says whether Nagle's algorithm is off then.
+    /// Handles one message. The session is created by the client's first message; `apply` applies its settings and
+    /// returns whether Nagle's algorithm is disabled.
     pub fn handle(&self, session: &mut Option<Session>, message: &[u8], apply: impl FnOnce(Wishes) -> bool) -> Reply {
         let began = clock::nanoseconds();
         let request = match Request::decode(message) {

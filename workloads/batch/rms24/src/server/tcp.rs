@@ -38,7 +38,7 @@ pub fn serve(server: &Arc<Server>, listener: &TcpListener) -> io::Result<()> {
         let ticket = Ticket::take(&open);
         let server = Arc::clone(server);
         let served = thread::Builder::new().name("connection".to_owned()).spawn(move || {
-            // What goes wrong with one connection ends that connection.
+            // An error ends only its connection.
             let _ = match ticket {
                 Some(_ticket) => connection(&server, stream),
                 None => refuse(stream),
@@ -98,7 +98,7 @@ fn connection(server: &Server, mut stream: TcpStream) -> io::Result<()> {
     }
 }
 
-/// Sets what can be set, and reads it back.
+/// Applies the supported settings and reads them back.
 fn apply(stream: &TcpStream, wishes: Wishes) -> bool {
     let _ = stream.set_nodelay(wishes.nodelay);
     stream.nodelay().unwrap_or(false)

@@ -55,7 +55,7 @@ pub fn write(to: &mut impl Write, frame: &mut [u8], framing: Framing) -> io::Res
     Ok(frame.len() as u64)
 }
 
-/// What a read found.
+/// Result of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Incoming {
     /// A message, now in the buffer.
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read_and_the_end_is_told_from_a_torn_frame() {
+    fn frames_round_trip_and_a_torn_frame_is_distinguished_from_the_end() {
         let bytes = b"\x03\0\0\0abc";
         let mut message = Vec::new();
         let mut whole = &bytes[..];

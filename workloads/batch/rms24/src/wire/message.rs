@@ -17,7 +17,7 @@ use crate::clock::Span;
 use crate::geometry::Place;
 use crate::query::Question;
 
-/// What the client wants of its connection.
+/// The client's requested connection settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wishes {
     /// Whether the server shall switch Nagle's algorithm off.
@@ -31,7 +31,7 @@ pub struct Wishes {
 /// How a server adds up entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answering {
-    /// The document's: every entry is copied into a vector of its own and added byte by byte.
+    /// The document's method: every entry is copied into a separate vector and XORed byte by byte.
     Copy,
     /// Entries are asked for 16 ahead and added word by word where they lie.
     Prefetch,
@@ -50,7 +50,7 @@ pub struct Hello {
     pub seed: u64,
     /// The most questions per batch that it would send.
     pub batch_limit: u32,
-    /// What it wants of the connection.
+    /// The requested connection settings.
     pub wishes: Wishes,
 }
 
@@ -68,7 +68,7 @@ pub enum Request {
 /// The answer to RunConfig.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ready {
-    /// The most questions per batch: the lesser of what client and server allow.
+    /// Maximum number of questions per batch, the lesser of the client's and the server's limit.
     pub batch_limit: u32,
     /// Whether Nagle's algorithm is off at the server, as read back.
     pub nodelay: bool,
@@ -81,9 +81,9 @@ pub struct Ready {
 pub struct Item {
     /// The question's number.
     pub id: u64,
-    /// What the server spent on it.
+    /// Server time of the question.
     pub nanoseconds: u64,
-    /// The sums, one for pairs and two for halves; or what is wrong with this question: others of the batch are not touched by it.
+    /// The sums, one for pairs and two for halves, or an error text; other questions of the batch are unaffected.
     pub outcome: Result<Vec<u8>, String>,
 }
 
@@ -154,11 +154,11 @@ impl Request {
         one.into_iter().chain(many.into_iter().map(|(_, question)| question))
     }
 
-    /// Reads a message.
+    /// Decodes a message.
     ///
     /// # Errors
     ///
-    /// When it is none.
+    /// If it is invalid.
     pub fn decode(message: &[u8]) -> Result<Self, Malformed> {
         let mut from = Reader(message);
         let request = match from.u32()? {
@@ -237,11 +237,11 @@ impl Reply {
         }
     }
 
-    /// Reads a message.
+    /// Decodes a message.
     ///
     /// # Errors
     ///
-    /// When it is none.
+    /// If it is invalid.
     pub fn decode(message: &[u8]) -> Result<Self, Malformed> {
         let mut from = Reader(message);
         let reply = match from.u32()? {
@@ -289,7 +289,7 @@ fn put_span(to: &mut Vec<u8>, span: Span) {
     put64(to, span.ended);
 }
 
-/// What is left of a message.
+/// The unread part of a message.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -319,7 +319,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A number of things of at least `size` bytes. What cannot be there is refused before room is made for it.
+    /// Reads a count of items of at least `size` bytes. An impossible count is rejected before allocation.
     fn count(&mut self, size: usize) -> Result<usize, Malformed> {
         let count = self.u32()? as usize;
         if count > self.0.len() / size { Err(Malformed("it ends too early")) } else { Ok(count) }
@@ -428,7 +428,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn messages_survive_the_wire_and_no_part_of_one_is_a_message(
+        fn messages_round_trip_and_truncated_ones_are_rejected(
             request in requests(), reply in replies(), cut: prop::sample::Index, more: u8,
         ) {
             let mut bytes = Vec::new();
@@ -447,7 +447,7 @@ mod tests {
         }
 
         #[test]
-        fn noise_is_refused_and_never_a_panic(kind in 0_u32..6, noise in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn random_bytes_are_rejected_without_a_panic(kind in 0_u32..6, noise in prop::collection::vec(any::<u8>(), 0..200)) {
             let bytes = [&kind.to_le_bytes()[..], &noise].concat();
             let _ = Request::decode(&bytes);
             let _ = Reply::decode(&bytes);
@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn a_huge_count_is_refused_before_room_is_made() {
+    fn huge_count_is_rejected_before_allocation() {
         let mut bytes = 3_u32.to_le_bytes().to_vec();
         bytes.extend(u32::MAX.to_le_bytes());
         assert_eq!(Request::decode(&bytes), Err(Malformed("it ends too early")));

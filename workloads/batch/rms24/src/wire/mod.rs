@@ -1,4 +1,4 @@
-//! What client and server say to each other: messages, and the frames they travel in.
+//! The protocol: messages and their frames.
 
 pub mod framing;
 mod message;

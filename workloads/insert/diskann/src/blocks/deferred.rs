@@ -6,7 +6,7 @@ use crate::distance::Meter;
 use crate::error::Result;
 use crate::index::Work;
 
-/// So many edges are collected; what comes after is added at once.
+/// Maximum number of collected edges; later ones are added immediately.
 pub const CAPACITY: usize = 16_384;
 
 /// An edge from `node` to the new vector `id`.
@@ -17,7 +17,7 @@ struct BackEdge {
     vector: Vec<f32>,
 }
 
-/// What was collected.
+/// Collected edges.
 #[derive(Debug, Clone, Default)]
 pub struct Deferred(Vec<BackEdge>);
 

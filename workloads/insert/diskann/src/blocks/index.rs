@@ -16,7 +16,7 @@ use crate::options::Options;
 use crate::sqlite;
 use crate::start::{self, Draws, Start};
 
-/// What the metadata's `format` says.
+/// Value of the metadata's `format`.
 const FORMAT: i64 = 1;
 
 /// The document's index.
@@ -160,7 +160,7 @@ impl<'c> Blocks<'c> {
         Ok(())
     }
 
-    /// Back to what is committed.
+    /// Rolls back to the committed state.
     fn roll_back(&mut self) {
         sqlite::roll_back(self.store.connection());
         self.store.forget();

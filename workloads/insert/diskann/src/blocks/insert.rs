@@ -11,7 +11,7 @@ use crate::distance::Meter;
 use crate::error::Result;
 use crate::index::{Work, phase};
 
-/// What a walk needs, kept from one to the next so that nothing is allocated anew.
+/// Buffers of a walk, reused to avoid allocation.
 #[derive(Debug)]
 pub struct Walker {
     beam: Beam<u64>,
@@ -25,12 +25,12 @@ impl Walker {
         Self { beam: Beam::new(list), seen: IdSet::default() }
     }
 
-    /// Walks from `start` towards `target` and returns every node that was expanded, the latest first. What was found is then in
-    /// [`found`](Self::found).
+    /// Walks from `start` towards `target` and returns every expanded node, the latest first. The candidates are then
+    /// in [`found`](Self::found).
     ///
     /// # Errors
     ///
-    /// When the store refuses.
+    /// If the store fails.
     pub fn walk<S: Store>(
         &mut self,
         store: &mut S,

@@ -1,15 +1,15 @@
-//! One node as one blob of fixed size, little-endian:
+//! One node as a blob of fixed size, little-endian:
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! |---|---|
 //! | 0 … 8 | the node's id |
-//! | 8 … 10 | how many edges it has |
+//! | 8 … 10 | its number of edges |
 //! | 10 … 16 | unused |
 //! | then 4·dims | its vector |
 //! | then slots · 4·dims | for every edge a copy of the neighbour's vector |
 //! | then slots · 16 | for every edge 4 unused bytes, the squared distance as f32, the neighbour's id |
 //!
-//! A block holds as many edges as fit. It is this, and not the wished-for number of neighbours, that bounds a node's degree: 30 with 128
+//! A block holds as many edges as fit. This limits a node's degree, not the requested number of neighbours: 30 with 128
 //! dimensions and 16 KiB.
 
 use bytemuck::{cast_slice, cast_slice_mut};
@@ -132,7 +132,7 @@ impl Block {
         u64::from_le_bytes(array(&self.bytes()[..8]))
     }
 
-    /// How many edges it says it has. What was read from a file may say more than fit; see [`is_sound`](Self::is_sound).
+    /// The stored number of edges. A file may contain more than fit; see [`is_sound`](Self::is_sound).
     #[must_use]
     pub fn edges(&self) -> usize {
         usize::from(u16::from_le_bytes(array(&self.bytes()[8..10])))

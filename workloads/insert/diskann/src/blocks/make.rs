@@ -32,7 +32,7 @@ pub fn make(path: &Path, options: &Options, vectors: &[f32], distance: Distance)
         let draw = draws.draw() >> 1;
         let start = (len > 0).then(|| draw % len.max(1) + 1);
         let parameters = Insert { id: len + 1, vector, start, crash: Crash::default() };
-        // Nobody asks for the phases of this.
+        // Phases are not reported here.
         insert(&parameters, &mut store, &mut walker, None, &mut meter, &mut work, &mut Phases::new())?;
     }
 

@@ -1,7 +1,7 @@
-//! Whether an index of blocks is consistent, from its file alone.
+//! Checks the consistency of an index of blocks from its file alone.
 //!
-//! A block has no checksum of its own, because the document's has none. It has something better: each neighbour is there twice, and so
-//! is each distance, once as a number and once as two vectors. Every copy is compared.
+//! A block has no checksum, because the document's has none. It has redundancy instead: each neighbour is stored twice,
+//! and so is each distance, once as a number and once as two vectors. Every copy is compared.
 
 use rusqlite::Connection;
 
@@ -14,11 +14,11 @@ use crate::findings::{Findings, Summary};
 /// How much a stored distance may differ from a computed one, relatively: paths add in different orders.
 const ROUNDING: f64 = 1e-4;
 
-/// Reads the whole index and says what is wrong with it.
+/// Reads the whole index and records inconsistencies.
 ///
 /// # Errors
 ///
-/// When it cannot be read at all.
+/// If it cannot be read.
 pub fn verify(connection: &Connection, findings: &mut Findings) -> Result<Summary> {
     let layout = Blocks::layout(connection)?;
     let dims = layout.dims();

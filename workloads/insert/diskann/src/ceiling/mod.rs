@@ -1,4 +1,4 @@
-//! What the machine can do with the things that an insert is made of, one probe each.
+//! Limits of the machine for the operations of an insert, one probe each.
 
 mod point_reads;
 mod syncs;

@@ -10,11 +10,12 @@ use crate::error::Result;
 use crate::start::Draws;
 use crate::strategy::LayoutKind;
 
-/// Reads of whole nodes per second, the way the index of this kind reads them, of those with ids in `nodes`. `None` where there are none.
+/// Reads of whole nodes per second, with the access method of an index of this kind, for ids in `nodes`. `None` if
+/// `nodes` is empty.
 ///
 /// # Errors
 ///
-/// When SQLite refuses.
+/// If SQLite fails.
 pub fn point_reads(connection: &Connection, kind: LayoutKind, nodes: Range<u64>) -> Result<Option<Quantity>> {
     /// Passes that count; one before them fills SQLite's page cache.
     const PASSES: usize = 4;

@@ -41,7 +41,7 @@ mod tests {
     use super::syncs;
 
     #[test]
-    fn there_is_a_rate_and_nothing_is_left() {
+    fn rate_is_positive_and_all_data_is_read() {
         let folder = std::env::temp_dir().join(format!("insert-diskann-syncs-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let rate = syncs(&folder).unwrap();

@@ -1,8 +1,9 @@
-//! Nodes of an index that may be larger than memory: for each a code of its vector, and the edges of those that fit.
+//! Nodes of an index that may exceed memory: a code of each vector, and a cache of edges.
 //!
-//! As in DiskANN (Subramanya et al., "DiskANN: Fast accurate billion-point nearest neighbor search on a single node", NeurIPS 2019), a walk
-//! compares codes, reads the edges of what it expands from the disk, and what it found is ordered by the vectors on the disk. Edges are
-//! chosen by codes as well, as when FreshDiskANN merges (Singh et al., arXiv:2105.09613): an insert reads no vector.
+//! As in DiskANN (Subramanya et al., "DiskANN: Fast accurate billion-point nearest neighbor search on a single node",
+//! NeurIPS 2019), a walk compares codes, reads the edges of expanded nodes from the disk, and reorders its candidates
+//! by the vectors on the disk. Edges are selected by codes as well, as in FreshDiskANN's merge (Singh et al.,
+//! arXiv:2105.09613), so that an insert reads no vector.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +20,7 @@ use crate::beam::Beam;
 use crate::distance::Meter;
 use crate::error::{Error, Result};
 
-/// Bytes that a node takes whose edges wait for their row: its key, its edges, and what the map and the allocator add.
+/// Memory of a node with unwritten edges: key, edges, and overhead of map and allocator.
 const DIRTY_BYTES: u64 = (size_of::<u32>() * MOST_EDGES + 64) as u64;
 
 /// Nodes within a budget.
@@ -55,12 +56,12 @@ impl Bounded {
         }
     }
 
-    /// Bytes that every node takes, whatever is cached.
+    /// Memory of all nodes' fixed data, independent of caches.
     fn fixed_bytes(&self) -> u64 {
         self.codes.memory_bytes() + self.seen.memory_bytes()
     }
 
-    /// Gives the edges what the codes leave. A quarter is kept for those that wait for their rows.
+    /// Assigns the edges the memory not used by codes. A quarter is reserved for unwritten edges.
     fn share(&mut self) -> Result<()> {
         let left = self.budget.saturating_sub(self.fixed_bytes());
         self.clean = EdgeCache::within(left / 4 * 3);
@@ -191,7 +192,7 @@ impl Nodes for Bounded {
     }
 
     fn is_crowded(&self) -> bool {
-        // A sixteenth of what the codes leave, so that what one insert adds still fits into the quarter.
+        // A sixteenth of the memory not used by codes, so that one insert's additions still fit into the quarter.
         self.dirty.len() as u64 * DIRTY_BYTES > self.budget.saturating_sub(self.fixed_bytes()) / 16
     }
 

@@ -1,16 +1,17 @@
-//! Vectors as one byte per coordinate: a quarter of their size, for walks that need no exact distance.
+//! Vectors as one byte per coordinate, a quarter of their size, for walks that need no exact distance.
 //!
-//! Uniform scalar quantisation: each coordinate is counted in steps from the smallest that its dimension has, and all dimensions have the
-//! same step, so that a distance is a sum of whole numbers (as in Faiss's `ScalarQuantizer` of type `QT_8bit_uniform`; Douze et al., "The
-//! Faiss library", arXiv:2401.08281). The steps are taken from the vectors that are stored; one from outside is moved to the edge. What a
-//! walk finds is ordered anew by the vectors themselves (`bounded.rs`), as DiskANN does (Subramanya et al., NeurIPS 2019).
+//! Uniform scalar quantisation: each coordinate is counted in steps from its dimension's minimum, with the same step
+//! for all dimensions, so that a distance is a sum of integers (as in Faiss's `ScalarQuantizer` of type
+//! `QT_8bit_uniform`; Douze et al., "The Faiss library", arXiv:2401.08281). The steps are derived from the stored
+//! vectors; vectors out of range are clamped. Candidates of a walk are reordered by the vectors themselves
+//! (`bounded.rs`), as in DiskANN (Subramanya et al., NeurIPS 2019).
 
 use super::nodes::reserve;
 
 /// Steps between the ends of the widest dimension.
 const STEPS: f32 = u8::MAX as f32;
 
-/// What a step is, and where each dimension begins.
+/// Size of a step and minimum of each dimension.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Steps {
     low: Vec<f32>,
@@ -37,7 +38,7 @@ impl Learning {
         }
     }
 
-    /// What was learnt. Without vectors that differ every step is as good as another.
+    /// Returns the learnt steps. If all vectors are equal, any step is valid.
     pub(super) fn finish(self) -> Steps {
         let widest = self.low.iter().zip(&self.high).map(|(low, high)| high - low).fold(0.0, f32::max);
         let low = self.low.into_iter().map(|low| if low.is_finite() { low } else { 0.0 }).collect();
@@ -48,7 +49,7 @@ impl Learning {
 impl Steps {
     /// Appends the code of `vector` to `codes`.
     fn encode_into(&self, vector: &[f32], codes: &mut Vec<u8>) {
-        // `as` moves what lies outside to the edge.
+        // `as` clamps values out of range.
         codes.extend(vector.iter().zip(&self.low).map(|(x, low)| ((x - low) / self.step).round() as u8));
     }
 }
@@ -87,7 +88,7 @@ impl Codes {
         &self.codes[slot as usize * dims..][..dims]
     }
 
-    /// The squared distance that so many squared steps are.
+    /// Converts squared steps to a squared distance.
     #[inline]
     pub(super) fn squared(&self, steps: u32) -> f32 {
         self.steps.step * self.steps.step * steps as f32
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_outside_is_moved_to_the_edge_and_nothing_to_learn_from_is_no_reason_to_fail() {
+    fn out_of_range_values_are_clamped_and_an_empty_sample_is_valid() {
         let codes = codes(&[vec![0.0, 10.0], vec![255.0, 10.0]]);
         assert_eq!(codes.encode(&[-5.0, 9.0]), [0, 0]);
         assert_eq!(codes.encode(&[1e9, f32::NAN]), [255, 0]);

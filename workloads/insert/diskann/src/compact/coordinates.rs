@@ -25,7 +25,7 @@ pub(super) struct Coordinates {
 }
 
 impl Coordinates {
-    /// Makes it so many coordinates, which are not fewer; new ones are zero.
+    /// Grows to `len` coordinates; new ones are zero.
     pub(super) fn grow_to(&mut self, len: usize) {
         self.lines.resize(len.div_ceil(PER_LINE), Line::zeroed());
         self.len = len;

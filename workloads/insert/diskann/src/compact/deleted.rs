@@ -1,8 +1,9 @@
-//! Which vectors were deleted.
+//! The set of deleted vectors.
 //!
-//! As in FreshDiskANN (Singh et al., arXiv:2105.09613), a deleted vector stays in the graph for walks to pass by, and is left out of what
-//! they find. Consolidating takes many of them out at once: whoever had an edge to one gets the edges that this one had, pruned as usual
-//! (algorithm 4 there). Then their rows go. A row in `deleted` stays for each, so that ids are not given out again.
+//! As in FreshDiskANN (Singh et al., arXiv:2105.09613), a deleted vector stays in the graph for walks and is excluded
+//! from their results. Consolidation removes many at once: every node with an edge to a deleted one gets the latter's
+//! edges, pruned as usual (algorithm 4 there). Then their rows are deleted. A row in `deleted` remains for each, so
+//! that ids are not reused.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +22,7 @@ pub(super) struct Deleted {
 }
 
 impl Deleted {
-    /// What the table says.
+    /// Loads the table.
     pub(super) fn load(connection: &Connection) -> Result<Self> {
         let mut deleted = Self::default();
         Table::Deleted.scan(connection, |id, bytes| {

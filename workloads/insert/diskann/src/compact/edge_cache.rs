@@ -25,7 +25,7 @@ pub(super) struct EdgeCache {
 }
 
 impl EdgeCache {
-    /// As large as fits into so many bytes; `None` where that is not one set.
+    /// Creates the largest cache within `bytes`; `None` if not even one set fits.
     pub(super) fn within(bytes: u64) -> Option<Self> {
         let sets = usize::try_from(bytes / SET_BYTES).ok().filter(|sets| *sets > 0)?;
         let places = WAYS * sets;
@@ -102,9 +102,9 @@ mod tests {
     use std::collections::HashMap;
 
     proptest! {
-        /// It may forget, but what it has is what was put in last, within its bytes.
+        /// Entries may be evicted, but a hit returns the latest value, and the size stays within its limit.
         #[test]
-        fn what_it_has_is_what_was_put_in_last(
+        fn cache_returns_the_latest_value(
             steps in prop::collection::vec((0_u32..200, prop::collection::vec(any::<u32>(), 0..=MOST_EDGES), 0_u8..8), 1..600),
             bytes in SET_BYTES..20 * SET_BYTES,
         ) {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_again_and_again_stays() {
+    fn frequently_used_entries_stay_cached() {
         let mut cache = EdgeCache::within(SET_BYTES).unwrap();
         cache.put(7, &[1, 2, 3]);
         for node in 100..200 {

@@ -1,12 +1,13 @@
-//! Where a walk begins that does not begin at random.
+//! Entry points of walks without a random start.
 //!
-//! In data with clusters the edges of a vector lead to its own, and the more vectors a cluster has the fewer lead out of it: from one place
-//! a walk no longer finds every cluster, and what is inserted there is connected to another. Vectors from all over the index are a way into
-//! each. An index of layers (HNSW, Malkov and Yashunin 2016) has its upper ones for that.
+//! In clustered data a vector's edges stay within its cluster, and the larger a cluster is, the fewer edges leave it.
+//! From a single start a walk no longer finds every cluster, and vectors inserted there are connected to another one.
+//! Landmarks from the whole index give access to each cluster. An index of layers (HNSW, Malkov and Yashunin 2016) has
+//! its upper layers for that.
 
 use super::deleted::Deleted;
 
-/// At most so many landmarks, and a quarter as many at least where there are as many vectors: with 128 dimensions 128 KiB.
+/// Maximum number of landmarks, and four times the minimum if there are as many vectors: with 128 dimensions 128 KiB.
 const LANDMARKS: usize = 256;
 
 /// The slots where walks begin: the medoid, or the first vector where none is known, and landmarks. None in an empty index.
@@ -52,9 +53,9 @@ mod tests {
         assert_eq!(entries(None, 4, &deleted), [1, 1, 2, 3]);
     }
 
-    /// Two clusters without an edge from one to the other: whatever is asked, the closest are found, wherever the medoid lies.
+    /// Two clusters without an edge between them: the closest vectors are found from any medoid.
     #[test]
-    fn a_search_finds_what_no_edge_leads_to_from_the_medoid() {
+    fn search_finds_clusters_unreachable_from_the_medoid() {
         let (none, len) = (Deleted::default(), 2000);
         let place = |slot: u32| (slot % 2 * 1_000_000 + slot) as f32;
         let mut nodes = Whole::new(1, NodeCache::PerBatch);

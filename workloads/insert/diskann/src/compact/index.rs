@@ -41,7 +41,7 @@ struct Compact<'c, N> {
     log_records: u64,
     /// Inserts and deletes that are not committed.
     uncommitted: u64,
-    /// What other threads that search are to be told.
+    /// Changes to publish to searching threads.
     journal: Option<Journal>,
 }
 
@@ -87,7 +87,7 @@ impl<'c, N: Nodes + Replicated> Compact<'c, N> {
         Ok(index)
     }
 
-    /// Makes the memory what the file is.
+    /// Loads the state of the file.
     fn load(&mut self) -> Result<()> {
         let len = table::last_id(self.connection)?;
         let len = u32::try_from(len).map_err(|_| Error::Damaged(format!("invalid id {len}")))?;
@@ -122,7 +122,7 @@ impl<'c, N: Nodes + Replicated> Compact<'c, N> {
         Ok(())
     }
 
-    /// Walks towards `vector`; returns what was expanded.
+    /// Walks towards `vector`; returns the expanded nodes.
     fn walk_towards(&mut self, vector: &[f32], starts: &[u32]) -> Result<Vec<Candidate>> {
         let target = self.nodes.target(vector);
         let mut seen = std::mem::take(self.nodes.seen());
@@ -309,7 +309,7 @@ impl<'c, N: Nodes + Replicated> Compact<'c, N> {
         Ok(gone.len() as u64)
     }
 
-    /// Back to what is committed.
+    /// Rolls back to the committed state.
     fn roll_back(&mut self) -> Result<()> {
         sqlite::roll_back(self.connection);
         self.uncommitted = 0;

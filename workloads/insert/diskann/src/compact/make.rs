@@ -30,7 +30,7 @@ pub fn make(path: &Path, options: &Options, vectors: &[f32], distance: Distance)
     let batches = Options { factors, transaction_size: BATCH, fold_every: BATCH, memory_budget_kib: 0, ..*options };
     let mut index = open(&connection, &batches, distance, Crash::default())?;
     for vector in vectors.chunks_exact(options.dims) {
-        // Nobody asks for the phases of this.
+        // Phases are not reported here.
         index.insert(vector, &mut Phases::new())?;
     }
     index.finish()?;

@@ -1,24 +1,24 @@
-//! Our index: vectors, edges and what has just changed in tables of their own.
+//! Our index: vectors, edges and recent changes in separate tables.
 //!
 //! | table | a row is |
 //! |---|---|
 //! | `vector` | one vector, written once |
 //! | `edge` | the neighbours of one vector, as ids |
-//! | `log` | one insert: the edges of the new vector, and what it changed in the edges of others |
-//! | `deleted` | one vector that was deleted: of those that are still in the graph the other rows are there as well |
-//! | `setting` | a whole number that describes the index |
+//! | `log` | one insert: the edges of the new vector, and its changes to the edges of others |
+//! | `deleted` | one deleted vector; until consolidation its other rows remain |
+//! | `setting` | an integer property of the index |
 //!
-//! An insert adds a row to `vector` and one to `log`, both at the end of their tables, and commits: two or three pages instead of a
-//! hundred. Opening reads the edges and replays the log. When the log has so many records, the insert that finds it so writes
-//! all changed rows of `edge` in the order of their ids and empties the log, in its own transaction; so each row is written once for all
-//! the inserts that changed it. The graph that is walked lies in memory: a vector and at most 48 ids for each node, 700 bytes where
-//! the document's index has a block of 16 KiB. With a memory budget only a code of each vector does, one byte per coordinate, and the
-//! edges of as many nodes as fit; the rest stays on the disk.
+//! An insert appends a row to `vector` and one to `log` and commits: two or three pages instead of a hundred. Opening
+//! reads the edges and replays the log. When the log reaches its limit, an insert folds it: it writes all changed rows
+//! of `edge` in id order and empties the log, in its own transaction, so that each row is written once for all the
+//! inserts that changed it. The graph is in memory: a vector and at most 48 ids for each node, 700 bytes where the
+//! document's index has a block of 16 KiB. With a memory budget only a code of each vector is, one byte per coordinate,
+//! with a cache of edges; the rest stays on the disk.
 //!
-//! A walk begins at the vector closest to the mean and at landmarks from all over the index (`entries.rs`).
+//! A walk begins at the vector closest to the mean and at landmarks from the whole index (`entries.rs`).
 //!
-//! A deleted vector stays in the graph, for walks to pass by, until many wait there and are taken out at once (`deleted.rs`). Other
-//! threads search a copy of the graph that follows what is committed (`replica.rs`).
+//! A deleted vector stays in the graph for walks, until many are removed at once (`deleted.rs`). Other threads search a
+//! copy of the graph that follows the commits (`replica.rs`).
 
 mod bounded;
 mod codes;

@@ -1,6 +1,6 @@
-//! What a walk and an insert need of the nodes, wherever they lie, and the walk itself.
+//! Interface of nodes for walks and inserts, and the walk itself.
 //!
-//! A node is known by its slot: the vector with id 1 is in slot 0.
+//! A node is identified by its slot: the vector with id 1 is in slot 0.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::beam::Beam;
 use crate::distance::Meter;
 use crate::error::{Error, Result};
 
-/// What a walk needs of the nodes.
+/// Interface of nodes for a walk.
 pub(super) trait Walked {
     /// A vector that is searched, in the form that nodes are compared with.
     type Target;
@@ -27,7 +27,7 @@ pub(super) trait Walked {
     fn target(&self, vector: &[f32]) -> Self::Target;
     /// How far a node lies from a target. The node was [ensured](Self::ensure).
     fn squared_to(&self, slot: u32, target: &Self::Target, meter: &mut Meter) -> f32;
-    /// Asks for what a comparison with a node reads.
+    /// Prefetches the data for a comparison with a node.
     fn prefetch(&self, slot: u32);
     /// Makes sure that a node can be compared.
     fn ensure(&mut self, slot: u32, source: &Self::Source) -> Result<()>;
@@ -39,9 +39,9 @@ pub(super) trait Walked {
 pub(super) trait Nodes: Walked<Source = Connection> {
     /// Coordinates per vector.
     fn dims(&self) -> usize;
-    /// Makes the memory what the tables of `len` vectors are, without those that are gone. What the log says is not in it.
+    /// Loads the tables of `len` vectors without removed ones; the log is not replayed.
     fn load(&mut self, len: usize, deleted: &Deleted, connection: &Connection) -> Result<()>;
-    /// Forgets what is not kept from one insert or query to the next.
+    /// Clears data that must not be reused by the next insert or query.
     fn begin(&mut self) {}
 
     /// How far two nodes lie from each other. Both were [ensured](Walked::ensure).
@@ -53,11 +53,11 @@ pub(super) trait Nodes: Walked<Source = Connection> {
     /// Forgets the edges of a node that is gone.
     fn remove(&mut self, slot: u32);
 
-    /// Nodes whose edges are not what their rows say, in order.
+    /// Nodes with unwritten edges, in order.
     fn dirty(&self) -> Vec<u32>;
     /// The rows have all edges now.
     fn set_clean(&mut self);
-    /// Whether so many edges wait for their rows that they should be written now.
+    /// Whether unwritten edges should be folded now.
     fn is_crowded(&self) -> bool {
         false
     }
@@ -134,7 +134,7 @@ pub(super) fn slots(ids: &[u32], len: usize) -> Result<Vec<u32>> {
     ids.iter().map(slot).collect()
 }
 
-/// Walks from all of `starts` towards `target`; returns what was expanded, in that order. What was found is then in the beam.
+/// Walks from all `starts` towards `target`; returns the expanded nodes in order. The candidates are then in the beam.
 pub(super) fn walk<W: Walked>(
     nodes: &mut W,
     starts: &[u32],
@@ -149,7 +149,7 @@ pub(super) fn walk<W: Walked>(
     let mut expanded = Vec::new();
     let (mut next, mut fresh) = (starts.to_vec(), Vec::with_capacity(MOST_EDGES));
     loop {
-        // First all that are new, so that what is compared is on the way before the first is needed.
+        // Collects all new neighbours first, so that their data is prefetched before the first comparison.
         fresh.clear();
         for &node in &next {
             if seen.insert(node) {
@@ -167,7 +167,7 @@ pub(super) fn walk<W: Walked>(
     }
 }
 
-/// What is searched: from where, and with a list of how many.
+/// A search: target, starts and list size.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Question<'a> {
     pub(super) query: &'a [f32],
@@ -233,7 +233,7 @@ pub(super) fn connect_back<N: Nodes>(
     Ok(Change::Replace(node + 1, kept.iter().map(|slot| slot + 1).collect()))
 }
 
-/// Does what the row `id` of the log says about its node and others.
+/// Replays row `id` of the log.
 pub(super) fn replay<N: Nodes>(nodes: &mut N, id: i64, bytes: &[u8], connection: &Connection) -> Result<()> {
     let len = nodes.len();
     let record = Record::from_bytes(bytes).ok_or_else(|| Error::Damaged(format!("invalid record {id} of the log")))?;

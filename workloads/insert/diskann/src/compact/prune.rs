@@ -1,7 +1,7 @@
-//! Which neighbours a node keeps: the rule of the Vamana graph.
+//! Neighbour selection of the Vamana graph.
 //!
-//! From the closest candidate to the farthest: one is kept unless a neighbour that was kept already is much closer to it than the node
-//! is. What remains points in all directions, and a few edges are long.
+//! From the closest candidate to the farthest, each is selected unless an already selected neighbour is much closer to
+//! it than the node is. The remaining edges point in all directions, and a few are long.
 
 /// How much closer, on squared distances: the document's constant.
 const ALPHA: f32 = 1.4;
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_asked_for() {
+    fn no_more_vectors_than_requested() {
         assert_eq!(selected(&[[1.0, 0.0], [-1.1, 0.0], [0.0, 1.2]], 2), [0, 1]);
         assert!(selected(&[], 2).is_empty());
     }

@@ -1,12 +1,12 @@
-//! One insert as the log has it, little-endian:
+//! Log record of one insert, little-endian:
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! |---|---|
-//! | 2 | how many edges the new vector has |
+//! | 2 | number of edges of the new vector |
 //! | 4 each | their ids |
-//! | 2 | how many other vectors' edges change |
-//! | each: 4 | which vector |
-//! | 1 | 255: one edge more, to the new vector; otherwise how many edges it now has |
+//! | 2 | number of other vectors with changed edges |
+//! | each: 4 | the vector |
+//! | 1 | 255: one more edge, to the new vector; otherwise the new number of edges |
 //! | 4 each | their ids, unless it is one more |
 
 use bytemuck::cast_slice;
@@ -16,7 +16,7 @@ use bytemuck::cast_slice;
 pub struct Record {
     /// The ids that the new vector has edges to.
     pub forward: Vec<u32>,
-    /// What it changes in the edges of others.
+    /// Its changes to the edges of others.
     pub changes: Vec<Change>,
 }
 

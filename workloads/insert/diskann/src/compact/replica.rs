@@ -1,9 +1,9 @@
 //! A copy of the graph that other threads search while the index is written.
 //!
-//! The index belongs to one thread. Its copy follows what is committed: each commit leaves word of what it changed, and the next search
-//! takes that over before it walks, or the commit itself where nobody is searching. Inserts never wait for a search. A search sees
-//! all that was committed before it began, commit by commit and no commit in part, and nothing that was not. A copy is what a snapshot of
-//! the file would be, without its reads, and costs the memory of the graph once more, however many threads search it.
+//! The index belongs to one thread. Its copy follows the commits. Each commit publishes its changes, and the next
+//! search applies them before it walks, or the commit itself if no search is running. Inserts never wait for a search.
+//! A search sees all commits before its start, each completely, and no uncommitted change. The copy acts as a snapshot
+//! of the file without its reads, and needs the memory of the graph once more for any number of searching threads.
 
 use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard};
 
@@ -34,7 +34,7 @@ impl Replicated for Bounded {
     }
 }
 
-/// What a commit changed.
+/// Changes of a commit.
 #[derive(Debug)]
 struct Commit {
     number: u64,
@@ -80,21 +80,21 @@ struct Replica {
     news: Mutex<Vec<Commit>>,
 }
 
-/// Whoever panics while a lock is held leaves a graph that may be half of two.
-const POISONED: &str = "nobody panics with a graph in hand";
+/// A panic while a lock is held leaves an inconsistent graph.
+const POISONED: &str = "no thread panics while it holds the graph";
 
 impl Replica {
     fn news(&self) -> MutexGuard<'_, Vec<Commit>> {
         self.news.lock().expect(POISONED)
     }
 
-    /// Takes over what was committed. Only whoever may write takes news out, so that they stay in order.
+    /// Applies published commits. Only the lock holder takes commits, so that they stay in order.
     fn take_over(&self, graph: &mut Graph) {
         let news = std::mem::take(&mut *self.news());
         news.into_iter().for_each(|commit| graph.apply(commit));
     }
 
-    /// Leaves word of a commit. Waits for nobody.
+    /// Publishes a commit without waiting.
     fn publish(&self, commit: Commit) {
         self.news().push(commit);
         if let Ok(mut graph) = self.graph.try_write() {
@@ -112,11 +112,11 @@ impl Replica {
     }
 }
 
-/// What the transaction that is under way changes, for the copy.
+/// Changes of the current transaction, for the copy.
 #[derive(Debug)]
 pub(super) struct Journal {
     replica: Arc<Replica>,
-    /// Vectors of the copy, with what it was told of.
+    /// Number of vectors in the copy after all published commits.
     len: usize,
     /// Nodes that have other edges.
     pub(super) changed: Vec<u32>,
@@ -127,7 +127,7 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// Of an index whose copy is what is given.
+    /// Creates the journal of an index with the given initial copy.
     pub(super) fn new(nodes: Whole, deleted: Deleted, medoid: Option<u32>, commits: u64) -> Self {
         let len = nodes.len();
         let graph = RwLock::new(Graph { nodes, deleted, medoid, commits });
@@ -135,12 +135,12 @@ impl Journal {
         Self { replica, len, changed: Vec::new(), deleted: Vec::new(), gone: Vec::new() }
     }
 
-    /// Whoever searches the copy.
+    /// Returns a searcher of the copy.
     pub(super) fn searcher(&self, distance: Distance) -> Reader {
         Reader { replica: Arc::clone(&self.replica), seen: Seen::default(), meter: Meter::new(distance), commits: 0 }
     }
 
-    /// The transaction is committed; `nodes` and `medoid` are what it left.
+    /// The transaction is committed; `nodes` and `medoid` are the new state.
     pub(super) fn publish(&mut self, nodes: &Whole, medoid: Option<u32>, number: u64) {
         self.changed.sort_unstable();
         self.changed.dedup();
@@ -196,7 +196,7 @@ mod tests {
     use crate::index::NodeCache;
 
     #[test]
-    fn a_commit_waits_for_no_search_and_is_taken_over_by_the_next() {
+    fn commit_does_not_wait_for_searches_and_the_next_search_applies_it() {
         let mut nodes = Whole::new(1, NodeCache::PerBatch);
         nodes.append(&[1.0]);
         let mut journal = Journal::new(nodes.clone(), Deleted::default(), None, 0);
@@ -211,7 +211,7 @@ mod tests {
         commit(2);
         let waiting = replica.news().len();
         let searched = replica.graph();
-        assert_eq!((waiting, searched.commits), (0, 2), "nobody searched");
+        assert_eq!((waiting, searched.commits), (0, 2), "no search has run");
         commit(3);
         commit(4);
         assert_eq!((replica.news().len(), searched.commits, searched.nodes.len()), (2, 2, 2));

@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use super::SETTING;
 use crate::error::{Error, Result};
 
-/// What the setting `format` says.
+/// Value of the setting `format`.
 const FORMAT: i64 = 4;
 
 /// A table whose rows have a checksum.

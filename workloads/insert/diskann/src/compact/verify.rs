@@ -11,11 +11,11 @@ use crate::error::{Error, Result};
 use crate::findings::{Findings, Summary};
 use crate::index::NodeCache;
 
-/// Reads the whole index and says what is wrong with it.
+/// Reads the whole index and records inconsistencies.
 ///
 /// # Errors
 ///
-/// When a row does not have its checksum, or the index cannot be read at all.
+/// If a row's checksum is wrong, or the index cannot be read.
 pub fn verify(connection: &Connection, findings: &mut Findings) -> Result<Summary> {
     let dims = table::dims(connection)?;
     let len = table::last_id(connection)?;

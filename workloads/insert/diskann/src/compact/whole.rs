@@ -1,4 +1,4 @@
-//! All nodes in memory: each vector, and its edges in an array of their own.
+//! All nodes in memory: vectors, and edges in a separate array.
 
 use rusqlite::Connection;
 
@@ -80,7 +80,7 @@ impl Whole {
         &self.edges[slot * MOST_EDGES..][..usize::from(self.degrees[slot])]
     }
 
-    /// Gives a node edges, whatever its row has.
+    /// Sets a node's edges in memory, independent of its row.
     pub(super) fn fill_edges(&mut self, slot: u32, edges: &[u32]) {
         let slot = slot as usize;
         self.edges[slot * MOST_EDGES..][..edges.len()].copy_from_slice(edges);
@@ -221,7 +221,7 @@ impl Walked for Whole {
     }
 }
 
-/// Nodes that nobody changes meanwhile, and all of which are in memory.
+/// Immutable nodes, all of them in memory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Still<'a>(pub(super) &'a Whole);
 
@@ -375,7 +375,7 @@ mod tests {
                 vec![0],
             ),
             ("in circles", vec![vec![1], vec![2], vec![1]], vec![1, 2], None, vec![], vec![0]),
-            ("to the start, if to nobody else", vec![vec![1], vec![0]], vec![1], Some(4), vec![4], vec![0, 4]),
+            ("to the start, if to no other node", vec![vec![1], vec![0]], vec![1], Some(4), vec![4], vec![0, 4]),
             ("but not to itself", vec![vec![1], vec![0]], vec![1], Some(0), vec![], vec![0]),
         ] {
             let mut nodes = Whole::new(2, NodeCache::PerBatch);

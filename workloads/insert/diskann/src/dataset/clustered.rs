@@ -1,8 +1,9 @@
-//! Twenty clusters, each of them flat: a point is its cluster's centre, plus a combination of 24 directions of that cluster,
-//! plus a little noise. Embeddings of real things look more like this than like uniform noise: many coordinates, few degrees of freedom.
+//! Twenty flat clusters: a point is its cluster's centre plus a combination of 24 directions of that cluster plus a
+//! little noise. Embeddings of real objects resemble this more than uniform noise, because they have many coordinates
+//! and few degrees of freedom.
 //!
-//! In the [uneven](Shape::Uneven) shape some clusters are much larger than others, and some vectors much longer: what a real collection
-//! adds to clusters, and what is hard for an index whose distances depend on lengths.
+//! In the [uneven](Shape::Uneven) shape some clusters are much larger than others, and some vectors much longer. Real
+//! collections have this property, and it is difficult for an index whose distances depend on lengths.
 
 use crate::start::Draws;
 
@@ -74,7 +75,7 @@ pub fn vectors(seed: u64, shape: Shape, part: Part, dims: usize, first: usize, c
             Shape::Uneven => {
                 // The least of three: a share of 1 - (1 - x)^3 lies in the first x of the clusters.
                 let least = (0..3).map(|_| stream.unit()).fold(1.0, f32::min);
-                // Only what every machine rounds alike.
+                // Only operations with identical rounding on every machine.
                 let unit = stream.unit();
                 ((least * CLUSTERS as f32) as u64, 0.25 + 3.75 * unit * unit)
             }

@@ -35,7 +35,7 @@ assay_harness::choices!(Kind {
 });
 
 impl Kind {
-    /// What the vectors are that lie in the index before anything is inserted.
+    /// Distribution of the initial vectors of the index.
     #[must_use]
     pub fn base(self) -> Self {
         match self {
@@ -52,7 +52,7 @@ pub struct Data {
     pub dims: usize,
     /// Those that are in the index at the start, then those that are inserted.
     pub vectors: Vec<f32>,
-    /// Queries, from the distribution of what is inserted.
+    /// Queries, from the distribution of the inserted vectors.
     pub queries: Vec<f32>,
 }
 
@@ -76,7 +76,7 @@ impl Data {
             }
             Kind::Similar => {
                 let mut vectors = uniform::vectors(&mut Lcg::new(seed), dims, base);
-                // What is inserted, then what is asked for: one stream, so that both have one centre.
+                // Inserted vectors, then queries, from one stream, so that both have the same centre.
                 let mut around = similar::vectors(&mut Lcg::new(derived(SIMILAR_SEED)), dims, inserted + queries);
                 let queries = around.split_off(dims * inserted);
                 vectors.extend(around);
@@ -92,7 +92,7 @@ impl Data {
         self.vectors.len() / self.dims
     }
 
-    /// Whether there are none.
+    /// Whether the data set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.vectors.is_empty()

@@ -1,4 +1,4 @@
-//! Vectors around one centre: what a batch of inserts from one document or one photo album looks like.
+//! Vectors around one centre, as in a batch of inserts from one document or one photo album.
 
 use super::uniform::{Lcg, vectors as uniform};
 

@@ -21,7 +21,7 @@ pub(super) fn in_order(a: &[u8], b: &[u8]) -> u32 {
     total
 }
 
-/// With what every CPU of this architecture has.
+/// Uses the architecture's baseline only.
 pub(super) fn plain(a: &[u8], b: &[u8]) -> u32 {
     sum(a, b)
 }

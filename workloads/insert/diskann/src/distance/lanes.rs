@@ -1,7 +1,8 @@
-//! Sixty-four sums side by side, in plain code: what the vector instructions do, and bit for bit what they give.
+//! Sixty-four parallel sums in plain code, bit-identical to the vector instructions.
 //!
-//! One sum must wait for itself: an addition takes four cycles, and the next needs its outcome. Four vectors of the widest kind, of
-//! sixteen lanes each, have four additions under way. Each difference is squared and added in one step (fused), which rounds once.
+//! A single sum would stall, because an addition takes four cycles and the next one depends on it. Four vectors of
+//! sixteen lanes keep four additions in flight. Each difference is squared and added in one fused operation, which
+//! rounds once.
 
 /// Sums side by side: four times the lanes of the widest vector.
 pub(super) const LANES: usize = 64;
@@ -25,7 +26,7 @@ pub(super) fn squared(a: &[f32], b: &[f32]) -> f32 {
     sums[0]
 }
 
-/// What is left of a vector after the last whole step, with zeroes behind it: zeroes do not differ, and change no sum.
+/// Pads the remainder of a vector with zeroes, which do not change any sum.
 #[inline(always)]
 pub(super) fn padded(rest: &[f32]) -> [f32; LANES] {
     let mut padded = [0.0; LANES];

@@ -30,7 +30,7 @@ const KINDS: &[(&str, Kind)] = &[
     ("hnsw-rs", Kind::HnswRs),
 ];
 
-/// What an arm is.
+/// Parameters of an arm.
 #[derive(Debug, Clone)]
 pub struct Parameters {
     kind: Kind,
@@ -60,7 +60,7 @@ impl Parameters {
 /// An index, as far as an arm uses it.
 trait Served {
     fn insert(&mut self, vector: &[f32]) -> Result<(), Failure>;
-    /// Commits what is not yet, where there is something to commit to.
+    /// Commits pending changes, if the index supports it.
     fn commit(&mut self) -> Result<(), Failure> {
         Ok(())
     }
@@ -94,11 +94,11 @@ impl Served for super::hnsw::Peer {
     }
 }
 
-/// Builds the index and answers until `lines` end.
+/// Builds the index and answers until the end of `lines`.
 ///
 /// # Errors
 ///
-/// When a line is none of those that an arm knows, the index refuses, or a pipe is gone.
+/// If a line is invalid, the index fails, or a pipe is closed.
 pub fn serve(p: &Parameters, lines: impl BufRead, out: &mut impl Write) -> Result<(), Failure> {
     let given = data::read(&p.data)?;
     let size = given.sizes.size;

@@ -27,7 +27,7 @@ pub struct Sizes {
     pub k: usize,
 }
 
-/// What an arm reads.
+/// Input of an arm.
 #[derive(Debug, Clone)]
 pub struct Given {
     /// How many there are.
@@ -43,11 +43,11 @@ const VECTORS: &str = "vectors.f32";
 const QUERIES: &str = "queries.f32";
 const TRUTH: &str = "truth.u32";
 
-/// Writes `data`, of which the first `size` vectors are what an arm begins with, into `folder`.
+/// Writes `data` to `folder`; the first `size` vectors are the arm's initial ones.
 ///
 /// # Errors
 ///
-/// When the system refuses.
+/// If the system fails.
 pub fn write(folder: &Path, data: &Data, size: usize) -> Result<(), Failure> {
     let (dims, queries) = (data.dims, data.queries().count());
     let sizes = Sizes { dims, size, inserts: data.len() - size, queries, k: K };
@@ -59,11 +59,11 @@ pub fn write(folder: &Path, data: &Data, size: usize) -> Result<(), Failure> {
     Ok(fs::write(folder.join(SIZES), serde_json::to_vec(&sizes).map_err(Failure::error)?)?)
 }
 
-/// Reads what [`write`] wrote.
+/// Reads the files of [`write`].
 ///
 /// # Errors
 ///
-/// When it is not there, or its files are not as long as it says.
+/// If they are missing or have a wrong length.
 pub fn read(folder: &Path) -> Result<Given, Failure> {
     let file = |name: &str| {
         let path = folder.join(name);
@@ -107,7 +107,7 @@ mod tests {
     use crate::dataset::Kind;
 
     #[test]
-    fn what_is_written_reads_back_and_a_short_file_does_not() {
+    fn written_data_round_trips_and_a_truncated_file_is_rejected() {
         let folder = std::env::temp_dir().join(format!("insert-diskann-data-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let data = Data::generate(Kind::Uneven, 8, 42, 30, 10, 4);

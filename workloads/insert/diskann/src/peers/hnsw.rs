@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_finds_what_was_put_in() {
+    fn map_finds_inserted_entries() {
         let mut peer = Peer::new(100, 32);
         for i in 0..100_u8 {
             peer.insert(&[f32::from(i), 0.0]);

@@ -1,9 +1,9 @@
-//! `insert-diskann peer`: one trial of ours or of another vector index, which runs in a process of its own.
+//! `insert-diskann peer`: one trial of ours or of another vector index, which runs in a separate process.
 //!
-//! Every index begins with the same vectors, inserts the same next ones, one by one, and is asked the same queries. Ours writes to its file
-//! with `synchronous=normal`, each insert a transaction of its own unless told otherwise; the others are as [`PEERS`] says. Searching is
-//! measured at equal recall: each index has the smallest list that finds the wanted share of the true neighbours, and no time of a query
-//! where none does.
+//! Every index begins with the same vectors, inserts the same next ones sequentially, and gets the same queries. Ours
+//! writes to its file with `synchronous=normal` and one transaction per insert unless configured otherwise; [`PEERS`]
+//! lists the others' settings. Searches are measured at equal recall: each index uses the smallest list that reaches
+//! the wanted recall, and has no query time if none does.
 
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::{Path, PathBuf};
@@ -162,7 +162,7 @@ impl Arm {
         line.ok_or_else(|| Failure::error(format_args!("{} ended", self.name)))?.map_err(Failure::from)
     }
 
-    /// What it answers to a line: at least one number.
+    /// Sends a line and returns the answer, at least one number.
     fn ask(&mut self, line: &str) -> Result<Vec<f64>, Failure> {
         let gone = || Failure::error(format_args!("{} ended", self.name));
         let input = self.input.as_mut().ok_or_else(gone)?;
@@ -200,7 +200,7 @@ impl Drop for Folder {
 ///
 /// # Errors
 ///
-/// When the index cannot be started, says what none says, or ends.
+/// If the index cannot be started, gives an invalid answer, or exits.
 pub fn run(p: &Parameters) -> Result<Report, Failure> {
     let folder = Folder(std::env::temp_dir().join(format!("insert-diskann-peer-{}", std::process::id())));
     std::fs::create_dir_all(&folder.0)?;
@@ -239,7 +239,7 @@ pub fn run(p: &Parameters) -> Result<Report, Failure> {
             .value("searchRecall", Quantity::new(recall.value, Unit::ONE));
         break;
     }
-    // What all indexes of a comparison have in common: what they hold, and what they are asked.
+    // The digest covers the common inputs of all indexes: vectors and queries.
     let mut digest = Digest::new();
     for vector in data.vectors.chunks_exact(data.dims).chain(data.queries()) {
         digest.add(bytemuck::cast_slice(vector));
@@ -254,7 +254,7 @@ mod tests {
     use crate::peers::arm;
 
     #[test]
-    fn what_a_trial_is_told_of_an_index_reaches_its_process() {
+    fn index_options_reach_the_arms_process() {
         let flags = [
             "--insert-list=16",
             "--fold-every=2048",

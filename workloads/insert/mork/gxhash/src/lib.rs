@@ -1,12 +1,11 @@
-//! What the crate `pathmap` needs of `gxhash`, for any CPU.
+//! The subset of `gxhash` that the crate `pathmap` uses, for any CPU.
 //!
-//! `gxhash` is written with AES instructions and refuses to compile unless the compiler may use them everywhere in the
-//! program. The images of this project must run on any x86-64, so the workspace puts this crate in its place
-//! (`[patch.crates-io]` in `workloads/Cargo.toml`). `pathmap` hashes when it merkleizes, serialises or folds a trie with a
-//! memo; it does not when it inserts, joins or iterates, which is all that is done with it here. So the replacement
-//! changes no measured figure.
+//! `gxhash` uses AES instructions and does not compile unless they are enabled for the whole program. The images of
+//! this project must run on any x86-64, so that the workspace replaces it by this crate (`[patch.crates-io]` in
+//! `Cargo.toml`). `pathmap` hashes when it merkleizes, serialises or folds a trie with a memo, but not on insert, join
+//! and iteration, which are the only operations used here. The replacement therefore changes no measured figure.
 //!
-//! Merkleization takes two subtries with one 128-bit hash for equal. The hash is therefore a good one: XXH3.
+//! Merkleization treats two subtries with equal 128-bit hashes as equal. The hash is therefore a good one, XXH3.
 
 #![forbid(unsafe_code)]
 

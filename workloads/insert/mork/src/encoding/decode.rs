@@ -11,7 +11,7 @@ use crate::value::{Value, variable_name};
 pub struct Malformed {
     /// Where, in bytes.
     pub at: usize,
-    /// What was wrong there.
+    /// Description of the error.
     pub problem: &'static str,
 }
 
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_expression_say_where() {
+    fn decode_error_has_position() {
         for (path, at, problem) in [
             (&b""[..], 0, "the path ends within an expression"),
             (b"\x02\xc1a", 3, "the path ends within an expression"),

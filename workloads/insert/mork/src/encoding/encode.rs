@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_byte_form_says_why() {
+    fn unencodable_value_is_reported_with_the_reason() {
         let nested = |depth| (0..depth).fold(Value::Nil, |inner, _| Value::expression([inner]));
         let long = Value::expression(vec![Value::atom("x".repeat(63)); 63]);
         for (value, why) in [

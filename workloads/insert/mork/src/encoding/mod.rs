@@ -1,16 +1,16 @@
-//! The byte form: one path of a trie for each top-level expression.
+//! The byte form: one trie path per top-level expression.
 //!
-//! Every item begins with one byte that says what it is:
+//! Every item begins with a tag byte:
 //!
 //! | byte | item |
 //! |---|---|
 //! | `00aaaaaa` | an expression of `a` items (0 to 63), which follow |
 //! | `11ssssss` | a symbol of `s` bytes (1 to 63), which follow |
-//! | `11000000` | a variable that has not occurred before |
+//! | `11000000` | a new variable |
 //! | `10iiiiii` | the variable of De Bruijn level `i` again (0 to 63) |
 //!
-//! An item says how long it is before it ends, so no path is the beginning of another. Variables have no names:
-//! expressions that differ only in those are one path.
+//! Lengths precede contents, so that no path is a prefix of another. Variables have no names: expressions that differ
+//! only in those have the same path.
 
 mod decode;
 mod encode;
@@ -30,7 +30,7 @@ pub const MAX_ARITY: usize = 63;
 pub const MAX_SYMBOL: usize = 63;
 /// Variables of one top-level expression, at most.
 pub const MAX_VARIABLES: usize = 64;
-/// Bytes of a path, at most: what a branch of [`crate::store::Trie`] can point at.
+/// Maximum length of a path in bytes, the range of a branch in [`crate::store::Trie`].
 pub const MAX_PATH: usize = (1 << 14) - 1;
 /// Expressions within expressions, at most. All readers and writers are recursive; this keeps them on the stack.
 pub const MAX_DEPTH: usize = 512;
@@ -43,9 +43,9 @@ const SYMBOL: u8 = 0b1100_0000;
 /// A byte, read as a tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tag {
-    /// An expression of so many items.
+    /// An expression with this number of items.
     Arity(usize),
-    /// A symbol of so many bytes.
+    /// A symbol with this number of bytes.
     Symbol(usize),
     /// A variable that has not occurred before.
     NewVariable,
@@ -54,7 +54,7 @@ pub enum Tag {
 }
 
 impl Tag {
-    /// What a byte says; `None` for the quarter of all bytes that say nothing.
+    /// Decodes a tag; `None` for the unassigned quarter of all bytes.
     #[must_use]
     pub const fn of(byte: u8) -> Option<Self> {
         let low = (byte & 0b0011_1111) as usize;
@@ -87,7 +87,7 @@ pub enum Unencodable {
     Syntax {
         /// Where.
         at: usize,
-        /// What was wrong there.
+        /// Description of the error.
         problem: &'static str,
     },
 }

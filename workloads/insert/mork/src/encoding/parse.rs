@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_text_says_where() {
+    fn parse_error_has_position() {
         let syntax = |at, problem| Unencodable::Syntax { at, problem };
         for (text, why) in [
             ("(f (g)", syntax(6, "the text ends within an expression")),

@@ -1,8 +1,8 @@
-//! The original's environment: a `PathMap` behind a lock, of which each addition takes a copy, inserts into the copy,
-//! and puts it back.
+//! The original's environment: a `PathMap` behind a lock. Each addition takes a copy, inserts into the copy, and puts
+//! it back.
 //!
-//! Taking a copy costs next to nothing; inserting into it copies the nodes on the path, because the old root still
-//! shares them. In bulk, each fact becomes a map of its own, which is joined to those before; the lock is taken once.
+//! Taking a copy is cheap, but inserting into it copies the nodes on the path, because they are shared with the old
+//! root. In bulk mode each fact becomes a separate map that is joined to the sum; the lock is taken once.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +25,7 @@ use crate::value::Value;
 pub enum Route {
     /// By way of its text, which is parsed.
     Text,
-    /// As [`Text`](Self::Text), but the bytes of so many values are kept.
+    /// Like [`Text`](Self::Text), with a cache for the bytes of this number of values.
     CachedText(NonZeroUsize),
     /// Directly.
     Encoder,
@@ -111,7 +111,7 @@ impl Copying {
         Ok(())
     }
 
-    /// A map of its own for each fact, joined to those before.
+    /// Joins a separate map for each fact to the sum.
     fn join_fact(&mut self, fact: &Value, sum: &mut PathMap<()>, laps: &mut impl Laps) -> Result<(), Failure> {
         let mut own = PathMap::new();
         if self.route == Route::Encoder {

@@ -1,4 +1,4 @@
-//! What an environment has, in one form that does not depend on how it is kept.
+//! Contents of an environment, in a form independent of its implementation.
 
 use std::collections::BTreeMap;
 

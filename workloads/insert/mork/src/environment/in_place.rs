@@ -1,10 +1,10 @@
-//! Our environment: values are written as bytes into one buffer, and inserted in place.
+//! Our environment: values are encoded into one buffer and inserted in place.
 //!
-//! Nothing is kept about rules but the count at the end of a path. Which rules there are for a head and a number of
-//! arguments is a question about how paths begin, as others are.
+//! A rule is only stored as its path with a count. Rules for a head and a number of arguments are found by a prefix
+//! query.
 //!
-//! By several threads each writes its own share of the items. One by one they take turns at the lock for each insertion; in
-//! bulk each also sorts its share, and what they have written is inserted by one.
+//! With several threads each encodes its share of the items. One by one they contend for the lock on each insertion; in
+//! bulk mode each also sorts its share, and one thread inserts all of them.
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
@@ -189,7 +189,7 @@ impl<S: Paths> InPlace<S> {
         Self { symbols: Some(SymbolTable::default()), ..Self::default() }
     }
 
-    /// The default, filled by so many threads.
+    /// The default, filled by `threads` threads.
     #[must_use]
     pub fn by_threads(threads: NonZeroUsize) -> Self {
         Self { threads, ..Self::default() }
@@ -235,7 +235,7 @@ impl<S: Paths> InPlace<S> {
     }
 
     fn insert_written(&mut self, times: u32) -> Result<(), Full> {
-        // What one bulk needed is not kept for ever.
+        // Buffers of a bulk insertion are not retained permanently.
         let Written { buffer, mut spans } = std::mem::take(&mut self.written);
         lock(&self.store).insert_all(&buffer, &mut spans, times)
     }
@@ -253,7 +253,7 @@ impl<S: Paths> InPlace<S> {
                 })
             });
             let workers: Vec<_> = workers.collect();
-            workers.into_iter().map(|worker| worker.join().expect("a worker has no panics of its own")).collect()
+            workers.into_iter().map(|worker| worker.join().expect("workers do not panic")).collect()
         });
         self.written = Written::default();
         for part in parts {
@@ -411,7 +411,7 @@ mod tests {
             rule(Value::atom("ff"), Value::Nil),
         ];
         environment.add(&Items::Rules(rules), Insertion::Individual, &mut Untimed).unwrap();
-        // A fact that looks like a rule is none.
+        // A fact in the form of a rule is not a rule.
         let fact = rule(left(&[Value::Long(7)]), Value::Nil).expression();
         environment.add(&Items::Facts(vec![fact.clone()]), Insertion::Bulk, &mut Untimed).unwrap();
 

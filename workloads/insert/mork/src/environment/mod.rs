@@ -1,4 +1,4 @@
-//! What facts and rules are added to.
+//! Environments, to which facts and rules are added.
 
 mod copying;
 mod dump;
@@ -20,12 +20,12 @@ use crate::encoding::{Unencodable, encode, encode_rule};
 use crate::laps::Laps;
 use crate::value::Value;
 
-/// A rule: what is on its left is what is on its right.
+/// A rule that rewrites its left side to its right side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
-    /// What it applies to.
+    /// The pattern.
     pub left: Value,
-    /// What that becomes.
+    /// The replacement.
     pub right: Value,
 }
 
@@ -56,7 +56,7 @@ impl Items {
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are no items.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -104,7 +104,7 @@ pub enum Insertion {
 
 assay_harness::choices!(Insertion { "individual" => Individual, "bulk" => Bulk });
 
-/// An environment: takes items in, and shows in the end what it has.
+/// An environment: accepts items and finally dumps its contents.
 pub trait Environment {
     /// Adds items. After an error some may be in.
     ///
@@ -161,7 +161,7 @@ pub trait Environment {
     }
 }
 
-/// What a mutex guards, also after somebody panicked with it.
+/// Locks a mutex, ignoring poisoning.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

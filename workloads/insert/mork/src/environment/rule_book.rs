@@ -1,6 +1,5 @@
-//! What the original keeps about rules beside the facts: how often each was added (by its text), which there are for a
-//! head and a number of arguments, which apply to everything, and the heads' names for suggestions when one is
-//! misspelt.
+//! The original's data on rules besides the facts: the count of each by its text, the rules for a head and a number of
+//! arguments, the rules that apply to everything, and the heads' names for spelling suggestions.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -1,26 +1,24 @@
-//! A trie that branches on half bytes and skips what all its paths share (a "qp-trie", after Tony Finch), in two flat
-//! buffers.
+//! A path-compressed trie that branches on half bytes (a "qp-trie", after Tony Finch), in two flat buffers.
 //!
-//! A *twig* is one word. A branch says at which half byte its paths first differ, which of the 16 values occur there,
-//! and where its twigs lie: as many as values occur, side by side. A leaf says where its path lies in the other buffer.
-//! What the paths of a branch share is stored with the leaves only; so a look-up goes down comparing nothing, and
-//! compares once at the end.
+//! A *twig* is one word. A branch has the index of the first differing half byte of its paths, a bit set of the values
+//! that occur there, and the index of its twigs, one per value and adjacent. A leaf has the offset of its path in the
+//! other buffer. The common prefix of a branch is stored in its leaves only, so that a look-up descends without a
+//! comparison and compares once at the leaf.
 //!
 //! ```text
 //! branch  1 | half byte, 15 bits | values that occur, 16 bits | first twig, 32 bits
 //! leaf    0 | length, 23 bits    | offset, 40 bits
 //! ```
 //!
-//! Paths must be prefix-free, which encoded expressions are: then two paths always differ somewhere before either ends.
+//! Paths must be prefix-free, as encoded expressions are, so that two paths always differ before either ends.
 //!
-//! Blocks of twigs have room for 2, 4, 8 or 16, the next power of two above what they hold; a block that gets too small
-//! is copied into one twice as large, and kept for the next branch that needs its size. Nothing is allocated for one
-//! path alone, and dropping a trie is freeing two buffers.
+//! Blocks of twigs have a capacity of 2, 4, 8 or 16, the next power of two. A full block is copied into one twice as
+//! large and put on a free list of its size. There is no allocation per path, and dropping a trie frees two buffers.
 //!
-//! An insertion begins where the last one ended ("finger search"; Brown and Tarjan, "A Data Structure for Representing
-//! Sorted Lists", 1980): where a path first differs from the last one says which of the branches above that one are above
-//! this one, too. A path that differs where no branch has its value is then placed without a look at any other; only one
-//! that has company there goes further down. Facts in order thus read nothing but what the last one wrote.
+//! An insertion begins at the previous one's leaf ("finger search"; Brown and Tarjan, "A Data Structure for Representing
+//! Sorted Lists", 1980). The first difference to the previous path determines which of its branches are above the new
+//! path too. If no branch has the new value at this position, the path is placed without reading any other; otherwise
+//! the search descends. Sorted facts therefore read only data that the previous insertion wrote.
 
 mod bulk;
 mod half;
@@ -98,7 +96,7 @@ impl Trie {
         self.len
     }
 
-    /// Whether there is none.
+    /// Whether the trie is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -155,7 +153,7 @@ impl Trie {
         match branch {
             Some((place, branch)) => self.twigs[place] = self.widen(branch, value, leaf.into()).into(),
             None => {
-                // What is below shares all that the two paths share: a branch goes before it.
+                // Everything below shares the common prefix of the two paths, so that the new branch goes above it.
                 let place = self.trail.last().map_or(ROOT, |step| {
                     let branch = self.branch(*step);
                     branch.first() + branch.index(half(path, step.at))
@@ -198,7 +196,7 @@ impl Trie {
             let twigs = self.children(branch);
             twig = branch.index_of(half(prefix, branch.at())).map(|index| twigs[index]);
         }
-        // What is below shares everything up to its branch: one leaf decides for all.
+        // Everything below shares the path up to its branch, so that one leaf is sufficient for the comparison.
         let begins = |twig: &Twig| {
             let mut first = *twig;
             while let Some(branch) = first.branch() {
@@ -335,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_got_too_small_are_used_again() {
+    fn freed_blocks_are_reused() {
         let mut trie = Trie::default();
         // Sixteen paths under one branch leave a free block of each smaller size.
         for low in 0..16 {

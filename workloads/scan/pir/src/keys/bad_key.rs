@@ -1,4 +1,4 @@
-//! What is said of bytes that are not a key.
+//! Error for bytes that are not a key.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What a client sends to a server: a bit for every row, in few bytes.
+//! Keys, which a client sends to a server: a compact encoding of one bit per row.
 
 mod bad_key;
 pub mod dpf;
@@ -52,7 +52,7 @@ impl Keys {
         }
     }
 
-    /// Whether there are none.
+    /// Whether the number of keys is zero.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -1,4 +1,4 @@
-//! The key that the document's benchmark used. It is a mock: the server gets the row in clear.
+//! The key of the document's benchmark. It is a mock, because the server gets the row in clear text.
 //!
 //! A key is 25 bytes: a 16-byte secret, the wanted row as 8 bytes, and one correction byte. Its value for a row is
 //!
@@ -19,7 +19,7 @@
 //! next[i] = rotate_left(state[i] * 27 + state[i + 5] + state[i + 10], 3)      (indices mod 16, bytes wrapping)
 //! ```
 //!
-//! and gives its byte 0. [`ToyKey::value`] is that, word for word; it is what `loop` and `fused-naive` call for every row.
+//! and gives its byte 0. [`ToyKey::value`] implements exactly that; `loop` and `fused-naive` call it for every row.
 //!
 //! # The fast path
 //!
@@ -174,7 +174,7 @@ fn times27<S: Simd>(simd: S, x: S::Vector) -> S::Vector {
     simd.add(x3, simd.times8(x3))
 }
 
-/// What each round adds to `27 x[0]`: `x[1] + x[2]` before that round, the same for all 256 rows from `first` on.
+/// Addends of each round to `27 x[0]`: `x[1] + x[2]` before the round, identical for all 256 rows from `first` on.
 #[inline(always)]
 fn uniform_terms(secret: &[u8; 16], first: u64) -> [u8; ROUNDS] {
     /// How many of `x` byte 0 depends on.
@@ -227,7 +227,7 @@ mod tests {
         }
 
         #[test]
-        fn a_key_survives_the_wire(secret in prop::array::uniform16(any::<u8>()), target: u64, party in 0_usize..2) {
+        fn key_round_trips(secret in prop::array::uniform16(any::<u8>()), target: u64, party in 0_usize..2) {
             let key = ToyKey::pair(secret, target)[party];
             prop_assert_eq!(ToyKey::from_bytes(&key.to_bytes()), Ok(key));
         }

@@ -1,4 +1,4 @@
-//! What a scan gives: a sum of rows for every key.
+//! Result of a scan: a sum of rows per key.
 
 use std::slice;
 

@@ -22,7 +22,7 @@ impl RowBits for DpfKey {
     }
 }
 
-/// A bit that is one for every row: what is left of a scan when nothing has to be selected.
+/// Constant one bits, to measure a scan without the selection of rows.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EveryRow;
 

@@ -41,7 +41,8 @@ const SETS_BYTES: usize = 512;
 /// How far ahead a group that is alone asks for rows, in bytes.
 const AHEAD_ALONE: usize = 8 << 10;
 
-/// Bytes that the method loads from the first-level cache for a matrix of so many: for every group every row, and a sum for it.
+/// Bytes that the method loads from the first-level cache for a matrix of `matrix_bytes`: per group every row and a sum
+/// for it.
 #[must_use]
 pub fn bytes_loaded(matrix_bytes: u64, keys: usize) -> f64 {
     2.0 * matrix_bytes as f64 * keys.div_ceil(KEYS) as f64
@@ -121,7 +122,7 @@ struct Block<'a> {
     ahead: Ahead,
 }
 
-/// Which of the rows to come are asked for: a group's share of them, so many bytes further on.
+/// Prefetch schedule: a group's share of the rows at a distance in bytes.
 #[derive(Clone, Copy)]
 struct Ahead {
     bytes: usize,

@@ -1,22 +1,22 @@
 //! `fused-gfni`: one pass, as a product of bit matrices.
 //!
 //! For eight keys and eight rows the selection bits are an 8 x 8 matrix `S`, and a column of bytes of the eight rows is an 8 x 8 matrix
-//! `M`, one byte per row. What the eight keys gain in that column is the product `S M` over the field of two elements. GFNI has an
+//! `M`, one byte per row. The eight keys' sums of that column are the product `S M` over the field of two elements. GFNI has an
 //! instruction for eight such products at once (`vgf2p8affineqb`): 4,096 additions of a bit, where an XOR of vectors does 512.
 //!
 //! ```text
 //! for 64 rows, for column of 64 bytes
-//!     A[b][j] = the bytes of rows 8b .. 8b + 7, eight columns at a time, each as the matrix the instruction wants      b, j in 0..8
+//!     A[b][j] = the bytes of rows 8b .. 8b + 7, eight columns at a time, each in the matrix layout of the instruction      b, j in 0..8
 //!     for eight keys, three times at once
 //!         x[b] = their bits for rows 8b .. 8b + 7, one byte per key, the same for all columns
 //!         for j: sums[j] ^= A[0][j] x[0] ^ A[1][j] x[1] ^ ... ^ A[7][j] x[7]
 //! ```
 //!
-//! 1. A matrix byte goes through three shuffles and one product to become part of `A`, once for all keys; `A` is 4 KiB. That of the next
+//! 1. A matrix byte goes through three shuffles and one product to become part of `A`, once for all keys; `A` is 4 KiB. The one of the next
 //!    column is made in shares while this one is multiplied.
 //! 2. A key costs an eighth of a product per eight rows and 64 bytes: with 32 queries the whole scan takes little longer than reading
 //!    the rows once.
-//! 3. Sums are kept in the order in which the shuffles leave the columns, eight keys to a word, and are put right at the very end.
+//! 3. Sums stay in the order of the shuffled columns, eight keys per word, and are reordered once at the end.
 //!
 //! With few keys the shuffles do not pay.
 //!
@@ -56,7 +56,7 @@ const TRANSPOSE: i64 = 0x0102_0408_1020_4080;
 pub struct Gfni(());
 
 impl Gfni {
-    /// What it uses beyond the instructions of the `avx512` path.
+    /// CPU features beyond those of the `avx512` path.
     pub const FEATURES: &'static str = "gfni,avx512vbmi";
 
     /// The proof, where the CPU has the instructions and `isa` allows them.
@@ -66,11 +66,11 @@ impl Gfni {
         (matches!(isa, Isa::Avx512(_)) && there).then_some(Self(()))
     }
 
-    /// How many products per second `threads` threads can compute: their limit, whatever the products are for.
+    /// Products per second of `threads` threads, the limit of this method.
     ///
     /// # Panics
     ///
-    /// When there are no threads.
+    /// If `threads` is zero.
     #[must_use]
     pub fn product_rate(self, threads: usize) -> Limit {
         const PASSES: usize = 64;
@@ -101,8 +101,8 @@ impl Gfni {
     }
 }
 
-/// Products that the method computes for a matrix of so many bytes: every vector of it is transposed once, and multiplied once for every
-/// eight keys.
+/// Products that the method computes for a matrix of `matrix_bytes`: every vector is transposed once, and multiplied
+/// once per eight keys.
 #[must_use]
 pub fn products(matrix_bytes: u64, keys: usize) -> f64 {
     (matrix_bytes / COLUMN as u64) as f64 * (1 + keys.div_ceil(EIGHT)) as f64
@@ -112,7 +112,7 @@ pub fn products(matrix_bytes: u64, keys: usize) -> f64 {
 const ROUNDS: usize = 1 << 15;
 const STREAMS: usize = 16;
 
-/// Products and nothing else, as many at a time as hide what one takes.
+/// Only products, with enough in flight to hide their latency.
 #[target_feature(enable = "avx512f,gfni")]
 fn multiply() -> i64 {
     let matrix = black_box(_mm512_set1_epi64(TRANSPOSE));
@@ -208,7 +208,7 @@ struct Ahead {
 }
 
 impl Ahead {
-    /// Asks for what the time of a step is for, into the second-level cache.
+    /// Prefetches the step's share of the next rows into the second-level cache.
     #[inline(always)]
     fn ask(&self, step: usize) {
         for line in step * self.per_step..(step + 1) * self.per_step {
@@ -304,8 +304,9 @@ fn interleaved(rows: [__m512i; EIGHT]) -> [__m512i; EIGHT] {
     columns
 }
 
-/// What 64 rows add to the sums of `GROUPS` times eight keys in a column, while the lines of the steps from `first` on are asked for. A
-/// vector of `products` is loaded once for all groups, where a load for each product keeps products from their full rate.
+/// XORs the products of 64 rows into the sums of `GROUPS` times eight keys of a column, and prefetches the lines of the
+/// steps from `first` on. Each vector of `products` is loaded once for all groups, because one load per product would
+/// limit the product rate.
 #[expect(clippy::needless_range_loop, reason = "an index into three kinds of arrays")]
 #[inline]
 #[target_feature(enable = "avx512f,gfni")]

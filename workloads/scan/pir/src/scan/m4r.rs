@@ -40,7 +40,7 @@ const BLOCK_ROWS: usize = TABLES * ROWS_PER_TABLE;
 const TABLE_BYTES: usize = TABLES * SUMS * WIDEST_COLUMN;
 /// Bytes of a column, at most.
 const WIDEST_COLUMN: usize = 128;
-/// Bytes of the narrowest column, and what every row is a multiple of.
+/// Bytes of the narrowest column; rows are a multiple of it.
 const LINE: usize = 64;
 /// Bytes of a tile, whose blocks are gone over column by column; two of them fit into a second-level cache with room to spare.
 const TILE_BYTES: usize = 128 << 10;
@@ -68,8 +68,8 @@ pub fn scan(matrix: &Matrix, rows: Range<usize>, selection: &Selection, isa: Isa
     }
 }
 
-/// Bytes that the method loads from the first-level cache for a matrix of so many: every row once, and for every key the look-ups and the
-/// sum of every block.
+/// Bytes that the method loads from the first-level cache for a matrix of `matrix_bytes`: every row once, and per key
+/// the look-ups and sum of every block.
 #[must_use]
 pub fn bytes_loaded(matrix_bytes: u64, keys: usize) -> f64 {
     matrix_bytes as f64 * (1.0 + (keys * (TABLES + 1)) as f64 / BLOCK_ROWS as f64)
@@ -131,7 +131,7 @@ impl Kernel for ScanBlocks<'_> {
 }
 
 impl ScanBlocks<'_> {
-    /// One block, one column of `VECTORS` vectors. The rows so many blocks ahead are asked for.
+    /// One block of one column of `VECTORS` vectors. Rows are prefetched at a distance in blocks.
     #[inline(always)]
     fn add<S: Simd, const VECTORS: usize>(
         &mut self,

@@ -1,6 +1,6 @@
-//! Five ways to answer a batch of queries from one matrix.
+//! Strategies to answer a batch of queries from one matrix.
 //!
-//! Every query has three keys, and every key an answer: the XOR of the rows whose bit is one.
+//! Every query has three keys, and every key an answer, the XOR of the rows whose bit is one.
 //!
 //! | strategy | reads the matrix | bits | XOR |
 //! |---|---|---|---|
@@ -10,8 +10,8 @@
 //! | [`m4r`], `fused-m4r` | once | all keys expanded beforehand | looked up four rows at a time; few keys by [`by_pattern`] or [`tiled`] |
 //! | `gfni`, `fused-gfni` | once | all keys expanded beforehand | eight rows and eight keys at a time, as a product of bit matrices |
 //!
-//! `loop` is the baseline that the document measured; `fused-naive` is the prototype that its plan led to; the others are what the
-//! machine can do. All are checked against [`reference`](mod@reference).
+//! `loop` is the baseline measured by the document, and `fused-naive` its planned prototype; the others are optimised
+//! for the hardware. All are tested against [`reference`](mod@reference).
 
 mod answers;
 mod bits;
@@ -78,7 +78,7 @@ impl Strategy {
     }
 }
 
-/// How, with what, and with how many threads a batch is answered. A plan can only be made where it can be carried out.
+/// Strategy, instruction set and number of threads for a batch. A plan can only be created if the CPU supports it.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
     strategy: Strategy,
@@ -100,7 +100,7 @@ impl Plan {
     ///
     /// When there are no threads.
     pub fn new(strategy: Strategy, isa: Isa, threads: usize) -> Result<Self, Failure> {
-        assert!(threads > 0, "somebody has to do the work");
+        assert!(threads > 0, "at least one thread is required");
         #[cfg(target_arch = "x86_64")]
         let (gfni, has_gfni) = (gfni::Gfni::detect(isa), gfni::Gfni::detect(isa).is_some());
         #[cfg(not(target_arch = "x86_64"))]
@@ -145,8 +145,8 @@ impl Plan {
         self.cpu.isa
     }
 
-    /// How rows of so many bytes are added up for so many keys: with few of them, what makes many fast does not pay, and a batch of one
-    /// query shall not be slower for being a batch.
+    /// The method for a number of keys and a row size. Methods for many keys do not pay off for few, and a batch of one
+    /// query must not be slower than a single query.
     #[must_use]
     pub fn method(&self, keys: usize, row_size: usize) -> Method {
         match self.strategy {
@@ -161,7 +161,7 @@ impl Plan {
         }
     }
 
-    /// With which instructions rows are added up: `loop` and `fused-naive` are what the compiler makes of plain code.
+    /// Instruction set of the XORs; `loop` and `fused-naive` are plain code compiled for the baseline.
     #[must_use]
     pub fn scan_isa(&self) -> Isa {
         if self.strategy.evaluates_in_scan() { Isa::Portable(Portable) } else { self.cpu.isa }
@@ -173,7 +173,7 @@ impl Plan {
         self.prg
     }
 
-    /// Who has rows of so many bytes ready that so many keys read in order; nobody where they are read in another order.
+    /// The prefetcher for a number of keys and a row size; None if rows are not read in order.
     #[must_use]
     pub fn prefetch(&self, keys: usize, row_size: usize) -> Option<InOrder> {
         let in_order = match self.method(keys, row_size) {
@@ -192,7 +192,7 @@ impl Plan {
         self.gfni
     }
 
-    /// The same by another strategy that needs no instructions of its own.
+    /// The plan with strategy `loop`, which needs no special instructions.
     pub(crate) fn by_loop(self) -> Self {
         Self { strategy: Strategy::Loop, ..self }
     }
@@ -267,8 +267,8 @@ pub fn scan(matrix: &Matrix, bits: Bits<'_>, plan: Plan, phases: &mut Phases) ->
             scan_row_by_row(matrix, keys, plan, &mut answers, phases);
             Scanned { answers, selection: None }
         }
-        // One row's bit of a distributed point function costs a walk down its tree. Nobody would do that for every row, so here
-        // the strategies that ask row by row ask expanded bits.
+        // A single bit of a distributed point function costs a walk down its tree. A real server would expand it, so
+        // that strategies that work row by row use expanded bits here.
         Bits::Keys(keys) => {
             let selection = phases.time(MASK_GENERATION, || expand(keys, matrix.rows(), plan));
             scan_expanded(matrix, &selection, plan, &mut answers, phases);
@@ -356,7 +356,7 @@ pub fn expand_alone(keys: &Keys, plan: Plan, selection: &mut Selection, phases: 
     phases.time(MASK_GENERATION, || expand_into(keys, plan, selection));
 }
 
-/// Runs `work` on ranges of rows, one per thread, each with sums of its own, and adds those up.
+/// Runs `work` on one range of rows per thread, each with separate sums, and adds the sums.
 fn over_rows(matrix: &Matrix, threads: usize, answers: &mut Answers, work: impl Fn(Range<usize>, &mut Answers) + Sync) {
     if threads == 1 {
         return work(0..matrix.rows(), answers);
@@ -368,7 +368,7 @@ fn over_rows(matrix: &Matrix, threads: usize, answers: &mut Answers, work: impl 
     }
 }
 
-/// Runs `work` on every item at the same time: the first one here, the others in threads of their own.
+/// Runs `work` on all items concurrently: the first on this thread, the others on new threads.
 fn in_threads<T: Send>(items: impl Iterator<Item = T>, work: impl Fn(T) + Sync) {
     let work = &work;
     std::thread::scope(|scope| {

@@ -8,8 +8,8 @@
 //!             for key in query: sum[key][block] ^= block & masks[key]     no branch
 //! ```
 //!
-//! This is the baseline, so it is neither helped nor hindered: plain safe code, built with the same flags as everything else, and
-//! what the compiler makes of it for the baseline of the architecture.
+//! This is the baseline and deliberately not optimised: plain safe code, built with the same flags as everything else, and
+//! compiled for the baseline of the architecture.
 
 use std::hint::black_box;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! What every strategy is checked against: slow, and obviously right.
+//! Reference implementation for all strategies, slow and simple.
 
 use crate::matrix::Matrix;
 

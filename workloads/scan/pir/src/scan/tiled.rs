@@ -25,7 +25,7 @@ const TILE_BYTES: usize = 128 << 10;
 /// Bytes of a tile for a group that is alone: nothing of it is read again, and two of them fit into a first-level cache.
 const TILE_BYTES_ALONE: usize = 16 << 10;
 
-/// Keys of a group and vectors of a column where vectors are as wide as a line and masks have registers of their own.
+/// Keys per group and vectors per column on CPUs with line-wide vectors and mask registers.
 const WIDE: (usize, usize) = (6, 4);
 
 /// How far ahead a group that is alone asks for rows, in bytes, where it reads them whole.
@@ -34,8 +34,8 @@ const AHEAD_ALONE: usize = 8 << 10;
 /// Turns after which a group that never asks for rows would.
 pub(super) const NEVER: usize = usize::MAX;
 
-/// Reports whether rows of so many bytes are read whole, by one group for all keys, at one instruction for a vector and key: in the order
-/// of memory, and nothing is faster.
+/// Reports whether rows of this size are read completely by one group for all keys, with one instruction per vector and
+/// key. Memory is then read in order, and no method is faster.
 #[must_use]
 pub fn reads_in_order(isa: Isa, keys: usize, row_size: usize) -> bool {
     let (vector, _) = vectors(isa);
@@ -51,7 +51,7 @@ pub fn scan(matrix: &Matrix, rows: Range<usize>, selection: &Selection, cpu: Cpu
     }
 }
 
-/// The rows of one part of the matrix, or of what another strategy left over of it.
+/// The rows of one part of the matrix, or the remainder of another strategy.
 pub(super) struct ScanPart<'a> {
     /// The rows. Here they may start anywhere.
     pub(super) part: Part<'a>,
@@ -106,7 +106,7 @@ struct Tile<'a> {
 }
 
 impl Tile<'_> {
-    /// All keys: groups of `KEYS`, and what is left in smaller ones.
+    /// Processes all keys in groups of `KEYS`, and the remainder in smaller groups.
     #[inline(always)]
     fn add_groups<S: Simd, const KEYS: usize, const VECTORS: usize>(self, simd: S, answers: &mut [u8]) {
         let keys = self.selection.keys();
@@ -127,7 +127,7 @@ impl Tile<'_> {
         }
     }
 
-    /// A group of keys: columns of `VECTORS` vectors, and what is left of a row in narrower ones.
+    /// Processes a group of keys in columns of `VECTORS` vectors, and the remainder of a row in narrower ones.
     #[inline(always)]
     fn add_columns<S: Simd, const KEYS: usize, const VECTORS: usize>(
         self,

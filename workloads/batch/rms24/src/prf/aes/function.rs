@@ -276,7 +276,7 @@ mod tests {
         }
     }
 
-    /// The definition of what a path computes for a search or an expansion, value by value.
+    /// Reference for a path's search and expansion, value by value.
     #[test]
     fn every_path_searches_and_expands_as_single_calls_do() {
         let secret = Secret::from_seed(4);

@@ -1,10 +1,10 @@
-//! What the inputs are made of, and how outputs are cut into values.
+//! Layout of inputs and outputs.
 
 pub(super) const SELECT: u64 = 1;
 pub(super) const OFFSET: u64 = 2;
 /// Select values per call.
 pub(super) const SELECTS: u32 = 4;
-/// What is added to an input to get to the next block of the database.
+/// Increment of an input for the next block of the database.
 pub(super) const NEXT_BLOCK: u64 = 1 << 32;
 
 /// How an output is cut into offsets.
@@ -17,7 +17,7 @@ pub enum Lanes {
 }
 
 impl Lanes {
-    /// What blocks of this size take.
+    /// Layout for blocks of this size.
     #[must_use]
     pub fn of(block_size: u32) -> Self {
         if block_size.is_power_of_two() && block_size <= 1 << 16 { Self::Eight } else { Self::Four }
@@ -33,7 +33,7 @@ impl Lanes {
     }
 }
 
-/// What the bits of a lane mean.
+/// Interpretation of a lane's bits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Offsets {
     pub(super) block_size: u32,
@@ -103,7 +103,7 @@ pub struct Matcher(pub(super) Wanted);
 /// The bits of lanes that mean a certain offset.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Wanted {
-    /// Of lanes of 16 bits: those that count, and what they are.
+    /// Lanes of 16 bits: relevant bits and their values.
     Bits { mask: u16, bits: u16 },
     /// Of lanes of 32 bits: the first value that multiplication maps to the offset, and how far it is from there to the last.
     Range { first: u32, reach: u32 },

@@ -2,7 +2,7 @@
 
 use crate::geometry::Place;
 
-/// The bits of a byte that are set, the lowest first; what follows the last of them means nothing.
+/// Positions of a byte's set bits, in ascending order; entries after the last one are undefined.
 static POSITIONS: [[u8; 8]; 256] = positions();
 /// Places are written eight at a time, and as whole numbers, which compilers turn into whole registers.
 const AT_A_TIME: usize = 8;
@@ -68,7 +68,7 @@ pub(super) const AT_MOST: usize = 64 + AT_A_TIME;
 /// A list of blocks that is written word by word.
 pub(super) struct List<'a> {
     words: &'a [u64],
-    /// What is XORed to a word: all bits, if the blocks are those whose bits are not set.
+    /// XORed to each word: all ones if the listed blocks are those with cleared bits.
     flip: u64,
     /// The block of the next word's lowest bit, and how many there are.
     first: u32,
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_blocks_are_those_of_the_bits() {
+    fn listed_blocks_match_the_bits() {
         for blocks in [1_u32, 7, 8, 63, 64, 65, 130, 200] {
             let words = [0x0123_4567_89ab_cdef, u64::MAX, 0, 0xf0f0_0000_ffff_0001];
             let is_set = |block: &u32| words[*block as usize / 64] >> (block % 64) & 1 == 1;

@@ -10,7 +10,7 @@
 //!
 //! Sixteen bits make an unbiased offset only if the block size is a power of two. For other sizes an offset comes from 32 bits, by
 //! multiplication: it is off uniform by a factor of at most 1 ± block size / 2^32, 10^-5 for the document's blocks. The bias is the same
-//! for every offset that a server sees, whatever the wanted entry is.
+//! for every offset that a server sees, independent of the wanted entry.
 
 mod function;
 mod layout;

@@ -16,23 +16,23 @@ pub struct Node<H> {
     pub id: u64,
     /// Its contents.
     pub block: Block,
-    /// What the store needs to write it back.
+    /// Data that the store needs to write it back.
     pub handle: H,
 }
 
 /// Where blocks lie.
 pub trait Store {
-    /// What is needed to write a node back.
+    /// Data needed to write a node back.
     type Handle;
 
     /// The sizes of its blocks.
     fn layout(&self) -> Layout;
 
-    /// Takes a node out to read it, and to write it if that is said. Nobody takes a node that is out already.
+    /// Checks a node out for reading, or for writing if `to_write`. A node must not be checked out twice.
     ///
     /// # Errors
     ///
-    /// When it is not there, or not a block.
+    /// If it does not exist or is not a block.
     fn open(&mut self, id: u64, to_write: bool) -> Result<Node<Self::Handle>>;
 
     /// Makes a node. It must be [written](Self::write) before it is closed.

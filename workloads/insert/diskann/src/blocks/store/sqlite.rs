@@ -16,7 +16,7 @@ use crate::index::NodeCache;
 pub struct Sqlite<'c> {
     connection: &'c Connection,
     layout: Layout,
-    /// What stays in memory from one insert to the next. A node that is out is not in here.
+    /// Cache across inserts; checked-out nodes are not in it.
     cache: Option<HashMap<u64, Block>>,
     reads: u64,
     hits: u64,
@@ -49,7 +49,7 @@ impl<'c> Sqlite<'c> {
         self.cache.as_ref().map_or(0, |cache| (cache.len() * node) as u64)
     }
 
-    /// Forgets what is in memory, e.g. because the file was rolled back to an earlier state.
+    /// Clears the cache, e.g. after a rollback of the file.
     pub fn forget(&mut self) {
         if let Some(cache) = &mut self.cache {
             cache.clear();

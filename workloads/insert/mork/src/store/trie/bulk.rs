@@ -53,7 +53,7 @@ impl Trie {
 
     fn build<'a>(&mut self, sorted: impl Iterator<Item = &'a [u8]>, bytes: usize, times: u32) -> Result<(), Full> {
         self.paths.reserve(bytes);
-        // The root's place; what is there is known when everything else is.
+        // Placeholder for the root, which is known last.
         self.twigs.push(Twig::EMPTY);
         let mut open: Vec<Open> = Vec::new();
         let mut twigs: Vec<Twig> = Vec::new();
@@ -107,7 +107,8 @@ impl Trie {
     }
 }
 
-/// Sorts spans by their paths: by the eight bytes behind what all have in common, which mostly decide, then by the rest.
+/// Sorts spans by their paths: by the eight bytes after the common prefix, which are usually sufficient, then by the
+/// rest.
 fn sort(buffer: &[u8], spans: &mut [Span]) {
     let path = |span: Span| &buffer[span.0 as usize..span.1 as usize];
     let Some(first) = spans.first().copied() else { return };
@@ -120,8 +121,8 @@ fn sort(buffer: &[u8], spans: &mut [Span]) {
         u64::from_be_bytes(word)
     };
     let mut keyed: Vec<(u64, Span)> = spans.iter().map(|span| (key(*span), *span)).collect();
-    // A shorter path that ends within the eight bytes has zeros there; the whole paths then decide.
-    // The stable sort merges what several threads have each sorted.
+    // A path that ends within the eight bytes is padded with zeros; ties are resolved by the whole paths. The stable
+    // sort merges the presorted shares of several threads.
     keyed.sort_by(|(a, x), (b, y)| a.cmp(b).then_with(|| path(*x)[shared..].cmp(&path(*y)[shared..])));
     spans.iter_mut().zip(keyed).for_each(|(span, (_, sorted))| *span = sorted);
 }
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bulk_of_nothing_is_nothing() {
+    fn empty_bulk_gives_an_empty_trie() {
         let mut trie = Trie::default();
         trie.insert_all(&[], &mut [], 1).unwrap();
         assert!(trie.is_empty() && trie.with_prefix(b"").next().is_none());

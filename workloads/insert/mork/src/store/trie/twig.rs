@@ -22,7 +22,7 @@ pub(super) struct Branch(u64);
 pub(super) struct Leaf(u64);
 
 impl Twig {
-    /// What fills the unused end of a block.
+    /// Fills the unused end of a block.
     pub(super) const EMPTY: Self = Self(0);
 
     #[inline]
@@ -30,7 +30,7 @@ impl Twig {
         (self.0 & BRANCH != 0).then_some(Branch(self.0))
     }
 
-    /// The leaf that this is; only for what is no branch.
+    /// Interprets the twig as a leaf; only valid if it is not a branch.
     #[inline]
     pub(super) fn leaf(self) -> Leaf {
         debug_assert!(self.branch().is_none());
@@ -118,7 +118,7 @@ impl Branch {
 }
 
 impl Leaf {
-    /// `None` if the place is beyond what a leaf can say.
+    /// `None` if the offset is out of range.
     #[inline]
     pub(super) fn new(offset: usize, length: usize) -> Option<Self> {
         assert!(length <= crate::encoding::MAX_PATH, "a path of {length} bytes");

@@ -67,7 +67,7 @@ pub struct DpfKey {
 /// Parts of a last node, at most: each covers a group of rows.
 const PARTS: usize = 8;
 
-/// What a tree for some number of rows looks like.
+/// Shape of a tree for a number of rows.
 #[derive(Debug, Clone, Copy)]
 struct Shape {
     /// Groups of rows.
@@ -105,7 +105,7 @@ impl Shape {
     }
 }
 
-/// What a part's blocks are grown from, in place of its node.
+/// The seed of a part's blocks, used in place of its node.
 fn part_of(node: u128, part: usize) -> u128 {
     node ^ (part as u128) << 1
 }
@@ -267,7 +267,7 @@ impl Expansion<'_> {
             let Some(words) = self.words.get_mut(start..end) else { return };
             let needed = words.len().div_ceil(GROUP_WORDS);
             let nodes: [Node; STRETCH] = std::array::from_fn(|i| node(part_of(block(nodes[i]), part)));
-            // Whole vectors go where they belong; what would reach beyond the last word takes a detour.
+            // Whole vectors are written directly; a partial last one uses a buffer.
             let (blocks, _) = words.as_chunks_mut::<2>();
             if blocks.len() == 2 * needed && needed.is_multiple_of(Prg::NODES_TOUCHED / 2) {
                 self.prg.grow(&nodes, needed, *correction, blocks);
@@ -280,7 +280,7 @@ impl Expansion<'_> {
     }
 }
 
-/// The generator, as this CPU can compute it. The variants with instructions of their own can only be made where those are.
+/// The generator's implementation. Variants with special instructions exist only on CPUs that have them.
 #[derive(Debug, Clone, Copy)]
 pub enum Prg {
     /// The `aes` crate, which brings its own detection.
@@ -382,7 +382,7 @@ impl Prg {
     #[must_use]
     pub fn instructions(self) -> &'static str {
         match self {
-            // What the crate finds for a block at a time.
+            // The crate's choice for single blocks.
             Self::Portable => "aes-ni",
             #[cfg(target_arch = "x86_64")]
             wide => wide.name(),
@@ -452,7 +452,7 @@ mod tests {
         }
 
         #[test]
-        fn a_key_survives_the_wire(seeds: [u128; 2], rows in 1_usize..100_000, target: prop::sample::Index) {
+        fn key_round_trips(seeds: [u128; 2], rows in 1_usize..100_000, target: prop::sample::Index) {
             for key in DpfKey::pair(seeds, target.index(rows), rows) {
                 let bytes = key.to_bytes();
                 prop_assert_eq!(bytes.len(), DpfKey::bytes(rows));
@@ -487,7 +487,7 @@ mod tests {
                     Ok(prg) => assert_eq!(prg.name(), name),
                     Err(error) => {
                         assert!(Prg::available().iter().all(|prg| prg.name() != name));
-                        let text = format!("--aes: this CPU does not have {name}; it has portable");
+                        let text = format!("--aes: this CPU does not support {name}; supported are portable");
                         assert!(error.to_string().starts_with(&text), "{error}");
                     }
                 }

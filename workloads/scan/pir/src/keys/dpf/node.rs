@@ -1,4 +1,4 @@
-//! What all ways to compute the generator share: its keys, and what a node is.
+//! Definitions shared by all implementations of the generator: keys and nodes.
 
 /// The two fixed keys of the generator. Any two different ones do; these are the first digits of pi and of e.
 pub(super) const FIXED_KEYS: [[u8; 16]; 2] = [
@@ -9,7 +9,7 @@ pub(super) const FIXED_KEYS: [[u8; 16]; 2] = [
 /// The bit of a node that is its control bit.
 pub(super) const CONTROL: u128 = 1;
 
-/// What is added to the left and the right child of a node whose control bit is set.
+/// Corrections of the left and the right child of a node whose control bit is set.
 pub(super) type Correction = [u128; 2];
 
 /// A node as two words of selection bits, the lower first: the last level is the bits and can be written where they belong.

@@ -1,5 +1,5 @@
-//! The generators with VAES, written once for vectors of any width: what differs is the names of the instructions, which the module of a
-//! width imports under those that are used here.
+//! VAES generators, written once for all vector widths. Only the names of the instructions differ, and the module of a
+//! width imports them under common names.
 
 /// Makes the generator of a width, of which `$features` are needed and `$lanes` nodes fill a vector.
 macro_rules! generator {

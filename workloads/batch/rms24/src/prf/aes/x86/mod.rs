@@ -1,6 +1,6 @@
-//! AES with the CPU's own instructions, in registers of three widths.
+//! AES with the CPU's instructions, in registers of three widths.
 //!
-//! What is done with it is written once ([`work`]) over the operations of a register ([`wide`]), and compiled once for each width.
+//! The algorithms are written once ([`work`]) over the register operations ([`wide`]) and compiled for each width.
 
 mod aes_ni;
 mod native;

@@ -11,7 +11,7 @@ pub(in crate::prf::aes) trait Wide: Copy {
     const BLOCKS: usize;
     /// A register.
     type Vector: Copy;
-    /// Which lanes of 32 bits were near in what was looked at so far.
+    /// Near 32-bit lanes of the values examined so far.
     type Near32: Copy;
     /// Which lanes of 16 bits were.
     type Near16: Copy;
@@ -50,7 +50,7 @@ pub(in crate::prf::aes) trait Wide: Copy {
     /// The last round.
     fn last_round(self, vector: Self::Vector, key: Self::Vector) -> Self::Vector;
 
-    /// The vector itself. Registers that need it have the compiler compute in the order of the program what passes here.
+    /// Returns the vector unchanged. Implementations may use it as a barrier against reordering by the compiler.
     #[inline(always)]
     fn in_order(self, vector: Self::Vector) -> Self::Vector {
         vector
@@ -101,7 +101,7 @@ pub(in crate::prf::aes) trait Wide: Copy {
 
 /// Work for registers of any width. Implementations of [`run`](Self::run) must be `#[inline(always)]`, as everything they call.
 pub(in crate::prf::aes) trait Work {
-    /// What it computes.
+    /// The result type.
     type Output;
 
     /// Computes it.

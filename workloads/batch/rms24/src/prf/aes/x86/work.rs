@@ -213,7 +213,7 @@ impl Work for Matches<'_> {
     }
 }
 
-/// Writes what `bits` says of every output, of `lanes` lanes each.
+/// Writes the bits of every output, with `lanes` lanes each.
 #[inline(always)]
 fn write_bits<W: Wide>(
     wide: W,
@@ -253,7 +253,8 @@ pub(in crate::prf::aes) struct Expand<'a> {
 impl Work for Expand<'_> {
     type Output = usize;
 
-    /// While offsets are computed, which keeps one unit busy, others list blocks: what was written is still in the nearest cache then.
+    /// Offset computation uses one execution unit; other blocks are listed meanwhile, while their bits are in the
+    /// first-level cache.
     #[inline(always)]
     fn run<W: Wide>(self, wide: W) -> usize {
         let Self { group, lane, offsets, words, blocks, places, .. } = self;
@@ -263,7 +264,7 @@ impl Work for Expand<'_> {
         let mut others = self.others.map(|places| (List::new(words, true, blocks), places));
         let mut done = 0;
         while list.add_word(&[], places) {
-            // Not those that were written last: what is read as it is being written has to wait.
+            // Excludes the latest writes, because a read of data in the store buffer stalls.
             while done + step + AT_MOST <= list.count {
                 offsets_in(wide, &keys, group, lane, offsets, &mut places[done..done + step]);
                 done += step;

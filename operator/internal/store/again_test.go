@@ -1,0 +1,249 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"assay.dev/assay/operator/internal/store/storetest"
+)
+
+// ownTime is a clock that waiting sets forward.
+func ownTime(again *Again) *Again {
+	var mutex sync.Mutex
+	now := time.Date(2026, 11, 25, 8, 0, 0, 0, time.UTC)
+	again.Now = func() time.Time {
+		mutex.Lock()
+		defer mutex.Unlock()
+		return now
+	}
+	again.Wait = func(ctx context.Context, pause time.Duration) error {
+		mutex.Lock()
+		defer mutex.Unlock()
+		now = now.Add(pause)
+		return ctx.Err()
+	}
+	if again.Pause == nil {
+		again.Pause = patiently
+	}
+	again.Log = func(string) {}
+	return again
+}
+
+func TestAnErrorOfTheStoreEitherPassesOrSomebodyHasToMendIt(t *testing.T) {
+	cases := map[string]struct {
+		err  error
+		want Outlook
+	}{
+		"nothing is wrong":                        {nil, Final},
+		"there is no such object":                 {fmt.Errorf("read x: %w", ErrNotFound), Final},
+		"there is an object":                      {ErrExists, Final},
+		"an object is too large":                  {tooLarge("x", 2, 1), Final},
+		"an archive is read only":                 {archive{}.readOnly("x"), Final},
+		"a file may not be read":                  {fs.ErrPermission, Final},
+		"whoever asked has left":                  {diagnose("read", context.Canceled, false), Final},
+		"the bucket is gone":                      {ErrNoBucket, Lasting},
+		"the store is away, and nobody knows why": {ErrUnreachable, Passing},
+	}
+	for _, cause := range []Cause{CauseName, CauseRefused, CauseTimeout, CauseFull, CauseServer, CauseOther} {
+		cases[string(cause)] = struct {
+			err  error
+			want Outlook
+		}{fmt.Errorf("wrapped: %w", &Fault{Cause: cause}), Passing}
+	}
+	for cause := range remedies {
+		if _, there := cases[string(cause)]; !there {
+			cases[string(cause)] = struct {
+				err  error
+				want Outlook
+			}{fmt.Errorf("wrapped: %w", &Fault{Cause: cause}), Lasting}
+		}
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := OutlookOf(tc.err); got != tc.want {
+				t.Errorf("%v is %d, want %d", tc.err, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestAnOperationIsTriedForAsLongAsThereIsHope(t *testing.T) {
+	away, wrong := &Fault{Cause: CauseServer}, &Fault{Cause: CauseSecretKey}
+	cases := map[string]struct {
+		// errs are what the operation fails with, one after the other; the last one stays.
+		errs []error
+		away time.Duration
+		ends error
+		// least and most are the time that it takes.
+		least, most time.Duration
+	}{
+		"it works at once":                              {[]error{nil}, 0, nil, 0, 0},
+		"an answer is not asked for again":              {[]error{ErrNotFound}, 0, ErrNotFound, 0, 0},
+		"it works at the third try":                     {[]error{away, away, nil}, 0, nil, time.Second, 2 * time.Second},
+		"a store that stays away is given up":           {[]error{away}, 10 * time.Minute, away, 9 * time.Minute, 10 * time.Minute},
+		"a wrong key is given up":                       {[]error{wrong}, 0, wrong, 2 * time.Minute, 3 * time.Minute},
+		"a wrong key is given up sooner than the store": {[]error{wrong}, 10 * time.Minute, wrong, 2 * time.Minute, 3 * time.Minute},
+		"a key that comes right":                        {[]error{wrong, wrong, away, nil}, 0, nil, time.Second, 5 * time.Second},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			again := ownTime(&Again{Away: tc.away})
+			began, tries := again.Now(), 0
+			err := again.Do(t.Context(), "write x", func() error {
+				tries++
+				return tc.errs[min(tries, len(tc.errs))-1]
+			})
+			if took := again.Now().Sub(began); !errors.Is(err, tc.ends) || took < tc.least || took > tc.most {
+				t.Errorf("%v after %s and %d tries, want %v after %s to %s", err, took, tries, tc.ends, tc.least, tc.most)
+			}
+		})
+	}
+}
+
+// Readers are many at once: a key that is wrong for all of them is not waited for by one after the other.
+func TestAStoreThatRefusesIsGivenUpOnce(t *testing.T) {
+	again := ownTime(&Again{})
+	refuse := func() error { return &Fault{Cause: CauseDenied} }
+	_ = again.Do(t.Context(), "write x", refuse)
+	began := again.Now()
+	if err := again.Do(t.Context(), "write y", refuse); CauseOf(err) != CauseDenied || again.Now().Sub(began) > patiently(100) {
+		t.Errorf("%v after %s", err, again.Now().Sub(began))
+	}
+	if err := again.Do(t.Context(), "write y", func() error { return nil }); err != nil {
+		t.Error(err)
+	}
+	began = again.Now()
+	if _ = again.Do(t.Context(), "write z", refuse); again.Now().Sub(began) < time.Minute {
+		t.Error("a store that served meanwhile gets no new time")
+	}
+}
+
+func TestPausesGrow(t *testing.T) {
+	if first, last := patiently(1), patiently(1000); first != 500*time.Millisecond || last != 15*time.Second {
+		t.Errorf("pauses from %s to %s", first, last)
+	}
+}
+
+func TestWhoLeavesDoesNotWait(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	again := NewAgain(0, nil)
+	again.Log = func(string) { cancel() }
+	if err := again.Do(ctx, "write x", func() error { return ErrUnreachable }); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A store that fails for minutes, again and again, costs who reads or writes time and nothing else.
+func TestAPatientStoreReadsAndWritesThroughOutages(t *testing.T) {
+	fake, endpoint := storetest.StartS3(t)
+	store, err := Open(t.Context(), storetest.URL(endpoint, storetest.Bucket, "runs/x"), fakeOptions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{}
+	for i := range 20 {
+		key := fmt.Sprintf("attempts/%02d.json", i)
+		want[key] = strings.Repeat("x", i)
+		if err := store.Create(t.Context(), key, []byte(want[key])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Each pause sets the clock forward.
+	again := ownTime(&Again{Away: 24 * time.Hour, Pause: func(int) time.Duration { return 3 * time.Minute }})
+	requests, until := 0, again.Now()
+	fake.Mutex.Lock()
+	fake.Refuse = func(*http.Request) (int, string) {
+		if again.Now().Before(until) {
+			return http.StatusServiceUnavailable, "ServiceUnavailable"
+		}
+		if requests++; requests%12 == 1 {
+			until = again.Now().Add(4 * time.Minute)
+		}
+		return 0, ""
+	}
+	fake.Mutex.Unlock()
+
+	patient := Patient(store, again)
+	got := map[string]string{}
+	keys, err := patient.List(t.Context(), "attempts/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range keys {
+		data, err := patient.Get(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[key] = string(data)
+	}
+	if !maps.Equal(want, got) {
+		t.Error("what was read through outages differs")
+	}
+	data := []byte("judged")
+	if err := patient.Replace(t.Context(), "analysis/000/analysis.json", data); err != nil {
+		t.Fatal(err)
+	}
+	if err := patient.Update(t.Context(), "analysis/001/analysis.json", func([]byte) ([]byte, error) { return data, nil }); err != nil {
+		t.Fatal(err)
+	}
+	if err := patient.Create(t.Context(), "started/x", data); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"analysis/000/analysis.json", "analysis/001/analysis.json", "started/x"} {
+		if got, err := patient.Get(t.Context(), key); err != nil || string(got) != string(data) {
+			t.Errorf("%s holds %q, %v", key, got, err)
+		}
+	}
+}
+
+// A store that stays away is an error at last, and says how long it was waited for.
+func TestAPatientStoreGivesUp(t *testing.T) {
+	fake, endpoint := storetest.StartS3(t)
+	fake.Refuse = func(*http.Request) (int, string) { return http.StatusServiceUnavailable, "ServiceUnavailable" }
+	store, err := Open(t.Context(), storetest.URL(endpoint, storetest.Bucket, "runs/x"), fakeOptions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := ownTime(&Again{Away: 10 * time.Minute, Pause: func(int) time.Duration { return 4 * time.Minute }})
+	_, err = Patient(store, again).List(t.Context(), "attempts/")
+	if CauseOf(err) != CauseServer || !strings.Contains(err.Error(), "tried 3 times in 8m0s") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// losesAnswers writes, and says once that it could not.
+type losesAnswers struct {
+	Store
+	lost bool
+}
+
+func (l *losesAnswers) Create(ctx context.Context, key string, data []byte) error {
+	err := l.Store.Create(ctx, key, data)
+	if !l.lost {
+		l.lost = true
+		return ErrUnreachable
+	}
+	return err
+}
+
+func TestAnObjectWhoseAnswerWasLostIsCreatedOnce(t *testing.T) {
+	folder, err := OpenFolder(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	patient := Patient(&losesAnswers{Store: folder}, ownTime(&Again{Away: time.Minute}))
+	if err := patient.Create(t.Context(), "x", []byte("one")); err != nil {
+		t.Errorf("its own write is refused: %v", err)
+	}
+	if err := patient.Create(t.Context(), "x", []byte("one")); !errors.Is(err, ErrExists) {
+		t.Errorf("an object that was there is created: %v", err)
+	}
+}

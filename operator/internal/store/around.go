@@ -1,0 +1,42 @@
+package store
+
+import "context"
+
+// around is a store whose operations are done in a way of its own, such as within some time or again until they work. Do is given what an
+// operation is in words; a listing is one operation for each of its pages.
+type around struct {
+	Store
+	do func(ctx context.Context, what string, operation func(context.Context) error) error
+}
+
+func (a around) Get(ctx context.Context, key string) (data []byte, err error) {
+	err = a.do(ctx, "read "+key, func(ctx context.Context) error {
+		data, err = a.Store.Get(ctx, key)
+		return err
+	})
+	return data, err
+}
+
+func (a around) Create(ctx context.Context, key string, data []byte) error {
+	return a.do(ctx, "write "+key, func(ctx context.Context) error { return a.Store.Create(ctx, key, data) })
+}
+
+func (a around) Replace(ctx context.Context, key string, data []byte) error {
+	return a.do(ctx, "write "+key, func(ctx context.Context) error { return a.Store.Replace(ctx, key, data) })
+}
+
+func (a around) Update(ctx context.Context, key string, change func(old []byte) ([]byte, error)) error {
+	return a.do(ctx, "update "+key, func(ctx context.Context) error { return a.Store.Update(ctx, key, change) })
+}
+
+func (a around) List(ctx context.Context, prefix string) ([]string, error) {
+	return ListAfter(ctx, a, prefix, "")
+}
+
+func (a around) Page(ctx context.Context, prefix, after string) (keys []string, more bool, err error) {
+	err = a.do(ctx, "list "+prefix, func(ctx context.Context) error {
+		keys, more, err = a.Store.Page(ctx, prefix, after)
+		return err
+	})
+	return keys, more, err
+}

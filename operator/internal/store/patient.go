@@ -1,0 +1,52 @@
+package store
+
+import "context"
+
+// Patient is a store whose operations are tried again. What was written by a try whose answer was lost is found by the next one: an object
+// that is created is then there with the same content, and no error.
+func Patient(store Store, again *Again) Store {
+	out := patient{around{store, func(ctx context.Context, what string, operation func(context.Context) error) error {
+		return again.Do(ctx, what, func() error { return operation(ctx) })
+	}}}
+	if versioned, ok := store.(Versioned); ok {
+		return patientVersions{out, versioned}
+	}
+	return out
+}
+
+type patient struct{ around }
+
+func (p patient) Create(ctx context.Context, key string, data []byte) error {
+	tries := 0
+	return p.do(ctx, "write "+key, func(ctx context.Context) error {
+		if tries++; tries > 1 {
+			return EnsureCreated(ctx, p.Store, key, data)
+		}
+		return p.Store.Create(ctx, key, data)
+	})
+}
+
+func (p patient) Check(ctx context.Context) error {
+	return p.do(ctx, "look for the bucket", p.Store.Check)
+}
+
+type patientVersions struct {
+	patient
+	versioned Versioned
+}
+
+func (p patientVersions) Firsts(ctx context.Context, prefix string) (firsts map[string]string, err error) {
+	err = p.do(ctx, "list versions of "+prefix, func(ctx context.Context) error {
+		firsts, err = p.versioned.Firsts(ctx, prefix)
+		return err
+	})
+	return firsts, err
+}
+
+func (p patientVersions) GetVersion(ctx context.Context, key, version string) (data []byte, err error) {
+	err = p.do(ctx, "read "+key, func(ctx context.Context) error {
+		data, err = p.versioned.GetVersion(ctx, key, version)
+		return err
+	})
+	return data, err
+}

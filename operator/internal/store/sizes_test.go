@@ -1,0 +1,60 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"assay.dev/assay/operator/internal/store/storetest"
+)
+
+// A namespace that could not be summed up would count as what it held before.
+func TestHoweverMuchThereIsItIsSummedUp(t *testing.T) {
+	fake, endpoint := storetest.StartS3(t)
+	fake.Refuse = func(r *http.Request) (int, string) {
+		if r.URL.Query().Has("versions") {
+			return http.StatusNotImplemented, "NotImplemented"
+		}
+		return 0, ""
+	}
+	const objects, timeout = 600, 50 * time.Millisecond
+	for i := range objects {
+		fake.Objects[fmt.Sprintf("runs/a/r/u/attempts/%06d", i)] = []byte("0123456789")
+	}
+	options := fakeOptions
+	options.Timeout = timeout
+	store, err := Open(t.Context(), storetest.URL(endpoint, storetest.Bucket, ""), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// All of its pages together take longer than nothing may come.
+	fake.Delay = 8 * time.Millisecond
+	began := time.Now()
+	sizes, err := store.(Sizer).Sizes(t.Context(), "runs/a/")
+	if want := (Sizes{objects, 10 * objects}); err != nil || sizes != want {
+		t.Errorf("%+v, %v; want %+v", sizes, err, want)
+	}
+	if took := time.Since(began); took < listings*timeout {
+		t.Errorf("it took %s, which shows nothing", took)
+	}
+}
+
+func TestAListingInWhichNothingComesIsGivenUp(t *testing.T) {
+	ctx, came, end := beginListing(t.Context(), 20*time.Millisecond)
+	defer end()
+	came()
+	<-ctx.Done()
+	if err := overdue(ctx, ctx.Err()); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("it is given up with %v", err)
+	}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	ctx, _, end = beginListing(stopped, time.Hour)
+	defer end()
+	if err := overdue(ctx, ctx.Err()); !errors.Is(err, context.Canceled) {
+		t.Errorf("one that nobody wants ends with %v", err)
+	}
+}

@@ -1,0 +1,177 @@
+//! Adapters accept arbitrary bytes without a panic, and read back exactly the figures that a tool writes.
+
+use std::fs;
+use std::path::Path;
+
+use assay_adapters::{Source, convert};
+use assay_schema::result::Reading;
+use assay_schema::wave::{Format, MetricSource, Output};
+use proptest::prelude::*;
+
+const FORMATS: [(Format, &str); 16] = [
+    (Format::GoBench, "go-1.26.8.txt"),
+    (Format::GoBench, "go-1.26.8.json"),
+    (Format::Criterion, "criterion-0.8.2-bencher.txt"),
+    (Format::GoogleBenchmark, "google-benchmark-1.7.1.json"),
+    (Format::Hyperfine, "hyperfine-1.20.0.json"),
+    (Format::K6, "k6-1.8.1-summary-export.json"),
+    (Format::Csv, "table.csv"),
+    (Format::Jmh, "jmh-1.37.json"),
+    (Format::Jmh, "jmh-1.37-sample-time.json"),
+    (Format::BenchmarkDotNet, "benchmarkdotnet-documented.json"),
+    (Format::Fio, "fio-3.33-two-jobs.json"),
+    (Format::Wrk, "wrk-4.1.0-socket-errors.txt"),
+    (Format::Sysbench, "sysbench-1.0.20-memory.txt"),
+    (Format::Sysbench, "sysbench-1.0.20-fileio.txt"),
+    (Format::Divan, "divan-0.1.21.txt"),
+    (Format::Catch2, "catch2-2.13.10.xml"),
+];
+
+/// A format, its fixture, a benchmark and a field in it, and the field's unit.
+type Whole = (Format, &'static str, Option<&'static str>, Option<&'static str>, &'static str);
+
+/// Outputs with a detectable end, each with a figure of its last lines.
+const WHOLE: [Whole; 8] = [
+    (Format::Jmh, "jmh-1.37.json", Some("example.Sorting.sort:numbers=4000"), Some("gc.time"), "s"),
+    (Format::BenchmarkDotNet, "benchmarkdotnet-documented.json", Some("Example.Lookups.Set(Count: 1000)"), None, "s"),
+    (Format::Fio, "fio-3.33-two-jobs.json", Some("b"), Some("clat_ns.mean"), "s"),
+    (Format::Wrk, "wrk-4.1.0-script.txt", None, Some("Transfer/sec"), "By/s"),
+    (Format::Sysbench, "sysbench-1.0.20-cpu.txt", None, Some("execution time stddev"), "s"),
+    (Format::Divan, "divan-0.1.21-one.txt", None, Some("mean alloc bytes"), "By"),
+    (Format::Divan, "divan-0.1.21.txt", Some("collect"), None, "s"),
+    (Format::Catch2, "catch2-2.13.10.xml", Some("std::stable_sort <1000>"), Some("high standard deviation"), "s"),
+];
+
+fn fixture(name: &str) -> Vec<u8> {
+    fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name)).expect("a fixture")
+}
+
+fn output(format: Format, benchmark: Option<&str>, field: Option<&str>, unit: &str) -> Output {
+    let metric = MetricSource {
+        name: "figure".into(),
+        unit: unit.into(),
+        benchmark: benchmark.map(str::to_owned),
+        field: field.map(str::to_owned),
+        field_unit: None,
+    };
+    Output { format, path: None, metrics: Some(vec![metric]) }
+}
+
+/// Reads any input. Only a result that violates the schema or an empty error message fails.
+fn any_answer(format: Format, name: &str, bytes: Vec<u8>) {
+    let sources = [Source { name: name.into(), bytes }];
+    for (benchmark, field) in
+        [(None, None), (Some("a=1"), Some("mean")), (Some("BenchmarkJoin/way=plus"), Some("p(95)"))]
+    {
+        for unit in ["s", "By", "rows/s"] {
+            match convert(&output(format, benchmark, field, unit), &sources) {
+                Ok(result) => {
+                    let written = serde_json::to_vec(&result).expect("JSON");
+                    assert_eq!(assay_schema::read(&written), Ok(result), "a result by the schema");
+                }
+                Err(fault) => assert!(fault.to_string().len() > 10, "{fault}"),
+            }
+        }
+    }
+}
+
+/// Writes one figure in the tool's format and reads it back.
+fn through(format: Format, text: String, benchmark: Option<&str>, field: Option<&str>, unit: &str) -> f64 {
+    let sources = [Source { name: "standard output".into(), bytes: text.into_bytes() }];
+    let result = convert(&output(format, benchmark, field, unit), &sources).expect("a good output");
+    match &result.metrics["figure"].reading {
+        Reading::Value(value) => *value,
+        Reading::Samples(samples) => samples[0],
+        Reading::Histogram(_) => panic!("no adapter makes a histogram"),
+    }
+}
+
+fn figure() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        -1e12..1e12f64,
+        proptest::num::f64::POSITIVE | proptest::num::f64::NORMAL,
+        (0u64..1 << 53).prop_map(|whole| whole as f64),
+    ]
+    .prop_map(|figure| if figure.is_finite() { figure } else { 0.5 })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn arbitrary_bytes_do_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400), folder in any::<bool>()) {
+        for &format in Format::ALL {
+            any_answer(format, if folder { "a/new/sample.json" } else { "standard output" }, bytes.clone());
+        }
+    }
+
+    #[test]
+    fn mutated_outputs_do_not_panic(which in 0..FORMATS.len(), at in any::<prop::sample::Index>(),
+                                       cut in any::<bool>(), byte in any::<u8>()) {
+        let (format, name) = FORMATS[which];
+        let mut bytes = fixture(name);
+        let at = at.index(bytes.len());
+        if cut { bytes.truncate(at) } else { bytes[at] = byte }
+        any_answer(format, "standard output", bytes);
+    }
+
+    /// A truncated output is rejected or reads like the complete one. No figure is read as a prefix of itself.
+    #[test]
+    fn truncated_outputs_are_rejected_or_read_alike(which in 0..WHOLE.len(), at in any::<prop::sample::Index>()) {
+        let (format, name, benchmark, field, unit) = WHOLE[which];
+        let whole = fixture(name);
+        let read = |bytes: &[u8]| {
+            let sources = [Source { name: "standard output".into(), bytes: bytes.to_vec() }];
+            convert(&output(format, benchmark, field, unit), &sources).map(|result| result.metrics)
+        };
+        let expected = read(&whole).expect("a good output");
+        if let Ok(metrics) = read(&whole[..at.index(whole.len())]) {
+            prop_assert_eq!(metrics, expected);
+        }
+    }
+
+    #[test]
+    fn figures_round_trip(figure in figure()) {
+        let go = format!("BenchmarkX-2 \t 100\t {figure:?} ns/op\t {figure:?} rows\n");
+        prop_assert_eq!(through(Format::GoBench, go.clone(), None, Some("rows"), "rows"), figure);
+        prop_assert_eq!(through(Format::GoBench, go, None, None, "s"), figure / 1e9);
+        let json = serde_json::to_string(&figure).expect("a number");
+        let hyperfine = format!(r#"{{"results": [{{"command": "x", "times": [{json}]}}]}}"#);
+        prop_assert_eq!(through(Format::Hyperfine, hyperfine, None, None, "s"), figure);
+        let google = format!(r#"{{"benchmarks": [{{"name": "x", "real_time": {json}, "time_unit": "us"}}]}}"#);
+        prop_assert_eq!(through(Format::GoogleBenchmark, google, None, None, "s"), figure / 1e6);
+        let pytest = format!(r#"{{"benchmarks": [{{"name": "x", "stats": {{"data": [{json}]}}}}]}}"#);
+        prop_assert_eq!(through(Format::PytestBenchmark, pytest, None, None, "s"), figure);
+        let k6 = format!(r#"{{"metrics": {{"http_req_duration": {{"med": {json}}}}}}}"#);
+        prop_assert_eq!(through(Format::K6, k6, None, Some("med"), "s"), figure / 1e3);
+        let jmh = |unit: &str| {
+            let metric = format!(r#"{{"scoreUnit": "{unit}", "rawData": [[{json}]]}}"#);
+            format!(r#"[{{"benchmark": "x", "mode": "avgt", "primaryMetric": {metric}}}]"#)
+        };
+        prop_assert_eq!(through(Format::Jmh, jmh("us/op"), None, None, "s"), figure / 1e6);
+        prop_assert_eq!(through(Format::Jmh, jmh("ops/s"), None, None, "sorts/s"), figure);
+        let dotnet = format!(r#"{{"Benchmarks": [{{"FullName": "x", "Statistics": {{"OriginalValues": [{json}]}}}}]}}"#);
+        prop_assert_eq!(through(Format::BenchmarkDotNet, dotnet, None, None, "s"), figure / 1e9);
+        let fio = format!(r#"{{"jobs": [{{"jobname": "x", "read": {{"total_ios": 1, "lat_ns": {{"mean": {json}}}}}}}]}}"#);
+        prop_assert_eq!(through(Format::Fio, fio, None, Some("lat_ns.mean"), "s"), figure / 1e9);
+        // wrk does not print exponents.
+        let wrk = format!(
+            "Running 1s test @ u\n  1 requests in 1.00s, 1.00B read\nRequests/sec: {figure}\nTransfer/sec: 1.00B\n"
+        );
+        prop_assert_eq!(through(Format::Wrk, wrk, None, None, "1/s"), figure);
+        let sysbench = format!(
+            "Threads started!\nLatency (ms):\n  avg: {figure:?}\nThreads fairness:\n  execution time (avg/stddev): 1.0/0.0\n"
+        );
+        prop_assert_eq!(through(Format::Sysbench, sysbench, None, Some("avg"), "s"), figure / 1e3);
+        let divan = format!(
+            "p     fastest │ slowest │ median │ mean │ samples │ iters\n╰─ x  1 ns │ 1 ns │ {figure:?} ns │ 1 ns │ 1 │ 1\n\n"
+        );
+        prop_assert_eq!(through(Format::Divan, divan, None, None, "s"), figure / 1e9);
+        let catch2 = format!(
+            r#"<Catch><BenchmarkResults name="x"><mean value="{figure:?}" ci="0.95"/></BenchmarkResults></Catch>"#
+        );
+        prop_assert_eq!(through(Format::Catch2, catch2, None, None, "s"), figure / 1e9);
+        let csv = format!("a,b\n{figure:?},1\n");
+        prop_assert_eq!(through(Format::Csv, csv, None, Some("a"), "s"), figure);
+    }
+}

@@ -1,0 +1,323 @@
+//! Launches one process, waits for its exit and cleans up its descendants.
+//!
+//! While the process runs the runner sleeps in a single `poll`. Output, exit, timeout and signals wake it; it never
+//! polls on a timer.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::{Context, Result, ensure};
+use rustix::process::{Pid, Signal};
+
+use crate::capture::{Capture, Keep};
+use crate::cpus::CpuSet;
+use crate::ended::{Ended, How, STDOUT_LIMIT};
+use crate::exec::Program;
+use crate::inherited::Inherited;
+use crate::log::log;
+use crate::process::{self, Prepared, SWEEP_TIME, Started, cannot_start, has_ended};
+use crate::roles::{Company, Service, Start};
+use crate::signals::Signals;
+use crate::stop::Stop;
+use crate::usage::{self, Exit, Reap, Reaped};
+
+/// Maximum amount of standard error in an attempt.
+const STDERR_LIMIT: usize = 16 << 10;
+/// Time for the pipes to close after all known processes have exited.
+const DRAIN_TIME: Duration = Duration::from_millis(500);
+
+/// Parameters of a launch.
+#[derive(Debug)]
+pub(crate) struct Launch<'a> {
+    /// The program to execute, which may differ from the name in its arguments.
+    pub(crate) program: &'a str,
+    pub(crate) argv: &'a [String],
+    /// The complete environment.
+    pub(crate) env: &'a BTreeMap<String, String>,
+    /// If set, standard output is the result; otherwise it is captured with standard error.
+    pub(crate) stdout_is_result: bool,
+    /// Working directory; absent: the runner's.
+    pub(crate) folder: Option<&'a Path>,
+    pub(crate) timeout: Duration,
+    /// CPU affinity; absent: all CPUs of the block.
+    pub(crate) cpus: Option<&'a CpuSet>,
+    /// Services that must be ready before it starts and are stopped after it.
+    pub(crate) services: &'a [Service<'a>],
+}
+
+/// Launches one process at a time.
+pub(crate) struct Launcher {
+    pub(crate) signals: Signals,
+    pub(crate) inherited: Inherited,
+    /// Whether all other processes in this container come from trials.
+    alone: bool,
+}
+
+impl Launcher {
+    /// Makes the runner a subreaper, so that no orphan escapes.
+    pub(crate) fn new(alone: bool) -> Result<Self> {
+        ensure!(!alone || is_in_a_container(), "--alone kills every other process and is allowed in a container only");
+        let signals = Signals::register().context("cannot receive signals")?;
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid())).context("cannot adopt orphans")?;
+        Ok(Self { signals, inherited: Inherited::read(), alone })
+    }
+
+    /// Fails if the runner has been asked to stop.
+    pub(crate) fn check_stop(&self) -> Result<(), Stop> {
+        self.signals.stop().map_or(Ok(()), |signal| Err(Stop::Signal(signal)))
+    }
+
+    /// Runs one process until it exits or times out.
+    pub(crate) fn run(&self, launch: &Launch<'_>) -> Result<Ended, Stop> {
+        self.supervise(launch).map_err(Stop::Runner)?.ok_or(()).or_else(|()| {
+            self.check_stop()?;
+            Err(Stop::Runner(anyhow::anyhow!("the trial was abandoned without a signal")))
+        })
+    }
+
+    /// None if the runner was asked to stop.
+    fn supervise(&self, launch: &Launch<'_>) -> Result<Option<Ended>> {
+        let (stderr, stderr_writer) = io::pipe().context("cannot make a pipe")?;
+        let mut stderr = Capture::new(stderr.into(), Keep::Tail, STDERR_LIMIT)?;
+        let mut prepared = match Program::find(launch.program, launch.argv, launch.env) {
+            Ok(program) => Prepared::new(program, launch.cpus)?,
+            Err(error) => return Ok(Some(Ended::never_ran(How::NotStarted(cannot_start(launch.program, &error))))),
+        };
+        if let Some(folder) = launch.folder {
+            prepared.command.current_dir(folder);
+        }
+        let mut company = Company::default();
+        match company.start(&self.signals, launch.services, launch.env)? {
+            Start::Ready => {}
+            Start::NotStarted(reason) => return self.dismiss(company, How::NotStarted(reason)),
+            Start::Failed(reason) => return self.dismiss(company, How::Deserted(reason)),
+            Start::Stopped => return self.sweep(None).map(|_| None),
+        }
+        let mut stdout = None;
+        if launch.stdout_is_result {
+            let (reader, writer) = io::pipe().context("cannot make a pipe")?;
+            stdout = Some(Capture::new(reader.into(), Keep::Head, STDOUT_LIMIT)?);
+            prepared.command.stdout(writer);
+        } else {
+            prepared.command.stdout(stderr_writer.try_clone().context("cannot share a pipe")?);
+        }
+        prepared.command.stderr(stderr_writer);
+
+        let started_at = SystemTime::now();
+        let start = Instant::now();
+        let Started { pid, floor } = match prepared.spawn() {
+            Ok(started) => started,
+            Err(error) => return self.dismiss(company, How::NotStarted(cannot_start(launch.program, &error))),
+        };
+        let deadline = start + launch.timeout;
+        let how = loop {
+            self.signals.clear();
+            if self.signals.stop().is_some() {
+                break None;
+            }
+            if has_ended(pid)? {
+                break Some(None);
+            }
+            stderr.drain().context("cannot read standard error")?;
+            if let Some(stdout) = &mut stdout {
+                stdout.drain().context("cannot read standard output")?;
+                if stdout.overflowed() {
+                    break Some(Some(How::TooMuchOutput));
+                }
+            }
+            company.drain()?;
+            if let Some(reason) = company.gone()? {
+                break Some(Some(How::Deserted(reason)));
+            }
+            let now = Instant::now();
+            if now >= deadline {
+                break Some(Some(How::TimedOut));
+            }
+            let mut sources = company.captures();
+            sources.extend([Some(&stderr), stdout.as_ref()]);
+            process::wait(&self.signals, &sources, deadline - now)?;
+        };
+        let duration = start.elapsed();
+        // The process has not been reaped, so that its process group id cannot have been reused.
+        let _ = rustix::process::kill_process_group(pid, Signal::KILL);
+        let services = if how.is_some() { company.stop(&self.signals)? } else { Vec::new() };
+        let swept = self.sweep(Some(pid))?;
+        let Some(how) = how else { return Ok(None) };
+        self.inherited.restore()?;
+
+        let drained_by = Instant::now() + DRAIN_TIME;
+        loop {
+            stderr.drain().context("cannot read standard error")?;
+            if let Some(stdout) = &mut stdout {
+                stdout.drain().context("cannot read standard output")?;
+            }
+            let open = stderr.readable().is_some()
+                || stdout.as_ref().is_some_and(|stdout| stdout.readable().is_some() && !stdout.overflowed());
+            let now = Instant::now();
+            if !open || now >= drained_by {
+                break;
+            }
+            self.signals.clear();
+            process::wait(&self.signals, &[Some(&stderr), stdout.as_ref()], drained_by - now)?;
+        }
+        let how = match how {
+            Some(how) => how,
+            None if stdout.as_ref().is_some_and(Capture::overflowed) => How::TooMuchOutput,
+            None => How::Exited(swept.main.context("a process that has ended could not be reaped")?.exit()),
+        };
+        Ok(Some(Ended {
+            how,
+            started_at,
+            duration,
+            usage: swept.main.map(|main| main.above(floor).usage),
+            stdout: stdout.map(Capture::into_bytes).unwrap_or_default(),
+            stderr: stderr.into_bytes(),
+            left_behind: swept.others,
+            services,
+        }))
+    }
+
+    /// Stops the services of a process that does not run.
+    fn dismiss(&self, company: Company<'_>, how: How) -> Result<Option<Ended>> {
+        let services = company.stop(&self.signals)?;
+        self.sweep(None)?;
+        self.inherited.restore()?;
+        Ok(Some(Ended { services, ..Ended::never_ran(how) }))
+    }
+
+    /// Kills and reaps the process and all descendants, including those that left its process group. With `alone` it
+    /// also kills processes that are no descendants, such as ones started through the container's init process.
+    fn sweep(&self, main: Option<Pid>) -> Result<Swept> {
+        let mut swept = Swept::default();
+        let mut strays = BTreeSet::new();
+        let give_up = Instant::now() + SWEEP_TIME;
+        let main = main.map(|pid| pid.as_raw_nonzero().get());
+        loop {
+            self.signals.clear();
+            loop {
+                match usage::reap(None).context("cannot reap")? {
+                    Reap::Done(ended) if Some(ended.pid) == main => swept.main = Some(ended),
+                    Reap::Done(ended) => swept.others += usize::from(ended.exit() == Exit::Signal(libc::SIGKILL)),
+                    Reap::Running => break,
+                    Reap::None if !self.alone || self::strays().is_empty() => {
+                        swept.others += strays.len();
+                        return Ok(swept);
+                    }
+                    Reap::None => break,
+                }
+            }
+            let now = Instant::now();
+            if now >= give_up {
+                log(format_args!("warning: processes of the trial survived SIGKILL and may disturb later trials"));
+                return Ok(swept);
+            }
+            for pid in descendants() {
+                let _ = rustix::process::kill_process(pid, Signal::KILL);
+            }
+            for pid in if self.alone { self::strays() } else { Vec::new() } {
+                strays.insert(pid.as_raw_nonzero());
+                let _ = rustix::process::kill_process(pid, Signal::KILL);
+            }
+            // A process may fork between the scan and the kill, so that the scan is repeated.
+            process::wait(&self.signals, &[], Duration::from_millis(10).min(give_up - now))?;
+        }
+    }
+}
+
+/// Result of a sweep.
+#[derive(Debug, Default)]
+struct Swept {
+    main: Option<Reaped>,
+    others: usize,
+}
+
+/// Whether this process is in a PID namespace other than the initial one, whose inode number is fixed
+/// (`PROC_PID_INIT_INO`).
+fn is_in_a_container() -> bool {
+    fs::read_link("/proc/self/ns/pid").is_ok_and(|namespace| namespace != Path::new("pid:[4026531836]"))
+}
+
+/// Returns all visible running processes with their parents.
+fn processes() -> Vec<(i32, i32)> {
+    let parent_of = |name: &str| -> Option<(i32, i32)> {
+        // The process name is set by the process and may not be UTF-8.
+        let stat = fs::read(format!("/proc/{name}/stat")).ok()?;
+        Some((name.parse().ok()?, parent_of_running(&String::from_utf8_lossy(&stat))?))
+    };
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| parent_of(entry.file_name().to_str()?)).collect()
+}
+
+/// Parses the parent from a process's `stat`; None for an exited process. A process whose main thread has exited before
+/// others is shown as a zombie but still runs.
+fn parent_of_running(stat: &str) -> Option<i32> {
+    // The command name in brackets may contain any character.
+    let mut words = stat.rsplit_once(')')?.1.split_whitespace();
+    let (state, parent, threads) = (words.next()?, words.next()?, words.nth(15)?);
+    let ended = matches!(state, "Z" | "X") && matches!(threads, "0" | "1");
+    if ended { None } else { parent.parse().ok() }
+}
+
+/// Returns all descendants of this process.
+fn descendants() -> Vec<Pid> {
+    let processes = processes();
+    let mut family = vec![rustix::process::getpid().as_raw_nonzero().get()];
+    let mut next = 0;
+    while let Some(&parent) = family.get(next) {
+        family.extend(processes.iter().filter(|(_, of)| *of == parent).map(|(pid, _)| pid));
+        next += 1;
+    }
+    family.into_iter().skip(1).filter_map(Pid::from_raw).collect()
+}
+
+/// Returns all processes except this one and its ancestors.
+fn strays() -> Vec<Pid> {
+    let processes = processes();
+    let mut line = vec![rustix::process::getpid().as_raw_nonzero().get()];
+    while let Some((_, parent)) = line.last().and_then(|last| processes.iter().find(|(pid, _)| pid == last)) {
+        line.push(*parent);
+    }
+    processes.iter().filter(|(pid, _)| !line.contains(pid)).filter_map(|(pid, _)| Pid::from_raw(*pid)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn processes_finds_arbitrary_process_names() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for name in [&b"plain"[..], b"\xff\xfe", b"a) Z 1 (b", b"two\nlines", "\u{e9}".repeat(9).as_bytes()] {
+            let program = folder.path().join(OsStr::from_bytes(name));
+            std::os::unix::fs::symlink("/bin/sleep", &program).expect("linked");
+            let mut child = Command::new(&program).arg("60").spawn().expect("started");
+            let seen = descendants().iter().any(|pid| pid.as_raw_nonzero().get() == child.id().cast_signed());
+            child.kill().expect("killed");
+            child.wait().expect("reaped");
+            assert!(seen, "{:?} would survive its trial", String::from_utf8_lossy(name));
+        }
+    }
+
+    #[test]
+    fn process_with_a_live_thread_is_running() {
+        let stat = |state: &str, threads: u32| {
+            format!("7 (a) Z 1 (b) {state} 42 7 7 0 -1 4 1 0 0 0 1 2 0 0 20 0 {threads} 0 4711 1 2")
+        };
+        for (what, stat, parent) in [
+            ("it runs", stat("S", 9), Some(42)),
+            ("a zombie", stat("Z", 1), None),
+            ("one that is being collected", stat("X", 0), None),
+            ("its first thread has ended and another works on", stat("Z", 2), Some(42)),
+            ("a line that is cut off", "7 (a) S 42".to_owned(), None),
+        ] {
+            assert_eq!(parent_of_running(&stat), parent, "{what}");
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! Attacks of a hostile workload on the runner, for tests of its isolation.
+
+pub mod attacks;
