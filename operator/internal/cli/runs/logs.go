@@ -36,9 +36,9 @@ func NewLogsCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "logs NAME",
 		Short: "Print the logs of the run's pods: runner, analysis and Argo's helpers",
-		Long: "Print the logs of the run's pods, oldest pod first, every line with its pod and container. With --follow it goes on, including " +
-			"pods that start later, until the run ends.\n\n" +
-			"Argo deletes pods that succeeded. What a trial's own process wrote is in its attempt: assay results NAME -o attempts.",
+		Long: "Print the logs of the run's pods, oldest pod first, every line with its pod and container. With --follow it continues, " +
+			"including pods that start later, until the run ends.\n\n" +
+			"Argo deletes pods that succeeded. The output of a trial's process is in its attempt (assay results NAME -o attempts).",
 		Example:           "  assay logs my-run\n  assay logs my-run -f -c main",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: cli.CompleteRuns(flags, 1),
@@ -59,13 +59,13 @@ func NewLogsCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 		}),
 	}
 	cli.AddOutput(command, &options.form, "text", "json")
-	command.Flags().Int64Var(&options.tail, "tail", 200, "last lines of every container; -1 is all of them")
-	command.Flags().StringVarP(&options.container, "container", "c", "", "only this container: main is the runner or the analysis")
-	command.Flags().BoolVarP(&options.follow, "follow", "f", false, "go on until the run ends")
+	command.Flags().Int64Var(&options.tail, "tail", 200, "number of last lines per container; -1 prints all")
+	command.Flags().StringVarP(&options.container, "container", "c", "", "only this container; main is the runner or the analysis")
+	command.Flags().BoolVarP(&options.follow, "follow", "f", false, "continue until the run ends")
 	return command
 }
 
-// logLine is what assay logs prints for programs, one a line.
+// logLine is the structured output of assay logs, one object per line.
 type logLine struct {
 	Pod       string `json:"pod"`
 	Container string `json:"container"`
@@ -80,11 +80,11 @@ type logReader struct {
 	options     logOptions
 	out, stderr io.Writer
 
-	// mutex keeps lines whole when several pods are followed.
+	// mutex prevents interleaved lines when several pods are followed.
 	mutex sync.Mutex
 }
 
-// pods of the run, oldest first.
+// pods returns the pods of the run, oldest first.
 func (l *logReader) pods(ctx context.Context) ([]corev1.Pod, error) {
 	var pods corev1.PodList
 	if err := l.cluster.List(ctx, &pods, client.InNamespace(l.run.Namespace),
@@ -97,7 +97,7 @@ func (l *logReader) pods(ctx context.Context) ([]corev1.Pod, error) {
 	return pods.Items, nil
 }
 
-// containers of a pod that shall be read.
+// containers returns the selected containers of a pod.
 func (l *logReader) containers(pod *corev1.Pod) []string {
 	var names []string
 	for _, container := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
@@ -115,8 +115,8 @@ func (l *logReader) print(ctx context.Context) error {
 		return err
 	}
 	if len(pods) == 0 {
-		return fmt.Errorf("BenchmarkRun %s/%s has no pods: they go with their workflow; the ledger keeps what was measured: %s results %s "+
-			"-o attempts", l.run.Namespace, l.run.Name, cli.Program, l.run.Name)
+		return fmt.Errorf("BenchmarkRun %s/%s has no pods, because they are deleted with their workflow; the ledger has the output of trials: "+
+			"%s results %s -o attempts", l.run.Namespace, l.run.Name, cli.Program, l.run.Name)
 	}
 	read := false
 	for i := range pods {
@@ -128,16 +128,16 @@ func (l *logReader) print(ctx context.Context) error {
 		}
 	}
 	if !read {
-		return cli.UsageError(fmt.Errorf("--container %q: no pod of BenchmarkRun %s/%s has one; the runner and the analysis are main, "+
-			"Argo's are init and wait", l.options.container, l.run.Namespace, l.run.Name))
+		return cli.UsageError(fmt.Errorf("invalid --container %q: no pod of BenchmarkRun %s/%s has it; main is the runner or the analysis, "+
+			"init and wait belong to Argo", l.options.container, l.run.Namespace, l.run.Name))
 	}
 	return nil
 }
 
-// PollInterval is how often following looks for pods and containers that have started since.
+// PollInterval is the interval of polling and of resuming watches.
 const PollInterval = 2 * time.Second
 
-// follow prints the logs of the pods until the run has ended and the last of them is silent.
+// follow prints logs until the run has ended and all its containers are finished.
 func (l *logReader) follow(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -152,7 +152,7 @@ func (l *logReader) follow(ctx context.Context) error {
 			pods, err = l.pods(ctx)
 		}
 		if !away.tolerates(err) {
-			stop() // Nobody waits for the end of a log to read why no other follows.
+			stop() // Stop the readers, because the error matters more than the rest of their logs.
 			return err
 		}
 		for i := range pods {
@@ -169,7 +169,7 @@ func (l *logReader) follow(ctx context.Context) error {
 				})
 			}
 		}
-		// The run that is gone has ended, also when another has its name.
+		// A deleted run has ended, even if a new run has its name.
 		if err == nil && (progress.Ended(run) || run.UID != l.run.UID) {
 			return nil
 		}
@@ -181,7 +181,7 @@ func (l *logReader) follow(ctx context.Context) error {
 	}
 }
 
-// hasStarted reports whether a container has begun to say something.
+// hasStarted reports whether a container has started and may have a log.
 func hasStarted(pod *corev1.Pod, container string) bool {
 	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		if status.Name == container {
@@ -199,7 +199,7 @@ func (l *logReader) container(ctx context.Context, pod, container string, follow
 	}
 	stream, err := l.clients.CoreV1().Pods(l.run.Namespace).GetLogs(pod, options).Stream(ctx)
 	if err != nil {
-		// A container that has not started has no log; the others are worth reading all the same.
+		// A container that has not started has no log. The others may have one.
 		cli.PrintLine(l.stderr, "%s/%s has no log: %v\n", pod, container, err)
 		return nil
 	}
@@ -210,7 +210,7 @@ func (l *logReader) container(ctx context.Context, pod, container string, follow
 	return nil
 }
 
-// longestLine is what one line of a log may have: a longer one is shown in pieces.
+// longestLine is the maximum length of a log line in bytes. Longer lines are split.
 const longestLine = 1 << 20
 
 func (l *logReader) copy(pod, container string, from io.Reader) error {
