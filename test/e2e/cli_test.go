@@ -167,7 +167,7 @@ func whenItHasEnded(t *testing.T, name string) {
 	theDAGReadsAsTheExperiment(t, name)
 }
 
-// theDAGReadsAsTheExperiment looks at what Argo's UI shows of the run's first wave.
+// theDAGReadsAsTheExperiment checks the first wave as Argo's UI shows it.
 func theDAGReadsAsTheExperiment(t *testing.T, name string) {
 	type parameter struct{ Name, Value string }
 	workflow := parse[struct {
