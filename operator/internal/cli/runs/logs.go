@@ -35,9 +35,9 @@ func NewLogsCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "logs NAME",
 		Short: "Print the logs of the run's pods: runner, analysis and Argo's helpers",
-		Long: "Print the logs of the run's pods, oldest pod first, every line with its pod and container. With --follow it goes on, including " +
-			"pods that start later, until the run ends.\n\n" +
-			"Argo deletes pods that succeeded. What a trial's own process wrote is in its attempt: assay results NAME -o attempts.",
+		Long: "Print the logs of the run's pods, oldest pod first, every line with its pod and container. With --follow it continues, " +
+			"including pods that start later, until the run ends.\n\n" +
+			"Argo deletes pods that succeeded. The output of a trial's process is in its attempt (assay results NAME -o attempts).",
 		Example:           "  assay logs my-run\n  assay logs my-run -f -c main",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: cli.CompleteRuns(flags, 1),
@@ -50,7 +50,10 @@ func NewLogsCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			l := &logReader{cluster: cluster, engine: &argo.Executor{Pods: clients}, run: run, options: options, out: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr()}
+			l := &logReader{
+				cluster: cluster, engine: &argo.Executor{Pods: clients}, run: run, options: options,
+				out: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(),
+			}
 			if options.follow && !progress.Ended(run) {
 				return l.follow(cmd.Context())
 			}
@@ -58,13 +61,13 @@ func NewLogsCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 		}),
 	}
 	cli.AddOutput(command, &options.form, "text", "json")
-	command.Flags().Int64Var(&options.tail, "tail", 200, "last lines of every container; -1 is all of them")
-	command.Flags().StringVarP(&options.container, "container", "c", "", "only this container: main is the runner or the analysis")
-	command.Flags().BoolVarP(&options.follow, "follow", "f", false, "go on until the run ends")
+	command.Flags().Int64Var(&options.tail, "tail", 200, "number of last lines per container; -1 prints all")
+	command.Flags().StringVarP(&options.container, "container", "c", "", "only this container; main is the runner or the analysis")
+	command.Flags().BoolVarP(&options.follow, "follow", "f", false, "continue until the run ends")
 	return command
 }
 
-// logLine is what assay logs prints for programs, one a line.
+// logLine is the structured output of assay logs, one object per line.
 type logLine struct {
 	Pod       string `json:"pod"`
 	Container string `json:"container"`
@@ -79,7 +82,7 @@ type logReader struct {
 	options     logOptions
 	out, stderr io.Writer
 
-	// mutex keeps lines whole when several pods are followed.
+	// mutex prevents interleaved lines when several pods are followed.
 	mutex sync.Mutex
 }
 
@@ -104,8 +107,8 @@ func (l *logReader) print(ctx context.Context) error {
 		return err
 	}
 	if len(logs) == 0 {
-		return fmt.Errorf("BenchmarkRun %s/%s has no pods: they go with their workflow; the ledger keeps what was measured: %s results %s "+
-			"-o attempts", l.run.Namespace, l.run.Name, cli.Program, l.run.Name)
+		return fmt.Errorf("BenchmarkRun %s/%s has no pods, because they are deleted with their workflow; the ledger has the output of trials: "+
+			"%s results %s -o attempts", l.run.Namespace, l.run.Name, cli.Program, l.run.Name)
 	}
 	read := false
 	for i := range logs {
@@ -117,16 +120,16 @@ func (l *logReader) print(ctx context.Context) error {
 		}
 	}
 	if !read {
-		return cli.UsageError(fmt.Errorf("--container %q: no pod of BenchmarkRun %s/%s has one; the runner and the analysis are main, "+
-			"Argo's are init and wait", l.options.container, l.run.Namespace, l.run.Name))
+		return cli.UsageError(fmt.Errorf("invalid --container %q: no pod of BenchmarkRun %s/%s has it; main is the runner or the analysis, "+
+			"init and wait belong to Argo", l.options.container, l.run.Namespace, l.run.Name))
 	}
 	return nil
 }
 
-// PollInterval is how often following looks for pods and containers that have started since.
+// PollInterval is the interval of polling and of resuming watches.
 const PollInterval = 2 * time.Second
 
-// follow prints the logs of the pods until the run has ended and the last of them is silent.
+// follow prints logs until the run has ended and all its containers are finished.
 func (l *logReader) follow(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -141,7 +144,7 @@ func (l *logReader) follow(ctx context.Context) error {
 			logs, err = l.logs(ctx)
 		}
 		if !away.tolerates(err) {
-			stop() // Nobody waits for the end of a log to read why no other follows.
+			stop() // Stop the readers, because the error matters more than the rest of their logs.
 			return err
 		}
 		for i := range logs {
@@ -157,7 +160,7 @@ func (l *logReader) follow(ctx context.Context) error {
 				}
 			})
 		}
-		// The run that is gone has ended, also when another has its name.
+		// A deleted run has ended, even if a new run has its name.
 		if err == nil && (progress.Ended(run) || run.UID != l.run.UID) {
 			return nil
 		}
@@ -184,7 +187,7 @@ func (l *logReader) read(ctx context.Context, log *executor.Log, follow bool) er
 	return nil
 }
 
-// longestLine is what one line of a log may have: a longer one is shown in pieces.
+// longestLine is the maximum length of a log line in bytes. Longer lines are split.
 const longestLine = 1 << 20
 
 func (l *logReader) copy(pod, container string, from io.Reader) error {

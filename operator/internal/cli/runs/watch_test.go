@@ -111,7 +111,7 @@ func TestLogsAreFollowedUntilTheirOwnRunEndsWhateverBecomesOfTheAPIServer(t *tes
 						return tc.answer(time.Since(began), run)
 					},
 				})
-				// Of a test that hangs the clock runs on all the same.
+				// The clock keeps running if the test blocks.
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
 				err := l.follow(ctx)
