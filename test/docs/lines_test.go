@@ -125,7 +125,7 @@ func TestWhichLinesAreTooLong(t *testing.T) {
 		"code":                                 {"a.go", "package a\nvar a = f(" + long + ")", []int{2}},
 		"a string":                             {"a.go", "package a\nvar a = \"" + long + "\"", []int{2}},
 		"a raw string":                         {"a.go", "package a\nvar a = `\n" + long + "x\n" + long + "x`\n// " + long, []int{5}},
-		"a raw string in a comment is none":    {"a.go", "// ` " + long, []int{1}},
+		"a raw string in a comment does not count":    {"a.go", "// ` " + long, []int{1}},
 		"a marker":                             {"a.go", "// +kubebuilder:rule=" + long, nil},
 		"a directive":                          {"a.go", "//go:generate cp " + long, nil},
 		"a row of a test":                      {"a_test.go", "\t\t\"name\": {" + long + "},", nil},
