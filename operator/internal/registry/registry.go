@@ -1,4 +1,4 @@
-// Package registry looks up which digest a tag of an image names now.
+// Package registry resolves an image tag to its current digest.
 package registry
 
 import (
@@ -20,26 +20,26 @@ import (
 	"assay.dev/assay/operator/internal/schedule"
 )
 
-// RevisionLabel is where the OCI image format keeps the revision that an image was built from.
+// RevisionLabel is the OCI label with the revision that an image was built from.
 const RevisionLabel = "org.opencontainers.image.revision"
 
-// patience is how long a registry may take to answer, and mostAnswer how many bytes it may answer with: what describes an image takes some
-// KiB, and whoever may push one says how much it is.
+// patience is the timeout of a registry request. mostAnswer limits a response in bytes: manifests and configurations take some KiB, and
+// the size is chosen by the author of the image.
 const (
 	patience   = 20 * time.Second
 	mostAnswer = 4 << 20
 )
 
-// Client asks registries.
+// Client resolves references at registries.
 type Client struct {
-	// Hosts are those that may be asked; a * is any. An operator asks on behalf of people who could not reach what it can, so it asks
-	// none that its administrator did not name.
+	// Hosts are the registries that the operator may query; a * allows any. Tenants could otherwise use the operator to reach hosts that
+	// they cannot reach themselves.
 	Hosts []string
-	// Keychain has credentials; nil is none.
+	// Keychain holds credentials; nil means anonymous.
 	Keychain authn.Keychain
 }
 
-// Resolve looks up what a reference names.
+// Resolve returns the digest and the revision of a reference, or the reason why it has none.
 func (c *Client) Resolve(ctx context.Context, reference string) schedule.Image {
 	ref, err := name.ParseReference(reference)
 	if err != nil {
@@ -53,7 +53,7 @@ func (c *Client) Resolve(ctx context.Context, reference string) schedule.Image {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	// Whoever asks asks again later.
+	// No retries here, because the caller requeues.
 	options := []remote.Option{remote.WithContext(ctx), remote.WithTransport(bounded{remote.DefaultTransport}),
 		remote.WithRetryStatusCodes(), remote.WithRetryPredicate(func(error) bool { return false })}
 	if c.Keychain != nil {
@@ -73,13 +73,13 @@ func (c *Client) Resolve(ctx context.Context, reference string) schedule.Image {
 		return schedule.Image{Revision: named}
 	}
 	if !out.Revision.WellFormed() {
-		return problem("invalid image %q: registry %s names it %s, and a digest of sha256 is allowed: write it as registry/name:tag", reference,
+		return problem("invalid image %q: registry %s reports digest %s, and only a digest of sha256 is allowed: write it as registry/name:tag", reference,
 			host, digest)
 	}
 	return out
 }
 
-// bounded ends an answer that is longer than any description of an image.
+// bounded truncates responses that exceed mostAnswer.
 type bounded struct{ http.RoundTripper }
 
 func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -91,14 +91,14 @@ func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 func (c *Client) may(host string) bool {
-	// The name of Docker's registry is not that of its host.
+	// The alias docker.io stands for the host index.docker.io.
 	return slices.ContainsFunc(c.Hosts, func(h string) bool {
 		return h == "*" || h == host || h == "docker.io" && host == name.DefaultRegistry
 	})
 }
 
-// labelled is the revision that an image names as its own; empty where it names none. An index of several platforms is asked for the
-// library's own platform: all are built from one revision.
+// labelled returns the revision label of an image; empty without one. For a multi-platform index it reads the library's default platform,
+// because all platforms are built from one revision.
 func labelled(descriptor *remote.Descriptor) (string, error) {
 	image, err := descriptor.Image()
 	if err == nil {
@@ -108,7 +108,7 @@ func labelled(descriptor *remote.Descriptor) (string, error) {
 		}
 		err = failed
 	}
-	// What cannot be read as an image has no label; what was not answered may have one.
+	// Content that is not an image has no label. After a failed request the label is unknown.
 	var answered *transport.Error
 	var network interface{ Timeout() bool }
 	if errors.As(err, &answered) && answered.StatusCode >= http.StatusInternalServerError || errors.As(err, &network) {
@@ -117,7 +117,7 @@ func labelled(descriptor *remote.Descriptor) (string, error) {
 	return "", nil
 }
 
-// unanswered distinguishes an image that is gone from a registry that did not answer.
+// unanswered distinguishes a deleted image from a registry that did not respond.
 func unanswered(reference, host string, err error) schedule.Image {
 	var answered *transport.Error
 	if !errors.As(err, &answered) {
@@ -125,7 +125,7 @@ func unanswered(reference, host string, err error) schedule.Image {
 	}
 	switch answered.StatusCode {
 	case http.StatusNotFound:
-		return schedule.Image{Vanished: fmt.Sprintf("%s is gone: registry %s knows no such tag", reference, host)}
+		return schedule.Image{Vanished: fmt.Sprintf("%s does not exist: registry %s has no such tag", reference, host)}
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return problem("registry %s does not show %s without credentials, and the operator has none: correct the name, or have CI report "+
 			"revisions by digest (a source of type Revisions)", host, reference)
@@ -138,7 +138,7 @@ func problem(format string, args ...any) schedule.Image {
 	return schedule.Image{Problem: fmt.Sprintf(format, args...)}
 }
 
-// untagged is a reference without its tag and digest.
+// untagged returns a reference without its tag and digest.
 func untagged(reference string) string {
 	out, _, _ := strings.Cut(reference, "@")
 	if colon := strings.LastIndex(out, ":"); colon > strings.LastIndex(out, "/") {

@@ -22,7 +22,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// pushed is an image in a registry of its own, with a label if that is not empty.
+// pushed pushes an image to a new registry, with a revision label unless label is empty.
 func pushed(t *testing.T, label string) (host string, digest string) {
 	t.Helper()
 	server := httptest.NewServer(served.New(served.Logger(log.New(io.Discard, "", 0))))
@@ -52,12 +52,12 @@ func pushed(t *testing.T, label string) (host string, digest string) {
 	return address.Host, hash.String()
 }
 
-func TestAnImageIsNamedByItsDigestAndItsRevision(t *testing.T) {
+func TestResolve_DigestAndRevisionOfImage(t *testing.T) {
 	const commit = "0123456789abcdef0123456789abcdef01234567"
 	for name, tc := range map[string]struct{ label, want string }{
-		"the label is its revision":                 {commit, commit},
-		"without a label its digest is":             {"", "sha256:"},
-		"a label that could be no revision is none": {"$(rm -rf /)", "sha256:"},
+		"the label is its revision":            {commit, commit},
+		"without a label its digest is":        {"", "sha256:"},
+		"an invalid revision label is ignored": {"$(rm -rf /)", "sha256:"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			host, digest := pushed(t, tc.label)
@@ -70,7 +70,7 @@ func TestAnImageIsNamedByItsDigestAndItsRevision(t *testing.T) {
 	}
 }
 
-func TestWhatARegistryAnswersIsDistinguished(t *testing.T) {
+func TestResolve_FailuresAreClassified(t *testing.T) {
 	host, _ := pushed(t, "")
 	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		status := http.StatusOK
@@ -96,16 +96,16 @@ func TestWhatARegistryAnswersIsDistinguished(t *testing.T) {
 		vanished  bool
 		want      string
 	}{
-		"a tag that is gone has vanished":                {t.Context(), host + "/acme/app:old", []string{"*"}, true, "knows no such tag"},
-		"a repository that is gone has too":              {t.Context(), host + "/acme/gone:main", []string{"*"}, true, "knows no such tag"},
+		"a deleted tag has vanished":                     {t.Context(), host + "/acme/app:old", []string{"*"}, true, "has no such tag"},
+		"a deleted repository has vanished":              {t.Context(), host + "/acme/gone:main", []string{"*"}, true, "has no such tag"},
 		"an image behind credentials":                    {t.Context(), other + "/private/app:main", []string{other}, false, "type Revisions"},
 		"a registry that is broken":                      {t.Context(), other + "/broken/app:main", []string{other}, false, "HTTP 500"},
-		"a registry that is away":                        {t.Context(), away + "/acme/app:main", []string{away}, false, "did not answer"},
-		"a pass that ends":                               {cancelled, host + "/acme/app:main", []string{"*"}, false, "did not answer"},
+		"an unreachable registry":                        {t.Context(), away + "/acme/app:main", []string{away}, false, "did not answer"},
+		"a cancelled context":                            {cancelled, host + "/acme/app:main", []string{"*"}, false, "did not answer"},
 		"a registry that the administrator did not name": {t.Context(), host + "/acme/app:main", []string{"ghcr.io"}, false, "it may ask ghcr.io"},
 		"no registry at all":                             {t.Context(), host + "/acme/app:main", nil, false, "it may ask none"},
 		"Docker's own, which is not the host's name":     {t.Context(), "acme/app:main", []string{"ghcr.io"}, false, "may not ask registry index.docker.io"},
-		"what is no reference":                           {t.Context(), "UPPER/case:tag:tag", []string{"*"}, false, "registry/name:tag"},
+		"an invalid reference":                           {t.Context(), "UPPER/case:tag:tag", []string{"*"}, false, "registry/name:tag"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := (&Client{Hosts: tc.hosts}).Resolve(tc.ctx, tc.reference)
@@ -120,13 +120,13 @@ func TestWhatARegistryAnswersIsDistinguished(t *testing.T) {
 	}
 }
 
-func TestDockersRegistryGoesByItsName(t *testing.T) {
+func TestResolve_DockerRegistryAlias(t *testing.T) {
 	if !(&Client{Hosts: []string{"docker.io"}}).may(name.DefaultRegistry) {
 		t.Error("docker.io does not allow its own host")
 	}
 }
 
-func TestATagIsCutFromAReference(t *testing.T) {
+func TestUntagged_RemovesTagAndDigest(t *testing.T) {
 	for reference, want := range map[string]string{
 		"ghcr.io/acme/app:main":           "ghcr.io/acme/app",
 		"localhost:5000/app":              "localhost:5000/app",
@@ -140,8 +140,8 @@ func TestATagIsCutFromAReference(t *testing.T) {
 	}
 }
 
-// Whoever may push an image says how much it is. What describes it is read as far as a description goes.
-func TestAnAnswerWithoutEndIsCut(t *testing.T) {
+// The author of an image chooses the size of its manifest and configuration, so reading is bounded.
+func TestResolve_EndlessAnswerIsTruncated(t *testing.T) {
 	const endless = 64 << 20
 	manifest := func(size int) string {
 		return fmt.Sprintf(`{"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
@@ -178,7 +178,7 @@ func TestAnAnswerWithoutEndIsCut(t *testing.T) {
 			if (got.Problem != "") != tc.problem || got.Vanished != "" {
 				t.Errorf("it is %+v", got)
 			}
-			// What a connection holds on the way is sent, too.
+			// The server also counts the bytes buffered in the connection.
 			if most := int64(mostAnswer + 16<<20); sent.Load() > most {
 				t.Errorf("%d bytes were read, want at most %d", sent.Load(), most)
 			}
@@ -186,7 +186,7 @@ func TestAnAnswerWithoutEndIsCut(t *testing.T) {
 	}
 }
 
-func TestAnImageThatNoRunTakesIsNamed(t *testing.T) {
+func TestResolve_DigestOtherThanSHA256IsRejected(t *testing.T) {
 	host, _ := pushed(t, "")
 	// The status and the runs of a schedule take digests of sha256 only.
 	served := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
