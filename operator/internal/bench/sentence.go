@@ -11,12 +11,12 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// people are the words in which people name what the runner reads of a process.
+// people maps metrics of processes to their names in sentences.
 var people = map[string]string{
 	"process.wallTime": "wall time", "process.cpuTime": "CPU time", "process.peakMemory": "memory",
 }
 
-// Sentence describes how a candidate compares with the baseline: by the metric that it is asked about, then by what its process took.
+// Sentence compares a candidate with the baseline by the requested metric and the resource usage.
 func Sentence(exp *experiment.Experiment, result *analysis.Analysis, candidate string) string {
 	asked := judged(exp, result, candidate)
 	certain := doubt(asked)
@@ -28,7 +28,7 @@ func Sentence(exp *experiment.Experiment, result *analysis.Analysis, candidate s
 	var beside []string
 	for i := range result.Ratios {
 		ratio := &result.Ratios[i]
-		// The first of a metric is that of its own statistic; percentiles are in the tables.
+		// The first ratio of a metric has its own statistic; percentiles are in the tables.
 		if word := people[ratio.Metric]; ratio.Candidate == candidate && word != "" && !slices.Contains(said, ratio.Metric) {
 			said = append(said, ratio.Metric)
 			beside = append(beside, word+" "+analysis.Describe(&ratio.Estimate))
@@ -45,7 +45,7 @@ func Short(exp *experiment.Experiment, result *analysis.Analysis, candidate stri
 	return candidate + " " + comparison(exp, judged(exp, result, candidate))
 }
 
-// judged is the gate that says whether a candidate is faster. Where others are asked for, it is what its first metric is.
+// judged returns the gate of the first metric, which decides whether a candidate is faster.
 func judged(exp *experiment.Experiment, result *analysis.Analysis, candidate string) *analysis.GateResult {
 	for i := range result.Gates {
 		if gate := &result.Gates[i]; gate.Gate == Faster && gate.Candidate == candidate {
@@ -61,7 +61,7 @@ func judged(exp *experiment.Experiment, result *analysis.Analysis, candidate str
 	return out
 }
 
-// comparison is what an interval says: that it is on one side of 1, or that it is not.
+// comparison formats whether the interval excludes 1.
 func comparison(exp *experiment.Experiment, of *analysis.GateResult) string {
 	e, metric, what := of.Estimate, exp.Metric(of.Metric), cmp.Or(people[of.Metric], of.Metric)
 	if e == nil {
@@ -102,8 +102,8 @@ func incomplete(exp *experiment.Experiment, result *analysis.Analysis, candidate
 	return strings.Join(out, "; ")
 }
 
-// undecided is what keeps a comparison from being certain whatever its interval is: what keeps its gate from a decision, or where no gate
-// makes it the two arms from being compared; or that as sure a comparison is one of too many. It is empty where nothing does.
+// undecided returns the reason that prevents a decision regardless of the interval: a cap on the gate, arms that cannot be compared, or the
+// correction for multiple comparisons. It is "" otherwise.
 func undecided(exp *experiment.Experiment, result *analysis.Analysis, of *analysis.GateResult, candidate string) string {
 	if len(of.Caps) > 0 {
 		return of.Caps[0].Detail

@@ -1,5 +1,5 @@
-// Package checkout lists the commits of a git repository, and builds each in a worktree of its own (git-worktree(1)), so that what the
-// person has checked out and changed stays as it is.
+// Package checkout lists the commits of a git repository and builds each in a separate worktree (git-worktree(1)), without modifying the
+// checkout of the user.
 package checkout
 
 import (
@@ -40,8 +40,8 @@ func (r Repository) Between(ctx context.Context, good, bad string) ([]Commit, er
 		return nil, fmt.Errorf("invalid good %q and bad %q: both are commit %s; name two", good, bad, from.Hash)
 	}
 	if _, err := r.git(ctx, "merge-base", "--is-ancestor", from.Hash, to.Hash); err != nil {
-		return nil, fmt.Errorf("invalid good %q: it is not an ancestor of bad, %q; if the history was rewritten, name the commit from which "+
-			"both come (git merge-base %s %s)", good, bad, good, bad)
+		return nil, fmt.Errorf("--good %q is not an ancestor of --bad %q; if the history was rewritten, use their merge base "+
+			"(git merge-base %s %s)", good, bad, good, bad)
 	}
 	text, err := r.git(ctx, "log", "--first-parent", "--reverse", "--format=%H%x09%s", from.Hash+".."+to.Hash)
 	if err != nil {
@@ -74,8 +74,8 @@ func (r Repository) commit(ctx context.Context, what, name string) (Commit, erro
 	return Commit{hash, strings.TrimSpace(subject)}, err
 }
 
-// Build checks a commit out into a folder and runs a command of the shell there. ErrBuild wraps what makes the commit one that does not
-// build; whatever else goes wrong says nothing about the commit.
+// Build checks a commit out into a folder and runs a shell command there. It returns ErrBuild if the commit does not build; other errors
+// are unrelated to the commit.
 func (r Repository) Build(ctx context.Context, hash, folder, command string, limit time.Duration, log io.Writer) error {
 	if err := r.Remove(ctx, folder); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (r Repository) Build(ctx context.Context, hash, folder, command string, lim
 	build := exec.CommandContext(limited, "/bin/sh", "-c", command)
 	build.Dir, build.Stdout, build.Stderr = folder, log, log
 	build.Env = append(environment(), "ASSAY_REVISION="+hash)
-	// What the command started ends with it.
+	// Child processes of the command are terminated with it.
 	build.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	build.Cancel = func() error { return syscall.Kill(-build.Process.Pid, syscall.SIGKILL) }
 	build.WaitDelay = 5 * time.Second
@@ -128,7 +128,7 @@ func (r Repository) Remove(ctx context.Context, folder string) error {
 	return err
 }
 
-// git runs git and returns what it prints.
+// git runs git and returns its output.
 func (r Repository) git(ctx context.Context, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, "git", append([]string{"-C", r.Folder}, args...)...)
 	command.Env = append(environment(), "LC_ALL=C")
@@ -146,13 +146,13 @@ func (r Repository) git(ctx context.Context, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// ofAnother are what makes git work on another repository than that of the folder, as in a hook.
-var ofAnother = []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY"}
+// otherRepository lists the variables that select another repository than that of the folder, for example in a hook.
+var otherRepository = []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY"}
 
 // environment is this process's without them.
 func environment() []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
-		return slices.Contains(ofAnother, name)
+		return slices.Contains(otherRepository, name)
 	})
 }

@@ -1,5 +1,5 @@
-// Package compare sets two runs side by side. It gives no verdict: trials of different runs did not run beside each other,
-// so what changed between the two sessions is in every ratio and in no interval.
+// Package compare compares the results of two runs. It gives no verdict, because the trials of two runs are not interleaved and their
+// intervals do not cover drift between the sessions.
 package compare
 
 import (
@@ -36,7 +36,7 @@ type Comparison struct {
 	Environment []Difference `json:"environment,omitempty"`
 	// Parameters names the parameters that differ at points and arms of the same name, with both values.
 	Parameters []Difference `json:"parameters,omitempty"`
-	// WarningsA and WarningsB are those of each run: a figure that rests on what is left of an arm, or on two programs, is not the arm's.
+	// WarningsA and WarningsB are the warnings of each run, which may invalidate an estimate.
 	WarningsA []string `json:"warningsA,omitempty"`
 	WarningsB []string `json:"warningsB,omitempty"`
 	// ConfidenceA and ConfidenceB are those of the intervals of each run, and Confidence that of the ratios': the lower one.
@@ -45,7 +45,7 @@ type Comparison struct {
 	Confidence  float64 `json:"confidence"`
 }
 
-// Run is one side: what was asked, and what it said.
+// Run is one of the two runs: its experiment and its analysis.
 type Run struct {
 	Experiment *experiment.Experiment
 	Analysis   *analysis.Analysis
@@ -165,7 +165,7 @@ func ratio(a, b analysis.Estimate) *analysis.Estimate {
 	low := out.Value * (over / (1 + root))
 	root, _, under := limits(*b.High/b.Value, *a.Low/a.Value)
 	high := out.Value * ((1 + root) / under)
-	if !math.IsNaN(low) && !math.IsNaN(high) && !math.IsInf(high, 0) { // Else they are beyond what numbers hold.
+	if !math.IsNaN(low) && !math.IsNaN(high) && !math.IsInf(high, 0) { // Otherwise the values overflow.
 		out.Low, out.High = &low, &high
 	}
 	return out

@@ -19,7 +19,7 @@ import (
 // SharedUID is the dashboard for any run, as dashboards/ names it.
 const SharedUID = "assay-run"
 
-// FolderAnnotation is what Grafana's sidecar is commonly told to read the folder from.
+// FolderAnnotation is the usual annotation from which the sidecar of Grafana reads the folder.
 const FolderAnnotation = "grafana_folder"
 
 // How much of the time around a run is shown. The last scrape of Prometheus comes after the end, and an answer is not older
@@ -29,11 +29,11 @@ const (
 	after  = 2 * time.Minute
 )
 
-// Config configures which dashboards there are. The zero value is none.
+// Config selects the dashboards to create. The zero value creates none.
 type Config struct {
 	// GrafanaURL is where people's browsers find Grafana; empty if that is not known.
 	GrafanaURL string
-	// ConfigMaps reports whether every run gets a dashboard of its own, for the sidecar of a Grafana that looks for LabelKey.
+	// ConfigMaps enables a dashboard per run for the sidecar of a Grafana that selects LabelKey.
 	ConfigMaps           bool
 	LabelKey, LabelValue string
 	// Folder is the folder in Grafana that dashboards of runs go to; empty leaves it to the sidecar.
@@ -42,10 +42,10 @@ type Config struct {
 	ReportsURL string
 }
 
-// Pin is what the dashboard of a run depends on beside the run's name: if it is the same, so is the dashboard.
+// Pin has the inputs of a dashboard besides the name of the run. Equal pins give equal dashboards.
 type Pin struct{ From, To, Report, Metric, Axis string }
 
-// Pin returns what fixes the run's dashboard, and whether it shall have one. A run that was never accepted has none.
+// Pin returns the inputs of the dashboard of a run. ok is false for runs that were never accepted.
 func (c Config) Pin(run *assayv1alpha1.BenchmarkRun, status *assayv1alpha1.BenchmarkRunStatus) (Pin, bool) {
 	if !c.ConfigMaps || status.Experiment == "" {
 		return Pin{}, false
@@ -90,7 +90,7 @@ func times(run *assayv1alpha1.BenchmarkRun, status *assayv1alpha1.BenchmarkRunSt
 	return ptr.Deref(status.StartTime, run.CreationTimestamp).Add(-before), to
 }
 
-// Report is the address of a report for a browser, or empty if there is none.
+// Report returns the address of a report for browsers, or "".
 func (c Config) Report(report string) string {
 	parsed, err := url.Parse(report)
 	switch {
@@ -109,8 +109,8 @@ func UID(run *assayv1alpha1.BenchmarkRun) string {
 	return "assay-" + strings.ReplaceAll(string(run.UID), "-", "")
 }
 
-// ConfigMap is the run's dashboard for Grafana's sidecar. Its name has a part of the run's uid, so that it is not confused with
-// anybody else's or with that of an earlier run, and so has its key, as sidecars write all dashboards into one folder.
+// ConfigMap returns the dashboard of the run for the sidecar of Grafana. Its name and key contain a part of the UID of the run, because
+// sidecars write the dashboards of all namespaces into one folder.
 func (c Config) ConfigMap(run *assayv1alpha1.BenchmarkRun, pin Pin) *corev1.ConfigMap {
 	object := &corev1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},

@@ -45,19 +45,19 @@ type Finding struct {
 	OK   bool   `json:"ok"`
 	// Reason is the condition reason of runs while the dependency fails; empty if OK.
 	Reason string `json:"reason,omitempty"`
-	// Found describes the dependency or its fault; Remedy is the recommended action.
+	// Found is the state, and Remedy the repair.
 	Found  string `json:"found"`
 	Remedy string `json:"remedy,omitempty"`
 }
 
 const (
-	// checkTimeout limits one check of the ledger.
+	// checkTimeout limits a request to the ledger.
 	checkTimeout = 10 * time.Second
-	// scrapePatience is the time without a scrape after which the page reports missing scrapes.
+	// scrapePatience is the time without a scrape after which it is reported.
 	scrapePatience = 5 * time.Minute
 )
 
-// Scrapes records the time of the newest request for the metrics.
+// Scrapes records when the metrics were scraped.
 type Scrapes struct {
 	Clock clock.PassiveClock
 
@@ -120,7 +120,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
-	// Ignore the error: if the client has closed the connection, there is no recipient for it.
+	// An error means that the client closed the connection.
 	_ = encoder.Encode(p.Report(r.Context()))
 }
 
@@ -138,10 +138,10 @@ func (p *Page) ledger(ctx context.Context) Finding {
 		lacks, err = store.Probe(ctx, p.store)
 	}
 	if err == nil {
-		out := Finding{OK: true, Found: p.store.URL() + " is readable and writable, and rejects overwrites"}
+		out := Finding{OK: true, Found: p.store.URL() + " can be read and written, and refuses to overwrite objects"}
 		for _, trait := range lacks {
 			out.Found += "; it lacks " + string(trait)
-			out.Remedy = "optional; docs/reference/object-stores.md lists its uses"
+			out.Remedy = "runs work without; see docs/reference/object-stores.md"
 		}
 		return out
 	}

@@ -1,5 +1,5 @@
-// Package github keeps what is published of a run on GitHub to one comment on its pull request and one check of its commit, which
-// later runs of the same title change in place.
+// Package github publishes a run on GitHub as one comment on its pull request and one check of its commit. Later runs of the same title
+// update both in place.
 package github
 
 import (
@@ -17,7 +17,7 @@ import (
 )
 
 // ErrForbidden is returned where the token may not write: that of a workflow which a fork's pull request started may only read.
-var ErrForbidden = errors.New("the token may not write here: give the job the permissions pull-requests: write and checks: write; what " +
+var ErrForbidden = errors.New("the token has no write access; give the job the permissions pull-requests: write and checks: write; what " +
 	"a fork's " +
 	"pull request starts never has them")
 
@@ -107,7 +107,7 @@ func (c *Client) Comment(ctx context.Context, marker, text string) error {
 		if err != nil {
 			return explain("comments of the pull request", err)
 		}
-		// Anybody can write the marker into a comment: theirs is left alone.
+		// The marker may occur in comments of other users, which must not be changed.
 		ours := c.bot && comment.GetUser().GetType() == "Bot" || !c.bot && comment.GetUser().GetLogin() == login
 		if !ours || !strings.HasPrefix(comment.GetBody(), marker) {
 			continue
@@ -116,7 +116,7 @@ func (c *Client) Comment(ctx context.Context, marker, text string) error {
 			return nil
 		}
 		_, _, err := c.rest.Issues.EditComment(ctx, c.place.Owner, c.place.Repository, comment.GetID(), &api.IssueComment{Body: &text})
-		// Another app's is a bot's too. Whether this token may write is known once it makes a comment of its own.
+		// Comments of other apps are by bots as well. The first comment of this token shows whether it may write.
 		if err = explain("change the comment", err); !errors.Is(err, ErrForbidden) {
 			return err
 		}
@@ -186,7 +186,7 @@ func (c *Client) Check(ctx context.Context, check Check) error {
 	return explain("make the check", err)
 }
 
-// explain says what failed, and recognizes a token that may only read.
+// explain wraps an error with the failed operation. It returns ErrForbidden for read-only tokens.
 func explain(what string, err error) error {
 	if err == nil {
 		return nil

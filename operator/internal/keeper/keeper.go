@@ -39,7 +39,7 @@ type Keeper struct {
 	// Lease that the block runs under; nil without one. Its end is in the ledger before anybody else may have the node.
 	Lease *record.Lease
 	// Again is how what the store fails to do is tried again; nil gives up at once.
-	Again *store.Again
+	Again *store.Retrier
 	// Kills is how many processes of this machine the kernel has killed for memory so far, if that is known.
 	Kills func() (int64, bool)
 	Log   io.Writer

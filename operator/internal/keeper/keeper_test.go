@@ -378,9 +378,9 @@ func TestNothingElseIsKept(t *testing.T) {
 }
 
 // againAfter tries again in a time of its own, of which every pause takes a minute.
-func againAfter(paused func(failures int)) *store.Again {
+func againAfter(paused func(failures int)) *store.Retrier {
 	now := time.Date(2026, 11, 25, 8, 0, 0, 0, time.UTC)
-	return &store.Again{
+	return &store.Retrier{
 		Pause: func(failures int) time.Duration { paused(failures); return time.Minute },
 		Log:   func(string) {}, Now: func() time.Time { return now },
 		Wait: func(_ context.Context, pause time.Duration) error { now = now.Add(pause); return nil },

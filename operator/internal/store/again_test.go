@@ -16,7 +16,7 @@ import (
 )
 
 // ownTime is a clock that waiting sets forward.
-func ownTime(again *Again) *Again {
+func ownTime(again *Retrier) *Retrier {
 	var mutex sync.Mutex
 	now := time.Date(2026, 11, 25, 8, 0, 0, 0, time.UTC)
 	again.Now = func() time.Time {
@@ -31,7 +31,7 @@ func ownTime(again *Again) *Again {
 		return ctx.Err()
 	}
 	if again.Pause == nil {
-		again.Pause = patiently
+		again.Pause = backoff
 	}
 	again.Log = func(string) {}
 	return again
@@ -40,7 +40,7 @@ func ownTime(again *Again) *Again {
 func TestAnErrorOfTheStoreEitherPassesOrSomebodyHasToMendIt(t *testing.T) {
 	cases := map[string]struct {
 		err  error
-		want Outlook
+		want Retryability
 	}{
 		"nothing is wrong":                        {nil, Final},
 		"there is no such object":                 {fmt.Errorf("read x: %w", ErrNotFound), Final},
@@ -49,26 +49,26 @@ func TestAnErrorOfTheStoreEitherPassesOrSomebodyHasToMendIt(t *testing.T) {
 		"an archive is read only":                 {archive{}.readOnly("x"), Final},
 		"a file may not be read":                  {fs.ErrPermission, Final},
 		"whoever asked has left":                  {diagnose("read", context.Canceled, false), Final},
-		"the bucket is gone":                      {ErrNoBucket, Lasting},
-		"the store is away, and nobody knows why": {ErrUnreachable, Passing},
+		"the bucket is gone":                      {ErrNoBucket, Permanent},
+		"the store is away, and nobody knows why": {ErrUnreachable, Transient},
 	}
 	for _, cause := range []Cause{CauseName, CauseRefused, CauseTimeout, CauseFull, CauseServer, CauseOther} {
 		cases[string(cause)] = struct {
 			err  error
-			want Outlook
-		}{fmt.Errorf("wrapped: %w", &Fault{Cause: cause}), Passing}
+			want Retryability
+		}{fmt.Errorf("wrapped: %w", &Fault{Cause: cause}), Transient}
 	}
 	for cause := range remedies {
 		if _, there := cases[string(cause)]; !there {
 			cases[string(cause)] = struct {
 				err  error
-				want Outlook
-			}{fmt.Errorf("wrapped: %w", &Fault{Cause: cause}), Lasting}
+				want Retryability
+			}{fmt.Errorf("wrapped: %w", &Fault{Cause: cause}), Permanent}
 		}
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := OutlookOf(tc.err); got != tc.want {
+			if got := Classify(tc.err); got != tc.want {
 				t.Errorf("%v is %d, want %d", tc.err, got, tc.want)
 			}
 		})
@@ -95,7 +95,7 @@ func TestAnOperationIsTriedForAsLongAsThereIsHope(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			again := ownTime(&Again{Away: tc.away})
+			again := ownTime(&Retrier{Away: tc.away})
 			began, tries := again.Now(), 0
 			err := again.Do(t.Context(), "write x", func() error {
 				tries++
@@ -110,11 +110,11 @@ func TestAnOperationIsTriedForAsLongAsThereIsHope(t *testing.T) {
 
 // Readers are many at once: a key that is wrong for all of them is not waited for by one after the other.
 func TestAStoreThatRefusesIsGivenUpOnce(t *testing.T) {
-	again := ownTime(&Again{})
+	again := ownTime(&Retrier{})
 	refuse := func() error { return &Fault{Cause: CauseDenied} }
 	_ = again.Do(t.Context(), "write x", refuse)
 	began := again.Now()
-	if err := again.Do(t.Context(), "write y", refuse); CauseOf(err) != CauseDenied || again.Now().Sub(began) > patiently(100) {
+	if err := again.Do(t.Context(), "write y", refuse); CauseOf(err) != CauseDenied || again.Now().Sub(began) > backoff(100) {
 		t.Errorf("%v after %s", err, again.Now().Sub(began))
 	}
 	if err := again.Do(t.Context(), "write y", func() error { return nil }); err != nil {
@@ -127,14 +127,14 @@ func TestAStoreThatRefusesIsGivenUpOnce(t *testing.T) {
 }
 
 func TestPausesGrow(t *testing.T) {
-	if first, last := patiently(1), patiently(1000); first != 500*time.Millisecond || last != 15*time.Second {
+	if first, last := backoff(1), backoff(1000); first != 500*time.Millisecond || last != 15*time.Second {
 		t.Errorf("pauses from %s to %s", first, last)
 	}
 }
 
 func TestWhoLeavesDoesNotWait(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	again := NewAgain(0, nil)
+	again := NewRetrier(0, nil)
 	again.Log = func(string) { cancel() }
 	if err := again.Do(ctx, "write x", func() error { return ErrUnreachable }); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
@@ -157,7 +157,7 @@ func TestAPatientStoreReadsAndWritesThroughOutages(t *testing.T) {
 		}
 	}
 	// Each pause sets the clock forward.
-	again := ownTime(&Again{Away: 24 * time.Hour, Pause: func(int) time.Duration { return 3 * time.Minute }})
+	again := ownTime(&Retrier{Away: 24 * time.Hour, Pause: func(int) time.Duration { return 3 * time.Minute }})
 	requests, until := 0, again.Now()
 	fake.Mutex.Lock()
 	fake.Refuse = func(*http.Request) (int, string) {
@@ -212,7 +212,7 @@ func TestAPatientStoreGivesUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := ownTime(&Again{Away: 10 * time.Minute, Pause: func(int) time.Duration { return 4 * time.Minute }})
+	again := ownTime(&Retrier{Away: 10 * time.Minute, Pause: func(int) time.Duration { return 4 * time.Minute }})
 	_, err = Patient(store, again).List(t.Context(), "attempts/")
 	if CauseOf(err) != CauseServer || !strings.Contains(err.Error(), "tried 3 times in 8m0s") {
 		t.Errorf("got %v", err)
@@ -239,7 +239,7 @@ func TestAnObjectWhoseAnswerWasLostIsCreatedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	patient := Patient(&losesAnswers{Store: folder}, ownTime(&Again{Away: time.Minute}))
+	patient := Patient(&losesAnswers{Store: folder}, ownTime(&Retrier{Away: time.Minute}))
 	if err := patient.Create(t.Context(), "x", []byte("one")); err != nil {
 		t.Errorf("its own write is refused: %v", err)
 	}

@@ -59,7 +59,7 @@ var systems = map[string]func(point record.Point, arm string) float64{
 	},
 }
 
-// spoils are what happens to the trials of arm new of these runs, on the machine of the run "gate".
+// spoils modify the trials of arm new of these runs, on the machine of the run "gate".
 var spoils = map[string]func(of *record.Attempt){
 	"broken": func(of *record.Attempt) {
 		of.Outcome, of.ExitCode, of.Result, of.Message = record.Failed, ptr.To(3), nil, "it exited with 3"
