@@ -25,7 +25,7 @@ func Slim(object any) (any, error) {
 		object.Status.Images = nil
 		object.Annotations = nil
 	case *assayv1alpha1.BenchmarkRun:
-		// A run's own spec is read from the API server. The cache holds what decisions about other runs need.
+		// The spec of a run is read from the API server. The cache holds the fields that decisions about other runs need.
 		object.Annotations, object.Labels = nil, nil
 		experiment.DefaultRun(&object.Spec)
 		object.Spec = assayv1alpha1.BenchmarkRunSpec{

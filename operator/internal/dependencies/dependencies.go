@@ -45,19 +45,19 @@ type Finding struct {
 	OK   bool   `json:"ok"`
 	// Reason is the condition reason that runs have meanwhile; empty when OK.
 	Reason string `json:"reason,omitempty"`
-	// Found is what is there, or what is wrong; Remedy what to do.
+	// Found is the state, and Remedy the repair.
 	Found  string `json:"found"`
 	Remedy string `json:"remedy,omitempty"`
 }
 
 const (
-	// checkTimeout bounds what a question to the ledger may take.
+	// checkTimeout limits a request to the ledger.
 	checkTimeout = 10 * time.Second
-	// scrapePatience is how long nobody may read the metrics before it is worth a word.
+	// scrapePatience is the time without a scrape after which it is reported.
 	scrapePatience = 5 * time.Minute
 )
 
-// Scrapes notices when somebody reads the metrics.
+// Scrapes records when the metrics were scraped.
 type Scrapes struct {
 	Clock clock.PassiveClock
 
@@ -120,7 +120,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
-	// Whoever asked may be gone: nobody else is to be told.
+	// An error means that the client closed the connection.
 	_ = encoder.Encode(p.Report(r.Context()))
 }
 
@@ -138,10 +138,10 @@ func (p *Page) ledger(ctx context.Context) Finding {
 		lacks, err = store.Probe(ctx, p.store)
 	}
 	if err == nil {
-		out := Finding{OK: true, Found: p.store.URL() + " can be read and written, and refuses to write over what exists"}
+		out := Finding{OK: true, Found: p.store.URL() + " can be read and written, and refuses to overwrite objects"}
 		for _, trait := range lacks {
 			out.Found += "; it lacks " + string(trait)
-			out.Remedy = "runs work without; docs/reference/object-stores.md says what for"
+			out.Remedy = "runs work without; see docs/reference/object-stores.md"
 		}
 		return out
 	}
@@ -166,7 +166,7 @@ func (p *Page) prometheus() Finding {
 	case now.Sub(last) < scrapePatience:
 		return Finding{OK: true, Found: fmt.Sprintf("the metrics were read %s ago", quantity.Seconds(now.Sub(last)))}
 	case now.Sub(p.started) < scrapePatience:
-		return Finding{OK: true, Found: fmt.Sprintf("nobody has read the metrics yet; the operator started %s ago",
+		return Finding{OK: true, Found: fmt.Sprintf("the metrics have not been scraped yet; the operator started %s ago",
 			quantity.Seconds(now.Sub(p.started)))}
 	}
 	since := "since the operator started, " + quantity.Duration(now.Sub(p.started), time.Minute) + " ago"
@@ -174,7 +174,7 @@ func (p *Page) prometheus() Finding {
 		since = "for " + quantity.Duration(now.Sub(last), time.Minute)
 	}
 	return Finding{
-		Found: "nobody has read the metrics " + since,
+		Found: "the metrics have not been scraped " + since,
 		Remedy: "runs work without; for dashboards and alerts set prometheus.mode=bundled, or prometheus.operator.enabled=true for a " +
 			"Prometheus Operator, or let yours find Services annotated prometheus.io/scrape",
 	}

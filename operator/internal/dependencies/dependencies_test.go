@@ -80,7 +80,7 @@ func TestThePageFollowsWhatItLooksAt(t *testing.T) {
 	}
 	want("at the start", func(r Report) bool {
 		return r.Ledger.OK && strings.Contains(r.Ledger.Found, "s3://bench") && r.Engine.OK && r.Prometheus.OK &&
-			strings.HasSuffix(r.Ledger.Found, "refuses to write over what exists; it lacks signed links") &&
+			strings.HasSuffix(r.Ledger.Found, "refuses to overwrite objects; it lacks signed links") &&
 			strings.Contains(r.Ledger.Remedy, "object-stores.md")
 	})
 	code, engine.Problem, engine.Message = "SignatureDoesNotMatch", assayv1alpha1.ReasonEngineMissing, "no engine"

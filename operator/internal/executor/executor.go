@@ -110,6 +110,11 @@ type Query struct {
 	Cached bool
 }
 
+// Matches reports whether the executions of a run are selected.
+func (q Query) Matches(run lease.Holder) bool {
+	return run.Namespace == q.Namespace && (q.Name == "" || q.Name == run.Name) && (q.UID == "" || q.UID == run.UID)
+}
+
 // Log is the log of one program of an execution.
 type Log struct {
 	// Pod and Container locate it.

@@ -46,7 +46,7 @@ func (w *world) doLease(action Action) {
 	case RetakeLeases:
 		for _, node := range action.Nodes {
 			l := w.leaseOf(node)
-			w.setLease(l.Anew(lease.DefaultDuration, w.now))
+			w.setLease(l.WithNewToken(lease.DefaultDuration, w.now))
 		}
 	case RenewLeases:
 		for _, node := range action.Nodes {

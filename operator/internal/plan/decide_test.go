@@ -124,7 +124,7 @@ func TestWhatIsDecided(t *testing.T) {
 		}, "<nil>", "execution scan-w000 in namespace lab has not been started by the engine: check that it runs"},
 
 		"an execution that somebody stops in the engine": {asIs, func(w *world) { w.Wave.Stopped = true },
-			"<nil>", "execution scan-w000 was stopped in the engine: what was measured will be analysed"},
+			"<nil>", "execution scan-w000 was stopped in the engine: the attempts so far will be analysed"},
 		"its analysis ends the run, which says its verdict": {asIs, func(w *world) {
 			w.Wave.Stopped = true
 			w.allDone(experiment.VerdictInconclusive, 2)
@@ -157,11 +157,11 @@ func TestWhatIsDecided(t *testing.T) {
 		}), "delete scan-w000", ""},
 
 		"a lease that was given back": {asIs, func(w *world) { w.setLease(w.leaseOf("node-a").Ended(lease.Released, w.now)) },
-			"stop scan-w000: the lease of node node-a with token 1 is lost", "token 1 is lost: what was measured"},
+			"stop scan-w000: the lease of node node-a with token 1 is lost", "token 1 is lost: the attempts so far"},
 		"a lease that the run has under another token": {asIs, func(w *world) {
 			w.setLease(w.leaseOf("node-a").Ended(lease.Released, w.now))
 			w.holds("node-a")
-		}, "stop scan-w000: the lease of node node-a with token 1 is lost", "token 1 is lost: what was measured"},
+		}, "stop scan-w000: the lease of node node-a with token 1 is lost", "token 1 is lost: the attempts so far"},
 		"another run's lease that has the token of this one's": {asIs, func(w *world) {
 			l := w.leaseOf("node-a")
 			l.Holder = w.other("thief", 0).Run
@@ -202,11 +202,11 @@ func TestHowARunEnds(t *testing.T) {
 		"stopped in the engine with blocks to repeat": {func(w *world) { w.allDone(experiment.VerdictInconclusive, 3); w.Wave.Stopped = true },
 			assayv1alpha1.ReasonVerdictReached, "verdict Inconclusive"},
 		"out of time with blocks to repeat": {func(w *world) { w.allDone(experiment.VerdictInconclusive, 3); short(w) }, assayv1alpha1.ReasonBudgetExhausted,
-			"spec.budget.wallClock of 2h0m0s is used up; what was measured before is analysed; in place of 1 block lost to noise or infrastructure"},
+			"spec.budget.wallClock of 2h0m0s is used up; the attempts so far are analysed; in place of 1 block lost to noise or infrastructure"},
 		"cancelled with blocks to repeat": {func(w *world) { w.allDone(experiment.VerdictInconclusive, 3); w.cancel() }, assayv1alpha1.ReasonCancelled,
-			"cancelled; what was measured before is analysed"},
+			"cancelled; the attempts so far are analysed"},
 		"out of time in a stopped wave that completed its blocks": {func(w *world) { w.allDone(experiment.VerdictGo, 4); w.Wave.Stopped = true; short(w) },
-			assayv1alpha1.ReasonBudgetExhausted, "spec.budget.wallClock of 2h0m0s is used up; what was measured before is analysed"},
+			assayv1alpha1.ReasonBudgetExhausted, "spec.budget.wallClock of 2h0m0s is used up; the attempts so far are analysed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := under(t, asIs)
@@ -318,7 +318,7 @@ func TestNodesOfARunThatStarts(t *testing.T) {
 		"it holds two and wants one":                                     {func(w *world) { w.holds("node-a", "node-b") }, "drain the lease of node-b", "", ""},
 		"five are taken, and are named":                                  {many(5, taken), "<nil>", "node-4 is leased by", "more"},
 		"seven are taken, and five are named":                            {many(7, taken), "<nil>", "; 2 more nodes; this run", "node-5"},
-		"nobody can read the lease of one":                               {many(1, func(_ *world, node *Node) { node.LeaseDamaged = "no holder" }), "<nil>", "node-0 has a lease that nobody can read: no holder", ""},
+		"nobody can read the lease of one":                               {many(1, func(_ *world, node *Node) { node.LeaseDamaged = "no holder" }), "<nil>", "node-0 has an unreadable lease: no holder", ""},
 		"five are cordoned, and are named":                               {many(5, cordoned), "<nil>", "node-4 is cordoned", "more"},
 		"seven are cordoned, and five are named":                         {many(7, cordoned), "<nil>", "node-4 is cordoned and 2 more", "node-5"},
 	} {
