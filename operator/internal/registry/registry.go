@@ -1,4 +1,4 @@
-// Package registry resolves an image tag to its current digest.
+// Package registry resolves the tag of an image to its current digest.
 package registry
 
 import (
@@ -20,26 +20,26 @@ import (
 	"assay.dev/assay/operator/internal/schedule"
 )
 
-// RevisionLabel is the OCI label with the revision that an image was built from.
+// RevisionLabel is the label in which the OCI image format records the source revision of an image.
 const RevisionLabel = "org.opencontainers.image.revision"
 
-// patience is the timeout of a registry request. mostAnswer limits a response in bytes: manifests and configurations take some KiB, and
-// the size is chosen by the author of the image.
+// patience is the timeout of a registry, and mostAnswer the largest accepted response in bytes. A manifest or configuration takes a few
+// KiB, but anyone with push rights chooses its size.
 const (
 	patience   = 20 * time.Second
 	mostAnswer = 4 << 20
 )
 
-// Client resolves references at registries.
+// Client resolves images at registries.
 type Client struct {
-	// Hosts are the registries that the operator may query; a * allows any. Tenants could otherwise use the operator to reach hosts that
-	// they cannot reach themselves.
+	// Hosts are the registries that may be contacted; a * allows all. The operator has network access that authors of schedules may lack,
+	// so it contacts only registries that its administrator has allowed.
 	Hosts []string
-	// Keychain holds credentials; nil means anonymous.
+	// Keychain provides credentials; nil means anonymous access.
 	Keychain authn.Keychain
 }
 
-// Resolve returns the digest and the revision of a reference, or the reason why it has none.
+// Resolve looks up the digest and the revision of an image reference. Failures are reported in the returned Image.
 func (c *Client) Resolve(ctx context.Context, reference string) schedule.Image {
 	ref, err := name.ParseReference(reference)
 	if err != nil {
@@ -47,13 +47,13 @@ func (c *Client) Resolve(ctx context.Context, reference string) schedule.Image {
 	}
 	host := ref.Context().RegistryStr()
 	if !c.may(host) {
-		return problem("the operator may not ask registry %s for %s: it may ask %s; take another image, have CI report revisions by digest "+
+		return problem("the operator may not contact registry %s for %s, allowed: %s; take another image, have CI report revisions by digest "+
 			"(a source of type Revisions), or ask the administrator to add the registry (--registries)", host, reference,
 			cmp.Or(strings.Join(c.Hosts, ", "), "none"))
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	// No retries here, because the caller requeues.
+	// The library does not retry, because the caller requeues.
 	options := []remote.Option{remote.WithContext(ctx), remote.WithTransport(bounded{remote.DefaultTransport}),
 		remote.WithRetryStatusCodes(), remote.WithRetryPredicate(func(error) bool { return false })}
 	if c.Keychain != nil {
@@ -73,13 +73,13 @@ func (c *Client) Resolve(ctx context.Context, reference string) schedule.Image {
 		return schedule.Image{Revision: named}
 	}
 	if !out.Revision.WellFormed() {
-		return problem("invalid image %q: registry %s reports digest %s, and only a digest of sha256 is allowed: write it as registry/name:tag", reference,
-			host, digest)
+		return problem("invalid image %q: registry %s resolves it to %s, and only a sha256 digest is allowed: write it as registry/name:tag",
+			reference, host, digest)
 	}
 	return out
 }
 
-// bounded truncates responses that exceed mostAnswer.
+// bounded cuts off responses that are larger than mostAnswer.
 type bounded struct{ http.RoundTripper }
 
 func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -91,14 +91,14 @@ func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 func (c *Client) may(host string) bool {
-	// The alias docker.io stands for the host index.docker.io.
+	// Docker Hub's registry name differs from its host name.
 	return slices.ContainsFunc(c.Hosts, func(h string) bool {
 		return h == "*" || h == host || h == "docker.io" && host == name.DefaultRegistry
 	})
 }
 
-// labelled returns the revision label of an image; empty without one. For a multi-platform index it reads the library's default platform,
-// because all platforms are built from one revision.
+// labelled returns the value of RevisionLabel of an image, or "". Of a multi-platform index it reads the library's own platform, because
+// all platforms are built from one revision.
 func labelled(descriptor *remote.Descriptor) (string, error) {
 	image, err := descriptor.Image()
 	if err == nil {
@@ -108,7 +108,7 @@ func labelled(descriptor *remote.Descriptor) (string, error) {
 		}
 		err = failed
 	}
-	// Content that is not an image has no label. After a failed request the label is unknown.
+	// An image that cannot be parsed has no label. If the registry failed to answer, the label is unknown and the error is returned.
 	var answered *transport.Error
 	var network interface{ Timeout() bool }
 	if errors.As(err, &answered) && answered.StatusCode >= http.StatusInternalServerError || errors.As(err, &network) {
@@ -117,7 +117,7 @@ func labelled(descriptor *remote.Descriptor) (string, error) {
 	return "", nil
 }
 
-// unanswered distinguishes a deleted image from a registry that did not respond.
+// unanswered distinguishes a deleted image from an unreachable registry.
 func unanswered(reference, host string, err error) schedule.Image {
 	var answered *transport.Error
 	if !errors.As(err, &answered) {
@@ -127,7 +127,7 @@ func unanswered(reference, host string, err error) schedule.Image {
 	case http.StatusNotFound:
 		return schedule.Image{Vanished: fmt.Sprintf("%s does not exist: registry %s has no such tag", reference, host)}
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return problem("registry %s does not show %s without credentials, and the operator has none: correct the name, or have CI report "+
+		return problem("registry %s does not serve %s without credentials, and the operator has none: correct the name, or have CI report "+
 			"revisions by digest (a source of type Revisions)", host, reference)
 	default:
 		return problem("registry %s answered %s with HTTP %d: %v", host, reference, answered.StatusCode, err)
