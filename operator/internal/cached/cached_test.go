@@ -21,7 +21,7 @@ import (
 )
 
 // A cached run has what the queue and the metrics need, and not the bulk of it: there may be thousands.
-func TestACachedRunIsSmallAndStillInTheQueue(t *testing.T) {
+func TestRun_SlimRunHasTheFieldsOfTheQueue(t *testing.T) {
 	run := &assayv1alpha1.BenchmarkRun{}
 	run.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
 	run.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}"}
@@ -53,7 +53,7 @@ func TestACachedRunIsSmallAndStillInTheQueue(t *testing.T) {
 }
 
 // Whoever may make objects may give each of them a megabyte of what nothing reads.
-func TestWhatIsCachedOfAnObjectIsSmall(t *testing.T) {
+func TestTransforms_SizeIsBounded(t *testing.T) {
 	much := map[string]string{}
 	for i := range 2000 {
 		much[fmt.Sprintf("example.com/label-%04d", i)] = strings.Repeat("x", 60)
@@ -86,7 +86,7 @@ func TestWhatIsCachedOfAnObjectIsSmall(t *testing.T) {
 }
 
 // What the metrics of histories and the workflows of a run are found by is read from the cache.
-func TestWhatIsReadOfACachedObjectIsThere(t *testing.T) {
+func TestTransforms_FieldsOfIndexesRemain(t *testing.T) {
 	scheduled := &assayv1alpha1.BenchmarkSchedule{Spec: assayv1alpha1.BenchmarkScheduleSpec{
 		Series: "scan", Schedule: "0 3 * * *", TimeZone: "Europe/Berlin", Suspend: ptr.To(true),
 	}}

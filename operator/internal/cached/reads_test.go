@@ -18,7 +18,7 @@ import (
 )
 
 // A decision about a run is the same whether the objects around it are whole or what the caches keep of them, whatever they are.
-func TestWhatIsObservedIsTheSameThroughTheCaches(t *testing.T) {
+func TestTransforms_ObservationIsUnchanged(t *testing.T) {
 	store, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
 	if err != nil {
 		t.Fatal(err)
