@@ -20,8 +20,8 @@ import (
 	"assay.dev/assay/operator/test/slimmed"
 )
 
-// The cache may hold thousands of runs, so it retains only the fields that the queue and the metrics read.
-func TestSlim_RunRetainsQueueAndMetricsFields(t *testing.T) {
+// A cached run has what the queue and the metrics need, and not the bulk of it: there may be thousands.
+func TestRun_SlimRunHasTheFieldsOfTheQueue(t *testing.T) {
 	run := &assayv1alpha1.BenchmarkRun{}
 	run.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
 	run.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}"}
@@ -52,8 +52,8 @@ func TestSlim_RunRetainsQueueAndMetricsFields(t *testing.T) {
 	}
 }
 
-// A tenant may add a megabyte of unused metadata to each object.
-func TestSlim_LargeObjectsBecomeSmall(t *testing.T) {
+// Whoever may make objects may give each of them a megabyte of what nothing reads.
+func TestTransforms_SizeIsBounded(t *testing.T) {
 	much := map[string]string{}
 	for i := range 2000 {
 		much[fmt.Sprintf("example.com/label-%04d", i)] = strings.Repeat("x", 60)
@@ -85,8 +85,8 @@ func TestSlim_LargeObjectsBecomeSmall(t *testing.T) {
 	}
 }
 
-// The metrics of histories and the lookup of a run's workflows read these fields from the cache.
-func TestSlim_RetainsFieldsReadFromTheCache(t *testing.T) {
+// What the metrics of histories and the workflows of a run are found by is read from the cache.
+func TestTransforms_FieldsOfIndexesRemain(t *testing.T) {
 	scheduled := &assayv1alpha1.BenchmarkSchedule{Spec: assayv1alpha1.BenchmarkScheduleSpec{
 		Series: "scan", Schedule: "0 3 * * *", TimeZone: "Europe/Berlin", Suspend: ptr.To(true),
 	}}

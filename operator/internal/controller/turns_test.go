@@ -20,7 +20,7 @@ func request(namespace string, number int) ctrl.Request {
 }
 
 // Somebody with thousands of runs, each of which has something to be looked at all the time, must not keep the operator from the others'.
-func TestNamespacesTakeTurns(t *testing.T) {
+func TestControllerOptions_NamespacesAlternate(t *testing.T) {
 	add := func(namespace string, from, to int) (out []ctrl.Request) {
 		for i := from; i < to; i++ {
 			out = append(out, request(namespace, i))
@@ -70,7 +70,7 @@ func TestNamespacesTakeTurns(t *testing.T) {
 }
 
 // Nodes are of no namespace, and have one controller.
-func TestEveryControllerOfNamespacedObjectsTakesTurns(t *testing.T) {
+func TestControllerOptions_AreUsedByEveryNamespacedController(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)

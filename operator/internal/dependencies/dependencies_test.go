@@ -49,7 +49,7 @@ func newStore(t *testing.T, code *string) store.Store {
 	return opened
 }
 
-func TestPage_StateOfDependenciesChangesReport(t *testing.T) {
+func TestPage_FollowsTheState(t *testing.T) {
 	code, engine := "", plan.EngineState{}
 	clock := testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	scrapes := &Scrapes{Clock: clock}

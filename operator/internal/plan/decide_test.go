@@ -68,7 +68,7 @@ func (w *world) allMeasured(verdict experiment.Verdict, valid int) {
 func unleased(w *world) { w.Run.Spec.Placement.Exclusive = assayv1alpha1.ExclusiveNone }
 
 // What a run does where the stories do not pass: at the ends of its times, and where one of several conditions decides.
-func TestWhatIsDecided(t *testing.T) {
+func TestDecide(t *testing.T) {
 	overdue := func(by time.Duration) func(*world) {
 		return func(w *world) {
 			w.cancel()
@@ -188,7 +188,7 @@ func TestWhatIsDecided(t *testing.T) {
 }
 
 // A reason is added to the end of a run once.
-func TestHowARunEnds(t *testing.T) {
+func TestDecide_EndingOfARun(t *testing.T) {
 	short := func(w *world) { w.now = w.now.Add(3 * time.Hour) }
 	for name, tc := range map[string]struct {
 		change          func(*world)
@@ -220,7 +220,7 @@ func TestHowARunEnds(t *testing.T) {
 }
 
 // A write that is postponed for the renewal of a lease ends nothing yet.
-func TestARunEndsOnceItsLastWriteIsDone(t *testing.T) {
+func TestDecide_RunEndsAfterItsLastWrite(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*world)
 		ends   bool
@@ -244,7 +244,7 @@ func TestARunEndsOnceItsLastWriteIsDone(t *testing.T) {
 	}
 }
 
-func TestWhenARunIsLookedAtAgain(t *testing.T) {
+func TestDecide_RequeueAfter(t *testing.T) {
 	// expires is another run's lease of the only node that expires in a while.
 	expires := func(in time.Duration, busy string) func(*world) {
 		return func(w *world) {
@@ -294,7 +294,7 @@ func TestWhenARunIsLookedAtAgain(t *testing.T) {
 	}
 }
 
-func TestNodesOfARunThatStarts(t *testing.T) {
+func TestDecide_NodesOfAStartingRun(t *testing.T) {
 	resize := func(cpu, memory string) func(*world) {
 		return func(w *world) { w.Nodes = []Node{testNode("node-a", cpu, memory)} }
 	}
@@ -334,7 +334,7 @@ func TestNodesOfARunThatStarts(t *testing.T) {
 }
 
 // The namespace of a run has its turn later for each node that it holds, and not for runs that no node fits.
-func TestTheTurnOfANamespace(t *testing.T) {
+func TestQueue_OrderOfNamespaces(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(w *world)
 		ahead  int
@@ -362,7 +362,7 @@ func TestTheTurnOfANamespace(t *testing.T) {
 }
 
 // Only what would be expanded is counted as a try, and after two tries that killed the operator there is no third.
-func TestTriesToExpandAnExperiment(t *testing.T) {
+func TestDecide_AcceptanceTriesAreLimited(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change  func(w *world)
 		expands bool
@@ -395,7 +395,7 @@ func TestTriesToExpandAnExperiment(t *testing.T) {
 }
 
 // A run of a schedule reads and writes all of its series, so that the worst of templates would keep everybody's schedules waiting.
-func TestARunOfAScheduleAddsToSoManySeriesAtMost(t *testing.T) {
+func TestDecide_ScheduledRunWithTooManySeriesIsRejected(t *testing.T) {
 	for name, tc := range map[string]struct {
 		points  int
 		gated   bool

@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-func TestWhatTheAdministratorDoesNotAllowDoesNotStart(t *testing.T) {
+func TestDecide_PolicyOfTheAdministrator(t *testing.T) {
 	node := Node{Name: "node-a", Ready: true,
 		Allocatable: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("16Gi")}}
 	spec, template := testRun()
