@@ -28,7 +28,7 @@ func TestARunSaysWhatIsWrongWithItsLedgerAndGoesOn(t *testing.T) {
 		says   []string
 	}{
 		"a store that is down":           {storeError(t, "http://127.0.0.1:1", nil), assayv1alpha1.ReasonLedgerUnreachable, []string{"connection refused", "start the store"}},
-		"a store that answers 503":       {answering(t, http.StatusServiceUnavailable, "SlowDown"), assayv1alpha1.ReasonLedgerUnreachable, []string{"HTTP 503", "look at the store's own logs"}},
+		"a store that answers 503":       {answering(t, http.StatusServiceUnavailable, "SlowDown"), assayv1alpha1.ReasonLedgerUnreachable, []string{"HTTP 503", "read the store's logs"}},
 		"an access key that is unknown":  {answering(t, http.StatusForbidden, "InvalidAccessKeyId"), assayv1alpha1.ReasonLedgerCredentials, []string{"correct the access key in the ledger's Secret"}},
 		"a secret key that is wrong":     {answering(t, http.StatusForbidden, "SignatureDoesNotMatch"), assayv1alpha1.ReasonLedgerCredentials, []string{"correct the secret key"}},
 		"a bucket that may not be used":  {answering(t, http.StatusForbidden, "AccessDenied"), assayv1alpha1.ReasonLedgerDenied, []string{"s3:PutObject"}},

@@ -375,7 +375,7 @@ func TestASearchThatCannotBeIsRefused(t *testing.T) {
 		"of a metric that no gate judges":       {twice, [][]string{ends, build, {"--metric", "speed.mean"}}, `invalid --metric "speed.mean"`},
 		"with an invalid certainty":             {file, [][]string{ends, build, {"--certain", "1.5"}}, "certain: found 1.5"},
 		"with an invalid layout":                {file, [][]string{ends, build, {"--layout", "-1"}}, "invalid --layout -1"},
-		"with one block":                        {file, [][]string{ends, build, {"--blocks", "1"}}, "1 blocks carry no interval"},
+		"with one block":                        {file, [][]string{ends, build, {"--blocks", "1"}}, "1 blocks give no interval"},
 		"with no wave":                          {file, [][]string{ends, build, {"--waves", "0"}}, "waves: found 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
