@@ -17,7 +17,7 @@ import (
 	"assay.dev/assay/operator/test/slimmed"
 )
 
-// A decision about a run is the same whether the objects around it are whole or what the caches keep of them, whatever they are.
+// Slimmed and complete objects must lead to the same decisions about a run.
 func TestTransforms_ObservationIsUnchanged(t *testing.T) {
 	store, err := store.Open(t.Context(), store.FolderURL(t.TempDir()), store.Options{})
 	if err != nil {
