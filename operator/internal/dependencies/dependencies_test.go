@@ -17,10 +17,10 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// overwrites is in place of a code where the store ignores what is asked of it.
+// overwrites replaces an error code for a store that ignores conditions of a write.
 const overwrites = "overwrites"
 
-// store answers as a real one does, but for signed links: empty code is a store without fault.
+// store simulates an object store without signed links. An empty code means no error.
 func newStore(t *testing.T, code *string) store.Store {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -91,20 +91,20 @@ func TestPage_FollowsTheState(t *testing.T) {
 	code, engine.Problem = "", ""
 	want("once both are repaired", func(r Report) bool { return r.Ledger.OK && r.Engine.OK })
 	code = overwrites
-	want("with a store that writes over what exists", func(r Report) bool {
+	want("with a store that overwrites objects", func(r Report) bool {
 		return !r.Ledger.OK && r.Ledger.Reason == assayv1alpha1.ReasonLedgerUnsuitable && strings.Contains(r.Ledger.Found, "http://127.0.0.1") &&
 			strings.Contains(r.Ledger.Found, "If-None-Match") && strings.Contains(r.Ledger.Remedy, "object-stores.md")
 	})
 	code = ""
 
 	clock.Step(scrapePatience)
-	want("when nobody read the metrics", func(r Report) bool {
+	want("before the metrics were scraped", func(r Report) bool {
 		return !r.Prometheus.OK && strings.Contains(r.Prometheus.Remedy, "prometheus.mode=bundled")
 	})
 	get(metrics, "/dependencies")
-	want("when somebody read another page", func(r Report) bool { return !r.Prometheus.OK })
+	want("after a scrape of another page", func(r Report) bool { return !r.Prometheus.OK })
 	get(metrics, "/metrics")
-	want("when somebody read them", func(r Report) bool { return r.Prometheus.OK })
+	want("after they were scraped", func(r Report) bool { return r.Prometheus.OK })
 	clock.Step(2 * scrapePatience)
-	want("when somebody stopped to", func(r Report) bool { return !r.Prometheus.OK && strings.Contains(r.Prometheus.Found, "for 10m") })
+	want("after scraping stopped", func(r Report) bool { return !r.Prometheus.OK && strings.Contains(r.Prometheus.Found, "for 10m") })
 }
