@@ -17,10 +17,10 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// overwrites replaces an error code for a store that ignores conditions of a write.
+// overwrites, used in place of an error code, makes the store ignore preconditions and overwrite objects.
 const overwrites = "overwrites"
 
-// store simulates an object store without signed links. An empty code means no error.
+// newStore returns an S3 client of a fake server without signed links. An empty code makes every request succeed.
 func newStore(t *testing.T, code *string) store.Store {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -84,27 +84,27 @@ func TestPage_FollowsTheState(t *testing.T) {
 			strings.Contains(r.Ledger.Remedy, "object-stores.md")
 	})
 	code, engine.Problem, engine.Message = "SignatureDoesNotMatch", assayv1alpha1.ReasonEngineMissing, "no engine"
-	want("with a wrong key and without an engine", func(r Report) bool {
+	want("wrong key and no engine", func(r Report) bool {
 		return !r.Ledger.OK && r.Ledger.Reason == assayv1alpha1.ReasonLedgerCredentials && strings.Contains(r.Ledger.Remedy, "secret key") &&
 			!r.Engine.OK && r.Engine.Found == "no engine"
 	})
 	code, engine.Problem = "", ""
 	want("once both are repaired", func(r Report) bool { return r.Ledger.OK && r.Engine.OK })
 	code = overwrites
-	want("with a store that overwrites objects", func(r Report) bool {
+	want("store that allows overwrites", func(r Report) bool {
 		return !r.Ledger.OK && r.Ledger.Reason == assayv1alpha1.ReasonLedgerUnsuitable && strings.Contains(r.Ledger.Found, "http://127.0.0.1") &&
 			strings.Contains(r.Ledger.Found, "If-None-Match") && strings.Contains(r.Ledger.Remedy, "object-stores.md")
 	})
 	code = ""
 
 	clock.Step(scrapePatience)
-	want("before the metrics were scraped", func(r Report) bool {
+	want("no scrape yet", func(r Report) bool {
 		return !r.Prometheus.OK && strings.Contains(r.Prometheus.Remedy, "prometheus.mode=bundled")
 	})
 	get(metrics, "/dependencies")
-	want("after a scrape of another page", func(r Report) bool { return !r.Prometheus.OK })
+	want("request for another page", func(r Report) bool { return !r.Prometheus.OK })
 	get(metrics, "/metrics")
-	want("after they were scraped", func(r Report) bool { return r.Prometheus.OK })
+	want("after a scrape", func(r Report) bool { return r.Prometheus.OK })
 	clock.Step(2 * scrapePatience)
-	want("after scraping stopped", func(r Report) bool { return !r.Prometheus.OK && strings.Contains(r.Prometheus.Found, "for 10m") })
+	want("after the last scrape became old", func(r Report) bool { return !r.Prometheus.OK && strings.Contains(r.Prometheus.Found, "for 10m") })
 }
