@@ -1,5 +1,5 @@
-// Package checkout lists the commits of a git repository, and builds each in a worktree of its own (git-worktree(1)), so that what the
-// person has checked out and changed stays as it is.
+// Package checkout lists the commits of a git repository, and builds each in a separate worktree (git-worktree(1)), so that the user's
+// checkout is not modified.
 package checkout
 
 import (
@@ -17,16 +17,16 @@ import (
 	"time"
 )
 
-// Repository is a git repository, by any folder of its checkout.
+// Repository is a git repository, identified by any folder of its checkout.
 type Repository struct{ Folder string }
 
-// Commit is one step of a history.
+// Commit is an entry of a history.
 type Commit struct {
 	Hash    string `json:"hash"`
 	Subject string `json:"subject"`
 }
 
-// Between are the commits from good to bad, both counted in, along first parents: a merge is one step, which brought all that was merged.
+// Between returns the commits from good to bad, inclusive, along first parents. A merge counts as one step with all merged commits.
 func (r Repository) Between(ctx context.Context, good, bad string) ([]Commit, error) {
 	from, err := r.commit(ctx, "good", good)
 	if err != nil {
@@ -37,10 +37,10 @@ func (r Repository) Between(ctx context.Context, good, bad string) ([]Commit, er
 		return nil, err
 	}
 	if from.Hash == to.Hash {
-		return nil, fmt.Errorf("invalid good %q and bad %q: both are commit %s; name two", good, bad, from.Hash)
+		return nil, fmt.Errorf("invalid good %q and bad %q: both are commit %s; name two different commits", good, bad, from.Hash)
 	}
 	if _, err := r.git(ctx, "merge-base", "--is-ancestor", from.Hash, to.Hash); err != nil {
-		return nil, fmt.Errorf("invalid good %q: it is not an ancestor of bad, %q; if the history was rewritten, name the commit from which "+
+		return nil, fmt.Errorf("--good %q is not an ancestor of --bad %q; if the history was rewritten, name the commit from which "+
 			"both come (git merge-base %s %s)", good, bad, good, bad)
 	}
 	text, err := r.git(ctx, "log", "--first-parent", "--reverse", "--format=%H%x09%s", from.Hash+".."+to.Hash)
@@ -54,28 +54,29 @@ func (r Repository) Between(ctx context.Context, good, bad string) ([]Commit, er
 	}
 	parent, err := r.git(ctx, "rev-parse", "--verify", "--quiet", out[1].Hash+"^1")
 	if parent = strings.TrimSpace(parent); err != nil || parent != from.Hash {
-		return nil, fmt.Errorf("invalid good %q: it came to %q by a merge, and only first parents are searched; the newest of them that does "+
-			"not have it is %s", good, bad, parent)
+		return nil, fmt.Errorf("invalid good %q: it was merged into %q, and only first parents are searched; the newest of these without "+
+			"it is %s", good, bad, parent)
 	}
 	return out, nil
 }
 
-// commit is the one that a person calls by a name.
+// commit resolves a name given by the user.
 func (r Repository) commit(ctx context.Context, what, name string) (Commit, error) {
 	hash, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", name+"^{commit}")
 	if err != nil {
 		if _, notGit := r.git(ctx, "rev-parse", "--git-dir"); notGit != nil {
 			return Commit{}, fmt.Errorf("%s: %w", r.Folder, notGit)
 		}
-		return Commit{}, fmt.Errorf("invalid %s %q: no commit has that name in %s: git fetch it, or write another", what, name, r.Folder)
+		return Commit{}, fmt.Errorf("invalid %s %q: no commit has that name in %s; run git fetch, or use another "+
+			"name", what, name, r.Folder)
 	}
 	hash = strings.TrimSpace(hash)
 	subject, err := r.git(ctx, "log", "-1", "--format=%s", hash)
 	return Commit{hash, strings.TrimSpace(subject)}, err
 }
 
-// Build checks a commit out into a folder and runs a command of the shell there. ErrBuild wraps what makes the commit one that does not
-// build; whatever else goes wrong says nothing about the commit.
+// Build checks a commit out into a folder and runs a shell command there. Errors of the command wrap ErrBuild; other errors do not depend
+// on the commit.
 func (r Repository) Build(ctx context.Context, hash, folder, command string, limit time.Duration, log io.Writer) error {
 	if err := r.Remove(ctx, folder); err != nil {
 		return err
@@ -91,7 +92,7 @@ func (r Repository) Build(ctx context.Context, hash, folder, command string, lim
 	build := exec.CommandContext(limited, "/bin/sh", "-c", command)
 	build.Dir, build.Stdout, build.Stderr = folder, log, log
 	build.Env = append(environment(), "ASSAY_REVISION="+hash)
-	// What the command started ends with it.
+	// Kill the whole process group with the command.
 	build.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	build.Cancel = func() error { return syscall.Kill(-build.Process.Pid, syscall.SIGKILL) }
 	build.WaitDelay = 5 * time.Second
@@ -103,7 +104,7 @@ func (r Repository) Build(ctx context.Context, hash, folder, command string, lim
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case limited.Err() != nil:
-		return fmt.Errorf("%w: it took longer than %s", ErrBuild, limit)
+		return fmt.Errorf("%w: the timeout of %s expired", ErrBuild, limit)
 	case errors.As(err, &exit):
 		return fmt.Errorf("%w: %w", ErrBuild, err)
 	default:
@@ -111,14 +112,14 @@ func (r Repository) Build(ctx context.Context, hash, folder, command string, lim
 	}
 }
 
-// ErrBuild is the error of a commit that does not build.
-var ErrBuild = errors.New("it does not build")
+// ErrBuild is the error of a failed build.
+var ErrBuild = errors.New("the build failed")
 
-// Remove removes the worktree of a build; none is no error.
+// Remove removes the worktree of a build. It is idempotent.
 func (r Repository) Remove(ctx context.Context, folder string) error {
 	if _, err := os.Lstat(folder); err == nil {
 		if _, err := r.git(ctx, "worktree", "remove", "--force", folder); err != nil {
-			// It is half of one, as an interrupted git leaves it.
+			// An interrupted git may leave an incomplete worktree.
 			if err := os.RemoveAll(folder); err != nil {
 				return err
 			}
@@ -128,7 +129,7 @@ func (r Repository) Remove(ctx context.Context, folder string) error {
 	return err
 }
 
-// git runs git and returns what it prints.
+// git runs git and returns its output.
 func (r Repository) git(ctx context.Context, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, "git", append([]string{"-C", r.Folder}, args...)...)
 	command.Env = append(environment(), "LC_ALL=C")
@@ -146,10 +147,10 @@ func (r Repository) git(ctx context.Context, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// ofAnother are what makes git work on another repository than that of the folder, as in a hook.
+// ofAnother lists variables that make git use a repository other than the folder's, as in a hook.
 var ofAnother = []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY"}
 
-// environment is this process's without them.
+// environment returns this process's environment without them.
 func environment() []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")

@@ -1,4 +1,4 @@
-// Package dashboard makes the Grafana dashboard of one run: the one that dashboards/ has for any run, with the run fixed.
+// Package dashboard creates the Grafana dashboard of one run, which is the general one of dashboards/ with the run fixed.
 package dashboard
 
 import (
@@ -16,36 +16,35 @@ import (
 	"assay.dev/assay/operator/internal/executor"
 )
 
-// SharedUID is the dashboard for any run, as dashboards/ names it.
+// SharedUID is the UID of the general dashboard in dashboards/.
 const SharedUID = "assay-run"
 
-// FolderAnnotation is what Grafana's sidecar is commonly told to read the folder from.
+// FolderAnnotation is the annotation from which Grafana's sidecar commonly reads the folder.
 const FolderAnnotation = "grafana_folder"
 
-// How much of the time around a run is shown. The last scrape of Prometheus comes after the end, and an answer is not older
-// than its samples by more than 5 minutes.
+// Margins of the time range around a run. Prometheus' last scrape follows the end, and a query returns samples up to 5 minutes old.
 const (
 	before = time.Minute
 	after  = 2 * time.Minute
 )
 
-// Config configures which dashboards there are. The zero value is none.
+// Config selects the dashboards. The zero value creates none.
 type Config struct {
-	// GrafanaURL is where people's browsers find Grafana; empty if that is not known.
+	// GrafanaURL is the address of Grafana for browsers; empty if unknown.
 	GrafanaURL string
-	// ConfigMaps reports whether every run gets a dashboard of its own, for the sidecar of a Grafana that looks for LabelKey.
+	// ConfigMaps reports whether every run gets a separate dashboard, for the sidecar of a Grafana that watches LabelKey.
 	ConfigMaps           bool
 	LabelKey, LabelValue string
-	// Folder is the folder in Grafana that dashboards of runs go to; empty leaves it to the sidecar.
+	// Folder is the Grafana folder for dashboards of runs; if empty, the sidecar decides.
 	Folder string
-	// ReportsURL is where people's browsers find the objects of the ledgers' bucket, by key; empty if they do not.
+	// ReportsURL is the address of the ledgers' bucket for browsers, to which keys are appended; may be empty.
 	ReportsURL string
 }
 
-// Pin is what the dashboard of a run depends on beside the run's name: if it is the same, so is the dashboard.
+// Pin contains the inputs of a run's dashboard apart from the run's name. Equal pins give equal dashboards.
 type Pin struct{ From, To, Report, Metric, Axis string }
 
-// Pin returns what fixes the run's dashboard, and whether it shall have one. A run that was never accepted has none.
+// Pin returns the inputs of the run's dashboard, and whether it should exist. A run that was never accepted has none.
 func (c Config) Pin(run *assayv1alpha1.BenchmarkRun, status *assayv1alpha1.BenchmarkRunStatus) (Pin, bool) {
 	if !c.ConfigMaps || status.Experiment == "" {
 		return Pin{}, false
@@ -64,8 +63,8 @@ func (c Config) Pin(run *assayv1alpha1.BenchmarkRun, status *assayv1alpha1.Bench
 	return pin, true
 }
 
-// Link is the address of the run's dashboard: its own, or the one for any run with the run chosen. It is empty if Grafana's
-// address is not known or the run was never accepted.
+// Link returns the address of the run's dashboard: the separate one, or the general one with the run selected. It is empty if Grafana's
+// address is unknown or the run was never accepted.
 func (c Config) Link(run *assayv1alpha1.BenchmarkRun, status *assayv1alpha1.BenchmarkRunStatus) string {
 	switch {
 	case c.GrafanaURL == "" || status.Experiment == "":
@@ -82,7 +81,7 @@ func (c Config) Link(run *assayv1alpha1.BenchmarkRun, status *assayv1alpha1.Benc
 	return c.GrafanaURL + "/d/" + SharedUID + "?" + values.Encode()
 }
 
-// times are from when to when the run is shown; it goes on as long as there is no end.
+// times returns the time range of the run, which is open until the run ends.
 func times(run *assayv1alpha1.BenchmarkRun, status *assayv1alpha1.BenchmarkRunStatus) (from time.Time, to *time.Time) {
 	if status.CompletionTime != nil {
 		to = ptr.To(status.CompletionTime.Add(after))
@@ -90,7 +89,7 @@ func times(run *assayv1alpha1.BenchmarkRun, status *assayv1alpha1.BenchmarkRunSt
 	return ptr.Deref(status.StartTime, run.CreationTimestamp).Add(-before), to
 }
 
-// Report is the address of a report for a browser, or empty if there is none.
+// Report returns the address of a report for browsers, or "".
 func (c Config) Report(report string) string {
 	parsed, err := url.Parse(report)
 	switch {
@@ -104,13 +103,13 @@ func (c Config) Report(report string) string {
 	return c.ReportsURL + parsed.EscapedPath()
 }
 
-// UID identifies the run's dashboard in Grafana, which takes up to 40 characters.
+// UID identifies the run's dashboard in Grafana, whose limit is 40 characters.
 func UID(run *assayv1alpha1.BenchmarkRun) string {
 	return "assay-" + strings.ReplaceAll(string(run.UID), "-", "")
 }
 
-// ConfigMap is the run's dashboard for Grafana's sidecar. Its name has a part of the run's uid, so that it is not confused with
-// anybody else's or with that of an earlier run, and so has its key, as sidecars write all dashboards into one folder.
+// ConfigMap returns the run's dashboard for Grafana's sidecar. Its name contains a part of the run's UID to avoid collisions with other
+// objects and earlier runs, and so does its key, since sidecars write all dashboards into one folder.
 func (c Config) ConfigMap(run *assayv1alpha1.BenchmarkRun, pin Pin) *corev1.ConfigMap {
 	object := &corev1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},

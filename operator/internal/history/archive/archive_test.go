@@ -228,7 +228,7 @@ func TestAFileThatCannotBeReadIsNotWrittenOver(t *testing.T) {
 		"reading": func() error { _, err := a.Read(t.Context(), key); return err }(),
 		"listing": func() error { _, err := a.Keys(t.Context()); return err }(),
 	} {
-		if err == nil || !strings.Contains(err.Error(), "make it again from the ledgers") {
+		if err == nil || !strings.Contains(err.Error(), "rebuild it from the ledgers") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -506,7 +506,7 @@ func TestWhatTakesMoreRoomThanItSaysIsRefusedBeforeItIsRead(t *testing.T) {
 			b.Changes = append(b.Changes, change.Change{ID: fmt.Sprint(i), Effects: make([]change.Effect, 14_000)})
 		}
 		return b, nil
-	}); err == nil || !strings.Contains(err.Error(), "remove changes") {
+	}); err == nil || !strings.Contains(err.Error(), "remove obsolete changes") {
 		t.Errorf("a book that could not be read again is written: %v", err)
 	}
 }
@@ -567,7 +567,7 @@ func TestWhatSomebodyElseWroteIntoAHistoryIsRefusedOrGoesOn(t *testing.T) {
 	}
 	for name, tc := range map[string]struct{ book, want string }{
 		"a change that nobody made":          {`{"changes":[{"id":"c","state":"Locating"}]}`, ""},
-		"a change that ends before it began": {`{"changes":[{"id":"c","from":9,"to":1,"history":[{}]}]}`, "after run 9 and by run 1"},
+		"a change that ends before it began": {`{"changes":[{"id":"c","from":9,"to":1,"history":[{}]}]}`, "from is run 9 and to is run 1"},
 		"a change between two runs":          {`{"changes":[{"id":"c","from":1,"to":1,"history":[{}]}]}`, ""},
 		"a change that fewer than no runs tried": {
 			`{"changes":[{"id":"c","state":"Suspected","runs":-5}]}`, `change "c": runs: found -5`},
